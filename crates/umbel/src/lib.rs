@@ -136,10 +136,17 @@ mod prelude;
 #[doc(hidden)]
 pub mod internals {
     pub use crate::bits::{ask, packed, place};
+
     pub use crate::error::check_field;
     pub use crate::hash::{GOLDEN, mix};
     #[cfg(not(feature = "std"))]
     pub use crate::prelude::Real;
+
+    /// The words of a block, little-endian.
+    #[inline(always)]
+    pub fn words(block: &crate::Block) -> &[u64; 8] {
+        &block.0
+    }
 }
 
 pub use bits::{Block, Blocks};

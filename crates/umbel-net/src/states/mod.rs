@@ -20,6 +20,7 @@
 //!
 //! The tags of a bucket are compared together, and the rest of a cell only if its tag is the key's.
 
+mod bucket;
 mod error;
 pub mod math;
 mod plan;
@@ -492,7 +493,7 @@ impl<H> States<H> {
     #[inline]
     fn find(&self, hash: KeyHash) -> Place {
         let (homes, fingerprint) = self.homes(hash);
-        let tagged = |home: usize| packed::bytes_equal(&self.buckets[home], fingerprint.tag);
+        let tagged = |home: usize| bucket::bytes_equal(&self.buckets[home], fingerprint.tag);
         let [first, second] = homes.map(|home| u128::from(tagged(home) & self.cells.all()));
         let mut found = first | second << 64;
         // Both homes in one loop, since the processor cannot predict in which a key is. One in six absent keys shares its
@@ -508,7 +509,7 @@ impl<H> States<H> {
 
     /// The cells of a bucket in use, as bits of a word.
     fn used(&self, bucket: usize) -> u64 {
-        !packed::bytes_equal(&self.buckets[bucket], 0) & self.cells.all()
+        !bucket::bytes_equal(&self.buckets[bucket], 0) & self.cells.all()
     }
 
     #[inline]
@@ -532,7 +533,7 @@ impl<H> States<H> {
     }
 
     fn rest(&self, bucket: usize, number: u32) -> u64 {
-        packed::bits(&self.buckets[bucket], self.cells.rest_at(number), self.cells.rest)
+        bucket::bits(&self.buckets[bucket], self.cells.rest_at(number), self.cells.rest)
     }
 
     fn value_at(&self, bucket: usize, number: u32) -> u64 {
@@ -576,7 +577,7 @@ impl<H> States<H> {
     fn make_room(&mut self, homes: [usize; 2]) -> Option<(usize, u32)> {
         for home in homes {
             for number in 0..self.cells.count {
-                let tag = packed::bits(&self.buckets[home], 8 * number, 8) as u8;
+                let tag = bucket::bits(&self.buckets[home], 8 * number, 8) as u8;
                 let rest = self.rest(home, number);
                 let fingerprint = Fingerprint { tag, rest: self.cells.fingerprint_of(rest) };
                 let other = self.other_home(home as u64, fingerprint) as usize;

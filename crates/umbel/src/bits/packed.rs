@@ -1,5 +1,5 @@
 //! Numbers of a few bits in a block, which is one little-endian number of 512: cells of equal width, one after another
-//! from its low end, as many as fit; and its bytes.
+//! from its low end, as many as fit.
 
 use super::{BLOCK_BITS, Block};
 
@@ -51,15 +51,6 @@ pub(crate) fn cells(block: &Block, width: u32) -> impl Iterator<Item = u64> {
     (0..count(width)).map(move |number| bytes.get(width, number))
 }
 
-/// The number of `width` bits from bit `at` on.
-#[inline(always)]
-pub fn bits(block: &Block, at: u32, width: u32) -> u64 {
-    let (word, shift) = ((at / 64) as usize % 8, at % 64);
-    let low = u64::from_le(block.0[word]) >> shift;
-    let high = if shift + width > 64 { u64::from_le(block.0[word + 1]) << (64 - shift) } else { 0 };
-    (low | high) & ((1 << width) - 1)
-}
-
 /// Sets a cell.
 pub fn set(block: &mut Block, width: u32, number: u32, value: u64) {
     set_bits(block, number * width, width, value);
@@ -77,23 +68,6 @@ pub fn set_bits(block: &mut Block, at: u32, width: u32, value: u64) {
     }
 }
 
-/// Which bytes of a block have this value: bit i for byte i.
-///
-/// Eight bytes at a time. A byte of x is zero if neither its high bit nor the sum of the others and 127 has the high
-/// bit; no sum carries into the next byte. The product collects the eight bits, each at a place of its own.
-#[inline(always)]
-pub fn bytes_equal(block: &Block, value: u8) -> u64 {
-    const LOW: u64 = u64::from_ne_bytes([0x7f; 8]);
-    let all = u64::from_ne_bytes([value; 8]);
-    let mut equal = 0;
-    for (number, &word) in block.0.iter().enumerate() {
-        let x = u64::from_le(word) ^ all;
-        let zero = !(((x & LOW) + LOW) | x | LOW);
-        equal |= ((zero >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * number);
-    }
-    equal
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -101,21 +75,6 @@ mod tests {
     use super::*;
 
     proptest! {
-        #[test]
-        fn equal_bytes_are_found(
-            bytes in prop::collection::vec(prop::sample::select(vec![0u8, 1, 2, 127, 128, 129, 255]), 64),
-            value in prop::sample::select(vec![0u8, 1, 128, 255, 77]),
-        ) {
-            let mut block = Block::default();
-            for (at, &byte) in bytes.iter().enumerate() {
-                set(&mut block, 8, at as u32, byte.into());
-            }
-            let found = bytes_equal(&block, value);
-            for (at, &byte) in bytes.iter().enumerate() {
-                prop_assert_eq!(found >> at & 1 == 1, byte == value);
-            }
-        }
-
         #[test]
         fn cells_hold_what_was_set_last(
             width in 1..=MOST_WIDTH,
@@ -127,7 +86,6 @@ mod tests {
                 set(&mut block, width, number, value);
                 model[number as usize] = value;
                 prop_assert_eq!(cells(&block, width).collect::<Vec<_>>(), &model[..]);
-                prop_assert_eq!(bits(&block, number * width, width), value);
             }
             let bytes: &[u8] = bytemuck::bytes_of(&block);
             for bit in count(width) * width..BLOCK_BITS as u32 {
