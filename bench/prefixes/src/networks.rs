@@ -9,8 +9,8 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use iptrie::{Ipv4LCTrieMap, Ipv4Prefix, Ipv4RTrieMap, Ipv6LCTrieMap, Ipv6Prefix, Ipv6RTrieMap};
 use poptrie::Poptrie;
 use prefix_trie::PrefixMap;
-use umbel_net::prefixes::{Address, Lengths, Prefix, Prefixes};
 use umbel::{Blocked, KeyHash, KeyHasher, Kind, Plan};
+use umbel_net::prefixes::{Address, Lengths, Prefix, Prefixes};
 
 use crate::data::Table;
 use crate::{Way, way};
