@@ -177,10 +177,10 @@ impl<W: Way> Filter<Hashed> for Any<W> {
             return;
         };
         if W::BATCH {
-            in_blocks(keys, |hashes| filter.insert_all(hashes).expect("room"));
+            in_blocks(keys, |hashes| filter.try_insert_all(hashes).expect("room"));
         } else {
             for key in keys {
-                filter.insert(KeyHash::from_u64(key.0)).expect("room");
+                filter.try_insert(KeyHash::from_u64(key.0)).expect("room");
             }
         }
     }
