@@ -297,7 +297,7 @@ fn inserted<U: Unlock + Copy, K: Key<U::Hasher>>(
     }
     assert_eq!(all.err(), refused);
     assert!(refused.is_some() || many == filter, "a batch inserts what single calls do");
-    if let Ok(counting) = filter.removing() {
+    if let Ok(counting) = filter.as_counting_mut() {
         removed(counting, keys);
     }
     written(&filter, unlock);

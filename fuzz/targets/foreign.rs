@@ -46,7 +46,7 @@ fn format() -> Option<Format> {
 /// The parameters that files of the format do not contain.
 fn told(format: Format) -> Parameters {
     let mut given = Parameters::default();
-    if format.told().contains(&"salts") {
+    if format.required().contains(&"salts") {
         given.salts = [&b"a"[..], b"bc", b""].map(<[u8]>::to_vec).to_vec();
     }
     given

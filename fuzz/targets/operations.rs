@@ -215,7 +215,7 @@ impl Pair {
     /// Removes one of the members once. Counters at their maximum stick.
     fn remove(&mut self, index: u16) {
         if !self.plan.kind().removes() {
-            assert!(self.filter.removing().is_err());
+            assert!(self.filter.as_counting_mut().is_err());
             return;
         }
         let place = usize::from(index) % self.members.len().max(1);
@@ -223,7 +223,10 @@ impl Pair {
         if counts(&self.members)[&number] < 10 {
             self.members.remove(place);
             for filter in [&mut self.filter, &mut self.twin] {
-                assert!(filter.removing().unwrap().remove(key(number)), "{number} was there");
+                assert!(
+                    filter.as_counting_mut().unwrap().remove(key(number)),
+                    "{number} was there"
+                );
             }
         }
     }

@@ -62,7 +62,7 @@ fn message(bytes: &[u8]) {
     let now = Duration::from_secs(1);
     peers.receive(FULL, now).expect("a golden message");
     let received = memory::within(4 * ROOM, || peers.receive(bytes, now));
-    let current = peers.ask("0", now).len();
+    let current = peers.candidates("0", now).len();
     assert!(current <= 1);
     for status in peers.status(now) {
         let shares = [status.gone, status.unseen, status.fpp];

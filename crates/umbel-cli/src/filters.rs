@@ -74,7 +74,7 @@ pub(crate) fn read(
         read_file(file, path, |source, length| {
             // The header gives the size before the bits are read.
             let bytes = Reader::new(source, length)?.header().payload_length();
-            Ok(umbel_sets::room_beside(bytes, options).map(drop))
+            Ok(umbel_sets::room_left(bytes, options).map(drop))
         })??;
         rewind()?;
         read_file(file, path, |source, length| AnyFilter::read_with(source, length, secret))
@@ -133,7 +133,7 @@ pub(crate) fn large<'a>(
     };
     let large = match Reader::new(rewound()?, length) {
         Ok(reader) => {
-            let fits = umbel_sets::room_beside(reader.header().payload_length(), options);
+            let fits = umbel_sets::room_left(reader.header().payload_length(), options);
             matches!(reader.header().kind(), Ok(Kind::Blocked))
                 && matches!(fits, Err(umbel_sets::Error::Memory { .. }))
         }

@@ -68,7 +68,7 @@ fn content(mut file: &File, path: &Path, options: Option<&Options>) -> Result<By
         file.rewind().and_then(|()| file.read(&mut first)).with_context(name)?;
         // JSON is kept in binary form; while that is made there are its text and both forms, 2.5 times its size.
         let times = if first[0] == b'{' { 3 } else { 1 };
-        umbel_sets::room_beside(bytes.saturating_mul(times), options).with_context(name)?;
+        umbel_sets::room_left(bytes.saturating_mul(times), options).with_context(name)?;
     }
     let length =
         usize::try_from(bytes).map_err(|_| umbel::OutOfMemory { bytes }).with_context(name)?;
@@ -94,7 +94,7 @@ pub(crate) fn length(file: &File, path: &Path) -> Result<u64> {
 /// The parameters that a file of a format does not declare.
 fn told(format: Format, params: &[Param]) -> Result<Parameters> {
     match params.first() {
-        Some(param) if format.told().is_empty() => {
+        Some(param) if format.required().is_empty() => {
             bail!("--param {param}: a {format} file declares all its parameters; omit --param")
         }
         _ => parameters(format, params),

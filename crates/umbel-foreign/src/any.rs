@@ -95,7 +95,7 @@ macro_rules! systems {
             }
 
             /// Like [`decode`](Self::decode), with the parameters that files of the format do not contain:
-            /// [`Format::told`].
+            /// [`Format::required`].
             ///
             /// # Errors
             /// As [`decode`](Self::decode).

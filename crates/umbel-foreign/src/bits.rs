@@ -52,7 +52,7 @@ impl Order {
 
     /// Prefetches the cache line of the bit.
     #[inline(always)]
-    pub(crate) fn ask(self, array: &[u8], position: u64) {
+    pub(crate) fn prefetch(self, array: &[u8], position: u64) {
         arch::prefetch(array.as_ptr().wrapping_add(self.byte(position)));
     }
 }

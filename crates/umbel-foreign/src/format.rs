@@ -182,7 +182,7 @@ impl Format {
     }
 
     /// Returns the names of the [`Parameters`](crate::Parameters) that must be given to read its files.
-    pub const fn told(self) -> &'static [&'static str] {
+    pub const fn required(self) -> &'static [&'static str] {
         match self {
             Self::SaltedSha1 => &["salts"],
             _ => &[],

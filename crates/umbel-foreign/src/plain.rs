@@ -125,8 +125,8 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     /// miss.
     #[doc(hidden)]
     #[inline]
-    fn ask(&self, array: &[u8], hash: Self::Hash<'_>) {
-        self.positions(hash).for_each(|position| Self::ORDER.ask(array, position));
+    fn prefetch(&self, array: &[u8], hash: Self::Hash<'_>) {
+        self.positions(hash).for_each(|position| Self::ORDER.prefetch(array, position));
     }
 }
 
@@ -380,7 +380,7 @@ impl<'a, L: Layout> View<'a, L> {
         let mut hashes = [None; TOGETHER];
         for (keys, found) in keys.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
             for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.layout.hash(*key)?.inspect(|hash| self.layout.ask(array, *hash));
+                *hash = self.layout.hash(*key)?.inspect(|hash| self.layout.prefetch(array, *hash));
             }
             for (found, hash) in found.iter_mut().zip(&hashes) {
                 *found = hash.is_some_and(|hash| self.layout.contains(array, hash));
@@ -424,7 +424,7 @@ impl<L: Layout> ForeignInsert for Plain<L> {
                 }
                 // An empty filter of some formats has no bits yet.
                 if let Some(hash) = hashes[taken].filter(|_| !array.is_empty()) {
-                    self.layout.ask(array, hash);
+                    self.layout.prefetch(array, hash);
                 }
                 taken += 1;
             }

@@ -300,7 +300,7 @@ impl Layout for Fields {
     }
 
     // Prefetching would hash every key twice, which costs more than the misses.
-    fn ask(&self, _: &[u8], _: Self::Hash<'_>) {}
+    fn prefetch(&self, _: &[u8], _: Self::Hash<'_>) {}
 }
 
 impl Fields {

@@ -393,7 +393,7 @@ impl RedisBloom {
         for keys in keys.chunks(TOGETHER) {
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = self.hash(key);
-                self.ask(*hash);
+                self.prefetch(*hash);
             }
             for hash in &hashes[..keys.len()] {
                 if !answer(self.insert_hash(*hash)) {
@@ -638,10 +638,10 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
 
     /// Prefetches the cache lines of a key.
     #[inline]
-    fn ask(&self, hash: (u64, u64)) {
+    fn prefetch(&self, hash: (u64, u64)) {
         for (i, link) in self.links.iter().enumerate() {
             let array = self.array(i);
-            link.positions(hash).for_each(|position| Order::Bytes.ask(array, position));
+            link.positions(hash).for_each(|position| Order::Bytes.prefetch(array, position));
         }
     }
 
@@ -674,7 +674,7 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
     fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
         let hash = self.hash(key.bytes(FORMAT)?);
         // Otherwise a wrong guess at the first bits delays the other cache misses.
-        self.ask(hash);
+        self.prefetch(hash);
         Ok(self.holds(hash))
     }
 
@@ -684,7 +684,7 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
         for (keys, found) in keys.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = self.hash(key.bytes(FORMAT)?);
-                self.ask(*hash);
+                self.prefetch(*hash);
             }
             for (found, hash) in found.iter_mut().zip(hashes) {
                 *found = self.holds(hash);
@@ -734,7 +734,7 @@ impl ForeignInsert for RedisBloom {
 
     fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
         let hash = self.hash(key.bytes(FORMAT)?);
-        self.ask(hash);
+        self.prefetch(hash);
         self.insert_hash(hash)
     }
 }

@@ -324,8 +324,8 @@ mod fast {
         }
 
         #[inline]
-        fn ask(&self, array: &[u8], hash: Self::Hash<'_>) {
-            self.kernel.ask(array, hash);
+        fn prefetch(&self, array: &[u8], hash: Self::Hash<'_>) {
+            self.kernel.prefetch(array, hash);
         }
 
         #[inline]

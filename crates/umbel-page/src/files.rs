@@ -602,7 +602,7 @@ impl<H: Host> File<H> {
                 answer["format"] = json!("umbel");
                 answer["title"] = json!(title(receipt));
                 if filter.kind().rows()
-                    && let Ok(rows) = filter.rows()
+                    && let Ok(rows) = filter.as_attributes()
                 {
                     answer["fields"] = json!(rows.names());
                 }

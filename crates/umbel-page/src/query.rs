@@ -145,9 +145,9 @@ fn own(filter: &AnyFilter, asked: &Asked) -> Result<Vec<Answer>> {
         return Ok(asked.keys.iter().map(value).collect());
     }
     let mut found = vec![false; asked.keys.len()];
-    match filter.rows() {
+    match filter.as_attributes() {
         Ok(rows) => {
-            let place = rows.places(&[&asked.field])?[0];
+            let place = rows.indices(&[&asked.field])?[0];
             let row = |key: &'_ String| {
                 let mut row = vec![None; rows.names().len()];
                 row[place] = Some(key.clone());

@@ -359,7 +359,7 @@ impl Model {
                 inserted_text(word, new, before)
             }
             Op::Remove => {
-                let removed = self.filter.removing()?.remove(&word[..]);
+                let removed = self.filter.as_counting_mut()?.remove(&word[..]);
                 if let Some(at) = self.words.iter().position(|other| other == word) {
                     self.words.remove(at);
                 }

@@ -77,7 +77,7 @@ impl Inner {
 
     /// Refuses a filter of rows: it has no single keys, and no answer for one.
     fn check_single(&self) -> Result<(), Told> {
-        of_inner!(self, own => match own.rows() {
+        of_inner!(self, own => match own.as_attributes() {
             Ok(rows) => Err(Told::Value(format!(
                 "the filter holds rows of {}, not single keys; use contains_row() or contains_rows()",
                 rows.names().join(", ")
@@ -243,7 +243,7 @@ pub(crate) struct Remove<'a>(pub(crate) &'a mut Inner);
 
 impl Answer for Remove<'_> {
     fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Told> {
-        self.0.own_mut("remove_many")?.removing()?.remove_all(keys, answers);
+        self.0.own_mut("remove_many")?.as_counting_mut()?.remove_all(keys, answers);
         Ok(())
     }
 }

@@ -161,7 +161,7 @@ fn places<S: AsRef<[Block]>>(
     rows: &Rows,
 ) -> Result<Vec<usize>, Told> {
     if !names.is_empty() {
-        return Ok(filter.places(names)?);
+        return Ok(filter.indices(names)?);
     }
     let fields = filter.names();
     if rows.width == fields.len() {
@@ -197,7 +197,7 @@ fn add(
     answers: &mut [bool],
 ) -> Result<(), Told> {
     if !names.is_empty() {
-        filter.places_of_all(names)?;
+        filter.indices_of_all(names)?;
     }
     let places = places(filter, names, rows)?;
     let values = rows.values();
@@ -221,7 +221,7 @@ pub(crate) fn contains_row(
         values: Vec<Vec<u8>>,
     ) -> Result<bool, Told> {
         let mut row = vec![None; filter.names().len()];
-        for (place, value) in filter.places(names)?.into_iter().zip(values) {
+        for (place, value) in filter.indices(names)?.into_iter().zip(values) {
             row[place] = Some(value);
         }
         Ok(filter.contains_row(&row)?)

@@ -317,7 +317,7 @@ fn remove_from(
     let mut opened = context.key_for_writing(key);
     let filter = found(opened.get())?;
     let hash = hash(filter)?[0];
-    let removed = filter.removing().map_err(refused)?.remove(hash);
+    let removed = filter.as_counting_mut().map_err(refused)?.remove(hash);
     drop(opened);
     if removed {
         replicate(context, key, None, b"DEL", &hash.to_u128().to_le_bytes());

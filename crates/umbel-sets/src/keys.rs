@@ -38,7 +38,7 @@ impl<'a> Keys<'a> {
 }
 
 /// Passes the keys of files to `see`, some at a time, in the order of the lines. `room` is the memory, in bytes, that
-/// one long line may use; [`room_beside`](crate::room_beside) computes it.
+/// one long line may use; [`room_left`](crate::room_left) computes it.
 ///
 /// # Errors
 /// Those of reading and those of `see`.

@@ -135,8 +135,7 @@ mod prelude;
 /// What the crates of this repository share with this one. No part of its interface: it may change in any version.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::bits::{ask, packed, place};
-
+    pub use crate::bits::{packed, place, prefetch};
     pub use crate::error::check_field;
     pub use crate::hash::{GOLDEN, mix};
     #[cfg(not(feature = "std"))]

@@ -349,7 +349,7 @@ impl Proxy {
             Strategy::AskAll => return self.fetch(&self.ask_all(url).await?, url).await,
             Strategy::Summaries(_) => {
                 let peers = self.peers();
-                peers.ask(url, self.now()).iter().map(|one| one.peer.to_owned()).collect()
+                peers.candidates(url, self.now()).iter().map(|one| one.peer.to_owned()).collect()
             }
         };
         self.compare(url, &names);

@@ -327,7 +327,7 @@ fn chains(folder: &Path) -> Result<Vec<Vec<u8>>> {
 /// The parameters that files of the format do not contain; the target has the same.
 fn told(format: Format) -> Parameters {
     let mut given = Parameters::default();
-    if format.told().contains(&"salts") {
+    if format.required().contains(&"salts") {
         given.salts = [&b"a"[..], b"bc", b""].map(<[u8]>::to_vec).to_vec();
     }
     given

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use umbel::{AnyFilter, Attributes, KeyDescription, KeyHasher, Kind, Plan};
 use umbel_foreign::{Foreign, ForeignInsert, Format};
-use umbel_sets::{AtOnce, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
+use umbel_sets::{BloomierBuild, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
 use umbel_share::sign::SecretKey;
 
@@ -122,7 +122,7 @@ fn build_lines(
         print(explain::plan(&plan, args.work.voice.json))?;
         return Ok(());
     }
-    if plan.kind() == Kind::Blocked && umbel_sets::room_beside(plan.bytes(), options).is_err() {
+    if plan.kind() == Kind::Blocked && umbel_sets::room_left(plan.bytes(), options).is_err() {
         let inputs = umbel_files::inputs::rereadable(inputs, options)?;
         let mut result = None;
         let bytes = filters::write_with(&args.output, existing, key, |out| {
@@ -137,7 +137,7 @@ fn build_lines(
         return Ok(());
     }
     let mut filter = if plan.kind().built_at_once() {
-        let mut lines = AtOnce::new(&plan, hasher, options)?;
+        let mut lines = BloomierBuild::new(&plan, hasher, options)?;
         for source in inputs {
             match source {
                 Source::Files(inputs) => lines.inputs(&inputs)?,
@@ -209,7 +209,7 @@ fn build_foreign(
         print(explain::foreign(&plan, args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    umbel_sets::room_beside(plan.bytes, options)?;
+    umbel_sets::room_left(plan.bytes, options)?;
     let lines = ForeignLines::new(Foreign::new(format, &given)?, key_type)?;
     let mut filter = Filter::Foreign(lines);
     add_lines(inputs, &mut filter, &args.output, options, &mut report)?;

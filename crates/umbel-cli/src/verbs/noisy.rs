@@ -40,7 +40,7 @@ pub(crate) fn noisy(args: &NoisyArgs) -> Result<Outcome> {
         print(explain::plan(copies.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    umbel_sets::room_beside(copies.plan().bytes(), &options)?;
+    umbel_sets::room_left(copies.plan().bytes(), &options)?;
     let mut report = Report::default();
     let mut last = None;
     for (path, hasher) in paths.iter().zip(copies.hashers()) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use umbel_foreign::ForeignFilter;
 use umbel_foreign::parquet::{Parquet, hash};
 use umbel_report::parquet::{Chunk, ParquetFile, TITLES, Values};
-use umbel_sets::{Error, ErrorBound, Keys, Options, Report, room_beside};
+use umbel_sets::{Error, ErrorBound, Keys, Options, Report, room_left};
 
 use crate::Outcome;
 use crate::args::ParquetArgs;
@@ -47,7 +47,7 @@ fn open(path: &Path, options: &Options) -> Result<ParquetFile<File>> {
             "{name}: is not a regular file; a Parquet file is read from its end, so copy it to disk first"
         );
     }
-    ParquetFile::open(name, file, meta.len(), |bytes| Ok(room_beside(bytes, options).map(drop)?))
+    ParquetFile::open(name, file, meta.len(), |bytes| Ok(room_left(bytes, options).map(drop)?))
 }
 
 /// Lists the filters.
@@ -62,7 +62,7 @@ fn list(
     let mut bytes = 0;
     for chunk in file.chunks(column) {
         let Some(filter) =
-            chunk.filter(|bytes| Ok(room_beside(file.memory() + bytes, options).map(drop)?))?
+            chunk.filter(|bytes| Ok(room_left(file.memory() + bytes, options).map(drop)?))?
         else {
             continue;
         };
@@ -184,7 +184,7 @@ impl<'a> Groups<'a> {
     fn open(file: &'a ParquetFile<File>, column: usize, options: &Options) -> Result<Self> {
         // Half of the memory is for lines and one filter that is not held.
         let mut taken = file.memory();
-        let held = taken + room_beside(taken, options)? / 2;
+        let held = taken + room_left(taken, options)? / 2;
         let mut left = 0;
         let mut spared = 1.0;
         let mut groups = Vec::new();
@@ -192,7 +192,7 @@ impl<'a> Groups<'a> {
             let mut bytes = 0;
             let admit = |size: u64| {
                 bytes = size;
-                Ok(room_beside(taken + size, options).map(drop)?)
+                Ok(room_left(taken + size, options).map(drop)?)
             };
             let filter = match chunk.filter(admit)? {
                 None => Filter::None,
@@ -212,7 +212,7 @@ impl<'a> Groups<'a> {
             }
             groups.push(Group { chunk, filter, to_read: false });
         }
-        let room = room_beside(taken + left, options)?;
+        let room = room_left(taken + left, options)?;
         let values = groups.first().context("the file has no row group")?.chunk.values();
         Ok(Self { groups, values, room, rate: 1.0 - spared, found: 0 })
     }

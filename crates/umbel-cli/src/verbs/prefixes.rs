@@ -9,7 +9,7 @@ use umbel::{AnyFilter, Blocks, KeyDescription, Plan, Scheme, Secret};
 use umbel_files::inputs::{self, Named};
 use umbel_net::prefixes::{Family, ListBuilder, ListError, PrefixKeys, PrefixList, text};
 use umbel_sets::{
-    Filter, Input, Listed, Missing, Normalization, Options, Query, Records, room_beside,
+    Filter, Input, Listed, Missing, Normalization, Options, Query, Records, room_left,
 };
 
 use super::build::{for_keys, fpp_of, size_of_plan};
@@ -113,13 +113,13 @@ fn read_text(inputs: &[Input], family: Family, options: &Options) -> Result<Pref
         ..options.clone()
     };
     let mut list = ListBuilder::new(family);
-    umbel_sets::keys(inputs, room_beside(0, options)?, options, |lines| {
-        let fits = room_beside(list.bytes(), options).is_ok();
+    umbel_sets::keys(inputs, room_left(0, options)?, options, |lines| {
+        let fits = room_left(list.bytes(), options).is_ok();
         list.extend(&lines.all(), fits);
         Ok(())
     })?;
     // Only now is it known how much all of them need.
-    room_beside(list.bytes(), options)?;
+    room_left(list.bytes(), options)?;
     Ok(list.build().map_err(umbel_sets::Error::from)?)
 }
 
@@ -153,7 +153,7 @@ pub(super) fn plan(
     options: &Options,
 ) -> Result<(Plan, KeyDescription)> {
     let (mut keys, mut count) = (PrefixKeys::new(family), 0);
-    umbel_sets::keys(inputs, room_beside(0, options)?, options, |lines| {
+    umbel_sets::keys(inputs, room_left(0, options)?, options, |lines| {
         let all = lines.all();
         keys.insert_all(&all);
         count += all.len() as u64;

@@ -59,7 +59,7 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &Options) -> Resu
         bytes = bytes.saturating_add(formats::length(&file.file, path)?);
         files.push(file);
     }
-    umbel_sets::room_beside(bytes, options)?;
+    umbel_sets::room_left(bytes, options)?;
     let (mut all, mut keyed) = (Vec::new(), false);
     for (file, path) in files.iter().zip(paths()) {
         // Those that are not keyed need no secret.

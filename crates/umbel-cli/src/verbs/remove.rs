@@ -30,7 +30,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     filters::check_keys(&filter, &args.filter, &options, &args.names)?;
     let mut filter = filters::own(filter, &args.filter, "remove")?;
     // Refused before any line is read.
-    filter.removing().with_context(|| args.filter.display().to_string())?;
+    filter.as_counting_mut().with_context(|| args.filter.display().to_string())?;
     if args.work.explain {
         print(explain::plan(filter.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);

@@ -125,7 +125,7 @@ fn make(
     keys: KeyDescription,
     options: &Options,
 ) -> Result<()> {
-    match umbel_sets::room_beside(plan.bytes(), options) {
+    match umbel_sets::room_left(plan.bytes(), options) {
         Ok(_) => {
             let mut empty = AnyFilter::with_plan(plan, hasher)?;
             empty.describe(keys);

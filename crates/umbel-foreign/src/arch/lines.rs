@@ -79,7 +79,7 @@ impl LineKernel {
 
     /// Prefetches the cache lines of a key's block.
     #[inline]
-    pub(crate) fn ask(&self, array: &[u8], hash: u64) {
+    pub(crate) fn prefetch(&self, array: &[u8], hash: u64) {
         let first = (self.place)(hash, (array.len() / self.size) as u64) * self.size;
         prefetch(array.as_ptr().wrapping_add(first));
         prefetch(array.as_ptr().wrapping_add(first + self.size - 1));

@@ -241,8 +241,8 @@ impl Layout for Fields {
     }
 
     #[inline]
-    fn ask(&self, array: &[u8], hash: Self::Hash<'_>) {
-        self.kernel.ask(array, hash);
+    fn prefetch(&self, array: &[u8], hash: Self::Hash<'_>) {
+        self.kernel.prefetch(array, hash);
     }
 
     #[inline]

@@ -148,7 +148,7 @@ fn every_format_is_recognized_by_its_own_files() {
     for (format, content) in files() {
         let found = recognize(&content);
         let listed = found.iter().any(|(found, _)| *found == format);
-        assert!(listed || !format.told().is_empty(), "{format}: {found:?}");
+        assert!(listed || !format.required().is_empty(), "{format}: {found:?}");
         assert!(found.is_sorted_by_key(|(_, certain)| !certain), "{found:?}");
     }
     assert!(recognize(b"").iter().all(|(_, certain)| !certain));

@@ -270,7 +270,7 @@ impl<H: Hashing> States<H> {
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = key.key_hash(&self.hasher);
                 for home in self.homes(*hash).0 {
-                    internals::ask(&self.buckets, home as u64 * BLOCK_BITS);
+                    internals::prefetch(&self.buckets, home as u64 * BLOCK_BITS);
                 }
             }
             for (answer, &hash) in answers.iter_mut().zip(&hashes) {

@@ -8,7 +8,7 @@ use umbel_foreign::{ForeignFilter, ForeignInsert};
 
 use super::count::one_field;
 use super::filter::{Filter, ForeignLines};
-use super::room::{growth, outgrown, room_beside, room_to_fill};
+use super::room::{growth, outgrown, room_left, room_to_fill};
 use super::rows::Places;
 use crate::budget::Budget;
 use crate::bulk::fill;
@@ -76,7 +76,7 @@ fn room_to_insert(filter: &mut Filter, options: &Options) -> Result<u64, Error> 
     };
     let format = lines.filter().format();
     one_field(format, options)?;
-    let room = room_beside(lines.filter().bytes_to_fill(), options)?;
+    let room = room_left(lines.filter().bytes_to_fill(), options)?;
     if !format.grows() {
         return Ok(room);
     }

@@ -1,6 +1,6 @@
 //! Filters of lines: building, filling, querying, emptying.
 
-mod at_once;
+mod bloomier;
 mod count;
 mod described;
 mod filter;
@@ -14,7 +14,7 @@ mod rows;
 mod seen;
 mod seen_in_pieces;
 
-pub use at_once::AtOnce;
+pub use bloomier::BloomierBuild;
 pub use count::{count, count_keys};
 pub use described::{check_keys, keys_of};
 pub use filter::{Filter, ForeignLines, Receipt};
@@ -23,7 +23,7 @@ pub use lists::build_lists;
 pub use pieces::{LargeFilter, Noted, add_in_pieces, build_in_pieces, query_in_pieces};
 pub use query::{Listed, Query};
 pub use remove::{remove, remove_stream};
-pub use room::room_beside;
+pub use room::room_left;
 pub use seen::{Checkpoint, Save, SaveError, Seen};
 pub use seen_in_pieces::SeenInPieces;
 

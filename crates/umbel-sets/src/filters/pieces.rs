@@ -507,7 +507,7 @@ mod tests {
         };
         let inputs = [Input::file("lines", file).unwrap()];
         let plan = Plan::for_memory(Kind::Blocked, 100_000, 40 << 20).unwrap();
-        assert!(crate::room_beside(plan.bytes(), &options).is_err());
+        assert!(crate::room_left(plan.bytes(), &options).is_err());
         let (hasher, keys) = (KeyHasher::default(), KeyDescription::default());
         let mut found = Vec::new();
         let (report, receipt) =

@@ -9,7 +9,7 @@ use umbel_foreign::ForeignFilter;
 
 use super::count::one_field;
 use super::filter::{Filter, ForeignLines};
-use super::room::room_beside;
+use super::room::room_left;
 use super::rows::Places;
 use crate::input::{Input, lengths};
 use crate::report::Report;
@@ -67,7 +67,7 @@ impl<'a> Query<'a> {
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
-            room: room_beside(bytes, options)?,
+            room: room_left(bytes, options)?,
         };
         Ok(Self { scanner, ask, options, report: Report::default() })
     }
@@ -91,7 +91,7 @@ impl<'a> Query<'a> {
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
-            room: room_beside(list.bytes(), options)?,
+            room: room_left(list.bytes(), options)?,
         };
         let scanner = Scanner::new(options, KeyHasher::default())?;
         Ok(Self { scanner, ask, options, report: Report::default() })
@@ -217,7 +217,7 @@ impl<'a> Asked<'a> {
     fn fpp(&self) -> f64 {
         match self {
             Self::Rows(filter, places) => {
-                filter.fpp_asked(&places.mask()).expect("the filter's own attributes")
+                filter.query_fpp(&places.mask()).expect("the filter's own attributes")
             }
             Self::Keys(filter) | Self::OtherKeys(filter) => filter.receipt().fpp,
             Self::Foreign(lines) => lines.filter().receipt().fpp,

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use umbel::AnyFilter;
 
-use super::room::room_beside;
+use super::room::room_left;
 use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
@@ -60,8 +60,8 @@ struct TakeOut<'a> {
 
 impl<'a> TakeOut<'a> {
     fn new(filter: &'a mut AnyFilter, options: &Options) -> Result<Self, Error> {
-        filter.removing()?;
-        let room = room_beside(filter.bytes(), options)?;
+        filter.as_counting_mut()?;
+        let room = room_left(filter.bytes(), options)?;
         Ok(Self { work: Mutex::new((filter, Vec::new(), 0)), room })
     }
 
@@ -79,7 +79,7 @@ impl Visit for TakeOut<'_> {
         let mut work = self.work.lock().expect("no worker panics");
         let (filter, removed, count) = &mut *work;
         removed.resize(lines.len(), false);
-        filter.removing()?.remove_all(lines.hashes(), removed);
+        filter.as_counting_mut()?.remove_all(lines.hashes(), removed);
         *count += removed.iter().filter(|&&removed| removed).count() as u64;
         Ok(())
     }

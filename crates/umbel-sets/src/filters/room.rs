@@ -9,7 +9,7 @@ use crate::{Error, Options};
 ///
 /// # Errors
 /// [`Error::Memory`], with a cap that suffices, if that is too little.
-pub fn room_beside(bytes: u64, options: &Options) -> Result<u64, Error> {
+pub fn room_left(bytes: u64, options: &Options) -> Result<u64, Error> {
     const LEAST_ROOM: u64 = 1 << 20;
     let Budget { cap, threads, rest, .. } = Budget::new(options.memory, options.threads)?;
     rest.checked_sub(bytes).filter(|room| *room >= LEAST_ROOM).ok_or_else(|| Error::Memory {
@@ -18,13 +18,13 @@ pub fn room_beside(bytes: u64, options: &Options) -> Result<u64, Error> {
     })
 }
 
-/// Like [`room_beside`] for a filter that may grow: sets its limit, and leaves the rest to a long line.
+/// Like [`room_left`] for a filter that may grow: sets its limit, and leaves the rest to a long line.
 pub(super) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<u64, Error> {
     // Even without lines: a filter that accepts none is refused before any is read.
     if !filter.plan().kind().rows() {
         filter.check_inserts()?;
     }
-    let room = room_beside(filter.bytes(), options)?;
+    let room = room_left(filter.bytes(), options)?;
     if filter.plan().kind().capacity() != Capacity::First {
         return Ok(room);
     }

@@ -17,12 +17,12 @@ pub(crate) struct Places {
 impl Places {
     /// The positions for a query, which may leave attributes out; `None` for filters of keys.
     pub(crate) fn asked(filter: &AnyFilter, options: &Options) -> Result<Option<Self>, Error> {
-        Self::of(filter, |filter| filter.places(options.records.key()))
+        Self::of(filter, |filter| filter.indices(options.records.key()))
     }
 
     /// The positions for whole rows.
     pub(crate) fn of_all(filter: &AnyFilter, options: &Options) -> Result<Option<Self>, Error> {
-        Self::of(filter, |filter| filter.places_of_all(options.records.key()))
+        Self::of(filter, |filter| filter.indices_of_all(options.records.key()))
     }
 
     fn of(

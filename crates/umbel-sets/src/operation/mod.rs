@@ -442,7 +442,7 @@ impl Run<'_> {
             filter: doubt.as_ref(),
             keys,
             spilled: again.as_ref(),
-            room: room_beside(self.scanner.budget, keys, doubt.as_ref()),
+            room: room_left(self.scanner.budget, keys, doubt.as_ref()),
         };
         for range in ranges {
             let tallies = self.scanner.scan_some(self.inputs, range.clone(), &recount)?;
@@ -551,7 +551,7 @@ impl Run<'_> {
             spilled: rest.as_ref(),
             output: Mutex::new(look_up::Output { sink, runs: &mut runs, late: false }),
             disk: &self.disk,
-            room: room_beside(budget, &keys, doubt.as_ref()),
+            room: room_left(budget, &keys, doubt.as_ref()),
         };
         let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &look_up)?;
         drop(look_up);
@@ -621,7 +621,7 @@ impl Run<'_> {
 }
 
 /// Bytes left for a line longer than a chunk, with keys and their filter in memory.
-fn room_beside(budget: Budget, keys: &Keys, filter: Option<&Blocked>) -> u64 {
+fn room_left(budget: Budget, keys: &Keys, filter: Option<&Blocked>) -> u64 {
     let left = budget.table(filter.map_or(0, |filter| filter.plan().bytes()));
     budget.long_line() + left.saturating_sub(keys.bytes())
 }

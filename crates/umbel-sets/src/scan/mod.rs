@@ -15,7 +15,7 @@
 //! longer line is read only by the worker whose turn it is, so there is one such line in memory at a time.
 
 mod batch;
-mod course;
+mod chunks;
 mod long;
 mod turns;
 mod visit;
@@ -36,7 +36,7 @@ use crate::report::Progress;
 use crate::threads::on_each;
 use crate::{Error, Options};
 use batch::{Batch, Origin};
-use course::Course;
+use chunks::Chunks;
 pub(crate) use long::skip_line;
 use long::{Loaded, grown};
 use turns::{Halt, StopOnDrop, Turns};
@@ -266,16 +266,16 @@ impl<'a> Scanner<'a> {
         range: Range<usize>,
         visit: &dyn Visitor,
     ) -> Result<Vec<Tally>, Error> {
-        let course = Course::new(inputs, range.clone(), self.chunk as u64);
+        let chunks = Chunks::new(inputs, range.clone(), self.chunk as u64);
         let next = AtomicU64::new(0);
         let turns = Turns::default();
         let run = || -> Result<Vec<(usize, Tally)>, Halt> {
             let stop = StopOnDrop(&turns);
-            let mut worker = Worker::new(self, &course, &turns);
+            let mut worker = Worker::new(self, &chunks, &turns);
             let mut work = visit.work();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= course.chunks() {
+                if number >= chunks.count() {
                     break;
                 }
                 worker.chunk(number, visit, &mut *work)?;
@@ -285,7 +285,7 @@ impl<'a> Scanner<'a> {
             std::mem::forget(stop);
             Ok(worker.finish())
         };
-        let workers = (self.budget.threads as u64).min(course.chunks()).max(1);
+        let workers = (self.budget.threads as u64).min(chunks.count()).max(1);
         let mut tallies = vec![Tally::default(); range.len()];
         for result in on_each(workers as usize, run) {
             match result {

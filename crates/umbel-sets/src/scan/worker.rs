@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::batch::{Batch, Origin};
-use super::course::{Chunk, Course};
+use super::chunks::{Chunk, Chunks};
 use super::long::{Loaded, grown};
 use super::turns::{Halt, Turns};
 use super::{Scanner, Tally, Visitor, Work};
@@ -14,7 +14,7 @@ use crate::records::{Ends, Head};
 /// One thread that reads chunks.
 pub(super) struct Worker<'a> {
     scanner: &'a Scanner<'a>,
-    course: &'a Course<'a>,
+    chunks: &'a Chunks<'a>,
     turns: &'a Turns,
     /// The input of its last chunk.
     open: Option<Open<'a>>,
@@ -31,9 +31,9 @@ struct Open<'a> {
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(scanner: &'a Scanner<'a>, course: &'a Course<'a>, turns: &'a Turns) -> Self {
+    pub(super) fn new(scanner: &'a Scanner<'a>, chunks: &'a Chunks<'a>, turns: &'a Turns) -> Self {
         let batch = Batch::new(scanner);
-        Self { scanner, course, turns, open: None, buffer: Vec::new(), batch, tallies: Vec::new() }
+        Self { scanner, chunks, turns, open: None, buffer: Vec::new(), batch, tallies: Vec::new() }
     }
 
     /// Returns its tallies, by input.
@@ -56,7 +56,7 @@ impl<'a> Worker<'a> {
         if let Some(open) = self.open.take() {
             return Ok(open);
         }
-        let reader = self.course.input(input).open()?;
+        let reader = self.chunks.input(input).open()?;
         let head = self.scanner.head(&reader)?;
         Ok(Open { input, reader, head })
     }
@@ -67,8 +67,8 @@ impl<'a> Worker<'a> {
         visit: &dyn Visitor,
         work: &mut dyn Work,
     ) -> Result<(), Halt> {
-        let chunk = self.course.chunk(number);
-        if !self.turns.wait(self.course.first_of(chunk.input, visit.inputs_at_once())) {
+        let chunk = self.chunks.chunk(number);
+        if !self.turns.wait(self.chunks.first_of(chunk.input, visit.inputs_at_once())) {
             return Err(Halt::Stopped);
         }
         let open = self.enter(chunk.input)?;
@@ -121,7 +121,7 @@ impl<'a> Worker<'a> {
             let origin = Origin {
                 input: chunk.input,
                 name: reader.input().name(),
-                place: self.course.place(chunk.input),
+                place: self.chunks.place(chunk.input),
                 offset: from + first as u64,
             };
             let bytes = &self.buffer[first..last];

@@ -33,8 +33,8 @@
 //! let now = Duration::from_secs(5);
 //! let Step::Missing(Some(request)) = peers.receive(&summary.beat(), now)?.step else { panic!() };
 //! assert_eq!(peers.receive(&summary.answer(&request)?, now)?.step, Step::Applied);
-//! assert_eq!(peers.ask("/7", now)[0].peer, "a");
-//! assert!(peers.ask("/elsewhere", now).is_empty());
+//! assert_eq!(peers.candidates("/7", now)[0].peer, "a");
+//! assert!(peers.candidates("/elsewhere", now).is_empty());
 //!
 //! // At 1 % of 1,011 keys, the eleventh new page makes a message.
 //! for page in 1_000..=1_010 {

@@ -207,7 +207,7 @@ impl Peers {
     ///
     /// A peer without a filter, or silent for [`Limits::silence`], is not named. One whose filter is not the latest is:
     /// most of its keys are still there.
-    pub fn ask(&self, key: impl Key, now: Duration) -> Vec<Candidate<'_>> {
+    pub fn candidates(&self, key: impl Key, now: Duration) -> Vec<Candidate<'_>> {
         let hash = self.hasher.hash(key);
         let mut candidates: Vec<_> = self
             .peers
@@ -226,7 +226,7 @@ impl Peers {
         candidates
     }
 
-    /// Notes whether a peer that [`ask`](Self::ask) named had the key.
+    /// Notes whether a peer that [`candidates`](Self::candidates) named had the key.
     pub fn note(&mut self, name: &str, had_it: bool) {
         let Some(peer) = self.peers.iter_mut().find(|peer| peer.name == name) else { return };
         peer.asked += 1.0;

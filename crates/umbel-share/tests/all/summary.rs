@@ -267,7 +267,10 @@ fn each_fault_is_noticed() {
     assert_eq!(step(&full, &mut receiver, at(1)), Step::Applied);
     assert_eq!(step(&full, &mut receiver, at(1)), Step::Confirmed);
     assert_eq!(step(&messages[3], &mut receiver, at(1)), Step::Old);
-    assert!(receiver.ask(100u64, at(2)).len() == 1 && receiver.ask(5_000_001u64, at(2)).is_empty());
+    assert!(
+        receiver.candidates(100u64, at(2)).len() == 1
+            && receiver.candidates(5_000_001u64, at(2)).is_empty()
+    );
 
     // Reordered: the second of two comes first.
     let mut next = |more: std::ops::Range<u64>| {
@@ -286,7 +289,7 @@ fn each_fault_is_noticed() {
     // A restart: what it held says nothing any more.
     let mut sender = summary("a", 2, 1_000, 0.01);
     let Step::Missing(Some(request)) = step(&sender.beat(), &mut receiver, at(3)) else { panic!() };
-    assert!(receiver.ask(100u64, at(3)).is_empty());
+    assert!(receiver.candidates(100u64, at(3)).is_empty());
     assert_eq!(step(&sender.answer(&request).unwrap(), &mut receiver, at(3)), Step::Applied);
     assert_eq!(step(&beat, &mut receiver, at(3)), Step::Old, "of before the restart");
 
@@ -294,8 +297,8 @@ fn each_fault_is_noticed() {
     sender.insert(7u64);
     let message = sender.publish(Vec::<u64>::new).unwrap().unwrap();
     assert_eq!(step(&message, &mut receiver, at(4)), Step::Applied);
-    assert_eq!(receiver.ask(7u64, at(13)).len(), 1);
-    assert!(receiver.ask(7u64, at(14)).is_empty());
+    assert_eq!(receiver.candidates(7u64, at(13)).len(), 1);
+    assert!(receiver.candidates(7u64, at(14)).is_empty());
 }
 
 /// As somebody else could write it: with right checksums.
@@ -347,7 +350,7 @@ fn forged_epochs_are_refused_or_overcome() {
             }
             let now = at(5 + 10 * u64::from(restarts));
             let held = if restarts { 3u64 } else { 1 };
-            assert_eq!(receiver.ask(held, now).len(), 1, "{epoch} {restarts}");
+            assert_eq!(receiver.candidates(held, now).len(), 1, "{epoch} {restarts}");
             assert!(kept(&receiver, "a").unwrap() == sender.published(), "{epoch} {restarts}");
             assert!(receiver.status(now)[0].is_current, "{epoch} {restarts}");
         }
@@ -432,13 +435,14 @@ fn the_best_peer_comes_first() {
         receiver.receive(&sender.full(), at(seconds)).unwrap();
     }
     let order = |receiver: &Peers| -> Vec<String> {
-        receiver.ask("page", at(3)).iter().map(|one| one.peer.to_owned()).collect()
+        receiver.candidates("page", at(3)).iter().map(|one| one.peer.to_owned()).collect()
     };
     assert_eq!(order(&receiver), ["b", "c", "a"], "by freshness, as all have the same chance");
     receiver.note("b", false);
     (0..3).for_each(|_| receiver.note("a", true));
     assert_eq!(order(&receiver), ["a", "c", "b"], "by what they had");
-    let chances: Vec<f64> = receiver.ask("page", at(3)).iter().map(|one| one.chance).collect();
+    let chances: Vec<f64> =
+        receiver.candidates("page", at(3)).iter().map(|one| one.chance).collect();
     assert!(chances.is_sorted_by(|a, b| a >= b) && chances[2] < 0.9, "{chances:?}");
     // Old outcomes fade: a peer that has failed for long recovers.
     (0..100_000).for_each(|_| receiver.note("b", false));
@@ -563,7 +567,7 @@ impl Simulation {
             }
             let key = self.draw(&mut random, oldest, newest);
             let is_held = (oldest..newest).contains(&key);
-            let is_named = !receiver.ask(key, at(0)).is_empty();
+            let is_named = !receiver.candidates(key, at(0)).is_empty();
             if request >= warm {
                 false_hits += u64::from(is_named && !is_held);
                 false_misses += u64::from(!is_named && is_held);

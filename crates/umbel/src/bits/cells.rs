@@ -67,8 +67,8 @@ pub(crate) fn fill<const W: u32>(words: &mut [u64], cell: u64) {
 
 /// Prefetches the cache line of a cell.
 #[inline(always)]
-pub(crate) fn ask<const W: u32>(blocks: &[Block], cell: u64) {
-    super::ask(blocks, cell / per_word(W) * 64);
+pub(crate) fn prefetch<const W: u32>(blocks: &[Block], cell: u64) {
+    super::prefetch(blocks, cell / per_word(W) * 64);
 }
 
 /// Lowers each cell of a word that is in `mask` (by its lowest bits) and above 0.

@@ -209,7 +209,7 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
     ///
     /// # Errors
     /// [`InsertError::CannotRemove`] for any kind but counting.
-    pub fn removing(&mut self) -> Result<&mut Counting<Blocks, H>, InsertError> {
+    pub fn as_counting_mut(&mut self) -> Result<&mut Counting<Blocks, H>, InsertError> {
         match self {
             Self::Counting(filter) => Ok(filter),
             other => Err(InsertError::CannotRemove(other.kind())),
@@ -454,7 +454,7 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
     ///
     /// # Errors
     /// [`RowError::NoAttributes`] for a filter of single keys.
-    pub fn rows(&self) -> Result<&Attributes<S, H>, RowError> {
+    pub fn as_attributes(&self) -> Result<&Attributes<S, H>, RowError> {
         match self {
             Self::Attributes(filter) => Ok(filter),
             _ => Err(RowError::NoAttributes),

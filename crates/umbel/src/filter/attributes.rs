@@ -338,10 +338,10 @@ impl<S: AsRef<[Block]>> Attributes<S> {
             for (i, filter) in self.core.filters.iter().enumerate() {
                 let hash = |row: &R| Some(self.hasher.hash(row.as_ref()[i].as_ref()?.as_ref()));
                 let hash = |row: &R| Some(hash(row)?.in_part(i as u64));
-                ask(filter, rows, found, hash);
+                look_up(filter, rows, found, hash);
             }
             if let Some(joint) = &self.core.joint {
-                ask(joint, rows, found, |row| {
+                look_up(joint, rows, found, |row| {
                     self.core.tag_asked(&self.hasher, row.as_ref(), &mut bytes)
                 });
             }
@@ -357,7 +357,7 @@ impl<S: AsRef<[Block]>, H: Hashing> Attributes<S, H> {
     ///
     /// # Errors
     /// [`RowError::RowLength`].
-    pub fn fpp_asked(&self, asked: &[bool]) -> Result<f64, RowError> {
+    pub fn query_fpp(&self, asked: &[bool]) -> Result<f64, RowError> {
         self.core.check_row(asked.len(), core::iter::empty())?;
         let scheme = self.hasher.scheme();
         let places: Vec<_> = (0..asked.len()).filter(|&i| asked[i]).collect();
@@ -375,7 +375,7 @@ impl<S: AsRef<[Block]>, H: Hashing> Attributes<S, H> {
     ///
     /// # Errors
     /// [`RowError::Unnamed`] if `names` is empty, [`RowError::UnknownAttribute`], [`RowError::AttributeTwice`].
-    pub fn places<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
+    pub fn indices<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
         if names.is_empty() {
             return Err(RowError::Unnamed { has: Names::of(self.names()) });
         }
@@ -394,12 +394,12 @@ impl<S: AsRef<[Block]>, H: Hashing> Attributes<S, H> {
         Ok(places)
     }
 
-    /// Like [`places`](Self::places), for the attributes of a whole row.
+    /// Like [`indices`](Self::indices), for the attributes of a whole row.
     ///
     /// # Errors
-    /// As [`places`](Self::places); [`RowError::AttributesMissing`].
-    pub fn places_of_all<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
-        let places = self.places(names)?;
+    /// As [`indices`](Self::indices); [`RowError::AttributesMissing`].
+    pub fn indices_of_all<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
+        let places = self.indices(names)?;
         let missing: Vec<_> = (0..self.names().len())
             .filter(|place| !places.contains(place))
             .map(|place| &self.names()[place][..])
@@ -496,7 +496,7 @@ impl<S: AsRef<[Block]>> AttributesCore<S> {
 }
 
 /// Clears `found` for rows whose hash does not pass, leaving rows without a hash; looks up only rows still found.
-fn ask<R>(
+fn look_up<R>(
     filter: &Inner<impl AsRef<[Block]>>,
     rows: &[R],
     found: &mut [bool],
@@ -610,7 +610,7 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
             fpp = fpp.max(part.fpp);
             over_filled |= part.over_filled;
             let name = self.names.get(i).cloned();
-            let each = if i < count { 1 } else { self.tags.a_row(count) };
+            let each = if i < count { 1 } else { self.tags.per_row(count) };
             room = room.min(part.room / each);
             if (i == count && each == 1) || (i < count && part.keys.value > keys.value) {
                 keys = part.keys;
@@ -619,7 +619,7 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
             parts.push(Part { what, name, plan: part.plan, keys: part.keys.value, fpp: part.fpp });
         }
         let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), keys, fpp);
-        let tags = Figure::Count(self.tags.a_row(count));
+        let tags = Figure::Count(self.tags.per_row(count));
         let facts = vec![Fact { name: "tags_a_row", figure: tags }];
         Receipt { bits, room, over_filled, parts, facts, ..receipt }
     }
@@ -661,7 +661,7 @@ impl MergeCore for AttributesCore {
 fn plans(plan: &Plan, attributes: usize) -> Result<(Plan, Option<Plan>), PlanError> {
     let each = plan.inner()?;
     let (tags, _) = plan::inside(plan.detail)?;
-    let tags = tags.a_row(attributes);
+    let tags = tags.per_row(attributes);
     let all = each.bits as f64 * (attributes as f64 + tags as f64);
     if all > MAX_BITS as f64 {
         return Err(PlanError::TooLarge { bits: all });

@@ -46,12 +46,12 @@ impl Layout for BlockedLayout {
         kernel.contains(&blocks[place], hash.low)
     }
 
-    const ASKS_AHEAD: bool = true;
+    const PREFETCHES: bool = true;
 
     #[inline(always)]
-    fn ask_ahead(blocks: &[Block], hash: KeyHash) {
+    fn prefetch(blocks: &[Block], hash: KeyHash) {
         if blocks.len() as u64 > NEAR {
-            bits::ask(blocks, bits::place(hash.high, blocks.len() as u64) * BLOCK_BITS);
+            bits::prefetch(blocks, bits::place(hash.high, blocks.len() as u64) * BLOCK_BITS);
         }
     }
 
@@ -141,9 +141,9 @@ impl<H> Blocked<Blocks, H> {
 impl<S: AsRef<[Block]>> BloomCore<BlockedLayout, S> {
     /// Prefetches the cache line of a key, however small the filter.
     #[inline]
-    pub(super) fn ask(&self, hash: KeyHash) {
+    pub(super) fn prefetch_always(&self, hash: KeyHash) {
         let blocks = self.blocks();
-        bits::ask(blocks, bits::place(hash.high, blocks.len() as u64) * BLOCK_BITS);
+        bits::prefetch(blocks, bits::place(hash.high, blocks.len() as u64) * BLOCK_BITS);
     }
 }
 
@@ -197,7 +197,7 @@ impl Shard<'_> {
         let Run { first, total } = self.run;
         let place = |hash: KeyHash| bits::place(hash.high, total) - first;
         for (hashes, found) in hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
-            hashes.iter().for_each(|&hash| bits::ask(self.blocks, place(hash) * BLOCK_BITS));
+            hashes.iter().for_each(|&hash| bits::prefetch(self.blocks, place(hash) * BLOCK_BITS));
             for (&hash, found) in hashes.iter().zip(found) {
                 *found = self.kernel.contains(&self.blocks[place(hash) as usize], hash.low);
             }

@@ -29,13 +29,13 @@ pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     fn insert(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool;
     #[doc(hidden)]
     fn contains(blocks: &[Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool;
-    /// See [`Core::ASKS_AHEAD`].
+    /// See [`Core::PREFETCHES`].
     #[doc(hidden)]
-    const ASKS_AHEAD: bool = false;
-    /// See [`Core::ask_ahead`].
+    const PREFETCHES: bool = false;
+    /// See [`Core::prefetch`].
     #[doc(hidden)]
     #[inline(always)]
-    fn ask_ahead(blocks: &[Block], hash: KeyHash) {
+    fn prefetch(blocks: &[Block], hash: KeyHash) {
         let _ = (blocks, hash);
     }
     #[doc(hidden)]
@@ -207,7 +207,7 @@ impl<L, S> sealed::Sealed for BloomCore<L, S> {}
 
 impl<L: Layout, S: AsRef<[Block]>> Core for BloomCore<L, S> {
     const KIND: Kind = L::KIND;
-    const ASKS_AHEAD: bool = L::ASKS_AHEAD;
+    const PREFETCHES: bool = L::PREFETCHES;
     type Storage = S;
     type With<T: AsRef<[Block]>> = BloomCore<L, T>;
 
@@ -225,8 +225,8 @@ impl<L: Layout, S: AsRef<[Block]>> Core for BloomCore<L, S> {
     }
 
     #[inline(always)]
-    fn ask_ahead(&self, hash: KeyHash) {
-        L::ask_ahead(self.blocks.as_ref(), hash);
+    fn prefetch(&self, hash: KeyHash) {
+        L::prefetch(self.blocks.as_ref(), hash);
     }
 
     fn contains_narrow(&self, hashes: &[u64], found: &mut [bool]) {

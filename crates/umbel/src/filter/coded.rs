@@ -104,11 +104,11 @@ fn code_of(hash: KeyHash, width: u32) -> u64 {
 
 impl<S: AsRef<[Block]>> CodedCore<S> {
     /// Prefetches the cache lines of the homes.
-    fn ask_ahead(&self, hashes: &[KeyHash]) {
+    fn prefetch(&self, hashes: &[KeyHash]) {
         let blocks = self.blocks();
         for hash in hashes {
             let home = bits::place(hash.high, blocks.len() as u64);
-            bits::ask(blocks, home * bits::BLOCK_BITS);
+            bits::prefetch(blocks, home * bits::BLOCK_BITS);
         }
     }
 
@@ -293,7 +293,7 @@ impl<S: AsRef<[Block]>> Core for CodedCore<S> {
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
         for (hashes, found) in hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
-            self.ask_ahead(hashes);
+            self.prefetch(hashes);
             for (found, &hash) in found.iter_mut().zip(hashes) {
                 *found = self.contains(hash);
             }
@@ -334,7 +334,7 @@ impl InsertCore for CodedCore {
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
         for hashes in hashes.chunks(AHEAD) {
-            self.ask_ahead(hashes);
+            self.prefetch(hashes);
             for &hash in hashes {
                 self.try_insert(hash)?;
             }
@@ -345,7 +345,7 @@ impl InsertCore for CodedCore {
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Full> {
         new.fill(false);
         for (hashes, new) in hashes.chunks(AHEAD).zip(new.chunks_mut(AHEAD)) {
-            self.ask_ahead(hashes);
+            self.prefetch(hashes);
             for (new, &hash) in new.iter_mut().zip(hashes) {
                 *new = self.try_insert(hash)?;
             }

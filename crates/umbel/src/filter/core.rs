@@ -31,11 +31,11 @@ pub trait Core: sealed::Sealed + Sized {
     fn contains(&self, hash: KeyHash) -> bool;
     /// The slices have equal lengths.
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]);
-    /// Whether [`ask_ahead`](Self::ask_ahead) does something.
-    const ASKS_AHEAD: bool = false;
+    /// Whether [`prefetch`](Self::prefetch) does something.
+    const PREFETCHES: bool = false;
     /// Prefetches the cache line of a key that will soon be looked up or inserted.
     #[inline(always)]
-    fn ask_ahead(&self, hash: KeyHash) {
+    fn prefetch(&self, hash: KeyHash) {
         let _ = hash;
     }
     /// Like `contains_all`, for 64-bit hashes.

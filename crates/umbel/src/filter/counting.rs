@@ -196,7 +196,7 @@ impl<H: Hashing> Counting<Blocks, H> {
     /// If the slices differ in length.
     pub fn remove_all<K: Key<H>>(&mut self, keys: &[K], removed: &mut [bool]) {
         assert_eq!(keys.len(), removed.len(), "one answer for each key");
-        let ahead = CountingCore::ask_ahead;
+        let ahead = CountingCore::prefetch;
         let Self { core, hasher, .. } = self;
         let Ok(()) = by_group::<CountingCore, _, _, _, Infallible>(
             core,

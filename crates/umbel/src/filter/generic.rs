@@ -63,7 +63,7 @@ impl<C: InsertCore, H: Hashing> Filter<C, H> {
             Hashes::Narrow(hashes) => self.core.insert_narrow(hashes),
             Hashes::ToMake => {
                 let Self { core, hasher, .. } = self;
-                by_group::<C, _, _, _, _>(core, keys, hasher, C::ask_ahead, |core, _, hashes| {
+                by_group::<C, _, _, _, _>(core, keys, hasher, C::prefetch, |core, _, hashes| {
                     core.insert_all(hashes)
                 })
             }
@@ -81,13 +81,9 @@ impl<C: InsertCore, H: Hashing> Filter<C, H> {
             _ => {
                 new.fill(false);
                 let Self { core, hasher, .. } = self;
-                by_group::<C, _, _, _, _>(
-                    core,
-                    keys,
-                    hasher,
-                    C::ask_ahead,
-                    |core, range, hashes| core.insert_all_new(hashes, &mut new[range]),
-                )
+                by_group::<C, _, _, _, _>(core, keys, hasher, C::prefetch, |core, range, hashes| {
+                    core.insert_all_new(hashes, &mut new[range])
+                })
             }
         }
     }
@@ -111,12 +107,12 @@ impl<C: Core, H: Hashing> Filter<C, H> {
             Hashes::Narrow(hashes) => self.core.contains_narrow(hashes, found),
             Hashes::Wide(hashes) => self.core.contains_all(hashes, found),
             Hashes::ToMake => {
-                let (core, ask) = (&mut &self.core, |core: &&C, hash| core.ask_ahead(hash));
+                let (core, prefetch) = (&mut &self.core, |core: &&C, hash| core.prefetch(hash));
                 let each = |core: &mut &C, range, hashes: &[KeyHash]| {
                     core.contains_all(hashes, &mut found[range]);
                     Ok::<_, Infallible>(())
                 };
-                let Ok(()) = by_group::<C, _, _, _, _>(core, keys, &self.hasher, ask, each);
+                let Ok(()) = by_group::<C, _, _, _, _>(core, keys, &self.hasher, prefetch, each);
             }
         }
     }
@@ -314,19 +310,19 @@ pub(super) fn same_keys<C, D>(
 }
 
 /// Calls `each` with the hashes of keys, group by group, and with the range of the group in `keys`. Stops at the first
-/// error. `ask` prefetches for a core that [asks ahead](Core::ASKS_AHEAD).
+/// error. `prefetch` fetches the cache line of a hash, for a core that [has one](Core::PREFETCHES).
 pub(super) fn by_group<C: Core, T, K: Key<H>, H, E>(
     filter: &mut T,
     keys: &[K],
     hasher: &H,
-    ask: impl Fn(&T, KeyHash),
+    prefetch: impl Fn(&T, KeyHash),
     mut each: impl FnMut(&mut T, Range<usize>, &[KeyHash]) -> Result<(), E>,
 ) -> Result<(), E> {
     if K::ARE_HASHES {
         let Hashes::Wide(hashes) = K::hashes(keys) else { unreachable!("they are") };
         each(filter, 0..keys.len(), hashes)
-    } else if C::ASKS_AHEAD {
-        asking_ahead(filter, keys, hasher, ask, each)
+    } else if C::PREFETCHES {
+        prefetching(filter, keys, hasher, prefetch, each)
     } else {
         in_turn(keys, hasher, &mut |range, hashes| each(filter, range, hashes))
     }
@@ -349,33 +345,33 @@ fn in_turn<K: Key<H>, H, E>(keys: &[K], hasher: &H, each: &mut Each<'_, E>) -> R
     Ok(())
 }
 
-/// As [`by_group`]; `ask` is called with every hash one group before `each`: cache lines arrive while the next keys are
+/// As [`by_group`]; `prefetch` is called with every hash one group before `each`: cache lines arrive while the next keys are
 /// hashed. Groups have [`AHEAD`] keys, as many lines as a processor keeps in flight: 12.6 ns for keys of 64 bytes in a
 /// filter of 126 MB, and 16.8 with groups of 64 or 128 and without prefetching, where a read takes 9.0.
 #[inline]
-fn asking_ahead<T, K: Key<H>, H, E>(
+fn prefetching<T, K: Key<H>, H, E>(
     filter: &mut T,
     keys: &[K],
     hasher: &H,
-    ask: impl Fn(&T, KeyHash),
+    prefetch: impl Fn(&T, KeyHash),
     mut each: impl FnMut(&mut T, Range<usize>, &[KeyHash]) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut hashes = [[KeyHash::default(); AHEAD]; 2];
-    let mut asked = 0..0;
+    let mut fetched = 0..0;
     for (turn, keys) in keys.chunks(AHEAD).enumerate() {
         for (to, key) in hashes[turn % 2].iter_mut().zip(keys) {
             *to = key.key_hash(hasher);
-            ask(filter, *to);
+            prefetch(filter, *to);
         }
-        let next = asked.end..asked.end + keys.len();
+        let next = fetched.end..fetched.end + keys.len();
         if turn > 0 {
-            each(filter, asked, &hashes[1 - turn % 2])?;
+            each(filter, fetched, &hashes[1 - turn % 2])?;
         }
-        asked = next;
+        fetched = next;
     }
-    match asked.len() {
+    match fetched.len() {
         0 => Ok(()),
-        count => each(filter, asked.clone(), &hashes[asked.start / AHEAD % 2][..count]),
+        count => each(filter, fetched.clone(), &hashes[fetched.start / AHEAD % 2][..count]),
     }
 }
 

@@ -103,9 +103,9 @@ impl<S: AsRef<[Block]>> Link<S> {
 
     /// Prefetches the lines of keys even in a link small enough that a batch would consider it cached: one of many
     /// links is not.
-    fn ask_near(&self, hashes: &[KeyHash]) {
+    fn prefetch_near(&self, hashes: &[KeyHash]) {
         if self.filter.plan().bits <= bits::NEAR * bits::BLOCK_BITS {
-            hashes.iter().for_each(|&hash| self.filter.ask(hash));
+            hashes.iter().for_each(|&hash| self.filter.prefetch_always(hash));
         }
     }
 
@@ -158,7 +158,7 @@ impl Group {
         let mut held = [false; GROUP];
         let count = self.count;
         let hashes = self.in_link(index, count);
-        link.ask_near(hashes);
+        link.prefetch_near(hashes);
         link.filter.contains_all(hashes, &mut held[..count]);
         let mut left = 0;
         for (i, held) in held[..count].iter().enumerate() {
@@ -320,7 +320,7 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
             let links = self.links[start..end].iter().zip(start..end).zip(&mut hashes).rev();
             for ((link, index), to) in links {
                 *to = in_link(hash, index);
-                link.filter.ask(*to);
+                link.filter.prefetch_always(*to);
             }
             let mut links = self.links[start..end].iter().zip(&hashes).rev();
             if links.any(|(link, &hash)| link.filter.contains(hash)) {

@@ -12,7 +12,7 @@ use crate::hash::{Hashing, KeyHasher, Unlock};
 use crate::plan::{Kind, Plan};
 
 /// A pass over the shards of one filter, with one of them in memory.
-struct Course<H> {
+struct Pass<H> {
     plan: Plan,
     hasher: H,
     kernel: Kernel,
@@ -20,18 +20,18 @@ struct Course<H> {
     size: u64,
     /// Allocated for the first shard.
     shard: Option<Blocks>,
-    passed: Passed,
+    tally: Tally,
 }
 
-/// The blocks passed so far, the bits set in them, and the sum of their rates.
+/// The blocks done so far, the bits set in them, and the sum of their rates.
 #[derive(Default)]
-struct Passed {
+struct Tally {
     blocks: u64,
     set_bits: u64,
     rates: f64,
 }
 
-impl Passed {
+impl Tally {
     fn add(&mut self, blocks: &[Block], plan: &Plan) {
         self.blocks += blocks.len() as u64;
         self.set_bits += bits::count_ones(blocks);
@@ -39,7 +39,7 @@ impl Passed {
     }
 }
 
-impl<H: Hashing> Course<H> {
+impl<H: Hashing> Pass<H> {
     fn new(plan: &Plan, hasher: H, bytes: u64) -> Self {
         Self {
             plan: *plan,
@@ -47,7 +47,7 @@ impl<H: Hashing> Course<H> {
             kernel: Kernel::detect(plan.probes),
             size: (bytes / bits::BLOCK_BYTES).clamp(1, plan.bits / BLOCK_BITS),
             shard: None,
-            passed: Passed::default(),
+            tally: Tally::default(),
         }
     }
 
@@ -71,7 +71,7 @@ impl<H: Hashing> Course<H> {
         end: impl FnOnce(&[Block]) -> Result<(), FileError>,
     ) -> Result<(), E> {
         let (total, size) = (self.total(), self.size);
-        let left = total - self.passed.blocks;
+        let left = total - self.tally.blocks;
         assert!(left > 0, "a shard is left");
         let shard = match &mut self.shard {
             Some(shard) => shard,
@@ -80,23 +80,23 @@ impl<H: Hashing> Course<H> {
         let size = left.min(size);
         let blocks: &mut [Block] = &mut shard[..size as usize];
         begin(blocks)?;
-        let run = Run { first: self.passed.blocks, total };
+        let run = Run { first: self.tally.blocks, total };
         work(&mut Shard { run, kernel: self.kernel, blocks })?;
-        self.passed.add(blocks, &self.plan);
+        self.tally.add(blocks, &self.plan);
         end(blocks).map_err(E::from)
     }
 
     /// The receipt of the filter, after the whole pass.
     fn receipt(&self) -> Receipt {
-        assert_eq!(self.passed.blocks, self.total(), "all shards");
-        let clear = self.plan.bits - self.passed.set_bits;
+        assert_eq!(self.tally.blocks, self.total(), "all shards");
+        let clear = self.plan.bits - self.tally.set_bits;
         let keys = BlockedLayout::coverage(&self.plan).keys(clear as f64);
         Receipt::new(
             self.plan,
             self.hasher.scheme(),
-            (self.passed.set_bits, self.plan.bits),
+            (self.tally.set_bits, self.plan.bits),
             keys,
-            self.passed.rates / self.total() as f64,
+            self.tally.rates / self.total() as f64,
         )
     }
 }
@@ -107,7 +107,7 @@ impl<H: Hashing> Course<H> {
 /// that of a [`Blocked`](super::Blocked) filter with the same keys.
 pub struct ShardWriter<W, H = KeyHasher> {
     writer: format::Writer<Out<W>>,
-    course: Course<H>,
+    pass: Pass<H>,
 }
 
 impl<W: Write, H: Hashing> ShardWriter<W, H> {
@@ -127,17 +127,17 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
         plan.check(Kind::Blocked)?;
         let header = Header::new(plan, hasher.scheme(), keys, &body(plan), plan.bytes());
         let writer = format::Writer::new(Out(out), &header)?;
-        Ok(Self { writer, course: Course::new(plan, hasher, bytes) })
+        Ok(Self { writer, pass: Pass::new(plan, hasher, bytes) })
     }
 
     /// Returns the number of shards.
     pub fn count(&self) -> u64 {
-        self.course.count()
+        self.pass.count()
     }
 
     /// Returns the map from hashes to shards.
     pub fn index(&self) -> ShardIndex {
-        self.course.index()
+        self.pass.index()
     }
 
     /// Lets `fill` fill the next shard, and writes it.
@@ -151,12 +151,12 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
         &mut self,
         fill: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Self { writer, course } = self;
+        let Self { writer, pass } = self;
         let empty = |blocks: &mut [Block]| {
             blocks.fill(Block::default());
             Ok(())
         };
-        course.next(empty, fill, |blocks| Ok(writer.write(bytemuck::cast_slice(blocks))?))
+        pass.next(empty, fill, |blocks| Ok(writer.write(bytemuck::cast_slice(blocks))?))
     }
 
     /// Like [`shard`](Self::shard), for a filter that already has the keys of `old`: reads the next shard of `old`,
@@ -172,14 +172,14 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
         old: &mut ShardReader<R, H>,
         fill: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Self { writer, course } = self;
+        let Self { writer, pass } = self;
         assert_eq!(
-            (course.plan, course.passed.blocks),
-            (old.course.plan, old.course.passed.blocks),
+            (pass.plan, pass.tally.blocks),
+            (old.pass.plan, old.pass.tally.blocks),
             "both alike"
         );
         let before = |blocks: &mut [Block]| old.read(blocks);
-        course.next(before, fill, |blocks| Ok(writer.write(bytemuck::cast_slice(blocks))?))
+        pass.next(before, fill, |blocks| Ok(writer.write(bytemuck::cast_slice(blocks))?))
     }
 
     /// Ends the file and returns the filter's receipt.
@@ -190,7 +190,7 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
     /// # Panics
     /// If shards are missing.
     pub fn finish(self) -> io::Result<Receipt> {
-        let receipt = self.course.receipt();
+        let receipt = self.pass.receipt();
         self.writer.finish()?;
         Ok(receipt)
     }
@@ -201,7 +201,7 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
 /// **Do not rely on any answer of a shard before [`finish`](Self::finish)** has verified all checksums.
 pub struct ShardReader<R, H = KeyHasher> {
     payload: Payload<R>,
-    course: Course<H>,
+    pass: Pass<H>,
     description: KeyDescription,
 }
 
@@ -227,18 +227,18 @@ impl<R: Read, H: Hashing> ShardReader<R, H> {
         let (_, hasher, description) = file::checked_by(header, length, unlock, &layout)?;
         let plan = declared(header)?;
         plan.check(Kind::Blocked)?;
-        let course = Course::new(&plan, hasher, bytes);
-        Ok(Self { payload: reader.payload(), course, description })
+        let pass = Pass::new(&plan, hasher, bytes);
+        Ok(Self { payload: reader.payload(), pass, description })
     }
 
     /// Returns the filter's plan.
     pub fn plan(&self) -> &Plan {
-        &self.course.plan
+        &self.pass.plan
     }
 
     /// Returns the filter's hasher.
     pub fn hasher(&self) -> &H {
-        &self.course.hasher
+        &self.pass.hasher
     }
 
     /// Returns the description of its keys.
@@ -248,34 +248,34 @@ impl<R: Read, H: Hashing> ShardReader<R, H> {
 
     /// Returns the number of shards.
     pub fn count(&self) -> u64 {
-        self.course.count()
+        self.pass.count()
     }
 
     /// Returns the map from hashes to shards.
     pub fn index(&self) -> ShardIndex {
-        self.course.index()
+        self.pass.index()
     }
 
-    /// Reads the next shard and lets `ask` look keys up in it, or insert some: the file does not change.
+    /// Reads the next shard and lets `work` look keys up in it, or insert some: the file does not change.
     ///
     /// # Errors
-    /// The errors of `ask` and of reading; [`FileError::OutOfMemory`].
+    /// The errors of `work` and of reading; [`FileError::OutOfMemory`].
     ///
     /// # Panics
     /// If all shards are read.
     pub fn shard<E: From<FileError>>(
         &mut self,
-        ask: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
+        work: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Self { payload, course, .. } = self;
+        let Self { payload, pass, .. } = self;
         let read = |blocks: &mut [Block]| payload.read(bytemuck::cast_slice_mut(blocks));
-        course.next(read, ask, |_| Ok(()))
+        pass.next(read, work, |_| Ok(()))
     }
 
     /// Reads the next blocks into `blocks`.
     fn read(&mut self, blocks: &mut [Block]) -> Result<(), FileError> {
         self.payload.read(bytemuck::cast_slice_mut(blocks))?;
-        self.course.passed.add(blocks, &self.course.plan);
+        self.pass.tally.add(blocks, &self.pass.plan);
         Ok(())
     }
 
@@ -287,7 +287,7 @@ impl<R: Read, H: Hashing> ShardReader<R, H> {
     /// # Panics
     /// If shards were not read.
     pub fn finish(self) -> Result<Receipt, FileError> {
-        let receipt = self.course.receipt();
+        let receipt = self.pass.receipt();
         self.payload.finish()?;
         Ok(receipt)
     }

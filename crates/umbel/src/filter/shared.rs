@@ -366,11 +366,11 @@ impl<H: Hashing> Shared<H> {
 
     /// Visits hashes and their places, with each block prefetched.
     fn each_ahead(&self, hashes: &[KeyHash], mut each: impl FnMut(usize, KeyHash)) {
-        let ask = |hash: &KeyHash| self.blocks[self.place(*hash)].prefetch();
-        hashes.iter().take(AHEAD).for_each(ask);
+        let prefetch = |hash: &KeyHash| self.blocks[self.place(*hash)].prefetch();
+        hashes.iter().take(AHEAD).for_each(prefetch);
         for (i, &hash) in hashes.iter().enumerate() {
             if let Some(next) = hashes.get(i + AHEAD) {
-                ask(next);
+                prefetch(next);
             }
             each(self.place(hash), hash);
         }

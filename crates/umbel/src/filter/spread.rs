@@ -32,7 +32,7 @@ fn at_once(plan: &Plan) -> usize {
 }
 
 /// Prefetches the lines of at most [`at_once`] keys, and returns the positions of each.
-fn ask<'a, L: Spread>(
+fn prefetched<'a, L: Spread>(
     blocks: &[Block],
     plan: &Plan,
     hashes: &[impl Hash],
@@ -43,7 +43,7 @@ fn ask<'a, L: Spread>(
     for (hash, of_key) in hashes.iter().zip(positions.chunks_exact_mut(probes)) {
         for (to, position) in of_key.iter_mut().zip(self::positions::<L>(plan, hash.key_hash())) {
             *to = position;
-            bits::ask(blocks, position);
+            bits::prefetch(blocks, position);
         }
     }
     positions.chunks_exact(probes)
@@ -76,7 +76,7 @@ impl<L: Spread> Layout for L {
     fn insert_batch<H: Hash>(blocks: &mut [Block], plan: &Plan, _: &Kernel, hashes: &[H]) {
         let mut buffer = [0; POSITIONS];
         for hashes in hashes.chunks(at_once(plan)) {
-            for positions in ask::<L>(blocks, plan, hashes, &mut buffer) {
+            for positions in prefetched::<L>(blocks, plan, hashes, &mut buffer) {
                 set_all(blocks, positions.iter().copied());
             }
         }
@@ -92,7 +92,8 @@ impl<L: Spread> Layout for L {
         let mut buffer = [0; POSITIONS];
         let at_once = at_once(plan);
         for (hashes, new) in hashes.chunks(at_once).zip(new.chunks_mut(at_once)) {
-            for (new, positions) in new.iter_mut().zip(ask::<L>(blocks, plan, hashes, &mut buffer))
+            for (new, positions) in
+                new.iter_mut().zip(prefetched::<L>(blocks, plan, hashes, &mut buffer))
             {
                 *new = set_all(blocks, positions.iter().copied());
             }
@@ -109,7 +110,7 @@ impl<L: Spread> Layout for L {
         let mut buffer = [0; POSITIONS];
         let at_once = at_once(plan);
         for (hashes, found) in hashes.chunks(at_once).zip(found.chunks_mut(at_once)) {
-            let positions = ask::<L>(blocks, plan, hashes, &mut buffer);
+            let positions = prefetched::<L>(blocks, plan, hashes, &mut buffer);
             for (found, positions) in found.iter_mut().zip(positions) {
                 *found = positions.iter().all(|&position| bits::get(blocks, position));
             }

@@ -132,7 +132,7 @@ impl<S: AsRef<[Block]>> StableCore<S> {
     }
 
     /// Prefetches the cache lines of at most [`at_once`](Self::at_once) keys, and returns the cells of each.
-    fn ask<'a, const W: u32>(
+    fn prefetched<'a, const W: u32>(
         &self,
         hashes: &[KeyHash],
         cells: &'a mut [u64; POSITIONS],
@@ -142,7 +142,7 @@ impl<S: AsRef<[Block]>> StableCore<S> {
         for (hash, of_key) in hashes.iter().zip(cells.chunks_exact_mut(probes)) {
             for (to, cell) in of_key.iter_mut().zip(self.cells_of(*hash)) {
                 *to = cell;
-                cells::ask::<W>(blocks, cell);
+                cells::prefetch::<W>(blocks, cell);
             }
         }
         cells.chunks_exact(probes)
@@ -150,12 +150,12 @@ impl<S: AsRef<[Block]>> StableCore<S> {
 
     /// Prefetches the first line that each of the next insertions lowers; the processor prefetches the following ones
     /// by itself.
-    fn ask_lowered<const W: u32>(&self, insertions: usize) {
+    fn prefetch_lowered<const W: u32>(&self, insertions: usize) {
         let (count, blocks) = (self.count(), self.blocks.as_ref());
         for number in 0..insertions as u64 {
             let start = start(self.insertions.wrapping_add(number), count);
-            cells::ask::<W>(blocks, start);
-            cells::ask::<W>(blocks, (start + self.lowered / 2) % count);
+            cells::prefetch::<W>(blocks, start);
+            cells::prefetch::<W>(blocks, (start + self.lowered / 2) % count);
         }
     }
 }
@@ -216,7 +216,7 @@ impl<S: AsRef<[Block]>> Core for StableCore<S> {
         let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
         let groups = hashes.chunks(at_once).zip(found.chunks_mut(at_once));
         with_width!(self.plan.detail, W => for (hashes, found) in groups {
-            for (found, cells) in found.iter_mut().zip(self.ask::<W>(hashes, &mut buffer)) {
+            for (found, cells) in found.iter_mut().zip(self.prefetched::<W>(hashes, &mut buffer)) {
                 *found = self.are_used::<W>(cells.iter().copied());
             }
         });
@@ -278,8 +278,8 @@ impl InsertCore for StableCore {
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
         let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
         with_width!(self.plan.detail, W => for hashes in hashes.chunks(at_once) {
-            self.ask_lowered::<W>(hashes.len());
-            for cells in self.ask::<W>(hashes, &mut buffer) {
+            self.prefetch_lowered::<W>(hashes.len());
+            for cells in self.prefetched::<W>(hashes, &mut buffer) {
                 self.insert_at::<W>(cells);
             }
         });
@@ -290,8 +290,8 @@ impl InsertCore for StableCore {
         let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
         let groups = hashes.chunks(at_once).zip(new.chunks_mut(at_once));
         with_width!(self.plan.detail, W => for (hashes, new) in groups {
-            self.ask_lowered::<W>(hashes.len());
-            for (new, cells) in new.iter_mut().zip(self.ask::<W>(hashes, &mut buffer)) {
+            self.prefetch_lowered::<W>(hashes.len());
+            for (new, cells) in new.iter_mut().zip(self.prefetched::<W>(hashes, &mut buffer)) {
                 *new = self.insert_at::<W>(cells);
             }
         });

@@ -234,7 +234,7 @@ impl WindowCore {
         let group = &mut self.blocks[group(&self.each, hash, size)];
         let new = !self.kernel.any(group, hash.low);
         self.kernel.insert(&mut group[newest], hash.low);
-        self.took(1);
+        self.count_insertions(1);
         new
     }
 
@@ -278,7 +278,7 @@ impl WindowCore {
     }
 
     /// Counts insertions into the newest generation, and ends it when it is full.
-    fn took(&mut self, keys: usize) {
+    fn count_insertions(&mut self, keys: usize) {
         let newest = self.newest();
         let taken = &mut self.state.taken[newest];
         *taken = taken.saturating_add(keys as u64);
@@ -461,7 +461,7 @@ impl InsertCore for WindowCore {
             let (now, later) = left.split_at(left.len().min(self.room()));
             let member = Member { size: self.generations(), index: self.newest() };
             self.kernel.insert_batch_beside(self.blocks.as_mut(), member, now);
-            self.took(now.len());
+            self.count_insertions(now.len());
             left = later;
         }
         Ok(())
@@ -475,7 +475,7 @@ impl InsertCore for WindowCore {
             let (new, later_new) = left.1.split_at_mut(piece);
             let member = Member { size: self.generations(), index: self.newest() };
             self.kernel.insert_batch_beside_new(self.blocks.as_mut(), member, now, new);
-            self.took(piece);
+            self.count_insertions(piece);
             left = (later, later_new);
         }
         Ok(())

@@ -248,27 +248,27 @@ pub struct ByHash<T>(pub T);
 impl<T: core::hash::Hash> Key for ByHash<T> {
     #[inline]
     fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-        let mut fed = Fed { hasher, bytes: [0; FED], length: 0 };
-        self.0.hash(&mut fed);
-        hasher.hash_bytes(&fed.bytes[..fed.length])
+        let mut value = KeyBytes { hasher, bytes: [0; BUFFER], length: 0 };
+        self.0.hash(&mut value);
+        hasher.hash_bytes(&value.bytes[..value.length])
     }
 }
 
 /// Bytes collected before they are hashed: most keys are shorter.
-const FED: usize = 128;
+const BUFFER: usize = 128;
 
 /// The bytes that a [`std::hash::Hash`] feeds. If they do not fit, they are replaced by their hash.
-struct Fed<'a> {
+struct KeyBytes<'a> {
     hasher: &'a KeyHasher,
-    bytes: [u8; FED],
+    bytes: [u8; BUFFER],
     length: usize,
 }
 
-impl Hasher for Fed<'_> {
+impl Hasher for KeyBytes<'_> {
     #[inline]
     fn write(&mut self, mut bytes: &[u8]) {
-        while bytes.len() > FED - self.length {
-            let (now, later) = bytes.split_at(FED - self.length);
+        while bytes.len() > BUFFER - self.length {
+            let (now, later) = bytes.split_at(BUFFER - self.length);
             self.bytes[self.length..].copy_from_slice(now);
             let KeyHash { high, low } = self.hasher.hash_bytes(&self.bytes);
             self.bytes[..8].copy_from_slice(&high.to_le_bytes());

@@ -25,7 +25,7 @@ impl Tags {
 
     /// Returns the number of tags of a row with this many attributes: 0, 1, or 2^A − A − 1. A row of one attribute
     /// needs none, since its value is the whole row. For subsets, `u64::MAX` from 64 attributes on.
-    pub fn a_row(self, attributes: usize) -> u64 {
+    pub fn per_row(self, attributes: usize) -> u64 {
         match self {
             Self::Row if attributes > 1 => 1,
             Self::Subsets if attributes > 63 => u64::MAX,
@@ -59,7 +59,7 @@ fn unknown(found: u32) -> PlanError {
 
 /// The memory of a filter of this many attributes, in units of one attribute's filter.
 pub(super) fn shares(detail: u32, attributes: usize) -> u64 {
-    let tags = inside(detail).map_or(0, |(tags, _)| tags.a_row(attributes));
+    let tags = inside(detail).map_or(0, |(tags, _)| tags.per_row(attributes));
     tags.saturating_add(attributes as u64).max(1)
 }
 

@@ -364,15 +364,15 @@ fn what_cannot_be_is_refused() {
     assert!(filter.insert_rows(&[&["a", "b"][..], &["a"]]).is_err());
     assert_eq!(filter.receipt().set_bits, 0, "nothing of a wrong batch is in");
     assert!(filter.contains_row(&[None::<&str>, None]).unwrap(), "no question is no limit");
-    assert_eq!(filter.places(&["user"]).unwrap(), [1]);
-    assert_eq!(filter.places_of_all(&["user", "host"]).unwrap(), [1, 0]);
+    assert_eq!(filter.indices(&["user"]).unwrap(), [1]);
+    assert_eq!(filter.indices_of_all(&["user", "host"]).unwrap(), [1, 0]);
     for (names, words) in [
         (&[][..], "rows of host, user, not single keys"),
         (&["port"], "no attribute \"port\" (found host, user)"),
         (&["user", "user"], "\"user\" is named twice"),
         (&["user"], "name host too"),
     ] {
-        let error = filter.places_of_all(names).unwrap_err().to_string();
+        let error = filter.indices_of_all(names).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
     let mut any = AnyFilter::Attributes(filter.clone());

@@ -467,7 +467,7 @@ fn what_does_not_go_together_is_refused_and_left_unchanged() {
     let mut blocked =
         AnyFilter::with_plan(&Plan::for_keys(Kind::Blocked, 9, 0.1).unwrap(), KeyHasher::default())
             .unwrap();
-    let error = blocked.removing().unwrap_err();
+    let error = blocked.as_counting_mut().unwrap_err();
     assert!(matches!(error, InsertError::CannotRemove(Kind::Blocked)), "{error:?}");
     assert!(error.to_string().contains("build a counting one"), "{error}");
     assert!(matches!(

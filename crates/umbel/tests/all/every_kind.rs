@@ -147,12 +147,12 @@ impl Pair {
                     self.members.iter().copied().filter(|k| counts[k] < 10).collect();
                 if !few.is_empty() && self.plan.kind().removes() {
                     let key = *index.get(&few);
-                    let counting = self.filter.removing().unwrap();
+                    let counting = self.filter.as_counting_mut().unwrap();
                     assert!(counting.remove(key.to_le_bytes()), "{key} was there");
                     let place = self.members.iter().position(|&member| member == key).unwrap();
                     self.members.remove(place);
                 } else {
-                    assert!(self.plan.kind().removes() || self.filter.removing().is_err());
+                    assert!(self.plan.kind().removes() || self.filter.as_counting_mut().is_err());
                 }
             }
             Op::Union(keys) => {
@@ -212,7 +212,7 @@ fn every_kind_says_what_it_does() {
         assert_eq!(union.is_ok(), merges.contains(&kind), "{kind}: {union:?}");
         let insert = left.filter.try_insert("key");
         assert_eq!(insert.is_ok(), kind.inserts(), "{kind}: {insert:?}");
-        let remove = left.filter.removing().map(|filter| filter.remove("key"));
+        let remove = left.filter.as_counting_mut().map(|filter| filter.remove("key"));
         assert_eq!(remove.is_ok(), kind.removes(), "{kind}: {remove:?}");
         let errors = [
             union.err().map(|error| error.to_string()),

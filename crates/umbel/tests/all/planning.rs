@@ -239,11 +239,11 @@ fn the_rate_grows_to_that_of_all_generations() {
 fn tags_are_the_subsets_of_two_or_more() {
     for attributes in 0..12 {
         let subsets = (0..1u64 << attributes).filter(|subset| subset.count_ones() > 1);
-        assert_eq!(Tags::Subsets.a_row(attributes), subsets.count() as u64);
+        assert_eq!(Tags::Subsets.per_row(attributes), subsets.count() as u64);
     }
-    assert_eq!(Tags::Subsets.a_row(8), 247);
-    assert_eq!([1, 2, 64].map(|count| Tags::Row.a_row(count)), [0, 1, 1]);
-    assert_eq!(Tags::None.a_row(64), 0);
+    assert_eq!(Tags::Subsets.per_row(8), 247);
+    assert_eq!([1, 2, 64].map(|count| Tags::Row.per_row(count)), [0, 1, 1]);
+    assert_eq!(Tags::None.per_row(64), 0);
 }
 
 #[test]

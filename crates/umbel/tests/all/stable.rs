@@ -206,5 +206,5 @@ fn stable_filters_do_not_merge() {
         assert!(matches!(error, MergeError::NotMergeable(Kind::Stable)), "{error:?}");
         assert!(error.to_string().contains("depends on the order"), "{error}");
     }
-    assert!(matches!(left.removing(), Err(InsertError::CannotRemove(Kind::Stable))));
+    assert!(matches!(left.as_counting_mut(), Err(InsertError::CannotRemove(Kind::Stable))));
 }

@@ -55,7 +55,7 @@ fn unknown_values_pass_at_the_planned_rate() {
                 assert_chance(hits(&filter, (0..trials).map(row)), trials, rate, "one value");
                 let mut asked = [false; 3];
                 asked[attribute] = true;
-                assert_eq!(filter.fpp_asked(&asked).unwrap(), rate);
+                assert_eq!(filter.query_fpp(&asked).unwrap(), rate);
             }
             let two = |number| vec![Some(text(1, number)), None, Some(text(1, number))];
             let mut rate = receipt.parts[0].fpp * receipt.parts[2].fpp;
@@ -81,7 +81,7 @@ fn values_of_different_rows_pass_at_the_rate_of_the_tags() {
             };
             let found = hits(&filter, (0..plan.keys()).map(row));
             let asked: Vec<_> = (0..3).map(|i| subset >> i & 1 == 1).collect();
-            let worst = filter.fpp_asked(&asked).unwrap();
+            let worst = filter.query_fpp(&asked).unwrap();
             if mended.contains(&subset) {
                 let rate = filter.receipt().parts[3].fpp;
                 assert_eq!(worst, rate);

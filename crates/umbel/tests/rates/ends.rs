@@ -230,7 +230,7 @@ fn plans_end_whatever_they_are_given() {
         }
         for tags in [Tags::None, Tags::Row, Tags::Subsets] {
             for attributes in [0, 1, 63, 64, 65, 1 << 31, usize::MAX] {
-                call!(walk, |tags: Tags, a| tags.a_row(a), tags, attributes);
+                call!(walk, |tags: Tags, a| tags.per_row(a), tags, attributes);
             }
         }
         for n in NUMBERS {

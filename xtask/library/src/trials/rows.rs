@@ -111,7 +111,7 @@ fn recombined() -> Result<bool> {
         filter.contains_rows(&asked, &mut found)?;
         let pass = found.iter().filter(|&&found| found).count() as u64;
         // All values are known, so that only the tag tells: by the fill of its own filter.
-        let rate = filter.fpp_asked(&[true; 3])?;
+        let rate = filter.query_fpp(&[true; 3])?;
         let (low, high) = binomial_bounds(RECOMBINED, rate, ALPHA);
         println!("  {name:<28} {pass:>10} {:>16} {rate:>12.5}", format!("{low} to {high}"));
         right &= (low..=high).contains(&pass);

@@ -232,7 +232,7 @@ impl<S: AsRef<[Block]>> BloomierCore<S> {
                 *probe = query.probe::<WIDTH>(seeds, *hash);
                 for slot in probe.1 {
                     let byte = probe.0 + slots::place::<WIDTH>(slot, query.width).0;
-                    bits::ask(blocks, 8 * byte as u64);
+                    bits::prefetch(blocks, 8 * byte as u64);
                 }
             }
             for (found, probe) in found.iter_mut().zip(probes) {

@@ -16,14 +16,14 @@ use crate::{Error, Options};
 /// Builds a bloomier filter of lines.
 ///
 /// Memory: the filter, 20 bytes per planned key, and for each thread the memory to build a shard.
-pub struct AtOnce<'a> {
+pub struct BloomierBuild<'a> {
     scanner: Scanner<'a>,
     gather: Gather,
     options: &'a Options,
     report: Report,
 }
 
-impl<'a> AtOnce<'a> {
+impl<'a> BloomierBuild<'a> {
     /// Begins a filter with a plan.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::input::Input;
 use crate::places::Places;
 
-pub(super) struct Course<'a> {
+pub(super) struct Chunks<'a> {
     inputs: &'a [Input],
     range: Range<usize>,
     places: Places,
@@ -27,7 +27,7 @@ pub(super) struct Chunk {
     pub(super) end: u64,
 }
 
-impl<'a> Course<'a> {
+impl<'a> Chunks<'a> {
     pub(super) fn new(inputs: &'a [Input], range: Range<usize>, size: u64) -> Self {
         let mut firsts = vec![0];
         let mut chunks = 0;
@@ -39,7 +39,7 @@ impl<'a> Course<'a> {
     }
 
     /// How many chunks there are.
-    pub(super) fn chunks(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         *self.firsts.last().expect("there is one for the end")
     }
 
