@@ -127,8 +127,12 @@ const TARGETS: &[Target] = &[
         has_std: true,
         tests: None,
     },
+    // Big-endian, 32-bit, without 64-bit atomics.
+    Target { triple: "powerpc-unknown-linux-gnu", needs: &[], has_std: true, tests: None },
     // No system at all, 32-bit.
     Target { triple: "thumbv7em-none-eabi", needs: &[], has_std: false, tests: None },
+    // Nor an instruction that compares and exchanges.
+    Target { triple: "thumbv6m-none-eabi", needs: &[], has_std: false, tests: None },
 ];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {

@@ -101,8 +101,9 @@
 //!   end opens in all of them.
 //!
 //! # Features
-//! - `std` (default): streams, mapped files, [`Shared`], huge pages, and run-time detection of the processor's features.
+//! - `std` (default): streams, random secrets, [`Shared`], and run-time detection of the processor's features.
 //!   Without it the crate is `no_std` with `alloc`.
+//! - `mmap` (default): mapped files, and huge pages for large filters.
 //! - `serde`: filters serialize as the bytes of their files.
 //!
 //! # Modules
@@ -149,16 +150,20 @@ pub mod internals {
 }
 
 pub use bits::{Block, Blocks};
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 pub use bits::{MappedBlocks, MappedFile};
 pub use error::{FieldError, OutOfMemory};
+#[cfg(feature = "mmap")]
+pub use filter::LazyFilter;
+#[cfg(feature = "std")]
+pub use filter::Loader;
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+pub use filter::Shared;
 pub use filter::{
     AnyFilter, Attributes, Blocked, Bloomier, BuildError, Cascade, Classic, Coded, Counting,
     Estimate, Filter, Full, InsertError, MergeError, Receipt, RowError, Scalable, Sliced, Stable,
     Window,
 };
-#[cfg(feature = "std")]
-pub use filter::{Loader, Shared};
 pub use format::{FileError, KeyDescription};
 pub use hash::{
     Algorithm, AnyScheme, ByHash, Hash64, Hashing, Key, KeyHash, KeyHasher, Prehashed, Scheme,

@@ -12,10 +12,10 @@ pub(crate) mod slots;
 pub(crate) use arch::AHEAD;
 pub use arch::Blocks;
 pub(crate) use arch::wipe;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use arch::{AtomicBlock, AtomicBlocks};
 pub(crate) use arch::{Counters, Hash, Kernel, Member, NEAR, Once, Run};
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 pub use arch::{MappedBlocks, MappedFile};
 
 use crate::error::OutOfMemory;

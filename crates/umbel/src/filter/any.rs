@@ -4,6 +4,8 @@ use core::fmt;
 #[cfg(feature = "std")]
 use std::io::{self, Read, Write};
 
+#[cfg(feature = "mmap")]
+use super::LazyFilter;
 #[cfg(feature = "std")]
 use super::Loader;
 use super::attributes::AttributesCore;
@@ -23,10 +25,14 @@ use super::{
     SlicedLayout, Stable, Window,
 };
 use crate::bits::{Block, Blocks};
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 use crate::bits::{MappedBlocks, MappedFile};
 use crate::error::OutOfMemory;
+#[cfg(feature = "mmap")]
+use crate::format;
 use crate::format::{FileError, Header, KeyDescription};
+#[cfg(feature = "mmap")]
+use crate::hash::KeyHash;
 use crate::hash::{Hashing, Key, KeyHasher, Unlock};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
@@ -380,12 +386,12 @@ impl<'a> AnyFilter<&'a [Block]> {
     }
 }
 
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 impl AnyFilter<MappedBlocks> {
     /// Opens the filter in a mapped umbel file, and queries it in place: the system keeps in memory the pages that are
     /// used.
     ///
-    /// Makes the checks of [`AnyFilter::read`], which reads the file once.
+    /// Makes the checks of [`AnyFilter::read`], which reads the file once: [`map_lazily`](Self::map_lazily) does not.
     ///
     /// # Errors
     /// As [`AnyFilter::read`].
@@ -401,8 +407,71 @@ impl AnyFilter<MappedBlocks> {
         file: &MappedFile,
         unlock: U,
     ) -> Result<AnyFilter<MappedBlocks, U::Hasher>, FileError> {
-        AnyFilter::open(file::map(file, unlock, &layout)?)
+        file.reads_in_order();
+        let check = |header: &Header, bytes: &[u8]| format::payload_of(header, bytes).map(drop);
+        let opened = AnyFilter::open(file::map(file, unlock, &layout, &check)?)?;
+        file.reads_anywhere();
+        Ok(opened)
     }
+
+    /// Opens the filter in a mapped umbel file without reading its bits: each MiB of them is checked when a look-up first
+    /// touches it. See [`LazyFilter`].
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`], for the header, the length and the table of checksums.
+    pub fn map_lazily(file: &MappedFile) -> Result<LazyFilter, FileError> {
+        Self::map_lazily_with(file, None)
+    }
+
+    /// Like [`map_lazily`](Self::map_lazily), for a file that `unlock` opens.
+    ///
+    /// # Errors
+    /// As [`map_lazily`](Self::map_lazily) and [`AnyFilter::read_with`].
+    pub fn map_lazily_with<U: Unlock>(
+        file: &MappedFile,
+        unlock: U,
+    ) -> Result<LazyFilter<U::Hasher>, FileError> {
+        file.reads_anywhere();
+        let check = |header: &Header, bytes: &[u8]| match tells(header.kind()?) {
+            true => format::check_table(header, bytes),
+            false => format::payload_of(header, bytes).map(drop),
+        };
+        let opened = file::map(file, unlock, &layout, &check)?;
+        let header = opened.header.clone();
+        Ok(LazyFilter::new(file.clone(), header, AnyFilter::open(opened)?))
+    }
+}
+
+/// What a [`LazyFilter`] asks of its filter.
+#[cfg(feature = "mmap")]
+impl<H: Hashing> AnyFilter<MappedBlocks, H> {
+    /// Whether its kind tells what a look-up reads.
+    pub(super) fn tells(&self) -> bool {
+        tells(self.kind())
+    }
+
+    pub(super) fn touches(&self, hash: KeyHash, each: &mut dyn FnMut(usize, usize)) {
+        of_any!(self, filter => filter.core.touches(hash, each));
+    }
+
+    pub(super) fn contains_hash(&self, hash: KeyHash) -> bool {
+        of_any!(self, filter => filter.core.contains(hash))
+    }
+
+    pub(super) fn contains_hashes(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        of_any!(self, filter => filter.core.contains_all(hashes, found));
+    }
+
+    /// The blocks of each part.
+    pub(super) fn part_lengths(&self) -> Vec<usize> {
+        self.blocks().into_iter().map(<[Block]>::len).collect()
+    }
+}
+
+/// Whether filters of a kind tell what a look-up reads. Others find out as they go, or read every block when opened.
+#[cfg(feature = "mmap")]
+fn tells(kind: Kind) -> bool {
+    matches!(kind, Kind::Blocked | Kind::Classic | Kind::Sliced | Kind::Scalable)
 }
 
 impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {

@@ -55,6 +55,10 @@ impl Layout for BlockedLayout {
         }
     }
 
+    fn touches(plan: &Plan, hash: KeyHash, each: &mut dyn FnMut(usize)) {
+        each(bits::place(hash.high, plan.bits / BLOCK_BITS) as usize);
+    }
+
     fn insert_batch<H: Hash>(blocks: &mut [Block], _: &Plan, kernel: &Kernel, hashes: &[H]) {
         let run = Run { first: 0, total: blocks.len() as u64 };
         kernel.insert_batch(blocks, run, hashes);

@@ -38,6 +38,9 @@ pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     fn prefetch(blocks: &[Block], hash: KeyHash) {
         let _ = (blocks, hash);
     }
+    /// See [`Core::touches`].
+    #[doc(hidden)]
+    fn touches(plan: &Plan, hash: KeyHash, each: &mut dyn FnMut(usize));
     #[doc(hidden)]
     fn insert_batch<H: Hash>(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[H]);
     #[doc(hidden)]
@@ -84,7 +87,7 @@ impl<L: Layout, S> BloomCore<L, S> {
         Self { plan, kernel: Kernel::detect(plan.probes), blocks, layout: PhantomData }
     }
 
-    #[cfg(feature = "std")]
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
     pub(super) fn into_parts(self) -> (Plan, S) {
         (self.plan, self.blocks)
     }
@@ -227,6 +230,10 @@ impl<L: Layout, S: AsRef<[Block]>> Core for BloomCore<L, S> {
     #[inline(always)]
     fn prefetch(&self, hash: KeyHash) {
         L::prefetch(self.blocks.as_ref(), hash);
+    }
+
+    fn touches(&self, hash: KeyHash, each: &mut dyn FnMut(usize, usize)) {
+        L::touches(&self.plan, hash, &mut |block| each(0, block));
     }
 
     fn contains_narrow(&self, hashes: &[u64], found: &mut [bool]) {

@@ -38,6 +38,11 @@ pub trait Core: sealed::Sealed + Sized {
     fn prefetch(&self, hash: KeyHash) {
         let _ = hash;
     }
+    /// Calls `each` with the part and the block, from 0 in it, of everything that a look-up of this key may read. Not in
+    /// all kinds: see `AnyFilter::tells`.
+    fn touches(&self, hash: KeyHash, each: &mut dyn FnMut(usize, usize)) {
+        let _ = (hash, each);
+    }
     /// Like `contains_all`, for 64-bit hashes.
     fn contains_narrow(&self, hashes: &[u64], found: &mut [bool]) {
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {

@@ -90,6 +90,18 @@ pub enum BuildError {
         /// Keys planned for.
         planned: u64,
     },
+    /// A hash was given to another shard than the one it is looked up in.
+    #[error(
+        "the hash at index {place} falls into shard {found}, not {shard}; divide hashes by `shard_of`"
+    )]
+    OtherShard {
+        /// Its place among the hashes given, from 0.
+        place: u64,
+        /// Its shard.
+        found: u64,
+        /// The shard it was given to.
+        shard: u64,
+    },
     /// A key was given twice with different values.
     #[error(
         "a key (or two with the same hash) has the value {} at index {} and {} at index {}; a map has one value per key: \

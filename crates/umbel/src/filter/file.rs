@@ -4,7 +4,7 @@
 use std::io::Read;
 
 use crate::bits::{self, Block, Blocks};
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 use crate::bits::{MappedBlocks, MappedFile};
 use crate::error::OutOfMemory;
 #[cfg(feature = "std")]
@@ -138,17 +138,22 @@ fn view_locked<'a>(
     Ok(Opened { header, hasher: (), description, parts })
 }
 
+/// Checks the payload of a whole file, or what is needed to check it later.
+#[cfg(feature = "mmap")]
+type Check<'a> = &'a dyn Fn(&Header, &[u8]) -> Result<(), FileError>;
+
 /// The filter in a mapped file.
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 pub(super) fn map<U: Unlock>(
     file: &MappedFile,
     unlock: U,
     layout: Layout<'_>,
+    check: Check<'_>,
 ) -> Result<Opened<MappedBlocks, U::Hasher>, FileError> {
     let (locked, hasher) = unlocked(unlock, |admit| {
         let header = Header::parse(file.bytes())?;
         let (layout, description) = checked(&header, file.bytes().len() as u64, admit, layout)?;
-        format::payload_of(&header, file.bytes())?;
+        check(&header, file.bytes())?;
         let part = |place| file.blocks(place).ok_or(FileError::Misaligned);
         let parts = header.places(&layout)?.into_iter().map(part).collect::<Result<_, _>>()?;
         Ok(Opened { header, hasher: (), description, parts })

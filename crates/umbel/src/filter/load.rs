@@ -59,6 +59,8 @@ pub struct Loader<U: Unlock = Option<&'static Secret>> {
     layout: fn(&Header) -> Result<Vec<u64>, FileError>,
     state: State<U::Hasher>,
     loaded: u64,
+    /// Why no more bytes are taken.
+    failed: Option<FileError>,
 }
 
 enum State<H> {
@@ -105,7 +107,13 @@ impl std::io::Read for Queue {
 
 impl<U: Unlock> Loader<U> {
     pub(super) fn new(unlock: U, layout: fn(&Header) -> Result<Vec<u64>, FileError>) -> Self {
-        Self { unlock: Some(unlock), layout, state: State::Header(Vec::new()), loaded: 0 }
+        Self {
+            unlock: Some(unlock),
+            layout,
+            state: State::Header(Vec::new()),
+            loaded: 0,
+            failed: None,
+        }
     }
 
     /// Returns the number of bytes that arrived.
@@ -130,8 +138,18 @@ impl<U: Unlock> Loader<U> {
     /// source, check [`format::length_of`](crate::format::length_of) first.
     ///
     /// # Errors
-    /// As [`AnyFilter::read`](super::AnyFilter::read), for the header and the length; the loader cannot go on then.
+    /// As [`AnyFilter::read`](super::AnyFilter::read), for the header and the length. After an error, more bytes and
+    /// [`finish`](Self::finish) get the same error again.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        if let Some(error) = &self.failed {
+            return Err(error.again());
+        }
+        let taken = self.take(bytes);
+        self.failed = taken.as_ref().err().map(FileError::again);
+        taken
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         self.loaded += bytes.len() as u64;
         match &mut self.state {
             State::Payload(loading) => loading.push(bytes, self.loaded),
@@ -148,7 +166,7 @@ impl<U: Unlock> Loader<U> {
                 }
                 let rest = header.split_off(length);
                 let parsed = Header::parse(header)?;
-                let unlock = self.unlock.take().expect("asked for once");
+                let unlock = self.unlock.take().expect("a header arrives once");
                 let declared = parsed.file_length()?;
                 let (layout, hasher, description) =
                     file::checked_by(&parsed, declared, unlock, &self.layout)?;
@@ -187,6 +205,9 @@ impl<U: Unlock> Loader<U> {
 
     pub(super) fn finish_parts(self) -> Result<Opened<Blocks, U::Hasher>, FileError> {
         let (expected, found) = (self.length(), self.loaded);
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
         match self.state {
             State::Payload(loading) if expected == Some(found) => {
                 let Loading { header, hasher, description, parts, payload, .. } = *loading;

@@ -18,6 +18,8 @@ mod error;
 mod file;
 mod generic;
 mod inside;
+#[cfg(feature = "mmap")]
+mod lazy;
 #[cfg(feature = "std")]
 mod load;
 mod methods;
@@ -29,7 +31,7 @@ mod scalable;
 mod serde;
 #[cfg(feature = "std")]
 mod sharded;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
 mod shared;
 mod sliced;
 mod spread;
@@ -51,13 +53,15 @@ pub use error::{BuildError, Full, InsertError, MergeError, Names, RowError};
 pub use generic::Filter;
 #[doc(hidden)]
 pub use inside::Inside;
+#[cfg(feature = "mmap")]
+pub use lazy::LazyFilter;
 #[cfg(feature = "std")]
 pub use load::Loader;
 pub use receipt::{Fact, Figure, Part, Receipt};
 pub use scalable::{Link, Scalable};
 #[cfg(feature = "std")]
 pub use sharded::{ShardReader, ShardWriter};
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use shared::Shared;
 pub use sliced::Sliced;
 use sliced::SlicedLayout;

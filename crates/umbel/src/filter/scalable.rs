@@ -331,6 +331,12 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
         false
     }
 
+    fn touches(&self, hash: KeyHash, each: &mut dyn FnMut(usize, usize)) {
+        for (index, link) in self.links.iter().enumerate() {
+            link.filter.touches(in_link(hash, index), &mut |_, block| each(index, block));
+        }
+    }
+
     /// A link is queried only for keys that no newer one holds.
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
         if let [only] = &self.links[..] {

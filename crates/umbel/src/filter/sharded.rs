@@ -21,6 +21,8 @@ struct Pass<H> {
     /// Allocated for the first shard.
     shard: Option<Blocks>,
     tally: Tally,
+    /// A shard failed, perhaps with some of its bytes read or written.
+    failed: bool,
 }
 
 /// The blocks done so far, the bits set in them, and the sum of their rates.
@@ -48,6 +50,7 @@ impl<H: Hashing> Pass<H> {
             size: (bytes / bits::BLOCK_BYTES).clamp(1, plan.bits / BLOCK_BITS),
             shard: None,
             tally: Tally::default(),
+            failed: false,
         }
     }
 
@@ -70,6 +73,7 @@ impl<H: Hashing> Pass<H> {
         work: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
         end: impl FnOnce(&[Block]) -> Result<(), FileError>,
     ) -> Result<(), E> {
+        self.check()?;
         let (total, size) = (self.total(), self.size);
         let left = total - self.tally.blocks;
         assert!(left > 0, "a shard is left");
@@ -79,11 +83,19 @@ impl<H: Hashing> Pass<H> {
         };
         let size = left.min(size);
         let blocks: &mut [Block] = &mut shard[..size as usize];
+        self.failed = true;
         begin(blocks)?;
         let run = Run { first: self.tally.blocks, total };
         work(&mut Shard { run, kernel: self.kernel, blocks })?;
         self.tally.add(blocks, &self.plan);
-        end(blocks).map_err(E::from)
+        end(blocks)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Refuses to go on after a shard that failed.
+    fn check(&self) -> Result<(), FileError> {
+        if self.failed { Err(FileError::ShardFailed) } else { Ok(()) }
     }
 
     /// The receipt of the filter, after the whole pass.
@@ -143,7 +155,7 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
     /// Lets `fill` fill the next shard, and writes it.
     ///
     /// # Errors
-    /// The errors of `fill` and of writing; [`FileError::OutOfMemory`].
+    /// The errors of `fill` and of writing; [`FileError::OutOfMemory`]; after an error, [`FileError::ShardFailed`].
     ///
     /// # Panics
     /// If all shards are written.
@@ -173,6 +185,8 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
         fill: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Self { writer, pass } = self;
+        pass.check()?;
+        old.pass.check()?;
         assert_eq!(
             (pass.plan, pass.tally.blocks),
             (old.pass.plan, old.pass.tally.blocks),
@@ -259,7 +273,7 @@ impl<R: Read, H: Hashing> ShardReader<R, H> {
     /// Reads the next shard and lets `work` look keys up in it, or insert some: the file does not change.
     ///
     /// # Errors
-    /// The errors of `work` and of reading; [`FileError::OutOfMemory`].
+    /// The errors of `work` and of reading; [`FileError::OutOfMemory`]; after an error, [`FileError::ShardFailed`].
     ///
     /// # Panics
     /// If all shards are read.
@@ -274,7 +288,9 @@ impl<R: Read, H: Hashing> ShardReader<R, H> {
 
     /// Reads the next blocks into `blocks`.
     fn read(&mut self, blocks: &mut [Block]) -> Result<(), FileError> {
+        self.pass.failed = true;
         self.payload.read(bytemuck::cast_slice_mut(blocks))?;
+        self.pass.failed = false;
         self.pass.tally.add(blocks, &self.pass.plan);
         Ok(())
     }
@@ -282,11 +298,12 @@ impl<R: Read, H: Hashing> ShardReader<R, H> {
     /// Verifies the checksums and returns the filter's receipt, including what was inserted meanwhile.
     ///
     /// # Errors
-    /// [`FileError::PayloadDamaged`], [`FileError::ChecksumsDamaged`], and those of reading.
+    /// [`FileError::PayloadDamaged`], [`FileError::ChecksumsDamaged`], [`FileError::ShardFailed`], and those of reading.
     ///
     /// # Panics
     /// If shards were not read.
     pub fn finish(self) -> Result<Receipt, FileError> {
+        self.pass.check()?;
         let receipt = self.pass.receipt();
         self.payload.finish()?;
         Ok(receipt)

@@ -2,7 +2,7 @@
 
 use super::bloom::Layout;
 use super::core::sealed;
-use crate::bits::{self, Block, Blocks, Hash, Kernel, POSITIONS};
+use crate::bits::{self, BLOCK_BITS, Block, Blocks, Hash, Kernel, POSITIONS};
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
 use crate::math::Coverage;
@@ -71,6 +71,10 @@ impl<L: Spread> Layout for L {
     #[inline]
     fn contains(blocks: &[Block], plan: &Plan, _: &Kernel, hash: KeyHash) -> bool {
         positions::<L>(plan, hash).all(|position| bits::get(blocks, position))
+    }
+
+    fn touches(plan: &Plan, hash: KeyHash, each: &mut dyn FnMut(usize)) {
+        positions::<L>(plan, hash).for_each(|position| each((position / BLOCK_BITS) as usize));
     }
 
     fn insert_batch<H: Hash>(blocks: &mut [Block], plan: &Plan, _: &Kernel, hashes: &[H]) {

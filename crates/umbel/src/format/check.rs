@@ -1,18 +1,48 @@
 //! Checks of a whole file, which is not trusted.
 
 use super::{CHUNK, FileError, Header, checksum};
-use crate::prelude::*;
 
 /// Checks the payload of a whole file, whose length is checked, against its checksums, and returns it.
 pub(crate) fn payload_of<'a>(header: &Header, bytes: &'a [u8]) -> Result<&'a [u8], FileError> {
-    let (payload, stored) = bytes[header.payload().start..].split_at(header.payload().len());
-    let sums: Vec<u64> = payload
-        .chunks(CHUNK)
-        .enumerate()
-        .map(|(number, chunk)| checksum(chunk, number as u64))
-        .collect();
-    check_sums(&sums, stored, header)?;
-    Ok(payload)
+    check_table(header, bytes)?;
+    (0..chunks(header)).try_for_each(|number| check_chunk(header, bytes, number))?;
+    Ok(&bytes[header.payload()])
+}
+
+/// The number of chunks of the payload, each with a checksum.
+pub(crate) fn chunks(header: &Header) -> usize {
+    header.payload().len().div_ceil(CHUNK)
+}
+
+/// Checks the table of checksums of a whole file, whose length is checked.
+pub(crate) fn check_table(header: &Header, bytes: &[u8]) -> Result<(), FileError> {
+    let (table, last) = stored(&bytes[header.payload().end..]);
+    let right = checksum(table, chunks(header) as u64).to_le_bytes() == *last;
+    if right { Ok(()) } else { Err(FileError::ChecksumsDamaged) }
+}
+
+/// Checks one chunk of the payload against its checksum in a table that is checked.
+pub(crate) fn check_chunk(header: &Header, bytes: &[u8], number: usize) -> Result<(), FileError> {
+    let payload = &bytes[header.payload()];
+    let chunk = &payload[number * CHUNK..payload.len().min((number + 1) * CHUNK)];
+    let (table, _) = stored(&bytes[header.payload().end..]);
+    let right = checksum(chunk, number as u64).to_le_bytes() == table[8 * number..8 * number + 8];
+    if right { Ok(()) } else { Err(damaged(header, number)) }
+}
+
+/// The table of checksums, and its own.
+fn stored(bytes: &[u8]) -> (&[u8], &[u8]) {
+    bytes.split_at(bytes.len() - 8)
+}
+
+/// The error of a damaged chunk. Its place may be beyond what this machine can address.
+fn damaged(header: &Header, number: usize) -> FileError {
+    let first = header.bytes().len() as u64;
+    let start = first + number as u64 * CHUNK as u64;
+    FileError::PayloadDamaged {
+        start,
+        end: (first + header.payload_length()).min(start + CHUNK as u64),
+    }
 }
 
 /// Checks the length of the file against the header.
@@ -22,20 +52,38 @@ pub(crate) fn check_declared(header: &Header, found: u64) -> Result<(), FileErro
 }
 
 /// Compares the sums of the chunks of the payload with the stored table and the sum of the table.
-pub(super) fn check_sums(sums: &[u64], stored: &[u8], header: &Header) -> Result<(), FileError> {
-    let (table, last) = stored.split_at(stored.len() - 8);
+#[cfg(feature = "std")]
+pub(super) fn check_sums(sums: &[u64], found: &[u8], header: &Header) -> Result<(), FileError> {
+    let (table, last) = stored(found);
     if checksum(table, sums.len() as u64).to_le_bytes() != last {
         return Err(FileError::ChecksumsDamaged);
     }
-    let damaged =
-        sums.iter().zip(table.chunks(8)).position(|(sum, stored)| sum.to_le_bytes() != stored);
-    match damaged {
+    let mut pairs = sums.iter().zip(table.chunks(8));
+    match pairs.position(|(sum, stored)| sum.to_le_bytes() != stored) {
         None => Ok(()),
-        Some(number) => {
-            let payload = header.payload();
-            let start = payload.start + number * CHUNK;
-            let end = payload.end.min(start + CHUNK);
-            Err(FileError::PayloadDamaged { start: start as u64, end: end as u64 })
-        }
+        Some(number) => Err(damaged(header, number)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{Body, KeyDescription};
+    use crate::{KeyHasher, Kind, Plan};
+
+    #[test]
+    fn damage_behind_four_gibibytes_has_its_place() {
+        let plan = Plan::for_keys(Kind::Blocked, 1_000, 0.01).unwrap();
+        let (scheme, keys) = (KeyHasher::default().scheme(), KeyDescription::default());
+        let header = Header::new(&plan, scheme, &keys, &Body::default(), (5 << 30) + 64);
+        let mut sums: Vec<u64> = (0..5 * 1024 + 1).collect();
+        let mut table: Vec<u8> = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
+        table.extend(checksum(&table, sums.len() as u64).to_le_bytes());
+        check_sums(&sums, &table, &header).unwrap();
+        sums[5 * 1024] = 1;
+        let first = Header::LENGTH as u64 + (5 << 30);
+        let error = check_sums(&sums, &table, &header).unwrap_err();
+        let place = |start, end| (start, end) == (first, first + 64);
+        assert!(matches!(error, FileError::PayloadDamaged { start, end } if place(start, end)));
     }
 }

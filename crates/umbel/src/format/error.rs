@@ -83,6 +83,9 @@ pub enum FileError {
     /// The bytes cannot be borrowed, because they do not start at a multiple of 64.
     #[error("the filter's bytes start at an address that is not a multiple of 64; align them")]
     Misaligned,
+    /// A pass over the shards of a file was continued after one of them failed.
+    #[error("a shard of this pass failed, so the next ones are out of step; begin the pass again")]
+    ShardFailed,
     /// The memory for the filter could not be allocated.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
@@ -90,6 +93,33 @@ pub enum FileError {
     #[cfg(feature = "std")]
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+impl FileError {
+    /// The same error once more; of an error of reading, its kind.
+    #[cfg(feature = "std")]
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::NotUmbel { found } => Self::NotUmbel { found: found.clone() },
+            Self::Version { found } => Self::Version { found: *found },
+            Self::Length { expected, found } => Self::Length { expected: *expected, found: *found },
+            Self::HeaderDamaged => Self::HeaderDamaged,
+            Self::PayloadDamaged { start, end } => {
+                Self::PayloadDamaged { start: *start, end: *end }
+            }
+            Self::ChecksumsDamaged => Self::ChecksumsDamaged,
+            Self::Field(error) => Self::Field(*error),
+            Self::UnknownKind(kind) => Self::UnknownKind(*kind),
+            Self::UnknownAlgorithm(algorithm) => Self::UnknownAlgorithm(*algorithm),
+            Self::Kind { expected, found } => Self::Kind { expected: *expected, found: *found },
+            Self::Plan(error) => Self::Plan(error.clone()),
+            Self::Scheme(error) => Self::Scheme(error.clone()),
+            Self::Misaligned => Self::Misaligned,
+            Self::ShardFailed => Self::ShardFailed,
+            Self::OutOfMemory(error) => Self::OutOfMemory(*error),
+            Self::Io(error) => Self::Io(error.kind().into()),
+        }
+    }
 }
 
 impl From<PlanError> for FileError {

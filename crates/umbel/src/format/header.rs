@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::{Body, Fields, FileError, KeyDescription, MAGIC, VERSION, checksum};
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 use crate::error::OutOfMemory;
 use crate::error::check_field;
 use crate::hash::{Algorithm, Scheme};
@@ -186,7 +186,7 @@ impl Header {
     ///
     /// # Errors
     /// [`FileError::OutOfMemory`] if they end beyond what this machine can address.
-    #[cfg(feature = "std")]
+    #[cfg(feature = "mmap")]
     pub(crate) fn places(&self, parts: &[u64]) -> Result<Vec<Range<usize>>, FileError> {
         let mut start = self.bytes.len();
         let place = |&bytes: &u64| {

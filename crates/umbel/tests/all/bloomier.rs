@@ -229,3 +229,18 @@ fn a_mapped_file_answers() {
     assert!((0..5_000u64).all(|key| mapped.contains(key.to_le_bytes())));
     assert_eq!(mapped.receipt(), filter.receipt());
 }
+
+#[test]
+fn a_shard_refuses_the_hashes_of_another() {
+    let hasher = KeyHasher::default();
+    let plan = Plan::for_keys(Kind::Bloomier, 7_000_000, 0.01).unwrap();
+    let mut builder = BloomierBuilder::new(&plan, hasher.clone()).unwrap();
+    assert!(builder.count() > 1);
+    let mut hashes: Vec<KeyHash> = (0..100).map(|key| hasher.hash(key)).collect();
+    let place = hashes.iter().position(|hash| builder.shard_of(*hash) != 0).unwrap();
+    let found = builder.shard_of(hashes[place]) as u64;
+    let error = builder.shards().next().unwrap().build(&mut hashes).unwrap_err();
+    assert_eq!(error, BuildError::OtherShard { place: place as u64, found, shard: 0 });
+    hashes.retain(|hash| builder.shard_of(*hash) == 0);
+    builder.shards().next().unwrap().build(&mut hashes).unwrap();
+}

@@ -1,6 +1,6 @@
 //! Files in pieces: read while they arrive, and the parts of a file that a filter would be.
 
-use umbel::{AnyFilter, AnyScheme, FileError, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, AnyScheme, FileError, KeyHasher, Kind, Loader, Plan, Secret};
 
 fn filled(kind: Kind) -> AnyFilter {
     let plan = Plan::for_keys(kind, 200_000, 0.001).unwrap();
@@ -79,4 +79,29 @@ fn damage_is_refused_where_it_is_seen() {
     assert!(matches!(damaged(100), Err(FileError::HeaderDamaged)));
     assert!(matches!(damaged(100_000), Err(FileError::PayloadDamaged { .. })));
     assert!(matches!(damaged(file.len() - 1), Err(FileError::ChecksumsDamaged)));
+}
+
+#[test]
+fn after_an_error_a_loader_takes_nothing_more() {
+    let secret = Secret::new([1; 16]);
+    let file = filled(Kind::Blocked).to_bytes();
+    let mut damaged = file.clone();
+    damaged[100] ^= 1;
+    let longer = [&file[..], &[0]].concat();
+    let check = |mut loader: Loader, file: &[u8], is: fn(&FileError) -> bool| {
+        assert!(is(&loader.push(file).unwrap_err()));
+        let before = loader.loaded();
+        for _ in 0..2 {
+            assert!(is(&loader.push(&[0; 200]).unwrap_err()));
+        }
+        assert_eq!(loader.loaded(), before);
+        assert!(is(&loader.finish().map(drop).unwrap_err()));
+    };
+    let no_secret = |error: &FileError| matches!(error, FileError::Scheme(_));
+    check(AnyFilter::loader(), &damaged, |error| matches!(error, FileError::HeaderDamaged));
+    check(AnyFilter::loader(), &[b'x'; 9], |error| matches!(error, FileError::NotUmbel { .. }));
+    check(AnyFilter::loader(), &longer, |error| matches!(error, FileError::Length { .. }));
+    let mut loader = AnyFilter::loader_with(Some(&secret));
+    assert!(no_secret(&loader.push(&file).unwrap_err()));
+    assert!(no_secret(&loader.push(&file).unwrap_err()));
 }

@@ -54,3 +54,89 @@ fn what_is_no_whole_filter_is_refused() {
         ));
     }
 }
+
+/// A file of several MiB: some keys, and its bytes.
+fn large(kind: Kind) -> (Vec<u64>, Vec<u8>) {
+    let plan = Plan::for_keys(kind, 3_000_000, 0.01).unwrap();
+    let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
+    let keys: Vec<u64> = (0..20_000).collect();
+    filter.try_insert_all(&keys).unwrap();
+    (keys, filter.to_bytes())
+}
+
+fn on_disk(bytes: &[u8]) -> MappedFile {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    map(&file)
+}
+
+#[test]
+fn a_lazy_filter_answers_as_the_filter_does() {
+    for kind in [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Scalable, Kind::Counting] {
+        let (_, bytes) = large(kind);
+        let whole = AnyFilter::from_bytes(&bytes).unwrap();
+        let lazy = AnyFilter::map_lazily(&on_disk(&bytes)).unwrap();
+        let keys: Vec<u64> = (19_000..40_000).collect();
+        let mut found = vec![false; keys.len()];
+        lazy.contains_all(&keys, &mut found).unwrap();
+        for (key, found) in keys.iter().zip(found) {
+            assert_eq!((lazy.contains(key).unwrap(), found), (found, whole.contains(key)));
+        }
+        assert_eq!((lazy.kind(), lazy.plan()), (kind, whole.plan()));
+        lazy.verify().unwrap();
+        assert!(lazy.verified().unwrap() == whole);
+    }
+}
+
+#[test]
+fn a_lazy_filter_refuses_damage_where_it_meets_it() {
+    for kind in [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Scalable] {
+        let (keys, mut bytes) = large(kind);
+        // The third MiB is cleared: its keys would be absent.
+        let chunk = 128 + (2 << 20)..128 + (3 << 20);
+        let cleared = bytes[chunk.clone()].iter().filter(|byte| **byte != 0).count();
+        assert!(cleared > 100, "{kind}");
+        bytes[chunk].fill(0);
+        let mapped = on_disk(&bytes);
+        let damaged = |error: &FileError| match error {
+            FileError::PayloadDamaged { start, end } => end - start == 1 << 20,
+            _ => false,
+        };
+        assert!(damaged(&AnyFilter::map(&mapped).unwrap_err()));
+        let lazy = AnyFilter::map_lazily(&mapped).unwrap();
+        let (mut right, mut refused) = (0, 0);
+        for key in keys.iter().chain(&keys) {
+            match lazy.contains(key) {
+                Ok(found) => right += u32::from(found),
+                Err(error) => refused += u32::from(damaged(&error)),
+            }
+        }
+        assert_eq!(right + refused, 40_000, "{kind}: never absent");
+        assert!(refused > 1_000 && (kind != Kind::Blocked || right > 20_000), "{kind} {refused}");
+        assert!(lazy.contains_all(&keys, &mut vec![false; keys.len()]).is_err());
+        assert!(damaged(&lazy.verify().unwrap_err()));
+        assert!(damaged(&lazy.verified().unwrap_err()));
+    }
+}
+
+#[test]
+fn a_lazy_filter_checks_header_and_table_when_it_opens() {
+    let (_, bytes) = large(Kind::Blocked);
+    let opened = |at: usize| {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1;
+        AnyFilter::map_lazily(&on_disk(&bytes)).map(drop)
+    };
+    assert!(matches!(opened(0), Err(FileError::NotUmbel { .. })));
+    assert!(matches!(opened(70), Err(FileError::HeaderDamaged)));
+    assert!(matches!(opened(bytes.len() - 1), Err(FileError::ChecksumsDamaged)));
+    assert!(matches!(opened(bytes.len() - 9), Err(FileError::ChecksumsDamaged)));
+    assert!(opened(1 << 20).is_ok());
+    let shorter = on_disk(&bytes[..bytes.len() - 1]);
+    assert!(matches!(AnyFilter::map_lazily(&shorter), Err(FileError::Length { .. })));
+    // What a kind cannot tell is checked at once.
+    let (_, mut bytes) = large(Kind::Counting);
+    bytes[1 << 20] ^= 1;
+    let error = AnyFilter::map_lazily(&on_disk(&bytes)).map(drop).unwrap_err();
+    assert!(matches!(error, FileError::PayloadDamaged { .. }));
+}

@@ -82,3 +82,26 @@ fn shards_make_the_same_file_and_receipt() {
         assert!(matches!(reader.finish(), Err(FileError::PayloadDamaged { .. })));
     }
 }
+
+#[test]
+fn after_an_error_a_pass_does_not_go_on() {
+    let filter = Blocked::new(1_000, 0.01).unwrap();
+    let file = filter.to_bytes();
+    let open = || ShardReader::new(&file[..], file.len() as u64, None, 256).unwrap();
+    let fine = |_: &mut Shard<'_>| Ok::<(), FileError>(());
+    let fail = |_: &mut Shard<'_>| Err(FileError::Misaligned);
+    let is_refused = |result| matches!(result, Err(FileError::ShardFailed));
+    let mut reader = open();
+    reader.shard(fine).unwrap();
+    assert!(matches!(reader.shard(fail), Err(FileError::Misaligned)));
+    assert!(is_refused(reader.shard(fine)) && is_refused(reader.shard(fine)));
+    assert!(is_refused(reader.finish().map(drop)));
+    // As for a writer, and for the reader it reads from.
+    let (plan, keys) = (*filter.plan(), filter.description());
+    let make = || ShardWriter::new(Vec::new(), &plan, KeyHasher::default(), keys, 256).unwrap();
+    let (mut old, mut writer) = (open(), make());
+    assert!(matches!(writer.shard_of(&mut old, fail), Err(FileError::Misaligned)));
+    assert!(is_refused(writer.shard_of(&mut old, fine)) && is_refused(writer.shard(fine)));
+    assert!(matches!(old.shard(fail), Err(FileError::Misaligned)));
+    assert!(is_refused(make().shard_of(&mut old, fine)));
+}

@@ -1,11 +1,11 @@
 //! Keys of a blocked filter: all bits of a key are in one block.
 
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
 use super::AtomicBlock;
 use super::batch::{Batch, Each, lines_ahead};
 #[cfg(target_arch = "x86_64")]
 use super::inline::{self, Inline};
-#[cfg(any(feature = "std", target_arch = "x86_64"))]
+#[cfg(any(all(feature = "std", target_has_atomic = "64"), target_arch = "x86_64"))]
 use super::pattern;
 use super::set::{Isa, Set, Work};
 use super::{Block, prefetch};
@@ -123,7 +123,7 @@ impl Kernel {
     }
 
     /// [`contains`](Self::contains) for a block that other threads may be setting bits in.
-    #[cfg(feature = "std")]
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
     #[inline(always)]
     pub(crate) fn contains_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -145,7 +145,7 @@ impl Kernel {
     ///
     /// No other thread may insert into the block meanwhile, or its bits could be lost: callers hold a
     /// lock.
-    #[cfg(feature = "std")]
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
     #[inline(always)]
     pub(crate) fn insert_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
         #[cfg(target_arch = "x86_64")]

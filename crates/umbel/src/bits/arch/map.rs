@@ -30,10 +30,19 @@ impl MappedFile {
     pub unsafe fn map(file: &File) -> io::Result<Self> {
         // SAFETY: promised by the caller.
         let map = unsafe { Mmap::map(file)? };
-        // Keys fall anywhere: reading ahead would only push useful pages out.
-        #[cfg(unix)]
-        let _ = map.advise(memmap2::Advice::Random);
         Ok(Self { map: Arc::new(map) })
+    }
+
+    /// Tells the system that all pages will be read in order: it reads ahead.
+    pub(crate) fn reads_in_order(&self) {
+        #[cfg(unix)]
+        let _ = self.map.advise(memmap2::Advice::Sequential);
+    }
+
+    /// Tells the system that pages will be read in any order, as keys fall: reading ahead would only push useful ones out.
+    pub(crate) fn reads_anywhere(&self) {
+        #[cfg(unix)]
+        let _ = self.map.advise(memmap2::Advice::Random);
     }
 
     /// Returns all bytes of the file.

@@ -13,7 +13,7 @@
 //! | `atomic`, `storage`, `map`, `layout`, `once` | memory |
 #![allow(unsafe_code)]
 
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
 mod atomic;
 mod batch;
 mod counters;
@@ -22,7 +22,7 @@ mod grouped;
 mod inline;
 mod kernel;
 mod layout;
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 mod map;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
@@ -36,13 +36,13 @@ mod wipe;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
 pub(crate) use batch::{AHEAD, NEAR};
 pub(crate) use counters::Counters;
 pub(crate) use grouped::Member;
 pub(crate) use kernel::{Hash, Kernel, Run};
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 pub use map::{MappedBlocks, MappedFile};
 pub(crate) use once::Once;
 pub use storage::Blocks;

@@ -5,7 +5,8 @@ use core::marker::PhantomData;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// See the module. Threads that call at the same time may make the value several times; all get the same one.
+/// See the module. Threads that call at the same time may make the value several times; all get the same one, on processors that compare
+/// and exchange pointers atomically.
 pub(crate) struct Once<T> {
     made: AtomicPtr<T>,
     owns: PhantomData<T>,
@@ -23,21 +24,34 @@ impl<T> Once<T> {
     {
         let mut made = self.made.load(Ordering::Acquire);
         if made.is_null() {
-            let new = Box::into_raw(Box::new(make()));
-            let null = ptr::null_mut();
-            made = match self.made.compare_exchange(null, new, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => new,
-                Err(first) => {
-                    // SAFETY: `new` came from a box above, and nobody else has seen it.
-                    drop(unsafe { Box::from_raw(new) });
-                    first
-                }
-            };
+            made = self.keep(Box::new(make()));
         }
         // SAFETY: not null, so from a box that is never freed nor changed; whoever put it there did so with release,
         // and it was loaded with acquire.
         unsafe { &*made }
+    }
+
+    /// Keeps the first value that arrives, and returns that.
+    #[cfg(target_has_atomic = "ptr")]
+    fn keep(&self, new: Box<T>) -> *mut T {
+        let (new, null) = (Box::into_raw(new), ptr::null_mut());
+        match self.made.compare_exchange(null, new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => new,
+            Err(first) => {
+                // SAFETY: `new` came from a box above, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(new) });
+                first
+            }
+        }
+    }
+
+    /// Keeps the last value that arrives, for processors without an instruction that compares and exchanges. An interrupt
+    /// may have made another in between; that one stays valid for whoever got it.
+    #[cfg(not(target_has_atomic = "ptr"))]
+    fn keep(&self, new: Box<T>) -> *mut T {
+        let new = Box::into_raw(new);
+        self.made.store(new, Ordering::Release);
+        new
     }
 }
 

@@ -29,7 +29,7 @@ use crate::hash::nth_word;
 pub(super) const SCATTER_PER_WORD: u32 = 7;
 
 /// The bits of a key with hash half `low` and `probes` probes.
-#[cfg(any(feature = "std", test))]
+#[cfg(any(all(feature = "std", target_has_atomic = "64"), test))]
 #[inline]
 pub(crate) fn mask(low: u64, probes: u32) -> Block {
     match rounds(probes) {

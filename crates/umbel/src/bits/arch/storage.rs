@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 use memmap2::MmapMut;
 
 use crate::bits::{BLOCK_BYTES, Block};
@@ -23,7 +23,7 @@ pub struct Blocks {
 #[allow(dead_code)] // held to be dropped
 enum Owner {
     Heap(Vec<Block>),
-    #[cfg(feature = "std")]
+    #[cfg(feature = "mmap")]
     Pages(MmapMut),
 }
 
@@ -33,21 +33,21 @@ unsafe impl Send for Blocks {}
 unsafe impl Sync for Blocks {}
 
 /// A filter of this many bytes spans a few huge pages.
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 const LARGE: u64 = 8 << 20;
 /// A filter of this many bytes gets pages of its own. Never under a fuzzer, which counts the bytes requested from the
 /// heap, and only on Unix: WebAssembly has no pages, and Windows offers no huge ones.
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 const OWN_PAGES: u64 = if cfg!(any(fuzzing, not(unix))) { u64::MAX } else { LARGE };
 
 /// Whether blocks of any number are had from the heap.
-#[cfg(feature = "std")]
+#[cfg(feature = "mmap")]
 static HEAP_ALONE: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
 
 impl Blocks {
     /// From now on, allocates all blocks with the program's allocator and never directly from the system: for programs
     /// whose allocator counts memory, such as a module of a server with a memory limit.
-    #[cfg(feature = "std")]
+    #[cfg(feature = "mmap")]
     pub fn keep_on_heap() {
         HEAP_ALONE.store(true, core::sync::atomic::Ordering::Relaxed);
     }
@@ -60,17 +60,17 @@ impl Blocks {
         let fail = || OutOfMemory { bytes: count.saturating_mul(BLOCK_BYTES) };
         let bytes = count.checked_mul(BLOCK_BYTES).and_then(|bytes| usize::try_from(bytes).ok());
         let bytes = bytes.ok_or_else(fail)?;
-        #[cfg(feature = "std")]
+        #[cfg(feature = "mmap")]
         if bytes as u64 >= OWN_PAGES && !HEAP_ALONE.load(core::sync::atomic::Ordering::Relaxed) {
             return Self::in_pages(bytes).ok_or_else(fail);
         }
-        #[cfg(not(feature = "std"))]
+        #[cfg(not(feature = "mmap"))]
         let _ = bytes;
         let blocks = bytemuck::allocation::try_zeroed_vec(count as usize).map_err(|()| fail())?;
         Ok(Self::of(Owner::Heap(blocks)))
     }
 
-    #[cfg(feature = "std")]
+    #[cfg(feature = "mmap")]
     fn in_pages(bytes: usize) -> Option<Self> {
         let pages = MmapMut::map_anon(bytes).ok()?;
         // A kernel without huge pages says no; the filter is then only slower.
@@ -80,7 +80,7 @@ impl Blocks {
     }
 
     /// Like [`zeroed`](Self::zeroed), in ordinary pages: of a huge filter, only the pages touched use memory.
-    #[cfg(all(test, target_pointer_width = "64"))]
+    #[cfg(all(test, feature = "mmap", target_pointer_width = "64"))]
     pub(crate) fn sparse(count: u64) -> Self {
         let pages = MmapMut::map_anon((count * BLOCK_BYTES) as usize).expect("address space");
         #[cfg(target_os = "linux")]
@@ -91,7 +91,7 @@ impl Blocks {
     fn of(mut owner: Owner) -> Self {
         let blocks: &mut [Block] = match &mut owner {
             Owner::Heap(blocks) => blocks,
-            #[cfg(feature = "std")]
+            #[cfg(feature = "mmap")]
             Owner::Pages(pages) => bytemuck::cast_slice_mut(pages),
         };
         let (start, count) = (NonNull::from(&mut *blocks).cast(), blocks.len());

@@ -48,6 +48,7 @@ pub struct BloomierBuilder<H = KeyHasher> {
 pub struct BloomierShard<'a> {
     shape: Shape,
     planned: u64,
+    index: u64,
     solved: &'a mut Option<Solved>,
     blocks: &'a mut [Block],
 }
@@ -86,7 +87,13 @@ impl<H: Hashing> BloomierBuilder<H> {
         let blocks = self.blocks.chunks_mut(shard_blocks(&self.shape));
         let shards = self.solved.iter_mut().zip(blocks);
         let planned = plan.keys;
-        shards.map(move |(solved, blocks)| BloomierShard { shape, planned, solved, blocks })
+        (0..).zip(shards).map(move |(index, (solved, blocks))| BloomierShard {
+            shape,
+            planned,
+            index,
+            solved,
+            blocks,
+        })
     }
 
     /// Returns the filter, once all shards are built.
@@ -145,11 +152,17 @@ impl BloomierShard<'_> {
     /// some 100 ns per key.
     ///
     /// # Errors
-    /// [`BuildError::Overfull`] if the shard has no room for them, because more keys were given than planned.
+    /// [`BuildError::Overfull`] if the shard has no room for them, because more keys were given than planned;
+    /// [`BuildError::OtherShard`] for a hash that falls into another shard, where it would be looked up.
     ///
     /// # Panics
     /// If there are more than 2³² hashes.
     pub fn build(self, hashes: &mut [KeyHash]) -> Result<(), BuildError> {
+        let other = hashes.iter().position(|hash| shard_of(&self.shape, *hash) != self.index);
+        if let Some(place) = other {
+            let (found, shard) = (shard_of(&self.shape, hashes[place]), self.index);
+            return Err(BuildError::OtherShard { place: place as u64, found, shard });
+        }
         let solved = Solver::default().solve(&self.shape, self.blocks, hashes);
         *self.solved = Some(solved.map_err(|failed| match failed {
             Unsolved::Full(keys) => BuildError::Overfull { keys, planned: self.planned },

@@ -1,0 +1,165 @@
+//! A filter in a mapped file whose bits are checked when look-ups first touch them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::AnyFilter;
+use super::core::GROUP;
+use crate::bits::{BLOCK_BYTES, MappedBlocks, MappedFile};
+use crate::format::{self, CHUNK, FileError, Header, KeyDescription};
+use crate::hash::{Hashing, Key, KeyHash, KeyHasher};
+use crate::plan::{Kind, Plan};
+
+/// A filter in a mapped file that opens without reading its bits, whatever its size: for engines that open thousands of
+/// files and look few keys up in each. Made by [`AnyFilter::map_lazily`].
+///
+/// The header and the table of checksums are checked when it is opened. The bits are checked by the MiB, each before the
+/// first look-up that touches it is answered: that look-up reads and hashes the whole MiB. Damage is an error of every
+/// look-up that meets it and of no other, so a damaged filter never answers "absent" wrongly: after an error, read what
+/// the filter would have spared you. [`verify`](Self::verify) checks all that is left, and [`verified`](Self::verified)
+/// also returns the filter itself, whose look-ups cannot fail.
+///
+/// It is a type of its own because its look-ups return a `Result`, and those of an [`AnyFilter`] do not. What needs all
+/// bits (receipts, merges, copies) comes after [`verified`](Self::verified).
+///
+/// Blocked, classic, sliced and scalable filters are checked this way. Filters of other kinds are checked whole when they
+/// are opened, because what a look-up reads there depends on what it has read.
+///
+/// ```
+/// # #![allow(unsafe_code)]
+/// use umbel::{AnyFilter, Blocked, MappedFile};
+///
+/// let file = tempfile::tempfile()?;
+/// let mut seen = Blocked::new(1_000_000, 0.01)?;
+/// seen.insert("key");
+/// seen.write(&file)?;
+/// // SAFETY: nobody else has this file.
+/// let filter = AnyFilter::map_lazily(&unsafe { MappedFile::map(&file)? })?;
+/// assert!(filter.contains("key")?);
+/// filter.verify()?;
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub struct LazyFilter<H = KeyHasher> {
+    filter: AnyFilter<MappedBlocks, H>,
+    file: MappedFile,
+    header: Header,
+    /// For each part, its first block in the payload.
+    starts: Vec<usize>,
+    /// For each chunk of the payload, whether it is checked.
+    checked: Box<[AtomicBool]>,
+}
+
+impl<H: Hashing> LazyFilter<H> {
+    /// Of a file whose table of checksums is checked; its payload too, if the kind does not tell what look-ups read.
+    pub(super) fn new(
+        file: MappedFile,
+        header: Header,
+        filter: AnyFilter<MappedBlocks, H>,
+    ) -> Self {
+        let mut end = 0;
+        let start = |length| {
+            end += length;
+            end - length
+        };
+        let starts = filter.part_lengths().into_iter().map(start).collect();
+        let is_checked = !filter.tells();
+        let checked = (0..format::chunks(&header)).map(|_| AtomicBool::new(is_checked)).collect();
+        Self { filter, file, header, starts, checked }
+    }
+
+    /// Returns whether a key may be in the filter: false is certain, true is wrong at the filter's rate.
+    ///
+    /// # Errors
+    /// [`FileError::PayloadDamaged`] if bits that decide the answer are damaged, or others in the same MiB.
+    pub fn contains(&self, key: impl Key<H>) -> Result<bool, FileError> {
+        let hash = key.key_hash(self.filter.hasher());
+        self.check(hash)?;
+        Ok(self.filter.contains_hash(hash))
+    }
+
+    /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`.
+    ///
+    /// # Errors
+    /// As [`contains`](Self::contains), for any of the keys; `found` is then of no use.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) -> Result<(), FileError> {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        let mut hashes = [KeyHash::default(); GROUP];
+        for (keys, found) in keys.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
+            for (to, key) in hashes.iter_mut().zip(keys) {
+                *to = key.key_hash(self.filter.hasher());
+                self.check(*to)?;
+            }
+            self.filter.contains_hashes(&hashes[..keys.len()], found);
+        }
+        Ok(())
+    }
+
+    /// Checks everything that no look-up has touched yet, in the order of the file. Other threads may look keys up
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// [`FileError::PayloadDamaged`] with the first damaged part.
+    pub fn verify(&self) -> Result<(), FileError> {
+        (0..self.checked.len()).try_for_each(|chunk| self.check_chunk(chunk))
+    }
+
+    /// Checks as [`verify`](Self::verify) does, and returns the filter.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify).
+    pub fn verified(self) -> Result<AnyFilter<MappedBlocks, H>, FileError> {
+        self.verify()?;
+        Ok(self.filter)
+    }
+
+    /// Returns its kind.
+    pub fn kind(&self) -> Kind {
+        self.filter.kind()
+    }
+
+    /// Returns its plan.
+    pub fn plan(&self) -> &Plan {
+        self.filter.plan()
+    }
+
+    /// Returns its hasher.
+    pub fn hasher(&self) -> &H {
+        self.filter.hasher()
+    }
+
+    /// Returns the description of its keys.
+    pub fn description(&self) -> &KeyDescription {
+        self.filter.description()
+    }
+
+    /// Checks what a look-up of this key may read.
+    fn check(&self, hash: KeyHash) -> Result<(), FileError> {
+        let mut checked = Ok(());
+        self.filter.touches(hash, &mut |part, block| {
+            if checked.is_ok() {
+                let chunk = (self.starts[part] + block) / (CHUNK / BLOCK_BYTES as usize);
+                checked = self.check_chunk(chunk);
+            }
+        });
+        checked
+    }
+
+    #[inline]
+    fn check_chunk(&self, chunk: usize) -> Result<(), FileError> {
+        // The bytes never change, so it does not matter when other threads learn that they are right.
+        if self.checked[chunk].load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        format::check_chunk(&self.header, self.file.bytes(), chunk)?;
+        self.checked[chunk].store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl<H: Hashing> core::fmt::Debug for LazyFilter<H> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("LazyFilter").field("plan", self.plan()).finish_non_exhaustive()
+    }
+}
