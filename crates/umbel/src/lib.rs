@@ -1,7 +1,8 @@
 //! Bloom filters that keep the false positive rate they promise and report the one they have, in memory and in a checked,
 //! documented file format.
 //!
-//! A filter answers "have I seen this key?" in a few bits per key: *no* is certain, and *maybe* is wrong at a known rate, `fpp`.
+//! A filter answers "have I seen this key?" in a few bits per key, 10 at a rate of 1 %: *no* is certain, and *maybe* is wrong at a
+//! known rate, `fpp`. Keys are text, bytes, integers and [more](Key).
 //!
 //! ```
 //! use umbel::Blocked;
@@ -13,6 +14,23 @@
 //! assert!(seen.receipt().fpp < 0.01);
 //! # Ok::<(), umbel::Error>(())
 //! ```
+//!
+//! # Which filter
+//! | filter | choose it for |
+//! |---|---|
+//! | [`Blocked`] | most jobs: one cache line per key, the fastest |
+//! | [`Classic`], [`Sliced`] | the fewest bits of the Bloom kinds |
+//! | [`Counting`] | keys that are removed again |
+//! | [`Scalable`] | an unknown number of keys |
+//! | [`Window`], [`Stable`] | endless streams: recent keys are found, old ones are forgotten |
+//! | [`Bloomier`] | a fixed set in the fewest bits; also maps from keys to values |
+//! | [`Coded`] | rates below 1e-4 |
+//! | [`Cascade`] | two known lists that must never be confused |
+//! | [`Attributes`] | rows of several attributes, any of which can be looked up |
+//!
+//! Scalable and coded filters can be full, so they have `try_insert`. [`Shared`] is a blocked filter for many threads,
+//! [`AnyFilter`] a filter of any kind, as files hold them. The crate [`umbel-advice`](https://docs.rs/umbel-advice) ranks
+//! the kinds for a goal.
 //!
 //! # Save a filter and open it again
 //! The file holds the plan, the hash scheme and checksums. Opening it refuses any damage.
@@ -54,8 +72,7 @@
 //! ```
 //!
 //! # Build in parallel, then merge
-//! Filters of one plan merge into the filter that one thread would have built. [`Shared`] is one filter that many threads
-//! insert into.
+//! Filters of one plan merge into the filter that one thread would have built.
 //!
 //! ```
 //! use umbel::{Blocked, KeyHasher, Kind, Plan};
@@ -72,25 +89,12 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! [More jobs by example](https://github.com/umbel/umbel/blob/main/docs/rust.md): a cache guard, a storage engine, processes
-//! that share a file, serde, keys of your own types, untrusted keys, errors, and moving from fastbloom.
-//!
-//! # Which filter
-//! | filter | choose it for |
-//! |---|---|
-//! | [`Blocked`] | most jobs: one cache line per key, the fastest |
-//! | [`Classic`], [`Sliced`] | the fewest bits of the Bloom kinds |
-//! | [`Counting`] | keys that are removed again |
-//! | [`Scalable`] | an unknown number of keys |
-//! | [`Window`], [`Stable`] | endless streams: recent keys are found, old ones are forgotten |
-//! | [`Bloomier`] | a fixed set in the fewest bits; also maps from keys to values |
-//! | [`Coded`] | rates below 1e-4 |
-//! | [`Cascade`] | two known lists that must never be confused |
-//! | [`Attributes`] | rows of several attributes, any of which can be looked up |
-//!
-//! The crate [`umbel-advice`](https://docs.rs/umbel-advice) ranks them for a goal. [`Parts`] divides a set among several filters. [`umbel-net`](https://docs.rs/umbel-net) finds the longest listed prefix of an address and the
-//! listed domain of a host, and follows keys that have a state. [`umbel-foreign`](https://docs.rs/umbel-foreign) reads and writes the
-//! filters of other systems.
+//! # More
+//! [Jobs by example](https://github.com/umbel/umbel/blob/main/docs/rust.md): a cache guard, a storage engine, processes
+//! that share a file, serde, keys of your own types, untrusted keys, errors, and moving from fastbloom. [`Parts`] divides a set
+//! among several filters. [`umbel-foreign`](https://docs.rs/umbel-foreign) reads and writes the filters of other systems;
+//! [`umbel-net`](https://docs.rs/umbel-net) finds the longest listed prefix of an address and the listed domain of a host,
+//! and follows keys that have a state.
 //!
 //! # What is promised
 //! - **No false negatives.** An inserted key is found, unless the kind forgets (window, stable) or removes (counting).
