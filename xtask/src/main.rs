@@ -13,6 +13,7 @@ mod page;
 mod portable;
 mod proxies;
 mod redis;
+mod side_by_side;
 mod spark;
 mod squid;
 mod test;

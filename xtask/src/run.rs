@@ -37,6 +37,14 @@ pub fn run(command: &mut Command) -> Result<()> {
 
 /// Like [`run`], and also passes each line that the command prints to `each`.
 pub fn read(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
+    each_line(command, |printed| {
+        println!("{printed}");
+        each(printed);
+    })
+}
+
+/// Like [`run`], but passes each line of the command's output to `each` instead of printing it.
+pub fn each_line(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
     let line = words(command);
     eprintln!("$ {line}");
     command.current_dir(root()).stdout(Stdio::piped());
@@ -44,7 +52,6 @@ pub fn read(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
     let output = BufReader::new(child.stdout.take().expect("a pipe"));
     for printed in output.lines() {
         let printed = printed.with_context(|| format!("cannot read what {line} prints"))?;
-        println!("{printed}");
         each(&printed);
     }
     let status = child.wait()?;
@@ -71,7 +78,7 @@ pub fn tool(
 }
 
 /// The command as typed in a shell.
-fn words(command: &Command) -> String {
+pub fn words(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words: Vec<_> = std::iter::once(program)
         .chain(command.get_args())

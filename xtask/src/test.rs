@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::{page, proxies, redis, spark, squid, wheel};
+use crate::{page, proxies, redis, side_by_side, spark, squid, wheel};
 use xtask::python::READER;
-use xtask::run::{self, cargo, target};
+use xtask::run::{self, cargo, root, target};
 
 /// How much to test.
 #[derive(clap::Args)]
@@ -68,7 +68,6 @@ fn interleavings() -> Result<()> {
 }
 
 fn libraries(arguments: &Arguments) -> Result<()> {
-    let mut tests = cargo(&["test", "--quiet", "--locked"]);
     let crates = [
         "umbel",
         "umbel-tests",
@@ -83,19 +82,33 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel-cli",
         "xtask-pages",
     ];
-    for package in crates {
-        tests.args(["--package", package]);
-    }
+    let mut options: Vec<&str> = crates.iter().flat_map(|name| ["--package", name]).collect();
+    let mut environment = Vec::new();
     if let Some(cpu) = &arguments.target_cpu {
         let flags = format!("-Ctarget-cpu={cpu}");
-        tests.env("RUSTFLAGS", &flags).env("RUSTDOCFLAGS", &flags);
-        tests.env("CARGO_TARGET_DIR", target().join(cpu));
+        environment.extend(["RUSTFLAGS", "RUSTDOCFLAGS"].map(|name| (name, flags.clone().into())));
+        environment.push(("CARGO_TARGET_DIR", target().join(cpu).into_os_string()));
     }
     if arguments.full {
-        tests.env("UMBEL_TEST_FULL", "1");
-        tests.args(["--package", "xtask-library", "--", "--include-ignored"]);
+        options.extend(["--package", "xtask-library"]);
+        environment.push(("UMBEL_TEST_FULL", "1".into()));
     }
-    run::run(&mut tests)?;
+    let tests = || {
+        let mut tests = cargo(&["test", "--quiet", "--locked"]);
+        tests.args(&options).envs(environment.clone());
+        tests
+    };
+    let mut programs = side_by_side::programs(tests().args(["--no-run"]))?;
+    for program in &mut programs {
+        program.arg("--quiet").envs(environment.clone());
+        if arguments.full {
+            program.arg("--include-ignored");
+        }
+    }
+    let mut documented = tests();
+    documented.arg("--doc").current_dir(root());
+    programs.push(documented);
+    side_by_side::run(programs)?;
     if arguments.full {
         interleavings()?;
     }

@@ -326,7 +326,7 @@ fn any_writers(seed: u64) -> bool {
 
 #[test]
 fn of_any_writers_each_line_goes_out_once_or_the_file_is_named() {
-    let cases = long(500, 24);
+    let cases = long(500, 16);
     let refused = (0..cases).filter(|&seed| any_writers(seed)).count();
     assert!((1..cases as usize).contains(&refused), "{refused} of {cases} refused");
     eprintln!("{refused} of {cases} refused");

@@ -14,6 +14,7 @@ use umbel::KeyHasher;
 use super::*;
 use crate::budget::Budget;
 use crate::scan::{Lines, Scanner, Visit};
+use crate::testing::long;
 use crate::{Input, Options, Progress, SetOperation, Spool};
 
 /// A record as it was seen: offset, row, key.
@@ -241,7 +242,7 @@ fn text(value: &serde_json::Value) -> Option<Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: long(1500, 200), ..ProptestConfig::default() })]
 
     #[test]
     fn csv_is_read_as_the_crate_csv_does(
