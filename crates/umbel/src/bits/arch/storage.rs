@@ -33,7 +33,7 @@ unsafe impl Send for Blocks {}
 unsafe impl Sync for Blocks {}
 
 /// A filter of this many bytes spans a few huge pages.
-#[cfg(feature = "mmap")]
+#[cfg(any(feature = "mmap", test))]
 const LARGE: u64 = 8 << 20;
 /// A filter of this many bytes gets pages of its own. Never under a fuzzer, which counts the bytes requested from the
 /// heap, and only on Unix: WebAssembly has no pages, and Windows offers no huge ones.
