@@ -4,6 +4,7 @@
 //! `cargo x test squid`: `examples/squid-peer` between two Squid servers. `cargo x test page`: the explorer, in a browser.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -98,17 +99,15 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         tests.args(&options).envs(environment.clone());
         tests
     };
-    let mut programs = side_by_side::programs(tests().args(["--no-run"]))?;
-    for program in &mut programs {
+    let with = |program: &mut Command| {
         program.arg("--quiet").envs(environment.clone());
         if arguments.full {
             program.arg("--include-ignored");
         }
-    }
+    };
     let mut documented = tests();
     documented.arg("--doc").current_dir(root());
-    programs.push(documented);
-    side_by_side::run(programs)?;
+    side_by_side::run(&mut tests(), with, documented)?;
     if arguments.full {
         interleavings()?;
     }
