@@ -1,8 +1,8 @@
 //! `cargo x miri`: the library's own tests in Miri, which finds undefined behaviour in its unsafe code.
 //!
-//! Miri is a part of nightly compilers. It cannot run assembly, nor instructions that it does not know: the library has
-//! no assembly, and Miri takes the kernels whose instructions it knows. It cannot map files or make pages of their own, so
-//! the library is tested without the feature `mmap`: what maps is left to the other tests.
+//! Miri is a part of nightly compilers. It reports no AVX2 and no AVX-512, so that the plain kernels run, and neither
+//! assembly (`bits/arch/inline.rs`) nor intrinsics; their twins are compared by the other tests. It cannot map files or make
+//! pages of their own, so the library is tested without the feature `mmap`.
 
 use std::process::Command;
 

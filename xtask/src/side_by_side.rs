@@ -1,4 +1,4 @@
-//! Builds tests and runs their programs, each as soon as it is built, two at a time. One alone leaves a quarter of two
+//! Builds tests and runs their programs, each as soon as it can run, two at a time. One alone leaves a quarter of two
 //! processors idle: where a test waits for a pipe or a timer, and where a program ends with its longest test.
 
 use std::io::{self, Write};
@@ -10,6 +10,9 @@ use std::thread;
 use anyhow::{Context, Result, bail, ensure};
 
 use xtask::run;
+
+/// Whose tests run the package's own program, which cargo may build after them.
+const RUNS: &str = "umbel-cli";
 
 /// Builds with `build`, a `cargo test --no-run`, and runs the programs as cargo would, each changed by `with`, and `last`
 /// when all are built. Prints the output of each when it ends. Fails if one does, after all have ended.
@@ -27,13 +30,17 @@ pub(crate) fn run(build: &mut Command, with: impl Fn(&mut Command), last: Comman
     };
     let built = thread::scope(|scope| {
         let _workers = [(); 2].map(|()| scope.spawn(work));
+        let send = |program| waiting.send(program).expect("workers wait until the last");
+        let mut held = Vec::new();
         run::each_line(build, |line| {
             if let Some(mut program) = program(line) {
                 with(&mut program);
-                waiting.send(program).expect("workers wait until the last");
+                let needs_more = program.get_current_dir().is_some_and(|dir| dir.ends_with(RUNS));
+                if needs_more { held.push(program) } else { send(program) }
             }
         })?;
-        waiting.send(last).expect("workers wait until the last");
+        held.into_iter().for_each(send);
+        send(last);
         drop(waiting);
         anyhow::Ok(())
     });
