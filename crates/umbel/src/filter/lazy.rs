@@ -1,6 +1,6 @@
 //! A filter in a mapped file whose bits are checked when look-ups first touch them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::AnyFilter;
 use super::core::GROUP;
@@ -13,7 +13,7 @@ use crate::plan::{Kind, Plan};
 /// files and look few keys up in each. Made by [`AnyFilter::map_lazily`].
 ///
 /// The header and the table of checksums are checked when it is opened. The bits are checked by the MiB, each before the
-/// first look-up that touches it is answered: that look-up reads and hashes the whole MiB. Damage is an error of every
+/// first look-up that touches it is answered: that look-up reads and hashes the whole MiB, once. Damage is an error of every
 /// look-up that meets it and of no other, so a damaged filter never answers "absent" wrongly: after an error, read what
 /// the filter would have spared you. [`verify`](Self::verify) checks all that is left, and [`verified`](Self::verified)
 /// also returns the filter itself, whose look-ups cannot fail.
@@ -44,9 +44,13 @@ pub struct LazyFilter<H = KeyHasher> {
     header: Header,
     /// For each part, its first block in the payload.
     starts: Vec<usize>,
-    /// For each chunk of the payload, whether it is checked.
-    checked: Box<[AtomicBool]>,
+    /// For each chunk of the payload, what is known of it.
+    known: Box<[AtomicU8]>,
 }
+
+const UNKNOWN: u8 = 0;
+const RIGHT: u8 = 1;
+const DAMAGED: u8 = 2;
 
 impl<H: Hashing> LazyFilter<H> {
     /// Of a file whose table of checksums is checked; its payload too, if the kind does not tell what look-ups read.
@@ -61,9 +65,9 @@ impl<H: Hashing> LazyFilter<H> {
             end - length
         };
         let starts = filter.part_lengths().into_iter().map(start).collect();
-        let is_checked = !filter.tells();
-        let checked = (0..format::chunks(&header)).map(|_| AtomicBool::new(is_checked)).collect();
-        Self { filter, file, header, starts, checked }
+        let known = if filter.tells() { UNKNOWN } else { RIGHT };
+        let known = (0..format::chunks(&header)).map(|_| AtomicU8::new(known)).collect();
+        Self { filter, file, header, starts, known }
     }
 
     /// Returns whether a key may be in the filter: false is certain, true is wrong at the filter's rate.
@@ -102,7 +106,7 @@ impl<H: Hashing> LazyFilter<H> {
     /// # Errors
     /// [`FileError::PayloadDamaged`] with the first damaged part.
     pub fn verify(&self) -> Result<(), FileError> {
-        (0..self.checked.len()).try_for_each(|chunk| self.check_chunk(chunk))
+        (0..self.known.len()).try_for_each(|chunk| self.check_chunk(chunk))
     }
 
     /// Checks as [`verify`](Self::verify) does, and returns the filter.
@@ -148,13 +152,16 @@ impl<H: Hashing> LazyFilter<H> {
 
     #[inline]
     fn check_chunk(&self, chunk: usize) -> Result<(), FileError> {
-        // The bytes never change, so it does not matter when other threads learn that they are right.
-        if self.checked[chunk].load(Ordering::Relaxed) {
-            return Ok(());
+        // The bytes never change, so it does not matter when other threads learn what is known of them.
+        let known = &self.known[chunk];
+        match known.load(Ordering::Relaxed) {
+            RIGHT => return Ok(()),
+            DAMAGED => return Err(format::damaged_chunk(&self.header, chunk)),
+            _ => {}
         }
-        format::check_chunk(&self.header, self.file.bytes(), chunk)?;
-        self.checked[chunk].store(true, Ordering::Relaxed);
-        Ok(())
+        let found = format::check_chunk(&self.header, self.file.bytes(), chunk);
+        known.store(if found.is_ok() { RIGHT } else { DAMAGED }, Ordering::Relaxed);
+        found
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn check_chunk(header: &Header, bytes: &[u8], number: usize) -> Resul
     let chunk = &payload[number * CHUNK..payload.len().min((number + 1) * CHUNK)];
     let (table, _) = stored(&bytes[header.payload().end..]);
     let right = checksum(chunk, number as u64).to_le_bytes() == table[8 * number..8 * number + 8];
-    if right { Ok(()) } else { Err(damaged(header, number)) }
+    if right { Ok(()) } else { Err(damaged_chunk(header, number)) }
 }
 
 /// The table of checksums, and its own.
@@ -36,7 +36,7 @@ fn stored(bytes: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// The error of a damaged chunk. Its place may be beyond what this machine can address.
-fn damaged(header: &Header, number: usize) -> FileError {
+pub(crate) fn damaged_chunk(header: &Header, number: usize) -> FileError {
     let first = header.bytes().len() as u64;
     let start = first + number as u64 * CHUNK as u64;
     FileError::PayloadDamaged {
@@ -61,7 +61,7 @@ pub(super) fn check_sums(sums: &[u64], found: &[u8], header: &Header) -> Result<
     let mut pairs = sums.iter().zip(table.chunks(8));
     match pairs.position(|(sum, stored)| sum.to_le_bytes() != stored) {
         None => Ok(()),
-        Some(number) => Err(damaged(header, number)),
+        Some(number) => Err(damaged_chunk(header, number)),
     }
 }
 

@@ -24,7 +24,7 @@ mod writer;
 use twox_hash::XxHash3_64;
 
 #[cfg(feature = "mmap")]
-pub(crate) use check::{check_chunk, check_table, chunks};
+pub(crate) use check::{check_chunk, check_table, chunks, damaged_chunk};
 pub(crate) use check::{check_declared, payload_of};
 pub use description::{Family, KeyDescription, OtherKeys};
 pub use error::FileError;

@@ -5,10 +5,8 @@ use super::AtomicBlock;
 use super::batch::{Batch, Each, lines_ahead};
 #[cfg(target_arch = "x86_64")]
 use super::inline::{self, Inline};
-#[cfg(any(all(feature = "std", target_has_atomic = "64"), target_arch = "x86_64"))]
-use super::pattern;
 use super::set::{Isa, Set, Work};
-use super::{Block, prefetch};
+use super::{Block, pattern, prefetch};
 use crate::bits::place;
 use crate::hash::KeyHash;
 use crate::prelude::*;
@@ -241,6 +239,10 @@ impl Kernel {
 
 #[inline(never)]
 fn insert_by_call(set: Set, block: &mut Block, low: u64, probes: u32) -> bool {
+    // Single bits gain nothing from an instruction set: no second call.
+    if pattern::rounds(probes) == 0 {
+        return pattern::insert_scattered(block, low, probes);
+    }
     set.run(InsertOne { block, low, probes })
 }
 
