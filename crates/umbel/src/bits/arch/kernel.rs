@@ -106,7 +106,7 @@ impl Kernel {
             // SAFETY: a block is 64 bytes aligned to 64, borrowed for writing.
             return unsafe { self.inlined.insert(block.0.as_mut_ptr(), low) };
         }
-        insert_by_call(self.set, block, low, self.probes)
+        self.set.run(InsertOne { block, low, probes: self.probes })
     }
 
     /// Whether all of a key's bits are set in its block.
@@ -117,7 +117,14 @@ impl Kernel {
             // SAFETY: as in `insert`; the block is borrowed for reading.
             return unsafe { self.inlined.contains(block.0.as_ptr(), low) };
         }
-        contains_by_call(self.set, block, low, self.probes)
+        #[cfg(target_arch = "x86_64")]
+        if matches!(self.set, Set::Avx512(_)) && self.probes <= pattern::SCATTER_PER_WORD {
+            // SAFETY: AVX-512 is there; the block is borrowed for reading.
+            return unsafe {
+                inline::contains_scattered(block.0.as_ptr(), low, (1 << self.probes) - 1)
+            };
+        }
+        self.set.run(ContainsOne { block, low, probes: self.probes })
     }
 
     /// [`contains`](Self::contains) for a block that other threads may be setting bits in.
@@ -235,25 +242,6 @@ impl Kernel {
             }
         }
     }
-}
-
-#[inline(never)]
-fn insert_by_call(set: Set, block: &mut Block, low: u64, probes: u32) -> bool {
-    // Single bits gain nothing from an instruction set: no second call.
-    if pattern::rounds(probes) == 0 {
-        return pattern::insert_scattered(block, low, probes);
-    }
-    set.run(InsertOne { block, low, probes })
-}
-
-#[inline(never)]
-fn contains_by_call(set: Set, block: &Block, low: u64, probes: u32) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    if matches!(set, Set::Avx512(_)) && probes <= pattern::SCATTER_PER_WORD {
-        // SAFETY: AVX-512 is there; the block is borrowed for reading.
-        return unsafe { inline::contains_scattered(block.0.as_ptr(), low, (1 << probes) - 1) };
-    }
-    set.run(ContainsOne { block, low, probes })
 }
 
 struct InsertOne<'a> {
