@@ -6,8 +6,6 @@ mod rates;
 mod roundtrip;
 mod trials;
 
-#[path = "../../../crates/umbel/tests/splitmix.rs"]
-mod splitmix;
 #[allow(dead_code)]
 #[path = "../../../crates/umbel/tests/rates/statistics.rs"]
 mod statistics;

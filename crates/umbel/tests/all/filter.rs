@@ -15,7 +15,7 @@ use umbel::{
 
 use crate::mapped::map;
 use crate::model::Aligned;
-use crate::splitmix::splitmix;
+use crate::statistics::splitmix;
 
 /// The same for each kind: `Filter` stands for it.
 macro_rules! each {

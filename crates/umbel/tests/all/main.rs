@@ -2,8 +2,6 @@
 //! package of their own, compiled without optimization; what measures rates is in `tests/rates` of the library.
 
 mod reference;
-#[path = "../splitmix.rs"]
-mod splitmix;
 #[path = "../rates/statistics.rs"]
 #[allow(dead_code)]
 mod statistics;

@@ -8,7 +8,7 @@ use umbel::{
 use crate::damage::{header_length, with_header};
 use crate::mapped::map;
 use crate::model::Aligned;
-use crate::splitmix::splitmix;
+use crate::statistics::splitmix;
 
 /// The function of the tests, and another.
 const OWN: Prehashed = Prehashed::new(0x0123_4567_89ab_cdef);

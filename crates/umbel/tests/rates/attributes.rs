@@ -4,8 +4,7 @@ use umbel::math::binomial_bounds;
 use umbel::{Attributes, KeyHasher, Kind, Plan};
 
 use crate::plans::{Numbers, variant};
-use crate::splitmix::splitmix;
-use crate::statistics::{ALPHA, power};
+use crate::statistics::{ALPHA, power, splitmix};
 
 /// Values 1,000,000·`a` + `number`, in any attribute.
 fn text(a: u64, number: u64) -> [u8; 8] {

@@ -3,7 +3,7 @@
 use umbel::math::binomial_bounds;
 use umbel::{AnyFilter, Estimate, KeyHash, KeyHasher, Kind, MergeError, Plan};
 
-use crate::splitmix::splitmix;
+use crate::statistics::splitmix;
 
 const PAIRS: u64 = 1_000;
 

@@ -4,8 +4,6 @@
 #[path = "../all/plans.rs"]
 #[allow(dead_code)]
 mod plans;
-#[path = "../splitmix.rs"]
-mod splitmix;
 mod statistics;
 
 mod attributes;

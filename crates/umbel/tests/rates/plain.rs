@@ -8,8 +8,7 @@ use umbel::filter::internal::{BlockedLayout, BloomCore, ClassicLayout, Layout, S
 use umbel::math::binomial_bounds;
 use umbel::{Blocked, Filter, KeyHash, KeyHasher, Kind, Plan};
 
-use crate::splitmix::splitmix;
-use crate::statistics::{self, Census, Keys, SIGMAS, long, measure, power};
+use crate::statistics::{self, Census, Keys, SIGMAS, long, measure, power, splitmix};
 
 const RATES: [f64; 5] = [0.5, 0.1, 0.01, 0.001, 1e-4];
 

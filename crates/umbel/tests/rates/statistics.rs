@@ -12,8 +12,6 @@ use umbel::format::Header;
 use umbel::math::{binomial_bounds, blocked};
 use umbel::{Block, Filter, KeyHash, KeyHasher, Kind, Plan, Receipt};
 
-pub(crate) use crate::splitmix::splitmix;
-
 /// Standard deviations allowed: chance passes 6 once in 5·10⁸ checks.
 pub(crate) const SIGMAS: f64 = 6.0;
 /// Two-sided level of the binomial check.
@@ -48,6 +46,14 @@ impl Keys {
 /// How many trials a long test makes: a part of them, unless `cargo x test --full` asks for all.
 pub(crate) fn long(all: u64, part: u64) -> u64 {
     if std::env::var_os("UMBEL_TEST_FULL").is_some() { all } else { part }
+}
+
+/// Output `number` of SplitMix64 with seed 0: a bijection of 64 bits.
+pub(crate) fn splitmix(number: u64) -> u64 {
+    let z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// The modular Gray code of `number` in base 256, its digits spread over a string: d_j − d_(j+1)

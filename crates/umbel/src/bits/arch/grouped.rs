@@ -119,6 +119,12 @@ impl Groups {
         place(hash.high, self.count) as usize * self.size
     }
 
+    /// Keys between prefetching and use: each has as many lines as a group has blocks.
+    #[inline(always)]
+    fn ahead(&self) -> Option<usize> {
+        lines_ahead(self.count * self.size as u64).map(|lines| (lines / self.size).max(8))
+    }
+
     /// Prefetches all blocks of a key.
     #[inline(always)]
     fn ask(&self, blocks: &[Block], hash: KeyHash) {
@@ -174,7 +180,7 @@ impl<const SIZE: usize, const PROBES: u32> Each for Any<'_, SIZE, PROBES> {
 
     #[inline(always)]
     fn ahead(&self) -> Option<usize> {
-        lines_ahead(self.blocks.len() as u64).map(|lines| (lines / self.groups.size).max(8))
+        self.groups.ahead()
     }
 
     #[inline(always)]
@@ -203,7 +209,7 @@ impl<const PROBES: u32> Each for Beside<'_, PROBES> {
 
     #[inline(always)]
     fn ahead(&self) -> Option<usize> {
-        lines_ahead(self.blocks.len() as u64).map(|lines| (lines / self.groups.size).max(8))
+        self.groups.ahead()
     }
 
     #[inline(always)]
@@ -231,7 +237,7 @@ impl Each for BesideNew<'_> {
 
     #[inline(always)]
     fn ahead(&self) -> Option<usize> {
-        lines_ahead(self.blocks.len() as u64).map(|lines| (lines / self.groups.size).max(8))
+        self.groups.ahead()
     }
 
     #[inline(always)]
