@@ -115,6 +115,9 @@ pub(crate) struct RecordArgs {
     /// What to do with a record that cannot be parsed
     #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Input")]
     pub(crate) bad: OnBad,
+    /// Compare whole rows of --csv as they are written: "x",1 and x,1 then differ
+    #[arg(long, help_heading = "Comparison (lines are printed unchanged)")]
+    pub(crate) raw: bool,
     /// Ignore the case of letters
     #[arg(long, help_heading = "Comparison (lines are printed unchanged)")]
     pub(crate) ignore_case: bool,

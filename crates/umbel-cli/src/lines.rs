@@ -80,6 +80,9 @@ fn records(args: &RecordArgs) -> Result<Records> {
     if args.delimiter.is_some() && !args.csv {
         bail!("--delimiter requires --csv; add --csv, or omit --delimiter");
     }
+    if args.raw && !args.csv {
+        bail!("--raw requires --csv: other records are compared as they are written; omit it");
+    }
     if args.no_header && !args.csv && !args.tsv {
         bail!("--no-header requires --csv or --tsv, since other inputs have no header; omit it");
     }
@@ -88,6 +91,7 @@ fn records(args: &RecordArgs) -> Result<Records> {
             delimiter: args.delimiter.map_or(b',', |delimiter| delimiter.0),
             header,
             key,
+            raw: args.raw,
         }
     } else if args.tsv {
         Records::Tsv { header, key }

@@ -140,7 +140,56 @@ def normalization(dice, folder):
     assert umbel(folder, "dedup", "--keep", "last", *rules, "keys") == wanted, (rules, keys)
 
 
-for model in [joins, differences, normalization]:
+def values(dice, folder):
+    """Whole rows of CSV, quoted at random, against lists of values in Python."""
+    delimiter = dice.choice(",;|")
+    words = ["", "a", "A", "b", " a", "a ", "x,y", "x;y", 'q"', "l\nm", "ß", "SS", "\r"]
+
+    def written(value):
+        if dice.random() < 0.5 or any(special in value for special in (delimiter, '"', "\n", "\r")):
+            value = '"' + value.replace('"', '""') + '"'
+        return value
+
+    def table(name):
+        rows = [tuple(dice.choices(words, k=2)) for _ in range(dice.randrange(8))]
+        texts = [delimiter.join(map(written, row)) for row in rows]
+        end = dice.choice(["\n", "\r\n"])
+        (folder / name).write_text("".join(f"{text}{end}" for text in texts), newline="")
+        # What is printed is the row with the carriage return of its end.
+        return rows, [text + end for text in texts]
+
+    rules = dice.sample(["--trim", "--ignore-case"], dice.randrange(3))
+
+    def normal(row):
+        row = [value.strip(" \t\n\r\f") for value in row] if "--trim" in rules else row
+        return tuple(value.casefold() for value in row) if "--ignore-case" in rules else tuple(row)
+
+    (old, old_texts), (new, new_texts) = table("old"), table("new")
+    first = {}
+    for row, text in zip(old, old_texts):
+        first.setdefault(normal(row), text)
+    others = {normal(row) for row in new}
+    options = ["--csv", "--no-header", "--delimiter", delimiter, *rules]
+    run = lambda verb, *more: umbel(folder, verb, *more, *options, "old", *(["new"] if verb != "dedup" else []))
+    assert run("dedup") == "".join(first.values())
+    assert run("common") == "".join(text for row, text in first.items() if row in others)
+    assert run("except") == "".join(text for row, text in first.items() if row not in others)
+    assert run("except", "--all") == "".join(
+        text for row, text in zip(old, old_texts) if normal(row) not in others)
+    later = {}
+    for row, text in zip(new, new_texts):
+        later.setdefault(normal(row), text)
+    gone = [(row, text) for row, text in first.items() if row not in others]
+    come = [(row, text) for row, text in later.items() if row not in first]
+    assert run("diff") == "".join(f"- {text}" for _, text in gone) + "".join(f"+ {text}" for _, text in come)
+    # By key: of the rows that differ, those whose first value is on both sides have changed.
+    keys = [{row[0] for row, _ in rows} for rows in (gone, come)]
+    assert run("diff", "--key", "1") == (
+        "".join(f"- {text}" for row, text in gone if row[0] not in keys[1])
+        + "".join(f"{'~' if row[0] in keys[0] else '+'} {text}" for row, text in come))
+
+
+for model in [joins, differences, normalization, values]:
     for case in range(CASES):
         with tempfile.TemporaryDirectory() as folder:
             try:

@@ -545,7 +545,7 @@ fn of_records(
                 [byte] => *byte,
                 _ => return Err(PyValueError::new_err("delimiter: expected one byte")),
             };
-            Records::Csv { delimiter, header, key }
+            Records::Csv { delimiter, header, key, raw: false }
         }
         Some("tsv") => Records::Tsv { header, key },
         Some("jsonl") => Records::JsonLines { key },

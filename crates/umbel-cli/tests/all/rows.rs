@@ -34,6 +34,37 @@ fn random_tables_come_out_as_of_sqlite_and_python() {
 }
 
 #[test]
+fn rows_of_csv_are_compared_by_their_values() {
+    let folder = Folder::new();
+    folder.write("a", "x,1\n\"y, z\",2\n");
+    folder.write("b", "\"x\",1\n\"y, z\",\"2\"\n");
+    let csv = "--csv --no-header a b";
+    assert_eq!(text(&folder, &format!("common {csv}")), "x,1\n\"y, z\",2\n");
+    folder.umbel(&format!("except {csv}")).run().nothing();
+    folder.umbel(&format!("diff {csv}")).run().done();
+    folder.umbel(&format!("diff --key 1 {csv}")).run().done();
+    assert_eq!(text(&folder, "dedup --csv --no-header a b"), "x,1\n\"y, z\",2\n");
+    // As they are written, on request.
+    folder.umbel(&format!("common --raw {csv}")).run().nothing();
+    assert_eq!(different(&folder, &format!("diff --raw {csv}")).lines().count(), 4);
+    refused(&folder, "common --raw a b", "--raw requires --csv");
+    // Values are normalized one by one, those beside the key too.
+    folder.write("c", " X,1 \n");
+    folder.write("d", "x, 1\n");
+    for rules in ["--trim --ignore-case", "--trim --ignore-case --key 1"] {
+        folder.umbel(&format!("diff --csv --no-header {rules} c d")).run().done();
+    }
+    folder.umbel("diff --csv --no-header --key 1 --ignore-case c c").run().done();
+    folder.write("e", "k\tAa\n");
+    folder.write("f", "k\taA\n");
+    folder.umbel("diff --tsv --no-header --key 1 --ignore-case e f").run().done();
+    // A row that is quoted only where it must be is the same key as the line.
+    folder.umbel("build -o rows --csv --no-header b").run().done();
+    folder.write("line", "x,1\n");
+    assert_eq!(text(&folder, "query rows line"), "x,1\n");
+}
+
+#[test]
 fn all_keeps_every_record_in_order() {
     let folder = Folder::new();
     folder.write("orders", "order,customer\n1001,ada\n1002,eve\n1003,bob\n1004,ada\n1005,eve\n");

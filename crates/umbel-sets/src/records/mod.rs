@@ -11,6 +11,10 @@
 //! | fields | the separator | the field, between blanks |
 //! | JSON lines | a line feed | a string's text, unescaped; any other value as it is written |
 //!
+//! The key of a whole row of CSV is its values between delimiters, each in quotes if it has a delimiter, a quote or a line
+//! feed, and only then: two rows are equal if their values are, however they are quoted. Most rows are written so, and
+//! are their own keys.
+//!
 //! The key of several fields is, for each in the given order, the length of its value as a u32, little-endian, then the
 //! value: no two lists of values give the same bytes. The key of one field is the value alone, so that a filter of
 //! plain lines answers for it. **These bytes are part of the format** of filters made with keys: FORMAT.md documents
@@ -55,6 +59,8 @@ pub enum Records {
         header: bool,
         /// The fields of the key.
         key: Vec<String>,
+        /// Whether whole rows are compared as they are written, quotes included, and not value by value.
+        raw: bool,
     },
     /// Lines of fields separated by runs of spaces and tabs, as in awk; those at the ends of a line are ignored. Lines
     /// end with [`Options::separator`](crate::Options::separator); a carriage return before it belongs to the end.
@@ -198,6 +204,8 @@ pub(crate) struct Format {
     bad: Bad,
     /// Whole rows are compared, but must have the fields of the key.
     by_row: bool,
+    /// Whole rows are compared as they are written.
+    raw: bool,
     /// The start of the key of a record without one: no other record has it.
     alone: [u8; 16],
 }
@@ -221,7 +229,9 @@ impl Format {
             Records::Csv { delimiter: delimiter @ (b'"' | b'\n' | b'\r'), .. } => {
                 return Err(Error::Delimiter { delimiter: *delimiter });
             }
-            Records::Csv { delimiter, header, key } => (Kind::Csv(*delimiter), *header, &key[..]),
+            Records::Csv { delimiter, header, key, .. } => {
+                (Kind::Csv(*delimiter), *header, &key[..])
+            }
             Records::Tsv { header, key } => (Kind::Tsv, *header, &key[..]),
             Records::JsonLines { key } => (Kind::Json, false, &key[..]),
         };
@@ -245,6 +255,7 @@ impl Format {
             missing: *missing,
             bad: *bad,
             by_row: false,
+            raw: matches!(records, Records::Csv { raw: true, .. }),
             alone: *alone.as_flattened().first_chunk().expect("16 bytes"),
         })
     }
@@ -252,10 +263,6 @@ impl Format {
     /// Uses whole rows as keys from now on.
     pub(crate) fn compare_rows(&mut self) {
         self.by_row = true;
-        if !self.fields.is_empty() {
-            // Rows with the same key differ by their bytes.
-            self.normalization = Normalization::default();
-        }
     }
 
     pub(crate) fn ends(&self) -> Ends {
@@ -535,9 +542,12 @@ impl Cut<'_> {
                     Err(flaw) => return Err(flaw),
                 },
                 Err(Flaw::Json(_)) if format.bad == Bad::Skip => Found::Bad,
-                Err(Flaw::NoField { .. }) if format.missing == Missing::Skip => Found::Missing,
-                Err(Flaw::NoField { .. }) if format.missing == Missing::Keep => {
-                    Found::Key(copied.alone([format.alone, u128::from(place).to_le_bytes()]))
+                Err(flaw @ Flaw::NoField { .. }) if format.missing == Missing::Skip => {
+                    Found::Missing(flaw)
+                }
+                Err(flaw @ Flaw::NoField { .. }) if format.missing == Missing::Keep => {
+                    let alone = [format.alone, u128::from(place).to_le_bytes()];
+                    Found::Alone(copied.alone(alone), flaw)
                 }
                 Err(flaw) => return Err(flaw),
             },
@@ -598,6 +608,16 @@ impl Cut<'_> {
         let text = self.text(row);
         let format = self.format;
         if format.fields.is_empty() || format.by_row {
+            let normalizes = !format.normalization.is_none();
+            let by_values = match format.kind {
+                Kind::Csv(_) => !format.raw && (normalizes || memchr(b'"', text).is_some()),
+                Kind::Tsv => normalizes,
+                _ => false,
+            };
+            if by_values {
+                let key = copied.row(row, text, format.kind, format.normalization)?;
+                return copied.read(key, format.normalization.read);
+            }
             let (start, end) = match format.kind {
                 Kind::Json => {
                     let blanks = text.len() - text.trim_ascii_start().len();
@@ -609,10 +629,7 @@ impl Cut<'_> {
             copied.values.push(Value { start, end, written: Written::Plain });
         }
         let key = copied.key(text, format.normalization)?;
-        match format.normalization.read {
-            Some(read) => copied.read(key, read),
-            None => Ok(Some(key)),
-        }
+        copied.read(key, format.normalization.read)
     }
 
     /// A row without the carriage return that belongs to its end.
@@ -683,6 +700,50 @@ impl Copied {
                 self.bytes[prefix..prefix + 4].copy_from_slice(&length.to_le_bytes());
             }
         }
+        self.copied_from(begin)
+    }
+
+    /// The key of a whole row of columns, value by value; `text` is the row without the carriage return of its end.
+    fn row(
+        &mut self,
+        row: &[u8],
+        text: &[u8],
+        kind: Kind,
+        normalization: Normalization,
+    ) -> Result<KeyAt, Flaw> {
+        let begin = self.bytes.len();
+        let bytes = &mut self.bytes;
+        let mut add = |column: usize, value: Value, delimiter: u8, quotes: bool| {
+            if column > 0 {
+                bytes.push(delimiter);
+            }
+            let start = bytes.len();
+            value.copy(row, bytes)?;
+            normalization.apply(bytes, start);
+            let special = |byte: &u8| [b'"', b'\n', delimiter].contains(byte);
+            if quotes && bytes[start..].iter().any(special) {
+                let value = bytes.split_off(start);
+                bytes.push(b'"');
+                for byte in value {
+                    bytes.extend(std::iter::repeat_n(byte, if byte == b'"' { 2 } else { 1 }));
+                }
+                bytes.push(b'"');
+            }
+            Ok(())
+        };
+        match kind {
+            Kind::Csv(delimiter) => {
+                columns::each(row, delimiter, |column, value| add(column, value, delimiter, true))?;
+            }
+            _ => columns::each_unquoted(text, b'\t', |column, value| {
+                add(column, value, b'\t', false)
+            })?,
+        }
+        self.copied_from(begin)
+    }
+
+    /// The key that was copied from a place on.
+    fn copied_from(&self, begin: usize) -> Result<KeyAt, Flaw> {
         let length = self.bytes.len() - begin;
         match (u32::try_from(begin), u32::try_from(length)) {
             (Ok(start), Ok(length)) => Ok(KeyAt::Copied { start, length }),
