@@ -58,6 +58,7 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::KeptWithoutKey => "--missing skip",
         Error::NoField { .. } => "--missing skip",
         Error::OtherColumns { .. } => "--no-header ignores names",
+        Error::NowhereField { .. } => "--key",
         Error::UnknownField { .. } => "--key, --no-header",
         Error::FieldNumber { .. } => "--key; for names, omit --no-header",
         Error::Delimiter { .. } => "--delimiter",

@@ -55,6 +55,11 @@ impl Run {
         !quiet && !json && (verbose || io::stderr().is_terminal())
     }
 
+    /// Refuses a run in which no record had its key.
+    pub(crate) fn check_keyed(&self, report: &Report) -> Result<(), umbel_sets::Error> {
+        report.check_keyed(&self.progress)
+    }
+
     /// Prints the report: a short line, the full report or JSON. `found` is the verb's word for its result;
     /// `filter` is the receipt of the filter that was made.
     pub(crate) fn finish(mut self, report: &Report, found: &str, filter: Option<&Receipt>) {
@@ -98,6 +103,9 @@ impl Run {
             say(&format!("umbel {}: {}", self.verb, full(lines, report, filter, seconds)));
         } else if self.tells() {
             say(&format!("umbel {}: {}", self.verb, short(lines, report, filter, seconds)));
+        } else if report.missing + report.bad > 0 {
+            // Also in a script, where nobody asked.
+            say(&format!("umbel {}: {}", self.verb, skipped(report).join(", ")));
         }
         if let Some(key_type) = report.assumed_type
             && !self.voice.json
@@ -161,12 +169,15 @@ fn of_lines(report: &Report, found: &str) -> Vec<String> {
     } else if !found.is_empty() {
         words.push(format!("{} {found}", Count(report.found)));
     }
-    for (count, why) in [(report.missing, "no key"), (report.bad, "unreadable")] {
-        if count > 0 {
-            words.push(format!("{} skipped ({why})", Count(count)));
-        }
-    }
+    words.extend(skipped(report));
     words
+}
+
+/// The numbers of records that were left out.
+fn skipped(report: &Report) -> Vec<String> {
+    let all = [(report.missing, "no key"), (report.bad, "unreadable")].into_iter();
+    let some = all.filter(|(count, _)| *count > 0);
+    some.map(|(count, why)| format!("{} skipped ({why})", Count(count))).collect()
 }
 
 /// A run in a few words.

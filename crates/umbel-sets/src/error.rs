@@ -192,6 +192,18 @@ pub enum Error {
         /// The fields of the record.
         found: String,
     },
+    /// No record has a field of the key.
+    #[error(
+        "{at}: no record has a field {field:?} (found {found}); name a field that records have"
+    )]
+    NowhereField {
+        /// The place of one of them.
+        at: Place,
+        /// The field, as named.
+        field: String,
+        /// The fields of that record.
+        found: String,
+    },
     /// A header lacks a field of the key.
     #[error(
         "{name}: the header has no field {field:?} (found {found}); name one of these or a number from 1, or say that there is no header"
@@ -303,6 +315,7 @@ impl Error {
             | Self::Quote { at, .. }
             | Self::Json { at, .. }
             | Self::NoField { at, .. }
+            | Self::NowhereField { at, .. }
             | Self::Ragged { at, .. }
             | Self::BothLists { at, .. }
             | Self::NoKey { at, .. }
@@ -326,7 +339,7 @@ pub struct Place {
 
 impl Place {
     pub(crate) fn new(name: &str, offset: u64) -> Self {
-        Self { name: name.to_owned(), offset, line: None }
+        Self { name: name.to_owned(), offset, line: (offset == 0).then_some((1, 1)) }
     }
 }
 

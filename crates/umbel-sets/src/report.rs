@@ -45,6 +45,8 @@ pub struct Progress {
     /// Keys still to see for the sample.
     unsampled: AtomicUsize,
     sample: Mutex<BTreeSet<Vec<u8>>>,
+    /// Of some inputs, the first record seen without its key, as an error.
+    lacking: Mutex<Vec<Error>>,
 }
 
 impl Progress {
@@ -74,6 +76,35 @@ impl Progress {
         let wanted = self.unsampled.load(Ordering::Relaxed);
         self.unsampled.store(wanted.saturating_sub(keys.len()), Ordering::Relaxed);
         sample.extend(keys.take(wanted).map(|key| key[..key.len().min(LONGEST)].to_vec()));
+    }
+
+    /// Notes a record without its key.
+    #[cold]
+    pub(crate) fn lacks(&self, error: Error) {
+        const MOST: usize = 64;
+        let mut lacking = self.lacking.lock().expect("no worker panics");
+        let place = |error: &Error| match error {
+            Error::NowhereField { at, .. } => Some((at.name.clone(), at.offset)),
+            _ => None,
+        };
+        let Some((name, offset)) = place(&error) else { return };
+        let same = |other: &Error| place(other).is_some_and(|(other, _)| other == name);
+        let room = lacking.len() < MOST;
+        match lacking.iter_mut().find(|other| same(other)) {
+            Some(other) if place(other).is_some_and(|(_, before)| offset < before) => {
+                *other = error;
+            }
+            None if room => lacking.push(error),
+            _ => {}
+        }
+    }
+
+    /// The error of a job in which no record of the inputs `among` has its key, if one that lacks it was noted.
+    pub(crate) fn no_key(&self, among: impl Fn(&str) -> bool) -> Option<Error> {
+        let mut lacking = self.lacking.lock().expect("no worker panics");
+        let of = |error: &Error| matches!(error, Error::NowhereField { at, .. } if among(&at.name));
+        let first = lacking.iter().position(of)?;
+        Some(lacking.swap_remove(first))
     }
 
     /// Ends the job soon, with [`Error::Cancelled`]: at the next chunk of input or partition.
@@ -151,6 +182,20 @@ pub struct Report {
     pub assumed_type: Option<umbel_foreign::KeyType>,
     /// The error that the answer may have; `None` if it is exact.
     pub error: Option<crate::ErrorBound>,
+}
+
+impl Report {
+    /// Refuses a run in which no record had its key, though some lack it: a field that is not spelled right would pass in
+    /// silence otherwise. `progress` is that of the run. Set operations refuse it by themselves.
+    ///
+    /// # Errors
+    /// [`Error::NowhereField`].
+    pub fn check_keyed(&self, progress: &Progress) -> Result<(), Error> {
+        match progress.no_key(|_| true) {
+            Some(error) if self.lines == 0 && self.missing > 0 => Err(error),
+            _ => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ impl Sample {
         while let Some(end) = ends.find(rest, &mut false) {
             let place = offset + (bytes.len() - rest.len()) as u64;
             match head.cut.next(&rest[..=end], place, &mut copied) {
-                Ok((_, Found::Key(key))) => {
+                Ok((_, Found::Key(key) | Found::Alone(key, _))) => {
                     let key = key.record(&rest[..end], &copied.bytes).key();
                     self.see(scanner.hasher.hash(key).low, piece);
                 }

@@ -83,7 +83,9 @@ fn in_pieces(
     let bytes = filters::write_with(&args.filter, Existing::Replace, key, |out| {
         let added =
             |filter: &LargeFilter<'_>| umbel_sets::add_in_pieces(&inputs, filter, out, options);
-        result = Some(large.work(&args.filter, added)?);
+        let added = large.work(&args.filter, added)?;
+        run.check_keyed(&added.0)?;
+        result = Some(added);
         Ok(())
     })?;
     let (mut report, receipt) = result.expect("written");

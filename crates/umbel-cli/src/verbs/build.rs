@@ -127,7 +127,9 @@ fn build_lines(
         let mut result = None;
         let bytes = filters::write_with(&args.output, existing, key, |out| {
             let built = umbel_sets::build_in_pieces(&inputs, &plan, hasher, &keys, out, options);
-            result = Some(built?);
+            let built = built?;
+            run.check_keyed(&built.0)?;
+            result = Some(built);
             Ok(())
         })?;
         let (part, receipt) = result.expect("written");
@@ -148,6 +150,7 @@ fn build_lines(
             }
         }
         let (filter, part) = lines.finish()?;
+        run.check_keyed(&part)?;
         report::add(&mut report, &part);
         AnyFilter::Bloomier(filter)
     } else {
@@ -261,6 +264,7 @@ fn build_lists(
     }
     let (mut filter, mut report) =
         umbel_sets::build_lists(&include, &exclude, &plan, hasher, options)?;
+    run.check_keyed(&report)?;
     filter.describe(keys);
     let filter = Filter::Own(AnyFilter::Cascade(filter));
     report.bytes_written += filters::write(&filter, &args.output, existing, key)?;
@@ -346,5 +350,5 @@ pub(super) fn add_lines(
         };
         report::add(report, &part.map_err(|error| filters::about(error, path))?);
     }
-    Ok(())
+    report.check_keyed(&options.progress).map_err(Into::into)
 }

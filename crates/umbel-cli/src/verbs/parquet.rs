@@ -140,6 +140,7 @@ fn ask(
         }
         Ok(())
     })?;
+    run.check_keyed(&total)?;
     total.found = groups.found;
     total.bytes_written = written;
     // A key that is nowhere is taken to be in one of the groups with this chance; none is left out.

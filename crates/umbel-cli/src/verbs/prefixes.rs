@@ -71,7 +71,7 @@ pub(super) fn look_up(
         query::each_source(&mut query, sources, options)?;
         Ok(((), query.finish()?))
     })?;
-    Ok(query::finish(run, args, report, list.fpp()))
+    query::finish(run, args, report, list.fpp())
 }
 
 /// The list: a filter, or a text.

@@ -97,7 +97,7 @@ fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcom
     };
     let (rate, mut total) = write_result(&args.output, ask)?;
     total.assumed_type = all.iter().find_map(Filter::assumed_type);
-    Ok(finish(run, args, total, Some(rate)))
+    finish(run, args, total, Some(rate))
 }
 
 /// Looks up the lines of all sources.
@@ -135,12 +135,18 @@ fn in_pieces(large: &Large<'_>, args: &QueryArgs, options: &Options) -> Result<O
             Ok((receipt, report))
         })
     })?;
-    Ok(finish(run, args, report, Some(receipt.fpp)))
+    finish(run, args, report, Some(receipt.fpp))
 }
 
 /// A line that was never put in passes wrongly with the chance `rate`; none that was is left out. The other way round,
 /// such a line is wrongly left out. Without a rate the answer is exact.
-pub(super) fn finish(run: Run, args: &QueryArgs, mut report: Report, rate: Option<f64>) -> Outcome {
+pub(super) fn finish(
+    run: Run,
+    args: &QueryArgs,
+    mut report: Report,
+    rate: Option<f64>,
+) -> Result<Outcome> {
+    run.check_keyed(&report)?;
     report.error = rate.map(|rate| {
         if args.invert {
             ErrorBound { extra: 0.0, missing: rate }
@@ -149,5 +155,5 @@ pub(super) fn finish(run: Run, args: &QueryArgs, mut report: Report, rate: Optio
         }
     });
     run.finish(&report, if args.invert { "absent" } else { "found" }, None);
-    if report.found > 0 { Outcome::Done } else { Outcome::Nothing }
+    Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }

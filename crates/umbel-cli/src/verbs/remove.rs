@@ -48,6 +48,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
         };
         report::add(&mut total, &part.map_err(|error| filters::about(error, &args.filter))?);
     }
+    run.check_keyed(&total)?;
     let filter = Filter::Own(filter);
     if total.found > 0 {
         total.bytes_written +=

@@ -108,6 +108,7 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
         Ok(())
     })?;
     let mut report = job.finish()?;
+    run.check_keyed(&report)?;
     report.bytes_written += save.bytes;
     run.finish(&report, "new", None);
     let receipt = filter.receipt();
@@ -175,6 +176,7 @@ fn in_pieces(
     })?;
     drop(job);
     save.journal().remove()?;
+    run.check_keyed(&report)?;
     report.bytes_written += save.bytes + bytes;
     run.finish(&report, "new", None);
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })

@@ -428,3 +428,43 @@ fn the_place_of_a_broken_record_is_its_line_and_column_in_files_pipes_and_compre
         run.fails(&[", line 1, column 7: text after the closing quote"]);
     }
 }
+
+#[test]
+fn a_field_that_no_record_has_is_an_error_whatever_is_skipped() {
+    let folder = Folder::new();
+    folder.write("a", "{\"id\":1}\n{\"id\":2}\n");
+    folder.write("b", "{\"key\":1}\n");
+    let words = ["no record has a field \".id\"", "found the fields id"];
+    for missing in ["skip", "keep"] {
+        let run = folder.umbel(&format!("dedup --jsonl -k .id --missing {missing} a")).run();
+        assert_eq!(run.status.code(), Some(2), "{missing}");
+        assert!(words.iter().all(|word| run.stderr.contains(word)), "{}", run.stderr);
+    }
+    for verb in ["common", "except", "diff", "except --all", "except --fpp 1%"] {
+        let job = format!("{verb} --jsonl -k id --missing skip a b");
+        folder.umbel(&job).run().fails(&["b, line 1: no record has a field \"id\""]);
+    }
+    let words = ["no record has a field \".id\""];
+    for job in ["build -o new", "build -o new --keys 10", "build -o new --kind bloomier"] {
+        folder.umbel(&format!("{job} --jsonl -k .id --missing skip a")).run().fails(&words);
+    }
+    assert_eq!(folder.names(), ["a", "b"]);
+    folder.umbel("build -o f --jsonl -k id a").run().done();
+    folder.umbel("query --as id f --jsonl -k .id --missing skip a").run().fails(&words);
+    folder
+        .umbel("add --as id f --jsonl -k .id --missing skip")
+        .stdin(folder.read("a"))
+        .run()
+        .fails(&words);
+    folder.umbel("dedup --seen s --jsonl -k .id --missing skip a").run().fails(&words);
+    // Some records have it: the others are skipped, and told in a script too.
+    let some = folder.umbel("dedup --jsonl -k id --missing skip b a").run();
+    assert_eq!(some.stderr, "umbel dedup: 1 skipped (no key)\n");
+    assert_eq!(some.done(), folder.read("a"));
+    assert_eq!(folder.umbel("dedup --jsonl -k id --missing skip -q b a").run().stderr, "");
+    folder.write("bad", "{\n{\"id\":1}\n");
+    assert_eq!(
+        folder.umbel("dedup --jsonl --bad skip bad").run().stderr,
+        "umbel dedup: 1 skipped (unreadable)\n"
+    );
+}

@@ -53,7 +53,7 @@ use crate::passes::Passes;
 use crate::places::Places;
 use crate::records::Layout;
 use crate::report::Report;
-use crate::scan::Scanner;
+use crate::scan::{Scanner, Tally};
 use crate::sink::{Form, Hand, Sink};
 use crate::spill::{Disk, Partitions, Runs, Spill};
 use crate::table::Table;
@@ -283,6 +283,7 @@ impl<'a> SetOperation<'a> {
             places: Places::small(self.inputs)?,
             disk: Disk::new(&self.options.tmp),
             passes: Passes::new(self.inputs),
+            alone: matches!(self.wanted, Wanted::Common { .. } | Wanted::Rows),
             scanner,
             header,
         };
@@ -332,11 +333,24 @@ struct Run<'a> {
     places: Places,
     disk: Disk<'a>,
     passes: Passes,
+    /// Whether every input must have records with keys.
+    alone: bool,
     /// Written before all rows.
     header: Option<Vec<u8>>,
 }
 
 impl Run<'_> {
+    /// Records a finished pass; refuses inputs without any key. Each counts by itself where each has a part of its own.
+    fn seen(&mut self, range: Range<usize>, tallies: &[Tally]) -> Result<(), Error> {
+        self.passes.seen(self.inputs, range.clone(), tallies)?;
+        let inputs = &self.inputs[range];
+        if !self.alone {
+            return self.scanner.check_keyed(inputs, tallies);
+        }
+        let mut each = inputs.chunks(1).zip(tallies.chunks(1));
+        each.try_for_each(|(input, tally)| self.scanner.check_keyed(input, tally))
+    }
+
     fn exact(&mut self, plan: &SetPlan, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
         let (seen, doubt) = self.build(plan, rule)?;
         let probed = self.probe(plan, seen, doubt, rule)?;
@@ -371,7 +385,7 @@ impl Run<'_> {
             }
             _ => fill(&self.scanner, &self.inputs[..self.from], &mut seen, room(size.bytes()))?,
         };
-        self.passes.seen(self.inputs, 0..self.from, &tallies)?;
+        self.seen(0..self.from, &tallies)?;
         let probed = self.from < self.inputs.len();
         Ok((probed.then_some(seen), doubt))
     }
@@ -409,7 +423,7 @@ impl Run<'_> {
             budget,
         };
         let tallies = self.scanner.scan_some(self.inputs, range.clone(), &probe)?;
-        self.passes.seen(self.inputs, range.clone(), &tallies)?;
+        self.seen(range.clone(), &tallies)?;
         drop(seen);
         let keys = keys.finish();
         let spilled: Option<Partitions> = spilled.into_inner().expect("no worker panics");
@@ -446,7 +460,7 @@ impl Run<'_> {
         };
         for range in ranges {
             let tallies = self.scanner.scan_some(self.inputs, range.clone(), &recount)?;
-            self.passes.seen(self.inputs, range, &tallies)?;
+            self.seen(range, &tallies)?;
         }
         let again = again.map(|parts| parts.finish(&self.disk)).transpose()?;
         let pairs = spilled.iter_mut().zip(again.into_iter().flatten());
@@ -527,7 +541,7 @@ impl Run<'_> {
             layout,
         };
         let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &decide)?;
-        self.passes.seen(self.inputs, 0..self.from, &tallies)?;
+        self.seen(0..self.from, &tallies)?;
         let rest: Option<Partitions> = rest.into_inner().expect("no worker panics");
         Ok(Decided {
             table: table.into_inner().expect("no worker panics"),
@@ -555,7 +569,7 @@ impl Run<'_> {
         };
         let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &look_up)?;
         drop(look_up);
-        self.passes.seen(self.inputs, 0..self.from, &tallies)?;
+        self.seen(0..self.from, &tallies)?;
         self.passes.report.distinct = keys.len();
         let Some(rest) = rest else { return Ok(()) };
         runs.end();
@@ -616,7 +630,7 @@ impl Run<'_> {
         // Everything before that place is written.
         let range = self.places.input_of(from).min(self.from)..self.from;
         let tallies = self.scanner.scan_some(self.inputs, range.clone(), &write)?;
-        self.passes.seen(self.inputs, range, &tallies)
+        self.seen(range, &tallies)
     }
 }
 

@@ -84,7 +84,7 @@ pub(super) fn run(
     let state = Mutex::new((Written::new(&seen, budget, held - seen.bytes())?, sink));
     let once = Once { others: &others, enough, state: &state, room: budget.long_line() };
     let tallies = run.scanner.scan_some(run.inputs, 0..from, &once)?;
-    run.passes.seen(run.inputs, 0..from, &tallies)?;
+    run.seen(0..from, &tallies)?;
     let (written, _) = state.into_inner().expect("no worker panics");
     let rates = others.iter().map(|filter| filter.receipt().fpp);
     let (extra, excluded) = match wanted {
@@ -113,7 +113,7 @@ fn fill_anew(
     loop {
         let room = budget.long_line();
         let tallies = fill(&run.scanner, &run.inputs[range.clone()], &mut filter, room)?;
-        run.passes.seen(run.inputs, range.clone(), &tallies)?;
+        run.seen(range.clone(), &tallies)?;
         let found = tallies.iter().map(|tally| tally.lines).sum();
         if found <= filter.plan().keys() {
             return Ok(filter);

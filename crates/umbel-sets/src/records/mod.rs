@@ -292,7 +292,9 @@ impl Format {
     /// each field that the byte may be part of.
     pub(crate) fn weight(&self) -> u64 {
         let copies = if self.normalization.is_none() { 2 } else { 2 + normalize::GROWTH };
-        1 + copies * self.fields.len().max(usize::from(!self.normalization.is_none())) as u64
+        let whole =
+            !self.normalization.is_none() || (matches!(self.kind, Kind::Csv(_)) && !self.raw);
+        1 + copies * self.fields.len().max(usize::from(whole)) as u64
     }
 
     /// Reads the start of an input: `bytes`, which are `all` of it or may continue. `None` if that is too little.
@@ -371,6 +373,14 @@ impl Format {
             }
         };
         self.fields.iter().map(find).collect()
+    }
+
+    /// The error of a run in which no record has a field of the key, of which the one at `offset` is the first seen.
+    pub(crate) fn nowhere(&self, flaw: Flaw, name: &str, offset: u64) -> Error {
+        match self.error(flaw, name, offset) {
+            Error::NoField { at, field, found } => Error::NowhereField { at, field, found },
+            other => other,
+        }
     }
 
     /// The error for the record at `offset` of the input `name`.
@@ -480,10 +490,12 @@ pub(crate) enum Flaw {
 pub(crate) enum Found {
     /// A record with a key.
     Key(KeyAt),
+    /// A record that lacks a field of the key, with a key of its own.
+    Alone(KeyAt, Flaw),
     /// An empty line, which is not a record.
     Blank,
     /// A record left out because it lacks a field of the key.
-    Missing,
+    Missing(Flaw),
     /// A record left out because it cannot be read.
     Bad,
 }
@@ -751,8 +763,9 @@ impl Copied {
         }
     }
 
-    /// Replaces a key just copied by the one that is read in it.
-    fn read(&mut self, key: KeyAt, read: ReadKey) -> Result<Option<KeyAt>, Flaw> {
+    /// Replaces a key just copied by the one that is read in it, if keys are read.
+    fn read(&mut self, key: KeyAt, read: Option<ReadKey>) -> Result<Option<KeyAt>, Flaw> {
+        let Some(read) = read else { return Ok(Some(key)) };
         let KeyAt::Copied { start, .. } = key else {
             unreachable!("keys that are normalized are copied")
         };

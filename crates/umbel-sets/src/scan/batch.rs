@@ -5,7 +5,7 @@ use umbel::KeyHash;
 use super::turns::Halt;
 use super::{Lines, Scanner, Span, Tally, Work};
 use crate::line_ends::LineEnds;
-use crate::records::{Copied, Cut, Found, KeyAt};
+use crate::records::{Copied, Cut, Flaw, Found, KeyAt};
 
 /// Lines found and hashed together: enough to overlap cache misses, few enough to stay in L1.
 const BATCH: usize = 256;
@@ -99,14 +99,27 @@ impl<'a> Batch<'a> {
             let place = origin.place + origin.offset + start as u64;
             let length = match cut.next(&bytes[start..], place, &mut self.copied) {
                 Ok((length, found)) => {
-                    match found {
-                        Found::Key(key) => {
-                            self.spans.push(Span { start, length: length as u32 });
-                            self.keys.push(key);
+                    let key = match found {
+                        Found::Key(key) => Some(key),
+                        Found::Alone(key, flaw) => {
+                            self.tally.alone += 1;
+                            self.lacks(flaw, origin, start);
+                            Some(key)
                         }
-                        Found::Blank => {}
-                        Found::Missing => self.tally.missing += 1,
-                        Found::Bad => self.tally.bad += 1,
+                        Found::Missing(flaw) => {
+                            self.tally.missing += 1;
+                            self.lacks(flaw, origin, start);
+                            None
+                        }
+                        Found::Bad => {
+                            self.tally.bad += 1;
+                            None
+                        }
+                        Found::Blank => None,
+                    };
+                    if let Some(key) = key {
+                        self.spans.push(Span { start, length: length as u32 });
+                        self.keys.push(key);
                     }
                     length
                 }
@@ -127,6 +140,16 @@ impl<'a> Batch<'a> {
         }
         self.show(bytes, origin, work, turn)?;
         self.hand_on(bytes, origin, work, turn)
+    }
+
+    /// Notes the first record without its key, in case that all are.
+    #[cold]
+    fn lacks(&self, flaw: Flaw, origin: Origin<'_>, start: usize) {
+        if self.tally.missing + self.tally.alone > 1 {
+            return;
+        }
+        let Scanner { format, progress, .. } = self.scanner;
+        progress.lacks(format.nowhere(flaw, origin.name, origin.offset + start as u64));
     }
 
     fn show(

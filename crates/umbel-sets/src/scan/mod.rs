@@ -138,6 +138,8 @@ pub(crate) struct Tally {
     /// Records left out because they lack a key, and because they could not be read.
     pub(crate) missing: u64,
     pub(crate) bad: u64,
+    /// Of the lines, records without a key that have one of their own.
+    alone: u64,
     /// The sum of the hashes of lines and of the header: it does not depend on their order, and a field that changed
     /// between passes is noticed even if it is not part of the key.
     sum: u64,
@@ -148,6 +150,7 @@ impl Tally {
         self.lines += other.lines;
         self.missing += other.missing;
         self.bad += other.bad;
+        self.alone += other.alone;
         self.sum = self.sum.wrapping_add(other.sum);
     }
 
@@ -213,6 +216,19 @@ impl<'a> Scanner<'a> {
             }
         }
         Ok(first)
+    }
+
+    /// Refuses inputs in which no record has its key, though some lack it: a field that is not spelled right would pass in
+    /// silence otherwise.
+    pub(crate) fn check_keyed(&self, inputs: &[Input], tallies: &[Tally]) -> Result<(), Error> {
+        let mut all = Tally::default();
+        tallies.iter().for_each(|tally| all.add(*tally));
+        if all.lines > all.alone || all.missing + all.alone == 0 {
+            return Ok(());
+        }
+        let among = |name: &str| inputs.iter().any(|input| input.name() == name);
+        let lacking = self.progress.no_key(among);
+        lacking.map_or(Ok(()), |error| Err(self.located(error, inputs)))
     }
 
     /// Adds the line and column to an error with a place in one of the inputs, which is read again for that. A place
