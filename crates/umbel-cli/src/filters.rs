@@ -2,7 +2,7 @@
 //! not at all.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, BufReader, IsTerminal, Seek, Write};
+use std::io::{self, IsTerminal, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -14,7 +14,7 @@ use umbel::{
 };
 use umbel_files::journal::{self, Notes};
 use umbel_foreign::{ForeignFilter, KeyType};
-use umbel_sets::{Filter, ForeignLines, LargeFilter, Options};
+use umbel_sets::{Filter, ForeignLines, LargeFilter, Options, PageReader, PageWriter};
 use umbel_share::Wrapping;
 use umbel_share::sign::SecretKey;
 
@@ -129,7 +129,7 @@ pub(crate) fn large<'a>(
     let rewound = || {
         let mut file = file;
         file.rewind().with_context(context)?;
-        Ok::<_, anyhow::Error>(BufReader::with_capacity(1 << 16, file))
+        Ok::<_, anyhow::Error>(PageReader::new(1 << 16, file))
     };
     let large = match Reader::new(rewound()?, length) {
         Ok(reader) => {
@@ -403,7 +403,7 @@ pub(crate) fn write_checked(
     let write = |out: &mut (dyn Write + Send)| wrapped::write_signed(out, key, write);
     if is_standard(path) {
         check_open()?;
-        let mut out = io::BufWriter::with_capacity(1 << 18, io::stdout());
+        let mut out = PageWriter::new(1 << 18, io::stdout());
         let written = write(&mut Counted { out: &mut out, bytes: &mut bytes });
         let written = written.and_then(|()| Ok(out.flush()?));
         written.map_err(|error| match error.downcast::<io::Error>() {
@@ -532,9 +532,8 @@ fn open_file(path: &Path) -> Result<File> {
 fn read_file<T>(
     file: &File,
     path: &Path,
-    read: impl FnOnce(BufReader<&File>, u64) -> Result<T, FileError>,
+    read: impl FnOnce(PageReader<&File>, u64) -> Result<T, FileError>,
 ) -> Result<T> {
     let length = formats::length(file, path)?;
-    read(BufReader::with_capacity(1 << 16, file), length)
-        .with_context(|| path.display().to_string())
+    read(PageReader::new(1 << 16, file), length).with_context(|| path.display().to_string())
 }

@@ -2,12 +2,13 @@
 //! opened, put on where they are written.
 
 use std::fs::{self, File};
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use umbel::FileError;
 pub(crate) use umbel_files::wrapped::{is_packed, signature, unwrap};
+use umbel_sets::PageReader;
 use umbel_share::ShareError;
 use umbel_share::sign::{PublicKey, SecretKey, Signer};
 
@@ -73,7 +74,7 @@ pub(crate) fn check_whole(file: &File, path: &Path, format: &FormatArgs) -> Resu
         return formats::read(file, path, named, &format.param, None).map(drop);
     }
     let length = formats::length(file, path)?;
-    let checked = umbel_share::check(BufReader::with_capacity(1 << 18, file), length);
+    let checked = umbel_share::check(PageReader::new(1 << 18, file), length);
     match checked {
         Ok(()) => Ok(()),
         Err(ShareError::Filter(error @ FileError::NotUmbel { .. })) => {

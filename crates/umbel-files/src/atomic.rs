@@ -7,11 +7,12 @@
 //! is known as such, and removed when a file next to it is replaced; no file of somebody else is.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{self, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use umbel_sets::PageWriter;
 
 /// What to do about a file that already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,9 +213,9 @@ pub fn replace<T>(
 type Fill<'a> = dyn FnMut(&mut (dyn Write + Send)) -> Result<()> + 'a;
 
 fn fill(file: File, write: &mut Fill<'_>) -> Result<File> {
-    let mut out = BufWriter::with_capacity(1 << 18, file);
+    let mut out = PageWriter::new(1 << 18, file);
     write(&mut out)?;
-    Ok(out.into_inner().map_err(io::IntoInnerError::into_error)?)
+    Ok(out.into_inner().map_err(|(error, _)| error)?)
 }
 
 #[cfg(target_os = "linux")]

@@ -1,10 +1,10 @@
 //! The differences of two inputs, as text with marks or as a file for each kind of them.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use umbel_sets::{Change, Diff, Error, Report};
+use umbel_sets::{Change, Diff, Error, PageWriter, Report};
 
 use crate::atomic::{self, Existing};
 
@@ -86,7 +86,7 @@ pub fn write_marked(
     separator: u8,
     out: &mut (dyn Write + Send),
 ) -> Result<Report, Error> {
-    let mut out = BufWriter::with_capacity(1 << 18, out);
+    let mut out = PageWriter::new(1 << 18, out);
     let report = job.run(&mut |change, row| {
         let mark = match change {
             Change::Removed => b"- ",

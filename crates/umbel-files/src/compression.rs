@@ -1,11 +1,12 @@
 //! Compressed inputs: recognized by their first bytes, whatever their name, and decompressed while they are read.
 
-use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read};
 
 use anyhow::{Result, bail};
 use lz4_flex::frame::FrameDecoder;
 
 use umbel_numbers::Size;
+use umbel_sets::PageReader;
 
 /// How bytes are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +123,7 @@ pub fn decompressed(mut source: Box<dyn Read>, memory: u64) -> Result<Box<dyn Re
             window.next_power_of_two().saturating_mul(WINDOW_SHARE) >> 20
         );
     }
-    let bytes = BufReader::with_capacity(1 << 16, Cursor::new(start).chain(source));
+    let bytes = PageReader::new(1 << 16, Cursor::new(start).chain(source));
     let decoder: Box<dyn Read> = match compression {
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
         Compression::Zstd => {

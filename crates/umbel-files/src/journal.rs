@@ -17,7 +17,7 @@
 //! ```
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use umbel::{AnyFilter, Capacity, KeyHash, KeyHasher};
+use umbel_sets::{PageReader, PageWriter};
 
 use crate::atomic::{self, Existing};
 
@@ -299,8 +300,9 @@ fn each_frame(
     mut each: impl FnMut(Frame, u64) -> Result<()>,
 ) -> Result<()> {
     let context = || path.display().to_string();
-    let mut file = BufReader::with_capacity(1 << 17, file);
-    file.rewind().with_context(context)?;
+    let mut source = file;
+    source.rewind().with_context(context)?;
+    let mut file = PageReader::new(1 << 17, source);
     let mut start = [0; START.len()];
     if !whole(file.read_exact(&mut start)).with_context(context)? {
         return Ok(());
@@ -365,7 +367,7 @@ fn checksum(content: &[u8]) -> u64 {
 pub struct Journal {
     path: PathBuf,
     /// None as long as nothing is noted: a run that cannot start leaves no file.
-    out: Option<BufWriter<File>>,
+    out: Option<PageWriter<File>>,
     waiting: Vec<u8>,
     bytes: u64,
 }
@@ -379,7 +381,7 @@ impl Journal {
             let file = OpenOptions::new().append(true).open(&journal.path).with_context(context)?;
             file.set_len(found.end).with_context(context)?;
             journal.bytes = found.end;
-            journal.out = Some(BufWriter::new(file));
+            journal.out = Some(PageWriter::new(1 << 13, file));
         }
         Ok(journal)
     }
@@ -432,7 +434,7 @@ impl Journal {
         let mut bytes = START.to_vec();
         write_frame(&mut bytes, &reached.content()?)?;
         let file = atomic::write(&self.path, Existing::Replace, |out| Ok(out.write_all(&bytes)?))?;
-        self.out = Some(BufWriter::new(file));
+        self.out = Some(PageWriter::new(1 << 13, file));
         self.bytes = bytes.len() as u64;
         Ok(())
     }
@@ -457,7 +459,7 @@ impl Journal {
                 let folder = File::open(folder.unwrap_or(Path::new("."))).with_context(context)?;
                 folder.sync_all().with_context(context)?;
                 self.bytes = START.len() as u64;
-                none.insert(BufWriter::new(file))
+                none.insert(PageWriter::new(1 << 13, file))
             }
         };
         self.bytes += write_frame(out, content).with_context(context)?;

@@ -1,10 +1,11 @@
 //! What a filter's file may be wrapped in: packed, signed or both. Taken off where filters are opened.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use umbel_sets::{PageReader, PageWriter};
 use umbel_share::delta;
 use umbel_share::pack::{self, Decoder};
 use umbel_share::sign::{PublicKey, Signature};
@@ -17,7 +18,7 @@ pub fn signature(file: &File, path: &Path, trust: Option<&PublicKey>) -> Result<
     match (&signature, trust) {
         (None, Some(_)) => Err(ShareError::NotSigned).with_context(name),
         (Some(found), Some(trust)) => {
-            found.check(BufReader::with_capacity(1 << 18, file), trust).with_context(name)?;
+            found.check(PageReader::new(1 << 18, file), trust).with_context(name)?;
             let mut file = file;
             file.rewind().with_context(name)?;
             Ok(signature)
@@ -59,9 +60,9 @@ pub fn unwrap(
     let packed = file.metadata().with_context(name)?.len();
     let length = outer.as_ref().map_or(packed, Signature::length);
     let mut decoder =
-        Decoder::new(BufReader::with_capacity(1 << 18, &file).take(length)).with_context(name)?;
+        Decoder::new(PageReader::new(1 << 18, &file).take(length)).with_context(name)?;
     let mut unpacked = tempfile::tempfile_in(tmp).with_context(|| tmp.display().to_string())?;
-    let mut out = BufWriter::with_capacity(1 << 18, &unpacked);
+    let mut out = PageWriter::new(1 << 18, &unpacked);
     io::copy(&mut decoder, &mut out)
         .and_then(|_| out.flush())
         .with_context(|| format!("{}: unpacking it to {}", path.display(), tmp.display()))?;

@@ -1,7 +1,7 @@
 //! What all filters do in Python, and how they are opened.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek};
+use std::io::{Read, Seek};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -17,6 +17,7 @@ use umbel_files::atomic::{self, Existing};
 use umbel_files::journal::{self, Notes};
 use umbel_files::wrapped;
 use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
+use umbel_sets::PageReader;
 
 use crate::answers::Container;
 use crate::columns::{self, Answer, BATCH, Source, Take, each_item};
@@ -753,7 +754,7 @@ pub(crate) fn open(
             return Ok(Inner::Mapped(filter.map_err(|error| about(error.into()))?));
         }
         if kinds_of.0.is_none() {
-            let source = BufReader::with_capacity(1 << 16, &file).take(length);
+            let source = PageReader::new(1 << 16, &file).take(length);
             match AnyFilter::read_with(source, length, secret.as_ref()) {
                 Ok(mut filter) => {
                     let taken = notes.map_or(Ok(()), |notes| notes.take_in(&mut filter));

@@ -4,7 +4,7 @@
 //! reports progress.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -20,8 +20,8 @@ use umbel_files::atomic::{self, Existing};
 use umbel_files::changes::{self, Files};
 use umbel_files::inputs::{self, Named, Rows};
 use umbel_sets::{
-    Bad, Diff, Distinct, Error, Input, Keep, Missing, Normalization, Options, Progress, Records,
-    SetOperation, TempFolders, Top,
+    Bad, Diff, Distinct, Error, Input, Keep, Missing, Normalization, Options, PageReader, Progress,
+    Records, SetOperation, TempFolders, Top,
 };
 
 use crate::errors::number;
@@ -124,8 +124,9 @@ pub(crate) struct Lines {
 #[pymethods]
 impl Lines {
     fn __iter__(&self) -> LineIterator {
-        let (file, separator) = (Arc::clone(&self.file), self.separator);
-        LineIterator(Mutex::new(Cursor { file, separator, offset: 0, buffer: Vec::new(), at: 0 }))
+        let bytes = FileFrom { file: Arc::clone(&self.file), offset: 0 };
+        let (bytes, separator) = (PageReader::new(1 << 16, bytes), self.separator);
+        LineIterator(Mutex::new(Cursor { bytes, separator, line: Vec::new() }))
     }
 
     fn __repr__(&self) -> String {
@@ -138,37 +139,34 @@ impl Lines {
 pub(crate) struct LineIterator(Mutex<Cursor>);
 
 struct Cursor {
-    file: Arc<File>,
+    bytes: PageReader<FileFrom>,
     separator: u8,
-    /// Where the bytes after the buffer are.
-    offset: u64,
-    buffer: Vec<u8>,
-    /// Where the next line begins.
-    at: usize,
+    line: Vec<u8>,
 }
 
 impl Cursor {
     /// The next line; none after the last.
     fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        loop {
-            let rest = &self.buffer[self.at..];
-            if let Some(length) = rest.iter().position(|&byte| byte == self.separator) {
-                let start = self.at;
-                self.at += length + 1;
-                return Ok(Some(&self.buffer[start..start + length]));
-            }
-            let kept = rest.len();
-            self.buffer.drain(..self.at);
-            self.at = 0;
-            self.buffer.resize(kept + (1 << 16).max(kept), 0);
-            let read = self.file.read_at(&mut self.buffer[kept..], self.offset)?;
-            self.offset += read as u64;
-            self.buffer.truncate(kept + read);
-            if read == 0 {
-                self.at = kept;
-                return Ok((kept > 0).then_some(&self.buffer[..kept]));
-            }
+        self.line.clear();
+        let read = self.bytes.read_until(self.separator, &mut self.line)?;
+        if self.line.last() == Some(&self.separator) {
+            self.line.pop();
         }
+        Ok((read > 0).then_some(&*self.line))
+    }
+}
+
+/// A file from an offset on, which others read too.
+struct FileFrom {
+    file: Arc<File>,
+    offset: u64,
+}
+
+impl Read for FileFrom {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(bytes, self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
     }
 }
 

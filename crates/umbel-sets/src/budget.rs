@@ -12,6 +12,7 @@
 //! lines; the other half is for keys that are not a part of their line.
 
 use crate::Error;
+use crate::buffer::within_page;
 
 /// The smallest memory cap: 16 MiB.
 pub const LEAST_MEMORY: u64 = 16 << 20;
@@ -65,6 +66,7 @@ impl Budget {
     fn with(cap: u64, threads: usize) -> Self {
         // Large chunks waste less at their ends; 1 MiB still fits in the second-level cache.
         let chunk = (cap / 64 / threads as u64).clamp(LEAST_CHUNK, MOST_CHUNK);
+        let chunk = chunk - within_page(chunk) as u64;
         let rest = cap.saturating_sub(fixed(threads, chunk));
         Self { cap, threads, chunk: chunk as usize, rest, files: open_files() }
     }

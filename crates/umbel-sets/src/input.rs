@@ -1,7 +1,7 @@
 //! Inputs: files, which can be read again, and pipes, made rereadable by spooling.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use memchr::memchr_iter;
 use umbel::KeyHasher;
 
+use crate::buffer::{PageBuffer, PageWriter};
 use crate::error::LineCounter;
 use crate::temporary::TempFile;
 use crate::{Error, Options, Progress};
@@ -140,7 +141,7 @@ impl Input {
     /// # Errors
     /// Those of reading.
     pub fn ends_with_crlf(&self) -> Result<Option<bool>, Error> {
-        let mut start = vec![0; self.length.min(1 << 16) as usize];
+        let mut start = PageBuffer::new(self.length.min(1 << 16) as usize);
         self.open()?.read_at(&mut start, 0)?;
         let mut ends = memchr_iter(b'\n', &start).map(|at| start[..at].ends_with(b"\r"));
         let first = ends.next();
@@ -195,7 +196,7 @@ impl Input {
 fn edges(file: &File, length: u64) -> io::Result<u64> {
     const EDGE: u64 = 4096;
     let edge = length.min(EDGE);
-    let mut bytes = vec![0; 2 * edge as usize];
+    let mut bytes = PageBuffer::new(2 * edge as usize);
     let (first, last) = bytes.split_at_mut(edge as usize);
     file.read_exact_at(first, 0)?;
     file.read_exact_at(last, length - edge)?;
@@ -274,7 +275,7 @@ impl Reader<'_> {
     /// Counts the lines up to `end`.
     pub(crate) fn count_lines(&self, end: u64, separator: u8) -> Result<LineCounter, Error> {
         let mut counter = LineCounter::new(separator);
-        let mut piece = vec![0; 1 << 18];
+        let mut piece = PageBuffer::new(1 << 18);
         let mut offset = 0;
         while offset < end {
             let size = (end - offset).min(piece.len() as u64) as usize;
@@ -290,7 +291,7 @@ impl Reader<'_> {
     fn estimate_lines(&self, separator: u8, samples: u64, size: u64) -> Result<u64, Error> {
         let length = self.input.length;
         let whole = length <= samples * size;
-        let mut sample = vec![0; if whole { length } else { size } as usize];
+        let mut sample = PageBuffer::new(if whole { length } else { size } as usize);
         let mut ends = 0;
         let mut read = 0;
         for i in 0..if whole { 1 } else { samples } {
@@ -341,7 +342,7 @@ fn stamp(name: &str, meta: io::Result<Metadata>) -> Result<Stamp, Error> {
 /// A temporary file of rows, written one by one.
 pub(crate) struct SpoolWriter {
     name: String,
-    out: BufWriter<TempFile>,
+    out: PageWriter<TempFile>,
     length: u64,
     separator: u8,
 }
@@ -349,7 +350,7 @@ pub(crate) struct SpoolWriter {
 impl SpoolWriter {
     /// Makes an empty one.
     pub(crate) fn new(name: &str, options: &Options) -> Result<Self, Error> {
-        let out = BufWriter::with_capacity(1 << 18, options.tmp.file()?);
+        let out = PageWriter::new(1 << 18, options.tmp.file()?);
         Ok(Self { name: name.to_owned(), out, length: 0, separator: options.separator })
     }
 
@@ -392,7 +393,7 @@ impl Spool {
     /// [`Error::Read`], [`Error::Temporary`].
     pub fn add(&mut self, name: impl Into<String>, source: &mut dyn Read) -> Result<Input, Error> {
         let (name, start) = (name.into(), self.length);
-        let mut piece = vec![0; 1 << 18];
+        let mut piece = PageBuffer::new(1 << 18);
         loop {
             // Pipes deliver little at a time.
             let filled = match read_up_to(source, &mut piece) {

@@ -51,6 +51,7 @@
 //! | `hash` | how the lines of a job are hashed |
 //! | `scan` | reading inputs in parallel, cut at the ends of records |
 //! | `budget` | how the memory cap is divided |
+//! | `buffer` | memory that the system fills or empties, aligned for its copies |
 //! | `table` | the lines kept in memory, found by hash and compared by bytes |
 //! | `threads` | work that several threads share |
 //! | `temporary` | temporary files, in several folders |
@@ -65,6 +66,7 @@
 //! | `keys` | the keys of lines in order, for other work than that of umbel's filters |
 
 mod budget;
+mod buffer;
 mod bulk;
 mod error;
 mod filters;
@@ -88,6 +90,7 @@ mod testing;
 mod threads;
 
 pub use budget::{LEAST_MEMORY, most_threads};
+pub use buffer::{PageBuffer, PageReader, PageWriter};
 pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{
     BloomierBuild, Checkpoint, Filter, ForeignLines, LargeFilter, Listed, Noted, Query, Receipt,

@@ -6,6 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use memchr::memchr;
 
 use crate::Error;
+use crate::buffer::PageBuffer;
 use crate::input::{Input, lengths};
 use crate::records::{Copied, Found};
 use crate::scan::Scanner;
@@ -106,7 +107,7 @@ impl Sample {
         let head = scanner.head(&reader)?;
         let (end, first) = (offset + size, head.start as u64);
         let offset = offset.max(first).min(end);
-        let (mut bytes, mut copied) = (vec![0; (end - offset) as usize], Copied::default());
+        let (mut bytes, mut copied) = (PageBuffer::new((end - offset) as usize), Copied::default());
         reader.read_at(&mut bytes, offset)?;
         // The first and the last record of a piece are incomplete, except at the ends of the input.
         let ends = scanner.ends();

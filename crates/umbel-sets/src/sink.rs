@@ -1,15 +1,16 @@
 //! The output of result lines: buffered, counted, each with its end.
 
-use std::io::{BufWriter, ErrorKind, IoSlice, Write};
+use std::io::{ErrorKind, IoSlice, Write};
 use std::ops::Range;
 
 use crate::Error;
+use crate::buffer::PageWriter;
 use crate::report::Report;
 use crate::scan::Lines;
 use crate::spill::Selected;
 
 pub(crate) struct Sink<'a> {
-    out: BufWriter<&'a mut (dyn Write + Send)>,
+    out: PageWriter<&'a mut (dyn Write + Send)>,
     form: Form<'a>,
     separator: u8,
     headed: bool,
@@ -52,7 +53,7 @@ impl Pieces {
 
 impl<'a> Sink<'a> {
     pub(crate) fn new(out: &'a mut (dyn Write + Send), separator: u8) -> Self {
-        let out = BufWriter::with_capacity(1 << 18, out);
+        let out = PageWriter::new(1 << 18, out);
         Self { out, form: Form::Rows, separator, headed: false, lines: 0, bytes: 0 }
     }
 

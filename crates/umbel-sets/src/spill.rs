@@ -8,7 +8,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,6 +17,7 @@ use umbel::KeyHash;
 
 use crate::Error;
 use crate::budget::LEAST_BUFFER;
+use crate::buffer::{PAGE, PageBuffer, PageWriter, within_page};
 use crate::records::{Layout, MOST_HEADER, Record};
 use crate::temporary::{TempFile, TempFolders};
 
@@ -46,7 +47,7 @@ const PLACE: usize = 8;
 
 /// A temporary file of lines being written.
 pub(crate) struct SpillWriter {
-    out: BufWriter<TempFile>,
+    out: PageWriter<TempFile>,
     layout: Layout,
     lines: u64,
     bytes: u64,
@@ -55,7 +56,7 @@ pub(crate) struct SpillWriter {
 
 impl SpillWriter {
     pub(crate) fn new(disk: &Disk<'_>, buffer: usize, layout: Layout) -> Result<Self, Error> {
-        let out = BufWriter::with_capacity(buffer, disk.folders.file()?);
+        let out = PageWriter::new(buffer, disk.folders.file()?);
         Ok(Self { out, layout, lines: 0, bytes: 0, longest: 0 })
     }
 
@@ -117,7 +118,7 @@ impl Spill {
             layout: self.layout,
             at: self.start,
             end: self.end,
-            buffer: vec![0; buffer.max(64)],
+            buffer: PageBuffer::new(buffer.next_multiple_of(PAGE)),
             begin: 0,
             filled: 0,
             record: 0..0,
@@ -132,7 +133,8 @@ pub(crate) struct SpillReader {
     layout: Layout,
     at: u64,
     end: u64,
-    buffer: Vec<u8>,
+    /// Bytes of the file, where they are in pages.
+    buffer: PageBuffer,
     begin: usize,
     filled: usize,
     /// The range of the line read last in the buffer.
@@ -200,12 +202,13 @@ impl SpillReader {
     /// Makes `size` bytes available, and returns where they start in the buffer.
     fn fill(&mut self, size: usize, disk: &Disk<'_>) -> Result<usize, Error> {
         if self.filled - self.begin < size {
-            self.buffer.copy_within(self.begin..self.filled, 0);
-            (self.begin, self.filled) = (0, self.filled - self.begin);
-            if self.buffer.len() < size {
-                self.buffer.reserve_exact(size - self.filled);
-                self.buffer.resize(size, 0);
+            let left = self.filled - self.begin;
+            let begin = (within_page(self.at) + PAGE - left % PAGE) % PAGE;
+            if self.buffer.len() < begin + size {
+                self.buffer.resize((begin + size).next_multiple_of(PAGE));
             }
+            self.buffer.copy_within(self.begin..self.filled, begin);
+            (self.begin, self.filled) = (begin, begin + left);
             let more = (self.buffer.len() - self.filled).min((self.end - self.at) as usize);
             let room = &mut self.buffer[self.filled..self.filled + more];
             self.file.read_exact_at(room, self.at)?;

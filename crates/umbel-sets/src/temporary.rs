@@ -1,13 +1,14 @@
 //! Temporary files, and the folders they are in.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Error;
+use crate::buffer::PageWriter;
 
 /// Folders for temporary files, used in turn: folders on several disks are written and read in parallel.
 #[derive(Debug)]
@@ -68,11 +69,8 @@ impl TempFile {
     }
 
     /// Flushes a buffer and returns its file.
-    pub(crate) fn finish(out: BufWriter<Self>) -> Result<Self, Error> {
-        out.into_inner().map_err(|error| {
-            let (error, out) = error.into_parts();
-            out.get_ref().fail(error)
-        })
+    pub(crate) fn finish(out: PageWriter<Self>) -> Result<Self, Error> {
+        out.into_inner().map_err(|(error, file)| file.fail(error))
     }
 
     /// The file itself.

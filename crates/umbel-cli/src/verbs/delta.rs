@@ -1,12 +1,12 @@
 //! `umbel delta` and `umbel patch`: what changed in a filter, and its new version.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use umbel_sets::Progress;
+use umbel_sets::{PageReader, Progress};
 use umbel_share::ShareError;
 use umbel_share::delta::{Decoder, Encoder};
 use umbel_share::sign::{PublicKey, SecretKey, Signature};
@@ -48,7 +48,7 @@ pub(super) fn write(
     let written = filters::write_checked(output, existing, key, changes, |delta| {
         // What it makes of the old filter has the checksum of the new one.
         let length = crate::formats::length(delta, output)?;
-        let delta = BufReader::with_capacity(1 << 18, delta).take(length);
+        let delta = PageReader::new(1 << 18, delta).take(length);
         let made = Decoder::new(buffered(old, old_path)?, delta);
         let made = made.and_then(|mut made| Ok(io::copy(&mut made, &mut io::sink())?));
         made.map(drop).with_context(|| output.display().to_string())
@@ -76,7 +76,7 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
     let old = open(&args.old, None)?;
     let run = Run::start("patch", args.voice, &Arc::new(Progress::default()));
     let source = signature.as_ref().map_or(length, Signature::length);
-    let source = BufReader::with_capacity(1 << 18, &delta).take(source);
+    let source = PageReader::new(1 << 18, &delta).take(source);
     let old = buffered(&old, &args.old)?;
     let read = length + old.1;
     let mut decoder = Decoder::new(old, source).with_context(|| about(args))?;
@@ -106,7 +106,7 @@ fn check_patched(new: &File, args: &PatchArgs, trust: Option<&PublicKey>) -> Res
     if let Some(trust) = trust {
         let signature = Signature::find(new)?;
         let signature = signature.ok_or(ShareError::NotSigned).with_context(|| name.clone())?;
-        let file = BufReader::with_capacity(1 << 18, new);
+        let file = PageReader::new(1 << 18, new);
         signature.check(file, trust).with_context(|| name.clone())?;
     }
     wrapped::check_whole(new, Path::new(&name), &FormatArgs::default())
@@ -126,8 +126,8 @@ fn open(path: &Path, trust: Option<&PublicKey>) -> Result<File> {
 }
 
 /// A file that is read from its start, and its length with the signature.
-fn buffered<'a>(mut file: &'a File, path: &Path) -> Result<(BufReader<&'a File>, u64)> {
+fn buffered<'a>(mut file: &'a File, path: &Path) -> Result<(PageReader<&'a File>, u64)> {
     file.rewind().with_context(|| path.display().to_string())?;
     let length = file.metadata().with_context(|| path.display().to_string())?.len();
-    Ok((BufReader::with_capacity(1 << 18, file), length))
+    Ok((PageReader::new(1 << 18, file), length))
 }

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use serde_json::json;
 use umbel::format::{Header, Reader};
-use umbel_sets::{Progress, Report};
+use umbel_sets::{PageReader, Progress, Report};
 use umbel_share::group::{Card, GroupError, Member, Round, Share, sum as sum_lists};
 
 use crate::Outcome;
@@ -118,7 +117,7 @@ fn read_filter(path: &Path) -> Result<(Header, Vec<u8>)> {
     let file = filters::open(path, &std::env::temp_dir())?;
     let length = formats::length(&file, path)?;
     let read = || {
-        let reader = Reader::new(BufReader::with_capacity(1 << 16, &file), length)?;
+        let reader = Reader::new(PageReader::new(1 << 16, &file), length)?;
         let header = reader.header().clone();
         let mut payload = vec![0; header.payload_length() as usize];
         reader.read_payload(&mut payload)?;

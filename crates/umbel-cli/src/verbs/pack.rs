@@ -1,11 +1,11 @@
 //! `umbel pack` and `umbel unpack`: filters as small as they can be sent.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use umbel_sets::{Progress, Report};
+use umbel_sets::{PageReader, Progress, Report};
 use umbel_share::pack::{Decoder, Encoder};
 use umbel_share::sign::{PublicKey, Signature};
 
@@ -25,7 +25,7 @@ pub(crate) fn pack(args: &PackArgs) -> Result<Outcome> {
         bail!("{}: is packed already", args.filter.display());
     }
     let run = Run::start("pack", args.voice, &std::sync::Arc::new(Progress::default()));
-    let source = BufReader::with_capacity(1 << 18, &file);
+    let source = PageReader::new(1 << 18, &file);
     let encoder = Encoder::new(source, length).with_context(name)?;
     let packed = |out: &mut (dyn Write + Send)| {
         encoder.write(out).map(drop).map_err(|error| wrapped::about(error, name()))
@@ -45,7 +45,7 @@ pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
         open(&args.filter, wrapped::key_to_trust(&args.trust)?.as_ref())?;
     let packed = signature.as_ref().map_or(length, Signature::length);
     let run = Run::start("unpack", args.voice, &std::sync::Arc::new(Progress::default()));
-    let source = BufReader::with_capacity(1 << 18, &file).take(packed);
+    let source = PageReader::new(1 << 18, &file).take(packed);
     let mut decoder = Decoder::new(source).with_context(name)?;
     let unpacked = |out: &mut (dyn Write + Send)| {
         io::copy(&mut decoder, out).map(drop).map_err(|error| wrapped::about(error, name()))

@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use umbel_sets::PageReader;
 use umbel_share::sign::{SecretKey, Signature};
 
 use crate::Outcome;
@@ -58,7 +59,7 @@ fn sign_in_place(path: &Path, key: &SecretKey, format: &FormatArgs) -> Result<()
         None => file.metadata().with_context(|| path.display().to_string())?.len(),
     };
     file.rewind().with_context(|| path.display().to_string())?;
-    let mut source = BufReader::with_capacity(1 << 18, &file).take(length);
+    let mut source = PageReader::new(1 << 18, &file).take(length);
     let copy = |out: &mut (dyn Write + Send)| {
         io::copy(&mut source, out)?;
         Ok(())

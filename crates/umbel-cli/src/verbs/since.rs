@@ -1,14 +1,14 @@
 //! `umbel build --since`: a filter as an older one was planned, and the delta to it.
 
 use std::fs::File;
-use std::io::{BufReader, Seek};
+use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use umbel::format::Reader;
 use umbel::{KeyHasher, Kind, Plan, Secret};
-use umbel_sets::{Options, Progress};
+use umbel_sets::{Options, PageReader, Progress};
 use umbel_share::sign::SecretKey;
 
 use super::delta;
@@ -114,7 +114,7 @@ fn plan(
     Ok(plan)
 }
 
-fn rewound<'a>(mut file: &'a File, path: &Path) -> Result<BufReader<&'a File>> {
+fn rewound<'a>(mut file: &'a File, path: &Path) -> Result<PageReader<&'a File>> {
     file.rewind().with_context(|| path.display().to_string())?;
-    Ok(BufReader::with_capacity(1 << 16, file))
+    Ok(PageReader::new(1 << 16, file))
 }

@@ -7,13 +7,14 @@
 //! the filter is read and written once.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Seek, Write};
+use std::io::{Seek, Write};
 use std::sync::Mutex;
 
 use umbel::filter::{Shard, ShardIndex, ShardReader, ShardWriter};
 use umbel::{FileError, KeyDescription, KeyHash, KeyHasher, Plan, Receipt, Secret};
 
 use crate::budget::Budget;
+use crate::buffer::{PageBuffer, PageReader, PageWriter};
 use crate::input::{Input, lengths, read_up_to};
 use crate::passes::Passes;
 use crate::report::Report;
@@ -51,11 +52,11 @@ impl<'a> LargeFilter<'a> {
         &self,
         ordered: bool,
         options: &'o Options,
-    ) -> Result<(ShardReader<BufReader<&'a File>>, Scanner<'o>, Split), Error> {
+    ) -> Result<(ShardReader<PageReader<&'a File>>, Scanner<'o>, Split), Error> {
         let budget = Budget::new(options.memory, options.threads)?;
         let mut file = self.file;
         file.rewind().map_err(FileError::from)?;
-        let source = BufReader::with_capacity(1 << 18, file);
+        let source = PageReader::new(1 << 18, file);
         let shards = ShardReader::new(source, self.length, self.secret, piece(budget))?;
         let scanner = Scanner::new(options, shards.hasher().clone())?;
         let (index, count, plan) = (shards.index(), shards.count(), shards.plan());
@@ -212,7 +213,7 @@ impl From<ShardError> for Error {
 /// Spills the hashes of lines by piece.
 pub(super) struct Split {
     index: ShardIndex,
-    files: Vec<Mutex<(BufWriter<TempFile>, u64)>>,
+    files: Vec<Mutex<(PageWriter<TempFile>, u64)>>,
     /// Whether the hashes of a piece must be in the order of the lines.
     ordered: bool,
     room: u64,
@@ -235,7 +236,7 @@ impl Split {
         }
         let buffer = (budget.rest / 8 / count).min(256 << 10) as usize;
         let file = |_| {
-            let file = BufWriter::with_capacity(buffer, options.tmp.file()?);
+            let file = PageWriter::new(buffer, options.tmp.file()?);
             Ok(Mutex::new((file, 0)))
         };
         let files = (0..count).map(file).collect::<Result<_, Error>>()?;
@@ -310,7 +311,7 @@ impl Hashes {
         let fail = |error| self.file.fail(error);
         let mut file = self.file.file();
         file.rewind().map_err(fail)?;
-        let mut bytes = vec![0; 16 * BATCH];
+        let mut bytes = PageBuffer::new(16 * BATCH);
         let mut hashes = Vec::with_capacity(BATCH);
         let mut noted = self.noted;
         loop {
@@ -330,7 +331,7 @@ impl Hashes {
 
 /// Answers as bits in a temporary file, with each piece's starting at a byte of its own.
 pub(super) struct AnswerWriter {
-    out: BufWriter<TempFile>,
+    out: PageWriter<TempFile>,
     /// The bits that do not fill a byte yet, and their number.
     byte: u8,
     bits: u32,
@@ -344,7 +345,7 @@ pub(super) struct AnswerWriter {
 
 impl AnswerWriter {
     pub(super) fn new(options: &Options) -> Result<Self, Error> {
-        let out = BufWriter::with_capacity(1 << 16, options.tmp.file()?);
+        let out = PageWriter::new(1 << 16, options.tmp.file()?);
         Ok(Self { out, byte: 0, bits: 0, written: 0, pieces: Vec::new(), count: 0 })
     }
 

@@ -4,6 +4,7 @@ use std::io::Read;
 
 use super::Scanner;
 use crate::Error;
+use crate::buffer::PageBuffer;
 use crate::error::Place;
 use crate::records::{Ends, mark};
 
@@ -64,7 +65,7 @@ pub(super) fn grown(length: usize) -> usize {
 
 /// Reads up to the end of the line; returns the bytes before it, and whether it was found.
 pub(crate) fn skip_line(source: &mut dyn Read, ends: Ends, quoted: &mut bool) -> (u64, bool) {
-    let mut piece = vec![0; 1 << 16];
+    let mut piece = PageBuffer::new(1 << 16);
     let mut length = 0;
     while let Ok(read @ 1..) = source.read(&mut piece) {
         match ends.find(&piece[..read], quoted) {

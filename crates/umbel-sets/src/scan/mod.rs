@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use umbel::KeyHash;
 
 use crate::budget::{Budget, KEPT};
+use crate::buffer::PageBuffer;
 use crate::error::{LineCounter, Place};
 use crate::hash::LineHasher;
 use crate::input::{Input, Reader, read_error};
@@ -329,7 +330,7 @@ impl<'a> Scanner<'a> {
         let mut batch = Batch::new(self);
         let mut head: Option<Head<'_>> = None;
         let mut work = visit.work();
-        let mut buffer = vec![0; self.chunk];
+        let mut buffer = PageBuffer::new(self.chunk);
         // `buffer[begin..filled]` is the start of a line, which begins at `offset` in the source; `quoted` is whether
         // it ends within quotes.
         let (mut begin, mut filled, mut offset, mut quoted) = (0, 0, 0, false);
@@ -345,7 +346,7 @@ impl<'a> Scanner<'a> {
                 let loaded = Loaded { name, buffer: &buffer[..filled], first: 0, offset };
                 self.check_long(&loaded, longer, visit.room(), source)
                     .map_err(|error| passed.locate(error, &buffer, offset))?;
-                buffer.resize(longer, 0);
+                buffer.resize(longer);
             }
             let read = match source.read(&mut buffer[filled..]) {
                 Ok(read) => read,
@@ -397,7 +398,7 @@ impl<'a> Scanner<'a> {
         if let Some(head) = self.format.head(name, &[], length == 0)? {
             return Ok(head);
         }
-        let mut bytes = Vec::new();
+        let mut bytes = PageBuffer::default();
         loop {
             let read = bytes.len();
             let longer = if read == 0 { 4 << 10 } else { 2 * read };
@@ -406,7 +407,7 @@ impl<'a> Scanner<'a> {
                 let mut rest = reader.from(read as u64);
                 self.check_long(&loaded, longer, self.budget.long_line(), &mut rest)?;
             }
-            bytes.resize((longer as u64).min(length) as usize, 0);
+            bytes.resize((longer as u64).min(length) as usize);
             reader.read_at(&mut bytes[read..], read as u64)?;
             let all = bytes.len() as u64 == length;
             if let Some(head) = self.format.head(name, &bytes, all)? {

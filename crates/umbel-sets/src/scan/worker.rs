@@ -8,6 +8,7 @@ use super::long::{Loaded, grown};
 use super::turns::{Halt, Turns};
 use super::{Scanner, Tally, Visitor, Work};
 use crate::Error;
+use crate::buffer::{PAGE, PageBuffer, within_page};
 use crate::input::Reader;
 use crate::records::{Ends, Head};
 
@@ -18,7 +19,8 @@ pub(super) struct Worker<'a> {
     turns: &'a Turns,
     /// The input of its last chunk.
     open: Option<Open<'a>>,
-    buffer: Vec<u8>,
+    /// Bytes of that input, where they are in pages.
+    buffer: PageBuffer,
     batch: Batch<'a>,
     /// The tallies of the inputs before that one.
     tallies: Vec<(usize, Tally)>,
@@ -33,7 +35,15 @@ struct Open<'a> {
 impl<'a> Worker<'a> {
     pub(super) fn new(scanner: &'a Scanner<'a>, chunks: &'a Chunks<'a>, turns: &'a Turns) -> Self {
         let batch = Batch::new(scanner);
-        Self { scanner, chunks, turns, open: None, buffer: Vec::new(), batch, tallies: Vec::new() }
+        Self {
+            scanner,
+            chunks,
+            turns,
+            open: None,
+            buffer: PageBuffer::default(),
+            batch,
+            tallies: Vec::new(),
+        }
     }
 
     /// Returns its tallies, by input.
@@ -96,10 +106,12 @@ impl<'a> Worker<'a> {
         let begin = chunk.start.max(head.start as u64).min(chunk.end);
         let end = chunk.end;
         // The byte before the chunk shows whether a line starts with it.
-        let from = begin.saturating_sub(1);
+        let read = begin.saturating_sub(1);
+        let unread = within_page(read);
+        let from = read - unread as u64;
         let loaded = (end + SLACK).min(reader.input().length());
-        self.buffer.resize((loaded - from) as usize, 0);
-        reader.read_at(&mut self.buffer, from)?;
+        self.buffer.resize((loaded - from) as usize);
+        reader.read_at(&mut self.buffer[unread..], read)?;
         self.scanner.progress.advance(end - chunk.start);
         self.scanner.progress.check()?;
         let (own, inside) = ((begin - from) as usize, (end - from) as usize);
@@ -109,12 +121,13 @@ impl<'a> Worker<'a> {
             let before = self.turns.quotes(number, chunk.first, turned).ok_or(Halt::Stopped)?;
             quoted = (before, before ^ turned);
         }
-        let first = if begin == head.start as u64 || (self.buffer[0] == ends.byte() && !quoted.0) {
-            own
-        } else {
-            let end = ends.find(&self.buffer[own..inside], &mut quoted.0);
-            end.map_or(inside, |at| own + at + 1)
-        };
+        let first =
+            if begin == head.start as u64 || (self.buffer[own - 1] == ends.byte() && !quoted.0) {
+                own
+            } else {
+                let end = ends.find(&self.buffer[own..inside], &mut quoted.0);
+                end.map_or(inside, |at| own + at + 1)
+            };
         if first < inside {
             let last = self.end_of_lines(number, first..inside, quoted.1, from, reader, visit)?;
             let turn = || if self.turns.wait(number) { Ok(()) } else { Err(Halt::Stopped) };
@@ -127,8 +140,8 @@ impl<'a> Worker<'a> {
             let bytes = &self.buffer[first..last];
             self.batch.lines(bytes, origin, &head.cut, work, &turn)?;
         }
-        if self.buffer.capacity() > 3 * self.scanner.chunk {
-            self.buffer = Vec::new();
+        if self.buffer.capacity() > 3 * self.scanner.chunk + PAGE {
+            self.buffer = PageBuffer::default();
         }
         Ok(())
     }
@@ -161,7 +174,7 @@ impl<'a> Worker<'a> {
                 return Ok(searched);
             }
             let longer = (grown(searched) as u64).min(length - from) as usize;
-            if longer > 2 * scanner.chunk {
+            if longer > 2 * scanner.chunk + PAGE {
                 // One long line at a time is in memory: that of the earliest chunk.
                 if !self.turns.wait(number) {
                     return Err(Halt::Stopped);
@@ -175,8 +188,7 @@ impl<'a> Worker<'a> {
                 let mut rest = reader.from(offset);
                 scanner.check_long(&loaded, longer, visit.room(), &mut rest)?;
             }
-            self.buffer.reserve_exact(longer - searched);
-            self.buffer.resize(longer, 0);
+            self.buffer.resize(longer);
             reader.read_at(&mut self.buffer[searched..], offset)?;
         }
     }
