@@ -3,11 +3,11 @@
 pub mod figures;
 pub mod memory;
 
-use umbel::{AnyFilter, Block, Hashing};
+use umbel::{AnyFilter, Block, Blocks, Hashing};
 
 /// Bytes at a given distance after the start of a cache line, where mapped files start.
 pub struct Placed {
-    blocks: Vec<Block>,
+    blocks: Blocks,
     behind: usize,
     len: usize,
 }
@@ -15,14 +15,14 @@ pub struct Placed {
 impl Placed {
     /// Copies `bytes` to `behind` bytes after a multiple of 64.
     pub fn new(bytes: &[u8], behind: usize) -> Self {
-        let mut blocks = vec![Block::default(); (behind + bytes.len()).div_ceil(64)];
-        bytemuck::cast_slice_mut(&mut blocks)[behind..][..bytes.len()].copy_from_slice(bytes);
+        let mut blocks = Blocks::zeroed(((behind + bytes.len()).div_ceil(64)) as u64).unwrap();
+        blocks.as_bytes_mut()[behind..][..bytes.len()].copy_from_slice(bytes);
         Self { blocks, behind, len: bytes.len() }
     }
 
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.blocks)[self.behind..][..self.len]
+        &self.blocks.as_bytes()[self.behind..][..self.len]
     }
 }
 

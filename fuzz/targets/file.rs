@@ -83,8 +83,8 @@ fn try_all(bytes: &[u8]) {
         let words = tail.chunks_exact(8).take(8).map(|word| word.try_into().expect("8 bytes"));
         let numbers = (0..40).map(|i| XxHash3_64::oneshot_with_seed(i, b"key"));
         let keys: Vec<u64> = numbers.chain(words.map(u64::from_le_bytes)).collect();
-        let filter = asked(filter, &view, bytes, Hash64::slice(&keys));
-        inserted(filter, bytes, function, Hash64::slice(&keys));
+        let filter = asked(filter, &view, bytes, Hash64::from_slice(&keys));
+        inserted(filter, bytes, function, Hash64::from_slice(&keys));
     }
     let other = Prehashed::new(!given.seed());
     assert!(given.open_as(other, scheme).is_none(), "opened by the hashes of another function");

@@ -212,7 +212,7 @@ fn blocked(bytes: u64, keys: u64, folder: &Path) -> Result<Vec<Way>> {
     let plan = Plan::for_memory(Kind::Blocked, keys, bytes)?;
     let hasher = Prehashed::new(u64::from_be_bytes(*b"XXH64   "));
     let mut filter = Blocked::with_plan(&plan, hasher)?;
-    for_members(keys, |hashes| filter.insert_all(Hash64::slice(hashes)));
+    for_members(keys, |hashes| filter.insert_all(Hash64::from_slice(hashes)));
     let expected = filter.receipt().fpp;
     let path = folder.join("filter.umbel");
     filter.write(std::io::BufWriter::new(File::create(&path)?))?;
@@ -226,11 +226,11 @@ fn blocked(bytes: u64, keys: u64, folder: &Path) -> Result<Vec<Way>> {
     Ok(vec![
         way(
             "mapped",
-            Box::new(move |asked, found| view.contains_all(Hash64::slice(&asked.hashes), found)),
+            Box::new(move |asked, found| view.contains_all(Hash64::from_slice(&asked.hashes), found)),
         ),
         way(
             "owned",
-            Box::new(move |asked, found| filter.contains_all(Hash64::slice(&asked.hashes), found)),
+            Box::new(move |asked, found| filter.contains_all(Hash64::from_slice(&asked.hashes), found)),
         ),
     ])
 }

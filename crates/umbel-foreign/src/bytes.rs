@@ -52,14 +52,14 @@ impl Deref for Bytes {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.blocks)[self.start..][..self.len]
+        &self.blocks.as_bytes()[self.start..][..self.len]
     }
 }
 
 impl DerefMut for Bytes {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut bytemuck::cast_slice_mut(&mut self.blocks)[self.start..][..self.len]
+        &mut self.blocks.as_bytes_mut()[self.start..][..self.len]
     }
 }
 

@@ -52,8 +52,6 @@ unsafe extern "C" fn RedisModule_OnLoad(ctx: *mut Ctx, argv: *mut *mut Str, argc
 }
 
 fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> {
-    // The server counts and limits what its allocator provides.
-    umbel::Blocks::keep_on_heap();
     module.value::<values::Bloom>()?;
     module.value::<values::Cuckoo>()?;
     module.value::<values::Umbel>()?;

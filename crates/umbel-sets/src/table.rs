@@ -14,6 +14,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use umbel::internals::{words, words_mut};
 use umbel::{Blocks, KeyHash};
 
 use crate::Error;
@@ -80,14 +81,14 @@ impl Segment {
 
     /// The records.
     fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.memory[..])[..self.filled]
+        &self.memory.as_bytes()[..self.filled]
     }
 
     /// The place for `size` more bytes.
     fn grow(&mut self, size: usize) -> &mut [u8] {
         let begin = self.filled;
         self.filled += size;
-        &mut bytemuck::cast_slice_mut(&mut self.memory[..])[begin..self.filled]
+        &mut self.memory.as_bytes_mut()[begin..self.filled]
     }
 }
 
@@ -304,11 +305,11 @@ impl Table {
     }
 
     fn slots(&self) -> &[u64] {
-        bytemuck::cast_slice(&self.slots[..])
+        words(&self.slots)
     }
 
     fn slots_mut(&mut self) -> &mut [u64] {
-        bytemuck::cast_slice_mut(&mut self.slots[..])
+        words_mut(&mut self.slots)
     }
 
     fn home(&self, tag: u64) -> usize {
@@ -363,7 +364,7 @@ impl Table {
     fn grow_slots(&mut self) -> Result<(), Error> {
         let longer = zeroed(2 * 8 * self.slots().len())?;
         let old = std::mem::replace(&mut self.slots, longer);
-        for &slot in bytemuck::cast_slice(&old[..]).iter().filter(|&&slot| slot != 0) {
+        for &slot in words(&old).iter().filter(|&&slot| slot != 0) {
             let free = self.free_slot(slot >> UNIT_BITS);
             self.slots_mut()[free] = slot;
         }

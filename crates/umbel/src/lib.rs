@@ -106,8 +106,8 @@
 //!
 //! # Features
 //! - `std` (default): streams, random secrets, [`Shared`], and run-time detection of the processor's features.
-//!   Without it the crate is `no_std` with `alloc`.
-//! - `mmap` (default): mapped files, and huge pages for large filters.
+//!   On Linux also huge pages for large filters. Without it the crate is `no_std` with `alloc`.
+//! - `mmap` (default): mapped files.
 //! - `serde`: filters serialize as the bytes of their files.
 //!
 //! # Modules
@@ -140,6 +140,7 @@ mod prelude;
 /// What the crates of this repository share with this one. No part of its interface: it may change in any version.
 #[doc(hidden)]
 pub mod internals {
+    pub use crate::bits::cast::{words, words_mut};
     pub use crate::bits::{packed, place, prefetch};
     pub use crate::error::check_field;
     pub use crate::hash::{GOLDEN, mix};
@@ -148,7 +149,7 @@ pub mod internals {
 
     /// The words of a block, little-endian.
     #[inline(always)]
-    pub fn words(block: &crate::Block) -> &[u64; 8] {
+    pub fn block_words(block: &crate::Block) -> &[u64; 8] {
         &block.0
     }
 }

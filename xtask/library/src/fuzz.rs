@@ -277,7 +277,7 @@ fn described() -> Result<Vec<Vec<u8>>> {
             filter.describe(keys.clone());
             return Ok(filter.to_bytes());
         }
-        let mut filter = AnyFilter::build(&plan, Hash64::slice(&hashes), Prehashed::new(1))?;
+        let mut filter = AnyFilter::build(&plan, Hash64::from_slice(&hashes), Prehashed::new(1))?;
         filter.describe(keys.clone());
         Ok(filter.to_bytes())
     };

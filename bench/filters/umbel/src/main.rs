@@ -63,7 +63,7 @@ impl Form for Hashed {
     const HASHER: Prehashed = Prehashed::new(1);
 
     fn keys(keys: &[Self]) -> &[impl umbel::Key<Prehashed>] {
-        Hash64::slice(Self::words(keys))
+        Hash64::from_slice(Self::words(keys))
     }
 }
 

@@ -1,12 +1,12 @@
 //! A bucket: the tags of its cells as bytes, and any few bits of it as a number.
 
 use umbel::Block;
-use umbel::internals::words;
+use umbel::internals::block_words;
 
 /// The number of `width` bits from bit `at` on.
 #[inline(always)]
 pub(super) fn bits(block: &Block, at: u32, width: u32) -> u64 {
-    let words = words(block);
+    let words = block_words(block);
     let (word, shift) = ((at / 64) as usize % 8, at % 64);
     let low = u64::from_le(words[word]) >> shift;
     let high = if shift + width > 64 { u64::from_le(words[word + 1]) << (64 - shift) } else { 0 };
@@ -22,7 +22,7 @@ pub(super) fn bytes_equal(block: &Block, value: u8) -> u64 {
     const LOW: u64 = u64::from_ne_bytes([0x7f; 8]);
     let all = u64::from_ne_bytes([value; 8]);
     let mut equal = 0;
-    for (number, &word) in words(block).iter().enumerate() {
+    for (number, &word) in block_words(block).iter().enumerate() {
         let x = u64::from_le(word) ^ all;
         let zero = !(((x & LOW) + LOW) | x | LOW);
         equal |= ((zero >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * number);

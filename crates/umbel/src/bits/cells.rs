@@ -4,6 +4,7 @@
 //! A run of cells is lowered one word at a time: the bits of each cell are ORed into its lowest, which then shows
 //! whether there is a 1 to subtract, so that no cell borrows from the next.
 
+use super::cast::words;
 use super::{BLOCK_BITS, Block};
 
 /// Cells in a word.
@@ -30,16 +31,6 @@ const fn lowest(width: u32) -> u64 {
 #[inline(always)]
 const fn split<const W: u32>(cell: u64) -> (usize, u32) {
     ((cell / per_word(W)) as usize, (cell % per_word(W)) as u32 * W)
-}
-
-/// Words of cells.
-pub(crate) fn words(blocks: &[Block]) -> &[u64] {
-    bytemuck::cast_slice(blocks)
-}
-
-/// Words of cells.
-pub(crate) fn words_mut(blocks: &mut [Block]) -> &mut [u64] {
-    bytemuck::cast_slice_mut(blocks)
 }
 
 /// Calls `each` with every cell, in their order.
@@ -168,6 +159,7 @@ mod tests {
 
     use super::*;
     use crate::bits::Blocks;
+    use crate::bits::cast::words_mut;
 
     proptest! {
         #[test]

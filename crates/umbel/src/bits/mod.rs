@@ -11,6 +11,7 @@ pub(crate) mod slots;
 
 pub(crate) use arch::AHEAD;
 pub use arch::Blocks;
+pub(crate) use arch::cast;
 pub(crate) use arch::wipe;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use arch::{AtomicBlock, AtomicBlocks};
@@ -34,6 +35,12 @@ pub(crate) const BLOCK_BYTES: u64 = BLOCK_BITS / 8;
 pub struct Block(pub(crate) [u64; 8]);
 
 impl Block {
+    /// Its bytes, as a file has them.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8; 64] {
+        cast::bytes(core::slice::from_ref(self)).try_into().expect("64 bytes")
+    }
+
     /// Bits set.
     #[inline]
     pub(crate) fn count_ones(&self) -> u32 {

@@ -30,7 +30,7 @@ impl Padded {
     #[inline(always)]
     pub(crate) fn of(block: &Block) -> Self {
         let mut bytes = [0; 72];
-        bytes[..64].copy_from_slice(bytemuck::bytes_of(block));
+        bytes[..64].copy_from_slice(block.as_bytes());
         Self(bytes)
     }
 
@@ -87,7 +87,7 @@ mod tests {
                 model[number as usize] = value;
                 prop_assert_eq!(cells(&block, width).collect::<Vec<_>>(), &model[..]);
             }
-            let bytes: &[u8] = bytemuck::bytes_of(&block);
+            let bytes = block.as_bytes();
             for bit in count(width) * width..BLOCK_BITS as u32 {
                 prop_assert_eq!(bytes[bit as usize / 8] >> (bit % 8) & 1, 0);
             }

@@ -3,7 +3,7 @@
 #[cfg(feature = "std")]
 use std::io::Read;
 
-use crate::bits::{self, Block, Blocks};
+use crate::bits::{self, Block, Blocks, cast};
 #[cfg(feature = "mmap")]
 use crate::bits::{MappedBlocks, MappedFile};
 use crate::error::OutOfMemory;
@@ -77,7 +77,7 @@ fn read_locked(
     let header = reader.header().clone();
     let (layout, description) = checked(&header, length, admit, layout)?;
     let mut parts = zeroed(&layout)?;
-    reader.read_parts(parts.iter_mut().map(|part| bytemuck::cast_slice_mut(&mut part[..])))?;
+    reader.read_parts(parts.iter_mut().map(|part| part.as_bytes_mut()))?;
     Ok(Opened { header, hasher: (), description, parts })
 }
 
@@ -101,7 +101,7 @@ fn copy_locked(
     let mut payload = format::payload_of(&header, bytes)?;
     let mut parts = zeroed(&layout)?;
     for part in &mut parts {
-        let to: &mut [u8] = bytemuck::cast_slice_mut(part);
+        let to = part.as_bytes_mut();
         let (from, rest) = payload.split_at(to.len());
         to.copy_from_slice(from);
         payload = rest;
@@ -127,8 +127,7 @@ fn view_locked<'a>(
     let header = Header::parse(bytes)?;
     let (layout, description) = checked(&header, bytes.len() as u64, admit, layout)?;
     let payload = format::payload_of(&header, bytes)?;
-    let mut blocks: &[Block] =
-        bytemuck::try_cast_slice(payload).map_err(|_| FileError::Misaligned)?;
+    let mut blocks = cast::blocks(payload).ok_or(FileError::Misaligned)?;
     let parts = layout.iter().map(|&bytes| {
         let (part, rest) = blocks.split_at((bytes / bits::BLOCK_BYTES) as usize);
         blocks = rest;

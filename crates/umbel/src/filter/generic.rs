@@ -11,7 +11,7 @@ use super::file::{self, Opened};
 #[cfg(feature = "std")]
 use super::load::Cut;
 use super::{MergeError, Receipt};
-use crate::bits::{self, AHEAD, Block, Blocks};
+use crate::bits::{self, AHEAD, Block, Blocks, cast};
 use crate::error::OutOfMemory;
 use crate::format::{self, FileError, Header, KeyDescription};
 use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher, Unlock};
@@ -184,13 +184,14 @@ impl<C: Core, H: Hashing> Filter<C, H> {
 
     /// Returns the umbel file as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
+        let length = self.header().file_length().expect("there are fewer than 2⁶⁴");
+        let mut bytes = Vec::with_capacity(length as usize);
         let Ok(()) = self.put::<Infallible>(&mut &mut bytes);
         bytes
     }
 
     fn put<E>(&self, out: &mut dyn format::Sink<Error = E>) -> Result<(), E> {
-        format::put_parts(out, &self.header(), &mut self.blocks().map(bytemuck::cast_slice))
+        format::put_parts(out, &self.header(), &mut self.blocks().map(cast::bytes))
     }
 
     /// As [`AnyFilter::file_part`](super::AnyFilter::file_part).
@@ -204,7 +205,7 @@ impl<C: Core, H: Hashing> Filter<C, H> {
             // The checksums are of all that comes before.
             let Ok(()) = self.put::<Infallible>(&mut &mut cut);
         } else {
-            let blocks = self.blocks().map(bytemuck::cast_slice);
+            let blocks = self.blocks().map(cast::bytes);
             for bytes in core::iter::once(header.bytes()).chain(blocks) {
                 let Ok(()) = format::Sink::put(&mut &mut cut, bytes);
             }

@@ -1,7 +1,7 @@
 //! Files in pieces: filters that are read while their file arrives, and parts of the file that a filter would be.
 
 use super::file::{self, Opened};
-use crate::bits::{Block, Blocks};
+use crate::bits::Blocks;
 use crate::format::{self, FileError, Header, KeyDescription, Payload, Reader, Sink};
 use crate::hash::{Secret, Unlock};
 use crate::prelude::*;
@@ -191,11 +191,11 @@ impl<U: Unlock> Loader<U> {
         match &self.state {
             State::Header(header) => vec![header],
             State::Payload(loading) => {
-                let whole = loading.parts[..loading.part].iter().map(|part| &part[..]);
+                let whole = loading.parts[..loading.part].iter();
                 let mut pieces = vec![loading.header.bytes()];
-                pieces.extend(whole.map(bytemuck::cast_slice::<Block, u8>));
+                pieces.extend(whole.map(Blocks::as_bytes));
                 if let Some(part) = loading.parts.get(loading.part) {
-                    pieces.push(&bytemuck::cast_slice::<Block, u8>(part)[..loading.filled]);
+                    pieces.push(&part.as_bytes()[..loading.filled]);
                 }
                 pieces.push(loading.payload.source().left());
                 pieces
@@ -236,7 +236,7 @@ impl<H> Loading<H> {
         }
         self.payload.source_mut().bytes.extend_from_slice(bytes);
         while let Some(part) = self.parts.get_mut(self.part) {
-            let part: &mut [u8] = bytemuck::cast_slice_mut(part);
+            let part = part.as_bytes_mut();
             let count = (part.len() - self.filled).min(self.payload.source().left().len());
             self.payload.read(&mut part[self.filled..][..count])?;
             self.filled += count;

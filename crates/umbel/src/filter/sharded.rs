@@ -6,7 +6,7 @@ use super::blocked::{BlockedLayout, Shard, ShardIndex};
 use super::bloom::{BloomCore, Layout, body, declared};
 use super::core::Core;
 use super::{Receipt, file};
-use crate::bits::{self, BLOCK_BITS, Block, Blocks, Kernel, Run};
+use crate::bits::{self, BLOCK_BITS, Block, Blocks, Kernel, Run, cast};
 use crate::format::{self, FileError, Header, KeyDescription, Out, Payload, Reader};
 use crate::hash::{Hashing, KeyHasher, Unlock};
 use crate::plan::{Kind, Plan};
@@ -168,7 +168,7 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
             blocks.fill(Block::default());
             Ok(())
         };
-        pass.next(empty, fill, |blocks| Ok(writer.write(bytemuck::cast_slice(blocks))?))
+        pass.next(empty, fill, |blocks| Ok(writer.write(cast::bytes(blocks))?))
     }
 
     /// Like [`shard`](Self::shard), for a filter that already has the keys of `old`: reads the next shard of `old`,
@@ -193,7 +193,7 @@ impl<W: Write, H: Hashing> ShardWriter<W, H> {
             "both alike"
         );
         let before = |blocks: &mut [Block]| old.read(blocks);
-        pass.next(before, fill, |blocks| Ok(writer.write(bytemuck::cast_slice(blocks))?))
+        pass.next(before, fill, |blocks| Ok(writer.write(cast::bytes(blocks))?))
     }
 
     /// Ends the file and returns the filter's receipt.
@@ -282,14 +282,14 @@ impl<R: Read, H: Hashing> ShardReader<R, H> {
         work: impl FnOnce(&mut Shard<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Self { payload, pass, .. } = self;
-        let read = |blocks: &mut [Block]| payload.read(bytemuck::cast_slice_mut(blocks));
+        let read = |blocks: &mut [Block]| payload.read(cast::bytes_mut(blocks));
         pass.next(read, work, |_| Ok(()))
     }
 
     /// Reads the next blocks into `blocks`.
     fn read(&mut self, blocks: &mut [Block]) -> Result<(), FileError> {
         self.pass.failed = true;
-        self.payload.read(bytemuck::cast_slice_mut(blocks))?;
+        self.payload.read(cast::bytes_mut(blocks))?;
         self.pass.failed = false;
         self.pass.tally.add(blocks, &self.pass.plan);
         Ok(())

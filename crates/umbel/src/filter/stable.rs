@@ -16,6 +16,7 @@ use super::classic::probe;
 use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
 use super::methods::{insert_all, made_empty};
 use super::{Fact, Figure, Filter, Receipt};
+use crate::bits::cast;
 use crate::bits::cells::{self, with_width};
 use crate::bits::{self, BLOCK_BYTES, Block, Blocks, POSITIONS};
 use crate::error::check_field;
@@ -122,7 +123,7 @@ impl<S: AsRef<[Block]>> StableCore<S> {
 
     #[inline]
     fn are_used<const W: u32>(&self, mut cells: impl Iterator<Item = u64>) -> bool {
-        let words = cells::words(self.blocks.as_ref());
+        let words = cast::words(self.blocks.as_ref());
         cells.all(|cell| cells::is_used::<W>(words, cell))
     }
 
@@ -184,7 +185,7 @@ impl StableCore {
     fn insert_at<const W: u32>(&mut self, cells: &[u64]) -> bool {
         let is_found = self.are_used::<W>(cells.iter().copied());
         let count = self.count();
-        let words = cells::words_mut(self.blocks.as_mut());
+        let words = cast::words_mut(self.blocks.as_mut());
         let start = start(self.insertions, count);
         let end = start + self.lowered;
         cells::lower::<W>(words, start, end.min(count));

@@ -9,6 +9,7 @@ use core::hash::Hasher;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{KeyHash, KeyHasher, Prehashed, Scheme};
+use crate::bits::cast;
 use crate::prelude::*;
 
 /// A type whose values are keys of filters that hash by `H`.
@@ -106,8 +107,8 @@ pub struct Hash64(pub u64);
 
 impl Hash64 {
     /// Converts a slice of hashes without copying.
-    pub fn slice(hashes: &[u64]) -> &[Self] {
-        bytemuck::TransparentWrapper::wrap_slice(hashes)
+    pub fn from_slice(hashes: &[u64]) -> &[Self] {
+        cast::hashes(hashes)
     }
 }
 
@@ -119,7 +120,7 @@ impl Key<Prehashed> for Hash64 {
 
     #[inline(always)]
     fn hashes(keys: &[Self]) -> Hashes<'_> {
-        Hashes::Narrow(bytemuck::TransparentWrapper::peel_slice(keys))
+        Hashes::Narrow(cast::numbers(keys))
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use umbel::plan::ParseKindError;
 use umbel::{
-    AnyFilter, Attributes, Block, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan,
+    AnyFilter, Attributes, Block, Blocks, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan,
     PlanError, RowError, Secret, Tags, Variant,
 };
 
@@ -241,8 +241,8 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
             }
             Op::View => {
                 let file = file(&filter);
-                let mut room = vec![Block::default(); file.len().div_ceil(64)];
-                let bytes = &mut bytemuck::cast_slice_mut(&mut room)[..file.len()];
+                let mut room = Blocks::zeroed(file.len().div_ceil(64) as u64).unwrap();
+                let bytes = &mut room.as_bytes_mut()[..file.len()];
                 bytes.copy_from_slice(&file);
                 let AnyFilter::Attributes(view) = AnyFilter::view_with(bytes, secret).unwrap()
                 else {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use umbel::filter::{Bloomier, BloomierBuilder};
 use umbel::math::binomial_bounds;
 use umbel::{
-    AnyFilter, Block, BuildError, FieldError, InsertError, KeyHash, KeyHasher, Kind, MergeError,
+    AnyFilter, Blocks, BuildError, FieldError, InsertError, KeyHash, KeyHasher, Kind, MergeError,
     Plan, PlanError, Variant,
 };
 
@@ -192,8 +192,8 @@ proptest! {
         let bytes = file(&map);
         let read = Bloomier::read(&bytes[..], bytes.len() as u64).unwrap();
         prop_assert!(read == map && file(&read) == bytes);
-        let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
-        let aligned = &mut bytemuck_bytes(&mut room)[..bytes.len()];
+        let mut room = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
+        let aligned = &mut room.as_bytes_mut()[..bytes.len()];
         aligned.copy_from_slice(&bytes);
         let AnyFilter::Bloomier(view) = AnyFilter::view(aligned).unwrap() else {
             panic!("a bloomier filter");
@@ -213,10 +213,6 @@ proptest! {
         }
         prop_assert_eq!(view.receipt(), map.receipt());
     }
-}
-
-fn bytemuck_bytes(blocks: &mut [Block]) -> &mut [u8] {
-    bytemuck::cast_slice_mut(blocks)
 }
 
 #[test]

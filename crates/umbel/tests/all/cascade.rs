@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use umbel::plan::ParseKindError;
 use umbel::{
-    AnyFilter, Block, BuildError, Cascade, Form, InsertError, KeyHash, KeyHasher, Kind, MergeError,
-    Plan, PlanError, Secret, Variant,
+    AnyFilter, Block, Blocks, BuildError, Cascade, Form, InsertError, KeyHash, KeyHasher, Kind,
+    MergeError, Plan, PlanError, Secret, Variant,
 };
 
 use crate::mapped::map;
@@ -98,8 +98,8 @@ proptest! {
         let read = Cascade::read_with(&bytes[..], bytes.len() as u64, secret.as_ref()).unwrap();
         prop_assert!(read == filter && file(&read) == bytes);
         prop_assert!(filter.view() == filter && filter.view().try_clone().unwrap() == filter);
-        let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
-        let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
+        let mut room = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
+        let aligned = &mut room.as_bytes_mut()[..bytes.len()];
         aligned.copy_from_slice(&bytes);
         let view = AnyFilter::view_with(aligned, secret.as_ref()).unwrap();
         prop_assert!(answers(&view, &include).into_iter().all(|found| found));

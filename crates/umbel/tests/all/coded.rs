@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use umbel::{
-    AnyFilter, Block, Coded, Full, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError, Secret,
-    Variant,
+    AnyFilter, Block, Blocks, Coded, Full, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError,
+    Secret, Variant,
 };
 
 use crate::mapped::map;
@@ -175,8 +175,8 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
             }
             Op::View => {
                 let file = file(&filter);
-                let mut room = vec![Block::default(); file.len().div_ceil(64)];
-                let bytes = &mut bytemuck::cast_slice_mut(&mut room)[..file.len()];
+                let mut room = Blocks::zeroed(file.len().div_ceil(64) as u64).unwrap();
+                let bytes = &mut room.as_bytes_mut()[..file.len()];
                 bytes.copy_from_slice(&file);
                 let AnyFilter::Coded(view) = AnyFilter::view_with(bytes, secret).unwrap() else {
                     panic!("another kind")

@@ -8,8 +8,8 @@ use umbel::filter::Figure;
 use umbel::format::Header;
 use umbel::math::binomial_bounds;
 use umbel::{
-    AnyFilter, Block, Blocked, Counting, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan,
-    PlanError, Receipt, Secret, Variant,
+    AnyFilter, Block, Blocked, Blocks, Counting, InsertError, KeyHash, KeyHasher, Kind, MergeError,
+    Plan, PlanError, Receipt, Secret, Variant,
 };
 
 use crate::mapped::map;
@@ -313,8 +313,8 @@ impl Pair {
             }
             Op::View => {
                 let bytes = file(&self.filter);
-                let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
-                let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
+                let mut room = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
+                let aligned = &mut room.as_bytes_mut()[..bytes.len()];
                 aligned.copy_from_slice(&bytes);
                 let view = AnyFilter::view_with(aligned, secret(self.filter.hasher())).unwrap();
                 let mut again = Vec::new();

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use twox_hash::XxHash3_64;
 use umbel::format::{CHUNK, Reader};
 use umbel::{
-    AnyFilter, AnyScheme, Attributes, Block, Cascade, FieldError, FileError, KeyHasher, Kind, Plan,
-    PlanError, Scalable, SchemeError, Secret, Window,
+    AnyFilter, AnyScheme, Attributes, Blocks, Cascade, FieldError, FileError, KeyHasher, Kind,
+    Plan, PlanError, Scalable, SchemeError, Secret, Window,
 };
 
 use crate::plans::variant;
@@ -140,8 +140,8 @@ fn file(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
 
 /// Opens the bytes by every reader; all must agree. Returns the receipt or the error of `read`.
 fn open(bytes: &[u8], secret: Option<&Secret>) -> Result<umbel::Receipt, FileError> {
-    let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
-    let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
+    let mut room = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
+    let aligned = &mut room.as_bytes_mut()[..bytes.len()];
     aligned.copy_from_slice(bytes);
     let read =
         AnyFilter::read_with(bytes, bytes.len() as u64, secret).map(|filter| filter.receipt());
@@ -1006,8 +1006,8 @@ fn sources_that_end_early_or_fail_are_errors() {
 #[test]
 fn a_misplaced_view_is_an_error() {
     let (file, _) = &files()[0];
-    let mut room = vec![Block::default(); file.len().div_ceil(64) + 1];
-    let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut room);
+    let mut room = Blocks::zeroed((file.len().div_ceil(64) + 1) as u64).unwrap();
+    let bytes = room.as_bytes_mut();
     for shift in [1, 8, 32, 63] {
         bytes[shift..shift + file.len()].copy_from_slice(file);
         let view = AnyFilter::view(&bytes[shift..shift + file.len()]);

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use umbel::{AnyFilter, Attributes, Block, Capacity, KeyHash, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Attributes, Block, Blocks, Capacity, KeyHash, KeyHasher, Kind, Plan};
 
 /// More keys than there are in the operations below, so that no kind is full.
 const PLANNED: u64 = 400;
@@ -169,8 +169,8 @@ impl Pair {
             }
             Op::View => {
                 let bytes = file(&self.filter);
-                let mut blocks = vec![Block::default(); bytes.len().div_ceil(64)];
-                let room: &mut [u8] = bytemuck::cast_slice_mut(&mut blocks);
+                let mut blocks = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
+                let room = blocks.as_bytes_mut();
                 room[..bytes.len()].copy_from_slice(&bytes);
                 let view = AnyFilter::view(&room[..bytes.len()]).unwrap();
                 self.check(&view);

@@ -596,7 +596,7 @@ fn what_is_shared_is_given_back() {
     assert!(shared.into_filter() == Blocked::new(1_000, 0.01).unwrap());
     let plan = Plan::for_keys(Kind::Blocked, 1_000, 0.01).unwrap();
     let shared = Shared::with_plan(&plan, Prehashed::new(5)).unwrap();
-    shared.insert_all(umbel::Hash64::slice(&[1 << 40, 2 << 40]));
+    shared.insert_all(umbel::Hash64::from_slice(&[1 << 40, 2 << 40]));
     assert!(shared.contains(umbel::Hash64(2 << 40)) && !shared.contains(umbel::Hash64(3 << 40)));
     assert_eq!(shared.into_filter().hasher(), &Prehashed::new(5));
     assert!(

@@ -21,6 +21,7 @@ mod hash;
 mod load;
 mod mapped;
 mod math;
+mod memory;
 mod model;
 mod parallel;
 mod parts;

@@ -7,8 +7,8 @@ use proptest::sample::Index;
 use umbel::filter::internal::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
 use umbel::format::Header;
 use umbel::{
-    AnyFilter, AnyScheme, Block, Blocked, Classic, FileError, Filter, KeyHash, KeyHasher, Kind,
-    MergeError, Plan, PlanError, Secret,
+    AnyFilter, AnyScheme, Block, Blocked, Blocks, Classic, FileError, Filter, KeyHash, KeyHasher,
+    Kind, MergeError, Plan, PlanError, Secret,
 };
 
 use crate::plans::Numbers;
@@ -256,19 +256,19 @@ where
 
 /// Bytes that start at a multiple of 64, as mapped files do.
 pub(crate) struct Aligned {
-    blocks: Vec<Block>,
+    blocks: Blocks,
     length: usize,
 }
 
 impl Aligned {
     pub(crate) fn new(bytes: &[u8]) -> Self {
-        let mut blocks = vec![Block::default(); bytes.len().div_ceil(64)];
-        bytemuck::cast_slice_mut(&mut blocks)[..bytes.len()].copy_from_slice(bytes);
+        let mut blocks = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
+        blocks.as_bytes_mut()[..bytes.len()].copy_from_slice(bytes);
         Self { blocks, length: bytes.len() }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.blocks)[..self.length]
+        &self.blocks.as_bytes()[..self.length]
     }
 }
 

@@ -43,7 +43,7 @@ fn filled(
     hasher: Prehashed,
     keys: std::ops::Range<u64>,
 ) -> AnyFilter<Blocks, Prehashed> {
-    AnyFilter::build(&plan(kind), Hash64::slice(&hashes(keys)), hasher).unwrap()
+    AnyFilter::build(&plan(kind), Hash64::from_slice(&hashes(keys)), hasher).unwrap()
 }
 
 fn number<const N: usize>(file: &[u8], at: usize) -> u64 {
@@ -275,13 +275,13 @@ fn hashes_of_either_width_set_the_same_bits() {
             let wide: Vec<_> = narrow.iter().copied().map(KeyHash::from_u64).collect();
             let empty = AnyFilter::with_plan(&plan(kind), OWN).unwrap();
             let [mut first, mut second, mut third, mut fourth] = [(); 4].map(|()| empty.clone());
-            first.try_insert_all(Hash64::slice(narrow)).unwrap();
+            first.try_insert_all(Hash64::from_slice(narrow)).unwrap();
             second.try_insert_all(&wide).unwrap();
             for &hash in narrow {
                 third.try_insert(Hash64(hash)).unwrap();
             }
             let mut new = vec![true; count];
-            fourth.try_insert_all_new(Hash64::slice(narrow), &mut new).unwrap();
+            fourth.try_insert_all_new(Hash64::from_slice(narrow), &mut new).unwrap();
             assert!(first == second && first == third && first == fourth, "{kind} {count}");
             let forgets = kind == Kind::Stable;
             assert!(forgets || narrow.iter().all(|&hash| first.contains(Hash64(hash))));
@@ -289,7 +289,7 @@ fn hashes_of_either_width_set_the_same_bits() {
             let asked = hashes(KEYS / 2..5 * KEYS);
             let wide: Vec<_> = asked.iter().copied().map(KeyHash::from_u64).collect();
             let [mut narrow_found, mut wide_found] = [(); 2].map(|()| vec![true; asked.len()]);
-            first.contains_all(Hash64::slice(&asked), &mut narrow_found);
+            first.contains_all(Hash64::from_slice(&asked), &mut narrow_found);
             first.contains_all(&wide, &mut wide_found);
             assert_eq!(narrow_found, wide_found, "{kind} {count}");
             for (found, &hash) in narrow_found.iter().zip(&asked) {

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use umbel::math::binomial_bounds;
 use umbel::{
-    AnyFilter, AnyScheme, Block, Blocked, FileError, Full, Growth, KeyHash, KeyHasher, Kind,
-    MergeError, Plan, PlanError, Scalable, Secret, Variant,
+    AnyFilter, AnyScheme, Block, Blocked, Blocks, FileError, Full, Growth, KeyHash, KeyHasher,
+    Kind, MergeError, Plan, PlanError, Scalable, Secret, Variant,
 };
 
 use crate::mapped::map;
@@ -200,8 +200,8 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
             }
             Op::View => {
                 let file = file(&filter);
-                let mut room = vec![Block::default(); file.len().div_ceil(64)];
-                let bytes = &mut bytemuck::cast_slice_mut(&mut room)[..file.len()];
+                let mut room = Blocks::zeroed(file.len().div_ceil(64) as u64).unwrap();
+                let bytes = &mut room.as_bytes_mut()[..file.len()];
                 bytes.copy_from_slice(&file);
                 let AnyFilter::Scalable(view) = AnyFilter::view_with(bytes, secret).unwrap() else {
                     panic!("another kind")

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use umbel::format::Header;
 use umbel::{
-    AnyFilter, Block, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError, Secret,
-    Stable,
+    AnyFilter, Block, Blocks, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError,
+    Secret, Stable,
 };
 
 use crate::mapped::map;
@@ -155,8 +155,8 @@ proptest! {
                 }
                 Op::View => {
                     let bytes = file(&filter);
-                    let mut room = vec![Block::default(); bytes.len().div_ceil(64)];
-                    let aligned = &mut bytemuck::cast_slice_mut(&mut room)[..bytes.len()];
+                    let mut room = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
+                    let aligned = &mut room.as_bytes_mut()[..bytes.len()];
                     aligned.copy_from_slice(&bytes);
                     let view = AnyFilter::view_with(aligned, secret(&hasher)).unwrap();
                     let mut again = Vec::new();

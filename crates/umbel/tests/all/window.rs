@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use umbel::{
-    AnyFilter, Block, Capacity, FieldError, InsertError, KeyHash, KeyHasher, Kind, MergeError,
-    Plan, PlanError, Secret, Variant, Window,
+    AnyFilter, Block, Blocks, Capacity, FieldError, InsertError, KeyHash, KeyHasher, Kind,
+    MergeError, Plan, PlanError, Secret, Variant, Window,
 };
 
 use crate::damage::with_header;
@@ -236,8 +236,8 @@ fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: 
             }
             Op::View => {
                 let file = file(&filter);
-                let mut room = vec![Block::default(); file.len().div_ceil(64)];
-                let bytes = &mut bytemuck::cast_slice_mut(&mut room)[..file.len()];
+                let mut room = Blocks::zeroed(file.len().div_ceil(64) as u64).unwrap();
+                let bytes = &mut room.as_bytes_mut()[..file.len()];
                 bytes.copy_from_slice(&file);
                 let AnyFilter::Window(view) = AnyFilter::view_with(bytes, secret).unwrap() else {
                     panic!("another kind")

@@ -7,6 +7,7 @@ use std::io;
 
 use memmap2::Mmap;
 
+use super::cast;
 use crate::bits::Block;
 
 /// A file mapped into memory, for [`AnyFilter::map`](crate::AnyFilter::map).
@@ -52,7 +53,7 @@ impl MappedFile {
 
     /// Returns the blocks in `part` of the file, or `None` if they are not aligned.
     pub(crate) fn blocks(&self, part: Range<usize>) -> Option<MappedBlocks> {
-        bytemuck::try_cast_slice::<u8, Block>(self.map.get(part.clone())?).ok()?;
+        cast::blocks(self.map.get(part.clone())?)?;
         Some(MappedBlocks { file: self.clone(), part })
     }
 }
@@ -67,6 +68,6 @@ pub struct MappedBlocks {
 impl AsRef<[Block]> for MappedBlocks {
     #[inline]
     fn as_ref(&self) -> &[Block] {
-        bytemuck::cast_slice(&self.file.map[self.part.clone()])
+        cast::blocks(&self.file.map[self.part.clone()]).expect("checked when made")
     }
 }

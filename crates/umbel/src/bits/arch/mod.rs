@@ -10,18 +10,18 @@
 //! | `grouped` | keys of a window: a group of blocks each |
 //! | `counters`, `planes` | keys of a counting filter: planes of counters each |
 //! | `inline` | single keys without a call |
-//! | `atomic`, `storage`, `map`, `layout`, `once` | memory |
+//! | `atomic`, `storage`, `map`, `cast`, `once`, `wipe` | memory |
 #![allow(unsafe_code)]
 
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 mod atomic;
 mod batch;
+pub(crate) mod cast;
 mod counters;
 mod grouped;
 #[cfg(target_arch = "x86_64")]
 mod inline;
 mod kernel;
-mod layout;
 #[cfg(feature = "mmap")]
 mod map;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]

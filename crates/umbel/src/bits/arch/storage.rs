@@ -1,30 +1,20 @@
 //! The memory of a filter's blocks.
 
+use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::ptr::NonNull;
 
-#[cfg(feature = "mmap")]
-use memmap2::MmapMut;
-
+use super::cast;
 use crate::bits::{BLOCK_BYTES, Block};
 use crate::error::OutOfMemory;
-use crate::prelude::*;
 
-/// Blocks owned by a filter: on the heap, or for a large filter in pages of their own, for which huge pages are
-/// requested. With ordinary pages of 4 KiB every random access to a large filter also misses the TLB; huge pages of 2
-/// MiB make it up to twice as fast.
+/// Blocks owned by a filter, from the program's allocator. On Linux, huge pages are requested for 8 MiB and more: with
+/// ordinary pages of 4 KiB every random access to a large filter also misses the TLB; huge pages of 2 MiB make it up to
+/// twice as fast.
 pub struct Blocks {
-    /// The address of the first block, so that a query need not check which owner there is.
     start: NonNull<Block>,
     count: usize,
-    _owner: Owner,
-}
-
-/// Never looked at while the blocks exist: they are reached through `start` alone.
-#[allow(dead_code)] // held to be dropped
-enum Owner {
-    Heap(Vec<Block>),
-    #[cfg(feature = "mmap")]
-    Pages(MmapMut),
+    /// Where the allocation starts: at the first block, or before.
+    memory: NonNull<u8>,
 }
 
 // SAFETY: the blocks are plain numbers, owned here, reached by the usual rules of references.
@@ -33,69 +23,79 @@ unsafe impl Send for Blocks {}
 unsafe impl Sync for Blocks {}
 
 /// A filter of this many bytes spans a few huge pages.
-#[cfg(any(feature = "mmap", test))]
-const LARGE: u64 = 8 << 20;
-/// A filter of this many bytes gets pages of its own. Never under a fuzzer, which counts the bytes requested from the
-/// heap, and only on Unix: WebAssembly has no pages, and Windows offers no huge ones.
-#[cfg(feature = "mmap")]
-const OWN_PAGES: u64 = if cfg!(any(fuzzing, not(unix))) { u64::MAX } else { LARGE };
+const LARGE: usize = 8 << 20;
+/// Bytes of a huge page of most systems.
+const HUGE: usize = 2 << 20;
 
-/// Whether blocks of any number are had from the heap.
-#[cfg(feature = "mmap")]
-static HEAP_ALONE: core::sync::atomic::AtomicBool = core::sync::atomic::AtomicBool::new(false);
+/// The alignment of so many bytes of blocks: that of huge pages if they fill some exactly, and else of cache lines.
+/// Other large filters lose little by ordinary pages at their ends, and nobody should pay 2 MiB for them.
+const fn alignment(bytes: usize) -> usize {
+    if bytes >= LARGE && bytes.is_multiple_of(HUGE) { HUGE } else { align_of::<Block>() }
+}
+
+/// How so many bytes of blocks are allocated, or `None` if no machine has that much memory.
+///
+/// Of a large filter only the pages that are touched should use memory. Allocators have zeroed pages for that, but not
+/// for aligned allocations, to which they write zeros: so a large one is longer, and aligned here.
+fn allocation(bytes: usize) -> Option<Layout> {
+    let layout = match bytes < LARGE {
+        true => Layout::from_size_align(bytes, alignment(bytes)),
+        false => Layout::from_size_align(bytes.checked_add(alignment(bytes))?, 1),
+    };
+    layout.ok()
+}
 
 impl Blocks {
-    /// From now on, allocates all blocks with the program's allocator and never directly from the system: for programs
-    /// whose allocator counts memory, such as a module of a server with a memory limit.
-    #[cfg(feature = "mmap")]
-    pub fn keep_on_heap() {
-        HEAP_ALONE.store(true, core::sync::atomic::Ordering::Relaxed);
-    }
-
-    /// Allocates `count` zeroed blocks: on the heap, or on Unix from 8 MiB on in pages of their own.
+    /// Allocates `count` zeroed blocks.
     ///
     /// # Errors
     /// [`OutOfMemory`] instead of an abort.
     pub fn zeroed(count: u64) -> Result<Self, OutOfMemory> {
+        let blocks = Self::in_any_pages(count)?;
+        #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
+        if size_of_val(&blocks[..]) >= LARGE {
+            blocks.advise(libc::MADV_HUGEPAGE);
+        }
+        Ok(blocks)
+    }
+
+    fn in_any_pages(count: u64) -> Result<Self, OutOfMemory> {
         let fail = || OutOfMemory { bytes: count.saturating_mul(BLOCK_BYTES) };
         let bytes = count.checked_mul(BLOCK_BYTES).and_then(|bytes| usize::try_from(bytes).ok());
         let bytes = bytes.ok_or_else(fail)?;
-        #[cfg(feature = "mmap")]
-        if bytes as u64 >= OWN_PAGES && !HEAP_ALONE.load(core::sync::atomic::Ordering::Relaxed) {
-            return Self::in_pages(bytes).ok_or_else(fail);
+        if bytes == 0 {
+            return Ok(Self { start: NonNull::dangling(), count: 0, memory: NonNull::dangling() });
         }
-        #[cfg(not(feature = "mmap"))]
-        let _ = bytes;
-        let blocks = bytemuck::allocation::try_zeroed_vec(count as usize).map_err(|()| fail())?;
-        Ok(Self::of(Owner::Heap(blocks)))
+        let layout = allocation(bytes).ok_or_else(fail)?;
+        // SAFETY: it has bytes.
+        let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(fail)?;
+        let before = memory.as_ptr().align_offset(alignment(bytes));
+        // SAFETY: memory that is not aligned is longer by the alignment.
+        let start = unsafe { memory.add(before) }.cast();
+        Ok(Self { start, count: count as usize, memory })
     }
 
-    #[cfg(feature = "mmap")]
-    fn in_pages(bytes: usize) -> Option<Self> {
-        let pages = MmapMut::map_anon(bytes).ok()?;
-        // A kernel without huge pages says no; the filter is then only slower.
-        #[cfg(target_os = "linux")]
-        let _ = pages.advise(memmap2::Advice::HugePage);
-        Some(Self::of(Owner::Pages(pages)))
+    /// Tells the system how to map the blocks. A kernel without huge pages says no; the filter is then only slower.
+    #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
+    fn advise(&self, advice: libc::c_int) {
+        /// Of any system.
+        const LARGEST_PAGE: usize = 64 << 10;
+        let bytes = size_of_val(&self[..]);
+        let before = self.start.as_ptr().cast::<u8>().align_offset(LARGEST_PAGE).min(bytes);
+        // SAFETY: the pages are those of the blocks, and what may follow them in the last; advice changes no content.
+        unsafe {
+            let first = self.start.as_ptr().cast::<u8>().add(before);
+            libc::madvise(first.cast(), bytes - before, advice);
+        }
     }
 
     /// Like [`zeroed`](Self::zeroed), in ordinary pages: of a huge filter, only the pages touched use memory.
-    #[cfg(all(test, feature = "mmap", target_pointer_width = "64"))]
+    #[cfg(all(test, target_pointer_width = "64"))]
     pub(crate) fn sparse(count: u64) -> Self {
-        let pages = MmapMut::map_anon((count * BLOCK_BYTES) as usize).expect("address space");
-        #[cfg(target_os = "linux")]
-        pages.advise(memmap2::Advice::NoHugePage).expect("ordinary pages");
-        Self::of(Owner::Pages(pages))
-    }
-
-    fn of(mut owner: Owner) -> Self {
-        let blocks: &mut [Block] = match &mut owner {
-            Owner::Heap(blocks) => blocks,
-            #[cfg(feature = "mmap")]
-            Owner::Pages(pages) => bytemuck::cast_slice_mut(pages),
-        };
-        let (start, count) = (NonNull::from(&mut *blocks).cast(), blocks.len());
-        Self { start, count, _owner: owner }
+        let blocks = Self::in_any_pages(count).expect("address space");
+        #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
+        blocks.advise(libc::MADV_NOHUGEPAGE);
+        blocks
     }
 
     /// Copies some blocks.
@@ -104,6 +104,28 @@ impl Blocks {
         copy.copy_from_slice(blocks);
         Ok(copy)
     }
+
+    /// The bytes of all blocks, as a file has them.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        cast::bytes(self)
+    }
+
+    /// The bytes of all blocks, as a file has them; the first is at an address that is a multiple of 64.
+    #[inline]
+    pub fn as_bytes_mut(&mut self) -> &mut [u8] {
+        cast::bytes_mut(self)
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        let layout = allocation(size_of_val(&self[..])).expect("it was allocated");
+        if layout.size() > 0 {
+            // SAFETY: it was allocated there, with this layout.
+            unsafe { dealloc(self.memory.as_ptr(), layout) };
+        }
+    }
 }
 
 impl core::ops::Deref for Blocks {
@@ -111,9 +133,8 @@ impl core::ops::Deref for Blocks {
 
     #[inline]
     fn deref(&self) -> &[Block] {
-        // SAFETY: `start` and `count` are those of the owner's slice, which is on the heap or in a
-        // mapping, so it stays where it is when `self` moves, and lives as long as `self`; nothing
-        // else reaches it, so the borrow of `self` governs it.
+        // SAFETY: `count` blocks, any bits of which are a value, are allocated from `start` on as long as `self` lives;
+        // nothing else reaches them, so the borrow of `self` governs them.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }
@@ -154,9 +175,11 @@ mod tests {
 
     #[test]
     fn blocks_are_zero_wherever_they_live() {
-        for count in [0, 1, LARGE / BLOCK_BYTES - 1, LARGE / BLOCK_BYTES + 3] {
+        let large = LARGE as u64 / BLOCK_BYTES;
+        for count in [0, 1, large - 1, large, large + 3] {
             let mut blocks = Blocks::zeroed(count).unwrap();
             assert_eq!(blocks.len() as u64, count);
+            assert!(blocks.start.is_aligned());
             assert!(blocks.iter().all(|block| *block == Block::default()));
             if let Some(last) = blocks.last_mut() {
                 last.0[7] = 1;

@@ -18,7 +18,7 @@ pub use build::{BloomierBuilder, BloomierShard};
 use super::bloom::only;
 use super::core::{Core, one_part, sealed};
 use super::{Fact, Figure, Filter, Receipt};
-use crate::bits::{self, AHEAD, Block, Blocks, NEAR, slots};
+use crate::bits::{self, AHEAD, Block, Blocks, NEAR, cast, slots};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
 use crate::hash::{GOLDEN, Key, KeyHash, KeyHasher, Scheme, mix};
@@ -166,7 +166,7 @@ impl Query {
 
     #[inline(always)]
     fn contains<const WIDTH: u32>(&self, blocks: &[Block], seeds: &[u64], hash: KeyHash) -> bool {
-        let bytes = bytemuck::cast_slice(blocks);
+        let bytes = cast::bytes(blocks);
         self.fits::<WIDTH>(self.sum::<WIDTH>(bytes, self.probe::<WIDTH>(seeds, hash)))
     }
 }
@@ -199,7 +199,7 @@ impl<S: AsRef<[Block]>, H> Bloomier<S, H> {
 impl<S: AsRef<[Block]>> BloomierCore<S> {
     #[inline]
     fn get(&self, hash: KeyHash) -> Option<u64> {
-        let (bytes, query) = (bytemuck::cast_slice(self.blocks.as_ref()), &self.query);
+        let (bytes, query) = (cast::bytes(self.blocks.as_ref()), &self.query);
         let sum = query.sum::<0>(bytes, query.probe::<0>(&self.seeds, hash));
         // If the fingerprint has all 64 bits, there is no value, and nothing to shift away.
         let value = (sum >> (query.fingerprint % 64)) & slots::mask(self.shape.value);
@@ -225,7 +225,7 @@ impl<S: AsRef<[Block]>> BloomierCore<S> {
             }
             return;
         }
-        let bytes: &[u8] = bytemuck::cast_slice(blocks);
+        let bytes = cast::bytes(blocks);
         let mut probes: [Probe; AHEAD] = [Default::default(); AHEAD];
         for (hashes, found) in hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
             for (probe, hash) in probes.iter_mut().zip(hashes) {
@@ -312,7 +312,7 @@ impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
 impl BloomierCore<&[Block]> {
     fn measured(&self, scheme: Scheme) -> Receipt {
         let shape = &self.shape;
-        let (width, bytes) = (shape.width(), bytemuck::cast_slice(self.blocks));
+        let (width, bytes) = (shape.width(), cast::bytes(self.blocks));
         let in_use = |shard: u64| {
             let start = (shard * shape.shard_bits() / 8) as usize;
             let slot = |slot| slots::get::<0>(bytes, start, slot, width) & slots::mask(width);

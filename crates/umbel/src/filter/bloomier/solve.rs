@@ -11,7 +11,7 @@
 //! Equal keys are searched for only after a graph fails, because that costs more than solving it.
 
 use super::{edge, spread};
-use crate::bits::{Block, slots};
+use crate::bits::{Block, cast, slots};
 use crate::hash::{GOLDEN, KeyHash, mix};
 use crate::plan::bloomier::Shape;
 use crate::prelude::*;
@@ -214,7 +214,7 @@ impl Solver {
 
     fn assign_as<const WIDTH: u32>(&self, shape: &Shape, blocks: &mut [Block]) {
         let (width, starts, length) = (shape.width(), shape.starts(), shape.length);
-        let (bytes, mask): (&mut [u8], _) = (bytemuck::cast_slice_mut(blocks), slots::mask(width));
+        let (bytes, mask) = (cast::bytes_mut(blocks), slots::mask(width));
         for taken in self.taken.iter().rev() {
             let (x, goal) = self.keys[(taken & ((1 << NUMBER) - 1)) as usize];
             let edge = edge(x, starts, length);

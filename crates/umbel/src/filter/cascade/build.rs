@@ -4,7 +4,7 @@ use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 
 use super::{Cascade, CascadeCore, List, in_level, list_bytes};
-use crate::bits::{BLOCK_BYTES, Blocks};
+use crate::bits::{BLOCK_BYTES, Blocks, cast};
 use crate::filter::BuildError;
 use crate::filter::bloom::BloomCore;
 use crate::filter::core::{Core, GROUP, InsertCore, MakeCore};
@@ -163,7 +163,7 @@ impl CascadeCore {
         let count = caught.len() as u64;
         let bytes = list_bytes(count).expect("fewer than memory has bytes");
         let mut blocks = Blocks::zeroed(bytes / BLOCK_BYTES)?;
-        let words: &mut [u64] = bytemuck::cast_slice_mut(&mut blocks[..]);
+        let words = cast::words_mut(&mut blocks);
         for (to, hash) in words.chunks_exact_mut(2).zip(caught) {
             to.copy_from_slice(&[hash.high.to_le(), hash.low.to_le()]);
         }

@@ -22,7 +22,7 @@ use core::cmp::Ordering;
 use super::bloom::BloomCore;
 use super::core::{Core, GROUP, sealed};
 use super::{BlockedLayout, Fact, Figure, Filter, Part, Receipt};
-use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks};
+use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks, cast};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
 use crate::hash::{GOLDEN, KeyHash, KeyHasher, Scheme, mix};
@@ -98,7 +98,7 @@ impl<S: AsRef<[Block]>> List<S> {
     }
 
     fn words(&self) -> &[u64] {
-        bytemuck::cast_slice(self.blocks.as_ref())
+        cast::words(self.blocks.as_ref())
     }
 
     /// By binary search: 20 steps among a million.

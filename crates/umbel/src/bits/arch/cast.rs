@@ -1,0 +1,60 @@
+//! Blocks seen as bytes and words, and hashes as numbers, by hand: the traits of a crate for that would show in public
+//! types.
+
+use core::slice::{from_raw_parts, from_raw_parts_mut};
+
+use crate::bits::Block;
+use crate::hash::Hash64;
+
+const _: () = assert!(size_of::<Block>() == size_of::<[u64; 8]>());
+
+/// The bytes of blocks.
+#[inline(always)]
+pub(crate) fn bytes(blocks: &[Block]) -> &[u8] {
+    // SAFETY: a block is eight numbers with nothing between or after them; bytes may be at any address.
+    unsafe { from_raw_parts(blocks.as_ptr().cast(), size_of_val(blocks)) }
+}
+
+/// The bytes of blocks.
+#[inline(always)]
+pub(crate) fn bytes_mut(blocks: &mut [Block]) -> &mut [u8] {
+    // SAFETY: as above, and any bytes are numbers.
+    unsafe { from_raw_parts_mut(blocks.as_mut_ptr().cast(), size_of_val(blocks)) }
+}
+
+/// The words of blocks, little-endian.
+#[inline(always)]
+pub fn words(blocks: &[Block]) -> &[u64] {
+    // SAFETY: a block is eight words.
+    unsafe { from_raw_parts(blocks.as_ptr().cast(), 8 * blocks.len()) }
+}
+
+/// The words of blocks, little-endian.
+#[inline(always)]
+pub fn words_mut(blocks: &mut [Block]) -> &mut [u64] {
+    // SAFETY: as above.
+    unsafe { from_raw_parts_mut(blocks.as_mut_ptr().cast(), 8 * blocks.len()) }
+}
+
+/// The blocks that bytes are, or `None` if they are not aligned or not whole blocks.
+#[inline(always)]
+pub(crate) fn blocks(bytes: &[u8]) -> Option<&[Block]> {
+    let start = bytes.as_ptr().cast::<Block>();
+    let right = start.is_aligned() && bytes.len().is_multiple_of(size_of::<Block>());
+    // SAFETY: aligned, and any bytes are a block's numbers.
+    right.then(|| unsafe { from_raw_parts(start, bytes.len() / size_of::<Block>()) })
+}
+
+/// Numbers as the hashes they are.
+#[inline(always)]
+pub(crate) fn hashes(numbers: &[u64]) -> &[Hash64] {
+    // SAFETY: a hash is a number and nothing else, `repr(transparent)`.
+    unsafe { from_raw_parts(numbers.as_ptr().cast(), numbers.len()) }
+}
+
+/// Hashes as the numbers they are.
+#[inline(always)]
+pub(crate) fn numbers(hashes: &[Hash64]) -> &[u64] {
+    // SAFETY: as above.
+    unsafe { from_raw_parts(hashes.as_ptr().cast(), hashes.len()) }
+}
