@@ -380,12 +380,15 @@ pub(crate) struct DiffArgs {
     /// With --added, --removed or --kept, lines have no marks, and nothing is printed.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
     pub(crate) added: Option<PathBuf>,
-    /// Write the lines that only OLD has to FILE
+    /// Write the lines that only OLD has, and the old rows of changed ones, to FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
     pub(crate) removed: Option<PathBuf>,
     /// Write the lines that both have to FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
     pub(crate) kept: Option<PathBuf>,
+    /// Print the old row (<) before each changed one (~); keeps the keys of changed rows in memory
+    #[arg(long, conflicts_with_all = ["added", "removed", "kept", "total"])]
+    pub(crate) old: bool,
     #[command(flatten)]
     pub(crate) output: ResultArgs,
     #[command(flatten)]
@@ -431,7 +434,7 @@ pub(crate) struct DedupArgs {
     /// With --csv, followed by the delimiter; with --jsonl, as {"count":3,"record":…}.
     #[arg(long, conflicts_with = "seen")]
     pub(crate) count: bool,
-    /// Sort by count, largest first; equal counts stay in order of first appearance
+    /// Sort by count, largest first; lines with equal counts stay in the order in which they are printed without it
     #[arg(long, conflicts_with = "seen")]
     pub(crate) by_count: bool,
     /// Print only the N lines with the largest counts, largest first

@@ -1,6 +1,6 @@
 //! The differences of two inputs, as text with marks or as a file for each kind of them.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -13,7 +13,7 @@ use crate::atomic::{self, Existing};
 pub struct Files<'a> {
     /// Rows only in the new input, and those whose fields changed, as they are in it.
     pub added: Option<&'a Path>,
-    /// Rows only in the old input.
+    /// Rows only in the old input, and the old versions of those that changed.
     pub removed: Option<&'a Path>,
     /// Rows in both.
     pub kept: Option<&'a Path>,
@@ -50,52 +50,63 @@ impl Files<'_> {
         into(self.added, |added| {
             into(self.removed, |removed| {
                 into(self.kept, |kept| {
-                    let write = |out: &mut dyn Write, row: &[u8]| {
+                    let mut bytes = 0;
+                    let mut write = |out: Option<&mut Out<'_>>, row: &[u8]| {
+                        let Some(out) = out else { return Ok(()) };
+                        bytes += row.len() as u64 + 1;
                         out.write_all(row).and_then(|()| out.write_all(&[separator]))
                     };
+                    let (mut added, mut removed, mut kept) = (added, removed, kept);
                     if let Some(header) = &job.header()? {
-                        write(added, header)?;
-                        write(removed, header)?;
-                        write(kept, header)?;
+                        write(added.as_deref_mut(), header)?;
+                        write(removed.as_deref_mut(), header)?;
+                        write(kept.as_deref_mut(), header)?;
                     }
-                    Ok(job.run(&mut |change, row| match change {
-                        Change::Added | Change::Changed => write(added, row),
-                        Change::Removed => write(removed, row),
-                        Change::Kept => write(kept, row),
-                    })?)
+                    let mut report = job.run(&mut |change, row| match change {
+                        Change::Added | Change::Changed => write(added.as_deref_mut(), row),
+                        Change::Removed | Change::Replaced => write(removed.as_deref_mut(), row),
+                        Change::Kept => write(kept.as_deref_mut(), row),
+                    })?;
+                    report.bytes_written = bytes;
+                    Ok(report)
                 })
             })
         })
     }
 }
 
+type Out<'a> = dyn Write + Send + 'a;
+
 /// Lets `work` write to a file, or nowhere.
-fn into<T>(
-    path: Option<&Path>,
-    work: impl FnOnce(&mut (dyn Write + Send)) -> Result<T>,
-) -> Result<T> {
+fn into<T>(path: Option<&Path>, work: impl FnOnce(Option<&mut Out<'_>>) -> Result<T>) -> Result<T> {
     match path {
-        Some(path) => atomic::replace(path, work),
-        None => work(&mut io::sink()),
+        Some(path) => atomic::replace(path, |out| work(Some(out))),
+        None => work(None),
     }
 }
 
 /// Runs the job and writes `- ` in front of removed rows, `+ ` of added and `~ ` of changed ones; rows in both are left out.
+/// With `old`, the old versions of changed rows, each before its new one, have `< ` in front.
 pub fn write_marked(
     job: &Diff<'_>,
+    old: bool,
     separator: u8,
     out: &mut (dyn Write + Send),
 ) -> Result<Report, Error> {
     let mut out = PageWriter::new(1 << 18, out);
-    let report = job.run(&mut |change, row| {
+    let mut bytes = 0;
+    let mut report = job.run(&mut |change, row| {
         let mark = match change {
             Change::Removed => b"- ",
             Change::Added => b"+ ",
             Change::Changed => b"~ ",
-            Change::Kept => return Ok(()),
+            Change::Replaced if old => b"< ",
+            Change::Replaced | Change::Kept => return Ok(()),
         };
+        bytes += mark.len() as u64 + row.len() as u64 + 1;
         [mark, row, &[separator]].iter().try_for_each(|part| out.write_all(part))
     })?;
     out.flush().map_err(Error::Output)?;
+    report.bytes_written = bytes;
     Ok(report)
 }

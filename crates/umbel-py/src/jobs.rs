@@ -304,7 +304,7 @@ impl Job {
                 SetOperation::distinct(inputs, distinct, options)?.with_error(fpp).run(out)
             }
             Self::Diff(_) => {
-                changes::write_marked(&Diff::new(inputs, options), options.separator, out)
+                changes::write_marked(&Diff::new(inputs, options), false, options.separator, out)
             }
         }
     }

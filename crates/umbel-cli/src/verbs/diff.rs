@@ -26,7 +26,14 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     if inputs.len() > 2 {
         bail!("found {} files; diff compares two, OLD and NEW", inputs.len());
     }
+    let keyed = !options.records.key().is_empty();
+    if args.old && !keyed {
+        bail!(
+            "--old shows the old row next to the changed one, and rows change by their key; name it with --key"
+        );
+    }
     let job = Diff::new(&inputs, &options);
+    let job = if args.old { job.paired() } else { job };
     let about = Job { verb: "diff", inputs: &inputs, options: &options };
     if args.work.explain {
         print(explain::operation(&job.plan()?, &about, args.work.voice.json))?;
@@ -36,14 +43,15 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     let report = if args.output.total {
         let report = job.run(&mut |_, _| Ok(()))?;
         let Changes { removed, added, changed, kept } = report.changes.unwrap_or_default();
-        let keyed = !options.records.key().is_empty();
         let changed = if keyed { format!("\t{changed}") } else { String::new() };
         print(format!("{removed}\t{added}\t{kept}{changed}\n"))?;
         report
     } else if !files.is_empty() {
         files.write(&job, separator)?
     } else {
-        write_lines(&args.output.to, |out| Ok(changes::write_marked(&job, separator, out)?))?
+        write_lines(&args.output.to, |out| {
+            Ok(changes::write_marked(&job, args.old, separator, out)?)
+        })?
     };
     let changes = report.changes.unwrap_or_default();
     run.finish(&report, "different", None);

@@ -128,7 +128,15 @@ fn a_diff_by_key_tells_what_changed() {
     folder.write("new", "price,sku\n40,4\n25,2\n10,1\n");
     assert_eq!(different(&folder, "diff --csv --key sku old new"), "- 3,30\n+ 4,40\n~ 2,25\n");
     assert_eq!(different(&folder, "diff --csv --key sku --total old new"), "1\t1\t1\t1\n");
-    different(&folder, "diff --csv --key sku --added up --kept same old new");
+    different(&folder, "diff --csv --key sku --added up --removed gone --kept same old new");
+    // The old version of a changed row is only in the old file.
+    assert_eq!(folder.read("gone"), b"sku,price\n2,20\n3,30\n");
+    let old = "- 3,30\n+ 4,40\n< 2,20\n~ 2,25\n";
+    assert_eq!(different(&folder, "diff --csv --key sku --old old new"), old);
+    refused(&folder, "diff --old old new", "name it with --key");
+    let run = folder.umbel("diff --csv --key sku --json old new").run();
+    let report: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    assert_eq!(report["bytes_written"].as_u64(), Some(run.stdout.len() as u64));
     assert_eq!(folder.read("up"), b"sku,price\n4,40\n2,25\n");
     assert_eq!(folder.read("same"), b"sku,price\n1,10\n");
     let run = folder.umbel("diff --csv --key sku --json old new").run();

@@ -32,7 +32,7 @@ use crate::buffer::PageBuffer;
 use crate::error::{LineCounter, Place};
 use crate::hash::LineHasher;
 use crate::input::{Input, Reader, read_error};
-use crate::records::{Ends, Format, Head, KeyAt, Layout, Record};
+use crate::records::{Copied, Ends, Format, Found, Head, KeyAt, Layout, Record};
 use crate::report::Progress;
 use crate::threads::on_each;
 use crate::{Error, Options};
@@ -230,6 +230,21 @@ impl<'a> Scanner<'a> {
         let among = |name: &str| inputs.iter().any(|input| input.name() == name);
         let lacking = self.progress.no_key(among);
         lacking.map_or(Ok(()), |error| Err(self.located(error, inputs)))
+    }
+
+    /// The key of one row, under this header.
+    pub(crate) fn key_of(&self, header: Option<&[u8]>, row: &[u8]) -> Result<Vec<u8>, Error> {
+        let name = "a row";
+        let head = self.format.head(name, header.unwrap_or_default(), true)?;
+        let mut copied = Copied::default();
+        let cut = &head.expect("all of it is there").cut;
+        match cut.next(row, 0, &mut copied) {
+            Ok((_, Found::Key(key) | Found::Alone(key, _))) => {
+                Ok(key.record(row, &copied.bytes).key().to_vec())
+            }
+            Ok(_) => Ok(Vec::new()),
+            Err(flaw) => Err(self.format.error(flaw, name, 0)),
+        }
     }
 
     /// Adds the line and column to an error with a place in one of the inputs, which is read again for that. A place
