@@ -12,6 +12,19 @@ pub enum Error {
     /// The goal has no keys, or an impossible rate.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// The rate is below what a hash can keep.
+    #[error(
+        "a rate of {fpp:e} is below what a hash of 128 bits keeps: of absent keys, {least:.1e} have the hash of one of {keys} keys; ask \
+         for a rate above that, or compare the keys themselves"
+    )]
+    BelowHash {
+        /// The rate asked for.
+        fpp: f64,
+        /// The keys.
+        keys: u64,
+        /// The lowest rate.
+        least: f64,
+    },
     /// The costs of look-ups are impossible.
     #[error(
         "a look-up of {lookup} ns, a false positive of {false_answer} ns and a share of {absent} absent keys; costs must \

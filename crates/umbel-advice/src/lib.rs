@@ -252,6 +252,16 @@ pub fn advise(goal: &Goal) -> Result<Advice, Error> {
     Ok(Advice { verdict, ranking, choices })
 }
 
+/// Refuses a false positive rate that no filter of `keys` keys keeps: keys · 2⁻¹²⁸ of absent keys have the hash of one of
+/// them, in all of its 128 bits.
+///
+/// # Errors
+/// [`Error::BelowHash`].
+pub fn check_fpp(keys: u64, fpp: f64) -> Result<(), Error> {
+    let least = keys as f64 * 2f64.powi(-128);
+    if fpp > 0.0 && fpp < least { Err(Error::BelowHash { fpp, keys, least }) } else { Ok(()) }
+}
+
 impl Goal {
     fn check(&self) -> Result<(), Error> {
         let size = self.memory.or(self.ship).is_some();
@@ -264,6 +274,9 @@ impl Goal {
         }
         if let Some(fpp) = self.fpp.filter(|fpp| !(*fpp > 0.0 && *fpp < 1.0)) {
             return Err(PlanError::Fpp(fpp).into());
+        }
+        if let Some(fpp) = self.fpp {
+            check_fpp(self.keys.unwrap_or(1), fpp)?;
         }
         if let Some(Costs { lookup, false_answer, absent }) = self.costs {
             let cost = |cost: f64| cost.is_finite() && cost >= 0.0;

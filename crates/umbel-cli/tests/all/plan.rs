@@ -22,6 +22,15 @@ fn plan(question: &str) -> (Vec<Value>, Value) {
 }
 
 #[test]
+fn a_rate_below_that_of_a_hash_is_refused() {
+    let folder = Folder::new();
+    let words = ["below what a hash of 128 bits keeps", "2.9e-33"];
+    folder.umbel("plan --keys 1M --fpp 1e-300").run().fails(&words);
+    folder.umbel("build -o f --keys 1M --fpp 1e-300").stdin("a\n").run().fails(&words);
+    folder.umbel("plan --keys 1M --fpp 1e-30").run().done();
+}
+
+#[test]
 fn situations_and_their_answers() {
     for (question, take) in [
         // A block list of four billion addresses, with those that must get through.
