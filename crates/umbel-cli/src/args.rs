@@ -698,7 +698,7 @@ pub(crate) struct MergeArgs {
     /// Keep only the keys that are in all filters
     #[arg(long)]
     pub(crate) intersect: bool,
-    /// Replace an existing file
+    /// Replace an existing file; write a filter of no use, which nearly every key passes
     #[arg(long, short)]
     pub(crate) force: bool,
     #[command(flatten)]

@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use umbel::filter::Comparison;
 use umbel::{Algorithm, AnyFilter, Blocks, Estimate, Hashing};
-use umbel_foreign::Foreign;
-use umbel_numbers::{Count, Size};
+use umbel_foreign::{Foreign, ForeignFilter};
+use umbel_numbers::{Count, Rate, Size};
 
 use crate::receipt::{Receipt, Row, estimate_within, foreign_inside, inside};
 
@@ -13,7 +13,44 @@ use crate::receipt::{Receipt, Row, estimate_within, foreign_inside, inside};
 #[derive(Debug)]
 pub struct Compared {
     found: Result<Comparison, String>,
-    merged: Result<(), String>,
+    merged: Result<Merged, String>,
+}
+
+/// What a merged filter would be.
+#[derive(Clone, Copy, Debug)]
+pub struct Merged {
+    bytes: u64,
+    fill: f64,
+    fpp: f64,
+}
+
+impl Merged {
+    /// Of the receipt of a merged filter.
+    pub fn of(receipt: Receipt<'_>) -> Self {
+        match receipt {
+            Receipt::Own(receipt) => {
+                Self { bytes: receipt.bytes(), fill: receipt.fill, fpp: receipt.fpp }
+            }
+            Receipt::Foreign(receipt) => {
+                Self { bytes: receipt.bytes, fill: receipt.fill, fpp: receipt.fpp }
+            }
+        }
+    }
+
+    /// Returns whether nearly every absent key passes, so that the filter is of no use.
+    pub fn is_useless(&self) -> bool {
+        /// Two noisy copies at a rate of 0.5 let 0.75 pass.
+        const MOST: f64 = 0.9;
+        self.fpp > MOST
+    }
+}
+
+impl std::fmt::Display for Merged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { bytes, fill, fpp } = self;
+        let fill = fill * 100.0;
+        write!(f, "{}, {fill:.2} % full, at a rate of {}", Size(*bytes), Rate(*fpp))
+    }
 }
 
 impl Compared {
@@ -27,13 +64,15 @@ impl Compared {
             return Self { found: Err(why.clone()), merged: Err(why) };
         }
         let found = left.compare(right).map_err(|error| error.to_string());
-        Self { found, merged: left.union(right).map_err(|error| error.to_string()) }
+        let merged = left.union(right).map_err(|error| error.to_string());
+        Self { found, merged: merged.map(|()| Merged::of(Receipt::Own(&left.receipt()))) }
     }
 
     /// Compares two filters of other systems, as [`own`](Self::own).
     pub fn foreign(left: &mut Foreign, right: &Foreign) -> Self {
         let found = left.compare(right).map_err(|error| error.to_string());
-        Self { found, merged: left.union(right).map_err(|error| error.to_string()) }
+        let merged = left.union(right).map_err(|error| error.to_string());
+        Self { found, merged: merged.map(|()| Merged::of(Receipt::Foreign(&left.receipt()))) }
     }
 
     /// Refuses to compare a filter of umbel and one of another system.
@@ -101,7 +140,10 @@ impl Compared {
         row(
             "merge",
             match merged {
-                Ok(()) => "yes".to_owned(),
+                Ok(merged) if merged.is_useless() => {
+                    format!("of no use: {merged}; build one filter of both lists")
+                }
+                Ok(merged) => format!("yes: {merged}"),
                 Err(error) => format!("no: {error}"),
             },
         );
@@ -119,6 +161,11 @@ impl Compared {
             "not_mergeable": merged.as_ref().err(),
             "not_comparable": found.as_ref().err(),
         });
+        if let Ok(Merged { bytes, fill, fpp }) = merged {
+            object["merged_bytes"] = json!(bytes);
+            object["merged_fill"] = json!(fill);
+            object["merged_fpp"] = json!(fpp);
+        }
         object["left"]["file"] = json!(names[0]);
         object["right"]["file"] = json!(names[1]);
         if let Ok(found) = found {

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use umbel::Scheme;
 use umbel_foreign::ForeignFilter;
-use umbel_report::compare::check_same_keys;
+use umbel_report::compare::{Merged, check_same_keys};
 use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
 use super::prefixes;
@@ -29,6 +29,15 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;
     }
     report.passes = args.filters.len() as u32;
+    let receipt = merged.receipt();
+    let result = Merged::of(crate::report::shown(&receipt));
+    if !others.is_empty() && result.is_useless() && !args.force {
+        bail!(
+            "{}: the merged filter would be of no use: {result}; merge filters of like size, or build one of all lists \
+             (--force writes it all the same)",
+            args.output.display()
+        );
+    }
     report.bytes_written = filters::write(&merged, &args.output, existing, key.as_ref())?;
     run.finish(&report, "", Some(&merged.receipt()));
     Ok(Outcome::Done)

@@ -63,3 +63,21 @@ fn what_cannot_be_compared_is_told() {
     folder.umbel("compare a none").run().fails(&["none", "No such file"]);
     folder.umbel("compare a left").run().fails(&["left", "not an umbel file"]);
 }
+
+#[test]
+fn what_merging_costs_is_told_and_what_is_useless_refused() {
+    let folder = with_filters();
+    folder.write("one", "a line\n");
+    folder.umbel("build -q -o small one").run().done();
+    let text = folder.umbel("compare a small").run().text();
+    assert!(text.contains("merge        of no use: 64 B, 100.00 % full, at a rate of 1"), "{text}");
+    let words = ["would be of no use: 64 B, 100.00 % full", "--force"];
+    folder.umbel("merge -o both a small").run().fails(&words);
+    assert!(!folder.names().contains(&"both".to_owned()));
+    folder.umbel("merge --force -o both a small").run().done();
+    let text = folder.umbel("compare a b").run().text();
+    assert!(
+        text.contains("merge        yes: ") && text.contains(" % full, at a rate of "),
+        "{text}"
+    );
+}
