@@ -613,10 +613,12 @@ pub(crate) struct RemoveArgs {
 /// or under a listed domain, are printed. A list is a text, which gives exact answers, or a filter built with
 /// umbel build --prefixes. One entry per line, and comments after #:
 ///
-/// ip: 192.0.2.0/24, 192.0.2.7, 2001:db8::/32; comments also after ;. Bits after the prefix do not count.
+/// ip: 192.0.2.0/24, 192.0.2.0/255.255.255.0, 192.0.2.7, 2001:db8::/32; comments also after ;. Bits after the prefix do not count.
 ///
 /// domain: example.com, *.example.com and .example.com all mean the domain and everything under it; also lines of a hosts
-/// file, such as 0.0.0.0 ads.example.com. Lines to look up may also be URLs and mail addresses.
+/// file, such as 0.0.0.0 ads.example.com; rules of AdGuard and EasyList, such as ||ads.example.com^; and of dnsmasq, such
+/// as address=/ads.example.com/0.0.0.0. Rules that are not about whole domains are left out and counted. Lines to look up
+/// may also be URLs and mail addresses.
 #[derive(Debug, Args)]
 pub(crate) struct QueryArgs {
     /// Filter to query; - is standard input

@@ -43,7 +43,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     options.progress = Arc::new(Progress::with_sample(SAMPLE));
     if let Some(of) = args.prefixes {
         prefixes::check_build(args)?;
-        options.normalization.read = Some(umbel_net::prefixes::text::of_list(of.into()));
+        options.normalization.read = Some(prefixes::one_entry(of.into()));
     }
     build_own(args, existing, key.as_ref(), &options)?;
     let Voice { json, quiet, .. } = args.work.voice;
@@ -110,6 +110,7 @@ fn build_lines(
     let (plan, inputs, mut report) = match (args.prefixes, known) {
         (Some(of), _) => {
             let inputs = umbel_files::inputs::rereadable(sources, options)?;
+            let inputs = prefixes::one_a_line(inputs, of.into(), args.work.voice, options)?;
             let (plan, described) = prefixes::plan(args, &inputs, of.into(), options)?;
             keys = described;
             let (inputs, report) = after_counting(inputs);

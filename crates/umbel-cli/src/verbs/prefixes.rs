@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, BufWriter, Read, Seek, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
 use umbel::{AnyFilter, Blocks, KeyDescription, Plan, Scheme, Secret};
@@ -15,12 +16,13 @@ use umbel_sets::{
 use super::build::{for_keys, fpp_of, size_of_plan};
 use super::{explain, query};
 use crate::Outcome;
-use crate::args::{BuildArgs, QueryArgs};
+use crate::args::{BuildArgs, QueryArgs, Voice};
 use crate::filters;
 use crate::lines::{self, Rows};
 use crate::output::{print, write_result};
-use crate::report::Run;
+use crate::report::{Run, say};
 use crate::standard;
+use umbel_numbers::counted;
 
 /// The list, as the engine sees it.
 struct List<'a>(&'a PrefixList);
@@ -58,6 +60,7 @@ pub(super) fn look_up(
     }
     let list = read(args, family, secret, &options)?;
     options.normalization.read = Some(text::looked_up(family));
+    tell_other_rules(&standard::name(&args.filter), args.work.voice);
     let options = &options;
     let sources = lines::open(&args.files, &args.work, Rows::OfAll, options)?;
     if args.work.explain {
@@ -106,21 +109,97 @@ fn read(
 fn read_text(inputs: &[Input], family: Family, options: &Options) -> Result<PrefixList> {
     let options = &Options {
         records: Records::Lines,
-        normalization: Normalization {
-            read: Some(text::of_list(family)),
-            ..Normalization::default()
-        },
+        normalization: Normalization { read: Some(listed(family)), ..Normalization::default() },
         ..options.clone()
     };
     let mut list = ListBuilder::new(family);
     umbel_sets::keys(inputs, room_left(0, options)?, options, |lines| {
         let fits = room_left(list.bytes(), options).is_ok();
-        list.extend(&lines.all(), fits);
+        let entries: Vec<_> = lines.iter().flat_map(|entry| entries(family, entry)).collect();
+        list.extend(&entries, fits);
         Ok(())
     })?;
     // Only now is it known how much all of them need.
     room_left(list.bytes(), options)?;
     Ok(list.build().map_err(umbel_sets::Error::from)?)
+}
+
+/// Rules of a block list that are not about whole domains.
+static OTHER_RULES: AtomicU64 = AtomicU64::new(0);
+
+/// How the lines of a list are read, with other rules counted.
+fn listed(family: Family) -> text::Read {
+    match family {
+        Family::Domain => |line, out| {
+            let is_other = text::is_other_rule(line);
+            OTHER_RULES.fetch_add(is_other.into(), Ordering::Relaxed);
+            Ok(text::listed_domain(line, out)?)
+        },
+        family => text::of_list(family),
+    }
+}
+
+/// Says how many rules of a list were left out.
+fn tell_other_rules(name: &str, voice: Voice) {
+    let count = OTHER_RULES.load(Ordering::Relaxed);
+    if count > 0 && !voice.quiet && !voice.json {
+        say(&format!(
+            "umbel: warning: {name}: {} left out, which {} not about whole domains",
+            counted(count, "rule"),
+            if count == 1 { "is" } else { "are" }
+        ));
+    }
+}
+
+/// The entries of a line: a line of domains may have several.
+fn entries(family: Family, line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let several = family == Family::Domain;
+    line.split(move |&byte| several && byte == b'\n')
+}
+
+/// How one entry is read.
+pub(super) fn one_entry(family: Family) -> text::Read {
+    match family {
+        Family::Domain => |line, out| {
+            let start = out.len();
+            let read = text::listed_domain(line, out)?;
+            match entries(Family::Domain, &out[start..]).count() {
+                1 => Ok(read),
+                _ => {
+                    out.truncate(start);
+                    Err("several names in one field; give each its own record".into())
+                }
+            }
+        },
+        family => text::of_list(family),
+    }
+}
+
+/// The lines of a list of domains with one entry each.
+pub(super) fn one_a_line(
+    inputs: Vec<Input>,
+    family: Family,
+    voice: Voice,
+    options: &Options,
+) -> Result<Vec<Input>> {
+    let Some(name) = inputs.first().map(|input| input.name().to_owned()) else {
+        return Ok(inputs);
+    };
+    if family != Family::Domain || options.records != Records::Lines {
+        return Ok(inputs);
+    }
+    let tmp = options.tmp.folders().next().expect("there is at least one");
+    let context = || tmp.display().to_string();
+    let mut out = BufWriter::new(tempfile::tempfile_in(tmp).with_context(context)?);
+    let normalization = Normalization { read: Some(listed(family)), ..options.normalization };
+    let read = Options { normalization, ..options.clone() };
+    umbel_sets::keys(&inputs, room_left(0, &read)?, &read, |lines| {
+        let mut write = |entry: &[u8]| out.write_all(entry).and_then(|()| out.write_all(b"\n"));
+        lines.iter().try_for_each(&mut write).map_err(|error| umbel_sets::Error::Work(error.into()))
+    })?;
+    tell_other_rules(&name, voice);
+    let file = out.into_inner().map_err(io::Error::from).with_context(context)?;
+    Ok(vec![Input::file(name, file)?])
 }
 
 /// Whether a file begins as those of umbel do, whatever follows.

@@ -44,6 +44,28 @@ fn with_lists() -> Folder {
 }
 
 #[test]
+fn block_lists_are_read_as_their_programs_read_them() {
+    let folder = Folder::new();
+    let list = "! Title: a list\n[Adblock Plus 2.0]\n||ads.example^\n||other.example^$third-party\n@@||good.example^\n\
+        page.example##.banner\n0.0.0.0 evil tracker.example\n127.0.0.1 localhost\naddress=/dns.example/0.0.0.0\n";
+    folder.write("list", list);
+    let found = "x.ads.example\nevil\ntracker.example\ndns.example\n";
+    let others = "other.example\npage.example\ngood.example\nlocalhost\n";
+    folder.write("hosts", [found, others].concat());
+    let run = folder.umbel("query --prefixes domain list hosts").run();
+    let told = "umbel query: warning: list: 3 rules left out, which are not about whole domains\n";
+    assert!(told.ends_with(run.stderr.split_once(": warning").unwrap().1), "{}", run.stderr);
+    assert_eq!(run.text(), found);
+    let run = folder.umbel("build -o f --prefixes domain list").run();
+    assert!(run.stderr.contains("list: 3 rules left out"), "{}", run.stderr);
+    run.done();
+    assert_eq!(folder.umbel("query --prefixes domain f hosts").run().text(), found);
+    folder.write("nets", "192.0.2.0/255.255.255.0\n");
+    folder.write("ips", "192.0.2.9\n192.0.3.9\n");
+    assert_eq!(folder.umbel("query --prefixes ip nets ips").run().text(), "192.0.2.9\n");
+}
+
+#[test]
 fn addresses_in_listed_networks_are_printed_in_order() {
     let folder = with_lists();
     let found = "10.9.8.7\n::ffff:192.0.2.7\n2001:db8::1\n10.1.0.0/16\n";

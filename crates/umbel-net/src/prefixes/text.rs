@@ -2,6 +2,10 @@
 //!
 //! Each function appends to `out` the key of what a text names, as [`PrefixKeys`](super::PrefixKeys) has it: a network its address
 //! and length, a domain its name in lower case and ASCII. It returns false, and appends nothing, for a blank text.
+//!
+//! A line of a list of domains may be one of a hosts file, with several names; a rule of AdGuard or EasyList for a whole domain,
+//! as `||ads.example^`; or one of dnsmasq, as `address=/ads.example/0.0.0.0`. Several names are appended with line feeds
+//! between them. [`is_other_rule`] tells the other rules of such lists, which are read as blank.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -21,7 +25,7 @@ pub struct NoPrefix {
 const NO_NETWORK: &str = "not an IP address or a network such as 192.0.2.0/24";
 const NO_HOST: &str = "not the name of a host or domain";
 const ADDRESS: &str = "an address, but the list is of domains";
-const SEVERAL: &str = "several names on a line";
+const SEVERAL: &str = "several names on a line, without an address in front as in a hosts file";
 
 /// Reads one text.
 pub type Read = fn(&[u8], &mut Vec<u8>) -> Result<bool, Box<dyn Error + Send + Sync>>;
@@ -58,13 +62,52 @@ pub fn network(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
     read(text, b"", NO_NETWORK, out, push_network)
 }
 
-/// Reads a line of a list of domains, perhaps with a comment after `#`: a domain, perhaps after `*.` or a dot, or a line of a
-/// hosts file. In these, names of one label are the machine's own, such as `localhost`, and are left out.
+/// Reads a line of a list of domains, perhaps with a comment after `#`: a domain, perhaps after `*.` or a dot; a line of a hosts
+/// file, in which the machine's own names, such as `localhost`, are left out; or a rule for whole domains of AdGuard,
+/// EasyList or dnsmasq. Several names have line feeds between them.
 ///
 /// # Errors
 /// [`NoPrefix`] for anything else.
 pub fn listed_domain(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
-    read(text, b"#", NO_HOST, out, listed)
+    if is_other_rule(text) {
+        return Ok(false);
+    }
+    let start = out.len();
+    let read = read(text, b"#", NO_HOST, out, listed);
+    if read.is_err() {
+        out.truncate(start);
+    }
+    read
+}
+
+/// Returns whether a line of a list of domains is a rule of AdGuard or EasyList that is not about whole domains: one that hides
+/// parts of pages, makes an exception, or is about some requests only.
+pub fn is_other_rule(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let hides = [&b"##"[..], b"#@#", b"#?#", b"#$#", b"#%#"];
+    let begins = [&b"@@"[..], b"/", b"|http", b"-", b"&", b"?"];
+    let (Some(first), true) = (text.first(), text.len() > 1) else { return false };
+    if matches!(first, b'#' | b'!') {
+        return false;
+    }
+    let has = |mark: &&[u8]| text.windows(mark.len()).any(|part| part == *mark);
+    if begins.iter().any(|mark| text.starts_with(mark))
+        || (text.contains(&b'#') && hides.iter().any(has))
+    {
+        return true;
+    }
+    match text.strip_prefix(b"||") {
+        Some(rule) => whole_domain(rule).is_none(),
+        None => text.contains(&b'^') || text.contains(&b'$'),
+    }
+}
+
+/// The domain of a rule after `||`, if it is about all of it.
+fn whole_domain(rule: &[u8]) -> Option<&[u8]> {
+    let end = rule.iter().position(|&byte| byte == b'^')?;
+    let (domain, rest) = (&rule[..end], &rule[end + 1..]);
+    let all = matches!(rest, b"" | b"|" | b"$important" | b"$all" | b"$document");
+    (all && !domain.iter().any(|byte| b"/*:".contains(byte))).then_some(domain)
 }
 
 /// Reads a host: alone, in a URL, in the address of a mailbox, or before a port.
@@ -94,9 +137,26 @@ fn read(
 }
 
 fn push_network(text: &str, out: &mut Vec<u8>) -> Result<bool, &'static str> {
+    let masked;
+    let text = match with_length(text) {
+        Some(text) => {
+            masked = text;
+            &masked
+        }
+        None => text,
+    };
     let network: Network = text.parse().map_err(|_| NO_NETWORK)?;
     out.extend_from_slice(network.key().as_ref());
     Ok(true)
+}
+
+/// A network of IPv4 with its length, if it is written with a mask: `192.0.2.0/255.255.255.0`, or with a blank between them.
+fn with_length(text: &str) -> Option<String> {
+    let (address, mask) = text.split_once(['/', ' ', '\t'])?;
+    let mask: u32 = mask.trim().parse::<std::net::Ipv4Addr>().ok()?.into();
+    // Zeros after ones, and nothing else.
+    (mask.leading_ones() + mask.trailing_zeros() >= 32)
+        .then(|| format!("{address}/{}", mask.leading_ones()))
 }
 
 /// The start of a text, for a message.
@@ -105,21 +165,68 @@ fn shown(text: &[u8]) -> String {
     String::from_utf8_lossy(text).trim().chars().take(MOST).collect()
 }
 
-/// An entry of a list: a domain, perhaps after `*.` or a dot, or a line of a hosts file. In these, names of one label are the
-/// machine's own, such as `localhost`.
+/// Names that hosts files give the machine itself, and its networks.
+const OWN: [&str; 11] = [
+    "localhost",
+    "localhost.localdomain",
+    "localhost4",
+    "localhost6",
+    "local",
+    "broadcasthost",
+    "ip6-localhost",
+    "ip6-loopback",
+    "ip6-localnet",
+    "ip6-mcastprefix",
+    "loopback",
+];
+
+/// An entry of a list.
 fn listed(text: &str, out: &mut Vec<u8>) -> Result<bool, &'static str> {
+    if text.starts_with('!') || (text.starts_with('[') && text.ends_with(']')) {
+        // Comments of EasyList, and its first line.
+        return Ok(false);
+    }
+    if let Some(rule) = text.strip_prefix("||") {
+        let domain = whole_domain(rule.as_bytes()).and_then(|domain| str::from_utf8(domain).ok());
+        return push_domain(domain.ok_or(NO_HOST)?, out).map(|()| true);
+    }
+    if let Some((what, rule)) = text.split_once("=/")
+        && matches!(what, "address" | "local" | "server")
+    {
+        let (domains, _) = rule.rsplit_once('/').ok_or(NO_HOST)?;
+        return push_all(domains.split('/'), out);
+    }
     let mut words = text.split_ascii_whitespace();
     let first = words.next().expect("it is not blank");
-    let domain = match (words.next(), words.next()) {
-        (None, _) => first,
-        (Some(host), None) if is_address(first) => {
-            if !host.contains('.') || is_address(host) {
-                return Ok(false);
-            }
-            host
-        }
-        _ => return Err(SEVERAL),
+    let Some(second) = words.next() else { return push_domain(first, out).map(|()| true) };
+    if !is_address(first) {
+        return Err(SEVERAL);
+    }
+    let own = |host: &&str| {
+        is_address(host)
+            || host.starts_with("ip6-all")
+            || OWN.iter().any(|own| host.eq_ignore_ascii_case(own))
     };
+    push_all(std::iter::once(second).chain(words).filter(|host| !own(host)), out)
+}
+
+/// Appends several names; false for none.
+fn push_all<'t>(
+    names: impl Iterator<Item = &'t str>,
+    out: &mut Vec<u8>,
+) -> Result<bool, &'static str> {
+    let start = out.len();
+    for name in names {
+        if out.len() > start {
+            out.push(b'\n');
+        }
+        push_domain(name, out)?;
+    }
+    Ok(out.len() > start)
+}
+
+/// Appends a domain, perhaps after `*.` or a dot.
+fn push_domain(domain: &str, out: &mut Vec<u8>) -> Result<(), &'static str> {
     let domain = domain.strip_prefix("*.").or(domain.strip_prefix('.')).unwrap_or(domain);
     if is_address(domain) {
         return Err(ADDRESS);
@@ -135,7 +242,7 @@ fn listed(text: &str, out: &mut Vec<u8>) -> Result<bool, &'static str> {
         out.truncate(start);
         return Err(ADDRESS);
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Whether it is an address, perhaps with a zone, as in `fe80::1%lo0`.
@@ -238,6 +345,9 @@ mod tests {
             ("::ffff:192.0.2.7", Ok(Some("192.0.2.7/32"))),
             ("# all of it", Ok(None)),
             ("", Ok(None)),
+            ("192.0.2.0/255.255.255.0", Ok(Some("192.0.2.0/24"))),
+            ("10.0.0.0 255.0.0.0 # a mask", Ok(Some("10.0.0.0/8"))),
+            ("10.0.0.0/255.0.255.0", Err(NO_NETWORK)),
             ("192.0.2.0/33", Err(NO_NETWORK)),
             ("192.0.2.1-192.0.2.9", Err(NO_NETWORK)),
             ("example.com", Err(NO_NETWORK)),
@@ -265,7 +375,24 @@ mod tests {
             ("127.0.0.1\tlocalhost", Ok(None)),
             ("fe80::1%lo0 localhost", Ok(None)),
             ("0.0.0.0 0.0.0.0", Ok(None)),
-            ("0.0.0.0 a.example b.example", Err(SEVERAL)),
+            ("0.0.0.0 a.example  b.example # two", Ok(Some("a.example\nb.example"))),
+            ("0.0.0.0 evil", Ok(Some("evil"))),
+            ("::1 ip6-localhost ip6-loopback", Ok(None)),
+            ("ff02::1 ip6-allnodes", Ok(None)),
+            ("||Ads.example^", Ok(Some("ads.example"))),
+            ("||ads.example^$important", Ok(Some("ads.example"))),
+            ("||ads.example^$third-party", Ok(None)),
+            ("||ads.example/banner", Ok(None)),
+            ("||ads*.example^", Ok(None)),
+            ("@@||good.example^", Ok(None)),
+            ("example.com##.banner", Ok(None)),
+            ("/banner[0-9]/", Ok(None)),
+            ("-ad-banner.", Ok(None)),
+            ("! Title: a list", Ok(None)),
+            ("[Adblock Plus 2.0]", Ok(None)),
+            ("address=/ads.example/track.example/0.0.0.0", Ok(Some("ads.example\ntrack.example"))),
+            ("local=/ads.example/", Ok(Some("ads.example"))),
+            ("address=/a..b/", Err(NO_HOST)),
             ("a.example b.example", Err(SEVERAL)),
             ("192.0.2.7", Err(ADDRESS)),
             ("127.1", Err(ADDRESS)),
@@ -274,7 +401,6 @@ mod tests {
             (".", Err(NO_HOST)),
             ("*", Err(NO_HOST)),
             ("a.*.example", Err(NO_HOST)),
-            ("||ads.example^", Err(NO_HOST)),
             ("xn--a.example", Err(NO_HOST)),
             (&long, Err(NO_HOST)),
         ] {
