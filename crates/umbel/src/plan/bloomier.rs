@@ -107,9 +107,10 @@ pub(crate) fn check_widths(fingerprint: u32, value: u32) -> Result<(), PlanError
 /// The promised rate of a map without fingerprints: every key passes, and 1 is not a valid rate.
 pub(crate) const ALL_PASS: f64 = 1.0f64.next_down();
 
-/// The rate with a fingerprint of this many bits.
+/// The rate with a fingerprint of this many bits: 2^-bits, exactly, so that a plan for it needs no bit more. `powi` may
+/// round, says its documentation.
 pub(crate) fn rate(fingerprint: u32) -> f64 {
-    0.5f64.powi(fingerprint as i32)
+    f64::from_bits(u64::from(1023 - fingerprint) << 52)
 }
 
 /// The smallest plan for `keys` keys with slots of this parameter.
@@ -187,5 +188,17 @@ impl Planner for Bloomier {
         check_field("probes", plan.probes.into(), three, "3")?;
         let whole = plan.bits > 0 && plan.bits.is_multiple_of(BLOCK_BITS);
         check_field("bits", plan.bits, whole, "a multiple of 512, at least 512")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_powers_of_two_exactly() {
+        for bits in 0..=MOST_WIDTH {
+            assert_eq!(rate(bits) * (1u128 << bits) as f64, 1.0);
+        }
     }
 }
