@@ -42,8 +42,8 @@ enum Chore {
     Test(test::Arguments),
     /// The library for other processors and systems, tested in emulators or built. Needs cross compilers.
     Portable(portable::Arguments),
-    /// The library's own tests in Miri, which finds undefined behaviour. Needs a nightly compiler with Miri.
-    Miri,
+    /// The library's tests in Miri, which finds undefined behaviour, for several processors. Needs a nightly compiler with Miri.
+    Miri(miri::Arguments),
     /// Measure speed: filters compared with other filters and with memory, or with --files whole commands.
     Bench(bench::Arguments),
     /// Measure the README's commands from an empty target folder, next to the build of ripgrep.
@@ -79,7 +79,7 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Check(arguments) => check::run(arguments),
         Chore::Test(arguments) => test::run(arguments),
         Chore::Portable(arguments) => portable::run(arguments),
-        Chore::Miri => miri::run(),
+        Chore::Miri(arguments) => miri::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
         Chore::First(arguments) => first::run(arguments),
         Chore::Page(arguments) => page::run(arguments),

@@ -158,14 +158,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::bits::Blocks;
     use crate::bits::cast::words_mut;
+    use crate::bits::{Blocks, in_miri};
 
     proptest! {
         #[test]
         fn cells_count_down_as_the_model(
             width in 1u32..=8,
-            ops in prop::collection::vec((any::<bool>(), any::<u64>(), any::<u64>()), 0..200),
+            ops in prop::collection::vec((any::<bool>(), any::<u64>(), any::<u64>()), 0..in_miri(8, 200)),
         ) {
             let mut blocks = Blocks::zeroed(2).unwrap();
             let count = count(width, 1024);

@@ -174,6 +174,12 @@ pub(crate) fn ones(blocks: &[Block], bits: u64) -> impl Iterator<Item = u64> + '
         .take_while(move |&position| position < bits)
 }
 
+/// How large a test's cases are: in Miri, which takes some thousand times as long, the first.
+#[cfg(test)]
+pub(crate) const fn in_miri(size: usize, otherwise: usize) -> usize {
+    if cfg!(miri) { size } else { otherwise }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

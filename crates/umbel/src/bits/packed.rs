@@ -73,12 +73,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::bits::in_miri;
 
     proptest! {
         #[test]
         fn cells_hold_what_was_set_last(
             width in 1..=MOST_WIDTH,
-            sets in prop::collection::vec((any::<u32>(), any::<u64>()), 0..200),
+            sets in prop::collection::vec((any::<u32>(), any::<u64>()), 0..in_miri(8, 200)),
         ) {
             let (mut block, mut model) = (Block::default(), vec![0; count(width) as usize]);
             for (number, value) in sets {

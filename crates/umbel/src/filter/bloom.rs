@@ -350,7 +350,7 @@ pub(super) fn declared(header: &Header) -> Result<Plan, FileError> {
     Ok(plan)
 }
 
-#[cfg(all(test, feature = "mmap", target_pointer_width = "64"))]
+#[cfg(all(test, target_pointer_width = "64", not(miri)))]
 mod tests {
     use super::*;
     use crate::{Blocked, Classic, KeyHasher};

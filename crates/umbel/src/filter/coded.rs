@@ -375,6 +375,7 @@ fn declared(header: &Header) -> Result<Plan, FileError> {
 mod tests {
     use super::*;
     use crate::Variant;
+    use crate::bits::in_miri;
 
     /// Computes [`CodedCore::walks`] walk by walk.
     fn plain_walks(filter: &CodedCore) -> Walks {
@@ -402,7 +403,7 @@ mod tests {
     fn walks_are_counted_as_they_go() {
         // From hardly any full buckets to all; few buckets, so that many walks go round the end, and more than a walk
         // may have.
-        for (planned, width) in [(40, 7), (300, 12), (20_000, 9)] {
+        for (planned, width) in [(40, 7), (300, 12), (20_000, 9)].into_iter().take(in_miri(1, 3)) {
             let plan =
                 Plan::for_keys(Variant::Coded { code_bits: Some(width) }, planned, 0.2).unwrap();
             let mut filter = CodedCore::make(&plan).unwrap();
@@ -419,6 +420,7 @@ mod tests {
 
     /// A table made to be slow: full everywhere, so that every walk is the longest there may be.
     #[test]
+    #[cfg_attr(miri, ignore = "two million keys")]
     fn a_table_without_room_is_counted_in_two_passes() {
         let plan = Plan::for_keys(Variant::Coded { code_bits: Some(16) }, 2_000_000, 0.01).unwrap();
         let mut filter = CodedCore::make(&plan).unwrap();

@@ -140,12 +140,13 @@ fn avalanche(word: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bits::in_miri;
 
     #[test]
     fn equals_the_library_at_every_length() {
         let bytes: Vec<u8> = (0..400u64).map(|i| crate::hash::mix(i) as u8).collect();
         for seed in [0, 1, 0xdead_beef, u64::MAX, crate::hash::mix(9)] {
-            for length in 0..=300 {
+            for length in (0..=300).step_by(in_miri(13, 1)) {
                 for start in [0, 1, 77] {
                     let key = &bytes[start..start + length];
                     assert_eq!(hash(seed, key), other(seed, key), "{length} bytes, seed {seed}");

@@ -9,20 +9,28 @@ fn hashes(range: std::ops::Range<u64>) -> Vec<KeyHash> {
     range.map(|key| KeyHasher::default().hash(key)).collect()
 }
 
+/// Made to measure: to find a size takes Miri minutes.
+fn plan(keys: u64, bits_per_key: u64, probes: u32) -> Plan {
+    let bits = (keys * bits_per_key).next_multiple_of(512);
+    Plan::of(Kind::Blocked, keys, 0.01, bits, probes).unwrap()
+}
+
 #[test]
 fn threads_fill_it_as_one_would() {
-    for fpp in [0.1, 0.01, 1e-6] {
-        let plan = Plan::for_keys(Kind::Blocked, 40_000, fpp).unwrap();
+    const EACH: u64 = if cfg!(miri) { 40 } else { 10_000 };
+    for probes in [3, 8, 16] {
+        let plan = plan(4 * EACH, 16, probes);
         let mut plain = Blocked::with_plan(&plan, KeyHasher::default()).unwrap();
-        plain.insert_all(&hashes(0..40_000));
+        plain.insert_all(&hashes(0..4 * EACH));
         let shared = Shared::with_plan(&plan, KeyHasher::default()).unwrap();
         thread::scope(|scope| {
             for thread in 0..4 {
                 let shared = &shared;
                 scope.spawn(move || {
-                    let own = hashes(thread * 10_000..(thread + 1) * 10_000);
-                    shared.insert_all(&own[..5_000]);
-                    for hash in &own[5_000..] {
+                    let own = hashes(thread * EACH..(thread + 1) * EACH);
+                    let (together, alone) = own.split_at(own.len() / 2);
+                    shared.insert_all(together);
+                    for hash in alone {
                         shared.insert(*hash);
                         assert!(shared.contains(*hash), "what was inserted is there at once");
                     }
@@ -40,8 +48,8 @@ fn threads_fill_it_as_one_would() {
 #[test]
 fn exactly_one_of_racing_threads_is_first() {
     const THREADS: usize = 4;
-    const KEYS: u64 = 20_000;
-    let plan = Plan::for_keys(Kind::Blocked, KEYS, 1e-9).unwrap();
+    const KEYS: u64 = if cfg!(miri) { 100 } else { 20_000 };
+    let plan = plan(KEYS, 128, 24);
     let shared = Shared::with_plan(&plan, KeyHasher::default()).unwrap();
     let start = Barrier::new(THREADS);
     let won: Vec<Vec<bool>> = thread::scope(|scope| {
@@ -55,7 +63,7 @@ fn exactly_one_of_racing_threads_is_first() {
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    // At 1e-9 none of 20,000 keys is taken for another: 2e-5 in all.
+    // At 1e-11, as such a plan predicts, none of 20,000 keys is taken for another: 2e-7 in all.
     for key in 0..KEYS as usize {
         assert_eq!(won.iter().filter(|won| won[key]).count(), 1, "key {key}");
     }

@@ -309,7 +309,7 @@ mod tests {
 
     use super::super::pattern;
     use super::*;
-    use crate::bits::{Blocks, counters};
+    use crate::bits::{Blocks, counters, in_miri};
 
     /// Counters, one by one.
     struct Model {
@@ -355,7 +355,7 @@ mod tests {
             planes in prop_oneof![Just(4u32), Just(8), Just(16)],
             probes in 1u32..=32,
             blocks in prop_oneof![1u64..6, 1020u64..1030],
-            keys in prop::collection::vec((0..200u64, any::<bool>()), 0..300),
+            keys in prop::collection::vec((0..200u64, any::<bool>()), 0..in_miri(12, 300)),
         ) {
             let hash = |key: u64| {
                 KeyHash { high: crate::hash::mix(key), low: crate::hash::mix(!key) }

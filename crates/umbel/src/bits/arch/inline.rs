@@ -34,9 +34,10 @@ pub(super) enum Inline {
 }
 
 impl Inline {
-    /// For the kernels of an instruction set, which this processor has.
+    /// For the kernels of an instruction set, which this processor has. Miri interprets those, but no assembly.
     pub(super) fn of(set: Set, probes: u32) -> Self {
         match set {
+            _ if cfg!(miri) => Self::No,
             Set::Avx2(_) if probes == 8 => Self::Avx2,
             Set::Avx512(_) if probes == 8 => Self::Avx512,
             _ => Self::No,

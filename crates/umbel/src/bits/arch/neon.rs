@@ -16,10 +16,9 @@ use crate::hash::nth_word;
 pub(super) struct Neon(());
 
 impl Neon {
-    /// Any processor has it but Miri's, which does not know the instructions.
+    /// Any processor has it.
     pub(super) fn detect() -> Option<Self> {
-        let has = !cfg!(any(miri, umbel_plain));
-        has.then_some(Self(()))
+        (!cfg!(umbel_plain)).then_some(Self(()))
     }
 }
 

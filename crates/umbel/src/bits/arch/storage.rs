@@ -23,9 +23,9 @@ unsafe impl Send for Blocks {}
 unsafe impl Sync for Blocks {}
 
 /// A filter of this many bytes spans a few huge pages.
-const LARGE: usize = 8 << 20;
-/// Bytes of a huge page of most systems.
-const HUGE: usize = 2 << 20;
+const LARGE: usize = 4 * HUGE;
+/// Bytes of a huge page of most systems. Miri has none, and fills large memory slowly.
+const HUGE: usize = if cfg!(miri) { 4 << 10 } else { 2 << 20 };
 
 /// The alignment of so many bytes of blocks: that of huge pages if they fill some exactly, and else of cache lines.
 /// Other large filters lose little by ordinary pages at their ends, and nobody should pay 2 MiB for them.
@@ -90,10 +90,10 @@ impl Blocks {
     }
 
     /// Like [`zeroed`](Self::zeroed), in ordinary pages: of a huge filter, only the pages touched use memory.
-    #[cfg(all(test, target_pointer_width = "64"))]
+    #[cfg(all(test, target_pointer_width = "64", not(miri)))]
     pub(crate) fn sparse(count: u64) -> Self {
         let blocks = Self::in_any_pages(count).expect("address space");
-        #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
+        #[cfg(all(feature = "std", target_os = "linux"))]
         blocks.advise(libc::MADV_NOHUGEPAGE);
         blocks
     }
