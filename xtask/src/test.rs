@@ -68,6 +68,9 @@ fn interleavings() -> Result<()> {
     run::run(&mut tests)
 }
 
+/// How many cases the tests of a property draw that do not say it themselves: 256, or as this says.
+const CASES: &str = "PROPTEST_CASES";
+
 fn libraries(arguments: &Arguments) -> Result<()> {
     let crates = [
         "umbel",
@@ -93,6 +96,8 @@ fn libraries(arguments: &Arguments) -> Result<()> {
     if arguments.full {
         options.extend(["--package", "xtask-library"]);
         environment.push(("UMBEL_TEST_FULL", "1".into()));
+    } else if std::env::var_os(CASES).is_none() {
+        environment.push((CASES, "64".into()));
     }
     let tests = || {
         let mut tests = cargo(&["test", "--quiet", "--locked"]);

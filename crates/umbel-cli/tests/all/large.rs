@@ -14,7 +14,7 @@ fn with_filter(options: &str) -> Folder {
     folder.write("keys", urls(0..30_000));
     folder.write("asked", urls((15_000..45_000).chain(40_000..47_000).chain([7, 7])));
     folder.write("secret", "0123456789abcdef");
-    let build = format!("build -q -o large --size 40MB --keys 1e6 {options} keys --memory 16MiB");
+    let build = format!("build -q -o large --size 24MB --keys 1e6 {options} keys --memory 16MiB");
     folder.umbel(&build).run().done();
     folder
 }
@@ -68,7 +68,7 @@ fn keys_secrets_and_headers_are_as_in_memory() {
     };
     folder.write("t", rows(0..20_000));
     folder.write("u", rows(10_000..30_000));
-    let build = "build -q -f -o large --size 40MB --keys 1e6 --csv --key id --key name t";
+    let build = "build -q -f -o large --size 24MB --keys 1e6 --csv --key id --key name t";
     folder.umbel(&format!("{build} --memory 16MiB")).run().done();
     for verb in ["query -q", "query -q -v", "add -q", "dedup -q --seen"] {
         same(&folder, &format!("{verb} large u --csv --key id --key name"));

@@ -27,7 +27,7 @@ fn refused(folder: &Folder, arguments: &str, words: &str) {
 fn random_tables_come_out_as_of_sqlite_and_python() {
     let models = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/models.py");
     let run = Command::new("python3")
-        .args([models, env!("CARGO_BIN_EXE_umbel"), long("500", "100")])
+        .args([models, env!("CARGO_BIN_EXE_umbel"), long("500", "40")])
         .output();
     let run = run.expect("python3 is needed: apt-get install python3, or python.org");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));

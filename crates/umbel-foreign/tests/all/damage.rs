@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize};
 
 use super::manifest::manifests;
-use super::recipe;
+use super::{long, recipe};
 
 /// A small filter of each format with a few keys in it, larger ones of those that grow.
 fn files() -> Vec<(Format, Vec<u8>)> {
@@ -128,7 +128,8 @@ fn vectors_cut_short_are_refused() {
 #[test]
 fn flipped_bits_never_make_a_reader_panic() {
     for (format, content) in files() {
-        for bit in 0..8 * content.len() {
+        // Every third is each bit of a byte, of some.
+        for bit in (0..8 * content.len()).step_by(long(1, 3)) {
             let mut flipped = content.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             try_all(format, &flipped);

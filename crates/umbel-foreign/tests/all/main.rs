@@ -19,6 +19,11 @@ use umbel_foreign::{
     Bytes, Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize,
 };
 
+/// How much a long test does: a part, unless `cargo x test --full` asks for all.
+fn long<T>(all: T, part: T) -> T {
+    if std::env::var_os("UMBEL_TEST_FULL").is_some() { all } else { part }
+}
+
 /// How a vector's filter is read and made.
 struct Recipe {
     format: Format,

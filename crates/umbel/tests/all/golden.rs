@@ -14,7 +14,7 @@ use umbel::{
 use crate::reference;
 use crate::vectors::{Change, LinkVector, Manifest, OF_THE_CALLER, generations, joined};
 
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../testdata/golden");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden");
 
 fn manifest() -> Manifest {
     let text = fs::read_to_string(Path::new(FOLDER).join("manifest.json")).unwrap();

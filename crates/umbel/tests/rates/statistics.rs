@@ -43,8 +43,8 @@ impl Keys {
         }
     }
 }
-/// How many trials a long test makes: a part of them, unless `cargo x test --full` asks for all.
-pub(crate) fn long(all: u64, part: u64) -> u64 {
+/// How much a long test does: a part, unless `cargo x test --full` asks for all.
+pub(crate) fn long<T>(all: T, part: T) -> T {
     if std::env::var_os("UMBEL_TEST_FULL").is_some() { all } else { part }
 }
 
