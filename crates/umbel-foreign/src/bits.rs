@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::arch;
+use umbel::internals::prefetch;
 
 /// The byte of an array that holds a bit.
 ///
@@ -53,7 +53,7 @@ impl Order {
     /// Prefetches the cache line of the bit.
     #[inline(always)]
     pub(crate) fn prefetch(self, array: &[u8], position: u64) {
-        arch::prefetch(array.as_ptr().wrapping_add(self.byte(position)));
+        prefetch(array.as_ptr().wrapping_add(self.byte(position)));
     }
 }
 

@@ -27,9 +27,9 @@ use std::fmt;
 use std::io::Write;
 
 use umbel::filter::{Fact, Figure};
+use umbel::internals::prefetch;
 use umbel::math::Estimate;
 
-use crate::arch;
 use crate::bytes::{Reader, check, refuse};
 use crate::hash::murmur2::murmur64a;
 use crate::receipt::Part;
@@ -704,7 +704,7 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloomCuckoo<S> {
                 for i in 0..self.filters() {
                     let slots = self.slots(i);
                     for bucket in hash.buckets {
-                        arch::prefetch(slots.slots.as_ptr().wrapping_add(slots.start(bucket)));
+                        prefetch(slots.slots.as_ptr().wrapping_add(slots.start(bucket)));
                     }
                 }
             }

@@ -140,8 +140,9 @@ mod prelude;
 /// What the crates of this repository share with this one. No part of its interface: it may change in any version.
 #[doc(hidden)]
 pub mod internals {
+    pub use crate::bits::arch::prefetch;
     pub use crate::bits::cast::{words, words_mut};
-    pub use crate::bits::{packed, place, prefetch};
+    pub use crate::bits::{packed, place};
     pub use crate::error::check_field;
     pub use crate::hash::{GOLDEN, mix};
     #[cfg(not(feature = "std"))]

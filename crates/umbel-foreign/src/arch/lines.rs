@@ -4,7 +4,7 @@
 //! The loops have no closures: code inside a closure is not compiled for the instruction set of the function around it,
 //! and every intrinsic would become a call.
 
-use super::prefetch;
+use umbel::internals::prefetch;
 
 /// Keys between prefetching a line and using it, as in umbel's own blocks.
 const AHEAD: usize = 32;

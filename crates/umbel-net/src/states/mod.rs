@@ -37,8 +37,8 @@ use umbel::{Block, Blocks, Hashing, Key, KeyHash, KeyHasher};
 /// Keys whose lines are prefetched together, before any is read.
 const AHEAD: usize = 32;
 /// Bits and bytes of a bucket, which is a block.
-const BLOCK_BITS: u64 = 8 * BLOCK_BYTES;
 const BLOCK_BYTES: u64 = size_of::<Block>() as u64;
+const BLOCK_BITS: u64 = 8 * BLOCK_BYTES;
 
 /// What a table of states answers for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -270,7 +270,7 @@ impl<H: Hashing> States<H> {
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = key.key_hash(&self.hasher);
                 for home in self.homes(*hash).0 {
-                    internals::prefetch(&self.buckets, home as u64 * BLOCK_BITS);
+                    internals::prefetch(&self.buckets[home]);
                 }
             }
             for (answer, &hash) in answers.iter_mut().zip(&hashes) {

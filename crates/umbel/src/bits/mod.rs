@@ -146,7 +146,7 @@ pub(crate) fn get(blocks: &[Block], position: u64) -> bool {
 
 /// Prefetches the cache line of bit `position`.
 #[inline]
-pub fn prefetch(blocks: &[Block], position: u64) {
+pub(crate) fn prefetch(blocks: &[Block], position: u64) {
     arch::prefetch(&blocks[(position / BLOCK_BITS) as usize]);
 }
 

@@ -50,7 +50,7 @@ impl AtomicBlock {
     /// Prefetches its cache line.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        prefetch(core::ptr::from_ref(self).cast());
+        prefetch(self);
     }
 }
 

@@ -50,24 +50,24 @@ pub(crate) use wipe::wipe;
 
 use super::Block;
 
-/// Prefetches the cache line of a block; any address will do.
+/// Prefetches a cache line; any address will do.
 #[inline(always)]
-pub(crate) fn prefetch(block: *const Block) {
+pub fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch is a hint: it reads nothing and faults on no address; SSE is always there.
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(block.cast());
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
     }
     #[cfg(all(target_arch = "aarch64", not(miri)))]
     // SAFETY: as above; there is no stable intrinsic. Nothing that the program sees is read or written.
     unsafe {
         core::arch::asm!(
-            "prfm pldl1keep, [{block}]",
-            block = in(reg) block,
+            "prfm pldl1keep, [{at}]",
+            at = in(reg) at,
             options(nomem, nostack, preserves_flags),
         );
     }
     #[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", not(miri)))))]
-    let _ = block;
+    let _ = at;
 }
