@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for &(triple, features) in targets {
         let options = ["--package=umbel", "--lib", "--no-default-features", "--features=std"];
         test(triple, features, &options, MODULES)?;
-        test(triple, features, &["--package=umbel-tests", "--no-default-features"], OUTSIDE)?;
+        test(triple, features, &["--package=umbel-tests", "--test=library"], OUTSIDE)?;
     }
     Ok(())
 }
