@@ -215,7 +215,7 @@ impl Attributes {
     ) -> Result<Self, RowError> {
         plan.check(Kind::Attributes)?;
         let names: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
-        let (tags, _) = plan::inside(plan.detail)?;
+        let (tags, _) = plan::inside(plan.detail);
         check_names(&names, tags)?;
         let (each, joint) = plans(plan, names.len())?;
         let filters = names.iter().map(|_| Inner::make(&each)).collect::<Result<_, _>>()?;
@@ -588,7 +588,7 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
         let (plan, names) = declared(header)?;
         let (each, joint) = plans(&plan, names.len())?;
-        let (tags, _) = plan::inside(plan.detail)?;
+        let (tags, _) = plan::inside(plan.detail);
         let mut parts = parts.into_iter();
         let filters = parts.by_ref().take(names.len());
         let filters = filters.map(|blocks| Inner::from_blocks(&each, blocks));
@@ -659,8 +659,8 @@ impl MergeCore for AttributesCore {
 /// The plan of each attribute's filter, and of the filter of the tags, if rows have any: for as many times the rows as
 /// each has tags, in as many times the bits, at the same rate.
 fn plans(plan: &Plan, attributes: usize) -> Result<(Plan, Option<Plan>), PlanError> {
-    let each = plan.inner()?;
-    let (tags, _) = plan::inside(plan.detail)?;
+    let each = plan.part();
+    let (tags, _) = plan::inside(plan.detail);
     let tags = tags.per_row(attributes);
     let all = each.bits as f64 * (attributes as f64 + tags as f64);
     if all > MAX_BITS as f64 {
@@ -721,7 +721,7 @@ fn declared(header: &Header) -> Result<(Plan, Vec<String>), FileError> {
     }
     fields.end()?;
     plan.check(Kind::Attributes)?;
-    let (tags, _) = plan::inside(plan.detail)?;
+    let (tags, _) = plan::inside(plan.detail);
     let right = check_names(&names, tags).is_ok();
     check_field(
         "attributes",

@@ -103,7 +103,7 @@ impl CountingCore<&[Block]> {
     }
 
     fn plain(&self) -> Result<BloomCore<BlockedLayout>, OutOfMemory> {
-        let plan = self.plan.to_blocked();
+        let plan = self.plan.part();
         let mut plain = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
         for (to, block) in plain.iter_mut().zip(self.planes()) {
             *to = counters::used(block);
@@ -117,7 +117,7 @@ impl CountingCore<&[Block]> {
     }
 
     fn measured(&self, scheme: Scheme) -> Receipt {
-        let plain = self.plan.to_blocked();
+        let plain = self.plan.part();
         let (mut used, mut stuck, mut total, mut sum) = (0, 0, 0, 0.0);
         for block in self.planes() {
             let bits = counters::used(block);

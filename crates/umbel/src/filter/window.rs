@@ -432,7 +432,7 @@ impl<S: AsRef<[Block]>> Core for WindowCore<S> {
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
         let (plan, state) = declared(header)?;
-        let (each, kernel, blocks) = (plan.generation()?, Kernel::detect(plan.probes), only(parts));
+        let (each, kernel, blocks) = (plan.part(), Kernel::detect(plan.probes), only(parts));
         let filter = Self { plan, each, kernel, state, blocks };
         filter.borrowed().check()?;
         Ok(filter)
@@ -445,7 +445,7 @@ impl<S: AsRef<[Block]>> Core for WindowCore<S> {
 
 impl MakeCore for WindowCore {
     fn make(plan: &Plan) -> Result<Self, PlanError> {
-        let (each, kernel) = (plan.generation()?, Kernel::detect(plan.probes));
+        let (each, kernel) = (plan.part(), Kernel::detect(plan.probes));
         let blocks = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
         Ok(Self { plan: *plan, each, kernel, state: State::new(0), blocks })
     }

@@ -7,6 +7,7 @@
 
 use crate::bits::Once;
 
+use super::search::border;
 use super::{occupancy, poisson};
 use crate::prelude::*;
 
@@ -76,16 +77,7 @@ impl Pattern {
 
     /// Returns the highest mean load whose rate is at most `fpp`; 512 divided by it are the bits per key.
     pub fn load_for(&self, fpp: f64) -> f64 {
-        let (mut low, mut high) = (0.0, self.rates.len() as f64 * 2.0);
-        for _ in 0..60 {
-            let middle = (low + high) / 2.0;
-            if self.fpp(middle) <= fpp {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        border(0.0, self.rates.len() as f64 * 2.0, 60, &|load| self.fpp(load) <= fpp)[0]
     }
 }
 

@@ -9,8 +9,6 @@
 //! parameters, so the most likely parameters are those that reproduce the three counts of clear bits: |A ∪ B| from the
 //! OR's bits and |A ∩ B| = |A| + |B| − |A ∪ B|. If that is negative, c = 0 is the most likely, and the union is |A| +
 //! |B|.
-//! |A ∪ B| from the OR's bits and |A ∩ B| = |A| + |B| − |A ∪ B|, but where that is negative: there c = 0 is the most
-//! likely, and the union |A| + |B|.
 //!
 //! **Intervals** are based on the exact variances and covariances of the three counts. Given the sets, keys are
 //! independent, so any two bits are both clear with a probability that is a product over keys; see `covariance`. The
@@ -18,6 +16,7 @@
 //! the edges, with no or all keys shared, the estimated deviation is 0 and says nothing.
 
 use super::interval::{Estimate, Z95};
+use super::search::border;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
@@ -244,13 +243,14 @@ impl Parts<'_> {
         let deviation = |at: f64| self.deviation(shared(at), by);
         let away = |at: f64| (at - value).abs() - Z95 * deviation(at);
         let found = value.clamp(0.0, most);
-        let low = if away(0.0) <= 0.0 { 0.0 } else { root(found, 0.0, away) };
+        let root = |outside| border(found, outside, 60, &|at| away(at) <= 0.0)[1];
+        let low = if away(0.0) <= 0.0 { 0.0 } else { root(0.0) };
         // Variances are at most those with all keys shared, so a few doublings suffice.
         let mut beyond = found + 4.0 * deviation(found) + 1e-9;
         while beyond < most && away(beyond) <= 0.0 {
             beyond *= 2.0;
         }
-        let high = root(found, beyond, away).min(most);
+        let high = root(beyond).min(most);
         Estimate {
             value: found,
             low: low.min(found),
@@ -258,17 +258,4 @@ impl Parts<'_> {
             deviation: deviation(found),
         }
     }
-}
-
-/// The point where a function that is at most 0 at `inside` and above 0 at `outside` crosses 0, by bisection.
-fn root(mut inside: f64, mut outside: f64, function: impl Fn(f64) -> f64) -> f64 {
-    for _ in 0..60 {
-        let middle = (inside + outside) / 2.0;
-        if function(middle) <= 0.0 {
-            inside = middle;
-        } else {
-            outside = middle;
-        }
-    }
-    outside
 }

@@ -13,6 +13,7 @@ mod coverage;
 mod interval;
 mod occupancy;
 mod poisson;
+pub(crate) mod search;
 #[doc(hidden)]
 pub mod sliced;
 #[doc(hidden)]

@@ -3,9 +3,11 @@
 //! An insertion lowers those of P consecutive cells, from a random start, that are above 0 by one, then sets K cells to
 //! their maximum, Max. A cell is lowered with probability p = P/m and set with probability q = K/m.
 
+use core::ops::Range;
+
+use super::search::border;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
-use core::ops::Range;
 
 /// The parameters of the formulas.
 #[derive(Clone, Copy, Debug)]
@@ -131,16 +133,8 @@ fn above(mean: f64, numbers: Range<u32>) -> impl Iterator<Item = f64> {
 
 /// How often the cells of a key may be lowered on average until it is forgotten with probability `forgotten`.
 pub(crate) fn span(probes: u32, top: u8, forgotten: f64) -> f64 {
-    let (mut low, mut high) = (0.0, f64::from(top) + 1.0);
-    for _ in 0..40 {
-        let middle = (low + high) / 2.0;
-        if 1.0 - kept(middle, top).powi(probes as i32) <= forgotten {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    low
+    let remembers = |mean| 1.0 - kept(mean, top).powi(probes as i32) <= forgotten;
+    border(0.0, f64::from(top) + 1.0, 40, &remembers)[0]
 }
 
 #[cfg(test)]

@@ -1,11 +1,6 @@
-//! Plans the attributes kind: one of its filters; the others are as large for as many keys.
+//! What an attributes filter is made of. It is planned as one of its filters; the others are as large for as many keys.
 
-use core::ops::RangeInclusive;
-
-use super::PlanError;
-use super::planner::Planner;
-use super::{Kind, Plan, Variant};
-use crate::math::Spread;
+use super::{Kind, Variant};
 
 /// Which joint tags an attributes filter keeps for each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,84 +32,13 @@ impl Tags {
 
 /// The tags and the kind of the inner filters, by the parameter in files: 0, 1 and 2 are [`Tags`] with blocked filters,
 /// 10 more is the same with classic ones.
-pub(crate) fn inside(detail: u32) -> Result<(Tags, Kind), PlanError> {
+pub(crate) fn inside(detail: u32) -> (Tags, Kind) {
     let tags = match detail % 10 {
         0 => Tags::None,
         1 => Tags::Row,
-        2 => Tags::Subsets,
-        _ => return Err(unknown(detail)),
+        _ => Tags::Subsets,
     };
-    match detail / 10 {
-        0 => Ok((tags, Kind::Blocked)),
-        1 => Ok((tags, Kind::Classic)),
-        _ => Err(unknown(detail)),
-    }
-}
-
-const DETAILS: &str = "0 no tags, 1 a tag of each row, 2 tags of all its subsets; 10, 11, 12 the same with classic filters";
-
-fn unknown(found: u32) -> PlanError {
-    PlanError::Detail { kind: Kind::Attributes, found, expected: DETAILS }
-}
-
-/// The memory of a filter of this many attributes, in units of one attribute's filter.
-pub(super) fn shares(detail: u32, attributes: usize) -> u64 {
-    let tags = inside(detail).map_or(0, |(tags, _)| tags.per_row(attributes));
-    tags.saturating_add(attributes as u64).max(1)
-}
-
-pub(super) struct Attributes;
-
-/// Turns the plan of one inner filter into that of the whole.
-fn plan_of_all(
-    detail: u32,
-    plan: impl Fn(Kind) -> Result<Plan, PlanError>,
-) -> Result<Plan, PlanError> {
-    let (_, kind) = inside(detail)?;
-    Ok(Plan { kind: Kind::Attributes, detail, ..plan(kind)? })
-}
-
-impl Planner for Attributes {
-    fn usual_detail(&self) -> u32 {
-        Tags::Row as u32
-    }
-
-    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
-        (0..=12, DETAILS)
-    }
-
-    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
-        plan_of_all(detail, |kind| Plan::for_keys(kind, keys, fpp))
-    }
-
-    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
-        plan_of_all(detail, |kind| Plan::for_memory(kind, keys, bytes))
-    }
-
-    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
-        plan_of_all(detail, |kind| Plan::for_capacity(kind, fpp, bytes))
-    }
-
-    fn predicted_fpp_at(&self, plan: &Plan, keys: u64) -> f64 {
-        plan.inner().map_or(1.0, |plan| plan.predicted_fpp_at(keys))
-    }
-
-    fn spread(&self, plan: &Plan) -> Spread {
-        plan.inner().map_or(Spread::fixed(1.0), |plan| plan.fpp_spread())
-    }
-
-    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
-        let inner = plan.inner()?;
-        inner.check(inner.kind)
-    }
-}
-
-impl Plan {
-    /// The plan of the filter that an attributes filter has for each attribute.
-    pub(crate) fn inner(&self) -> Result<Self, PlanError> {
-        let (_, kind) = inside(self.detail)?;
-        Ok(Self { kind, detail: 0, ..*self })
-    }
+    (tags, if detail < 10 { Kind::Blocked } else { Kind::Classic })
 }
 
 impl Variant {
@@ -124,7 +48,9 @@ impl Variant {
         if !self.kind().rows() {
             return bytes;
         }
+        let (tags, _) = inside(self.detail());
+        let filters = tags.per_row(attributes).saturating_add(attributes as u64).max(1);
         // Parts are whole blocks of 64 bytes, and so is that of the tags.
-        bytes / shares(self.detail(), attributes) / 64 * 64
+        bytes / filters / 64 * 64
     }
 }

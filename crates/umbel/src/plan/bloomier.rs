@@ -1,10 +1,7 @@
 //! Planning of the bloomier kind, and the shape of its graphs.
 
-use core::ops::RangeInclusive;
-
 use super::planner::Planner;
-use super::{Kind, Plan, check_bits};
-use super::{PlanError, check_field};
+use super::{Kind, Plan, PlanError, check_bits, check_field, plain};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
 use crate::math::Spread;
 use crate::math::bloomier::{self, ARITY};
@@ -131,13 +128,6 @@ pub(crate) fn plan_for(keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanErr
 pub(super) struct Bloomier;
 
 impl Planner for Bloomier {
-    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
-        (
-            0..=detail(0, MOST_WIDTH),
-            "1 to 64 bits of fingerprint; 0 for as many as the fpp asks for",
-        )
-    }
-
     fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
         let kind = Kind::Bloomier;
         let enough = (1..=MOST_WIDTH).find(|&bits| rate(bits) <= fpp);
@@ -146,7 +136,7 @@ impl Planner for Bloomier {
             0 => return plan_for(keys, fpp, enough),
             1..=MOST_WIDTH if detail >= enough => return plan_for(keys, fpp, detail),
             1..=MOST_WIDTH => "so many bits that 2^-bits is at most the fpp asked for",
-            _ => self.details().1,
+            _ => kind.details().2,
         };
         Err(PlanError::Detail { kind, found: detail, expected })
     }
@@ -186,8 +176,7 @@ impl Planner for Bloomier {
         )?;
         let three = plan.probes == ARITY;
         check_field("probes", plan.probes.into(), three, "3")?;
-        let whole = plan.bits > 0 && plan.bits.is_multiple_of(BLOCK_BITS);
-        check_field("bits", plan.bits, whole, "a multiple of 512, at least 512")
+        plain::whole_blocks(plan)
     }
 }
 

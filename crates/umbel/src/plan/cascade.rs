@@ -1,11 +1,6 @@
-//! Plans the cascade kind: its first level, and those that correct it.
+//! Plans the levels of a cascade: the first one together with those that correct it.
 
-use core::ops::RangeInclusive;
-
-use super::PlanError;
-use super::planner::Planner;
-use super::{Kind, Plan, Variant, check_fpp, check_keys, plain, planner};
-use crate::math::Spread;
+use super::{Kind, Plan, PlanError, Variant, plain};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
@@ -61,11 +56,8 @@ impl Plan {
         if variant.kind() != Kind::Cascade {
             return Err(PlanError::Kind { expected: Kind::Cascade, found: variant.kind() });
         }
-        check_fpp(fpp)?;
-        check_keys(included)?;
-        let (_, detail) = planner(variant)?;
         let cost = |plan: &Plan| plan.bits as f64 + plan.bits_after(included, excluded);
-        let first = |rate| first_level(included, rate, detail);
+        let first = |rate| Self::for_keys(variant, included, rate);
         Ok(Self { fpp, ..smallest(fpp, cost, first)? })
     }
 
@@ -107,11 +99,6 @@ fn smallest(
     Ok(best)
 }
 
-fn first_level(keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
-    let plan = Plan::for_keys(Kind::Blocked, keys, fpp).map_err(ours)?;
-    Ok(Plan { kind: Kind::Cascade, detail, ..plan })
-}
-
 /// The plan of a level after the first, with `held` keys, if `others` keys of the other list have passed to it: at the
 /// rate, at most 1/2, for which it and all after it are smallest, or at the lowest that its whole blocks give. Even a
 /// level of a few keys has a whole block, and then lets hardly any key pass.
@@ -122,49 +109,4 @@ pub(crate) fn next_level(held: u64, others: u64) -> Result<Plan, PlanError> {
     };
     let plan = smallest(0.5, cost, |rate| Plan::for_keys(Kind::Blocked, held, rate))?;
     plain::lowest_rate(held, plan.bytes())
-}
-
-/// Turns an error about the blocked kind into one about this kind.
-fn ours(error: PlanError) -> PlanError {
-    match error {
-        PlanError::FppOutOfReach { fpp, .. } => {
-            PlanError::FppOutOfReach { kind: Kind::Cascade, fpp }
-        }
-        error => error,
-    }
-}
-
-/// Plans for the matching keys alone; what is excluded is added to that.
-pub(super) struct Cascade;
-
-impl Planner for Cascade {
-    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
-        (LEVELS..=LIST, "0 for levels, 1 for one filter beside an exact list")
-    }
-
-    fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
-        first_level(keys, fpp, detail)
-    }
-
-    fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
-        let plan = Plan::for_memory(Kind::Blocked, keys, bytes)?;
-        Ok(Plan { kind: Kind::Cascade, detail, ..plan })
-    }
-
-    fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
-        let plan = Plan::for_capacity(Kind::Blocked, fpp, bytes).map_err(ours)?;
-        Ok(Plan { kind: Kind::Cascade, detail, ..plan })
-    }
-
-    fn predicted_fpp_at(&self, plan: &Plan, keys: u64) -> f64 {
-        Plan { kind: Kind::Blocked, ..*plan }.predicted_fpp_at(keys)
-    }
-
-    fn spread(&self, plan: &Plan) -> Spread {
-        plain::Blocked.spread(plan)
-    }
-
-    fn check(&self, plan: &Plan) -> Result<(), PlanError> {
-        plain::whole_blocks(plan)
-    }
 }

@@ -1,12 +1,10 @@
 //! Plans the coded kind: the width of codes, and the number of buckets.
 
-use core::ops::RangeInclusive;
-
 use super::planner::Planner;
-use super::{Kind, MAX_BITS, Plan, SURE_FROM, check_bits};
-use super::{PlanError, check_field};
+use super::{Kind, MAX_BITS, Plan, PlanError, SURE_FROM, check_bits, check_field};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
 use crate::math::coded::{MOST_CODE, cells, codes, fpp};
+use crate::math::search::{border, least};
 use crate::math::{Spread, spread};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
@@ -15,30 +13,18 @@ use crate::prelude::*;
 /// bucket, a walk visits 1.5 buckets with 7/8 of all cells used and 5.6 with 19/20; with 20 cells, 2.4 with 7/8.
 pub(crate) const MOST_LOAD: f64 = 0.875;
 
-const DETAILS: &str = "the bits of a code, 2 to 40; 0 chooses them by the rate";
-
 pub(super) struct Coded;
 
 /// The most keys per bucket with codes of this many bits at a rate; 0 if not even a few keep it.
 fn load_for(rate: f64, code: u32) -> f64 {
     // The rate is at least λ/(2^c − 1).
     let most = f64::from(cells(code)) * MOST_LOAD;
-    let (mut low, mut high) = (0.0, most.min(rate * codes(code) as f64));
-    if fpp(high, code) <= rate {
-        return high;
-    }
-    for _ in 0..50 {
-        let middle = (low + high) / 2.0;
-        if fpp(middle, code) <= rate { low = middle } else { high = middle }
-    }
-    low
+    let most = most.min(rate * codes(code) as f64);
+    let keeps = |load| fpp(load, code) <= rate;
+    if keeps(most) { most } else { border(0.0, most, 50, &keeps)[0] }
 }
 
 impl Planner for Coded {
-    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
-        (0..=MOST_CODE, DETAILS)
-    }
-
     fn for_keys(&self, keys: u64, rate: f64, detail: u32) -> Result<Plan, PlanError> {
         let detail = match detail {
             0 => {
@@ -62,7 +48,7 @@ impl Planner for Coded {
         let load = if detail < 2 { 0.0 } else { load_for(rate, detail) };
         if load < 0.125 {
             return Err(match detail {
-                1 => PlanError::Detail { kind: Kind::Coded, found: detail, expected: DETAILS },
+                1 => Kind::Coded.no_detail(detail),
                 _ => PlanError::FppOutOfReach { kind: Kind::Coded, fpp: rate },
             });
         }
@@ -77,12 +63,7 @@ impl Planner for Coded {
         while most > 0 && !keeps(most) {
             most *= 2;
         }
-        let mut least = most / 2;
-        while most - least > 1 {
-            let middle = least.midpoint(most);
-            *(if keeps(middle) { &mut most } else { &mut least }) = middle;
-        }
-        let plan = plan(buckets + most * step);
+        let plan = plan(buckets + least(most / 2, most, &keeps) * step);
         check_bits(plan.bits as f64)?;
         Ok(plan)
     }
@@ -115,19 +96,8 @@ impl Planner for Coded {
 
     fn check(&self, plan: &Plan) -> Result<(), PlanError> {
         super::plain::whole_blocks(plan)?;
-        check_field(
-            "probes",
-            u64::from(plan.probes),
-            plan.probes == 1,
-            "1: a home among the buckets",
-        )?;
-        match (2..=MOST_CODE).contains(&plan.detail) {
-            true => Ok(()),
-            false => Err(PlanError::Detail {
-                kind: Kind::Coded,
-                found: plan.detail,
-                expected: "2 to 40 bits",
-            }),
-        }
+        let (probes, one) = (u64::from(plan.probes), plan.probes == 1);
+        check_field("probes", probes, one, "1: a home among the buckets")?;
+        if plan.detail < 2 { Err(Kind::Coded.no_detail(plan.detail)) } else { Ok(()) }
     }
 }

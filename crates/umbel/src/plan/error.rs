@@ -111,3 +111,21 @@ pub enum PlanError {
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
 }
+
+impl PlanError {
+    /// The error of planning a part, as one about the whole.
+    pub(super) fn of_whole(self, whole: Kind, asked: f64) -> Self {
+        match self {
+            Self::FppOutOfReach { .. } => Self::FppOutOfReach { kind: whole, fpp: asked },
+            error => error,
+        }
+    }
+
+    /// The error of planning a part in a share of some bytes, as one about all of them.
+    pub(super) fn in_all(self, bytes: u64) -> Self {
+        match self {
+            Self::MemoryTooSmall { .. } => Self::MemoryTooSmall { bytes },
+            error => error,
+        }
+    }
+}

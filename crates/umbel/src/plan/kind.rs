@@ -1,9 +1,11 @@
 //! The kinds of filters: their names, numbers and abilities.
 
 use core::fmt;
+use core::ops::RangeInclusive;
 use core::str::FromStr;
 
-use super::{PlanError, Tags, attributes, bloomier, planner_of};
+use super::{PlanError, Tags, attributes, bloomier};
+use crate::math::coded::MOST_CODE;
 use crate::prelude::*;
 
 /// A kind of filter, numbered as in files. [`Display`](core::fmt::Display) gives its name.
@@ -75,6 +77,54 @@ impl Kind {
     /// The indefinite article for its name: "an" attributes filter.
     pub(crate) fn article(self) -> &'static str {
         if self == Self::Attributes { "an" } else { "a" }
+    }
+
+    /// Its own parameter: the usual one, what it may be, and that in words. Part of the format.
+    pub(super) fn details(self) -> (u32, RangeInclusive<u32>, &'static str) {
+        match self {
+            Self::Blocked | Self::Classic | Self::Sliced => {
+                (0, 0..=0, "none: the kind has no parameter")
+            }
+            Self::Counting => (4, 4..=16, "4, 8 or 16 bits per counter"),
+            Self::Scalable => (
+                0,
+                0..=1,
+                "0, each link for twice the keys of the one before, or 1, all for as many",
+            ),
+            Self::Stable => (4, 1..=8, "1 to 8 bits per cell"),
+            Self::Window => (4, 2..=8, "2 to 8 generations"),
+            Self::Bloomier => (
+                0,
+                0..=bloomier::detail(0, bloomier::MOST_WIDTH),
+                "1 to 64 bits of fingerprint; 0 for as many as the fpp asks for",
+            ),
+            Self::Attributes => (
+                1,
+                0..=12,
+                "0 no tags, 1 a tag of each row, 2 tags of all its subsets; 10, 11, 12 the same with classic filters",
+            ),
+            Self::Coded => {
+                (0, 0..=MOST_CODE, "the bits of a code, 2 to 40; 0 chooses them by the rate")
+            }
+            Self::Cascade => (0, 0..=1, "0 for levels, 1 for one filter beside an exact list"),
+        }
+    }
+
+    pub(super) fn no_detail(self, found: u32) -> PlanError {
+        PlanError::Detail { kind: self, found, expected: self.details().2 }
+    }
+
+    /// Checks that a parameter is valid for the kind.
+    pub(super) fn check_detail(self, detail: u32) -> Result<(), PlanError> {
+        let possible = match self {
+            Self::Counting => detail.is_power_of_two(),
+            Self::Attributes => detail % 10 < 3,
+            _ => true,
+        };
+        match possible && self.details().1.contains(&detail) {
+            true => Ok(()),
+            false => Err(self.no_detail(detail)),
+        }
     }
 
     /// Returns whether it accepts keys one by one; other kinds are [built at once](Self::built_at_once), or hold
@@ -298,21 +348,15 @@ impl Variant {
             Self::Coded { code_bits: Some(0) } => Some(0),
             _ => None,
         };
-        let kind = self.kind();
         match wrong {
-            Some(found) => {
-                Err(PlanError::Detail { kind, found, expected: planner_of(kind).details().1 })
-            }
-            None => Ok(()),
+            Some(found) => Err(self.kind().no_detail(found)),
+            None => self.kind().check_detail(self.detail()),
         }
     }
 
     /// The variant of a kind, by its parameter in files.
     pub(crate) fn of(kind: Kind, detail: u32) -> Result<Self, PlanError> {
-        let (possible, expected) = planner_of(kind).details();
-        if !possible.contains(&detail) {
-            return Err(PlanError::Detail { kind, found: detail, expected });
-        }
+        kind.check_detail(detail)?;
         Ok(match kind {
             Kind::Blocked => Self::Blocked,
             Kind::Classic => Self::Classic,
@@ -329,7 +373,7 @@ impl Variant {
                 Self::Bloomier { fingerprint_bits, value_bits }
             }
             Kind::Attributes => {
-                let (tags, inside) = attributes::inside(detail)?;
+                let (tags, inside) = attributes::inside(detail);
                 Self::Attributes { tags, classic: inside == Kind::Classic }
             }
             Kind::Coded => Self::Coded { code_bits: (detail > 0).then_some(detail) },
@@ -342,7 +386,7 @@ impl Variant {
 
 impl From<Kind> for Variant {
     fn from(kind: Kind) -> Self {
-        Self::of(kind, planner_of(kind).usual_detail()).expect("what is usual is possible")
+        Self::of(kind, kind.details().0).expect("what is usual is possible")
     }
 }
 

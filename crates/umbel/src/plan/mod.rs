@@ -9,7 +9,6 @@ mod attributes;
 pub(crate) mod bloomier;
 pub(crate) mod cascade;
 mod coded;
-mod counting;
 mod error;
 mod kind;
 mod plain;
@@ -18,6 +17,7 @@ mod scalable;
 mod sliced;
 pub(crate) mod stable;
 mod window;
+mod within;
 
 pub use attributes::Tags;
 pub(crate) use attributes::inside;
@@ -28,6 +28,7 @@ pub use kind::{Capacity, Form, Growth, Kind, ParseKindError, Variant};
 pub(crate) use scalable::most_links;
 
 use planner::Planner;
+use within::Within;
 
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
 use crate::math::Spread;
@@ -175,17 +176,19 @@ impl Plan {
     pub fn for_keys(kind: impl Into<Variant>, keys: u64, fpp: f64) -> Result<Self, PlanError> {
         check_fpp(fpp)?;
         check_keys(keys)?;
-        let kind: Variant = kind.into();
-        let (planner, detail) = planner(kind)?;
-        let doublings = match most_doublings(kind.kind(), keys) {
+        let variant = kind.into();
+        let (planner, kind, detail) = planner(variant)?;
+        let for_keys =
+            |keys| planner.for_keys(keys, fpp, detail).map_err(|error| error.of_whole(kind, fpp));
+        let doublings = match most_doublings(kind, keys) {
             0 => 0,
             most => {
-                let small = planner.for_keys(SURE_FROM - 1, fpp, detail)?;
+                let small = for_keys(SURE_FROM - 1)?;
                 let times = keys as f64 / small.keys as f64;
                 doublings(most, small.fpp_spread().resized(times))
             }
         };
-        let part = planner.for_keys(keys.div_ceil(1 << doublings), fpp, detail)?;
+        let part = for_keys(keys.div_ceil(1 << doublings))?;
         check_bits(part.bits as f64 * f64::from(doublings).exp2())?;
         Ok(Plan { keys, bits: part.bits << doublings, ..part })
     }
@@ -220,8 +223,8 @@ impl Plan {
     /// pass the first link of a scalable filter, [`PlanError::Detail`].
     pub fn for_memory(kind: impl Into<Variant>, keys: u64, bytes: u64) -> Result<Self, PlanError> {
         check_keys(keys)?;
-        let (planner, detail) = planner(kind.into())?;
-        planner.for_memory(keys, bytes, detail)
+        let (planner, _, detail) = planner(kind.into())?;
+        planner.for_memory(keys, bytes, detail).map_err(|error| error.in_all(bytes))
     }
 
     /// Plans the most keys that fit in `bytes` bytes at a rate of at most `fpp`, promised as by
@@ -231,8 +234,9 @@ impl Plan {
     /// [`PlanError::Fpp`]; [`PlanError::MemoryTooSmall`] if not even one key fits; [`PlanError::Detail`].
     pub fn for_capacity(kind: impl Into<Variant>, fpp: f64, bytes: u64) -> Result<Self, PlanError> {
         check_fpp(fpp)?;
-        let (planner, detail) = planner(kind.into())?;
-        planner.for_capacity(fpp, bytes, detail)
+        let (planner, kind, detail) = planner(kind.into())?;
+        let plan = planner.for_capacity(fpp, bytes, detail);
+        plan.map_err(|error| error.of_whole(kind, fpp).in_all(bytes))
     }
 
     /// Returns the rate that the formulas predict for the planned keys, bits and probes.
@@ -352,8 +356,9 @@ impl Plan {
         }
         let (keys, fpp) = self.link_goal(index)?;
         match index {
-            0 => Ok(Self { kind: Kind::Blocked, fpp, detail: 0, ..*self }),
-            _ => scalable::link_for(index, keys, fpp),
+            0 => Ok(Self { fpp, ..self.part() }),
+            _ => scalable::link_for(index, keys, fpp)
+                .map_err(|error| error.of_whole(self.kind, self.fpp)),
         }
     }
 
@@ -364,7 +369,7 @@ impl Plan {
     /// [`PlanError::Kind`] for a plan of another kind, and errors of plans made by hand.
     pub fn generation(&self) -> Result<Self, PlanError> {
         self.check(Kind::Window)?;
-        Ok(window::generation(self))
+        Ok(self.part())
     }
 
     /// The keys and rate of a link. Part of the format.
@@ -400,7 +405,8 @@ impl Plan {
         if !(1..=MAX_PROBES).contains(&self.probes) {
             return Err(PlanError::Probes { probes: u64::from(self.probes) });
         }
-        planner_of(Variant::of(self.kind, self.detail)?.kind()).check(self)
+        kind.check_detail(self.detail)?;
+        planner_of(kind).check(self)
     }
 }
 
@@ -439,26 +445,21 @@ fn planner_of(kind: Kind) -> &'static dyn Planner {
         Kind::Blocked => &plain::Blocked,
         Kind::Classic => &plain::Classic,
         Kind::Sliced => &sliced::Sliced,
-        Kind::Counting => &counting::Counting,
         Kind::Scalable => &scalable::Scalable,
         Kind::Window => &window::Window,
-        Kind::Attributes => &attributes::Attributes,
         Kind::Coded => &coded::Coded,
         Kind::Stable => &stable::Stable,
         Kind::Bloomier => &bloomier::Bloomier,
-        Kind::Cascade => &cascade::Cascade,
+        Kind::Counting => &Within(Kind::Counting),
+        Kind::Attributes => &Within(Kind::Attributes),
+        Kind::Cascade => &Within(Kind::Cascade),
     }
 }
 
-/// The planner of a kind, and the kind's own parameter.
-fn planner(variant: Variant) -> Result<(&'static dyn Planner, u32), PlanError> {
+/// The planner of a kind, the kind, and its own parameter.
+fn planner(variant: Variant) -> Result<(&'static dyn Planner, Kind, u32), PlanError> {
     variant.check()?;
-    let (kind, found) = (variant.kind(), variant.detail());
-    let planner = planner_of(kind);
-    match planner.details() {
-        (possible, _) if possible.contains(&found) => Ok((planner, found)),
-        (_, expected) => Err(PlanError::Detail { kind, found, expected }),
-    }
+    Ok((planner_of(variant.kind()), variant.kind(), variant.detail()))
 }
 
 fn check_bits(bits: f64) -> Result<(), PlanError> {

@@ -1,9 +1,9 @@
 //! Plans the blocked and the classic kind, and rounds their sizes.
 
 use super::planner::Planner;
-use super::{Kind, MAX_BITS, MAX_PROBES, Plan, SURE_FROM, check_bits};
-use super::{PlanError, check_field};
+use super::{Kind, MAX_BITS, MAX_PROBES, Plan, PlanError, SURE_FROM, check_bits, check_field};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
+use crate::math::search::least;
 use crate::math::{Spread, blocked::Pattern, classic, spread};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
@@ -148,15 +148,14 @@ fn for_capacity(kind: Kind, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
         above = keys;
         keys -= 1 + keys / 10_000;
     }
-    while keys >= SURE_FROM && above - keys > 1 {
-        let middle = keys + (above - keys) / 2;
-        if keeps(middle) { keys = middle } else { above = middle }
+    if keys >= SURE_FROM {
+        keys = least(keys, above, &|keys| !keeps(keys)) - 1;
     }
     if keys == 0 { Err(PlanError::MemoryTooSmall { bytes }) } else { Ok(plan(keys)) }
 }
 
 /// The plan, promising the rate that it has.
-fn at_its_rate(mut plan: Plan) -> Result<Plan, PlanError> {
+pub(super) fn at_its_rate(mut plan: Plan) -> Result<Plan, PlanError> {
     plan.fpp = plan.promised_fpp();
     if plan.fpp >= 1.0 {
         return Err(PlanError::TooManyKeys { keys: plan.keys, bits: plan.bits });

@@ -1,25 +1,12 @@
 //! What a kind provides for planning; goals that it cannot invert itself are solved by bisection.
 
-use core::ops::RangeInclusive;
-
-use super::PlanError;
-use super::{MAX_BITS, Plan};
+use super::{MAX_BITS, Plan, PlanError};
 use crate::math::Spread;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
 /// How a kind is planned. Keys and rate are in range.
 pub(super) trait Planner {
-    /// The kind's own parameter if none is given.
-    fn usual_detail(&self) -> u32 {
-        0
-    }
-
-    /// The valid range of that parameter, also in words.
-    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
-        (0..=0, "none: the kind has no parameter")
-    }
-
     /// The smallest filter for `keys` keys at `fpp`.
     fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError>;
 

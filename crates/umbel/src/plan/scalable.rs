@@ -1,10 +1,7 @@
 //! Plans the scalable kind: its first link, and the links by which it grows.
 
-use core::ops::RangeInclusive;
-
-use super::PlanError;
 use super::planner::Planner;
-use super::{Kind, Plan, plain};
+use super::{Kind, Plan, PlanError, plain};
 use crate::math::Spread;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
@@ -32,10 +29,6 @@ pub(crate) fn most_links(detail: u32) -> usize {
 pub(super) struct Scalable;
 
 impl Planner for Scalable {
-    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
-        (0..=FIXED, "0, each link for twice the keys of the one before, or 1, all for as many")
-    }
-
     fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
         let first = link_fpp(fpp, 0, detail);
         Ok(Plan { kind: Kind::Scalable, fpp, detail, ..link_for(0, keys, first)? })
@@ -87,7 +80,7 @@ impl Planner for Scalable {
 
     /// The spread of the first link.
     fn spread(&self, plan: &Plan) -> Spread {
-        plain::Blocked.spread(plan)
+        plan.part().fpp_spread()
     }
 
     fn check(&self, plan: &Plan) -> Result<(), PlanError> {
@@ -108,14 +101,8 @@ const SURE_LINKS: u32 = 4;
 pub(super) fn link_for(index: u32, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
     let offered = offered(keys, fpp);
     let plan = match index < SURE_LINKS {
-        true => Plan::for_keys(Kind::Blocked, offered, fpp),
-        false => plain::expected(offered, fpp),
+        true => Plan::for_keys(Kind::Blocked, offered, fpp)?,
+        false => plain::expected(offered, fpp)?,
     };
-    let plan = plan.map_err(|error| match error {
-        PlanError::FppOutOfReach { fpp, .. } => {
-            PlanError::FppOutOfReach { kind: Kind::Scalable, fpp }
-        }
-        error => error,
-    })?;
     Ok(Plan { keys, ..plan })
 }

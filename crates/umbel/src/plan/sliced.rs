@@ -1,8 +1,8 @@
 //! Plans the sliced kind.
 
 use super::planner::Planner;
-use super::{Kind, MAX_PROBES, Plan, SURE_FROM, check_bits};
-use super::{PlanError, check_field};
+use super::{Kind, MAX_PROBES, Plan, PlanError, SURE_FROM, check_bits, check_field};
+use crate::math::search::least;
 use crate::math::{Spread, sliced, spread};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
@@ -30,9 +30,8 @@ impl Planner for Sliced {
                 few = slice;
                 slice += 1 + slice / step;
             }
-            while keys >= SURE_FROM && slice - few > 1 {
-                let middle = few + (slice - few) / 2;
-                if plan(middle).promised_fpp() > fpp { few = middle } else { slice = middle }
+            if keys >= SURE_FROM {
+                slice = least(few, slice, &|slice| plan(slice).promised_fpp() <= fpp);
             }
             Ok::<_, PlanError>(plan(slice))
         };

@@ -1,11 +1,9 @@
 //! Plans the stable kind.
 
-use core::ops::RangeInclusive;
-
 use super::planner::Planner;
-use super::{Kind, MAX_PROBES, Plan, SURE_FROM, check_bits, plain};
-use super::{PlanError, check_field};
+use super::{Kind, MAX_PROBES, Plan, PlanError, SURE_FROM, check_bits, check_field, plain};
 use crate::bits::{BLOCK_BITS, cells};
+use crate::math::search::least;
 use crate::math::stable::{self, Cells};
 use crate::math::{Spread, spread};
 #[cfg(not(feature = "std"))]
@@ -20,19 +18,11 @@ pub(crate) const MOST_LOWERED: u64 = 1 << 16;
 /// Filters are large enough that the spread of their fill adds no more than this to the rate.
 const MOST_SPREAD: f64 = 0.1;
 
+/// At 1 %, 4 bits per cell take 93 bits per key and lower 142 cells; 3 take 119, and 5, 6, 7 and 8 take 92, 91, 90 and 93 but
+/// lower 296, 603, 1,219 and 2,450. At 0.1 and 0.001 the picture is similar. So 4 are usual.
 pub(super) struct Stable;
 
 impl Planner for Stable {
-    /// At 1 %, 4 bits per cell take 93 bits per key and lower 142 cells; 3 take 119, and 5, 6, 7 and 8 take 92, 91, 90
-    /// and 93 but lower 296, 603, 1,219 and 2,450. At 0.1 and 0.001 the picture is similar.
-    fn usual_detail(&self) -> u32 {
-        4
-    }
-
-    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
-        (1..=8, "1 to 8 bits per cell")
-    }
-
     /// For each K: P as small as the rate allows, then enough cells to remember keys for the planned span.
     fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
         let out_of_reach = PlanError::FppOutOfReach { kind: Kind::Stable, fpp };
@@ -118,15 +108,8 @@ fn least_lowered(cells: Cells, keys: u64, fpp: f64) -> Option<u64> {
         false => spread::stable(cells).upper(),
     };
     let keeps = |lowered: u64| promised(Cells { lowered: lowered as f64, ..cells }) <= fpp;
-    let (mut low, mut high) = (0, MOST_LOWERED.min(cells.cells as u64));
-    if !keeps(high) {
-        return None;
-    }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if keeps(middle) { high = middle } else { low = middle }
-    }
-    Some(high)
+    let most = MOST_LOWERED.min(cells.cells as u64);
+    keeps(most).then(|| least(0, most, &keeps))
 }
 
 impl Plan {

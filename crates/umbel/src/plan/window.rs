@@ -1,18 +1,13 @@
 //! Plans the window kind: the share of each generation, and the rate of all together.
 
-use core::ops::RangeInclusive;
-
+use super::plain::at_its_rate;
 use super::planner::Planner;
-use super::{Kind, Plan, check_bits};
-use super::{PlanError, check_field};
+use super::{Kind, Plan, PlanError, check_bits, check_field};
 use crate::bits::BLOCK_BITS;
 use crate::math::window::{compound, share};
 use crate::math::{Spread, spread};
 
-/// The fewest and most generations. Two take 2.3 times a blocked filter's bits at 1 %; from eight on, more generations
-/// cost bits again. Part of the format.
-const GENERATIONS: RangeInclusive<u32> = 2..=8;
-/// The default `detail`. Bits relative to those of a blocked filter for the window alone:
+/// From 2 to 8 generations, usually 4. Bits relative to those of a blocked filter for the window alone:
 ///
 /// ```text
 ///           G =   2     3     4     5     6     7     8
@@ -23,50 +18,26 @@ const GENERATIONS: RangeInclusive<u32> = 2..=8;
 ///
 /// Six or seven are the optimum, but by so little that cache lines matter more: a look-up reads one for each
 /// generation, and with four takes 3 to 4.4 times as long as in a blocked filter (10 M keys).
-const USUAL: u32 = 4;
-
 pub(super) struct Window;
 
 impl Planner for Window {
-    fn usual_detail(&self) -> u32 {
-        USUAL
-    }
-
-    fn details(&self) -> (RangeInclusive<u32>, &'static str) {
-        (GENERATIONS, "2 to 8 generations")
-    }
-
     fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
         let plan = |each: f64| {
-            let each = Plan::for_keys(Kind::Blocked, keys_each(keys, detail), each);
-            let each = each.map_err(|error| match error {
-                PlanError::FppOutOfReach { .. } => {
-                    PlanError::FppOutOfReach { kind: Kind::Window, fpp }
-                }
-                error => error,
-            })?;
-            whole(each, keys, fpp, detail)
+            whole(Plan::for_keys(Kind::Blocked, keys_each(keys, detail), each)?, keys, fpp, detail)
         };
         at_most(share(fpp, detail), fpp, plan)
     }
 
     fn for_memory(&self, keys: u64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         let each = bytes / u64::from(detail);
-        let each = Plan::for_memory(Kind::Blocked, keys_each(keys, detail), each)
-            .map_err(of_all(bytes))?;
-        let mut plan = whole(each, keys, 0.5, detail)?;
-        plan.fpp = plan.promised_fpp();
-        if plan.fpp >= 1.0 {
-            return Err(PlanError::TooManyKeys { keys, bits: plan.bits });
-        }
-        plan.fpp = plan.fpp.max(f64::MIN_POSITIVE);
-        Ok(plan)
+        let each = Plan::for_memory(Kind::Blocked, keys_each(keys, detail), each)?;
+        at_its_rate(whole(each, keys, 0.5, detail)?)
     }
 
     fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
         let each = bytes / u64::from(detail);
         let plan = |share: f64| {
-            let each = Plan::for_capacity(Kind::Blocked, share, each).map_err(of_all(bytes))?;
+            let each = Plan::for_capacity(Kind::Blocked, share, each)?;
             whole(each, each.keys * u64::from(detail - 1), fpp, detail)
         };
         at_most(share(fpp, detail), fpp, plan)
@@ -74,7 +45,7 @@ impl Planner for Window {
 
     /// From the planned keys on, all generations are assumed to be full: the most there is, just before one ends.
     fn predicted_fpp_at(&self, plan: &Plan, keys: u64) -> f64 {
-        let each = generation(plan);
+        let each = plan.part();
         let full = match keys >= plan.keys {
             true => u64::from(plan.detail),
             false => keys / each.keys,
@@ -85,7 +56,7 @@ impl Planner for Window {
     }
 
     fn spread(&self, plan: &Plan) -> Spread {
-        spread::compound(generation(plan).fpp_spread(), plan.detail)
+        spread::compound(plan.part().fpp_spread(), plan.detail)
     }
 
     fn check(&self, plan: &Plan) -> Result<(), PlanError> {
@@ -134,14 +105,6 @@ fn whole(each: Plan, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError
     Ok(Plan { kind: Kind::Window, keys, fpp, bits: each.bits * u64::from(detail), detail, ..each })
 }
 
-/// Reports memory too small for one generation as too small for the whole.
-fn of_all(bytes: u64) -> impl Fn(PlanError) -> PlanError {
-    move |error| match error {
-        PlanError::MemoryTooSmall { .. } => PlanError::MemoryTooSmall { bytes },
-        error => error,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,7 +112,7 @@ mod tests {
     #[test]
     fn all_but_the_newest_have_the_window() {
         for keys in [1, 2, 3, 4, 10, 999, 1_000_000] {
-            for generations in GENERATIONS {
+            for generations in 2..=8 {
                 let each = keys_each(keys, generations);
                 assert!(each * u64::from(generations - 1) >= keys);
                 assert!((each - 1) * u64::from(generations - 1) < keys);
