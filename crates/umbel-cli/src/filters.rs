@@ -6,7 +6,6 @@ use std::io::{self, IsTerminal, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use umbel::filter::ShardReader;
 use umbel::format::Reader;
 use umbel::{
     AnyFilter, AnyScheme, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme,
@@ -14,7 +13,7 @@ use umbel::{
 };
 use umbel_files::journal::{self, Notes};
 use umbel_foreign::{ForeignFilter, KeyType};
-use umbel_sets::{Filter, ForeignLines, LargeFilter, Options, PageReader, PageWriter};
+use umbel_sets::{Filter, ForeignLines, LargeFilter, OldShards, Options, PageReader, PageWriter};
 use umbel_share::Wrapping;
 use umbel_share::sign::SecretKey;
 
@@ -144,7 +143,7 @@ pub(crate) fn large<'a>(
     if !large {
         return Ok(None);
     }
-    let shards = ShardReader::new(source, length, secret, 0).with_context(context)?;
+    let shards = OldShards::open(source, length, secret).with_context(context)?;
     let (plan, description) = (*shards.plan(), shards.description().clone());
     Ok(Some(Large { file, length, secret, plan, description, notes: notes.as_ref() }))
 }

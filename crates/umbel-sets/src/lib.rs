@@ -93,10 +93,10 @@ pub use budget::{LEAST_MEMORY, most_threads};
 pub use buffer::{PageBuffer, PageReader, PageWriter};
 pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{
-    BloomierBuild, Checkpoint, Filter, ForeignLines, LargeFilter, Listed, Noted, Query, Receipt,
-    Save, SaveError, Seen, SeenInPieces, add_in_pieces, build_in_pieces, build_lists, check_keys,
-    count, count_keys, insert, insert_stream, keys_of, query_in_pieces, remove, remove_stream,
-    room_left,
+    BloomierBuild, Checkpoint, Filter, ForeignLines, InShards, LargeFilter, Listed, Noted,
+    OldShards, Query, Receipt, Save, SaveError, Seen, SeenInPieces, add_in_pieces, build_in_pieces,
+    build_lists, check_keys, count, count_keys, insert, insert_stream, keys_of, query_in_pieces,
+    remove, remove_stream, room_left,
 };
 pub use input::{Input, Spool};
 pub use keys::{Keys, keys, keys_stream};

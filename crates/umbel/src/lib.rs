@@ -141,9 +141,12 @@ mod prelude;
 #[doc(hidden)]
 pub mod internals {
     pub use crate::bits::arch::prefetch;
-    pub use crate::bits::cast::{words, words_mut};
+    pub use crate::bits::cast::{bytes, bytes_mut, words, words_mut};
     pub use crate::bits::{packed, place};
     pub use crate::error::check_field;
+    pub use crate::filter::internal::*;
+    #[cfg(feature = "std")]
+    pub use crate::format::Writer;
     pub use crate::hash::{GOLDEN, mix};
     #[cfg(not(feature = "std"))]
     pub use crate::prelude::Real;

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use umbel::filter::internal::{BlockedLayout, ClassicLayout};
+use umbel::internals::{BlockedLayout, ClassicLayout};
 use umbel::math::{binomial_bounds, classic};
 use umbel::{AnyFilter, KeyHash, KeyHasher, Kind, Plan, Scalable, Stable};
 

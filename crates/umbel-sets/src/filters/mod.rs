@@ -13,6 +13,7 @@ mod room;
 mod rows;
 mod seen;
 mod seen_in_pieces;
+mod shards;
 
 pub use bloomier::BloomierBuild;
 pub use count::{count, count_keys};
@@ -26,6 +27,7 @@ pub use remove::{remove, remove_stream};
 pub use room::room_left;
 pub use seen::{Checkpoint, Save, SaveError, Seen};
 pub use seen_in_pieces::SeenInPieces;
+pub use shards::{InShards, OldShards};
 
 #[cfg(test)]
 mod tests;

@@ -10,9 +10,10 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::sync::Mutex;
 
-use umbel::filter::{Shard, ShardIndex, ShardReader, ShardWriter};
+use umbel::filter::{Shard, ShardIndex};
 use umbel::{FileError, KeyDescription, KeyHash, KeyHasher, Plan, Receipt, Secret};
 
+use super::shards::{InShards, OldShards};
 use crate::budget::Budget;
 use crate::buffer::{PageBuffer, PageReader, PageWriter};
 use crate::input::{Input, lengths, read_up_to};
@@ -46,23 +47,23 @@ pub type Noted<'a> =
     dyn Fn(&mut dyn FnMut(&[KeyHash]) -> Result<(), Error>) -> Result<(), Error> + 'a;
 
 impl<'a> LargeFilter<'a> {
-    /// Starts work with it: returns the reader of its pieces, which leave room for the work, the scanner of lines with
-    /// its hash, and the writer that spills hashes, `ordered` or not, with the noted ones in front.
+    /// Starts work with it: returns the filter, its pieces, which leave room for the work, the scanner of lines with its
+    /// hash, and the writer that spills hashes, `ordered` or not, with the noted ones in front.
     pub(super) fn open<'o>(
         &self,
         ordered: bool,
         options: &'o Options,
-    ) -> Result<(ShardReader<PageReader<&'a File>>, Scanner<'o>, Split), Error> {
+    ) -> Result<(OldShards<PageReader<&'a File>>, InShards, Scanner<'o>, Split), Error> {
         let budget = Budget::new(options.memory, options.threads)?;
         let mut file = self.file;
         file.rewind().map_err(FileError::from)?;
         let source = PageReader::new(1 << 18, file);
-        let shards = ShardReader::new(source, self.length, self.secret, piece(budget))?;
-        let scanner = Scanner::new(options, shards.hasher().clone())?;
-        let (index, count, plan) = (shards.index(), shards.count(), shards.plan());
-        let split = Split::new(index, count, plan, budget, ordered, options)?;
+        let old = OldShards::open(source, self.length, self.secret)?;
+        let scanner = Scanner::new(options, old.hasher().clone())?;
+        let shards = InShards::new(old.plan(), piece(budget));
+        let split = Split::new(shards, old.plan(), budget, ordered, options)?;
         (self.noted)(&mut |hashes| split.note(hashes))?;
-        Ok((shards, scanner, split))
+        Ok((old, shards, scanner, split))
     }
 }
 
@@ -80,21 +81,16 @@ pub fn build_in_pieces(
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
     let scanner = Scanner::new(options, hasher.clone())?;
-    let mut shards = ShardWriter::new(out, plan, hasher, keys, piece(scanner.budget))
-        .map_err(|error| ShardError::from(error).0)?;
-    let split = Split::new(shards.index(), shards.count(), plan, scanner.budget, false, options)?;
+    let shards = InShards::new(plan, piece(scanner.budget));
+    let split = Split::new(shards, plan, scanner.budget, false, options)?;
     options.progress.expect(lengths(inputs));
     let mut report = Report::default();
     report.passed(inputs, &scanner.scan(inputs, &split)?);
     report.bytes_spilled += spilled(report.lines);
     report.bytes_read += spilled(report.lines);
-    for hashes in split.finish()? {
-        shards.shard(|shard| {
-            hashes.insert(shard)?;
-            Ok::<(), ShardError>(())
-        })?;
-    }
-    Ok((report, shards.finish().map_err(Error::Output)?))
+    let mut pieces = split.finish()?;
+    let receipt = shards.write(&hasher, keys, out, &mut |shard| pieces.take().insert(shard))?;
+    Ok((report, receipt))
 }
 
 /// Writes `filter` to `out`, with all lines of `inputs` added.
@@ -107,19 +103,15 @@ pub fn add_in_pieces(
     out: &mut dyn Write,
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
-    let (mut old, scanner, split) = filter.open(false, options)?;
-    let (plan, hasher, bytes) = (*old.plan(), old.hasher().clone(), piece(scanner.budget));
+    let (old, shards, scanner, split) = filter.open(false, options)?;
     options.progress.expect(lengths(inputs));
     let mut report = Report::default();
     report.passed(inputs, &scanner.scan(inputs, &split)?);
     report.bytes_spilled += spilled(report.lines);
-    report.bytes_read += spilled(report.lines) + plan.bytes();
-    let mut shards = ShardWriter::new(out, &plan, hasher, old.description(), bytes)?;
-    for hashes in split.finish()? {
-        shards.shard_of(&mut old, |shard| hashes.insert(shard))?;
-    }
-    old.finish()?;
-    Ok((report, shards.finish().map_err(Error::Output)?))
+    report.bytes_read += spilled(report.lines) + old.plan().bytes();
+    let mut pieces = split.finish()?;
+    let (_, receipt) = shards.rewrite(old, out, &mut |shard| pieces.take().insert(shard))?;
+    Ok((report, receipt))
 }
 
 /// Writes the lines of `inputs` that may be in `filter` to `out`, in order, or with `absent` those that certainly are
@@ -134,28 +126,25 @@ pub fn query_in_pieces(
     out: &mut (dyn Write + Send),
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
-    let (mut shards, scanner, split) = filter.open(true, options)?;
-    let (plan, index, budget) = (*shards.plan(), shards.index(), scanner.budget);
+    let (old, shards, scanner, split) = filter.open(true, options)?;
+    let (plan, index, budget) = (*old.plan(), shards.index(), scanner.budget);
     options.progress.expect(2 * lengths(inputs));
     let mut passes = Passes::new(inputs);
     passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &split)?)?;
     let mut answers = AnswerWriter::new(options)?;
-    for hashes in split.finish()? {
-        let mut found = vec![false; BATCH];
-        shards.shard(|shard: &mut Shard<'_>| {
-            hashes.each(|hashes, noted| {
-                if noted {
-                    shard.insert_all(hashes);
-                    return Ok(());
-                }
-                let found = &mut found[..hashes.len()];
-                shard.contains_all(hashes, found);
-                answers.push(found)
-            })
+    let (mut pieces, mut found) = (split.finish()?, vec![false; BATCH]);
+    let receipt = shards.read(old, &mut |shard| {
+        pieces.take().each(|hashes, noted| {
+            if noted {
+                shard.insert_all(hashes);
+                return Ok(());
+            }
+            let found = &mut found[..hashes.len()];
+            shard.contains_all(hashes, found);
+            answers.push(found)
         })?;
-        answers.end_piece()?;
-    }
-    let receipt = shards.finish()?;
+        answers.end_piece()
+    })?;
     let lines = answers.lines();
     let answer = Answer {
         index,
@@ -186,30 +175,6 @@ pub(super) fn room(budget: Budget) -> u64 {
     budget.long_line().max(budget.rest / 2)
 }
 
-/// An error of a shard, from reading hashes back or from writing the filter.
-struct ShardError(Error);
-
-impl From<FileError> for ShardError {
-    fn from(error: FileError) -> Self {
-        Self(match error {
-            FileError::Io(error) => Error::Output(error),
-            other => other.into(),
-        })
-    }
-}
-
-impl From<Error> for ShardError {
-    fn from(error: Error) -> Self {
-        Self(error)
-    }
-}
-
-impl From<ShardError> for Error {
-    fn from(error: ShardError) -> Self {
-        error.0
-    }
-}
-
 /// Spills the hashes of lines by piece.
 pub(super) struct Split {
     index: ShardIndex,
@@ -220,15 +185,15 @@ pub(super) struct Split {
 }
 
 impl Split {
-    /// For this many pieces of a filter.
+    /// For the pieces of a filter.
     pub(super) fn new(
-        index: ShardIndex,
-        count: u64,
+        shards: InShards,
         plan: &Plan,
         budget: Budget,
         ordered: bool,
         options: &Options,
     ) -> Result<Self, Error> {
+        let (index, count) = (shards.index(), shards.count());
         let most = MOST_PIECES.min(budget.spare_files()).max(2);
         if count > most {
             let least = Budget::least_cap(budget.threads, 2 * plan.bytes().div_ceil(most));
@@ -261,10 +226,11 @@ impl Split {
     }
 
     /// The hashes of each piece.
-    pub(super) fn finish(self) -> Result<Vec<Hashes>, Error> {
+    pub(super) fn finish(self) -> Result<Pieces, Error> {
         let pieces =
             self.files.into_iter().map(|piece| piece.into_inner().expect("no worker panics"));
-        pieces.map(|(file, noted)| Ok(Hashes { file: TempFile::finish(file)?, noted })).collect()
+        let hashes = |(file, noted)| Ok(Hashes { file: TempFile::finish(file)?, noted });
+        Ok(Pieces(pieces.map(hashes).collect::<Result<Vec<_>, Error>>()?.into_iter()))
     }
 }
 
@@ -284,6 +250,16 @@ impl Visit for Split {
 
     fn room(&self) -> u64 {
         self.room
+    }
+}
+
+/// The hashes of all pieces.
+pub(super) struct Pieces(std::vec::IntoIter<Hashes>);
+
+impl Pieces {
+    /// Those of the next piece.
+    pub(super) fn take(&mut self) -> Hashes {
+        self.0.next().expect("as many pieces as shards")
     }
 }
 

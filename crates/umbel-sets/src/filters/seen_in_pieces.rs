@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use umbel::Receipt;
-use umbel::filter::{Shard, ShardIndex, ShardWriter};
+use umbel::filter::ShardIndex;
 
-use super::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, piece, room, spilled};
+use super::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, room, spilled};
 use super::seen::{Checkpoint, Recorder, Save};
 use crate::input::{Input, lengths};
 use crate::passes::Passes;
@@ -55,38 +55,34 @@ impl<'a> SeenInPieces<'a> {
         file: &mut dyn Write,
     ) -> Result<(Report, Receipt), Error> {
         let options = self.options;
-        let (mut old, scanner, split) = filter.open(true, options)?;
-        let (plan, hasher, index, budget) =
-            (*old.plan(), old.hasher().clone(), old.index(), scanner.budget);
+        let (old, shards, scanner, split) = filter.open(true, options)?;
+        let (plan, index, budget) = (*old.plan(), shards.index(), scanner.budget);
         options.progress.expect(2 * lengths(inputs));
         let mut passes = Passes::new(inputs);
         passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &split)?)?;
 
-        let mut shards = ShardWriter::new(file, &plan, hasher, old.description(), piece(budget))?;
         let mut answers = AnswerWriter::new(options)?;
         let (mut noted_before, mut fresh) = (0, 0);
         let mut new = vec![false; BATCH];
-        for hashes in split.finish()? {
-            shards.shard_of(&mut old, |shard: &mut Shard<'_>| {
-                hashes.each(|hashes, noted| {
-                    let new = &mut new[..hashes.len()];
-                    shard.insert_all_new(hashes, new);
-                    let count = new.iter().filter(|new| **new).count() as u64;
-                    if noted {
-                        noted_before += count;
-                        return Ok(());
-                    }
-                    fresh += count;
-                    answers.push(new)
-                })
+        let mut pieces = split.finish()?;
+        let (before, receipt) = shards.rewrite(old, file, &mut |shard| {
+            pieces.take().each(|hashes, noted| {
+                let new = &mut new[..hashes.len()];
+                shard.insert_all_new(hashes, new);
+                let count = new.iter().filter(|new| **new).count() as u64;
+                if noted {
+                    noted_before += count;
+                    return Ok(());
+                }
+                fresh += count;
+                answers.push(new)
             })?;
-            answers.end_piece()?;
-        }
-        let left = old.finish()?.room.saturating_sub(noted_before);
+            answers.end_piece()
+        })?;
+        let left = before.room.saturating_sub(noted_before);
         if fresh > left {
             return Err(Error::NoRoom { new: fresh, room: left, keys: plan.keys() });
         }
-        let receipt = shards.finish().map_err(Error::Output)?;
         let lines = answers.lines();
         let go_out = GoOut {
             index,

@@ -8,21 +8,11 @@ use std::io::{self, Read, Write};
 use super::LazyFilter;
 #[cfg(feature = "std")]
 use super::Loader;
-use super::attributes::AttributesCore;
-use super::bloom::BloomCore;
-use super::bloomier::BloomierCore;
-use super::cascade::CascadeCore;
-use super::coded::CodedCore;
 use super::core::Core;
-use super::counting::CountingCore;
-use super::file::{self, Opened};
-use super::scalable::ScalableCore;
-use super::stable::StableCore;
-use super::window::WindowCore;
+use super::file::{self, Admit, Opened};
 use super::{
-    Attributes, Blocked, BlockedLayout, Bloomier, BuildError, Cascade, Classic, ClassicLayout,
-    Coded, Counting, Filter, InsertError, MergeError, Names, Receipt, RowError, Scalable, Sliced,
-    SlicedLayout, Stable, Window,
+    Attributes, Blocked, Bloomier, BuildError, Cascade, Classic, Coded, Counting, InsertError,
+    MergeError, Names, Receipt, RowError, Scalable, Sliced, Stable, Window,
 };
 use crate::bits::{Block, Blocks};
 #[cfg(feature = "mmap")]
@@ -71,18 +61,28 @@ pub enum AnyFilter<S = Blocks, H = KeyHasher> {
 /// Runs the same code on a filter of any kind.
 macro_rules! of_any {
     ($any:expr, $filter:ident => $does:expr) => {
+        of_any!(@ $any, $filter, $does; Blocked, Classic, Sliced, Counting, Scalable, Window, Attributes, Coded,
+            Stable, Bloomier, Cascade)
+    };
+    (@ $any:expr, $filter:ident, $does:expr; $($name:ident),*) => {
         match $any {
-            AnyFilter::Blocked($filter) => $does,
-            AnyFilter::Classic($filter) => $does,
-            AnyFilter::Sliced($filter) => $does,
-            AnyFilter::Counting($filter) => $does,
-            AnyFilter::Scalable($filter) => $does,
-            AnyFilter::Window($filter) => $does,
-            AnyFilter::Attributes($filter) => $does,
-            AnyFilter::Coded($filter) => $does,
-            AnyFilter::Stable($filter) => $does,
-            AnyFilter::Bloomier($filter) => $does,
-            AnyFilter::Cascade($filter) => $does,
+            $(AnyFilter::$name($filter) => $does,)*
+        }
+    };
+}
+
+/// Runs the same code with the filters of a kind as the type `$type`.
+macro_rules! of_kind {
+    ($kind:expr, $type:ident => $does:expr) => {
+        of_kind!(@ $kind, $type, $does; Blocked, Classic, Sliced, Counting, Scalable, Window, Attributes, Coded,
+            Stable, Bloomier, Cascade)
+    };
+    (@ $kind:expr, $type:ident, $does:expr; $($name:ident),*) => {
+        match $kind {
+            $(Kind::$name => {
+                use super::$name as $type;
+                $does
+            })*
         }
     };
 }
@@ -311,11 +311,12 @@ impl AnyFilter {
     /// As [`read`](Self::read); [`FileError::Scheme`] if `unlock` does not fit the file.
     #[cfg(feature = "std")]
     pub fn read_with<U: Unlock>(
-        source: impl Read,
+        mut source: impl Read,
         length: u64,
         unlock: U,
     ) -> Result<AnyFilter<Blocks, U::Hasher>, FileError> {
-        AnyFilter::open(file::read(source, length, unlock, &layout)?)
+        let read = |admit: Admit<'_>| file::read(&mut source, length, &layout, admit);
+        AnyFilter::open(file::unlocked(unlock, read)?)
     }
 
     /// Like [`read`](Self::read), from an umbel file in memory, at any address. The bits are copied.
@@ -334,7 +335,7 @@ impl AnyFilter {
         bytes: &[u8],
         unlock: U,
     ) -> Result<AnyFilter<Blocks, U::Hasher>, FileError> {
-        AnyFilter::open(file::copy(bytes, unlock, &layout)?)
+        AnyFilter::open(file::unlocked(unlock, |admit| file::copy(bytes, &layout, admit))?)
     }
 }
 
@@ -382,7 +383,7 @@ impl<'a> AnyFilter<&'a [Block]> {
         bytes: &'a [u8],
         unlock: U,
     ) -> Result<AnyFilter<&'a [Block], U::Hasher>, FileError> {
-        AnyFilter::open(file::view(bytes, unlock, &layout)?)
+        AnyFilter::open(file::unlocked(unlock, |admit| file::view(bytes, &layout, admit))?)
     }
 }
 
@@ -409,7 +410,8 @@ impl AnyFilter<MappedBlocks> {
     ) -> Result<AnyFilter<MappedBlocks, U::Hasher>, FileError> {
         file.reads_in_order();
         let check = |header: &Header, bytes: &[u8]| format::payload_of(header, bytes).map(drop);
-        let opened = AnyFilter::open(file::map(file, unlock, &layout, &check)?)?;
+        let map = |admit: Admit<'_>| file::map(file, &check, &layout, admit);
+        let opened = AnyFilter::open(file::unlocked(unlock, map)?)?;
         file.reads_anywhere();
         Ok(opened)
     }
@@ -436,7 +438,8 @@ impl AnyFilter<MappedBlocks> {
             true => format::check_table(header, bytes),
             false => format::payload_of(header, bytes).map(drop),
         };
-        let opened = file::map(file, unlock, &layout, &check)?;
+        let map = |admit: Admit<'_>| file::map(file, &check, &layout, admit);
+        let opened = file::unlocked(unlock, map)?;
         let header = opened.header.clone();
         Ok(LazyFilter::new(file.clone(), header, AnyFilter::open(opened)?))
     }
@@ -476,19 +479,7 @@ fn tells(kind: Kind) -> bool {
 
 impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
     fn open(opened: Opened<S, H>) -> Result<Self, FileError> {
-        Ok(match opened.header.kind()? {
-            Kind::Blocked => Self::Blocked(Filter::open(opened)?),
-            Kind::Classic => Self::Classic(Filter::open(opened)?),
-            Kind::Sliced => Self::Sliced(Filter::open(opened)?),
-            Kind::Counting => Self::Counting(Filter::open(opened)?),
-            Kind::Scalable => Self::Scalable(Filter::open(opened)?),
-            Kind::Window => Self::Window(Filter::open(opened)?),
-            Kind::Attributes => Self::Attributes(Filter::open(opened)?),
-            Kind::Coded => Self::Coded(Filter::open(opened)?),
-            Kind::Stable => Self::Stable(Filter::open(opened)?),
-            Kind::Bloomier => Self::Bloomier(Filter::open(opened)?),
-            Kind::Cascade => Self::Cascade(Filter::open(opened)?),
-        })
+        Ok(of_kind!(opened.header.kind()?, One => One::<S, H>::open(opened)?.into()))
     }
 
     /// Returns whether a key may have been inserted; see [`Filter::contains`].
@@ -575,19 +566,7 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
     /// # Errors
     /// Where [`Clone`] would abort the program.
     pub fn try_clone(&self) -> Result<AnyFilter<Blocks, H>, OutOfMemory> {
-        Ok(match self {
-            Self::Blocked(filter) => AnyFilter::Blocked(filter.try_clone()?),
-            Self::Classic(filter) => AnyFilter::Classic(filter.try_clone()?),
-            Self::Sliced(filter) => AnyFilter::Sliced(filter.try_clone()?),
-            Self::Counting(filter) => AnyFilter::Counting(filter.try_clone()?),
-            Self::Scalable(filter) => AnyFilter::Scalable(filter.try_clone()?),
-            Self::Window(filter) => AnyFilter::Window(filter.try_clone()?),
-            Self::Attributes(filter) => AnyFilter::Attributes(filter.try_clone()?),
-            Self::Coded(filter) => AnyFilter::Coded(filter.try_clone()?),
-            Self::Stable(filter) => AnyFilter::Stable(filter.try_clone()?),
-            Self::Bloomier(filter) => AnyFilter::Bloomier(filter.try_clone()?),
-            Self::Cascade(filter) => AnyFilter::Cascade(filter.try_clone()?),
-        })
+        Ok(of_any!(self, filter => filter.try_clone()?.into()))
     }
 
     /// Writes it as an umbel file, front to back, without seeking; see [`Filter::write`].
@@ -630,20 +609,7 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
 
 /// The bytes of each part of a file, by its kind.
 fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-    type Any<'a> = &'a [Block];
-    match header.kind()? {
-        Kind::Blocked => BloomCore::<BlockedLayout, Any<'_>>::layout(header),
-        Kind::Classic => BloomCore::<ClassicLayout, Any<'_>>::layout(header),
-        Kind::Sliced => BloomCore::<SlicedLayout, Any<'_>>::layout(header),
-        Kind::Counting => CountingCore::<Any<'_>>::layout(header),
-        Kind::Scalable => ScalableCore::<Any<'_>>::layout(header),
-        Kind::Window => WindowCore::<Any<'_>>::layout(header),
-        Kind::Attributes => AttributesCore::<Any<'_>>::layout(header),
-        Kind::Coded => CodedCore::<Any<'_>>::layout(header),
-        Kind::Stable => StableCore::<Any<'_>>::layout(header),
-        Kind::Bloomier => BloomierCore::<Any<'_>>::layout(header),
-        Kind::Cascade => CascadeCore::<Any<'_>>::layout(header),
-    }
+    of_kind!(header.kind()?, One => One::<&[Block]>::layout(header))
 }
 
 impl<S: AsRef<[Block]>, H: Hashing> fmt::Debug for AnyFilter<S, H> {

@@ -171,11 +171,17 @@ impl Shards<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct ShardIndex {
     /// The blocks of the filter, and those of a shard.
-    pub(super) total: u64,
-    pub(super) size: u64,
+    total: u64,
+    size: u64,
 }
 
 impl ShardIndex {
+    /// For a filter of `total` blocks, with `size` in each shard but the last.
+    #[doc(hidden)]
+    pub fn new(total: u64, size: u64) -> Self {
+        Self { total, size }
+    }
+
     /// Returns the index of the hash's shard, from 0.
     #[inline]
     pub fn of(&self, hash: KeyHash) -> u64 {
@@ -186,9 +192,18 @@ impl ShardIndex {
 /// A run of a blocked filter's blocks, which one thread can fill while others fill other shards.
 #[derive(Debug)]
 pub struct Shard<'a> {
-    pub(super) run: Run,
-    pub(super) kernel: Kernel,
-    pub(super) blocks: &'a mut [Block],
+    run: Run,
+    kernel: Kernel,
+    blocks: &'a mut [Block],
+}
+
+impl<'a> Shard<'a> {
+    /// The blocks from `first` on of a filter with this plan.
+    #[doc(hidden)]
+    pub fn new(plan: &Plan, first: u64, blocks: &'a mut [Block]) -> Self {
+        let run = Run { first, total: plan.bits / BLOCK_BITS };
+        Self { run, kernel: Kernel::detect(plan.probes), blocks }
+    }
 }
 
 impl Shard<'_> {

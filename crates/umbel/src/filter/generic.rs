@@ -7,9 +7,7 @@ use core::ops::Range;
 use std::io::{self, Read, Write};
 
 use super::core::{Core, GROUP, InsertCore, Merge, MergeCore};
-use super::file::{self, Opened};
-#[cfg(feature = "std")]
-use super::load::Cut;
+use super::file::{self, Admit, Opened};
 use super::{MergeError, Receipt};
 use crate::bits::{self, AHEAD, Block, Blocks, cast};
 use crate::error::OutOfMemory;
@@ -178,20 +176,24 @@ impl<C: Core, H: Hashing> Filter<C, H> {
     /// # Errors
     /// The errors of `out`.
     #[cfg(feature = "std")]
-    pub fn write(&self, out: impl Write) -> io::Result<()> {
-        self.put(&mut format::Out(out))
+    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+        self.put(&mut |bytes| out.write_all(bytes))?;
+        out.flush()
     }
 
     /// Returns the umbel file as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let length = self.header().file_length().expect("there are fewer than 2⁶⁴");
         let mut bytes = Vec::with_capacity(length as usize);
-        let Ok(()) = self.put::<Infallible>(&mut &mut bytes);
+        let Ok(()) = self.put::<Infallible>(&mut |more| {
+            bytes.extend_from_slice(more);
+            Ok(())
+        });
         bytes
     }
 
-    fn put<E>(&self, out: &mut dyn format::Sink<Error = E>) -> Result<(), E> {
-        format::put_parts(out, &self.header(), &mut self.blocks().map(cast::bytes))
+    fn put<E>(&self, put: format::Put<'_, E>) -> Result<(), E> {
+        format::put_parts(put, &self.header(), &mut self.blocks().map(cast::bytes))
     }
 
     /// As [`AnyFilter::file_part`](super::AnyFilter::file_part).
@@ -200,22 +202,38 @@ impl<C: Core, H: Hashing> Filter<C, H> {
         let header = self.header();
         let length = header.file_length().expect("there are fewer than 2⁶⁴");
         let end = offset.saturating_add(most as u64).min(length);
-        let mut cut = Cut::new(offset.min(end)..end);
-        if end > header.payload().end as u64 {
+        let (start, mut at, mut cut) = (offset.min(end), 0, Vec::new());
+        let mut put = |bytes: &[u8]| {
+            let within = |place: u64| place.saturating_sub(at).min(bytes.len() as u64) as usize;
+            cut.extend_from_slice(&bytes[within(start)..within(end)]);
+            at += bytes.len() as u64;
+            Ok::<_, Infallible>(())
+        };
+        let blocks = self.blocks().map(cast::bytes);
+        let Ok(()) = match end > header.payload().end as u64 {
             // The checksums are of all that comes before.
-            let Ok(()) = self.put::<Infallible>(&mut &mut cut);
-        } else {
-            let blocks = self.blocks().map(cast::bytes);
-            for bytes in core::iter::once(header.bytes()).chain(blocks) {
-                let Ok(()) = format::Sink::put(&mut &mut cut, bytes);
-            }
-        }
-        cut.bytes
+            true => self.put(&mut put),
+            false => core::iter::once(header.bytes()).chain(blocks).try_for_each(put),
+        };
+        cut
     }
 
     pub(super) fn header(&self) -> Header {
         let (plan, scheme) = (self.core.plan(), self.hasher.scheme());
         Header::new(plan, scheme, &self.description, &self.core.body(), self.bytes())
+    }
+
+    /// The bytes of each part of a file of this kind; its fields are checked.
+    pub(super) fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        C::layout(header)
+    }
+
+    /// As [`layout`](Self::layout), of a file that must be of this kind.
+    pub(super) fn layout_of_kind(header: &Header) -> Result<Vec<u64>, FileError> {
+        match header.kind()? {
+            kind if kind == C::KIND => C::layout(header),
+            found => Err(FileError::Kind { expected: C::KIND, found }),
+        }
     }
 
     /// Makes the filter from a file whose header, kind and checksums were verified.
@@ -243,11 +261,12 @@ impl<C: Core<Storage = Blocks>> Filter<C> {
     /// As [`read`](Self::read).
     #[cfg(feature = "std")]
     pub fn read_with<U: Unlock>(
-        source: impl Read,
+        mut source: impl Read,
         length: u64,
         unlock: U,
     ) -> Result<Filter<C, U::Hasher>, FileError> {
-        Filter::open(file::read(source, length, unlock, &of_kind::<C>)?)
+        let read = |admit: Admit<'_>| file::read(&mut source, length, &Self::layout_of_kind, admit);
+        Filter::open(file::unlocked(unlock, read)?)
     }
 
     /// Like [`read`](Self::read), from an umbel file in memory, at any address. The bits are copied.
@@ -266,15 +285,8 @@ impl<C: Core<Storage = Blocks>> Filter<C> {
         bytes: &[u8],
         unlock: U,
     ) -> Result<Filter<C, U::Hasher>, FileError> {
-        Filter::open(file::copy(bytes, unlock, &of_kind::<C>)?)
-    }
-}
-
-/// The layout of a file that must be of this kind.
-fn of_kind<C: Core>(header: &Header) -> Result<Vec<u64>, FileError> {
-    match header.kind()? {
-        kind if kind == C::KIND => C::layout(header),
-        found => Err(FileError::Kind { expected: C::KIND, found }),
+        let copy = |admit: Admit<'_>| file::copy(bytes, &Self::layout_of_kind, admit);
+        Filter::open(file::unlocked(unlock, copy)?)
     }
 }
 

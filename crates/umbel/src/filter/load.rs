@@ -1,41 +1,10 @@
-//! Files in pieces: filters that are read while their file arrives, and parts of the file that a filter would be.
+//! Filters that are read while their file arrives.
 
 use super::file::{self, Opened};
 use crate::bits::Blocks;
-use crate::format::{self, FileError, Header, KeyDescription, Payload, Reader, Sink};
+use crate::format::{self, FileError, Header, Sums};
 use crate::hash::{Secret, Unlock};
 use crate::prelude::*;
-
-/// Keeps a range of the bytes of a file that is written.
-pub(super) struct Cut {
-    pub(super) at: u64,
-    pub(super) range: core::ops::Range<u64>,
-    pub(super) bytes: Vec<u8>,
-}
-
-impl Cut {
-    pub(super) fn new(range: core::ops::Range<u64>) -> Self {
-        let bytes = Vec::with_capacity((range.end - range.start) as usize);
-        Self { at: 0, range, bytes }
-    }
-}
-
-impl Sink for &mut Cut {
-    type Error = core::convert::Infallible;
-
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
-        let length = bytes.len() as u64;
-        let within = |place: u64| place.saturating_sub(self.at).min(length) as usize;
-        let kept = within(self.range.start)..within(self.range.end);
-        self.bytes.extend_from_slice(&bytes[kept]);
-        self.at += length;
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), Self::Error> {
-        Ok(())
-    }
-}
 
 /// Reads an umbel file that arrives in pieces of any size: see [`AnyFilter::loader`](super::AnyFilter::loader).
 ///
@@ -68,41 +37,15 @@ enum State<H> {
     Payload(Box<Loading<H>>),
 }
 
+/// A file of which the header has arrived.
 struct Loading<H> {
-    header: Header,
-    hasher: H,
-    description: KeyDescription,
-    parts: Vec<Blocks>,
+    file: Opened<Blocks, H>,
     /// The part that arrives next, and its bytes so far.
     part: usize,
     filled: usize,
-    payload: Payload<Queue>,
-}
-
-/// Bytes that arrived and were not read yet.
-#[derive(Default)]
-struct Queue {
-    bytes: Vec<u8>,
-    read: usize,
-}
-
-impl Queue {
-    fn left(&self) -> &[u8] {
-        &self.bytes[self.read..]
-    }
-}
-
-impl std::io::Read for Queue {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let count = out.len().min(self.left().len());
-        out[..count].copy_from_slice(&self.left()[..count]);
-        self.read += count;
-        if self.read == self.bytes.len() {
-            self.bytes.clear();
-            self.read = 0;
-        }
-        Ok(count)
-    }
+    sums: Sums,
+    /// What follows the payload: the checksums.
+    stored: Vec<u8>,
 }
 
 impl<U: Unlock> Loader<U> {
@@ -125,7 +68,7 @@ impl<U: Unlock> Loader<U> {
     pub fn length(&self) -> Option<u64> {
         match &self.state {
             State::Header(_) => None,
-            State::Payload(loading) => loading.header.file_length().ok(),
+            State::Payload(loading) => loading.file.header.file_length().ok(),
         }
     }
 
@@ -167,17 +110,18 @@ impl<U: Unlock> Loader<U> {
                 let rest = header.split_off(length);
                 let parsed = Header::parse(header)?;
                 let unlock = self.unlock.take().expect("a header arrives once");
-                let declared = parsed.file_length()?;
-                let (layout, hasher, description) =
-                    file::checked_by(&parsed, declared, unlock, &self.layout)?;
+                let (length, layout) = (parsed.file_length()?, &self.layout);
+                let open = |admit: file::Admit<'_>| {
+                    let declared = file::declared(parsed, length, layout, admit)?;
+                    let parts = file::zeroed(&declared.parts)?;
+                    Ok(declared.with(parts))
+                };
                 let mut loading = Box::new(Loading {
-                    parts: file::zeroed(&layout)?,
-                    payload: Reader::of(Queue::default(), parsed.clone()).payload(),
-                    header: parsed,
-                    hasher,
-                    description,
+                    file: file::unlocked(unlock, open)?,
                     part: 0,
                     filled: 0,
+                    sums: Sums::new(),
+                    stored: Vec::new(),
                 });
                 let pushed = loading.push(&rest, self.loaded);
                 self.state = State::Payload(loading);
@@ -191,13 +135,12 @@ impl<U: Unlock> Loader<U> {
         match &self.state {
             State::Header(header) => vec![header],
             State::Payload(loading) => {
-                let whole = loading.parts[..loading.part].iter();
-                let mut pieces = vec![loading.header.bytes()];
-                pieces.extend(whole.map(Blocks::as_bytes));
-                if let Some(part) = loading.parts.get(loading.part) {
-                    pieces.push(&part.as_bytes()[..loading.filled]);
-                }
-                pieces.push(loading.payload.source().left());
+                let Loading { file, part, filled, stored, .. } = &**loading;
+                let mut pieces = vec![file.header.bytes()];
+                let mut parts = file.parts.iter().map(Blocks::as_bytes);
+                pieces.extend(parts.by_ref().take(*part));
+                pieces.extend(parts.next().map(|part| &part[..*filled]));
+                pieces.push(stored);
                 pieces
             }
         }
@@ -210,9 +153,9 @@ impl<U: Unlock> Loader<U> {
         }
         match self.state {
             State::Payload(loading) if expected == Some(found) => {
-                let Loading { header, hasher, description, parts, payload, .. } = *loading;
-                payload.finish()?;
-                Ok(Opened { header, hasher, description, parts })
+                let Loading { file, sums, stored, .. } = *loading;
+                format::check_sums(&sums.finish(), &stored, &file.header)?;
+                Ok(file)
             }
             _ => {
                 let expected = expected.unwrap_or(Header::LENGTH as u64);
@@ -229,22 +172,27 @@ impl<U: Unlock> core::fmt::Debug for Loader<U> {
 }
 
 impl<H> Loading<H> {
-    fn push(&mut self, bytes: &[u8], loaded: u64) -> Result<(), FileError> {
-        let expected = self.header.file_length()?;
+    fn push(&mut self, mut bytes: &[u8], loaded: u64) -> Result<(), FileError> {
+        let expected = self.file.header.file_length()?;
         if loaded > expected {
             return Err(FileError::Length { expected, found: loaded });
         }
-        self.payload.source_mut().bytes.extend_from_slice(bytes);
-        while let Some(part) = self.parts.get_mut(self.part) {
-            let part = part.as_bytes_mut();
-            let count = (part.len() - self.filled).min(self.payload.source().left().len());
-            self.payload.read(&mut part[self.filled..][..count])?;
-            self.filled += count;
-            if self.filled < part.len() {
-                break;
+        while let Some(part) = self.file.parts.get_mut(self.part) {
+            let left = &mut part.as_bytes_mut()[self.filled..];
+            if left.is_empty() {
+                (self.part, self.filled) = (self.part + 1, 0);
+                continue;
             }
-            (self.part, self.filled) = (self.part + 1, 0);
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            let (piece, rest) = bytes.split_at(bytes.len().min(left.len()).min(self.sums.left()));
+            left[..piece.len()].copy_from_slice(piece);
+            self.sums.add(piece);
+            self.filled += piece.len();
+            bytes = rest;
         }
+        self.stored.extend_from_slice(bytes);
         Ok(())
     }
 }

@@ -26,11 +26,12 @@ mod methods;
 #[cfg(feature = "std")]
 mod parallel;
 mod receipt;
+#[cfg(feature = "std")]
+#[doc(hidden)]
+pub mod runs;
 mod scalable;
 #[cfg(feature = "serde")]
 mod serde;
-#[cfg(feature = "std")]
-mod sharded;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 mod shared;
 mod sliced;
@@ -45,7 +46,6 @@ pub use blocked::{Blocked, Shard, ShardIndex, Shards};
 pub use bloomier::{Bloomier, BloomierBuilder, BloomierShard};
 pub use cascade::Cascade;
 pub use classic::Classic;
-use classic::ClassicLayout;
 pub use coded::Coded;
 pub use compare::Comparison;
 pub use counting::Counting;
@@ -59,23 +59,21 @@ pub use lazy::LazyFilter;
 pub use load::Loader;
 pub use receipt::{Fact, Figure, Part, Receipt};
 pub use scalable::{Link, Scalable};
-#[cfg(feature = "std")]
-pub use sharded::{ShardReader, ShardWriter};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use shared::Shared;
 pub use sliced::Sliced;
-use sliced::SlicedLayout;
 pub use stable::Stable;
 pub use window::Window;
 
 pub use crate::math::Estimate;
 
-/// For tests that are generic over kinds. No part of the interface.
-#[doc(hidden)]
-pub mod internal {
+/// What [`internals`](crate::internals) exports of this module.
+pub(crate) mod internal {
     pub use super::blocked::BlockedLayout;
     pub use super::bloom::{BloomCore, Layout};
     pub use super::classic::ClassicLayout;
     pub use super::core::Core;
+    #[cfg(feature = "std")]
+    pub use super::runs;
     pub use super::sliced::SlicedLayout;
 }

@@ -53,7 +53,7 @@ pub(crate) fn check_declared(header: &Header, found: u64) -> Result<(), FileErro
 
 /// Compares the sums of the chunks of the payload with the stored table and the sum of the table.
 #[cfg(feature = "std")]
-pub(super) fn check_sums(sums: &[u64], found: &[u8], header: &Header) -> Result<(), FileError> {
+pub(crate) fn check_sums(sums: &[u64], found: &[u8], header: &Header) -> Result<(), FileError> {
     let (table, last) = stored(found);
     if checksum(table, sums.len() as u64).to_le_bytes() != last {
         return Err(FileError::ChecksumsDamaged);

@@ -83,9 +83,6 @@ pub enum FileError {
     /// The bytes cannot be borrowed, because they do not start at a multiple of 64.
     #[error("the filter's bytes start at an address that is not a multiple of 64; align them")]
     Misaligned,
-    /// A pass over the shards of a file was continued after one of them failed.
-    #[error("a shard of this pass failed, so the next ones are out of step; begin the pass again")]
-    ShardFailed,
     /// The memory for the filter could not be allocated.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),
@@ -115,7 +112,6 @@ impl FileError {
             Self::Plan(error) => Self::Plan(error.clone()),
             Self::Scheme(error) => Self::Scheme(error.clone()),
             Self::Misaligned => Self::Misaligned,
-            Self::ShardFailed => Self::ShardFailed,
             Self::OutOfMemory(error) => Self::OutOfMemory(*error),
             Self::Io(error) => Self::Io(error.kind().into()),
         }

@@ -23,6 +23,8 @@ mod writer;
 
 use twox_hash::XxHash3_64;
 
+#[cfg(feature = "std")]
+pub(crate) use check::check_sums;
 #[cfg(feature = "mmap")]
 pub(crate) use check::{check_chunk, check_table, chunks, damaged_chunk};
 pub(crate) use check::{check_declared, payload_of};
@@ -33,10 +35,10 @@ pub use header::Header;
 #[cfg(feature = "std")]
 pub use reader::{Payload, Reader};
 #[cfg(feature = "std")]
-pub(crate) use writer::Out;
-#[cfg(feature = "std")]
-pub(crate) use writer::Writer;
-pub(crate) use writer::{Sink, put_parts};
+pub(crate) use sums::Sums;
+#[doc(hidden)]
+pub use writer::Writer;
+pub(crate) use writer::{Put, put_parts};
 
 /// The newest format version that this release reads. It writes version 1 if that can express the filter (keys without
 /// a description), so that older releases can read it.
@@ -71,13 +73,12 @@ pub fn length_of(start: &[u8]) -> Result<u64, FileError> {
 /// If the length of `payload` differs from the one the header declares.
 #[cfg(feature = "std")]
 pub fn write_file(
-    out: impl std::io::Write,
+    mut out: impl std::io::Write,
     header: &Header,
     payload: &[u8],
 ) -> std::io::Result<()> {
-    let mut writer = Writer::new(Out(out), header)?;
-    writer.write(payload)?;
-    writer.finish()
+    put_parts(&mut |bytes| out.write_all(bytes), header, &mut core::iter::once(payload))?;
+    out.flush()
 }
 
 /// Returns the bytes of a whole file with a header of `header` bytes and a payload of `payload`; `None` if it would

@@ -147,16 +147,6 @@ impl<R: Read> Payload<R> {
         Ok(stored)
     }
 
-    /// What it is read from.
-    pub(crate) fn source(&self) -> &R {
-        &self.reader.source
-    }
-
-    /// As [`source`](Self::source), to put more there.
-    pub(crate) fn source_mut(&mut self) -> &mut R {
-        &mut self.reader.source
-    }
-
     fn end(&self) -> u64 {
         self.reader.header.bytes().len() as u64 + self.reader.header.payload_length()
     }

@@ -11,24 +11,24 @@ use crate::prelude::*;
 /// reader and writer.
 ///
 /// Memory: 8 bytes per MiB.
-pub(super) struct Sums {
+pub(crate) struct Sums {
     chunk: Xxh3,
     in_chunk: usize,
     ended: Vec<u64>,
 }
 
 impl Sums {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { chunk: Xxh3::with_seed(0), in_chunk: 0, ended: Vec::new() }
     }
 
     /// Bytes up to the end of the chunk, at least 1: no more can be added together.
-    pub(super) fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         CHUNK - self.in_chunk
     }
 
     /// Adds the next bytes.
-    pub(super) fn add(&mut self, piece: &[u8]) {
+    pub(crate) fn add(&mut self, piece: &[u8]) {
         self.chunk.write(piece);
         self.in_chunk += piece.len();
         if self.in_chunk == CHUNK {
@@ -37,7 +37,7 @@ impl Sums {
     }
 
     /// The sums of all chunks, the last of which may be shorter.
-    pub(super) fn finish(mut self) -> Vec<u64> {
+    pub(crate) fn finish(mut self) -> Vec<u64> {
         if self.in_chunk > 0 {
             self.end_chunk();
         }

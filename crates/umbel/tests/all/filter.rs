@@ -6,7 +6,7 @@
 
 use std::fmt::Debug;
 
-use umbel::filter::internal::Core;
+use umbel::internals::Core;
 use umbel::{
     AnyFilter, AnyScheme, Attributes, Block, Blocked, Blocks, Bloomier, ByHash, Cascade, Classic,
     Coded, Counting, FileError, Filter, Hashing, InsertError, Key, KeyDescription, KeyHash,

@@ -30,7 +30,6 @@ mod plans;
 mod prehashed;
 mod scalable;
 mod serde;
-mod sharded;
 mod shared;
 mod stable;
 mod window;

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use umbel::filter::internal::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
 use umbel::format::Header;
+use umbel::internals::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
 use umbel::{
     AnyFilter, AnyScheme, Block, Blocked, Blocks, Classic, FileError, Filter, KeyHash, KeyHasher,
     Kind, MergeError, Plan, PlanError, Secret,

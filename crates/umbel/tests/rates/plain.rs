@@ -4,7 +4,7 @@
 //! Seeds are fixed; `UMBEL_TEST_SEED` shifts them, for runs that rotate them. A right filter fails a
 //! check once in some 5·10⁸ times, and there are fewer than 500 checks of its fill and hits.
 
-use umbel::filter::internal::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
+use umbel::internals::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
 use umbel::math::binomial_bounds;
 use umbel::{Blocked, Filter, KeyHash, KeyHasher, Kind, Plan};
 

@@ -7,8 +7,8 @@
 
 use std::io::{self, Write};
 
-use umbel::filter::internal::{BloomCore, Layout};
 use umbel::format::Header;
+use umbel::internals::{BloomCore, Layout};
 use umbel::math::{binomial_bounds, blocked};
 use umbel::{Block, Filter, KeyHash, KeyHasher, Kind, Plan, Receipt};
 

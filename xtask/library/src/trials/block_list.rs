@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use umbel::filter::internal::Core;
+use umbel::internals::Core;
 use umbel::math::{binomial_bounds, classic};
 use umbel::{Cascade, Classic, Filter, Form, KeyHash, KeyHasher, Plan, Variant};
 

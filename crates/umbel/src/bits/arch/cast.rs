@@ -10,14 +10,14 @@ const _: () = assert!(size_of::<Block>() == size_of::<[u64; 8]>());
 
 /// The bytes of blocks.
 #[inline(always)]
-pub(crate) fn bytes(blocks: &[Block]) -> &[u8] {
+pub fn bytes(blocks: &[Block]) -> &[u8] {
     // SAFETY: a block is eight numbers with nothing between or after them; bytes may be at any address.
     unsafe { from_raw_parts(blocks.as_ptr().cast(), size_of_val(blocks)) }
 }
 
 /// The bytes of blocks.
 #[inline(always)]
-pub(crate) fn bytes_mut(blocks: &mut [Block]) -> &mut [u8] {
+pub fn bytes_mut(blocks: &mut [Block]) -> &mut [u8] {
     // SAFETY: as above, and any bytes are numbers.
     unsafe { from_raw_parts_mut(blocks.as_mut_ptr().cast(), size_of_val(blocks)) }
 }
