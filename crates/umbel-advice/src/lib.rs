@@ -19,11 +19,13 @@
 //!
 //! A [`Goal`] is two of keys, rate and size, and what the filter must be able to do. [`advise`] plans every kind for it, ranks
 //! those that fit by measured time and by space ([`Ranking`]), and lists the [`Obstacle`]s of the others. The command line's
-//! `umbel plan` prints this; [`formulas`] are behind its tables and pictures. [`Profile`] shows how evenly the bits of a filter are used, for a picture of it.
+//! `umbel plan` prints this; [`formulas`] are behind its tables and pictures. [`Profile`] shows how evenly the bits of a filter are used, and [`Inside`] every cell, for pictures of it.
 
 mod error;
 mod explain;
 pub mod formulas;
+mod inside;
+mod occupancy;
 mod prices;
 mod profile;
 mod sending;
@@ -34,6 +36,7 @@ use std::fmt;
 
 pub use error::Error;
 pub use explain::Step;
+pub use inside::Inside;
 pub use prices::{MEASURED_ON, Price};
 pub use profile::{Load, Profile, Section, Stretch};
 pub use sending::{Sent, by_bits_sent};

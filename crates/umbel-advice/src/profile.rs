@@ -8,6 +8,9 @@ use umbel::hash::Hashing;
 use umbel::math::blocked;
 use umbel::{AnyFilter, Block, Kind, Plan, Variant};
 
+use crate::Inside;
+use crate::occupancy::set_bits;
+
 /// Bits of a block.
 const BLOCK_BITS: u64 = 512;
 
@@ -38,8 +41,7 @@ pub struct Profile {
     /// `loads[i]`: the number of blocks with `i` cells set or in use. It has one entry more than a block has cells.
     pub loads: Vec<u64>,
     /// The expected `loads` for as many keys as the bits indicate: with Poisson loads in blocked filters and the kinds
-    /// made of them (`umbel::math::blocked::set_bits`), with the binomial distribution in
-    /// classic and sliced ones. `None` for other kinds, and if a part has none.
+    /// made of them, with the binomial distribution in classic and sliced ones. `None` for other kinds, and if a part has none.
     pub expected: Option<Vec<f64>>,
     /// The fill along the file, in order.
     pub stretches: Vec<Stretch>,
@@ -122,7 +124,7 @@ impl Profile {
             Variant::Window { generations } => generations as usize,
             _ => 1,
         };
-        let inside = filter.inside();
+        let inside = Inside::of(filter);
         let of_part = |(part, blocks)| {
             let mut loads = Vec::with_capacity(blocks);
             inside.loads(part, 0..blocks, &mut |load| loads.push(load));
@@ -273,7 +275,7 @@ impl Gather {
         // The keys of a full filter are unknown: assume the most that leave a bit clear.
         let clear = (cells - used as f64).max(0.5);
         let load = -(clear / cells).ln() / blocked::bit_chance(probes);
-        self.add(blocks, &blocked::set_bits(load.max(0.0), probes));
+        self.add(blocks, &set_bits(load.max(0.0), probes));
     }
 
     fn add(&mut self, blocks: f64, chances: &[f64]) {

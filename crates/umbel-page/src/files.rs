@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use umbel::{
     Algorithm, AnyFilter, AnyScheme, Blocks, FileError, KeyDescription, Scheme, SchemeError, Secret,
 };
-use umbel_advice::Profile;
+use umbel_advice::{Inside, Profile};
 use umbel_foreign::parquet::Parquet;
 use umbel_foreign::{Bytes, Foreign, ForeignFilter, Format, Parameters};
 use umbel_numbers::{Size, counted};
@@ -699,7 +699,7 @@ fn own_parts<H: umbel::Hashing>(
     filter: &AnyFilter<Blocks, H>,
     part: impl Fn(String, u64, &str, u32) -> Value,
 ) -> Vec<Value> {
-    let inside = filter.inside();
+    let inside = Inside::of(filter);
     let (block, unit) = (inside.block_cells(), Profile::cells_of(filter));
     let blocks = inside.blocks();
     let names = if blocks.len() > 1 {

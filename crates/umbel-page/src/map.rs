@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use umbel::filter::Inside;
-use umbel_advice::Profile;
+use umbel_advice::{Inside, Profile};
 use umbel_foreign::ForeignFilter;
 use umbel_numbers::Count;
 use umbel_report::fill;
@@ -141,8 +140,8 @@ impl<H: Host> File<H> {
             Some(Box::new(Own { inside, part, blocks }))
         };
         match &self.content {
-            Content::Own { filter, .. } => own(filter.inside(), part),
-            Content::Sealed { filter, .. } => own(filter.inside(), part),
+            Content::Own { filter, .. } => own(Inside::of(filter), part),
+            Content::Sealed { filter, .. } => own(Inside::of(filter), part),
             Content::Foreign { filter, .. } => {
                 (part == 0).then(|| Box::new(Foreign(filter)) as Box<dyn Cells + 'a>)
             }
@@ -186,8 +185,8 @@ impl<H: Host> File<H> {
 pub(crate) fn answer<H: Host>(files: &mut Files<H>, asked: &Asked) -> Result<Value, Refused> {
     let file = files.get_mut(asked.handle)?;
     file.summed(asked.part);
-    let one_part = matches!(&file.content, Content::Own { filter, .. } if filter.inside().blocks().len() == 1)
-        || matches!(&file.content, Content::Sealed { filter, .. } if filter.inside().blocks().len() == 1);
+    let one_part = matches!(&file.content, Content::Own { filter, .. } if Inside::of(filter).blocks().len() == 1)
+        || matches!(&file.content, Content::Sealed { filter, .. } if Inside::of(filter).blocks().len() == 1);
     if one_part {
         file.profiled();
     }

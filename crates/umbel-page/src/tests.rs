@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use umbel::{AnyFilter, Capacity, Counting, KeyHasher, Kind, Plan};
 
+use umbel_advice::Inside;
+
 use crate::{Core, Host};
 
 /// Files in memory.
@@ -63,7 +65,7 @@ fn golden_files_answer_as_the_library() {
         let map = json!({ "type": "map", "handle": 0, "from": 0, "to": cells, "cells": cells });
         let values = ask(&mut core, &map).unwrap()["values"].as_array().unwrap().clone();
         let mut exact = Vec::new();
-        let inside = filter.inside();
+        let inside = Inside::of(&filter);
         inside.cells(0, 0..inside.blocks()[0], &mut |cell| exact.push(cell));
         if values.len() == exact.len() {
             let same =

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use umbel::{
     AnyFilter, Blocked, Capacity, Classic, KeyHasher, Kind, Plan, Scalable, Variant, Window,
 };
+use umbel_advice::Inside;
 use umbel_numbers::{Rate, counted};
 use umbel_report::words::{Answer, At, Shown, Step, example as published, quoted};
 
@@ -301,7 +302,7 @@ impl Model {
     }
 
     fn told(mut self, toy: &Toy) -> Result<Value> {
-        let empty = parts_of(&self.state(), self.filter.inside().block_cells());
+        let empty = parts_of(&self.state(), Inside::of(&self.filter).block_cells());
         let title = self.title();
         let steps =
             toy.operations.iter().map(|step| self.step(step)).collect::<Result<Vec<_>>>()?;
@@ -412,7 +413,7 @@ impl Model {
             faded.iter().map(|(part, cell)| json!({ "part": part, "cell": cell })).collect();
         Ok(json!({
             "op": name_of(*op), "word": word, "text": text,
-            "parts": parts_of(&after, self.filter.inside().block_cells()),
+            "parts": parts_of(&after, Inside::of(&self.filter).block_cells()),
             "probes": probes, "faded": faded, "found": found, "inserted": inserted,
         }))
     }
@@ -519,7 +520,7 @@ fn changes(before: &State, after: &State, places: &[Place]) -> (Vec<Place>, Vec<
 
 /// The cells of every part; the generations of a window are interleaved in its blocks.
 fn state_of(filter: &AnyFilter) -> State {
-    let inside = filter.inside();
+    let inside = Inside::of(filter);
     let cells = |part: usize, blocks: usize| {
         let mut cells = Vec::new();
         inside.cells(part, 0..blocks, &mut |cell| cells.push(cell));

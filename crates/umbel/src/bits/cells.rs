@@ -33,15 +33,6 @@ const fn split<const W: u32>(cell: u64) -> (usize, u32) {
     ((cell / per_word(W)) as usize, (cell % per_word(W)) as u32 * W)
 }
 
-/// Calls `each` with every cell, in their order.
-pub(crate) fn each(width: u32, blocks: &[Block], mut each: impl FnMut(u64)) {
-    for word in words(blocks) {
-        let word = u64::from_le(*word);
-        let cell = |cell: u64| word >> (cell * u64::from(width)) & (u64::MAX >> (64 - width));
-        (0..per_word(width)).for_each(|number| each(cell(number)));
-    }
-}
-
 /// Whether a cell is above 0.
 #[inline(always)]
 pub(crate) fn is_used<const W: u32>(words: &[u64], cell: u64) -> bool {

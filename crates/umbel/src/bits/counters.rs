@@ -11,7 +11,7 @@
 //!
 //! A counter at its maximum, with all planes set, sticks: it is neither raised nor lowered again.
 
-use super::{BLOCK_BITS, Block};
+use super::Block;
 
 /// The maximum of a counter with this many planes.
 pub(crate) const fn top(planes: u32) -> u32 {
@@ -44,15 +44,6 @@ pub(crate) fn stuck(counters: &[Block]) -> Block {
     let mut stuck = counters[0];
     counters[1..].iter().for_each(|plane| stuck.and(plane));
     stuck
-}
-
-/// Calls `each` with every counter, in their order.
-pub(crate) fn each(counters: &[Block], mut each: impl FnMut(u64)) {
-    let planes = counters.len();
-    for counter in 0..BLOCK_BITS {
-        let bit = |plane: usize| u32::from(super::get(&counters[plane..=plane], counter)) << plane;
-        each(count((0..planes).map(bit).sum()).into());
-    }
 }
 
 /// The sum of all counters.

@@ -12,6 +12,7 @@ pub(crate) mod slots;
 pub(crate) use arch::AHEAD;
 pub use arch::Blocks;
 pub(crate) use arch::cast;
+pub(crate) use arch::in_block;
 pub(crate) use arch::wipe;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use arch::{AtomicBlock, AtomicBlocks};

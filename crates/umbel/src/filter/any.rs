@@ -587,8 +587,8 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
         of_any!(self, filter => filter.header())
     }
 
-    /// Its blocks of 64 bytes, in parts as in its file.
-    pub(super) fn blocks(&self) -> Vec<&[Block]> {
+    /// Returns its blocks of 64 bytes, in parts as in its file.
+    pub fn blocks(&self) -> Vec<&[Block]> {
         of_any!(self, filter => filter.blocks().collect())
     }
 

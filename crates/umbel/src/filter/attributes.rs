@@ -12,9 +12,9 @@
 
 use super::bloom::BloomCore;
 use super::classic::ClassicLayout;
-use super::core::{Core, InsertCore, MakeCore, Merge, MergeCore, sealed};
+use super::core::{Core, InsertCore, MakeCore, Merge, MergeCore};
 use super::methods::merges;
-use super::{BlockedLayout, Fact, Figure, Filter, MergeError, Names, Part, Receipt, RowError};
+use super::{BlockedLayout, Fact, Filter, MergeError, Names, Part, Receipt, RowError};
 use crate::bits::{Block, Blocks};
 use crate::error::{FieldError, check_field};
 use crate::format::{Body, FileError, Header};
@@ -515,8 +515,6 @@ fn look_up<R>(
     places[..count].iter().zip(passed).for_each(|(&place, passed)| found[place] = passed);
 }
 
-impl<S> sealed::Sealed for AttributesCore<S> {}
-
 impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
     const KIND: Kind = Kind::Attributes;
     type Storage = S;
@@ -568,9 +566,7 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
     }
 
     fn body(&self) -> Body {
-        let Plan { bits, probes, detail, .. } = self.plan;
-        let mut body = Body::default().u64(bits).u32(probes).u32(detail);
-        body = body.u32(self.names.len() as u32).zeros(4);
+        let mut body = Body::of(&self.plan).u32(self.names.len() as u32).zeros(4);
         for name in &self.names {
             body = body.u32(name.len() as u32).bytes(name.as_bytes());
         }
@@ -619,8 +615,7 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
             parts.push(Part { what, name, plan: part.plan, keys: part.keys.value, fpp: part.fpp });
         }
         let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), keys, fpp);
-        let tags = Figure::Count(self.tags.per_row(count));
-        let facts = vec![Fact { name: "tags_a_row", figure: tags }];
+        let facts = vec![Fact::count("tags_a_row", self.tags.per_row(count))];
         Receipt { bits, room, over_filled, parts, facts, ..receipt }
     }
 }

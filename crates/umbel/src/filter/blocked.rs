@@ -5,8 +5,8 @@
 //! of `bits::arch::pattern`.
 
 use super::Filter;
-use super::bloom::{BloomCore, Layout};
-use super::core::sealed;
+use super::bloom::BloomCore;
+use super::layout::Layout;
 use crate::bits::{self, AHEAD, BLOCK_BITS, Block, Blocks, Hash, Kernel, NEAR, Run};
 use crate::error::OutOfMemory;
 use crate::hash::{KeyHash, KeyHasher};
@@ -24,14 +24,17 @@ pub type Blocked<S = Blocks, H = KeyHasher> = Filter<BloomCore<BlockedLayout, S>
 #[derive(Clone, Copy, Debug)]
 pub struct BlockedLayout;
 
-impl sealed::Sealed for BlockedLayout {}
-
 impl Layout for BlockedLayout {
     const KIND: Kind = Kind::Blocked;
     const UNIT: &'static str = "blocks";
 
     fn units(plan: &Plan) -> u64 {
         plan.bits / BLOCK_BITS
+    }
+
+    fn position(plan: &Plan, hash: KeyHash, i: u64) -> u64 {
+        let block = bits::place(hash.high, plan.bits / BLOCK_BITS);
+        block * BLOCK_BITS + u64::from(bits::in_block(hash.low, plan.probes, i as u32))
     }
 
     #[inline]
@@ -64,11 +67,11 @@ impl Layout for BlockedLayout {
         kernel.insert_batch(blocks, run, hashes);
     }
 
-    fn insert_batch_new(
+    fn insert_batch_new<H: Hash>(
         blocks: &mut [Block],
         _: &Plan,
         kernel: &Kernel,
-        hashes: &[KeyHash],
+        hashes: &[H],
         new: &mut [bool],
     ) {
         let run = Run { first: 0, total: blocks.len() as u64 };

@@ -1,74 +1,18 @@
 //! The core of the plain Bloom filters: bits that are only ever set, until cleared.
 
 use core::convert::Infallible;
-use core::fmt;
 use core::marker::PhantomData;
 
-use super::core::{Core, InsertCore, MakeCore, Merge, MergeCore, one_part, sealed};
+use super::core::{Core, InsertCore, MakeCore, Merge, MergeCore, one_part};
+use super::layout::Layout;
 use super::methods::{insert_all, made_empty, merges};
 use super::{Filter, MergeError, Receipt};
-use crate::bits::{self, Block, Blocks, Hash, Kernel};
-use crate::error::{OutOfMemory, check_field};
+use crate::bits::{self, Block, Blocks, Kernel};
+use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
 use crate::hash::{Hashing, Key, KeyHash, Scheme};
-use crate::math::Coverage;
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
-
-/// The layout of a plain kind: where the probes of a hash fall among the bits. Sealed.
-pub trait Layout: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
-    /// The kind with this layout.
-    const KIND: Kind;
-    /// The unit of sizes in messages.
-    #[doc(hidden)]
-    const UNIT: &'static str;
-    /// The units that a fold divides.
-    #[doc(hidden)]
-    fn units(plan: &Plan) -> u64;
-    #[doc(hidden)]
-    fn insert(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool;
-    #[doc(hidden)]
-    fn contains(blocks: &[Block], plan: &Plan, kernel: &Kernel, hash: KeyHash) -> bool;
-    /// See [`Core::PREFETCHES`].
-    #[doc(hidden)]
-    const PREFETCHES: bool = false;
-    /// See [`Core::prefetch`].
-    #[doc(hidden)]
-    #[inline(always)]
-    fn prefetch(blocks: &[Block], hash: KeyHash) {
-        let _ = (blocks, hash);
-    }
-    /// See [`Core::touches`].
-    #[doc(hidden)]
-    fn touches(plan: &Plan, hash: KeyHash, each: &mut dyn FnMut(usize));
-    #[doc(hidden)]
-    fn insert_batch<H: Hash>(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[H]);
-    #[doc(hidden)]
-    fn insert_batch_new(
-        blocks: &mut [Block],
-        plan: &Plan,
-        kernel: &Kernel,
-        hashes: &[KeyHash],
-        new: &mut [bool],
-    );
-    #[doc(hidden)]
-    fn contains_batch<H: Hash>(
-        blocks: &[Block],
-        plan: &Plan,
-        kernel: &Kernel,
-        hashes: &[H],
-        found: &mut [bool],
-    );
-    /// Moves every bit to its position in a filter `divisor` times smaller.
-    #[doc(hidden)]
-    fn fold(blocks: &mut Blocks, plan: &Plan, divisor: u64) -> Result<(), OutOfMemory>;
-    /// The mean probability that a key never inserted passes, given these bits.
-    #[doc(hidden)]
-    fn fpp(blocks: &[Block], plan: &Plan) -> f64;
-    /// The coverage of the layout: which bits a key leaves clear.
-    #[doc(hidden)]
-    fn coverage(plan: &Plan) -> Coverage;
-}
 
 /// The core of a plain Bloom filter: `insert` sets the bits of a key, `contains` checks that all are set.
 ///
@@ -206,17 +150,9 @@ impl<L: Layout, H: Hashing> Filter<BloomCore<L>, H> {
     }
 }
 
-impl<L, S> sealed::Sealed for BloomCore<L, S> {}
-
 impl<L: Layout, S: AsRef<[Block]>> Core for BloomCore<L, S> {
     const KIND: Kind = L::KIND;
     const PREFETCHES: bool = L::PREFETCHES;
-    type Storage = S;
-    type With<T: AsRef<[Block]>> = BloomCore<L, T>;
-
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
 
     #[inline]
     fn contains(&self, hash: KeyHash) -> bool {
@@ -240,18 +176,18 @@ impl<L: Layout, S: AsRef<[Block]>> Core for BloomCore<L, S> {
         L::contains_batch(self.blocks.as_ref(), &self.plan, &self.kernel, hashes, found);
     }
 
-    one_part!(BloomCore { plan, kernel, layout });
+    one_part!(BloomCore<L, T> { plan, kernel, layout });
 
     fn body(&self) -> Body {
-        body(&self.plan)
+        Body::of(&self.plan)
     }
 
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-        Ok(vec![declared(header)?.bytes()])
+        Ok(vec![header.plan()?.bytes()])
     }
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
-        Self::from_blocks(declared(header)?, only(parts))
+        Self::from_blocks(header.plan()?, only(parts))
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
@@ -327,27 +263,6 @@ pub(super) fn fold_alike(left: u64, right: u64, unit: &'static str) -> Result<()
 /// The only part of a filter.
 pub(super) fn only<S>(mut parts: Vec<S>) -> S {
     parts.pop().expect("as many parts as in the layout")
-}
-
-/// The fields of a filter of one of these kinds: bits, then probes.
-pub(super) fn body(plan: &Plan) -> Body {
-    Body::default().u64(plan.bits).u32(plan.probes)
-}
-
-/// The plan of such a header.
-pub(super) fn declared(header: &Header) -> Result<Plan, FileError> {
-    let mut fields = header.fields();
-    let plan = Plan {
-        kind: header.kind()?,
-        keys: header.planned_keys(),
-        fpp: header.planned_fpp(),
-        bits: fields.u64()?,
-        probes: fields.u32()?,
-        detail: 0,
-    };
-    fields.end()?;
-    plan.check(plan.kind)?;
-    Ok(plan)
 }
 
 #[cfg(all(test, target_pointer_width = "64", not(miri)))]

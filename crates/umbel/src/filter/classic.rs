@@ -6,8 +6,7 @@
 
 use super::Filter;
 use super::bloom::BloomCore;
-use super::core::sealed;
-use super::spread::Spread;
+use super::layout::Layout;
 use crate::bits::{self, Block, Blocks};
 use crate::hash::{Hashing, Key, KeyHash, KeyHasher, mix};
 use crate::math::Coverage;
@@ -45,9 +44,7 @@ pub(super) fn probe(hash: KeyHash, i: u64) -> u64 {
     mix(hash.high.wrapping_add(i.wrapping_mul(hash.low)))
 }
 
-impl sealed::Sealed for ClassicLayout {}
-
-impl Spread for ClassicLayout {
+impl Layout for ClassicLayout {
     const KIND: Kind = Kind::Classic;
     const UNIT: &'static str = "bits";
 

@@ -16,7 +16,7 @@
 use alloc::collections::BTreeMap;
 
 use super::bloom::only;
-use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
+use super::core::{Core, InsertCore, MakeCore, one_part};
 use super::methods::{made_empty, try_insert_all};
 use super::{Fact, Figure, Filter, Full, Receipt};
 use crate::bits::packed::{self, Padded};
@@ -267,16 +267,8 @@ impl CodedCore {
     }
 }
 
-impl<S> sealed::Sealed for CodedCore<S> {}
-
 impl<S: AsRef<[Block]>> Core for CodedCore<S> {
     const KIND: Kind = Kind::Coded;
-    type Storage = S;
-    type With<T: AsRef<[Block]>> = CodedCore<T>;
-
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
 
     #[inline]
     fn contains(&self, hash: KeyHash) -> bool {
@@ -300,19 +292,18 @@ impl<S: AsRef<[Block]>> Core for CodedCore<S> {
         }
     }
 
-    one_part!(CodedCore { plan });
+    one_part!(CodedCore<T> { plan });
 
     fn body(&self) -> Body {
-        let Plan { bits, probes, detail, .. } = self.plan;
-        Body::default().u64(bits).u32(probes).u32(detail)
+        Body::of(&self.plan)
     }
 
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-        Ok(vec![declared(header)?.bytes()])
+        Ok(vec![header.plan()?.bytes()])
     }
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
-        let filter = Self { plan: declared(header)?, blocks: only(parts) };
+        let filter = Self { plan: header.plan()?, blocks: only(parts) };
         filter.borrowed().check()?;
         Ok(filter)
     }
@@ -332,16 +323,6 @@ impl MakeCore for CodedCore {
 impl InsertCore for CodedCore {
     type Full = Full;
 
-    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
-        for hashes in hashes.chunks(AHEAD) {
-            self.prefetch(hashes);
-            for &hash in hashes {
-                self.try_insert(hash)?;
-            }
-        }
-        Ok(())
-    }
-
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Full> {
         new.fill(false);
         for (hashes, new) in hashes.chunks(AHEAD).zip(new.chunks_mut(AHEAD)) {
@@ -356,19 +337,6 @@ impl InsertCore for CodedCore {
     fn clear(&mut self) {
         self.blocks.as_mut().fill(Block::default());
     }
-}
-
-/// The plan of a coded filter's header.
-///
-/// ```text
-///  64  bits  u64      72  probes  u32: 1      76  detail  u32: bits of a code
-/// ```
-fn declared(header: &Header) -> Result<Plan, FileError> {
-    let mut fields = header.fields();
-    let plan = fields.plan(Kind::Coded)?;
-    fields.end()?;
-    plan.check(Kind::Coded)?;
-    Ok(plan)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Comparison of two filters: what their sets share, estimated from their bits alone.
 
-use super::bloom::{BloomCore, Layout};
+use super::bloom::BloomCore;
 use super::generic::same_keys;
+use super::layout::Layout;
 use super::{AnyFilter, Filter, MergeError};
 use crate::bits::{self, Block};
 use crate::hash::Hashing;

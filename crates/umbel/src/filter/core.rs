@@ -9,15 +9,11 @@ use crate::hash::{KeyHash, Scheme};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
-pub(super) mod sealed {
-    pub trait Sealed {}
-}
-
-/// The core of a kind: its storage, and what its bits mean. Sealed.
+/// The core of a kind: its storage, and what its bits mean.
 ///
 /// `Storage` holds the blocks of each part: [`Blocks`] owns them, `&[Block]` borrows them,
 /// [`MappedBlocks`](crate::MappedBlocks) are in a mapped file.
-pub trait Core: sealed::Sealed + Sized {
+pub trait Core: Sized {
     /// The kind.
     const KIND: Kind;
     /// The storage of its blocks.
@@ -77,9 +73,16 @@ pub trait Core: sealed::Sealed + Sized {
     fn receipt(&self, scheme: Scheme) -> Receipt;
 }
 
-/// Members of a [`Core`] whose blocks are all in its field `blocks`; `$field` are the others.
+/// Members of a [`Core`] of storage `S` whose blocks are all in its field `blocks`; `$field` are the others.
 macro_rules! one_part {
-    ($core:ident { $($field:ident),* }) => {
+    ($core:ident<$($generic:ident),*> { $($field:ident),* }) => {
+        type Storage = S;
+        type With<T: AsRef<[Block]>> = $core<$($generic),*>;
+
+        fn plan(&self) -> &Plan {
+            &self.plan
+        }
+
         fn parts(&self) -> impl Iterator<Item = &S> {
             core::iter::once(&self.blocks)
         }
@@ -104,7 +107,11 @@ pub trait InsertCore: Core<Storage = Blocks> {
     /// Why a key is not inserted: [`Full`](super::Full), or [`Infallible`] if there is always room.
     type Full;
 
-    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Self::Full>;
+    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Self::Full> {
+        let mut new = [false; GROUP];
+        let mut groups = hashes.chunks(GROUP);
+        groups.try_for_each(|hashes| self.insert_all_new(hashes, &mut new[..hashes.len()]))
+    }
     /// The slices have equal lengths.
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Self::Full>;
     /// Like `insert_all`, for 64-bit hashes.

@@ -8,11 +8,12 @@
 
 use core::convert::Infallible;
 
-use super::bloom::{BloomCore, Layout, fold_alike, only, probe_alike};
-use super::core::{Core, GROUP, InsertCore, MakeCore, Merge, MergeCore, one_part, sealed};
+use super::bloom::{BloomCore, fold_alike, only, probe_alike};
+use super::core::{Core, GROUP, InsertCore, MakeCore, Merge, MergeCore, one_part};
 use super::generic::{by_group, hash_all};
+use super::layout::Layout;
 use super::methods::{insert_all, made_empty, merges};
-use super::{Blocked, BlockedLayout, Fact, Figure, Filter, MergeError, Receipt};
+use super::{Blocked, BlockedLayout, Fact, Filter, MergeError, Receipt};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks, Counters, counters};
 use crate::error::{FieldError, OutOfMemory, check_field};
 use crate::format::{Body, FileError, Header};
@@ -131,17 +132,15 @@ impl CountingCore<&[Block]> {
         let receipt = Receipt::new(self.plan, scheme, (used, plain.bits), keys, fpp);
         let positions = BLOCK_BITS as f64 * blocked::bit_chance(plain.probes);
         let insertions = (total as f64 / positions).round() as u64;
-        let mut facts = vec![
-            Fact { name: "insertions", figure: Figure::Count(insertions) },
-            Fact { name: "stuck_counters", figure: Figure::Count(stuck) },
-        ];
+        let mut facts =
+            vec![Fact::count("insertions", insertions), Fact::count("stuck_counters", stuck)];
         if stuck > 0 {
             let top = counters::top(self.plan.detail);
             let words = format!(
                 "counters that reached {top} are never lowered: no key is lost, but keys that share \
                  them may still pass when they are removed; wider counters would not stick"
             );
-            facts.push(Fact { name: "stuck", figure: Figure::Text(words) });
+            facts.push(Fact::text("stuck", words));
         }
         Receipt { facts, ..receipt }
     }
@@ -250,16 +249,8 @@ impl<S: AsRef<[Block]>, H: Hashing> Counting<S, H> {
     }
 }
 
-impl<S> sealed::Sealed for CountingCore<S> {}
-
 impl<S: AsRef<[Block]>> Core for CountingCore<S> {
     const KIND: Kind = Kind::Counting;
-    type Storage = S;
-    type With<T: AsRef<[Block]>> = CountingCore<T>;
-
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
 
     #[inline]
     fn contains(&self, hash: KeyHash) -> bool {
@@ -270,19 +261,18 @@ impl<S: AsRef<[Block]>> Core for CountingCore<S> {
         self.kernel.has(self.blocks.as_ref(), hashes, found);
     }
 
-    one_part!(CountingCore { plan, kernel });
+    one_part!(CountingCore<T> { plan, kernel });
 
     fn body(&self) -> Body {
-        let Plan { bits, probes, detail, .. } = self.plan;
-        Body::default().u64(bits).u32(probes).u32(detail)
+        Body::of(&self.plan)
     }
 
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-        Ok(vec![declared(header)?.bytes()])
+        Ok(vec![header.plan()?.bytes()])
     }
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
-        let filter = Self::of(declared(header)?, only(parts));
+        let filter = Self::of(header.plan()?, only(parts));
         filter.borrowed().check()?;
         Ok(filter)
     }
@@ -348,13 +338,4 @@ impl MergeCore for CountingCore {
         self.plan = self.plan.merged(plan);
         Ok(())
     }
-}
-
-/// The plan of a counting filter's header: `bits` u64, `probes` u32, `counter_bits` u32.
-fn declared(header: &Header) -> Result<Plan, FileError> {
-    let mut fields = header.fields();
-    let plan = fields.plan(Kind::Counting)?;
-    fields.end()?;
-    plan.check(Kind::Counting)?;
-    Ok(plan)
 }

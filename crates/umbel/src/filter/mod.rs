@@ -17,7 +17,8 @@ mod counting;
 mod error;
 mod file;
 mod generic;
-mod inside;
+mod group;
+mod layout;
 #[cfg(feature = "mmap")]
 mod lazy;
 #[cfg(feature = "std")]
@@ -35,7 +36,6 @@ mod serde;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 mod shared;
 mod sliced;
-mod spread;
 mod stable;
 mod window;
 
@@ -51,8 +51,6 @@ pub use compare::Comparison;
 pub use counting::Counting;
 pub use error::{BuildError, Full, InsertError, MergeError, Names, RowError};
 pub use generic::Filter;
-#[doc(hidden)]
-pub use inside::Inside;
 #[cfg(feature = "mmap")]
 pub use lazy::LazyFilter;
 #[cfg(feature = "std")]
@@ -70,9 +68,10 @@ pub use crate::math::Estimate;
 /// What [`internals`](crate::internals) exports of this module.
 pub(crate) mod internal {
     pub use super::blocked::BlockedLayout;
-    pub use super::bloom::{BloomCore, Layout};
+    pub use super::bloom::BloomCore;
     pub use super::classic::ClassicLayout;
     pub use super::core::Core;
+    pub use super::layout::Layout;
     #[cfg(feature = "std")]
     pub use super::runs;
     pub use super::sliced::SlicedLayout;

@@ -3,8 +3,9 @@
 use core::convert::Infallible;
 use core::num::NonZero;
 
-use super::bloom::{BloomCore, Layout};
+use super::bloom::BloomCore;
 use super::core::{Merge, MergeCore};
+use super::layout::Layout;
 use super::{AnyFilter, Filter};
 use crate::bits::Blocks;
 use crate::hash::{Hashing, Key};

@@ -60,6 +60,16 @@ pub struct Fact {
     pub figure: Figure,
 }
 
+impl Fact {
+    pub(super) fn count(name: &'static str, count: u64) -> Self {
+        Self { name, figure: Figure::Count(count) }
+    }
+
+    pub(super) fn text(name: &'static str, text: impl Into<String>) -> Self {
+        Self { name, figure: Figure::Text(text.into()) }
+    }
+}
+
 /// The value of a [`Fact`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

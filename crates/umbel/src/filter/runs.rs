@@ -1,10 +1,10 @@
 //! Blocked filters of which a run of blocks is in memory at a time, for `umbel-sets`.
 
 use super::blocked::BlockedLayout;
-use super::bloom::{self, Layout};
+use super::layout::Layout;
 use super::{Blocked, Receipt, file};
 use crate::bits::{self, Block};
-use crate::format::{FileError, Header, KeyDescription};
+use crate::format::{Body, FileError, Header, KeyDescription};
 use crate::hash::{Hashing, Scheme, Unlock};
 use crate::plan::{Kind, Plan, PlanError};
 
@@ -14,7 +14,7 @@ use crate::plan::{Kind, Plan, PlanError};
 /// [`PlanError::Kind`] for a plan of another kind.
 pub fn header(plan: &Plan, scheme: Scheme, keys: &KeyDescription) -> Result<Header, PlanError> {
     plan.check(Kind::Blocked)?;
-    Ok(Header::new(plan, scheme, keys, &bloom::body(plan), plan.bytes()))
+    Ok(Header::new(plan, scheme, keys, &Body::of(plan), plan.bytes()))
 }
 
 /// The plan, the hasher and the description of the keys of a blocked filter with this header, in a file of `length` bytes.
@@ -29,7 +29,7 @@ pub fn declared<U: Unlock>(
     let layout = Blocked::<&[Block]>::layout_of_kind;
     let open = |admit: file::Admit<'_>| file::declared(header.clone(), length, &layout, admit);
     let opened = file::unlocked(unlock, open)?;
-    Ok((bloom::declared(header)?, opened.hasher, opened.description))
+    Ok((header.plan()?, opened.hasher, opened.description))
 }
 
 /// What is counted of the blocks of a filter, run by run.

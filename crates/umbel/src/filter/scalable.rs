@@ -15,9 +15,10 @@
 //! estimate of keys was 1 % off, and the links' rates did not multiply.
 
 use super::bloom::BloomCore;
-use super::core::{Core, GROUP, InsertCore, MakeCore, sealed};
+use super::core::{Core, GROUP, InsertCore, MakeCore};
+use super::group::Group;
 use super::methods::{made_empty, try_insert_all};
-use super::{Blocked, BlockedLayout, Fact, Figure, Filter, Full, MergeError, Part, Receipt};
+use super::{Blocked, BlockedLayout, Fact, Filter, Full, MergeError, Part, Receipt};
 use crate::bits::{self, AHEAD, Block, Blocks};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
@@ -101,12 +102,15 @@ impl<S: AsRef<[Block]>> Link<S> {
         self.taken
     }
 
-    /// Prefetches the lines of keys even in a link small enough that a batch would consider it cached: one of many
-    /// links is not.
-    fn prefetch_near(&self, hashes: &[KeyHash]) {
+    /// Drops the keys of a group that it may hold.
+    fn drop_held(&self, index: usize, group: &mut Group) {
+        // Prefetched even in a link small enough that a batch would consider it cached: one of many links is not.
         if self.filter.plan().bits <= bits::NEAR * bits::BLOCK_BITS {
-            hashes.iter().for_each(|&hash| self.filter.prefetch_always(hash));
+            let count = group.count();
+            let hashes = group.in_part(index, count).iter();
+            hashes.for_each(|&hash| self.filter.prefetch_always(hash));
         }
+        group.keep(false, index, &self.filter);
     }
 
     /// The keys it will accept before it is full.
@@ -119,63 +123,6 @@ impl<S: AsRef<[Block]>> Link<S> {
 #[inline]
 fn in_link(hash: KeyHash, index: usize) -> KeyHash {
     hash.in_part(index as u64)
-}
-
-/// Hashes that may be new, and the place of each among those given.
-struct Group {
-    hashes: [KeyHash; GROUP],
-    places: [u16; GROUP],
-    count: usize,
-    /// The first of `hashes`, as hashed in a link.
-    linked: [KeyHash; GROUP],
-}
-
-impl Group {
-    fn new() -> Self {
-        let none = [KeyHash::default(); GROUP];
-        Self { hashes: none, places: [0; GROUP], count: 0, linked: none }
-    }
-
-    /// Replaces its hashes by at most [`GROUP`] others.
-    fn take(&mut self, given: &[KeyHash]) {
-        self.count = given.len();
-        self.hashes[..given.len()].copy_from_slice(given);
-        for (number, place) in (0..).zip(&mut self.places) {
-            *place = number;
-        }
-    }
-
-    /// The first `count` hashes, as hashed in a link.
-    fn in_link(&mut self, index: usize, count: usize) -> &[KeyHash] {
-        for (to, &hash) in self.linked.iter_mut().zip(&self.hashes[..count]) {
-            *to = in_link(hash, index);
-        }
-        &self.linked[..count]
-    }
-
-    /// Keeps only those that a link certainly does not hold.
-    fn drop_held(&mut self, index: usize, link: &Link<impl AsRef<[Block]>>) {
-        let mut held = [false; GROUP];
-        let count = self.count;
-        let hashes = self.in_link(index, count);
-        link.prefetch_near(hashes);
-        link.filter.contains_all(hashes, &mut held[..count]);
-        let mut left = 0;
-        for (i, held) in held[..count].iter().enumerate() {
-            // Written unconditionally: there is no branch to mispredict.
-            self.hashes[left] = self.hashes[i];
-            self.places[left] = self.places[i];
-            left += usize::from(!held);
-        }
-        self.count = left;
-    }
-
-    /// Drops the first `count`.
-    fn drop_first(&mut self, count: usize) {
-        self.hashes.copy_within(count..self.count, 0);
-        self.places.copy_within(count..self.count, 0);
-        self.count -= count;
-    }
 }
 
 impl<H> Scalable<Blocks, H> {
@@ -242,12 +189,12 @@ impl ScalableCore {
     /// Sets `new` for the keys that are new, by their places, and leaves the others.
     fn insert_group(&mut self, group: &mut Group, new: &mut [bool]) -> Result<(), Full> {
         let full = &self.links[..self.links.len() - 1];
-        full.iter().enumerate().rev().for_each(|(index, link)| group.drop_held(index, link));
-        while group.count > 0 {
-            if self.last().room() < group.count as u64 {
+        full.iter().enumerate().rev().for_each(|(index, link)| link.drop_held(index, group));
+        while group.count() > 0 {
+            if self.last().room() < group.count() as u64 {
                 // Keys that the last link holds need no room, and must not depend on a new link, which may fail.
-                group.drop_held(self.links.len() - 1, self.last());
-                if group.count == 0 {
+                self.last().drop_held(self.links.len() - 1, group);
+                if group.count() == 0 {
                     break;
                 }
                 if self.last().room() == 0 {
@@ -257,12 +204,12 @@ impl ScalableCore {
             let index = self.links.len() - 1;
             let last = &mut self.links[index];
             // No key of a piece finds the link full, even if all are new.
-            let piece = last.room().min(group.count as u64) as usize;
+            let piece = last.room().min(group.count() as u64) as usize;
             let mut fresh = [false; GROUP];
             let fresh = &mut fresh[..piece];
-            let Ok(()) = last.filter.insert_all_new(group.in_link(index, piece), fresh);
-            for (&fresh, &place) in fresh.iter().zip(&group.places) {
-                new[usize::from(place)] = fresh;
+            let Ok(()) = last.filter.insert_all_new(group.in_part(index, piece), fresh);
+            for (&fresh, place) in fresh.iter().zip(group.places()) {
+                new[place] = fresh;
                 last.taken += u64::from(fresh);
             }
             group.drop_first(piece);
@@ -298,8 +245,6 @@ impl<S: AsRef<[Block]>> ScalableCore<S> {
         self.links.iter().map(|link| link.plan().bits).sum()
     }
 }
-
-impl<S> sealed::Sealed for ScalableCore<S> {}
 
 impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
     const KIND: Kind = Kind::Scalable;
@@ -342,13 +287,13 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
         if let [only] = &self.links[..] {
             return only.filter.contains_all(hashes, found);
         }
-        let mut group = Group::new();
+        let mut group = Group::new(in_link);
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
             group.take(hashes);
             let links = self.links.iter().enumerate().rev();
-            links.for_each(|(index, link)| group.drop_held(index, link));
+            links.for_each(|(index, link)| link.drop_held(index, &mut group));
             found.fill(true);
-            group.places[..group.count].iter().for_each(|&place| found[usize::from(place)] = false);
+            group.places().for_each(|place| found[place] = false);
         }
     }
 
@@ -420,11 +365,9 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
         let room = self.links.last().expect("at least one link").room();
         let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), keys, fpp);
         // Only the unusual growth is mentioned.
-        let growth = Figure::Text("links of one size".to_owned());
-        let facts = match self.plan.detail {
-            0 => Vec::new(),
-            _ => vec![Fact { name: "growth", figure: growth }],
-        };
+        let unusual = self.plan.detail > 0;
+        let facts =
+            unusual.then(|| Fact::text("growth", "links of one size")).into_iter().collect();
         Receipt { bits, room, over_filled, parts, facts, ..receipt }
     }
 }
@@ -440,17 +383,9 @@ impl MakeCore for ScalableCore {
 impl InsertCore for ScalableCore {
     type Full = Full;
 
-    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Full> {
-        let (mut group, mut new) = (Group::new(), [false; GROUP]);
-        hashes.chunks(GROUP).try_for_each(|hashes| {
-            group.take(hashes);
-            self.insert_group(&mut group, &mut new)
-        })
-    }
-
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Full> {
         new.fill(false);
-        let mut group = Group::new();
+        let mut group = Group::new(in_link);
         let mut groups = hashes.chunks(GROUP).zip(new.chunks_mut(GROUP));
         groups.try_for_each(|(hashes, new)| {
             group.take(hashes);

@@ -7,8 +7,7 @@
 use super::Filter;
 use super::bloom::BloomCore;
 use super::classic::probe;
-use super::core::sealed;
-use super::spread::Spread;
+use super::layout::Layout;
 use crate::bits::{self, Block, Blocks};
 use crate::hash::{KeyHash, KeyHasher};
 use crate::math::Coverage;
@@ -29,9 +28,7 @@ fn slice(plan: &Plan) -> u64 {
     plan.bits / u64::from(plan.probes)
 }
 
-impl sealed::Sealed for SlicedLayout {}
-
-impl Spread for SlicedLayout {
+impl Layout for SlicedLayout {
     const KIND: Kind = Kind::Sliced;
     const UNIT: &'static str = "bits a slice";
 

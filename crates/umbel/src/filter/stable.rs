@@ -13,7 +13,7 @@ use core::slice::ChunksExact;
 
 use super::bloom::only;
 use super::classic::probe;
-use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
+use super::core::{Core, InsertCore, MakeCore, one_part};
 use super::methods::{insert_all, made_empty};
 use super::{Fact, Figure, Filter, Receipt};
 use crate::bits::cast;
@@ -198,16 +198,8 @@ impl StableCore {
     }
 }
 
-impl<S> sealed::Sealed for StableCore<S> {}
-
 impl<S: AsRef<[Block]>> Core for StableCore<S> {
     const KIND: Kind = Kind::Stable;
-    type Storage = S;
-    type With<T: AsRef<[Block]>> = StableCore<T>;
-
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
 
     fn contains(&self, hash: KeyHash) -> bool {
         with_width!(self.plan.detail, W => self.are_used::<W>(self.cells_of(hash)))
@@ -223,12 +215,10 @@ impl<S: AsRef<[Block]>> Core for StableCore<S> {
         });
     }
 
-    one_part!(StableCore { plan, lowered, insertions });
+    one_part!(StableCore<T> { plan, lowered, insertions });
 
     fn body(&self) -> Body {
-        let Plan { bits, probes, detail, .. } = self.plan;
-        let body = Body::default().u64(bits).u32(probes).u32(detail);
-        body.u64(self.lowered).u64(self.insertions)
+        Body::of(&self.plan).u64(self.lowered).u64(self.insertions)
     }
 
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
@@ -275,17 +265,6 @@ impl MakeCore for StableCore {
 impl InsertCore for StableCore {
     /// There is always room.
     type Full = Infallible;
-
-    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
-        let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
-        with_width!(self.plan.detail, W => for hashes in hashes.chunks(at_once) {
-            self.prefetch_lowered::<W>(hashes.len());
-            for cells in self.prefetched::<W>(hashes, &mut buffer) {
-                self.insert_at::<W>(cells);
-            }
-        });
-        Ok(())
-    }
 
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
         let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);

@@ -11,11 +11,13 @@
 //! every generation, so a query takes one mask and G adjacent lines, and an insertion one line.
 
 use core::convert::Infallible;
+use core::ops::Range;
 
-use super::bloom::{Layout, only};
-use super::core::{Core, InsertCore, MakeCore, one_part, sealed};
+use super::bloom::only;
+use super::core::{Core, InsertCore, MakeCore, one_part};
+use super::layout::Layout;
 use super::methods::{insert_all, made_empty};
-use super::{BlockedLayout, Fact, Figure, Filter, InsertError, Part, Receipt};
+use super::{BlockedLayout, Fact, Filter, InsertError, Part, Receipt};
 use crate::bits::{self, BLOCK_BITS, BLOCK_BYTES, Block, Blocks, Kernel, Member};
 use crate::error::{FieldError, check_field};
 use crate::format::{Body, FileError, Header};
@@ -277,6 +279,18 @@ impl WindowCore {
         }
     }
 
+    /// Lets `insert` insert so many keys, as many at a time as fit into the newest generation.
+    fn by_turns(&mut self, keys: usize, mut insert: impl FnMut(&mut Self, Member, Range<usize>)) {
+        let mut done = 0;
+        while done < keys {
+            let piece = (keys - done).min(self.room());
+            let member = Member { size: self.generations(), index: self.newest() };
+            insert(self, member, done..done + piece);
+            self.count_insertions(piece);
+            done += piece;
+        }
+    }
+
     /// Counts insertions into the newest generation, and ends it when it is full.
     fn count_insertions(&mut self, keys: usize) {
         let newest = self.newest();
@@ -369,41 +383,32 @@ impl WindowCore<&[Block]> {
 
     fn facts(&self) -> Vec<Fact> {
         let Self { plan, each, state, .. } = self;
-        let fact = |name, figure| Fact { name, figure };
         let newest = self.newest();
-        let mut facts = vec![fact("remembered", Figure::Count(state.remembered()))];
+        let mut facts = vec![Fact::count("remembered", state.remembered())];
         let ages = (0..u64::from(plan.detail)).filter_map(|age| state.place(age, plan.detail));
         let ages: Vec<_> = ages.map(|place| (place + 1).to_string()).collect();
         match state.span {
             0 => {
-                facts.push(fact("window", Figure::Text(format!("{} insertions", plan.keys))));
+                facts.push(Fact::text("window", format!("{} insertions", plan.keys)));
                 let next = each.keys - state.taken[newest];
-                facts.push(fact("next_turn", Figure::Text(format!("in {next} insertions"))));
+                facts.push(Fact::text("next_turn", format!("in {next} insertions")));
             }
             span => {
-                facts.push(fact("window", Figure::Text(format!("{span} ticks"))));
+                facts.push(Fact::text("window", format!("{span} ticks")));
                 let ticks = ticks(span, plan.detail);
                 // The last generation of all ends with the clock.
                 let next = state.number.saturating_add(1).saturating_mul(ticks);
-                facts.push(fact("next_turn", Figure::Text(format!("at tick {next}"))));
+                facts.push(Fact::text("next_turn", format!("at tick {next}")));
             }
         }
         let order = format!("generation {}, the newest first", ages.join(", "));
-        facts.push(fact("by_age", Figure::Text(order)));
+        facts.push(Fact::text("by_age", order));
         facts
     }
 }
 
-impl<S> sealed::Sealed for WindowCore<S> {}
-
 impl<S: AsRef<[Block]>> Core for WindowCore<S> {
     const KIND: Kind = Kind::Window;
-    type Storage = S;
-    type With<T: AsRef<[Block]>> = WindowCore<T>;
-
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
 
     fn contains(&self, hash: KeyHash) -> bool {
         let group = group(&self.each, hash, self.generations());
@@ -414,16 +419,12 @@ impl<S: AsRef<[Block]>> Core for WindowCore<S> {
         self.kernel.any_batch(self.blocks.as_ref(), self.generations(), hashes, found);
     }
 
-    one_part!(WindowCore { plan, each, kernel, state });
+    one_part!(WindowCore<T> { plan, each, kernel, state });
 
     fn body(&self) -> Body {
         let Self { plan, state, .. } = self;
-        let mut body = Body::default().u64(plan.bits).u32(plan.probes).u32(plan.detail);
-        body = body.u64(state.span).u64(state.number);
-        for &taken in &state.taken[..self.generations()] {
-            body = body.u64(taken);
-        }
-        body
+        let body = Body::of(plan).u64(state.span).u64(state.number);
+        state.taken[..self.generations()].iter().fold(body, |body, &taken| body.u64(taken))
     }
 
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
@@ -456,28 +457,17 @@ impl InsertCore for WindowCore {
     type Full = Infallible;
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
-        let mut left = hashes;
-        while !left.is_empty() {
-            let (now, later) = left.split_at(left.len().min(self.room()));
-            let member = Member { size: self.generations(), index: self.newest() };
-            self.kernel.insert_batch_beside(self.blocks.as_mut(), member, now);
-            self.count_insertions(now.len());
-            left = later;
-        }
+        self.by_turns(hashes.len(), |core, member, range| {
+            core.kernel.insert_batch_beside(&mut core.blocks, member, &hashes[range]);
+        });
         Ok(())
     }
 
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
-        let mut left = (hashes, new);
-        while !left.0.is_empty() {
-            let piece = left.0.len().min(self.room());
-            let (now, later) = left.0.split_at(piece);
-            let (new, later_new) = left.1.split_at_mut(piece);
-            let member = Member { size: self.generations(), index: self.newest() };
-            self.kernel.insert_batch_beside_new(self.blocks.as_mut(), member, now, new);
-            self.count_insertions(piece);
-            left = (later, later_new);
-        }
+        self.by_turns(hashes.len(), |core, member, range| {
+            let (hashes, new) = (&hashes[range.clone()], &mut new[range]);
+            core.kernel.insert_batch_beside_new(&mut core.blocks, member, hashes, new);
+        });
         Ok(())
     }
 
@@ -500,18 +490,16 @@ impl InsertCore for WindowCore {
 /// ```
 fn declared(header: &Header) -> Result<(Plan, State), FileError> {
     let mut fields = header.fields();
-    let (bits, probes, detail) = (fields.u64()?, fields.u32()?, fields.u32()?);
+    let plan = fields.plan(Kind::Window)?;
     let (span, number) = (fields.u64()?, fields.u64()?);
     let mut taken = [0; MOST];
     // Any other number is refused by the plan.
-    for taken in taken.iter_mut().take(detail as usize) {
+    for taken in taken.iter_mut().take(plan.detail as usize) {
         *taken = fields.u64()?;
     }
-    let (keys, fpp) = (header.planned_keys(), header.planned_fpp());
-    let plan = Plan { kind: Kind::Window, keys, fpp, bits, probes, detail };
     let each = plan.generation()?;
     fields.end()?;
     let state = State { span, number, taken };
-    state.check(&each, detail)?;
+    state.check(&each, plan.detail)?;
     Ok((plan, state))
 }

@@ -11,6 +11,12 @@ use crate::prelude::*;
 pub struct Body(pub(super) Vec<u8>);
 
 impl Body {
+    /// The first fields of a filter of one size: bits, probes, and its kind's own parameter, if it has one.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let body = Self::default().u64(plan.bits).u32(plan.probes);
+        if plan.kind.is_plain() { body } else { body.u32(plan.detail) }
+    }
+
     pub(crate) fn u32(mut self, value: u32) -> Self {
         self.0.extend_from_slice(&value.to_le_bytes());
         self
@@ -70,7 +76,7 @@ impl<'a> Fields<'a> {
         Ok(found)
     }
 
-    /// The plan of the kinds whose fields begin with `bits`, `probes` and their own parameter.
+    /// The plan of a filter of one size, as [`Body::of`] writes it.
     pub(crate) fn plan(&mut self, kind: Kind) -> Result<Plan, FileError> {
         Ok(Plan {
             kind,
@@ -78,7 +84,7 @@ impl<'a> Fields<'a> {
             fpp: self.header.planned_fpp(),
             bits: self.u64()?,
             probes: self.u32()?,
-            detail: self.u32()?,
+            detail: if kind.is_plain() { 0 } else { self.u32()? },
         })
     }
 

@@ -228,6 +228,15 @@ impl Header {
         Fields::of(self)
     }
 
+    /// The plan, if the kind has no other fields.
+    pub(crate) fn plan(&self) -> Result<Plan, FileError> {
+        let mut fields = self.fields();
+        let plan = fields.plan(self.kind()?)?;
+        fields.end()?;
+        plan.check(plan.kind)?;
+        Ok(plan)
+    }
+
     /// The promised rate.
     pub(crate) fn planned_fpp(&self) -> f64 {
         f64::from_le_bytes(self.get(48))

@@ -102,54 +102,6 @@ pub fn bit_chance(probes: u32) -> f64 {
     }
 }
 
-/// Returns the probabilities that 0, 1, … 512 bits of a block are set if blocks hold `load` keys on average: the
-/// occupancy of its bits by L keys, L ~ Poisson(`load`). 513 probabilities that sum to 1.
-///
-/// For lanes, the sum of eight lanes of 64 bits, independent given L. Takes at most some milliseconds, except for
-/// blocks many times too full. `load` must be at least 0 and `probes` in 1 to [`MAX_PROBES`](super::MAX_PROBES).
-///
-/// ```
-/// use umbel::math::blocked::set_bits;
-/// let chances = set_bits(50.7, 8);
-/// let mean: f64 = chances.iter().zip(0..).map(|(chance, bits)| chance * f64::from(bits)).sum();
-/// assert!((mean / 512.0 - 0.547).abs() < 0.001, "1 − e^(−50.7/64)");
-/// ```
-pub fn set_bits(load: f64, probes: u32) -> Vec<f64> {
-    // At this load 1e-14 of the bits are clear; a fuller block is the same.
-    const MOST_BALLS: f64 = 16_384.0;
-    let load = load.min(MOST_BALLS / f64::from(probes));
-    let (bins, balls, lanes) = parts(probes);
-    let mut occupancy = occupancy::Occupancy::new(bins);
-    let (first, weights) = poisson::chances(load);
-    occupancy.throw(first * u64::from(balls));
-    let mut chances = vec![0.0; BLOCK_BITS as usize + 1];
-    for weight in weights {
-        let mut of_load = occupancy.chances();
-        if lanes > 1 {
-            // 2, 4, then 8 lanes.
-            for _ in 0..3 {
-                of_load = sum_of_two(&of_load);
-            }
-        }
-        for (chance, of_load) in chances.iter_mut().zip(of_load) {
-            *chance += weight * of_load;
-        }
-        occupancy.throw(u64::from(balls));
-    }
-    chances
-}
-
-/// The distribution of the sum of two independent variables with this one.
-fn sum_of_two(chances: &[f64]) -> Vec<f64> {
-    let mut sum = vec![0.0; 2 * chances.len() - 1];
-    for (i, &left) in chances.iter().enumerate().filter(|(_, left)| **left > 0.0) {
-        for (sum, right) in sum[i..].iter_mut().zip(chances) {
-            *sum += left * right;
-        }
-    }
-    sum
-}
-
 /// The false positive rate of one block, from the bits set in it.
 ///
 /// `ones` are the numbers of set bits in its eight 64-bit words.
@@ -179,39 +131,6 @@ mod tests {
         ] {
             let found = BLOCK_BITS / Pattern::new(probes).load_for(fpp);
             assert!((found - bits).abs() < 0.02, "fpp {fpp} k {probes}: {found}");
-        }
-    }
-
-    /// The probability that two different random bits of a block are both clear if its number of keys is
-    /// Poisson(`load`): a key that spares both with probability s leaves them clear with e^(−load·(1 − s)).
-    fn both_clear(load: f64, probes: u32) -> f64 {
-        let clear = |spared: f64| (-load * (1.0 - spared)).exp();
-        if probes.is_multiple_of(8) {
-            let rounds = probes as i32 / 8;
-            let same_lane = clear((1.0 - 2.0 / LANE_BITS).powi(rounds));
-            let other_lane = clear((1.0 - 1.0 / LANE_BITS).powi(2 * rounds));
-            (63.0 * same_lane + 448.0 * other_lane) / 511.0
-        } else {
-            clear((1.0 - 2.0 / BLOCK_BITS).powi(probes as i32))
-        }
-    }
-
-    #[test]
-    fn set_bits_of_a_block_have_the_mean_and_variance_of_the_formulas() {
-        for (load, probes) in
-            [(0.0, 8), (0.01, 5), (10.0, 3), (50.7, 8), (33.0, 16), (30.0, 9), (1e9, 7), (1e9, 24)]
-        {
-            let chances = set_bits(load, probes);
-            assert_eq!(chances.len(), 513);
-            let moment = |f: &dyn Fn(f64) -> f64| -> f64 {
-                chances.iter().zip(0..).map(|(chance, bits)| chance * f(f64::from(bits))).sum()
-            };
-            assert!((moment(&|_| 1.0) - 1.0).abs() < 1e-9, "{load} {probes}");
-            let clear = (-load * bit_chance(probes)).exp();
-            assert!((moment(&|set| 512.0 - set) - 512.0 * clear).abs() < 1e-6, "{load} {probes}");
-            let pairs = 512.0 * 511.0 * both_clear(load, probes);
-            let found = moment(&|set| (512.0 - set) * (511.0 - set));
-            assert!((found - pairs).abs() < 1e-4, "{load} {probes}: {found} {pairs}");
         }
     }
 

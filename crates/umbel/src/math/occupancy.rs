@@ -65,55 +65,6 @@ impl Covered {
     }
 }
 
-/// The distribution of the number of occupied bins.
-pub(crate) struct Occupancy {
-    bins: u64,
-    /// `chance[i]`: probability that `lowest + i` bins are occupied.
-    lowest: u64,
-    chance: Vec<f64>,
-}
-
-impl Occupancy {
-    pub(crate) fn new(bins: u64) -> Self {
-        Self { bins, lowest: 0, chance: vec![1.0] }
-    }
-
-    pub(crate) fn throw(&mut self, balls: u64) {
-        // Keeps rates down to 1e-18 exact to 12 digits, with some 12 √bins states.
-        const NEGLIGIBLE: f64 = 1e-30;
-        // Exact for powers of two, such as the 512 bits of a block; four times as fast as division.
-        let each = 1.0 / self.bins as f64;
-        for _ in 0..balls {
-            self.chance.push(0.0);
-            for i in (0..self.chance.len()).rev() {
-                let occupied = self.lowest + i as u64;
-                let hit = occupied as f64 * each;
-                let from_below = if i == 0 {
-                    0.0
-                } else {
-                    self.chance[i - 1] * (1.0 - (occupied - 1) as f64 * each)
-                };
-                self.chance[i] = self.chance[i] * hit + from_below;
-            }
-            while self.chance.last().is_some_and(|&chance| chance < NEGLIGIBLE) {
-                self.chance.pop();
-            }
-            let low = self.chance.iter().take_while(|&&chance| chance < NEGLIGIBLE).count();
-            if low > 32 {
-                self.chance.drain(..low);
-                self.lowest += low as u64;
-            }
-        }
-    }
-
-    /// The probability of each number of occupied bins, from 0 to all.
-    pub(crate) fn chances(&self) -> Vec<f64> {
-        let mut chances = vec![0.0; self.bins as usize + 1];
-        chances[self.lowest as usize..][..self.chance.len()].copy_from_slice(&self.chance);
-        chances
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,21 +92,6 @@ mod tests {
                 let exact = by_enumeration(bins, balls, k);
                 let rate = all_occupied(bins, u64::from(balls), k);
                 assert!((rate / exact - 1.0).abs() < 1e-12, "{bins} {balls} {k}");
-            }
-        }
-    }
-
-    #[test]
-    fn both_ways_agree() {
-        for (bins, balls) in [(64, 1), (64, 400), (512, 350), (512, 9_000), (4097, 3_000)] {
-            let mut occupied = Occupancy::new(bins);
-            occupied.throw(balls);
-            for k in [1, 4, 7, 32] {
-                let mean = occupied.chances().into_iter().zip(0..).map(|(chance, occupied)| {
-                    chance * (f64::from(occupied) / bins as f64).powi(k as i32)
-                });
-                let ratio = all_occupied(bins, balls, k) / mean.sum::<f64>();
-                assert!((ratio - 1.0).abs() < 1e-9, "{bins} {balls} {k} {ratio}");
             }
         }
     }

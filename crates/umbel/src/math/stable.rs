@@ -3,8 +3,6 @@
 //! An insertion lowers those of P consecutive cells, from a random start, that are above 0 by one, then sets K cells to
 //! their maximum, Max. A cell is lowered with probability p = P/m and set with probability q = K/m.
 
-use core::ops::Range;
-
 use super::search::border;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
@@ -66,24 +64,6 @@ impl Cells {
         k * (k - 1.0) / 2.0 * (1.0 - fill) / fill * self.lowered / self.cells
     }
 
-    /// Returns the fraction of cells above 0 after `insertions` insertions into an empty filter.
-    ///
-    /// A cell is above 0 if it was lowered fewer than Max times since it was last set. In a continuous time that counts
-    /// how often it is lowered, it was last set λ ago with density κe^(−κλ), and lowered i times since with probability
-    /// e^(−λ)λ^i/i!: together κ/(1 + κ)^(i + 1) times the probability that a Poisson variable of mean (1 + κ)τ is above
-    /// i, with τ = insertions·P/m. For τ → ∞ the sum is [`fill`](Self::fill).
-    pub fn fill_after(&self, insertions: f64) -> f64 {
-        let kappa = self.kappa();
-        let mean = (1.0 + kappa) * insertions * self.lowered / self.cells;
-        let mut weight = kappa / (1.0 + kappa);
-        let mut sum = 0.0;
-        for above in above(mean, 0..u32::from(self.top)) {
-            sum += weight * above;
-            weight /= 1.0 + kappa;
-        }
-        sum
-    }
-
     /// Returns the probability that a key is forgotten after `insertions` more insertions: that one of its cells was
     /// lowered Max times, if none were set again for another key. The true probability is slightly lower.
     pub fn forgotten(&self, insertions: f64) -> f64 {
@@ -118,17 +98,6 @@ fn kept(mean: f64, top: u8) -> f64 {
         term *= mean / f64::from(i + 1);
     }
     sum.min(1.0)
-}
-
-/// The probabilities that a Poisson variable of mean `mean` is above each of some numbers, starting at 0.
-fn above(mean: f64, numbers: Range<u32>) -> impl Iterator<Item = f64> {
-    // Logarithms, because e^−mean may underflow while sums are still to come.
-    let (mut log, mut below) = (-mean, 0.0f64);
-    numbers.map(move |i| {
-        below += log.exp();
-        log += mean.ln() - f64::from(i + 1).ln();
-        (1.0 - below).max(0.0)
-    })
 }
 
 /// How often the cells of a key may be lowered on average until it is forgotten with probability `forgotten`.

@@ -59,19 +59,20 @@ impl Kind {
 
     /// Returns the name used on the command line and in messages.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Blocked => "blocked",
-            Self::Classic => "classic",
-            Self::Sliced => "sliced",
-            Self::Counting => "counting",
-            Self::Scalable => "scalable",
-            Self::Window => "window",
-            Self::Attributes => "attributes",
-            Self::Coded => "coded",
-            Self::Stable => "stable",
-            Self::Bloomier => "bloomier",
-            Self::Cascade => "cascade",
-        }
+        const NAMES: [&str; 11] = [
+            "blocked",
+            "classic",
+            "sliced",
+            "counting",
+            "scalable",
+            "stable",
+            "window",
+            "bloomier",
+            "attributes",
+            "coded",
+            "cascade",
+        ];
+        NAMES[self as usize - 1]
     }
 
     /// The indefinite article for its name: "an" attributes filter.
@@ -131,6 +132,11 @@ impl Kind {
     /// [rows](Self::rows).
     pub fn inserts(self) -> bool {
         !self.rows() && !self.built_at_once()
+    }
+
+    /// Whether it is nothing but bits that are set.
+    pub(crate) fn is_plain(self) -> bool {
+        matches!(self, Self::Blocked | Self::Classic | Self::Sliced)
     }
 
     /// Returns whether it is built once from all its keys, and accepts no more.

@@ -424,10 +424,7 @@ fn doublings(most: u32, spread: Spread) -> u32 {
 
 /// How often a plan for `keys` keys may double its smallest part.
 fn most_doublings(kind: Kind, keys: u64) -> u32 {
-    match kind {
-        Kind::Blocked | Kind::Classic | Kind::Sliced => (keys / MERGE_FROM).max(1).ilog2(),
-        _ => 0,
-    }
+    if kind.is_plain() { (keys / MERGE_FROM).max(1).ilog2() } else { 0 }
 }
 
 /// Like [`crate::error::check_field`], for a plan.

@@ -627,53 +627,8 @@ fn borrowed_filters_answer_alike() {
         assert_found(&expected, keys.len(), kind);
         assert_eq!(found(&view, &all), expected, "{kind}");
         assert_eq!(found(&mapped, &all), expected, "{kind}");
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for (inside, loads) in [(view.inside(), &mut ours), (filter.inside(), &mut theirs)] {
-            for (part, blocks) in inside.blocks().into_iter().enumerate() {
-                inside.loads(part, 0..blocks, &mut |load| loads.push((part, load)));
-            }
-        }
-        assert_eq!(ours, theirs);
-        let used: u64 = ours.iter().map(|&(_, load)| u64::from(load)).sum();
-        // Slots of a bloomier filter are not aligned to blocks, and a list is no part of the fill.
-        if kind != Kind::Bloomier {
-            assert_eq!(used, filter.receipt().set_bits, "{kind}");
-        }
+        assert!(view.blocks() == filter.blocks() && mapped.blocks() == filter.blocks());
     }
-}
-
-/// The cells of a block are those that its load counts, and of a counter its lowest one is the key's count.
-#[test]
-fn cells_are_seen_one_by_one() {
-    let keys = texts(500);
-    for kind in Kind::ALL {
-        let filter = filled(kind, &keys);
-        let inside = filter.inside();
-        for (part, blocks) in inside.blocks().into_iter().enumerate() {
-            let mut loads = Vec::new();
-            inside.loads(part, 0..blocks, &mut |load| loads.push(load));
-            assert_eq!(blocks, loads.len(), "{kind}");
-            let (mut some, from) = (Vec::new(), blocks / 3);
-            inside.loads(part, from..blocks, &mut |load| some.push(load));
-            assert_eq!(some, loads[from..], "{kind}");
-            for (block, load) in loads.iter().enumerate() {
-                let mut cells = Vec::new();
-                inside.cells(part, block..block + 1, &mut |cell| cells.push(cell));
-                assert_eq!(cells.len(), inside.block_cells() as usize, "{kind}");
-                let used = cells.iter().filter(|cell| **cell > 0).count();
-                assert_eq!(used, *load as usize, "{kind}");
-            }
-        }
-    }
-    let plan = Plan::for_keys(Kind::Counting, 10, 0.001).unwrap();
-    let mut filter = Counting::with_plan(&plan, KeyHasher::default()).unwrap();
-    (0..7).for_each(|_| assert!(filter.insert("seven") || filter.contains("seven")));
-    let mut cells = Vec::new();
-    let filter = AnyFilter::Counting(filter);
-    let inside = filter.inside();
-    inside.cells(0, 0..inside.blocks()[0], &mut |cell| cells.push(cell));
-    assert!(cells.iter().all(|cell| [0, 7].contains(cell)));
-    assert_eq!(cells.iter().filter(|cell| **cell == 7).count(), plan.probes() as usize);
 }
 
 /// Numbers that do not go together make no plan, whoever writes them down.

@@ -5,6 +5,8 @@ use umbel::math::classic::{bits_per_key, bits_per_key_with, fpp, fpp_limit, fpp_
 use umbel::math::spread::{Spread, blocked, classic, compound, sliced};
 use umbel::math::stable::Cells;
 
+use crate::statistics;
+
 #[test]
 fn exact_against_limit_as_published() {
     // Eight bits per key. The first three ratios are to the textbook form, the others to the limit.
@@ -103,7 +105,7 @@ fn the_papers_formula_is_the_chain_of_a_cell() {
             states.iter_mut().for_each(|chance| *chance *= 1.0 - q);
             states[usize::from(top)] += q;
             if insertion.is_multiple_of(50) {
-                let found = cells.fill_after(f64::from(insertion));
+                let found = statistics::fill_after(&cells, f64::from(insertion));
                 assert!((found / (1.0 - states[0]) - 1.0).abs() < 0.03, "{insertion} {found}");
                 assert!(found <= cells.fill() * (1.0 + 1e-9));
             }

@@ -96,7 +96,6 @@ fn formulas_end_whatever_they_are_given() {
             for k in PROBES {
                 call!(walk, |a| math::blocked::Pattern::shared(k).fpp(a), a);
                 call!(walk, |a| math::blocked::Pattern::shared(k).load_for(a), a);
-                call!(walk, math::blocked::set_bits, a, k);
             }
             for b in REALS {
                 call!(walk, math::classic::best_probes, a, b);
@@ -110,7 +109,6 @@ fn formulas_end_whatever_they_are_given() {
                         call!(walk, |cells: Cells| cells.zeros() + cells.fill(), cells);
                         call!(walk, |cells: Cells| cells.fpp_with_spread(), cells);
                         call!(walk, math::spread::stable, cells);
-                        call!(walk, |cells: Cells| cells.fill_after(b), cells);
                         call!(walk, |cells: Cells| cells.forgotten(b), cells);
                         call!(walk, |cells: Cells| cells.remembered(b), cells);
                     }

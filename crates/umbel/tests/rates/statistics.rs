@@ -9,6 +9,7 @@ use std::io::{self, Write};
 
 use umbel::format::Header;
 use umbel::internals::{BloomCore, Layout};
+use umbel::math::stable::Cells;
 use umbel::math::{binomial_bounds, blocked};
 use umbel::{Block, Filter, KeyHash, KeyHasher, Kind, Plan, Receipt};
 
@@ -391,4 +392,25 @@ fn each_batch(
         batch.extend((start..end).map(|number| keys.hash(hasher, number)));
         take(batch);
     }
+}
+
+/// The fraction of a stable filter's cells above 0 after `insertions` insertions into an empty one.
+///
+/// A cell is above 0 if it was lowered fewer than Max times since it was last set. In a continuous time that counts how
+/// often it is lowered, it was last set λ ago with density κe^(−κλ), κ = 1/(P(1/K − 1/m)), and lowered i times since with
+/// probability e^(−λ)λ^i/i!: together κ/(1 + κ)^(i + 1) times the probability that a Poisson variable of mean (1 + κ)τ is
+/// above i, with τ = insertions·P/m. For τ → ∞ the sum is [`Cells::fill`].
+pub(crate) fn fill_after(cells: &Cells, insertions: f64) -> f64 {
+    let kappa = 1.0 / (cells.lowered * (1.0 / cells.probes - 1.0 / cells.cells));
+    let mean = (1.0 + kappa) * insertions * cells.lowered / cells.cells;
+    // Logarithms, because e^−mean may underflow while sums are still to come.
+    let (mut log, mut below) = (-mean, 0.0f64);
+    let (mut weight, mut sum) = (kappa / (1.0 + kappa), 0.0);
+    for i in 0..u32::from(cells.top) {
+        below += log.exp();
+        log += mean.ln() - f64::from(i + 1).ln();
+        sum += weight * (1.0 - below).max(0.0);
+        weight /= 1.0 + kappa;
+    }
+    sum
 }

@@ -45,6 +45,7 @@ pub(crate) use kernel::{Hash, Kernel, Run};
 #[cfg(feature = "mmap")]
 pub use map::{MappedBlocks, MappedFile};
 pub(crate) use once::Once;
+pub(crate) use pattern::position as in_block;
 pub use storage::Blocks;
 pub(crate) use wipe::wipe;
 

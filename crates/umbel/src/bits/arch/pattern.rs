@@ -38,6 +38,14 @@ pub(crate) fn mask(low: u64, probes: u32) -> Block {
     }
 }
 
+/// The bit of probe `i`, from 0, of a key with hash half `low` and `probes` probes.
+pub(crate) const fn position(low: u64, probes: u32, i: u32) -> u32 {
+    match rounds(probes) {
+        0 => (nth_word(low, i / SCATTER_PER_WORD) >> (9 * (i % SCATTER_PER_WORD)) & 511) as u32,
+        _ => 64 * (i % 8) + (nth_word(low, i / 8) >> (6 * (i % 8)) & 63) as u32,
+    }
+}
+
 /// The rounds of lanes, or 0 if bits are scattered.
 #[inline(always)]
 pub(super) const fn rounds(probes: u32) -> u32 {
@@ -132,6 +140,17 @@ impl Iterator for Scatter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn positions_are_the_bits_of_the_mask() {
+        for (probes, low) in (1..=32).zip((0..).map(crate::hash::mix)) {
+            let mut block = Block::default();
+            for position in (0..probes).map(|i| position(low, probes, i)) {
+                block.0[position as usize / 64] |= (1u64 << (position % 64)).to_le();
+            }
+            assert_eq!(block, mask(low, probes), "{probes}");
+        }
+    }
 
     #[test]
     fn lanes_set_one_bit_a_word_a_round() {

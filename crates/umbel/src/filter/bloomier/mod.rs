@@ -16,7 +16,7 @@ mod solve;
 pub use build::{BloomierBuilder, BloomierShard};
 
 use super::bloom::only;
-use super::core::{Core, one_part, sealed};
+use super::core::{Core, one_part};
 use super::{Fact, Figure, Filter, Receipt};
 use crate::bits::{self, AHEAD, Block, Blocks, NEAR, cast, slots};
 use crate::error::check_field;
@@ -242,16 +242,8 @@ impl<S: AsRef<[Block]>> BloomierCore<S> {
     }
 }
 
-impl<S> sealed::Sealed for BloomierCore<S> {}
-
 impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
     const KIND: Kind = Kind::Bloomier;
-    type Storage = S;
-    type With<T: AsRef<[Block]>> = BloomierCore<T>;
-
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
 
     #[inline(always)]
     fn contains(&self, hash: KeyHash) -> bool {
@@ -277,7 +269,7 @@ impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
         self.keys == 0
     }
 
-    one_part!(BloomierCore { plan, shape, query, seeds, keys });
+    one_part!(BloomierCore<T> { plan, shape, query, seeds, keys });
 
     fn body(&self) -> Body {
         let Shape { shards, length, segments, fingerprint, value } = self.shape;

@@ -7,7 +7,8 @@ use super::{Cascade, CascadeCore, List, in_level, list_bytes};
 use crate::bits::{BLOCK_BYTES, Blocks, cast};
 use crate::filter::BuildError;
 use crate::filter::bloom::BloomCore;
-use crate::filter::core::{Core, GROUP, InsertCore, MakeCore};
+use crate::filter::core::{GROUP, InsertCore, MakeCore};
+use crate::filter::group::Group;
 use crate::hash::{Hashes, Hashing, Key, KeyHash};
 use crate::plan::cascade::{LIST, MOST_LEVELS, next_level};
 use crate::plan::{Kind, Plan};
@@ -122,10 +123,10 @@ impl CascadeCore {
     fn add_level(&mut self, plan: &Plan, hashes: &[KeyHash]) -> Result<(), BuildError> {
         let index = self.levels.len();
         let mut level = BloomCore::make(plan)?;
-        let mut linked = [KeyHash::default(); GROUP];
+        let mut group = Group::new(in_level);
         for hashes in hashes.chunks(GROUP) {
-            link(&mut linked, hashes, index);
-            let Ok(()) = level.insert_all(&linked[..hashes.len()]);
+            group.take(hashes);
+            let Ok(()) = level.insert_all(group.in_part(index, hashes.len()));
         }
         self.levels.push(level);
         Ok(())
@@ -133,14 +134,12 @@ impl CascadeCore {
 
     /// The hashes that pass the last level.
     fn passing(&self, hashes: &[KeyHash]) -> Vec<KeyHash> {
-        let index = self.levels.len() - 1;
-        let (mut linked, mut found) = ([KeyHash::default(); GROUP], [false; GROUP]);
+        let (index, mut group) = (self.levels.len() - 1, Group::new(in_level));
         let mut passing = Vec::new();
         for hashes in hashes.chunks(GROUP) {
-            link(&mut linked, hashes, index);
-            let found = &mut found[..hashes.len()];
-            self.levels[index].contains_all(&linked[..hashes.len()], found);
-            passing.extend(hashes.iter().zip(found).filter(|(_, found)| **found).map(|(h, _)| *h));
+            group.take(hashes);
+            group.keep(true, index, &self.levels[index]);
+            passing.extend_from_slice(group.hashes());
         }
         passing
     }
@@ -169,13 +168,6 @@ impl CascadeCore {
         }
         self.list = Some(List { blocks, count });
         Ok(())
-    }
-}
-
-/// Converts hashes to those of a level.
-fn link(linked: &mut [KeyHash; GROUP], hashes: &[KeyHash], index: usize) {
-    for (to, &hash) in linked.iter_mut().zip(hashes) {
-        *to = in_level(hash, index);
     }
 }
 

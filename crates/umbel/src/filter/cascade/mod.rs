@@ -20,8 +20,9 @@ mod build;
 use core::cmp::Ordering;
 
 use super::bloom::BloomCore;
-use super::core::{Core, GROUP, sealed};
-use super::{BlockedLayout, Fact, Figure, Filter, Part, Receipt};
+use super::core::{Core, GROUP};
+use super::group::Group;
+use super::{BlockedLayout, Fact, Filter, Part, Receipt};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks, cast};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
@@ -180,8 +181,6 @@ impl<S: AsRef<[Block]>> CascadeCore<S> {
     }
 }
 
-impl<S> sealed::Sealed for CascadeCore<S> {}
-
 impl<S: AsRef<[Block]>> Core for CascadeCore<S> {
     const KIND: Kind = Kind::Cascade;
     type Storage = S;
@@ -210,29 +209,15 @@ impl<S: AsRef<[Block]>> Core for CascadeCore<S> {
         if self.levels.len() == 1 {
             return;
         }
-        let mut left = [(0u16, KeyHash::default()); GROUP];
-        let (mut linked, mut held) = ([KeyHash::default(); GROUP], [false; GROUP]);
+        let mut group = Group::new(in_level);
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
-            let mut count = 0;
-            for ((place, &hash), &found) in (0..).zip(hashes).zip(&*found) {
-                // Written unconditionally: there is no branch to mispredict.
-                left[count] = (place, hash);
-                count += usize::from(found);
-            }
-            for (index, level) in self.levels.iter().enumerate().skip(1) {
-                for (to, (_, hash)) in linked.iter_mut().zip(&left[..count]) {
-                    *to = in_level(*hash, index);
+            group.take(hashes);
+            for (index, level) in self.levels.iter().enumerate() {
+                group.keep(true, index, level);
+                if index > 0 {
+                    group.places().for_each(|place| found[place] ^= true);
                 }
-                level.contains_all(&linked[..count], &mut held[..count]);
-                let mut passed = 0;
-                for i in 0..count {
-                    let (place, hash) = left[i];
-                    left[passed] = (place, hash);
-                    found[usize::from(place)] ^= held[i];
-                    passed += usize::from(held[i]);
-                }
-                count = passed;
-                if count == 0 {
+                if group.count() == 0 {
                     break;
                 }
             }
@@ -304,12 +289,11 @@ impl<S: AsRef<[Block]>> Core for CascadeCore<S> {
         };
         let mut parts: Vec<_> = receipts.iter().map(part).collect();
         parts[0].keys = self.included as f64;
-        let count = |name, count| Fact { name, figure: Figure::Count(count) };
         let facts = vec![
-            count("included", self.included),
-            count("excluded", self.excluded),
-            count("caught", self.caught()),
-            count("listed", self.list.as_ref().map_or(0, |list| list.count)),
+            Fact::count("included", self.included),
+            Fact::count("excluded", self.excluded),
+            Fact::count("caught", self.caught()),
+            Fact::count("listed", self.list.as_ref().map_or(0, |list| list.count)),
         ];
         let listed = self.list.as_ref().map_or(0, |list| list.blocks.as_ref().len() as u64);
         Receipt { bits: bits + listed * BLOCK_BITS, room: 0, parts, facts, ..receipt }

@@ -1,0 +1,84 @@
+//! Keys that go from part to part of a filter, fewer each time.
+
+use super::bloom::BloomCore;
+use super::core::{Core, GROUP};
+use super::layout::Layout;
+use crate::bits::Block;
+use crate::hash::KeyHash;
+
+/// Hashes that are left, and the place of each among those given.
+pub(super) struct Group {
+    hashes: [KeyHash; GROUP],
+    places: [u16; GROUP],
+    count: usize,
+    /// The hash of a key in the part of this number.
+    in_part: fn(KeyHash, usize) -> KeyHash,
+    /// The first of `hashes`, as hashed in a part.
+    hashed: [KeyHash; GROUP],
+}
+
+impl Group {
+    pub(super) fn new(in_part: fn(KeyHash, usize) -> KeyHash) -> Self {
+        let none = [KeyHash::default(); GROUP];
+        Self { hashes: none, places: [0; GROUP], count: 0, in_part, hashed: none }
+    }
+
+    /// Replaces its hashes by at most [`GROUP`] others.
+    pub(super) fn take(&mut self, given: &[KeyHash]) {
+        self.count = given.len();
+        self.hashes[..given.len()].copy_from_slice(given);
+        for (number, place) in (0..).zip(&mut self.places) {
+            *place = number;
+        }
+    }
+
+    /// The number of hashes left.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The hashes left.
+    pub(super) fn hashes(&self) -> &[KeyHash] {
+        &self.hashes[..self.count]
+    }
+
+    /// The places of those left, among those given.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
+        self.places[..self.count].iter().map(|&place| usize::from(place))
+    }
+
+    /// The first `count` hashes, as hashed in a part.
+    pub(super) fn in_part(&mut self, index: usize, count: usize) -> &[KeyHash] {
+        for (to, &hash) in self.hashed.iter_mut().zip(&self.hashes[..count]) {
+            *to = (self.in_part)(hash, index);
+        }
+        &self.hashed[..count]
+    }
+
+    /// Keeps only those that a part may hold, or those that it certainly does not.
+    pub(super) fn keep<L: Layout>(
+        &mut self,
+        may_hold: bool,
+        index: usize,
+        part: &BloomCore<L, impl AsRef<[Block]>>,
+    ) {
+        let mut held = [false; GROUP];
+        let count = self.count;
+        part.contains_all(self.in_part(index, count), &mut held[..count]);
+        let mut left = 0;
+        for (i, held) in held[..count].iter().enumerate() {
+            // Written unconditionally: there is no branch to mispredict.
+            self.hashes[left] = self.hashes[i];
+            self.places[left] = self.places[i];
+            left += usize::from(*held == may_hold);
+        }
+        self.count = left;
+    }
+
+    /// Drops the first `count`.
+    pub(super) fn drop_first(&mut self, count: usize) {
+        self.hashes.copy_within(count..self.count, 0);
+        self.places.copy_within(count..self.count, 0);
+        self.count -= count;
+    }
+}
