@@ -14,77 +14,49 @@ pub use real::Real;
 #[cfg(not(feature = "std"))]
 #[allow(missing_docs)] // hidden
 mod real {
-    pub trait Real {
-        fn ceil(self) -> f64;
-        fn exp(self) -> f64;
-        fn exp2(self) -> f64;
-        fn exp_m1(self) -> f64;
-        fn floor(self) -> f64;
-        fn ln(self) -> f64;
-        fn ln_1p(self) -> f64;
-        fn log2(self) -> f64;
-        fn powf(self, exponent: f64) -> f64;
-        fn powi(self, exponent: i32) -> f64;
-        fn round(self) -> f64;
-        fn sqrt(self) -> f64;
-    }
-
-    impl Real for f64 {
-        fn ceil(self) -> f64 {
-            libm::ceil(self)
-        }
-
-        fn exp(self) -> f64 {
-            libm::exp(self)
-        }
-
-        fn exp2(self) -> f64 {
-            libm::exp2(self)
-        }
-
-        fn exp_m1(self) -> f64 {
-            libm::expm1(self)
-        }
-
-        fn floor(self) -> f64 {
-            libm::floor(self)
-        }
-
-        fn ln(self) -> f64 {
-            libm::log(self)
-        }
-
-        fn ln_1p(self) -> f64 {
-            libm::log1p(self)
-        }
-
-        fn log2(self) -> f64 {
-            libm::log2(self)
-        }
-
-        fn powf(self, exponent: f64) -> f64 {
-            libm::pow(self, exponent)
-        }
-
-        /// By squaring, as the compiler does: halves of a power of two stay exact.
-        fn powi(self, exponent: i32) -> f64 {
-            let (mut power, mut base, mut left) = (1.0, self, exponent.unsigned_abs());
-            while left > 0 {
-                if left % 2 == 1 {
-                    power *= base;
-                }
-                base *= base;
-                left /= 2;
+    macro_rules! real {
+        ($($name:ident = $function:ident),*) => {
+            pub trait Real {
+                $(fn $name(self) -> f64;)*
+                fn powf(self, exponent: f64) -> f64;
+                fn powi(self, exponent: i32) -> f64;
             }
-            if exponent < 0 { 1.0 / power } else { power }
-        }
 
-        fn round(self) -> f64 {
-            libm::round(self)
-        }
+            impl Real for f64 {
+                $(fn $name(self) -> f64 {
+                    libm::$function(self)
+                })*
 
-        fn sqrt(self) -> f64 {
-            libm::sqrt(self)
-        }
+                fn powf(self, exponent: f64) -> f64 {
+                    libm::pow(self, exponent)
+                }
+
+                /// By squaring, as the compiler does: halves of a power of two stay exact.
+                fn powi(self, exponent: i32) -> f64 {
+                    let (mut power, mut base, mut left) = (1.0, self, exponent.unsigned_abs());
+                    while left > 0 {
+                        if left % 2 == 1 {
+                            power *= base;
+                        }
+                        base *= base;
+                        left /= 2;
+                    }
+                    if exponent < 0 { 1.0 / power } else { power }
+                }
+            }
+        };
     }
+
+    real!(
+        ceil = ceil,
+        exp = exp,
+        exp2 = exp2,
+        exp_m1 = expm1,
+        floor = floor,
+        ln = log,
+        ln_1p = log1p,
+        log2 = log2,
+        round = round,
+        sqrt = sqrt
+    );
 }

@@ -105,39 +105,14 @@ pub(crate) fn are_whole(width: u32, blocks: &[Block]) -> bool {
 /// Runs `$work` with the width of cells as a constant `$W`.
 macro_rules! with_width {
     ($width:expr, $W:ident => $work:expr) => {
+        with_width!(@ $width, $W, $work; 1 2 3 4 5 6 7 8)
+    };
+    (@ $width:expr, $W:ident, $work:expr; $($each:literal)*) => {
         match $width {
-            1 => {
-                const $W: u32 = 1;
+            $($each => {
+                const $W: u32 = $each;
                 $work
-            }
-            2 => {
-                const $W: u32 = 2;
-                $work
-            }
-            3 => {
-                const $W: u32 = 3;
-                $work
-            }
-            4 => {
-                const $W: u32 = 4;
-                $work
-            }
-            5 => {
-                const $W: u32 = 5;
-                $work
-            }
-            6 => {
-                const $W: u32 = 6;
-                $work
-            }
-            7 => {
-                const $W: u32 = 7;
-                $work
-            }
-            8 => {
-                const $W: u32 = 8;
-                $work
-            }
+            })*
             _ => unreachable!("cells have 1 to 8 bits"),
         }
     };

@@ -7,18 +7,18 @@ use crate::bits::Block;
 use crate::hash::KeyHash;
 
 /// Hashes that are left, and the place of each among those given.
-pub(super) struct Group {
+pub(super) struct Group<F> {
     hashes: [KeyHash; GROUP],
     places: [u16; GROUP],
     count: usize,
     /// The hash of a key in the part of this number.
-    in_part: fn(KeyHash, usize) -> KeyHash,
+    in_part: F,
     /// The first of `hashes`, as hashed in a part.
     hashed: [KeyHash; GROUP],
 }
 
-impl Group {
-    pub(super) fn new(in_part: fn(KeyHash, usize) -> KeyHash) -> Self {
+impl<F: Fn(KeyHash, usize) -> KeyHash> Group<F> {
+    pub(super) fn new(in_part: F) -> Self {
         let none = [KeyHash::default(); GROUP];
         Self { hashes: none, places: [0; GROUP], count: 0, in_part, hashed: none }
     }

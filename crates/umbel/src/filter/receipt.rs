@@ -117,11 +117,6 @@ impl Receipt {
         if keys.value.is_finite() { keys.value - 4.0 * keys.deviation } else { keys.low }
     }
 
-    /// Returns how far the present rate is below the promised one; negative if above.
-    pub fn fpp_left(&self) -> f64 {
-        self.plan.fpp - self.fpp
-    }
-
     /// Returns the bytes of its bits.
     pub fn bytes(&self) -> u64 {
         self.bits.div_ceil(512) * 64

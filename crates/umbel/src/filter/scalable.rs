@@ -103,7 +103,7 @@ impl<S: AsRef<[Block]>> Link<S> {
     }
 
     /// Drops the keys of a group that it may hold.
-    fn drop_held(&self, index: usize, group: &mut Group) {
+    fn drop_held(&self, index: usize, group: &mut Group<impl Fn(KeyHash, usize) -> KeyHash>) {
         // Prefetched even in a link small enough that a batch would consider it cached: one of many links is not.
         if self.filter.plan().bits <= bits::NEAR * bits::BLOCK_BITS {
             let count = group.count();
@@ -187,7 +187,11 @@ impl ScalableCore {
     }
 
     /// Sets `new` for the keys that are new, by their places, and leaves the others.
-    fn insert_group(&mut self, group: &mut Group, new: &mut [bool]) -> Result<(), Full> {
+    fn insert_group(
+        &mut self,
+        group: &mut Group<impl Fn(KeyHash, usize) -> KeyHash>,
+        new: &mut [bool],
+    ) -> Result<(), Full> {
         let full = &self.links[..self.links.len() - 1];
         full.iter().enumerate().rev().for_each(|(index, link)| link.drop_held(index, group));
         while group.count() > 0 {

@@ -152,27 +152,13 @@ macro_rules! bytes {
         impl<$($generics)*> Key for $type {
             #[inline(always)]
             fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-                hasher.hash_bytes(self.as_ref())
+                hasher.hash_bytes(AsRef::<[u8]>::as_ref(self))
             }
         }
     )*};
 }
 
-bytes!([] [u8], [] Vec<u8>, [const N: usize] [u8; N]);
-
-impl Key for str {
-    #[inline(always)]
-    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-        hasher.hash_bytes(self.as_bytes())
-    }
-}
-
-impl Key for String {
-    #[inline(always)]
-    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-        hasher.hash_bytes(self.as_bytes())
-    }
-}
+bytes!([] [u8], [] Vec<u8>, [const N: usize] [u8; N], [] str, [] String);
 
 impl Key for char {
     #[inline]
@@ -188,19 +174,19 @@ impl Key for bool {
     }
 }
 
-impl Key for Ipv4Addr {
-    #[inline(always)]
-    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-        hasher.hash_bytes(&self.octets())
-    }
+/// Addresses, by their bytes in network order.
+macro_rules! addresses {
+    ($($address:ty),*) => {$(
+        impl Key for $address {
+            #[inline(always)]
+            fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
+                hasher.hash_bytes(&self.octets())
+            }
+        }
+    )*};
 }
 
-impl Key for Ipv6Addr {
-    #[inline(always)]
-    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-        hasher.hash_bytes(&self.octets())
-    }
-}
+addresses!(Ipv4Addr, Ipv6Addr);
 
 impl Key for IpAddr {
     #[inline]

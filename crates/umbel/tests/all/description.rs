@@ -466,3 +466,12 @@ proptest! {
         _ = AnyFilter::read_with(&file[..], file.len() as u64, AnyScheme);
     }
 }
+
+#[test]
+fn too_much_is_refused() {
+    let mut keys = KeyDescription::default();
+    assert!(keys.push("", "x").is_err() && keys.push(&"n".repeat(256), "").is_err());
+    assert!(keys.push("n", &"v".repeat(1 << 15)).is_err() && keys.is_empty());
+    keys.push("n", &"v".repeat((1 << 15) - 5)).unwrap();
+    assert!(keys.push("n", "").is_err());
+}

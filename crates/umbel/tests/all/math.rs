@@ -1,6 +1,7 @@
 //! The formulas, against published values, against chains followed step by step, and against each other.
 
 use umbel::math::binomial_bounds;
+use umbel::math::blocked::Pattern;
 use umbel::math::classic::{bits_per_key, bits_per_key_with, fpp, fpp_limit, fpp_textbook};
 use umbel::math::spread::{Spread, blocked, classic, compound, sliced};
 use umbel::math::stable::Cells;
@@ -130,4 +131,20 @@ fn bounds_approach_the_normal_ones() {
     let (low, high) = binomial_bounds(1_000_000, 0.01, 1e-9);
     // 6.11 standard deviations of √(10⁶·0.01·0.99) = 99.5, skewed upwards.
     assert!((9_370..9_410).contains(&low) && (10_600..10_640).contains(&high), "{low} {high}");
+}
+
+#[test]
+fn bits_a_key_as_designed() {
+    for (fpp, probes, bits) in [
+        (0.1, 3, 4.83),
+        (0.1, 8, 5.88),
+        (0.01, 6, 9.90),
+        (0.01, 8, 10.10),
+        (0.001, 9, 15.54),
+        (0.001, 8, 15.72),
+        (1e-6, 16, 39.01),
+    ] {
+        let found = 512.0 / Pattern::new(probes).load_for(fpp);
+        assert!((found - bits).abs() < 0.02, "fpp {fpp} k {probes}: {found}");
+    }
 }

@@ -45,6 +45,39 @@ pub(super) trait Each {
     }
 }
 
+/// An [`Each`]: what is done with the lines of a key.
+macro_rules! each {
+    (
+        $name:ident<$($constant:ident: $of:ty),*> -> $answer:ty,
+        ahead: |$self:ident| $ahead:expr,
+        ask: |$asked:ident| $ask:expr,
+        each: |$isa:ident, $hash:ident| $each:expr
+        $(, $end:item)?
+    ) => {
+        impl<$(const $constant: $of),*> Each for $name<'_, $($constant),*> {
+            type Answer = $answer;
+
+            #[inline(always)]
+            fn ahead(&$self) -> Option<usize> {
+                $ahead
+            }
+
+            #[inline(always)]
+            fn ask(&$self, $asked: KeyHash) {
+                $ask;
+            }
+
+            #[inline(always)]
+            fn each<I: Isa>(&mut $self, $isa: I, $hash: KeyHash) -> $answer {
+                $each
+            }
+
+            $($end)?
+        }
+    };
+}
+pub(super) use each;
+
 /// One answer for each of many keys.
 pub(super) struct Batch<'a, H, E: Each> {
     pub(super) hashes: &'a [H],

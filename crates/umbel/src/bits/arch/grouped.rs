@@ -1,10 +1,10 @@
 //! Keys of several filters of one size whose blocks are interleaved: block b of filter g of `size` is at b·`size` + g. A
 //! key has one place and one mask in all of them, so querying all costs one mask and `size` adjacent lines.
 
-use super::batch::{Batch, Each, lines_ahead};
+use super::batch::{Batch, Each, each, lines_ahead};
 #[cfg(target_arch = "x86_64")]
 use super::inline::Inline;
-use super::kernel::{Kernel, known};
+use super::kernel::{Kernel, known, with_probes};
 use super::set::{Isa, Work};
 use super::{Block, prefetch};
 use crate::bits::place;
@@ -28,10 +28,8 @@ impl Kernel {
         if self.inlined != Inline::No {
             return group.iter().fold(false, |any, block| any | self.contains(block, low));
         }
-        match self.probes {
-            probes @ 8 => self.set.run(AnyOne::<8> { group, low, probes }),
-            probes => self.set.run(AnyOne::<0> { group, low, probes }),
-        }
+        let probes = self.probes;
+        with_probes!(probes, P => self.set.run(AnyOne::<P> { group, low, probes }))
     }
 
     /// Looks up keys in groups of `size` blocks: `found[i]` becomes whether any filter may hold `hashes[i]`.
@@ -69,18 +67,10 @@ impl Kernel {
     ) {
         let groups = Groups::of(blocks, member.size);
         let (answers, index, probes) = (&mut vec![(); hashes.len()][..], member.index, self.probes);
-        match probes {
-            8 => self.set.run(Batch {
-                hashes,
-                each: Beside::<8> { blocks, groups, index, probes },
-                answers,
-            }),
-            _ => self.set.run(Batch {
-                hashes,
-                each: Beside::<0> { blocks, groups, index, probes },
-                answers,
-            }),
-        }
+        with_probes!(probes, P => {
+            let each = Beside::<P> { blocks, groups, index, probes };
+            self.set.run(Batch { hashes, each, answers });
+        });
     }
 
     /// Like [`insert_batch_beside`](Self::insert_batch_beside), in order: `new[i]` becomes whether no filter of the
@@ -175,26 +165,16 @@ impl<const SIZE: usize, const PROBES: u32> Any<'_, SIZE, PROBES> {
     }
 }
 
-impl<const SIZE: usize, const PROBES: u32> Each for Any<'_, SIZE, PROBES> {
-    type Answer = bool;
-
-    #[inline(always)]
-    fn ahead(&self) -> Option<usize> {
-        self.groups.ahead()
-    }
-
-    #[inline(always)]
-    fn ask(&self, hash: KeyHash) {
-        self.groups().ask(self.blocks, hash);
-    }
-
-    #[inline(always)]
-    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) -> bool {
+each!(
+    Any<SIZE: usize, PROBES: u32> -> bool,
+    ahead: |self| self.groups.ahead(),
+    ask: |hash| self.groups().ask(self.blocks, hash),
+    each: |isa, hash| {
         let (groups, probes) = (self.groups(), known::<PROBES>(self.probes));
         let first = groups.first(hash);
         any_has(isa, &self.blocks[first..first + groups.size], isa.mask(hash.low, probes), probes)
     }
-}
+);
 
 /// Keys inserted into one of the filters.
 struct Beside<'a, const PROBES: u32> {
@@ -204,25 +184,15 @@ struct Beside<'a, const PROBES: u32> {
     probes: u32,
 }
 
-impl<const PROBES: u32> Each for Beside<'_, PROBES> {
-    type Answer = ();
-
-    #[inline(always)]
-    fn ahead(&self) -> Option<usize> {
-        self.groups.ahead()
-    }
-
-    #[inline(always)]
-    fn ask(&self, hash: KeyHash) {
-        prefetch(self.blocks.as_ptr().wrapping_add(self.groups.first(hash) + self.index));
-    }
-
-    #[inline(always)]
-    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) {
+each!(
+    Beside<PROBES: u32> -> (),
+    ahead: |self| self.groups.ahead(),
+    ask: |hash| prefetch(self.blocks.as_ptr().wrapping_add(self.groups.first(hash) + self.index)),
+    each: |isa, hash| {
         let block = &mut self.blocks[self.groups.first(hash) + self.index];
         isa.insert(block, hash.low, known::<PROBES>(self.probes));
     }
-}
+);
 
 /// As [`Beside`], reporting which keys no filter held.
 struct BesideNew<'a> {
@@ -232,21 +202,11 @@ struct BesideNew<'a> {
     probes: u32,
 }
 
-impl Each for BesideNew<'_> {
-    type Answer = bool;
-
-    #[inline(always)]
-    fn ahead(&self) -> Option<usize> {
-        self.groups.ahead()
-    }
-
-    #[inline(always)]
-    fn ask(&self, hash: KeyHash) {
-        self.groups.ask(self.blocks, hash);
-    }
-
-    #[inline(always)]
-    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) -> bool {
+each!(
+    BesideNew<> -> bool,
+    ahead: |self| self.groups.ahead(),
+    ask: |hash| self.groups.ask(self.blocks, hash),
+    each: |isa, hash| {
         let (first, mask) = (self.groups.first(hash), isa.mask(hash.low, self.probes));
         let group = &mut self.blocks[first..first + self.groups.size];
         let known = any_has(isa, group, mask, self.probes);
@@ -254,7 +214,7 @@ impl Each for BesideNew<'_> {
         isa.store(block, isa.or(isa.load(block), mask));
         !known
     }
-}
+);
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use super::AtomicBlock;
-use super::batch::{Batch, Each, lines_ahead};
+use super::batch::{Batch, Each, each, lines_ahead};
 #[cfg(target_arch = "x86_64")]
 use super::inline::{self, Inline};
 #[cfg(any(target_arch = "x86_64", all(feature = "std", target_has_atomic = "64"), test))]
@@ -65,6 +65,11 @@ impl Run {
     fn ahead(&self) -> Option<usize> {
         lines_ahead(self.total)
     }
+
+    #[inline(always)]
+    fn ask(&self, blocks: &[Block], hash: KeyHash) {
+        prefetch(blocks.as_ptr().wrapping_add(self.place(hash)));
+    }
 }
 
 impl core::fmt::Debug for Kernel {
@@ -72,6 +77,23 @@ impl core::fmt::Debug for Kernel {
         self.set.fmt(f)
     }
 }
+
+/// Runs `$work` with the number of probes as a constant `$PROBES`, where code is compiled for that number, else 0.
+macro_rules! with_probes {
+    ($probes:expr, $PROBES:ident => $work:expr) => {
+        match $probes {
+            8 => {
+                const $PROBES: u32 = 8;
+                $work
+            }
+            _ => {
+                const $PROBES: u32 = 0;
+                $work
+            }
+        }
+    };
+}
+pub(super) use with_probes;
 
 /// The number of probes: a constant in code compiled for that number, a variable if `PROBES` is 0.
 #[inline(always)]
@@ -186,10 +208,9 @@ impl Kernel {
     /// If a key falls elsewhere.
     pub(crate) fn insert_batch<H: Hash>(&self, blocks: &mut [Block], run: Run, hashes: &[H]) {
         let (probes, answers) = (self.probes, &mut vec![(); hashes.len()][..]);
-        match probes {
-            8 => self.set.run(Batch { hashes, each: Insert::<8> { blocks, run, probes }, answers }),
-            _ => self.set.run(Batch { hashes, each: Insert::<0> { blocks, run, probes }, answers }),
-        }
+        with_probes!(probes, P => {
+            self.set.run(Batch { hashes, each: Insert::<P> { blocks, run, probes }, answers });
+        });
     }
 
     /// Like [`insert_batch`](Self::insert_batch), in order: `new[i]` becomes whether `hashes[i]` set a bit.
@@ -204,18 +225,9 @@ impl Kernel {
         new: &mut [bool],
     ) {
         let (probes, answers) = (self.probes, new);
-        match probes {
-            8 => self.set.run(Batch {
-                hashes,
-                each: InsertNew::<8> { blocks, run, probes },
-                answers,
-            }),
-            _ => self.set.run(Batch {
-                hashes,
-                each: InsertNew::<0> { blocks, run, probes },
-                answers,
-            }),
-        }
+        with_probes!(probes, P => {
+            self.set.run(Batch { hashes, each: InsertNew::<P> { blocks, run, probes }, answers });
+        });
     }
 
     /// Looks up keys in a whole filter.
@@ -230,22 +242,9 @@ impl Kernel {
     ) {
         let (probes, run) = (self.probes, Run { first: 0, total: blocks.len() as u64 });
         let answers = found;
-        match probes {
-            8 => {
-                self.set.run(Batch {
-                    hashes,
-                    each: Contains::<8> { blocks, run, probes },
-                    answers,
-                });
-            }
-            _ => {
-                self.set.run(Batch {
-                    hashes,
-                    each: Contains::<0> { blocks, run, probes },
-                    answers,
-                });
-            }
-        }
+        with_probes!(probes, P => {
+            self.set.run(Batch { hashes, each: Contains::<P> { blocks, run, probes }, answers });
+        });
     }
 }
 
@@ -286,25 +285,15 @@ struct Insert<'a, const PROBES: u32> {
     probes: u32,
 }
 
-impl<const PROBES: u32> Each for Insert<'_, PROBES> {
-    type Answer = ();
-
-    #[inline(always)]
-    fn ahead(&self) -> Option<usize> {
-        self.run.ahead()
-    }
-
-    #[inline(always)]
-    fn ask(&self, hash: KeyHash) {
-        prefetch(self.blocks.as_ptr().wrapping_add(self.run.place(hash)));
-    }
-
-    #[inline(always)]
-    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) {
+each!(
+    Insert<PROBES: u32> -> (),
+    ahead: |self| self.run.ahead(),
+    ask: |hash| self.run.ask(self.blocks, hash),
+    each: |isa, hash| {
         let block = &mut self.blocks[self.run.place(hash)];
         isa.insert(block, hash.low, known::<PROBES>(self.probes));
     }
-}
+);
 
 /// As [`Insert`], reporting which keys set a bit.
 struct InsertNew<'a, const PROBES: u32> {
@@ -313,25 +302,15 @@ struct InsertNew<'a, const PROBES: u32> {
     probes: u32,
 }
 
-impl<const PROBES: u32> Each for InsertNew<'_, PROBES> {
-    type Answer = bool;
-
-    #[inline(always)]
-    fn ahead(&self) -> Option<usize> {
-        self.run.ahead()
-    }
-
-    #[inline(always)]
-    fn ask(&self, hash: KeyHash) {
-        prefetch(self.blocks.as_ptr().wrapping_add(self.run.place(hash)));
-    }
-
-    #[inline(always)]
-    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) -> bool {
+each!(
+    InsertNew<PROBES: u32> -> bool,
+    ahead: |self| self.run.ahead(),
+    ask: |hash| self.run.ask(self.blocks, hash),
+    each: |isa, hash| {
         let block = &mut self.blocks[self.run.place(hash)];
         isa.insert(block, hash.low, known::<PROBES>(self.probes))
     }
-}
+);
 
 /// Keys looked up in a whole filter.
 struct Contains<'a, const PROBES: u32> {
@@ -340,25 +319,15 @@ struct Contains<'a, const PROBES: u32> {
     probes: u32,
 }
 
-impl<const PROBES: u32> Each for Contains<'_, PROBES> {
-    type Answer = bool;
-
-    #[inline(always)]
-    fn ahead(&self) -> Option<usize> {
-        self.run.ahead()
-    }
-
-    #[inline(always)]
-    fn ask(&self, hash: KeyHash) {
-        prefetch(self.blocks.as_ptr().wrapping_add(self.run.place(hash)));
-    }
-
-    #[inline(always)]
-    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) -> bool {
+each!(
+    Contains<PROBES: u32> -> bool,
+    ahead: |self| self.run.ahead(),
+    ask: |hash| self.run.ask(self.blocks, hash),
+    each: |isa, hash| {
         let block = &self.blocks[self.run.place(hash)];
         isa.contains(block, hash.low, known::<PROBES>(self.probes))
     }
-}
+);
 
 #[cfg(test)]
 mod tests {
