@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use umbel::hash::Hashing;
-use umbel::internals::block_words as words;
+use umbel::internals::block_words;
 use umbel::{AnyFilter, Block, Variant};
 
 /// The cells of a filter: bits, counters, cells that count down, or codes, as FORMAT.md lays them out.
@@ -15,7 +15,7 @@ pub struct Inside<'a> {
 
 /// The words of a block, as numbers.
 fn numbers(block: &Block) -> [u64; 8] {
-    (*words(block)).map(u64::from_le)
+    (*block_words(block)).map(u64::from_le)
 }
 
 impl<'a> Inside<'a> {
@@ -54,7 +54,8 @@ impl<'a> Inside<'a> {
         self.some(part, blocks).for_each(|block| match self.variant {
             // The first two planes show which counters are not 0.
             Variant::Counting { .. } => {
-                let used = words(&block[0]).iter().zip(words(&block[1])).map(|(a, b)| a | b);
+                let used =
+                    block_words(&block[0]).iter().zip(block_words(&block[1])).map(|(a, b)| a | b);
                 each(used.map(u64::count_ones).sum());
             }
             Variant::Stable { .. } | Variant::Coded { .. } => {
@@ -62,7 +63,7 @@ impl<'a> Inside<'a> {
                 self.cells_of(block, &mut |cell| used += u32::from(cell != 0));
                 each(used);
             }
-            _ => each(words(&block[0]).iter().map(|word| word.count_ones()).sum()),
+            _ => each(block_words(&block[0]).iter().map(|word| word.count_ones()).sum()),
         });
     }
 

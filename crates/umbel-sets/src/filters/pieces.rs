@@ -46,6 +46,9 @@ pub struct LargeFilter<'a> {
 pub type Noted<'a> =
     dyn Fn(&mut dyn FnMut(&[KeyHash]) -> Result<(), Error>) -> Result<(), Error> + 'a;
 
+/// What work on a filter starts with.
+type Opened<'a, 'o> = (OldShards<PageReader<&'a File>>, InShards, Scanner<'o>, Split);
+
 impl<'a> LargeFilter<'a> {
     /// Starts work with it: returns the filter, its pieces, which leave room for the work, the scanner of lines with its
     /// hash, and the writer that spills hashes, `ordered` or not, with the noted ones in front.
@@ -53,7 +56,7 @@ impl<'a> LargeFilter<'a> {
         &self,
         ordered: bool,
         options: &'o Options,
-    ) -> Result<(OldShards<PageReader<&'a File>>, InShards, Scanner<'o>, Split), Error> {
+    ) -> Result<Opened<'a, 'o>, Error> {
         let budget = Budget::new(options.memory, options.threads)?;
         let mut file = self.file;
         file.rewind().map_err(FileError::from)?;

@@ -8,8 +8,9 @@ use std::io::{self, Read, Write};
 use super::LazyFilter;
 #[cfg(feature = "std")]
 use super::Loader;
+#[cfg(feature = "mmap")]
 use super::core::Core;
-use super::file::{self, Admit, Opened};
+use super::file::{self, Opened};
 use super::{
     Attributes, Blocked, Bloomier, BuildError, Cascade, Classic, Coded, Counting, InsertError,
     MergeError, Names, Receipt, RowError, Scalable, Sliced, Stable, Window,
@@ -315,7 +316,7 @@ impl AnyFilter {
         length: u64,
         unlock: U,
     ) -> Result<AnyFilter<Blocks, U::Hasher>, FileError> {
-        let read = |admit: Admit<'_>| file::read(&mut source, length, &layout, admit);
+        let read = |admit: file::Admit<'_>| file::read(&mut source, length, &layout, admit);
         AnyFilter::open(file::unlocked(unlock, read)?)
     }
 
@@ -410,7 +411,7 @@ impl AnyFilter<MappedBlocks> {
     ) -> Result<AnyFilter<MappedBlocks, U::Hasher>, FileError> {
         file.reads_in_order();
         let check = |header: &Header, bytes: &[u8]| format::payload_of(header, bytes).map(drop);
-        let map = |admit: Admit<'_>| file::map(file, &check, &layout, admit);
+        let map = |admit: file::Admit<'_>| file::map(file, &check, &layout, admit);
         let opened = AnyFilter::open(file::unlocked(unlock, map)?)?;
         file.reads_anywhere();
         Ok(opened)
@@ -438,7 +439,7 @@ impl AnyFilter<MappedBlocks> {
             true => format::check_table(header, bytes),
             false => format::payload_of(header, bytes).map(drop),
         };
-        let map = |admit: Admit<'_>| file::map(file, &check, &layout, admit);
+        let map = |admit: file::Admit<'_>| file::map(file, &check, &layout, admit);
         let opened = file::unlocked(unlock, map)?;
         let header = opened.header.clone();
         Ok(LazyFilter::new(file.clone(), header, AnyFilter::open(opened)?))

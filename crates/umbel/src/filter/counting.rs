@@ -10,7 +10,7 @@ use core::convert::Infallible;
 
 use super::bloom::{BloomCore, fold_alike, only, probe_alike};
 use super::core::{Core, GROUP, InsertCore, MakeCore, Merge, MergeCore, one_part};
-use super::generic::{by_group, hash_all};
+use super::generic::hashed;
 use super::layout::Layout;
 use super::methods::{insert_all, made_empty, merges};
 use super::{Blocked, BlockedLayout, Fact, Filter, MergeError, Receipt};
@@ -195,18 +195,11 @@ impl<H: Hashing> Counting<Blocks, H> {
     /// If the slices differ in length.
     pub fn remove_all<K: Key<H>>(&mut self, keys: &[K], removed: &mut [bool]) {
         assert_eq!(keys.len(), removed.len(), "one answer for each key");
-        let ahead = CountingCore::prefetch;
-        let Self { core, hasher, .. } = self;
-        let Ok(()) = by_group::<CountingCore, _, _, _, Infallible>(
-            core,
-            keys,
-            hasher,
-            ahead,
-            |core, range, hashes| {
-                core.kernel.take(&mut core.blocks, hashes, &mut removed[range]);
-                Ok(())
-            },
-        );
+        let CountingCore { kernel, blocks, .. } = &mut self.core;
+        let Ok(()) = hashed::<{ GROUP / 2 }, _, _, _>(keys, &self.hasher, &mut |range, hashes| {
+            kernel.take(blocks, hashes, &mut removed[range]);
+            Ok::<_, Infallible>(())
+        });
     }
 
     /// Makes the filter `divisor` times smaller. The result is the filter of that size after the same insertions,
@@ -233,10 +226,10 @@ impl<S: AsRef<[Block]>, H: Hashing> Counting<S, H> {
     /// If the slices differ in length.
     pub fn count_all<K: Key<H>>(&self, keys: &[K], counts: &mut [u32]) {
         assert_eq!(keys.len(), counts.len(), "one answer for each key");
-        for (keys, counts) in keys.chunks(GROUP).zip(counts.chunks_mut(GROUP)) {
-            let hashes = hash_all(keys, &self.hasher);
-            self.core.kernel.least(self.core.blocks.as_ref(), &hashes[..keys.len()], counts);
-        }
+        let Ok(()) = hashed::<GROUP, _, _, _>(keys, &self.hasher, &mut |range, hashes| {
+            self.core.kernel.least(self.core.blocks.as_ref(), hashes, &mut counts[range]);
+            Ok::<_, Infallible>(())
+        });
     }
 
     /// Returns the plain filter to send to others: bit for bit the blocked one made from the present keys, unless

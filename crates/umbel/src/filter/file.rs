@@ -120,11 +120,15 @@ pub(super) fn view<'a>(
     Ok(declared.with(parts))
 }
 
-/// The filter in a mapped file; `check` checks the payload of the whole file, or what is needed to check it later.
+/// Checks the payload of a whole file, or what is needed to check it later.
+#[cfg(feature = "mmap")]
+type Check<'a> = &'a dyn Fn(&Header, &[u8]) -> Result<(), FileError>;
+
+/// The filter in a mapped file.
 #[cfg(feature = "mmap")]
 pub(super) fn map(
     file: &MappedFile,
-    check: &dyn Fn(&Header, &[u8]) -> Result<(), FileError>,
+    check: Check<'_>,
     layout: Layout<'_>,
     admit: Admit<'_>,
 ) -> Result<Locked<MappedBlocks>, FileError> {

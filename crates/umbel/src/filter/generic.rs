@@ -331,24 +331,29 @@ pub(super) fn by_group<C: Core, T, K: Key<H>, H, E>(
     prefetch: impl Fn(&T, KeyHash),
     mut each: impl FnMut(&mut T, Range<usize>, &[KeyHash]) -> Result<(), E>,
 ) -> Result<(), E> {
-    if K::ARE_HASHES {
-        let Hashes::Wide(hashes) = K::hashes(keys) else { unreachable!("they are") };
-        each(filter, 0..keys.len(), hashes)
-    } else if C::PREFETCHES {
+    if C::PREFETCHES && !K::ARE_HASHES {
         prefetching(filter, keys, hasher, prefetch, each)
     } else {
-        in_turn(keys, hasher, &mut |range, hashes| each(filter, range, hashes))
+        let each = &mut |range: Range<usize>, hashes: &[KeyHash]| each(filter, range, hashes);
+        hashed::<{ GROUP / 2 }, _, _, _>(keys, hasher, each)
     }
 }
 
 /// What is done with a group of hashes, and its range among the keys.
 type Each<'a, E> = dyn FnMut(Range<usize>, &[KeyHash]) -> Result<(), E> + 'a;
 
-/// As [`by_group`], for any core: compiled once for a type of keys.
-fn in_turn<K: Key<H>, H, E>(keys: &[K], hasher: &H, each: &mut Each<'_, E>) -> Result<(), E> {
-    let mut hashes = [KeyHash::default(); GROUP / 2];
+/// As [`by_group`], for any core, `N` keys at a time: compiled once for a type of keys.
+pub(super) fn hashed<const N: usize, K: Key<H>, H, E>(
+    keys: &[K],
+    hasher: &H,
+    each: &mut Each<'_, E>,
+) -> Result<(), E> {
+    if let Hashes::Wide(hashes) = K::hashes(keys) {
+        return each(0..keys.len(), hashes);
+    }
+    let mut hashes = [KeyHash::default(); N];
     let mut start = 0;
-    for keys in keys.chunks(GROUP / 2) {
+    for keys in keys.chunks(N) {
         for (to, key) in hashes.iter_mut().zip(keys) {
             *to = key.key_hash(hasher);
         }
@@ -386,16 +391,6 @@ fn prefetching<T, K: Key<H>, H, E>(
         0 => Ok(()),
         count => each(filter, fetched.clone(), &hashes[fetched.start / AHEAD % 2][..count]),
     }
-}
-
-/// The hashes of at most [`GROUP`] keys.
-#[inline]
-pub(super) fn hash_all<K: Key<H>, H>(keys: &[K], hasher: &H) -> [KeyHash; GROUP] {
-    let mut hashes = [KeyHash::default(); GROUP];
-    for (to, key) in hashes.iter_mut().zip(keys) {
-        *to = key.key_hash(hasher);
-    }
-    hashes
 }
 
 /// Calls `each` with the hashes of the keys of an iterator, [`GROUP`] at a time.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::AnyFilter;
 use super::core::GROUP;
+use super::generic::hashed;
 use crate::bits::{BLOCK_BYTES, MappedBlocks, MappedFile};
 use crate::format::{self, CHUNK, FileError, Header, KeyDescription};
 use crate::hash::{Hashing, Key, KeyHash, KeyHasher};
@@ -89,15 +90,11 @@ impl<H: Hashing> LazyFilter<H> {
     /// If the slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) -> Result<(), FileError> {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
-        let mut hashes = [KeyHash::default(); GROUP];
-        for (keys, found) in keys.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
-            for (to, key) in hashes.iter_mut().zip(keys) {
-                *to = key.key_hash(self.filter.hasher());
-                self.check(*to)?;
-            }
-            self.filter.contains_hashes(&hashes[..keys.len()], found);
-        }
-        Ok(())
+        hashed::<GROUP, _, _, _>(keys, self.filter.hasher(), &mut |range, hashes| {
+            hashes.iter().try_for_each(|&hash| self.check(hash))?;
+            self.filter.contains_hashes(hashes, &mut found[range]);
+            Ok(())
+        })
     }
 
     /// Checks everything that no look-up has touched yet, in the order of the file. Other threads may look keys up

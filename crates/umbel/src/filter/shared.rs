@@ -6,12 +6,13 @@
 //! threads could each be first in some word, and both would consider the key new.) A query sees a key once all its
 //! words are stored: never before the insertion began, always after it returned.
 
+use core::convert::Infallible;
 use core::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bloom::BloomCore;
 use super::core::GROUP as HASHED_AT_ONCE;
-use super::generic::{hash_all, in_groups};
+use super::generic::{hashed, in_groups};
 use super::{Blocked, Filter, Receipt};
 use crate::bits::{AHEAD, AtomicBlock, AtomicBlocks, Block, Blocks, Kernel, place};
 use crate::error::OutOfMemory;
@@ -312,19 +313,13 @@ impl<H: Hashing> Shared<H> {
     /// If the slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
-        if let Hashes::Wide(hashes) = K::hashes(keys) {
-            return self.contains_hashes(hashes, found);
-        }
-        for (keys, found) in keys.chunks(HASHED_AT_ONCE).zip(found.chunks_mut(HASHED_AT_ONCE)) {
-            self.contains_hashes(&hash_all(keys, &self.hasher)[..keys.len()], found);
-        }
-    }
-
-    fn contains_hashes(&self, hashes: &[KeyHash], found: &mut [bool]) {
         let mut answers = found.iter_mut();
-        self.each_ahead(hashes, |place, hash| {
-            let answer = answers.next().expect("as many answers as hashes");
-            *answer = self.blocks[place].has(&(&self.kernel, hash.low));
+        let Ok(()) = hashed::<HASHED_AT_ONCE, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
+            self.each_ahead(hashes, |place, hash| {
+                let answer = answers.next().expect("as many answers as hashes");
+                *answer = self.blocks[place].has(&(&self.kernel, hash.low));
+            });
+            Ok::<_, Infallible>(())
         });
     }
 

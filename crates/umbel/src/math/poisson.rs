@@ -1,5 +1,8 @@
 //! Means over a Poisson distribution, without gamma functions or underflow.
 
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
+
 /// E[f(L)] for L ~ Poisson(`lambda`).
 ///
 /// Both tails are followed until a weight is below 1e-40 of the mode's, which keeps rates of 1e-30 exact to rounding
