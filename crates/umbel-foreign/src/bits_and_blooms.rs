@@ -13,12 +13,13 @@
 
 use std::borrow::Cow;
 use std::f64::consts::LN_2;
+use std::fmt;
 use std::io::Write;
 use std::ops::Range;
 
 use base64::prelude::BASE64_URL_SAFE;
 use base64::{DecodeError, Engine};
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::bits::Order;
@@ -160,19 +161,43 @@ pub struct BitsAndBloomsJson {
 const JSON: Format = Format::BitsAndBloomsJson;
 
 /// The members as raw text: with typed ones, serde's error would quote a wrong value, and a file may be one long text.
-#[derive(Deserialize)]
 struct Json<'a> {
-    #[serde(borrow)]
     m: &'a RawValue,
-    #[serde(borrow)]
     k: &'a RawValue,
-    #[serde(borrow)]
     b: &'a RawValue,
 }
 
-/// Text that is copied only if it has escapes.
-#[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+impl<'a> Deserialize<'a> for Json<'a> {
+    fn deserialize<D: Deserializer<'a>>(json: D) -> Result<Self, D::Error> {
+        json.deserialize_map(Members)
+    }
+}
+
+/// Reads the members, of which the last of a name counts, as in Go.
+struct Members;
+
+impl<'a> Visitor<'a> for Members {
+    type Value = Json<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<Json<'a>, M::Error> {
+        const NAMES: [&str; 3] = ["m", "k", "b"];
+        let mut members = [None; 3];
+        while let Some(name) = map.next_key::<Cow<'_, str>>()? {
+            match NAMES.iter().position(|known| *known == name) {
+                Some(place) => members[place] = Some(map.next_value()?),
+                None => _ = map.next_value::<IgnoredAny>()?,
+            }
+        }
+        let [m, k, b] = std::array::from_fn(|place| {
+            members[place].ok_or_else(|| M::Error::missing_field(NAMES[place]))
+        });
+        Ok(Json { m: m?, k: k?, b: b? })
+    }
+}
 
 impl<'a> Json<'a> {
     /// Parses m, k and b.
@@ -190,7 +215,11 @@ impl<'a> Json<'a> {
         if !b.get().starts_with('"') {
             return Err(refused("another value for b"));
         }
-        let Text(text) = serde_json::from_str(b.get()).map_err(syntax)?;
+        // Copied only if it has escapes.
+        let text = match serde_json::from_str(b.get()) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => Cow::Owned(serde_json::from_str(b.get()).map_err(syntax)?),
+        };
         Ok((number(m, "another value for m")?, number(k, "another value for k")?, text))
     }
 }
