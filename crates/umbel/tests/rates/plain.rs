@@ -15,7 +15,7 @@ const RATES: [f64; 5] = [0.5, 0.1, 0.01, 0.001, 1e-4];
 /// The maximum number of absent keys queried in one case: of all, reveals a shift of 10 % at rates down to 0.001, of 32 %
 /// at 1e-4; of a part, down to 0.0081 and 0.0008.
 fn most_trials() -> f64 {
-    long(8_100_000, 1_000_000) as f64
+    f64::from(long(8_100_000, 1_000_000))
 }
 
 /// Where the seeds of this run begin.
