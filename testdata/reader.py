@@ -28,7 +28,7 @@ CELLS = struct.Struct("<QIIQQ")  # section 10, kind 6, from byte 64 on
 LINK = struct.Struct("<QdQQI4s")  # section 9; 40 bytes
 LINK_FIELDS = "keys fpp taken bits probes zeros".split()
 WINDOW = struct.Struct("<QIIQQ")  # section 11, kind 7, from byte 64 on
-FUSE = struct.Struct("<IIIII4sQ")  # section 12, kind 8, from byte 64 on
+FUSE = struct.Struct("<IIIIIIQ")  # section 12, kind 8, from byte 64 on
 LEVELS = struct.Struct("<IIQQQ")  # section 15, kind 11, from byte 64 on
 LEVEL = struct.Struct("<QdQI4s")  # section 15; 32 bytes
 LEVEL_FIELDS = "keys fpp bits probes zeros".split()
@@ -155,11 +155,11 @@ def check_common(h):
 def read_fuse(h, data, length):
     """The fields of section 12."""
     check_common(h)
-    shards, size, segments, prints, values, zeros, keys = FUSE.unpack_from(data, 64)
+    shards, size, segments, prints, values, positions, keys = FUSE.unpack_from(data, 64)
     require(1 <= shards <= 8000, "shards")
     require(96 + 8 * shards <= length - 8, "header_length")
     check_end(h, data, length, 96 + 8 * shards)
-    require(not any(zeros), "reserved bytes")
+    require(positions == 1, "positions")
     require(2 <= size <= 2**18 and size & size - 1 == 0, "segment_length")
     slots = (segments + 2) * size
     require(segments >= 1 and slots <= 2**24, "segments")
@@ -168,7 +168,6 @@ def read_fuse(h, data, length):
     require(kept, "planned_fpp")
     require(keys <= h["planned_keys"] and keys <= shards * slots, "keys")
     seeds = struct.unpack_from(f"<{shards}Q", data, 96)
-    require(all(seed % 2 for seed in seeds), "seed")
     width = prints + values
     shard_bytes = 64 * -(-slots * width // 512)
     require(h["payload_length"] == shards * shard_bytes, "payload_length")
@@ -430,15 +429,15 @@ def fuse_value(h, payload, high, low):
     """The value of a hash, None if its slots have not its fingerprint: section 12."""
     size, segments, prints, width, shard_bytes, seeds = h["fuse"]
     shard = place(high, len(seeds))
-    x = mix(low + seeds[shard] * high & MASK)
+    product = (low ^ seeds[shard]) * high
+    x = product >> 64 ^ product & MASK
     first = place(x, segments * size)
     slots = (first, first + size ^ x >> 18 & size - 1, first + 2 * size ^ x & size - 1)
     found = 0
     for slot in slots:
         bit = 8 * shard * shard_bytes + slot * width
         found ^= int.from_bytes(payload[bit // 8:bit // 8 + 9], "little") >> bit % 8 & (1 << width) - 1
-    fingerprint = (high * GOLDEN & MASK) >> 64 - prints
-    return found >> prints if found & (1 << prints) - 1 == fingerprint else None
+    return found >> prints if (found ^ high) & (1 << prints) - 1 == 0 else None
 
 
 def cascade_matches(h, payloads, high, low):

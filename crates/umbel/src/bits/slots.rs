@@ -23,11 +23,10 @@ pub(crate) fn place<const WIDTH: u32>(slot: u32, width: u32) -> (usize, u32) {
     }
 }
 
-/// Slot `slot` of the row that begins at byte `start`; bits above its width may be set.
+/// Slot `slot` of a row; bits above its width may be set.
 #[inline(always)]
-pub(crate) fn get<const WIDTH: u32>(bytes: &[u8], start: usize, slot: u32, width: u32) -> u64 {
+pub(crate) fn get<const WIDTH: u32>(bytes: &[u8], slot: u32, width: u32) -> u64 {
     let (byte, shift) = place::<WIDTH>(slot, width);
-    let byte = start + byte;
     match WIDTH {
         8 => u64::from(bytes[byte]),
         12 | 16 => {
@@ -90,20 +89,20 @@ mod tests {
             }
             let mut special = vec![0; 192];
             for slot in 0..slots {
-                let found = get::<0>(&bytes, 0, slot, width) & mask(width);
+                let found = get::<0>(&bytes, slot, width) & mask(width);
                 assert_eq!(found, value(slot), "{width} {slot}");
                 let found = match width {
                     8 => {
                         put::<8>(&mut special, slot, width, value(slot));
-                        get::<8>(&bytes, 0, slot, width)
+                        get::<8>(&bytes, slot, width)
                     }
                     12 => {
                         put::<12>(&mut special, slot, width, value(slot));
-                        get::<12>(&bytes, 0, slot, width)
+                        get::<12>(&bytes, slot, width)
                     }
                     16 => {
                         put::<16>(&mut special, slot, width, value(slot));
-                        get::<16>(&bytes, 0, slot, width)
+                        get::<16>(&bytes, slot, width)
                     }
                     _ => continue,
                 };

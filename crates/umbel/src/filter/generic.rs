@@ -89,7 +89,7 @@ impl<C: InsertCore, H: Hashing> Filter<C, H> {
 
 impl<C: Core, H: Hashing> Filter<C, H> {
     /// Returns whether a key may be in the filter: false is certain, true is wrong at the filter's rate.
-    #[inline]
+    #[inline(always)]
     pub fn contains(&self, key: impl Key<H>) -> bool {
         self.core.contains(key.key_hash(&self.hasher))
     }

@@ -10,14 +10,14 @@ use crate::prelude::*;
 
 /// The maximum number of shards: the header has a seed for each. Part of the format.
 pub(crate) const MOST_SHARDS: u64 = 8_000;
-/// The maximum slots of a shard: a key's number fits in three bytes during the build. Part of the format.
+/// The maximum slots of a shard: more would take half a gigabyte during the build. Part of the format.
 pub(crate) const MOST_SLOTS: u64 = 1 << 24;
 /// The longest segment: a key's places in two of its segments come from 18 bits each. Part of the format.
 pub(crate) const MOST_SEGMENT: u32 = 1 << 18;
 /// The maximum bits of a fingerprint, of a value, and of both together.
 pub(crate) const MOST_WIDTH: u32 = 64;
 
-/// The most keys planned for a shard: 75 MiB during the build, and rarely more than 1.13 slots per key, because the
+/// The most keys planned for a shard: 120 MiB during the build, and rarely more than 1.13 slots per key, because the
 /// shards of a filter with several have at least half as many.
 const SHARD_KEYS: u64 = 3_000_000;
 /// The keys of all shards, each as full as its slots allow.

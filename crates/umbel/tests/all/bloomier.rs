@@ -240,3 +240,18 @@ fn a_shard_refuses_the_hashes_of_another() {
     hashes.retain(|hash| builder.shard_of(*hash) == 0);
     builder.shards().next().unwrap().build(&mut hashes).unwrap();
 }
+
+#[test]
+fn repeated_keys_leave_no_trace() {
+    // Pairs that meet in a slot are seen after the first graph; other numbers of one key after the second.
+    let once: Vec<u64> = (0..1_000).collect();
+    let plan = Plan::for_keys(Kind::Bloomier, 1_000, 0.01).unwrap();
+    let build = |keys: &[u64]| Bloomier::build(&plan, keys, KeyHasher::default()).unwrap();
+    let expected = build(&once).to_bytes();
+    for times in [2, 3, 4, 300] {
+        let mut keys = once.clone();
+        keys.extend(core::iter::repeat_n(7, times - 1));
+        assert_eq!(build(&keys).to_bytes(), expected, "{times}");
+        assert_eq!(build(&once.repeat(times)).to_bytes(), expected, "all {times}");
+    }
+}

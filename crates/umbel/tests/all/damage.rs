@@ -557,7 +557,7 @@ fn every_field_of_a_fuse_graph_is_checked() {
         ("shards", 64, n(0)),
         ("shards", 64, n(8001)),
         ("header_length", 64, n(8000)),
-        ("seed", 64, n(3)),
+        ("payload_length", 64, n(3)),
         ("segment_length", 68, n(0)),
         ("segment_length", 68, n(1)),
         ("segment_length", 68, n(24)),
@@ -577,12 +577,12 @@ fn every_field_of_a_fuse_graph_is_checked() {
         ("keys", 88, u(61)),
         ("keys", 88, u(u64::MAX)),
         ("keys", 56, u(59)),
-        ("seed", 96, u(2)),
         ("fingerprint_bits", 48, f(0.007)),
         ("payload_length", 40, u(64)),
         ("payload_length", 40, u(u64::MAX)),
     ];
-    fields.extend((18..24).chain(84..88).chain(104..120).map(|byte| ("zeros", byte, vec![1])));
+    fields.extend([0, 2, 1 << 24].map(|other| ("positions", 84, n(other))));
+    fields.extend((18..24).chain(104..120).map(|byte| ("zeros", byte, vec![1])));
     for (name, offset, bytes) in fields {
         let error = refusal(&with_header(file, offset, &bytes), None);
         let right = matches!(error, FileError::Field(FieldError { field, .. }) if field == name);

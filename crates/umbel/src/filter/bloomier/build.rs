@@ -13,7 +13,7 @@ use crate::prelude::*;
 /// Builds a bloomier filter shard by shard. The caller collects the hashes of each shard, by
 /// [`shard_of`](Self::shard_of), and builds the shards in any order, on any threads.
 ///
-/// Memory: the filter; 16 bytes for each hash that the caller keeps; and [`shard_bytes`](Self::shard_bytes), some 33
+/// Memory: the filter; 16 bytes for each hash that the caller keeps; and [`shard_bytes`](Self::shard_bytes), some 45
 /// per key of a shard, for each shard being built.
 ///
 /// ```
@@ -114,7 +114,7 @@ impl<H: Hashing> BloomierBuilder<H> {
         if keys > plan.keys {
             return Err(BuildError::Overfull { keys, planned: plan.keys });
         }
-        let query = Query::of(&shape);
+        let query = Query::of(&shape, &seeds);
         let core = BloomierCore { plan, shape, query, seeds, keys, blocks };
         Ok(Bloomier::of(core, hasher))
     }
@@ -206,7 +206,7 @@ impl Failed {
 }
 
 impl<H: Hashing> Bloomier<Blocks, H> {
-    /// Builds a filter of these keys; equal ones count once. Takes about 100 ns per key on one thread, and 50 bytes per
+    /// Builds a filter of these keys; equal ones count once. Takes about 100 ns per key on one thread, and 55 bytes per
     /// key besides the filter. [`BloomierBuilder`] uses any number of threads.
     ///
     /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].

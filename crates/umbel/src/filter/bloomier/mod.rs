@@ -7,8 +7,9 @@
 //! Departures from Graf and Lemire: keys are divided into shards of at most three million keys, each a graph with a
 //! seed of its own, so that shards are built independently, on any threads, in little memory. Slots of any width from 1
 //! to 64 bits are packed. Segments have other lengths ([`segment_length`](crate::math::bloomier::segment_length)). The
-//! fingerprint comes from bits that the slots' positions do not depend on: it uses the upper half of the hash itself,
-//! where theirs uses the hash that also gives the positions.
+//! fingerprint comes from the hash itself, where theirs comes from the number that also gives the positions, which has
+//! too few bits for wide ones. That number is a folded multiplication of the hash's halves, where theirs is a mix of 64
+//! bits: two multiplications less.
 
 mod build;
 mod solve;
@@ -21,7 +22,7 @@ use super::{Fact, Figure, Filter, Receipt};
 use crate::bits::{self, AHEAD, Block, Blocks, NEAR, cast, slots};
 use crate::error::check_field;
 use crate::format::{Body, FileError, Header};
-use crate::hash::{GOLDEN, Key, KeyHash, KeyHasher, Scheme, mix};
+use crate::hash::{Key, KeyHash, KeyHasher, Scheme};
 use crate::math::Estimate;
 use crate::math::bloomier::ARITY;
 use crate::plan::bloomier::{self, MOST_SEGMENT, MOST_SHARDS, MOST_SLOTS, Shape};
@@ -36,7 +37,7 @@ use crate::prelude::*;
 ///
 /// **Cost.** From a million keys on, 1.125 to 1.132 times r bits per key, where a classic filter needs at best 1.44
 /// times log₂ 1/fpp; 1.18 at 100,000 keys, 1.26 at 10,000, 1.4 at 1,000, 1.9 to 2.2 at 100. A query reads three cache
-/// lines near each other, at any rate. Building takes some 100 ns and 50 bytes per key.
+/// lines near each other, at any rate. Building takes some 100 ns and 55 bytes per key.
 ///
 /// **When not to use it.** If keys arrive one by one: it accepts none once it is built, and cannot be merged; use a
 /// [blocked](super::Blocked) or a [scalable](super::Scalable) filter. If the keys do not all fit in memory as 16-byte
@@ -79,28 +80,32 @@ pub struct BloomierCore<S = Blocks> {
     blocks: S,
 }
 
+/// How a hash gives slots and a fingerprint: the way of the functions below. Part of the format.
+const POSITIONS: u32 = 1;
+
 /// The number of a hash's shard.
 #[inline]
 fn shard_of(shape: &Shape, hash: KeyHash) -> u64 {
     bits::place(hash.high, shape.shards)
 }
 
-/// The value that determines a key's slots under a shard's seed. It uses both halves, so that keys with equal low
-/// halves differ under some seed. Part of the format.
-#[inline]
+/// The value that determines a key's slots under a shard's seed: a folded multiplication of both halves. Part of the
+/// format.
+#[inline(always)]
 fn spread(hash: KeyHash, seed: u64) -> u64 {
-    mix(hash.low.wrapping_add(seed.wrapping_mul(hash.high)))
+    let product = u128::from(hash.low ^ seed) * u128::from(hash.high);
+    product as u64 ^ (product >> 64) as u64
 }
 
-/// The upper `bits` bits of a product of the upper half, whose own upper bits chose the shard. Part of the
-/// format. `mask` has `bits` bits set.
-#[inline]
-fn fingerprint(hash: KeyHash, bits: u32, mask: u64) -> u64 {
-    hash.high.wrapping_mul(GOLDEN).rotate_left(bits) & mask
+/// The fingerprint of a key with this upper half, whose highest bits chose the shard: its lowest bits, as many as are set
+/// in `mask`. Part of the format.
+#[inline(always)]
+fn fingerprint(high: u64, mask: u64) -> u64 {
+    high & mask
 }
 
 /// The slots of a key in its shard, in three consecutive segments. Part of the format.
-#[inline]
+#[inline(always)]
 fn edge(x: u64, starts: u64, length: u32) -> [u32; 3] {
     let (first, mask) = (bits::place(x, starts) as u32, length - 1);
     [first, (first + length) ^ ((x >> 18) as u32 & mask), (first + 2 * length) ^ (x as u32 & mask)]
@@ -111,6 +116,8 @@ fn edge(x: u64, starts: u64, length: u32) -> [u32; 3] {
 struct Query {
     shards: u64,
     shard_bytes: u64,
+    /// The seed, if there is one shard: most filters have one, and a key then needs one multiplication less.
+    seed: u64,
     starts: u64,
     length: u32,
     width: u32,
@@ -121,15 +128,16 @@ struct Query {
     usual: u32,
 }
 
-/// The first byte of a key's shard, its slots there, and its fingerprint.
+/// The first byte of a key's shard, its slots there, and the upper half of its hash.
 type Probe = (usize, [u32; ARITY as usize], u64);
 
 impl Query {
-    fn of(shape: &Shape) -> Self {
+    fn of(shape: &Shape, seeds: &[u64]) -> Self {
         let usual = [8, 12, 16].into_iter().find(|&width| width == shape.fingerprint);
         Self {
             shards: shape.shards,
             shard_bytes: shape.shard_bits() / 8,
+            seed: seeds[0],
             starts: shape.starts(),
             length: shape.length,
             width: shape.width(),
@@ -139,35 +147,37 @@ impl Query {
         }
     }
 
-    /// `WIDTH` is [`usual`](Self::usual).
     #[inline(always)]
-    fn probe<const WIDTH: u32>(&self, seeds: &[u64], hash: KeyHash) -> Probe {
-        let shard = bits::place(hash.high, self.shards);
-        let x = spread(hash, seeds[shard as usize]);
-        let fingerprint = match WIDTH {
-            0 => fingerprint(hash, self.fingerprint, self.mask),
-            _ => fingerprint(hash, WIDTH, slots::mask(WIDTH)),
+    fn probe(&self, seeds: &[u64], hash: KeyHash) -> Probe {
+        let (start, seed) = match self.shards {
+            1 => (0, self.seed),
+            shards => {
+                let shard = bits::place(hash.high, shards);
+                ((shard * self.shard_bytes) as usize, seeds[shard as usize])
+            }
         };
-        ((shard * self.shard_bytes) as usize, edge(x, self.starts, self.length), fingerprint)
+        let slots = edge(spread(hash, seed), self.starts, self.length);
+        (start, slots, hash.high)
+    }
+
+    /// The bits of a fingerprint, set. `WIDTH` is [`usual`](Self::usual).
+    #[inline(always)]
+    fn mask<const WIDTH: u32>(&self) -> u64 {
+        if WIDTH == 0 { self.mask } else { slots::mask(WIDTH) }
     }
 
     /// The XOR of a key's slots and its fingerprint; bits above the slot's width may be set.
     #[inline(always)]
-    fn sum<const WIDTH: u32>(&self, bytes: &[u8], (start, [a, b, c], fingerprint): Probe) -> u64 {
-        let slot = |slot| slots::get::<WIDTH>(bytes, start, slot, self.width);
-        slot(a) ^ slot(b) ^ slot(c) ^ fingerprint
+    fn sum<const WIDTH: u32>(&self, blocks: &[Block], (start, [a, b, c], high): Probe) -> u64 {
+        let shard = &cast::bytes(blocks)[start..];
+        let slot = |slot| slots::get::<WIDTH>(shard, slot, self.width);
+        slot(a) ^ slot(b) ^ slot(c) ^ fingerprint(high, self.mask::<WIDTH>())
     }
 
     /// Whether such a sum matches the key's fingerprint.
     #[inline(always)]
     fn fits<const WIDTH: u32>(&self, sum: u64) -> bool {
-        sum & (if WIDTH == 0 { self.mask } else { slots::mask(WIDTH) }) == 0
-    }
-
-    #[inline(always)]
-    fn contains<const WIDTH: u32>(&self, blocks: &[Block], seeds: &[u64], hash: KeyHash) -> bool {
-        let bytes = cast::bytes(blocks);
-        self.fits::<WIDTH>(self.sum::<WIDTH>(bytes, self.probe::<WIDTH>(seeds, hash)))
+        sum & self.mask::<WIDTH>() == 0
     }
 }
 
@@ -199,8 +209,8 @@ impl<S: AsRef<[Block]>, H> Bloomier<S, H> {
 impl<S: AsRef<[Block]>> BloomierCore<S> {
     #[inline]
     fn get(&self, hash: KeyHash) -> Option<u64> {
-        let (bytes, query) = (cast::bytes(self.blocks.as_ref()), &self.query);
-        let sum = query.sum::<0>(bytes, query.probe::<0>(&self.seeds, hash));
+        let query = &self.query;
+        let sum = query.sum::<0>(self.blocks.as_ref(), query.probe(&self.seeds, hash));
         // If the fingerprint has all 64 bits, there is no value, and nothing to shift away.
         let value = (sum >> (query.fingerprint % 64)) & slots::mask(self.shape.value);
         query.fits::<0>(sum).then_some(value)
@@ -210,33 +220,38 @@ impl<S: AsRef<[Block]>> BloomierCore<S> {
     /// misses of several keys overlap.
     #[inline(never)]
     fn contains_packed(&self, hash: KeyHash) -> bool {
-        let (blocks, seeds) = (self.blocks.as_ref(), &self.seeds[..]);
         match self.query.usual {
-            12 => self.query.contains::<12>(blocks, seeds, hash),
-            _ => self.query.contains::<0>(blocks, seeds, hash),
+            12 => self.contains_as::<12>(hash),
+            _ => self.contains_as::<0>(hash),
         }
+    }
+
+    #[inline(always)]
+    fn contains_as<const WIDTH: u32>(&self, hash: KeyHash) -> bool {
+        let (query, blocks) = (&self.query, self.blocks.as_ref());
+        query.fits::<WIDTH>(query.sum::<WIDTH>(blocks, query.probe(&self.seeds, hash)))
     }
 
     fn contains_batch_as<const WIDTH: u32>(&self, hashes: &[KeyHash], found: &mut [bool]) {
         let (blocks, seeds, query) = (self.blocks.as_ref(), &self.seeds[..], self.query);
+        let contains = |probe| query.fits::<WIDTH>(query.sum::<WIDTH>(blocks, probe));
         if blocks.len() as u64 <= NEAR {
             for (found, hash) in found.iter_mut().zip(hashes) {
-                *found = query.contains::<WIDTH>(blocks, seeds, *hash);
+                *found = contains(query.probe(seeds, *hash));
             }
             return;
         }
-        let bytes = cast::bytes(blocks);
         let mut probes: [Probe; AHEAD] = [Default::default(); AHEAD];
         for (hashes, found) in hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
             for (probe, hash) in probes.iter_mut().zip(hashes) {
-                *probe = query.probe::<WIDTH>(seeds, *hash);
+                *probe = query.probe(seeds, *hash);
                 for slot in probe.1 {
                     let byte = probe.0 + slots::place::<WIDTH>(slot, query.width).0;
                     bits::prefetch(blocks, 8 * byte as u64);
                 }
             }
             for (found, probe) in found.iter_mut().zip(probes) {
-                *found = query.fits::<WIDTH>(query.sum::<WIDTH>(bytes, probe));
+                *found = contains(probe);
             }
         }
     }
@@ -247,10 +262,9 @@ impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
 
     #[inline(always)]
     fn contains(&self, hash: KeyHash) -> bool {
-        let (blocks, seeds) = (self.blocks.as_ref(), &self.seeds[..]);
         match self.query.usual {
-            8 => self.query.contains::<8>(blocks, seeds, hash),
-            16 => self.query.contains::<16>(blocks, seeds, hash),
+            8 => self.contains_as::<8>(hash),
+            16 => self.contains_as::<16>(hash),
             _ => self.contains_packed(hash),
         }
     }
@@ -274,7 +288,7 @@ impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
     fn body(&self) -> Body {
         let Shape { shards, length, segments, fingerprint, value } = self.shape;
         let body = Body::default().u32(shards as u32).u32(length).u32(segments);
-        let body = body.u32(fingerprint).u32(value).zeros(4).u64(self.keys);
+        let body = body.u32(fingerprint).u32(value).u32(POSITIONS).u64(self.keys);
         self.seeds.iter().fold(body, |body, &seed| body.u64(seed))
     }
 
@@ -293,7 +307,7 @@ impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
             let clear = !behind.any(|bit| bits::get(found, bit));
             check_field("payload", 1, clear, "zeros after the last slot of each shard")?;
         }
-        Ok(Self { plan, shape, query: Query::of(&shape), seeds, keys, blocks })
+        Ok(Self { plan, shape, query: Query::of(&shape, &seeds), seeds, keys, blocks })
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
@@ -306,8 +320,8 @@ impl BloomierCore<&[Block]> {
         let shape = &self.shape;
         let (width, bytes) = (shape.width(), cast::bytes(self.blocks));
         let in_use = |shard: u64| {
-            let start = (shard * shape.shard_bits() / 8) as usize;
-            let slot = |slot| slots::get::<0>(bytes, start, slot, width) & slots::mask(width);
+            let bytes = &bytes[(shard * shape.shard_bits() / 8) as usize..];
+            let slot = |slot| slots::get::<0>(bytes, slot, width) & slots::mask(width);
             (0..shape.slots() as u32).filter(|&number| slot(number) != 0).count() as u64
         };
         let used = (0..shape.shards).map(in_use).sum();
@@ -339,13 +353,14 @@ struct Declared {
 /// ```text
 ///  64  shards          u32      76  fingerprint_bits  u32      88  keys  u64
 ///  68  segment_length  u32      80  value_bits        u32      96 + 8 i  seed of shard i  u64
-///  72  segments        u32      84  zeros, 4 bytes
+///  72  segments        u32      84  positions, 1      u32
 /// ```
 fn declared(header: &Header) -> Result<Declared, FileError> {
     let mut fields = header.fields();
     let (shards, length, segments) = (fields.u32()?, fields.u32()?, fields.u32()?);
     let (fingerprint, value) = (fields.u32()?, fields.u32()?);
-    fields.zeros(4)?;
+    let positions = fields.u32()?;
+    check_field("positions", positions.into(), positions == POSITIONS, "1")?;
     let keys = fields.u64()?;
     let shards = u64::from(shards);
     check_field("shards", shards, (1..=MOST_SHARDS).contains(&shards), "1 to 8000")?;
@@ -361,8 +376,6 @@ fn declared(header: &Header) -> Result<Declared, FileError> {
     let (planned, fpp) = (header.planned_keys(), header.planned_fpp());
     let few = keys <= planned && keys <= shards * slots;
     check_field("keys", keys, few, "no more than planned, nor than there are slots")?;
-    let even = seeds.iter().find(|&seed| seed.is_multiple_of(2));
-    check_field("seed", even.copied().unwrap_or(1), even.is_none(), "an odd number")?;
     let plan = Plan {
         kind: Kind::Bloomier,
         keys: planned,

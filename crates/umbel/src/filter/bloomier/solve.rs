@@ -2,15 +2,17 @@
 //!
 //! ```text
 //! sort keys by the segment of their first slot          so that all that follows walks through memory
-//! for each key, for each of its slots: count the key there, XOR its number there
-//! while there is a slot with one key:                    its number is what is there
+//! for each key, for each of its slots: count the key there, XOR the key there
+//! while there is a slot with one key:                    the key is what is there
 //!     push the key; take it away from its three slots
 //! for each key, last pushed first: set the slot it had for itself
 //! ```
 //! If keys remain that have no slot for themselves, another seed gives another graph. Two equal keys never have one.
-//! Equal keys are searched for only after a graph fails, because that costs more than solving it.
+//! Searching for equal keys costs more than solving a graph, so that is done only once a graph failed and has two of them
+//! in a slot, or two graphs failed.
 
 use super::{edge, spread};
+use crate::bits::arch::prefetch;
 use crate::bits::{Block, cast, slots};
 use crate::hash::{GOLDEN, KeyHash, mix};
 use crate::plan::bloomier::Shape;
@@ -70,26 +72,29 @@ const SEEDS: u64 = 128;
 /// <https://doi.org/10.1137/1.9781611976465.131>).
 const MOST_LOAD: f64 = 0.92;
 
-/// Bits of a key's number, below the count of keys in a slot.
-const NUMBER: u32 = 24;
+/// Where the count of a slot's keys begins, above the XOR of their goals.
+const COUNT: u32 = 56;
+/// The lower bits, which hold a goal of up to 56 bits, or the number of a wider one.
+const GOAL: u64 = (1 << COUNT) - 1;
 
-/// Memory to solve graphs in, 29 bytes per key.
+/// Memory to solve graphs in, 40 bytes per key.
 #[derive(Default)]
 pub(super) struct Solver {
-    /// For each key, in the order of first segments: the hash that gives its slots, and what they should give.
+    /// For each key, in the order of first segments: the value that gives its slots, and its goal. Then, in their place,
+    /// the keys removed, with the number of the slot that was their own above the goal.
     keys: Vec<(u64, u64)>,
-    /// For each slot, its keys: their count in the upper 8 bits, and the XOR of their numbers below.
-    table: Vec<u32>,
+    /// Goals that do not fit in 56 bits.
+    wide: Vec<u64>,
+    /// For each slot, the XOR of what `keys` has of its keys, and their count above that.
+    table: Vec<(u64, u64)>,
     /// Slots with one key, to be processed.
     single: Vec<u32>,
-    /// Keys removed: their number, and which of the slots was their own.
-    taken: Vec<u32>,
 }
 
 /// Bytes that [`Solver`] uses for a shard of the shape.
 pub(super) fn solver_bytes(shape: &Shape) -> u64 {
-    // A fifth of the slots have one key at first; later there are fewer.
-    16 * shape.slots() + (4 + 4 + 4) * shape.slots()
+    let wide = if shape.width() > COUNT { 8 } else { 0 };
+    (16 + 16 + 4 + wide) * shape.slots()
 }
 
 impl Solver {
@@ -105,28 +110,23 @@ impl Solver {
         let mut entries = entries;
         let mut distinct = false;
         let mut number = 0;
-        while number < SEEDS {
-            if entries.len() > most {
-                if distinct {
-                    break;
-                }
-            } else {
-                // Odd, so that keys with equal low halves differ under it.
-                let seed = mix((number + 1).wrapping_mul(GOLDEN)) | 1;
+        while number < SEEDS && (!distinct || entries.len() <= most) {
+            let fit = entries.len() <= most;
+            if fit {
+                let seed = mix((number + 1).wrapping_mul(GOLDEN));
                 self.sort(shape, seed, entries);
                 if self.peel(shape) {
                     self.assign(shape, blocks);
                     return Ok(Solved { seed, keys: entries.len() as u64 });
                 }
             }
-            if distinct {
-                number += 1;
-            } else {
-                // Try the same seed again if there were equal keys.
+            number += 1;
+            if !distinct && (!fit || number == 2 || self.has_pair()) {
                 distinct = true;
                 let count = entries.len();
                 entries = unequal(entries)?;
-                number += u64::from(entries.len() == count && count <= most);
+                // Without them the first seed is as good as for a list that never had them.
+                number = if entries.len() < count { 0 } else { number };
             }
         }
         Err(Unsolved::Full(entries.len() as u64))
@@ -144,62 +144,86 @@ impl Solver {
             ends[i] += ends[i - 1];
         }
         let mask = slots::mask(shape.fingerprint);
-        self.keys.clear();
-        self.keys.resize(entries.len(), (0, 0));
+        let Self { keys, wide, .. } = self;
+        wide.clear();
+        keys.clear();
+        keys.resize(entries.len(), (0, 0));
         for entry in entries {
             let hash = entry.hash();
             let x = spread(hash, seed);
-            let print = super::fingerprint(hash, shape.fingerprint, mask);
+            let print = super::fingerprint(hash.high, mask);
             let value = if shape.value == 0 { 0 } else { entry.value() << shape.fingerprint };
+            let mut goal = print | value;
+            if shape.width() > COUNT {
+                wide.push(goal);
+                goal = wide.len() as u64 - 1;
+            }
             let place = &mut ends[segment(x)];
-            self.keys[*place as usize] = (x, print | value);
+            keys[*place as usize] = (x, goal);
             *place += 1;
         }
     }
 
     /// Removes keys as long as one has a slot for itself; returns whether all were removed.
+    ///
+    /// A slot with one key has the key itself, so that none waits for the memory that keys were in; the slots of the next
+    /// segment are prefetched, in the order in which keys are taken, that of the segment before them. Whether a slot
+    /// comes to have one key cannot be predicted: it is written to the stack in any case.
     fn peel(&mut self, shape: &Shape) -> bool {
         let (starts, length) = (shape.starts(), shape.length);
-        let Self { keys, table, single, taken } = self;
+        let Self { keys, table, single, .. } = self;
         table.clear();
-        table.resize(shape.slots() as usize, 0);
+        table.resize(shape.slots() as usize, (0, 0));
         let mut overflow = false;
-        for (number, &(x, _)) in keys.iter().enumerate() {
-            for slot in edge(x, starts, length) {
+        let next = length as usize;
+        for &(x, goal) in &*keys {
+            let edge = edge(x, starts, length);
+            prefetch(table.as_ptr().wrapping_add(edge[2] as usize + next));
+            for slot in edge {
                 let there = &mut table[slot as usize];
-                *there = (*there ^ number as u32).wrapping_add(1 << NUMBER);
-                overflow |= *there >> NUMBER == 0;
+                *there = (there.0 ^ x, (there.1 ^ goal).wrapping_add(1 << COUNT));
+                overflow |= there.1 >> COUNT == 0;
             }
         }
         if overflow {
             // 256 keys in one slot must be equal ones: otherwise the average is 2.7.
             return false;
         }
-        single.clear();
-        taken.clear();
-        let ones = table.iter().enumerate().filter(|(_, there)| **there >> NUMBER == 1);
-        single.extend(ones.map(|(slot, _)| slot as u32));
-        while let Some(own) = single.pop() {
-            let there = table[own as usize];
-            if there >> NUMBER != 1 {
+        // Each slot comes to have one key once at most.
+        single.resize(table.len() + 1, 0);
+        let mut singles = 0;
+        for (slot, there) in table.iter().enumerate() {
+            single[singles] = slot as u32;
+            singles += usize::from(there.1 >> COUNT == 1);
+        }
+        let mut taken = 0;
+        while singles > 0 {
+            singles -= 1;
+            let own = single[singles];
+            let (x, goal) = table[own as usize];
+            if goal >> COUNT != 1 {
                 // Its key had another slot for itself and is gone.
                 continue;
             }
-            let number = there & ((1 << NUMBER) - 1);
+            prefetch(table.as_ptr().wrapping_add(own as usize).wrapping_sub(3 * next));
+            let goal = goal & GOAL;
             let mut which = 0;
-            let slots = edge(keys[number as usize].0, starts, length);
-            for (i, slot) in slots.into_iter().enumerate() {
+            for (i, slot) in edge(x, starts, length).into_iter().enumerate() {
                 let there = &mut table[slot as usize];
-                *there = (*there ^ number).wrapping_sub(1 << NUMBER);
-                if slot == own {
-                    which = i as u32;
-                } else if *there >> NUMBER == 1 {
-                    single.push(slot);
-                }
+                *there = (there.0 ^ x, (there.1 ^ goal).wrapping_sub(1 << COUNT));
+                single[singles] = slot;
+                singles += usize::from(there.1 >> COUNT == 1);
+                which |= if slot == own { i as u64 } else { 0 };
             }
-            taken.push(number | which << NUMBER);
+            keys[taken] = (x, goal | which << COUNT);
+            taken += 1;
         }
-        taken.len() == keys.len()
+        taken == keys.len()
+    }
+
+    /// Whether two equal keys are left alone in a slot after [`peel`](Self::peel).
+    fn has_pair(&self) -> bool {
+        self.table.iter().any(|there| there.0 == 0 && there.1 >> COUNT == 2)
     }
 
     /// Sets the slots, each once the other two of its key are final.
@@ -215,12 +239,13 @@ impl Solver {
     fn assign_as<const WIDTH: u32>(&self, shape: &Shape, blocks: &mut [Block]) {
         let (width, starts, length) = (shape.width(), shape.starts(), shape.length);
         let (bytes, mask) = (cast::bytes_mut(blocks), slots::mask(width));
-        for taken in self.taken.iter().rev() {
-            let (x, goal) = self.keys[(taken & ((1 << NUMBER) - 1)) as usize];
+        for &(x, goal) in self.keys.iter().rev() {
             let edge = edge(x, starts, length);
-            let own = edge[(taken >> NUMBER) as usize];
+            let own = edge[(goal >> COUNT) as usize];
+            let goal = goal & GOAL;
+            let goal = if width > COUNT { self.wide[goal as usize] } else { goal };
             // Its own slot is still zero.
-            let sum = |sum, slot| sum ^ slots::get::<WIDTH>(bytes, 0, slot, width);
+            let sum = |sum, slot| sum ^ slots::get::<WIDTH>(bytes, slot, width);
             let value = edge.into_iter().fold(goal, sum) & mask;
             slots::put::<WIDTH>(bytes, own, width, value);
         }
