@@ -9,6 +9,7 @@ use crate::{Choice, Costs, Goal};
 
 /// A figure and its derivation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Step {
     /// The name of the figure.
     pub what: &'static str,

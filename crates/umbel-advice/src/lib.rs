@@ -5,14 +5,15 @@
 //! use umbel::Kind;
 //! use umbel_advice::{Costs, Goal, Verdict, advise};
 //!
-//! let goal = Goal { keys: Some(1_000_000), fpp: Some(0.01), deletes: true, ..Goal::default() };
+//! let mut goal = Goal::for_keys(1_000_000, 0.01);
+//! goal.deletes = true;
 //! let advice = advise(&goal)?;
 //! assert!(matches!(advice.verdict, Verdict::Take(_)));
 //! assert_eq!(advice.choices[0].variant.kind(), Kind::Counting);
 //!
 //! // A look-up that takes 5 ns is cheaper than any filter in front of it.
-//! let costs = Costs { lookup: 5.0, false_answer: 5.0, absent: 0.9 };
-//! let advice = advise(&Goal { costs: Some(costs), ..goal })?;
+//! goal.costs = Some(Costs::new(5.0, 0.9));
+//! let advice = advise(&goal)?;
 //! assert!(matches!(advice.verdict, Verdict::NoFilter { .. }));
 //! # Ok::<(), umbel_advice::Error>(())
 //! ```
@@ -47,7 +48,10 @@ use umbel::{Capacity, Form, Kind, Plan, PlanError, Variant};
 
 /// The goal of a filter. Give two of `keys`, `fpp` and a size (`memory`, `ship` or both); with all three, the sizes are
 /// limits.
+///
+/// Made by one of its functions, or as [`Goal::default`], which has nothing; then set what else matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Goal {
     /// Keys to hold; with `grows` the initial ones, with `ages` the most recent ones, which matter.
     pub keys: Option<u64>,
@@ -73,6 +77,7 @@ pub struct Goal {
 
 /// The costs of look-ups.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Costs {
     /// Nanoseconds of the look-up that the filter guards, and avoids for absent keys.
     pub lookup: f64,
@@ -80,6 +85,13 @@ pub struct Costs {
     pub false_answer: f64,
     /// The share of look-ups whose key is absent, in [0, 1].
     pub absent: f64,
+}
+
+impl Costs {
+    /// Of a look-up that takes `lookup` nanoseconds, whether the key is there or not; `absent` is the share of absent keys.
+    pub const fn new(lookup: f64, absent: f64) -> Self {
+        Self { lookup, false_answer: lookup, absent }
+    }
 }
 
 /// A kind of filter, evaluated for a goal.
@@ -266,6 +278,21 @@ pub fn check_fpp(keys: u64, fpp: f64) -> Result<(), Error> {
 }
 
 impl Goal {
+    /// To hold `keys` keys at a false positive rate of at most `fpp`, in as little memory as that needs.
+    pub fn for_keys(keys: u64, fpp: f64) -> Self {
+        Self { keys: Some(keys), fpp: Some(fpp), ..Self::default() }
+    }
+
+    /// To hold `keys` keys in at most `bytes` bytes of memory, at as low a rate as that allows.
+    pub fn for_memory(keys: u64, bytes: u64) -> Self {
+        Self { keys: Some(keys), memory: Some(bytes), ..Self::default() }
+    }
+
+    /// To hold as many keys as `bytes` bytes of memory can at a false positive rate of at most `fpp`.
+    pub fn for_capacity(fpp: f64, bytes: u64) -> Self {
+        Self { fpp: Some(fpp), memory: Some(bytes), ..Self::default() }
+    }
+
     fn check(&self) -> Result<(), Error> {
         let size = self.memory.or(self.ship).is_some();
         let given = [self.keys.is_some(), self.fpp.is_some(), size];

@@ -8,6 +8,7 @@ pub const MEASURED_ON: &str =
 
 /// Nanoseconds of a look-up, with the key already hashed and half of the keys present.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Price {
     /// With one key per call.
     pub one: f64,

@@ -44,7 +44,7 @@ impl Sent {
 /// # Errors
 /// [`Error::Plan`] if there is no filter for such a goal.
 pub fn by_bits_sent(keys: u64, fpp: f64) -> Result<Vec<Sent>, Error> {
-    let goal = Goal { keys: Some(keys), fpp: Some(fpp), known: true, ..Goal::default() };
+    let goal = Goal { known: true, ..Goal::for_keys(keys, fpp) };
     let plain = advise(&goal)?.choices.into_iter().filter(super::Choice::fits);
     let mut all: Vec<Sent> = plain
         .filter_map(|choice| {

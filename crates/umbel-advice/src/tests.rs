@@ -1,7 +1,7 @@
 use super::*;
 
 fn goal(keys: u64, fpp: f64) -> Goal {
-    Goal { keys: Some(keys), fpp: Some(fpp), ..Goal::default() }
+    Goal::for_keys(keys, fpp)
 }
 
 fn first(goal: &Goal) -> Kind {

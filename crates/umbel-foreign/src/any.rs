@@ -275,16 +275,10 @@ impl<S: Content> Foreign<S> {
         let [left, right, both] = measures.map(measured);
         let ((left, left_clear), (right, right_clear), (both, both_clear)) = (left?, right?, both?);
         let coverage = left.coverage.ok_or(Error::NotComparable { format: self.format() })?;
-        Ok(Comparison {
-            left: left.keys,
-            right: right.keys,
-            overlap: coverage.overlap(left_clear, right_clear, both_clear),
-            bits: left.bits,
-            left_bits: left.set_bits,
-            right_bits: right.set_bits,
-            shared_bits: (left.set_bits + right.set_bits).saturating_sub(both.set_bits),
-            bits_by_chance: left.set_bits as f64 * right.set_bits as f64 / left.bits as f64,
-        })
+        let overlap = coverage.overlap(left_clear, right_clear, both_clear);
+        let shared = (left.set_bits + right.set_bits).saturating_sub(both.set_bits);
+        let set = [left.set_bits, right.set_bits, shared];
+        Ok(Comparison::new([left.keys, right.keys], overlap, left.bits, set))
     }
 
     /// Converts to another format of the same system: `parquet` and `parquet-bits`, or `bits-and-blooms` and its JSON.

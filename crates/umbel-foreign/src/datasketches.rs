@@ -245,8 +245,8 @@ impl Layout for Fields {
     fn facts(&self) -> Vec<Fact> {
         let counted = self.counted.map_or("no".to_owned(), |set_bits| set_bits.to_string());
         vec![
-            Fact { name: "seed", figure: Figure::Text((self.seed as i64).to_string()) },
-            Fact { name: "set_bits_counted", figure: Figure::Text(counted) },
+            Fact::new("seed", Figure::Text((self.seed as i64).to_string())),
+            Fact::new("set_bits_counted", Figure::Text(counted)),
         ]
     }
 }

@@ -46,6 +46,7 @@ pub struct Fields {
 
 /// How a hash becomes positions, numbered as in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Strategy {
     /// `MURMUR128_MITZ_32`, written by Guava 11 and 12: no position above 2³¹ − 1.
     Mitz32 = 0,
@@ -191,7 +192,7 @@ impl Layout for Fields {
     }
 
     fn facts(&self) -> Vec<Fact> {
-        vec![Fact { name: "strategy", figure: Figure::Count(self.strategy as u64) }]
+        vec![Fact::new("strategy", Figure::Count(self.strategy as u64))]
     }
 }
 

@@ -20,7 +20,7 @@ impl Measure {
     /// For a filter that holds nothing, or lets everything pass.
     pub(crate) fn fixed(answer: bool, bits: u64) -> Self {
         let keys = if answer { f64::INFINITY } else { 0.0 };
-        let keys = Estimate { value: keys, low: 0.0, high: keys, deviation: keys };
+        let keys = Estimate::with_interval(keys, keys, 0.0, keys);
         Self { bits, set_bits: 0, keys, fpp: f64::from(u8::from(answer)), coverage: None }
     }
 

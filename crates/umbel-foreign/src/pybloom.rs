@@ -293,9 +293,9 @@ impl Layout for Fields {
 
     fn facts(&self) -> Vec<Fact> {
         vec![
-            Fact { name: "capacity", figure: Figure::Count(self.capacity) },
-            Fact { name: "error_rate", figure: Figure::Rate(self.error) },
-            Fact { name: "count", figure: Figure::Count(self.count) },
+            Fact::new("capacity", Figure::Count(self.capacity)),
+            Fact::new("error_rate", Figure::Rate(self.error)),
+            Fact::new("count", Figure::Count(self.count)),
         ]
     }
 
@@ -569,10 +569,10 @@ impl<S: AsRef<[u8]>> ForeignFilter for PybloomScalable<S> {
             Part::new(fields.measure(array), fields.probes(), fields.facts())
         };
         let facts = vec![
-            Fact { name: "growth", figure: Figure::Count(self.head.growth as u64) },
-            Fact { name: "ratio", figure: Figure::Number(self.head.ratio) },
-            Fact { name: "first_capacity", figure: Figure::Count(self.head.capacity) },
-            Fact { name: "error_rate", figure: Figure::Rate(self.head.error) },
+            Fact::new("growth", Figure::Count(self.head.growth as u64)),
+            Fact::new("ratio", Figure::Number(self.head.ratio)),
+            Fact::new("first_capacity", Figure::Count(self.head.capacity)),
+            Fact::new("error_rate", Figure::Rate(self.head.error)),
         ];
         Receipt::of_parts(self, self.filters.iter().map(part).collect(), facts)
     }

@@ -8,6 +8,7 @@ use crate::{Error, ForeignFilter, Format, Key};
 
 /// The receipt of a foreign filter: figures from its own bits, and what its file declares.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Receipt {
     /// Its format.
     pub format: Format,
@@ -35,6 +36,7 @@ pub struct Receipt {
 
 /// A filter that is part of another.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Part {
     /// Bits of the part.
     pub bits: u64,
@@ -140,7 +142,7 @@ fn sum(estimates: impl Iterator<Item = Estimate> + Clone) -> Estimate {
     let value = total(|estimate| estimate.value);
     if !value.is_finite() {
         let low = total(|estimate| estimate.low);
-        return Estimate { value, low, high: value, deviation: value };
+        return Estimate::with_interval(value, value, low, value);
     }
     Estimate::new(value, total(|estimate| estimate.deviation.powi(2)).sqrt())
 }

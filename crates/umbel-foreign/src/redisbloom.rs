@@ -67,7 +67,7 @@ pub struct RedisBloom<S = Bytes> {
     limit: u64,
 }
 
-/// The fields of a link in a header.
+/// The fields of a link in a header: those of RedisBloom, and no more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// Bits of its array, 8 a byte.
@@ -207,9 +207,9 @@ impl Link {
 
     fn facts(&self) -> Vec<Fact> {
         vec![
-            Fact { name: "entries", figure: Figure::Count(self.entries) },
-            Fact { name: "items", figure: Figure::Count(self.items) },
-            Fact { name: "error", figure: Figure::Rate(self.error) },
+            Fact::new("entries", Figure::Count(self.entries)),
+            Fact::new("items", Figure::Count(self.items)),
+            Fact::new("error", Figure::Rate(self.error)),
         ]
     }
 }
@@ -709,9 +709,9 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
         let part =
             |(i, link): (usize, &Link)| Part::new(self.measure(i), link.hashes, link.facts());
         let facts = vec![
-            Fact { name: "items", figure: Figure::Count(self.items()) },
-            Fact { name: "growth", figure: Figure::Count(self.growth.into()) },
-            Fact { name: "options", figure: Figure::Count(self.options.into()) },
+            Fact::new("items", Figure::Count(self.items())),
+            Fact::new("growth", Figure::Count(self.growth.into())),
+            Fact::new("options", Figure::Count(self.options.into())),
         ];
         let least_bits = self.links.iter().map(Link::modulus).min().unwrap_or(0);
         let probes = self.links.iter().fold(0u32, |sum, link| sum.saturating_add(link.hashes));

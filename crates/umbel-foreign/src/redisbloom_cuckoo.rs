@@ -730,11 +730,11 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloomCuckoo<S> {
                 probes: 2,
                 keys: Estimate::new(used as f64, 0.0),
                 fpp: slots.rate(),
-                facts: vec![Fact { name: "buckets", figure: Figure::Count(slots.mask + 1) }],
+                facts: vec![Fact::new("buckets", Figure::Count(slots.mask + 1))],
             }
         };
         let Head { items, deletes, bucket_size, max_iterations, growth, .. } = self.head;
-        let fact = |(name, count)| Fact { name, figure: Figure::Count(count) };
+        let fact = |(name, count)| Fact::new(name, Figure::Count(count));
         let facts = [
             ("items", items),
             ("deletes", deletes),

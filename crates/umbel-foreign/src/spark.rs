@@ -49,6 +49,7 @@ pub struct Fields {
 
 /// How two hashes become positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Version {
     /// Version 1: sums of 32 bits, seed 0.
     V1,
@@ -202,8 +203,8 @@ impl Layout for Fields {
             Version::V1 => (1, None),
             Version::V2 { seed } => (2, Some(seed)),
         };
-        let seed = seed.map(|seed| Fact { name: "seed", figure: Figure::Text(seed.to_string()) });
-        [Fact { name: "version", figure: Figure::Count(version) }].into_iter().chain(seed).collect()
+        let seed = seed.map(|seed| Fact::new("seed", Figure::Text(seed.to_string())));
+        [Fact::new("version", Figure::Count(version))].into_iter().chain(seed).collect()
     }
 }
 

@@ -177,7 +177,7 @@ impl Layout for Fields {
     }
 
     fn facts(&self) -> Vec<Fact> {
-        let fact = |name, count: u32| Fact { name, figure: Figure::Count(count.into()) };
+        let fact = |name, count: u32| Fact::new(name, Figure::Count(count.into()));
         vec![
             fact("capacity", self.capacity),
             fact("count", self.count),

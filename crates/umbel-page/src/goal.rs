@@ -55,22 +55,22 @@ impl Typed {
             text => share(text).map_err(|error| Refused::of("absent", error))?,
         };
         let false_answer = typed::<Nanoseconds>("false_answer", &self.false_answer)?;
-        Ok(Goal {
-            keys: typed::<Keys>("keys", &self.keys)?.map(|keys| keys.0),
-            fpp: typed::<Fpp>("fpp", &self.fpp)?.map(|fpp| fpp.0),
-            memory: typed::<Bytes>("memory", &self.memory)?.map(|bytes| bytes.0),
-            ship: typed::<Bytes>("ship", &self.ship)?.map(|bytes| bytes.0),
-            deletes: self.deletes,
-            grows: self.grows,
-            known: self.known,
-            ages: self.ages,
-            except: typed::<Keys>("except", &self.except)?.map_or(0, |keys| keys.0),
-            costs: lookup.map(|lookup| Costs {
-                lookup,
-                false_answer: false_answer.map_or(lookup, |time| time.0),
-                absent,
-            }),
-        })
+        let mut goal = Goal::default();
+        goal.keys = typed::<Keys>("keys", &self.keys)?.map(|keys| keys.0);
+        goal.fpp = typed::<Fpp>("fpp", &self.fpp)?.map(|fpp| fpp.0);
+        goal.memory = typed::<Bytes>("memory", &self.memory)?.map(|bytes| bytes.0);
+        goal.ship = typed::<Bytes>("ship", &self.ship)?.map(|bytes| bytes.0);
+        goal.deletes = self.deletes;
+        goal.grows = self.grows;
+        goal.known = self.known;
+        goal.ages = self.ages;
+        goal.except = typed::<Keys>("except", &self.except)?.map_or(0, |keys| keys.0);
+        goal.costs = lookup.map(|lookup| {
+            let mut costs = Costs::new(lookup, absent);
+            costs.false_answer = false_answer.map_or(lookup, |time| time.0);
+            costs
+        });
+        Ok(goal)
     }
 
     /// The command that plans for it.

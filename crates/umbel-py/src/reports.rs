@@ -121,7 +121,7 @@ impl Receipt {
     #[getter]
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let facts = PyDict::new(py);
-        for Fact { name, figure } in &self.facts {
+        for Fact { name, figure, .. } in &self.facts {
             match figure {
                 Figure::Count(count) => facts.set_item(name, count)?,
                 Figure::Number(number) | Figure::Rate(number) => facts.set_item(name, number)?,
@@ -220,22 +220,21 @@ pub(crate) fn plan(
     absent: f64,
 ) -> PyResult<(String, Vec<Choice>)> {
     let nanoseconds = |seconds: f64| seconds * 1e9;
-    let goal = Goal {
-        keys: keys.map(|keys| count(&keys, "keys")).transpose()?,
-        fpp,
-        memory: memory.map(|memory| size(&memory, "memory")).transpose()?,
-        ship: ship.map(|ship| size(&ship, "ship")).transpose()?,
-        deletes,
-        grows,
-        known,
-        ages,
-        except: excluded,
-        costs: lookup.map(|lookup| Costs {
-            lookup: nanoseconds(lookup),
-            false_answer: nanoseconds(false_answer.unwrap_or(lookup)),
-            absent,
-        }),
-    };
+    let mut goal = Goal::default();
+    goal.keys = keys.map(|keys| count(&keys, "keys")).transpose()?;
+    goal.fpp = fpp;
+    goal.memory = memory.map(|memory| size(&memory, "memory")).transpose()?;
+    goal.ship = ship.map(|ship| size(&ship, "ship")).transpose()?;
+    goal.deletes = deletes;
+    goal.grows = grows;
+    goal.known = known;
+    goal.ages = ages;
+    goal.except = excluded;
+    goal.costs = lookup.map(|lookup| {
+        let mut costs = Costs::new(nanoseconds(lookup), absent);
+        costs.false_answer = nanoseconds(false_answer.unwrap_or(lookup));
+        costs
+    });
     let advice = advise(&goal).map_err(Told::from)?;
     let verdict = match advice.verdict {
         Verdict::Take(variant) => variant.kind().to_string(),

@@ -2,8 +2,8 @@
 
 use umbel::filter::{Fact, Figure};
 use umbel::{
-    Algorithm, AnyFilter, AnyScheme, Full, Hashing, InsertError, KeyHash, KeyHasher, Kind, Loader,
-    Plan, Receipt, Scheme, Variant, Window,
+    AnyFilter, AnyScheme, Full, Hashing, InsertError, KeyHash, KeyHasher, Kind, Loader, Plan,
+    Receipt, Scheme, Variant, Window,
 };
 
 use crate::secrets;
@@ -142,7 +142,7 @@ fn secret(context: &Context, id: Argument<'_>) -> Result<Scheme, Refusal> {
     let text = String::from_utf8_lossy(id.bytes()).into_owned();
     let key_id = u64::from_str_radix(&text, 16).ok();
     let known = key_id.filter(|id| context.must_obey() || secrets::named(*id).is_some());
-    let known = known.map(|key_id| Scheme { algorithm: Algorithm::Sip13, seed: 0, key_id });
+    let known = known.map(Scheme::keyed);
     known.ok_or_else(|| {
         refused(format!("no secret has the id {text}; the setting secret-files names their files"))
     })
@@ -414,7 +414,7 @@ fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     }
     context.reply_bytes(b"over-filled");
     context.reply_bool(*over_filled);
-    for Fact { name, figure } in &receipt.facts {
+    for Fact { name, figure, .. } in &receipt.facts {
         context.reply_bytes(name.replace('_', " ").as_bytes());
         match figure {
             Figure::Count(count) => context.reply_count(*count),

@@ -327,6 +327,7 @@ impl Error {
 
 /// A place in an input. Messages show its line and column, which are counted only for an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Place {
     /// The input's name.
     pub name: String,
@@ -411,6 +412,7 @@ fn without_place(error: &serde_json::Error) -> String {
 
 /// How quotes violate RFC 4180.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum QuoteFlaw {
     /// There is a quote in a field that does not begin with one.
     Bare,

@@ -44,7 +44,7 @@ impl Hits {
         let high = beyond.saturating_sub(1);
         let deviation = (candidates as f64 - value) * fpp * (1.0 - fpp);
         let (low, high) = (low as f64, high.max(low) as f64);
-        Estimate { value: value.clamp(low, high), low, high, deviation: deviation.sqrt() }
+        Estimate::with_interval(value.clamp(low, high), deviation.sqrt(), low, high)
     }
 
     /// Returns how many of the hits are expected to be false.

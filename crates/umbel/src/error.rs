@@ -3,6 +3,7 @@
 /// An impossible number in a plan or a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("header field `{field}` is {found}; expected {expected}")]
+#[non_exhaustive]
 pub struct FieldError {
     /// Name of the field, as in FORMAT.md.
     pub field: &'static str,
@@ -22,7 +23,7 @@ pub fn check_field(
     if right { Ok(()) } else { Err(FieldError { field, found, expected }) }
 }
 
-/// The memory for a filter could not be allocated.
+/// The memory for a filter could not be allocated. The bytes are all there is to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot allocate {bytes} bytes of memory for the filter")]
 pub struct OutOfMemory {

@@ -55,22 +55,22 @@ fn drawn(pictures: Option<&[Written]>) -> String {
 
 fn goal(args: &PlanArgs) -> Goal {
     let lookup = args.lookup.map(|cost| cost.0);
-    Goal {
-        keys: args.keys.map(|keys| keys.0),
-        fpp: args.fpp.map(|fpp| fpp.0),
-        memory: args.memory.map(|memory| memory.0),
-        ship: args.ship.flatten().map(|ship| ship.0),
-        deletes: args.deletes,
-        grows: args.grows,
-        known: args.known,
-        ages: args.ages,
-        except: args.except.map_or(0, |keys| keys.0),
-        costs: lookup.map(|lookup| Costs {
-            lookup,
-            false_answer: args.false_answer.map_or(lookup, |cost| cost.0),
-            absent: args.absent,
-        }),
-    }
+    let mut goal = Goal::default();
+    goal.keys = args.keys.map(|keys| keys.0);
+    goal.fpp = args.fpp.map(|fpp| fpp.0);
+    goal.memory = args.memory.map(|memory| memory.0);
+    goal.ship = args.ship.flatten().map(|ship| ship.0);
+    goal.deletes = args.deletes;
+    goal.grows = args.grows;
+    goal.known = args.known;
+    goal.ages = args.ages;
+    goal.except = args.except.map_or(0, |keys| keys.0);
+    goal.costs = lookup.map(|lookup| {
+        let mut costs = Costs::new(lookup, args.absent);
+        costs.false_answer = args.false_answer.map_or(lookup, |cost| cost.0);
+        costs
+    });
+    goal
 }
 
 /// A document a line; those of pictures are before the recommendation.

@@ -56,6 +56,7 @@ pub struct Chunk {
 /// How values are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the format")]
+#[non_exhaustive]
 pub enum Physical {
     Boolean,
     Int32,

@@ -40,7 +40,7 @@ const AHEAD: usize = 32;
 const BLOCK_BYTES: u64 = size_of::<Block>() as u64;
 const BLOCK_BITS: u64 = 8 * BLOCK_BYTES;
 
-/// What a table of states answers for a key.
+/// What a table of states answers for a key: one of these three, as in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// The key is not present.
@@ -616,6 +616,7 @@ impl<H: Hashing> fmt::Debug for States<H> {
 
 /// What a table of states holds and delivers now.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StatesReceipt {
     /// The plan.
     pub plan: StatesPlan,

@@ -65,6 +65,7 @@ struct Replica {
 
 /// What a message did.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Received {
     /// The peer that it is about.
     pub peer: String,
@@ -74,6 +75,7 @@ pub struct Received {
 
 /// What a message did to the filter of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Step {
     /// The filter is a later one now.
     Applied,
@@ -89,6 +91,7 @@ pub enum Step {
 
 /// A peer that may have a key.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Candidate<'a> {
     /// Its name.
     pub peer: &'a str,
@@ -101,6 +104,7 @@ pub struct Candidate<'a> {
 
 /// What is known about a peer.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Status<'a> {
     /// Its name.
     pub peer: &'a str,

@@ -25,7 +25,8 @@
 //! when t·N keys have been replaced is stale by t/2 in the mean, and by v·D/N more if messages take D seconds and v
 //! keys are replaced per second.
 
-/// Which keys are requested, of those requests that a filter is asked for.
+/// Which keys are requested, of those requests that a filter is asked for: the parameters of
+/// the formulas, and no more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix {
     /// h: the share of requests whose key the cache holds, in [0, 1].

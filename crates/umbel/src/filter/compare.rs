@@ -11,6 +11,7 @@ use crate::plan::Kind;
 
 /// A comparison of the sets in two filters.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Estimated keys of the first set.
     pub left: Estimate,
@@ -30,6 +31,15 @@ pub struct Comparison {
     pub bits_by_chance: f64,
 }
 
+impl Comparison {
+    /// Compares sets of `keys` keys in filters of `bits` bits, of which `set` are set in the first, the second, and both.
+    pub fn new(keys: [Estimate; 2], overlap: Option<Overlap>, bits: u64, set: [u64; 3]) -> Self {
+        let ([left, right], [left_bits, right_bits, shared_bits]) = (keys, set);
+        let bits_by_chance = left_bits as f64 * right_bits as f64 / bits as f64;
+        Self { left, right, overlap, bits, left_bits, right_bits, shared_bits, bits_by_chance }
+    }
+}
+
 impl<L: Layout, S: AsRef<[Block]>, H: Hashing> Filter<BloomCore<L, S>, H> {
     /// Estimates what the sets of this filter and another share. One pass over both.
     ///
@@ -45,19 +55,13 @@ impl<L: Layout, S: AsRef<[Block]>, H: Hashing> Filter<BloomCore<L, S>, H> {
         same_keys(self, other)?;
         let [left, right] = self.core.alike(&other.core)?;
         let plan = left.plan();
-        let [ones, others, both] = bits::count_shared(left.blocks(), right.blocks());
+        let set = bits::count_shared(left.blocks(), right.blocks());
         let coverage = L::coverage(plan);
-        let clear = |ones| (plan.bits - ones) as f64;
-        Ok(Comparison {
-            left: coverage.keys(clear(ones)),
-            right: coverage.keys(clear(others)),
-            overlap: coverage.overlap(clear(ones), clear(others), clear(ones + others - both)),
-            bits: plan.bits,
-            left_bits: ones,
-            right_bits: others,
-            shared_bits: both,
-            bits_by_chance: ones as f64 * others as f64 / plan.bits as f64,
-        })
+        let [ones, others, both] = set;
+        let clear = [ones, others, ones + others - both].map(|ones| (plan.bits - ones) as f64);
+        let keys = [clear[0], clear[1]].map(|clear| coverage.keys(clear));
+        let overlap = coverage.overlap(clear[0], clear[1], clear[2]);
+        Ok(Comparison::new(keys, overlap, plan.bits, set))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::prelude::*;
 /// The receipt of a filter: what it holds and delivers now. Everything but the plan is computed from the bits, not
 /// taken from the file.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Receipt {
     /// The plan.
     pub plan: Plan,
@@ -38,6 +39,7 @@ pub struct Receipt {
 
 /// A filter that is part of another.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Part {
     /// The kind's word for its parts, such as `link`.
     pub what: &'static str,
@@ -53,6 +55,7 @@ pub struct Part {
 
 /// A figure that only one kind has.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Fact {
     /// Its name, in lower case, words joined by underscores.
     pub name: &'static str,
@@ -61,12 +64,17 @@ pub struct Fact {
 }
 
 impl Fact {
+    /// Names a figure.
+    pub const fn new(name: &'static str, figure: Figure) -> Self {
+        Self { name, figure }
+    }
+
     pub(super) fn count(name: &'static str, count: u64) -> Self {
-        Self { name, figure: Figure::Count(count) }
+        Self::new(name, Figure::Count(count))
     }
 
     pub(super) fn text(name: &'static str, text: impl Into<String>) -> Self {
-        Self { name, figure: Figure::Text(text.into()) }
+        Self::new(name, Figure::Text(text.into()))
     }
 }
 

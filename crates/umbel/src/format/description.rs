@@ -41,6 +41,7 @@ pub struct KeyDescription {
 #[error(
     "the filter was built from {filter}, so it cannot answer for {wanted}; look up the same fields in the same order, compared in the same way, or rebuild the filter"
 )]
+#[non_exhaustive]
 pub struct OtherKeys {
     /// The filter's keys, in words.
     pub filter: String,
@@ -50,7 +51,8 @@ pub struct OtherKeys {
     pub prefixes: Option<Family>,
 }
 
-/// What a filter of prefixes has prefixes of: FORMAT.md, section 24. The crate `umbel-net` makes and asks such filters.
+/// What a filter of prefixes has prefixes of: FORMAT.md, section 24. The crate `umbel-net` makes and
+/// queries such filters. There are these two and no more: a match over both is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// IPv4 and IPv6 addresses: networks.

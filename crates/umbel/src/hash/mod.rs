@@ -26,7 +26,7 @@ pub use key::{ByHash, Hash64, Key};
 /// The 128-bit hash of a key: all that a filter ever sees of it.
 ///
 /// `high` selects the block, `low` the bits inside it, so the two choices use disjoint hash bits. The classic kind uses
-/// both for every probe.
+/// both for every probe. These two halves are all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct KeyHash {
     /// Upper 64 bits; uniform over the whole range.
@@ -102,6 +102,7 @@ impl fmt::Display for Algorithm {
 
 /// The identity of a way of hashing: equal schemes give equal hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Scheme {
     /// The algorithm.
     pub algorithm: Algorithm,
@@ -109,6 +110,13 @@ pub struct Scheme {
     pub seed: u64,
     /// The id of the secret; 0 if the algorithm is not keyed.
     pub key_id: u64,
+}
+
+impl Scheme {
+    /// The keyed scheme under the secret with this id: of a filter that is kept by someone who lacks the secret.
+    pub const fn keyed(key_id: u64) -> Self {
+        Self { algorithm: Algorithm::Sip13, seed: 0, key_id }
+    }
 }
 
 impl fmt::Display for Scheme {

@@ -48,6 +48,7 @@ fn exclusive(a: f64) -> f64 {
 
 /// Estimates of the keys of two sets, from the filters of both.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Overlap {
     /// |A ∪ B|.
     pub union: Estimate,

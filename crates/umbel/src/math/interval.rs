@@ -7,6 +7,7 @@ pub(super) const Z95: f64 = 1.959_964;
 
 /// An estimate with a 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Estimate {
     /// The most likely value.
     pub value: f64,
@@ -30,6 +31,11 @@ impl Estimate {
     pub fn new(value: f64, deviation: f64) -> Self {
         let (low, high) = (value - Z95 * deviation, value + Z95 * deviation);
         Self { value, low: low.max(0.0), high, deviation }
+    }
+
+    /// Makes an estimate from a value, its standard deviation, and an interval found in another way.
+    pub const fn with_interval(value: f64, deviation: f64, low: f64, high: f64) -> Self {
+        Self { value, low, high, deviation }
     }
 }
 

@@ -23,7 +23,8 @@ use crate::prelude::*;
 /// filters); with integers from SplitMix64 it is not.
 const Z: f64 = 3.290_527;
 
-/// The moments, over hashings, of the rate that filters of one plan compute from their own bits.
+/// The moments, over hashings, of the rate that filters of one plan compute from their own bits: these four
+/// and no more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// The expectation.

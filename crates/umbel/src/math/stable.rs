@@ -7,7 +7,7 @@ use super::search::border;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// The parameters of the formulas.
+/// The parameters of the formulas: the paper's, and no more.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells {
     /// Cells, m.

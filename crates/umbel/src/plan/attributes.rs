@@ -5,6 +5,7 @@ use super::{Kind, Variant};
 /// Which joint tags an attributes filter keeps for each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum Tags {
     /// None: values that each occur, but in different rows, always pass together.
     None = 0,

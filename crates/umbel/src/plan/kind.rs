@@ -281,6 +281,7 @@ pub enum Variant {
 /// How a scalable filter grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum Growth {
     /// Each link is for twice the keys of the one before: the default.
     Doubling = 0,
@@ -291,6 +292,7 @@ pub enum Growth {
 /// What corrects the first level of a cascade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
+#[non_exhaustive]
 pub enum Form {
     /// More levels: the default.
     Levels = 0,

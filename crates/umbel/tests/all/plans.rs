@@ -51,6 +51,7 @@ pub(crate) fn detail(variant: Variant) -> u32 {
                 Tags::None => 0,
                 Tags::Row => 1,
                 Tags::Subsets => 2,
+                _ => unreachable!("no others"),
             };
             tags + if classic { 10 } else { 0 }
         }

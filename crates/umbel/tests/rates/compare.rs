@@ -46,7 +46,7 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, estimate: Estimate, truth: f64) {
-        let Estimate { value, low, high, deviation } = estimate;
+        let Estimate { value, low, high, deviation, .. } = estimate;
         assert!(low <= value && value <= high, "{estimate:?}");
         // A double's rounding of a truth at the very end.
         let slack = 1e-9 * truth.abs().max(1.0);

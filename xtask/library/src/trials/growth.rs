@@ -43,6 +43,7 @@ fn name(growth: Growth, first: u64) -> String {
     let links = match growth {
         Growth::Doubling => "links that double",
         Growth::Even => "links of one size",
+        _ => unreachable!("no others"),
     };
     format!("{links}, from {} keys", words(first))
 }
