@@ -1,6 +1,7 @@
 //! Why there is no advice for a goal. Messages say what was expected, what was found and what to do.
 
 use umbel::PlanError;
+use umbel::internals::Exact;
 
 /// Why a goal was refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -14,8 +15,9 @@ pub enum Error {
     Plan(#[from] PlanError),
     /// The rate is below what a hash can keep.
     #[error(
-        "a rate of {fpp:e} is below what a hash of 128 bits keeps: of absent keys, {least:.1e} have the hash of one of {keys} keys; ask \
-         for a rate above that, or compare the keys themselves"
+        "a rate of {} is below what a hash of 128 bits keeps: of absent keys, {least:.1e} have the hash of one of {keys} keys; ask \
+         for a rate above that, or compare the keys themselves",
+        Exact(*fpp)
     )]
     BelowHash {
         /// The rate asked for.

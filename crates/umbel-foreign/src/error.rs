@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use umbel::internals::Exact;
+
 use crate::{Format, KeyType};
 
 /// Why a filter, a file, a parameter or a key was refused.
@@ -68,13 +70,13 @@ pub enum Error {
         expected: &'static str,
     },
     /// The false positive rate is outside (0, 1).
-    #[error("fpp {0} is not a probability between 0 and 1 (both excluded); 0.01 is 1 %")]
+    #[error("fpp {} is not a probability between 0 and 1 (both excluded); 0.01 is 1 %", Exact(*.0))]
     Fpp(f64),
     /// The system makes no filters for no keys.
     #[error("zero keys: a filter is planned for at least 1 key")]
     ZeroKeys,
     /// The filter would need more bits than the system supports.
-    #[error("the filter would need {bits:.3e} bits, more than the system supports")]
+    #[error("the filter would need {} bits, more than the system supports", Exact(*bits))]
     TooLarge {
         /// The bits that the parameters need.
         bits: f64,

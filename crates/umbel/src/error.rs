@@ -1,16 +1,40 @@
 //! Error types that several modules share. Each module has its own errors; [`Error`](crate::Error) is any of them.
 
-/// An impossible number in a plan or a header.
+use core::fmt;
+
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
+
+/// An impossible number: an option of a plan, or a field of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("header field `{field}` is {found}; expected {expected}")]
+#[error("`{field}` is {}; expected {expected}", self.number())]
 #[non_exhaustive]
 pub struct FieldError {
-    /// Name of the field, as in FORMAT.md.
+    /// Its name, for a field as in FORMAT.md.
     pub field: &'static str,
-    /// The value found.
+    /// The value found; of a rate, the bits of the number.
     pub found: u64,
     /// What would be valid.
     pub expected: &'static str,
+}
+
+impl FieldError {
+    fn number(&self) -> String {
+        match self.field.ends_with("fpp") {
+            true => Exact(f64::from_bits(self.found)).to_string(),
+            false => self.found.to_string(),
+        }
+    }
+}
+
+/// A number as it is, not rounded: in digits, or with an exponent if those would be mostly zeros.
+pub struct Exact(pub f64);
+
+impl fmt::Display for Exact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short = (1e-5..1e17).contains(&self.0.abs()) || self.0 == 0.0 || !self.0.is_finite();
+        if short { fmt::Display::fmt(&self.0, f) } else { fmt::LowerExp::fmt(&self.0, f) }
+    }
 }
 
 /// Returns an error for an impossible number in a plan or a header.

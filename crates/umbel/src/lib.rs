@@ -133,6 +133,8 @@ pub mod filter;
 pub mod format;
 pub mod hash;
 pub mod math;
+#[cfg(all(test, feature = "std"))]
+mod messages;
 mod parts;
 pub mod plan;
 mod prelude;
@@ -143,7 +145,7 @@ pub mod internals {
     pub use crate::bits::arch::prefetch;
     pub use crate::bits::cast::{bytes, bytes_mut, words, words_mut};
     pub use crate::bits::{packed, place};
-    pub use crate::error::check_field;
+    pub use crate::error::{Exact, check_field};
     pub use crate::filter::internal::*;
     #[cfg(feature = "std")]
     pub use crate::format::Writer;

@@ -1,6 +1,7 @@
 //! Why tables of states are not planned, and refuse keys.
 
 use super::plan::LEAST_ERROR;
+use umbel::internals::Exact;
 use umbel::{MAX_BITS, OutOfMemory, PlanError};
 
 /// Why a table of states was not planned or made, or why a call failed. The table is unchanged.
@@ -11,7 +12,7 @@ pub enum StateError {
     #[error("zero states: a table is planned for at least 1")]
     NoStates,
     /// The error is lower than the widest fingerprints reach.
-    #[error("an error of {error:e} is out of reach, the lowest is {LEAST_ERROR:e}; use a hash map")]
+    #[error("an error of {} is out of reach, the lowest is {LEAST_ERROR:e}; use a hash map", Exact(*error))]
     ErrorOutOfReach {
         /// The error requested.
         error: f64,

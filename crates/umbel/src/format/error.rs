@@ -54,8 +54,8 @@ pub enum FileError {
     #[error("the checksum table at the end is damaged; copy the file again or rebuild it")]
     ChecksumsDamaged,
     /// A header field has a value that this release does not know, or that contradicts another.
-    #[error(transparent)]
-    Field(#[from] FieldError),
+    #[error("{}{}", if .0.field == "payload" { "" } else { "header field " }, field(.0))]
+    Field(FieldError),
     /// The filter's kind is unknown to this release.
     #[error(
         "the file holds a filter of kind {0}, which this release does not know; use a newer umbel"
@@ -115,6 +115,22 @@ impl FileError {
             Self::OutOfMemory(error) => Self::OutOfMemory(*error),
             Self::Io(error) => Self::Io(error.kind().into()),
         }
+    }
+}
+
+/// The message of a field; of the payload, what it should be.
+fn field(error: &FieldError) -> String {
+    match error.field {
+        "payload" => {
+            format!("the payload is impossible: expected {}; rebuild the filter", error.expected)
+        }
+        _ => error.to_string(),
+    }
+}
+
+impl From<FieldError> for FileError {
+    fn from(error: FieldError) -> Self {
+        Self::Field(error)
     }
 }
 

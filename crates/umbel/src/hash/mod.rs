@@ -451,7 +451,7 @@ pub enum SchemeError {
         os_error: Option<i32>,
     },
     /// A filter of another scheme was opened for hashes computed elsewhere.
-    #[error("the filter hashes keys with {found}, not {expected}")]
+    #[error("the filter hashes keys with {found}, not {expected}; open it for the former")]
     Other {
         /// The scheme requested.
         expected: Scheme,

@@ -1,20 +1,20 @@
 //! Why a plan is impossible.
 
 use super::Kind;
-use crate::error::{FieldError, OutOfMemory};
+use crate::error::{Exact, FieldError, OutOfMemory};
 
 /// Why a filter cannot be planned, or allocated as planned.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// The false positive rate is outside (0, 1).
-    #[error("fpp {0} is not a probability between 0 and 1 (both excluded); 0.01 is 1 %")]
+    #[error("fpp {} is not a probability between 0 and 1 (both excluded); 0.01 is 1 %", Exact(*.0))]
     Fpp(f64),
     /// The plan is for no keys.
     #[error("zero keys: a filter is planned for at least 1 key")]
     ZeroKeys,
     /// The filter would need more bits than [`MAX_BITS`](super::MAX_BITS).
-    #[error("the filter would need {bits:.3e} bits; at most {} are supported", super::MAX_BITS)]
+    #[error("the filter would need {} bits; at most {} are supported", Exact(*bits), super::MAX_BITS)]
     TooLarge {
         /// The bits needed.
         bits: f64,
@@ -62,11 +62,12 @@ pub enum PlanError {
         most: u64,
     },
     /// The kind cannot reach this rate with any sensible number of bits.
-    #[error("{} {kind} filter cannot reach fpp {fpp:e}: {}", kind.article(), match kind {
+    #[error("{} {kind} filter cannot reach fpp {}: {}", kind.article(), Exact(*fpp), match kind {
         Kind::Stable => "plan a window, or a kind that forgets nothing",
         Kind::Scalable => "plan it for more keys, so that it grows less often, or plan a classic one",
-        Kind::Bloomier => "a fingerprint has at most 64 bits",
-        _ => "plan a classic one",
+        Kind::Bloomier => "a fingerprint has at most 64 bits; plan it for a higher fpp",
+        Kind::Blocked => "plan a classic one",
+        _ => "it would need more than 4096 bits per key; plan it for a higher fpp",
     })]
     FppOutOfReach {
         /// The requested kind.
@@ -75,7 +76,7 @@ pub enum PlanError {
         fpp: f64,
     },
     /// The kind does not support this number of probes.
-    #[error("{probes} probes per key; 1 to {} are supported", super::MAX_PROBES)]
+    #[error("{probes} probes per key; expected 1 to {}", super::MAX_PROBES)]
     Probes {
         /// The probes requested or found.
         probes: u64,
