@@ -350,7 +350,7 @@ fn at_once(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
     outside.retain(|hash| !inside.contains(hash));
     let built = match plan.kind() {
         Kind::Cascade => {
-            Cascade::build_planned(plan, &inside, &outside, hasher.clone()).map(AnyFilter::Cascade)
+            Cascade::build_with_plan(plan, &inside, &outside, hasher.clone()).map(AnyFilter::Cascade)
         }
         _ => AnyFilter::build(plan, &inside, hasher.clone()),
     };

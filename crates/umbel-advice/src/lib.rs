@@ -321,7 +321,7 @@ impl Goal {
         let kind = variant.kind();
         let mut obstacles = self.obstacles(kind);
         let useful = |plan: Plan| match self.fpp {
-            None if plan.kept_fpp() > MOST_FPP => {
+            None if plan.fpp_at_capacity() > MOST_FPP => {
                 Err(PlanError::TooManyKeys { keys: plan.keys(), bits: plan.bits() })
             }
             _ => Ok(plan),
@@ -336,7 +336,7 @@ impl Goal {
         let memory = plan.as_ref().map_or(0, |plan| self.bytes(plan));
         let payload = plan.as_ref().map_or(0, |plan| memory / shrinkage(plan.variant()));
         let ship = payload + overhead(payload);
-        let fpp = plan.as_ref().map_or(1.0, Plan::kept_fpp);
+        let fpp = plan.as_ref().map_or(1.0, Plan::fpp_at_capacity);
         let price = plan.as_ref().and_then(prices::of);
         let cost = plan.as_ref().zip(self.costs).zip(price).map(|((_, costs), price)| {
             let Costs { lookup, false_answer, absent } = costs;

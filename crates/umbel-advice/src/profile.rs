@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn sizes_that_are_no_whole_blocks() {
         for (bits, kind) in [(14, Kind::Classic), (1_000, Kind::Classic), (700, Kind::Sliced)] {
-            let plan = Plan::of(kind, 10, 0.5, bits, 2).unwrap();
+            let plan = Plan::from_parts(kind, 10, 0.5, bits, 2).unwrap();
             check(&filter(&plan, 10), 10);
         }
     }
@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn full_and_empty() {
-        let plan = Plan::of(Kind::Blocked, 1, 0.5, 5_120, 8).unwrap();
+        let plan = Plan::from_parts(Kind::Blocked, 1, 0.5, 5_120, 8).unwrap();
         let empty = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
         assert_eq!(Profile::of(&empty, 5).expected.unwrap()[0], 10.0);
         let full = Profile::of(&filter(&plan, 100_000), 5);

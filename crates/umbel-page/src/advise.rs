@@ -129,7 +129,7 @@ fn rust(variant: Variant, from: &From, goal: &Goal) -> String {
             "use umbel::{{Bloomier, {types}}};\n\nlet plan = Plan::{planned}?;\nlet seen = Bloomier::build(&plan, &keys, KeyHasher::default())?;"
         ),
         (Kind::Cascade, _) => format!(
-            "use umbel::{{Cascade, {types}}};\n\nlet plan = Plan::{}?;\nlet seen = Cascade::build_planned(&plan, &keys, &others, KeyHasher::default())?;",
+            "use umbel::{{Cascade, {types}}};\n\nlet plan = Plan::{}?;\nlet seen = Cascade::build_with_plan(&plan, &keys, &others, KeyHasher::default())?;",
             match from {
                 From::Keys { keys, fpp } if goal.except > 0 => format!(
                     "for_lists({which}, {}, {}, {fpp:?})",

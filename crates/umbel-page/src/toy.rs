@@ -125,7 +125,7 @@ fn classic(toy: &Toy) -> Result<Value, Refused> {
         }
     }
     // Its rate is not what it is about: it is planned for one key.
-    let hashed = Plan::of(Kind::Classic, 1, 0.5, bits, probes)
+    let hashed = Plan::from_parts(Kind::Classic, 1, 0.5, bits, probes)
         .and_then(|plan| Classic::with_plan(&plan, KeyHasher::with_seed(toy.seed)))
         .map_err(|error| Refused::of("probes", error))?;
     let places = |word: &str| match toy.at.iter().find(|given| given.word == word) {
@@ -230,12 +230,12 @@ impl Model {
         let probes = toy.probes.unwrap_or(4);
         let filter = match kind {
             Kind::Blocked => {
-                let plan = Plan::of(kind, 1, 0.5, bits, probes)?;
+                let plan = Plan::from_parts(kind, 1, 0.5, bits, probes)?;
                 AnyFilter::with_plan(&plan, hasher.clone())?
             }
             Kind::Counting => {
                 let variant = Variant::Counting { counter_bits: 4 };
-                let plan = Plan::of(variant, 1, 0.5, 4 * bits, probes)?;
+                let plan = Plan::from_parts(variant, 1, 0.5, 4 * bits, probes)?;
                 AnyFilter::with_plan(&plan, hasher.clone())?
             }
             // Links and generations for few words, so that something happens soon.
@@ -543,7 +543,7 @@ fn state_of(filter: &AnyFilter) -> State {
         AnyFilter::Scalable(filter) => {
             let label = |part: usize| {
                 let link: &umbel::filter::Link = &Scalable::links(filter)[part];
-                format!("link {}: {} of {} words", part + 1, link.taken(), link.plan().keys())
+                format!("link {}: {} of {} words", part + 1, link.inserted(), link.plan().keys())
             };
             let part = |(part, &blocks): (usize, &usize)| (label(part), cells(part, blocks));
             parts.iter().enumerate().map(part).collect()

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyCapsule, PyDict, PyList};
 
-use crate::errors::Told;
+use crate::errors::Failure;
 
 /// A boolean Arrow array, for whatever library takes one by Arrow's PyCapsule interface.
 #[pyclass(frozen, module = "umbel")]
@@ -95,13 +95,13 @@ impl<'py> Container<'py> {
         py: Python<'py>,
         length: usize,
         valid: Option<Vec<bool>>,
-        fill: impl FnOnce(&mut [bool]) -> Result<(), Told> + Send,
+        fill: impl FnOnce(&mut [bool]) -> Result<(), Failure> + Send,
     ) -> PyResult<Bound<'py, PyAny>> {
         if let Self::Arrow(library) | Self::Chunked(library) | Self::Polars(library) = &self {
             let bits = py.detach(|| {
                 let mut answers = vec![false; length];
                 fill(&mut answers)?;
-                Ok::<_, Told>(packed(&answers))
+                Ok::<_, Failure>(packed(&answers))
             })?;
             let nulls = valid.map(NullBuffer::from);
             let mask = Bound::new(py, Mask(BooleanArray::new(bits, nulls)))?;

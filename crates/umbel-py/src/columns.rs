@@ -24,12 +24,12 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyCapsule, PyDict, PyMemoryView, PyString, PyTuple};
 
-use crate::errors::Told;
+use crate::errors::Failure;
 use crate::keys::{Element, KeyRef, OneKey, of_item};
 
 /// What is done with keys, batch after batch.
 pub(crate) trait Take {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told>;
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure>;
 }
 
 /// Keys gathered for a batch: their slices stay in the first-level cache.
@@ -266,7 +266,7 @@ impl Buffer {
     }
 
     /// Refuses text that is none.
-    fn check(&self) -> Result<(), Told> {
+    fn check(&self) -> Result<(), Failure> {
         if !matches!(self.items, Items::Text) {
             return Ok(());
         }
@@ -279,7 +279,7 @@ impl Buffer {
     }
 
     /// Appends the UTF-8 of an item of text. Surrogates that stand for bytes become those, as in a `str`.
-    fn text(&self, i: usize, to: &mut Vec<u8>) -> Result<(), Told> {
+    fn text(&self, i: usize, to: &mut Vec<u8>) -> Result<(), Failure> {
         let points = self.bytes()[i * self.width()..][..self.width()].chunks_exact(4);
         let points = points.map(|point| u32::from_ne_bytes(point.try_into().expect("4 bytes")));
         let length = points.clone().rposition(|point| point != 0).map_or(0, |last| last + 1);
@@ -289,7 +289,7 @@ impl Buffer {
                 (None, 0xDC80..=0xDCFF) => to.push(point as u8),
                 (None, _) => {
                     let text = format!("item {i} has {point:#x}, which is no character");
-                    return Err(Told::Value(text));
+                    return Err(Failure::Value(text));
                 }
             }
         }
@@ -376,7 +376,7 @@ fn hand_over<'a, K: Element + Copy>(
     range: Range<usize>,
     get: impl Fn(usize) -> Option<K> + 'a,
     take: &mut impl Take,
-) -> Result<(), Told> {
+) -> Result<(), Failure> {
     let mut keys = Vec::with_capacity(BATCH.min(range.len()));
     for i in range {
         if let Some(key) = valid.has(i).then(|| get(i)).flatten() {
@@ -395,7 +395,7 @@ fn numbers<K: Element + Copy>(
     valid: Valid<'_>,
     range: Range<usize>,
     take: &mut impl Take,
-) -> Result<(), Told> {
+) -> Result<(), Failure> {
     match valid.0 {
         None => take.take(&keys[range]),
         Some(_) => hand_over(valid, range, |i| Some(keys[i]), take),
@@ -407,7 +407,7 @@ fn texts(
     valid: Valid<'_>,
     range: Range<usize>,
     take: &mut impl Take,
-) -> Result<(), Told> {
+) -> Result<(), Failure> {
     hand_over(valid, range, |i| Some(keys.get(i)), take)
 }
 
@@ -465,7 +465,7 @@ impl Piece {
     }
 
     /// Hands over the keys of a range.
-    fn walk(&self, range: Range<usize>, take: &mut impl Take) -> Result<(), Told> {
+    fn walk(&self, range: Range<usize>, take: &mut impl Take) -> Result<(), Failure> {
         match self {
             Self::Arrow(array) => walk_array(array, range, take),
             Self::Buffer(buffer) => walk_buffer(buffer, range, take),
@@ -478,7 +478,7 @@ impl Piece {
         range: Range<usize>,
         part: &mut [bool],
         answer: A,
-    ) -> Result<A, Told> {
+    ) -> Result<A, Failure> {
         let mut answering = Answering { answer, part: &mut *part, at: 0 };
         self.walk(range.clone(), &mut answering)?;
         let Answering { answer, at: mut from, .. } = answering;
@@ -503,7 +503,7 @@ impl Piece {
     }
 }
 
-fn walk_buffer(buffer: &Buffer, range: Range<usize>, take: &mut impl Take) -> Result<(), Told> {
+fn walk_buffer(buffer: &Buffer, range: Range<usize>, take: &mut impl Take) -> Result<(), Failure> {
     let valid = Valid(buffer.valid.as_ref().filter(|nulls| nulls.null_count() > 0));
     macro_rules! of {
         ($type:ty) => {{
@@ -544,7 +544,7 @@ fn walk_buffer(buffer: &Buffer, range: Range<usize>, take: &mut impl Take) -> Re
     }
 }
 
-fn walk_array(array: &ArrayRef, range: Range<usize>, take: &mut impl Take) -> Result<(), Told> {
+fn walk_array(array: &ArrayRef, range: Range<usize>, take: &mut impl Take) -> Result<(), Failure> {
     use arrow_schema::DataType as D;
     let valid = Valid(array.nulls().filter(|nulls| nulls.null_count() > 0));
     macro_rules! of {
@@ -651,12 +651,17 @@ impl Column {
     }
 
     /// Hands over all keys, in order.
-    pub(crate) fn each(&self, take: &mut impl Take) -> Result<(), Told> {
+    pub(crate) fn each(&self, take: &mut impl Take) -> Result<(), Failure> {
         self.part(0, 1, take)
     }
 
     /// Hands over one part of the keys, of so many parts.
-    pub(crate) fn part(&self, part: usize, parts: usize, take: &mut impl Take) -> Result<(), Told> {
+    pub(crate) fn part(
+        &self,
+        part: usize,
+        parts: usize,
+        take: &mut impl Take,
+    ) -> Result<(), Failure> {
         let end_of = |part: usize| (self.length as u128 * part as u128 / parts as u128) as usize;
         let (start, end, mut at) = (end_of(part), end_of(part + 1), 0);
         for piece in &self.pieces {
@@ -676,7 +681,7 @@ impl Column {
         &self,
         answers: &mut [bool],
         answer: impl Answer,
-    ) -> Result<(), Told> {
+    ) -> Result<(), Failure> {
         let (mut answer, mut rest) = (answer, answers);
         for piece in &self.pieces {
             let (part, others) = rest.split_at_mut(piece.len());
@@ -692,7 +697,7 @@ impl Column {
         answers: &mut [bool],
         threads: usize,
         start: impl Fn() -> T + Sync,
-    ) -> Result<(), Told> {
+    ) -> Result<(), Failure> {
         let mut tasks = Vec::new();
         let mut rest = answers;
         for piece in &self.pieces {
@@ -731,7 +736,7 @@ impl Column {
 
 /// What answers keys: `answers[i]` becomes that of `keys[i]`.
 pub(crate) trait Answer {
-    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Told>;
+    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure>;
 }
 
 /// Puts answers one behind the other.
@@ -742,7 +747,7 @@ pub(crate) struct Answering<'a, A> {
 }
 
 impl<A: Answer> Take for Answering<'_, A> {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         let end = self.at + keys.len();
         self.answer.answer(keys, &mut self.part[self.at..end])?;
         self.at = end;

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 /// An error on its way to Python.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum Failure {
     Value(String),
     Type(String),
     Memory(String),
@@ -16,7 +16,7 @@ pub(crate) enum Told {
     Python(PyErr),
 }
 
-impl Told {
+impl Failure {
     /// The same about the file of this name.
     pub(crate) fn about(self, name: &str) -> Self {
         match self {
@@ -27,37 +27,37 @@ impl Told {
     }
 }
 
-impl From<Told> for PyErr {
-    fn from(told: Told) -> Self {
-        match told {
-            Told::Value(text) => PyValueError::new_err(text),
-            Told::Type(text) => PyTypeError::new_err(text),
-            Told::Memory(text) => PyMemoryError::new_err(text),
-            Told::Io(error) => error.into(),
-            Told::Python(error) => error,
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Value(text) => PyValueError::new_err(text),
+            Failure::Type(text) => PyTypeError::new_err(text),
+            Failure::Memory(text) => PyMemoryError::new_err(text),
+            Failure::Io(error) => error.into(),
+            Failure::Python(error) => error,
         }
     }
 }
 
-impl From<PyErr> for Told {
+impl From<PyErr> for Failure {
     fn from(error: PyErr) -> Self {
         Self::Python(error)
     }
 }
 
-impl From<io::Error> for Told {
+impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<umbel::OutOfMemory> for Told {
+impl From<umbel::OutOfMemory> for Failure {
     fn from(error: umbel::OutOfMemory) -> Self {
         Self::Memory(error.to_string())
     }
 }
 
-impl From<umbel::Error> for Told {
+impl From<umbel::Error> for Failure {
     fn from(error: umbel::Error) -> Self {
         use umbel::{BuildError, Error, FileError, MergeError, PlanError};
         match error {
@@ -72,7 +72,7 @@ impl From<umbel::Error> for Told {
     }
 }
 
-impl From<umbel_foreign::Error> for Told {
+impl From<umbel_foreign::Error> for Failure {
     fn from(error: umbel_foreign::Error) -> Self {
         match error {
             umbel_foreign::Error::Io(error) => Self::Io(error),
@@ -82,7 +82,7 @@ impl From<umbel_foreign::Error> for Told {
     }
 }
 
-impl From<umbel_share::ShareError> for Told {
+impl From<umbel_share::ShareError> for Failure {
     fn from(error: umbel_share::ShareError) -> Self {
         match error {
             umbel_share::ShareError::Io(error) => Self::Io(error),
@@ -91,7 +91,7 @@ impl From<umbel_share::ShareError> for Told {
     }
 }
 
-impl From<umbel_advice::Error> for Told {
+impl From<umbel_advice::Error> for Failure {
     fn from(error: umbel_advice::Error) -> Self {
         Self::Value(error.to_string())
     }
@@ -100,7 +100,7 @@ impl From<umbel_advice::Error> for Told {
 /// Errors of one part of the library.
 macro_rules! parts {
     ($($error:ident),*) => {$(
-        impl From<umbel::$error> for Told {
+        impl From<umbel::$error> for Failure {
             fn from(error: umbel::$error) -> Self {
                 umbel::Error::from(error).into()
             }

@@ -21,7 +21,7 @@ use umbel_sets::PageReader;
 
 use crate::answers::Container;
 use crate::columns::{self, Answer, BATCH, Source, Take, each_item};
-use crate::errors::{Told, of_file, of_files, of_wrapped};
+use crate::errors::{Failure, of_file, of_files, of_wrapped};
 use crate::inner::{Add, AddNew, AddOwn, Inner, LookUp, Other, not_for, of_inner};
 use crate::keys::{Element, OneKey};
 use crate::reports::Receipt;
@@ -51,7 +51,7 @@ impl Filter {
     }
 
     /// Its file, if it is of umbel.
-    fn own_file(&self, what: &str) -> Result<Vec<u8>, Told> {
+    fn own_file(&self, what: &str) -> Result<Vec<u8>, Failure> {
         let inner = self.lock.read().unwrap_or_else(PoisonError::into_inner);
         of_inner!(&*inner, own => Ok(own.to_bytes()), other => Err(not_for(other, what)))
     }
@@ -123,7 +123,7 @@ pub(crate) trait Way: Sync + Send {
         column: &columns::Column,
         answers: &mut [bool],
         threads: usize,
-    ) -> Result<(), Told>;
+    ) -> Result<(), Failure>;
 
     fn batch<K: Element>(
         &self,
@@ -131,7 +131,7 @@ pub(crate) trait Way: Sync + Send {
         py: Python<'_>,
         keys: &[K],
         answers: &mut [bool],
-    ) -> Result<(), Told>;
+    ) -> Result<(), Failure>;
 }
 
 /// To look keys up.
@@ -146,7 +146,7 @@ impl Way for Reading {
         column: &columns::Column,
         answers: &mut [bool],
         threads: usize,
-    ) -> Result<(), Told> {
+    ) -> Result<(), Failure> {
         let inner = lock.read().unwrap_or_else(PoisonError::into_inner);
         column.answer(answers, threads, || LookUp(&inner))
     }
@@ -157,7 +157,7 @@ impl Way for Reading {
         py: Python<'_>,
         keys: &[K],
         answers: &mut [bool],
-    ) -> Result<(), Told> {
+    ) -> Result<(), Failure> {
         LookUp(&filter.read(py)).answer(keys, answers)
     }
 }
@@ -177,7 +177,7 @@ where
         column: &columns::Column,
         answers: &mut [bool],
         _: usize,
-    ) -> Result<(), Told> {
+    ) -> Result<(), Failure> {
         let mut inner = lock.write().unwrap_or_else(PoisonError::into_inner);
         inner.check_column(column)?;
         column.answer_in_order(answers, self.0.start(&mut inner))
@@ -189,7 +189,7 @@ where
         py: Python<'_>,
         keys: &[K],
         answers: &mut [bool],
-    ) -> Result<(), Told> {
+    ) -> Result<(), Failure> {
         self.0.start(&mut filter.write(py)).answer(keys, answers)
     }
 }
@@ -217,7 +217,7 @@ struct Adding<'a, 'py> {
 }
 
 impl Take for Adding<'_, '_> {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         Add(&mut self.filter.write(self.py)).take(keys)
     }
 }
@@ -248,7 +248,7 @@ impl Filter {
     fn describe(&self, py: Python<'_>, entries: Vec<(String, String)>) -> PyResult<()> {
         let mut keys = KeyDescription::default();
         for (name, value) in entries {
-            keys.push(&name, &value).map_err(Told::from)?;
+            keys.push(&name, &value).map_err(Failure::from)?;
         }
         self.write(py).own_mut("describe")?.describe(keys);
         Ok(())
@@ -354,7 +354,7 @@ impl Filter {
 
     /// Removes all keys.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(self.write(py).own_mut("clear")?.clear().map_err(Told::from)?)
+        Ok(self.write(py).own_mut("clear")?.clear().map_err(Failure::from)?)
     }
 
     /// A copy in memory.
@@ -555,7 +555,7 @@ impl Filter {
         if let Inner::Foreign(ours) = &mut *ours {
             return match (&*theirs, join) {
                 (Inner::Foreign(theirs), Join::Union) => {
-                    Ok(ours.filter.union(&theirs.filter).map_err(Told::from)?)
+                    Ok(ours.filter.union(&theirs.filter).map_err(Failure::from)?)
                 }
                 (Inner::Foreign(_), Join::Intersection) => {
                     Err(crate::inner::not_for(ours, "&").into())
@@ -568,7 +568,7 @@ impl Filter {
             Join::Union => ours.union(theirs),
             Join::Intersection => ours.intersect(theirs),
         }, _other => return Err(mixed()));
-        Ok(merged.map_err(Told::from)?)
+        Ok(merged.map_err(Failure::from)?)
     }
 
     /// Looks at this filter and another.
@@ -626,8 +626,8 @@ fn equal(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<bool> 
         Ok(of_inner!(left, left => of_inner!(right, right => left == right, _other => false), left => match right {
             Inner::Foreign(right) => {
                 left.filter.format() == right.filter.format()
-                    && left.filter.encode().map_err(Told::from)?
-                        == right.filter.encode().map_err(Told::from)?
+                    && left.filter.encode().map_err(Failure::from)?
+                        == right.filter.encode().map_err(Failure::from)?
             }
             _ => false,
         }))
@@ -642,8 +642,8 @@ fn subset(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<bool>
 /// What two filters tell about the sets in them.
 pub(crate) fn compare(left: &Inner, right: &Inner) -> PyResult<Comparison> {
     Ok(
-        of_inner!(left, left => of_inner!(right, right => left.compare(right).map_err(Told::from)?, _other => return Err(mixed())), left => match right {
-            Inner::Foreign(right) => left.filter.compare(&right.filter).map_err(Told::from)?,
+        of_inner!(left, left => of_inner!(right, right => left.compare(right).map_err(Failure::from)?, _other => return Err(mixed())), left => match right {
+            Inner::Foreign(right) => left.filter.compare(&right.filter).map_err(Failure::from)?,
             _ => return Err(mixed()),
         }),
     )
@@ -716,7 +716,7 @@ pub(crate) fn open(
     let name = path.display().to_string();
     let work = || -> PyResult<Inner> {
         let io = |error: std::io::Error| of_file(&error, &name);
-        let about = |error: Told| PyErr::from(error.about(&name));
+        let about = |error: Failure| PyErr::from(error.about(&name));
         let wrong = |error| of_wrapped(error, &name);
         let notes = Notes::of(&path).map_err(|error| of_files(error, &name))?;
         let file = File::open(&path).map_err(io)?;
@@ -786,14 +786,14 @@ fn kinds_of(
 ) -> PyResult<(Option<Format>, Option<KeyType>)> {
     let format = format.filter(|format| *format != "umbel").map(str::parse::<Format>).transpose();
     let key_type = key_type.map(str::parse::<KeyType>).transpose();
-    Ok((format.map_err(Told::from)?, key_type.map_err(Told::from)?))
+    Ok((format.map_err(Failure::from)?, key_type.map_err(Failure::from)?))
 }
 
 fn decode(
     data: &[u8],
     (format, key_type): (Option<Format>, Option<KeyType>),
     secret: Option<&Secret>,
-) -> Result<Inner, Told> {
+) -> Result<Inner, Failure> {
     let foreign = |format| {
         let content = umbel_foreign::Bytes::copy_of(data, 0)?;
         let filter = Foreign::decode_with(format, content, &Parameters::default())?;
@@ -810,12 +810,12 @@ fn decode(
     let found = umbel_foreign::recognize(data);
     match &found[..] {
         [(format, true), ..] => foreign(*format),
-        [] => {
-            Err(Told::Value(format!("{refused}, or say its format when another system wrote it")))
-        }
+        [] => Err(Failure::Value(format!(
+            "{refused}, or say its format when another system wrote it"
+        ))),
         some => {
             let names: Vec<_> = some.iter().map(|(format, _)| format.name()).collect();
-            Err(Told::Value(format!(
+            Err(Failure::Value(format!(
                 "{refused}, or say its format when another system wrote it: its content could be that of {}",
                 names.join(", ")
             )))

@@ -4,7 +4,7 @@ use umbel::{AnyFilter, Kind, MappedBlocks};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, KeyType};
 
 use crate::columns::{Answer, Column, Take};
-use crate::errors::Told;
+use crate::errors::Failure;
 use crate::keys::{Element, ForeignKey, KeyRef};
 
 pub(crate) enum Inner {
@@ -44,10 +44,10 @@ impl Inner {
     }
 
     /// The filter, to change it.
-    pub(crate) fn own_mut(&mut self, what: &str) -> Result<&mut AnyFilter, Told> {
+    pub(crate) fn own_mut(&mut self, what: &str) -> Result<&mut AnyFilter, Failure> {
         match self {
             Self::Own(filter) => Ok(filter),
-            Self::Mapped(_) => Err(Told::Value(
+            Self::Mapped(_) => Err(Failure::Value(
                 "a mapped filter cannot be changed; open it without mmap, or copy() it".to_owned(),
             )),
             Self::Foreign(other) => Err(not_for(other, what)),
@@ -56,7 +56,7 @@ impl Inner {
 
     /// Adds a key; true when it was certainly new.
     #[inline]
-    pub(crate) fn add(&mut self, key: KeyRef<'_>) -> Result<bool, Told> {
+    pub(crate) fn add(&mut self, key: KeyRef<'_>) -> Result<bool, Failure> {
         match self {
             Self::Own(filter) => Ok(filter.try_insert(key)?),
             Self::Foreign(other) => other.one(key, |filter, key| filter.insert(key)),
@@ -66,7 +66,7 @@ impl Inner {
 
     /// Whether a key may be in it.
     #[inline]
-    pub(crate) fn contains(&self, key: KeyRef<'_>) -> Result<bool, Told> {
+    pub(crate) fn contains(&self, key: KeyRef<'_>) -> Result<bool, Failure> {
         self.check_single()?;
         of_inner!(self, own => Ok(own.contains(key)), other => {
             let mut buffer = Vec::new();
@@ -76,9 +76,9 @@ impl Inner {
     }
 
     /// Refuses a filter of rows: it has no single keys, and no answer for one.
-    fn check_single(&self) -> Result<(), Told> {
+    fn check_single(&self) -> Result<(), Failure> {
         of_inner!(self, own => match own.as_attributes() {
-            Ok(rows) => Err(Told::Value(format!(
+            Ok(rows) => Err(Failure::Value(format!(
                 "the filter holds rows of {}, not single keys; use contains_row() or contains_rows()",
                 rows.names().join(", ")
             ))),
@@ -87,7 +87,7 @@ impl Inner {
     }
 
     /// Refuses keys that cannot be added, before the first of them is.
-    pub(crate) fn check<K: Element>(&self, keys: &[K]) -> Result<(), Told> {
+    pub(crate) fn check<K: Element>(&self, keys: &[K]) -> Result<(), Failure> {
         match self {
             Self::Foreign(other) => Check(other).take(keys),
             _ => Ok(()),
@@ -95,7 +95,7 @@ impl Inner {
     }
 
     /// The same, of a column.
-    pub(crate) fn check_column(&self, column: &Column) -> Result<(), Told> {
+    pub(crate) fn check_column(&self, column: &Column) -> Result<(), Failure> {
         match self {
             Self::Foreign(other) => column.each(&mut Check(other)),
             _ => Ok(()),
@@ -103,14 +103,14 @@ impl Inner {
     }
 
     /// A copy in memory.
-    pub(crate) fn copy(&self) -> Result<Self, Told> {
+    pub(crate) fn copy(&self) -> Result<Self, Failure> {
         of_inner!(self, own => Ok(Self::Own(own.try_clone()?)), other => Ok(Self::Foreign(Other {
             filter: other.filter.to_owned()?,
             key_type: other.key_type,
         })))
     }
 
-    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, Told> {
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, Failure> {
         of_inner!(self, own => Ok(own.to_bytes()), other => Ok(other.filter.encode()?))
     }
 
@@ -121,8 +121,8 @@ impl Inner {
 }
 
 /// The error of something that filters of other systems do not do.
-pub(crate) fn not_for(other: &Other, what: &str) -> Told {
-    Told::Type(format!(
+pub(crate) fn not_for(other: &Other, what: &str) -> Failure {
+    Failure::Type(format!(
         "{what}: a {} filter cannot do that; use one of umbel's own",
         other.filter.format()
     ))
@@ -146,7 +146,7 @@ impl Other {
         &mut self,
         key: KeyRef<'_>,
         work: impl FnOnce(&mut Foreign, umbel_foreign::Key<'_>) -> Result<T, umbel_foreign::Error>,
-    ) -> Result<T, Told> {
+    ) -> Result<T, Failure> {
         let mut buffer = Vec::new();
         let made = ForeignKey::of(key, self.type_of(key), &mut buffer)?;
         Ok(work(&mut self.filter, made.within(&buffer))?)
@@ -157,7 +157,7 @@ impl Other {
         &self,
         keys: &[K],
         work: impl FnOnce(&[umbel_foreign::Key<'_>]) -> Result<T, umbel_foreign::Error>,
-    ) -> Result<T, Told> {
+    ) -> Result<T, Failure> {
         let mut buffer = Vec::new();
         let made = keys.iter().map(|key| {
             let key = key.key();
@@ -173,7 +173,7 @@ impl Other {
 struct Check<'a>(&'a Other);
 
 impl Take for Check<'_> {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         self.0.with_keys(keys, |_| Ok(()))
     }
 }
@@ -182,7 +182,7 @@ impl Take for Check<'_> {
 pub(crate) struct Add<'a>(pub(crate) &'a mut Inner);
 
 impl Take for Add<'_> {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         match &mut *self.0 {
             Inner::Foreign(other) => add_foreign(other, keys),
             inner => AddOwn(inner.own_mut("add_many")?).take(keys),
@@ -194,12 +194,12 @@ impl Take for Add<'_> {
 pub(crate) struct AddOwn<'a>(pub(crate) &'a mut AnyFilter);
 
 impl Take for AddOwn<'_> {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         Ok(self.0.try_insert_all(keys)?)
     }
 }
 
-fn add_foreign<K: Element>(other: &mut Other, keys: &[K]) -> Result<(), Told> {
+fn add_foreign<K: Element>(other: &mut Other, keys: &[K]) -> Result<(), Failure> {
     let mut buffer = Vec::new();
     for key in keys {
         buffer.clear();
@@ -214,7 +214,7 @@ fn add_foreign<K: Element>(other: &mut Other, keys: &[K]) -> Result<(), Told> {
 pub(crate) struct AddNew<'a>(pub(crate) &'a mut Inner);
 
 impl Answer for AddNew<'_> {
-    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Told> {
+    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure> {
         if matches!(self.0, Inner::Foreign(_)) {
             for (key, new) in keys.iter().zip(answers) {
                 *new = self.0.add(key.key())?;
@@ -229,7 +229,7 @@ impl Answer for AddNew<'_> {
 pub(crate) struct LookUp<'a>(pub(crate) &'a Inner);
 
 impl Answer for LookUp<'_> {
-    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Told> {
+    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure> {
         self.0.check_single()?;
         of_inner!(self.0, own => {
             own.contains_all(keys, answers);
@@ -242,7 +242,7 @@ impl Answer for LookUp<'_> {
 pub(crate) struct Remove<'a>(pub(crate) &'a mut Inner);
 
 impl Answer for Remove<'_> {
-    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Told> {
+    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure> {
         self.0.own_mut("remove_many")?.as_counting_mut()?.remove_all(keys, answers);
         Ok(())
     }
@@ -255,7 +255,7 @@ pub(crate) struct Hashes {
 }
 
 impl Take for Hashes {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Told> {
+    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         self.hashes.extend(keys.iter().map(|key| key.key_hash(&self.hasher)));
         Ok(())
     }

@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 use umbel::{Key, KeyHash, KeyHasher};
 use umbel_foreign::KeyType;
 
-use crate::errors::Told;
+use crate::errors::Failure;
 
 /// A key, borrowed from where it is.
 #[derive(Clone, Copy, Debug)]
@@ -83,21 +83,23 @@ impl<'a> ForeignKey<'a> {
         key: KeyRef<'a>,
         key_type: KeyType,
         buffer: &mut Vec<u8>,
-    ) -> Result<Self, Told> {
+    ) -> Result<Self, Failure> {
         use umbel_foreign::Key as F;
         let start = buffer.len();
         let ready = match (key, key_type) {
             (KeyRef::Bytes(bytes), KeyType::Bytes | KeyType::Url) => F::Bytes(bytes),
             (KeyRef::Bytes(bytes), KeyType::Utf16) => {
                 let text = std::str::from_utf8(bytes).map_err(|_| {
-                    Told::Value("keys of type utf16 are text; these bytes are not UTF-8".to_owned())
+                    Failure::Value(
+                        "keys of type utf16 are text; these bytes are not UTF-8".to_owned(),
+                    )
                 })?;
                 buffer.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
                 return Ok(Self::Made(start, buffer.len()));
             }
             (KeyRef::Int(int), KeyType::I64) => F::I64(int),
             (KeyRef::Int(int), KeyType::I32) => F::I32(int.try_into().map_err(|_| {
-                Told::Value(format!("{int} is out of range: keys of type i32 have 32 bits"))
+                Failure::Value(format!("{int} is out of range: keys of type i32 have 32 bits"))
             })?),
             (KeyRef::Int(int), KeyType::Bytes) => {
                 buffer.extend(int.to_le_bytes());
@@ -120,7 +122,7 @@ impl<'a> ForeignKey<'a> {
                     KeyRef::Large(_) => "an int above 2**63 - 1",
                     KeyRef::Float(_) => "a float",
                 };
-                return Err(Told::Type(format!(
+                return Err(Failure::Type(format!(
                     "the keys of this filter are of type {key_type}, found {found}; convert it, or open the filter with \
                      another key_type"
                 )));

@@ -10,7 +10,7 @@ use umbel_foreign::{Format, KeyType, Parameters};
 use umbel_numbers::Bytes;
 
 use crate::columns::{Answer, Source, each_item};
-use crate::errors::Told;
+use crate::errors::Failure;
 use crate::filter::{Change, Changing, Filter};
 use crate::inner::{Hashes, Inner, Other, Remove};
 use crate::keys::OneKey;
@@ -100,7 +100,7 @@ fn plan_of(
             return Err(PyTypeError::new_err("give the number of keys, or fpp and memory"));
         }
     };
-    Ok(plan.map_err(Told::from)?)
+    Ok(plan.map_err(Failure::from)?)
 }
 
 /// The hasher with a seed, or a secret.
@@ -115,7 +115,7 @@ pub(crate) fn hasher(seed: u64, secret: Option<&[u8]>) -> PyResult<KeyHasher> {
 }
 
 fn of_plan(plan: &Plan, seed: u64, secret: Option<&[u8]>) -> PyResult<Filter> {
-    let filter = AnyFilter::with_plan(plan, hasher(seed, secret)?).map_err(Told::from)?;
+    let filter = AnyFilter::with_plan(plan, hasher(seed, secret)?).map_err(Failure::from)?;
     Ok(Filter::new(Inner::Own(filter)))
 }
 
@@ -239,7 +239,7 @@ impl Counting {
             Inner::Mapped(filter) => filter.convert(Kind::Blocked),
             Inner::Foreign(_) => unreachable!("the class is of counting filters"),
         };
-        wrap(py, Inner::Own(blocked.map_err(Told::from)?))
+        wrap(py, Inner::Own(blocked.map_err(Failure::from)?))
     }
 }
 
@@ -304,7 +304,7 @@ impl Window {
             Some(span) => umbel::Window::by_time(&plan, hasher(seed, secret)?, span),
         };
         Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Window(
-            filter.map_err(Told::from)?,
+            filter.map_err(Failure::from)?,
         ))))
         .add_subclass(Self))
     }
@@ -313,13 +313,13 @@ impl Window {
     fn add_at(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, tick: u64) -> PyResult<bool> {
         let key = OneKey::of(key, false)?;
         let mut inner = slf.as_super().get().write(slf.py());
-        Ok(window(&mut inner)?.insert_at(key.key(), tick).map_err(Told::from)?)
+        Ok(window(&mut inner)?.insert_at(key.key(), tick).map_err(Failure::from)?)
     }
 
     /// Sets the time to a tick, and forgets what is too old then. An earlier tick changes nothing.
     fn advance(slf: &Bound<'_, Self>, tick: u64) -> PyResult<()> {
         let mut inner = slf.as_super().get().write(slf.py());
-        Ok(window(&mut inner)?.advance(tick).map_err(Told::from)?)
+        Ok(window(&mut inner)?.advance(tick).map_err(Failure::from)?)
     }
 
     /// Ticks of the window; None when it is of a number of keys.
@@ -333,7 +333,7 @@ impl Window {
     }
 }
 
-fn window(inner: &mut Inner) -> Result<&mut umbel::Window, Told> {
+fn window(inner: &mut Inner) -> Result<&mut umbel::Window, Failure> {
     match inner.own_mut("advance")? {
         AnyFilter::Window(filter) => Ok(filter),
         _ => unreachable!("the class is of window filters"),
@@ -409,7 +409,7 @@ impl Bloomier {
             Static::build(&plan, &hashes, hasher)
         });
         Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Bloomier(
-            built.map_err(Told::from)?,
+            built.map_err(Failure::from)?,
         ))))
         .add_subclass(Self))
     }
@@ -441,7 +441,7 @@ impl Map {
             Ok(dict) => dict.items().into_any(),
             Err(_) => items.clone(),
         };
-        let plan = Plan::for_keys(Kind::Bloomier, 1, fpp).map_err(Told::from)?;
+        let plan = Plan::for_keys(Kind::Bloomier, 1, fpp).map_err(Failure::from)?;
         let Variant::Bloomier { fingerprint_bits: Some(fingerprint), .. } = plan.variant() else {
             unreachable!("a plan has its bits");
         };
@@ -457,7 +457,7 @@ impl Map {
         let widest = pairs.iter().map(|(_, value)| 64 - value.leading_zeros()).max();
         let map = Static::build_map(&pairs, widest.unwrap_or(0).max(1), fingerprint, hasher);
         Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Bloomier(
-            map.map_err(Told::from)?,
+            map.map_err(Failure::from)?,
         ))))
         .add_subclass(Self))
     }
@@ -564,7 +564,7 @@ impl Attributes {
         let plan = plan_of(variant, keys, fpp, memory)?;
         let filter = umbel::Attributes::with_names(&plan, &names, hasher(seed, secret)?);
         Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Attributes(
-            filter.map_err(Told::from)?,
+            filter.map_err(Failure::from)?,
         ))))
         .add_subclass(Self))
     }
@@ -586,7 +586,9 @@ impl Attributes {
             values.iter().map(|value| crate::rows::field(&value)).collect::<PyResult<Vec<_>>>()?;
         let mut inner = slf.as_super().get().write(slf.py());
         match inner.own_mut("add_row")? {
-            AnyFilter::Attributes(filter) => Ok(filter.insert_row(&values).map_err(Told::from)?),
+            AnyFilter::Attributes(filter) => {
+                Ok(filter.insert_row(&values).map_err(Failure::from)?)
+            }
             _ => unreachable!("the class is of filters of rows"),
         }
     }
@@ -630,10 +632,10 @@ impl Cascade {
         let built = included.py().detach(|| {
             let [n, s] = [&included_hashes, &excluded_hashes].map(|list| list.len() as u64);
             let plan = Plan::for_lists(Variant::Cascade { form }, n.max(1), s, fpp)?;
-            umbel::Cascade::build_planned(&plan, &included_hashes, &excluded_hashes, hasher)
+            umbel::Cascade::build_with_plan(&plan, &included_hashes, &excluded_hashes, hasher)
         });
         Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Cascade(
-            built.map_err(Told::from)?,
+            built.map_err(Failure::from)?,
         ))))
         .add_subclass(Self))
     }
@@ -675,8 +677,8 @@ impl Foreign {
         salts: Vec<Vec<u8>>,
         options: Vec<String>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let format: Format = format.parse().map_err(Told::from)?;
-        let key_type = key_type.map(str::parse::<KeyType>).transpose().map_err(Told::from)?;
+        let format: Format = format.parse().map_err(Failure::from)?;
+        let key_type = key_type.map(str::parse::<KeyType>).transpose().map_err(Failure::from)?;
         let keys = keys.map(|keys| count(&keys, "keys")).transpose()?;
         let given = Parameters {
             keys,
@@ -691,7 +693,7 @@ impl Foreign {
             salts,
             options,
         };
-        let filter = umbel_foreign::Foreign::new(format, &given).map_err(Told::from)?;
+        let filter = umbel_foreign::Foreign::new(format, &given).map_err(Failure::from)?;
         Ok(PyClassInitializer::from(Filter::new(Inner::Foreign(Other { filter, key_type })))
             .add_subclass(Self))
     }
@@ -700,7 +702,7 @@ impl Foreign {
     fn finish(slf: &Bound<'_, Self>) -> PyResult<()> {
         use umbel_foreign::ForeignInsert;
         match &mut *slf.as_super().get().write(slf.py()) {
-            Inner::Foreign(other) => Ok(other.filter.finish().map_err(Told::from)?),
+            Inner::Foreign(other) => Ok(other.filter.finish().map_err(Failure::from)?),
             _ => unreachable!("the class is of other systems' filters"),
         }
     }

@@ -6,7 +6,7 @@ use umbel::Estimate;
 use umbel::filter::{Comparison as Found, Fact, Figure};
 use umbel_advice::{Costs, Goal, Verdict, advise};
 
-use crate::errors::Told;
+use crate::errors::Failure;
 use crate::filter::Filter;
 use crate::kinds::{count, size};
 
@@ -235,7 +235,7 @@ pub(crate) fn plan(
         costs.false_answer = nanoseconds(false_answer.unwrap_or(lookup));
         costs
     });
-    let advice = advise(&goal).map_err(Told::from)?;
+    let advice = advise(&goal).map_err(Failure::from)?;
     let verdict = match advice.verdict {
         Verdict::Take(variant) => variant.kind().to_string(),
         Verdict::NoFilter { .. } => "no filter".to_owned(),

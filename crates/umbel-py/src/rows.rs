@@ -17,7 +17,7 @@ use umbel::{AnyFilter, Block};
 
 use crate::answers::Container;
 use crate::columns::{Answer, BATCH, struct_arrays};
-use crate::errors::Told;
+use crate::errors::Failure;
 use crate::filter::Filter;
 use crate::inner::{AddNew, Inner, LookUp};
 use crate::keys::{KeyRef, OneKey};
@@ -65,13 +65,15 @@ impl Rows {
     }
 
     /// The rows as keys of several fields.
-    fn keys(&self) -> Result<Self, Told> {
+    fn keys(&self) -> Result<Self, Failure> {
         let mut keys = Self::new(1);
         for row in self.values().chunks(self.width) {
             for value in row {
                 if self.width > 1 {
                     let length = u32::try_from(value.len()).map_err(|_| {
-                        Told::Value("a value of 4 GiB or more cannot be part of a key".to_owned())
+                        Failure::Value(
+                            "a value of 4 GiB or more cannot be part of a key".to_owned(),
+                        )
                     })?;
                     keys.bytes.extend_from_slice(&length.to_le_bytes());
                 }
@@ -127,7 +129,7 @@ fn work_on(
     names: &[String],
     rows: &Rows,
     answers: &mut [bool],
-) -> Result<(), Told> {
+) -> Result<(), Failure> {
     match filter.inner() {
         Inner::Own(AnyFilter::Attributes(_)) => {}
         Inner::Mapped(AnyFilter::Attributes(filter)) => {
@@ -159,7 +161,7 @@ fn places<S: AsRef<[Block]>>(
     filter: &umbel::Attributes<S>,
     names: &[String],
     rows: &Rows,
-) -> Result<Vec<usize>, Told> {
+) -> Result<Vec<usize>, Failure> {
     if !names.is_empty() {
         return Ok(filter.indices(names)?);
     }
@@ -167,7 +169,7 @@ fn places<S: AsRef<[Block]>>(
     if rows.width == fields.len() {
         return Ok((0..rows.width).collect());
     }
-    Err(Told::Value(format!(
+    Err(Failure::Value(format!(
         "a row has {} values, and the filter the fields {}; name the columns",
         rows.width,
         fields.join(", ")
@@ -179,7 +181,7 @@ fn look_up<S: AsRef<[Block]>>(
     names: &[String],
     rows: &Rows,
     answers: &mut [bool],
-) -> Result<(), Told> {
+) -> Result<(), Failure> {
     let places = places(filter, names, rows)?;
     let (values, fields) = (rows.values(), filter.names().len());
     let mut asked = vec![None; rows.len() * fields];
@@ -195,7 +197,7 @@ fn add(
     names: &[String],
     rows: &Rows,
     answers: &mut [bool],
-) -> Result<(), Told> {
+) -> Result<(), Failure> {
     if !names.is_empty() {
         filter.indices_of_all(names)?;
     }
@@ -219,7 +221,7 @@ pub(crate) fn contains_row(
         filter: &umbel::Attributes<S>,
         names: &[String],
         values: Vec<Vec<u8>>,
-    ) -> Result<bool, Told> {
+    ) -> Result<bool, Failure> {
         let mut row = vec![None; filter.names().len()];
         for (place, value) in filter.indices(names)?.into_iter().zip(values) {
             row[place] = Some(value);
@@ -234,7 +236,7 @@ pub(crate) fn contains_row(
 }
 
 /// Refuses a column that has no fields of rows.
-fn check(found: &D, name: &str) -> Result<(), Told> {
+fn check(found: &D, name: &str) -> Result<(), Failure> {
     let of = match found {
         D::Dictionary(_, values) => values,
         other => other,
@@ -246,7 +248,7 @@ fn check(found: &D, name: &str) -> Result<(), Told> {
     if text || of.is_integer() || matches!(of, D::FixedSizeBinary(_)) {
         return Ok(());
     }
-    Err(Told::Type(format!(
+    Err(Failure::Type(format!(
         "column {name}: fields are text, bytes or integers, found {found}; cast it to text"
     )))
 }
@@ -289,15 +291,17 @@ struct Table {
 }
 
 impl Table {
-    fn of(table: &StructArray, names: &[String]) -> Result<Self, Told> {
+    fn of(table: &StructArray, names: &[String]) -> Result<Self, Failure> {
         let columns = names.iter().map(|name| {
             let column = table.column_by_name(name).ok_or_else(|| {
                 let has = table.column_names().join(", ");
-                Told::Python(PyKeyError::new_err(format!("no column {name}; the table has {has}")))
+                Failure::Python(PyKeyError::new_err(format!(
+                    "no column {name}; the table has {has}"
+                )))
             })?;
             check(column.data_type(), name)?;
             // A dictionary is looked up once, not for each row.
-            Ok::<_, Told>(match column.data_type() {
+            Ok::<_, Failure>(match column.data_type() {
                 D::Dictionary(..) => plain(column),
                 _ => column.clone(),
             })
@@ -323,7 +327,7 @@ fn on_table(
     work: Work,
     names: &[String],
     answers: &mut [bool],
-) -> Result<(), Told> {
+) -> Result<(), Failure> {
     let mut filter = Locked::detached(filter, work);
     let (mut rows, mut places) = (Rows::new(names.len()), Vec::new());
     let mut start = 0;
@@ -368,7 +372,7 @@ fn flush(
     rows: &mut Rows,
     places: &mut Vec<usize>,
     answers: &mut [bool],
-) -> Result<(), Told> {
+) -> Result<(), Failure> {
     let mut found = vec![false; rows.len()];
     work_on(filter, names, rows, &mut found)?;
     for (place, found) in places.drain(..).zip(found) {

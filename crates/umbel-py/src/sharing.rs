@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use umbel_share::sign::{PublicKey, Signature};
 use umbel_share::{ShareError, delta, pack};
 
-use crate::errors::{Told, of_file};
+use crate::errors::{Failure, of_file};
 
 /// The public key in the file named, as `umbel sign --new` writes it.
 pub(crate) fn trusted(path: Option<PathBuf>) -> PyResult<Option<PublicKey>> {
@@ -17,7 +17,7 @@ pub(crate) fn trusted(path: Option<PathBuf>) -> PyResult<Option<PublicKey>> {
     let name = path.display().to_string();
     let text = fs::read(&path).map_err(|error| of_file(&error, &name))?;
     let key = String::from_utf8_lossy(&text).parse::<PublicKey>();
-    key.map(Some).map_err(|error| Told::from(error).about(&name).into())
+    key.map(Some).map_err(|error| Failure::from(error).about(&name).into())
 }
 
 /// The filter's file in bytes that may be packed, signed or both. The signature of what is packed counts, or else that of the
@@ -25,7 +25,7 @@ pub(crate) fn trusted(path: Option<PathBuf>) -> PyResult<Option<PublicKey>> {
 pub(crate) fn unwrapped<'a>(
     data: &'a [u8],
     trust: Option<&PublicKey>,
-) -> Result<Cow<'a, [u8]>, Told> {
+) -> Result<Cow<'a, [u8]>, Failure> {
     let outer = Signature::of_bytes(data)?;
     let content = without(data, outer.as_ref());
     let packed = content.starts_with(&pack::MAGIC);
@@ -52,7 +52,7 @@ fn check(
     file: &[u8],
     signature: Option<&Signature>,
     trust: Option<&PublicKey>,
-) -> Result<(), Told> {
+) -> Result<(), Failure> {
     match (signature, trust) {
         (_, None) => Ok(()),
         (None, Some(_)) => Err(ShareError::NotSigned.into()),
@@ -61,14 +61,14 @@ fn check(
 }
 
 /// The packed file of a filter's file.
-pub(crate) fn packed(file: &[u8]) -> Result<Vec<u8>, Told> {
+pub(crate) fn packed(file: &[u8]) -> Result<Vec<u8>, Failure> {
     let mut packed = Vec::new();
     pack::Encoder::new(file, file.len() as u64)?.write(&mut packed)?;
     Ok(packed)
 }
 
 /// The delta from one filter's file to another.
-pub(crate) fn delta(old: &[u8], new: &[u8]) -> Result<Vec<u8>, Told> {
+pub(crate) fn delta(old: &[u8], new: &[u8]) -> Result<Vec<u8>, Failure> {
     let mut delta = Vec::new();
     delta::Encoder::new(source(old), source(new))?.write(&mut delta)?;
     Ok(delta)
@@ -79,7 +79,7 @@ pub(crate) fn patched(
     old: &[u8],
     delta: &[u8],
     trust: Option<&PublicKey>,
-) -> Result<Vec<u8>, Told> {
+) -> Result<Vec<u8>, Failure> {
     let signature = Signature::of_bytes(delta)?;
     check(delta, signature.as_ref(), trust)?;
     let delta = without(delta, signature.as_ref());
@@ -93,7 +93,7 @@ fn source(file: &[u8]) -> (Cursor<&[u8]>, u64) {
     (Cursor::new(file), file.len() as u64)
 }
 
-fn read_all(mut source: impl Read) -> Result<Vec<u8>, Told> {
+fn read_all(mut source: impl Read) -> Result<Vec<u8>, Failure> {
     let mut content = Vec::new();
     source.read_to_end(&mut content).map_err(ShareError::from)?;
     Ok(content)

@@ -60,5 +60,5 @@ pub(crate) fn hasher(scheme: Scheme) -> Result<KeyHasher, String> {
         Algorithm::Sip13 => find(|secret| secret.key_id() == scheme.key_id),
         _ => None,
     };
-    KeyHasher::of(scheme, secret.as_ref()).map_err(|error| error.to_string())
+    KeyHasher::for_scheme(scheme, secret.as_ref()).map_err(|error| error.to_string())
 }

@@ -556,7 +556,7 @@ fn take_part(
         }
     };
     loader.push(data).map_err(refused)?;
-    if !loader.is_whole() {
+    if !loader.is_complete() {
         return Ok((loader.loaded(), None, Some(loader)));
     }
     let filter = loader.finish().map_err(refused)?;

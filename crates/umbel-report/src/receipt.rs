@@ -257,7 +257,7 @@ fn prefix_row(keys: &KeyDescription, receipt: Receipt<'_>) -> Option<Row> {
         Family::Ip => "ip",
         Family::Domain => "domain",
     };
-    let questions = counted(keys.questions().into(), "question");
+    let questions = counted(keys.max_lookups().into(), "question");
     let rate = Rate(keys.joint_fpp(receipt.fpp));
     let words = format!(
         "for umbel query --prefixes {of}: up to {questions} per line, rate of a line now {rate}"
@@ -274,7 +274,7 @@ pub fn add_keys(object: &mut Value, keys: &KeyDescription, receipt: Receipt<'_>)
         object["key_normalization"] = json!(values("normalization"));
     }
     if let (Some(keys), Receipt::Own(receipt)) = (prefixes(keys), receipt) {
-        object["prefix_questions"] = json!(keys.questions());
+        object["prefix_questions"] = json!(keys.max_lookups());
         object["prefix_fpp"] = json!(keys.joint_fpp(receipt.fpp));
     }
 }

@@ -149,7 +149,7 @@ pub mod internals {
     pub use crate::filter::internal::*;
     #[cfg(feature = "std")]
     pub use crate::format::Writer;
-    pub use crate::hash::{GOLDEN, mix};
+    pub use crate::hash::mix::{GOLDEN, mix};
     #[cfg(not(feature = "std"))]
     pub use crate::prelude::Real;
 

@@ -107,7 +107,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
 
 /// The plan of a filter that a verb makes or has.
 pub(super) fn plan(plan: &Plan, as_json: bool) -> String {
-    let fpp = plan.kept_fpp();
+    let fpp = plan.fpp_at_capacity();
     // Against a classic filter of as many bits as the rate asks for in theory.
     let times = plan.bits_per_key() / classic::bits_per_key(fpp);
     if as_json {

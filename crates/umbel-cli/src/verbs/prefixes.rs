@@ -90,7 +90,7 @@ fn read(
     if is_filter(&mut file.file).with_context(name)? {
         let filter = filters::read(&file, path, secret, &args.foreign, options)?;
         let list = match filter {
-            Filter::Own(filter) => PrefixList::of_filter(filter, family),
+            Filter::Own(filter) => PrefixList::from_filter(filter, family),
             Filter::Foreign(_) => {
                 let filter = "keys of another system".to_owned();
                 Err(ListError::Other { filter, wanted: family })

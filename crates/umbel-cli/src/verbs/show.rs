@@ -72,7 +72,7 @@ impl Places {
         }
         let seed = args.seed.unwrap_or(0);
         // Its rate is not what it is about: it is planned for one key.
-        let plan = Plan::of(Kind::Classic, 1, 0.5, bits, probes)?;
+        let plan = Plan::from_parts(Kind::Classic, 1, 0.5, bits, probes)?;
         let hashed = Classic::with_plan(&plan, KeyHasher::with_seed(seed))?;
         Ok(Self { given: args.at.clone(), example, hashed, seed })
     }

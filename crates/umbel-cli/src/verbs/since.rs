@@ -57,7 +57,7 @@ impl Base {
         let source = rewound(&file, &path)?;
         let length = formats::length(&file, &path)?;
         let hasher = Reader::new(source, length)
-            .and_then(|reader| Ok(KeyHasher::of(reader.header().scheme()?, secret)?))
+            .and_then(|reader| Ok(KeyHasher::for_scheme(reader.header().scheme()?, secret)?))
             .with_context(|| path.display().to_string())?;
         Ok(Some(Self { file, path, delta, existing, _lock: lock, plan, hasher }))
     }

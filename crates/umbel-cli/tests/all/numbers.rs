@@ -1134,7 +1134,7 @@ fn estimates_of_empty_intersections_vary_as_printed() {
     let coverage = Coverage::classic(bits, probes);
     let hasher = KeyHasher::default();
     for (keys, fill) in [(104, 0.07), (990, 0.5), (1980, 0.75)] {
-        let plan = Plan::of(Variant::Classic, keys, 0.5, bits, probes).unwrap();
+        let plan = Plan::from_parts(Variant::Classic, keys, 0.5, bits, probes).unwrap();
         let filter = |number: u64| {
             let hashes: Vec<KeyHash> =
                 (number * keys..(number + 1) * keys).map(|key| hasher.hash(key)).collect();

@@ -49,7 +49,7 @@ impl PrefixKeys {
     /// Adds the length of a prefix, by its key. Other bytes are left out.
     pub fn insert(&mut self, key: &[u8]) {
         match self.family {
-            Family::Ip => match Network::of_key(key) {
+            Family::Ip => match Network::from_key(key) {
                 Some(Network::V4(prefix)) => self.lengths[0].insert(prefix.length()),
                 Some(Network::V6(prefix)) => self.lengths[1].insert(prefix.length()),
                 None => {}
@@ -80,19 +80,19 @@ impl PrefixKeys {
     }
 
     /// Returns the most keys that a look-up asks for: for addresses, those of the family that has more lengths.
-    pub fn questions(&self) -> u32 {
+    pub fn max_lookups(&self) -> u32 {
         self.lengths.iter().map(Lengths::len).max().unwrap_or(0)
     }
 
     /// Returns the probability that a look-up passes wrongly if each question does with probability `fpp`: 1 − (1 − fpp)^q for
     /// q [questions](Self::questions), the worst case.
     pub fn joint_fpp(&self, fpp: f64) -> f64 {
-        -(f64::from(self.questions()) * (-fpp).ln_1p()).exp_m1()
+        -(f64::from(self.max_lookups()) * (-fpp).ln_1p()).exp_m1()
     }
 
     /// Returns the rate for a filter whose look-ups pass wrongly with a probability of at most `joint`.
     pub fn fpp_for(&self, joint: f64) -> f64 {
-        let questions = f64::from(self.questions().max(1));
+        let questions = f64::from(self.max_lookups().max(1));
         -((-joint).ln_1p() / questions).exp_m1()
     }
 
@@ -182,7 +182,7 @@ impl PrefixKeys {
 /// use umbel_net::prefixes::{Network, PrefixFilter};
 ///
 /// let list = ["192.0.2.0/24", "2001:db8::/32"].map(|text| text.parse::<Network>().unwrap());
-/// let filter = PrefixFilter::of_networks(&list, 0.01)?;
+/// let filter = PrefixFilter::from_networks(&list, 0.01)?;
 /// assert_eq!(filter.longest_network("192.0.2.77".parse()?), Some(list[0]));
 ///
 /// // A file like that of any filter.
@@ -201,7 +201,7 @@ impl PrefixFilter {
     ///
     /// # Errors
     /// As [`Plan::for_keys`]; [`PlanError::OutOfMemory`].
-    pub fn of_networks(networks: &[Network], fpp: f64) -> Result<Self, Error> {
+    pub fn from_networks(networks: &[Network], fpp: f64) -> Result<Self, Error> {
         let keys: Vec<_> = networks.iter().map(|network| network.key()).collect();
         Self::of_keys(Family::Ip, &keys, fpp)
     }
@@ -210,8 +210,8 @@ impl PrefixFilter {
     /// probability of at most `fpp`.
     ///
     /// # Errors
-    /// As [`of_networks`](Self::of_networks).
-    pub fn of_domains(domains: &[impl AsRef<str>], fpp: f64) -> Result<Self, Error> {
+    /// As [`from_networks`](Self::from_networks).
+    pub fn from_domains(domains: &[impl AsRef<str>], fpp: f64) -> Result<Self, Error> {
         let keys: Vec<_> = domains.iter().map(|name| name.as_ref().as_bytes()).collect();
         Self::of_keys(Family::Domain, &keys, fpp)
     }
@@ -265,7 +265,7 @@ impl<S: AsRef<[Block]>, H: Hashing> PrefixFilter<S, H> {
     /// Returns the expected number of questions that pass wrongly in a look-up of something unlisted, in the worst case: what a
     /// table behind the filter is read in vain. The paper's section IV-A.
     pub fn false_probes(&self) -> f64 {
-        f64::from(self.keys.questions()) * self.filter.receipt().fpp
+        f64::from(self.keys.max_lookups()) * self.filter.receipt().fpp
     }
 }
 
@@ -315,7 +315,7 @@ mod tests {
         let expected = [("type", "ip-prefix"), ("lengths", "ipv4 0 8 32"), ("lengths", "ipv6 32")];
         assert_eq!(entries, expected);
         assert_eq!(PrefixKeys::of(&written), Ok(Some(all)));
-        assert_eq!(all.questions(), 3);
+        assert_eq!(all.max_lookups(), 3);
 
         for other in
             [keys(&[]), keys(&[("type", "text")]), keys(&[("type", "ip-prefix"), ("type", "u64")])]

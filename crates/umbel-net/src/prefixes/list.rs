@@ -34,7 +34,7 @@ impl ListBuilder {
 
     fn push(&mut self, key: &[u8], kept: bool) {
         match &mut self.0 {
-            Keys::Networks { four, six, bytes } => match Network::of_key(key) {
+            Keys::Networks { four, six, bytes } => match Network::from_key(key) {
                 Some(Network::V4(prefix)) => {
                     *bytes += 40;
                     kept.then(|| four.push((prefix, ())));
@@ -123,7 +123,7 @@ impl PrefixList {
     ///
     /// # Errors
     /// [`ListError`].
-    pub fn of_filter(filter: AnyFilter, family: Family) -> Result<Self, ListError> {
+    pub fn from_filter(filter: AnyFilter, family: Family) -> Result<Self, ListError> {
         let keys = PrefixKeys::of(filter.description())?;
         let other = |filter| Err(ListError::Other { filter, wanted: family });
         match keys {
@@ -207,7 +207,7 @@ impl PrefixList {
     /// Returns the longest prefix of a key in the list, as text.
     pub fn longest<'k>(&self, key: &'k [u8]) -> Option<Cow<'k, str>> {
         match &self.0 {
-            List::Networks(all) => match Network::of_key(key)? {
+            List::Networks(all) => match Network::from_key(key)? {
                 Network::V4(network) => longest(&all.four, network),
                 Network::V6(network) => longest(&all.six, network),
             },
@@ -229,7 +229,7 @@ fn find<'k>(
 ) -> Option<Cow<'k, str>> {
     match keys.family() {
         Family::Ip => {
-            let network = keys.find_network(Network::of_key(key)?, ask)?;
+            let network = keys.find_network(Network::from_key(key)?, ask)?;
             Some(Cow::Owned(network.to_string()))
         }
         Family::Domain => keys.find_domain(str::from_utf8(key).ok()?, ask).map(Cow::Borrowed),

@@ -84,7 +84,7 @@ impl Network {
     }
 
     /// Returns the network with this key; `None` if there is none.
-    pub fn of_key(key: &[u8]) -> Option<Self> {
+    pub fn from_key(key: &[u8]) -> Option<Self> {
         let (&length, octets) = key.split_last()?;
         let network = if let Ok(octets) = <[u8; 4]>::try_from(octets) {
             Prefix::new(octets.into(), length).map(Self::V4)
@@ -150,12 +150,12 @@ mod tests {
     fn keys_and_networks_are_one_to_one() {
         for text in ["0.0.0.0/0", "10.0.0.0/8", "1.2.3.4/32", "::/0", "2001:db8::/32", "::1/128"] {
             let network: Network = text.parse().unwrap();
-            assert_eq!(Network::of_key(network.key().as_ref()), Some(network), "{text}");
+            assert_eq!(Network::from_key(network.key().as_ref()), Some(network), "{text}");
             assert_eq!(network.to_string(), text);
         }
         let with_host_bits = [10, 0, 0, 1, 8];
         for key in [&with_host_bits[..], &[1, 2, 3, 4, 33], &[1, 2, 3, 4], &[]] {
-            assert_eq!(Network::of_key(key), None, "{key:?}");
+            assert_eq!(Network::from_key(key), None, "{key:?}");
         }
     }
 

@@ -353,7 +353,7 @@ mod tests {
             ("example.com", Err(NO_NETWORK)),
         ] {
             let key = key(listed_network, text)
-                .map(|key| key.map(|key| Network::of_key(&key).unwrap().to_string()));
+                .map(|key| key.map(|key| Network::from_key(&key).unwrap().to_string()));
             let expected = expected.map(|text| text.map(str::to_owned));
             assert_eq!(key, expected.map_err(str::to_owned), "{text:?}");
         }

@@ -256,7 +256,7 @@ proptest! {
         let keyed = KeyHasher::keyed(Secret::new([7; 16]));
         let seeded = Prefixes::with_hasher(list.iter().copied(), keyed).unwrap();
         let networks: Vec<_> = list.iter().map(|(prefix, _)| Network::V4(*prefix)).collect();
-        let filter = PrefixFilter::of_networks(&networks, 0.01).unwrap();
+        let filter = PrefixFilter::from_networks(&networks, 0.01).unwrap();
         for bits in asked {
             for address in [bits, bits & 0x8181_8181, bits & 0x8181_8181 | 1].map(Ipv4Addr::from_bits) {
                 let expected = linear(Prefix::of(address));
@@ -282,7 +282,7 @@ proptest! {
         asked in prop::collection::vec("[ab](\\.[ab]){0,6}", 30),
     ) {
         let found = Suffixes::new(list.iter().zip(0u32..)).unwrap();
-        let filter = PrefixFilter::of_domains(&list, 0.01).unwrap();
+        let filter = PrefixFilter::from_domains(&list, 0.01).unwrap();
         let listed: BTreeMap<String, u32> = list.iter().cloned().zip(0..).collect();
         for host in &asked {
             let expected = by_trying(&listed, host);
@@ -304,10 +304,10 @@ fn the_rate_of_a_look_up_is_that_of_all_its_questions() {
     let networks: Vec<_> = (0..100_000)
         .map(|i| Network::new(Ipv6Addr::from_bits(random.wide()).into(), LENGTHS[i % 7]).unwrap())
         .collect();
-    let filter = PrefixFilter::of_networks(&networks, 0.01).unwrap();
+    let filter = PrefixFilter::from_networks(&networks, 0.01).unwrap();
     let fpp = filter.fpp();
     assert!(0.008 < fpp && fpp <= 0.01, "{fpp}");
-    assert_eq!(filter.keys().questions(), 7);
+    assert_eq!(filter.keys().max_lookups(), 7);
     assert!((fpp..fpp * 1.01).contains(&filter.false_probes()));
     let one = |_| {
         let address = Ipv6Addr::from_bits(random.wide());
@@ -331,8 +331,8 @@ const DOMAINS: [&str; 4] = ["example.com", "ads.example.net", "xn--bcher-kva.exa
 #[test]
 fn golden_files_are_as_they_were() {
     let networks = NETWORKS.map(|text| text.parse().unwrap());
-    let networks = PrefixFilter::of_networks(&networks, 0.01).unwrap();
-    let domains = PrefixFilter::of_domains(&DOMAINS, 0.01).unwrap();
+    let networks = PrefixFilter::from_networks(&networks, 0.01).unwrap();
+    let domains = PrefixFilter::from_domains(&DOMAINS, 0.01).unwrap();
     for (name, filter) in [("networks.umbel", &networks), ("domains.umbel", &domains)] {
         let bytes = filter.filter().to_bytes();
         let path = golden().join(name);

@@ -76,7 +76,7 @@ pub fn build_lists(
         let at = Place::new(&name, offset);
         return Err(scanner.located(Error::BothLists { at, line, other }, include));
     }
-    Ok((Cascade::build_planned(&plan, &included, &excluded, hasher)?, report))
+    Ok((Cascade::build_with_plan(&plan, &included, &excluded, hasher)?, report))
 }
 
 /// The first line with this hash: its place and its key.

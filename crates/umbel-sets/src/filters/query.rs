@@ -59,7 +59,7 @@ impl<'a> Query<'a> {
         let hashed = filter.hasher().scheme();
         let filters = || std::iter::once(filter).chain(others);
         let asked = filters()
-            .map(|filter| Asked::new(filter, hashed, options))
+            .map(|filter| Queried::new(filter, hashed, options))
             .collect::<Result<_, _>>()?;
         let bytes = filters().map(Filter::bytes).fold(0, u64::saturating_add);
         let ask = Ask {
@@ -154,7 +154,7 @@ impl<'a> Query<'a> {
 /// What a line must be in.
 enum Wanted<'a> {
     /// All of these.
-    Filters(Vec<Asked<'a>>),
+    Filters(Vec<Queried<'a>>),
     /// One of them.
     Listed {
         list: &'a dyn Listed,
@@ -165,7 +165,7 @@ enum Wanted<'a> {
 }
 
 /// A filter that is queried, and for what.
-enum Asked<'a> {
+enum Queried<'a> {
     /// A filter under the scheme by which the scanner hashes.
     Keys(&'a AnyFilter),
     /// One that hashes keys itself.
@@ -174,7 +174,7 @@ enum Asked<'a> {
     Foreign(&'a ForeignLines),
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Queried<'a> {
     /// `hashed` is the scheme of the scanner.
     fn new(filter: &'a Filter, hashed: Scheme, options: &Options) -> Result<Self, Error> {
         Ok(match filter {
@@ -281,7 +281,7 @@ impl Visit for Ask<'_> {
 }
 
 /// Whether each line may be in all filters.
-fn in_all(asked: &[Asked<'_>], lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+fn in_all(asked: &[Queried<'_>], lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
     let mut asked = asked.iter();
     if let Some(first) = asked.next() {
         first.ask(lines, keep)?;

@@ -36,7 +36,7 @@ impl Doubt {
         const BITS_A_LINE: u64 = 3;
         let wanted = (lines.saturating_mul(BITS_A_LINE) / 512 + 1).next_power_of_two();
         let bits = 512 * wanted.min(1 << (bytes / 64).max(1).ilog2());
-        Plan::of(Kind::Blocked, lines, RATE, bits, PROBES)
+        Plan::from_parts(Kind::Blocked, lines, RATE, bits, PROBES)
             .expect("a power of two of blocks, for lines")
     }
 
@@ -50,7 +50,7 @@ impl Doubt {
         let plan = *self.filter.plan();
         let keys = self.keys.max(1);
         let folded = |divisor| {
-            let plan = Plan::of(Kind::Blocked, keys, RATE, plan.bits() / divisor, PROBES);
+            let plan = Plan::from_parts(Kind::Blocked, keys, RATE, plan.bits() / divisor, PROBES);
             plan.expect("a power of two of blocks")
         };
         let mut divisor = 1;

@@ -229,5 +229,5 @@ pub(super) fn size(lines: u64, room: u64) -> Result<Plan, Error> {
 
 /// The same filter, for this many keys.
 fn of_keys(plan: &Plan, keys: u64) -> Result<Plan, Error> {
-    Ok(Plan::of(Kind::Blocked, keys.max(1), plan.fpp(), plan.bits(), plan.probes())?)
+    Ok(Plan::from_parts(Kind::Blocked, keys.max(1), plan.fpp(), plan.bits(), plan.probes())?)
 }

@@ -125,8 +125,14 @@ impl Summary {
     /// keys that have left weigh more: at a threshold of 1 % they are 0.5 % of the keys in the mean.
     pub fn plan(&self) -> Plan {
         let plan = self.held.plan();
-        Plan::of(Kind::Blocked, plan.keys(), plan.fpp(), plan.bits() / COUNTER, plan.probes())
-            .expect("a counting filter's plan is a blocked one's with counters")
+        Plan::from_parts(
+            Kind::Blocked,
+            plan.keys(),
+            plan.fpp(),
+            plan.bits() / COUNTER,
+            plan.probes(),
+        )
+        .expect("a counting filter's plan is a blocked one's with counters")
     }
 
     /// Publishes the filter if the [threshold](Settings::threshold) is reached: returns a message for every peer, or

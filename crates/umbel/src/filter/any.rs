@@ -157,7 +157,12 @@ impl<H: Hashing> AnyFilter<Blocks, H> {
         match plan.kind {
             Kind::Bloomier => return Ok(Self::Bloomier(Bloomier::build(plan, keys, hasher)?)),
             Kind::Cascade => {
-                return Ok(Self::Cascade(Cascade::build_planned(plan, keys, &[] as &[K], hasher)?));
+                return Ok(Self::Cascade(Cascade::build_with_plan(
+                    plan,
+                    keys,
+                    &[] as &[K],
+                    hasher,
+                )?));
             }
             _ => {}
         }

@@ -16,11 +16,11 @@ use crate::plan::{Kind, Plan};
 /// The header and the table of checksums are checked when it is opened. The bits are checked by the MiB, each before the
 /// first look-up that touches it is answered: that look-up reads and hashes the whole MiB, once. Damage is an error of every
 /// look-up that meets it and of no other, so a damaged filter never answers "absent" wrongly: after an error, read what
-/// the filter would have spared you. [`verify`](Self::verify) checks all that is left, and [`verified`](Self::verified)
+/// the filter would have spared you. [`verify`](Self::verify) checks all that is left, and [`into_verified`](Self::into_verified)
 /// also returns the filter itself, whose look-ups cannot fail.
 ///
 /// It is a type of its own because its look-ups return a `Result`, and those of an [`AnyFilter`] do not. What needs all
-/// bits (receipts, merges, copies) comes after [`verified`](Self::verified).
+/// bits (receipts, merges, copies) comes after [`into_verified`](Self::into_verified).
 ///
 /// Blocked, classic, sliced and scalable filters are checked this way. Filters of other kinds are checked whole when they
 /// are opened, because what a look-up reads there depends on what it has read.
@@ -110,7 +110,7 @@ impl<H: Hashing> LazyFilter<H> {
     ///
     /// # Errors
     /// As [`verify`](Self::verify).
-    pub fn verified(self) -> Result<AnyFilter<MappedBlocks, H>, FileError> {
+    pub fn into_verified(self) -> Result<AnyFilter<MappedBlocks, H>, FileError> {
         self.verify()?;
         Ok(self.filter)
     }

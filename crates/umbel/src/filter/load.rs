@@ -73,7 +73,7 @@ impl<U: Unlock> Loader<U> {
     }
 
     /// Returns whether the whole file has arrived.
-    pub fn is_whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.length() == Some(self.loaded)
     }
 

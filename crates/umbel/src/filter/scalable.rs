@@ -98,7 +98,7 @@ impl<S: AsRef<[Block]>> Link<S> {
     }
 
     /// Returns the number of keys it accepted: those that were certainly new, from 0 to the planned keys.
-    pub fn taken(&self) -> u64 {
+    pub fn inserted(&self) -> u64 {
         self.taken
     }
 

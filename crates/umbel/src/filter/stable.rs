@@ -95,8 +95,8 @@ impl<S, H> Stable<S, H> {
         self.core.insertions
     }
 
-    /// Returns P, the number of cells that an insertion lowers.
-    pub fn lowered(&self) -> u64 {
+    /// Returns P, the number of cells that an insertion decrements.
+    pub fn decrements(&self) -> u64 {
         self.core.lowered
     }
 

@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn damage_behind_four_gibibytes_has_its_place() {
-        let plan = Plan::of(Kind::Blocked, 1_000, 0.01, 10_240, 8).unwrap();
+        let plan = Plan::from_parts(Kind::Blocked, 1_000, 0.01, 10_240, 8).unwrap();
         let (scheme, keys) = (KeyHasher::default().scheme(), KeyDescription::default());
         let header = Header::new(&plan, scheme, &keys, &Body::default(), (5 << 30) + 64);
         let mut sums: Vec<u64> = (0..5 * 1024 + 1).collect();

@@ -8,7 +8,7 @@
 //! 64-bit hash would add 5.4e-11, more than 5 % of the rate; 128 bits add 3e-30.
 
 mod key;
-mod mix;
+pub(crate) mod mix;
 mod xxh3;
 
 use core::fmt;
@@ -17,8 +17,7 @@ use siphasher::sip128::SipHasher13;
 
 use crate::bits::wipe;
 
-pub(crate) use mix::nth_word;
-pub use mix::{GOLDEN, mix};
+pub(crate) use mix::{GOLDEN, mix, nth_word};
 
 pub(crate) use key::Hashes;
 pub use key::{ByHash, Hash64, Key};
@@ -349,7 +348,7 @@ impl KeyHasher {
     ///
     /// # Errors
     /// A [`SchemeError`] if the secret is missing, wrong or not needed, or if the hashes are computed by the caller.
-    pub fn of(scheme: Scheme, secret: Option<&Secret>) -> Result<Self, SchemeError> {
+    pub fn for_scheme(scheme: Scheme, secret: Option<&Secret>) -> Result<Self, SchemeError> {
         match (scheme.algorithm, secret) {
             (Algorithm::Xxh3, None) => Ok(Self::with_seed(scheme.seed)),
             (Algorithm::Xxh3, Some(_)) => Err(SchemeError::NotKeyed(scheme.algorithm)),
@@ -405,7 +404,7 @@ impl Unlock for Option<&Secret> {
     type Hasher = KeyHasher;
 
     fn unlock(self, scheme: Scheme) -> Result<KeyHasher, SchemeError> {
-        KeyHasher::of(scheme, self)
+        KeyHasher::for_scheme(scheme, self)
     }
 }
 

@@ -23,6 +23,7 @@ pub mod stable;
 pub mod window;
 
 /// The maximum number of probes per key.
+#[doc(hidden)] // documented in `plan`
 pub const MAX_PROBES: u32 = 32;
 
 pub use coverage::{Coverage, Overlap};

@@ -100,12 +100,12 @@ impl Plan {
     ///
     /// ```
     /// use umbel::{Plan, Variant};
-    /// let plan = Plan::of(Variant::Blocked, 1_000, 0.01, 10_240, 8)?;
+    /// let plan = Plan::from_parts(Variant::Blocked, 1_000, 0.01, 10_240, 8)?;
     /// assert!(plan.predicted_fpp() <= 0.01);
-    /// assert!(Plan::of(Variant::Blocked, 1_000, 0.01, 10_240, 40).is_err());
+    /// assert!(Plan::from_parts(Variant::Blocked, 1_000, 0.01, 10_240, 40).is_err());
     /// # Ok::<(), umbel::Error>(())
     /// ```
-    pub fn of(
+    pub fn from_parts(
         variant: impl Into<Variant>,
         keys: u64,
         fpp: f64,
@@ -296,9 +296,9 @@ impl Plan {
         }
     }
 
-    /// Returns the rate that the filter keeps: with the planned keys, [`predicted_fpp`](Self::predicted_fpp); for a
+    /// Returns the rate of the filter when it is full: with the planned keys, [`predicted_fpp`](Self::predicted_fpp); for a
     /// kind that grows or forgets, always the promised rate.
-    pub fn kept_fpp(&self) -> f64 {
+    pub fn fpp_at_capacity(&self) -> f64 {
         match self.kind.capacity() {
             Capacity::Most => self.predicted_fpp(),
             Capacity::First | Capacity::Last => self.fpp,

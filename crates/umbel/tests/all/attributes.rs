@@ -78,7 +78,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     });
     let by_hand = (1..=4u64, 1..=umbel::MAX_PROBES, detail).prop_map(|(size, probes, detail)| {
         let bits = if detail < 10 { 512 * size } else { 130 * size + 1 };
-        Plan::of(variant(Kind::Attributes, detail), 50, 0.01, bits, probes)
+        Plan::from_parts(variant(Kind::Attributes, detail), 50, 0.01, bits, probes)
     });
     prop_oneof![planned, by_hand].prop_map(Result::unwrap)
 }

@@ -93,7 +93,7 @@ proptest! {
             blocks @ 1..5 => Numbers { bits: 512 * blocks, probes: 3, ..Numbers::of(&plan) }.plan(),
             _ => plan,
         };
-        let filter = Cascade::build_planned(&plan, &include, &exclude, hasher.clone()).unwrap();
+        let filter = Cascade::build_with_plan(&plan, &include, &exclude, hasher.clone()).unwrap();
         let bytes = file(&filter);
         let read = Cascade::read_with(&bytes[..], bytes.len() as u64, secret.as_ref()).unwrap();
         prop_assert!(read == filter && file(&read) == bytes);
@@ -127,7 +127,7 @@ fn the_size_is_as_derived() {
     let (include, exclude) = (hashes(0..included), hashes(included..included + excluded));
     let bits_with = |plan: &Plan| {
         let filter =
-            Cascade::build_planned(plan, &include, &exclude, KeyHasher::default()).unwrap();
+            Cascade::build_with_plan(plan, &include, &exclude, KeyHasher::default()).unwrap();
         (8.0 * filter.bytes() as f64 / included as f64, filter)
     };
     let plan = Plan::for_lists(Kind::Cascade, included, excluded, 0.5).unwrap();
@@ -149,7 +149,11 @@ fn the_size_is_as_derived() {
     let plan =
         Plan::for_lists(Variant::Cascade { form: Form::List }, included, excluded, 0.5).unwrap();
     let (plain, filter) = bits_with(&plan);
-    assert!(plain > best && filter.caught() < included / 10, "{plain} {}", filter.caught());
+    assert!(
+        plain > best && filter.false_positives() < included / 10,
+        "{plain} {}",
+        filter.false_positives()
+    );
 }
 
 #[test]
@@ -161,7 +165,8 @@ fn keys_on_both_lists_are_told() {
         exclude[800] = include[3_000];
         exclude[900] = include[3_000];
         let plan = Plan::for_lists(Variant::Cascade { form }, 5_000, 15_000, 0.01).unwrap();
-        let error = Cascade::build_planned(&plan, &include, &exclude, hasher.clone()).unwrap_err();
+        let error =
+            Cascade::build_with_plan(&plan, &include, &exclude, hasher.clone()).unwrap_err();
         let right = matches!(error, BuildError::OnBothLists { places: [3_000, 800] });
         assert!(right, "{error:?}");
     }
@@ -190,7 +195,7 @@ fn half_a_hash_in_common_is_no_hash_in_common() {
             let plan = Plan::for_lists(Variant::Cascade { form }, 600, 600, 0.5).unwrap();
             let plan = Numbers { bits: 512, probes: 1, ..Numbers::of(&plan) }.plan();
             let hasher = KeyHasher::default();
-            let filter = Cascade::build_planned(&plan, &some, &exclude, hasher).unwrap();
+            let filter = Cascade::build_with_plan(&plan, &some, &exclude, hasher).unwrap();
             assert!(some.iter().all(|hash| filter.contains(*hash)));
             assert!(!exclude.iter().any(|hash| filter.contains(*hash)));
             assert!(filter.levels() < 30);
@@ -233,8 +238,8 @@ fn a_mapped_file_answers() {
     for form in [Form::Levels, Form::List] {
         let plan = Plan::for_lists(Variant::Cascade { form }, 5_000, 45_000, 0.05).unwrap();
         let filter =
-            Cascade::build_planned(&plan, &include, &exclude, KeyHasher::default()).unwrap();
-        assert!(filter.caught() > 0);
+            Cascade::build_with_plan(&plan, &include, &exclude, KeyHasher::default()).unwrap();
+        assert!(filter.false_positives() > 0);
         let file = tempfile::tempfile().unwrap();
         filter.write(&file).unwrap();
         let mapped = AnyFilter::map(&map(&file)).unwrap();

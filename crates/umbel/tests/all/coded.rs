@@ -208,7 +208,7 @@ proptest! {
         ops in prop::collection::vec(op(), 0..30),
     ) {
         let bits = 512 * buckets;
-        let plan = Plan::of(variant(Kind::Coded, width), 100, 0.5, bits, 1).unwrap();
+        let plan = Plan::from_parts(variant(Kind::Coded, width), 100, 0.5, bits, 1).unwrap();
         if keyed {
             run(&plan, KeyHasher::keyed(SECRET.clone()), Some(&SECRET), &ops);
         } else {
@@ -231,7 +231,7 @@ fn bits_a_key_beside_classic() {
 /// A full table refuses a key and loses none; more keys than planned are told.
 #[test]
 fn a_full_table_refuses_and_loses_nothing() {
-    let plan = Plan::of(variant(Kind::Coded, 14), 90, 0.01, 1536, 1).unwrap();
+    let plan = Plan::from_parts(variant(Kind::Coded, 14), 90, 0.01, 1536, 1).unwrap();
     let mut filter = Coded::with_plan(&plan, KeyHasher::default()).unwrap();
     let refused = (0u64..).find(|&key| match filter.try_insert(key) {
         Ok(_) => false,

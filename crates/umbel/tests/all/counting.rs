@@ -69,7 +69,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     (1..=12u64, width, probes, 1..=1000u64, 1e-9..0.999).prop_map(
         |(blocks, detail, probes, keys, fpp)| {
             let bits = 512 * blocks * u64::from(detail);
-            Plan::of(variant(Kind::Counting, detail), keys, fpp, bits, probes).unwrap()
+            Plan::from_parts(variant(Kind::Counting, detail), keys, fpp, bits, probes).unwrap()
         },
     )
 }
@@ -431,7 +431,7 @@ proptest! {
 #[test]
 fn what_does_not_go_together_is_refused_and_left_unchanged() {
     let bits = 4 * 512 * 12;
-    let plan = Plan::of(variant(Kind::Counting, 4), 500, 0.01, bits, 8).unwrap();
+    let plan = Plan::from_parts(variant(Kind::Counting, 4), 500, 0.01, bits, 8).unwrap();
     let numbers = plans::Numbers::of(&plan);
     let new = |plan: plans::Numbers, seed| {
         Counting::with_plan(&plan.plan(), KeyHasher::with_seed(seed)).unwrap()

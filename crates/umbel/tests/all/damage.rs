@@ -27,7 +27,7 @@ fn files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
 
 fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
     let plan = |kind, detail, keys, fpp, bits, probes| {
-        Plan::of(variant(kind, detail), keys, fpp, bits, probes).unwrap()
+        Plan::from_parts(variant(kind, detail), keys, fpp, bits, probes).unwrap()
     };
     let blocked = plan(Kind::Blocked, 0, 60, 0.01, 1024, 8);
     let classic = plan(Kind::Classic, 0, 60, 0.01, 601, 7);
@@ -72,7 +72,7 @@ fn make_files() -> Vec<(Vec<u8>, Option<&'static Secret>)> {
 
 /// A filter of rows with two attributes and a tag, each filter with bits to spare at the end.
 fn rows() -> Vec<u8> {
-    let plan = Plan::of(variant(Kind::Attributes, 11), 60, 0.01, 601, 7).unwrap();
+    let plan = Plan::from_parts(variant(Kind::Attributes, 11), 60, 0.01, 601, 7).unwrap();
     let hasher = KeyHasher::with_seed(5);
     let mut filter = Attributes::with_names(&plan, &["host", "user"], hasher).unwrap();
     for key in 0..60u64 {
@@ -87,7 +87,7 @@ fn rows() -> Vec<u8> {
 fn grown(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
     let hasher = secret.map_or(KeyHasher::with_seed(5), |secret| KeyHasher::keyed(secret.clone()));
     let mut filter = Scalable::with_plan(plan, hasher).unwrap();
-    let taken = |filter: &Scalable| filter.links().iter().map(|link| link.taken()).sum::<u64>();
+    let taken = |filter: &Scalable| filter.links().iter().map(|link| link.inserted()).sum::<u64>();
     for key in 0.. {
         filter.try_insert(key).unwrap();
         if taken(&filter) == 11 * plan.keys() {
@@ -118,8 +118,8 @@ fn cascade(form: u32) -> Vec<u8> {
     let hashes = |keys: std::ops::Range<u64>| keys.map(|key| hasher.hash(key)).collect();
     let (include, exclude): (Vec<_>, Vec<_>) =
         (hashes(0..60), hashes(60..[6_000, 160][form as usize]));
-    let plan = Plan::of(variant(Kind::Cascade, form), 60, 0.1, 512, 3).unwrap();
-    let filter = Cascade::build_planned(&plan, &include, &exclude, hasher).unwrap();
+    let plan = Plan::from_parts(variant(Kind::Cascade, form), 60, 0.1, 512, 3).unwrap();
+    let filter = Cascade::build_with_plan(&plan, &include, &exclude, hasher).unwrap();
     let mut file = Vec::new();
     filter.write(&mut file).unwrap();
     file
@@ -249,7 +249,7 @@ fn every_flipped_bit_is_refused() {
 #[test]
 fn damage_is_located_by_the_mebibyte() {
     let chunk = CHUNK as u64;
-    let plan = Plan::of(Kind::Blocked, 9, 0.01, 8 * (2 * chunk + 64), 8).unwrap();
+    let plan = Plan::from_parts(Kind::Blocked, 9, 0.01, 8 * (2 * chunk + 64), 8).unwrap();
     let mut file = file(&plan, None);
     let ends = [128 + chunk, 128 + 2 * chunk, 128 + 2 * chunk + 64];
     assert_eq!(file.len() as u64, ends[2] + 3 * 8 + 8);

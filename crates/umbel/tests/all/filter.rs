@@ -549,7 +549,7 @@ fn what_is_shared_is_given_back() {
     let plans = [
         Plan::for_keys(Kind::Blocked, 1_000, 0.01).unwrap(),
         Plan::for_keys(Kind::Blocked, 50_000, 1e-6).unwrap(),
-        Plan::of(Kind::Blocked, 9, 0.3, 512, 3).unwrap(),
+        Plan::from_parts(Kind::Blocked, 9, 0.3, 512, 3).unwrap(),
     ];
     let hashers =
         [KeyHasher::default(), KeyHasher::with_seed(7), KeyHasher::keyed(Secret::new([7; 16]))];
@@ -634,8 +634,9 @@ fn borrowed_filters_answer_alike() {
 /// Numbers that do not go together make no plan, whoever writes them down.
 #[test]
 fn plans_made_to_measure_are_checked() {
-    let refused =
-        |variant: Variant, bits, probes| Plan::of(variant, 100, 0.01, bits, probes).is_err();
+    let refused = |variant: Variant, bits, probes| {
+        Plan::from_parts(variant, 100, 0.01, bits, probes).is_err()
+    };
     for variant in [
         Variant::Counting { counter_bits: 5 },
         Variant::Stable { cell_bits: 0 },
@@ -655,16 +656,19 @@ fn plans_made_to_measure_are_checked() {
     }
     for kind in Kind::ALL {
         let plan = Plan::for_keys(kind, 100, 0.01).unwrap();
-        let again = Plan::of(plan.variant(), 100, 0.01, plan.bits(), plan.probes()).unwrap();
+        let again =
+            Plan::from_parts(plan.variant(), 100, 0.01, plan.bits(), plan.probes()).unwrap();
         assert_eq!(again, plan);
         assert!(
             refused(plan.variant(), plan.bits(), 0) && refused(plan.variant(), plan.bits(), 33)
         );
         assert!(refused(plan.variant(), 0, plan.probes()));
         assert!(refused(plan.variant(), (1 << 48) + 512, plan.probes()));
-        assert!(Plan::of(plan.variant(), 0, 0.01, plan.bits(), plan.probes()).is_err());
+        assert!(Plan::from_parts(plan.variant(), 0, 0.01, plan.bits(), plan.probes()).is_err());
         for fpp in [0.0, 1.0, f64::NAN, -0.5] {
-            assert!(Plan::of(plan.variant(), 100, fpp, plan.bits(), plan.probes()).is_err());
+            assert!(
+                Plan::from_parts(plan.variant(), 100, fpp, plan.bits(), plan.probes()).is_err()
+            );
         }
         let text = plan.variant().to_string();
         assert_eq!(text.parse(), Ok(plan.variant()), "{text}");

@@ -187,7 +187,7 @@ fn document_vectors() -> Vec<String> {
     lines.push(format!("key of the fields alpha and ann: {}", key.join(" ")));
 
     let plan = |variant: &str, keys, bits, probes| {
-        Plan::of(variant.parse::<Variant>().unwrap(), keys, 0.5, bits, probes).unwrap()
+        Plan::from_parts(variant.parse::<Variant>().unwrap(), keys, 0.5, bits, probes).unwrap()
     };
     let inserted = |plan: &Plan, keys: &[&str]| {
         let mut filter = AnyFilter::with_plan(plan, hasher.clone()).unwrap();
@@ -302,7 +302,7 @@ fn document_vectors() -> Vec<String> {
         let plan = plan(&format!("cascade:{form}"), 1, 512, 1);
         let [include, exclude] = ["umbel", stranger].map(|key| [hasher.hash(key)]);
         let file =
-            Cascade::build_planned(&plan, &include, &exclude, hasher.clone()).unwrap().to_bytes();
+            Cascade::build_with_plan(&plan, &include, &exclude, hasher.clone()).unwrap().to_bytes();
         let levels = u32::from_le_bytes(file[64..68].try_into().unwrap()) as usize;
         let bits = fields(&file, 112, 32, levels);
         let probes: Vec<_> = fields(&file, 120, 32, levels).iter().map(|k| *k as u32).collect();

@@ -38,14 +38,17 @@ fn random_secrets_differ() {
 fn a_keyed_hasher_needs_its_own_secret() {
     let (right, wrong) = (Secret::new([1; 16]), Secret::new([2; 16]));
     let scheme = KeyHasher::keyed(right.clone()).scheme();
-    assert!(matches!(KeyHasher::of(scheme, None), Err(SchemeError::SecretNeeded { .. })));
-    assert!(matches!(KeyHasher::of(scheme, Some(&wrong)), Err(SchemeError::WrongSecret { .. })));
+    assert!(matches!(KeyHasher::for_scheme(scheme, None), Err(SchemeError::SecretNeeded { .. })));
+    assert!(matches!(
+        KeyHasher::for_scheme(scheme, Some(&wrong)),
+        Err(SchemeError::WrongSecret { .. })
+    ));
     assert_eq!(
-        KeyHasher::of(scheme, Some(&right)).unwrap().hash("k"),
+        KeyHasher::for_scheme(scheme, Some(&right)).unwrap().hash("k"),
         KeyHasher::keyed(right.clone()).hash("k")
     );
     let plain = KeyHasher::default().scheme();
-    assert!(matches!(KeyHasher::of(plain, Some(&right)), Err(SchemeError::NotKeyed(_))));
+    assert!(matches!(KeyHasher::for_scheme(plain, Some(&right)), Err(SchemeError::NotKeyed(_))));
     assert!(!format!("{right:?}").contains("01, 01"), "a secret is never printed");
 }
 

@@ -19,13 +19,13 @@ fn files_come_in_pieces_of_any_size() {
             }
             let mut loader = AnyFilter::loader();
             for piece in file.chunks(size) {
-                assert!(!loader.is_whole());
+                assert!(!loader.is_complete());
                 loader.push(piece).unwrap();
                 if size > 60_000 {
                     assert_eq!(loader.pieces().concat(), file[..loader.loaded() as usize]);
                 }
             }
-            assert!(loader.is_whole() && loader.length() == Some(file.len() as u64));
+            assert!(loader.is_complete() && loader.length() == Some(file.len() as u64));
             assert!(loader.finish().unwrap().to_bytes() == file, "{kind} by {size}");
         }
     }

@@ -84,7 +84,7 @@ fn a_lazy_filter_answers_as_the_filter_does() {
         }
         assert_eq!((lazy.kind(), lazy.plan()), (kind, whole.plan()));
         lazy.verify().unwrap();
-        assert!(lazy.verified().unwrap() == whole);
+        assert!(lazy.into_verified().unwrap() == whole);
     }
 }
 
@@ -115,7 +115,7 @@ fn a_lazy_filter_refuses_damage_where_it_meets_it() {
         assert!(refused > 1_000 && (kind != Kind::Blocked || right > 20_000), "{kind} {refused}");
         assert!(lazy.contains_all(&keys, &mut vec![false; keys.len()]).is_err());
         assert!(damaged(&lazy.verify().unwrap_err()));
-        assert!(damaged(&lazy.verified().unwrap_err()));
+        assert!(damaged(&lazy.into_verified().unwrap_err()));
     }
 }
 

@@ -80,7 +80,7 @@ fn plan(kind: Kind) -> impl Strategy<Value = Plan> {
     let few = || (1..=umbel::MAX_PROBES, 1..=1000u64, 1e-9..0.999);
     (bits, few()).prop_map(move |(bits, (probes, keys, fpp))| {
         let bits = if kind == Kind::Sliced { bits * u64::from(probes) } else { bits };
-        Plan::of(kind, keys, fpp, bits, probes).unwrap()
+        Plan::from_parts(kind, keys, fpp, bits, probes).unwrap()
     })
 }
 
@@ -411,14 +411,14 @@ fn every_number_of_probes_keeps_the_laws_at_odd_sizes() {
     let c: Vec<Key> = (60..100).chain(0..10).collect();
     for probes in 1..=umbel::MAX_PROBES {
         for units in [1, 2, 3, 15] {
-            let plan = Plan::of(Kind::Blocked, 60, 0.1, 512 * units, probes).unwrap();
+            let plan = Plan::from_parts(Kind::Blocked, 60, 0.1, 512 * units, probes).unwrap();
             laws::<BlockedLayout>(&plan, KeyHasher::with_seed(units), [&a, &b, &c]);
         }
         for bits in [1, 63, 64, 65, 511, 513, 1155] {
-            let plan = Plan::of(Kind::Classic, 60, 0.1, bits, probes).unwrap();
+            let plan = Plan::from_parts(Kind::Classic, 60, 0.1, bits, probes).unwrap();
             laws::<ClassicLayout>(&plan, KeyHasher::with_seed(bits), [&a, &b, &c]);
             let bits_of_all = bits * u64::from(probes);
-            let plan = Plan::of(Kind::Sliced, 60, 0.1, bits_of_all, probes).unwrap();
+            let plan = Plan::from_parts(Kind::Sliced, 60, 0.1, bits_of_all, probes).unwrap();
             laws::<SlicedLayout>(&plan, KeyHasher::with_seed(bits), [&a, &b, &c]);
         }
     }
@@ -427,7 +427,7 @@ fn every_number_of_probes_keeps_the_laws_at_odd_sizes() {
 #[test]
 #[should_panic]
 fn a_shard_refuses_hashes_of_other_shards() {
-    let plan = Plan::of(Kind::Blocked, 60, 0.1, 512 * 8, 8).unwrap();
+    let plan = Plan::from_parts(Kind::Blocked, 60, 0.1, 512 * 8, 8).unwrap();
     let mut filter = Blocked::with_plan(&plan, KeyHasher::default()).unwrap();
     filter.shards(8).shards[3].insert_all(&[KeyHash { high: 0, low: 0 }]);
 }
@@ -448,12 +448,12 @@ fn filters_that_do_not_go_together_are_left_unchanged() {
     }
     fn every_case<L: Layout>() {
         let bits = 512 * 12;
-        let plan = Plan::of(L::KIND, 500, 0.01, bits, 8).unwrap();
+        let plan = Plan::from_parts(L::KIND, 500, 0.01, bits, 8).unwrap();
         let new =
             |plan: &Plan, seed| Bloom::<L>::with_plan(plan, KeyHasher::with_seed(seed)).unwrap();
-        let size = new(&Plan::of(L::KIND, 500, 0.01, 512 * 8, 8).unwrap(), 1);
+        let size = new(&Plan::from_parts(L::KIND, 500, 0.01, 512 * 8, 8).unwrap(), 1);
         check(&plan, |error| matches!(error, MergeError::SizesDiffer { .. }), &size);
-        let probes = new(&Plan::of(L::KIND, 500, 0.01, bits, 7).unwrap(), 1);
+        let probes = new(&Plan::from_parts(L::KIND, 500, 0.01, bits, 7).unwrap(), 1);
         check(
             &plan,
             |error| matches!(error, MergeError::ProbesDiffer { left: 8, right: 7 }),

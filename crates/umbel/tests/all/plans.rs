@@ -24,7 +24,7 @@ impl Numbers {
     }
 
     pub(crate) fn try_plan(self) -> Result<Plan, PlanError> {
-        Plan::of(self.variant, self.keys, self.fpp, self.bits, self.probes)
+        Plan::from_parts(self.variant, self.keys, self.fpp, self.bits, self.probes)
     }
 
     pub(crate) fn plan(self) -> Plan {

@@ -121,7 +121,7 @@ fn nobody_else_opens_it() {
             assert!(words.contains("0123456789abcdef") && words.contains("0123456789abcdee"));
         }
         assert_eq!(
-            KeyHasher::of(OWN.scheme(), None).unwrap_err(),
+            KeyHasher::for_scheme(OWN.scheme(), None).unwrap_err(),
             SchemeError::Prehashed { id },
             "no hasher stands for hashes of the caller"
         );

@@ -38,7 +38,7 @@ impl Reference {
         }
         let (kind, bits) = (self.plan.variant(), folded.len() as u64);
         let (keys, fpp, probes) = (self.plan.keys(), self.plan.fpp(), self.plan.probes());
-        self.plan = Plan::of(kind, keys, fpp, bits, probes).expect("a size that folds");
+        self.plan = Plan::from_parts(kind, keys, fpp, bits, probes).expect("a size that folds");
         self.bits = folded;
     }
 

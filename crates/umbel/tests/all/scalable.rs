@@ -62,7 +62,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     // By hand: any number of probes, and a first link that may be too small to ever be full.
     let by_hand =
         (1..=300u64, 1..=8u64, 1..=umbel::MAX_PROBES).prop_map(|(keys, blocks, probes)| {
-            Plan::of(Kind::Scalable, keys, 0.01, 512 * blocks, probes).unwrap()
+            Plan::from_parts(Kind::Scalable, keys, 0.01, 512 * blocks, probes).unwrap()
         });
     // Links of one size are many.
     let fpp = prop::sample::select(vec![0.5, 0.01, 1e-4]);
@@ -227,7 +227,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
         let links = filter.links();
         assert_eq!(links.len(), model.links.len());
         for (link, (_, plan, taken)) in links.iter().zip(&model.links) {
-            assert_eq!((link.plan(), link.taken()), (plan, *taken));
+            assert_eq!((link.plan(), link.inserted()), (plan, *taken));
             assert!(*taken <= plan.keys(), "over-filled");
         }
         let file = file(&filter);
@@ -385,7 +385,7 @@ fn the_rate_is_kept_over_all_growth() {
             let parts = filter.receipt().parts;
             assert_eq!(parts.len(), links.len());
             for ((link, part), full) in links.iter().zip(parts).zip(&mut full) {
-                if link.taken() == link.plan().keys() {
+                if link.inserted() == link.plan().keys() {
                     full.push(part.fpp);
                 }
             }
@@ -431,7 +431,7 @@ fn it_grows_from_a_single_key() {
     assert_eq!(filter.receipt().parts.len(), 1, "before any key");
     let new = (0..5_000).filter(|&key| filter.try_insert(key).unwrap()).count() as u64;
     assert!((0..5_000).all(|key| filter.contains(key)));
-    assert_eq!(filter.links().iter().map(|link| link.taken()).sum::<u64>(), new);
+    assert_eq!(filter.links().iter().map(|link| link.inserted()).sum::<u64>(), new);
     // 5,000 keys at 0.01 at most: 50 and 6 deviations of 7.
     assert!(new >= 5_000 - 92, "{new}");
     assert_eq!(filter.links().len(), 13);
@@ -454,7 +454,7 @@ fn growth_can_be_refused_and_loses_nothing() {
         matches!(error, Full::Limit { bytes, limit } if (bytes, limit) == (whole, whole - third)),
         "{error}"
     );
-    let taken: Vec<_> = filter.links().iter().map(|link| link.taken()).collect();
+    let taken: Vec<_> = filter.links().iter().map(|link| link.inserted()).collect();
     assert_eq!(taken, [1_000, 2_000]);
     // The same as one after the other up to the first that found no room.
     let mut one = Scalable::with_plan(&plan, hasher.clone()).unwrap();
@@ -486,11 +486,11 @@ fn what_cannot_grow_says_why() {
         assert!(filter.try_insert("one").unwrap());
         let error = filter.try_insert("two").unwrap_err();
         assert!(filter.contains("one") && !filter.contains("two"));
-        assert_eq!((filter.links().len(), filter.links()[0].taken()), (1, 1));
+        assert_eq!((filter.links().len(), filter.links()[0].inserted()), (1, 1));
         assert!(!filter.try_insert("one").unwrap());
         error
     };
-    let plan = Plan::of(Kind::Scalable, 1, 1e-40, 512, 8).unwrap();
+    let plan = Plan::from_parts(Kind::Scalable, 1, 1e-40, 512, 8).unwrap();
     let error = one_key(plan);
     let Full::Growth(error) = error else { panic!("{error}") };
     assert!(matches!(error, PlanError::FppOutOfReach { kind: Kind::Scalable, .. }), "{error}");

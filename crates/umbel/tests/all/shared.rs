@@ -12,7 +12,7 @@ fn hashes(range: std::ops::Range<u64>) -> Vec<KeyHash> {
 /// Made to measure: to find a size takes Miri minutes.
 fn plan(keys: u64, bits_per_key: u64, probes: u32) -> Plan {
     let bits = (keys * bits_per_key).next_multiple_of(512);
-    Plan::of(Kind::Blocked, keys, 0.01, bits, probes).unwrap()
+    Plan::from_parts(Kind::Blocked, keys, 0.01, bits, probes).unwrap()
 }
 
 #[test]

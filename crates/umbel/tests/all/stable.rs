@@ -28,7 +28,7 @@ fn secret(hasher: &KeyHasher) -> Option<&'static Secret> {
 /// probes cannot keep are left out.
 fn plan() -> impl Strategy<Value = Plan> {
     (1..=10u64, 1..=8u32, 1..=8u32, 0.2..0.999f64).prop_map(|(blocks, detail, probes, fpp)| {
-        Plan::of(variant(Kind::Stable, detail), 9, fpp, 512 * blocks, probes).unwrap()
+        Plan::from_parts(variant(Kind::Stable, detail), 9, fpp, 512 * blocks, probes).unwrap()
     })
 }
 
@@ -124,7 +124,7 @@ proptest! {
         let filter = Stable::with_plan(&plan, hasher.clone());
         prop_assume!(!matches!(filter, Err(PlanError::FppOutOfReach { .. })));
         let mut filter = filter.unwrap();
-        let mut numbers = Numbers::new(&plan, filter.lowered());
+        let mut numbers = Numbers::new(&plan, filter.decrements());
         let hash = |key: u16| hasher.hash(key.to_le_bytes());
         for op in &ops {
             match op {

@@ -148,7 +148,7 @@ impl LinkVector {
         let links = filter.links().iter();
         let link = |link: &Link| {
             let plan = link.plan();
-            Self { taken: link.taken(), bits: plan.bits(), probes: plan.probes() }
+            Self { taken: link.inserted(), bits: plan.bits(), probes: plan.probes() }
         };
         links.map(link).collect()
     }
@@ -158,7 +158,7 @@ impl Vector {
     pub(crate) fn plan(&self) -> Plan {
         let variant: Variant =
             format!("{}:{}", self.kind, self.detail).parse().expect("a kind and its parameter");
-        Plan::of(variant, self.planned_keys, self.planned_fpp, self.bits, self.probes)
+        Plan::from_parts(variant, self.planned_keys, self.planned_fpp, self.bits, self.probes)
             .expect("a plan that goes together")
     }
 
@@ -227,7 +227,7 @@ impl Vector {
         let include: Vec<_> = self.member_keys().map(|key| hash(&key)).collect();
         if self.plan().kind() == Kind::Cascade {
             let exclude: Vec<_> = self.excluded_keys().map(|key| hash(&key)).collect();
-            let filter = Cascade::build_planned(&self.plan(), &include, &exclude, hasher)?;
+            let filter = Cascade::build_with_plan(&self.plan(), &include, &exclude, hasher)?;
             return Ok(AnyFilter::Cascade(filter));
         }
         if let Some((fingerprint, value)) = self.map_widths() {

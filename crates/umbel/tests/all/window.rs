@@ -65,7 +65,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     let by_hand = (1..=300u64, 1..=8u64, 1..=umbel::MAX_PROBES, 2..=8u32).prop_map(
         |(keys, blocks, probes, detail)| {
             let bits = 512 * blocks * u64::from(detail);
-            Plan::of(variant(Kind::Window, detail), keys, 0.01, bits, probes).unwrap()
+            Plan::from_parts(variant(Kind::Window, detail), keys, 0.01, bits, probes).unwrap()
         },
     );
     prop_oneof![2 => planned, 1 => by_hand]
@@ -431,7 +431,7 @@ fn a_file_of_several_chunks_goes_on() {
 /// A file may say that so many generations came that their number has no successor.
 #[test]
 fn the_highest_number_turns_too() {
-    let plan = Plan::of(variant(Kind::Window, 4), 30, 0.01, 512 * 64, 8).unwrap();
+    let plan = Plan::from_parts(variant(Kind::Window, 4), 30, 0.01, 512 * 64, 8).unwrap();
     let mut filter = Window::with_plan(&plan, KeyHasher::default()).unwrap();
     filter.insert_all(&(0..35u64).collect::<Vec<_>>());
     // The newest generation, 3, is at the place of 2⁶⁴ − 1.

@@ -118,7 +118,7 @@ fn receipts_tell_of_each_part() {
 /// As plain filters do, the larger folds to the smaller, tags and all.
 #[test]
 fn filters_of_different_sizes_merge() {
-    let plan = Plan::of(variant(Kind::Attributes, 2), 40, 0.1, 1536, 5).unwrap();
+    let plan = Plan::from_parts(variant(Kind::Attributes, 2), 40, 0.1, 1536, 5).unwrap();
     let large = Numbers { bits: 3 * plan.bits(), keys: 120, ..Numbers::of(&plan) }.plan();
     let (mut small, mut large) = (filled(&plan, 3, 1), filled(&large, 3, 1));
     let mut both = small.clone();

@@ -24,7 +24,7 @@ fn other_keys_pass_at_the_promised_rate() {
                 let kind = Variant::Cascade { form };
                 let plan = Plan::for_lists(kind, included, excluded, fpp).unwrap();
                 let filter =
-                    Cascade::build_planned(&plan, &include, &exclude, hasher.clone()).unwrap();
+                    Cascade::build_with_plan(&plan, &include, &exclude, hasher.clone()).unwrap();
                 let rate = filter.receipt().fpp;
                 assert!(plan.predicted_fpp() <= fpp);
                 let trials = power(rate, 0.1).clamp(10_000.0, 1e6) as u64;

@@ -188,7 +188,7 @@ fn plans_end_whatever_they_are_given() {
                 for fpp in REALS {
                     call!(walk, |v, n, p| plans.extend(Plan::for_keys(v, n, p)), variant, n, fpp);
                     for (bits, k) in NUMBERS.into_iter().flat_map(|m| SMALL.map(|k| (m, k))) {
-                        call!(walk, Plan::of, variant, n, fpp, bits, k);
+                        call!(walk, Plan::from_parts, variant, n, fpp, bits, k);
                     }
                 }
                 for bytes in NUMBERS {

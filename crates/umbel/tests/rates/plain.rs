@@ -111,7 +111,7 @@ fn rate_at_powers_of_two<L: Layout>(unit: u64, exponents: &[u32], probes: &[u32]
             for &probes in probes {
                 let bits = size * unit;
                 let keys = bits / 11;
-                let plan = Plan::of(L::KIND, keys, 0.9, bits, probes).unwrap();
+                let plan = Plan::from_parts(L::KIND, keys, 0.9, bits, probes).unwrap();
                 for sort in Keys::ALL {
                     let measured = measure::<L>(&plan, sort, seed(), 1, 100_000);
                     let mut failures = measured.failures();
@@ -196,7 +196,7 @@ fn block_and_bits_come_from_disjoint_hash_bits() {
 
 fn filter_of_blocks(blocks: u64, hasher: KeyHasher) -> Blocked {
     let bits = blocks * 512;
-    let plan = Plan::of(Kind::Blocked, blocks * 40, 0.01, bits, 8).unwrap();
+    let plan = Plan::from_parts(Kind::Blocked, blocks * 40, 0.01, bits, 8).unwrap();
     Blocked::with_plan(&plan, hasher).unwrap()
 }
 
@@ -207,7 +207,7 @@ fn filter_of_blocks(blocks: u64, hasher: KeyHasher) -> Blocked {
 fn clear_bits_vary_as_derived() {
     fn check<L: Layout>(bits: u64, keys: u64, probes: u32) {
         const FILTERS: u64 = 4_000;
-        let plan = Plan::of(L::KIND, keys, 0.5, bits, probes).unwrap();
+        let plan = Plan::from_parts(L::KIND, keys, 0.5, bits, probes).unwrap();
         let (mean, variance) = statistics::clear_bits(&plan, keys);
         let squares: f64 = (0..FILTERS)
             .map(|seed| {

@@ -136,7 +136,7 @@ fn messages(folder: &Path) -> Result<Vec<serde_json::Value>> {
 
 /// A filter planned for sending, whose frame is coded by set bits.
 fn sparse() -> Result<Vec<u8>> {
-    let plan = Plan::of(Kind::Classic, 300, 0.0108, 300 * 92, 1)?;
+    let plan = Plan::from_parts(Kind::Classic, 300, 0.0108, 300 * 92, 1)?;
     let keys: Vec<u64> = (0..300).collect();
     Ok(AnyFilter::build(&plan, &keys, KeyHasher::default())?.to_bytes())
 }

@@ -57,7 +57,7 @@ pub(super) fn run() -> Result<()> {
     let mut checks = Checks::default();
 
     let theory = classic::fpp(BLOCKED, BITS_A_KEY * BLOCKED, PROBES);
-    let plan = Plan::of(Variant::Classic, BLOCKED, theory, BITS_A_KEY * BLOCKED, PROBES)?;
+    let plan = Plan::from_parts(Variant::Classic, BLOCKED, theory, BITS_A_KEY * BLOCKED, PROBES)?;
     println!(
         "classic, {BLOCKED} addresses, {BITS_A_KEY} bits and {PROBES} probes each: {:.1} MB; {SCALE} times as many, {:.2} GiB",
         plan.bytes() as f64 / 1e6,
@@ -119,7 +119,7 @@ pub(super) fn run() -> Result<()> {
     {
         let start = Instant::now();
         let plan = Plan::for_lists(Variant::Cascade { form }, BLOCKED, ALLOWED, theory)?;
-        let filter = Cascade::build_planned(&plan, &blocked, &allowed, KeyHasher::default())?;
+        let filter = Cascade::build_with_plan(&plan, &blocked, &allowed, KeyHasher::default())?;
         let seconds = start.elapsed().as_secs_f64();
         let receipt = filter.receipt();
         println!(
@@ -130,7 +130,7 @@ pub(super) fn run() -> Result<()> {
             8.0 * filter.bytes() as f64 / BLOCKED as f64,
             plan.bits_per_key(),
             filter.levels(),
-            filter.caught(),
+            filter.false_positives(),
         );
         let missed = BLOCKED - matching(&filter, &blocked);
         checks.is("blocked addresses missed", missed, "0", missed == 0);

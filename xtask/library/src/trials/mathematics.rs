@@ -77,7 +77,8 @@ fn hashes(keys: std::ops::Range<u64>) -> Vec<KeyHash> {
 }
 
 fn filter(bits: u64, probes: u32, keys: std::ops::Range<u64>) -> Result<Classic> {
-    let plan = Plan::of(Variant::Classic, (keys.end - keys.start).max(1), 0.5, bits, probes)?;
+    let plan =
+        Plan::from_parts(Variant::Classic, (keys.end - keys.start).max(1), 0.5, bits, probes)?;
     let mut filter = Classic::with_plan(&plan, KeyHasher::default())?;
     filter.insert_all(&hashes(keys));
     Ok(filter)

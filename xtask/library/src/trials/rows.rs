@@ -29,7 +29,8 @@ fn rows(run: u64, start: u64) -> Vec<Row> {
 const BATCH: u64 = 8_192;
 
 fn filter(tags: Tags, run: u64) -> Result<Attributes> {
-    let plan = Plan::of(Variant::Attributes { tags, classic: true }, ROWS, 0.02, BITS, PROBES)?;
+    let plan =
+        Plan::from_parts(Variant::Attributes { tags, classic: true }, ROWS, 0.02, BITS, PROBES)?;
     Ok(Attributes::with_names(&plan, &["first", "second", "third"], KeyHasher::with_seed(run))?)
 }
 

@@ -40,7 +40,7 @@ impl<H: Hashing> Cascade<Blocks, H> {
     ) -> Result<Self, BuildError> {
         let [included, excluded] = [include.len() as u64, exclude.len() as u64];
         let plan = Plan::for_lists(Kind::Cascade, included.max(1), excluded, fpp)?;
-        Self::build_planned(&plan, include, exclude, hasher)
+        Self::build_with_plan(&plan, include, exclude, hasher)
     }
 
     /// Builds a cascade with a given plan for its first level, and in the plan's form. The plan comes from
@@ -52,7 +52,7 @@ impl<H: Hashing> Cascade<Blocks, H> {
     /// # Errors
     /// As [`build`](Self::build); [`BuildError::Overfull`] for more included keys than planned; [`BuildError::Plan`]
     /// for an unsuitable plan.
-    pub fn build_planned<K: Key<H>, L: Key<H>>(
+    pub fn build_with_plan<K: Key<H>, L: Key<H>>(
         plan: &Plan,
         include: &[K],
         exclude: &[L],

@@ -156,8 +156,8 @@ impl<S: AsRef<[Block]>, H> Cascade<S, H> {
         self.core.excluded
     }
 
-    /// Returns how many excluded keys the first level wrongly caught; the others needed no further level.
-    pub fn caught(&self) -> u64 {
+    /// Returns how many excluded keys are false positives of the first level; the others needed no further level.
+    pub fn false_positives(&self) -> u64 {
         self.core.caught()
     }
 
