@@ -349,9 +349,8 @@ fn at_once(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
     let (inside, mut outside) = (hashes(&included), hashes(&excluded));
     outside.retain(|hash| !inside.contains(hash));
     let built = match plan.kind() {
-        Kind::Cascade => {
-            Cascade::build_with_plan(plan, &inside, &outside, hasher.clone()).map(AnyFilter::Cascade)
-        }
+        Kind::Cascade => Cascade::build_with_plan(plan, &inside, &outside, hasher.clone())
+            .map(AnyFilter::Cascade),
         _ => AnyFilter::build(plan, &inside, hasher.clone()),
     };
     let filter = built.unwrap_or_else(|error| panic!("{plan:?}: {error}"));

@@ -226,11 +226,15 @@ fn blocked(bytes: u64, keys: u64, folder: &Path) -> Result<Vec<Way>> {
     Ok(vec![
         way(
             "mapped",
-            Box::new(move |asked, found| view.contains_all(Hash64::from_slice(&asked.hashes), found)),
+            Box::new(move |asked, found| {
+                view.contains_all(Hash64::from_slice(&asked.hashes), found)
+            }),
         ),
         way(
             "owned",
-            Box::new(move |asked, found| filter.contains_all(Hash64::from_slice(&asked.hashes), found)),
+            Box::new(move |asked, found| {
+                filter.contains_all(Hash64::from_slice(&asked.hashes), found)
+            }),
         ),
     ])
 }
