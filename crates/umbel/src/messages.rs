@@ -66,7 +66,7 @@ fn messages_are_as_listed() {
         NotUmbel { found: b"PK\x03\x04".to_vec() }; Version { found: 9 }; Length { expected: 4096, found: 100 };
         HeaderDamaged; PayloadDamaged { start: 128, end: 4096 }; ChecksumsDamaged; Field(span);
         UnknownKind(99); UnknownAlgorithm(9); Kind { expected: Kind::Blocked, found: Kind::Attributes };
-        Plan(PlanError::ZeroKeys); Scheme(SchemeError::NotKeyed(Algorithm::Xxh3)); Misaligned; ShardFailed;
+        Plan(PlanError::ZeroKeys); Scheme(SchemeError::NotKeyed(Algorithm::Xxh3)); Misaligned;
         OutOfMemory(OutOfMemory { bytes: 1 << 50 }); Io(std::io::ErrorKind::NotFound.into());
     );
     for field in [rate, payload] {
