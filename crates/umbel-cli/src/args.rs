@@ -94,7 +94,9 @@ pub(crate) struct RecordArgs {
     /// Use this field as the key, instead of the whole record; repeat for a key of several fields
     ///
     /// A column, by its name in the header or its number from 1; or a path into JSON: user.id, tags.0, or a JSON
-    /// pointer such as /a.b/c. Whole records are printed, whatever their key.
+    /// pointer such as /a.b/c. LEFT=RIGHT where the first file and the others have different names (common and except);
+    /// an equals sign in a name is written twice. Whole records are printed, whatever their key, or with --print key the
+    /// key alone.
     #[arg(
         short,
         long,
@@ -230,6 +232,24 @@ impl OutputArgs {
     }
 }
 
+/// What is printed of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Print {
+    /// All of it
+    #[default]
+    Record,
+    /// Its key alone
+    Key,
+}
+
+/// What is printed of records that are found.
+#[derive(Debug, Args)]
+pub(crate) struct PrintArgs {
+    /// Print this of each record: all of it, or its --key alone
+    #[arg(long, value_name = "WHAT", default_value = "record")]
+    pub(crate) print: Print,
+}
+
 /// Where the result goes, or how much of it there is.
 #[derive(Debug, Args)]
 pub(crate) struct ResultArgs {
@@ -244,7 +264,7 @@ pub(crate) struct ResultArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Voice {
     /// Print the full report at the end [default: one line, on a terminal only]
-    #[arg(long, short, global = true, help_heading = "Messages")]
+    #[arg(long, global = true, help_heading = "Messages")]
     pub(crate) verbose: bool,
     /// Print reports, plans and receipts as JSON, one object per line
     #[arg(long, global = true, help_heading = "Messages")]
@@ -252,6 +272,9 @@ pub(crate) struct Voice {
     /// Print only errors, and a warning if a filter is over-filled
     #[arg(long, short, global = true, help_heading = "Messages")]
     pub(crate) quiet: bool,
+    /// Exit with 0, not 1, if nothing was found: for scripts that stop at errors
+    #[arg(long, global = true, help_heading = "Messages")]
+    pub(crate) empty_ok: bool,
 }
 
 /// How a keyed filter is opened.
@@ -333,6 +356,8 @@ pub(crate) struct CommonArgs {
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
     #[command(flatten)]
+    pub(crate) print: PrintArgs,
+    #[command(flatten)]
     pub(crate) output: ResultArgs,
     #[command(flatten)]
     pub(crate) work: Work,
@@ -357,6 +382,8 @@ pub(crate) struct ExceptArgs {
     /// Allow this error rate, to read each file only once: the chance that a line is wrongly left out
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
+    #[command(flatten)]
+    pub(crate) print: PrintArgs,
     #[command(flatten)]
     pub(crate) output: ResultArgs,
     #[command(flatten)]
@@ -402,18 +429,7 @@ pub(crate) struct DiffArgs {
 /// pipes and compressed files are first copied to a temporary file. Lines end with a line feed; a carriage return
 /// before it belongs to the line (see --crlf).
 ///
-/// With --seen FILTER, lines that are not in the filter are printed and added to it, in one pass that also works on an
-/// endless pipe. A new line is wrongly left out at the filter's false positive rate.
-///
-/// A run with --seen can be interrupted at any time. At each checkpoint it records in FILTER.run what it has printed, and
-/// at the end, also after Ctrl-C or TERM, it saves the filter. Lines are printed before they are recorded, so a killed run
-/// loses none, and the next run with the same input prints the rest. With -o, lines are appended to FILE, each exactly
-/// once: the next run removes what a killed run wrote after its last checkpoint, and writes it again. If FILE is not as
-/// that run left it, the next one refuses to continue, and changes nothing. A pipe may get such lines twice, and the last
-/// one cut short.
-///
-/// Runs with the same filter or the same FILE wait for each other. With a blocked filter larger than --memory, lines are
-/// printed after all input is read. --keys, --kind and --fpp describe a new filter; an existing one must agree with them.
+/// For lines that no earlier run has seen, see umbel unseen.
 #[derive(Debug, Args)]
 pub(crate) struct DedupArgs {
     /// Files of lines, read as one [default: standard input]
@@ -441,27 +457,72 @@ pub(crate) struct DedupArgs {
     #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
     #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seen")]
     pub(crate) top: Option<NonZeroU64>,
-    /// Allow this error rate, to read each file only once: the chance that a line is wrongly left out; with --seen, the
-    /// rate of a new filter [default with --seen: 1e-4]
+    /// Allow this error rate, to read each file only once: the chance that a line is wrongly left out
     #[arg(long, value_name = "P", allow_negative_numbers = true, conflicts_with_all = ["repeated", "count", "min", "keep", "by_count", "top"])]
     pub(crate) fpp: Option<Fpp>,
-    /// Print only lines that are not in this filter, and add them to it; it is created if it does not exist
-    #[arg(long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
+    /// As umbel unseen, which this was before
+    #[arg(long, value_name = "FILTER", value_hint = ValueHint::FilePath, hide = true)]
     pub(crate) seen: Option<PathBuf>,
-    /// Keys to plan a new filter for [default: 1,000,000, and it grows]; a run that would over-fill it stops
-    #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "seen")]
-    pub(crate) keys: Option<Keys>,
-    /// Kind of a new filter [default: blocked with --keys, otherwise scalable]
-    #[arg(long, requires = "seen", value_parser = named::kinds::<Variant>())]
-    pub(crate) kind: Option<Variant>,
-    /// Time between checkpoints: seconds, or with a unit, e.g. 500ms or 5min
-    #[arg(long, value_name = "TIME", default_value = "60", requires = "seen", value_parser = umbel_numbers::seconds)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) checkpoint: Duration,
+    #[command(flatten)]
+    pub(crate) new: NewArgs,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]
+    pub(crate) print: PrintArgs,
+    #[command(flatten)]
     pub(crate) output: ResultArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+    #[command(flatten)]
+    pub(crate) names: NamesArgs,
+}
+
+/// The filter that umbel unseen makes if there is none, and how its runs are recorded.
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// Keys to plan a new filter for [default: 1,000,000, and it grows]; a run that would over-fill it stops
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) keys: Option<Keys>,
+    /// Kind of a new filter [default: blocked with --keys, otherwise scalable]
+    #[arg(long, value_parser = named::kinds::<Variant>())]
+    pub(crate) kind: Option<Variant>,
+    /// Time between checkpoints: seconds, or with a unit, e.g. 500ms or 5min
+    #[arg(long, value_name = "TIME", default_value = "60", value_parser = umbel_numbers::seconds)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) checkpoint: Duration,
+}
+
+/// Print the lines that no earlier run has seen
+///
+/// Lines that are not in FILTER are printed and added to it, in one pass that also works on an endless pipe. FILTER is
+/// created if it does not exist. A new line is wrongly left out at the filter's false positive rate.
+///
+/// A run can be interrupted at any time. At each checkpoint it records in FILTER.run what it has printed, and at the end,
+/// also after Ctrl-C or TERM, it saves the filter. Lines are printed before they are recorded, so a killed run loses none,
+/// and the next run with the same input prints the rest. With --append, each line is in FILE exactly once: the next run
+/// removes what a killed run wrote after its last checkpoint, and writes it again. If FILE is not as that run left it, the
+/// next one refuses to continue, and changes nothing. A pipe may get such lines twice, and the last one cut short.
+///
+/// Runs with the same filter or the same FILE wait for each other. With a blocked filter larger than --memory, lines are
+/// printed after all input is read. --keys, --kind and --fpp describe a new filter; an existing one must agree with them.
+#[derive(Debug, Args)]
+pub(crate) struct UnseenArgs {
+    /// Filter of the lines seen so far
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) filter: PathBuf,
+    /// Files of lines [default: standard input]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Append the lines to FILE, each exactly once, instead of printing them
+    #[arg(short, long, alias = "output", short_alias = 'o', value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) append: Option<PathBuf>,
+    /// False positive rate of a new filter [default: 1e-4]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub(crate) fpp: Option<Fpp>,
+    #[command(flatten)]
+    pub(crate) new: NewArgs,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
     #[command(flatten)]
     pub(crate) work: Work,
     #[command(flatten)]
@@ -720,7 +781,7 @@ pub(crate) struct MergeArgs {
 /// filters merge, or why not. The larger of two filters is folded to the smaller size. Other systems' filters are
 /// compared if format, hash, seed, bits and probes agree.
 #[derive(Debug, Args)]
-pub(crate) struct CompareArgs {
+pub(crate) struct OverlapArgs {
     /// First filter, A
     #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
     pub(crate) left: PathBuf,
@@ -836,7 +897,7 @@ pub(crate) struct SumArgs {
     pub(crate) force: bool,
 }
 
-/// Make a secret for keyed filters, or print the id of one
+/// Make keys: secrets of keyed filters, pairs to sign with
 ///
 /// A keyed filter hashes its keys under a secret that is not in its file (--secret-file), so that only those who have the
 /// secret can look keys up. One secret serves a whole group. Filters carry its id; filters of different secrets do not
@@ -856,11 +917,17 @@ pub(crate) struct KeyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyVerb {
-    /// Write a new random secret, which only its owner may read, and print its id
+    /// Write a new random secret, which only its owner may read, and print its id; or a pair of keys to sign with
     New {
         /// File to write, which must not exist; - is standard output, without the id
         #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: PathBuf,
+        /// Make a secret, for --secret-file [default]
+        #[arg(long)]
+        secret: bool,
+        /// Make a pair of keys instead: FILE to sign with (umbel sign --sign), FILE.pub for --trust
+        #[arg(long, conflicts_with = "secret")]
+        signing: bool,
     },
     /// Print the id of a secret
     Id {
@@ -886,7 +953,6 @@ pub(crate) struct AuditArgs {
     pub(crate) filter: PathBuf,
     /// File of guesses, one per line, each once; may be repeated; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
-    #[arg(required_unless_present_any = ["universe", "files_from"])]
     pub(crate) candidates: Vec<PathBuf>,
     /// Probability that a candidate is a member, before it is looked up [default: their share, as the hits show it]
     #[arg(long, value_name = "P", value_parser = umbel_numbers::share, allow_negative_numbers = true)]
@@ -1152,7 +1218,7 @@ pub(crate) struct TableArgs {
 /// Using Bloom Filters (perl.com, 2004): apples and plums in 14 bits, and mango, which was never inserted but passes.
 /// Other words get the bits that umbel's hash selects, or those of --at.
 #[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
+pub(crate) struct DemoArgs {
     /// Words to insert
     #[arg(value_name = "WORD")]
     pub(crate) words: Vec<String>,

@@ -207,8 +207,8 @@ pub(crate) fn sealed(mut file: &File, path: &Path, format: &FormatArgs) -> Resul
             read_file(file, path, |source, length| AnyFilter::read_with(source, length, AnyScheme));
         if Notes::of(path)?.is_some() {
             say(&format!(
-                "umbel: warning: {0}: lines that a run of umbel dedup --seen has recorded since the filter was saved are left out; \
-                 the run is still going or was interrupted: umbel dedup --seen {0} </dev/null saves them",
+                "umbel: warning: {0}: lines that a run of umbel unseen has recorded since the filter was saved are left out; \
+                 the run is still going or was interrupted: umbel unseen {0} </dev/null saves them",
                 path.display()
             ));
         }
@@ -452,7 +452,7 @@ pub(crate) fn claim_output(path: &Path, existing: Existing) -> Result<Option<Fil
             if Notes::of(path)?.is_some() {
                 let journal = journal::path_of(path);
                 bail!(
-                    "{0}: {1} holds lines that a run of umbel dedup --seen has recorded and not saved; save them with umbel dedup --seen {0} </dev/null, or remove {1}",
+                    "{0}: {1} holds lines that a run of umbel unseen has recorded and not saved; save them with umbel unseen {0} </dev/null, or remove {1}",
                     path.display(),
                     journal.display()
                 );

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use umbel_foreign::{Bytes, Foreign, Format, Parameters};
-use umbel_report::recognize::{Recognized, perhaps, unknown};
+use umbel_report::recognize::{Recognized, other, perhaps, unknown};
 use umbel_sets::Options;
 
 use crate::wrapped;
@@ -44,15 +44,42 @@ pub(crate) fn recognize(
     options: Option<&Options>,
 ) -> Result<Foreign> {
     // A file that does not fit in memory is hardly a filter; more likely a file of lines was named by mistake.
-    let Ok(bytes) = content(file, path, options) else { bail!(unknown(refused)) };
+    let Ok(bytes) = content(file, path, options) else {
+        bail!(NotAFilter::new(unknown(refused), &[]))
+    };
     match Recognized::of(&bytes) {
         Recognized::One(format) => {
             Foreign::decode(format, bytes).with_context(|| path.display().to_string())
         }
-        Recognized::Perhaps(formats) => bail!(perhaps(refused, &formats)),
-        Recognized::Unknown => bail!(unknown(refused)),
+        Recognized::Perhaps(formats) => {
+            bail!(NotAFilter::new(perhaps(refused, &formats), &formats))
+        }
+        Recognized::Other(content) => bail!(other(refused, content)),
+        Recognized::Unknown => bail!(NotAFilter::new(unknown(refused), &[])),
     }
 }
+
+/// A file that is no filter, unless its format is named.
+#[derive(Debug)]
+pub(crate) struct NotAFilter {
+    message: String,
+    /// One that it may have.
+    pub(crate) format: Option<Format>,
+}
+
+impl NotAFilter {
+    fn new(message: String, formats: &[Format]) -> Self {
+        Self { message, format: formats.first().copied() }
+    }
+}
+
+impl fmt::Display for NotAFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for NotAFilter {}
 
 fn is_umbel(content: &[u8]) -> bool {
     let header = umbel::format::Reader::new(content, content.len() as u64);

@@ -1,11 +1,11 @@
 //! What help shows besides the options: the verbs in groups, examples and exit statuses. One place for `--help` and
 //! the manual pages.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
-use clap::{Command, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 
-use crate::args::Cli;
+use crate::args::{Cli, Work};
 use crate::verbs::{VERBS, Verb};
 
 /// What a verb's help ends with.
@@ -26,17 +26,11 @@ const ENDINGS: &[Ending] = &[
         verb: "umbel",
         examples: &[
             ("umbel common monday.txt tuesday.txt", "lines that both files have"),
-            ("umbel common --at-least 2 *.txt", "lines that at least two of the files have"),
-            ("umbel except all.txt blocked.txt", "lines that only the first file has"),
-            ("umbel diff monday.txt tuesday.txt", "lines that only one of two files has"),
-            ("umbel dedup urls.txt", "each line once, in order of first appearance"),
-            ("umbel dedup --seen seen.umbel today.txt", "lines that no earlier run has seen"),
+            ("umbel common --csv -k id a.csv b.csv", "rows whose id both files have"),
+            ("umbel dedup --top 10 --count urls.txt", "the ten most frequent lines"),
+            ("umbel unseen seen.umbel today.txt", "lines that no earlier run has seen"),
             ("umbel build -o seen.umbel urls.txt", "a filter of the lines"),
             ("umbel query -v seen.umbel new.txt", "lines that are certainly not in the filter"),
-            ("umbel common --csv -k id a.csv b.csv", "rows whose id both files have"),
-            ("umbel info ids.guava", "what a filter of Guava holds"),
-            ("umbel parquet events.parquet -c id ids.txt", "row groups that may hold these ids"),
-            ("umbel plan --keys 5G --memory 4GiB", "the rate for 5 billion keys in 4 GiB"),
         ],
         zero: "done, or something was found",
         one: Some("nothing was found; for diff, the files differ"),
@@ -82,10 +76,18 @@ const ENDINGS: &[Ending] = &[
             ),
             ("umbel dedup --repeated --count urls.txt", "lines that repeat, with their counts"),
             ("umbel dedup --top 10 --count urls.txt", "the ten most frequent lines"),
-            ("umbel dedup --seen seen.umbel today.txt", "lines that no earlier run has seen"),
         ],
         zero: "done, even if the input is empty",
-        one: Some("with --repeated or --min, no line occurs so often; with --seen, no line is new"),
+        one: Some("with --repeated or --min, no line occurs so often"),
+    },
+    Ending {
+        verb: "unseen",
+        examples: &[
+            ("umbel unseen seen.umbel today.txt", "lines that no earlier run has seen"),
+            ("umbel unseen seen.umbel today.txt -a new.txt", "appended to a file, each once"),
+        ],
+        zero: "lines are new",
+        one: Some("no line is new"),
     },
     Ending {
         verb: "build",
@@ -137,8 +139,8 @@ const ENDINGS: &[Ending] = &[
         one: None,
     },
     Ending {
-        verb: "compare",
-        examples: &[("umbel compare a.umbel b.umbel", "how much the two lists share")],
+        verb: "overlap",
+        examples: &[("umbel overlap a.umbel b.umbel", "how much the two lists share")],
         zero: "both filters were read",
         one: None,
     },
@@ -160,6 +162,10 @@ const ENDINGS: &[Ending] = &[
         verb: "key",
         examples: &[
             ("umbel key new -o group.key", "a secret, for --secret-file"),
+            (
+                "umbel key new --signing -o lists.key",
+                "a pair: lists.key to sign, lists.key.pub to trust",
+            ),
             ("umbel key id group.key", "its id, which filters carry"),
         ],
         zero: DONE,
@@ -231,7 +237,6 @@ const ENDINGS: &[Ending] = &[
     Ending {
         verb: "sign",
         examples: &[
-            ("umbel sign --new lists.key", "a key pair: lists.key, lists.key.pub"),
             ("umbel sign --sign lists.key seen.packed", "sign a file"),
             ("umbel sign --trust lists.key.pub seen.packed", "check who signed it"),
         ],
@@ -251,10 +256,10 @@ const ENDINGS: &[Ending] = &[
         one: Some("no kind fits"),
     },
     Ending {
-        verb: "show",
+        verb: "demo",
         examples: &[
-            ("umbel show", "apples and plums in 14 bits"),
-            ("umbel show apples plums --query mango", "words of your own"),
+            ("umbel demo", "apples and plums in 14 bits"),
+            ("umbel demo apples plums --query mango", "words of your own"),
         ],
         zero: DONE,
         one: None,
@@ -313,27 +318,38 @@ impl Ending {
     }
 }
 
-/// The verbs in groups, as `umbel help` lists them.
-const GROUPS: &[(&str, &[&str])] = &[
-    ("Compare files of lines", &["common", "except", "diff", "dedup"]),
-    (
-        "Use filters",
-        &["build", "query", "add", "remove", "merge", "convert", "info", "compare", "parquet"],
-    ),
-    ("Send filters", &["pack", "unpack", "delta", "patch", "sign"]),
-    ("Share filters", &["audit", "key", "noisy", "group"]),
-    ("Choose a filter", &["plan", "show"]),
-    ("Set up", &["completions", "man", "help"]),
+/// The verbs of every day, in groups, as `umbel help` lists them.
+const EVERYDAY: &[(&str, &[&str])] = &[
+    ("Files of lines or records", &["common", "except", "diff", "dedup", "unseen"]),
+    ("Filters", &["build", "query", "add", "info", "plan"]),
 ];
 
-/// The groups, each verb with the first line of its help.
-fn verbs(umbel: &Command) -> String {
-    let about = |name: &str| match umbel.find_subcommand(name) {
-        Some(verb) => verb.get_about().map(ToString::to_string).unwrap_or_default(),
-        None => "Print this help, or that of a verb".to_owned(),
+/// The others, which `umbel help --all` lists too.
+const OTHERS: &[(&str, &[&str])] = &[
+    ("More about filters", &["remove", "merge", "convert", "overlap", "parquet", "demo"]),
+    ("Send filters", &["pack", "unpack", "delta", "patch", "sign"]),
+    ("Privacy", &["key", "audit", "noisy", "group"]),
+    ("Set up", &["completions", "man"]),
+];
+
+/// Where more help is.
+const MORE: &str = "  umbel help VERB      all about a verb; umbel VERB -h is shorter
+  umbel help --all     all verbs
+  umbel help options   options of many verbs: records and their keys, memory, messages
+";
+
+/// What `-o` does, everywhere.
+const OUTPUT: &str = "-o FILE writes FILE completely or not at all. Lines and reports replace what was there; a filter does so only with
+--force; secrets and keys never do.";
+
+/// Groups of verbs, each verb with the first line of its help.
+fn verbs(umbel: &Command, groups: &[(&str, &[&str])]) -> String {
+    let about = |name: &str| {
+        let verb = umbel.find_subcommand(name).and_then(Command::get_about);
+        verb.map(ToString::to_string).unwrap_or_default()
     };
     let mut text = String::new();
-    for (title, names) in GROUPS {
+    for (title, names) in groups {
         text += &format!("{title}:\n");
         for name in *names {
             text += &format!("  {name:<11}  {}\n", about(name));
@@ -341,6 +357,28 @@ fn verbs(umbel: &Command) -> String {
         text += "\n";
     }
     text
+}
+
+/// A page of help that is about no verb: `help --all` or `help options`.
+pub(crate) fn page(mut arguments: impl Iterator<Item = OsString>) -> Option<String> {
+    if arguments.next()? != "help" {
+        return None;
+    }
+    let (what, None) = (arguments.next()?, arguments.next()) else { return None };
+    match what.to_str()? {
+        "--all" => {
+            let umbel = Cli::command().subcommands(VERBS.iter().map(Verb::define));
+            let all = verbs(&umbel, EVERYDAY) + &verbs(&umbel, OTHERS);
+            Some(format!("{all}More help:\n{MORE}"))
+        }
+        "options" => {
+            let shared = Work::augment_args(Command::new("options").disable_help_flag(true));
+            let shared = shared.max_term_width(100).help_template("{all-args}");
+            let options = shared.clone().render_long_help().to_string();
+            Some(format!("Options that many verbs have.\n\n{OUTPUT}\n\n{}\n", options.trim_end()))
+        }
+        _ => None,
+    }
 }
 
 /// The command line. If `first`, the first argument, is a verb, only that one has its options and help: those of all verbs
@@ -356,21 +394,70 @@ pub(crate) fn command(first: Option<&OsStr>) -> Command {
         return umbel;
     }
     let template = format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}",
-        verbs(&umbel)
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}More help:\n{MORE}{{after-help}}",
+        verbs(&umbel, EVERYDAY)
     );
     umbel.help_template(template).after_help(Ending::of("umbel").expect("it is there").text())
 }
 
+/// Options of many verbs that a short help has all the same.
+const SHORT: [&str; 5] = ["csv", "jsonl", "key", "memory", "output"];
+
 /// A verb with its options, and its help with examples and exit statuses.
 fn whole(verb: &Verb) -> Command {
-    let command = verb.define();
+    let mut command = verb.define();
     let more = command.get_after_long_help().map(|more| format!("{more}\n\n"));
-    let ending = Ending::of(verb.name).expect("every verb has one").text();
-    let command = command.after_long_help(more.unwrap_or_default() + &ending);
-    match verb.name {
-        // -v inverts, as in grep.
-        "query" => command.mut_arg("verbose", |verbose| verbose.short(None)),
-        _ => command,
+    let ending = Ending::of(verb.name).expect("every verb has one");
+    let shared = Work::augment_args(Command::new(""));
+    let is_shared = |id: &str| shared.get_arguments().any(|shared| shared.get_id() == id);
+    let rare = |id: &str| {
+        (is_shared(id) && !SHORT.contains(&id)) || (RARE.contains(&id) && verb.name != "sign")
+    };
+    command = command.mut_args(|argument| match rare(argument.get_id().as_str()) {
+        true => argument.hide_short_help(true),
+        false => argument,
+    });
+    if verb.name == "dedup" {
+        // Those of its option --seen, which is umbel unseen today.
+        let old = ["keys", "kind", "checkpoint", "secret_file", "names"];
+        command =
+            old.into_iter().fold(command, |command, id| command.mut_arg(id, |a| a.hide(true)));
     }
+    let (example, what) = ending.examples[0];
+    let short = format!(
+        "Example: {example}   {what}\nAll of it: umbel help {}; options of many verbs: umbel help options",
+        verb.name
+    );
+    command.after_help(short).after_long_help(more.unwrap_or_default() + &ending.text())
 }
+
+/// Options of single verbs that are left out of a short help.
+const RARE: &[&str] = &[
+    "absent",
+    "checkpoint",
+    "except",
+    "false_answer",
+    "force",
+    "format",
+    "keep",
+    "key_type",
+    "min",
+    "names",
+    "param",
+    "plot",
+    "prefixes",
+    "prior",
+    "probes",
+    "rates",
+    "ratios",
+    "raw",
+    "secret_file",
+    "seed",
+    "ship",
+    "show_prefix",
+    "sign",
+    "since",
+    "sizes",
+    "table",
+    "trust",
+];

@@ -2,11 +2,30 @@
 
 use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
 use umbel_net::prefixes::ListError;
+use umbel_report::recognize::Content;
 use umbel_sets::{Input, Options, Records};
 
+use crate::formats::NotAFilter;
+
 /// The options that help with an error.
-pub(crate) fn of(error: &anyhow::Error) -> Option<&'static str> {
-    error.chain().find_map(|cause| {
+pub(crate) fn of(error: &anyhow::Error) -> Option<String> {
+    let format = error.chain().find_map(|cause| match cause.downcast_ref()? {
+        NotAFilter { format: Some(format), .. } => Some(format!("--format {format}")),
+        NotAFilter { format: None, .. } => Some("--format".to_owned()),
+    });
+    format.or_else(|| error.chain().find_map(of_cause))
+}
+
+fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+    if let Some(umbel_sets::Error::UnknownField { found, .. }) = cause.downcast_ref()
+        && let Some(other) = [';', '\t', '|'].into_iter().find(|other| found.contains(*other))
+    {
+        return Some(match other {
+            '\t' => "--tsv".to_owned(),
+            other => format!("--delimiter '{other}'"),
+        });
+    }
+    let hint = {
         let job = cause.downcast_ref().and_then(of_jobs);
         let plan = || cause.downcast_ref().and_then(of_plans);
         let insert = || cause.downcast_ref().and_then(of_insertions);
@@ -17,7 +36,44 @@ pub(crate) fn of(error: &anyhow::Error) -> Option<&'static str> {
                 .then_some("umbel build --prefixes")
         };
         job.or_else(plan).or_else(insert).or_else(row).or_else(file).or_else(list)
-    })
+    };
+    hint.map(str::to_owned)
+}
+
+/// What is wrong with inputs that are no lines, or whose columns have another delimiter.
+pub(crate) fn of_contents(inputs: &[Input], options: &Options) -> Vec<String> {
+    let mut hints = Vec::new();
+    for input in inputs {
+        let Ok(start) = input.start() else { continue };
+        let content = Content::of(&start);
+        let content = content.filter(|_| options.separator == b'\n');
+        if let Some(hint) = content.and_then(Content::in_place_of_lines) {
+            hints.push(format!("{}: {hint}", input.name()));
+            continue;
+        }
+        let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let has = |byte: u8| header.contains(&byte);
+        if let Records::Csv { delimiter, .. } = options.records
+            && !has(delimiter)
+            && let Some(other) = [b';', b'\t', b'|'].into_iter().find(|&other| has(other))
+        {
+            let (shown, option) = match other {
+                b'\t' => ("tabs".to_owned(), "--tsv".to_owned()),
+                other => {
+                    let other = char::from(other);
+                    (format!("{other:?}"), format!("--delimiter '{other}'"))
+                }
+            };
+            let delimiter = char::from(delimiter);
+            hints.push(format!(
+                "{}: its first line has no {delimiter:?}, but {shown}; read it with {option}",
+                input.name()
+            ));
+        }
+    }
+    // One tells enough of many files of a kind.
+    hints.truncate(3);
+    hints
 }
 
 /// Why no lines of two inputs may be equal: the line ends of different systems.

@@ -2,28 +2,38 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, BufWriter, Read, Write};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use umbel_files::inputs::{self, Named, align, rereadable};
-use umbel_sets::{Bad, Input, Missing, Normalization, Options, Progress, Records, TempFolders};
+use umbel_sets::{
+    Bad, Input, Missing, Normalization, Options, Progress, Records, Report, TempFolders, room_left,
+};
 
-use crate::args::{Form, OnBad, OnMissing, RecordArgs, Work};
+use crate::args::{Form, OnBad, OnMissing, Print, RecordArgs, Voice, Work};
 use crate::atomic;
+use crate::hints;
 use crate::machine;
 use crate::output::stdout;
-use crate::report::say;
+use crate::report::{self, say};
 use crate::standard::{is_standard, name, stdin};
 
 pub(crate) use umbel_files::inputs::{Rows, Source};
 
 /// The options of the work, with their defaults.
 pub(crate) fn options(work: &Work) -> Result<Options> {
-    let records = records(&work.records)?;
+    let (key, others) = fields(&work.records.key)?;
+    if !others.is_empty() && !matches!(report::verb(), "common" | "except") {
+        bail!(
+            "--key LEFT=RIGHT names fields of two kinds of files, as common and except compare; name one field here"
+        );
+    }
+    let records = records(&work.records, key)?;
     let folders = if work.tmp.is_empty() { &[std::env::temp_dir()][..] } else { &work.tmp };
     if let Some(none) = folders.iter().find(|folder| !folder.is_dir()) {
         bail!("{}: is not a folder for temporary files; name one with --tmp", none.display());
@@ -45,6 +55,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
         tmp,
         separator: if work.null { 0 } else { b'\n' },
         records,
+        others,
         normalization: normalization(&work.records),
         missing: match work.records.missing {
             OnMissing::Error => Missing::Refuse,
@@ -75,8 +86,28 @@ fn normalization(args: &RecordArgs) -> Normalization {
     Normalization { crlf, trim, url, ignore_case, read: None }
 }
 
-fn records(args: &RecordArgs) -> Result<Records> {
-    let (key, header) = (args.key.clone(), !args.no_header);
+/// The fields of --key in the first input, and in the others if these name them differently: LEFT=RIGHT. A name with an
+/// equals sign has it twice.
+fn fields(keys: &[String]) -> Result<(Vec<String>, Vec<String>)> {
+    const DOUBLED: &str = "\0";
+    let mut names = (Vec::new(), Vec::new());
+    for key in keys {
+        let text = key.replace("==", DOUBLED);
+        let (left, right) = text.split_once('=').unwrap_or((&text, &text));
+        if left.is_empty() || right.contains('=') {
+            bail!("--key {key}: is not FIELD or LEFT=RIGHT; write an equals sign in a name twice");
+        }
+        names.0.push(left.replace(DOUBLED, "="));
+        names.1.push(right.replace(DOUBLED, "="));
+    }
+    if names.0 == names.1 {
+        names.1.clear();
+    }
+    Ok(names)
+}
+
+fn records(args: &RecordArgs, key: Vec<String>) -> Result<Records> {
+    let header = !args.no_header;
     if args.delimiter.is_some() && !args.csv {
         bail!("--delimiter requires --csv; add --csv, or omit --delimiter");
     }
@@ -115,7 +146,9 @@ pub(crate) fn open(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
-    align(open_paths(&named(files, work)?)?, None, rows, options)
+    let sources = open_paths(&named(files, work)?)?;
+    notice_sources(&sources, work.voice, options);
+    align(sources, None, rows, options)
 }
 
 /// What a run writes to while it reads its inputs, or in place of what was there.
@@ -134,7 +167,7 @@ pub(crate) fn open_beside(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
-    align(open_unaligned(files, work, outputs)?, None, rows, options)
+    align(open_unaligned(files, work, outputs, options)?, None, rows, options)
 }
 
 /// As [`open_beside`], of records whose columns stay as they are.
@@ -142,13 +175,34 @@ pub(crate) fn open_unaligned(
     files: &[PathBuf],
     work: &Work,
     outputs: &[Written<'_>],
+    options: &Options,
 ) -> Result<Vec<Source>> {
     let paths = named(files, work)?;
     check_beside(&paths, outputs)?;
     if let Some(list) = &work.files_from {
         check_beside(std::slice::from_ref(list), outputs)?;
     }
-    open_paths(&paths)
+    let sources = open_paths(&paths)?;
+    notice_sources(&sources, work.voice, options);
+    Ok(sources)
+}
+
+fn notice_sources(sources: &[Source], voice: Voice, options: &Options) {
+    for source in sources {
+        if let Source::Files(inputs) = source {
+            notice(inputs, voice, options);
+        }
+    }
+}
+
+/// Says what inputs are that are no lines.
+fn notice(inputs: &[Input], voice: Voice, options: &Options) {
+    if voice.quiet || voice.json {
+        return;
+    }
+    for hint in hints::of_contents(inputs, options) {
+        say(&format!("umbel: warning: {hint}"));
+    }
 }
 
 fn check_beside(paths: &[PathBuf], outputs: &[Written<'_>]) -> Result<()> {
@@ -226,6 +280,7 @@ pub(crate) fn open_rereadable(
     options: &Options,
 ) -> Result<Vec<Input>> {
     let inputs = rereadable(open_paths(&named(files, work)?)?, options)?;
+    notice(&inputs, work.voice, options);
     Ok(umbel_sets::align(inputs, None, rows == Rows::OfAll, options)?)
 }
 
@@ -255,8 +310,113 @@ pub(crate) fn open_several(
     options: &Options,
 ) -> Result<Vec<Input>> {
     let inputs = open_rereadable(files, work, rows, options)?;
+    let mut inputs = inputs.into_iter();
+    let first = inputs.next();
+    let others =
+        inputs.map(|input| if options.others.is_empty() { input } else { input.of_others() });
+    let inputs: Vec<_> = first.into_iter().chain(others).collect();
     match &inputs[..] {
         [one] => bail!("{}: is the only file; name two or more", one.name()),
         _ => Ok(inputs),
     }
+}
+
+/// `--print key`: lines of the keys of the inputs, which are compared and printed in place of the records.
+pub(crate) fn keys_alone(
+    inputs: Vec<Input>,
+    print: Print,
+    options: &mut Options,
+) -> Result<Vec<Input>> {
+    if print == Print::Record {
+        return Ok(inputs);
+    }
+    let records = options.records.clone();
+    let names = records.key().to_vec();
+    if names.is_empty() {
+        bail!("--print key prints fields of records; name them with --key");
+    }
+    let (column, quotes, header) = match records {
+        Records::Csv { delimiter, header, .. } => (delimiter, true, header),
+        Records::Tsv { header, .. } => (b'\t', false, header),
+        _ => (b'\t', false, false),
+    };
+    let read = Options { normalization: Normalization::default(), ..options.clone() };
+    let tmp = options.tmp.folders().next().expect("there is at least one");
+    let context = || tmp.display().to_string();
+    let (mut alone, mut total) = (Vec::new(), Report::default());
+    for input in inputs {
+        let mut out = BufWriter::new(tempfile::tempfile_in(tmp).with_context(context)?);
+        let mut row = Vec::new();
+        if header {
+            let fields: Vec<_> = names.iter().map(String::as_bytes).collect();
+            put_row(&fields, column, quotes, options.separator, &mut row)
+                .map_err(anyhow::Error::msg)?;
+            out.write_all(&row).with_context(context)?;
+        }
+        let part =
+            umbel_sets::keys(slice::from_ref(&input), room_left(0, &read)?, &read, |keys| {
+                for (i, key) in keys.iter().enumerate() {
+                    row.clear();
+                    put_row(
+                        &umbel_sets::values_of(key, names.len()).collect::<Vec<_>>(),
+                        column,
+                        quotes,
+                        options.separator,
+                        &mut row,
+                    )
+                    .map_err(|why| keys.refuse(i, why))?;
+                    out.write_all(&row).map_err(|error| umbel_sets::Error::Work(error.into()))?;
+                }
+                Ok(())
+            })?;
+        part.check_keyed(&options.progress)?;
+        report::add(&mut total, &part);
+        let file = out.into_inner().map_err(io::Error::from).with_context(context)?;
+        alone.push(Input::file(input.name(), file)?);
+    }
+    if total.missing + total.bad > 0 {
+        report::say_skipped(&total);
+    }
+    options.missing = Missing::Refuse;
+    options.others.clear();
+    options.records = match records {
+        Records::Csv { delimiter, header, .. } => {
+            Records::Csv { delimiter, header, key: Vec::new(), raw: false }
+        }
+        Records::Tsv { header, .. } => Records::Tsv { header, key: Vec::new() },
+        _ => Records::Lines,
+    };
+    Ok(alone)
+}
+
+/// Appends values as a row; what would not be one row of as many values is an error.
+fn put_row(
+    values: &[&[u8]],
+    column: u8,
+    quotes: bool,
+    end: u8,
+    row: &mut Vec<u8>,
+) -> Result<(), &'static str> {
+    for (i, value) in values.iter().enumerate() {
+        if i > 0 {
+            row.push(column);
+        }
+        let breaks =
+            value.contains(&end) || value.contains(&column) && (quotes || values.len() > 1);
+        if quotes && (breaks || value.contains(&b'"')) {
+            row.push(b'"');
+            for &byte in *value {
+                row.extend(std::iter::repeat_n(byte, if byte == b'"' { 2 } else { 1 }));
+            }
+            row.push(b'"');
+        } else if breaks {
+            return Err(
+                "the key has a line feed or a tab, so --print key cannot print it as one line",
+            );
+        } else {
+            row.extend_from_slice(value);
+        }
+    }
+    row.push(end);
+    Ok(())
 }

@@ -19,6 +19,7 @@ mod verbs;
 mod wrapped;
 
 use std::env;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
@@ -36,25 +37,51 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let matches = match help::command(env::args_os().nth(1).as_deref()).try_get_matches() {
+    let first = env::args_os().nth(1);
+    if let Some(verb) = first.as_deref().and_then(OsStr::to_str).and_then(Verb::named) {
+        report::begin(verb.name);
+    }
+    if let Some(page) = help::page(env::args_os().skip(1)) {
+        return end(output::print(page).map(|()| Outcome::Done), None);
+    }
+    let matches = match help::command(first.as_deref()).try_get_matches() {
         Ok(matches) => matches,
-        Err(error) if error.use_stderr() => error.exit(),
-        Err(help) => return end(output::print_by(|| help.print()).map(|()| Outcome::Done)),
+        Err(error) if error.use_stderr() => return misused(&error),
+        Err(help) => return end(output::print_by(|| help.print()).map(|()| Outcome::Done), None),
     };
     machine::return_memory();
     machine::allow_open_files();
     let (name, arguments) = matches.subcommand().expect("it is required");
-    end(Verb::named(name).expect("one that was defined").run(arguments))
+    let verb = Verb::named(name).expect("one that was defined");
+    // Options may come before the verb.
+    report::begin(verb.name);
+    let empty_ok = matches!(arguments.try_get_one("empty_ok"), Ok(Some(true)));
+    let outcome = verb.run(arguments).map(|outcome| if empty_ok { Outcome::Done } else { outcome });
+    end(outcome, Some(verb))
+}
+
+/// Reports what is wrong with the arguments, as other errors are.
+fn misused(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    match text.strip_prefix("error: ") {
+        Some(text) => report::say_error(text.trim_end()),
+        // Without any argument, the help.
+        None => report::say(text.trim_end()),
+    }
+    ExitCode::from(2)
 }
 
 /// Reports how the work ended.
-fn end(result: anyhow::Result<Outcome>) -> ExitCode {
+fn end(result: anyhow::Result<Outcome>, verb: Option<&Verb>) -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            report::say(&format!("umbel: {}", chain(&error)));
+            if let Some(error) = error.downcast_ref() {
+                return misused(error);
+            }
+            report::say_error(&chain(&error, verb));
             ExitCode::from(2)
         }
     }
@@ -62,7 +89,7 @@ fn end(result: anyhow::Result<Outcome>) -> ExitCode {
 
 /// The error and its causes on one line, and the options that help. A cause that the message already has is left out, and
 /// a JSON parser's, whose line and column are those in the record.
-fn chain(error: &anyhow::Error) -> String {
+fn chain(error: &anyhow::Error, verb: Option<&Verb>) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).filter(|cause| !cause.is::<serde_json::Error>()) {
         let cause = cause.to_string();
@@ -71,7 +98,9 @@ fn chain(error: &anyhow::Error) -> String {
             message.push_str(&cause);
         }
     }
-    if let Some(hint) = hints::of(error) {
+    if let Some(hint) = hints::of(error)
+        && verb.is_none_or(|verb| verb.has_options(&hint))
+    {
         message.push_str(&format!(" ({hint})"));
     }
     message

@@ -1,7 +1,7 @@
 //! Standard output, which may be closed, and output files.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +13,7 @@ use umbel_sets::Report;
 
 use crate::args::{OutputArgs, ResultArgs};
 use crate::atomic::{self, Existing};
+use crate::report;
 
 /// Standard output failed.
 #[derive(Debug)]
@@ -60,6 +61,39 @@ pub(crate) fn stdout() -> Result<File> {
     Ok(File::from(stdout.context("standard output")?))
 }
 
+/// Standard output for lines: on a terminal, nothing else is shown from the first one on.
+pub(crate) struct Screen {
+    out: File,
+    is_terminal: bool,
+}
+
+impl Screen {
+    pub(crate) fn new(out: File) -> Self {
+        let is_terminal = out.is_terminal();
+        Self { out, is_terminal }
+    }
+}
+
+impl Write for Screen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_terminal {
+            report::hush();
+        }
+        self.out.write(bytes)
+    }
+
+    fn write_vectored(&mut self, pieces: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        if self.is_terminal {
+            report::hush();
+        }
+        self.out.write_vectored(pieces)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// Lets `work` write lines to the file named, which appears whole or not at all; to standard output when none is.
 pub(crate) fn write_lines<T>(
     to: &OutputArgs,
@@ -67,7 +101,7 @@ pub(crate) fn write_lines<T>(
 ) -> Result<T> {
     match to.file() {
         Some(path) => atomic::replace(path, work),
-        None => work(&mut stdout()?),
+        None => work(&mut Screen::new(stdout()?)),
     }
 }
 
@@ -103,7 +137,7 @@ pub(crate) fn write_text(
 ) -> Result<()> {
     match to.file() {
         Some(_) => write_lines(to, |out| work(&mut |text| Ok(out.write_all(text.as_bytes())?))),
-        None => work(&mut |text| print(text)),
+        None => work(&mut |text| print(report::printable(text).as_bytes())),
     }
 }
 
@@ -120,5 +154,6 @@ pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<()> {
 /// As [`print()`], of what `write` writes to standard output.
 pub(crate) fn print_by(write: impl FnOnce() -> io::Result<()>) -> Result<()> {
     check_open()?;
+    report::hush();
     write().and_then(|()| io::stdout().flush()).map_err(|error| StdoutClosed(error).into())
 }

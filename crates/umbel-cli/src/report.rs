@@ -1,13 +1,13 @@
 //! What a run prints while it works and at its end.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use umbel::Capacity;
 use umbel_report::receipt::{estimated_keys, foreign_inside, inside, over_filled, warning_of};
@@ -15,7 +15,7 @@ use umbel_sets::{Changes, ErrorBound, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
 
 use crate::args::Voice;
-use crate::machine;
+use crate::{machine, standard};
 use umbel_numbers::{Count, Rate, Size, counted};
 
 /// A run being timed, with its progress shown on a terminal.
@@ -29,16 +29,20 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn start(verb: &'static str, voice: Voice, progress: &Arc<Progress>) -> Self {
-        let show = io::stderr().is_terminal() && !voice.quiet && !voice.json;
+        let terminal = IsTerminal::is_terminal(&io::stderr())
+            && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let show = terminal && !voice.quiet && !voice.json;
+        let started = Instant::now();
+        SHOWN.lock().unwrap_or_else(PoisonError::into_inner).over = false;
         let bar = show.then(|| {
             let stop = Arc::new(AtomicBool::new(false));
             let thread = thread::spawn({
                 let (stop, progress) = (stop.clone(), progress.clone());
-                move || draw(&stop, &progress)
+                move || draw(&stop, &progress, started)
             });
             (stop, thread)
         });
-        Self { verb, voice, started: Instant::now(), progress: Arc::clone(progress), bar }
+        Self { verb, voice, started, progress: Arc::clone(progress), bar }
     }
 
     fn stop_bar(&mut self) {
@@ -51,8 +55,8 @@ impl Run {
 
     /// Whether the end of the run is reported as text: with --verbose always, otherwise on a terminal.
     pub(crate) fn tells(&self) -> bool {
-        let Voice { json, verbose, quiet } = self.voice;
-        !quiet && !json && (verbose || io::stderr().is_terminal())
+        let Voice { json, verbose, quiet, .. } = self.voice;
+        !quiet && !json && (verbose || IsTerminal::is_terminal(&io::stderr()))
     }
 
     /// Refuses a run in which no record had its key.
@@ -105,7 +109,7 @@ impl Run {
             say(&format!("umbel {}: {}", self.verb, short(lines, report, filter, seconds)));
         } else if report.missing + report.bad > 0 {
             // Also in a script, where nobody asked.
-            say(&format!("umbel {}: {}", self.verb, skipped(report).join(", ")));
+            say_skipped(report);
         }
         if let Some(key_type) = report.assumed_type
             && !self.voice.json
@@ -171,6 +175,11 @@ fn of_lines(report: &Report, found: &str) -> Vec<String> {
     }
     words.extend(skipped(report));
     words
+}
+
+/// Says how many records were left out.
+pub(crate) fn say_skipped(report: &Report) {
+    say(&format!("umbel: {}", skipped(report).join(", ")));
 }
 
 /// The numbers of records that were left out.
@@ -244,24 +253,137 @@ impl Drop for Run {
     }
 }
 
-/// Prints a line on standard error. Failing to do so is no error.
-pub(crate) fn say(words: &str) {
-    let _ = io::stderr().write_all(format!("{words}\n").as_bytes());
+/// The verb that is run, which every message begins with.
+static VERB: OnceLock<&str> = OnceLock::new();
+
+/// Notes the verb.
+pub(crate) fn begin(verb: &'static str) {
+    let _ = VERB.set(verb);
 }
 
-fn draw(stop: &AtomicBool, progress: &Progress) {
+/// The verb that is run.
+pub(crate) fn verb() -> &'static str {
+    VERB.get().copied().unwrap_or_default()
+}
+
+/// Prints an error: after the verb, which is red on a terminal that shows colours.
+pub(crate) fn say_error(words: &str) {
+    let verb = VERB.get().map_or_else(String::new, |verb| format!(" {verb}"));
+    let (begin, end) =
+        if is_colourful(&io::stderr()) { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+    put(&format!("{begin}umbel{verb}:{end} {}\n", printable(words)));
+}
+
+/// Whether a stream is a terminal that shows colours, and its user wants them (<https://no-color.org>).
+pub(crate) fn is_colourful(stream: &dyn IsTerminalStream) -> bool {
+    let is_set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    stream.is_terminal()
+        && is_set("NO_COLOR").is_none()
+        && is_set("TERM").is_some_and(|term| term != "dumb")
+}
+
+/// As [`IsTerminal`], which cannot be a trait object.
+pub(crate) trait IsTerminalStream {
+    fn is_terminal(&self) -> bool;
+}
+
+impl<T: IsTerminal> IsTerminalStream for T {
+    fn is_terminal(&self) -> bool {
+        IsTerminal::is_terminal(self)
+    }
+}
+
+/// Prints a line on standard error; one that begins with `umbel: ` gets the verb. Failing to do so is no error.
+pub(crate) fn say(words: &str) {
+    let words = printable(words);
+    match (words.strip_prefix("umbel: "), VERB.get()) {
+        (Some(rest), Some(verb)) => put(&format!("umbel {verb}: {rest}\n")),
+        _ => put(&format!("{words}\n")),
+    }
+}
+
+/// A text in which control characters, which a file's name may have, do nothing to a terminal.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    let acts = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |letter: char| match acts(letter) {
+        true => letter.escape_default().to_string(),
+        false => letter.to_string(),
+    };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
+/// Writes to standard error, where no progress is shown meanwhile.
+fn put(text: &str) {
+    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    shown.clear();
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// What a terminal shows of the progress of a run.
+struct Shown {
+    /// Whether the line of progress is there.
+    drawn: bool,
+    /// Whether lines have been printed, and no progress is shown any more.
+    over: bool,
+}
+
+static SHOWN: Mutex<Shown> = Mutex::new(Shown { drawn: false, over: false });
+
+impl Shown {
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            let _ = io::stderr().write_all(b"\r\x1b[K");
+        }
+    }
+}
+
+/// Ends the progress on a terminal to which results are written now.
+pub(crate) fn hush() {
+    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    shown.clear();
+    shown.over = true;
+}
+
+fn draw(stop: &AtomicBool, progress: &Progress, started: Instant) {
     /// Short runs show nothing.
     const PATIENCE: Duration = Duration::from_millis(500);
     thread::park_timeout(PATIENCE);
-    let style = "{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
-    let bar = ProgressBar::new(0);
-    bar.set_style(ProgressStyle::with_template(style).expect("the template is valid"));
     while !stop.load(Ordering::Relaxed) {
-        bar.set_length(progress.total().max(progress.done()));
-        bar.set_position(progress.done());
-        thread::park_timeout(Duration::from_millis(100));
+        let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.over {
+            return;
+        }
+        if let Some(line) = line(progress.done(), progress.total(), started.elapsed()) {
+            let _ = io::stderr().write_all(format!("\r{line}\x1b[K").as_bytes());
+            shown.drawn = true;
+        }
+        drop(shown);
+        thread::park_timeout(Duration::from_millis(200));
     }
-    bar.finish_and_clear();
+    SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
+/// A line of progress; none as long as nothing was read, or while somebody types.
+fn line(done: u64, total: u64, elapsed: Duration) -> Option<String> {
+    if done == 0 || standard::is_typed() {
+        return None;
+    }
+    let speed = done as f64 / elapsed.as_secs_f64();
+    let rate = format!("{}/s", Size(speed as u64));
+    // Of a pipe nobody knows how much follows.
+    if total <= done {
+        return Some(format!("{} read, {rate}", Size(done)));
+    }
+    let left = match ((total - done) as f64 / speed) as u64 {
+        seconds @ 0..100 => format!("{} s", seconds.max(1)),
+        seconds @ 100..6000 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h", seconds.div_ceil(3600)),
+    };
+    let percent = done as f64 / total as f64 * 100.0;
+    Some(format!("{percent:.0} % of {}, {rate}, {left} left", Size(total)))
 }
 
 /// What a filter promises and delivers, in one line.
@@ -322,4 +444,26 @@ pub(crate) fn add(total: &mut Report, part: &Report) {
     total.bytes_written += part.bytes_written;
     total.passes += part.passes;
     total.assumed_type = total.assumed_type.or(part.assumed_type);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_shown_of_what_is_known() {
+        let second = Duration::from_secs(1);
+        assert_eq!(line(0, 1 << 30, second), None);
+        assert_eq!(line(0, 0, second), None);
+        assert_eq!(line(3 << 20, 3 << 20, second).unwrap(), "3.00 MiB read, 3.00 MiB/s");
+        let known = line(1 << 20, 4 << 20, 2 * second).unwrap();
+        assert_eq!(known, "25 % of 4.00 MiB, 512 KiB/s, 6 s left");
+        assert!(line(1, 1 << 20, second).unwrap().ends_with(" h left"));
+    }
+
+    #[test]
+    fn control_characters_are_shown() {
+        assert_eq!(printable("a\tb\n"), "a\tb\n");
+        assert_eq!(printable("a\u{1b}[2Jb\u{9b}\r"), "a\\u{1b}[2Jb\\u{9b}\\r");
+    }
 }

@@ -1,9 +1,10 @@
 //! The path `-`, which means standard input where something is read, and standard output where something is written.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 
@@ -17,7 +18,16 @@ pub(crate) fn name(path: &Path) -> String {
     if is_standard(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
+/// Whether standard input is read from a terminal.
+static TYPED: AtomicBool = AtomicBool::new(false);
+
+/// Whether somebody types what is read.
+pub(crate) fn is_typed() -> bool {
+    TYPED.load(Ordering::Relaxed)
+}
+
 /// Standard input by a descriptor of its own, so that a redirected file can be read again.
 pub(crate) fn stdin() -> Result<File> {
+    TYPED.fetch_or(io::stdin().is_terminal(), Ordering::Relaxed);
     Ok(File::from(io::stdin().as_fd().try_clone_to_owned().context("standard input")?))
 }

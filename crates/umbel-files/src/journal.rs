@@ -1,4 +1,4 @@
-//! The journal of `dedup --seen`: a file next to the filter, with what was added since the filter was saved.
+//! The journal of `unseen`: a file next to the filter, with what was added since the filter was saved.
 //!
 //! A filter of gigabytes is not written every minute. Instead, hashes are appended here, and at each checkpoint the
 //! position of the run. Readers of the filter also read the journal up to the last checkpoint. It is removed when the
@@ -309,7 +309,7 @@ fn each_frame(
     }
     if start != START {
         bail!(
-            "{}: has the name of a journal of umbel dedup --seen, but is none; move it away",
+            "{}: has the name of a journal of umbel unseen, but is none; move it away",
             path.display()
         );
     }

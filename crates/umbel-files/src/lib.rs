@@ -7,7 +7,7 @@
 //! | [`changes`] | how the differences of two inputs are written |
 //! | [`compression`] | which format compressed bytes have, and how they are decompressed within a memory cap |
 //! | [`inputs`] | files, pipes and other lines, opened in the order they are named |
-//! | [`journal`] | what a run of `dedup --seen` has recorded since its filter was saved |
+//! | [`journal`] | what a run of `unseen` has recorded since its filter was saved |
 //! | [`wrapped`] | which filters are packed or signed, and what is in them |
 //!
 //! Errors are [`anyhow::Error`]s: both callers show them to people as they are, with the path in front.

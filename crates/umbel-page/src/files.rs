@@ -18,7 +18,7 @@ use umbel_report::parquet::{ParquetFile, ReadAt, TITLES};
 use umbel_report::receipt::{
     Receipt, Row, add_keys, add_wrapping, guessable, key_rows, warning_of, wrapping_rows,
 };
-use umbel_report::recognize::{Recognized, perhaps, unknown};
+use umbel_report::recognize::{Recognized, other, perhaps, unknown};
 use umbel_share::Wrapping;
 use umbel_share::sign::Signature;
 use umbel_share::{ShareError, delta, pack};
@@ -403,6 +403,7 @@ fn recognize<H: Host>(
         Recognized::Perhaps(formats) => {
             Err(Several { message: perhaps(refused, &formats), formats }.into())
         }
+        Recognized::Other(content) => bail!(other(refused, content)),
         Recognized::Unknown => bail!(unknown(refused)),
     }
 }

@@ -684,7 +684,7 @@ pub(crate) fn from_bytes(
 ///
 /// With ``mmap=True`` an umbel file is queried where it is: processes that map the same file share its memory. While it is
 /// mapped, no program may write to the file or shorten it; replacing it by another, as `save` does, is fine. The file
-/// is checked in either case, byte for byte. Lines that an interrupted ``umbel dedup --seen`` recorded next to the file are
+/// is checked in either case, byte for byte. Lines that an interrupted ``umbel unseen`` recorded next to the file are
 /// taken in, but cannot be mapped. A keyed filter needs its ``secret`` of 16 bytes.
 ///
 /// A packed file is unpacked into a temporary file first. With ``trust``, the file of a public key, a filter is refused unless
@@ -742,8 +742,8 @@ pub(crate) fn open(
             }
             if notes.is_some() {
                 return Err(PyValueError::new_err(format!(
-                    "{name}: {} has lines that a run of umbel dedup --seen recorded since the filter was saved; \
-                     open it without mmap, or save them with umbel dedup --seen {name} </dev/null",
+                    "{name}: {} has lines that a run of umbel unseen recorded since the filter was saved; \
+                     open it without mmap, or save them with umbel unseen {name} </dev/null",
                     journal::path_of(&path).display()
                 )));
             }

@@ -367,6 +367,7 @@ pub(crate) fn job<'py>(
         tmp: Arc::new(TempFolders::new(&[tmp.unwrap_or_else(std::env::temp_dir)])),
         separator,
         records: of_records(records, key, delimiter, header)?,
+        others: Vec::new(),
         normalization: Normalization { crlf, trim, url, ignore_case, read: None },
         missing: match missing {
             "error" => Missing::Refuse,

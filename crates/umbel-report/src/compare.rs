@@ -1,4 +1,4 @@
-//! What two filters share: the report of `umbel compare`.
+//! What two filters share: the report of `umbel overlap`.
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};

@@ -11,8 +11,108 @@ pub enum Recognized {
     One(Format),
     /// It may have one of these, the likeliest first; or, by chance, it only looks so.
     Perhaps(Vec<Format>),
+    /// It is something else, and hardly a filter.
+    Other(Content),
     /// It has none that is known.
     Unknown,
+}
+
+/// What a file has that is neither a filter nor lines of text as umbel reads them, or just text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Text in UTF-8.
+    Text,
+    /// Text in UTF-16.
+    Utf16,
+    /// Text whose lines end with carriage returns alone.
+    CarriageReturns,
+    /// A Parquet file.
+    Parquet,
+    /// A zip archive.
+    Zip,
+    /// Compressed bytes, and their format.
+    Compressed(&'static str),
+}
+
+impl Content {
+    /// Tells from the start of a file; `None` if it is none of these.
+    pub fn of(start: &[u8]) -> Option<Self> {
+        const MAGICS: [(&[u8], Content); 8] = [
+            (b"PAR1", Content::Parquet),
+            (b"PK\x03\x04", Content::Zip),
+            (b"\x1f\x8b\x08", Content::Compressed("gzip")),
+            (b"\x28\xb5\x2f\xfd", Content::Compressed("zstd")),
+            (b"\xfd7zXZ\0", Content::Compressed("xz")),
+            (b"BZh", Content::Compressed("bzip2")),
+            (b"\xff\xfe", Content::Utf16),
+            (b"\xfe\xff", Content::Utf16),
+        ];
+        if let Some((_, content)) = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)) {
+            return Some(*content);
+        }
+        let start = &start[..start.len().min(1 << 16)];
+        // ASCII in UTF-16 has a NUL in every other byte.
+        let pairs = start.chunks_exact(2).take(32);
+        let halves =
+            [0, 1].map(|half| pairs.clone().all(|pair| pair[half] == 0 && pair[1 - half] != 0));
+        if start.len() >= 8 && halves.contains(&true) {
+            return Some(Self::Utf16);
+        }
+        let text = match str::from_utf8(start) {
+            Ok(text) => text,
+            // The last letter may be cut.
+            Err(error) if error.error_len().is_none() => {
+                str::from_utf8(&start[..error.valid_up_to()]).unwrap_or_default()
+            }
+            Err(_) => return None,
+        };
+        let odd = |letter: char| letter.is_control() && !"\t\n\r\x0c".contains(letter);
+        match text {
+            "" => None,
+            text if text.contains(odd) => None,
+            text if !text.contains('\n') && text.trim_end().contains('\r') => {
+                Some(Self::CarriageReturns)
+            }
+            _ => Some(Self::Text),
+        }
+    }
+
+    /// Says what is to be done with it where lines are read; `None` for text.
+    pub fn in_place_of_lines(self) -> Option<String> {
+        Some(match self {
+            Self::Text => return None,
+            Self::Utf16 => "is text in UTF-16, whose lines are not those of other files; convert it: \
+                            iconv -f UTF-16 -t UTF-8"
+                .to_owned(),
+            Self::CarriageReturns => {
+                "has carriage returns and no line feed, so it is one line; convert it: tr '\\r' '\\n'"
+                    .to_owned()
+            }
+            Self::Parquet => {
+                "is a Parquet file, not lines; write its rows as CSV first, or read its filters with umbel parquet"
+                    .to_owned()
+            }
+            Self::Zip => "is a zip archive, not lines; unpack it first: unzip -p".to_owned(),
+            Self::Compressed(format) => {
+                format!("is compressed twice, with {format} inside; decompress it once first")
+            }
+        })
+    }
+
+    /// Says what it is where a filter is read, and what is to be done.
+    fn in_place_of_a_filter(self) -> String {
+        match self {
+            Self::Text | Self::CarriageReturns => {
+                "it is text; make a filter of its lines with umbel build".to_owned()
+            }
+            Self::Utf16 => "it is text in UTF-16".to_owned(),
+            Self::Parquet => "it is a Parquet file, whose filters umbel parquet reads".to_owned(),
+            Self::Zip => "it is a zip archive; unpack it first".to_owned(),
+            Self::Compressed(format) => {
+                format!("it is compressed with {format}; decompress it first")
+            }
+        }
+    }
 }
 
 impl Recognized {
@@ -22,25 +122,57 @@ impl Recognized {
         let certain = found.iter().filter(|(_, certain)| *certain).count();
         // Those certain come first.
         let likely = if certain > 0 { &found[..certain] } else { &found };
-        match likely {
-            [(format, true)] => Self::One(*format),
-            [] => Self::Unknown,
-            several => Self::Perhaps(several.iter().map(|(format, _)| *format).collect()),
+        match (likely, Content::of(content)) {
+            ([(format, true)], _) => Self::One(*format),
+            (_, Some(other)) => Self::Other(other),
+            ([], None) => Self::Unknown,
+            (several, None) => Self::Perhaps(several.iter().map(|(format, _)| *format).collect()),
         }
     }
 }
 
 /// The message about a file that is not umbel's, as `refused` says, and has no format that is known.
 pub fn unknown(refused: impl Display) -> String {
-    format!("{refused:#}, or give the format with --format if another system wrote it")
+    format!("{refused:#}, or give the format if another system wrote it")
+}
+
+/// The message about a file that is not umbel's, as `refused` says, and hardly a filter.
+pub fn other(refused: impl Display, content: Content) -> String {
+    format!("{refused:#}; {}", content.in_place_of_a_filter())
 }
 
 /// The message about a file that is not umbel's, as `refused` says, and may have one of these formats.
 pub fn perhaps(refused: impl Display, formats: &[Format]) -> String {
     let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
     format!(
-        "{refused:#}, or give the format if another system wrote it; the content fits {} (--format {})",
-        names.join(", "),
-        names[0]
+        "{refused:#}, or give the format if another system wrote it; the content fits {}",
+        names.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_told_by_their_start() {
+        for (start, expected) in [
+            (&b""[..], None),
+            (b"a\nb\n", Some(Content::Text)),
+            ("bücher\r\n".as_bytes(), Some(Content::Text)),
+            (b"a\rb\r", Some(Content::CarriageReturns)),
+            (b"a\0\n\0b\0\n\0", Some(Content::Utf16)),
+            (b"\xff\xfea\0", Some(Content::Utf16)),
+            (b"PK\x03\x04\x14\0", Some(Content::Zip)),
+            (b"\x1f\x8b\x08\0", Some(Content::Compressed("gzip"))),
+            (b"PAR1\x15", Some(Content::Parquet)),
+            (b"\x01\x02\x06", None),
+            (b"\xff\xff\xff\x06", None),
+        ] {
+            assert_eq!(Content::of(start), expected, "{start:?}");
+        }
+        // A letter that is cut at the end.
+        assert_eq!(Content::of(&"bü".as_bytes()[..2]), Some(Content::Text));
+        assert_eq!(Recognized::of(b"lines of text\n"), Recognized::Other(Content::Text));
+    }
 }

@@ -1,4 +1,4 @@
-//! A filter so small that all its bits can be seen, filled and queried step by step: what `umbel show` prints.
+//! A filter so small that all its bits can be seen, filled and queried step by step: what `umbel demo` prints.
 
 use std::str::FromStr;
 

@@ -38,6 +38,8 @@ pub struct Input {
     edges: u64,
     /// Whether it has grown.
     grown: AtomicBool,
+    /// Whether its fields are named as in [`Options::others`].
+    other: bool,
 }
 
 /// The location of the bytes.
@@ -73,7 +75,15 @@ impl Stamp {
 
 impl Input {
     fn new(name: String, stamp: Stamp, edges: u64, bytes: Bytes) -> Self {
-        Self { name, length: stamp.length, stamp, edges, bytes, grown: AtomicBool::new(false) }
+        Self {
+            name,
+            length: stamp.length,
+            stamp,
+            edges,
+            bytes,
+            grown: AtomicBool::new(false),
+            other: false,
+        }
     }
 
     /// Makes an input of a regular file, as it is now: if it grows later, only its present bytes are read. It stays
@@ -98,6 +108,16 @@ impl Input {
         let closed = Self { bytes: Bytes::Closed(path), ..self };
         closed.check_unchanged()?;
         Ok(closed)
+    }
+
+    /// Makes it one whose fields of the key are named by [`Options::others`].
+    #[must_use]
+    pub fn of_others(self) -> Self {
+        Self { other: true, ..self }
+    }
+
+    pub(crate) fn is_of_others(&self) -> bool {
+        self.other
     }
 
     /// Returns the name used in messages.
@@ -135,14 +155,23 @@ impl Input {
         Ok(reader)
     }
 
+    /// Returns its first 64 KiB.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn start(&self) -> Result<Vec<u8>, Error> {
+        let mut start = PageBuffer::new(self.length.min(1 << 16) as usize);
+        self.open()?.read_at(&mut start, 0)?;
+        Ok(start.to_vec())
+    }
+
     /// Returns whether lines end with a carriage return and a line feed, from its first 64 KiB: `None` if only some do,
     /// or there are no lines.
     ///
     /// # Errors
     /// Those of reading.
     pub fn ends_with_crlf(&self) -> Result<Option<bool>, Error> {
-        let mut start = PageBuffer::new(self.length.min(1 << 16) as usize);
-        self.open()?.read_at(&mut start, 0)?;
+        let start = self.start()?;
         let mut ends = memchr_iter(b'\n', &start).map(|at| start[..at].ends_with(b"\r"));
         let first = ends.next();
         Ok(first.filter(|&first| ends.all(|end| end == first)))

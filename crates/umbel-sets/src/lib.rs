@@ -24,6 +24,7 @@
 //!     tmp: Arc::new(TempFolders::new(&[dir.path().to_owned()])),
 //!     separator: b'\n',
 //!     records: Records::Lines,
+//!     others: Vec::new(),
 //!     normalization: Default::default(),
 //!     missing: Default::default(),
 //!     bad: Default::default(),
@@ -103,7 +104,7 @@ pub use keys::{Keys, keys, keys_stream};
 pub use operation::{Change, Diff, Distinct, Keep, SetOperation, SetPlan, Strategy, Top};
 pub use records::{
     Bad, Header, Missing, Normalization, ReadKey, Records, Rewritten, align, compares_headers,
-    leaves_bad_rows_out,
+    leaves_bad_rows_out, values_of,
 };
 pub use report::{Changes, ErrorBound, Progress, Report};
 pub use temporary::TempFolders;
@@ -123,6 +124,8 @@ pub struct Options {
     pub separator: u8,
     /// The format of records, and their key.
     pub records: Records,
+    /// What inputs after the first call the fields of the key, if they call them differently: one name for each, or none.
+    pub others: Vec<String>,
     /// Which differences between keys to ignore.
     pub normalization: Normalization,
     /// What to do with records that lack a field of the key.

@@ -29,6 +29,7 @@ pub(crate) fn options(dir: &Path, separator: u8) -> Options {
         tmp: Arc::new(TempFolders::new(&[dir.to_owned()])),
         separator,
         records: Records::Lines,
+        others: Vec::new(),
         normalization: Default::default(),
         missing: Default::default(),
         bad: Default::default(),

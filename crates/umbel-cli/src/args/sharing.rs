@@ -9,7 +9,7 @@ use super::{FormatArgs, Voice};
 /// How a file that is written is signed.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SignArgs {
-    /// Sign the file that is written with this key (umbel sign --new makes one)
+    /// Sign the file that is written with this key (umbel key new --signing makes one)
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, help_heading = "Signatures")]
     pub(crate) sign: Option<PathBuf>,
 }
@@ -116,16 +116,16 @@ pub(crate) struct PatchArgs {
     pub(crate) voice: Voice,
 }
 
-/// Make a key pair, sign files, or check who signed them
+/// Sign files, or check who signed them
 ///
-/// --new KEY writes a secret key to KEY, readable by its owner only, and the public key to KEY.pub. --sign KEY signs
-/// files in place: filters, packed filters and deltas; what is damaged or something else stays as it is. --trust PUB checks
+/// --sign KEY signs files in place: filters, packed filters and deltas; what is damaged or something else stays as it is. --trust PUB checks
 /// files; the exit status is 2 unless all are signed by the owner of PUB and unaltered.
 #[derive(Debug, Args)]
+#[command(override_usage = "umbel sign <--sign <KEY>|--trust <PUB>> <FILE>...")]
 #[command(group = ArgGroup::new("what").required(true).args(["new", "sign", "trust"]))]
 pub(crate) struct SignVerbArgs {
-    /// Make a key pair
-    #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, conflicts_with = "files")]
+    /// As umbel key new --signing, which this was before
+    #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, conflicts_with = "files", hide = true)]
     pub(crate) new: Option<PathBuf>,
     /// Sign the files with this key; a signature that is there is replaced
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, requires = "files")]

@@ -20,6 +20,11 @@ use umbel_numbers::{Count, Rate};
 use umbel_report::receipt::estimate_within;
 
 pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
+    if args.candidates.is_empty() && args.work.files_from.is_none() && args.universe.is_none() {
+        bail!(
+            "name guesses to look up with --candidates, or the number of possible keys with --universe, e.g. ipv4"
+        );
+    }
     check_target(&args.output)?;
     let read = [Some(&args.filter), args.secret.secret_file.as_ref()];
     refuse_in_place_of(args.output.file(), &read)?;

@@ -13,10 +13,11 @@ use crate::report::Run;
 
 pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     check_target(&args.output.to)?;
-    let options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work)?;
     let run = Run::start("common", args.work.voice, &options.progress);
     let rows = if args.at_least.is_some() { Rows::OfAll } else { Rows::OfOne };
     let inputs = lines::open_several(&args.files, &args.work, rows, &options)?;
+    let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;
     let at_least = args.at_least.unwrap_or(inputs.len());
     let job =
         SetOperation::common(&inputs, at_least, &options)?.with_error(args.fpp.map(|fpp| fpp.0));

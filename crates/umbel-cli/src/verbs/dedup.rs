@@ -7,27 +7,50 @@ use umbel_sets::{Distinct, Keep, SetOperation, Top};
 
 use super::explain::Job;
 use super::operation::set_operation;
-use super::seen;
+use super::seen::{self, Asked};
 use crate::Outcome;
-use crate::args::{DedupArgs, Kept};
+use crate::args::{DedupArgs, Kept, NewArgs};
 use crate::lines::{self, Rows};
 use crate::output::check_target;
 use crate::report::Run;
 
 pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     if let Some(filter) = &args.seen {
-        return seen::seen(filter, args);
+        if args.output.total {
+            bail!(
+                "--total does not go with --seen: lines that are only counted would be recorded as seen"
+            );
+        }
+        let DedupArgs { files, fpp, new, secret, work, names, .. } = args;
+        let append = args.output.to.file();
+        return seen::seen(&Asked {
+            verb: "dedup",
+            filter,
+            files,
+            append,
+            fpp: *fpp,
+            new,
+            secret,
+            work,
+            names,
+        });
     }
-    if args.secret.secret_file.is_some() {
-        bail!("--secret-file requires --seen: without it, no filter is kept");
-    }
-    if !args.names.names.is_empty() {
-        bail!("--as requires --seen: it is the name of a field in the filter");
+    let NewArgs { keys, kind, checkpoint: _ } = &args.new;
+    for (option, given) in [
+        ("--secret-file", args.secret.secret_file.is_some()),
+        ("--as", !args.names.names.is_empty()),
+        ("--keys", keys.is_some()),
+        ("--kind", kind.is_some()),
+    ] {
+        if given {
+            bail!("{option} is about a filter, and dedup keeps none; see umbel unseen");
+        }
     }
     check_target(&args.output.to)?;
-    let options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work)?;
     let run = Run::start("dedup", args.work.voice, &options.progress);
     let inputs = lines::open_rereadable(&args.files, &args.work, Rows::OfAll, &options)?;
+    let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;
     let at_least = if args.repeated { 2 } else { args.min.map_or(1, NonZeroU64::get) };
     let distinct = Distinct {
         at_least,

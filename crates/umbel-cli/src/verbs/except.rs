@@ -13,9 +13,10 @@ use crate::report::Run;
 
 pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
     check_target(&args.output.to)?;
-    let options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work)?;
     let run = Run::start("except", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, Rows::OfOne, &options)?;
+    let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;
     let job = SetOperation::except(&inputs, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
     let job = if args.all { job.every() } else { job };
     let about = Job { verb: "except", inputs: &inputs, options: &options };

@@ -1,13 +1,17 @@
-//! `umbel key`: secrets of keyed filters.
+//! `umbel key`: secrets of keyed filters, and pairs of keys to sign with.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 use umbel::Secret;
+use umbel_share::sign::SecretKey;
 
 use crate::Outcome;
 use crate::args::{KeyArgs, KeyVerb};
+use crate::atomic::{self, Existing};
 use crate::filters;
 use crate::output::print;
 use crate::private;
@@ -15,7 +19,8 @@ use crate::standard::is_standard;
 
 pub(crate) fn key(args: &KeyArgs) -> Result<Outcome> {
     match &args.verb {
-        KeyVerb::New { output } => {
+        KeyVerb::New { output, signing: true, .. } => make_pair(output)?,
+        KeyVerb::New { output, .. } => {
             let mut bytes = [0; 16];
             getrandom::fill(&mut bytes)
                 .map_err(|error| anyhow!("the system gives no random bytes: {error}"))?;
@@ -30,6 +35,24 @@ pub(crate) fn key(args: &KeyArgs) -> Result<Outcome> {
         KeyVerb::Id { key } => tell(key, &filters::read_secret(key)?, args)?,
     }
     Ok(Outcome::Done)
+}
+
+/// Writes a secret key, and the public one next to it.
+pub(super) fn make_pair(path: &Path) -> Result<()> {
+    if is_standard(path) {
+        bail!("a pair of keys is two files; name the secret one with -o");
+    }
+    let key = SecretKey::generate()?;
+    let mut public: OsString = path.into();
+    public.push(".pub");
+    let public = PathBuf::from(public);
+    private::check_new(path)?;
+    private::check_new(&public)?;
+    private::write_new(path, format!("{}\n", key.to_text()).as_bytes())?;
+    // Half a pair is of no use, and would be in the way.
+    atomic::write(&public, Existing::Keep, |out| Ok(writeln!(out, "{}", key.public())?))
+        .inspect_err(|_| drop(fs::remove_file(path)))?;
+    Ok(())
 }
 
 /// Prints the id of a secret.

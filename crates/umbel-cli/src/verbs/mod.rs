@@ -4,10 +4,10 @@ mod add;
 mod audit;
 mod build;
 mod common;
-mod compare;
 mod convert;
 mod dedup;
 mod delta;
+mod demo;
 mod diff;
 mod docs;
 mod except;
@@ -18,6 +18,7 @@ mod key;
 mod merge;
 mod noisy;
 mod operation;
+mod overlap;
 mod pack;
 mod parquet;
 mod plan;
@@ -26,7 +27,6 @@ mod query;
 mod remove;
 mod seen;
 mod ship;
-mod show;
 mod sign;
 mod since;
 mod table;
@@ -39,18 +39,32 @@ use crate::args;
 /// A verb: its name, its options, and what does its work.
 pub(crate) struct Verb {
     pub(crate) name: &'static str,
+    /// What it was called before, which still works.
+    old: Option<&'static str>,
     define: fn(Command) -> Command,
     run: fn(&ArgMatches) -> anyhow::Result<Outcome>,
 }
 
 impl Verb {
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
-        VERBS.iter().find(|verb| verb.name == name)
+        VERBS.iter().find(|verb| verb.name == name || verb.old == Some(name))
     }
 
     /// The verb with its options and their help.
     pub(crate) fn define(&self) -> Command {
-        (self.define)(Command::new(self.name))
+        let command = (self.define)(Command::new(self.name));
+        self.old.map_or(command.clone(), |old| command.alias(old))
+    }
+
+    /// Whether it has all options that a hint names, unless that is about another verb.
+    pub(crate) fn has_options(&self, hint: &str) -> bool {
+        let verb = self.define();
+        let has = |word: &str| match word.strip_prefix("--") {
+            Some(name) => verb.get_arguments().any(|argument| argument.get_long() == Some(name)),
+            None => true,
+        };
+        let letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+        hint.contains("umbel ") || hint.split(|other: char| !letter(other)).all(has)
     }
 
     /// Does its work with the options that were typed.
@@ -60,14 +74,18 @@ impl Verb {
 }
 
 macro_rules! verbs {
-    ($($file:ident::$verb:ident($arguments:ident),)*) => {
+    ($($file:ident::$verb:ident($arguments:ident) $(or $old:ident)?,)*) => {
         /// All verbs.
         pub(crate) const VERBS: &[Verb] = &[$(Verb {
             name: stringify!($verb),
+            old: {
+                const OLD: &[&str] = &[$(stringify!($old))?];
+                OLD.first().copied()
+            },
             define: args::$arguments::augment_args,
             run: |typed| match args::$arguments::from_arg_matches(typed) {
                 Ok(arguments) => $file::$verb(&arguments),
-                Err(error) => error.exit(),
+                Err(error) => Err(error.into()),
             },
         }),*];
     };
@@ -78,13 +96,14 @@ verbs! {
     except::except(ExceptArgs),
     diff::diff(DiffArgs),
     dedup::dedup(DedupArgs),
+    seen::unseen(UnseenArgs),
     build::build(BuildArgs),
     add::add(AddArgs),
     remove::remove(RemoveArgs),
     query::query(QueryArgs),
     info::info(InfoArgs),
     merge::merge(MergeArgs),
-    compare::compare(CompareArgs),
+    overlap::overlap(OverlapArgs) or compare,
     key::key(KeyArgs),
     group::group(GroupArgs),
     audit::audit(AuditArgs),
@@ -97,7 +116,7 @@ verbs! {
     delta::patch(PatchArgs),
     sign::sign(SignVerbArgs),
     plan::plan(PlanArgs),
-    show::show(ShowArgs),
+    demo::demo(DemoArgs) or show,
     docs::completions(CompletionsArgs),
     docs::man(ManArgs),
 }

@@ -1,7 +1,7 @@
-//! `umbel dedup --seen`: lines that no earlier run has seen.
+//! `umbel unseen`: lines that no earlier run has seen.
 //!
 //! What is printed is noted in a [journal] next to the filter; the filter itself is saved when the run is over or the
-//! journal is larger than it. So the next run knows where an interrupted one stopped. Lines in the file of `-o` that it
+//! journal is larger than it. So the next run knows where an interrupted one stopped. Lines in the file of `--append` that it
 //! wrote and did not record are removed, because they are printed again; nothing else of that file is.
 
 use std::fs::{self, File, OpenOptions};
@@ -26,37 +26,54 @@ use umbel_sets::{
 
 use super::explain;
 use crate::Outcome;
-use crate::args::{DedupArgs, ForeignArgs};
+use crate::args::{ForeignArgs, NamesArgs, NewArgs, SecretArgs, UnseenArgs, Work};
 use crate::atomic::Existing;
 use crate::filters::{self, Large, Locked};
 use crate::lines::{self, Source};
 use crate::machine;
-use crate::output::{print, refuse_in_place_of, stdout};
+use crate::output::{Screen, print, refuse_in_place_of, stdout};
 use crate::report::{Run, say};
-use umbel_numbers::counted;
+use crate::standard::is_standard;
+use umbel_numbers::{Fpp, counted};
 
 /// The planned keys of a new filter without --keys.
 const DEFAULT_KEYS: u64 = 1_000_000;
 /// One new URL in ten thousand is missed, at 2.7 bytes per key.
 const DEFAULT_FPP: f64 = 1e-4;
 
-pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
-    let options = lines::options(&args.work)?;
-    let secret = filters::secret(&args.secret)?;
-    let named = args.output.to.file();
-    if args.output.total {
-        bail!(
-            "--total does not go with --seen: lines that are only counted would be recorded as seen"
-        );
-    }
-    refuse_in_place_of(named, &[args.seen.as_ref(), args.secret.secret_file.as_ref()])?;
+/// What is asked for, by this verb or its old spelling.
+pub(super) struct Asked<'a> {
+    pub(super) verb: &'static str,
+    pub(super) filter: &'a PathBuf,
+    pub(super) files: &'a [PathBuf],
+    /// The file that lines are appended to, if any.
+    pub(super) append: Option<&'a Path>,
+    pub(super) fpp: Option<Fpp>,
+    pub(super) new: &'a NewArgs,
+    pub(super) secret: &'a SecretArgs,
+    pub(super) work: &'a Work,
+    pub(super) names: &'a NamesArgs,
+}
+
+pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
+    let UnseenArgs { filter, files, append, fpp, new, secret, work, names } = args;
+    let append = append.as_deref().filter(|path| !is_standard(path));
+    seen(&Asked { verb: "unseen", filter, files, append, fpp: *fpp, new, secret, work, names })
+}
+
+pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
+    let path = args.filter.as_path();
+    let options = lines::options(args.work)?;
+    let secret = filters::secret(args.secret)?;
+    let named = args.append;
+    refuse_in_place_of(named, &[Some(args.filter), args.secret.secret_file.as_ref()])?;
     let outputs = named.map(lines::Written::Lines).into_iter();
     let outputs: Vec<_> = outputs.chain([lines::Written::Filter(path)]).collect();
-    let sources = lines::open_unaligned(&args.files, &args.work, &outputs)?;
+    let sources = lines::open_unaligned(args.files, args.work, &outputs, &options)?;
     if !path.exists() {
-        let keys = args.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
-        let kind = if args.keys.is_some() { Kind::Blocked } else { Kind::Scalable };
-        let kind = args.kind.unwrap_or(kind.into());
+        let keys = args.new.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
+        let kind = if args.new.keys.is_some() { Kind::Blocked } else { Kind::Scalable };
+        let kind = args.new.kind.unwrap_or(kind.into());
         if kind.kind().rows() {
             return Err(umbel_sets::Error::SeenRows.into());
         }
@@ -80,8 +97,8 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     }
     let Locked { filter, lock, notes } =
         filters::read_locked(lock, path, secret.as_ref(), &foreign, &options)?;
-    filters::check_keys(&filter, path, &options, &args.names)?;
-    let mut filter = filters::own(filter, path, "dedup --seen")?;
+    filters::check_keys(&filter, path, &options, args.names)?;
+    let mut filter = filters::own(filter, path, "unseen")?;
     check_options(filter.plan(), args).with_context(|| path.display().to_string())?;
     if args.work.explain {
         print(explain::plan(filter.plan(), args.work.voice.json))?;
@@ -89,9 +106,9 @@ pub(super) fn seen(path: &Path, args: &DedupArgs) -> Result<Outcome> {
     }
     let output = Output::open(path, notes.as_ref(), args, &options)?;
     let sources = output.align(sources, &options)?;
-    let run = Run::start("dedup", args.work.voice, &options.progress);
+    let run = Run::start(args.verb, args.work.voice, &options.progress);
     let (mut out, mut save) = output.write_by(path, notes.as_ref(), lock)?;
-    let mut job = Seen::new(&mut filter, &mut *out, &mut save, args.checkpoint, &options)?;
+    let mut job = Seen::new(&mut filter, &mut *out, &mut save, args.new.checkpoint, &options)?;
     if output.goes_on {
         job.continue_output(output.under);
     }
@@ -147,11 +164,11 @@ fn make(
 fn in_pieces(
     large: &Large<'_>,
     path: &Path,
-    args: &DedupArgs,
+    args: &Asked<'_>,
     sources: Vec<Source>,
     options: &Options,
 ) -> Result<Outcome> {
-    large.check_keys(path, options, &args.names)?;
+    large.check_keys(path, options, args.names)?;
     check_options(&large.plan, args).with_context(|| path.display().to_string())?;
     if args.work.explain {
         print(explain::plan(&large.plan, args.work.voice.json))?;
@@ -159,9 +176,9 @@ fn in_pieces(
     }
     let output = Output::open(path, large.notes, args, options)?;
     let sources = output.align(sources, options)?;
-    let run = Run::start("dedup", args.work.voice, &options.progress);
+    let run = Run::start(args.verb, args.work.voice, &options.progress);
     let (mut out, mut save) = output.write_by(path, large.notes, large.file.try_clone()?)?;
-    let mut job = SeenInPieces::new(&mut *out, &mut save, args.checkpoint, options);
+    let mut job = SeenInPieces::new(&mut *out, &mut save, args.new.checkpoint, options);
     if output.goes_on {
         job.continue_output(output.under);
     }
@@ -183,7 +200,7 @@ fn in_pieces(
 }
 
 /// Refuses options of a new filter that contradict the existing one.
-fn check_options(plan: &Plan, args: &DedupArgs) -> Result<()> {
+fn check_options(plan: &Plan, args: &Asked<'_>) -> Result<()> {
     let differs = |option: &str, asked: String, found: String| -> Result<()> {
         bail!(
             "{option} {asked} describes a new filter, and this one has {found}; omit {option}, or name a filter that does \
@@ -192,13 +209,13 @@ fn check_options(plan: &Plan, args: &DedupArgs) -> Result<()> {
     };
     // Coded filters may leave the width of their codes to the plan.
     let left = Variant::Coded { code_bits: None };
-    if let Some(kind) = args.kind
+    if let Some(kind) = args.new.kind
         && kind != plan.variant()
         && (kind != left || plan.kind() != Kind::Coded)
     {
         differs("--kind", kind.to_string(), plan.variant().to_string())?;
     }
-    if let Some(keys) = args.keys
+    if let Some(keys) = args.new.keys
         && keys.0 != plan.keys()
     {
         differs("--keys", keys.0.to_string(), plan.keys().to_string())?;
@@ -230,11 +247,11 @@ fn until_stopped<T>(
             asked.store(true, Ordering::Relaxed);
             match stop() {
                 Ok(Checkpoint { found, .. }) => say(&format!(
-                    "umbel dedup: stopped: {} records what was printed, {}",
+                    "umbel: stopped: {} records what was printed, {}",
                     filter.display(),
                     counted(found, "line")
                 )),
-                Err(error) => say(&format!("umbel dedup: stopped: {error}")),
+                Err(error) => say(&format!("umbel: stopped: {error}")),
             }
             let _ = low_level::emulate_default_handler(signal);
         });
@@ -324,10 +341,10 @@ impl Output {
     fn open(
         filter: &Path,
         notes: Option<&Notes>,
-        args: &DedupArgs,
+        args: &Asked<'_>,
         options: &Options,
     ) -> Result<Self> {
-        let named = args.output.to.file();
+        let named = args.append;
         let mut file = named.map_or_else(stdout, appended)?;
         let name = || named.map_or("standard output".to_owned(), |path| path.display().to_string());
         let named = named.map(fs::canonicalize).transpose()?;
@@ -362,7 +379,7 @@ impl Output {
         let (file, out) = (self.file.try_clone()?, self.file.try_clone()?);
         let write: Box<dyn Write + Send> = match &self.named {
             Some(_) => Box::new(journal::Output::new(file, Arc::clone(&journal))),
-            None => Box::new(file),
+            None => Box::new(Screen::new(file)),
         };
         Ok((write, Saved { path, journal, lock, named: self.named.clone(), out, bytes: 0 }))
     }
@@ -391,7 +408,7 @@ fn interrupted(filter: &Path, reached: &Reached, written: Option<&Written>) -> S
         None => "what it printed after that is printed again".to_owned(),
     };
     format!(
-        "umbel dedup: the last run was interrupted: {} records what it printed up to byte {} of {}, {}; {after}; process \
+        "umbel: the last run was interrupted: {} records what it printed up to byte {} of {}, {}; {after}; process \
          that input again",
         filter.display(),
         reached.offset,
@@ -434,7 +451,7 @@ fn goes_on(
     let json = matches!(options.records, Records::JsonLines { .. });
     if json && !begins_with_json().with_context(|| name.to_owned())? {
         bail!(
-            "{name}: its first line is not JSON, so records of JSON do not belong behind it; name another file with -o"
+            "{name}: its first line is not JSON, so records of JSON do not belong behind it; name another file"
         );
     }
     let mut last = [options.separator];

@@ -1,9 +1,7 @@
-//! `umbel sign`: key pairs, and signatures of files.
+//! `umbel sign`: signatures of files.
 
-use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use umbel_sets::PageReader;
@@ -11,13 +9,13 @@ use umbel_share::sign::{SecretKey, Signature};
 
 use crate::Outcome;
 use crate::args::{FormatArgs, SignVerbArgs};
-use crate::atomic::{self, Existing};
+use crate::atomic::Existing;
 use crate::output::print;
-use crate::{filters, formats, private, wrapped};
+use crate::{filters, formats, wrapped};
 
 pub(crate) fn sign(args: &SignVerbArgs) -> Result<Outcome> {
     if let Some(path) = &args.new {
-        make_pair(path)?;
+        super::key::make_pair(path)?;
     }
     if let Some(key) = &args.sign {
         let key = wrapped::secret_key(key)?;
@@ -33,21 +31,6 @@ pub(crate) fn sign(args: &SignVerbArgs) -> Result<Outcome> {
         }
     }
     Ok(Outcome::Done)
-}
-
-/// Writes a secret key, and the public one next to it.
-fn make_pair(path: &Path) -> Result<()> {
-    let key = SecretKey::generate()?;
-    let mut public: OsString = path.into();
-    public.push(".pub");
-    let public = PathBuf::from(public);
-    atomic::check_target(path, Existing::Keep)?;
-    atomic::check_target(&public, Existing::Keep)?;
-    private::write_new(path, format!("{}\n", key.to_text()).as_bytes())?;
-    // Half a pair is of no use, and would be in the way.
-    atomic::write(&public, Existing::Keep, |out| Ok(writeln!(out, "{}", key.public())?))
-        .inspect_err(|_| drop(fs::remove_file(path)))?;
-    Ok(())
 }
 
 /// Replaces a file by itself with a signature, if it is one that is read with a signature, and whole.

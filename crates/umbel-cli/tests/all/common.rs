@@ -281,7 +281,7 @@ fn with_fpp_each_file_is_read_once_and_the_error_is_told() {
     let folder = Folder::new();
     folder.write("a", urls(0..2000));
     folder.write("b", urls(1000..3000));
-    let run = folder.umbel("common -v a b --fpp 0.1").run();
+    let run = folder.umbel("common --verbose a b --fpp 0.1").run();
     assert!(
         run.stderr.contains("not exact: a line is extra with a chance of 0.0"),
         "{}",
@@ -340,7 +340,7 @@ fn the_report_tells_what_was_done() {
     let folder = Folder::new();
     folder.write("a", "1\n2\n3\n");
     folder.write("b", "3\n4\n");
-    let said = folder.umbel("common -v a b").run().stderr;
+    let said = folder.umbel("common --verbose a b").run().stderr;
     assert_eq!(said.lines().count(), 1, "{said}");
     for words in ["umbel common: 5 lines, ", " 1 common, ", " 2 passes, ", " peak ", ", exact\n"] {
         assert!(said.contains(words), "no {words:?} in {said}");

@@ -1,4 +1,4 @@
-//! `umbel compare` as a black box.
+//! `umbel overlap` as a black box.
 
 use crate::util::{Folder, urls};
 
@@ -17,7 +17,7 @@ fn with_filters() -> Folder {
 fn sizes_and_overlap_with_intervals() {
     let folder = with_filters();
     for other in ["b", "more"] {
-        let report = folder.umbel(&format!("compare --json a {other}")).run().text();
+        let report = folder.umbel(&format!("overlap --json a {other}")).run().text();
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();
         assert_eq!(report["type"], "compare");
         assert_eq!(report["mergeable"], true);
@@ -37,7 +37,7 @@ fn sizes_and_overlap_with_intervals() {
         }
         assert!(report["shared_bits"].as_f64() > report["bits_by_chance"].as_f64());
     }
-    let text = folder.umbel("compare a more").run().text();
+    let text = folder.umbel("overlap a more").run().text();
     for words in
         ["A            a: blocked filter", "in both      about ", "Jaccard ", "merge        yes"]
     {
@@ -54,14 +54,14 @@ fn what_cannot_be_compared_is_told() {
         ("chain", "the bits of scalable filters do not show what they share"),
         ("seeded", "the filters hash keys differently"),
     ] {
-        let text = folder.umbel(&format!("compare a {other}")).run().text();
+        let text = folder.umbel(&format!("overlap a {other}")).run().text();
         assert!(text.contains(&format!("shared       unknown: {words}")), "{text}");
         assert!(text.contains("merge        no: "), "{text}");
         assert!(text.contains("keys in B    about "), "{text}");
     }
-    folder.umbel("compare a").run().fails(&["<B>"]);
-    folder.umbel("compare a none").run().fails(&["none", "No such file"]);
-    folder.umbel("compare a left").run().fails(&["left", "not an umbel file"]);
+    folder.umbel("overlap a").run().fails(&["<B>"]);
+    folder.umbel("overlap a none").run().fails(&["none", "No such file"]);
+    folder.umbel("overlap a left").run().fails(&["left", "not an umbel file"]);
 }
 
 #[test]
@@ -69,13 +69,13 @@ fn what_merging_costs_is_told_and_what_is_useless_refused() {
     let folder = with_filters();
     folder.write("one", "a line\n");
     folder.umbel("build -q -o small one").run().done();
-    let text = folder.umbel("compare a small").run().text();
+    let text = folder.umbel("overlap a small").run().text();
     assert!(text.contains("merge        of no use: 64 B, 100.00 % full, at a rate of 1"), "{text}");
     let words = ["would be of no use: 64 B, 100.00 % full", "--force"];
     folder.umbel("merge -o both a small").run().fails(&words);
     assert!(!folder.names().contains(&"both".to_owned()));
     folder.umbel("merge --force -o both a small").run().done();
-    let text = folder.umbel("compare a b").run().text();
+    let text = folder.umbel("overlap a b").run().text();
     assert!(
         text.contains("merge        yes: ") && text.contains(" % full, at a rate of "),
         "{text}"

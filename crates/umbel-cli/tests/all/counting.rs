@@ -22,7 +22,7 @@ fn removed_lines_are_as_if_they_had_never_been_added() {
     folder.write("old", urls(0..4_000));
     folder.write("rest", urls(4_000..10_000));
     folder.umbel("build -q -o rest.umbel --kind counting --keys 10000 rest").run().done();
-    let run = folder.umbel("remove -v cached old").run();
+    let run = folder.umbel("remove --verbose cached old").run();
     assert!(run.stderr.starts_with("umbel remove: 4,000 lines, 4,000 removed, "), "{}", run.stderr);
     run.done();
     assert!(folder.read("cached") == folder.read("rest.umbel"));

@@ -98,7 +98,7 @@ fn other_names_for_the_same_fields_are_said() {
     // A filter is built under other names too.
     folder.umbel("build -q -o two2 --jsonl --key k.a --key k.b --as a --as b j").run().done();
     assert_eq!(info(&folder, "two2")["key_fields"], json!(["a", "b"]));
-    folder.umbel("dedup --jsonl --key k.a --as a j").run().fails(&["--as", "--seen"]);
+    folder.umbel("dedup --jsonl --key k.a --as a j").run().fails(&["--as", "umbel unseen"]);
     folder
         .umbel("build -o g --format guava --csv --key a --as b t")
         .run()

@@ -57,7 +57,7 @@ impl Folder {
 #[test]
 fn a_missing_file_is_named() {
     let folder = folder();
-    let words = &["umbel: gone: No such file or directory"];
+    let words = &[": gone: No such file or directory"];
     for arguments in [
         "common keys gone",
         "common gone keys",
@@ -84,10 +84,10 @@ fn a_directory_is_no_input() {
     for arguments in
         ["common keys dir", "common dir keys", "build -o new dir", "add seen dir", "query seen dir"]
     {
-        folder.refuses(arguments, &["umbel: dir: is a directory; name files, or pipe lines in"]);
+        folder.refuses(arguments, &[": dir: is a directory; name files, or pipe lines in"]);
     }
     for arguments in ["info dir", "query dir keys", "add dir keys", "merge -o new dir seen"] {
-        folder.refuses(arguments, &["umbel: dir: is a directory; name a filter file"]);
+        folder.refuses(arguments, &[": dir: is a directory; name a filter file"]);
     }
     let stdin = fs::File::open(folder.path("dir")).unwrap();
     let run = folder.umbel("common keys -").stdin_file(stdin).run();
@@ -106,11 +106,11 @@ fn an_unreadable_file_is_named() {
     // A socket cannot be opened.
     let _listener = UnixListener::bind(folder.path("socket")).unwrap();
     for arguments in ["common keys socket", "add seen socket", "query socket keys"] {
-        folder.refuses(arguments, &["umbel: socket: "]);
+        folder.refuses(arguments, &[": socket: "]);
     }
     // A link to itself leads nowhere.
     symlink("loop", folder.path("loop")).unwrap();
-    folder.refuses("common loop keys", &["umbel: loop: "]);
+    folder.refuses("common loop keys", &[": loop: "]);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn an_unreadable_file_is_named() {
 fn a_file_that_fails_when_read_is_named() {
     let folder = folder();
     // Opens, and fails at its first byte: no memory is mapped at address 0.
-    let words = &["umbel: /proc/self/mem: Input/output error"];
+    let words = &[": /proc/self/mem: Input/output error"];
     for arguments in [
         "common keys /proc/self/mem",
         "build -o new /proc/self/mem",
@@ -141,7 +141,7 @@ fn damaged_compression_is_refused() {
     folder.write("cut.zst", &whole[..whole.len() / 2]);
     folder.write("cut.gz", &gzip(&folder.read("keys"))[..100]);
     for name in ["cut.zst", "cut.gz"] {
-        let named = &[&*format!("umbel: {name}: ")];
+        let named = &[&*format!(": {name}: ")];
         folder.refuses(&format!("common keys {name}"), named);
         folder.refuses(&format!("build -o new {name}"), named);
         folder.refuses(&format!("build -o new --keys 1000 {name}"), named);
@@ -213,7 +213,7 @@ fn another_scheme_or_seed_does_not_merge() {
     folder.umbel("build -q -o seeded keys --seed 7").run().done();
     for other in ["seeded", "keyed"] {
         let words = &[
-            &*format!("umbel: seen and {other}: the filters hash keys differently"),
+            &*format!(": seen and {other}: the filters hash keys differently"),
             "xxh3-128 seed 0",
             "rebuild one of them from its keys",
         ];
@@ -344,7 +344,7 @@ fn an_existing_output_needs_force() {
     symlink("seen", folder.path("link")).unwrap();
     symlink("nowhere", folder.path("dangling")).unwrap();
     for output in ["seen", "link", "dangling"] {
-        let words = &[&*format!("umbel: {output}: already exists; replace it with --force")];
+        let words = &[&*format!(": {output}: already exists; replace it with --force")];
         folder.refuses(&format!("build -o {output} keys"), words);
         folder.refuses(&format!("merge -o {output} seen"), words);
         // Before any work: the lines are not even looked for.
@@ -357,12 +357,12 @@ fn an_output_that_cannot_be_made_is_refused() {
     let folder = folder();
     fs::create_dir(folder.path("dir")).unwrap();
     for verb in ["build keys", "build gone", "merge seen", "build --force keys"] {
-        folder.refuses(&format!("{verb} -o dir"), &["umbel: dir: is a directory; name a file"]);
-        let words = &["umbel: no/such/new: the folder no/such does not exist", "create it first"];
+        folder.refuses(&format!("{verb} -o dir"), &[": dir: is a directory; name a file"]);
+        let words = &[": no/such/new: the folder no/such does not exist", "create it first"];
         folder.refuses(&format!("{verb} -o no/such/new"), words);
         folder.refuses(
             &format!("{verb} -o keys/new"),
-            &["umbel: keys/new: the folder keys does not exist"],
+            &[": keys/new: the folder keys does not exist"],
         );
     }
 }
@@ -372,7 +372,7 @@ fn a_folder_for_temporary_files_must_be_there() {
     let folder = folder();
     for tmp in ["gone", "keys"] {
         for verb in ["common keys keys", "build -o new keys", "query seen keys"] {
-            let words = &[&*format!("umbel: {tmp}: is not a folder for temporary files"), "--tmp"];
+            let words = &[&*format!(": {tmp}: is not a folder for temporary files"), "--tmp"];
             folder.refuses(&format!("{verb} --tmp {tmp}"), words);
         }
     }
@@ -427,9 +427,9 @@ fn what_cannot_be_printed_is_told() {
             let command = format!("exec \"$0\" {arguments} {redirected}");
             folder.program("sh", "-c").arg(command).arg(env!("CARGO_BIN_EXE_umbel")).run()
         };
-        run(">&-").fails(&["umbel: standard output: "]);
+        run(">&-").fails(&[": standard output: "]);
         if cfg!(target_os = "linux") {
-            run("> /dev/full").fails(&["umbel: "]);
+            run("> /dev/full").fails(&["umbel"]);
         }
     }
     // What goes to a file needs none.
@@ -468,4 +468,46 @@ fn two_outputs_are_two_files() {
     }
     folder.refuses("diff keys other --added -", &["-: ", "name one"]);
     assert!(!folder.path("x").exists() && !folder.path("-").exists());
+}
+
+#[test]
+fn what_is_no_lines_is_told_by_its_content() {
+    let folder = Folder::new();
+    folder.write("lines", "a\nb\n");
+    folder.write("utf16", b"\xff\xfea\0\n\0");
+    folder.write("mac", "a\rb\r");
+    folder.write("zip", b"PK\x03\x04\x14\0\0\0");
+    folder.write("table.parquet", b"PAR1\x15\0\0\0PAR1");
+    folder.write("twice.gz", gzip(&gzip(b"a\n")));
+    for (name, words) in [
+        ("utf16", "is text in UTF-16"),
+        ("mac", "has carriage returns and no line feed"),
+        ("zip", "is a zip archive"),
+        ("table.parquet", "is a Parquet file"),
+        ("twice.gz", "is compressed twice, with gzip inside"),
+    ] {
+        let run = folder.umbel(&format!("except lines {name}")).run();
+        assert!(
+            run.stderr.contains(&format!("umbel except: warning: {name}: {words}")),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(folder.umbel(&format!("except -q lines {name}")).run().stderr, "");
+        // In the place of a filter it is not taken for one of another system.
+        if name != "twice.gz" {
+            let message =
+                folder.umbel(&format!("query {name} lines")).run().fails(&[name, "it is "]);
+            assert!(!message.contains("leveldb"), "{message}");
+        }
+    }
+    folder.write("table", "id;name\n1;x\n");
+    let run = folder.umbel("dedup --csv table").run();
+    assert!(
+        run.stderr
+            .contains("table: its first line has no ',', but ';'; read it with --delimiter ';'"),
+        "{}",
+        run.stderr
+    );
+    folder.umbel("dedup --csv -k id table").run().fails(&["no field \"id\"", "(--delimiter ';')"]);
+    folder.umbel("audit f").run().fails(&["--candidates", "--universe"]);
 }

@@ -387,7 +387,7 @@ fn what_is_not_certain_must_be_named() {
     // Lines in the place of a filter: no format at all, or hardly one.
     let folder = Folder::new();
     folder.write("lines", urls(0..100));
-    folder.umbel("query lines lines").run().fails(&["lines", "not an umbel file", "--format"]);
+    folder.umbel("query lines lines").run().fails(&["lines", "it is text", "umbel build"]);
     folder.write("none", "");
     folder.umbel("info none").run().fails(&["none", "it is empty", "--format"]);
 }
@@ -727,7 +727,7 @@ fn plans_and_their_warnings_are_told() {
     assert!(counted.contains("1,000"), "{counted}");
     let run = folder.umbel("build -o out keys --explain --format parquet --keys 1e9").run();
     assert!(
-        run.stderr.contains("umbel: warning: parquet: smaller than the keys need"),
+        run.stderr.contains(": warning: parquet: smaller than the keys need"),
         "{}",
         run.stderr
     );

@@ -212,7 +212,7 @@ fn what_is_cut_or_damaged_is_refused_with_its_name() {
     let folder = Folder::new();
     let lines = urls(0..100);
     for (format, bytes) in compressed(&lines) {
-        let words = |what: &str| format!("umbel: list: the {format} data is {what}");
+        let words = |what: &str| format!(": list: the {format} data is {what}");
         for length in 10..bytes.len() {
             // Every length near the ends, and some between.
             if (30..bytes.len() - 30).contains(&length) && length % 97 != 0 {
@@ -225,11 +225,11 @@ fn what_is_cut_or_damaged_is_refused_with_its_name() {
             let mut bytes = bytes.clone();
             bytes[at] ^= 0x10;
             folder.write("list", &bytes);
-            let message = folder.umbel("dedup list").run().fails(&["umbel: list: "]);
+            let message = folder.umbel("dedup list").run().fails(&[": list: "]);
             assert!(message.contains(&format!("the {format} data")), "{message}");
         }
         folder.write("list", [&bytes[..], b"and more"].concat());
-        folder.umbel("dedup list").run().fails(&[&format!("umbel: list: the {format} data")]);
+        folder.umbel("dedup list").run().fails(&[&format!(": list: the {format} data")]);
     }
 }
 

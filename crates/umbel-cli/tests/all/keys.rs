@@ -301,7 +301,7 @@ fn a_field_that_is_not_there_is_told_with_those_that_are() {
     let words = &["twice: columns 1 and 2 of the header are both named \"id\"", "number"];
     folder.umbel("build -o new --csv --key id twice").run().fails(words);
     folder.write("broken", "id,\"na\"me\n1,2\n");
-    let words = &["umbel: broken, line 1, column 8: text after the closing quote"];
+    let words = &[": broken, line 1, column 8: text after the closing quote"];
     folder.umbel("build -o new --csv --key id broken").run().fails(words);
     assert_eq!(folder.names(), ["a", "b", "broken", "twice"]);
 }
@@ -360,11 +360,11 @@ fn a_broken_record_is_told_with_its_place() {
     ] {
         folder.write("bad", bytes);
         for threads in ["", "--threads 1"] {
-            let words = [&["umbel: bad, line "], words].concat();
+            let words = [&[": bad, line "], words].concat();
             folder.umbel(&format!("build -o new {format} bad {threads}")).run().fails(&words);
             folder.umbel(&format!("common {format} bad bad {threads}")).run().fails(&words);
         }
-        let words = [&["umbel: standard input, line "], words].concat();
+        let words = [&[": standard input, line "], words].concat();
         folder.umbel(&format!("build --keys 9 -o new {format}")).stdin(bytes).run().fails(&words);
         assert_eq!(folder.names(), ["bad"]);
     }
@@ -467,4 +467,54 @@ fn a_field_that_no_record_has_is_an_error_whatever_is_skipped() {
         folder.umbel("dedup --jsonl --bad skip bad").run().stderr,
         "umbel dedup: 1 skipped (unreadable)\n"
     );
+}
+
+#[test]
+fn fields_may_have_different_names_in_the_first_file_and_in_others() {
+    let folder = Folder::new();
+    folder.write("orders", "id,customer\n1,ada\n2,eve\n");
+    folder.write("people", "name,id\nada,7\n");
+    let key = "--csv -k customer=name orders people";
+    assert_eq!(text(&folder, &format!("common {key}")), "id,customer\n1,ada\n");
+    assert_eq!(text(&folder, &format!("except {key}")), "id,customer\n2,eve\n");
+    let numbers = "common --csv --no-header -k 2=1 orders people";
+    assert_eq!(text(&folder, numbers), "1,ada\n");
+    folder.write("a", "{\"user\":{\"id\":1}}\n");
+    folder.write("b", "{\"id\":1}\n");
+    assert_eq!(text(&folder, "common --jsonl -k user.id=id a b"), "{\"user\":{\"id\":1}}\n");
+    folder.umbel("common --jsonl -k user.id=key a b").run().fails(&[
+        "b, line 1",
+        "no field \"key\"",
+        "found the fields id",
+    ]);
+    folder
+        .umbel("common --csv -k customer=nam orders people")
+        .run()
+        .fails(&["people", "no field \"nam\""]);
+    folder.umbel("dedup --csv -k a=b orders").run().fails(&["--key LEFT=RIGHT"]);
+    folder.write("odd", "a=b\n1\n");
+    assert_eq!(text(&folder, "dedup --csv -k a==b odd"), "a=b\n1\n");
+    folder.umbel("dedup --csv -k a=b=c odd").run().fails(&["LEFT=RIGHT"]);
+}
+
+#[test]
+fn the_key_alone_is_printed_on_request() {
+    let folder = Folder::new();
+    folder.write("log", "10.0.0.1 GET /a\n10.0.0.2 GET /b\n10.0.0.1 GET /c\n");
+    let top = "dedup --fields -k 1 --print key --count --top 1 log";
+    assert_eq!(text(&folder, top), "2\t10.0.0.1\n");
+    folder.write("a.csv", "id,name\n1,\"x, y\"\n2,z\n1,w\n");
+    assert_eq!(text(&folder, "dedup --csv -k name --print key a.csv"), "name\n\"x, y\"\nz\nw\n");
+    let two = "dedup --csv -k name -k id --print key --no-header a.csv";
+    folder.umbel(two).run().fails(&["number"]);
+    assert_eq!(
+        text(&folder, "dedup --csv -k name -k id --print key a.csv").lines().nth(1),
+        Some("\"x, y\",1")
+    );
+    folder.write("b.csv", "id\n1\n");
+    assert_eq!(text(&folder, "common --csv -k id --print key a.csv b.csv"), "id\n1\n");
+    assert_eq!(text(&folder, "except --csv -k id --print key a.csv b.csv"), "id\n2\n");
+    folder.write("j", "{\"u\":\"a\\nb\"}\n");
+    folder.umbel("dedup --jsonl -k u --print key j").run().fails(&["j, line 1", "line feed"]);
+    folder.umbel("dedup --print key log").run().fails(&["--key"]);
 }

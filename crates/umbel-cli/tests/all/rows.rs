@@ -307,3 +307,19 @@ fn a_total_is_a_number_alone() {
     assert_eq!(text(&folder, "query --total filter a"), "2\n");
     refused(&folder, "common --total -o out a b", "--output");
 }
+
+/// What was printed before an error is the beginning of the result; a file stays as it was.
+#[test]
+fn a_bad_row_near_the_end_leaves_the_beginning_of_the_result_or_the_file_as_it_was() {
+    let folder = Folder::new();
+    folder.write("a", "id\n1\n2\n\"x\" y\n");
+    folder.write("b", "id\n2\n1\n");
+    folder.write("out", "as it was");
+    for job in ["common --csv -k id a b", "except --csv -k id a b", "dedup --csv -k id a"] {
+        let run = folder.umbel(job).run();
+        assert_eq!(run.status.code(), Some(2), "{job}");
+        assert!("id\n1\n2\n".as_bytes().starts_with(&run.stdout), "{job}");
+        folder.umbel(&format!("{job} -o out")).run().fails(&["a, line 4, column 4"]);
+        assert_eq!(folder.read("out"), b"as it was");
+    }
+}

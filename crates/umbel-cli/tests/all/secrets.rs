@@ -66,13 +66,13 @@ fn filters_of_different_secrets_do_not_mix() {
     }
     folder.umbel("build -q -o open --keys 2000 list").run().done();
     assert!(folder.umbel("info a").run().text().contains(ids[0]));
-    let same = folder.umbel("compare a b").run().text();
+    let same = folder.umbel("overlap a b").run().text();
     assert!(same.contains("in both      about ") && same.contains("merge        yes"), "{same}");
     assert!(
         same.contains("learned      by whoever has both files: these figures, and with the secret"),
         "{same}"
     );
-    let different = folder.umbel("compare a c").run().text();
+    let different = folder.umbel("overlap a c").run().text();
     assert!(ids.iter().all(|id| different.contains(id)), "{different}");
     assert!(
         different.contains("shared       unknown: the filters hash keys differently"),

@@ -134,7 +134,7 @@ fn the_filter_is_what_was_asked_for() {
 fn the_report_tells_the_rate_of_the_filter() {
     let folder = Folder::new();
     folder.write("a", urls((0..1000).chain(0..1000)));
-    let run = folder.umbel("dedup -v --seen f --keys 1000 --fpp 0.01 a").run();
+    let run = folder.umbel("dedup --verbose --seen f --keys 1000 --fpp 0.01 a").run();
     let words = [
         "umbel dedup: 2,000 lines, ",
         " new, ",
@@ -171,7 +171,7 @@ fn a_run_that_would_over_fill_the_filter_stops_with_all_recorded() {
             let (out, _) = stopped(
                 run.stdin(&all[..]).run(),
                 &[
-                    &format!("umbel: {name}, line 1001: this line would over-fill the filter"),
+                    &format!(": {name}, line 1001: this line would over-fill the filter"),
                     "planned for 1000 keys",
                     "the lines before it are recorded; continue with a larger filter",
                 ],
@@ -200,7 +200,7 @@ fn a_full_filter_takes_no_line() {
     folder.write("new", urls(5000..5010));
     folder.umbel("build -q -o f --keys 1000 --fpp 1e-9 keys").run();
     let full = folder.umbel("dedup --seen f new").run();
-    full.fails(&["umbel: new, line 1: this line would over-fill the filter"]);
+    full.fails(&[": new, line 1: this line would over-fill the filter"]);
     let known = folder.umbel("dedup -q --seen f keys").run();
     assert!(known.stderr.contains("over-filled"), "{}", known.stderr);
     known.nothing();
@@ -224,7 +224,7 @@ fn a_damaged_filter_is_refused() {
     for bytes in damaged {
         folder.write("f", &bytes);
         let out = append(&folder, "out");
-        folder.umbel("dedup --seen f b").stdout(out).run().fails(&["umbel: f: "]);
+        folder.umbel("dedup --seen f b").stdout(out).run().fails(&[": f: "]);
         assert!(folder.read("f") == bytes);
         assert_eq!(folder.read("out"), b"");
     }
@@ -232,8 +232,8 @@ fn a_damaged_filter_is_refused() {
     let run = folder.umbel("dedup --seen f b").run();
     assert!(run.stdout.ends_with(&urls(1400..1500)));
     fs::create_dir(folder.path("dir")).unwrap();
-    folder.umbel("dedup --seen dir b").run().fails(&["umbel: dir: "]);
-    folder.umbel("dedup --seen gone/f b").run().fails(&["umbel: gone/f: "]);
+    folder.umbel("dedup --seen dir b").run().fails(&[": dir: "]);
+    folder.umbel("dedup --seen gone/f b").run().fails(&[": gone/f: "]);
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn a_journal_without_a_checkpoint_says_nothing_and_something_else_is_refused() {
             folder
                 .umbel(arguments)
                 .run()
-                .fails(&["f.run: has the name of a journal of umbel dedup --seen, but is none"]);
+                .fails(&["f.run: has the name of a journal of umbel unseen, but is none"]);
             assert!(folder.read("f.run") == other);
         }
     }
@@ -507,7 +507,7 @@ fn a_filter_that_cannot_be_saved_is_told_and_stays_as_it_was() {
     folder.umbel("dedup -q --seen f --keys 1e6 a").run().done();
     let before = folder.read("f");
     let run = folder.umbel_on_small_disk(1000, "dedup --seen f a b").run();
-    let (out, words) = stopped(run, &["umbel: f: nothing was written: ", "too large"]);
+    let (out, words) = stopped(run, &[": f: nothing was written: ", "too large"]);
     assert!(out == urls(100..1000) && words.lines().count() == 1, "{words}");
     assert!(folder.read("f") == before);
     // But what went out is recorded beside it.

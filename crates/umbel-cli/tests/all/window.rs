@@ -13,7 +13,7 @@ fn a_window_remembers_the_last_lines() {
     let folder = Folder::new();
     folder.write("old", urls(0..10_000));
     folder.write("new", urls(10_000..11_000));
-    let run = folder.umbel("build -v -o f --kind window --keys 1000 --fpp 1e-6 old").run();
+    let run = folder.umbel("build --verbose -o f --kind window --keys 1000 --fpp 1e-6 old").run();
     assert!(
         run.stderr.contains("4 generations, remembering the last 1,000 keys"),
         "{}",

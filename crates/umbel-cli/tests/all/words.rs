@@ -2,26 +2,32 @@
 
 use crate::util::{Folder, Umbel};
 
-const VERBS: [&str; 21] = [
+const VERBS: [&str; 27] = [
     "common",
     "except",
     "diff",
     "dedup",
+    "unseen",
     "build",
     "add",
     "remove",
     "query",
     "info",
     "merge",
-    "compare",
+    "overlap",
     "key",
     "group",
     "audit",
     "noisy",
     "convert",
     "parquet",
+    "pack",
+    "unpack",
+    "delta",
+    "patch",
+    "sign",
     "plan",
-    "show",
+    "demo",
     "completions",
     "man",
 ];
@@ -29,21 +35,82 @@ const VERBS: [&str; 21] = [
 #[test]
 fn every_verb_has_help() {
     let folder = Folder::new();
-    let help = folder.umbel("--help").run().text();
+    let help = folder.umbel("help").run().text();
+    assert_eq!(help, folder.umbel("--help").run().text());
+    assert!(help.lines().count() <= 45, "{help}");
+    let all = folder.umbel("help --all").run().text();
     for verb in VERBS {
-        assert!(help.contains(&format!("\n  {verb} ")), "no {verb} in {help}");
+        assert!(all.contains(&format!("\n  {verb} ")), "no {verb} in {all}");
         for flag in ["--help", "-h"] {
             let run = folder.umbel(&format!("{verb} {flag}")).run();
             assert_eq!(run.stderr, "");
             let text = run.text();
             assert!(text.contains(&format!("Usage: umbel {verb}")), "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+            // One screen.
+            let lines = text.lines().count();
+            assert!(flag == "--help" || lines <= 40, "{verb} -h has {lines} lines: {text}");
         }
     }
     assert!(
         help.contains("Exit status:\n  0  done, or something was found\n  1  nothing"),
         "{help}"
     );
+}
+
+#[test]
+fn options_of_many_verbs_are_described_once() {
+    let folder = Folder::new();
+    let options = folder.umbel("help options").run().text();
+    for word in
+        ["-o FILE writes FILE", "--csv", "--missing", "--ignore-case", "--memory", "--quiet"]
+    {
+        assert!(options.contains(word), "no {word} in {options}");
+    }
+    let short = folder.umbel("except -h").run().text();
+    assert!(!short.contains("--tmp") && short.contains("umbel help options"), "{short}");
+    assert!(folder.umbel("except --help").run().text().contains("--tmp"));
+}
+
+#[test]
+fn old_spellings_work_and_are_not_shown() {
+    let folder = with_examples();
+    for (old, new) in [
+        ("compare a.umbel b.umbel", "overlap a.umbel b.umbel"),
+        ("show", "demo"),
+        ("dedup --seen old.umbel urls.txt", "unseen new.umbel urls.txt"),
+    ] {
+        assert_eq!(folder.umbel(old).run().text(), folder.umbel(new).run().text());
+    }
+    folder.umbel("sign --new old").run().done();
+    folder.umbel("key new --signing -o new").run().done();
+    folder.umbel("unseen f.umbel -o out urls.txt").run().done();
+    for (page, words) in [
+        ("help --all", &["  compare ", "  show "][..]),
+        ("dedup --help", &["--seen", "--checkpoint", "--secret-file"]),
+        ("sign --help", &["--new"]),
+        ("unseen --help", &["--output"]),
+    ] {
+        let help = folder.umbel(page).run().text();
+        assert!(words.iter().all(|word| !help.contains(word)), "{help}");
+    }
+}
+
+#[test]
+fn nothing_found_may_be_no_error() {
+    let folder = with_examples();
+    folder.write("none", "");
+    for searched in [
+        "common none urls.txt",
+        "except none urls.txt",
+        "query seen.umbel none",
+        "unseen s none",
+        "diff none urls.txt",
+    ] {
+        assert_eq!(folder.umbel(searched).run().status.code(), Some(1), "{searched}");
+        folder.umbel(&format!("{searched} --empty-ok")).run().done();
+    }
+    folder.umbel("common gone urls.txt --empty-ok").run().fails(&["gone"]);
 }
 
 #[test]
@@ -104,7 +171,7 @@ fn there_are_manual_pages() {
     }
     assert!(folder.path("pages/man1/umbel.1").exists());
     folder.write("file", "");
-    folder.umbel("man --dir file").run().fails(&["umbel: file: "]);
+    folder.umbel("man --dir file").run().fails(&[": file: "]);
 }
 
 #[test]
@@ -175,6 +242,12 @@ fn with_examples() -> Folder {
     for name in ["seen", "a", "b"] {
         folder.umbel(&format!("build -o {name}.umbel urls.txt")).run().done();
     }
+    for name in ["monday", "tuesday"] {
+        folder.umbel(&format!("build -o {name}.umbel {name}.txt")).run().done();
+    }
+    folder.umbel("pack seen.umbel -o seen.packed").run().done();
+    folder.umbel("delta monday.umbel tuesday.umbel -o tuesday.delta").run().done();
+    folder.umbel("key new --signing -o lists.key").run().done();
     folder.umbel("build -o held.umbel --kind counting urls.txt").run().done();
     for name in ["bob", "eve"] {
         folder.umbel(&format!("group join -o {name}.secret --card {name}.card")).run().done();
@@ -209,9 +282,17 @@ fn every_help_ends_with_examples_that_work_and_with_what_the_exit_status_means()
             let mut run = folder.program("sh", "-c").arg(command);
             let path = format!("{}:{}", umbel.display(), std::env::var("PATH").unwrap());
             run.command.env("PATH", path);
-            // A filter that is there is replaced by the next example.
-            if verb == "build" {
-                let _ = std::fs::remove_file(folder.path("seen.umbel"));
+            // What is there is written anew by the example.
+            let written = match verb {
+                "build" | "unpack" => &["seen.umbel"][..],
+                "pack" => &["seen.packed"],
+                "delta" | "patch" => &["tuesday.delta", "tuesday.umbel"],
+                "key" => &["lists.key", "lists.key.pub"],
+                _ => &[],
+            };
+            let reads = |name: &&&str| !command.split(" -o ").next().unwrap().contains(**name);
+            for name in written.iter().filter(reads) {
+                let _ = std::fs::remove_file(folder.path(name));
             }
             if command.starts_with("umbel group sum") {
                 others_mask_and_reveal(&folder);
@@ -291,9 +372,9 @@ fn the_end_is_told_on_a_terminal_alone_unless_more_is_asked_for() {
             1
         );
     }
-    let one = folder.umbel("dedup -v one").run().stderr;
+    let one = folder.umbel("dedup --verbose one").run().stderr;
     assert!(one.starts_with("umbel dedup: 1 line, ") && one.contains(" in 1 pass, "), "{one}");
-    let none = folder.umbel("dedup -v none").run().stderr;
+    let none = folder.umbel("dedup --verbose none").run().stderr;
     assert!(none.starts_with("umbel dedup: 0 lines, "), "{none}");
     // What is wrong is told all the same.
     folder.umbel("build -f -o new --keys 1 --fpp 0.5 urls.txt").run().done();
@@ -311,11 +392,81 @@ fn what_is_empty_has_no_repeats_and_that_is_done() {
     }
     for searched in [
         "dedup --repeated none",
-        "dedup --seen s none",
+        "unseen s none",
         "common none urls.txt",
         "except none urls.txt",
         "query seen.umbel none",
     ] {
         folder.umbel(searched).run().nothing();
     }
+}
+
+/// What a terminal shows of a run that is fed by a pipe, in which lines come slowly.
+fn shown(folder: &Folder, arguments: &str, results: bool) -> String {
+    folder.fifo("pipe");
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let mut run = folder.umbel(&format!("{arguments} pipe"));
+    run.command.env("TERM", "xterm").env("NO_COLOR", "1");
+    let screen = terminal.slave;
+    if results {
+        run = run.stdout(screen.try_clone().unwrap());
+    }
+    let shown = crate::util::drain(std::fs::File::from(terminal.master));
+    let mut run = run.stderr(screen).spawn();
+    let mut pipe = run.feed(folder, "pipe");
+    for part in 0..9 {
+        std::io::Write::write_all(&mut pipe, format!("line {part}\n").as_bytes()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    drop(pipe);
+    run.finish().done();
+    String::from_utf8(shown.join().unwrap()).unwrap()
+}
+
+#[test]
+fn progress_is_shown_on_a_terminal_and_never_beside_results() {
+    let folder = Folder::new();
+    // Of a pipe nobody knows the length: no bar, and no rate as of a disk.
+    let screen = shown(&folder, "unseen seen -a out", false);
+    let frames: Vec<&str> = screen.split('\r').filter(|frame| frame.contains(" read, ")).collect();
+    assert!(!frames.is_empty(), "{screen:?}");
+    assert!(
+        frames.iter().all(|frame| frame.contains(" B read, ") && frame.contains(" B/s")),
+        "{screen:?}"
+    );
+    // At the end it is gone.
+    let (_, end) = screen.rsplit_once("\r\u{1b}[K").unwrap();
+    assert!(end.starts_with("umbel unseen: 9 lines, 9 new"), "{screen:?}");
+    // Results on the same terminal: each at the start of a line, and nothing behind them.
+    let screen = shown(&folder, "unseen f", true);
+    for part in 0..9 {
+        let line = format!("line {part}\r\n");
+        let at = screen.find(&line).expect(&screen);
+        let before = &screen[..at];
+        assert!(
+            before.is_empty() || before.ends_with('\n') || before.ends_with("\u{1b}[K"),
+            "{screen:?}"
+        );
+    }
+    assert!(!screen[screen.find("line 0").unwrap()..].contains(" read, "), "{screen:?}");
+}
+
+#[test]
+fn errors_are_red_on_a_terminal_that_shows_colours() {
+    let folder = Folder::new();
+    let said = |variables: &[(&str, &str)]| {
+        let mut run = folder.umbel("info gone");
+        run.command.env_remove("NO_COLOR").envs(variables.iter().copied());
+        run.run_on_terminal().stderr
+    };
+    let plain = "umbel info: gone: No such file or directory (os error 2)\n";
+    assert_eq!(
+        said(&[("TERM", "xterm")]),
+        "\u{1b}[1;31mumbel info:\u{1b}[0m gone: No such file or directory (os error 2)\n"
+    );
+    assert_eq!(said(&[("TERM", "xterm"), ("NO_COLOR", "1")]), plain);
+    assert_eq!(said(&[("TERM", "dumb")]), plain);
+    // What a file's name does to a terminal, it does not do in a message.
+    let run = folder.umbel("info").arg("a\u{1b}[2Jb").run();
+    run.fails(&["a\\u{1b}[2Jb"]);
 }

@@ -6,6 +6,7 @@
 // Every file of tests uses a part of it.
 #![allow(dead_code)]
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -13,6 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -335,16 +337,41 @@ impl Outcome {
         self.ended_with(2);
         let start = &self.stdout[..self.stdout.len().min(200)];
         assert!(start.is_empty(), "{}: answered {}", self.command, start.escape_ascii());
-        assert!(
-            self.stderr.starts_with("umbel: ") || self.stderr.starts_with("error: "),
-            "{}: {}",
-            self.command,
-            self.stderr
-        );
+        let start = self.stderr.split(':').next().unwrap_or_default();
+        let verb = start.strip_prefix("umbel").map(str::trim_start);
+        assert!(verb.is_some_and(|verb| !verb.contains(' ')), "{}: {}", self.command, self.stderr);
+        self.advises_options_that_exist();
         for word in words {
             assert!(self.stderr.contains(word), "{}: no {word:?} in {}", self.command, self.stderr);
         }
         self.stderr
+    }
+
+    /// Asserts that every option that a message names is one of the verb that the message speaks of, or was typed.
+    fn advises_options_that_exist(&self) {
+        let typed = |option: &str| self.command.contains(option);
+        let mut verb = String::new();
+        let mut words =
+            self.stderr.split([' ', '\n', '(', ')', ';', ',', '\'', ':', '"']).peekable();
+        while let Some(word) = words.next() {
+            if word == "umbel"
+                && let Some(next) = words.peek().filter(|next| !help_of(next).is_empty())
+            {
+                verb = (*next).to_owned();
+                if verb == "dedup" && typed("--seen") {
+                    verb = "unseen".to_owned();
+                }
+            } else if ["zstd", "xz", "iconv", "unzip"].contains(&word) {
+                verb = word.to_owned();
+            }
+            let option = word.split(['=', '<', '.', '[']).next().unwrap_or_default();
+            let is_option = option.strip_prefix("--").is_some_and(|name| !name.is_empty());
+            if is_option && option != "--help" && !typed(option) && !help_of(&verb).is_empty() {
+                let help = help_of(&verb);
+                let has = help.split([' ', '\n', ',', '[', '=']).any(|word| word == option);
+                assert!(has, "{}: umbel {verb} has no {option}: {}", self.command, self.stderr);
+            }
+        }
     }
 
     /// Asserts that a signal ended it.
@@ -355,6 +382,27 @@ impl Outcome {
     fn ended_with(&self, code: i32) {
         assert_eq!(self.status.code(), Some(code), "{}: {}", self.command, self.stderr);
     }
+}
+
+/// The whole help of a verb, asked for once.
+fn help_of(verb: &str) -> String {
+    static HELPS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let steps: &[&str] = match verb {
+        "group" => &["join", "mask", "reveal", "sum"],
+        "key" => &["new", "id"],
+        _ => &[],
+    };
+    let ask = |step: Option<&&str>| {
+        let mut umbel = Command::new(env!("CARGO_BIN_EXE_umbel"));
+        let run = umbel.arg(verb).args(step).arg("--help").output().unwrap();
+        String::from_utf8(run.stdout).unwrap()
+    };
+    if verb.is_empty() || !verb.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return String::new();
+    }
+    let mut helps = HELPS.lock().unwrap_or_else(PoisonError::into_inner);
+    let all = || [None].into_iter().chain(steps.iter().map(Some)).map(ask).collect();
+    helps.entry(verb.to_owned()).or_insert_with(all).clone()
 }
 
 /// The amount of memory that a message names as sufficient: the last one there.
@@ -429,7 +477,7 @@ pub(crate) fn xz(bytes: &[u8], preset: u32) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+pub(crate) fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         match pipe.read_to_end(&mut bytes) {

@@ -480,6 +480,7 @@ mod tests {
             tmp: Arc::new(TempFolders::new(&[dir.path().to_owned()])),
             separator: b'\n',
             records: crate::Records::Lines,
+            others: Vec::new(),
             normalization: Default::default(),
             missing: Default::default(),
             bad: Default::default(),

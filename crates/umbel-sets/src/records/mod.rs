@@ -126,11 +126,11 @@ pub enum Bad {
     Skip,
 }
 
-/// The values of a key of `fields` fields.
+/// Returns the values of a key of `fields` fields.
 ///
 /// # Panics
 /// If `key` has another number of fields.
-pub(crate) fn values_of(key: &[u8], fields: usize) -> impl Iterator<Item = &[u8]> {
+pub fn values_of(key: &[u8], fields: usize) -> impl Iterator<Item = &[u8]> {
     let mut rest = key;
     (0..fields).map(move |_| {
         if fields == 1 {
@@ -199,6 +199,9 @@ pub(crate) struct Format {
     fields: Vec<String>,
     /// The same, as paths into JSON.
     paths: Vec<json::Path>,
+    /// As [other inputs](crate::Input::of_others) name the fields, and these as paths.
+    others: Vec<String>,
+    other_paths: Vec<json::Path>,
     normalization: Normalization,
     missing: Missing,
     bad: Bad,
@@ -235,12 +238,13 @@ impl Format {
             Records::Tsv { header, key } => (Kind::Tsv, *header, &key[..]),
             Records::JsonLines { key } => (Kind::Json, false, &key[..]),
         };
-        let paths = match kind {
+        let others = if options.others.is_empty() { fields } else { &options.others };
+        let paths = |fields: &[String]| match kind {
             Kind::Json => fields.iter().map(|field| json::Path::new(field)).collect(),
             _ => Vec::new(),
         };
         if let (Kind::Csv(_) | Kind::Tsv | Kind::Fields(_), false) = (kind, header)
-            && let Some(field) = fields.iter().find(|field| number(field).is_none())
+            && let Some(field) = fields.iter().chain(others).find(|field| number(field).is_none())
         {
             return Err(Error::FieldNumber { field: field.clone() });
         }
@@ -250,7 +254,9 @@ impl Format {
             kind,
             header,
             fields: fields.to_vec(),
-            paths,
+            paths: paths(fields),
+            others: others.to_vec(),
+            other_paths: paths(others),
             normalization: *normalization,
             missing: *missing,
             bad: *bad,
@@ -303,18 +309,21 @@ impl Format {
         name: &str,
         bytes: &[u8],
         all: bool,
+        other: bool,
     ) -> Result<Option<Head<'_>>, Error> {
+        let cut = |columns| Cut { format: self, columns, other };
+        let fields = if other { &self.others } else { &self.fields };
         // A line that arrives alone is processed before more of a pipe is there.
         if bytes.len() < MARK.len() && MARK.starts_with(bytes) && !all {
             return Ok(None);
         }
-        let mut head = Head { start: mark(bytes), row: None, cut: self.cut(Vec::new()) };
+        let mut head = Head { start: mark(bytes), row: None, cut: cut(Vec::new()) };
         if self.is_lines() {
             return Ok(Some(head));
         }
         if !self.header {
-            let columns = self.fields.iter().filter_map(|field| number(field));
-            head.cut = self.cut(columns.collect());
+            let columns = fields.iter().filter_map(|field| number(field));
+            head.cut = cut(columns.collect());
             return Ok(Some(head));
         }
         while head.start < bytes.len() {
@@ -327,7 +336,7 @@ impl Format {
             let offset = head.start as u64;
             head.start += length;
             if !head.cut.is_blank(row) {
-                head.cut = self.cut(self.columns(name, row, offset)?);
+                head.cut = cut(self.columns(name, row, offset, fields)?);
                 head.row = Some(row.to_vec());
                 return Ok(Some(head));
             }
@@ -345,11 +354,17 @@ impl Format {
     }
 
     fn cut(&self, columns: Vec<usize>) -> Cut<'_> {
-        Cut { format: self, columns }
+        Cut { format: self, columns, other: false }
     }
 
     /// The columns of the key, in its order, from the header.
-    fn columns(&self, name: &str, header: &[u8], offset: u64) -> Result<Vec<usize>, Error> {
+    fn columns(
+        &self,
+        name: &str,
+        header: &[u8],
+        offset: u64,
+        fields: &[String],
+    ) -> Result<Vec<usize>, Error> {
         let names =
             self.cut(Vec::new()).values(header).map_err(|flaw| self.error(flaw, name, offset))?;
         let find = |field: &String| {
@@ -372,7 +387,7 @@ impl Format {
                 }
             }
         };
-        self.fields.iter().map(find).collect()
+        fields.iter().map(find).collect()
     }
 
     /// The error of a run in which no record has a field of the key, of which the one at `offset` is the first seen.
@@ -389,7 +404,9 @@ impl Format {
         match flaw {
             Flaw::Quote { flaw, at } => Error::Quote { at: place(at), flaw },
             Flaw::NoField { field, found } => {
-                Error::NoField { at: place(0), field: self.fields[field].clone(), found }
+                let mut fields = self.fields.iter().chain(&self.others);
+                let field = fields.nth(field).expect("one of them").clone();
+                Error::NoField { at: place(0), field, found }
             }
             Flaw::Json(source) => {
                 Error::Json { at: place(source.column().saturating_sub(1)), source }
@@ -442,6 +459,8 @@ pub(crate) struct Cut<'f> {
     format: &'f Format,
     /// The columns of the key.
     columns: Vec<usize>,
+    /// Whether the input is one of the [others](crate::Input::of_others).
+    other: bool,
 }
 
 /// The location of a key: in its row, or among the keys that had to be copied.
@@ -543,6 +562,13 @@ impl Cut<'_> {
             Ok(true) => self.check_present(row, &copied.values),
             Err(flaw) => Err(flaw),
         };
+        // The names of others follow those of the first.
+        let found = found.map_err(|flaw| match flaw {
+            Flaw::NoField { field, found } if self.other => {
+                Flaw::NoField { field: field + self.format.fields.len(), found }
+            }
+            flaw => flaw,
+        });
         let format = self.format;
         Ok((
             length,
@@ -592,7 +618,10 @@ impl Cut<'_> {
                 columns::find_between_blanks(text, &self.columns, values);
                 Ok(())
             }
-            Kind::Json => json::find(text, &self.format.paths, values),
+            Kind::Json => {
+                let Format { paths, other_paths, .. } = self.format;
+                json::find(text, if self.other { other_paths } else { paths }, values)
+            }
         };
         Ok((end, found.map(|()| true)))
     }

@@ -79,6 +79,7 @@ fn options(dir: &Path, records: Records) -> Options {
         tmp: Arc::new(crate::TempFolders::new(&[dir.to_owned()])),
         separator: b'\n',
         records,
+        others: Vec::new(),
         normalization: Normalization::default(),
         missing: Missing::default(),
         bad: Bad::default(),

@@ -235,7 +235,7 @@ impl<'a> Scanner<'a> {
     /// The key of one row, under this header.
     pub(crate) fn key_of(&self, header: Option<&[u8]>, row: &[u8]) -> Result<Vec<u8>, Error> {
         let name = "a row";
-        let head = self.format.head(name, header.unwrap_or_default(), true)?;
+        let head = self.format.head(name, header.unwrap_or_default(), true, false)?;
         let mut copied = Copied::default();
         let cut = &head.expect("all of it is there").cut;
         match cut.next(row, 0, &mut copied) {
@@ -379,7 +379,7 @@ impl<'a> Scanner<'a> {
             };
             if head.is_none() {
                 let start = &buffer[begin..filled];
-                let found = self.format.head(name, start, read == 0);
+                let found = self.format.head(name, start, read == 0, false);
                 let found = found.map_err(|error| passed.locate(error, start, offset))?;
                 let Some(found) = found else { continue };
                 if let Some(row) = &found.row {
@@ -410,7 +410,8 @@ impl<'a> Scanner<'a> {
     /// Reads the head of an input.
     pub(crate) fn head(&self, reader: &Reader<'_>) -> Result<Head<'_>, Error> {
         let (name, length) = (reader.input().name(), reader.input().length());
-        if let Some(head) = self.format.head(name, &[], length == 0)? {
+        let other = reader.input().is_of_others();
+        if let Some(head) = self.format.head(name, &[], length == 0, other)? {
             return Ok(head);
         }
         let mut bytes = PageBuffer::default();
@@ -425,7 +426,7 @@ impl<'a> Scanner<'a> {
             bytes.resize((longer as u64).min(length) as usize);
             reader.read_at(&mut bytes[read..], read as u64)?;
             let all = bytes.len() as u64 == length;
-            if let Some(head) = self.format.head(name, &bytes, all)? {
+            if let Some(head) = self.format.head(name, &bytes, all, other)? {
                 return Ok(head);
             }
         }

@@ -1,15 +1,15 @@
-//! `umbel compare`: what two filters share, estimated from their bits.
+//! `umbel overlap`: what two filters share, estimated from their bits.
 
 use anyhow::Result;
 use umbel_report::compare::Compared;
 use umbel_sets::Filter;
 
 use crate::Outcome;
-use crate::args::CompareArgs;
+use crate::args::OverlapArgs;
 use crate::output::{check_target, refuse_in_place_of, write_text};
 use crate::{filters, report};
 
-pub(crate) fn compare(args: &CompareArgs) -> Result<Outcome> {
+pub(crate) fn overlap(args: &OverlapArgs) -> Result<Outcome> {
     check_target(&args.output)?;
     refuse_in_place_of(args.output.file(), &[Some(&args.left), Some(&args.right)])?;
     let mut left = filters::read_sealed(&args.left, &args.format, &args.trust)?;

@@ -1,4 +1,4 @@
-//! `umbel show`: a filter so small that all its bits can be seen, filled and queried step by step.
+//! `umbel demo`: a filter so small that all its bits can be seen, filled and queried step by step.
 //!
 //! Positions come from umbel's own hash, as in any classic filter, or are given. Without words it shows the example of
 //! M. Ceglowski, Using Bloom Filters (perl.com, 2004): apples at 3, 12 and 11, plums at 11, 1 and 8 of 14 bits; mango,
@@ -12,11 +12,11 @@ use umbel::{Classic, KeyHasher, Kind, Plan};
 use umbel_report::words::{Answer, At, Shown, Step, example};
 
 use crate::Outcome;
-use crate::args::ShowArgs;
+use crate::args::DemoArgs;
 use crate::output::{check_target, write_text};
 use umbel_numbers::counted;
 
-pub(crate) fn show(args: &ShowArgs) -> Result<Outcome> {
+pub(crate) fn demo(args: &DemoArgs) -> Result<Outcome> {
     check_target(&args.output)?;
     let usual = args.words.is_empty() && args.seed.is_none();
     let published = usual && (args.bits, args.probes) == (14, 3);
@@ -56,7 +56,7 @@ struct Places {
 }
 
 impl Places {
-    fn new(args: &ShowArgs, example: Vec<At>) -> Result<Self> {
+    fn new(args: &DemoArgs, example: Vec<At>) -> Result<Self> {
         let (bits, probes) = (args.bits, args.probes);
         for at in &args.at {
             let word = &at.word;
