@@ -10,7 +10,7 @@ fn rate(rate: f64, what: &dyn std::fmt::Debug) {
 
 /// Asserts that it is a number of keys, possibly infinite, within its interval.
 fn keys(keys: Estimate, what: &dyn std::fmt::Debug) {
-    let Estimate { value, low, high, deviation } = keys;
+    let Estimate { value, low, high, deviation, .. } = keys;
     assert!(0.0 <= low && low <= value && value <= high && deviation >= 0.0, "{keys:?}: {what:?}");
 }
 
