@@ -32,6 +32,16 @@ impl<F: Fn(KeyHash, usize) -> KeyHash> Group<F> {
         }
     }
 
+    /// Like [`take`](Self::take), of those that are `wanted` alone.
+    pub(super) fn take_wanted(&mut self, given: &[KeyHash], wanted: &[bool]) {
+        self.count = 0;
+        for ((place, &hash), &wanted) in (0..).zip(given).zip(wanted) {
+            // Written unconditionally: there is no branch to mispredict.
+            (self.hashes[self.count], self.places[self.count]) = (hash, place);
+            self.count += usize::from(wanted);
+        }
+    }
+
     /// The number of hashes left.
     pub(super) fn count(&self) -> usize {
         self.count
@@ -55,16 +65,20 @@ impl<F: Fn(KeyHash, usize) -> KeyHash> Group<F> {
         &self.hashed[..count]
     }
 
-    /// Keeps only those that a part may hold, or those that it certainly does not.
+    /// Keeps only those that a part may hold, or those that it certainly does not. `ahead` gets the hashes before they are
+    /// looked up.
     pub(super) fn keep<L: Layout>(
         &mut self,
         may_hold: bool,
         index: usize,
         part: &BloomCore<L, impl AsRef<[Block]>>,
+        ahead: impl FnOnce(&[KeyHash]),
     ) {
         let mut held = [false; GROUP];
         let count = self.count;
-        part.contains_all(self.in_part(index, count), &mut held[..count]);
+        let hashes = self.in_part(index, count);
+        ahead(hashes);
+        part.contains_all(hashes, &mut held[..count]);
         let mut left = 0;
         for (i, held) in held[..count].iter().enumerate() {
             // Written unconditionally: there is no branch to mispredict.

@@ -104,13 +104,12 @@ impl<S: AsRef<[Block]>> Link<S> {
 
     /// Drops the keys of a group that it may hold.
     fn drop_held(&self, index: usize, group: &mut Group<impl Fn(KeyHash, usize) -> KeyHash>) {
-        // Prefetched even in a link small enough that a batch would consider it cached: one of many links is not.
-        if self.filter.plan().bits <= bits::NEAR * bits::BLOCK_BITS {
-            let count = group.count();
-            let hashes = group.in_part(index, count).iter();
-            hashes.for_each(|&hash| self.filter.prefetch_always(hash));
-        }
-        group.keep(false, index, &self.filter);
+        group.keep(false, index, &self.filter, |hashes| {
+            // Prefetched even in a link small enough that a batch would consider it cached: one of many links is not.
+            if self.filter.plan().bits <= bits::NEAR * bits::BLOCK_BITS {
+                hashes.iter().for_each(|&hash| self.filter.prefetch_always(hash));
+            }
+        });
     }
 
     /// The keys it will accept before it is full.

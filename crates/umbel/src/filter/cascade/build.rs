@@ -138,7 +138,7 @@ impl CascadeCore {
         let mut passing = Vec::new();
         for hashes in hashes.chunks(GROUP) {
             group.take(hashes);
-            group.keep(true, index, &self.levels[index]);
+            group.keep(true, index, &self.levels[index], |_| {});
             passing.extend_from_slice(group.hashes());
         }
         passing

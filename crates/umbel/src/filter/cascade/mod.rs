@@ -211,12 +211,10 @@ impl<S: AsRef<[Block]>> Core for CascadeCore<S> {
         }
         let mut group = Group::new(in_level);
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
-            group.take(hashes);
-            for (index, level) in self.levels.iter().enumerate() {
-                group.keep(true, index, level);
-                if index > 0 {
-                    group.places().for_each(|place| found[place] ^= true);
-                }
+            group.take_wanted(hashes, found);
+            for (index, level) in self.levels.iter().enumerate().skip(1) {
+                group.keep(true, index, level, |_| {});
+                group.places().for_each(|place| found[place] ^= true);
                 if group.count() == 0 {
                     break;
                 }
