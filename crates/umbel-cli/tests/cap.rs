@@ -1,5 +1,5 @@
-//! The memory cap over inputs of any shape, as a black box: lines of 0 bytes to 8 MB in 1 to 300 files under caps from
-//! 16 MiB. A job stays within its cap and 32 MiB, or names the least cap that works, which then works; and its answer
+//! The memory cap over inputs of any shape, as a black box: lines of 0 bytes to 8 MB in 1 to 300 files under caps of 16 MiB
+//! to 2 GiB. A job stays within its cap and 32 MiB, or names the least cap that works, which then works; and its answer
 //! is that without a cap.
 
 mod util;
@@ -79,28 +79,28 @@ fn holds(seed: u64) {
     let folder = Folder::new();
     folder.write("list", write(&folder, &mut random));
     let files = folder.names().len() - 1;
-    let verbs =
-        ["dedup", "dedup --repeated", "dedup --count", "common", "common --at-least 2", "except"];
-    let verb = verbs[random.below(if files < 2 { 3 } else { 6 }) as usize];
-    let (cap, threads) = (16 + random.below(48), 1 + random.below(4));
+    let verbs = [
+        "dedup",
+        "dedup --repeated",
+        "dedup --count",
+        "dedup --by-count",
+        "dedup --top 1000",
+        "dedup --keep last",
+        "common",
+        "common --at-least 2",
+        "except",
+    ];
+    let verb = verbs[random.below(if files < 2 { 6 } else { 9 }) as usize];
+    // Half of them are small, where everything is spilled.
+    let cap = 16 + [random.below(48), random.of_any_size(2032)][random.below(2) as usize];
+    let threads = 1 + random.below(4);
     let run = |cap: u64| {
         let arguments =
             format!("{verb} --files-from list -o out --json --threads {threads} --memory {cap}MiB");
         folder.umbel(&arguments).run()
     };
     let peak = |outcome: &Outcome, cap: u64| {
-        assert!(
-            matches!(outcome.status.code(), Some(0 | 1)),
-            "{seed}: {verb} in {cap}MiB: {}",
-            outcome.stderr
-        );
-        let report: serde_json::Value = serde_json::from_str(&outcome.stderr).unwrap();
-        let peak = report["peak_memory"].as_u64().unwrap();
-        assert!(
-            peak <= cap * MIB + SLACK,
-            "{seed}: {verb} in {cap}MiB, {threads} threads: {} MiB",
-            peak / MIB
-        );
+        stays_within(outcome, cap, &format!("{seed}: {verb}, {threads} threads"));
     };
     let outcome = run(cap);
     if outcome.status.code() == Some(2) {
@@ -118,6 +118,75 @@ fn holds(seed: u64) {
     let free = run(2048);
     assert!(matches!(free.status.code(), Some(0 | 1)), "{seed}: {}", free.stderr);
     assert!(folder.read("out") == out, "{seed}: {verb} in {cap}MiB: another answer");
+}
+
+/// Asserts that a run succeeded, with its peak in bounds.
+fn stays_within(outcome: &Outcome, cap: u64, what: &str) {
+    assert!(matches!(outcome.status.code(), Some(0 | 1)), "{what} in {cap}MiB: {}", outcome.stderr);
+    let report: serde_json::Value = serde_json::from_str(&outcome.stderr).unwrap();
+    let peak = report["peak_memory"].as_u64().unwrap();
+    assert!(peak <= cap * MIB + SLACK, "{what} in {cap}MiB: {} MiB", peak / MIB);
+}
+
+/// Runs with a cap of so many MiB.
+fn within(folder: &Folder, cap: u64, arguments: &str) {
+    let outcome = folder.umbel(&format!("{arguments} --json --memory {cap}MiB")).run();
+    stays_within(&outcome, cap, arguments);
+}
+
+#[test]
+fn the_cap_holds_while_short_lines_are_sampled() {
+    let folder = Folder::new();
+    // The first is sampled whole: a million different lines of 4 bytes with their ends.
+    let bytes: Vec<u8> = (14..118).collect();
+    let line = |i: usize| [bytes[i % 104], bytes[i / 104 % 104], bytes[i / 104 / 104], b'\n'];
+    folder.write("a", (0..960_000).flat_map(line).collect::<Vec<u8>>());
+    folder.write("b", (160_000..1_120_000).rev().flat_map(line).collect::<Vec<u8>>());
+    within(&folder, 24, "except a b b -o out --threads 1");
+}
+
+#[test]
+fn the_cap_holds_for_a_header_of_millions_of_names() {
+    let folder = Folder::new();
+    folder.write("a", ["x".as_bytes(), &vec![b','; 12_000_000], b"\n1,2\n"].concat());
+    for job in ["dedup a --csv --key x", "common a a --csv --key x"] {
+        within(&folder, 16, &format!("{job} -o out --threads 2"));
+    }
+}
+
+#[test]
+#[ignore = "files of 100 MB: cargo x test --full"]
+fn the_cap_holds_while_results_are_ranked_next_to_a_full_table() {
+    let folder = Folder::new();
+    let mut out = BufWriter::new(File::create(folder.path("a")).unwrap());
+    for number in 0..1_600_000 {
+        writeln!(out, "{}", util::url(number)).unwrap();
+    }
+    out.flush().unwrap();
+    for order in ["--by-count", "--top 1000000", "--top 10"] {
+        within(&folder, 256, &format!("dedup a {order} -o out --threads 2"));
+    }
+}
+
+#[test]
+#[ignore = "a filter of 230 MB: cargo x test --full"]
+fn the_cap_holds_for_a_decoder_next_to_a_filter() {
+    let folder = Folder::new();
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.window_log(26).unwrap();
+    for number in 0..1_600_000 {
+        writeln!(encoder, "{}", util::url(number)).unwrap();
+    }
+    folder.write("a", encoder.finish().unwrap());
+    folder.write("none", "");
+    folder.umbel("build -o f none --size 230MiB --keys 1e6").run().done();
+    // It must not get a window of 64 MiB, as it does alone.
+    for job in ["query f a", "add f a", "dedup a --seen f"] {
+        let run = folder.umbel(&format!("{job} --memory 256MiB --threads 2")).run();
+        run.fails(&["a: compressed with a window of 64.0 MiB", "--memory"]);
+        within(&folder, 512, &format!("{job} --threads 2"));
+    }
+    within(&folder, 256, "dedup a -o out --threads 2");
 }
 
 #[test]

@@ -96,9 +96,9 @@ pub fn of_start(
     }
 }
 
-/// The lines in `source`: its bytes, decompressed if they are compressed, within the memory that a cap of `memory` leaves to a
-/// decoder. At first, no more of a pipe is read than needed to recognize it.
-pub fn decompressed(mut source: Box<dyn Read>, memory: u64) -> Result<Box<dyn Read>> {
+/// The lines in `source`: its bytes, decompressed if they are compressed, by a decoder in `room` bytes of a cap of `memory`. At
+/// first, no more of a pipe is read than needed to recognize it.
+pub fn decompressed(mut source: Box<dyn Read>, memory: u64, room: u64) -> Result<Box<dyn Read>> {
     let mut start = Vec::new();
     let compression = of_start(|bytes, _| {
         let read = source.read(bytes)?;
@@ -109,7 +109,7 @@ pub fn decompressed(mut source: Box<dyn Read>, memory: u64) -> Result<Box<dyn Re
         return Ok(Box::new(Cursor::new(start).chain(source)));
     };
     source.by_ref().take(HEADER).read_to_end(&mut start)?;
-    let most = most_window(memory);
+    let most = most_window(memory, room);
     let window = match compression {
         Compression::Zstd => zstd_window(&start),
         Compression::Xz => xz_window(&start),
@@ -120,7 +120,7 @@ pub fn decompressed(mut source: Box<dyn Read>, memory: u64) -> Result<Box<dyn Re
             "compressed with a window of {} ({}); decompress it with --memory {}MiB or more",
             Size(window),
             compression.large_windows(),
-            window.next_power_of_two().saturating_mul(WINDOW_SHARE) >> 20
+            least_memory(window.next_power_of_two(), memory, room) >> 20
         );
     }
     let bytes = PageReader::new(1 << 16, Cursor::new(start).chain(source));
@@ -152,8 +152,18 @@ const WINDOW_SHARE: u64 = 4;
 
 /// The largest window that a decoder may have, a power of two: at least the 8 MiB that every decoder of Zstandard should
 /// support (RFC 8878, section 3.1.1.1.2), and that xz has by default. Other formats have blocks of at most 4 MiB.
-fn most_window(memory: u64) -> u64 {
-    1 << (memory / WINDOW_SHARE).max(1).ilog2().clamp(23, 31)
+fn most_window(memory: u64, room: u64) -> u64 {
+    1 << (memory / WINDOW_SHARE).min(room).max(1).ilog2().clamp(23, 31)
+}
+
+/// A cap, in whole MiB, under which a decoder may have this window: of each additional byte, half goes to the room.
+fn least_memory(window: u64, memory: u64, room: u64) -> u64 {
+    let missing = window.saturating_sub(room).saturating_mul(2);
+    window
+        .saturating_mul(WINDOW_SHARE)
+        .max(memory.saturating_add(missing))
+        .checked_next_multiple_of(1 << 20)
+        .unwrap_or(u64::MAX)
 }
 
 /// The window of the frame of Zstandard that starts with these bytes (RFC 8878, section 3.1.1.1); none when they are

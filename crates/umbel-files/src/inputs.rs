@@ -32,13 +32,15 @@ enum From {
 }
 
 impl Stream {
-    /// Opens it; returns its name and its bytes, decompressed.
+    /// Opens it where `room` bytes of memory are left for its lines and its decoder; returns its name and its bytes,
+    /// decompressed.
     ///
     /// # Errors
     /// Those of the system, and of the format of compressed bytes, with the name in front.
-    pub fn open(self, options: &Options) -> Result<(String, Box<dyn Read>)> {
+    pub fn open(self, options: &Options, room: u64) -> Result<(String, Box<dyn Read>)> {
         let decompressed = |file: io::Result<File>| {
-            compression::decompressed(Box::new(file?), options.memory)
+            // The other half is for a long line.
+            compression::decompressed(Box::new(file?), options.memory, room / 2)
                 .with_context(|| self.name.clone())
         };
         let bytes = match self.from {
@@ -158,7 +160,7 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
                     Some(spool) => spool,
                     none => none.insert(Spool::new(options)?),
                 };
-                let (name, mut bytes) = stream.open(options)?;
+                let (name, mut bytes) = stream.open(options, u64::MAX)?;
                 inputs.push(spool.add(name, &mut *bytes)?);
             }
         }

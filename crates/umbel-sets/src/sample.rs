@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 use memchr::memchr;
 
 use crate::Error;
 use crate::buffer::PageBuffer;
-use crate::input::{Input, lengths};
-use crate::records::{Copied, Found};
+use crate::input::{Input, Reader, lengths};
+use crate::records::{Copied, Found, Head};
 use crate::scan::Scanner;
 
 /// The number of pieces read of an input, evenly spread, and the maximum bytes of each: 60 thousand lines of 66 bytes.
@@ -50,6 +51,8 @@ pub(crate) struct Sample {
     lines: u64,
     /// Whether all of it was read.
     whole: bool,
+    /// Lines that may still be read of the present piece.
+    left: u64,
 }
 
 /// The number of pieces that contain a line, and the last one.
@@ -63,49 +66,61 @@ impl Sample {
     /// Reads pieces of `inputs`, laid end to end, with about `lines` lines together. An unreadable record is skipped:
     /// this is not a check.
     pub(crate) fn of(scanner: &Scanner<'_>, inputs: &[Input], lines: u64) -> Result<Self, Error> {
+        /// Bytes of a line in the map: 25 in each of up to 16/7 places, and once more while it grows.
+        const ENTRY: u64 = if cfg!(test) { 1 } else { 85 };
         let length = lengths(inputs);
-        // With short lines the map takes several times the piece.
-        let piece = PIECE.min(scanner.budget.rest / 4 / PIECES);
-        let whole = length <= PIECES * piece;
-        let mut sample = Self { seen: ByHash::default(), met: 0, lines, whole };
+        // Two samples exist at a time, and nothing else.
+        let memory = scanner.budget.rest / 4;
+        let (piece, most) = (PIECE.min(memory / PIECES), memory / ENTRY);
+        let whole = length <= PIECES * piece && lines <= most;
+        let left = if whole { most } else { most / PIECES };
+        let mut sample = Self { seen: ByHash::default(), met: 0, lines, whole, left };
         if whole {
             for input in inputs {
-                sample.read(scanner, input, 0, input.length(), 0)?;
+                let reader = input.open()?;
+                let head = scanner.head(&reader)?;
+                sample.read(scanner, &reader, &head, 0..input.length(), 0)?;
             }
             return Ok(sample);
         }
         let size = piece.min(length / PIECES / PART);
-        let (mut number, mut start) = (0, 0);
+        let (mut number, mut start, mut open) = (0, 0, None);
         for i in 0..PIECES {
             let mut at = (length - size) / (PIECES - 1) * i;
             let mut left = size;
+            sample.left = most / PIECES;
             // A piece continues from the end of an input in the next.
             while left > 0 {
                 while start + inputs[number].length() <= at {
                     start += inputs[number].length();
-                    number += 1;
+                    (number, open) = (number + 1, None);
                 }
-                let input = &inputs[number];
-                let here = left.min(start + input.length() - at);
-                sample.read(scanner, input, at - start, here, i)?;
+                let (reader, head) = match &mut open {
+                    Some(open) => open,
+                    none => {
+                        let reader = inputs[number].open()?;
+                        let head = scanner.head(&reader)?;
+                        none.insert((reader, head))
+                    }
+                };
+                let here = left.min(start + reader.input().length() - at);
+                sample.read(scanner, reader, head, at - start..at - start + here, i)?;
                 (at, left) = (at + here, left - here);
             }
         }
         Ok(sample)
     }
 
-    /// Reads `size` bytes of an input from `offset` on, as part of a piece.
+    /// Reads a range of bytes of an input, as part of a piece.
     fn read(
         &mut self,
         scanner: &Scanner<'_>,
-        input: &Input,
-        offset: u64,
-        size: u64,
+        reader: &Reader<'_>,
+        head: &Head<'_>,
+        range: Range<u64>,
         piece: u64,
     ) -> Result<(), Error> {
-        let reader = input.open()?;
-        let head = scanner.head(&reader)?;
-        let (end, first) = (offset + size, head.start as u64);
+        let (offset, end, first) = (range.start, range.end, head.start as u64);
         let offset = offset.max(first).min(end);
         let (mut bytes, mut copied) = (PageBuffer::new((end - offset) as usize), Copied::default());
         reader.read_at(&mut bytes, offset)?;
@@ -116,6 +131,11 @@ impl Sample {
             rest = ends.find(rest, &mut false).map_or(&[][..], |at| &rest[at + 1..]);
         }
         while let Some(end) = ends.find(rest, &mut false) {
+            if self.left == 0 {
+                self.whole = false;
+                break;
+            }
+            self.left -= 1;
             let place = offset + (bytes.len() - rest.len()) as u64;
             match head.cut.next(&rest[..=end], place, &mut copied) {
                 Ok((_, Found::Key(key) | Found::Alone(key, _))) => {

@@ -145,7 +145,8 @@ fn build_lines(
             match source {
                 Source::Files(inputs) => lines.inputs(&inputs)?,
                 Source::Stream(stream) => {
-                    let (name, mut bytes) = stream.open(options)?;
+                    // Its hashes are in memory, up to the cap.
+                    let (name, mut bytes) = stream.open(options, 0)?;
                     lines.stream(&name, &mut *bytes)?;
                 }
             }
@@ -346,7 +347,8 @@ pub(super) fn add_lines(
         let part = match source {
             Source::Files(inputs) => umbel_sets::insert(&inputs, filter, options),
             Source::Stream(stream) => {
-                let (name, mut bytes) = stream.open(options)?;
+                let room = umbel_sets::room_beside(filter, options)?;
+                let (name, mut bytes) = stream.open(options, room)?;
                 umbel_sets::insert_stream(&name, &mut *bytes, filter, options)
             }
         };

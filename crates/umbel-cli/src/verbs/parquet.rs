@@ -132,7 +132,7 @@ fn ask(
             let part = match source {
                 Source::Files(inputs) => umbel_sets::keys(&inputs, room, options, &mut see),
                 Source::Stream(stream) => {
-                    let (name, mut bytes) = stream.open(options)?;
+                    let (name, mut bytes) = stream.open(options, room)?;
                     umbel_sets::keys_stream(&name, &mut *bytes, room, options, &mut see)
                 }
             };

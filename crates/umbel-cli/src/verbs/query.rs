@@ -110,7 +110,7 @@ pub(super) fn each_source(
         match source {
             Source::Files(inputs) => query.inputs(&inputs)?,
             Source::Stream(stream) => {
-                let (name, mut bytes) = stream.open(options)?;
+                let (name, mut bytes) = stream.open(options, query.room())?;
                 query.stream(&name, &mut *bytes)?;
             }
         }

@@ -42,7 +42,8 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
         let part = match source {
             Source::Files(inputs) => umbel_sets::remove(&inputs, &mut filter, &options),
             Source::Stream(stream) => {
-                let (name, mut bytes) = stream.open(&options)?;
+                let (name, mut bytes) =
+                    stream.open(&options, umbel_sets::room_left(filter.bytes(), &options)?)?;
                 umbel_sets::remove_stream(&name, &mut *bytes, &mut filter, &options)
             }
         };

@@ -117,7 +117,7 @@ pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
             match source {
                 Source::Files(inputs) => job.inputs(&inputs)?,
                 Source::Stream(stream) => {
-                    let (name, mut bytes) = stream.open(&options)?;
+                    let (name, mut bytes) = stream.open(&options, job.room())?;
                     job.stream(&name, &mut *bytes)?;
                 }
             }

@@ -24,7 +24,7 @@ pub use lists::build_lists;
 pub use pieces::{LargeFilter, Noted, add_in_pieces, build_in_pieces, query_in_pieces};
 pub use query::{Listed, Query};
 pub use remove::{remove, remove_stream};
-pub use room::room_left;
+pub use room::{room_beside, room_left};
 pub use seen::{Checkpoint, Save, SaveError, Seen};
 pub use seen_in_pieces::SeenInPieces;
 pub use shards::{InShards, OldShards};

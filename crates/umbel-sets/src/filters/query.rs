@@ -117,6 +117,11 @@ impl<'a> Query<'a> {
         lowest.into_iter().map(|(_, fpp)| fpp).product()
     }
 
+    /// Returns the bytes of memory left for lines, and for a decoder of them.
+    pub fn room(&self) -> u64 {
+        self.ask.room
+    }
+
     /// Looks up the lines of files.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
 //! The memory that a filter leaves for work with lines, and that it may grow to.
 
 use umbel::{AnyFilter, Capacity};
+use umbel_foreign::ForeignFilter;
 
+use super::filter::Filter;
 use crate::budget::Budget;
 use crate::{Error, Options};
 
@@ -16,6 +18,19 @@ pub fn room_left(bytes: u64, options: &Options) -> Result<u64, Error> {
         cap,
         least: Budget::least_cap(threads, bytes.saturating_add(LEAST_ROOM)),
     })
+}
+
+/// Like [`room_left`], next to a filter that lines are inserted into: one that grows may take everything.
+///
+/// # Errors
+/// As [`room_left`].
+pub fn room_beside(filter: &Filter, options: &Options) -> Result<u64, Error> {
+    let grows = match filter {
+        Filter::Own(filter) => filter.plan().kind().capacity() == Capacity::First,
+        Filter::Foreign(lines) => lines.filter().format().grows(),
+    };
+    let room = room_left(filter.bytes(), options)?;
+    Ok(if grows { 0 } else { room })
 }
 
 /// Like [`room_left`] for a filter that may grow: sets its limit, and leaves the rest to a long line.

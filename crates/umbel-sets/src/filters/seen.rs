@@ -115,6 +115,11 @@ impl<'a> Seen<'a> {
         self.skip.state.get_mut().expect("no worker panics").recorder.continue_output(under);
     }
 
+    /// Returns the bytes of memory left for lines, and for a decoder of them.
+    pub fn room(&self) -> u64 {
+        self.skip.room
+    }
+
     /// Processes files.
     ///
     /// # Errors

@@ -129,6 +129,9 @@ impl Top {
     pub const ALL: Self = Self(u64::MAX);
 }
 
+/// Results are ranked in one part in this many of the memory, next to the operation that selects them.
+const RANKING: u64 = 4;
+
 /// A set operation over the lines of files.
 #[derive(Debug)]
 pub struct SetOperation<'a> {
@@ -142,7 +145,10 @@ pub struct SetOperation<'a> {
 impl<'a> SetOperation<'a> {
     fn new(inputs: &'a [Input], wanted: Wanted, options: &'a Options) -> Result<Self, Error> {
         Places::small(inputs)?;
-        let budget = Budget::new(options.memory, options.threads)?;
+        let mut budget = Budget::new(options.memory, options.threads)?;
+        if let Wanted::Distinct(Distinct { ranked: Some(_), .. }) = wanted {
+            budget.rest -= budget.rest / RANKING;
+        }
         Ok(Self { inputs, wanted, fpp: None, budget, options })
     }
 
@@ -251,7 +257,7 @@ impl<'a> SetOperation<'a> {
             return self.write(Sink::new(out, self.options.separator).with_form(form()));
         };
         let disk = Disk::new(&self.options.tmp);
-        let mut ranking = Ranking::new(most, self.budget.rest / 4, &disk);
+        let mut ranking = Ranking::new(most, self.budget.rest / (RANKING - 1), &disk);
         let mut report = self.hand(&mut |selected| ranking.push(selected))?;
         let mut sink = Sink::new(out, self.options.separator).with_form(form());
         sink.header(self.header()?.as_deref())?;
@@ -623,8 +629,8 @@ impl Run<'_> {
             once: rule.at_least < 2,
             output: &output,
             disk: &self.disk,
-            // The merge has a quarter, and a ranking has another one.
-            room: (budget.rest / 2 - doubt.map_or(0, |doubt| doubt.plan().bytes()))
+            // The merge has a quarter.
+            room: (budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()))
                 .max(budget.long_line()),
         };
         // Everything before that place is written.

@@ -35,11 +35,11 @@ impl<'a> Ranking<'a> {
 
     pub(super) fn push(&mut self, selected: Selected<'_>) -> Result<(), Error> {
         let Selected { count, row, .. } = selected;
-        // Vectors double: half of their capacity may be unused.
-        let held = 2 * (self.rows.len() + size_of_val(&self.results[..]));
-        if held + 2 * row.len() > self.memory && !self.results.is_empty() {
+        // Vectors double: half of their capacity may be unused. Rows are copied once more when some are dropped.
+        let held = 3 * self.rows.len() + 2 * size_of_val(&self.results[..]);
+        if held + 3 * row.len() > self.memory && !self.results.is_empty() {
             self.sort();
-            if 4 * self.rows.len() > self.memory {
+            if 6 * self.rows.len() > self.memory {
                 self.spill()?;
             }
         }
@@ -50,8 +50,8 @@ impl<'a> Ranking<'a> {
 
     /// Sorts the results in memory, and drops those not among the first.
     fn sort(&mut self) {
-        // Equal counts stay in order.
-        self.results.sort_by_key(|held| Reverse(held.count));
+        // Equal counts stay in order: that of their rows, of which one may be empty.
+        self.results.sort_unstable_by_key(|held| (Reverse(held.count), held.start, held.length));
         let most = usize::try_from(self.most).unwrap_or(usize::MAX);
         if self.results.len() > most {
             self.results.truncate(most);

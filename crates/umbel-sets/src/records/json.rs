@@ -83,7 +83,7 @@ fn found(text: &[u8], steps: &[Step]) -> Result<String, Flaw> {
                 let names = parse(inner.as_bytes(), |json| json.deserialize_map(Names))?;
                 match names.len() {
                     0 => format!("an empty object{within}"),
-                    _ => format!("the fields {}{within}", list(names.iter())),
+                    _ => format!("the fields {}{within}", list(names.iter(), names.len())),
                 }
             }
             b'[' => {

@@ -365,29 +365,38 @@ impl Format {
         offset: u64,
         fields: &[String],
     ) -> Result<Vec<usize>, Error> {
-        let names =
-            self.cut(Vec::new()).values(header).map_err(|flaw| self.error(flaw, name, offset))?;
-        let find = |field: &String| {
-            let mut same = names.iter().enumerate().filter(|(_, name)| **name == field.as_bytes());
-            match (same.next(), same.next()) {
-                (Some((column, _)), None) => Ok(column),
-                (Some((first, _)), Some((second, _))) => Err(Error::SameName {
+        // A header may have about as many names as bytes: only some are kept.
+        let (mut found, mut count, mut some) = (vec![[None; 2]; fields.len()], 0, Vec::new());
+        let mut see = |name: &[u8]| {
+            let same = fields.iter().zip(&mut found).filter(|(field, _)| field.as_bytes() == name);
+            for place in
+                same.filter_map(|(_, found)| found.iter_mut().find(|place| place.is_none()))
+            {
+                *place = Some(count);
+            }
+            if count < LISTED {
+                some.push(name.to_vec());
+            }
+            count += 1;
+        };
+        let read = self.cut(Vec::new()).each_value(header, &mut see);
+        read.map_err(|flaw| self.error(flaw, name, offset))?;
+        let find = |(field, found): (&String, [Option<usize>; 2])| match found {
+            [Some(column), None] => Ok(column),
+            [Some(first), Some(second)] => Err(Error::SameName {
+                name: name.to_owned(),
+                field: field.clone(),
+                columns: [first + 1, second + 1],
+            }),
+            [None, _] => {
+                number(field).filter(|&column| column < count).ok_or_else(|| Error::UnknownField {
                     name: name.to_owned(),
                     field: field.clone(),
-                    columns: [first + 1, second + 1],
-                }),
-                (None, _) => {
-                    number(field).filter(|&column| column < names.len()).ok_or_else(|| {
-                        Error::UnknownField {
-                            name: name.to_owned(),
-                            field: field.clone(),
-                            found: list(names.iter()),
-                        }
-                    })
-                }
+                    found: list(some.iter(), count),
+                })
             }
         };
-        fields.iter().map(find).collect()
+        fields.iter().zip(found).map(find).collect()
     }
 
     /// The error of a run in which no record has a field of the key, of which the one at `offset` is the first seen.
@@ -431,16 +440,17 @@ fn number(field: &str) -> Option<usize> {
     field.parse::<usize>().ok()?.checked_sub(1)
 }
 
-/// Names for a message: some, if they are many.
-fn list<T: AsRef<[u8]>>(names: impl ExactSizeIterator<Item = T>) -> String {
-    const MOST: usize = 20;
-    let more = names.len().saturating_sub(MOST);
+/// Names that a message lists.
+const LISTED: usize = 20;
+
+/// Names for a message: the first of `all`.
+fn list<T: AsRef<[u8]>>(names: impl Iterator<Item = T>, all: usize) -> String {
     let mut list: Vec<String> = names
-        .take(MOST)
+        .take(LISTED)
         .map(|name| String::from_utf8_lossy(name.as_ref()).escape_debug().take(100).collect())
         .collect();
-    if more > 0 {
-        list.push(format!("and {more} more"));
+    if all > LISTED {
+        list.push(format!("and {} more", all - LISTED));
     }
     list.join(", ")
 }
@@ -691,21 +701,26 @@ impl Cut<'_> {
 
     /// All values of a row of columns.
     fn values(&self, row: &[u8]) -> Result<Vec<Vec<u8>>, Flaw> {
-        let text = self.text(row);
         let mut values = Vec::new();
+        self.each_value(row, &mut |value| values.push(value.to_vec()))?;
+        Ok(values)
+    }
+
+    /// Passes on each value of a row of columns.
+    fn each_value(&self, row: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), Flaw> {
+        let (text, mut bytes) = (self.text(row), Vec::new());
         let mut each = |value: Value| {
-            let mut bytes = Vec::new();
+            bytes.clear();
             value.copy(text, &mut bytes)?;
-            values.push(bytes);
+            each(&bytes);
             Ok(())
         };
         match self.format.kind {
             Kind::Csv(delimiter) => {
-                columns::each(text, delimiter, |_, value| each(value))?;
+                columns::each(text, delimiter, |_, value| each(value)).map(drop)
             }
-            _ => columns::each_unquoted(text, b'\t', |_, value| each(value))?,
+            _ => columns::each_unquoted(text, b'\t', |_, value| each(value)),
         }
-        Ok(values)
     }
 }
 

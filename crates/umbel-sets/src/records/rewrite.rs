@@ -155,7 +155,10 @@ fn difference(wanted: &[Vec<u8>], found: &[Vec<u8>]) -> String {
         return "it has them in another order".to_owned();
     }
     let words = words.into_iter().filter(|(_, names)| !names.is_empty());
-    words.map(|(what, names)| what.to_owned() + &list(names.iter())).collect::<Vec<_>>().join(", ")
+    words
+        .map(|(what, names)| what.to_owned() + &list(names.iter(), names.len()))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The length of a record without its end, and whether it is one: an empty line is not.

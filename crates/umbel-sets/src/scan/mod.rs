@@ -23,6 +23,7 @@ mod worker;
 
 use std::io::{self, Read};
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::KeyHash;
@@ -169,6 +170,8 @@ pub(crate) struct Scanner<'a> {
     chunk: usize,
     /// Lines that a worker hands on together.
     kept: usize,
+    /// Held while the head of an input is read.
+    heads: Mutex<()>,
     pub(crate) progress: &'a Progress,
 }
 
@@ -188,7 +191,8 @@ impl<'a> Scanner<'a> {
         let share = if format.is_lines() { 1 } else { 2 };
         let chunk = (budget.chunk / share).max(1);
         let progress = &options.progress;
-        Ok(Self { budget, hasher, format, chunk, kept: KEPT / share, progress })
+        let (kept, heads) = (KEPT / share, Mutex::default());
+        Ok(Self { budget, hasher, format, chunk, kept, heads, progress })
     }
 
     /// Uses whole rows as keys; the fields of the key must still be present.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use umbel::KeyHash;
+
 use super::batch::{Batch, Origin};
 use super::chunks::{Chunk, Chunks};
 use super::long::{Loaded, grown};
@@ -30,6 +32,8 @@ struct Open<'a> {
     input: usize,
     reader: Reader<'a>,
     head: Head<'a>,
+    /// The hash of its header.
+    header: Option<KeyHash>,
 }
 
 impl<'a> Worker<'a> {
@@ -67,8 +71,12 @@ impl<'a> Worker<'a> {
             return Ok(open);
         }
         let reader = self.chunks.input(input).open()?;
-        let head = self.scanner.head(&reader)?;
-        Ok(Open { input, reader, head })
+        // A header may be as long as a long line: one worker at a time reads one, and none keeps it.
+        let heads = self.scanner.heads.lock().expect("no worker panics");
+        let mut head = self.scanner.head(&reader)?;
+        let header = head.row.take().map(|row| self.scanner.hasher.hash(&row));
+        drop(heads);
+        Ok(Open { input, reader, head, header })
     }
 
     pub(super) fn chunk(
@@ -82,8 +90,8 @@ impl<'a> Worker<'a> {
             return Err(Halt::Stopped);
         }
         let open = self.enter(chunk.input)?;
-        if let (true, Some(row)) = (chunk.first, &open.head.row) {
-            self.batch.tally.see(self.scanner.hasher.hash(row));
+        if let (true, Some(header)) = (chunk.first, open.header) {
+            self.batch.tally.see(header);
         }
         self.records(number, chunk, &open, visit, work)?;
         self.open = Some(open);
