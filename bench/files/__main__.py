@@ -18,7 +18,7 @@ from data import BENCH
 from run import Failure, clear, note
 
 JOBS = ["common", "except", "dedup", "many", "growth"]
-CASES = ["umbel", "wc", "sort", "duckdb", "huniq", "runiq"]
+CASES = ["umbel", "wc", "floor", "sort", "duckdb", "huniq", "runiq"]
 
 
 def main():

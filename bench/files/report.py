@@ -60,7 +60,7 @@ def table(job, about):
     """One job: a row for each command, then the goals."""
     left_out = any(case.left_out is not None for case in job.cases)
     rivals = [kind for kind in job.rivals if any(case.kind == kind for case in job.cases)]
-    columns = ["command", "median s", "min", "max", "CPU s", "÷ wc", *(f"{job.rivals[kind]} ÷ this" for kind in rivals),
+    columns = ["command", "median s", "min", "max", "CPU s", "÷ wc", "÷ floor", *(f"{job.rivals[kind]} ÷ this" for kind in rivals),
                *(["left out"] if left_out else []), "peak MiB", f"cap + {ALLOWANCE_MIB} MiB"]
     rows = []
     for case in job.cases:
@@ -73,6 +73,7 @@ def table(job, about):
             case.name,
             *(f"{number:.2f}" for number in (statistics.median(walls), min(walls), max(walls), cpu)),
             spread(over(case, job, "wc")),
+            spread(over(case, job, "floor")),
             *(spread(under(case, job, kind)) for kind in rivals),
             *(["" if case.left_out is None else f"{case.left_out:,}"] if left_out else []),
             peak_shown(case),
@@ -223,9 +224,9 @@ def judged(goal, job):
         return f"Goal for {case.name}, peak at most {bound_mib(case)} MiB: {peak:.0f}, {met(peak <= bound_mib(case))}."
     if not (ratios := over(case, job, goal.against)):
         return None
-    if goal.against == "wc":
+    if goal.against == "wc" or goal.against.startswith("floor"):
         ratio = statistics.median(ratios)
-        return f"Goal for {case.name}, at most {goal.bound:g} × wc: {ratio:.2f}, {met(ratio <= goal.bound)}."
+        return f"Goal for {case.name}, at most {goal.bound:g} × {goal.against}: {ratio:.2f}, {met(ratio <= goal.bound)}."
     ratio = statistics.median(1 / ratio for ratio in ratios)
     return (f"Goal for {case.name}, at least {goal.bound:.3g} × as fast as {job.rivals[goal.against]}: {ratio:.2f}, "
             f"{met(ratio >= goal.bound)}.")
