@@ -195,7 +195,7 @@ pub(crate) fn read_wrapped(
     format: &FormatArgs,
     trust: &TrustArgs,
 ) -> Result<(Filter<Scheme>, Wrapping)> {
-    let (file, wrapping) = open_unwrapped(path, &std::env::temp_dir(), trust)?;
+    let (file, wrapping) = open_unwrapped(path, &crate::machine::temporary_folder(), trust)?;
     Ok((sealed(&file, path, format)?, wrapping))
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use umbel_files::inputs::{self, Named, align, rereadable};
+use umbel_numbers::Size;
 use umbel_sets::{
     Bad, Input, Missing, Normalization, Options, Progress, Records, Report, TempFolders, room_left,
 };
@@ -34,7 +35,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
         );
     }
     let records = records(&work.records, key)?;
-    let folders = if work.tmp.is_empty() { &[std::env::temp_dir()][..] } else { &work.tmp };
+    let folders = if work.tmp.is_empty() { &[machine::temporary_folder()][..] } else { &work.tmp };
     if let Some(none) = folders.iter().find(|folder| !folder.is_dir()) {
         bail!("{}: is not a folder for temporary files; name one with --tmp", none.display());
     }
@@ -44,6 +45,15 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
         warn_if_in_memory
     }));
     let memory = work.memory.map_or_else(machine::default_memory, |bytes| bytes.0);
+    if let (Some(there), false) = (machine::memory(), work.voice.quiet || work.voice.json)
+        && memory > there
+    {
+        say(&format!(
+            "umbel: warning: --memory {} is more than the {} that there are; a run that uses them all may be killed",
+            Size(memory),
+            Size(there)
+        ));
+    }
     // --threads is taken as given; the default is lower under a small cap.
     let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = work

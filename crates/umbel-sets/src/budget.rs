@@ -13,6 +13,7 @@
 
 use crate::Error;
 use crate::buffer::within_page;
+use crate::table::MOST_KEYS;
 
 /// The smallest memory cap: 16 MiB.
 pub const LEAST_MEMORY: u64 = 16 << 20;
@@ -30,14 +31,14 @@ pub(crate) const KEPT_LINE: u64 = 30;
 /// The minimum bytes of a write buffer, with many files.
 pub(crate) const LEAST_BUFFER: usize = 4 << 10;
 
-/// Lines that a worker hands on together; 32 bytes each.
-pub(crate) const KEPT: usize = if cfg!(test) { 300 } else { 1 << 14 };
+/// Lines that a worker hands on together, at least and at most; 32 bytes each.
+const KEPT: [u64; 2] = if cfg!(test) { [300, 300] } else { [1 << 10, 1 << 14] };
 /// Hashes that a worker collects for the shards of a filter before it locks one; 16 bytes each.
-pub(crate) const BUCKETED: usize = 1 << 16;
+const BUCKETED: [u64; 2] = [1 << 12, 1 << 16];
 
-/// The minimum and maximum bytes of input that a worker reads at a time.
-const LEAST_CHUNK: u64 = 64 << 10;
-const MOST_CHUNK: u64 = 1 << 20;
+/// The minimum and maximum bytes of input that a worker reads at a time. Large chunks waste less at their ends; 1 MiB still
+/// fits in the second-level cache.
+const CHUNK: [u64; 2] = [64 << 10, 1 << 20];
 /// The minimum rest that workers must leave.
 const LEAST_REST: u64 = 4 << 20;
 
@@ -47,6 +48,10 @@ pub(crate) struct Budget {
     pub(crate) threads: usize,
     /// Bytes of input that a worker reads at a time.
     pub(crate) chunk: usize,
+    /// Lines that a worker hands on together.
+    pub(crate) kept: usize,
+    /// Hashes that a worker collects before it locks a shard of a filter.
+    pub(crate) bucketed: usize,
     /// Bytes for filters, tables and everything else whose size a job chooses.
     pub(crate) rest: u64,
     /// Files that the process may have open.
@@ -64,24 +69,38 @@ impl Budget {
     }
 
     fn with(cap: u64, threads: usize) -> Self {
-        // Large chunks waste less at their ends; 1 MiB still fits in the second-level cache.
-        let chunk = (cap / 64 / threads as u64).clamp(LEAST_CHUNK, MOST_CHUNK);
+        // All workers together use an eighth of the cap, unless that is too little for each: what they leave, and with it
+        // what is spilled, hardly depends on their number.
+        let part =
+            |part: u64, [least, most]: [u64; 2]| (cap / part / threads as u64).clamp(least, most);
+        let chunk = part(64, CHUNK);
         let chunk = chunk - within_page(chunk) as u64;
-        let rest = cap.saturating_sub(fixed(threads, chunk));
-        Self { cap, threads, chunk: chunk as usize, rest, files: open_files() }
+        let (kept, bucketed) = (part(32 * 32, KEPT), part(16 * 16, BUCKETED));
+        let workers = worker(chunk, kept, bucketed).saturating_mul(threads as u64);
+        let rest = cap.saturating_sub(workers.saturating_add(BASE));
+        Self {
+            cap,
+            threads,
+            chunk: chunk as usize,
+            kept: kept as usize,
+            bucketed: bucketed as usize,
+            rest,
+            files: open_files(),
+        }
     }
 
     /// The lowest cap, in whole MiB, that leaves `rest` bytes besides `threads` workers.
     pub(crate) fn least_cap(threads: usize, rest: u64) -> u64 {
-        let with_chunk = |chunk| fixed(threads, chunk).saturating_add(rest);
-        // Between the smallest and the largest chunk, the chunks take 1/32 of the cap.
-        let between = u128::from(with_chunk(0)) * 32 / 31 + 1;
-        let between = u64::try_from(between).unwrap_or(u64::MAX);
-        between
-            .clamp(with_chunk(LEAST_CHUNK), with_chunk(MOST_CHUNK))
-            .max(LEAST_MEMORY)
-            .checked_next_multiple_of(1 << 20)
-            .unwrap_or(u64::MAX)
+        // Of each additional byte, at least 7/8 are left.
+        let (mut least, mut most) = (LEAST_MEMORY >> 20, u64::MAX >> 20);
+        while least < most {
+            let cap = least + (most - least) / 2;
+            match Self::with(cap << 20, threads).rest >= rest {
+                true => most = cap,
+                false => least = cap + 1,
+            }
+        }
+        if Self::with(least << 20, threads).rest < rest { u64::MAX } else { least << 20 }
     }
 
     /// For filters. If they cannot have all the bits they want, a bit saves more lines than it would hold in a table.
@@ -121,6 +140,7 @@ impl Budget {
     /// Bytes of lines that do not fit in a table of `table` bytes and are spilled, if `lines` lines of `length` bytes
     /// each are kept; twice that, if there cannot be enough partitions at a time.
     pub(crate) fn spilled(&self, lines: u64, length: u64, table: u64) -> u64 {
+        let table = table.min(MOST_KEYS.saturating_mul(length + KEPT_LINE));
         let rest = lines.saturating_mul(length + KEPT_LINE).saturating_sub(table) as f64;
         let most = self.most_partitions(self.spill_buffers());
         let levels = 1 + u64::from(rest > self.each_partition() * most as f64);
@@ -130,6 +150,7 @@ impl Budget {
     /// The same, counting each line once.
     pub(crate) fn set_aside(lines: u64, length: u64, table: u64) -> u64 {
         let needed = lines.saturating_mul(length + KEPT_LINE);
+        let table = table.min(MOST_KEYS.saturating_mul(length + KEPT_LINE));
         let share = needed.saturating_sub(table) as f64 / needed.max(1) as f64;
         // A line is stored with its place and length.
         (lines as f64 * share) as u64 * (length + 12)
@@ -166,7 +187,9 @@ impl Budget {
     /// Threads that settle partitions with `memory` bytes in total. Each holds the longest line up to three times: as
     /// read, in the table, and on its way to another file.
     pub(crate) fn settling_threads(&self, memory: u64, longest: u64) -> usize {
-        let most = memory / longest.saturating_mul(3).max(1);
+        /// A table has a segment of 1 MiB at least.
+        const LEAST: u64 = if cfg!(test) { 1 } else { 2 << 20 };
+        let most = memory / longest.saturating_mul(3).max(LEAST);
         usize::try_from(most).unwrap_or(usize::MAX).clamp(1, self.threads)
     }
 
@@ -180,14 +203,14 @@ impl Budget {
     pub(crate) fn cap_for_line(&self, length: u64, room: u64) -> u64 {
         // The buffer grows by quarters, from a chunk in which the line does not start at once. Of each additional byte,
         // at least a sixteenth goes to the room.
-        let short = (length + length / 4 + 2 * MOST_CHUNK).saturating_sub(room);
+        let short = (length + length / 4 + 2 * CHUNK[1]).saturating_sub(room);
         Self::least_cap(self.threads, self.rest.max(16 * LONG_LINE) + 16 * short)
     }
 }
 
 /// Returns the maximum number of threads that leaves at least half of `memory` for data.
 pub fn most_threads(memory: u64) -> usize {
-    let threads = memory.saturating_sub(BASE) / 2 / (fixed(1, LEAST_CHUNK) - BASE);
+    let threads = memory.saturating_sub(BASE) / 2 / worker(CHUNK[0], KEPT[0], BUCKETED[0]);
     usize::try_from(threads).unwrap_or(usize::MAX).max(1)
 }
 
@@ -198,10 +221,9 @@ fn open_files() -> u64 {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(256, |(soft, _)| soft)
 }
 
-/// Bytes of the program and its workers.
-fn fixed(threads: usize, chunk: u64) -> u64 {
-    let worker = 2 * chunk + 32 * KEPT as u64 + 16 * BUCKETED as u64;
-    worker.saturating_mul(threads as u64).saturating_add(BASE)
+/// Bytes of a worker.
+fn worker(chunk: u64, kept: u64, bucketed: u64) -> u64 {
+    2 * chunk + 32 * kept + 16 * bucketed
 }
 
 #[cfg(test)]
@@ -227,6 +249,10 @@ mod tests {
         // Half of 1,000 lines fit; the others go to disk with place and length.
         assert_eq!(Budget::set_aside(1000, 70, 500 * line), 500 * (70 + 12));
         assert_eq!(Budget::set_aside(1000, 70, 1000 * line), 0);
+        // A table has at most 188 million lines, however much memory there is.
+        let (most, more) = (MOST_KEYS, 2 * MOST_KEYS);
+        assert_eq!(Budget::set_aside(most, 70, u64::MAX), 0);
+        assert_eq!(Budget::set_aside(more, 70, u64::MAX), most * (70 + 12));
         let budget = Budget::new(64 << 20, 2).unwrap();
         assert_eq!(budget.spilled(1000, 70, 500 * line), 500 * (70 + 12));
         // 256 partitions of the rest together hold less than 4 GiB.

@@ -6,7 +6,7 @@ use umbel::filter::{Shard, Shards};
 use umbel::{Blocked, KeyHash, KeyHasher, Plan};
 
 use crate::Error;
-use crate::budget::BUCKETED;
+use crate::budget::Budget;
 use crate::input::Input;
 use crate::scan::{Lines, Scanner, Tally, Visit};
 
@@ -22,7 +22,8 @@ pub(crate) fn fill(
     filter: &mut Blocked,
     room: u64,
 ) -> Result<Vec<Tally>, Error> {
-    scanner.scan(inputs, &Fill { filter: Sharded::new(filter, scanner.budget.threads), room })
+    let Budget { threads, bucketed, .. } = scanner.budget;
+    scanner.scan(inputs, &Fill { filter: Sharded::new(filter, threads), bucketed, room })
 }
 
 /// The lines of a batch that a filter lets pass.
@@ -122,6 +123,7 @@ impl<'a> Sharded<'a> {
 
 struct Fill<'a> {
     filter: Sharded<'a>,
+    bucketed: usize,
     room: u64,
 }
 
@@ -129,7 +131,7 @@ impl Visit for Fill<'_> {
     type Local = Buckets;
 
     fn local(&self) -> Buckets {
-        self.filter.buckets(BUCKETED)
+        self.filter.buckets(self.bucketed)
     }
 
     fn batch(&self, buckets: &mut Buckets, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {

@@ -113,9 +113,6 @@ pub enum Error {
         /// Its length in bytes.
         length: u64,
     },
-    /// The input is larger than offsets can express.
-    #[error("the inputs have {0} bytes in total; at most 2^48 are supported")]
-    TooMuch(u64),
     /// A temporary file could not be made, written or read back.
     #[error("{}: temporary files: {source}; free space there, or name another folder", dir.display())]
     Temporary {

@@ -1,6 +1,5 @@
 //! The inputs laid end to end: maps a place to its input.
 
-use crate::Error;
 use crate::input::Input;
 
 /// A place is an offset into the concatenation of all inputs.
@@ -20,13 +19,6 @@ impl Places {
             starts.push(end);
         }
         Self { starts }
-    }
-
-    /// Like [`new`](Self::new), for places that are stored in 48 bits.
-    pub(crate) fn small(inputs: &[Input]) -> Result<Self, Error> {
-        let places = Self::new(inputs);
-        let end = places.starts[inputs.len()];
-        if end >= 1 << 48 { Err(Error::TooMuch(end)) } else { Ok(places) }
     }
 
     pub(crate) fn start(&self, input: usize) -> u64 {

@@ -36,6 +36,8 @@ const TAG_BITS: u32 = 28;
 const UNIT_BITS: u32 = 64 - TAG_BITS;
 /// The unit + 1 in a slot.
 const UNITS: u64 = (1 << UNIT_BITS) - 1;
+/// The keys of a table with the most slots, which are found by these bits alone: 188 million.
+pub(crate) const MOST_KEYS: u64 = (1 << TAG_BITS) / 10 * 7;
 const FEWEST_SLOTS: usize = if cfg!(test) { 1 << 3 } else { 1 << 12 };
 
 /// The result of inserting a line; if it is in the table, with its unit there.

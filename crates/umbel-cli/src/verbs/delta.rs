@@ -87,7 +87,7 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
     let streams = is_standard(output) || fs::metadata(output).is_ok_and(|meta| !meta.is_file());
     let written = if trust.is_some() && streams {
         // Nothing that is not trusted leaves.
-        let tmp = std::env::temp_dir();
+        let tmp = crate::machine::temporary_folder();
         let mut new = tempfile::tempfile_in(&tmp).with_context(|| tmp.display().to_string())?;
         patched(&mut new)?;
         check(&new)?;
@@ -118,7 +118,7 @@ fn about(args: &PatchArgs) -> String {
 
 /// A filter's file, unpacked, to be read from its start.
 fn open(path: &Path, trust: Option<&PublicKey>) -> Result<File> {
-    let tmp = std::env::temp_dir();
+    let tmp = crate::machine::temporary_folder();
     let file = filters::open(path, &tmp)?;
     let (file, _) = wrapped::unwrap(file, path, &tmp, trust)?;
     crate::formats::length(&file, path)?;

@@ -62,7 +62,7 @@ pub(super) fn open(
     path: &Path,
     trust: Option<&PublicKey>,
 ) -> Result<(File, Option<Signature>, u64)> {
-    let file = filters::open(path, &std::env::temp_dir())?;
+    let file = filters::open(path, &crate::machine::temporary_folder())?;
     crate::formats::length(&file, path)?;
     let signature = wrapped::signature(&file, path, trust)?;
     let length = file.metadata().with_context(|| path.display().to_string())?.len();

@@ -24,7 +24,7 @@ pub(crate) fn sign(args: &SignVerbArgs) -> Result<Outcome> {
     if let Some(key) = &args.trust {
         let trusted = wrapped::public_key(key)?;
         for path in &args.files {
-            let file = filters::open(path, &std::env::temp_dir())?;
+            let file = filters::open(path, &crate::machine::temporary_folder())?;
             formats::length(&file, path)?;
             wrapped::signature(&file, path, Some(&trusted))?;
             print(format!("{}: signed by {trusted}\n", path.display()))?;

@@ -308,7 +308,7 @@ fn too_little_memory_names_the_least_that_works() {
     for (arguments, memory) in [
         ("common keys keys", "1MiB"),
         ("common keys keys --threads 64", "20MiB"),
-        ("common keys keys --threads 9 --fpp 0.1", "16MiB"),
+        ("common keys keys --threads 40 --fpp 0.1", "16MiB"),
         ("common keys keys --fpp 1e-9 --threads 500", "64MiB"),
         ("build -o new keys --force", "4KiB"),
         ("add large keys", "40MiB"),

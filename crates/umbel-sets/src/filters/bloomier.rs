@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use umbel::filter::{Bloomier, BloomierBuilder};
 use umbel::{KeyHash, KeyHasher, Plan};
 
-use crate::budget::{BUCKETED, Budget};
+use crate::budget::Budget;
 use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
@@ -32,7 +32,7 @@ impl<'a> BloomierBuild<'a> {
     pub fn new(plan: &Plan, hasher: KeyHasher, options: &'a Options) -> Result<Self, Error> {
         const LEAST_ROOM: u64 = 1 << 20;
         let scanner = Scanner::new(options, hasher.clone())?;
-        let Budget { cap, threads, rest, .. } = scanner.budget;
+        let Budget { cap, threads, rest, bucketed, .. } = scanner.budget;
         // Checked before the filter is allocated.
         let memory = |needed| Error::Memory { cap, least: Budget::least_cap(threads, needed) };
         if plan.bytes() > rest {
@@ -48,7 +48,7 @@ impl<'a> BloomierBuild<'a> {
         let room = rest.checked_sub(needed).filter(|room| *room >= LEAST_ROOM);
         let room = room.ok_or_else(|| memory(needed.saturating_add(LEAST_ROOM)))?;
         let hashes = (0..shards).map(|_| Mutex::default()).collect();
-        let gather = Gather { builder, hashes, most, room, planned: plan.keys() };
+        let gather = Gather { builder, hashes, most, bucketed, room, planned: plan.keys() };
         Ok(Self { scanner, gather, options, report: Report::default() })
     }
 
@@ -105,6 +105,7 @@ struct Gather {
     hashes: Vec<Mutex<Vec<KeyHash>>>,
     /// The maximum number of hashes of a shard; then duplicates are dropped.
     most: usize,
+    bucketed: usize,
     room: u64,
     planned: u64,
 }
@@ -137,7 +138,7 @@ impl Visit for Gather {
 
     fn local(&self) -> Self::Local {
         let shards = self.hashes.len();
-        let capacity = (BUCKETED / shards).clamp(8, 4096);
+        let capacity = (self.bucketed / shards).clamp(8, 4096);
         (0..shards).map(|_| Vec::with_capacity(capacity)).collect()
     }
 

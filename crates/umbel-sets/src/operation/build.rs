@@ -10,7 +10,7 @@ use umbel::filter::Shard;
 use umbel::{Blocked, KeyHash, Kind, Plan};
 
 use crate::Error;
-use crate::budget::BUCKETED;
+use crate::budget::Budget;
 use crate::bulk::{Buckets, Sharded};
 use crate::scan::{Lines, Visit};
 
@@ -68,6 +68,7 @@ pub(super) struct Build<'a> {
     doubtful: Sharded<'a>,
     /// New doubtful hashes.
     keys: AtomicU64,
+    bucketed: usize,
     room: u64,
 }
 
@@ -75,11 +76,11 @@ impl<'a> Build<'a> {
     pub(super) fn new(
         seen: &'a mut Blocked,
         doubtful: &'a mut Blocked,
-        threads: usize,
+        Budget { threads, bucketed, .. }: Budget,
         room: u64,
     ) -> Self {
-        let seen = Sharded::new(seen, threads);
-        Self { seen, doubtful: Sharded::new(doubtful, threads), keys: AtomicU64::new(0), room }
+        let (seen, doubtful) = (Sharded::new(seen, threads), Sharded::new(doubtful, threads));
+        Self { seen, doubtful, keys: AtomicU64::new(0), bucketed, room }
     }
 
     pub(super) fn keys(&self) -> u64 {
@@ -127,9 +128,9 @@ impl Visit for Build<'_> {
     type Local = Local;
 
     fn local(&self) -> Local {
-        let doubtful = self.doubtful.buckets(BUCKETED / 4);
+        let doubtful = self.doubtful.buckets(self.bucketed / 4);
         let carried = Carried { doubtful, new: Vec::new(), keys: 0 };
-        Local { seen: self.seen.buckets(BUCKETED - BUCKETED / 4), carried }
+        Local { seen: self.seen.buckets(self.bucketed - self.bucketed / 4), carried }
     }
 
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {

@@ -144,7 +144,6 @@ pub struct SetOperation<'a> {
 
 impl<'a> SetOperation<'a> {
     fn new(inputs: &'a [Input], wanted: Wanted, options: &'a Options) -> Result<Self, Error> {
-        Places::small(inputs)?;
         let mut budget = Budget::new(options.memory, options.threads)?;
         if let Wanted::Distinct(Distinct { ranked: Some(_), .. }) = wanted {
             budget.rest -= budget.rest / RANKING;
@@ -155,7 +154,7 @@ impl<'a> SetOperation<'a> {
     /// Selects each different line of all `inputs`, or one of the lines of each key.
     ///
     /// # Errors
-    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap too low for the threads.
+    /// [`Error::Memory`] for a cap too low for the threads.
     pub fn distinct(
         inputs: &'a [Input],
         distinct: Distinct,
@@ -167,7 +166,7 @@ impl<'a> SetOperation<'a> {
     /// Selects each different line that at least `at_least` of `inputs` have.
     ///
     /// # Errors
-    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap too low for the threads; [`Error::AtLeast`] for
+    /// [`Error::Memory`] for a cap too low for the threads; [`Error::AtLeast`] for
     /// a threshold of 0 or more than there are inputs, and with 2¹⁶ inputs or more.
     pub fn common(
         inputs: &'a [Input],
@@ -188,7 +187,7 @@ impl<'a> SetOperation<'a> {
     /// Selects each different line of the first input that is in none of the others.
     ///
     /// # Errors
-    /// [`Error::TooMuch`] above 2⁴⁸ bytes; [`Error::Memory`] for a cap too low for the threads.
+    /// [`Error::Memory`] for a cap too low for the threads.
     pub fn except(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
         Self::new(inputs, Wanted::Except { every: false }, options)
     }
@@ -286,7 +285,7 @@ impl<'a> SetOperation<'a> {
         let mut run = Run {
             inputs: self.inputs,
             from: self.from(),
-            places: Places::small(self.inputs)?,
+            places: Places::new(self.inputs),
             disk: Disk::new(&self.options.tmp),
             passes: Passes::new(self.inputs),
             alone: matches!(self.wanted, Wanted::Common { .. } | Wanted::Rows),
@@ -383,7 +382,7 @@ impl Run<'_> {
             Some(doubtful) if !rule.is_look_up() => {
                 let mut filter = of_hashes(doubtful)?;
                 let room = room(size.bytes() + doubtful.bytes());
-                let build = Build::new(&mut seen, &mut filter, budget.threads, room);
+                let build = Build::new(&mut seen, &mut filter, budget, room);
                 let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &build)?;
                 let keys = build.keys();
                 doubt = Some(Doubt { filter, keys });

@@ -118,6 +118,8 @@ fn budget() -> impl Strategy<Value = Budget> {
         cap: 1 << 30,
         threads,
         chunk,
+        kept: 300,
+        bucketed: 1 << 16,
         rest,
         files: 1024,
     })
@@ -446,7 +448,15 @@ proptest! {
 }
 
 fn roomy(chunk: usize) -> Budget {
-    Budget { cap: 1 << 30, threads: 3, chunk, rest: 64 << 20, files: 1024 }
+    Budget {
+        cap: 1 << 30,
+        threads: 3,
+        chunk,
+        kept: 300,
+        bucketed: 1 << 16,
+        rest: 64 << 20,
+        files: 1024,
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::KeyHash;
 
-use crate::budget::{Budget, KEPT};
+use crate::budget::Budget;
 use crate::buffer::PageBuffer;
 use crate::error::{LineCounter, Place};
 use crate::hash::LineHasher;
@@ -191,7 +191,7 @@ impl<'a> Scanner<'a> {
         let share = if format.is_lines() { 1 } else { 2 };
         let chunk = (budget.chunk / share).max(1);
         let progress = &options.progress;
-        let (kept, heads) = (KEPT / share, Mutex::default());
+        let (kept, heads) = (budget.kept / share, Mutex::default());
         Ok(Self { budget, hasher, format, chunk, kept, heads, progress })
     }
 
