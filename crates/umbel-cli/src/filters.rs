@@ -1,11 +1,12 @@
 //! Filters in files, of umbel and of other systems: opened with their path in every message, written whole or
 //! not at all.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, IsTerminal, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use nix::errno::Errno;
 use umbel::format::Reader;
 use umbel::{
     AnyFilter, AnyScheme, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme,
@@ -302,6 +303,7 @@ pub(crate) fn read_locked(
 /// gives is open. Waits for another process that does so, and prints that it waits.
 pub(crate) fn lock(mut file: File, path: &Path, open: &dyn Fn() -> Result<File>) -> Result<File> {
     let context = || path.display().to_string();
+    let mut writable = false;
     loop {
         match file.try_lock() {
             Ok(()) => {}
@@ -312,6 +314,15 @@ pub(crate) fn lock(mut file: File, path: &Path, open: &dyn Fn() -> Result<File>)
                 ));
                 file.lock().with_context(context)?;
             }
+            // NFS locks only what is open for writing.
+            Err(TryLockError::Error(error))
+                if error.raw_os_error() == Some(Errno::EBADF as i32) && !writable =>
+            {
+                writable = true;
+                let options = OpenOptions::new().read(true).write(true).open(path);
+                file = options.with_context(context)?;
+                continue;
+            }
             Err(TryLockError::Error(error)) => return Err(error).with_context(context),
         }
         // While we waited the file may have been replaced by a newer one.
@@ -320,7 +331,7 @@ pub(crate) fn lock(mut file: File, path: &Path, open: &dyn Fn() -> Result<File>)
         if atomic::is_same(&ours, &named) {
             return Ok(file);
         }
-        file = open()?;
+        (file, writable) = (open()?, false);
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Seek, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -37,6 +37,10 @@ pub fn check_target(path: &Path, existing: Existing) -> Result<()> {
             && (is_link || meta.as_ref().is_ok_and(Metadata::is_file)) =>
         {
             bail!("{}: already exists; replace it with --force", path.display())
+        }
+        // Otherwise it would be found out when there is something to name.
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
+            Err(error).with_context(|| path.display().to_string())
         }
         Err(_) if !folder(&target).is_dir() => {
             let text = format!(
@@ -130,8 +134,8 @@ pub fn write_private(path: &Path, existing: Existing, bytes: &[u8]) -> Result<()
     write_by(path, existing, &mut write, &mut |_| Ok(()), Some(owner_only)).map(drop)
 }
 
-/// As [`write_checked`]; calls each function once. A file that is replaced leaves its permissions, unless others are
-/// given. Compiled once, and not for every caller.
+/// As [`write_checked`]; calls each function once. A file that is replaced leaves its owner and its permissions, unless
+/// others are given. Compiled once, and not for every caller.
 fn write_by(
     path: &Path,
     existing: Existing,
@@ -150,12 +154,16 @@ fn write_by(
         return fill(file, write).with_context(|| path.display().to_string());
     }
     let dir = folder(&target);
-    let mode = permissions.as_ref().map_or(0o666, PermissionsExt::mode);
-    let permissions = permissions.or_else(|| before.map(|meta| meta.permissions()));
+    // Nobody else reads what replaces a private file, not even while it is written.
+    let mode = if permissions.is_some() || before.is_some() { 0o600 } else { 0o666 };
     let context = || format!("{}: nothing was written", path.display());
     let mut complete = |file: File| {
         let file = fill(file, write).with_context(context)?;
-        if let Some(permissions) = permissions.clone() {
+        let permissions = match (&permissions, &before) {
+            (None, Some(before)) => Some(inherited(&file, before).with_context(context)?),
+            (given, _) => given.clone(),
+        };
+        if let Some(permissions) = permissions {
             file.set_permissions(permissions).with_context(context)?;
         }
         file.sync_all().with_context(context)?;
@@ -189,8 +197,25 @@ fn write_by(
         }
     };
     // The new name itself must survive a crash.
-    File::open(dir).and_then(|dir| dir.sync_all()).with_context(context)?;
+    File::open(dir).and_then(|dir| dir.sync_all()).with_context(|| {
+        format!(
+            "{}: was written, but its folder could not be synced: a crash of the system may bring the old file back",
+            path.display()
+        )
+    })?;
     Ok(file)
+}
+
+/// Gives `file` the owner of the file `before`, as far as we may, and returns the permissions to give it: the same, without
+/// those to act as its owner, and for another group only what everybody may.
+fn inherited(file: &File, before: &Metadata) -> io::Result<Permissions> {
+    let (user, group) = (Some(before.uid()), Some(before.gid()));
+    if fchown(file, user, group).is_err() {
+        let _ = fchown(file, None, group);
+    }
+    let mode = before.mode() & 0o777;
+    let same_group = file.metadata()?.gid() == before.gid();
+    Ok(Permissions::from_mode(if same_group { mode } else { mode & !(!mode << 3 & 0o070) }))
 }
 
 /// What names of files next to a target begin with.
@@ -270,8 +295,11 @@ mod nameless {
             };
             // A copy, or what somebody else named so, has another number.
             let is_link = |meta: Metadata| meta.is_file() && meta.ino() == number;
+            // Somebody may put a named pipe or a link there meanwhile.
+            let flags = (OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW).bits();
+            let open = || OpenOptions::new().read(true).custom_flags(flags).open(entry.path());
             if entry.metadata().is_ok_and(is_link)
-                && let Ok(file) = File::open(entry.path())
+                && let Ok(file) = open()
                 && file.try_lock().is_ok()
             {
                 // If it was renamed meanwhile, nothing has this name.
@@ -291,5 +319,63 @@ mod nameless {
 
     pub(super) fn give_name(_: &File, _: &Path, _: Existing) -> io::Result<()> {
         unreachable!("no file is nameless here")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::chown;
+
+    use super::*;
+
+    /// What replaces a file that only its owner may read.
+    #[test]
+    fn a_private_file_is_replaced_in_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        let mut met = 0;
+        write(&path, Existing::Replace, |out| {
+            out.write_all(b"new")?;
+            for open in fs::read_dir("/proc/self/fd").into_iter().flatten().flatten() {
+                let beside = fs::read_link(open.path()).is_ok_and(|at| at.starts_with(dir.path()));
+                if beside && let Ok(meta) = fs::metadata(open.path()) {
+                    assert_eq!(meta.mode() & 0o777, 0o600);
+                    met += 1;
+                }
+            }
+            Ok(())
+        })
+        .unwrap();
+        assert!(met == 1 || !cfg!(target_os = "linux"), "{met}");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+    }
+
+    #[test]
+    fn a_file_keeps_its_owner_and_loses_the_right_to_act_as_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        fs::write(&path, "old").unwrap();
+        // Only the system's owner may give files away.
+        let owner = chown(&path, Some(12345), Some(54321)).is_ok().then_some((12345, 54321));
+        fs::set_permissions(&path, Permissions::from_mode(0o6775)).unwrap();
+        write(&path, Existing::Replace, |out| Ok(out.write_all(b"new")?)).unwrap();
+        let meta = fs::metadata(&path).unwrap();
+        assert_eq!(meta.mode() & 0o7777, 0o775);
+        assert!(owner.is_none_or(|owner| owner == (meta.uid(), meta.gid())), "{meta:?}");
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_is_told_before_the_work() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x".repeat(256));
+        let error = check_target(&path, Existing::Replace).unwrap_err();
+        assert!(format!("{error:#}").contains("too long"), "{error:#}");
+        let longest = dir.path().join("x".repeat(255));
+        check_target(&longest, Existing::Replace).unwrap();
+        write(&longest, Existing::Replace, |out| Ok(out.write_all(b"new")?)).unwrap();
+        write(&longest, Existing::Replace, |out| Ok(out.write_all(b"newer")?)).unwrap();
+        assert_eq!(fs::read(&longest).unwrap(), b"newer");
     }
 }

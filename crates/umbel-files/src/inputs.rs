@@ -186,7 +186,11 @@ fn open_one(named: Named, output: Option<&Metadata>) -> Result<Opened> {
         Named::Open(name, file) => {
             let meta = file.metadata().with_context(|| name.clone())?;
             check(&meta, &name)?;
-            if is_plain(&name, &meta)? && !starts_midway(&file) && !is_compressed(&name, &file)? {
+            if is_plain(&name, &meta)?
+                && !starts_midway(&file)
+                && !is_short(&name, &file, &meta)?
+                && !is_compressed(&name, &file)?
+            {
                 return Ok(Opened::Input(Input::file(name, file)?));
             }
             stream(name, From::Open(file))
@@ -200,7 +204,7 @@ fn open_one(named: Named, output: Option<&Metadata>) -> Result<Opened> {
             }
             // Opened now even if it is opened again later, so that an error comes before any work.
             let file = File::open(&path).with_context(|| name.clone())?;
-            if is_compressed(&name, &file)? {
+            if is_short(&name, &file, &meta)? || is_compressed(&name, &file)? {
                 return stream(name, From::Named(path));
             }
             Ok(Opened::Input(Input::file(name, file)?))
@@ -220,6 +224,12 @@ fn is_plain(name: &str, meta: &Metadata) -> Result<bool> {
         return Err(umbel_sets::Error::Directory { name: name.to_owned() }.into());
     }
     Ok(meta.is_file() && meta.len() > 0)
+}
+
+/// Whether the file ends before the length that it claims: those of sysfs claim a page.
+fn is_short(name: &str, file: &File, meta: &Metadata) -> Result<bool> {
+    let read = file.read_at(&mut [0], meta.len() - 1);
+    Ok(read.with_context(|| name.to_owned())? == 0)
 }
 
 /// Whether something was read from a shared descriptor before us: then the rest is a stream.

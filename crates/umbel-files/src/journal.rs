@@ -16,13 +16,14 @@
 //!            multiples of 4,096 cut it
 //! ```
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
+use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 use umbel::{AnyFilter, Capacity, KeyHash, KeyHasher};
 use umbel_sets::{PageReader, PageWriter};
@@ -65,6 +66,7 @@ impl Reached {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Written {
     /// Where it is.
+    #[serde(with = "as_text")]
     pub path: PathBuf,
     /// Its number on its file system.
     pub inode: u64,
@@ -98,6 +100,36 @@ impl Written {
             Some("has other lines than the file")
         } else {
             None
+        })
+    }
+}
+
+/// A path as text, or if it is none as the numbers of its bytes.
+mod as_text {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Read {
+        Text(PathBuf),
+        Bytes(Vec<u8>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        match path.to_str() {
+            Some(text) => text.serialize(to),
+            None => path.as_os_str().as_bytes().serialize(to),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        Ok(match Read::deserialize(from)? {
+            Read::Text(path) => path,
+            Read::Bytes(bytes) => OsString::from_vec(bytes).into(),
         })
     }
 }
@@ -452,7 +484,7 @@ impl Journal {
         let out = match &mut self.out {
             Some(out) => out,
             none => {
-                let mut file = File::create(&self.path).with_context(context)?;
+                let mut file = create(&self.path).with_context(context)?;
                 file.write_all(&START).with_context(context)?;
                 // The new name must survive a crash too.
                 let folder = self.path.parent().filter(|folder| *folder != Path::new(""));
@@ -465,6 +497,18 @@ impl Journal {
         self.bytes += write_frame(out, content).with_context(context)?;
         Ok(())
     }
+}
+
+/// Makes the journal: whoever may read the filter may read what is added to it, and nobody else.
+fn create(path: &Path) -> io::Result<File> {
+    let filter = path.with_extension("");
+    let mode = fs::metadata(filter).map_or(0o600, |meta| meta.mode() & 0o777);
+    let flags = OFlag::O_NOFOLLOW.bits();
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600).custom_flags(flags);
+    let file = options.open(path)?;
+    file.set_permissions(Permissions::from_mode(mode))?;
+    Ok(file)
 }
 
 fn write_frame(out: &mut impl Write, content: &[u8]) -> io::Result<u64> {
@@ -514,6 +558,22 @@ mod tests {
 
     fn reached(output: Option<Written>) -> Reached {
         Reached { input: "a".to_owned(), offset: 7, found: 1, output }
+    }
+
+    #[test]
+    fn a_journal_is_as_private_as_its_filter() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f.umbel");
+        for mode in [0o600, 0o640] {
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let mut journal = Journal::new(path_of(&path), None).unwrap();
+            journal.reached(&reached(None)).unwrap();
+            assert_eq!(fs::metadata(path_of(&path)).unwrap().mode() & 0o777, mode);
+            journal.begin_again(&reached(None)).unwrap();
+            assert_eq!(fs::metadata(path_of(&path)).unwrap().mode() & 0o777, mode);
+            journal.remove().unwrap();
+        }
     }
 
     /// A run that ends between the opening of the journal and that of the filter takes nothing away.

@@ -134,6 +134,14 @@ pub enum Error {
         /// Inputs given.
         inputs: usize,
     },
+    /// There are more inputs than can be counted.
+    #[error(
+        "{inputs} inputs; the inputs that have a line are counted up to 65535: put several files into one"
+    )]
+    Inputs {
+        /// Inputs given.
+        inputs: usize,
+    },
     /// The quotes of a record violate RFC 4180.
     #[error(
         "{at}: {flaw}; in CSV a quote starts a field, ends it, or is doubled inside it; correct the record"

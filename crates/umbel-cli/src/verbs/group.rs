@@ -1,7 +1,7 @@
 //! `umbel group`: the list of a group, without showing anybody a member's own.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -143,7 +143,8 @@ fn with_secret<T>(
     work: impl FnOnce(&mut Member) -> Result<T, GroupError>,
 ) -> Result<T> {
     let name = || path.display().to_string();
-    let lock = File::open(path).with_context(name)?;
+    // NFS locks only what is open for writing.
+    let lock = OpenOptions::new().read(true).write(true).open(path).with_context(name)?;
     lock.lock().with_context(name)?;
     let mut member = read_text(path, Member::from_text)?;
     let result = work(&mut member).with_context(name)?;

@@ -329,3 +329,26 @@ fn lines_that_end_differently_are_told_when_nothing_is_in_common() {
         assert_eq!(folder.umbel(arguments).run().stderr, "", "{arguments}");
     }
 }
+
+/// Files of sysfs claim to have a page.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_is_shorter_than_it_claims_is_read_as_it_is() {
+    let folder = Folder::new();
+    let path = "/sys/devices/system/cpu/online";
+    let Ok(bytes) = std::fs::read(path) else { return };
+    assert_eq!(folder.umbel(&format!("dedup {path}")).run().done(), bytes);
+    assert_eq!(folder.umbel(&format!("common {path} {path}")).run().done(), bytes);
+    let from = std::fs::File::open(path).unwrap();
+    assert_eq!(folder.umbel("dedup").stdin_file(from).run().done(), bytes);
+}
+
+#[test]
+fn more_inputs_than_can_be_counted_are_refused_with_their_number() {
+    let folder = Folder::new();
+    folder.write("a", "x\n");
+    folder.write("list", "a\n".repeat(1 << 16));
+    let run = folder.umbel("common --files-from list").run();
+    run.fails(&["65536 inputs", "65535"]);
+    assert_eq!(folder.umbel("dedup --files-from list").run().done(), b"x\n");
+}

@@ -518,3 +518,24 @@ fn the_key_alone_is_printed_on_request() {
     folder.umbel("dedup --jsonl -k u --print key j").run().fails(&["j, line 1", "line feed"]);
     folder.umbel("dedup --print key log").run().fails(&["--key"]);
 }
+
+/// Half of a pair is valid JSON and no text, so it can be the value of no key.
+#[test]
+fn a_key_with_half_a_surrogate_pair_is_left_out_like_other_bad_records() {
+    let folder = Folder::new();
+    folder.write("a", "{\"k\":\"\\ud800\",\"j\":1}\n{\"k\":\"x\",\"j\":1}\n");
+    for key in ["--key k", "--key j --key k"] {
+        folder.umbel(&format!("dedup --jsonl {key} a")).run().fails(&["a, line 1", "--bad skip"]);
+        let report =
+            folder.umbel(&format!("dedup --jsonl {key} --bad skip --json a")).run().report();
+        assert_eq!((&report["bad"], &report["found"]), (&1.into(), &1.into()), "{report}");
+    }
+}
+
+#[test]
+fn a_number_equals_a_string_with_its_text_and_no_other_number() {
+    let folder = Folder::new();
+    folder.write("a", "{\"k\":1}\n{\"k\":\"1\"}\n{\"k\":1.0}\n{\"k\":\"1.0\"}\n");
+    let done = folder.umbel("dedup --jsonl --key k a").run().done();
+    assert_eq!(done, b"{\"k\":1}\n{\"k\":1.0}\n");
+}

@@ -908,3 +908,18 @@ fn options_of_a_new_filter_are_refused_when_the_one_there_differs() {
         folder.umbel(&seen).stdin(urls(5..15)).run().done();
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_output_whose_name_is_no_text_is_gone_on_with() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = Folder::new();
+    let out = OsStr::from_bytes(b"out\xff");
+    for (lines, all) in [("a\nb\n", "a\nb\n"), ("b\nc\n", "a\nb\nc\n")] {
+        folder.write("a", lines);
+        folder.umbel("unseen f --keys 1000 a -a").arg(out).run().done();
+        assert_eq!(std::fs::read(folder.path(".").join(out)).unwrap(), all.as_bytes());
+    }
+}

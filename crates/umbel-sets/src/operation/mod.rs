@@ -167,14 +167,17 @@ impl<'a> SetOperation<'a> {
     ///
     /// # Errors
     /// [`Error::Memory`] for a cap too low for the threads; [`Error::AtLeast`] for
-    /// a threshold of 0 or more than there are inputs, and with 2¹⁶ inputs or more.
+    /// a threshold of 0 or more than there are inputs; [`Error::Inputs`] for 2¹⁶ inputs or more.
     pub fn common(
         inputs: &'a [Input],
         at_least: usize,
         options: &'a Options,
     ) -> Result<Self, Error> {
-        if at_least == 0 || at_least > inputs.len() || inputs.len() > usize::from(u16::MAX) {
+        if at_least == 0 || at_least > inputs.len() {
             return Err(Error::AtLeast { at_least, inputs: inputs.len() });
+        }
+        if at_least > 1 && inputs.len() > usize::from(u16::MAX) {
+            return Err(Error::Inputs { inputs: inputs.len() });
         }
         let wanted = match at_least {
             1 => Wanted::Distinct(Distinct::default()),

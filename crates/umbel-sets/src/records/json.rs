@@ -3,14 +3,25 @@
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Flaw, Value, Written, list};
 
-/// Names of members and numbers of elements, from the outermost.
-pub(super) struct Path {
-    steps: Vec<Step>,
+/// The paths of the fields of a key, read in one walk.
+pub(super) struct Paths {
+    /// The steps of each, from the outermost.
+    paths: Vec<Vec<String>>,
+    root: Node,
+}
+
+/// What paths want of a value.
+#[derive(Default)]
+struct Node {
+    /// The fields whose value it is.
+    fields: Vec<usize>,
+    /// Those of its members, or elements, that are on a path.
+    within: Vec<(Step, Node)>,
 }
 
 struct Step {
@@ -19,29 +30,60 @@ struct Step {
     index: Option<usize>,
 }
 
-impl Path {
-    /// `a.b.0`, or after a `/` a JSON pointer (RFC 6901): `/a/b/0`, with `~1` for `/`, `~0` for `~`.
-    pub(super) fn new(text: &str) -> Self {
-        let step = |name: String| Step { index: name.parse().ok(), name };
-        let steps = match text.strip_prefix('/') {
-            Some(pointer) => pointer
-                .split('/')
-                .map(|name| step(name.replace("~1", "/").replace("~0", "~")))
-                .collect(),
-            None => text.split('.').map(|name| step(name.to_owned())).collect(),
+impl Paths {
+    /// Each `a.b.0`, or after a `/` a JSON pointer (RFC 6901): `/a/b/0`, with `~1` for `/`, `~0` for `~`.
+    pub(super) fn new<'t>(texts: impl IntoIterator<Item = &'t String>) -> Self {
+        let steps = |text: &'t String| match text.strip_prefix('/') {
+            Some(pointer) => {
+                pointer.split('/').map(|name| name.replace("~1", "/").replace("~0", "~")).collect()
+            }
+            None => text.split('.').map(str::to_owned).collect(),
         };
-        Self { steps }
+        Self::of(texts.into_iter().map(steps).collect())
+    }
+
+    fn of(paths: Vec<Vec<String>>) -> Self {
+        let mut root = Node::default();
+        for (field, steps) in paths.iter().enumerate() {
+            let mut node = &mut root;
+            for name in steps {
+                let known = node.within.iter().position(|(step, _)| step.name == *name);
+                let at = known.unwrap_or_else(|| {
+                    // RFC 6901, section 4: without zeros in front.
+                    let index =
+                        name.parse().ok().filter(|index: &usize| index.to_string() == *name);
+                    let step = Step { name: name.clone(), index };
+                    node.within.push((step, Node::default()));
+                    node.within.len() - 1
+                });
+                node = &mut node.within[at].1;
+            }
+            node.fields.push(field);
+        }
+        Self { paths, root }
+    }
+
+    /// Finds the value of each field, in their order, as written; checks the whole text.
+    fn raw<'t>(&self, text: &'t [u8], found: &mut [Option<&'t str>]) -> Result<(), Flaw> {
+        parse(text, |json| Find { node: &self.root, found }.deserialize(json))
     }
 }
 
 /// Finds the value of each path, in their order; checks the whole text.
-pub(super) fn find(text: &[u8], paths: &[Path], values: &mut Vec<Value>) -> Result<(), Flaw> {
-    if paths.is_empty() {
-        return parse(text, |json| IgnoredAny::deserialize(json).map(drop));
-    }
-    for (field, path) in paths.iter().enumerate() {
-        let Some(raw) = at(text, &path.steps)? else {
-            return Err(Flaw::NoField { field, found: found(text, &path.steps)? });
+pub(super) fn find(text: &[u8], paths: &Paths, values: &mut Vec<Value>) -> Result<(), Flaw> {
+    // Most keys have few fields.
+    let (mut few, mut many) = ([None; 4], Vec::new());
+    let found = match few.get_mut(..paths.paths.len()) {
+        Some(found) => found,
+        None => {
+            many.resize(paths.paths.len(), None);
+            &mut many[..]
+        }
+    };
+    paths.raw(text, found)?;
+    for (field, raw) in found.iter().enumerate() {
+        let Some(raw) = *raw else {
+            return Err(Flaw::NoField { field, found: self::found(text, &paths.paths[field])? });
         };
         // A raw value is a slice of the text it was read from.
         let start = raw.as_ptr() as usize - text.as_ptr() as usize;
@@ -57,10 +99,6 @@ pub(super) fn find(text: &[u8], paths: &[Path], values: &mut Vec<Value>) -> Resu
     Ok(())
 }
 
-fn at<'t>(text: &'t [u8], steps: &[Step]) -> Result<Option<&'t str>, Flaw> {
-    parse(text, |json| Find(steps).deserialize(json))
-}
-
 /// Reads all of `text` as one value.
 fn parse<'t, T>(
     text: &'t [u8],
@@ -73,10 +111,12 @@ fn parse<'t, T>(
 }
 
 /// What is there if a path leads nowhere: the names of the innermost object reached, for a message.
-fn found(text: &[u8], steps: &[Step]) -> Result<String, Flaw> {
+fn found(text: &[u8], steps: &[String]) -> Result<String, Flaw> {
     for depth in (0..steps.len()).rev() {
-        let Some(inner) = at(text, &steps[..depth])? else { continue };
-        let within: Vec<_> = steps[..depth].iter().map(|step| step.name.as_str()).collect();
+        let mut inner = [None];
+        Paths::of(vec![steps[..depth].to_vec()]).raw(text, &mut inner)?;
+        let [Some(inner)] = inner else { continue };
+        let within = &steps[..depth];
         let within = if depth == 0 { String::new() } else { format!(" in {}", within.join(".")) };
         return Ok(match inner.as_bytes()[0] {
             b'{' => {
@@ -97,98 +137,127 @@ fn found(text: &[u8], steps: &[Step]) -> Result<String, Flaw> {
     Ok("nothing".to_owned())
 }
 
-/// Follows a path and returns the value at its end, as written.
-struct Find<'p>(&'p [Step]);
+/// Finds the values that are wanted of one value.
+struct Find<'n, 'f, 'de> {
+    node: &'n Node,
+    found: &'f mut [Option<&'de str>],
+}
 
-impl<'de> DeserializeSeed<'de> for Find<'_> {
-    type Value = Option<&'de str>;
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
-        match self.0 {
-            [] => <&RawValue>::deserialize(json).map(|raw| Some(raw.get())),
-            _ => json.deserialize_any(self),
-        }
+impl<'de> Find<'_, '_, 'de> {
+    /// The same for what is on `within`; of a name that is there twice, the last one counts.
+    fn within<'s>(&'s mut self, number: usize) -> Find<'s, 's, 'de> {
+        Find { node: &self.node.within[number].1, found: self.found }
     }
 }
 
-impl<'de> Visitor<'de> for Find<'_> {
-    type Value = Option<&'de str>;
+impl Node {
+    /// Forgets what was found.
+    fn clear(&self, found: &mut [Option<&str>]) {
+        self.fields.iter().for_each(|field| found[*field] = None);
+        self.within.iter().for_each(|(_, node)| node.clear(found));
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Find<'_, '_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        self.node.clear(self.found);
+        if self.node.fields.is_empty() {
+            return match self.node.within[..] {
+                [] => IgnoredAny::deserialize(json).map(drop),
+                _ => json.deserialize_any(self),
+            };
+        }
+        let raw = <&RawValue>::deserialize(json)?.get();
+        if !self.node.within.is_empty() {
+            // A field within another one.
+            let mut inner = serde_json::Deserializer::from_str(raw);
+            inner
+                .deserialize_any(Find { node: self.node, found: &mut *self.found })
+                .map_err(D::Error::custom)?;
+        }
+        self.node.fields.iter().for_each(|field| self.found[*field] = Some(raw));
+        Ok(())
+    }
+}
+
+impl<'de> Visitor<'de> for Find<'_, '_, 'de> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(here) = map.next_key_seed(Is(&self.0[0].name))? {
-            if here {
-                found = map.next_value_seed(Find(&self.0[1..]))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(wanted) = map.next_key_seed(Which(&self.node.within))? {
+            match wanted {
+                Some(number) => map.next_value_seed(self.within(number))?,
+                None => map.next_value::<IgnoredAny>().map(drop)?,
             }
         }
-        Ok(found)
+        Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
-        for number in 0.. {
-            if Some(number) == self.0[0].index {
-                let found = elements.next_element_seed(Find(&self.0[1..]))?.flatten();
-                while elements.next_element::<IgnoredAny>()?.is_some() {}
-                return Ok(found);
-            }
-            if elements.next_element::<IgnoredAny>()?.is_none() {
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
+        for index in 0.. {
+            let wanted = self.node.within.iter().position(|(step, _)| step.index == Some(index));
+            let read = match wanted {
+                Some(number) => elements.next_element_seed(self.within(number))?,
+                None => elements.next_element::<IgnoredAny>()?.map(drop),
+            };
+            if read.is_none() {
                 break;
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
     }
 }
 
-/// Whether a member's name is the wanted one.
-struct Is<'n>(&'n str);
+/// Which of the members on a path has a name.
+struct Which<'n>(&'n [(Step, Node)]);
 
-impl<'de> DeserializeSeed<'de> for Is<'_> {
-    type Value = bool;
+impl<'de> DeserializeSeed<'de> for Which<'_> {
+    type Value = Option<usize>;
 
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<bool, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
         json.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for Is<'_> {
-    type Value = bool;
+impl Visitor<'_> for Which<'_> {
+    type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
-        Ok(name == self.0)
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.iter().position(|(step, _)| step.name == name))
     }
 }
 

@@ -198,10 +198,10 @@ pub(crate) struct Format {
     /// The fields of the key, as named.
     fields: Vec<String>,
     /// The same, as paths into JSON.
-    paths: Vec<json::Path>,
+    paths: json::Paths,
     /// As [other inputs](crate::Input::of_others) name the fields, and these as paths.
     others: Vec<String>,
-    other_paths: Vec<json::Path>,
+    other_paths: json::Paths,
     normalization: Normalization,
     missing: Missing,
     bad: Bad,
@@ -240,8 +240,8 @@ impl Format {
         };
         let others = if options.others.is_empty() { fields } else { &options.others };
         let paths = |fields: &[String]| match kind {
-            Kind::Json => fields.iter().map(|field| json::Path::new(field)).collect(),
-            _ => Vec::new(),
+            Kind::Json => json::Paths::new(fields),
+            _ => json::Paths::new(&[]),
         };
         if let (Kind::Csv(_) | Kind::Tsv | Kind::Fields(_), false) = (kind, header)
             && let Some(field) = fields.iter().chain(others).find(|field| number(field).is_none())
@@ -586,7 +586,7 @@ impl Cut<'_> {
                 Ok(()) => match self.key(row, copied) {
                     Ok(Some(key)) => Found::Key(key),
                     Ok(None) => Found::Blank,
-                    Err(Flaw::NoKey(_)) if format.bad == Bad::Skip => Found::Bad,
+                    Err(Flaw::NoKey(_) | Flaw::Json(_)) if format.bad == Bad::Skip => Found::Bad,
                     Err(flaw) => return Err(flaw),
                 },
                 Err(Flaw::Json(_)) if format.bad == Bad::Skip => Found::Bad,

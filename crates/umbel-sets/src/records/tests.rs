@@ -460,6 +460,34 @@ fn roomy(chunk: usize) -> Budget {
 }
 
 #[test]
+fn a_json_text_is_walked_once_for_all_fields() {
+    let find = |fields: &[&str], text: &str| {
+        let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
+        let mut values = Vec::new();
+        let found =
+            super::json::find(text.as_bytes(), &super::json::Paths::new(&fields), &mut values);
+        found.ok().map(|()| {
+            values.iter().map(|value| text[value.start..value.end].to_owned()).collect::<Vec<_>>()
+        })
+    };
+    let text = r#"{"b":[7,{"c":"x"}],"a":{"b":1,"c":{"d":null}},"e":"y"}"#;
+    let found = |fields: &[&str]| find(fields, text);
+    let all = |values: &[&str]| Some(values.iter().map(|&value| value.to_owned()).collect());
+    assert_eq!(found(&["e", "a.c.d", "b.1.c", "a.b", "b.0"]), all(&["y", "null", "x", "1", "7"]));
+    assert_eq!(found(&["a", "a.b", "e", "e"]), all(&[r#"{"b":1,"c":{"d":null}}"#, "1", "y", "y"]));
+    assert_eq!(found(&["a.b", "a.c", "a.d"]), None);
+    assert_eq!(found(&["b.01"]), None);
+    // The last of two members counts, also if it lacks what the first has.
+    assert_eq!(find(&["a.b"], r#"{"a":{"b":1},"a":{"b":2}}"#), all(&["2"]));
+    assert_eq!(find(&["a.b"], r#"{"a":{"b":1},"a":{"c":2}}"#), None);
+    assert_eq!(find(&["a.b"], r#"{"a":{"b":1},"a":3}"#), None);
+    assert_eq!(
+        find(&["a", "b", "c", "d", "e"], r#"{"a":1,"b":2,"c":3,"d":4,"e":5}"#),
+        all(&["1", "2", "3", "4", "5"])
+    );
+}
+
+#[test]
 fn quotes_may_go_over_many_chunks() {
     let long = "a \"\"line\"\"\nand, more\r\n".repeat(20_000);
     let bytes = format!("1,\"{long}\"\n2,x\n\"{long}\",\"{long}\"\n3,\"\n\"");
