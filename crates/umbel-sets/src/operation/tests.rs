@@ -542,8 +542,10 @@ fn differences(
     come.extend(new.iter().filter(|row| !within(&old, row)).cloned());
     let keys = |rows: &[Vec<u8>]| rows.iter().map(|row| key(row)).collect::<HashSet<_>>();
     let (lost, won) = (keys(&gone), keys(&come));
-    let removed = gone.into_iter().filter(|row| !won.contains(&key(row)));
-    shown.extend(removed.map(|row| (Change::Removed, row)));
+    shown.extend(gone.into_iter().map(|row| match won.contains(&key(&row)) {
+        true => (Change::Replaced, row),
+        false => (Change::Removed, row),
+    }));
     shown.extend(come.into_iter().map(|row| match lost.contains(&key(&row)) {
         true => (Change::Changed, row),
         false => (Change::Added, row),
