@@ -922,7 +922,7 @@ pub(crate) enum KeyVerb {
         /// File to write, which must not exist; - is standard output, without the id
         #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: PathBuf,
-        /// Make a secret, for --secret-file [default]
+        /// Make a secret, for --secret-file: what is made without an option
         #[arg(long)]
         secret: bool,
         /// Make a pair of keys instead: FILE to sign with (umbel sign --sign), FILE.pub for --trust

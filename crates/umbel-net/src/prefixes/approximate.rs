@@ -85,7 +85,7 @@ impl PrefixKeys {
     }
 
     /// Returns the probability that a look-up passes wrongly if each question does with probability `fpp`: 1 − (1 − fpp)^q for
-    /// q [questions](Self::questions), the worst case.
+    /// q [look-ups](Self::max_lookups), the worst case.
     pub fn joint_fpp(&self, fpp: f64) -> f64 {
         -(f64::from(self.max_lookups()) * (-fpp).ln_1p()).exp_m1()
     }

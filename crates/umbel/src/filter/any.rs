@@ -624,7 +624,7 @@ impl<S: AsRef<[Block]>, H: Hashing> fmt::Debug for AnyFilter<S, H> {
     }
 }
 
-/// Compares as [`Filter`]s of one kind do; filters of different kinds are never equal.
+/// Compares as [filters](super::Filter) of one kind do; filters of different kinds are never equal.
 impl<S: AsRef<[Block]>, T: AsRef<[Block]>, H: Hashing, I: Hashing> PartialEq<AnyFilter<T, I>>
     for AnyFilter<S, H>
 {
