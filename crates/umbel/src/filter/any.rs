@@ -4,6 +4,8 @@ use core::fmt;
 #[cfg(feature = "std")]
 use std::io::{self, Read, Write};
 
+#[cfg(doc)]
+use super::Filter;
 #[cfg(feature = "mmap")]
 use super::LazyFilter;
 #[cfg(feature = "std")]
@@ -624,7 +626,7 @@ impl<S: AsRef<[Block]>, H: Hashing> fmt::Debug for AnyFilter<S, H> {
     }
 }
 
-/// Compares as [filters](super::Filter) of one kind do; filters of different kinds are never equal.
+/// Compares as [`Filter`]s of one kind do; filters of different kinds are never equal.
 impl<S: AsRef<[Block]>, T: AsRef<[Block]>, H: Hashing, I: Hashing> PartialEq<AnyFilter<T, I>>
     for AnyFilter<S, H>
 {
