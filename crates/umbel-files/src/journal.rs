@@ -16,15 +16,17 @@
 //!            multiples of 4,096 cut it
 //! ```
 
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use nix::fcntl::OFlag;
-use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use umbel::{AnyFilter, Capacity, KeyHash, KeyHasher};
 use umbel_sets::{PageReader, PageWriter};
 
@@ -41,7 +43,7 @@ const HASHES: usize = 4096;
 const LONGEST: usize = 16 * HASHES + 1;
 
 /// How far a run is.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Reached {
     /// The input being read.
     pub input: String,
@@ -55,18 +57,48 @@ pub struct Reached {
 
 impl Reached {
     /// The content of its frame.
-    fn content(&self) -> Result<Vec<u8>> {
-        let mut content = vec![1];
-        serde_json::to_writer(&mut content, self)?;
-        Ok(content)
+    fn content(&self) -> Vec<u8> {
+        let output = self.output.as_ref().map(|Written { path, inode, length, tail }| {
+            // As text, or if it is none as the numbers of its bytes.
+            let path =
+                path.to_str().map_or_else(|| json!(path.as_os_str().as_bytes()), Value::from);
+            json!({ "path": path, "inode": inode, "length": length, "tail": tail })
+        });
+        let Self { input, offset, found, .. } = self;
+        let json = json!({ "input": input, "offset": offset, "found": found, "output": output });
+        [&[1], json.to_string().as_bytes()].concat()
+    }
+
+    fn from_json(json: &[u8]) -> Option<Self> {
+        let json: Value = serde_json::from_slice(json).ok()?;
+        let output = match &json["output"] {
+            Value::Null => None,
+            output => Some(Written {
+                path: match &output["path"] {
+                    Value::Array(bytes) => {
+                        let byte = |byte: &Value| u8::try_from(byte.as_u64()?).ok();
+                        OsString::from_vec(bytes.iter().map(byte).collect::<Option<_>>()?).into()
+                    }
+                    text => text.as_str()?.into(),
+                },
+                inode: output["inode"].as_u64()?,
+                length: output["length"].as_u64()?,
+                tail: output["tail"].as_u64()?,
+            }),
+        };
+        Some(Self {
+            input: json["input"].as_str()?.to_owned(),
+            offset: json["offset"].as_u64()?,
+            found: json["found"].as_u64()?,
+            output,
+        })
     }
 }
 
 /// What was written of a file, and by what it is known again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Written {
     /// Where it is.
-    #[serde(with = "as_text")]
     pub path: PathBuf,
     /// Its number on its file system.
     pub inode: u64,
@@ -100,36 +132,6 @@ impl Written {
             Some("has other lines than the file")
         } else {
             None
-        })
-    }
-}
-
-/// A path as text, or if it is none as the numbers of its bytes.
-mod as_text {
-    use std::ffi::OsString;
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    use std::path::{Path, PathBuf};
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Read {
-        Text(PathBuf),
-        Bytes(Vec<u8>),
-    }
-
-    pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
-        match path.to_str() {
-            Some(text) => text.serialize(to),
-            None => path.as_os_str().as_bytes().serialize(to),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
-        Ok(match Read::deserialize(from)? {
-            Read::Text(path) => path,
-            Read::Bytes(bytes) => OsString::from_vec(bytes).into(),
         })
     }
 }
@@ -385,7 +387,7 @@ fn frame(sum: &[u8], content: &[u8]) -> Option<Frame> {
             let hashes = hashes.map(|bytes| KeyHash::from_u128(u128::from_le_bytes(*bytes)));
             Some(Frame::Hashes(hashes.collect()))
         }
-        (1, json) => serde_json::from_slice(json).ok().map(Frame::Reached),
+        (1, json) => Reached::from_json(json).map(Frame::Reached),
         (2, announced) => Announced::from_content(announced).map(Frame::Announced),
         _ => None,
     }
@@ -454,7 +456,7 @@ impl Journal {
     /// Makes durable what was noted, and the position of the run.
     pub fn reached(&mut self, reached: &Reached) -> Result<()> {
         self.flush()?;
-        self.frame(&reached.content()?)?;
+        self.frame(&reached.content())?;
         let out = self.out.as_mut().expect("a frame was just written");
         out.flush()
             .and_then(|()| out.get_ref().sync_data())
@@ -464,7 +466,7 @@ impl Journal {
     /// Empties the journal, once the filter has all that was noted.
     pub fn begin_again(&mut self, reached: &Reached) -> Result<()> {
         let mut bytes = START.to_vec();
-        write_frame(&mut bytes, &reached.content()?)?;
+        write_frame(&mut bytes, &reached.content())?;
         let file = atomic::write(&self.path, Existing::Replace, |out| Ok(out.write_all(&bytes)?))?;
         self.out = Some(PageWriter::new(1 << 13, file));
         self.bytes = bytes.len() as u64;
