@@ -335,8 +335,7 @@ const OTHERS: &[(&str, &[&str])] = &[
 /// Where more help is.
 const MORE: &str = "  umbel help VERB      all about a verb; umbel VERB -h is shorter
   umbel help --all     all verbs
-  umbel help options   options of many verbs: records and their keys, memory, messages
-";
+  umbel help options   options of many verbs: records and their keys, memory, messages";
 
 /// What `-o` does, everywhere.
 const OUTPUT: &str = "-o FILE writes FILE completely or not at all. Lines and reports replace what was there; a filter does so only with
@@ -369,7 +368,7 @@ pub(crate) fn page(mut arguments: impl Iterator<Item = OsString>) -> Option<Stri
         "--all" => {
             let umbel = Cli::command().subcommands(VERBS.iter().map(Verb::define));
             let all = verbs(&umbel, EVERYDAY) + &verbs(&umbel, OTHERS);
-            Some(format!("{all}More help:\n{MORE}"))
+            Some(format!("{all}More help:\n{MORE}\n"))
         }
         "options" => {
             let shared = Work::augment_args(Command::new("options").disable_help_flag(true));

@@ -166,11 +166,11 @@ test("ten bad files: each has a message that says what is wrong", (t) => {
   for (const [name, content, message] of cases) {
     const said = refusal(bytes(name, content));
     assert.match(said, message);
-    // The command line says the same, with its own way of naming the file.
+    // The command line says the same, with its own way of naming the file, and the options that help.
     writeFileSync(join(path, name), content);
     const verb = name.endsWith(".parquet") ? "parquet" : "info";
     const { stderr } = spawnSync(umbel, [verb, join(path, name)], { encoding: "utf8" });
-    const native = stderr.trim().replaceAll(join(path, name), name).replace(/^umbel: |unpacking it to [^:]*: /g, "");
+    const native = stderr.trim().replaceAll(join(path, name), name).replace(/^umbel \w+: |unpacking it to [^:]*: | \(--\S+\)$/g, "");
     assert.equal(said, native, name);
   }
   assert.match(refusal(bytes("x", good), { format: "guava" }), /^x: /);
