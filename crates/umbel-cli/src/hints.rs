@@ -18,12 +18,9 @@ pub(crate) fn of(error: &anyhow::Error) -> Option<String> {
 
 fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(umbel_sets::Error::UnknownField { found, .. }) = cause.downcast_ref()
-        && let Some(other) = [';', '\t', '|'].into_iter().find(|other| found.contains(*other))
+        && let Some((_, option)) = other_delimiter(|other| found.contains(other))
     {
-        return Some(match other {
-            '\t' => "--tsv".to_owned(),
-            other => format!("--delimiter '{other}'"),
-        });
+        return Some(option);
     }
     let hint = {
         let job = cause.downcast_ref().and_then(of_jobs);
@@ -40,40 +37,36 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     hint.map(str::to_owned)
 }
 
-/// What is wrong with inputs that are no lines, or whose columns have another delimiter.
+/// A delimiter in use in place of the comma: what messages call it, and the option for it.
+fn other_delimiter(is_used: impl Fn(char) -> bool) -> Option<(String, String)> {
+    [';', '\t', '|'].into_iter().find(|&other| is_used(other)).map(|other| match other {
+        '\t' => ("tabs".to_owned(), "--tsv".to_owned()),
+        other => (format!("{other:?}"), format!("--delimiter '{other}'")),
+    })
+}
+
+/// What is wrong with inputs that are no lines, or whose columns have another delimiter: some are enough.
 pub(crate) fn of_contents(inputs: &[Input], options: &Options) -> Vec<String> {
-    let mut hints = Vec::new();
-    for input in inputs {
-        let Ok(start) = input.start() else { continue };
-        let content = Content::of(&start);
-        let content = content.filter(|_| options.separator == b'\n');
-        if let Some(hint) = content.and_then(Content::in_place_of_lines) {
-            hints.push(format!("{}: {hint}", input.name()));
-            continue;
-        }
-        let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let has = |byte: u8| header.contains(&byte);
-        if let Records::Csv { delimiter, .. } = options.records
-            && !has(delimiter)
-            && let Some(other) = [b';', b'\t', b'|'].into_iter().find(|&other| has(other))
-        {
-            let (shown, option) = match other {
-                b'\t' => ("tabs".to_owned(), "--tsv".to_owned()),
-                other => {
-                    let other = char::from(other);
-                    (format!("{other:?}"), format!("--delimiter '{other}'"))
-                }
-            };
-            let delimiter = char::from(delimiter);
-            hints.push(format!(
-                "{}: its first line has no {delimiter:?}, but {shown}; read it with {option}",
-                input.name()
-            ));
-        }
+    inputs.iter().filter_map(|input| of_content(input, options)).take(3).collect()
+}
+
+fn of_content(input: &Input, options: &Options) -> Option<String> {
+    let start = input.start().ok()?;
+    let content = Content::of(&start).filter(|_| options.separator == b'\n');
+    if let Some(hint) = content.and_then(Content::in_place_of_lines) {
+        return Some(format!("{}: {hint}", input.name()));
     }
-    // One tells enough of many files of a kind.
-    hints.truncate(3);
-    hints
+    let Records::Csv { delimiter, .. } = options.records else { return None };
+    let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    if header.contains(&delimiter) {
+        return None;
+    }
+    let (shown, option) = other_delimiter(|other| header.contains(&(other as u8)))?;
+    Some(format!(
+        "{}: its first line has no {:?}, but {shown}; read it with {option}",
+        input.name(),
+        char::from(delimiter)
+    ))
 }
 
 /// Why no lines of two inputs may be equal: the line ends of different systems.

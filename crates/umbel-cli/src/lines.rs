@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ use anyhow::{Context, Result, bail};
 use umbel_files::inputs::{self, Named, align, rereadable};
 use umbel_numbers::Size;
 use umbel_sets::{
-    Bad, Input, Missing, Normalization, Options, Progress, Records, Report, TempFolders, room_left,
+    Bad, Input, Missing, Normalization, Options, Progress, Records, Report, SpoolWriter,
+    TempFolders, room_left,
 };
 
 use crate::args::{Form, OnBad, OnMissing, Print, RecordArgs, Voice, Work};
@@ -351,38 +352,25 @@ pub(crate) fn keys_alone(
         _ => (b'\t', false, false),
     };
     let read = Options { normalization: Normalization::default(), ..options.clone() };
-    let tmp = options.tmp.folders().next().expect("there is at least one");
-    let context = || tmp.display().to_string();
+    let separator = options.separator;
+    let row_of = |values: &[&[u8]]| row_of(values, column, quotes, separator);
     let (mut alone, mut total) = (Vec::new(), Report::default());
     for input in inputs {
-        let mut out = BufWriter::new(tempfile::tempfile_in(tmp).with_context(context)?);
-        let mut row = Vec::new();
+        let mut rows = SpoolWriter::new(input.name(), options)?;
         if header {
             let fields: Vec<_> = names.iter().map(String::as_bytes).collect();
-            put_row(&fields, column, quotes, options.separator, &mut row)
-                .map_err(anyhow::Error::msg)?;
-            out.write_all(&row).with_context(context)?;
+            rows.row(&row_of(&fields).map_err(anyhow::Error::msg)?)?;
         }
         let part =
             umbel_sets::keys(slice::from_ref(&input), room_left(0, &read)?, &read, |keys| {
-                for (i, key) in keys.iter().enumerate() {
-                    row.clear();
-                    put_row(
-                        &umbel_sets::values_of(key, names.len()).collect::<Vec<_>>(),
-                        column,
-                        quotes,
-                        options.separator,
-                        &mut row,
-                    )
-                    .map_err(|why| keys.refuse(i, why))?;
-                    out.write_all(&row).map_err(|error| umbel_sets::Error::Work(error.into()))?;
-                }
-                Ok(())
+                keys.iter().enumerate().try_for_each(|(i, key)| {
+                    let values: Vec<_> = umbel_sets::values_of(key, names.len()).collect();
+                    rows.row(&row_of(&values).map_err(|why| keys.refuse(i, why))?)
+                })
             })?;
         part.check_keyed(&options.progress)?;
         report::add(&mut total, &part);
-        let file = out.into_inner().map_err(io::Error::from).with_context(context)?;
-        alone.push(Input::file(input.name(), file)?);
+        alone.push(rows.finish()?);
     }
     if total.missing + total.bad > 0 {
         report::say_skipped(&total);
@@ -399,34 +387,27 @@ pub(crate) fn keys_alone(
     Ok(alone)
 }
 
-/// Appends values as a row; what would not be one row of as many values is an error.
-fn put_row(
+/// A row of values; what would not be one row of as many values is an error.
+fn row_of(
     values: &[&[u8]],
     column: u8,
     quotes: bool,
-    end: u8,
-    row: &mut Vec<u8>,
-) -> Result<(), &'static str> {
+    separator: u8,
+) -> Result<Vec<u8>, &'static str> {
+    let mut row = Vec::new();
     for (i, value) in values.iter().enumerate() {
         if i > 0 {
             row.push(column);
         }
-        let breaks =
-            value.contains(&end) || value.contains(&column) && (quotes || values.len() > 1);
-        if quotes && (breaks || value.contains(&b'"')) {
-            row.push(b'"');
-            for &byte in *value {
-                row.extend(std::iter::repeat_n(byte, if byte == b'"' { 2 } else { 1 }));
-            }
-            row.push(b'"');
-        } else if breaks {
+        let start = row.len();
+        row.extend_from_slice(value);
+        if quotes {
+            umbel_sets::quote(&mut row, start, column);
+        } else if value.contains(&separator) || value.contains(&column) && values.len() > 1 {
             return Err(
                 "the key has a line feed or a tab, so --print key cannot print it as one line",
             );
-        } else {
-            row.extend_from_slice(value);
         }
     }
-    row.push(end);
-    Ok(())
+    Ok(row)
 }

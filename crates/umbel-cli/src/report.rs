@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -29,11 +29,11 @@ pub(crate) struct Run {
 
 impl Run {
     pub(crate) fn start(verb: &'static str, voice: Voice, progress: &Arc<Progress>) -> Self {
-        let terminal = IsTerminal::is_terminal(&io::stderr())
+        let terminal = io::stderr().is_terminal()
             && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let show = terminal && !voice.quiet && !voice.json;
         let started = Instant::now();
-        SHOWN.lock().unwrap_or_else(PoisonError::into_inner).over = false;
+        on_terminal().over = false;
         let bar = show.then(|| {
             let stop = Arc::new(AtomicBool::new(false));
             let thread = thread::spawn({
@@ -56,7 +56,7 @@ impl Run {
     /// Whether the end of the run is reported as text: with --verbose always, otherwise on a terminal.
     pub(crate) fn tells(&self) -> bool {
         let Voice { json, verbose, quiet, .. } = self.voice;
-        !quiet && !json && (verbose || IsTerminal::is_terminal(&io::stderr()))
+        !quiet && !json && (verbose || io::stderr().is_terminal())
     }
 
     /// Refuses a run in which no record had its key.
@@ -269,28 +269,16 @@ pub(crate) fn verb() -> &'static str {
 /// Prints an error: after the verb, which is red on a terminal that shows colours.
 pub(crate) fn say_error(words: &str) {
     let verb = VERB.get().map_or_else(String::new, |verb| format!(" {verb}"));
-    let (begin, end) =
-        if is_colourful(&io::stderr()) { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+    let (begin, end) = if is_colourful() { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
     put(&format!("{begin}umbel{verb}:{end} {}\n", printable(words)));
 }
 
-/// Whether a stream is a terminal that shows colours, and its user wants them (<https://no-color.org>).
-pub(crate) fn is_colourful(stream: &dyn IsTerminalStream) -> bool {
-    let is_set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    stream.is_terminal()
-        && is_set("NO_COLOR").is_none()
-        && is_set("TERM").is_some_and(|term| term != "dumb")
-}
-
-/// As [`IsTerminal`], which cannot be a trait object.
-pub(crate) trait IsTerminalStream {
-    fn is_terminal(&self) -> bool;
-}
-
-impl<T: IsTerminal> IsTerminalStream for T {
-    fn is_terminal(&self) -> bool {
-        IsTerminal::is_terminal(self)
-    }
+/// Whether standard error is a terminal that shows colours, and its user wants them (<https://no-color.org>).
+fn is_colourful() -> bool {
+    let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    io::stderr().is_terminal()
+        && given("NO_COLOR").is_none()
+        && given("TERM").is_some_and(|term| term != "dumb")
 }
 
 /// Prints a line on standard error; one that begins with `umbel: ` gets the verb. Failing to do so is no error.
@@ -317,7 +305,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 
 /// Writes to standard error, where no progress is shown meanwhile.
 fn put(text: &str) {
-    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shown = on_terminal();
     shown.clear();
     let _ = io::stderr().write_all(text.as_bytes());
 }
@@ -330,7 +318,11 @@ struct Shown {
     over: bool,
 }
 
-static SHOWN: Mutex<Shown> = Mutex::new(Shown { drawn: false, over: false });
+/// What the terminal shows, which nobody else changes meanwhile.
+fn on_terminal() -> MutexGuard<'static, Shown> {
+    static SHOWN: Mutex<Shown> = Mutex::new(Shown { drawn: false, over: false });
+    SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Shown {
     fn clear(&mut self) {
@@ -342,7 +334,7 @@ impl Shown {
 
 /// Ends the progress on a terminal to which results are written now.
 pub(crate) fn hush() {
-    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shown = on_terminal();
     shown.clear();
     shown.over = true;
 }
@@ -352,7 +344,7 @@ fn draw(stop: &AtomicBool, progress: &Progress, started: Instant) {
     const PATIENCE: Duration = Duration::from_millis(500);
     thread::park_timeout(PATIENCE);
     while !stop.load(Ordering::Relaxed) {
-        let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = on_terminal();
         if shown.over {
             return;
         }
@@ -363,7 +355,7 @@ fn draw(stop: &AtomicBool, progress: &Progress, started: Instant) {
         drop(shown);
         thread::park_timeout(Duration::from_millis(200));
     }
-    SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    on_terminal().clear();
 }
 
 /// A line of progress; none as long as nothing was read, or while somebody types.

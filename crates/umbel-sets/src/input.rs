@@ -369,7 +369,8 @@ fn stamp(name: &str, meta: io::Result<Metadata>) -> Result<Stamp, Error> {
 }
 
 /// A temporary file of rows, written one by one.
-pub(crate) struct SpoolWriter {
+#[derive(Debug)]
+pub struct SpoolWriter {
     name: String,
     out: PageWriter<TempFile>,
     length: u64,
@@ -377,21 +378,30 @@ pub(crate) struct SpoolWriter {
 }
 
 impl SpoolWriter {
-    /// Makes an empty one.
-    pub(crate) fn new(name: &str, options: &Options) -> Result<Self, Error> {
+    /// Makes an empty one for the input `name`.
+    ///
+    /// # Errors
+    /// [`Error::Temporary`].
+    pub fn new(name: &str, options: &Options) -> Result<Self, Error> {
         let out = PageWriter::new(1 << 18, options.tmp.file()?);
         Ok(Self { name: name.to_owned(), out, length: 0, separator: options.separator })
     }
 
     /// Appends a row.
-    pub(crate) fn row(&mut self, row: &[u8]) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`Error::Temporary`].
+    pub fn row(&mut self, row: &[u8]) -> Result<(), Error> {
         self.length += row.len() as u64 + 1;
         let written = self.out.write_all(row).and_then(|()| self.out.write_all(&[self.separator]));
         written.map_err(|error| self.out.get_ref().fail(error))
     }
 
     /// Returns all rows as an input.
-    pub(crate) fn finish(self) -> Result<Input, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Temporary`].
+    pub fn finish(self) -> Result<Input, Error> {
         let file = Arc::new(TempFile::finish(self.out)?);
         let stamp = Stamp { length: self.length, ..Stamp::default() };
         Ok(Input::new(self.name, stamp, 0, Bytes::Spooled(file, 0)))

@@ -99,12 +99,12 @@ pub use filters::{
     build_lists, check_keys, count, count_keys, insert, insert_stream, keys_of, query_in_pieces,
     remove, remove_stream, room_beside, room_left,
 };
-pub use input::{Input, Spool};
+pub use input::{Input, Spool, SpoolWriter};
 pub use keys::{Keys, keys, keys_stream};
 pub use operation::{Change, Diff, Distinct, Keep, SetOperation, SetPlan, Strategy, Top};
 pub use records::{
     Bad, Header, Missing, Normalization, ReadKey, Records, Rewritten, align, compares_headers,
-    leaves_bad_rows_out, values_of,
+    leaves_bad_rows_out, quote, values_of,
 };
 pub use report::{Changes, ErrorBound, Progress, Report};
 pub use temporary::TempFolders;

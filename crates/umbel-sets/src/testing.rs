@@ -37,17 +37,14 @@ pub(crate) fn options(dir: &Path, separator: u8) -> Options {
     }
 }
 
+/// A budget of a test.
+pub(crate) fn budget(threads: usize, chunk: usize, rest: u64) -> Budget {
+    Budget { cap: 1 << 30, threads, chunk, kept: 300, bucketed: 1 << 16, rest, files: 1024 }
+}
+
 /// A budget with which every strategy is used, and lines are spilled.
 pub(crate) fn cramped(threads: usize) -> Budget {
-    Budget {
-        cap: 1 << 30,
-        threads,
-        chunk: 4096,
-        kept: 300,
-        bucketed: 1 << 16,
-        rest: 60_000,
-        files: 1024,
-    }
+    budget(threads, 4096, 60_000)
 }
 
 pub(crate) fn lines(range: std::ops::Range<u32>) -> Vec<u8> {
@@ -107,15 +104,7 @@ pub(crate) fn files(count: Range<usize>) -> impl Strategy<Value = Files> {
         );
         let inputs = proptest::collection::vec(file, files);
         let budget = (1usize..4, 1usize..2000, 4_000u64..200_000, 0u64..1000).prop_map(
-            |(threads, chunk, rest, files)| Budget {
-                cap: 1 << 30,
-                threads,
-                chunk,
-                kept: 300,
-                bucketed: 1 << 16,
-                rest,
-                files,
-            },
+            |(threads, chunk, rest, files)| Budget { files, ..budget(threads, chunk, rest) },
         );
         (inputs, budget).prop_map(move |(inputs, budget)| Files { inputs, separator, budget })
     })

@@ -39,7 +39,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
         );
     }
     report.bytes_written = filters::write(&merged, &args.output, existing, key.as_ref())?;
-    run.finish(&report, "", Some(&merged.receipt()));
+    run.finish(&report, "", Some(&receipt));
     Ok(Outcome::Done)
 }
 

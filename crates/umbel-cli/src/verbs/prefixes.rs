@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, Write};
+use std::io::{self, Read, Seek};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
@@ -10,7 +10,7 @@ use umbel::{AnyFilter, Blocks, KeyDescription, Plan, Scheme, Secret};
 use umbel_files::inputs::{self, Named};
 use umbel_net::prefixes::{Family, ListBuilder, ListError, PrefixKeys, PrefixList, text};
 use umbel_sets::{
-    Filter, Input, Listed, Missing, Normalization, Options, Query, Records, room_left,
+    Filter, Input, Listed, Missing, Normalization, Options, Query, Records, SpoolWriter, room_left,
 };
 
 use super::build::{for_keys, fpp_of, size_of_plan};
@@ -188,18 +188,14 @@ pub(super) fn one_a_line(
     if family != Family::Domain || options.records != Records::Lines {
         return Ok(inputs);
     }
-    let tmp = options.tmp.folders().next().expect("there is at least one");
-    let context = || tmp.display().to_string();
-    let mut out = BufWriter::new(tempfile::tempfile_in(tmp).with_context(context)?);
+    let mut rows = SpoolWriter::new(&name, options)?;
     let normalization = Normalization { read: Some(listed(family)), ..options.normalization };
     let read = Options { normalization, ..options.clone() };
     umbel_sets::keys(&inputs, room_left(0, &read)?, &read, |lines| {
-        let mut write = |entry: &[u8]| out.write_all(entry).and_then(|()| out.write_all(b"\n"));
-        lines.iter().try_for_each(&mut write).map_err(|error| umbel_sets::Error::Work(error.into()))
+        lines.iter().flat_map(|line| entries(family, line)).try_for_each(|entry| rows.row(entry))
     })?;
     tell_other_rules(&name, voice);
-    let file = out.into_inner().map_err(io::Error::from).with_context(context)?;
-    Ok(vec![Input::file(name, file)?])
+    Ok(vec![rows.finish()?])
 }
 
 /// Whether a file begins as those of umbel do, whatever follows.

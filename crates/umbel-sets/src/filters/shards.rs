@@ -162,10 +162,12 @@ impl InShards {
         mut out: Option<&mut dyn Write>,
     ) -> Result<runs::Tally, Error> {
         let mut writer = match &mut out {
-            Some(out) => Some(Writer::begin(header, &mut |bytes| out.write_all(bytes))),
+            Some(out) => {
+                let begun = Writer::begin(header, &mut |bytes| out.write_all(bytes));
+                Some(begun.map_err(Error::Output)?)
+            }
             None => None,
         };
-        let mut writer = writer.take().transpose().map_err(Error::Output)?;
         let mut tally = runs::Tally::new(&self.plan);
         let mut shard = Blocks::zeroed(self.size).map_err(FileError::from)?;
         for _ in 0..self.count() {

@@ -126,6 +126,22 @@ pub enum Bad {
     Skip,
 }
 
+/// Puts what `bytes` have from `start` on in quotes, as a value of CSV, if it has a delimiter, a quote or a line feed.
+///
+/// # Panics
+/// If `start` is behind the end.
+pub fn quote(bytes: &mut Vec<u8>, start: usize, delimiter: u8) {
+    let special = |byte: &u8| [b'"', b'\n', delimiter].contains(byte);
+    if bytes[start..].iter().any(special) {
+        let value = bytes.split_off(start);
+        bytes.push(b'"');
+        for byte in value {
+            bytes.extend(std::iter::repeat_n(byte, if byte == b'"' { 2 } else { 1 }));
+        }
+        bytes.push(b'"');
+    }
+}
+
 /// Returns the values of a key of `fields` fields.
 ///
 /// # Panics
@@ -776,14 +792,8 @@ impl Copied {
             let start = bytes.len();
             value.copy(row, bytes)?;
             normalization.apply(bytes, start);
-            let special = |byte: &u8| [b'"', b'\n', delimiter].contains(byte);
-            if quotes && bytes[start..].iter().any(special) {
-                let value = bytes.split_off(start);
-                bytes.push(b'"');
-                for byte in value {
-                    bytes.extend(std::iter::repeat_n(byte, if byte == b'"' { 2 } else { 1 }));
-                }
-                bytes.push(b'"');
+            if quotes {
+                quote(bytes, start, delimiter);
             }
             Ok(())
         };

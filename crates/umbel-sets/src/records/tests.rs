@@ -14,7 +14,7 @@ use umbel::KeyHasher;
 use super::*;
 use crate::budget::Budget;
 use crate::scan::{Lines, Scanner, Visit};
-use crate::testing::long;
+use crate::testing::{budget, long};
 use crate::{Input, Options, Progress, SetOperation, Spool};
 
 /// A record as it was seen: offset, row, key.
@@ -113,16 +113,9 @@ fn see(
     Ok((collect.header.into_inner().unwrap(), seen))
 }
 
-fn budget() -> impl Strategy<Value = Budget> {
-    (1usize..4, 1usize..300, 4_000u64..200_000).prop_map(|(threads, chunk, rest)| Budget {
-        cap: 1 << 30,
-        threads,
-        chunk,
-        kept: 300,
-        bucketed: 1 << 16,
-        rest,
-        files: 1024,
-    })
+fn budgets() -> impl Strategy<Value = Budget> {
+    (1usize..4, 1usize..300, 4_000u64..200_000)
+        .prop_map(|(threads, chunk, rest)| budget(threads, chunk, rest))
 }
 
 fn join(values: &[Vec<u8>]) -> Vec<u8> {
@@ -271,7 +264,7 @@ proptest! {
         key in proptest::collection::vec(0usize..4, 0..3),
         header: bool,
         mark: bool,
-        budget in budget(),
+        budget in budgets(),
         drip in 1usize..50,
     ) {
         let key: Vec<usize> = key.into_iter().map(|column| column % columns).collect();
@@ -303,7 +296,7 @@ proptest! {
 
     #[test]
     fn of_broken_quotes_the_first_is_told(
-        table in table(2, b','), at in 0usize..1000, budget in budget(), drip in 1usize..50,
+        table in table(2, b','), at in 0usize..1000, budget in budgets(), drip in 1usize..50,
     ) {
         let records = csv_records(b',', false, &[0]);
         let mut bytes = table.bytes;
@@ -335,7 +328,7 @@ proptest! {
         rows in proptest::collection::vec((proptest::collection::vec("[ab\",\\\\]{0,3}", 3), any::<bool>()), 0..80),
         end: bool,
         key in proptest::collection::vec(0usize..3, 0..3),
-        budget in budget(),
+        budget in budgets(),
         drip in 1usize..50,
     ) {
         let write = |(fields, carriage): &(Vec<String>, bool)| {
@@ -363,7 +356,7 @@ proptest! {
     fn json_is_read_as_line_by_line(
         lines in proptest::collection::vec(json_line(), 0..60),
         end: bool,
-        budget in budget(),
+        budget in budgets(),
         drip in 1usize..50,
     ) {
         let mut bytes = lines.join("\n").into_bytes();
@@ -416,7 +409,7 @@ proptest! {
         tables in proptest::collection::vec(table(2, b','), 2..4),
         at_least in 1usize..4,
         several: bool,
-        budget in budget(),
+        budget in budgets(),
     ) {
         let key: &[usize] = if several { &[1, 0] } else { &[1] };
         let at_least = at_least.min(tables.len());
@@ -448,15 +441,7 @@ proptest! {
 }
 
 fn roomy(chunk: usize) -> Budget {
-    Budget {
-        cap: 1 << 30,
-        threads: 3,
-        chunk,
-        kept: 300,
-        bucketed: 1 << 16,
-        rest: 64 << 20,
-        files: 1024,
-    }
+    budget(3, chunk, 64 << 20)
 }
 
 #[test]
@@ -596,7 +581,7 @@ proptest! {
     fn many_inputs_are_seen_in_their_order(
         files in proptest::collection::vec("(\"?[a-c],[a-c]\"?\n){0,20}", 1..12),
         header: bool,
-        budget in budget(),
+        budget in budgets(),
         first in 0usize..3,
     ) {
         let whole = |bytes: &&String| bytes.matches('"').count().is_multiple_of(2);
