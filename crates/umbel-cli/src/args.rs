@@ -18,8 +18,8 @@ pub(crate) use sharing::{
     DeltaArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs, UnpackArgs, WriteArgs,
 };
 
-use crate::formats::{self, Param};
 use crate::named;
+use crate::param::{self, Param};
 use crate::standard::is_standard;
 use umbel_numbers::{self, Bytes, Fpp, Keys, Nanoseconds, Span};
 
@@ -542,7 +542,7 @@ pub(crate) struct UnseenArgs {
 ///
 /// After an error no filter is written, and an existing one is as it was.
 #[derive(Debug, Args)]
-#[command(after_long_help = formats::table())]
+#[command(after_long_help = param::table())]
 pub(crate) struct BuildArgs {
     /// Filter to write; - is standard output
     #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]

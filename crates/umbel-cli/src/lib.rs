@@ -12,6 +12,7 @@ mod lines;
 mod machine;
 mod named;
 mod output;
+mod param;
 mod pictures;
 mod private;
 mod report;

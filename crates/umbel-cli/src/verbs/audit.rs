@@ -115,7 +115,7 @@ fn look_up(filter: &Filter, args: &AuditArgs, options: &Options) -> Result<Hits>
     let sources = lines::open(&args.candidates, &args.work, Rows::OfAll, options)?;
     let mut nowhere = io::sink();
     let mut query = Query::new(filter, &[], false, &mut nowhere, options)?;
-    super::query::each_source(&mut query, sources, options)?;
+    super::answer::each_source(&mut query, sources, options)?;
     let fpp = query.fpp();
     let report = query.finish()?;
     Ok(Hits { candidates: report.lines, hits: report.found, fpp })

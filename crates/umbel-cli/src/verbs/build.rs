@@ -11,17 +11,16 @@ use umbel_share::audit::Guessable;
 use umbel_share::sign::SecretKey;
 
 use super::since::Base;
-use super::{explain, prefixes};
+use super::{explain, goal, prefixes};
 use crate::Outcome;
 use crate::args::{BuildArgs, Voice};
 use crate::atomic::Existing;
 use crate::lines::{self, Rows, Source, Written};
 use crate::output::{print, refuse_in_place_of};
 use crate::report::Run;
-use crate::{filters, formats, report, wrapped};
-use umbel_numbers::{Bytes, Count};
+use crate::{filters, param, report, wrapped};
+use umbel_numbers::Count;
 
-const DEFAULT_FPP: f64 = 0.01;
 /// Keys that show whether all can be guessed.
 const SAMPLE: usize = 1024;
 
@@ -85,7 +84,7 @@ fn build_own(
         bail!("--except requires --kind cascade: other kinds have no exceptions");
     }
     let Some(base) = base else {
-        let known = planned_without_lines(args)?;
+        let known = goal::without_lines(args)?;
         return build_lines(args, existing, key, known, hasher, keys, options);
     };
     build_lines(args, existing, key, Some(base.plan), hasher, keys, options)?;
@@ -187,7 +186,7 @@ fn build_foreign(
     if args.secret.secret_file.is_some() {
         bail!("--secret-file: a {format} filter is not keyed; omit it");
     }
-    let mut given = formats::parameters(format, &args.foreign.format.param)?;
+    let mut given = param::parameters(format, &args.foreign.format.param)?;
     given.keys = args.keys.map(|keys| keys.0).or(given.keys);
     given.fpp = args.fpp.map(|fpp| fpp.0).or(given.fpp);
     given.bits = args.size.map(|size| size.0.saturating_mul(8)).or(given.bits);
@@ -249,7 +248,7 @@ fn build_lists(
             "--size: the size of a cascade follows from its lines and exceptions; give --fpp instead"
         );
     }
-    let fpp = fpp_of(args);
+    let fpp = goal::fpp_of(args);
     let plan = |included: u64, excluded: u64| {
         let keys = args.keys.map_or(included.max(1), |keys| keys.0);
         Plan::for_lists(args.kind, keys, excluded, fpp)
@@ -274,43 +273,6 @@ fn build_lists(
     Ok(())
 }
 
-/// The plan, when it does not depend on how many lines there are.
-fn planned_without_lines(args: &BuildArgs) -> Result<Option<Plan>> {
-    let fpp = args.fpp.map(|fpp| fpp.0);
-    Ok(match (args.keys, fpp, args.size) {
-        (Some(_), Some(_), Some(_)) => {
-            bail!("--keys, --fpp and --size: two of them determine the third; omit one")
-        }
-        (Some(keys), _, None) => Some(for_keys(args, keys.0, fpp_of(args))?),
-        (Some(keys), None, Some(size)) => {
-            Some(Plan::for_memory(args.kind, keys.0, size_of_plan(args, size))?)
-        }
-        (None, Some(fpp), Some(size)) => {
-            Some(Plan::for_capacity(args.kind, fpp, size_of_plan(args, size))?)
-        }
-        (None, _, _) => None,
-    })
-}
-
-/// The rate given.
-pub(super) fn fpp_of(args: &BuildArgs) -> f64 {
-    args.fpp.map_or(DEFAULT_FPP, |fpp| fpp.0)
-}
-
-/// The plan for so many keys at a rate.
-pub(super) fn for_keys(args: &BuildArgs, keys: u64, fpp: f64) -> Result<Plan> {
-    umbel_advice::check_fpp(keys, fpp)?;
-    Ok(match args.ship {
-        Some(probes) => Plan::for_sending(keys, fpp, probes)?,
-        None => Plan::for_keys(args.kind, keys, fpp)?,
-    })
-}
-
-/// The part of the size of the whole filter that is for a plan.
-pub(super) fn size_of_plan(args: &BuildArgs, size: Bytes) -> u64 {
-    args.kind.share(args.work.records.key.len(), size.0)
-}
-
 /// The plan for as many keys as there are lines, which needs another pass.
 fn count(
     args: &BuildArgs,
@@ -319,10 +281,7 @@ fn count(
 ) -> Result<(Plan, Vec<Source>, Report)> {
     let inputs = umbel_files::inputs::rereadable(sources, options)?;
     let keys = umbel_sets::count(&inputs, options)?.max(1);
-    let plan = match args.size {
-        Some(size) => Plan::for_memory(args.kind, keys, size_of_plan(args, size))?,
-        None => for_keys(args, keys, fpp_of(args))?,
-    };
+    let plan = goal::for_count(args, keys, goal::fpp_of(args))?;
     let (sources, report) = after_counting(inputs);
     Ok((plan, sources, report))
 }

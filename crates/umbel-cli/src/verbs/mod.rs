@@ -1,6 +1,7 @@
 //! The verbs, a file each, and the table of them.
 
 mod add;
+mod answer;
 mod audit;
 mod build;
 mod common;
@@ -12,6 +13,7 @@ mod diff;
 mod docs;
 mod except;
 mod explain;
+mod goal;
 mod group;
 mod info;
 mod key;

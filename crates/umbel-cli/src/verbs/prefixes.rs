@@ -13,8 +13,7 @@ use umbel_sets::{
     Filter, Input, Listed, Missing, Normalization, Options, Query, Records, SpoolWriter, room_left,
 };
 
-use super::build::{for_keys, fpp_of, size_of_plan};
-use super::{explain, query};
+use super::{answer, explain, goal};
 use crate::Outcome;
 use crate::args::{BuildArgs, QueryArgs, Voice};
 use crate::filters;
@@ -71,10 +70,10 @@ pub(super) fn look_up(
     let seen = List(&list);
     let ((), report) = write_result(&args.output, |out| {
         let mut query = Query::of_list(&seen, args.invert, args.show_prefix, out, options)?;
-        query::each_source(&mut query, sources, options)?;
+        answer::each_source(&mut query, sources, options)?;
         Ok(((), query.finish()?))
     })?;
-    query::finish(run, args, report, list.fpp())
+    answer::finish(run, args, report, list.fpp())
 }
 
 /// The list: a filter, or a text.
@@ -235,13 +234,10 @@ pub(super) fn plan(
         Ok(())
     })?;
     let count = args.keys.map_or(count.max(1), |keys| keys.0);
-    let fpp = keys.fpp_for(fpp_of(args));
+    let fpp = keys.fpp_for(goal::fpp_of(args));
     let plan = match (args.size, args.fpp, args.keys) {
-        (None, ..) => for_keys(args, count, fpp)?,
-        (Some(size), Some(_), None) => {
-            Plan::for_capacity(args.kind, fpp, size_of_plan(args, size))?
-        }
-        (Some(size), ..) => Plan::for_memory(args.kind, count, size_of_plan(args, size))?,
+        (Some(size), Some(_), None) => goal::for_size(args, fpp, size)?,
+        _ => goal::for_count(args, count, fpp)?,
     };
     Ok((plan, keys.describe()?))
 }

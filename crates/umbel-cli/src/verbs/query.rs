@@ -4,14 +4,14 @@ use std::io;
 
 use anyhow::{Result, bail};
 use umbel::Secret;
-use umbel_sets::{ErrorBound, Filter, Options, Query, Report};
+use umbel_sets::{Filter, Options, Query};
 
-use super::{explain, prefixes};
+use super::{answer, explain, prefixes};
 use crate::Outcome;
 use crate::args::QueryArgs;
 use crate::filters::{self, Large};
 use crate::formats;
-use crate::lines::{self, Rows, Source};
+use crate::lines::{self, Rows};
 use crate::output::{check_target, print, refuse_in_place_of, write_result};
 use crate::report::Run;
 use crate::standard::is_standard;
@@ -92,30 +92,12 @@ fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcom
     let run = Run::start("query", args.work.voice, &options.progress);
     let ask = |out: &mut (dyn io::Write + Send)| {
         let mut query = Query::new(filter, others, args.invert, out, options)?;
-        each_source(&mut query, sources, options)?;
+        answer::each_source(&mut query, sources, options)?;
         Ok((query.fpp(), query.finish()?))
     };
     let (rate, mut total) = write_result(&args.output, ask)?;
     total.assumed_type = all.iter().find_map(Filter::assumed_type);
-    finish(run, args, total, Some(rate))
-}
-
-/// Looks up the lines of all sources.
-pub(super) fn each_source(
-    query: &mut Query<'_>,
-    sources: Vec<Source>,
-    options: &Options,
-) -> Result<()> {
-    for source in sources {
-        match source {
-            Source::Files(inputs) => query.inputs(&inputs)?,
-            Source::Stream(stream) => {
-                let (name, mut bytes) = stream.open(options, query.room())?;
-                query.stream(&name, &mut *bytes)?;
-            }
-        }
-    }
-    Ok(())
+    answer::finish(run, args, total, Some(rate))
 }
 
 /// As [`query`], with a filter larger than the memory cap.
@@ -135,25 +117,5 @@ fn in_pieces(large: &Large<'_>, args: &QueryArgs, options: &Options) -> Result<O
             Ok((receipt, report))
         })
     })?;
-    finish(run, args, report, Some(receipt.fpp))
-}
-
-/// A line that was never put in passes wrongly with the chance `rate`; none that was is left out. The other way round,
-/// such a line is wrongly left out. Without a rate the answer is exact.
-pub(super) fn finish(
-    run: Run,
-    args: &QueryArgs,
-    mut report: Report,
-    rate: Option<f64>,
-) -> Result<Outcome> {
-    run.check_keyed(&report)?;
-    report.error = rate.map(|rate| {
-        if args.invert {
-            ErrorBound { extra: 0.0, missing: rate }
-        } else {
-            ErrorBound { extra: rate, missing: 0.0 }
-        }
-    });
-    run.finish(&report, if args.invert { "absent" } else { "found" }, None);
-    Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
+    answer::finish(run, args, report, Some(receipt.fpp))
 }

@@ -1,0 +1,47 @@
+//! How lines are looked up in a filter, whatever kind it is of, and how the run ends.
+
+use anyhow::Result;
+use umbel_sets::{ErrorBound, Options, Query, Report};
+
+use crate::Outcome;
+use crate::args::QueryArgs;
+use crate::lines::Source;
+use crate::report::Run;
+
+/// Looks up the lines of all sources.
+pub(super) fn each_source(
+    query: &mut Query<'_>,
+    sources: Vec<Source>,
+    options: &Options,
+) -> Result<()> {
+    for source in sources {
+        match source {
+            Source::Files(inputs) => query.inputs(&inputs)?,
+            Source::Stream(stream) => {
+                let (name, mut bytes) = stream.open(options, query.room())?;
+                query.stream(&name, &mut *bytes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A line that was never put in passes wrongly with the chance `rate`; none that was is left out. The other way round,
+/// such a line is wrongly left out. Without a rate the answer is exact.
+pub(super) fn finish(
+    run: Run,
+    args: &QueryArgs,
+    mut report: Report,
+    rate: Option<f64>,
+) -> Result<Outcome> {
+    run.check_keyed(&report)?;
+    report.error = rate.map(|rate| {
+        if args.invert {
+            ErrorBound { extra: 0.0, missing: rate }
+        } else {
+            ErrorBound { extra: rate, missing: 0.0 }
+        }
+    });
+    run.finish(&report, if args.invert { "absent" } else { "found" }, None);
+    Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
+}
