@@ -15,12 +15,13 @@ use umbel_net::prefixes::Family;
 use umbel_report::words::At;
 
 pub(crate) use sharing::{
-    DeltaArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs, UnpackArgs, WriteArgs,
+    DeltaArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs, UnpackArgs,
 };
 
 use crate::named;
 use crate::param::{self, Param};
 use crate::standard::is_standard;
+use crate::target::Sort;
 use umbel_numbers::{self, Bytes, Fpp, Keys, Nanoseconds, Span};
 
 /// Find the lines that huge files share, lack or repeat: exactly, on files larger than memory, under a memory cap.
@@ -74,6 +75,13 @@ pub(crate) struct Work {
     pub(crate) explain: bool,
     #[command(flatten)]
     pub(crate) voice: Voice,
+}
+
+impl Work {
+    /// What is written of lines.
+    pub(crate) fn writes(&self) -> Sort {
+        if self.null { Sort::Nulls } else { Sort::Text }
+    }
 }
 
 /// What a record is, and what of it is its key.
@@ -215,14 +223,22 @@ pub(crate) struct NamesArgs {
     pub(crate) names: Vec<String>,
 }
 
-/// Where lines go.
+/// What is done about a file that is there.
+#[derive(Debug, Args)]
+pub(crate) struct ReplaceArgs {
+    /// Replace a file of another sort too (umbel help options has the rule)
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Where text goes.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Write to FILE, completely or not at all, instead of standard output
-    ///
-    /// FILE is replaced if it exists. It may be one of the inputs of lines.
+    /// Write to FILE instead of standard output; it may be one of the inputs of lines
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) replace: ReplaceArgs,
 }
 
 impl OutputArgs {
@@ -586,9 +602,8 @@ pub(crate) struct BuildArgs {
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
-    /// Replace an existing file
-    #[arg(long, short)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) replace: ReplaceArgs,
     #[command(flatten)]
     pub(crate) work: Work,
     #[command(flatten)]
@@ -732,9 +747,6 @@ pub(crate) struct InfoArgs {
     /// Draw how full its blocks (cache lines of 64 bytes) are, compared with what chance predicts, as SVG
     #[arg(long, value_name = "PICTURE", value_hint = ValueHint::FilePath)]
     pub(crate) plot: Option<PathBuf>,
-    /// Replace an existing file
-    #[arg(long, short, requires = "plot")]
-    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) voice: Voice,
     #[command(flatten)]
@@ -761,7 +773,7 @@ pub(crate) struct MergeArgs {
     /// Keep only the keys that are in all filters
     #[arg(long)]
     pub(crate) intersect: bool,
-    /// Replace an existing file; write a filter of no use, which nearly every key passes
+    /// Replace a file of another sort too; write a filter of no use, which nearly every key passes
     #[arg(long, short)]
     pub(crate) force: bool,
     #[command(flatten)]
@@ -838,12 +850,9 @@ pub(crate) struct JoinArgs {
     /// File for the secret, which must not exist, and which only its owner may read
     #[arg(short, long, value_name = "SECRET", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// File for the card
+    /// File for the card, which must not exist
     #[arg(long, value_name = "CARD", value_hint = ValueHint::FilePath)]
     pub(crate) card: PathBuf,
-    /// Replace an existing card
-    #[arg(long, short)]
-    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -860,9 +869,8 @@ pub(crate) struct MaskArgs {
     /// Masked list to write: 64 times the size of the filter
     #[arg(short, long, value_name = "MASKED", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// Replace an existing file
-    #[arg(long, short)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) replace: ReplaceArgs,
 }
 
 #[derive(Debug, Args)]
@@ -876,9 +884,8 @@ pub(crate) struct RevealArgs {
     /// Share to write, for the collector
     #[arg(short, long, value_name = "SHARE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// Replace an existing file
-    #[arg(long, short)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) replace: ReplaceArgs,
 }
 
 #[derive(Debug, Args)]
@@ -892,9 +899,8 @@ pub(crate) struct SumArgs {
     /// Filter to write; - is standard output
     #[arg(short, long, value_name = "FILTER", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// Replace an existing file
-    #[arg(long, short)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) replace: ReplaceArgs,
 }
 
 /// Make keys: secrets of keyed filters, pairs to sign with
@@ -1001,9 +1007,8 @@ pub(crate) struct NoisyArgs {
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) seed: u64,
-    /// Replace existing files
-    #[arg(long, short)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) replace: ReplaceArgs,
     #[command(flatten)]
     pub(crate) work: Work,
     #[command(flatten)]
@@ -1053,9 +1058,8 @@ pub(crate) struct ConvertArgs {
     /// Kind or format to convert to: blocked, or a format of another system
     #[arg(long, value_name = "FORM", value_parser = named::targets::<Target>(), hide_possible_values = true)]
     pub(crate) to: Target,
-    /// Replace an existing file
-    #[arg(long, short)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) replace: ReplaceArgs,
     #[command(flatten)]
     pub(crate) voice: Voice,
     #[command(flatten)]
@@ -1181,9 +1185,6 @@ pub(crate) struct PictureArgs {
     /// Draw five pictures into DIR, as SVG: rate by probes, by keys and by fill, its exponent, bits per key by rate
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Pictures")]
     pub(crate) plot: Option<PathBuf>,
-    /// Replace existing files
-    #[arg(long, short, requires = "plot", help_heading = "Pictures")]
-    pub(crate) force: bool,
 }
 
 /// Tables that need no goal. What belongs to one conflicts itself with the goals that the table does: clap takes what an

@@ -24,6 +24,7 @@ use crate::formats;
 use crate::output::{StdoutClosed, check_open};
 use crate::report::say;
 use crate::standard::{self, is_standard, stdin};
+use crate::target::{self, Sort};
 use crate::wrapped;
 
 /// The secret named, if any.
@@ -445,18 +446,22 @@ impl Write for Counted<'_> {
     }
 }
 
-/// Refuses, before any work, a place where the result cannot go. A file that is there is locked as long as what this gives
-/// is open: what another run adds to it meanwhile would be lost.
-pub(crate) fn claim_output(path: &Path, existing: Existing) -> Result<Option<File>> {
+/// Refuses, before any work, a place where the result cannot go, and gives what is done about a file that appears meanwhile. A
+/// file that is there is locked as long as what this gives is open: what another run adds to it would be lost.
+pub(crate) fn claim_output(
+    path: &Path,
+    writes: Sort,
+    force: bool,
+) -> Result<(Existing, Option<File>)> {
     if is_standard(path) {
         if io::stdout().is_terminal() {
             bail!(
                 "standard output is a terminal, and a filter is not text; name a file with -o, or pipe it"
             );
         }
-        return Ok(None);
+        return Ok((Existing::Replace, None));
     }
-    atomic::check_target(path, existing)?;
+    let existing = target::check(path, writes, force)?;
     match fs::metadata(path) {
         Ok(meta) if meta.is_file() => {
             let lock = open_in_place_locked(path)?;
@@ -468,9 +473,9 @@ pub(crate) fn claim_output(path: &Path, existing: Existing) -> Result<Option<Fil
                     journal.display()
                 );
             }
-            Ok(Some(lock))
+            Ok((existing, Some(lock)))
         }
-        _ => Ok(None),
+        _ => Ok((existing, None)),
     }
 }
 

@@ -338,8 +338,13 @@ const MORE: &str = "  umbel help VERB      all about a verb; umbel VERB -h is sh
   umbel help options   options of many verbs: records and their keys, memory, messages";
 
 /// What `-o` does, everywhere.
-const OUTPUT: &str = "-o FILE writes FILE completely or not at all. Lines and reports replace what was there; a filter does so only with
---force; secrets and keys never do.";
+const OUTPUT: &str = "\
+-o FILE writes FILE when the run succeeds, completely or not at all, and replaces what was there if that is of the same
+sort: text replaces text (lines, reports), a filter a filter, a delta a delta, and so on. What is of another sort stays,
+unless --force is given. Secrets are never replaced, nor what is made with them (umbel key new, umbel group
+join). umbel unseen alone appends, and its option is --append.
+
+-v prints the lines that do not match, as in grep (umbel query); --verbose prints the full report.";
 
 /// Groups of verbs, each verb with the first line of its help.
 fn verbs(umbel: &Command, groups: &[(&str, &[&str])]) -> String {

@@ -17,6 +17,7 @@ mod pictures;
 mod private;
 mod report;
 mod standard;
+mod target;
 mod verbs;
 mod wrapped;
 

@@ -12,8 +12,9 @@ use nix::errno::Errno;
 use umbel_sets::Report;
 
 use crate::args::{OutputArgs, ResultArgs};
-use crate::atomic::{self, Existing};
+use crate::atomic;
 use crate::report;
+use crate::target::{self, Sort};
 
 /// Standard output failed.
 #[derive(Debug)]
@@ -141,9 +142,9 @@ pub(crate) fn write_text(
     }
 }
 
-/// Refuses, before any work, a file that cannot be made.
-pub(crate) fn check_target(to: &OutputArgs) -> Result<()> {
-    to.file().map_or(Ok(()), |path| atomic::check_target(path, Existing::Replace))
+/// Refuses, before any work, a file that cannot be made, or that what `writes` says must not replace.
+pub(crate) fn check_target(to: &OutputArgs, writes: Sort) -> Result<()> {
+    to.file().map_or(Ok(()), |path| target::check(path, writes, to.replace.force).map(drop))
 }
 
 /// Prints text, noticing when nobody reads it.

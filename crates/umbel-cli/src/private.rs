@@ -17,7 +17,7 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
 pub(crate) fn check_new(path: &Path) -> Result<()> {
     if fs::symlink_metadata(path).is_ok() {
         bail!(
-            "{}: already exists, and a secret is never replaced; name another file",
+            "{}: already exists, and a secret, like what goes with it, is never replaced; name another file",
             path.display()
         );
     }

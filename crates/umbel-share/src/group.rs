@@ -35,6 +35,7 @@ use x25519_dalek::{PublicKey, StaticSecret};
 
 mod file;
 
+pub(crate) use file::{CARD, MAGIC as MASKED, SECRET, SHARE};
 pub use file::{Card, Member, Share};
 
 /// The fewest members whose lists are added: of two, each could subtract its own.

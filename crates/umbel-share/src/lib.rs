@@ -24,7 +24,7 @@ pub mod summary;
 mod whole;
 
 pub use error::ShareError;
-pub use whole::check;
+pub use whole::{FileKind, check};
 
 /// How the file of a filter came.
 #[derive(Clone, Debug, Default)]

@@ -53,9 +53,9 @@ const COVERED: usize = 56;
 const CONTEXT: &[u8] = b"umbel file";
 
 /// How the line of a secret key begins.
-const SECRET_TAG: &str = "umbel-signing-key-1";
+pub(crate) const SECRET_TAG: &str = "umbel-signing-key-1";
 /// How the line of a public key begins.
-const PUBLIC_TAG: &str = "umbel-public-key-1";
+pub(crate) const PUBLIC_TAG: &str = "umbel-public-key-1";
 
 /// The key that signs. Whoever has it can sign in your name.
 ///

@@ -1,11 +1,54 @@
-//! Whether a file is whole.
+//! What a file is, and whether it is whole.
 
 use std::io::{Read, Seek};
 
 use umbel::FileError;
 
 use crate::body::{Body, Source};
-use crate::{ShareError, delta, pack};
+use crate::{ShareError, delta, group, pack, sign};
+
+/// What a file of umbel is, which shows in its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileKind {
+    /// A filter.
+    Filter,
+    /// A packed filter.
+    Packed,
+    /// A delta between two versions of a filter.
+    Delta,
+    /// A masked list of a group.
+    Masked,
+    /// The card of a member of a group.
+    Card,
+    /// What a member of a group reveals.
+    Share,
+    /// A public key, with which signatures are checked.
+    PublicKey,
+    /// A key to sign with, or the secret of a member of a group. The secret of a keyed filter is 16 bytes of any value.
+    Secret,
+}
+
+impl FileKind {
+    /// The bytes that tell, which `start` has if the file is so long: 24.
+    pub const BYTES: usize = 24;
+
+    /// Returns what the file is that begins with `start`; `None` if it is none of these. Never panics.
+    pub fn of(start: &[u8]) -> Option<Self> {
+        let kinds: [(&[u8], Self); 9] = [
+            (&umbel::format::MAGIC, Self::Filter),
+            (&pack::MAGIC, Self::Packed),
+            (&delta::MAGIC, Self::Delta),
+            (group::MASKED, Self::Masked),
+            (group::CARD.as_bytes(), Self::Card),
+            (group::SHARE.as_bytes(), Self::Share),
+            (group::SECRET.as_bytes(), Self::Secret),
+            (sign::PUBLIC_TAG.as_bytes(), Self::PublicKey),
+            (sign::SECRET_TAG.as_bytes(), Self::Secret),
+        ];
+        kinds.into_iter().find(|(begin, _)| start.starts_with(begin)).map(|(_, kind)| kind)
+    }
+}
 
 /// Reads the file of a filter, a packed file or a delta, of `length` bytes without its own signature, and checks all that
 /// it says of itself: lengths and checksums. A delta is checked without its base, so that what it makes is not.

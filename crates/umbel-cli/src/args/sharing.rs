@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueHint};
 
-use super::{FormatArgs, Voice};
+use super::{FormatArgs, ReplaceArgs, Voice};
 
 /// How a file that is written is signed.
 #[derive(Debug, Default, Args)]
@@ -28,9 +28,8 @@ pub(crate) struct WriteArgs {
     /// File to write; - is standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// Replace an existing file
-    #[arg(long, short)]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) replace: ReplaceArgs,
 }
 
 /// Pack a filter to send it
@@ -106,9 +105,8 @@ pub(crate) struct PatchArgs {
     /// File to write; - is standard output [default: OLD is replaced]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Replace an existing file
-    #[arg(long, short, requires = "output")]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) replace: ReplaceArgs,
     /// Refuse the delta and the new filter unless the owner of this public key signed both
     #[arg(long, value_name = "PUB", value_hint = ValueHint::FilePath, help_heading = "Signatures")]
     pub(crate) trust: Option<PathBuf>,

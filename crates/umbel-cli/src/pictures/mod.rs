@@ -23,10 +23,7 @@ use umbel_report::curves::{Curve, Goal};
 use canvas::Canvas;
 
 use crate::atomic::{self, Existing};
-
-fn existing(force: bool) -> Existing {
-    if force { Existing::Replace } else { Existing::Keep }
-}
+use crate::target::{self, Sort};
 
 /// A picture that was written.
 pub(crate) struct Written {
@@ -39,7 +36,6 @@ pub(crate) struct Written {
 /// nothing to draw.
 pub(crate) fn of_plans(dir: &Path, force: bool, plans: &[Plan]) -> Result<Vec<Written>> {
     let Some(goal) = Goal::of(plans) else { return Ok(Vec::new()) };
-    let existing = existing(force);
     let pictures: [(&str, &str, Draw); 5] = [
         ("rate-by-probes", "the false-positive rate by probes per key", probes::picture),
         ("exponent", "why half of the bits should be set", exponent::picture),
@@ -56,10 +52,10 @@ pub(crate) fn of_plans(dir: &Path, force: bool, plans: &[Plan]) -> Result<Vec<Wr
     });
     fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
     for (Written { path, .. }, _) in &written {
-        atomic::check_target(path, existing)?;
+        target::check(path, Sort::Picture, force)?;
     }
     for (Written { path, .. }, draw) in &written {
-        save(draw(&goal), path, existing)?;
+        save(draw(&goal), path)?;
     }
     Ok(written.into_iter().map(|(written, _)| written).collect())
 }
@@ -72,7 +68,7 @@ pub(crate) fn check(path: &Path, filters: &[PathBuf], force: bool) -> Result<()>
     if let [_, second, ..] = filters {
         bail!("{}: --plot draws one filter per run; draw this one in another", second.display());
     }
-    atomic::check_target(path, existing(force))
+    target::check(path, Sort::Picture, force).map(drop)
 }
 
 /// Writes the picture of a filter; `name` is what it is called there.
@@ -80,14 +76,13 @@ pub(crate) fn of_filter<H: Hashing>(
     filter: &AnyFilter<Blocks, H>,
     name: &str,
     path: &Path,
-    force: bool,
 ) -> Result<()> {
-    save(profile::picture(filter, name), path, existing(force))
+    save(profile::picture(filter, name), path)
 }
 
-fn save(picture: Canvas, path: &Path, existing: Existing) -> Result<()> {
+fn save(picture: Canvas, path: &Path) -> Result<()> {
     let svg = picture.finish();
-    atomic::write(path, existing, |out| Ok(out.write_all(svg.as_bytes())?)).map(drop)
+    atomic::write(path, Existing::Replace, |out| Ok(out.write_all(svg.as_bytes())?)).map(drop)
 }
 
 /// Draws a picture of a goal.

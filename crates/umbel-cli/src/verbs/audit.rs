@@ -15,6 +15,7 @@ use crate::args::{AuditArgs, ForeignArgs, FormatArgs};
 use crate::lines::{self, Rows};
 use crate::output::{check_target, print, refuse_in_place_of, write_text};
 use crate::standard::is_standard;
+use crate::target::Sort;
 use crate::{filters, standard};
 use umbel_numbers::{Count, Rate};
 use umbel_report::receipt::estimate_within;
@@ -25,9 +26,9 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
             "name guesses to look up with --candidates, or the number of possible keys with --universe, e.g. ipv4"
         );
     }
-    check_target(&args.output)?;
     let read = [Some(&args.filter), args.secret.secret_file.as_ref()];
     refuse_in_place_of(args.output.file(), &read)?;
+    check_target(&args.output, Sort::Text)?;
     if is_standard(&args.filter) && args.candidates.iter().any(|path| is_standard(path)) {
         bail!(
             "-: standard input can be read only once, and the filter is read from it; name a file of candidates"

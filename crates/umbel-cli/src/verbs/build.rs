@@ -18,6 +18,7 @@ use crate::atomic::Existing;
 use crate::lines::{self, Rows, Source, Written};
 use crate::output::{print, refuse_in_place_of};
 use crate::report::Run;
+use crate::target::Sort;
 use crate::{filters, param, report, wrapped};
 use umbel_numbers::Count;
 
@@ -25,8 +26,7 @@ use umbel_numbers::Count;
 const SAMPLE: usize = 1024;
 
 pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
-    let existing = if args.force { Existing::Replace } else { Existing::Keep };
-    let _lock = filters::claim_output(&args.output, existing)?;
+    let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.replace.force)?;
     let secret = args.secret.secret_file.as_ref();
     refuse_in_place_of(Some(&args.output), &[secret])?;
     let key = wrapped::key_to_sign(&args.sign, &args.output)?;
@@ -66,7 +66,7 @@ fn build_own(
     options: &Options,
 ) -> Result<()> {
     let secret = filters::secret(&args.secret)?;
-    let base = Base::open(args, existing, secret.as_ref(), options)?;
+    let base = Base::open(args, secret.as_ref(), options)?;
     let hasher = match (&base, secret) {
         (Some(base), _) => base.hasher.clone(),
         (None, Some(secret)) => KeyHasher::keyed(secret),

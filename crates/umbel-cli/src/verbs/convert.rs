@@ -9,13 +9,12 @@ use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
 use crate::Outcome;
 use crate::args::{ConvertArgs, Target};
-use crate::atomic::Existing;
 use crate::report::Run;
+use crate::target::Sort;
 use crate::{filters, wrapped};
 
 pub(crate) fn convert(args: &ConvertArgs) -> Result<Outcome> {
-    let existing = if args.force { Existing::Replace } else { Existing::Keep };
-    let _lock = filters::claim_output(&args.output, existing)?;
+    let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.replace.force)?;
     let key = wrapped::key_to_sign(&args.sign, &args.output)?;
     let run = Run::start("convert", args.voice, &std::sync::Arc::new(Progress::default()));
     let filter = filters::read_sealed(&args.filter, &args.format, &args.trust)?;

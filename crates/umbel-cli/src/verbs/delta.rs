@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use umbel_sets::{PageReader, Progress};
-use umbel_share::ShareError;
 use umbel_share::delta::{Decoder, Encoder};
 use umbel_share::sign::{PublicKey, SecretKey, Signature};
+use umbel_share::{FileKind, ShareError};
 
 use super::pack::{self, finish};
 use crate::Outcome;
@@ -17,11 +17,12 @@ use crate::args::{DeltaArgs, FormatArgs, PatchArgs, TrustArgs};
 use crate::atomic::Existing;
 use crate::report::Run;
 use crate::standard::is_standard;
+use crate::target::Sort;
 use crate::{filters, wrapped};
 
 pub(crate) fn delta(args: &DeltaArgs) -> Result<Outcome> {
-    let existing = pack::existing(&args.to);
-    let _lock = filters::claim_output(&args.to.output, existing)?;
+    let writes = Sort::Own(FileKind::Delta);
+    let (existing, _lock) = filters::claim_output(&args.to.output, writes, args.to.replace.force)?;
     let key = wrapped::key_to_sign(&args.sign, &args.to.output)?;
     let trust = wrapped::key_to_trust(&args.trust)?;
     let old = open(&args.old, trust.as_ref())?;
@@ -57,19 +58,15 @@ pub(super) fn write(
 }
 
 pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
-    let (output, existing) = match &args.output {
-        None => (&args.old, Existing::Replace),
-        Some(output) if args.force => (output, Existing::Replace),
-        Some(output) => (output, Existing::Keep),
-    };
+    let output = args.output.as_ref().unwrap_or(&args.old);
     // Locked until it is replaced: what another run adds to it meanwhile would be lost.
-    let _lock = match &args.output {
+    let (existing, _lock) = match &args.output {
         None => {
             let lock = filters::open_in_place_locked(&args.old)?;
             wrapped::check_changeable(&lock, &args.old, true)?;
-            Some(lock)
+            (Existing::Replace, Some(lock))
         }
-        Some(_) => filters::claim_output(output, existing)?,
+        Some(_) => filters::claim_output(output, Sort::FILTER, args.replace.force)?,
     };
     let trust = wrapped::key_to_trust(&TrustArgs { trust: args.trust.clone() })?;
     let (delta, signature, length) = pack::open(&args.delta, trust.as_ref())?;

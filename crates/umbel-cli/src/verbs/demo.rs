@@ -14,10 +14,11 @@ use umbel_report::words::{Answer, At, Shown, Step, example};
 use crate::Outcome;
 use crate::args::DemoArgs;
 use crate::output::{check_target, write_text};
+use crate::target::Sort;
 use umbel_numbers::counted;
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<Outcome> {
-    check_target(&args.output)?;
+    check_target(&args.output, Sort::Text)?;
     let usual = args.words.is_empty() && args.seed.is_none();
     let published = usual && (args.bits, args.probes) == (14, 3);
     let own = |words: &[String], usual: &[&str]| -> Vec<String> {

@@ -11,6 +11,7 @@ use crate::args::DiffArgs;
 use crate::lines::{self, Rows};
 use crate::output::{check_target, print, write_lines};
 use crate::report::Run;
+use crate::target;
 
 pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     let files = Files {
@@ -19,7 +20,10 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
         kept: args.kept.as_deref(),
     };
     files.check()?;
-    check_target(&args.output.to)?;
+    for file in [&args.added, &args.removed, &args.kept].into_iter().flatten() {
+        target::check(file, args.work.writes(), args.output.to.replace.force)?;
+    }
+    check_target(&args.output.to, args.work.writes())?;
     let options = lines::options(&args.work)?;
     let run = Run::start("diff", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, Rows::OfAll, &options)?;

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use umbel::format::{Header, Reader};
 use umbel_sets::{PageReader, Progress, Report};
+use umbel_share::FileKind;
 use umbel_share::group::{Card, GroupError, Member, Round, Share, sum as sum_lists};
 
 use crate::Outcome;
@@ -19,6 +20,7 @@ use crate::atomic::{self, Existing};
 use crate::output::{print, refuse_in_place_of};
 use crate::report::Run;
 use crate::standard::is_standard;
+use crate::target::{self, Sort};
 use crate::{filters, formats, private};
 
 pub(crate) fn group(args: &GroupArgs) -> Result<Outcome> {
@@ -32,21 +34,19 @@ pub(crate) fn group(args: &GroupArgs) -> Result<Outcome> {
 }
 
 fn join(args: &JoinArgs) -> Result<()> {
-    let existing = existing(args.force);
     refuse_in_place_of(Some(&args.card), &[Some(&args.output)])?;
-    atomic::check_target(&args.card, existing)?;
+    private::check_new(&args.card)?;
     let member = Member::new()?;
     private::write_new(&args.output, member.to_text().as_bytes())?;
     // A secret that nobody has the card of is of no use, and would be in the way.
-    write(&args.card, existing, &member.card().to_text())
+    write(&args.card, Existing::Keep, &member.card().to_text())
         .inspect_err(|_| drop(fs::remove_file(&args.output)))
 }
 
 fn mask(args: &MaskArgs, voice: Voice) -> Result<()> {
-    let existing = existing(args.force);
     let read = [&args.filter, &args.secret].into_iter().chain(&args.cards);
     refuse_in_place_of(Some(&args.output), &read.map(Some).collect::<Vec<_>>())?;
-    atomic::check_target(&args.output, existing)?;
+    let existing = target::check(&args.output, Sort::Own(FileKind::Masked), args.replace.force)?;
     let (header, payload) = read_filter(&args.filter)?;
     let about = || args.filter.display().to_string();
     let round = Round::new(cards(&args.cards)?, &header).with_context(about)?;
@@ -65,18 +65,16 @@ fn mask(args: &MaskArgs, voice: Voice) -> Result<()> {
 }
 
 fn reveal(args: &RevealArgs) -> Result<()> {
-    let existing = existing(args.force);
     let read = [&args.secret].into_iter().chain(&args.dropped);
     refuse_in_place_of(Some(&args.output), &read.map(Some).collect::<Vec<_>>())?;
-    atomic::check_target(&args.output, existing)?;
+    let existing = target::check(&args.output, Sort::Own(FileKind::Share), args.replace.force)?;
     let dropped: BTreeSet<Card> = cards(&args.dropped)?.into_iter().collect();
     let share = with_secret(&args.secret, |member| member.share(&dropped))?;
     write(&args.output, existing, &share.to_text())
 }
 
 fn sum(args: &SumArgs, voice: Voice) -> Result<()> {
-    let existing = existing(args.force);
-    let _lock = filters::claim_output(&args.output, existing)?;
+    let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.replace.force)?;
     let read = args.masked.iter().chain(&args.shares);
     refuse_in_place_of(Some(&args.output), &read.map(Some).collect::<Vec<_>>())?;
     let run = Run::start("group", voice, &Arc::new(Progress::default()));
@@ -106,10 +104,6 @@ fn sum(args: &SumArgs, voice: Voice) -> Result<()> {
     };
     run.finish(&report, "", receipt.as_ref());
     Ok(())
-}
-
-fn existing(force: bool) -> Existing {
-    if force { Existing::Replace } else { Existing::Keep }
 }
 
 /// The header and the bits of a filter of umbel.

@@ -14,15 +14,16 @@ use crate::Outcome;
 use crate::args::{InfoArgs, Voice};
 use crate::output::{check_target, refuse_in_place_of, write_text};
 use crate::standard::is_standard;
+use crate::target::Sort;
 use crate::{filters, pictures, report, standard};
 
 pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
     if let Some(picture) = &args.plot {
-        pictures::check(picture, &args.filters, args.force)?;
+        pictures::check(picture, &args.filters, args.output.replace.force)?;
     }
-    check_target(&args.output)?;
     let read: Vec<_> = args.filters.iter().map(Some).collect();
     refuse_in_place_of(args.output.file(), &read)?;
+    check_target(&args.output, Sort::Text)?;
     if args.filters.iter().filter(|path| is_standard(path)).count() > 1 {
         bail!("-: standard input can be read only once; name it once");
     }
@@ -44,7 +45,7 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
         let Filter::Own(filter) = &filter else {
             bail!("{name}: --plot draws only filters of umbel; omit it")
         };
-        pictures::of_filter(filter, &name, picture, args.force)?;
+        pictures::of_filter(filter, &name, picture)?;
     }
     let picture = args.plot.as_ref().map(|picture| picture.display().to_string());
     let receipt = filter.receipt();

@@ -9,13 +9,12 @@ use umbel_sets::{Filter, ForeignLines, Progress, Report};
 use super::prefixes;
 use crate::Outcome;
 use crate::args::MergeArgs;
-use crate::atomic::Existing;
 use crate::report::Run;
+use crate::target::Sort;
 use crate::{filters, wrapped};
 
 pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
-    let existing = if args.force { Existing::Replace } else { Existing::Keep };
-    let _lock = filters::claim_output(&args.output, existing)?;
+    let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.force)?;
     let key = wrapped::key_to_sign(&args.sign, &args.output)?;
     let run = Run::start("merge", args.voice, &std::sync::Arc::new(Progress::default()));
     let mut report = Report::default();

@@ -10,20 +10,19 @@ use umbel_share::noisy::Copies;
 use super::explain;
 use crate::Outcome;
 use crate::args::NoisyArgs;
-use crate::atomic::Existing;
 use crate::lines::{self, Rows, Written};
 use crate::output::print;
 use crate::report::{self, Run};
+use crate::target::Sort;
 use crate::{filters, standard};
 
 pub(crate) fn noisy(args: &NoisyArgs) -> Result<Outcome> {
-    let existing = if args.force { Existing::Replace } else { Existing::Keep };
     if standard::is_standard(&args.output) {
         bail!("-: several filters are written, so standard output cannot take them; name a prefix");
     }
     let paths: Vec<PathBuf> = (1..=args.copies).map(|number| path(args, number)).collect();
-    let claim = |path: &PathBuf| filters::claim_output(path, existing);
-    let _locks = paths.iter().map(claim).collect::<Result<Vec<_>>>()?;
+    let claim = |path: &PathBuf| filters::claim_output(path, Sort::FILTER, args.replace.force);
+    let claimed = paths.iter().map(claim).collect::<Result<Vec<_>>>()?;
     let options = lines::options(&args.work)?;
     let names = umbel_sets::keys_of(umbel::Kind::Blocked, &options, &args.names.names)?;
     let outputs: Vec<_> = paths.iter().map(|path| Written::Filter(path)).collect();
@@ -43,13 +42,13 @@ pub(crate) fn noisy(args: &NoisyArgs) -> Result<Outcome> {
     umbel_sets::room_left(copies.plan().bytes(), &options)?;
     let mut report = Report::default();
     let mut last = None;
-    for (path, hasher) in paths.iter().zip(copies.hashers()) {
+    for ((path, (existing, _)), hasher) in paths.iter().zip(&claimed).zip(copies.hashers()) {
         let mut filter = AnyFilter::with_plan(copies.plan(), hasher)?;
         filter.describe(names.clone());
         let mut filter = Filter::Own(filter);
         let part = umbel_sets::insert(&inputs, &mut filter, &options);
         report::add(&mut report, &part.map_err(|error| filters::about(error, path))?);
-        report.bytes_written += filters::write(&filter, path, existing, None)?;
+        report.bytes_written += filters::write(&filter, path, *existing, None)?;
         last = Some(filter.receipt());
     }
     report.lines /= u64::from(args.copies);

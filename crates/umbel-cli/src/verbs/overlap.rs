@@ -7,11 +7,12 @@ use umbel_sets::Filter;
 use crate::Outcome;
 use crate::args::OverlapArgs;
 use crate::output::{check_target, refuse_in_place_of, write_text};
+use crate::target::Sort;
 use crate::{filters, report};
 
 pub(crate) fn overlap(args: &OverlapArgs) -> Result<Outcome> {
-    check_target(&args.output)?;
     refuse_in_place_of(args.output.file(), &[Some(&args.left), Some(&args.right)])?;
+    check_target(&args.output, Sort::Text)?;
     let mut left = filters::read_sealed(&args.left, &args.format, &args.trust)?;
     let right = filters::read_sealed(&args.right, &args.format, &args.trust)?;
     let receipts = [left.receipt(), right.receipt()];

@@ -6,18 +6,19 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use umbel_sets::{PageReader, Progress, Report};
+use umbel_share::FileKind;
 use umbel_share::pack::{Decoder, Encoder};
 use umbel_share::sign::{PublicKey, Signature};
 
 use crate::Outcome;
-use crate::args::{FormatArgs, PackArgs, UnpackArgs, WriteArgs};
-use crate::atomic::Existing;
+use crate::args::{FormatArgs, PackArgs, UnpackArgs};
 use crate::report::Run;
+use crate::target::Sort;
 use crate::{filters, wrapped};
 
 pub(crate) fn pack(args: &PackArgs) -> Result<Outcome> {
-    let existing = existing(&args.to);
-    let _lock = filters::claim_output(&args.to.output, existing)?;
+    let writes = Sort::Own(FileKind::Packed);
+    let (existing, _lock) = filters::claim_output(&args.to.output, writes, args.to.replace.force)?;
     let name = || args.filter.display().to_string();
     let key = wrapped::key_to_sign(&args.sign, &args.to.output)?;
     let (file, _, length) = open(&args.filter, wrapped::key_to_trust(&args.trust)?.as_ref())?;
@@ -38,8 +39,8 @@ pub(crate) fn pack(args: &PackArgs) -> Result<Outcome> {
 }
 
 pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
-    let existing = existing(&args.to);
-    let _lock = filters::claim_output(&args.to.output, existing)?;
+    let (existing, _lock) =
+        filters::claim_output(&args.to.output, Sort::FILTER, args.to.replace.force)?;
     let name = || args.filter.display().to_string();
     let (file, signature, length) =
         open(&args.filter, wrapped::key_to_trust(&args.trust)?.as_ref())?;
@@ -67,10 +68,6 @@ pub(super) fn open(
     let signature = wrapped::signature(&file, path, trust)?;
     let length = file.metadata().with_context(|| path.display().to_string())?.len();
     Ok((file, signature, length))
-}
-
-pub(super) fn existing(to: &WriteArgs) -> Existing {
-    if to.force { Existing::Replace } else { Existing::Keep }
 }
 
 /// Reports how much was read and written.

@@ -19,8 +19,8 @@ use umbel_numbers::{Count, Size};
 
 pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
-    check_target(&args.output)?;
     refuse_in_place_of(args.output.file(), &[Some(&args.file)])?;
+    check_target(&args.output, args.work.writes())?;
     let file = open(&args.file, &options)?;
     let asks = !args.keys.is_empty();
     let column = match &args.column {

@@ -9,9 +9,10 @@ use crate::Outcome;
 use crate::args::PlanArgs;
 use crate::output::{check_target, write_text};
 use crate::pictures::{self, Written};
+use crate::target::Sort;
 
 pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
-    check_target(&args.output)?;
+    check_target(&args.output, Sort::Text)?;
     if let Some(text) = super::table::asked_for(args)? {
         write_text(&args.output, |put| put(&text))?;
         return Ok(Outcome::Done);
@@ -23,7 +24,9 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
     let goal = goal(args);
     let advice = advise(&goal)?;
     let pictures = match &args.pictures.plot {
-        Some(dir) => Some(pictures::of_plans(dir, args.pictures.force, &report::plans(&advice))?),
+        Some(dir) => {
+            Some(pictures::of_plans(dir, args.output.replace.force, &report::plans(&advice))?)
+        }
         None => None,
     };
     let text = match args.json {

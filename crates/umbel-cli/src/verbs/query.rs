@@ -17,8 +17,10 @@ use crate::report::Run;
 use crate::standard::is_standard;
 
 pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
-    check_target(&args.output.to)?;
     let paths = || std::iter::once(&args.filter).chain(&args.and);
+    let read: Vec<_> = paths().map(Some).chain([args.secret.secret_file.as_ref()]).collect();
+    refuse_in_place_of(args.output.to.file(), &read)?;
+    check_target(&args.output.to, args.work.writes())?;
     let lines_from_stdin = args.files.iter().any(|path| is_standard(path))
         || args.files.is_empty() && args.work.files_from.is_none();
     match paths().filter(|path| is_standard(path)).count() {
@@ -30,8 +32,6 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
         _ => bail!("-: standard input can be read only once; name it once"),
     }
     let options = lines::options(&args.work)?;
-    let read: Vec<_> = paths().map(Some).chain([args.secret.secret_file.as_ref()]).collect();
-    refuse_in_place_of(args.output.to.file(), &read)?;
     let secret = filters::secret(&args.secret)?;
     let secret = secret.as_ref();
     if let Some(of) = args.prefixes {

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use umbel::format::Reader;
 use umbel::{KeyHasher, Kind, Plan, Secret};
 use umbel_sets::{Options, PageReader, Progress};
+use umbel_share::FileKind;
 use umbel_share::sign::SecretKey;
 
 use super::delta;
@@ -18,6 +19,7 @@ use crate::filters::{self, Opened};
 use crate::formats;
 use crate::report::Run;
 use crate::standard::is_standard;
+use crate::target::Sort;
 
 /// The older filter.
 pub(super) struct Base {
@@ -36,7 +38,6 @@ impl Base {
     /// The filter that the options name, which is checked as a whole: what is wrong with it shows before any work.
     pub(super) fn open(
         args: &BuildArgs,
-        existing: Existing,
         secret: Option<&Secret>,
         options: &Options,
     ) -> Result<Option<Self>> {
@@ -49,7 +50,8 @@ impl Base {
         let mut delta = args.output.clone().into_os_string();
         delta.push(".delta");
         let delta = PathBuf::from(delta);
-        let lock = filters::claim_output(&delta, existing)?;
+        let writes = Sort::Own(FileKind::Delta);
+        let (existing, lock) = filters::claim_output(&delta, writes, args.replace.force)?;
 
         let file = filters::open_beside(&path, options, &TrustArgs::default())?;
         let plan = plan(&file, &path, secret, args, options)?;

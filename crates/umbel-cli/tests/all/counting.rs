@@ -140,8 +140,7 @@ fn what_is_shipped_is_the_plain_filter_of_the_lines_that_are_in() {
     folder.umbel("build -q -o news --keys 10000 old").run().done();
     folder.umbel("merge -q -o all shipped news").run().done();
     folder.umbel("query -v -q all keys").run().nothing();
-    folder.umbel("convert -o shipped cached --to blocked").run().fails(&["shipped", "--force"]);
-    folder.umbel("convert -q -f -o shipped cached --to blocked").run().done();
+    folder.umbel("convert -q -o shipped cached --to blocked").run().done();
     let piped = folder.umbel("convert -q -o - cached --to blocked").run().done();
     assert!(piped == folder.read("plain"));
     folder

@@ -24,6 +24,7 @@ mod large;
 mod noisy;
 mod numbers;
 mod output;
+mod outputs;
 mod parquet;
 mod pictures;
 mod plan;

@@ -121,9 +121,11 @@ fn copies_are_the_filters_of_their_seeds() {
 fn what_noisy_and_and_refuse() {
     let folder = with_copies();
     let before = folder.read("copy.3.umbel");
-    folder.umbel("noisy list -o copy").run().fails(&["copy.1.umbel", "--force"]);
     std::fs::remove_file(folder.path("copy.1.umbel")).unwrap();
-    folder.umbel("noisy list -o copy").run().fails(&["copy.2.umbel", "--force"]);
+    folder.write("copy.2.umbel", "mine");
+    folder.umbel("noisy list -o copy").run().fails(&["copy.2.umbel: is text", "--force"]);
+    folder.umbel("noisy -q list -o more").run().done();
+    std::fs::copy(folder.path("more.2.umbel"), folder.path("copy.2.umbel")).unwrap();
     assert!(!folder.path("copy.1.umbel").exists() && folder.read("copy.3.umbel") == before);
     folder.umbel("noisy list -o -").run().fails(&["name a prefix"]);
     folder.umbel("noisy list -o none/copy").run().fails(&["none", "does not exist"]);

@@ -139,7 +139,7 @@ fn existing_pictures_stay_unless_forced() {
     folder
         .umbel("plan --keys 1000 --fpp 0.1 --plot p")
         .run()
-        .fails(&["p/overfill.svg: already exists; replace it with --force"]);
+        .fails(&["p/overfill.svg: is text, and a picture would replace it"]);
     assert_eq!(folder.read("p/overfill.svg"), b"mine");
     assert!(!folder.path("p/exponent.svg").exists(), "refused before any work");
     folder.umbel("plan --keys 1000 --fpp 0.1 --plot p --force").run().text();
@@ -244,12 +244,11 @@ fn pictures_of_filters_go_where_they_can() {
         .umbel("info f --plot no/f.svg")
         .run()
         .fails(&["no/f.svg", "the folder no does not exist"]);
-    folder.umbel("info f --force").run().fails(&["--plot"]);
     folder.umbel("info missing --plot f.svg").run().fails(&["missing"]);
     let told = folder.umbel("info f --plot f.svg").run().text();
     assert!(told.lines().any(|line| line.split_whitespace().eq(["picture", "f.svg"])), "{told}");
     folder.write("f.svg", "mine");
-    folder.umbel("info f --plot f.svg").run().fails(&["f.svg: already exists"]);
+    folder.umbel("info f --plot f.svg").run().fails(&["f.svg: is text"]);
     assert_eq!(folder.read("f.svg"), b"mine");
     let json = folder.umbel("info f --json --plot f.svg --force").run().text();
     assert_eq!(json.lines().count(), 1);

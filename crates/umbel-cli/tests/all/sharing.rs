@@ -62,7 +62,7 @@ fn what_is_packed_unpacks_to_the_same_bytes() {
     let unpacked = folder.umbel("unpack -q - -o -").stdin(packed).run().done();
     assert!(unpacked == folder.read("seen"));
     folder.keeps("pack packed -o twice", &["packed: is packed already"]);
-    folder.keeps("pack seen -o packed", &["packed: already exists", "--force"]);
+    folder.keeps("pack seen -o seen", &["seen: is a filter, and a packed filter would", "--force"]);
     folder.keeps("unpack seen -o out", &["seen: ", "not a packed file of umbel"]);
     folder.keeps("pack keys -o out", &["keys: ", "not an umbel file"]);
     folder.keeps("unpack keys -o out", &["keys: ", "not a packed file of umbel"]);
@@ -153,7 +153,7 @@ fn deltas_make_the_new_version() {
     folder.keeps("patch packed D", &["packed: is packed", "umbel unpack"]);
     folder.keeps("query D keys", &["D: is a delta", "umbel patch FILTER D"]);
     folder.keeps("patch seen next", &["next on seen: ", "not a delta of umbel"]);
-    folder.keeps("patch seen D -o next", &["next: already exists", "--force"]);
+    folder.keeps("patch seen D -o keys", &["keys: is text", "--force"]);
     folder.umbel("build -q --keys 2000 -o blocked keys").run().done();
     folder.keeps("delta seen blocked -o out", &["seen and blocked: ", "different kind"]);
     folder.umbel("build -q --ship --keys 4000 -o larger keys").run().done();
@@ -199,7 +199,7 @@ fn key_pairs() {
     assert!(folder.read("ours.pub") != folder.read("theirs.pub"));
     folder.keeps("sign --new ours", &["ours: already exists"]);
     folder.write("keys", urls(0..10));
-    folder.keeps("build -f -o ours keys --sign ours", &["ours: is also read"]);
+    folder.keeps("build -f -o ours keys --sign ours", &["ours: is a secret"]);
     folder.keeps("sign --new no/such", &["no", "does not exist"]);
     folder.keeps("sign", &["--new"]);
     folder.keeps("sign --sign ours", &["FILE"]);
@@ -471,12 +471,12 @@ fn builds_since_an_older_filter() {
         ("build -o X --since grown today", &["grown: a filter of the kind scalable"]),
         ("build -o X --since blank today", &["blank: "]),
         ("build -o X --since no-such today", &["no-such: "]),
-        ("build -o list --since seen today", &["list: already exists"]),
+        ("build -o keys --since seen today", &["keys: is text"]),
         ("build -f -o X --since seen today --secret-file secret", &["seen: "]),
     ] {
         folder.keeps(arguments, words);
     }
     // The delta's name is taken.
     folder.write("Y.delta", "mine");
-    folder.keeps("build -o Y --since seen today", &["Y.delta: already exists"]);
+    folder.keeps("build -o Y --since seen today", &["Y.delta: is text"]);
 }

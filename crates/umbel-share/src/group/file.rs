@@ -24,7 +24,7 @@ use x25519_dalek::{PublicKey, StaticSecret};
 
 use super::{GroupError, Round};
 
-const MAGIC: &[u8; 8] = b"umbmask1";
+pub(crate) const MAGIC: &[u8; 8] = b"umbmask1";
 const MASKED: GroupError = GroupError::Damaged { expected: "masked list of a group" };
 /// The most cards of a file that is believed, and the most bytes of a header (FORMAT.md, section 2).
 const MOST_CARDS: u64 = 1 << 20;
@@ -165,9 +165,9 @@ impl Lines<'_> {
     }
 }
 
-const SECRET: &str = "umbel group secret";
-const CARD: &str = "umbel group card";
-const SHARE: &str = "umbel group share";
+pub(crate) const SECRET: &str = "umbel group secret";
+pub(crate) const CARD: &str = "umbel group card";
+pub(crate) const SHARE: &str = "umbel group share";
 
 impl Card {
     /// Returns the text of its file.

@@ -1,0 +1,112 @@
+//! Where results go: one rule for every verb. A file is replaced when the run succeeds, if what is there is of the sort that
+//! is written; what is of another sort stays unless --force is given, and secrets always stay.
+
+use std::fs::{self, File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use umbel_report::recognize::Content;
+use umbel_share::FileKind;
+
+use crate::atomic::{self, Existing};
+
+/// What a verb writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sort {
+    /// Lines, or a text for people or programs.
+    Text,
+    /// Lines that end with NUL bytes.
+    Nulls,
+    /// A picture.
+    Picture,
+    /// A file of umbel.
+    Own(FileKind),
+}
+
+impl Sort {
+    pub(crate) const FILTER: Self = Self::Own(FileKind::Filter);
+
+    /// What messages call it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Text | Self::Nulls => "text",
+            Self::Picture => "a picture",
+            Self::Own(FileKind::Filter) => "a filter",
+            Self::Own(FileKind::Packed) => "a packed filter",
+            Self::Own(FileKind::Delta) => "a delta",
+            Self::Own(FileKind::Masked) => "a masked list",
+            Self::Own(FileKind::Card) => "the card of a group",
+            Self::Own(FileKind::Share) => "the share of a group",
+            Self::Own(FileKind::PublicKey) => "a public key",
+            Self::Own(_) => "a secret",
+        }
+    }
+}
+
+/// Refuses, before any work, a file that cannot be made, or that `writes` must not replace. Gives what is done about a
+/// file that appears during the work.
+pub(crate) fn check(path: &Path, writes: Sort, force: bool) -> Result<Existing> {
+    atomic::check_target(path, Existing::Replace)?;
+    let Ok(meta) = fs::metadata(path) else {
+        // A link that leads nowhere yet is written through.
+        return Ok(if path.is_symlink() { Existing::Replace } else { Existing::Keep });
+    };
+    // A device or a pipe is written to, and what is empty holds nothing.
+    if !meta.is_file() || meta.len() == 0 {
+        return Ok(Existing::Replace);
+    }
+    let mut start = Vec::new();
+    let mut read = || File::open(path)?.take(1 << 16).read_to_end(&mut start);
+    read().with_context(|| path.display().to_string())?;
+    let path = path.display();
+    let there = match sort_of(&start, &meta) {
+        Ok(Sort::Own(FileKind::Secret)) => {
+            bail!("{path}: is a secret, which is never replaced; name another file")
+        }
+        // What ends with NUL bytes may look like anything.
+        Ok(there) if there == writes => return Ok(Existing::Replace),
+        Ok(Sort::Text) if writes == Sort::Nulls => return Ok(Existing::Replace),
+        Err("binary data") if writes == Sort::Nulls => return Ok(Existing::Replace),
+        Ok(there) => there.name(),
+        Err(there) => there,
+    };
+    if !force {
+        bail!(
+            "{path}: is {there}, and {} would replace it; name another file, or replace it with --force",
+            writes.name()
+        );
+    }
+    Ok(Existing::Replace)
+}
+
+/// What is in a file that begins with `start`; what messages call it, if no verb writes that.
+fn sort_of(start: &[u8], meta: &Metadata) -> Result<Sort, &'static str> {
+    if let Some(kind) = FileKind::of(start) {
+        return Ok(Sort::Own(kind));
+    }
+    if start.starts_with(b"<svg ") {
+        return Ok(Sort::Picture);
+    }
+    match Content::of(start) {
+        // Secrets of keyed filters, as umbel key writes them: a list of one digest may look so, but others may read it.
+        Some(Content::Text) if is_digits(start) && meta.permissions().mode() & 0o077 == 0 => {
+            Ok(Sort::Own(FileKind::Secret))
+        }
+        Some(Content::Text | Content::CarriageReturns | Content::Utf16) => Ok(Sort::Text),
+        Some(Content::Parquet) => Err("a Parquet file"),
+        Some(Content::Zip) => Err("a zip archive"),
+        Some(Content::Compressed(_)) => Err("compressed data"),
+        None if meta.len() == 16 => Ok(Sort::Own(FileKind::Secret)),
+        None if start.contains(&0) => Err("binary data"),
+        // In another encoding than UTF-8.
+        None => Ok(Sort::Text),
+    }
+}
+
+/// Whether a file is the 32 hexadecimal digits of a secret.
+fn is_digits(content: &[u8]) -> bool {
+    let digits = content.trim_ascii();
+    digits.len() == 32 && digits.iter().all(u8::is_ascii_hexdigit)
+}

@@ -1,0 +1,183 @@
+//! `-o FILE`: one rule for every verb that has it. What is there is replaced if it is of the sort that is written, a file of
+//! another sort only with --force, a secret never; and umbel unseen appends.
+
+use std::fs;
+
+use crate::util::Folder;
+
+/// What a file is, and the name of one.
+const SORTS: [&str; 7] = ["text", "filter", "packed", "delta", "card", "share", "picture"];
+
+/// Every verb, or step of one, with `-o`: how to run it, where OUT is the file, and the sort of what it writes.
+const OUTPUTS: &[(&str, &str, &str)] = &[
+    ("common", "text other -o OUT", "text"),
+    ("except", "text other -o OUT", "text"),
+    ("diff", "text other -o OUT", "text"),
+    ("diff", "text other --added OUT", "text"),
+    ("diff", "text other --removed OUT", "text"),
+    ("diff", "text other --kept OUT", "text"),
+    ("dedup", "text -o OUT", "text"),
+    ("query", "filter text -o OUT", "text"),
+    ("query", "--prefixes domain text text -o OUT", "text"),
+    ("info", "filter -o OUT", "text"),
+    ("info", "filter --plot OUT.svg", "picture"),
+    ("overlap", "filter new -o OUT", "text"),
+    ("audit", "filter --universe ipv4 -o OUT", "text"),
+    ("plan", "--keys 1e6 --fpp 1% -o OUT", "text"),
+    ("demo", "-o OUT", "text"),
+    ("parquet", "events -o OUT", "text"),
+    ("build", "-q text -o OUT", "filter"),
+    ("merge", "-q filter new -o OUT", "filter"),
+    ("convert", "-q counting --to blocked -o OUT", "filter"),
+    ("pack", "-q filter -o OUT", "packed"),
+    ("unpack", "-q packed -o OUT", "filter"),
+    ("delta", "-q filter new -o OUT", "delta"),
+    ("patch", "-q filter delta -o OUT", "filter"),
+    ("noisy", "-q text --copies 1 -o OUT.umbel", "filter"),
+    ("group mask", "filter --as 0.secret --cards 0.card 1.card 2.card -o OUT", "masked"),
+    ("group reveal", "--as 0.secret -o OUT", "share"),
+    ("group sum", "0.masked 1.masked 2.masked --shares 0.share 1.share 2.share -o OUT", "filter"),
+];
+
+/// Those that write secrets, or append.
+const OTHERS: &[&str] = &["key new", "group join", "unseen"];
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("text", "1.example\n2.example\n2.example\n");
+    folder.write("other", "2.example\n3.example\n");
+    let parquet =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/parquet/groups.parquet");
+    folder.write("events", fs::read(parquet).unwrap());
+    for (name, options) in
+        [("filter", "text"), ("new", "other"), ("counting", "--kind counting text")]
+    {
+        folder.umbel(&format!("build -q --keys 1000 -o {name} {options}")).run().done();
+    }
+    folder.umbel("pack -q filter -o packed").run().done();
+    folder.umbel("delta -q filter new -o delta").run().done();
+    folder.umbel("info filter --plot picture.svg").run().done();
+    fs::rename(folder.path("picture.svg"), folder.path("picture")).unwrap();
+    for member in 0..3 {
+        folder.umbel(&format!("group join -o {member}.secret --card {member}.card")).run().done();
+    }
+    for member in 0..3 {
+        let mask = "group mask filter --cards 0.card 1.card 2.card";
+        folder.umbel(&format!("{mask} --as {member}.secret -o {member}.masked")).run().done();
+        folder.umbel(&format!("group reveal --as {member}.secret -o {member}.share")).run().done();
+    }
+    for sort in ["card", "share", "masked"] {
+        fs::copy(folder.path(&format!("0.{sort}")), folder.path(sort)).unwrap();
+    }
+    folder.umbel("key new -o secret").run().done();
+    folder.umbel("key new --signing -o signing").run().done();
+    folder
+}
+
+/// The verbs, and the steps of those that have some, as the help lists them.
+fn all(folder: &Folder) -> Vec<String> {
+    let listed = |help: String, begin: &str| -> Vec<String> {
+        let lines = help.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+        let words = lines.filter_map(|line| line.split_whitespace().next());
+        let words = words.filter(|word| !word.starts_with(['-', '<', '[']) && *word != "umbel");
+        words.map(|word| format!("{begin}{word}")).collect()
+    };
+    let mut verbs = listed(folder.umbel("help --all").run().text(), "");
+    assert!(verbs.len() > 20, "{verbs:?}");
+    for verb in ["group", "key"] {
+        let help = folder.umbel(&format!("help {verb}")).run().text();
+        let steps =
+            help.split("\n\n").find(|part| part.starts_with("Steps:") || part.starts_with("What:"));
+        verbs.extend(listed(steps.expect(verb).to_owned(), &format!("{verb} ")));
+    }
+    verbs
+}
+
+#[test]
+fn every_verb_with_an_output_keeps_the_one_rule() {
+    let folder = folder();
+    for verb in all(&folder) {
+        let help = folder.umbel(&format!("{verb} --help")).run().text();
+        let has = help.contains("-o, --output") || help.contains("--append");
+        let tested = OUTPUTS.iter().any(|(name, ..)| *name == verb) || OTHERS.contains(&&*verb);
+        assert_eq!(has, tested, "umbel {verb}: is its -o tested here?");
+        assert_eq!(
+            help.contains("--force"),
+            OUTPUTS.iter().any(|(name, ..)| *name == verb),
+            "umbel {verb}: --force"
+        );
+    }
+    for (number, &(verb, arguments, writes)) in OUTPUTS.iter().enumerate() {
+        let run = |out: &str, force: &str| {
+            folder.umbel(&format!("{verb} {} {force}", arguments.replace("OUT", out))).run()
+        };
+        let made = |out: &str| match arguments {
+            with if with.contains("OUT.svg") => format!("{out}.svg"),
+            with if with.contains("OUT.umbel") => format!("{out}.umbel.1.umbel"),
+            _ => out.to_owned(),
+        };
+        let done = |outcome: crate::util::Outcome| {
+            assert!(
+                matches!(outcome.status.code(), Some(0 | 1)),
+                "{verb} {arguments}: {}",
+                outcome.stderr
+            );
+            assert_eq!(outcome.stderr, "", "{verb} {arguments}");
+        };
+        done(run(&format!("out{number}"), ""));
+        let expected = folder.read(&made(&format!("out{number}")));
+        for there in SORTS.iter().chain(&["masked", "events", "empty"]) {
+            let out = format!("{there}{number}");
+            let path = made(&out);
+            let before = if *there == "empty" { Vec::new() } else { folder.read(there) };
+            folder.write(&path, &before);
+            if *there != writes && *there != "empty" {
+                run(&out, "").fails(&[&path, " would replace it", "--force"]);
+                assert_eq!(folder.read(&path), before, "{verb} {arguments} over {there}");
+                done(run(&out, "--force"));
+            } else {
+                done(run(&out, ""));
+            }
+            // An audit measures its speed.
+            let after = folder.read(&path);
+            assert!(after == expected || verb == "audit" && after != before, "{verb} over {there}");
+        }
+        for secret in ["secret", "signing", "1.secret"] {
+            let out = format!("{secret}{number}");
+            fs::copy(folder.path(secret), folder.path(&made(&out))).unwrap();
+            for force in ["", "--force"] {
+                run(&out, force).fails(&[&made(&out), "secret", "never replaced"]);
+            }
+            assert_eq!(folder.read(&made(&out)), folder.read(secret));
+        }
+    }
+    for verb in [
+        "key new",
+        "key new --signing",
+        "group join --card new.card",
+        "group join -o new.secret --card",
+    ] {
+        for there in ["text", "secret"] {
+            let before = folder.read(there);
+            let option = if verb.ends_with("--card") { "" } else { "-o" };
+            folder
+                .umbel(&format!("{verb} {option} {there}"))
+                .run()
+                .fails(&[there, "never replaced"]);
+            assert_eq!(folder.read(there), before);
+        }
+    }
+    folder.write("lines", "before\n");
+    for option in ["-a", "-o", "--append"] {
+        folder.umbel(&format!("unseen f{option} text {option} lines")).run().done();
+    }
+    assert_eq!(
+        folder.read("lines"),
+        [&b"before\n"[..], &b"1.example\n2.example\n".repeat(3)].concat()
+    );
+    let rule = folder.umbel("help options").run().text();
+    assert!(
+        rule.contains("Secrets are never replaced") && rule.contains("unseen alone appends"),
+        "{rule}"
+    );
+}
