@@ -47,10 +47,15 @@ impl Picked {
             Some(filter) => {
                 self.found.resize(hashes.len(), false);
                 filter.contains_all(hashes, &mut self.found);
-                for (i, hash) in hashes.iter().enumerate().filter(|(i, _)| self.found[*i]) {
-                    self.indexes.push(i);
-                    self.hashes.push(*hash);
+                // Without a branch, which would be wrong once for nearly every line that passes.
+                self.indexes.resize(hashes.len(), 0);
+                let mut picked = 0;
+                for (i, &found) in self.found.iter().enumerate() {
+                    self.indexes[picked] = i;
+                    picked += usize::from(found);
                 }
+                self.indexes.truncate(picked);
+                self.hashes.extend(self.indexes.iter().map(|&i| hashes[i]));
             }
         }
     }
