@@ -93,7 +93,7 @@ pub(crate) fn read(
             path.display()
         ),
         Filter::Own(own) => {
-            notes.as_ref().map_or(Ok(()), |notes| notes.take_in(own))?;
+            notes.as_ref().map_or(Ok(()), |notes| notes.take_in(own, file))?;
             Ok(filter)
         }
         Filter::Foreign(_) => Ok(filter),
@@ -168,7 +168,7 @@ impl Large<'_> {
         work: impl FnOnce(&LargeFilter<'_>) -> Result<T, umbel_sets::Error>,
     ) -> Result<T> {
         let noted = |each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>| {
-            self.notes.map_or(Ok(()), |notes| notes.each_hashes(each))
+            self.notes.map_or(Ok(()), |notes| notes.each_hashes(self.file, each))
         };
         let Self { file, length, secret, .. } = *self;
         let filter = LargeFilter { file, length, secret, noted: &noted };
@@ -297,7 +297,8 @@ pub(crate) fn read_locked(
     options: &Options,
 ) -> Result<Locked> {
     let filter = read(&lock, path, secret, foreign, options)?;
-    Ok(Locked { filter, lock: lock.file, notes: lock.notes })
+    let notes = lock.notes.filter(|_| matches!(filter, Filter::Own(_)));
+    Ok(Locked { filter, lock: lock.file, notes })
 }
 
 /// Keeps others from changing the file that `path` names, which `open` opens and has opened as `file`, as long as what this
@@ -379,16 +380,29 @@ pub(crate) fn write<H: Hashing>(
     write_with(path, existing, key, |out| Ok(filter.write(out)?))
 }
 
-/// Replaces a filter that is [locked](Locked); gives the lock of the new file, and the bytes written.
+/// Replaces a filter that is [locked](Locked); `record` sees the new file before it takes its name. Gives its lock, and the
+/// bytes written.
 pub(crate) fn write_locked(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<()>,
+    record: impl FnOnce(&File) -> Result<()>,
 ) -> Result<(File, u64)> {
     let mut bytes = 0;
-    let file = atomic::write(path, Existing::Replace, |out| {
-        write(&mut Counted { out, bytes: &mut bytes })
-    })?;
+    let write = |out: &mut (dyn Write + Send)| write(&mut Counted { out, bytes: &mut bytes });
+    let file = atomic::write_checked(path, Existing::Replace, write, record)?;
     Ok((file, bytes))
+}
+
+/// Replaces a filter that is [locked](Locked) by the one that `write` writes, signed if there is a key, and records that it
+/// has what an interrupted run noted; gives the bytes written.
+pub(crate) fn write_changed(
+    path: &Path,
+    notes: Option<&Notes>,
+    key: Option<&SecretKey>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+) -> Result<u64> {
+    let record = |file: &File| notes.map_or(Ok(()), |notes| notes.saved(file));
+    write_checked(path, Existing::Replace, key, write, record)
 }
 
 /// As [`write()`], for a filter that `write` writes itself.

@@ -7,13 +7,19 @@
 //! What is appended to the output is announced here first, by its checksums. So the next run knows which bytes behind the
 //! last checkpoint are of the one that was interrupted, and removes those and no others.
 //!
+//! Just before a filter that has all of it takes its name, that filter is announced, too. So nobody takes in again what the
+//! filter has, not even if the run stops before it removes the journal: an older key would count as a new one, and a key
+//! that was removed since would return.
+//!
 //! ```text
-//! "UMBELRUN" | version u32 = 2 | frames
+//! "UMBELRUN" | version u32 = 3 | frames
 //! frame      length u32 | checksum u64: XXH3 of what follows | tag u8 | content
 //!   tag 0    hashes, 16 bytes each
 //!   tag 1    a checkpoint, as JSON
 //!   tag 2    what is appended to the output next: offset u64 | length u64 | XXH3 u64 of each piece, as offsets that are
 //!            multiples of 4,096 cut it
+//!   tag 3    a filter that is saved: XXH3 u64 of its header and of the checksum of its table | u64, up to which byte of the
+//!            journal it has all hashes
 //! ```
 
 use std::ffi::OsString;
@@ -27,12 +33,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use nix::fcntl::OFlag;
 use serde_json::{Value, json};
+use umbel::format::Reader;
 use umbel::{AnyFilter, Capacity, KeyHash, KeyHasher};
 use umbel_sets::{PageReader, PageWriter};
 
 use crate::atomic::{self, Existing};
 
-const START: [u8; 12] = *b"UMBELRUN\x02\0\0\0";
+const START: [u8; 12] = *b"UMBELRUN\x03\0\0\0";
 /// A process that is killed stops writing at such offsets: the size of a page.
 const PIECE: u64 = 4096;
 /// The most bytes of an announcement.
@@ -195,6 +202,50 @@ enum Frame {
     Hashes(Vec<KeyHash>),
     Reached(Reached),
     Announced(Announced),
+    Saved(Saved),
+}
+
+/// A filter that has the hashes of the journal up to a byte of it.
+struct Saved {
+    /// Its [sum](sum_of).
+    sum: u64,
+    up_to: u64,
+}
+
+impl Saved {
+    fn content(&self) -> Vec<u8> {
+        [3].into_iter()
+            .chain([self.sum, self.up_to].into_iter().flat_map(u64::to_le_bytes))
+            .collect()
+    }
+
+    fn from_content(content: &[u8]) -> Option<Self> {
+        let (&[sum, up_to], []) = content.as_chunks::<8>() else { return None };
+        Some(Self { sum: u64::from_le_bytes(sum), up_to: u64::from_le_bytes(up_to) })
+    }
+}
+
+/// By what a filter is known again: XXH3 of its header and of the checksum of its table of checksums.
+fn sum_of(filter: &File) -> Result<u64> {
+    let reader = Reader::begin(ReadAt { file: filter, at: 0 }, filter.metadata()?.len())?;
+    let header = reader.header();
+    let mut table = [0; 8];
+    filter.read_exact_at(&mut table, header.file_length()? - 8)?;
+    Ok(checksum(&[header.bytes(), &table].concat()))
+}
+
+/// A file from its start, wherever others read it.
+struct ReadAt<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl Read for ReadAt<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(bytes, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
 }
 
 /// The journal of the filter at a path.
@@ -240,17 +291,15 @@ impl Notes {
         Ok(last.map(|(reached, end)| Self { path, file, reached, end }))
     }
 
-    /// Puts into `filter` what the journal holds and it does not.
+    /// Puts into `filter`, which was read from `file`, what the journal holds and it does not.
     ///
     /// # Errors
     /// Those of reading; of a filter without room.
-    pub fn take_in(&self, filter: &mut AnyFilter) -> Result<()> {
+    pub fn take_in(&self, filter: &mut AnyFilter, file: &File) -> Result<()> {
         let forgets = filter.plan().kind().capacity() == Capacity::Last;
         let mut known = Vec::new();
-        each_frame(&self.file, &self.path, self.end, |frame, _| {
-            let Frame::Hashes(mut hashes) = frame else { return Ok(()) };
+        self.since_saved(file, |mut hashes| {
             if !forgets {
-                // It may have been saved after they were noted.
                 known.resize(hashes.len(), false);
                 filter.contains_all(&hashes, &mut known);
                 let mut known = known.iter();
@@ -260,22 +309,71 @@ impl Notes {
         })
     }
 
-    /// Shows the hashes that the journal holds.
+    /// Shows the hashes that the journal holds, and the filter of `file` need not have.
     ///
     /// # Errors
     /// Those of reading, and of `each`.
     pub fn each_hashes(
         &self,
+        file: &File,
         each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>,
     ) -> Result<(), umbel_sets::Error> {
-        let shown = each_frame(&self.file, &self.path, self.end, |frame, _| match frame {
-            Frame::Hashes(hashes) => Ok(each(&hashes)?),
-            _ => Ok(()),
-        });
+        let shown = self.since_saved(file, |hashes| Ok(each(&hashes)?));
         shown.map_err(|error| match error.downcast() {
             Ok(error) => error,
             Err(error) => umbel_sets::Error::Work(error.into()),
         })
+    }
+
+    /// Gives the hashes of the journal, but for those that were noted when the filter of `file` was saved.
+    fn since_saved(
+        &self,
+        file: &File,
+        mut each: impl FnMut(Vec<KeyHash>) -> Result<()>,
+    ) -> Result<()> {
+        let sum = sum_of(file)?;
+        let saved = self.saved_filters()?.into_iter().filter(|saved| saved.sum == sum);
+        let saved = saved.map(|saved| saved.up_to).max().unwrap_or(0);
+        each_frame(&self.file, &self.path, self.end, |frame, end| match frame {
+            Frame::Hashes(hashes) if end > saved => each(hashes),
+            _ => Ok(()),
+        })
+    }
+
+    /// The filters that were saved with what the journal holds, also since this was opened.
+    fn saved_filters(&self) -> Result<Vec<Saved>> {
+        let mut all = Vec::new();
+        each_frame(&self.file, &self.path, u64::MAX, |frame, _| {
+            if let Frame::Saved(saved) = frame {
+                all.push(saved);
+            }
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// Records that the filter of `file`, which is about to replace the one next to the journal, has all that it holds.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn saved(&self, file: &File) -> Result<()> {
+        let mut journal_end = self.end;
+        each_frame(&self.file, &self.path, u64::MAX, |_, end| {
+            journal_end = end;
+            Ok(())
+        })?;
+        let context = || self.path.display().to_string();
+        let saved = Saved { sum: sum_of(file).with_context(context)?, up_to: self.end };
+        let journal = self.append(journal_end, &saved.content()).with_context(context)?;
+        journal.sync_data().with_context(context)
+    }
+
+    /// Writes a frame behind the last one that is whole, which ends at `end`.
+    fn append(&self, end: u64, content: &[u8]) -> io::Result<File> {
+        let mut journal = OpenOptions::new().append(true).open(&self.path)?;
+        journal.set_len(end)?;
+        write_frame(&mut journal, content)?;
+        Ok(journal)
     }
 
     /// Removes from `out`, which is the file `written`, what the interrupted run appended behind its last checkpoint.
@@ -315,11 +413,8 @@ impl Notes {
         if meta.len() > written.length {
             // Announces that nothing follows, so that a run after one that stops here finds the shorter file as announced.
             let context = || self.path.display().to_string();
-            let mut journal =
-                OpenOptions::new().append(true).open(&self.path).with_context(context)?;
-            journal.set_len(journal_end).with_context(context)?;
-            write_frame(&mut journal, &Announced::new(written.length, &[]).content())
-                .with_context(context)?;
+            let nothing = Announced::new(written.length, &[]);
+            self.append(journal_end, &nothing.content()).with_context(context)?;
             out.set_len(written.length)?;
         }
         Ok(())
@@ -389,6 +484,7 @@ fn frame(sum: &[u8], content: &[u8]) -> Option<Frame> {
         }
         (1, json) => Reached::from_json(json).map(Frame::Reached),
         (2, announced) => Announced::from_content(announced).map(Frame::Announced),
+        (3, saved) => Saved::from_content(saved).map(Frame::Saved),
         _ => None,
     }
 }
@@ -407,15 +503,17 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal at `path`, truncated after the last checkpoint, if it was `found`.
+    /// The journal at `path`, truncated after the last checkpoint, if it was `found`. Which filters were saved is kept.
     pub fn new(path: PathBuf, found: Option<&Notes>) -> Result<Self> {
         let mut journal = Self { path, out: None, waiting: vec![0], bytes: 0 };
         if let Some(found) = found {
             let context = || journal.path.display().to_string();
+            let saved = found.saved_filters()?;
             let file = OpenOptions::new().append(true).open(&journal.path).with_context(context)?;
             file.set_len(found.end).with_context(context)?;
             journal.bytes = found.end;
             journal.out = Some(PageWriter::new(1 << 13, file));
+            saved.iter().try_for_each(|saved| journal.frame(&saved.content()))?;
         }
         Ok(journal)
     }
@@ -457,6 +555,20 @@ impl Journal {
     pub fn reached(&mut self, reached: &Reached) -> Result<()> {
         self.flush()?;
         self.frame(&reached.content())?;
+        self.sync()
+    }
+
+    /// Records, after a checkpoint, that the filter of `file` has all that was noted. It is about to replace the one next to
+    /// the journal.
+    pub fn saved(&mut self, file: &File) -> Result<()> {
+        let context = || self.path.display().to_string();
+        let saved = Saved { sum: sum_of(file).with_context(context)?, up_to: self.bytes };
+        self.frame(&saved.content())?;
+        self.sync()
+    }
+
+    /// Makes durable what was written.
+    fn sync(&mut self) -> Result<()> {
         let out = self.out.as_mut().expect("a frame was just written");
         out.flush()
             .and_then(|()| out.get_ref().sync_data())
@@ -592,9 +704,11 @@ mod tests {
         let notes = Notes::of(&path).unwrap().unwrap();
         journal.remove().unwrap();
         assert!(Notes::of(&path).unwrap().is_none());
+        let mut file = File::create_new(&path).unwrap();
+        old.write(&mut file).unwrap();
         let mut filter = old.clone();
         assert!(!filter.contains("key"));
-        notes.take_in(&mut filter).unwrap();
+        notes.take_in(&mut filter, &File::open(&path).unwrap()).unwrap();
         assert!(filter.contains("key"));
     }
 

@@ -757,7 +757,7 @@ pub(crate) fn open(
             let source = PageReader::new(1 << 16, &file).take(length);
             match AnyFilter::read_with(source, length, secret.as_ref()) {
                 Ok(mut filter) => {
-                    let taken = notes.map_or(Ok(()), |notes| notes.take_in(&mut filter));
+                    let taken = notes.map_or(Ok(()), |notes| notes.take_in(&mut filter, &file));
                     taken.map_err(|error| of_files(error, &name))?;
                     return Ok(Inner::Own(filter));
                 }

@@ -1,5 +1,6 @@
 //! `umbel add`: add lines to a filter.
 
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -11,7 +12,6 @@ use super::build::add_lines;
 use super::explain;
 use crate::Outcome;
 use crate::args::AddArgs;
-use crate::atomic::Existing;
 use crate::filters::{self, Large};
 use crate::lines::{self, Rows, Source, Written};
 use crate::output::print;
@@ -41,8 +41,9 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let run = Run::start("add", args.work.voice, &options.progress);
     let mut report = Report::default();
     add_lines(sources, &mut locked.filter, &args.filter, &options, &mut report)?;
+    let write = |out: &mut (dyn Write + Send)| Ok(locked.filter.write(out)?);
     report.bytes_written +=
-        filters::write(&locked.filter, &args.filter, Existing::Replace, key.as_ref())?;
+        filters::write_changed(path, locked.notes.as_ref(), key.as_ref(), write)?;
     run.finish(&report, "", Some(&locked.filter.receipt()));
     Ok(Outcome::Done)
 }
@@ -80,7 +81,7 @@ fn in_pieces(
     let run = Run::start("add", args.work.voice, &options.progress);
     let inputs = umbel_files::inputs::rereadable(sources, options)?;
     let mut result = None;
-    let bytes = filters::write_with(&args.filter, Existing::Replace, key, |out| {
+    let bytes = filters::write_changed(&args.filter, large.notes, key, |out| {
         let added =
             |filter: &LargeFilter<'_>| umbel_sets::add_in_pieces(&inputs, filter, out, options);
         let added = large.work(&args.filter, added)?;

@@ -1,12 +1,13 @@
 //! `umbel remove`: remove lines from a counting filter.
 
+use std::io::Write;
+
 use anyhow::{Context, Result};
 use umbel_sets::{Filter, Report};
 
 use super::explain;
 use crate::Outcome;
 use crate::args::{ForeignArgs, RemoveArgs};
-use crate::atomic::Existing;
 use crate::filters::{self, Locked};
 use crate::lines::{self, Rows, Source, Written};
 use crate::output::print;
@@ -25,7 +26,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let lock = filters::open_locked(&args.filter, key.is_some())?;
     let trust = wrapped::key_to_trust(&args.trust)?;
     wrapped::check_trust(&lock.file, &args.filter, trust.as_ref())?;
-    let Locked { filter, lock: _lock, .. } =
+    let Locked { filter, lock: _lock, notes } =
         filters::read_locked(lock, &args.filter, secret.as_ref(), &foreign, &options)?;
     filters::check_keys(&filter, &args.filter, &options, &args.names)?;
     let mut filter = filters::own(filter, &args.filter, "remove")?;
@@ -52,8 +53,9 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     run.check_keyed(&total)?;
     let filter = Filter::Own(filter);
     if total.found > 0 {
+        let write = |out: &mut (dyn Write + Send)| Ok(filter.write(out)?);
         total.bytes_written +=
-            filters::write(&filter, &args.filter, Existing::Replace, key.as_ref())?;
+            filters::write_changed(&args.filter, notes.as_ref(), key.as_ref(), write)?;
     }
     let absent = total.lines - total.found;
     total.absent = Some(absent);

@@ -185,10 +185,12 @@ fn in_pieces(
     let (mut report, bytes, _lock) = until_stopped(&|| job.stop(), path, || {
         let inputs = inputs::rereadable(sources, options)?;
         let mut report = Report::default();
-        let (lock, bytes) = filters::write_locked(path, |file| {
+        let work = |file: &mut dyn Write| {
             report = large.work(path, |filter| job.run(&inputs, filter, file))?.0;
             Ok(())
-        })?;
+        };
+        // Blocked filters are the same after a key is taken in again.
+        let (lock, bytes) = filters::write_locked(path, work, |_| Ok(()))?;
         Ok((report, bytes, lock))
     })?;
     drop(job);
@@ -299,7 +301,8 @@ impl Saved<'_> {
         if !end && journal.bytes() <= filter.bytes() {
             return Ok(());
         }
-        let (lock, bytes) = filters::write_locked(self.path, |out| Ok(filter.write(out)?))?;
+        let write = |out: &mut dyn Write| Ok(filter.write(out)?);
+        let (lock, bytes) = filters::write_locked(self.path, write, |file| journal.saved(file))?;
         self.lock = lock;
         self.bytes += bytes;
         if end { journal.remove() } else { journal.begin_again(&reached) }

@@ -4,14 +4,14 @@
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::process::Stdio;
+use std::process::{ChildStdin, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::util::{Folder, Outcome, gzip, lines, url, urls};
+use crate::util::{Folder, Outcome, Running, gzip, lines, url, urls};
 
 /// A file for standard output as `>>` opens it.
 fn append(folder: &Folder, name: &str) -> File {
@@ -242,7 +242,7 @@ fn a_journal_without_a_checkpoint_says_nothing_and_something_else_is_refused() {
     folder.write("a", urls(0..1000));
     folder.umbel("dedup -q --seen f a").run().done();
     for journal in
-        [&b""[..], b"UMBELRUN\x02\0\0", b"UMBELRUN\x02\0\0\0", b"UMBELRUN\x02\0\0\0\x05\0\0\0"]
+        [&b""[..], b"UMBELRUN\x03\0\0", b"UMBELRUN\x03\0\0\0", b"UMBELRUN\x03\0\0\0\x05\0\0\0"]
     {
         folder.write("f.run", journal);
         let run = folder.umbel("dedup --seen f a").run();
@@ -250,7 +250,7 @@ fn a_journal_without_a_checkpoint_says_nothing_and_something_else_is_refused() {
         run.nothing();
         assert_eq!(folder.names(), ["a", "f"]);
     }
-    for other in [&b"notes of a run\n"[..], b"UMBELRUN\x01\0\0\0"] {
+    for other in [&b"notes of a run\n"[..], b"UMBELRUN\x02\0\0\0"] {
         folder.write("f.run", other);
         for arguments in ["dedup --seen f a", "query f a", "add f a", "build -f -o f a"] {
             folder
@@ -921,5 +921,76 @@ fn an_output_whose_name_is_no_text_is_gone_on_with() {
         folder.write("a", lines);
         folder.umbel("unseen f --keys 1000 a -a").arg(out).run().done();
         assert_eq!(std::fs::read(folder.path(".").join(out)).unwrap(), all.as_bytes());
+    }
+}
+
+/// A run of `umbel unseen` that has recorded some lines and waits for more.
+fn recorded(folder: &Folder, kind: &str, numbers: std::ops::Range<u64>) -> (Running, ChildStdin) {
+    let options = format!("unseen -q f --kind {kind} --keys 1000 --fpp 1e-9 --checkpoint 0");
+    let mut umbel = folder.umbel(&options);
+    umbel.command.stdin(Stdio::piped());
+    let mut run = umbel.spawn();
+    let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
+    let count = numbers.end - numbers.start;
+    stdin.write_all(&urls(numbers)).unwrap();
+    stdout.read_exact(&mut vec![0; 66 * count as usize]).unwrap();
+    let found = || reached(folder)?["found"].as_u64();
+    run.until("it recorded them", || found() == Some(count));
+    (run, stdin)
+}
+
+/// A crash between the moment when the filter is saved and that when the journal is removed.
+#[test]
+fn what_the_saved_filter_has_is_not_taken_in_again() {
+    for kind in ["window", "stable", "blocked"] {
+        let folder = Folder::new();
+        let (run, stdin) = recorded(&folder, kind, 0..500);
+        // The end of the run finds no journal to remove.
+        let (journal, kept) = (folder.path("f.run"), folder.path("kept"));
+        fs::rename(&journal, &kept).unwrap();
+        drop(stdin);
+        assert_eq!(run.finish().status.code(), Some(2));
+        let saved = fs::read(folder.path("f")).unwrap();
+        for more in [0..0, 500..600] {
+            fs::copy(&kept, &journal).unwrap();
+            fs::write(folder.path("f"), &saved).unwrap();
+            folder.umbel("query f").stdin(urls(0..500)).run().done();
+            folder.write("more", urls(more.clone()));
+            folder.umbel("unseen -q f more").run();
+            let taken_once = fs::read(folder.path("f")).unwrap();
+            fs::write(folder.path("f"), &saved).unwrap();
+            folder.umbel("add -q f more").run().done();
+            assert!(taken_once == fs::read(folder.path("f")).unwrap(), "{kind}: {more:?}");
+        }
+    }
+}
+
+/// Who changes the filter saves what the journal holds, too: nobody takes that in again.
+#[test]
+fn what_others_saved_is_not_taken_in_again() {
+    for kind in ["window", "stable", "counting"] {
+        let folder = Folder::new();
+        let (run, stdin) = recorded(&folder, kind, 0..500);
+        run.kill(Signal::SIGKILL);
+        run.finish().killed_by(Signal::SIGKILL);
+        drop(stdin);
+        folder.write("more", urls(500..600));
+        folder.umbel("add -q f more").run().done();
+        if kind == "counting" {
+            folder.umbel("remove -q f").stdin(urls(0..100)).run().done();
+            folder.umbel("query f").stdin(urls(0..100)).run().nothing();
+        }
+        let added = fs::read(folder.path("f")).unwrap();
+        // A run that is killed before it records anything, and one that ends.
+        let (run, stdin) = recorded(&folder, kind, 600..601);
+        run.kill(Signal::SIGKILL);
+        run.finish().killed_by(Signal::SIGKILL);
+        drop(stdin);
+        folder.umbel("unseen -q f").stdin("").run().nothing();
+        let taken_once = fs::read(folder.path("f")).unwrap();
+        fs::write(folder.path("f"), added).unwrap();
+        folder.umbel("add -q f").stdin(urls(600..601)).run().done();
+        assert!(taken_once == fs::read(folder.path("f")).unwrap(), "{kind}");
+        assert!(!folder.path("f.run").exists());
     }
 }
