@@ -539,3 +539,23 @@ fn a_number_equals_a_string_with_its_text_and_no_other_number() {
     let done = folder.umbel("dedup --jsonl --key k a").run().done();
     assert_eq!(done, b"{\"k\":1}\n{\"k\":1.0}\n");
 }
+
+/// Null is no value, as to SQL and jq: a record whose field is null lacks the field.
+#[test]
+fn null_is_no_key_and_not_the_text_null() {
+    let folder = Folder::new();
+    let rows = "{\"id\":null}\n{\"id\":\"null\"}\n{\"id\":null}\n{\"id\":1}\n{\"id\":\"1\"}\n";
+    folder.write("a", rows);
+    let dedup = |missing: &str| folder.umbel(&format!("dedup --jsonl -k id {missing} a")).run();
+    dedup("").fails(&["line 1", "no field \"id\" (found null)", "--missing skip"]);
+    assert_eq!(dedup("--missing skip").done(), b"{\"id\":\"null\"}\n{\"id\":1}\n");
+    let kept = "{\"id\":null}\n{\"id\":\"null\"}\n{\"id\":null}\n{\"id\":1}\n";
+    assert_eq!(dedup("--missing keep").done(), kept.as_bytes());
+    // The field is there, so that it is not misspelled.
+    folder.write("nulls", "{\"id\":null}\n");
+    folder.umbel("dedup --jsonl -k id --missing skip nulls").run().done();
+    folder.umbel("common --jsonl -k id --missing keep nulls nulls").run().nothing();
+    // One field of several.
+    folder.write("pairs", "{\"a\":1,\"b\":null}\n{\"a\":1,\"b\":\"null\"}\n");
+    folder.umbel("dedup --jsonl -k a -k b pairs").run().fails(&["no field \"b\" (found null)"]);
+}

@@ -69,7 +69,10 @@ impl Paths {
     }
 }
 
-/// Finds the value of each path, in their order; checks the whole text.
+/// What is found of a field that is there without a value.
+pub(super) const NULL: &str = "null";
+
+/// Finds the value of each path, in their order; checks the whole text. A field that is null is missing.
 pub(super) fn find(text: &[u8], paths: &Paths, values: &mut Vec<Value>) -> Result<(), Flaw> {
     // Most keys have few fields.
     let (mut few, mut many) = ([None; 4], Vec::new());
@@ -85,6 +88,10 @@ pub(super) fn find(text: &[u8], paths: &Paths, values: &mut Vec<Value>) -> Resul
         let Some(raw) = *raw else {
             return Err(Flaw::NoField { field, found: self::found(text, &paths.paths[field])? });
         };
+        // No value, as to SQL and jq.
+        if raw == NULL {
+            return Err(Flaw::NoField { field, found: NULL.to_owned() });
+        }
         // A raw value is a slice of the text it was read from.
         let start = raw.as_ptr() as usize - text.as_ptr() as usize;
         let end = start + raw.len();

@@ -9,7 +9,7 @@
 //! | CSV | a line feed with an even number of `"` before it in the input | the field, without quotes |
 //! | TSV | a line feed | the field |
 //! | fields | the separator | the field, between blanks |
-//! | JSON lines | a line feed | a string's text, unescaped; any other value as it is written |
+//! | JSON lines | a line feed | a string's text, unescaped; any other value as it is written; none of null |
 //!
 //! The key of a whole row of CSV is its values between delimiters, each in quotes if it has a delimiter, a quote or a line
 //! feed, and only then: two rows are equal if their values are, however they are quoted. Most rows are written so, and
@@ -415,11 +415,13 @@ impl Format {
         fields.iter().zip(found).map(find).collect()
     }
 
-    /// The error of a run in which no record has a field of the key, of which the one at `offset` is the first seen.
-    pub(crate) fn nowhere(&self, flaw: Flaw, name: &str, offset: u64) -> Error {
+    /// The error of a run in which no record has a field of the key, of which the one at `offset` is the first seen; none
+    /// if that has the field, which is null.
+    pub(crate) fn nowhere(&self, flaw: Flaw, name: &str, offset: u64) -> Option<Error> {
         match self.error(flaw, name, offset) {
-            Error::NoField { at, field, found } => Error::NowhereField { at, field, found },
-            other => other,
+            Error::NoField { found, .. } if found == json::NULL => None,
+            Error::NoField { at, field, found } => Some(Error::NowhereField { at, field, found }),
+            other => Some(other),
         }
     }
 

@@ -154,7 +154,9 @@ impl<'a> Batch<'a> {
             return;
         }
         let Scanner { format, progress, .. } = self.scanner;
-        progress.lacks(format.nowhere(flaw, origin.name, origin.offset + start as u64));
+        if let Some(error) = format.nowhere(flaw, origin.name, origin.offset + start as u64) {
+            progress.lacks(error);
+        }
     }
 
     fn show(
