@@ -319,6 +319,13 @@ pub(crate) struct FormatArgs {
     pub(crate) param: Vec<Param>,
 }
 
+impl FormatArgs {
+    /// The format that is named, with its parameters.
+    pub(crate) fn named(&self) -> Option<(umbel_foreign::Format, &[Param])> {
+        Some((self.format?, &self.param))
+    }
+}
+
 /// A filter of another system whose keys are lines.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ForeignArgs {

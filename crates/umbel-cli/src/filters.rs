@@ -515,7 +515,7 @@ pub(crate) fn open_beside(path: &Path, options: &Options, trust: &TrustArgs) -> 
 
 /// Opens a filter as [`open`], unpacks it if it is packed, and checks its signature if its signer must be trusted.
 fn open_unwrapped(path: &Path, tmp: &Path, trust: &TrustArgs) -> Result<(File, Wrapping)> {
-    let trust = wrapped::key_to_trust(trust)?;
+    let trust = wrapped::key_to_trust(trust.trust.as_ref())?;
     wrapped::unwrap(open(path, tmp)?, path, tmp, trust.as_ref())
 }
 

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use clap::{Args, Command, CommandFactory};
 
 use crate::args::{Cli, Work};
-use crate::verbs::{VERBS, Verb};
+use crate::verb::{VERBS, Verb};
 
 /// What a verb's help ends with.
 pub(crate) struct Ending {

@@ -18,6 +18,7 @@ mod private;
 mod report;
 mod standard;
 mod target;
+mod verb;
 mod verbs;
 mod wrapped;
 
@@ -28,7 +29,7 @@ use std::process::ExitCode;
 
 use umbel_files::atomic;
 
-use verbs::Verb;
+use verb::Verb;
 
 /// What the exit status reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,8 @@ pub fn run() -> ExitCode {
     // Options may come before the verb.
     report::begin(verb.name);
     let empty_ok = matches!(arguments.try_get_one("empty_ok"), Ok(Some(true)));
-    let outcome = verb.run(arguments).map(|outcome| if empty_ok { Outcome::Done } else { outcome });
+    let outcome =
+        verbs::run(verb, arguments).map(|outcome| if empty_ok { Outcome::Done } else { outcome });
     end(outcome, Some(verb))
 }
 

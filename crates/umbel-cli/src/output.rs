@@ -11,7 +11,6 @@ use nix::errno::Errno;
 
 use umbel_sets::Report;
 
-use crate::args::{OutputArgs, ResultArgs};
 use crate::atomic;
 use crate::report;
 use crate::target::{self, Sort};
@@ -97,22 +96,23 @@ impl Write for Screen {
 
 /// Lets `work` write lines to the file named, which appears whole or not at all; to standard output when none is.
 pub(crate) fn write_lines<T>(
-    to: &OutputArgs,
+    to: Option<&Path>,
     work: impl FnOnce(&mut (dyn Write + Send)) -> Result<T>,
 ) -> Result<T> {
-    match to.file() {
+    match to {
         Some(path) => atomic::replace(path, work),
         None => work(&mut Screen::new(stdout()?)),
     }
 }
 
-/// As [`write_lines`]; or lets `work` only count lines, and prints how many there are.
+/// As [`write_lines`]; or if only the `total` is wanted, lets `work` count lines, and prints how many there are.
 pub(crate) fn write_result<T>(
-    to: &ResultArgs,
+    to: Option<&Path>,
+    total: bool,
     work: impl FnOnce(&mut (dyn Write + Send)) -> Result<(T, Report)>,
 ) -> Result<(T, Report)> {
-    if !to.total {
-        return write_lines(&to.to, work);
+    if !total {
+        return write_lines(to, work);
     }
     let (told, report) = work(&mut io::sink())?;
     print(format!("{}\n", report.found))?;
@@ -133,18 +133,18 @@ pub(crate) fn refuse_in_place_of(output: Option<&Path>, files: &[Option<&PathBuf
 
 /// As [`write_lines`], of text for people or programs: `work` hands over one piece after the other.
 pub(crate) fn write_text(
-    to: &OutputArgs,
+    to: Option<&Path>,
     work: impl FnOnce(&mut dyn FnMut(&str) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
-    match to.file() {
+    match to {
         Some(_) => write_lines(to, |out| work(&mut |text| Ok(out.write_all(text.as_bytes())?))),
         None => work(&mut |text| print(report::printable(text).as_bytes())),
     }
 }
 
 /// Refuses, before any work, a file that cannot be made, or that what `writes` says must not replace.
-pub(crate) fn check_target(to: &OutputArgs, writes: Sort) -> Result<()> {
-    to.file().map_or(Ok(()), |path| target::check(path, writes, to.replace.force).map(drop))
+pub(crate) fn check_target(to: Option<&Path>, writes: Sort, force: bool) -> Result<()> {
+    to.map_or(Ok(()), |path| target::check(path, writes, force).map(drop))
 }
 
 /// Prints text, noticing when nobody reads it.

@@ -3,23 +3,24 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use umbel::FileError;
 pub(crate) use umbel_files::wrapped::{is_packed, signature, unwrap};
+use umbel_foreign::Format;
 use umbel_sets::PageReader;
 use umbel_share::ShareError;
 use umbel_share::sign::{PublicKey, SecretKey, Signer};
 
-use crate::args::{FormatArgs, SignArgs, TrustArgs};
 use crate::formats;
 use crate::output::refuse_in_place_of;
+use crate::param::Param;
 
 /// The key that the options name to sign with, which what is signed must not replace.
-pub(crate) fn key_to_sign(args: &SignArgs, output: &Path) -> Result<Option<SecretKey>> {
-    refuse_in_place_of(Some(output), &[args.sign.as_ref()])?;
-    args.sign.as_deref().map(secret_key).transpose()
+pub(crate) fn key_to_sign(key: Option<&PathBuf>, output: &Path) -> Result<Option<SecretKey>> {
+    refuse_in_place_of(Some(output), &[key])?;
+    key.map(|key| secret_key(key)).transpose()
 }
 
 /// The secret key in a file.
@@ -31,8 +32,8 @@ pub(crate) fn secret_key(path: &Path) -> Result<SecretKey> {
 }
 
 /// The key that the options name to trust.
-pub(crate) fn key_to_trust(args: &TrustArgs) -> Result<Option<PublicKey>> {
-    args.trust.as_deref().map(public_key).transpose()
+pub(crate) fn key_to_trust(key: Option<&PathBuf>) -> Result<Option<PublicKey>> {
+    key.map(|key| public_key(key)).transpose()
 }
 
 /// The public key in a file.
@@ -67,11 +68,16 @@ pub(crate) fn check_trust(file: &File, path: &Path, trust: Option<&PublicKey>) -
     trust.map_or(Ok(()), |trust| signature(file, path, Some(trust)).map(drop))
 }
 
-/// Checks that a file is a whole filter, packed or not, or a whole delta, as far as that shows without its base.
-pub(crate) fn check_whole(file: &File, path: &Path, format: &FormatArgs) -> Result<()> {
+/// Checks that a file is a whole filter, packed or not, or a whole delta, as far as that shows without its base. A filter of
+/// another system has the format that is named, with its parameters.
+pub(crate) fn check_whole(
+    file: &File,
+    path: &Path,
+    format: Option<(Format, &[Param])>,
+) -> Result<()> {
     let name = || path.display().to_string();
-    if let Some(named) = format.format {
-        return formats::read(file, path, named, &format.param, None).map(drop);
+    if let Some((named, params)) = format {
+        return formats::read(file, path, named, params, None).map(drop);
     }
     let length = formats::length(file, path)?;
     let checked = umbel_share::check(PageReader::new(1 << 18, file), length);

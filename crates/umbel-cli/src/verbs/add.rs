@@ -24,9 +24,9 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let output = [Written::Filter(&args.filter)];
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
     let (path, secret) = (&args.filter, secret.as_ref());
-    let key = wrapped::key_to_sign(&args.sign, &args.filter)?;
+    let key = wrapped::key_to_sign(args.sign.sign.as_ref(), &args.filter)?;
     let lock = filters::open_locked(path, key.is_some())?;
-    let trust = wrapped::key_to_trust(&args.trust)?;
+    let trust = wrapped::key_to_trust(args.trust.trust.as_ref())?;
     wrapped::check_trust(&lock.file, path, trust.as_ref())?;
     if let Some(large) = filters::large(&lock, path, secret, &args.foreign, &options)? {
         return in_pieces(&large, args, sources, key.as_ref(), &options);

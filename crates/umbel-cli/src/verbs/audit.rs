@@ -28,7 +28,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
     }
     let read = [Some(&args.filter), args.secret.secret_file.as_ref()];
     refuse_in_place_of(args.output.file(), &read)?;
-    check_target(&args.output, Sort::Text)?;
+    check_target(args.output.file(), Sort::Text, args.output.replace.force)?;
     if is_standard(&args.filter) && args.candidates.iter().any(|path| is_standard(path)) {
         bail!(
             "-: standard input can be read only once, and the filter is read from it; name a file of candidates"
@@ -57,7 +57,7 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
         true => findings.json(args).to_string() + "\n",
         false => findings.text(args),
     };
-    write_text(&args.output, |put| put(&text))?;
+    write_text(args.output.file(), |put| put(&text))?;
     Ok(Outcome::Done)
 }
 

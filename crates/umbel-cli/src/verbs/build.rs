@@ -29,7 +29,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.replace.force)?;
     let secret = args.secret.secret_file.as_ref();
     refuse_in_place_of(Some(&args.output), &[secret])?;
-    let key = wrapped::key_to_sign(&args.sign, &args.output)?;
+    let key = wrapped::key_to_sign(args.sign.sign.as_ref(), &args.output)?;
     let mut options = lines::options(&args.work)?;
     if let Some(format) = args.foreign.format.format {
         return build_foreign(args, format, existing, key.as_ref(), &options);

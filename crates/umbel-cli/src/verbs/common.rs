@@ -12,7 +12,7 @@ use crate::output::check_target;
 use crate::report::Run;
 
 pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
-    check_target(&args.output.to, args.work.writes())?;
+    check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
     let mut options = lines::options(&args.work)?;
     let run = Run::start("common", args.work.voice, &options.progress);
     let rows = if args.at_least.is_some() { Rows::OfAll } else { Rows::OfOne };

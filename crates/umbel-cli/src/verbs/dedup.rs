@@ -46,7 +46,7 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
             bail!("{option} is about a filter, and dedup keeps none; see umbel unseen");
         }
     }
-    check_target(&args.output.to, args.work.writes())?;
+    check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
     let mut options = lines::options(&args.work)?;
     let run = Run::start("dedup", args.work.voice, &options.progress);
     let inputs = lines::open_rereadable(&args.files, &args.work, Rows::OfAll, &options)?;

@@ -13,7 +13,7 @@ use umbel_share::{FileKind, ShareError};
 
 use super::pack::{self, finish};
 use crate::Outcome;
-use crate::args::{DeltaArgs, FormatArgs, PatchArgs, TrustArgs};
+use crate::args::{DeltaArgs, PatchArgs};
 use crate::atomic::Existing;
 use crate::report::Run;
 use crate::standard::is_standard;
@@ -23,8 +23,8 @@ use crate::{filters, wrapped};
 pub(crate) fn delta(args: &DeltaArgs) -> Result<Outcome> {
     let writes = Sort::Own(FileKind::Delta);
     let (existing, _lock) = filters::claim_output(&args.to.output, writes, args.to.replace.force)?;
-    let key = wrapped::key_to_sign(&args.sign, &args.to.output)?;
-    let trust = wrapped::key_to_trust(&args.trust)?;
+    let key = wrapped::key_to_sign(args.sign.sign.as_ref(), &args.to.output)?;
+    let trust = wrapped::key_to_trust(args.trust.trust.as_ref())?;
     let old = open(&args.old, trust.as_ref())?;
     let new = open(&args.new, trust.as_ref())?;
     let run = Run::start("delta", args.voice, &Arc::new(Progress::default()));
@@ -68,7 +68,7 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
         }
         Some(_) => filters::claim_output(output, Sort::FILTER, args.replace.force)?,
     };
-    let trust = wrapped::key_to_trust(&TrustArgs { trust: args.trust.clone() })?;
+    let trust = wrapped::key_to_trust(args.trust.as_ref())?;
     let (delta, signature, length) = pack::open(&args.delta, trust.as_ref())?;
     let old = open(&args.old, None)?;
     let run = Run::start("patch", args.voice, &Arc::new(Progress::default()));
@@ -106,7 +106,7 @@ fn check_patched(new: &File, args: &PatchArgs, trust: Option<&PublicKey>) -> Res
         let file = PageReader::new(1 << 18, new);
         signature.check(file, trust).with_context(|| name.clone())?;
     }
-    wrapped::check_whole(new, Path::new(&name), &FormatArgs::default())
+    wrapped::check_whole(new, Path::new(&name), None)
 }
 
 fn about(args: &PatchArgs) -> String {

@@ -18,7 +18,7 @@ use crate::target::Sort;
 use umbel_numbers::counted;
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<Outcome> {
-    check_target(&args.output, Sort::Text)?;
+    check_target(args.output.file(), Sort::Text, args.output.replace.force)?;
     let usual = args.words.is_empty() && args.seed.is_none();
     let published = usual && (args.bits, args.probes) == (14, 3);
     let own = |words: &[String], usual: &[&str]| -> Vec<String> {
@@ -43,7 +43,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<Outcome> {
         filter,
     };
     let text = if args.json { story.json() } else { story.text() };
-    write_text(&args.output, |put| put(&text))?;
+    write_text(args.output.file(), |put| put(&text))?;
     Ok(Outcome::Done)
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     for file in [&args.added, &args.removed, &args.kept].into_iter().flatten() {
         target::check(file, args.work.writes(), args.output.to.replace.force)?;
     }
-    check_target(&args.output.to, args.work.writes())?;
+    check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
     let options = lines::options(&args.work)?;
     let run = Run::start("diff", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, Rows::OfAll, &options)?;
@@ -53,7 +53,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     } else if !files.is_empty() {
         files.write(&job, separator)?
     } else {
-        write_lines(&args.output.to, |out| {
+        write_lines(args.output.to.file(), |out| {
             Ok(changes::write_marked(&job, args.old, separator, out)?)
         })?
     };

@@ -12,7 +12,7 @@ use crate::output::check_target;
 use crate::report::Run;
 
 pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
-    check_target(&args.output.to, args.work.writes())?;
+    check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
     let mut options = lines::options(&args.work)?;
     let run = Run::start("except", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, Rows::OfOne, &options)?;

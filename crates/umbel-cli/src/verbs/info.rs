@@ -23,11 +23,11 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
     }
     let read: Vec<_> = args.filters.iter().map(Some).collect();
     refuse_in_place_of(args.output.file(), &read)?;
-    check_target(&args.output, Sort::Text)?;
+    check_target(args.output.file(), Sort::Text, args.output.replace.force)?;
     if args.filters.iter().filter(|path| is_standard(path)).count() > 1 {
         bail!("-: standard input can be read only once; name it once");
     }
-    write_text(&args.output, |put| {
+    write_text(args.output.file(), |put| {
         for (i, path) in args.filters.iter().enumerate() {
             let gap = if i > 0 && !args.voice.json { "\n" } else { "" };
             put(&format!("{gap}{}", one(path, args)?))?;

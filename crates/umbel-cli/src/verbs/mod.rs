@@ -1,4 +1,4 @@
-//! The verbs, a file each, and the table of them.
+//! What the verbs do, a file each.
 
 mod add;
 mod answer;
@@ -33,92 +33,22 @@ mod sign;
 mod since;
 mod table;
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{ArgMatches, FromArgMatches};
 
 use crate::Outcome;
 use crate::args;
+use crate::verb::{Verb, each_verb};
 
-/// A verb: its name, its options, and what does its work.
-pub(crate) struct Verb {
-    pub(crate) name: &'static str,
-    /// What it was called before, which still works.
-    old: Option<&'static str>,
-    define: fn(Command) -> Command,
-    run: fn(&ArgMatches) -> anyhow::Result<Outcome>,
-}
-
-impl Verb {
-    pub(crate) fn named(name: &str) -> Option<&'static Self> {
-        VERBS.iter().find(|verb| verb.name == name || verb.old == Some(name))
-    }
-
-    /// The verb with its options and their help.
-    pub(crate) fn define(&self) -> Command {
-        let command = (self.define)(Command::new(self.name));
-        self.old.map_or(command.clone(), |old| command.alias(old))
-    }
-
-    /// Whether it has all options that a hint names, unless that is about another verb.
-    pub(crate) fn has_options(&self, hint: &str) -> bool {
-        let verb = self.define();
-        let has = |word: &str| match word.strip_prefix("--") {
-            Some(name) => verb.get_arguments().any(|argument| argument.get_long() == Some(name)),
-            None => true,
-        };
-        let letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
-        hint.contains("umbel ") || hint.split(|other: char| !letter(other)).all(has)
-    }
-
-    /// Does its work with the options that were typed.
-    pub(crate) fn run(&self, typed: &ArgMatches) -> anyhow::Result<Outcome> {
-        (self.run)(typed)
-    }
-}
-
-macro_rules! verbs {
+macro_rules! run {
     ($($file:ident::$verb:ident($arguments:ident) $(or $old:ident)?,)*) => {
-        /// All verbs.
-        pub(crate) const VERBS: &[Verb] = &[$(Verb {
-            name: stringify!($verb),
-            old: {
-                const OLD: &[&str] = &[$(stringify!($old))?];
-                OLD.first().copied()
-            },
-            define: args::$arguments::augment_args,
-            run: |typed| match args::$arguments::from_arg_matches(typed) {
-                Ok(arguments) => $file::$verb(&arguments),
-                Err(error) => Err(error.into()),
-            },
-        }),*];
+        /// Does the work of a verb with the options that were typed.
+        pub(crate) fn run(verb: &Verb, typed: &ArgMatches) -> anyhow::Result<Outcome> {
+            match verb.name {
+                $(stringify!($verb) => $file::$verb(&args::$arguments::from_arg_matches(typed)?),)*
+                name => unreachable!("{name} is no verb"),
+            }
+        }
     };
 }
 
-verbs! {
-    common::common(CommonArgs),
-    except::except(ExceptArgs),
-    diff::diff(DiffArgs),
-    dedup::dedup(DedupArgs),
-    seen::unseen(UnseenArgs),
-    build::build(BuildArgs),
-    add::add(AddArgs),
-    remove::remove(RemoveArgs),
-    query::query(QueryArgs),
-    info::info(InfoArgs),
-    merge::merge(MergeArgs),
-    overlap::overlap(OverlapArgs) or compare,
-    key::key(KeyArgs),
-    group::group(GroupArgs),
-    audit::audit(AuditArgs),
-    noisy::noisy(NoisyArgs),
-    convert::convert(ConvertArgs),
-    parquet::parquet(ParquetArgs),
-    pack::pack(PackArgs),
-    pack::unpack(UnpackArgs),
-    delta::delta(DeltaArgs),
-    delta::patch(PatchArgs),
-    sign::sign(SignVerbArgs),
-    plan::plan(PlanArgs),
-    demo::demo(DemoArgs) or show,
-    docs::completions(CompletionsArgs),
-    docs::man(ManArgs),
-}
+each_verb!(run);

@@ -23,7 +23,8 @@ pub(super) fn set_operation(
         print(explain::operation(&operation.plan()?, about, work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let ((), report) = write_result(output, |out| Ok(((), operation.run(out)?)))?;
+    let ((), report) =
+        write_result(output.to.file(), output.total, |out| Ok(((), operation.run(out)?)))?;
     run.finish(&report, found, None);
     if about.verb != "common" || report.found == 0 {
         hint(about, work);

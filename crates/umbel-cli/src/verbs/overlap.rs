@@ -12,7 +12,7 @@ use crate::{filters, report};
 
 pub(crate) fn overlap(args: &OverlapArgs) -> Result<Outcome> {
     refuse_in_place_of(args.output.file(), &[Some(&args.left), Some(&args.right)])?;
-    check_target(&args.output, Sort::Text)?;
+    check_target(args.output.file(), Sort::Text, args.output.replace.force)?;
     let mut left = filters::read_sealed(&args.left, &args.format, &args.trust)?;
     let right = filters::read_sealed(&args.right, &args.format, &args.trust)?;
     let receipts = [left.receipt(), right.receipt()];
@@ -32,6 +32,6 @@ pub(crate) fn overlap(args: &OverlapArgs) -> Result<Outcome> {
             compared.rows(&names, receipts).into_iter().map(row).collect()
         }
     };
-    write_text(&args.output, |put| put(&text))?;
+    write_text(args.output.file(), |put| put(&text))?;
     Ok(Outcome::Done)
 }

@@ -11,7 +11,7 @@ use umbel_share::pack::{Decoder, Encoder};
 use umbel_share::sign::{PublicKey, Signature};
 
 use crate::Outcome;
-use crate::args::{FormatArgs, PackArgs, UnpackArgs};
+use crate::args::{PackArgs, UnpackArgs};
 use crate::report::Run;
 use crate::target::Sort;
 use crate::{filters, wrapped};
@@ -20,8 +20,9 @@ pub(crate) fn pack(args: &PackArgs) -> Result<Outcome> {
     let writes = Sort::Own(FileKind::Packed);
     let (existing, _lock) = filters::claim_output(&args.to.output, writes, args.to.replace.force)?;
     let name = || args.filter.display().to_string();
-    let key = wrapped::key_to_sign(&args.sign, &args.to.output)?;
-    let (file, _, length) = open(&args.filter, wrapped::key_to_trust(&args.trust)?.as_ref())?;
+    let key = wrapped::key_to_sign(args.sign.sign.as_ref(), &args.to.output)?;
+    let (file, _, length) =
+        open(&args.filter, wrapped::key_to_trust(args.trust.trust.as_ref())?.as_ref())?;
     if wrapped::is_packed(&file, &args.filter)? {
         bail!("{}: is packed already", args.filter.display());
     }
@@ -33,7 +34,7 @@ pub(crate) fn pack(args: &PackArgs) -> Result<Outcome> {
     };
     let to = &args.to.output;
     let written = filters::write_checked(to, existing, key.as_ref(), packed, |new| {
-        wrapped::check_whole(new, to, &FormatArgs::default())
+        wrapped::check_whole(new, to, None)
     })?;
     finish(run, length, written)
 }
@@ -43,7 +44,7 @@ pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
         filters::claim_output(&args.to.output, Sort::FILTER, args.to.replace.force)?;
     let name = || args.filter.display().to_string();
     let (file, signature, length) =
-        open(&args.filter, wrapped::key_to_trust(&args.trust)?.as_ref())?;
+        open(&args.filter, wrapped::key_to_trust(args.trust.trust.as_ref())?.as_ref())?;
     let packed = signature.as_ref().map_or(length, Signature::length);
     let run = Run::start("unpack", args.voice, &std::sync::Arc::new(Progress::default()));
     let source = PageReader::new(1 << 18, &file).take(packed);
@@ -53,7 +54,7 @@ pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
     };
     let to = &args.to.output;
     let written = filters::write_checked(to, existing, None, unpacked, |new| {
-        wrapped::check_whole(new, to, &FormatArgs::default())
+        wrapped::check_whole(new, to, None)
     })?;
     finish(run, length, written)
 }

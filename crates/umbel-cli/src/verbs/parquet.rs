@@ -20,7 +20,7 @@ use umbel_numbers::{Count, Size};
 pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     refuse_in_place_of(args.output.file(), &[Some(&args.file)])?;
-    check_target(&args.output, args.work.writes())?;
+    check_target(args.output.file(), args.work.writes(), args.output.replace.force)?;
     let file = open(&args.file, &options)?;
     let asks = !args.keys.is_empty();
     let column = match &args.column {
@@ -85,7 +85,7 @@ fn list(
         let head = file.heading(lines.len(), bytes) + "\n";
         head + &table(lines)
     };
-    write_text(&args.output, |put| put(&text))?;
+    write_text(args.output.file(), |put| put(&text))?;
     Ok(Outcome::Done)
 }
 
@@ -122,7 +122,7 @@ fn ask(
     let run = Run::start("parquet", voice, &options.progress);
     let mut total = Report::default();
     let mut written = 0;
-    write_lines(&args.output, |out| {
+    write_lines(args.output.file(), |out| {
         for source in sources {
             let mut see = |keys: &Keys<'_>| {
                 let text = groups.answer(keys, voice.json, options.separator)?;

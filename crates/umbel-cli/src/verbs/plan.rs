@@ -12,13 +12,13 @@ use crate::pictures::{self, Written};
 use crate::target::Sort;
 
 pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
-    check_target(&args.output, Sort::Text)?;
+    check_target(args.output.file(), Sort::Text, args.output.replace.force)?;
     if let Some(text) = super::table::asked_for(args)? {
-        write_text(&args.output, |put| put(&text))?;
+        write_text(args.output.file(), |put| put(&text))?;
         return Ok(Outcome::Done);
     }
     if let Some(text) = super::ship::asked_for(args)? {
-        write_text(&args.output, |put| put(&text))?;
+        write_text(args.output.file(), |put| put(&text))?;
         return Ok(Outcome::Done);
     }
     let goal = goal(args);
@@ -33,7 +33,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
         true => as_json(&goal, &advice, args.explain, pictures.as_deref().unwrap_or_default()),
         false => report::text(&goal, &advice, args.explain) + &drawn(pictures.as_deref()),
     };
-    write_text(&args.output, |put| put(&text))?;
+    write_text(args.output.file(), |put| put(&text))?;
     Ok(match advice.verdict {
         Verdict::Nothing => Outcome::Nothing,
         _ => Outcome::Done,

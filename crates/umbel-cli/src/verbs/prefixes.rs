@@ -68,7 +68,7 @@ pub(super) fn look_up(
     }
     let run = Run::start("query", args.work.voice, &options.progress);
     let seen = List(&list);
-    let ((), report) = write_result(&args.output, |out| {
+    let ((), report) = write_result(args.output.to.file(), args.output.total, |out| {
         let mut query = Query::of_list(&seen, args.invert, args.show_prefix, out, options)?;
         answer::each_source(&mut query, sources, options)?;
         Ok(((), query.finish()?))

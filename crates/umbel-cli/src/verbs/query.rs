@@ -20,7 +20,7 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Outcome> {
     let paths = || std::iter::once(&args.filter).chain(&args.and);
     let read: Vec<_> = paths().map(Some).chain([args.secret.secret_file.as_ref()]).collect();
     refuse_in_place_of(args.output.to.file(), &read)?;
-    check_target(&args.output.to, args.work.writes())?;
+    check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
     let lines_from_stdin = args.files.iter().any(|path| is_standard(path))
         || args.files.is_empty() && args.work.files_from.is_none();
     match paths().filter(|path| is_standard(path)).count() {
@@ -95,7 +95,7 @@ fn look_up(all: &[Filter], args: &QueryArgs, options: &Options) -> Result<Outcom
         answer::each_source(&mut query, sources, options)?;
         Ok((query.fpp(), query.finish()?))
     };
-    let (rate, mut total) = write_result(&args.output, ask)?;
+    let (rate, mut total) = write_result(args.output.to.file(), args.output.total, ask)?;
     total.assumed_type = all.iter().find_map(Filter::assumed_type);
     answer::finish(run, args, total, Some(rate))
 }
@@ -110,7 +110,7 @@ fn in_pieces(large: &Large<'_>, args: &QueryArgs, options: &Options) -> Result<O
     }
     let run = Run::start("query", args.work.voice, &options.progress);
     let inputs = umbel_files::inputs::rereadable(sources, options)?;
-    let (receipt, report) = write_result(&args.output, |out| {
+    let (receipt, report) = write_result(args.output.to.file(), args.output.total, |out| {
         large.work(&args.filter, |filter| {
             let (report, receipt) =
                 umbel_sets::query_in_pieces(&inputs, filter, args.invert, out, options)?;

@@ -36,7 +36,7 @@ pub(crate) fn sign(args: &SignVerbArgs) -> Result<Outcome> {
 /// Replaces a file by itself with a signature, if it is one that is read with a signature, and whole.
 fn sign_in_place(path: &Path, key: &SecretKey, format: &FormatArgs) -> Result<()> {
     let mut file = filters::open_in_place_locked(path)?;
-    wrapped::check_whole(&file, path, format)?;
+    wrapped::check_whole(&file, path, format.named())?;
     let length = match wrapped::signature(&file, path, None)? {
         Some(signature) => Signature::length(&signature),
         None => file.metadata().with_context(|| path.display().to_string())?.len(),
@@ -49,7 +49,7 @@ fn sign_in_place(path: &Path, key: &SecretKey, format: &FormatArgs) -> Result<()
     };
     filters::write_checked(path, Existing::Replace, Some(key), copy, |new| {
         wrapped::signature(new, path, Some(&key.public()))?;
-        wrapped::check_whole(new, path, format)
+        wrapped::check_whole(new, path, format.named())
     })?;
     Ok(())
 }

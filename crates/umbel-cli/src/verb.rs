@@ -1,0 +1,90 @@
+//! The verbs: their names and their options. What they do is in `verbs`, whose help and manual pages need this table.
+
+use clap::{Args, Command};
+
+use crate::args;
+
+/// A verb: its name and its options.
+pub(crate) struct Verb {
+    pub(crate) name: &'static str,
+    /// What it was called before, which still works.
+    old: Option<&'static str>,
+    define: fn(Command) -> Command,
+}
+
+impl Verb {
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        VERBS.iter().find(|verb| verb.name == name || verb.old == Some(name))
+    }
+
+    /// The verb with its options and their help.
+    pub(crate) fn define(&self) -> Command {
+        let command = (self.define)(Command::new(self.name));
+        self.old.map_or(command.clone(), |old| command.alias(old))
+    }
+
+    /// Whether it has all options that a hint names, unless that is about another verb.
+    pub(crate) fn has_options(&self, hint: &str) -> bool {
+        let verb = self.define();
+        let has = |word: &str| match word.strip_prefix("--") {
+            Some(name) => verb.get_arguments().any(|argument| argument.get_long() == Some(name)),
+            None => true,
+        };
+        let letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+        hint.contains("umbel ") || hint.split(|other: char| !letter(other)).all(has)
+    }
+}
+
+/// Hands all verbs to a macro: the file in `verbs` and the function in it, which has the name of the verb; its options; and
+/// its old name.
+macro_rules! each_verb {
+    ($use:ident) => {
+        $use! {
+            common::common(CommonArgs),
+            except::except(ExceptArgs),
+            diff::diff(DiffArgs),
+            dedup::dedup(DedupArgs),
+            seen::unseen(UnseenArgs),
+            build::build(BuildArgs),
+            add::add(AddArgs),
+            remove::remove(RemoveArgs),
+            query::query(QueryArgs),
+            info::info(InfoArgs),
+            merge::merge(MergeArgs),
+            overlap::overlap(OverlapArgs) or compare,
+            key::key(KeyArgs),
+            group::group(GroupArgs),
+            audit::audit(AuditArgs),
+            noisy::noisy(NoisyArgs),
+            convert::convert(ConvertArgs),
+            parquet::parquet(ParquetArgs),
+            pack::pack(PackArgs),
+            pack::unpack(UnpackArgs),
+            delta::delta(DeltaArgs),
+            delta::patch(PatchArgs),
+            sign::sign(SignVerbArgs),
+            plan::plan(PlanArgs),
+            demo::demo(DemoArgs) or show,
+            docs::completions(CompletionsArgs),
+            docs::man(ManArgs),
+        }
+    };
+}
+
+macro_rules! table {
+    ($($file:ident::$verb:ident($arguments:ident) $(or $old:ident)?,)*) => {
+        /// All verbs.
+        pub(crate) const VERBS: &[Verb] = &[$(Verb {
+            name: stringify!($verb),
+            old: {
+                const OLD: &[&str] = &[$(stringify!($old))?];
+                OLD.first().copied()
+            },
+            define: args::$arguments::augment_args,
+        }),*];
+    };
+}
+
+each_verb!(table);
+
+pub(crate) use each_verb;
