@@ -49,7 +49,15 @@ pub fn run() -> ExitCode {
     if let Some(page) = help::page(env::args_os().skip(1)) {
         return end(output::print(page).map(|()| Outcome::Done), None);
     }
-    let matches = match help::command(first.as_deref()).try_get_matches() {
+    let mut arguments: Vec<_> = env::args_os().collect();
+    if first.as_deref() == Some(OsStr::new("help"))
+        && let Some(of) = arguments.get(2)
+        && of.to_str().is_none_or(|of| of != "help" && Verb::named(of).is_none())
+    {
+        // A mistyped verb is told as where it is run.
+        arguments.remove(1);
+    }
+    let matches = match help::command(first.as_deref()).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => return misused(&error),
         Err(help) => return end(output::print_by(|| help.print()).map(|()| Outcome::Done), None),

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 use umbel::Kind;
 use umbel_foreign::{Format, KeyType};
@@ -80,7 +81,25 @@ where
         arg: Option<&Arg>,
         value: &OsStr,
     ) -> Result<T, clap::Error> {
-        (|text: &str| T::from_str(text)).parse_ref(command, arg, value)
+        // With a parameter, as in counting:8.
+        let text = value.to_string_lossy();
+        let (name, _) = text.split_once(':').unwrap_or((&text, ""));
+        let names = || self.names.iter().map(|(name, _)| *name);
+        if T::from_str(&text).is_ok() || names().any(|known| known == name) {
+            return (|text: &str| T::from_str(text)).parse_ref(command, arg, value);
+        }
+        let mut error = clap::Error::new(ErrorKind::InvalidValue).with_cmd(command);
+        let mut add = |kind, value| drop(error.insert(kind, value));
+        if let Some(arg) = arg {
+            add(ContextKind::InvalidArg, ContextValue::String(arg.to_string()));
+        }
+        add(ContextKind::InvalidValue, ContextValue::String(text.to_string()));
+        let all = names().map(str::to_owned).collect();
+        add(ContextKind::ValidValue, ContextValue::Strings(all));
+        if let Some(near) = umbel_sets::nearest(name, names()) {
+            add(ContextKind::SuggestedValue, ContextValue::String(near.to_owned()));
+        }
+        Err(error)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail};
 use umbel_foreign::{Format, Parameters};
 use umbel_numbers::{Fpp, Keys, whole};
+use umbel_sets::nearest;
 
 /// The parameters that a file of a format does not declare.
 pub(crate) fn told(format: Format, params: &[Param]) -> Result<Parameters> {
@@ -59,13 +60,13 @@ impl Param {
         let name = self.name.replace('-', "_");
         let Some(value) = &self.value else {
             if !format.options().iter().any(|(option, _)| *option == self.name) {
-                bail!(takes(format));
+                bail!(takes(format, &self.name));
             }
             given.options.push(self.name.clone());
             return Ok(());
         };
         if !format.parameters().contains(&&name[..]) {
-            bail!(takes(format));
+            bail!(takes(format, &self.name));
         }
         let not = |what: &str| format!("{value:?} is not {what}");
         let number = || whole(value).with_context(|| not("a whole number"));
@@ -83,14 +84,21 @@ impl Param {
             "max_iterations" => given.max_iterations = Some(small()?),
             "growth" => given.growth = Some(small()?),
             "salts" => given.salts.extend(value.split(',').map(|salt| salt.as_bytes().to_vec())),
-            _ => bail!(takes(format)),
+            _ => bail!(takes(format, &self.name)),
         }
         Ok(())
     }
 }
 
-/// What `--param` may say for a format.
-fn takes(format: Format) -> String {
+/// What `--param` may say for a format, and what was probably meant by `name`.
+fn takes(format: Format, name: &str) -> String {
+    let options = format.options().iter().map(|(name, _)| *name);
+    if let Some(near) = nearest(name, options.chain(format.parameters().iter().copied())) {
+        return format!(
+            "{format} has no parameter {name:?}; did you mean {near:?}? They are {}",
+            params(format)
+        );
+    }
     match params(format) {
         names if names.is_empty() => format!("{format} has no parameters but --keys and --fpp"),
         names => {

@@ -3,6 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+/// What to do about a field that is not there: to name the one that was meant, if that shows.
+fn remedy(near: Option<&str>, otherwise: &str) -> String {
+    near.map_or_else(|| otherwise.to_owned(), |near| format!("did you mean {near:?}?"))
+}
+
 /// Why a job stopped. Nothing is lost: inputs are only read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -187,7 +192,8 @@ pub enum Error {
     },
     /// A record lacks a field of the key.
     #[error(
-        "{at}: the record has no field {field:?} (found {found}); name a field that all records have, or leave this record out"
+        "{at}: the record has no field {field:?} (found {found}); {}, or leave this record out",
+        remedy(near.as_deref(), "name a field that all records have")
     )]
     NoField {
         /// The place in the input.
@@ -196,10 +202,13 @@ pub enum Error {
         field: String,
         /// The fields of the record.
         found: String,
+        /// The field that was probably meant.
+        near: Option<Box<str>>,
     },
     /// No record has a field of the key.
     #[error(
-        "{at}: no record has a field {field:?} (found {found}); name a field that records have"
+        "{at}: no record has a field {field:?} (found {found}); {}",
+        remedy(near.as_deref(), "name a field that records have")
     )]
     NowhereField {
         /// The place of one of them.
@@ -208,10 +217,13 @@ pub enum Error {
         field: String,
         /// The fields of that record.
         found: String,
+        /// The field that was probably meant.
+        near: Option<Box<str>>,
     },
     /// A header lacks a field of the key.
     #[error(
-        "{name}: the header has no field {field:?} (found {found}); name one of these or a number from 1, or say that there is no header"
+        "{name}: the header has no field {field:?} (found {found}); {}",
+        remedy(near.as_deref(), "name one of these or a number from 1, or say that there is no header")
     )]
     UnknownField {
         /// The input's name.
@@ -220,6 +232,8 @@ pub enum Error {
         field: String,
         /// The header's names.
         found: String,
+        /// The one that was probably meant.
+        near: Option<Box<str>>,
     },
     /// The header has a field of the key twice.
     #[error(

@@ -75,6 +75,7 @@ mod hash;
 mod input;
 mod keys;
 mod line_ends;
+mod nearest;
 mod operation;
 mod passes;
 mod places;
@@ -101,6 +102,7 @@ pub use filters::{
 };
 pub use input::{Input, Spool, SpoolWriter};
 pub use keys::{Keys, keys, keys_stream};
+pub use nearest::nearest;
 pub use operation::{Change, Diff, Distinct, Keep, SetOperation, SetPlan, Strategy, Top};
 pub use records::{
     Bad, Header, Missing, Normalization, ReadKey, Records, Rewritten, align, compares_headers,

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use umbel_foreign::ForeignFilter;
 use umbel_foreign::parquet::{Parquet, hash};
@@ -25,13 +25,25 @@ pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
     let asks = !args.keys.is_empty();
     let column = match &args.column {
         None if !asks => None,
-        name => Some(file.column(name.as_deref())?),
+        name => Some(column(&file, name.as_deref())?),
     };
     if asks && !args.work.explain {
         ask(&file, column.expect("was settled"), args, &options)
     } else {
         list(&file, column, args, &options)
     }
+}
+
+/// The number of a column.
+fn column(file: &ParquetFile<File>, name: Option<&str>) -> Result<usize> {
+    file.column(name).map_err(|error| {
+        let paths = file.columns().map(|(_, path)| path);
+        let near = name.and_then(|name| umbel_sets::nearest(name, paths));
+        match near.filter(|near| Some(&**near) != name) {
+            Some(near) => anyhow!("{error}; did you mean {near:?}?"),
+            None => error,
+        }
+    })
 }
 
 /// Opens a file and reads its footer.

@@ -383,7 +383,7 @@ fn a_folder_for_temporary_files_must_be_there() {
 #[test]
 fn an_unknown_kind_is_refused_with_those_there_are() {
     let folder = folder();
-    let words = &["--kind", "no such kind", "blocked, classic"];
+    let words = &["--kind", "possible values", "blocked, classic"];
     folder.refuses("build -o new keys --kind cuckoo", words);
 }
 

@@ -283,7 +283,8 @@ fn a_field_that_is_not_there_is_told_with_those_that_are() {
     for (arguments, words) in [
         (
             "common --csv --key ID a b",
-            &["a: the header has no field \"ID\"", "(found id, name, city); name one"][..],
+            &["a: the header has no field \"ID\"", "(found id, name, city); did you mean \"id\"?"]
+                [..],
         ),
         ("common --csv --key name a b", &["b: the header has no field \"name\"", "city, id"]),
         ("build -o new --csv --key 4 a", &["a: the header has no field \"4\""]),

@@ -470,3 +470,47 @@ fn errors_are_red_on_a_terminal_that_shows_colours() {
     let run = folder.umbel("info").arg("a\u{1b}[2Jb").run();
     run.fails(&["a\\u{1b}[2Jb"]);
 }
+
+#[test]
+fn what_is_mistyped_suggests_the_nearest() {
+    let folder = with_examples();
+    folder.write("wide.csv", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,customer\n");
+    folder.write("t.jsonl", "{\"user\":{\"id\":1,\"name\":\"x\"},\"a.b\":[1]}\n");
+    let field = |near: &str| format!("did you mean \"{near}\"?");
+    let value = |near: &str| format!("tip: a similar value exists: '{near}'");
+    for (arguments, near) in [
+        // Columns, also those that the message does not list, and whatever their case.
+        ("dedup --csv -k nmae a.csv", field("name")),
+        ("dedup --csv -k ID a.csv", field("id")),
+        ("dedup --csv -k custmer wide.csv", field("customer")),
+        ("common --csv -k id=idd a.csv b.csv", field("id")),
+        ("build -o f --csv -k nmae a.csv", field("name")),
+        // Paths into JSON, in the form in which they are written.
+        ("dedup --jsonl -k user.nme t.jsonl", field("user.name")),
+        ("dedup --jsonl -k usr.id t.jsonl", field("user.id")),
+        ("dedup --jsonl -k /user/nme t.jsonl", field("/user/name")),
+        ("dedup --jsonl -k .user.id t.jsonl", field("user.id")),
+        ("dedup --jsonl --missing skip -k user.ident t.jsonl", field("user.id")),
+        ("parquet events.parquet -c nmae ids.txt", field("name")),
+        // Verbs and steps, options, and the values of options.
+        ("comon a b", "tip: a similar subcommand exists: 'common'".to_owned()),
+        ("help comon", "tip: a similar subcommand exists: 'common'".to_owned()),
+        ("group jion", "tip: a similar subcommand exists: 'join'".to_owned()),
+        ("dedup --repeat urls.txt", "tip: a similar argument exists: '--repeated'".to_owned()),
+        ("build -o f --kind bloked urls.txt", value("blocked")),
+        ("build -o f --kind cuonting:8 urls.txt", value("counting")),
+        ("build -o f --format guva urls.txt", value("guava")),
+        ("build -o f --format guava --key-type ut16 urls.txt", value("utf16")),
+        ("convert a.umbel -o f --to blockd", value("blocked")),
+        ("dedup --csv -k id --missing skp a.csv", value("skip")),
+        ("query --prefixes domian ads.txt hosts.txt", value("domain")),
+        ("build -o f --format rocksdb --param bit-per-key=9 urls.txt", field("bits_per_key")),
+    ] {
+        folder.umbel(arguments).run().fails(&[&near]);
+    }
+    // What is like nothing gets no guess.
+    for arguments in ["dedup --csv -k price a.csv", "build -o f --kind x urls.txt"] {
+        let message = folder.umbel(arguments).run().fails(&[]);
+        assert!(!message.contains("did you mean") && !message.contains("tip:"), "{message}");
+    }
+}

@@ -122,7 +122,7 @@ impl<F: ReadAt> ParquetFile<F> {
     }
 
     /// The paths of all columns, their names separated by dots.
-    fn columns(&self) -> impl Iterator<Item = (usize, String)> {
+    pub fn columns(&self) -> impl Iterator<Item = (usize, String)> {
         self.footer.columns.iter().map(|column| column.path.clone()).enumerate()
     }
 

@@ -7,6 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::value::RawValue;
 
 use super::{Flaw, Value, Written, list};
+use crate::nearest;
 
 /// The paths of the fields of a key, read in one walk.
 pub(super) struct Paths {
@@ -86,7 +87,8 @@ pub(super) fn find(text: &[u8], paths: &Paths, values: &mut Vec<Value>) -> Resul
     paths.raw(text, found)?;
     for (field, raw) in found.iter().enumerate() {
         let Some(raw) = *raw else {
-            return Err(Flaw::NoField { field, found: self::found(text, &paths.paths[field])? });
+            let (found, names) = self::found(text, &paths.paths[field])?;
+            return Err(Flaw::NoField { field, found, names });
         };
         // No value, as to SQL and jq.
         if raw == NULL {
@@ -117,21 +119,45 @@ fn parse<'t, T>(
     read(&mut json).and_then(|value| json.end().map(|()| value)).map_err(Flaw::Json)
 }
 
+/// The names of the innermost object that a path reaches.
+#[derive(Debug)]
+pub(crate) struct Members {
+    /// The steps that lead to it.
+    depth: usize,
+    names: Vec<String>,
+}
+
+impl Members {
+    /// The path that somebody meant by one that leads nowhere, written as that one is.
+    pub(super) fn nearest(self, path: &str) -> Option<String> {
+        let (first, separator) = if path.starts_with('/') { ("/", '/') } else { ("", '.') };
+        let mut steps: Vec<_> = path[first.len()..].split(separator).collect();
+        // As jq writes it.
+        if first.is_empty() && steps.len() > 1 && steps[0].is_empty() {
+            steps.remove(0);
+        }
+        let step = steps.get_mut(self.depth)?;
+        *step = self.names.iter().find(|name| name == step).or(nearest(step, &self.names))?;
+        Some(format!("{first}{}", steps.join(&separator.to_string())))
+    }
+}
+
 /// What is there if a path leads nowhere: the names of the innermost object reached, for a message.
-fn found(text: &[u8], steps: &[String]) -> Result<String, Flaw> {
+fn found(text: &[u8], steps: &[String]) -> Result<(String, Option<Members>), Flaw> {
     for depth in (0..steps.len()).rev() {
         let mut inner = [None];
         Paths::of(vec![steps[..depth].to_vec()]).raw(text, &mut inner)?;
         let [Some(inner)] = inner else { continue };
         let within = &steps[..depth];
         let within = if depth == 0 { String::new() } else { format!(" in {}", within.join(".")) };
-        return Ok(match inner.as_bytes()[0] {
+        let found = match inner.as_bytes()[0] {
             b'{' => {
                 let names = parse(inner.as_bytes(), |json| json.deserialize_map(Names))?;
-                match names.len() {
+                let found = match names.len() {
                     0 => format!("an empty object{within}"),
                     _ => format!("the fields {}{within}", list(names.iter(), names.len())),
-                }
+                };
+                return Ok((found, Some(Members { depth, names })));
             }
             b'[' => {
                 let count = parse(inner.as_bytes(), |json| json.deserialize_seq(CountElements))?;
@@ -139,9 +165,10 @@ fn found(text: &[u8], steps: &[String]) -> Result<String, Flaw> {
             }
             b'"' => format!("a string{within}"),
             _ => format!("{}{within}", inner.chars().take(40).collect::<String>()),
-        });
+        };
+        return Ok((found, None));
     }
-    Ok("nothing".to_owned())
+    Ok(("nothing".to_owned(), None))
 }
 
 /// Finds the values that are wanted of one value.

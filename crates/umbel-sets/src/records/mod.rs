@@ -37,7 +37,7 @@ pub use rewrite::{Header, Rewritten, align, compares_headers, leaves_bad_rows_ou
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
 use crate::error::{Place, QuoteFlaw};
-use crate::{Error, Options};
+use crate::{Error, Options, nearest};
 
 /// How inputs are split into records, and which part of a record is its key.
 ///
@@ -409,10 +409,19 @@ impl Format {
                     name: name.to_owned(),
                     field: field.clone(),
                     found: list(some.iter(), count),
+                    near: self.nearest_column(field, header).map(Into::into),
                 })
             }
         };
         fields.iter().zip(found).map(find).collect()
+    }
+
+    /// The column that somebody meant by a name that no column has.
+    fn nearest_column(&self, field: &str, header: &[u8]) -> Option<String> {
+        let mut names = Vec::new();
+        let mut see = |name: &[u8]| names.push(String::from_utf8_lossy(name).into_owned());
+        self.cut(Vec::new()).each_value(header, &mut see).ok()?;
+        nearest(field, names)
     }
 
     /// The error of a run in which no record has a field of the key, of which the one at `offset` is the first seen; none
@@ -420,7 +429,9 @@ impl Format {
     pub(crate) fn nowhere(&self, flaw: Flaw, name: &str, offset: u64) -> Option<Error> {
         match self.error(flaw, name, offset) {
             Error::NoField { found, .. } if found == json::NULL => None,
-            Error::NoField { at, field, found } => Some(Error::NowhereField { at, field, found }),
+            Error::NoField { at, field, found, near } => {
+                Some(Error::NowhereField { at, field, found, near })
+            }
             other => Some(other),
         }
     }
@@ -430,10 +441,11 @@ impl Format {
         let place = |within: usize| Place::new(name, offset + within as u64);
         match flaw {
             Flaw::Quote { flaw, at } => Error::Quote { at: place(at), flaw },
-            Flaw::NoField { field, found } => {
+            Flaw::NoField { field, found, names } => {
                 let mut fields = self.fields.iter().chain(&self.others);
                 let field = fields.nth(field).expect("one of them").clone();
-                Error::NoField { at: place(0), field, found }
+                let near = names.and_then(|names| names.nearest(&field)).map(Into::into);
+                Error::NoField { at: place(0), field, found, near }
             }
             Flaw::Json(source) => {
                 Error::Json { at: place(source.column().saturating_sub(1)), source }
@@ -520,6 +532,8 @@ pub(crate) enum Flaw {
     NoField {
         field: usize,
         found: String,
+        /// The names that are there in place of the one that is not.
+        names: Option<json::Members>,
     },
     Json(serde_json::Error),
     /// It has `found` fields where the header has `columns`, and was to be reordered.
@@ -592,8 +606,8 @@ impl Cut<'_> {
         };
         // The names of others follow those of the first.
         let found = found.map_err(|flaw| match flaw {
-            Flaw::NoField { field, found } if self.other => {
-                Flaw::NoField { field: field + self.format.fields.len(), found }
+            Flaw::NoField { field, found, names } if self.other => {
+                Flaw::NoField { field: field + self.format.fields.len(), found, names }
             }
             flaw => flaw,
         });
@@ -669,7 +683,7 @@ impl Cut<'_> {
             _ => columns::each_unquoted(text, b'\t', each)?,
         }
         let s = if count == 1 { "" } else { "s" };
-        Err(Flaw::NoField { field, found: format!("{count} field{s}") })
+        Err(Flaw::NoField { field, found: format!("{count} field{s}"), names: None })
     }
 
     /// The key of a row in which the values were found; `None` if the reader of keys finds none.
