@@ -3,6 +3,8 @@
 
 use std::ffi::{OsStr, OsString};
 
+use clap::builder::StyledStr;
+use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Command, CommandFactory};
 
 use crate::args::{Cli, Work};
@@ -306,11 +308,11 @@ impl Ending {
 
     fn text(&self) -> String {
         let width = self.examples.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
-        let mut text = "Examples:\n".to_owned();
+        let mut text = heading("Examples") + "\n";
         for (command, what) in self.examples {
             text += &format!("  {command:width$}   {what}\n");
         }
-        text += "\nExit status:\n";
+        text += &format!("\n{}\n", heading("Exit status"));
         for (code, meaning) in self.codes() {
             text += &format!("  {code}  {meaning}\n");
         }
@@ -346,6 +348,19 @@ join). umbel unseen alone appends, and its option is --append.
 
 -v prints the lines that do not match, as in grep (umbel query); --verbose prints the full report.";
 
+/// Colours on a terminal that shows some, those of cargo.
+pub(crate) const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .usage(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .literal(AnsiColor::Cyan.on_default().effects(Effects::BOLD))
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// A heading of a help.
+fn heading(title: &str) -> String {
+    let header = STYLES.get_header();
+    format!("{header}{title}:{header:#}")
+}
+
 /// Groups of verbs, each verb with the first line of its help.
 fn verbs(umbel: &Command, groups: &[(&str, &[&str])]) -> String {
     let about = |name: &str| {
@@ -354,9 +369,10 @@ fn verbs(umbel: &Command, groups: &[(&str, &[&str])]) -> String {
     };
     let mut text = String::new();
     for (title, names) in groups {
-        text += &format!("{title}:\n");
+        text += &format!("{}\n", heading(title));
         for name in *names {
-            text += &format!("  {name:<11}  {}\n", about(name));
+            let (literal, gap) = (STYLES.get_literal(), 11 - name.len());
+            text += &format!("  {literal}{name}{literal:#}{:gap$}  {}\n", "", about(name));
         }
         text += "\n";
     }
@@ -364,7 +380,7 @@ fn verbs(umbel: &Command, groups: &[(&str, &[&str])]) -> String {
 }
 
 /// A page of help that is about no verb: `help --all` or `help options`.
-pub(crate) fn page(mut arguments: impl Iterator<Item = OsString>) -> Option<String> {
+pub(crate) fn page(mut arguments: impl Iterator<Item = OsString>) -> Option<StyledStr> {
     if arguments.next()? != "help" {
         return None;
     }
@@ -373,13 +389,14 @@ pub(crate) fn page(mut arguments: impl Iterator<Item = OsString>) -> Option<Stri
         "--all" => {
             let umbel = Cli::command().subcommands(VERBS.iter().map(Verb::define));
             let all = verbs(&umbel, EVERYDAY) + &verbs(&umbel, OTHERS);
-            Some(format!("{all}More help:\n{MORE}\n"))
+            Some(format!("{all}{}\n{MORE}\n", heading("More help")).into())
         }
         "options" => {
             let shared = Work::augment_args(Command::new("options").disable_help_flag(true));
             let shared = shared.max_term_width(100).help_template("{all-args}");
-            let options = shared.clone().render_long_help().to_string();
-            Some(format!("Options that many verbs have.\n\n{OUTPUT}\n\n{}\n", options.trim_end()))
+            let options = shared.styles(STYLES).render_long_help().ansi().to_string();
+            let options = options.trim_end();
+            Some(format!("Options that many verbs have.\n\n{OUTPUT}\n\n{options}\n").into())
         }
         _ => None,
     }
@@ -393,13 +410,14 @@ pub(crate) fn command(first: Option<&OsStr>) -> Command {
         Some(typed) if typed.name != verb.name => Command::new(verb.name),
         _ => whole(verb),
     };
-    let umbel = Cli::command().subcommands(VERBS.iter().map(define));
+    let umbel = Cli::command().styles(STYLES).subcommands(VERBS.iter().map(define));
     if typed.is_some() {
         return umbel;
     }
     let template = format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}More help:\n{MORE}{{after-help}}",
-        verbs(&umbel, EVERYDAY)
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}{}\n{MORE}{{after-help}}",
+        verbs(&umbel, EVERYDAY),
+        heading("More help")
     );
     umbel.help_template(template).after_help(Ending::of("umbel").expect("it is there").text())
 }
@@ -429,7 +447,8 @@ fn whole(verb: &Verb) -> Command {
     }
     let (example, what) = ending.examples[0];
     let short = format!(
-        "Example: {example}   {what}\nAll of it: umbel help {}; options of many verbs: umbel help options",
+        "{} {example}   {what}\nAll of it: umbel help {}; options of many verbs: umbel help options",
+        heading("Example"),
         verb.name
     );
     command.after_help(short).after_long_help(more.unwrap_or_default() + &ending.text())

@@ -24,7 +24,7 @@ mod wrapped;
 
 use std::env;
 use std::ffi::OsStr;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use umbel_files::atomic;
@@ -47,6 +47,10 @@ pub fn run() -> ExitCode {
         report::begin(verb.name);
     }
     if let Some(page) = help::page(env::args_os().skip(1)) {
+        let page = match report::is_colourful(&io::stdout()) {
+            true => page.ansi().to_string(),
+            false => page.to_string(),
+        };
         return end(output::print(page).map(|()| Outcome::Done), None);
     }
     let mut arguments: Vec<_> = env::args_os().collect();

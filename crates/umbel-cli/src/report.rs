@@ -266,17 +266,33 @@ pub(crate) fn verb() -> &'static str {
     VERB.get().copied().unwrap_or_default()
 }
 
-/// Prints an error: after the verb, which is red on a terminal that shows colours.
+/// Prints an error, after the verb.
 pub(crate) fn say_error(words: &str) {
     let verb = VERB.get().map_or_else(String::new, |verb| format!(" {verb}"));
-    let (begin, end) = if is_colourful() { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
-    put(&format!("{begin}umbel{verb}:{end} {}\n", printable(words)));
+    let verb = painted(&format!("umbel{verb}:"), RED);
+    let mut words = printable(words).into_owned();
+    for advice in ["tip:", "did you mean"] {
+        words = words.replace(advice, &painted(advice, GREEN));
+    }
+    put(&format!("{verb} {words}\n"));
 }
 
-/// Whether standard error is a terminal that shows colours, and its user wants them (<https://no-color.org>).
-fn is_colourful() -> bool {
+const RED: &str = "\x1b[1;31m";
+const YELLOW: &str = "\x1b[1;33m";
+const GREEN: &str = "\x1b[1;32m";
+
+/// Words in a colour, where standard error shows colours.
+fn painted(words: &str, colour: &str) -> String {
+    match is_colourful(&io::stderr()) {
+        true => format!("{colour}{words}\x1b[0m"),
+        false => words.to_owned(),
+    }
+}
+
+/// Whether a stream is a terminal that shows colours, and its user wants them (<https://no-color.org>).
+pub(crate) fn is_colourful(stream: &impl IsTerminal) -> bool {
     let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    io::stderr().is_terminal()
+    stream.is_terminal()
         && given("NO_COLOR").is_none()
         && given("TERM").is_some_and(|term| term != "dumb")
 }
@@ -285,7 +301,10 @@ fn is_colourful() -> bool {
 pub(crate) fn say(words: &str) {
     let words = printable(words);
     match (words.strip_prefix("umbel: "), VERB.get()) {
-        (Some(rest), Some(verb)) => put(&format!("umbel {verb}: {rest}\n")),
+        (Some(rest), Some(verb)) => match rest.strip_prefix("warning:") {
+            Some(rest) => put(&format!("umbel {verb}: {}{rest}\n", painted("warning:", YELLOW))),
+            None => put(&format!("umbel {verb}: {rest}\n")),
+        },
         _ => put(&format!("{words}\n")),
     }
 }

@@ -201,7 +201,7 @@ pub enum Error {
         /// The field, as named.
         field: String,
         /// The fields of the record.
-        found: String,
+        found: Box<str>,
         /// The field that was probably meant.
         near: Option<Box<str>>,
     },
@@ -216,7 +216,7 @@ pub enum Error {
         /// The field, as named.
         field: String,
         /// The fields of that record.
-        found: String,
+        found: Box<str>,
         /// The field that was probably meant.
         near: Option<Box<str>>,
     },

@@ -514,3 +514,44 @@ fn what_is_mistyped_suggests_the_nearest() {
         assert!(!message.contains("did you mean") && !message.contains("tip:"), "{message}");
     }
 }
+
+#[test]
+fn help_and_advice_have_colours_on_a_terminal_alone() {
+    let folder = with_examples();
+    folder.write("utf16", "a\0\n\0b\0\n\0c\0\n\0");
+    let on_terminal = |arguments: &str, plain: bool| {
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let shown = crate::util::drain(std::fs::File::from(terminal.master));
+        let mut run = folder.umbel(arguments);
+        run.command.env_remove("NO_COLOR").env("TERM", "xterm");
+        if plain {
+            run.command.env("NO_COLOR", "1");
+        }
+        let screen = terminal.slave;
+        run.stdout(screen.try_clone().unwrap()).stderr(screen).run();
+        String::from_utf8(shown.join().unwrap()).unwrap().replace("\r\n", "\n")
+    };
+    let piped = |arguments: &str| {
+        let run = folder.umbel(arguments).run();
+        String::from_utf8(run.stdout).unwrap() + &run.stderr
+    };
+    let green = |words: &str| format!("\u{1b}[1m\u{1b}[32m{words}\u{1b}[0m");
+    let bright = |words: &str| format!("\u{1b}[1;32m{words}\u{1b}[0m");
+    for (arguments, coloured) in [
+        ("help", green("Files of lines or records:")),
+        ("help", green("Examples:")),
+        ("help --all", green("Privacy:")),
+        ("help options", green("Input:")),
+        ("dedup -h", green("Options:")),
+        ("help dedup", green("Exit status:")),
+        ("dedup --repeat urls.txt", bright("tip:")),
+        ("dedup --csv -k nmae a.csv", bright("did you mean")),
+        ("dedup utf16", "\u{1b}[1;33mwarning:\u{1b}[0m".to_owned()),
+    ] {
+        let shown = on_terminal(arguments, false);
+        assert!(shown.contains(&coloured), "{arguments}: {shown:?}");
+        for plain in [on_terminal(arguments, true), piped(arguments)] {
+            assert!(!plain.contains("\u{1b}[3") && !plain.contains("\u{1b}[1"), "{plain:?}");
+        }
+    }
+}

@@ -92,7 +92,7 @@ pub(super) fn find(text: &[u8], paths: &Paths, values: &mut Vec<Value>) -> Resul
         };
         // No value, as to SQL and jq.
         if raw == NULL {
-            return Err(Flaw::NoField { field, found: NULL.to_owned() });
+            return Err(Flaw::NoField { field, found: NULL.to_owned(), names: None });
         }
         // A raw value is a slice of the text it was read from.
         let start = raw.as_ptr() as usize - text.as_ptr() as usize;

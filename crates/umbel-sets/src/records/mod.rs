@@ -428,7 +428,7 @@ impl Format {
     /// if that has the field, which is null.
     pub(crate) fn nowhere(&self, flaw: Flaw, name: &str, offset: u64) -> Option<Error> {
         match self.error(flaw, name, offset) {
-            Error::NoField { found, .. } if found == json::NULL => None,
+            Error::NoField { found, .. } if *found == *json::NULL => None,
             Error::NoField { at, field, found, near } => {
                 Some(Error::NowhereField { at, field, found, near })
             }
@@ -445,7 +445,7 @@ impl Format {
                 let mut fields = self.fields.iter().chain(&self.others);
                 let field = fields.nth(field).expect("one of them").clone();
                 let near = names.and_then(|names| names.nearest(&field)).map(Into::into);
-                Error::NoField { at: place(0), field, found, near }
+                Error::NoField { at: place(0), field, found: found.into(), near }
             }
             Flaw::Json(source) => {
                 Error::Json { at: place(source.column().saturating_sub(1)), source }
