@@ -109,10 +109,11 @@ impl Groups {
         place(hash.high, self.count) as usize * self.size
     }
 
-    /// Keys between prefetching and use: each has as many lines as a group has blocks.
+    /// Keys between prefetching and use: each has as many lines as a group has blocks. Twice the lines of keys with one
+    /// line each: with 4 blocks in 22 MB a look-up takes 6.1 ns with 128 lines ahead, 5.1 with 256, 5.4 with 512.
     #[inline(always)]
     fn ahead(&self) -> Option<usize> {
-        lines_ahead(self.count * self.size as u64).map(|lines| (lines / self.size).max(8))
+        lines_ahead(self.count * self.size as u64).map(|lines| (2 * lines / self.size).max(8))
     }
 
     /// Prefetches all blocks of a key.
