@@ -266,7 +266,7 @@ each!(AddNew, bool, |self| LOW, |isa, hash| {
     let (lines, mask) = (self.shape.lines(self.all, hash), self.shape.mask(isa, hash));
     let block = &mut self.all[lines];
     let new = !planes::has(isa, block, mask);
-    planes::add_alone(isa, block, mask);
+    planes::add(isa, block, mask);
     new
 });
 

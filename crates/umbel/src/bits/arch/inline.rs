@@ -333,7 +333,7 @@ unsafe fn has_avx2(words: *const u64, low: u64) -> bool {
     signs == 0b1111
 }
 
-/// Counts the eight lanes of `low` in the four planes at `words`, as `planes::add_alone`, and returns whether any was 0.
+/// Counts the eight lanes of `low` in the four planes at `words`, as `planes::add` without its branch, and returns whether any was 0.
 ///
 /// # Safety
 /// As for [`insert_avx512`], of four lines.

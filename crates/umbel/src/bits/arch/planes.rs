@@ -3,7 +3,7 @@
 use super::set::Isa;
 use crate::bits::{Block, counters};
 
-/// Planes that one key passes through without checking whether there is a carry.
+/// Planes that a key to be removed passes through without checking whether there is a borrow.
 const STRAIGHT: usize = 4;
 
 /// Raises the counter of every position of `key`.
@@ -13,22 +13,6 @@ pub(super) fn add<I: Isa>(isa: I, counters: &mut [Block], key: I::Line) {
     if !isa.is_zero(carry) {
         carry_high(isa, counters, carry);
     }
-}
-
-/// Like [`add`], but without a branch for narrow counters: a branch that waits for its line, and differs at every
-/// fourth key, keeps the processor from the keys after it.
-#[inline(always)]
-pub(super) fn add_alone<I: Isa>(isa: I, counters: &mut [Block], key: I::Line) {
-    if counters.len() > STRAIGHT {
-        return add(isa, counters, key);
-    }
-    let mut carry = add_low(isa, counters, key);
-    for plane in &mut counters[2..] {
-        let old = isa.load(plane);
-        isa.store(plane, isa.xor(old, carry));
-        carry = isa.and(old, carry);
-    }
-    set(isa, counters, carry);
 }
 
 /// The part of [`add`] in the first two planes; returns the carry to the others. It may be carried later, after more
@@ -144,9 +128,6 @@ mod tests {
 
         let raised = |j: usize| if of_key(j) { (before[j] + 1).min(top) } else { before[j] };
         let raised: Vec<_> = (0..512).map(raised).collect();
-        let mut alone = counters.clone();
-        add_alone(Plain, &mut alone, mask);
-        assert_eq!(numbers(&alone), raised);
         add(Plain, &mut counters, mask);
         assert_eq!(numbers(&counters), raised);
         assert_eq!((has(&counters), least(&counters)), (true, least_of(&raised)));
