@@ -251,6 +251,12 @@ impl<K: Key> Bench<K> {
     }
 }
 
+/// Counts the answers that are true, in bytes, so that it takes a twentieth of a nanosecond each.
+pub fn count(found: &[bool]) -> usize {
+    let of_chunk = |chunk: &[bool]| chunk.iter().map(|&found| u8::from(found)).sum::<u8>();
+    found.chunks(128).map(|chunk| usize::from(of_chunk(chunk))).sum()
+}
+
 /// Runs `work(0)`, `work(1)` … on threads of their own; returns the time from the first start to the last end. The
 /// threads are started before the clock; a single one is the caller's.
 pub fn parallel(threads: usize, work: impl Fn(usize) + Sync) -> Duration {

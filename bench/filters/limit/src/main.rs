@@ -1,13 +1,14 @@
 //! The limit: one load from a random cache line for each key, over as many bytes as umbel's filter of the case has.
 //! Anything that a filter does beyond that takes extra time.
 //!
-//! Lines come from the same hashes as the filters', by the same multiply-high. `one` loads line after line, with as
+//! Lines come from the same hashes as the filters', by the same multiply-high: given ones, or those of integers and texts by
+//! the same hash function. `one` loads line after line, with as
 //! many in flight as the processor finds ahead by itself; `batch` prefetches each line [`AHEAD`] keys earlier. Both
 //! with huge pages and with ordinary ones.
 
-use bench_common::{Bench, Case, Hashed, Sample};
+use bench_common::{Bench, Case, Hashed, Key, KeyForm, Sample, Text};
 use memmap2::{Advice, MmapMut};
-use umbel::{Kind, Plan};
+use umbel::{KeyHasher, Kind, Plan};
 
 /// Keys between prefetching a line and using it.
 const AHEAD: usize = 128;
@@ -16,12 +17,46 @@ const AHEAD: usize = 128;
 struct Line([u64; 8]);
 
 /// Reads a line for each key, gives the sum of what was read.
-type Read = fn(&[Line], &[Hashed]) -> usize;
+type Read<K> = fn(&[Line], &[K]) -> usize;
+
+/// A key with the hash that a filter sees.
+trait Hash: Key {
+    fn hash(&self) -> u64;
+}
+
+impl Hash for Hashed {
+    #[inline(always)]
+    fn hash(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Hash for u64 {
+    #[inline(always)]
+    fn hash(&self) -> u64 {
+        umbel::Key::key_hash(self, &KeyHasher::with_seed(0)).high
+    }
+}
+
+impl Hash for Text {
+    #[inline(always)]
+    fn hash(&self) -> u64 {
+        umbel::Key::key_hash(&self.0, &KeyHasher::with_seed(0)).high
+    }
+}
 
 fn main() {
     let case = Case::from_args();
+    match case.form {
+        KeyForm::Hashed => run::<Hashed>(case),
+        KeyForm::Int => run::<u64>(case),
+        KeyForm::Text => run::<Text>(case),
+    }
+}
+
+fn run<K: Hash>(case: Case) {
     let plan = Plan::for_keys(Kind::Blocked, case.n, case.fpp).expect("a plan");
-    let bench = Bench::<Hashed>::new(case, "limit", "1");
+    let bench = Bench::<K>::new(case, "limit", "1");
     let pages: [(&str, Advice); 2] =
         [("huge pages", Advice::HugePage), ("4 KiB pages", Advice::NoHugePage)];
     for (variant, advice) in pages {
@@ -29,7 +64,7 @@ fn main() {
         memory.advise(advice).expect("a kernel with huge pages");
         memory.fill(1); // or every page would be the one page of zeros
         let lines = lines(&memory);
-        let modes: [(&str, Read); 2] = [("one", one), ("batch", batch)];
+        let modes: [(&str, Read<K>); 2] = [("one", one), ("batch", batch)];
         for (mode, read) in modes {
             for threads in [1, 2] {
                 let keys = &bench.members()[..bench.members().len().min(10_000_000)];
@@ -58,23 +93,23 @@ fn lines(memory: &[u8]) -> &[Line] {
 }
 
 #[inline(always)]
-fn place(key: Hashed, lines: &[Line]) -> usize {
-    ((u128::from(key.0) * lines.len() as u128) >> 64) as usize
+fn place<K: Hash>(key: &K, lines: &[Line]) -> usize {
+    ((u128::from(key.hash()) * lines.len() as u128) >> 64) as usize
 }
 
-fn one(lines: &[Line], keys: &[Hashed]) -> usize {
-    keys.iter().map(|&key| lines[place(key, lines)].0[0] as usize).fold(0, usize::wrapping_add)
+fn one<K: Hash>(lines: &[Line], keys: &[K]) -> usize {
+    keys.iter().map(|key| lines[place(key, lines)].0[0] as usize).fold(0, usize::wrapping_add)
 }
 
-fn batch(lines: &[Line], keys: &[Hashed]) -> usize {
+fn batch<K: Hash>(lines: &[Line], keys: &[K]) -> usize {
     let mut places = [0; AHEAD];
-    for (slot, &key) in places.iter_mut().zip(keys) {
+    for (slot, key) in places.iter_mut().zip(keys) {
         *slot = place(key, lines);
         prefetch(&lines[*slot]);
     }
     let mut sum = 0usize;
     let ahead = keys.get(AHEAD..).unwrap_or_default();
-    for (i, &key) in ahead.iter().enumerate() {
+    for (i, key) in ahead.iter().enumerate() {
         let next = place(key, lines);
         prefetch(&lines[next]);
         let place = std::mem::replace(&mut places[i % AHEAD], next);

@@ -39,7 +39,7 @@ pub(crate) fn goals(record: &Record) -> Vec<Goal> {
         match case.keys {
             "hashed" if case.fpp == 0.01 => speed(record, case, &mut goals),
             "str64" if case.n == 100_000_000 => {
-                limit(record, case, "batch of 64-byte keys ÷ limit", 1.6, &mut goals);
+                limit(record, case, "batch of 64-byte keys ÷ limit", 1.4, &mut goals);
             }
             _ => {}
         }
@@ -62,8 +62,8 @@ fn speed(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
     let (one, batch) = (Who::one("umbel"), Who::batch("umbel"));
     let shared = |who| Who { variant: "shared", ..who };
     match case.n {
-        10_000_000 => limit(record, case, "batch ÷ limit", 1.25, goals),
-        100_000_000 => limit(record, case, "batch ÷ limit", 1.15, goals),
+        10_000_000 => limit(record, case, "batch ÷ limit", 1.2, goals),
+        100_000_000 => limit(record, case, "batch ÷ limit", 1.1, goals),
         100_000 => {
             let what = "shared ÷ plain, one at a time in cache";
             let (left, right) = ((case, shared(one), "insert"), (case, one, "insert"));

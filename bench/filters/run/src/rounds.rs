@@ -41,7 +41,7 @@ pub(crate) const fn program(folder: &'static str, keys: &'static [&'static str])
 const HUGE: &[(&str, &str)] = &[("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")];
 
 const PROGRAMS: &[Program] = &[
-    // For text and integers too: the limit has hashes in any case, but belongs to the same minute.
+    // It hashes texts and integers as umbel does.
     program("limit", &FORMS),
     program("umbel", &FORMS),
     program("fastbloom", &FORMS),
@@ -238,7 +238,6 @@ fn run_program(target: &Path, program: Program, case: &Case, round: u64) -> Resu
     let path = target.join("release").join(format!("bench-{}", program.folder));
     let Case { n, fpp, keys, .. } = case;
     let form = match program.folder {
-        "limit" => "hashed", // it has no keys
         _ if program.keys.contains(keys) => keys,
         _ => program.keys[0],
     };

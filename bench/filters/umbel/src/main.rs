@@ -103,7 +103,7 @@ fn count<K>(keys: &[K], contains: impl Fn(&[K], &mut [bool])) -> usize {
         .map(|block| {
             let found = &mut found[..block.len()];
             contains(block, found);
-            found.iter().map(|&found| usize::from(found)).sum::<usize>()
+            bench_common::count(found)
         })
         .sum()
 }

@@ -16,7 +16,7 @@ pub(crate) use arch::in_block;
 pub(crate) use arch::wipe;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use arch::{AtomicBlock, AtomicBlocks};
-pub(crate) use arch::{Counters, Hash, Kernel, Member, NEAR, Once, Run};
+pub(crate) use arch::{Counters, FAR, Hash, Kernel, Member, NEAR, Once, Run};
 #[cfg(feature = "mmap")]
 pub use arch::{MappedBlocks, MappedFile};
 

@@ -13,7 +13,7 @@ pub(crate) const AHEAD: usize = 32;
 pub(crate) const NEAR: u64 = 4096;
 
 /// Filters of more blocks than this are in memory, or in a cache that many cores share.
-const FAR: u64 = 1 << 18;
+pub(crate) const FAR: u64 = 1 << 18;
 
 /// Lines between prefetching one and using it, in a filter of so many blocks; `None` if they are all near.
 ///

@@ -38,7 +38,7 @@ mod x86;
 
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
-pub(crate) use batch::{AHEAD, NEAR};
+pub(crate) use batch::{AHEAD, FAR, NEAR};
 pub(crate) use counters::Counters;
 pub(crate) use grouped::Member;
 pub(crate) use kernel::{Hash, Kernel, Run};
