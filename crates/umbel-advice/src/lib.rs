@@ -167,9 +167,10 @@ impl fmt::Display for Obstacle {
             Self::Forgets => f.write_str("forgets old keys"),
             Self::NeverForgets => f.write_str("never forgets, so it fills up as keys keep coming"),
             Self::Rows => f.write_str("is for rows of several fields, any of which is looked up"),
-            Self::LetsPass(keys) => {
-                write!(f, "would let about {keys:.0} of the keys pass that must not")
-            }
+            Self::LetsPass(keys) => match keys.round() {
+                0.0 => f.write_str("could let a key pass that must not"),
+                _ => write!(f, "would let about {keys:.0} of the keys pass that must not"),
+            },
             Self::NothingExcluded => f.write_str("needs a list of keys that must not pass"),
             Self::Memory { needs, limit } => {
                 write!(f, "needs {needs} bytes of memory; the limit is {limit}")

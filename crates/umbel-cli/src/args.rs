@@ -25,7 +25,7 @@ use crate::target::Sort;
 use umbel_numbers::{self, Bytes, Fpp, Keys, Nanoseconds, Span};
 
 /// Find the lines that huge files share, lack or repeat: exactly, on files larger than memory, under a memory cap.
-/// Build, query and inspect Bloom filters
+/// Build, query and inspect Bloom filters, also those of other systems
 #[derive(Debug, Parser)]
 #[command(
     name = "umbel",
@@ -99,7 +99,7 @@ pub(crate) struct RecordArgs {
     /// Read words separated by blanks, as awk does: --key 7 is the seventh word of a line
     #[arg(long, help_heading = "Input", conflicts_with_all = ["csv", "tsv", "jsonl"], requires = "key")]
     pub(crate) fields: bool,
-    /// Use this field as the key, instead of the whole record; repeat for a key of several fields
+    /// Compare or look up this field, not the whole record; repeat for several; LEFT=RIGHT if names differ
     ///
     /// A column, by its name in the header or its number from 1; or a path into JSON: user.id, tags.0, or a JSON
     /// pointer such as /a.b/c. LEFT=RIGHT where the first file and the others have different names (common and except);
@@ -595,7 +595,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, default_value = "blocked", conflicts_with = "format")]
     #[arg(value_parser = named::kinds::<Variant>())]
     pub(crate) kind: Variant,
-    /// File of lines that must not be found (--kind cascade); no line may be in both lists
+    /// File of lines that must not be found, such as an allow list (--kind cascade); no line may be in both
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "format")]
     pub(crate) except: Vec<PathBuf>,
     /// Read lines as prefixes: networks, or domains, for umbel query --prefixes (it describes the lists); --fpp is then the rate of a
@@ -910,7 +910,7 @@ pub(crate) struct SumArgs {
     pub(crate) replace: ReplaceArgs,
 }
 
-/// Make keys: secrets of keyed filters, pairs to sign with
+/// Make secrets of keyed filters, and signing keys
 ///
 /// A keyed filter hashes its keys under a secret that is not in its file (--secret-file), so that only those who have the
 /// secret can look keys up. One secret serves a whole group. Filters carry its id; filters of different secrets do not
@@ -930,7 +930,7 @@ pub(crate) struct KeyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyVerb {
-    /// Write a new random secret, which only its owner may read, and print its id; or a pair of keys to sign with
+    /// Write a new secret, which only its owner may read, and print its id; or with --signing a signing key
     New {
         /// File to write, which must not exist; - is standard output, without the id
         #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -938,7 +938,7 @@ pub(crate) enum KeyVerb {
         /// Make a secret, for --secret-file: what is made without an option
         #[arg(long)]
         secret: bool,
-        /// Make a pair of keys instead: FILE to sign with (umbel sign --sign), FILE.pub for --trust
+        /// Make a signing key instead: FILE for --sign, and its public key, FILE.pub, for --trust
         #[arg(long, conflicts_with = "secret")]
         signing: bool,
     },

@@ -43,6 +43,10 @@ const ENDINGS: &[Ending] = &[
             ("umbel common monday.txt tuesday.txt", "lines that both files have"),
             ("umbel common --at-least 2 *.txt", "lines that at least two of the files have"),
             ("umbel common --csv -k id a.csv b.csv", "rows whose id both files have"),
+            (
+                "umbel common --all --csv -k customer=id orders.csv users.csv",
+                "all orders of these users",
+            ),
         ],
         zero: "lines were found",
         one: Some("no line was found"),
@@ -72,12 +76,14 @@ const ENDINGS: &[Ending] = &[
     Ending {
         verb: "dedup",
         examples: &[
-            (
-                "umbel dedup urls.txt > each-once.txt",
-                "each line once, in order of first appearance",
-            ),
-            ("umbel dedup --repeated --count urls.txt", "lines that repeat, with their counts"),
+            ("umbel dedup urls.txt > each-once.txt", "each line once, as first seen"),
+            ("umbel dedup --repeated --count urls.txt", "repeated lines, with counts"),
+            ("umbel dedup --csv -k id --keep last a.csv", "the last row of each id"),
             ("umbel dedup --top 10 --count urls.txt", "the ten most frequent lines"),
+            (
+                "umbel dedup --top 10 --count --fields -k 1 --print key a.log",
+                "the ten most frequent first words",
+            ),
         ],
         zero: "done, even if the input is empty",
         one: Some("with --repeated or --min, no line occurs so often"),
@@ -96,6 +102,10 @@ const ENDINGS: &[Ending] = &[
         examples: &[
             ("umbel build -o seen.umbel urls.txt", "a filter of the lines, at 1 %"),
             ("umbel build -o seen.umbel --keys 5M --fpp 0.1% urls.txt", "room for 5 million keys"),
+            (
+                "umbel build -o b.umbel --kind cascade --except allow.txt block.txt",
+                "no name of allow.txt passes",
+            ),
             ("umbel build -o nets.umbel --prefixes ip nets.txt", "a filter of networks"),
         ],
         zero: "the filter is written",
@@ -118,6 +128,7 @@ const ENDINGS: &[Ending] = &[
         examples: &[
             ("umbel query seen.umbel today.txt", "lines that may be in the filter"),
             ("umbel query -v seen.umbel today.txt", "lines that are certainly not in it"),
+            ("umbel query users.guava names.txt", "a filter of another system"),
             ("umbel query --prefixes ip nets.txt ips.txt", "addresses in listed networks"),
             ("umbel query --prefixes domain ads.txt hosts.txt", "hosts under listed domains"),
         ],
@@ -163,12 +174,12 @@ const ENDINGS: &[Ending] = &[
     Ending {
         verb: "key",
         examples: &[
-            ("umbel key new -o group.key", "a secret, for --secret-file"),
+            ("umbel key new -o group.secret", "a secret, for --secret-file"),
             (
                 "umbel key new --signing -o lists.key",
-                "a pair: lists.key to sign, lists.key.pub to trust",
+                "a signing key, and lists.key.pub for --trust",
             ),
-            ("umbel key id group.key", "its id, which filters carry"),
+            ("umbel key id group.secret", "its id, which filters carry"),
         ],
         zero: DONE,
         one: None,
@@ -346,6 +357,10 @@ sort: text replaces text (lines, reports), a filter a filter, a delta a delta, a
 unless --force is given. Secrets are never replaced, nor what is made with them (umbel key new, umbel group
 join). umbel unseen alone appends, and its option is --append.
 
+A key is what is compared or looked up: a line, or with --key some fields of a record. --keys N is a number of them.
+The secret of a keyed filter is a file of its own (--secret-file); a signing key signs files (--sign), and its public
+key shows who did (--trust).
+
 -v prints the lines that do not match, as in grep (umbel query); --verbose prints the full report.";
 
 /// Colours on a terminal that shows some, those of cargo.
@@ -423,7 +438,7 @@ pub(crate) fn command(first: Option<&OsStr>) -> Command {
 }
 
 /// Options of many verbs that a short help has all the same.
-const SHORT: [&str; 5] = ["csv", "jsonl", "key", "memory", "output"];
+const SHORT: [&str; 6] = ["csv", "jsonl", "fields", "key", "memory", "output"];
 
 /// A verb with its options, and its help with examples and exit statuses.
 fn whole(verb: &Verb) -> Command {
@@ -458,11 +473,9 @@ fn whole(verb: &Verb) -> Command {
 const RARE: &[&str] = &[
     "absent",
     "checkpoint",
-    "except",
     "false_answer",
     "force",
     "format",
-    "keep",
     "key_type",
     "min",
     "names",

@@ -23,7 +23,7 @@ pub(crate) fn key_to_sign(key: Option<&PathBuf>, output: &Path) -> Result<Option
     key.map(|key| secret_key(key)).transpose()
 }
 
-/// The secret key in a file.
+/// The signing key in a file.
 pub(crate) fn secret_key(path: &Path) -> Result<SecretKey> {
     let name = || path.display().to_string();
     // A file of other things may be no text.

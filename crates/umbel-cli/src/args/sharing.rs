@@ -9,7 +9,7 @@ use super::{FormatArgs, ReplaceArgs, Voice};
 /// How a file that is written is signed.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SignArgs {
-    /// Sign the file that is written with this key (umbel key new --signing makes one)
+    /// Sign the file that is written with this signing key (umbel key new --signing makes one)
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, help_heading = "Signatures")]
     pub(crate) sign: Option<PathBuf>,
 }
@@ -125,7 +125,7 @@ pub(crate) struct SignVerbArgs {
     /// As umbel key new --signing, which this was before
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, conflicts_with = "files", hide = true)]
     pub(crate) new: Option<PathBuf>,
-    /// Sign the files with this key; a signature that is there is replaced
+    /// Sign the files with this signing key; a signature that is there is replaced
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, requires = "files")]
     pub(crate) sign: Option<PathBuf>,
     /// Check that the owner of this public key signed the files

@@ -1,4 +1,4 @@
-//! `umbel key`: secrets of keyed filters, and pairs of keys to sign with.
+//! `umbel key`: secrets of keyed filters, and signing keys.
 
 use std::ffi::OsString;
 use std::fs;
@@ -37,10 +37,10 @@ pub(crate) fn key(args: &KeyArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Writes a secret key, and the public one next to it.
+/// Writes a signing key, and its public key next to it.
 pub(super) fn make_pair(path: &Path) -> Result<()> {
     if is_standard(path) {
-        bail!("a pair of keys is two files; name the secret one with -o");
+        bail!("a signing key has a public key in a file of its own; name a file with -o");
     }
     let key = SecretKey::generate()?;
     let mut public: OsString = path.into();

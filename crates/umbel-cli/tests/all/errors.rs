@@ -234,7 +234,7 @@ fn a_keyed_filter_needs_its_own_secret() {
         );
         folder.refuses(
             &format!("{verb} keyed keys --secret-file other"),
-            &["keyed: the secret has key id ", ", but the filter was built with "],
+            &["keyed: the secret has the id ", ", but the filter was built with "],
         );
         folder.refuses(
             &format!("{verb} seen keys --secret-file secret"),

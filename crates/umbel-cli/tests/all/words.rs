@@ -237,6 +237,13 @@ fn with_examples() -> Folder {
         folder.write(&format!("{list}.txt"), entry);
     }
     folder.write("ids.txt", "7\n");
+    folder.write("orders.csv", "order,customer\n7,1\n8,1\n9,2\n");
+    folder.write("users.csv", "id,name\n1,x\n");
+    folder.write("a.log", "10.1.2.3 GET /\n10.1.2.3 GET /a\n");
+    for (name, line) in [("allow", "good.example"), ("block", "bad.example"), ("names", "x")] {
+        folder.write(&format!("{name}.txt"), line);
+    }
+    folder.umbel("build -q -o users.guava --format guava --keys 10 urls.txt").run().done();
     folder.write("a.csv", "id,name\n1,x\n2,y\n");
     folder.write("b.csv", "id,name\n2,z\n");
     for name in ["seen", "a", "b"] {

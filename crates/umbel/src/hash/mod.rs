@@ -413,17 +413,19 @@ impl Unlock for Option<&Secret> {
 #[non_exhaustive]
 pub enum SchemeError {
     /// A keyed filter was opened without its secret.
-    #[error("the filter is keyed (key id {key_id:016x}); give its 16-byte secret to use it")]
+    #[error(
+        "the filter is keyed, by a secret with the id {key_id:016x}; give these 16 bytes to use it"
+    )]
     SecretNeeded {
-        /// Key id in the file.
+        /// The id of its secret, in the file.
         key_id: u64,
     },
     /// A keyed filter was opened with another secret.
     #[error(
-        "the secret has key id {found:016x}, but the filter was built with {expected:016x}; give that one"
+        "the secret has the id {found:016x}, but the filter was built with {expected:016x}; give that one"
     )]
     WrongSecret {
-        /// Key id in the file.
+        /// The id of its secret, in the file.
         expected: u64,
         /// Key id of the secret given.
         found: u64,
