@@ -41,7 +41,7 @@ const ENDINGS: &[Ending] = &[
         verb: "common",
         examples: &[
             ("umbel common monday.txt tuesday.txt", "lines that both files have"),
-            ("umbel common --at-least 2 *.txt", "lines that at least two of the files have"),
+            ("umbel common --at-least 2 *.txt", "lines of two files or more"),
             ("umbel common --csv -k id a.csv b.csv", "rows whose id both files have"),
             (
                 "umbel common --all --csv -k customer=id orders.csv users.csv",

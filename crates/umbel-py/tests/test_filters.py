@@ -158,7 +158,7 @@ def test_secrets():
     assert "a" in umbel.from_bytes(data, secret=secret)
     with pytest.raises(ValueError, match="secret"):
         umbel.from_bytes(data)
-    with pytest.raises(ValueError, match="with the id"):
+    with pytest.raises(ValueError, match="the id"):
         umbel.from_bytes(data, secret=b"x" * 16)
     with pytest.raises(ValueError, match="16 bytes"):
         umbel.Bloom(1000, secret=b"short")
