@@ -374,54 +374,6 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Counts lines and columns up to a place, in pieces of any size.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LineCounter {
-    separator: u8,
-    /// Lines that ended.
-    lines: u64,
-    /// Characters of the line that has not ended.
-    characters: u64,
-}
-
-impl LineCounter {
-    pub(crate) fn new(separator: u8) -> Self {
-        Self { separator, lines: 0, characters: 0 }
-    }
-
-    pub(crate) fn pass(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        if let Some(last) = memchr::memrchr(self.separator, bytes) {
-            self.lines += memchr::memchr_iter(self.separator, &bytes[..=last]).count() as u64;
-            self.characters = 0;
-            rest = &bytes[last + 1..];
-        }
-        if self.lines == 0 && self.characters == 0 {
-            rest = &rest[crate::records::mark(rest)..];
-        }
-        // Continuation bytes do not begin a character.
-        self.characters += rest.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64;
-    }
-
-    /// Adds line and column to an error, if its place is in the `bytes` from an offset on, up to which everything was
-    /// counted.
-    pub(crate) fn locate(mut self, mut error: Error, bytes: &[u8], offset: u64) -> Error {
-        if let Some(place) = error.place()
-            && let Some(before) = place.offset.checked_sub(offset)
-            && let Some(bytes) = bytes.get(..before as usize)
-        {
-            self.pass(bytes);
-            place.line = Some(self.place());
-        }
-        error
-    }
-
-    /// The line and the column after everything counted.
-    pub(crate) fn place(&self) -> (u64, u64) {
-        (self.lines + 1, self.characters + 1)
-    }
-}
-
 /// The parser's message without line and column, which it counts within the record.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();

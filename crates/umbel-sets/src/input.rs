@@ -11,7 +11,7 @@ use memchr::memchr_iter;
 use umbel::KeyHasher;
 
 use crate::buffer::{PageBuffer, PageWriter};
-use crate::error::LineCounter;
+use crate::line_counter::LineCounter;
 use crate::temporary::TempFile;
 use crate::{Error, Options, Progress};
 

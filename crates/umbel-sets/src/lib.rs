@@ -49,6 +49,8 @@
 //! | `input` | files that can be read again, pipes that are spooled |
 //! | `line_ends` | where the lines of a buffer end |
 //! | `records` | where a record ends, and which of its bytes are its key |
+//! | `align` | copies of inputs with their columns in another order, or without rows that cannot be read |
+//! | `line_counter` | the line and the column of a place |
 //! | `hash` | how the lines of a job are hashed |
 //! | `scan` | reading inputs in parallel, cut at the ends of records |
 //! | `budget` | how the memory cap is divided |
@@ -66,6 +68,7 @@
 //! | `filters` | filters of any kind or system: building, filling, querying and emptying them with lines |
 //! | `keys` | the keys of lines in order, for other work than that of umbel's filters |
 
+mod align;
 mod budget;
 mod buffer;
 mod bulk;
@@ -74,6 +77,7 @@ mod filters;
 mod hash;
 mod input;
 mod keys;
+mod line_counter;
 mod line_ends;
 mod nearest;
 mod operation;
@@ -91,6 +95,7 @@ mod temporary;
 mod testing;
 mod threads;
 
+pub use align::{Header, Rewritten, align, compares_headers, leaves_bad_rows_out};
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use buffer::{PageBuffer, PageReader, PageWriter};
 pub use error::{Error, Place, QuoteFlaw};
@@ -104,10 +109,7 @@ pub use input::{Input, Spool, SpoolWriter};
 pub use keys::{Keys, keys, keys_stream};
 pub use nearest::nearest;
 pub use operation::{Change, Diff, Distinct, Keep, SetOperation, SetPlan, Strategy, Top};
-pub use records::{
-    Bad, Header, Missing, Normalization, ReadKey, Records, Rewritten, align, compares_headers,
-    leaves_bad_rows_out, quote, values_of,
-};
+pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_of};
 pub use report::{Changes, ErrorBound, Progress, Report};
 pub use temporary::TempFolders;
 

@@ -78,7 +78,7 @@ impl Sample {
         if whole {
             for input in inputs {
                 let reader = input.open()?;
-                let head = scanner.head(&reader)?;
+                let head = scanner.head(&reader, &mut |_| {})?;
                 sample.read(scanner, &reader, &head, 0..input.length(), 0)?;
             }
             return Ok(sample);
@@ -99,7 +99,7 @@ impl Sample {
                     Some(open) => open,
                     none => {
                         let reader = inputs[number].open()?;
-                        let head = scanner.head(&reader)?;
+                        let head = scanner.head(&reader, &mut |_| {})?;
                         none.insert((reader, head))
                     }
                 };

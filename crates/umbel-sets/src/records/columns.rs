@@ -83,7 +83,7 @@ fn put(column: usize, value: Value, columns: &[usize], values: &mut [Value]) {
 
 /// Passes on each value of the record at the start of `bytes`, with the index of its column; returns the record's
 /// length without the line feed. One walk finds the values, the end, and errors.
-pub(super) fn each(
+pub(crate) fn each(
     bytes: &[u8],
     delimiter: u8,
     mut each: impl FnMut(usize, Value) -> Result<(), Flaw>,
@@ -132,7 +132,7 @@ pub(super) fn each(
 }
 
 /// Like [`each`], for a row where a quote is an ordinary byte.
-pub(super) fn each_unquoted(
+pub(crate) fn each_unquoted(
     row: &[u8],
     delimiter: u8,
     mut each: impl FnMut(usize, Value) -> Result<(), Flaw>,

@@ -22,21 +22,21 @@
 //!
 //! This module splits and extracts; `scan` knows who reads the bytes, and on which thread.
 
-mod columns;
+pub(crate) mod columns;
 mod json;
 mod normalize;
-mod rewrite;
 mod stored;
 
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2_iter, memrchr};
 
 pub use normalize::{Normalization, ReadKey};
-pub use rewrite::{Header, Rewritten, align, compares_headers, leaves_bad_rows_out};
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
 use crate::error::{Place, QuoteFlaw};
+use crate::line_counter::{MARK, mark};
 use crate::{Error, Options, nearest};
 
 /// How inputs are split into records, and which part of a record is its key.
@@ -209,8 +209,8 @@ impl Ends {
 
 /// A format, checked and ready.
 pub(crate) struct Format {
-    kind: Kind,
-    header: bool,
+    pub(crate) kind: Kind,
+    pub(crate) header: bool,
     /// The fields of the key, as named.
     fields: Vec<String>,
     /// The same, as paths into JSON.
@@ -220,7 +220,7 @@ pub(crate) struct Format {
     other_paths: json::Paths,
     normalization: Normalization,
     missing: Missing,
-    bad: Bad,
+    pub(crate) bad: Bad,
     /// Whole rows are compared, but must have the fields of the key.
     by_row: bool,
     /// Whole rows are compared as they are written.
@@ -230,7 +230,7 @@ pub(crate) struct Format {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Lines(u8),
     Csv(u8),
     Tsv,
@@ -353,7 +353,8 @@ impl Format {
             head.start += length;
             if !head.cut.is_blank(row) {
                 head.cut = cut(self.columns(name, row, offset, fields)?);
-                head.row = Some(row.to_vec());
+                let start = offset as usize;
+                head.row = Some(start..start + row.len());
                 return Ok(Some(head));
             }
         }
@@ -367,6 +368,11 @@ impl Format {
             Err(Flaw::Quote { flaw: QuoteFlaw::Open, .. }) if goes_on => Ok(()),
             result => result.map(drop),
         }
+    }
+
+    /// Passes on each name in a header.
+    pub(crate) fn each_name(&self, row: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), Flaw> {
+        self.cut(Vec::new()).each_value(row, each)
     }
 
     fn cut(&self, columns: Vec<usize>) -> Cut<'_> {
@@ -395,7 +401,7 @@ impl Format {
             }
             count += 1;
         };
-        let read = self.cut(Vec::new()).each_value(header, &mut see);
+        let read = self.each_name(header, &mut see);
         read.map_err(|flaw| self.error(flaw, name, offset))?;
         let find = |(field, found): (&String, [Option<usize>; 2])| match found {
             [Some(column), None] => Ok(column),
@@ -457,14 +463,6 @@ impl Format {
     }
 }
 
-/// A byte order mark in UTF-8, which some programs write first.
-const MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Bytes of a mark at the start of an input.
-pub(crate) fn mark(bytes: &[u8]) -> usize {
-    if bytes.starts_with(MARK) { MARK.len() } else { 0 }
-}
-
 /// A column by its number: 0 for `1`.
 fn number(field: &str) -> Option<usize> {
     field.parse::<usize>().ok()?.checked_sub(1)
@@ -474,7 +472,7 @@ fn number(field: &str) -> Option<usize> {
 const LISTED: usize = 20;
 
 /// Names for a message: the first of `all`.
-fn list<T: AsRef<[u8]>>(names: impl Iterator<Item = T>, all: usize) -> String {
+pub(crate) fn list<T: AsRef<[u8]>>(names: impl Iterator<Item = T>, all: usize) -> String {
     let mut list: Vec<String> = names
         .take(LISTED)
         .map(|name| String::from_utf8_lossy(name.as_ref()).escape_debug().take(100).collect())
@@ -489,8 +487,8 @@ fn list<T: AsRef<[u8]>>(names: impl Iterator<Item = T>, all: usize) -> String {
 pub(crate) struct Head<'f> {
     /// Where its records start.
     pub(crate) start: usize,
-    /// The header, if there is one.
-    pub(crate) row: Option<Vec<u8>>,
+    /// Where the header is, if there is one.
+    pub(crate) row: Option<Range<usize>>,
     pub(crate) cut: Cut<'f>,
 }
 
@@ -563,15 +561,15 @@ pub(crate) enum Found {
 
 /// A value in a row.
 #[derive(Clone, Copy, Debug)]
-struct Value {
-    start: usize,
-    end: usize,
+pub(crate) struct Value {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
     written: Written,
 }
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Written {
+pub(crate) enum Written {
     Plain,
     /// Quotes in it are doubled.
     Doubled,
@@ -731,13 +729,6 @@ impl Cut<'_> {
         }
     }
 
-    /// All values of a row of columns.
-    fn values(&self, row: &[u8]) -> Result<Vec<Vec<u8>>, Flaw> {
-        let mut values = Vec::new();
-        self.each_value(row, &mut |value| values.push(value.to_vec()))?;
-        Ok(values)
-    }
-
     /// Passes on each value of a row of columns.
     fn each_value(&self, row: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), Flaw> {
         let (text, mut bytes) = (self.text(row), Vec::new());
@@ -757,7 +748,7 @@ impl Cut<'_> {
 }
 
 /// The length of an empty line, if `bytes` start with one.
-fn blank(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn blank(bytes: &[u8]) -> Option<usize> {
     match bytes {
         [] | [b'\n', ..] => Some(0),
         [b'\r'] | [b'\r', b'\n', ..] => Some(1),

@@ -6,7 +6,8 @@ use super::Scanner;
 use crate::Error;
 use crate::buffer::PageBuffer;
 use crate::error::Place;
-use crate::records::{Ends, mark};
+use crate::line_counter::mark;
+use crate::records::Ends;
 
 impl Scanner<'_> {
     /// Checks that there is room for a buffer of `longer` bytes for the last record in it, of which more comes from

@@ -30,9 +30,10 @@ use umbel::KeyHash;
 
 use crate::budget::Budget;
 use crate::buffer::PageBuffer;
-use crate::error::{LineCounter, Place};
+use crate::error::Place;
 use crate::hash::LineHasher;
 use crate::input::{Input, Reader, read_error};
+use crate::line_counter::LineCounter;
 use crate::records::{Copied, Ends, Format, Found, Head, KeyAt, Layout, Record};
 use crate::report::Progress;
 use crate::threads::on_each;
@@ -216,8 +217,11 @@ impl<'a> Scanner<'a> {
         let mut first = None;
         if self.format.has_header() {
             for input in inputs {
-                let head = self.head(&input.open()?);
-                first = first.or(head.map_err(|error| self.located(error, inputs))?.row);
+                let keep = &mut |row: &[u8]| {
+                    first.get_or_insert_with(|| row.to_vec());
+                };
+                let head = self.head(&input.open()?, keep);
+                head.map_err(|error| self.located(error, inputs))?;
             }
         }
         Ok(first)
@@ -386,7 +390,7 @@ impl<'a> Scanner<'a> {
                 let found = self.format.head(name, start, read == 0, false);
                 let found = found.map_err(|error| passed.locate(error, start, offset))?;
                 let Some(found) = found else { continue };
-                if let Some(row) = &found.row {
+                if let Some(row) = found.row.clone().map(|row| &start[row]) {
                     batch.tally.see(self.hasher.hash(row));
                     visit.header(row)?;
                 }
@@ -411,8 +415,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads the head of an input.
-    pub(crate) fn head(&self, reader: &Reader<'_>) -> Result<Head<'_>, Error> {
+    /// Reads the head of an input, and shows the header, of which nobody but who needs it makes a copy.
+    pub(crate) fn head(
+        &self,
+        reader: &Reader<'_>,
+        header: &mut dyn FnMut(&[u8]),
+    ) -> Result<Head<'_>, Error> {
         let (name, length) = (reader.input().name(), reader.input().length());
         let other = reader.input().is_of_others();
         if let Some(head) = self.format.head(name, &[], length == 0, other)? {
@@ -431,6 +439,9 @@ impl<'a> Scanner<'a> {
             reader.read_at(&mut bytes[read..], read as u64)?;
             let all = bytes.len() as u64 == length;
             if let Some(head) = self.format.head(name, &bytes, all, other)? {
+                if let Some(row) = head.row.clone() {
+                    header(&bytes[row]);
+                }
                 return Ok(head);
             }
         }

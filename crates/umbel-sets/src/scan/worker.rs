@@ -73,8 +73,9 @@ impl<'a> Worker<'a> {
         let reader = self.chunks.input(input).open()?;
         // A header may be as long as a long line: one worker at a time reads one, and none keeps it.
         let heads = self.scanner.heads.lock().expect("no worker panics");
-        let mut head = self.scanner.head(&reader)?;
-        let header = head.row.take().map(|row| self.scanner.hasher.hash(&row));
+        let mut header = None;
+        let hash = &mut |row: &[u8]| header = Some(self.scanner.hasher.hash(row));
+        let head = self.scanner.head(&reader, hash)?;
         drop(heads);
         Ok(Open { input, reader, head, header })
     }

@@ -4,18 +4,23 @@
 //! After a broken quote, nobody knows where records end; here the next one is assumed to start on the next line. A
 //! reader that reads an input in pieces on several threads cannot do that, so it is done before.
 
+use std::cmp::Ordering;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::{Bad, Flaw, Format, Kind, MARK, Records, Value, blank, columns, list, mark};
-use crate::error::{LineCounter, Place, QuoteFlaw};
+use crate::error::{Place, QuoteFlaw};
 use crate::input::{Input, Spool};
+use crate::line_counter::{LineCounter, MARK, mark};
+use crate::records::{Bad, Flaw, Format, Kind, Records, Value, blank, columns, list};
 use crate::report::Progress;
 use crate::scan::skip_line;
 use crate::{Error, Options};
 
 /// The part of the memory that a record may use, one in this many: it is held twice, in vectors that grow by doubling.
 const SHARE: u64 = 8;
+/// The bytes of memory for a column, at the most: its name, its place in either header and in the row that is moved, each in a
+/// vector that grows by doubling.
+const COLUMN: u64 = 96;
 
 /// Prepares inputs of columns for work on all of them.
 ///
@@ -45,13 +50,19 @@ pub fn align(
         let reader = input.open()?;
         let mut rewritten = Rewritten::new(input.name(), reader.from(0), options)?;
         let mut moves = false;
-        if together && let Some(header) = rewritten.header()? {
+        if together && let Some(row) = rewritten.header()? {
             match &first {
-                None => first = Some(Header { name: input.name().to_owned(), names: header }),
+                None => first = Some(Header { name: input.name().to_owned(), row }),
+                Some(first) if first.row == row => {}
                 Some(first) => {
-                    moves = first.names != header;
-                    rewritten.order = order(&first.names, &header)
-                        .ok_or_else(|| first.other(input.name(), &header))?;
+                    let (wanted, found) = (rewritten.names(&first.row)?, rewritten.names(&row)?);
+                    let order = order(&wanted, &found);
+                    rewritten.order =
+                        order.ok_or_else(|| first.other(input.name(), &wanted, &found))?;
+                    moves = !rewritten.order.is_sorted();
+                    if !moves {
+                        rewritten.order = Vec::new();
+                    }
                 }
             }
         }
@@ -74,8 +85,8 @@ pub fn align(
 pub struct Header {
     /// The name of the file.
     name: String,
-    /// Those of its columns.
-    names: Vec<Vec<u8>>,
+    /// Its row, without its end.
+    row: Vec<u8>,
 }
 
 impl Header {
@@ -88,23 +99,73 @@ impl Header {
             return Ok(None);
         }
         let reader = input.open()?;
-        let header = Rewritten::new(input.name(), reader.from(0), options)?.header()?;
-        Ok(header.map(|names| Self { name: input.name().to_owned(), names }))
+        let row = Rewritten::new(input.name(), reader.from(0), options)?.header()?;
+        Ok(row.map(|row| Self { name: input.name().to_owned(), row }))
     }
 
     /// Refuses rows of the input `name` whose header is not this one. They are written as they come, so that the order
     /// counts, too.
     pub(crate) fn check(&self, name: &str, row: &[u8], options: &Options) -> Result<(), Error> {
-        let names = Format::new(options)?.cut(Vec::new()).values(row);
-        match names {
-            Ok(names) if names == self.names => Ok(()),
-            names => Err(self.other(name, &names.unwrap_or_default())),
+        let format = Format::new(options)?;
+        let names = |row| Names::of(row, &format, usize::MAX).unwrap_or_default();
+        let (wanted, found) = (names(&self.row), names(row));
+        if wanted == found { Ok(()) } else { Err(self.other(name, &wanted, &found)) }
+    }
+
+    fn other(&self, name: &str, wanted: &Names, found: &Names) -> Error {
+        let (name, first) = (name.to_owned(), self.name.clone());
+        Error::OtherColumns { name, first, difference: difference(wanted, found) }
+    }
+}
+
+/// Why the names of a header are not read.
+enum NoNames {
+    /// There are so many.
+    Columns(usize),
+    Broken(Flaw),
+}
+
+/// The names of columns, one after the other: there may be as many as a row has bytes.
+#[derive(Debug, Default, PartialEq)]
+struct Names {
+    bytes: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<u32>,
+}
+
+impl Names {
+    /// Those of a header; how many there are if they are more than `most`.
+    fn of(row: &[u8], format: &Format, most: usize) -> Result<Self, NoNames> {
+        let (mut names, mut count) = (Self::default(), 0);
+        let read = format.each_name(row, &mut |name| {
+            count += 1;
+            if count <= most {
+                names.bytes.extend_from_slice(name);
+                // A row has less than 2³² bytes.
+                names.ends.push(names.bytes.len() as u32);
+            }
+        });
+        match read {
+            Ok(()) if count <= most => Ok(names),
+            Ok(()) => Err(NoNames::Columns(count)),
+            Err(flaw) => Err(NoNames::Broken(flaw)),
         }
     }
 
-    fn other(&self, name: &str, found: &[Vec<u8>]) -> Error {
-        let (name, first) = (name.to_owned(), self.name.clone());
-        Error::OtherColumns { name, first, difference: difference(&self.names, found) }
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn get(&self, column: u32) -> &[u8] {
+        let start = column.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
+        &self.bytes[start as usize..self.ends[column as usize] as usize]
+    }
+
+    /// The columns by their names, and those of one name by their place.
+    fn sorted(&self) -> Vec<u32> {
+        let mut columns: Vec<u32> = (0..self.len() as u32).collect();
+        columns.sort_unstable_by_key(|&column| (self.get(column), column));
+        columns
     }
 }
 
@@ -123,42 +184,58 @@ pub fn leaves_bad_rows_out(options: &Options) -> bool {
     options.bad == Bad::Skip && matches!(options.records, Records::Csv { .. })
 }
 
-/// The index of each of the `wanted` names among the `found`, if these are the same.
-fn order(wanted: &[Vec<u8>], found: &[Vec<u8>]) -> Option<Vec<usize>> {
-    let mut left: Vec<_> = found.iter().map(Some).collect();
-    let mut take = |name: &Vec<u8>| {
-        let column = left.iter().position(|found| *found == Some(name))?;
-        left[column] = None;
-        Some(column)
-    };
-    let order = wanted.iter().map(&mut take).collect::<Option<Vec<_>>>()?;
-    (order.len() == found.len()).then_some(order)
+/// The column of each of the `wanted` names among the `found`, if these are the same.
+fn order(wanted: &Names, found: &Names) -> Option<Vec<u32>> {
+    if wanted.len() != found.len() {
+        return None;
+    }
+    let mut order = vec![0; wanted.len()];
+    for (to, from) in wanted.sorted().into_iter().zip(found.sorted()) {
+        if wanted.get(to) != found.get(from) {
+            return None;
+        }
+        order[to as usize] = from;
+    }
+    Some(order)
 }
 
 /// The names that only one of two headers has, for a message.
-fn difference(wanted: &[Vec<u8>], found: &[Vec<u8>]) -> String {
-    let without = |names: &[Vec<u8>], others: &[Vec<u8>]| {
-        let mut others = others.to_vec();
-        let mut names = names.to_vec();
-        names.retain(|name| match others.iter().position(|other| other == name) {
-            Some(at) => {
-                others.swap_remove(at);
-                false
-            }
-            None => true,
-        });
-        names
-    };
-    let [lacks, has] = [without(wanted, found), without(found, wanted)];
-    let words = [("it lacks ", lacks), ("it also has ", has)];
-    if words.iter().all(|(_, names)| names.is_empty()) {
+fn difference(wanted: &Names, found: &Names) -> String {
+    let [mut lacks, mut has] = [Vec::new(), Vec::new()];
+    let (lefts, rights) = (wanted.sorted(), found.sorted());
+    let (mut lefts, mut rights) = (lefts.iter().peekable(), rights.iter().peekable());
+    loop {
+        let names =
+            (lefts.peek().map(|at| wanted.get(**at)), rights.peek().map(|at| found.get(**at)));
+        let order = match names {
+            (None, None) => break,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(left), Some(right)) => left.cmp(right),
+        };
+        if order.is_le()
+            && let Some(left) = lefts.next()
+            && order.is_lt()
+        {
+            lacks.push(*left);
+        }
+        if order.is_ge()
+            && let Some(right) = rights.next()
+            && order.is_gt()
+        {
+            has.push(*right);
+        }
+    }
+    let words = [("it lacks ", lacks, wanted), ("it also has ", has, found)];
+    if words.iter().all(|(_, columns, _)| columns.is_empty()) {
         return "it has them in another order".to_owned();
     }
-    let words = words.into_iter().filter(|(_, names)| !names.is_empty());
-    words
-        .map(|(what, names)| what.to_owned() + &list(names.iter(), names.len()))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let words = words.into_iter().filter(|(_, columns, _)| !columns.is_empty());
+    let words = words.map(|(what, mut columns, names)| {
+        columns.sort_unstable();
+        what.to_owned() + &list(columns.iter().map(|column| names.get(*column)), columns.len())
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// The length of a record without its end, and whether it is one: an empty line is not.
@@ -170,8 +247,8 @@ pub struct Rewritten<R> {
     name: String,
     format: Format,
     progress: Arc<Progress>,
-    /// For each column written, its index here; empty for all unchanged.
-    order: Vec<usize>,
+    /// For each column written, its number here; empty for all unchanged.
+    order: Vec<u32>,
     /// The bytes read, from the next record on, which starts at `offset` of the source.
     buffer: Vec<u8>,
     begin: usize,
@@ -182,8 +259,9 @@ pub struct Rewritten<R> {
     started: bool,
     /// Whether the header was passed.
     headed: bool,
-    /// The maximum bytes of a record.
+    /// The maximum bytes of a record, and the maximum columns of one that is put in another order.
     most: usize,
+    most_columns: usize,
     out: Vec<u8>,
     given: usize,
 }
@@ -208,35 +286,41 @@ impl<R: Read> Rewritten<R> {
             ended: false,
             started: false,
             headed: false,
+            most_columns: (options.memory / COLUMN) as usize,
             most: (options.memory / SHARE).clamp(1 << 16, u64::from(u32::MAX)) as usize,
             out: Vec::new(),
             given: 0,
         })
     }
 
-    /// The names of the columns, read ahead.
-    fn header(&mut self) -> Result<Option<Vec<Vec<u8>>>, Error> {
-        let mut values = Vec::new();
+    /// The row with the names of the columns, read ahead.
+    fn header(&mut self) -> Result<Option<Vec<u8>>, Error> {
         loop {
-            let Some((length, found)) = self.record(&mut values)? else { return Ok(None) };
-            let row = &self.buffer[self.begin..self.begin + length];
-            let names = match found {
-                Ok(true) => self.format.cut(Vec::new()).values(row).map(Some),
-                Ok(false) => Ok(None),
-                Err(flaw) => Err(flaw),
+            let Some((length, found)) = self.record(&mut Places::default())? else {
+                return Ok(None);
             };
-            match names {
-                Ok(None) => self.leave(length),
-                names => {
-                    return names.map_err(|flaw| self.error(flaw));
+            match found {
+                Ok(true) => {
+                    let row = &self.buffer[self.begin..self.begin + length];
+                    return Ok(Some(row.strip_suffix(b"\r").unwrap_or(row).to_vec()));
                 }
+                Ok(false) => self.leave(length),
+                Err(flaw) => return Err(self.error(flaw)),
             }
         }
     }
 
+    /// The names in a header.
+    fn names(&self, row: &[u8]) -> Result<Names, Error> {
+        Names::of(row, &self.format, self.most_columns).map_err(|why| match why {
+            NoNames::Columns(columns) => self.refused(row.len() as u64, COLUMN * columns as u64),
+            NoNames::Broken(flaw) => self.error(flaw),
+        })
+    }
+
     /// The length of the record at the start of the buffer, and whether it is one, with its values as written; `None`
     /// at the end.
-    fn record(&mut self, values: &mut Vec<Value>) -> Result<Option<Next>, Error> {
+    fn record(&mut self, values: &mut Places) -> Result<Option<Next>, Error> {
         loop {
             let bytes = &self.buffer[self.begin..];
             if self.ended && bytes.is_empty() {
@@ -254,7 +338,7 @@ impl<R: Read> Rewritten<R> {
             values.clear();
             let next_line = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
             let mut keep = |_, value| {
-                values.push(value);
+                values.push(value, self.order.len());
                 Ok(())
             };
             let found = match (self.format.kind, blank(bytes)) {
@@ -296,9 +380,14 @@ impl<R: Read> Rewritten<R> {
             Some(at) => at as u64,
             None => held.len() as u64 + skip_line(&mut self.source, ends, &mut quoted).0,
         };
+        self.refused(length, 0)
+    }
+
+    /// The error for the present record, which needs a memory cap in proportion to its length, and at least this one.
+    fn refused(&self, length: u64, least: u64) -> Error {
         let at = Place { line: Some(self.passed.place()), ..Place::new(&self.name, self.offset) };
-        let cap = SHARE * self.most as u64;
-        Error::LongLine { at, length, cap, least: (SHARE * length).next_multiple_of(1 << 20) }
+        let (cap, least) = (SHARE * self.most as u64, least.max(SHARE * length));
+        Error::LongLine { at, length, cap, least: least.next_multiple_of(1 << 20) }
     }
 
     /// The error for the present record.
@@ -348,10 +437,11 @@ impl<R: Read> Rewritten<R> {
         const ENOUGH: usize = 1 << 16;
         self.out.clear();
         self.given = 0;
-        let mut values = Vec::new();
+        let mut values = Places::default();
         while self.out.len() < ENOUGH {
             let Some((length, found)) = self.record(&mut values)? else { break };
             let row = &self.buffer[self.begin..self.begin + length];
+            let is_row = matches!(found, Ok(true));
             let written = match found {
                 Ok(false) => Ok(()),
                 Ok(true) => put(row, &values, &self.order, self.format.kind, &mut self.out),
@@ -359,7 +449,7 @@ impl<R: Read> Rewritten<R> {
             };
             let is_header = self.format.header && !self.headed;
             match written {
-                Ok(()) => self.headed |= !values.is_empty(),
+                Ok(()) => self.headed |= is_row,
                 Err(_) if self.format.bad == Bad::Skip && !is_header => self.progress.leave_out(),
                 Err(flaw) => return Err(self.error(flaw)),
             }
@@ -373,11 +463,35 @@ impl<R: Read> Rewritten<R> {
     }
 }
 
+/// Where the values of a row are, as far as they are moved.
+#[derive(Default)]
+struct Places {
+    places: Vec<[u32; 2]>,
+    /// How many values there are.
+    count: usize,
+}
+
+impl Places {
+    fn clear(&mut self) {
+        self.places.clear();
+        self.count = 0;
+    }
+
+    /// Adds one, of which no more than `most` are moved.
+    fn push(&mut self, Value { start, end, .. }: Value, most: usize) {
+        self.count += 1;
+        if self.count <= most {
+            // A row has less than 2³² bytes.
+            self.places.push([start as u32, end as u32]);
+        }
+    }
+}
+
 /// Appends a row with its values in an order.
 fn put(
     row: &[u8],
-    values: &[Value],
-    order: &[usize],
+    values: &Places,
+    order: &[u32],
     kind: Kind,
     out: &mut Vec<u8>,
 ) -> Result<(), Flaw> {
@@ -386,15 +500,15 @@ fn put(
         out.push(b'\n');
         return Ok(());
     }
-    if values.len() != order.len() {
-        return Err(Flaw::Ragged { found: values.len(), columns: order.len() });
+    if values.count != order.len() {
+        return Err(Flaw::Ragged { found: values.count, columns: order.len() });
     }
     let delimiter = if let Kind::Csv(delimiter) = kind { delimiter } else { b'\t' };
     for (i, &column) in order.iter().enumerate() {
         if i > 0 {
             out.push(delimiter);
         }
-        let Value { start, end, .. } = values[column];
+        let [start, end] = values.places[column as usize].map(|at| at as usize);
         // A quoted value is written with its quotes.
         let quoted = matches!(kind, Kind::Csv(_)) && start > 0 && row[start - 1] == b'"';
         let quotes = usize::from(quoted);
