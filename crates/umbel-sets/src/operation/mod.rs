@@ -283,7 +283,7 @@ impl<'a> SetOperation<'a> {
             _ => LineHasher::random(),
         };
         let scanner = self.scanner(hasher)?;
-        let header = scanner.header(self.inputs)?;
+        scanner.check_headers(self.inputs)?;
         self.options.progress.expect(plan.bytes_read);
         let mut run = Run {
             inputs: self.inputs,
@@ -293,7 +293,6 @@ impl<'a> SetOperation<'a> {
             passes: Passes::new(self.inputs),
             alone: matches!(self.wanted, Wanted::Common { .. } | Wanted::Rows),
             scanner,
-            header,
         };
         if plan.strategy == Strategy::OnePass {
             one_pass::run(&mut run, &plan, self.wanted, &mut sink)?;
@@ -343,8 +342,6 @@ struct Run<'a> {
     passes: Passes,
     /// Whether every input must have records with keys.
     alone: bool,
-    /// Written before all rows.
-    header: Option<Vec<u8>>,
 }
 
 impl Run<'_> {
@@ -362,7 +359,7 @@ impl Run<'_> {
     fn exact(&mut self, plan: &SetPlan, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
         let (seen, doubt) = self.build(plan, rule)?;
         let probed = self.probe(plan, seen, doubt, rule)?;
-        sink.header(self.header.as_deref())?;
+        sink.header(self.scanner.header(self.inputs)?.as_deref())?;
         if rule.is_look_up() {
             self.look_up(probed, rule, sink)
         } else {

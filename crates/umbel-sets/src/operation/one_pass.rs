@@ -80,7 +80,7 @@ pub(super) fn run(
         held += filter.plan().bytes();
         others.push(filter);
     }
-    sink.header(run.header.as_deref())?;
+    sink.header(run.scanner.header(run.inputs)?.as_deref())?;
     let state = Mutex::new((Written::new(&seen, budget, held - seen.bytes())?, sink));
     let once = Once { others: &others, enough, state: &state, room: budget.long_line() };
     let tallies = run.scanner.scan_some(run.inputs, 0..from, &once)?;

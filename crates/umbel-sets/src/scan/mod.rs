@@ -212,16 +212,30 @@ impl<'a> Scanner<'a> {
         self.format.layout()
     }
 
-    /// Returns the header of the first input that has one; checks that all of them have the key's fields.
+    /// Checks that all inputs have the key's fields.
+    pub(crate) fn check_headers(&self, inputs: &[Input]) -> Result<(), Error> {
+        self.header_among(inputs, true).map(drop)
+    }
+
+    /// Returns the header of the first input that has one. It may be as long as a long line, so nobody keeps it during a
+    /// pass.
     pub(crate) fn header(&self, inputs: &[Input]) -> Result<Option<Vec<u8>>, Error> {
+        self.header_among(inputs, false)
+    }
+
+    fn header_among(&self, inputs: &[Input], all: bool) -> Result<Option<Vec<u8>>, Error> {
         let mut first = None;
-        if self.format.has_header() {
-            for input in inputs {
-                let keep = &mut |row: &[u8]| {
-                    first.get_or_insert_with(|| row.to_vec());
-                };
-                let head = self.head(&input.open()?, keep);
-                head.map_err(|error| self.located(error, inputs))?;
+        let inputs = if self.format.has_header() { inputs } else { &[] };
+        for input in inputs {
+            let keep = &mut |row: &[u8]| {
+                if !all {
+                    first = Some(row.to_vec());
+                }
+            };
+            let head = self.head(&input.open()?, keep);
+            head.map_err(|error| self.located(error, inputs))?;
+            if first.is_some() {
+                break;
             }
         }
         Ok(first)
