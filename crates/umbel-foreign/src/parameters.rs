@@ -3,6 +3,8 @@
 use crate::{Bytes, Error, Format, Value};
 
 /// The parameters of a new filter. Each format accepts some of them: [`Format::parameters`].
+///
+/// A new format may bring a new one, so end a literal with `..Parameters::default()`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters {
     /// Expected keys, also called ndv, capacity or entries.

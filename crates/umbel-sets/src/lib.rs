@@ -115,7 +115,8 @@ pub use temporary::TempFolders;
 
 use std::sync::Arc;
 
-/// The options of every job.
+/// The options of every job. There are no defaults, because each depends on the machine or the files, and whoever starts a
+/// job decides all of them: a new one is meant to be a compile error there.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Bytes that the whole process may use, at least [`LEAST_MEMORY`].

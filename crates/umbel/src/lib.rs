@@ -164,23 +164,30 @@ pub use bits::{Block, Blocks};
 #[cfg(feature = "mmap")]
 pub use bits::{MappedBlocks, MappedFile};
 pub use error::{FieldError, OutOfMemory};
+#[doc(inline)]
 #[cfg(feature = "mmap")]
 pub use filter::LazyFilter;
+#[doc(inline)]
 #[cfg(feature = "std")]
 pub use filter::Loader;
+#[doc(inline)]
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use filter::Shared;
+#[doc(inline)]
 pub use filter::{
     AnyFilter, Attributes, Blocked, Bloomier, BuildError, Cascade, Classic, Coded, Counting,
     Estimate, Filter, Full, InsertError, MergeError, Receipt, RowError, Scalable, Sliced, Stable,
     Window,
 };
+#[doc(inline)]
 pub use format::{FileError, KeyDescription};
+#[doc(inline)]
 pub use hash::{
     Algorithm, AnyScheme, ByHash, Hash64, Hashing, Key, KeyHash, KeyHasher, Prehashed, Scheme,
     SchemeError, Secret, Unlock,
 };
 pub use parts::Parts;
+#[doc(inline)]
 pub use plan::{
     Capacity, Form, Growth, Kind, MAX_BITS, MAX_PROBES, ParseKindError, Plan, PlanError, Tags,
     Variant,

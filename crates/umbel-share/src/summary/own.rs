@@ -7,7 +7,7 @@ use super::{GREATEST_EPOCH, payload};
 use crate::frame::{self, FRAME};
 use crate::{ShareError, pack};
 
-/// How a [`Summary`] is sized, and when it is published.
+/// How a [`Summary`] is sized, and when it is published: the two numbers of the paper, and no more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Bits per key of the published filter, above 0: 16 by default. The counting filter in the cache's memory has four

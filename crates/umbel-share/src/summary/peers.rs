@@ -12,7 +12,8 @@ use super::{GREATEST_EPOCH, payload};
 use crate::frame::{self, FRAME};
 use crate::{ShareError, pack};
 
-/// How patient [`Peers`] are, and how much memory they give to one.
+/// How patient [`Peers`] are, and how much memory they give to one. More may be limited in the future: end a literal with
+/// `..Limits::default()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The time after which a request is repeated: 1 s by default. Longer than a full copy takes.

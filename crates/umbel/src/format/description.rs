@@ -52,7 +52,10 @@ pub struct OtherKeys {
 }
 
 /// What a filter of prefixes has prefixes of: FORMAT.md, section 24. The crate `umbel-net` makes and
-/// queries such filters. There are these two and no more: a match over both is complete.
+/// queries such filters.
+///
+/// There are these two and no more, so a match over both is complete: every use must decide what a key, a length and an
+/// answer are in its family, so a third would be a format of its own, and no default arm could be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// IPv4 and IPv6 addresses: networks.
