@@ -8,10 +8,11 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use umbel::KeyHash;
 
@@ -110,6 +111,12 @@ impl Spill {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.end - self.start
+    }
+
+    /// The lines between two offsets of it.
+    fn part(&self, start: u64, end: u64) -> Self {
+        let Self { layout, lines, longest, .. } = *self;
+        Self { file: Arc::clone(&self.file), layout, lines, start, end, longest }
     }
 
     pub(crate) fn read(&self, buffer: usize) -> SpillReader {
@@ -247,23 +254,40 @@ impl Partitions {
     }
 
     pub(crate) fn push(&self, hash: KeyHash, place: u64, line: Record<'_>) -> Result<(), Error> {
-        let mut file = self.files[self.index(hash)].lock().expect("no writer panics");
-        file.push(place, line)
+        self.lock(self.index(hash)).push(place, line)
     }
 
-    /// Like [`push`](Self::push), to partitions that the first line creates.
-    pub(crate) fn push_to(
-        partitions: &mut Option<Self>,
-        make: impl FnOnce() -> Result<Self, Error>,
-        hash: KeyHash,
-        place: u64,
-        line: Record<'_>,
+    /// Pushes some lines, and clears `some`: those of a partition together, under one lock, and first where no other
+    /// thread writes. `get` gives the hash, the place and the record of each.
+    pub(crate) fn push_some<'l>(
+        &self,
+        some: &mut Scattered,
+        get: impl Fn(usize) -> (KeyHash, u64, Record<'l>),
     ) -> Result<(), Error> {
-        let partitions = match partitions {
-            Some(partitions) => partitions,
-            none => none.insert(make()?),
+        let Scattered { indexes, parts } = some;
+        parts.resize_with(self.len(), Vec::new);
+        for i in indexes.drain(..) {
+            parts[self.index(get(i).0)].push(i);
+        }
+        let push = |file: &mut SpillWriter, part: &mut Vec<usize>| {
+            part.drain(..).try_for_each(|i| {
+                let (_, place, line) = get(i);
+                file.push(place, line)
+            })
         };
-        partitions.push(hash, place, line)
+        for (number, part) in parts.iter_mut().enumerate().filter(|(_, part)| !part.is_empty()) {
+            if let Ok(mut file) = self.files[number].try_lock() {
+                push(&mut file, part)?;
+            }
+        }
+        for (number, part) in parts.iter_mut().enumerate().filter(|(_, part)| !part.is_empty()) {
+            push(&mut self.lock(number), part)?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self, number: usize) -> MutexGuard<'_, SpillWriter> {
+        self.files[number].lock().expect("no writer panics")
     }
 
     pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Vec<Spill>, Error> {
@@ -282,6 +306,46 @@ impl Partitions {
     }
 }
 
+/// Partitions that the first line creates, whichever thread finds it.
+#[derive(Default)]
+pub(crate) struct Later {
+    made: OnceLock<Partitions>,
+    making: Mutex<()>,
+}
+
+impl Later {
+    pub(crate) fn get_or_make(
+        &self,
+        make: impl FnOnce() -> Result<Partitions, Error>,
+    ) -> Result<&Partitions, Error> {
+        if let Some(made) = self.get() {
+            return Ok(made);
+        }
+        let _making = self.making.lock().expect("no writer panics");
+        if let Some(made) = self.get() {
+            return Ok(made);
+        }
+        let made = make()?;
+        Ok(self.made.get_or_init(|| made))
+    }
+
+    pub(crate) fn get(&self) -> Option<&Partitions> {
+        self.made.get()
+    }
+
+    /// The files, if there are any.
+    pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Option<Vec<Spill>>, Error> {
+        self.made.into_inner().map(|parts| parts.finish(disk)).transpose()
+    }
+}
+
+/// Numbers of lines that are to be spilled, and the same by partition.
+#[derive(Default)]
+pub(crate) struct Scattered {
+    pub(crate) indexes: Vec<usize>,
+    parts: Vec<Vec<usize>>,
+}
+
 /// A result: a wanted line, with its first place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Selected<'a> {
@@ -292,25 +356,30 @@ pub(crate) struct Selected<'a> {
     pub(crate) row: &'a [u8],
 }
 
-/// Runs of results, each sorted by place, in one temporary file, and their merge. A result is stored like a line: its
-/// count as u64, and the row.
+/// Runs of results, each sorted by place, in a temporary file for each thread, and their merge. A result is stored like
+/// a line: its count as u64, and the row.
 pub(crate) struct Runs {
+    /// Bytes of the buffer that results are written from.
+    buffer: usize,
     out: Option<SpillWriter>,
-    /// The start and end of each run in the file.
-    ends: Vec<(u64, u64)>,
+    /// The end of each run in the file that is being written.
+    ends: Vec<u64>,
+    /// Finished files, and the end of each run in them.
+    files: Vec<(Spill, Vec<u64>)>,
     line: Vec<u8>,
 }
 
 impl Runs {
-    pub(crate) fn new() -> Self {
-        Self { out: None, ends: Vec::new(), line: Vec::new() }
+    /// Results are written `buffer` bytes at a time, or as many as gain something.
+    pub(crate) fn new(buffer: u64) -> Self {
+        let buffer = buffer.clamp(LEAST_BUFFER as u64, 256 << 10) as usize;
+        Self { buffer, out: None, ends: Vec::new(), files: Vec::new(), line: Vec::new() }
     }
 
     /// Appends a result to the last run; its place is after all others in it.
     pub(crate) fn push(&mut self, disk: &Disk<'_>, selected: Selected<'_>) -> Result<(), Error> {
-        const BUFFER: usize = 1 << 18;
         if self.out.is_none() {
-            self.out = Some(SpillWriter::new(disk, BUFFER, Layout::Lines)?);
+            self.out = Some(SpillWriter::new(disk, self.buffer, Layout::Lines)?);
         }
         self.line.clear();
         self.line.extend_from_slice(&selected.count.to_le_bytes());
@@ -321,31 +390,50 @@ impl Runs {
 
     /// Ends the last run; a new one follows.
     pub(crate) fn end(&mut self) {
-        let start = self.ends.last().map_or(0, |(_, end)| *end);
+        let start = self.ends.last().copied().unwrap_or(0);
         let end = self.out.as_ref().map_or(0, |out| out.bytes);
         if end > start {
-            self.ends.push((start, end));
+            self.ends.push(end);
         }
+    }
+
+    /// Adds the runs of another thread.
+    pub(crate) fn join(&mut self, other: Self, disk: &Disk<'_>) -> Result<(), Error> {
+        self.files.extend(other.finish(disk)?);
+        Ok(())
+    }
+
+    fn finish(mut self, disk: &Disk<'_>) -> Result<Vec<(Spill, Vec<u64>)>, Error> {
+        if let Some(out) = self.out {
+            self.files.push((out.finish(disk)?, self.ends));
+        }
+        Ok(self.files)
     }
 
     /// Merges all results by ascending place, with about `memory` bytes of buffers. If there are too many runs to read
     /// at the same time, merges some to longer ones first.
     pub(crate) fn merge(mut self, disk: &Disk<'_>, memory: u64) -> Result<Merged, Error> {
         /// Below this, a read costs more in calls than in bytes.
-        const LEAST_BUFFER: u64 = 16 << 10;
+        const LEAST_READ: u64 = 16 << 10;
         loop {
-            let Self { out: Some(out), ends, .. } = self else { return Ok(Merged::default()) };
-            let file = out.finish(disk)?;
-            // A reader's buffer grows to its longest line.
-            let fan_in = ((memory / LEAST_BUFFER.max(file.longest())) as usize).max(2);
-            let buffer =
-                (memory / ends.len().clamp(1, fan_in) as u64).clamp(LEAST_BUFFER, 1 << 20) as usize;
-            if ends.len() <= fan_in {
-                return Merged::new(disk, &file, &ends, buffer);
+            let written = self.buffer as u64;
+            let files = self.finish(disk)?;
+            let mut runs = Vec::new();
+            for (file, ends) in &files {
+                let starts = [0].into_iter().chain(ends.iter().copied());
+                runs.extend(starts.zip(ends).map(|(start, &end)| file.part(start, end)));
             }
-            self = Self::new();
-            for group in ends.chunks(fan_in) {
-                let mut merged = Merged::new(disk, &file, group, buffer)?;
+            let longest = runs.iter().map(Spill::longest).max().unwrap_or(0);
+            // A reader's buffer grows to its longest line.
+            let fan_in = ((memory / LEAST_READ.max(longest)) as usize).max(2);
+            let buffer =
+                (memory / runs.len().clamp(1, fan_in) as u64).clamp(LEAST_READ, 1 << 20) as usize;
+            if runs.len() <= fan_in {
+                return Merged::new(disk, &runs, buffer);
+            }
+            self = Self::new(written);
+            for group in runs.chunks(fan_in) {
+                let mut merged = Merged::new(disk, group, buffer)?;
                 while let Some(selected) = merged.next(disk)? {
                     self.push(disk, selected)?;
                 }
@@ -361,40 +449,35 @@ pub(crate) struct Merged {
     readers: Vec<SpillReader>,
     /// The runs by the places of their next lines.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The run whose line was returned last: its next one is still to be read.
-    given: Option<usize>,
+    /// Whether the line of the first of them was returned: its next one is still to be read.
+    given: bool,
 }
 
 impl Merged {
-    fn new(
-        disk: &Disk<'_>,
-        file: &Spill,
-        runs: &[(u64, u64)],
-        buffer: usize,
-    ) -> Result<Self, Error> {
-        let readers: Vec<_> = runs
-            .iter()
-            .map(|&(start, end)| SpillReader { at: start, end, ..file.read(buffer) })
-            .collect();
-        let mut merged = Self { readers, heads: BinaryHeap::new(), given: None };
-        (0..runs.len()).try_for_each(|run| merged.advance(disk, run))?;
-        Ok(merged)
-    }
-
-    fn advance(&mut self, disk: &Disk<'_>, run: usize) -> Result<(), Error> {
-        if let Some(place) = self.readers[run].advance(disk)? {
-            self.heads.push(Reverse((place, run)));
+    fn new(disk: &Disk<'_>, runs: &[Spill], buffer: usize) -> Result<Self, Error> {
+        let readers: Vec<_> = runs.iter().map(|run| run.read(buffer)).collect();
+        let mut merged = Self { readers, heads: BinaryHeap::new(), given: false };
+        for run in 0..runs.len() {
+            if let Some(place) = merged.readers[run].advance(disk)? {
+                merged.heads.push(Reverse((place, run)));
+            }
         }
-        Ok(())
+        Ok(merged)
     }
 
     /// The next result.
     pub(crate) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<Selected<'_>>, Error> {
-        if let Some(run) = self.given.take() {
-            self.advance(disk, run)?;
+        if self.given
+            && let Some(mut head) = self.heads.peek_mut()
+        {
+            let run = head.0.1;
+            match self.readers[run].advance(disk)? {
+                Some(place) => *head = Reverse((place, run)),
+                None => drop(PeekMut::pop(head)),
+            }
         }
-        Ok(self.heads.pop().map(|Reverse((place, run))| {
-            self.given = Some(run);
+        self.given = true;
+        Ok(self.heads.peek().map(|&Reverse((place, run))| {
             let (count, row) = self.readers[run].record().row.split_at(8);
             Selected { place, count: u64::from_le_bytes(count.try_into().expect("8 bytes")), row }
         }))
@@ -452,7 +535,7 @@ mod tests {
         let folders = TempFolders::new(&[dir.path().to_owned()]);
         let disk = Disk::new(&folders);
         for memory in [0, 100 << 10, 10 << 20] {
-            let mut runs = Runs::new();
+            let mut runs = Runs::new(1 << 18);
             let lines: Vec<String> = (0..2000).map(|place| place.to_string()).collect();
             for run in 0..20 {
                 for i in (run * 7 % 20..2000).step_by(20) {

@@ -18,6 +18,7 @@ use umbel::internals::{words, words_mut};
 use umbel::{Blocks, KeyHash};
 
 use crate::Error;
+use crate::budget::KEPT_LINE;
 use crate::records::{Layout, Record};
 
 /// Bytes of a segment; in a large table, enough for huge pages, without which nearly every look-up also misses the TLB.
@@ -108,6 +109,23 @@ impl Table {
         let room = Arc::new(AtomicU64::new(budget));
         let table = Self { layout, place: PLACE, ..Self::of_keys(&room, budget, FEWEST_SLOTS)? };
         Ok(table)
+    }
+
+    /// Makes a table as [`new`](Self::new), with slots for as many of `lines` lines of `bytes` bytes in total as fit.
+    ///
+    /// # Errors
+    /// If memory for its slots cannot be allocated.
+    pub(crate) fn for_lines(
+        budget: u64,
+        layout: Layout,
+        lines: u64,
+        bytes: u64,
+    ) -> Result<Self, Error> {
+        let room = Arc::new(AtomicU64::new(budget));
+        let each = bytes / lines.max(1) + KEPT_LINE;
+        let slots = (lines.min(budget / each) * 10 / 7 + 1).next_power_of_two() as usize;
+        let slots = slots.clamp(FEWEST_SLOTS, 1 << TAG_BITS);
+        Ok(Self { layout, place: PLACE, ..Self::of_keys(&room, budget, slots)? })
     }
 
     /// Makes tables of keys that use at most `budget` bytes together, as many as `threads` can fill at the same time,

@@ -20,7 +20,7 @@ use crate::bulk::Picked;
 use crate::records::Layout;
 use crate::scan::{Lines, Visit};
 use crate::sink::{Pieces, Sink};
-use crate::spill::{Disk, Partitions};
+use crate::spill::{Disk, Later, Partitions};
 use crate::table::{Inserted, Table};
 
 pub(super) struct Decide<'a, 'o> {
@@ -32,7 +32,7 @@ pub(super) struct Decide<'a, 'o> {
     /// The counts of the table's lines, if needed.
     pub(super) counts: Option<&'a RwLock<Counts>>,
     /// Receives doubtful lines that do not fit in the table.
-    pub(super) rest: &'a Mutex<Option<Partitions>>,
+    pub(super) rest: &'a Later,
     /// The number of partitions, if keys were spilled to some; the table accepts no lines then.
     pub(super) partitions: Option<usize>,
     /// The output of lines at their first occurrence.
@@ -104,9 +104,8 @@ impl Decide<'_, '_> {
             let buffers = self.budget.spill_buffers();
             Partitions::new(self.disk, 0, count, buffers, self.layout)
         };
-        let mut rest = self.rest.lock().expect("no worker panics");
         let line = self.rule.record(lines.record(i));
-        Partitions::push_to(&mut rest, make, lines.hashes()[i], place, line)
+        self.rest.get_or_make(make)?.push(lines.hashes()[i], place, line)
     }
 }
 

@@ -55,7 +55,7 @@ use crate::records::Layout;
 use crate::report::Report;
 use crate::scan::{Scanner, Tally};
 use crate::sink::{Form, Hand, Sink};
-use crate::spill::{Disk, Partitions, Runs, Spill};
+use crate::spill::{Disk, Later, Partitions, Runs, Spill};
 use crate::table::Table;
 use crate::{Error, Options};
 use build::{Build, Doubt};
@@ -412,7 +412,7 @@ impl Run<'_> {
         let expected = if self.from < self.inputs.len() { plan.compared } else { 0 };
         let keys = Gathering::new(share, budget.threads, expected, several)?;
         let doubt = doubt.map(Mutex::new);
-        let spilled = Mutex::new(None);
+        let spilled = Later::default();
         let range = match rule.others {
             Others::Semi(_) => plan.smallest..plan.smallest + 1,
             Others::Anti | Others::Mark => self.from..self.inputs.len(),
@@ -431,10 +431,8 @@ impl Run<'_> {
         self.seen(range.clone(), &tallies)?;
         drop(seen);
         let keys = keys.finish();
-        let spilled: Option<Partitions> = spilled.into_inner().expect("no worker panics");
-        let spilled = spilled.map(|parts| parts.finish(&self.disk)).transpose()?;
-        let spilled: Vec<_> =
-            spilled.unwrap_or_default().into_iter().map(|file| vec![file]).collect();
+        let spilled = spilled.finish(&self.disk)?.unwrap_or_default();
+        let spilled: Vec<_> = spilled.into_iter().map(|file| vec![file]).collect();
         let doubt = match doubt {
             _ if rule.is_look_up() => {
                 let room = budget.table(keys.bytes()).max(plan::LEAST_FILTER);
@@ -493,7 +491,7 @@ impl Run<'_> {
         let mut results = match rest {
             None if rule.counted != Some(Counted::Last) => Results::table(table, counts, rule),
             rest => {
-                let mut runs = Runs::new();
+                let mut runs = Runs::new(1 << 18);
                 // The partitions get all memory: the table's results become a run like theirs.
                 if rule.counted.is_some() {
                     rule.append(&table, counts.as_ref(), None, &self.disk, &mut runs)?;
@@ -527,7 +525,7 @@ impl Run<'_> {
         }
         let table = RwLock::new(table);
         let counts = rule.counted.map(|counted| RwLock::new(Counts::new(counted)));
-        let rest = Mutex::new(None);
+        let rest = Later::default();
         let undecided = AtomicU64::new(u64::MAX);
         let sink = rule.counted.is_none().then(|| Mutex::new(sink));
         let decide = Decide {
@@ -547,11 +545,10 @@ impl Run<'_> {
         };
         let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &decide)?;
         self.seen(0..self.from, &tallies)?;
-        let rest: Option<Partitions> = rest.into_inner().expect("no worker panics");
         Ok(Decided {
             table: table.into_inner().expect("no worker panics"),
             counts: counts.map(|counts| counts.into_inner().expect("no worker panics")),
-            rest: rest.map(|parts| parts.finish(&self.disk)).transpose()?,
+            rest: rest.finish(&self.disk)?,
             undecided: undecided.into_inner(),
         })
     }
@@ -561,7 +558,7 @@ impl Run<'_> {
         let Probed { doubt, keys, spilled } = probed;
         let budget = self.scanner.budget;
         let rest = self.partitions(spilled.len(), self.scanner.layout())?;
-        let mut runs = Runs::new();
+        let mut runs = Runs::new(1 << 18);
         let look_up = LookUp {
             doubt: doubt.as_ref(),
             keys: &keys,

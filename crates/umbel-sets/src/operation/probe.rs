@@ -12,7 +12,7 @@ use crate::budget::Budget;
 use crate::bulk::Picked;
 use crate::records::{Layout, Record};
 use crate::scan::{Lines, Visit};
-use crate::spill::{Disk, Partitions};
+use crate::spill::{Disk, Later, Partitions, Scattered};
 use crate::table::Inserted;
 
 /// Gathers the keys of lines that pass a filter, in no order; each once while there is room.
@@ -21,7 +21,7 @@ pub(super) struct Probe<'a> {
     pub(super) filter: Option<&'a Blocked>,
     pub(super) keys: &'a Gathering,
     /// Receives keys that do not fit.
-    pub(super) spilled: &'a Mutex<Option<Partitions>>,
+    pub(super) spilled: &'a Later,
     /// Gathered keys make lines doubtful.
     pub(super) doubt: Option<&'a Mutex<Doubt>>,
     /// The place of the first byte to be read, and the number of bytes.
@@ -35,20 +35,23 @@ pub(super) struct Probe<'a> {
 #[derive(Default)]
 pub(super) struct Sorted {
     shards: Vec<(Vec<usize>, Vec<KeyHash>)>,
+    /// Those that did not fit.
+    spilled: Scattered,
 }
 
+/// Inputs are counted in ascending order, whichever one the keys are gathered from: that one counts as the first.
+const INPUT: usize = 0;
+const PLACE: u64 = 0;
+
 impl Probe<'_> {
-    /// Adds lines to a shard.
+    /// Adds lines to a shard; notes those that do not fit.
     fn add(
         &self,
         shard: &mut Shard,
         lines: &Lines<'_>,
         (indexes, hashes): &mut (Vec<usize>, Vec<KeyHash>),
+        spilled: &mut Vec<usize>,
     ) -> Result<(), Error> {
-        // Inputs are counted in ascending order, whichever one the keys are gathered from: that one counts as the
-        // first.
-        const INPUT: usize = 0;
-        const PLACE: u64 = 0;
         for (n, &i) in indexes.iter().enumerate() {
             shard.table.warm_from(hashes, n);
             let (hash, key) = (hashes[n], Record::line(lines.key(i)));
@@ -65,8 +68,8 @@ impl Probe<'_> {
                         let buffers = self.budget.spill_buffers();
                         Partitions::new(self.disk, 0, count, buffers, Layout::Lines)
                     };
-                    let mut spilled = self.spilled.lock().expect("no worker panics");
-                    Partitions::push_to(&mut spilled, make, hash, PLACE, key)?;
+                    self.spilled.get_or_make(make)?;
+                    spilled.push(i);
                 }
             }
         }
@@ -97,23 +100,29 @@ impl Visit for Probe<'_> {
         if let Some(doubt) = self.doubt {
             doubt.lock().expect("no worker panics").insert(lines.hashes());
         }
+        let Sorted { shards, spilled } = sorted;
         for (i, &hash) in lines.hashes().iter().enumerate() {
-            let (indexes, hashes) = &mut sorted.shards[self.keys.index(hash)];
+            let (indexes, hashes) = &mut shards[self.keys.index(hash)];
             indexes.push(i);
             hashes.push(hash);
         }
         // Shards that no other worker holds come first.
-        for (shard, sorted) in sorted.shards.iter_mut().enumerate() {
+        for (shard, sorted) in shards.iter_mut().enumerate() {
             if let Some(mut shard) = self.keys.try_lock(shard) {
-                self.add(&mut shard, lines, sorted)?;
+                self.add(&mut shard, lines, sorted, &mut spilled.indexes)?;
             }
         }
-        for (shard, sorted) in sorted.shards.iter_mut().enumerate() {
+        for (shard, sorted) in shards.iter_mut().enumerate() {
             if !sorted.0.is_empty() {
-                self.add(&mut self.keys.lock(shard), lines, sorted)?;
+                self.add(&mut self.keys.lock(shard), lines, sorted, &mut spilled.indexes)?;
             }
         }
-        Ok(())
+        match self.spilled.get() {
+            Some(parts) => {
+                parts.push_some(spilled, |i| (lines.hashes()[i], PLACE, Record::line(lines.key(i))))
+            }
+            None => Ok(()),
+        }
     }
 
     fn ordered(&self) -> bool {
@@ -136,23 +145,33 @@ pub(super) struct Recount<'a> {
 }
 
 impl Visit for Recount<'_> {
-    type Local = Picked;
+    /// What to look up, and what is to be spilled.
+    type Local = (Picked, Scattered);
 
-    fn local(&self) -> Picked {
-        Picked::default()
+    fn local(&self) -> Self::Local {
+        Default::default()
     }
 
-    fn batch(&self, picked: &mut Picked, lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
-        self.keys.find_each(self.filter, lines, picked, |i, found| match (found, self.spilled) {
-            (Some(at), _) => {
-                self.keys.meet(at, lines.input());
-                Ok(())
+    fn batch(
+        &self,
+        (picked, scattered): &mut Self::Local,
+        lines: &Lines<'_>,
+        _: &mut [bool],
+    ) -> Result<(), Error> {
+        self.keys.find_each(self.filter, lines, picked, |i, found| {
+            match found {
+                Some(at) => self.keys.meet(at, lines.input()),
+                None if self.spilled.is_some() => scattered.indexes.push(i),
+                None => {}
             }
-            (None, Some(spilled)) => {
-                spilled.push(lines.hashes()[i], lines.place(i), Record::line(lines.key(i)))
-            }
-            (None, None) => Ok(()),
-        })
+            Ok(())
+        })?;
+        match self.spilled {
+            Some(spilled) => spilled.push_some(scattered, |i| {
+                (lines.hashes()[i], lines.place(i), Record::line(lines.key(i)))
+            }),
+            None => Ok(()),
+        }
     }
 
     fn inputs_at_once(&self) -> usize {

@@ -29,7 +29,7 @@ struct Held {
 impl<'a> Ranking<'a> {
     /// For at most `most` results, in about `memory` bytes.
     pub(super) fn new(most: u64, memory: u64, disk: &'a Disk<'a>) -> Self {
-        let (results, rows, runs) = (Vec::new(), Vec::new(), Runs::new());
+        let (results, rows, runs) = (Vec::new(), Vec::new(), Runs::new(1 << 18));
         Self { most, memory: memory as usize, disk, results, rows, runs, spilled: false }
     }
 
@@ -75,7 +75,7 @@ impl<'a> Ranking<'a> {
 
     /// Writes the sorted results to a run.
     fn spill(&mut self) -> Result<(), Error> {
-        let mut runs = std::mem::replace(&mut self.runs, Runs::new());
+        let mut runs = std::mem::replace(&mut self.runs, Runs::new(1 << 18));
         self.held().try_for_each(|selected| runs.push(self.disk, selected))?;
         runs.end();
         (self.runs, self.spilled) = (runs, true);

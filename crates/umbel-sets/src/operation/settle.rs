@@ -15,7 +15,7 @@ use crate::budget::Budget;
 use crate::hash::LineHasher;
 use crate::places::Places;
 use crate::records::{Layout, Record};
-use crate::spill::{Disk, Partitions, Runs, Selected, Spill, SpillReader};
+use crate::spill::{Disk, Later, Partitions, Runs, Selected, Spill, SpillReader};
 use crate::table::{Inserted, Table};
 use crate::threads::on_each;
 use crate::{Error, Progress};
@@ -70,14 +70,14 @@ impl Settle<'_> {
         let threads = self.budget.settling_threads(self.memory, longest);
         let settle = Settle { memory: self.memory / threads as u64, ..self };
         let queue = Mutex::new(Queue { parts, working: 0, stopped: false });
-        let (changed, runs) = (Condvar::new(), Mutex::new(runs));
-        let work = || -> Result<u64, Error> {
-            let mut distinct = 0;
+        let changed = Condvar::new();
+        let work = || -> Result<(u64, Runs), Error> {
+            let (mut distinct, mut runs) = (0, Runs::new(settle.write_buffers()));
             loop {
                 let mut state = queue.lock().expect("no worker panics");
                 let part = loop {
                     if state.stopped || (state.parts.is_empty() && state.working == 0) {
-                        return Ok(distinct);
+                        return Ok((distinct, runs));
                     }
                     if let Some(part) = state.parts.pop() {
                         break part;
@@ -86,7 +86,7 @@ impl Settle<'_> {
                 };
                 state.working += 1;
                 drop(state);
-                let result = settle.progress.check().and_then(|()| settle.part(part, &runs));
+                let result = settle.progress.check().and_then(|()| settle.part(part, &mut runs));
                 let mut state = queue.lock().expect("no worker panics");
                 state.working -= 1;
                 changed.notify_all();
@@ -102,19 +102,25 @@ impl Settle<'_> {
                 }
             }
         };
-        on_each(threads, work).into_iter().sum()
+        let mut distinct = 0;
+        for result in on_each(threads, work) {
+            let (held, more) = result?;
+            distinct += held;
+            runs.join(more, self.disk)?;
+        }
+        Ok(distinct)
     }
 
     /// Settles one partition; returns the partitions left for the next level, and how many distinct lines it held.
-    fn part(self, part: Part, runs: &Mutex<&mut Runs>) -> Result<(Vec<Part>, u64), Error> {
+    fn part(self, part: Part, runs: &mut Runs) -> Result<(Vec<Part>, u64), Error> {
         let (rule, level, layout) = (self.rule, part.level + 1, part.lines.layout());
         let mut counts = rule.counted.map(Counts::new);
         let share = rule.table(self.memory - self.memory / 4);
         let share = if part.others.is_empty() { share } else { Met::table(share, rule) };
         // Written lines are read again from the partition.
         let held = if rule.every { Layout::Lines } else { layout };
-        let mut table = Table::new(share, held)?;
-        let mut rest: Option<Partitions> = None;
+        let mut table = Table::for_lines(share, held, part.lines.lines(), part.lines.bytes())?;
+        let rest = Later::default();
         let mut lines = part.lines.read(self.buffer());
         let (mut seen, mut hashes) = (0, Vec::new());
         while lines.read_some(self.disk)? {
@@ -133,14 +139,14 @@ impl Settle<'_> {
                         let (all, buffers) = (part.lines.lines(), self.write_buffers());
                         let count = || self.budget.partitions_of_rest(all, seen, buffers);
                         let make = || self.partitions(level, count(), layout);
-                        Partitions::push_to(&mut rest, make, hash, place, line)?;
+                        rest.get_or_make(make)?.push(hash, place, line)?;
                     }
                 }
             }
         }
         drop(lines);
         let mut met = (!part.others.is_empty()).then(|| Met::of(&table, rule));
-        let others = match &rest {
+        let others = match rest.get() {
             Some(rest) if met.is_some() => {
                 Some(self.partitions(level, rest.len(), Layout::Lines)?)
             }
@@ -162,18 +168,15 @@ impl Settle<'_> {
                 }
             }
         }
-        let mut runs = runs.lock().expect("no worker panics");
         if rule.every {
-            self.append_every(&part.lines, &table, met.as_ref(), &mut runs)?;
+            self.append_every(&part.lines, &table, met.as_ref(), runs)?;
         } else {
-            rule.append(&table, counts.as_ref(), met.as_ref(), self.disk, &mut runs)?;
+            rule.append(&table, counts.as_ref(), met.as_ref(), self.disk, runs)?;
         }
-        drop(runs);
-        let finish = |parts: Option<Partitions>| -> Result<Vec<Spill>, Error> {
-            Ok(parts.map(|parts| parts.finish(self.disk)).transpose()?.unwrap_or_default())
-        };
-        let others = finish(others)?.into_iter().map(|file| vec![file]).collect();
-        Ok((Part::all(finish(rest)?, others, level), table.len()))
+        let others = others.map(|parts| parts.finish(self.disk)).transpose()?.unwrap_or_default();
+        let others = others.into_iter().map(|file| vec![file]).collect();
+        let rest = rest.finish(self.disk)?.unwrap_or_default();
+        Ok((Part::all(rest, others, level), table.len()))
     }
 
     /// Appends every line of a partition whose key is in the table and wanted as a run of results.
