@@ -257,8 +257,8 @@ impl Partitions {
         self.lock(self.index(hash)).push(place, line)
     }
 
-    /// Pushes some lines, and clears `some`: those of a partition together, under one lock, and first where no other
-    /// thread writes. `get` gives the hash, the place and the record of each.
+    /// Pushes some lines, and clears `some`: those of a partition together, in their order, under one lock, and first where
+    /// no other thread writes. `get` gives the hash, the place and the record of each.
     pub(crate) fn push_some<'l>(
         &self,
         some: &mut Scattered,

@@ -20,7 +20,7 @@ use crate::bulk::Picked;
 use crate::records::Layout;
 use crate::scan::{Lines, Visit};
 use crate::sink::{Pieces, Sink};
-use crate::spill::{Disk, Later, Partitions};
+use crate::spill::{Disk, Later, Partitions, Scattered};
 use crate::table::{Inserted, Table};
 
 pub(super) struct Decide<'a, 'o> {
@@ -56,6 +56,7 @@ pub(super) struct Local {
     /// The lines between those.
     between: Vec<Between>,
     pieces: Pieces,
+    spilled: Scattered,
 }
 
 /// Adjacent unique lines, to be written directly.
@@ -93,9 +94,14 @@ impl Decide<'_, '_> {
         self.sink.is_some() && self.undecided.load(Ordering::Relaxed) == u64::MAX
     }
 
-    /// Spills a line.
-    fn spill(&self, table: &Table, lines: &Lines<'_>, i: usize) -> Result<(), Error> {
-        let place = lines.place(i);
+    /// Notes that a line is to be spilled.
+    fn spill(
+        &self,
+        table: &Table,
+        place: u64,
+        i: usize,
+        spilled: &mut Scattered,
+    ) -> Result<(), Error> {
         self.undecided.fetch_min(place, Ordering::Relaxed);
         let make = || {
             // These inputs are the first of all.
@@ -104,8 +110,9 @@ impl Decide<'_, '_> {
             let buffers = self.budget.spill_buffers();
             Partitions::new(self.disk, 0, count, buffers, self.layout)
         };
-        let line = self.rule.record(lines.record(i));
-        self.rest.get_or_make(make)?.push(lines.hashes()[i], place, line)
+        self.rest.get_or_make(make)?;
+        spilled.indexes.push(i);
+        Ok(())
     }
 }
 
@@ -152,7 +159,7 @@ impl Visit for Decide<'_, '_> {
     }
 
     fn kept(&self, local: &mut Local, lines: &Lines<'_>) -> Result<(), Error> {
-        let Local { kept, between, pieces, .. } = local;
+        let Local { kept, between, pieces, spilled, .. } = local;
         let mut writes = self.writes();
         let mut between = between.drain(..).peekable();
         if lines.len() > 0 {
@@ -175,7 +182,7 @@ impl Visit for Decide<'_, '_> {
                     (Inserted::New(_) | Inserted::Known(_), None) => {}
                     (Inserted::Full, _) => {
                         writes = false;
-                        self.spill(&table, lines, i)?;
+                        self.spill(&table, place, i, spilled)?;
                     }
                 }
             }
@@ -184,6 +191,11 @@ impl Visit for Decide<'_, '_> {
             pieces.add(extent, lines);
         }
         *kept = 0;
+        if let Some(parts) = self.rest.get() {
+            parts.push_some(spilled, |i| {
+                (lines.hashes()[i], lines.place(i), self.rule.record(lines.record(i)))
+            })?;
+        }
         match self.sink {
             Some(sink) => sink.lock().expect("no worker panics").put(lines.buffer(), pieces),
             None => Ok(()),

@@ -16,7 +16,7 @@ use crate::Error;
 use crate::bulk::Picked;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
-use crate::spill::{Disk, Partitions, Runs, Selected};
+use crate::spill::{Disk, Partitions, Runs, Scattered, Selected};
 
 pub(super) struct LookUp<'a, 'o> {
     /// A filter of all gathered keys, including spilled ones; without it, every line is looked up.
@@ -59,6 +59,7 @@ pub(super) struct Local {
     /// For the kept lines.
     kept: Vec<Verdict>,
     wanted: Vec<usize>,
+    spilled: Scattered,
 }
 
 impl LookUp<'_, '_> {
@@ -112,20 +113,20 @@ impl Visit for LookUp<'_, '_> {
     fn kept(&self, local: &mut Local, lines: &Lines<'_>) -> Result<(), Error> {
         let mut output = self.output.lock().expect("no worker panics");
         let Output { sink, runs, late } = &mut *output;
-        let Local { kept, wanted, .. } = local;
+        let Local { kept, wanted, spilled, .. } = local;
         for (i, verdict) in kept.drain(..).enumerate() {
             let place = lines.place(i);
-            let count = match (verdict, self.spilled, &self.given) {
-                (Verdict::Write(count), ..) => count,
-                (Verdict::Give((shard, unit)), _, Some(given)) => {
+            let count = match (verdict, &self.given) {
+                (Verdict::Write(count), _) => count,
+                (Verdict::Give((shard, unit)), Some(given)) => {
                     if !given[shard].set(unit) {
                         continue;
                     }
                     1
                 }
-                (Verdict::Spill, Some(spilled), _) => {
+                (Verdict::Spill, _) => {
                     *late = true;
-                    spilled.push(lines.hashes()[i], place, lines.record(i))?;
+                    spilled.indexes.push(i);
                     continue;
                 }
                 _ => unreachable!("what is skipped is not kept"),
@@ -138,6 +139,9 @@ impl Visit for LookUp<'_, '_> {
             } else {
                 sink.result(selected)?;
             }
+        }
+        if let Some(parts) = self.spilled {
+            parts.push_some(spilled, |i| (lines.hashes()[i], lines.place(i), lines.record(i)))?;
         }
         sink.rows(lines, wanted.drain(..))
     }
