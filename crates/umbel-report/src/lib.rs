@@ -1,10 +1,11 @@
 //! What umbel reports: plans, filters, comparisons and Parquet files, as rows of text and as JSON documents, and the data of
-//! pictures. The command line and the explorer print the same, so it is composed here.
+//! pictures, as SVG too. The command line and the explorer print the same, so it is composed here.
 //!
 //! | module | what it composes |
 //! |---|---|
 //! | [`plan`] | the ranking of all kinds for a goal |
 //! | [`curves`] | the data of the pictures of a plan |
+//! | [`pictures`] | those, and that of a filter, as SVG |
 //! | [`receipt`] | what a filter is and delivers |
 //! | [`fill`] | how full its blocks are |
 //! | [`compare`] | what two filters share |
@@ -18,6 +19,7 @@ pub mod compare;
 pub mod curves;
 pub mod fill;
 pub mod parquet;
+pub mod pictures;
 pub mod plan;
 pub mod receipt;
 pub mod recognize;

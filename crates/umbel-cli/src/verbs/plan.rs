@@ -8,7 +8,7 @@ use umbel_report::plan as report;
 use crate::Outcome;
 use crate::args::PlanArgs;
 use crate::output::{check_target, write_text};
-use crate::pictures::{self, Written};
+use crate::pictures::{self, Saved};
 use crate::target::Sort;
 
 pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
@@ -41,14 +41,14 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<Outcome> {
 }
 
 /// The pictures that were written, and what they show.
-fn drawn(pictures: Option<&[Written]>) -> String {
+fn drawn(pictures: Option<&[Saved]>) -> String {
     match pictures {
         None => String::new(),
         Some([]) => "\nNo pictures: there is no plan to draw.\n".to_owned(),
         Some(pictures) => {
-            let name = |picture: &Written| picture.path.display().to_string();
+            let name = |picture: &Saved| picture.path.display().to_string();
             let width = pictures.iter().map(|picture| name(picture).chars().count()).max();
-            let line = |picture: &Written| {
+            let line = |picture: &Saved| {
                 format!("  {:<1$}  {2}\n", name(picture), width.unwrap_or(0), picture.shows)
             };
             format!("\nPictures written:\n{}", pictures.iter().map(line).collect::<String>())
@@ -77,8 +77,8 @@ fn goal(args: &PlanArgs) -> Goal {
 }
 
 /// A document a line; those of pictures are before the recommendation.
-fn as_json(goal: &Goal, advice: &Advice, explain: bool, pictures: &[Written]) -> String {
-    let picture = |picture: &Written| {
+fn as_json(goal: &Goal, advice: &Advice, explain: bool, pictures: &[Saved]) -> String {
+    let picture = |picture: &Saved| {
         let file = picture.path.display().to_string();
         json!({"type": "picture", "file": file, "shows": picture.shows})
     };

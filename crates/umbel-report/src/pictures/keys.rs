@@ -1,7 +1,7 @@
 //! Rate against keys for filters of 2⁸ to 2³⁶ bits, each with the best k for that many keys, and for the plan's own bits
 //! and k, with the plan as a star on that curve.
 
-use umbel_report::curves::keys::{LOG2_BITS, curve, own_curve};
+use crate::curves::keys::{LOG2_BITS, curve, own_curve};
 
 use super::Goal;
 use super::canvas::{Area, Canvas};

@@ -1,7 +1,7 @@
 //! Rate against keys over those planned: what it costs to put more in, and what is gained while there are fewer.
 
+use crate::curves::overfill::{RANGE, curve};
 use umbel::Kind;
-use umbel_report::curves::overfill::{RANGE, curve};
 
 use super::canvas::{Anchor, Area, Canvas};
 use super::chart::{Axis, Chart, Legend, titled};

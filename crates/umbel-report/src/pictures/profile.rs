@@ -1,10 +1,10 @@
 //! The inside of one filter: how many blocks are how full, next to what chance predicts, and the fill along its file, of
 //! a window that of each generation.
 
+use crate::fill::{self, bars, mean};
+use crate::receipt::estimated_keys;
 use umbel::{AnyFilter, Blocks, Hashing};
 use umbel_advice::Profile;
-use umbel_report::fill::{self, bars, mean};
-use umbel_report::receipt::estimated_keys;
 
 use super::canvas::{Anchor, Area, Canvas, Point, width_of};
 use super::chart::{Axis, Chart, Legend, titled};

@@ -2,8 +2,8 @@
 //!
 //! In bits, curves from 1 to 60 per key would lie on top of each other: what kinds differ by is a few percent.
 
+use crate::curves::bits::{RANGE, TOP, curve};
 use umbel::Kind;
-use umbel_report::curves::bits::{RANGE, TOP, curve};
 
 use super::canvas::{Area, Canvas};
 use super::chart::{Axis, Chart, Legend, titled};

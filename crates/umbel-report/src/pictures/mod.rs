@@ -1,0 +1,80 @@
+//! Pictures of a plan and of a filter, as SVG.
+//!
+//! There is one file per picture, which draws the data that [`curves`](crate::curves) computes; shared code is in `canvas` (SVG),
+//! `chart` (axes, curves, legends) and `style`. There are no formulas here.
+
+mod bits;
+mod canvas;
+mod chart;
+mod exponent;
+mod keys;
+mod overfill;
+mod probes;
+mod profile;
+mod style;
+
+use umbel::{AnyFilter, Blocks, Hashing, Plan};
+
+use crate::curves::{Curve, Goal};
+use canvas::Canvas;
+
+/// A picture.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// What its file is called, without an ending.
+    pub name: &'static str,
+    /// What it shows, in a few words.
+    pub shows: &'static str,
+    /// The text of the file.
+    pub svg: String,
+}
+
+/// Draws the five pictures of a goal. `plans` are those of all kinds that meet it; without any there is nothing to draw.
+pub fn of_plans(plans: &[Plan]) -> Vec<Picture> {
+    let Some(goal) = Goal::of(plans) else { return Vec::new() };
+    let pictures: [(&str, &str, Draw); 5] = [
+        ("rate-by-probes", "the false-positive rate by probes per key", probes::picture),
+        ("exponent", "why half of the bits should be set", exponent::picture),
+        ("rate-by-keys", "the false-positive rate by keys, and the plan", keys::picture),
+        ("overfill", "the rate with fewer and more keys than planned", overfill::picture),
+        (
+            "bits-by-rate",
+            "bits per key of every kind, over the fewest possible, by rate",
+            bits::picture,
+        ),
+    ];
+    let draw =
+        |(name, shows, draw): (_, _, Draw)| Picture { name, shows, svg: draw(&goal).finish() };
+    pictures.map(draw).into()
+}
+
+/// Draws how full the blocks of a filter are; `name` is what it is called.
+pub fn of_filter<H: Hashing>(filter: &AnyFilter<Blocks, H>, name: &str) -> String {
+    profile::picture(filter, name).finish()
+}
+
+/// Draws a picture of a goal.
+type Draw = fn(&Goal<'_>) -> Canvas;
+
+/// How a curve is drawn.
+trait Drawn {
+    /// Whether any of it lies between `low` and `high`, so that a legend should list it.
+    fn shows(&self, low: f64, high: f64) -> bool;
+    fn look(&self) -> style::Look;
+    /// Every `step`th point, from one on that differs from curve to curve: markers of neighbours then stand apart.
+    fn marked(&self, number: usize, step: usize) -> Vec<canvas::Point>;
+}
+
+impl Drawn for Curve {
+    fn shows(&self, low: f64, high: f64) -> bool {
+        self.points.iter().any(|point| (low..=high).contains(&point.1))
+    }
+
+    fn look(&self) -> style::Look {
+        style::of_kind(self.kinds[0])
+    }
+
+    fn marked(&self, number: usize, step: usize) -> Vec<canvas::Point> {
+        self.points.iter().copied().skip(number * 3 % step).step_by(step).collect()
+    }
+}
