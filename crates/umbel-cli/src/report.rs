@@ -74,8 +74,9 @@ impl Run {
         let report = &report;
         if let Some(Receipt::Own(receipt)) = filter
             && receipt.over_filled
+            && (self.voice.quiet || !self.voice.json)
         {
-            // Printed even when quiet: the rate is no longer the promised one.
+            // Printed even when quiet: the rate is no longer the promised one. The JSON report has it.
             say(&format!("umbel: warning: {}", over_filled(receipt)));
         }
         if self.voice.quiet {

@@ -21,7 +21,8 @@ use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
 use umbel_files::inputs;
 use umbel_files::journal::{self, Journal, Notes, Reached, Written};
 use umbel_sets::{
-    Checkpoint, Header, Input, Options, Records, Report, Save, SaveError, Seen, SeenInPieces,
+    Checkpoint, Header, Input, Options, Receipt, Records, Report, Save, SaveError, Seen,
+    SeenInPieces,
 };
 
 use super::explain;
@@ -127,11 +128,10 @@ pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
     let mut report = job.finish()?;
     run.check_keyed(&report)?;
     report.bytes_written += save.bytes;
-    run.finish(&report, "new", None);
+    // Of the filter only what is wrong with it, except in JSON.
     let receipt = filter.receipt();
-    if receipt.over_filled {
-        say(&format!("umbel: warning: {}", umbel_report::receipt::over_filled(&receipt)));
-    }
+    let shown = args.work.voice.json || receipt.over_filled;
+    run.finish(&report, "new", shown.then_some(&Receipt::Own(receipt)));
     Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 

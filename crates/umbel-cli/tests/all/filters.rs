@@ -223,6 +223,12 @@ fn an_over_filled_filter_is_never_silent() {
         quiet.stderr
     );
     quiet.done();
+    // In JSON the report has it, and nothing else is there.
+    for job in ["build -f -o full --keys 1000 keys", "add full keys", "unseen full keys"] {
+        let run = folder.umbel(&format!("{job} --json")).run();
+        let report: Value = serde_json::from_str(&run.stderr).expect(&run.stderr);
+        assert_eq!(report["filter"]["over_filled"], true, "{job}");
+    }
     assert!(folder.umbel("info full").run().text().contains("over-filled"));
     assert_eq!(folder.info("full")["over_filled"], true);
     for verb in ["add -q seen fresh", "merge -q -o merged seen full --force"] {
