@@ -6,9 +6,11 @@ use proptest::prelude::{
     Just, ProptestConfig, Strategy as _, TestCaseError, any, prop_assert, prop_assert_eq,
     prop_oneof, proptest,
 };
-use umbel::{KeyHasher, Kind, Plan};
+use umbel::{Blocked, KeyHasher, Kind, Plan};
 
 use super::*;
+use crate::bulk::fill;
+use crate::input::lengths;
 use crate::report::ErrorBound;
 use crate::testing::{Files, cramped, files, input, lines, lines_of, long, options};
 

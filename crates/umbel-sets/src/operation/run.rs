@@ -1,0 +1,363 @@
+//! The steps of a running operation, with what each leaves for the next.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, RwLock};
+
+use umbel::Blocked;
+
+use super::build::{Build, Doubt};
+use super::counts::{Counted, Counts};
+use super::decide::Decide;
+use super::keys::{Gathering, Keys};
+use super::look_up::{self, LookUp};
+use super::plan::{self, SetPlan};
+use super::probe::{Probe, Recount};
+use super::rule::{Others, Results, Rule};
+use super::settle::{Part, Settle};
+use super::write::{self, Write};
+use crate::Error;
+use crate::budget::Budget;
+use crate::bulk::{fill, of_hashes};
+use crate::input::{Input, lengths};
+use crate::passes::Passes;
+use crate::places::Places;
+use crate::records::Layout;
+use crate::scan::{Scanner, Tally};
+use crate::sink::Sink;
+use crate::spill::{Disk, Later, Partitions, Runs, Spill};
+use crate::table::Table;
+
+/// A running operation.
+pub(super) struct Run<'a> {
+    pub(super) inputs: &'a [Input],
+    pub(super) from: usize,
+    pub(super) scanner: Scanner<'a>,
+    pub(super) places: Places,
+    pub(super) disk: Disk<'a>,
+    pub(super) passes: Passes,
+    /// Whether every input must have records with keys.
+    pub(super) alone: bool,
+}
+
+impl Run<'_> {
+    /// Records a finished pass; refuses inputs without any key. Each counts by itself where each has a part of its own.
+    pub(super) fn seen(&mut self, range: Range<usize>, tallies: &[Tally]) -> Result<(), Error> {
+        self.passes.seen(self.inputs, range.clone(), tallies)?;
+        let inputs = &self.inputs[range];
+        if !self.alone {
+            return self.scanner.check_keyed(inputs, tallies);
+        }
+        let mut each = inputs.chunks(1).zip(tallies.chunks(1));
+        each.try_for_each(|(input, tally)| self.scanner.check_keyed(input, tally))
+    }
+
+    pub(super) fn exact(
+        &mut self,
+        plan: &SetPlan,
+        rule: Rule,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let (seen, doubt) = self.build(plan, rule)?;
+        let probed = self.probe(plan, seen, doubt, rule)?;
+        sink.header(self.scanner.header(self.inputs)?.as_deref())?;
+        if rule.is_look_up() {
+            self.look_up(probed, rule, sink)
+        } else {
+            self.anti_join(probed, rule, sink)
+        }
+    }
+
+    /// Step 1. Returns the filter of all lines, if other inputs probe it, and the filter of doubtful ones, if it is filled now.
+    fn build(
+        &mut self,
+        plan: &SetPlan,
+        rule: Rule,
+    ) -> Result<(Option<Blocked>, Option<Doubt>), Error> {
+        let budget = self.scanner.budget;
+        let Some(size) = &plan.seen else { return Ok((None, None)) };
+        let mut seen = of_hashes(size)?;
+        let room = |filters: u64| (budget.rest - filters).max(budget.long_line());
+        let mut doubt = None;
+        let tallies = match &plan.doubtful {
+            Some(doubtful) if !rule.is_look_up() => {
+                let mut filter = of_hashes(doubtful)?;
+                let room = room(size.bytes() + doubtful.bytes());
+                let build = Build::new(&mut seen, &mut filter, budget, room);
+                let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &build)?;
+                let keys = build.keys();
+                doubt = Some(Doubt { filter, keys });
+                tallies
+            }
+            _ => fill(&self.scanner, &self.inputs[..self.from], &mut seen, room(size.bytes()))?,
+        };
+        self.seen(0..self.from, &tallies)?;
+        let probed = self.from < self.inputs.len();
+        Ok((probed.then_some(seen), doubt))
+    }
+
+    /// Step 2. For a semi-join with several inputs, gathers the keys of the smallest one and counts in how many of the
+    /// rest they are.
+    fn probe(
+        &mut self,
+        plan: &SetPlan,
+        seen: Option<Blocked>,
+        doubt: Option<Doubt>,
+        rule: Rule,
+    ) -> Result<Probed, Error> {
+        let budget = self.scanner.budget;
+        let filters = seen.as_ref().map_or(0, |seen| seen.plan().bytes())
+            + doubt.as_ref().map_or(0, |doubt| doubt.filter.plan().bytes());
+        let share = rule.table(budget.table(filters));
+        let several = matches!(rule.others, Others::Semi(2..));
+        let expected = if self.from < self.inputs.len() { plan.compared } else { 0 };
+        let keys = Gathering::new(share, budget.threads, expected, several)?;
+        let doubt = doubt.map(Mutex::new);
+        let spilled = Later::default();
+        let range = match rule.others {
+            Others::Semi(_) => plan.smallest..plan.smallest + 1,
+            Others::Anti | Others::Mark => self.from..self.inputs.len(),
+        };
+        let probe = Probe {
+            filter: seen.as_ref(),
+            keys: &keys,
+            spilled: &spilled,
+            doubt: doubt.as_ref(),
+            start: self.places.start(range.start),
+            total: lengths(&self.inputs[range.clone()]),
+            disk: &self.disk,
+            budget,
+        };
+        let tallies = self.scanner.scan_some(self.inputs, range.clone(), &probe)?;
+        self.seen(range.clone(), &tallies)?;
+        drop(seen);
+        let keys = keys.finish();
+        let spilled = spilled.finish(&self.disk)?.unwrap_or_default();
+        let spilled: Vec<_> = spilled.into_iter().map(|file| vec![file]).collect();
+        let doubt = match doubt {
+            _ if rule.is_look_up() => {
+                let room = budget.table(keys.bytes()).max(plan::LEAST_FILTER);
+                keys.filter(&spilled, &self.scanner, &self.disk, room)?
+            }
+            None => None,
+            Some(doubt) => Some(doubt.into_inner().expect("no worker panics").fold()?),
+        };
+        let mut probed = Probed { doubt, keys, spilled };
+        if several {
+            self.recount([self.from..range.start, range.end..self.inputs.len()], &mut probed)?;
+        }
+        Ok(probed)
+    }
+
+    /// Counts in how many of some inputs the gathered keys are; spills what may equal a spilled key.
+    fn recount(
+        &mut self,
+        ranges: [Range<usize>; 2],
+        Probed { doubt, keys, spilled }: &mut Probed,
+    ) -> Result<(), Error> {
+        let again = self.partitions(spilled.len(), Layout::Lines)?;
+        let recount = Recount {
+            filter: doubt.as_ref(),
+            keys,
+            spilled: again.as_ref(),
+            room: room_left(self.scanner.budget, keys, doubt.as_ref()),
+        };
+        for range in ranges {
+            let tallies = self.scanner.scan_some(self.inputs, range.clone(), &recount)?;
+            self.seen(range, &tallies)?;
+        }
+        let again = again.map(|parts| parts.finish(&self.disk)).transpose()?;
+        let pairs = spilled.iter_mut().zip(again.into_iter().flatten());
+        pairs.for_each(|(files, again)| files.push(again));
+        Ok(())
+    }
+
+    /// As many partitions as keys were spilled to, if any.
+    fn partitions(&self, count: usize, layout: Layout) -> Result<Option<Partitions>, Error> {
+        let buffers = self.scanner.budget.spill_buffers();
+        (count > 0).then(|| Partitions::new(&self.disk, 0, count, buffers, layout)).transpose()
+    }
+
+    /// Steps 3 and 4 of distinct lines and of an anti-join.
+    fn anti_join(&mut self, probed: Probed, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let Probed { doubt, keys, spilled } = probed;
+        let gathered = keys.len();
+        let decided = self.decide(doubt.as_ref(), keys, rule, spilled.len(), sink)?;
+        let Decided { table, counts, rest, undecided } = decided;
+        self.passes.report.distinct = gathered + table.len();
+        if rest.is_none() && rule.counted.is_none() {
+            return Ok(());
+        }
+        let from = if rule.counted.is_some() { 0 } else { undecided };
+        let mut results = match rest {
+            None if rule.counted != Some(Counted::Last) => Results::table(table, counts, rule),
+            rest => {
+                let mut runs = Runs::new(1 << 18);
+                // The partitions get all memory: the table's results become a run like theirs.
+                if rule.counted.is_some() {
+                    rule.append(&table, counts.as_ref(), None, &self.disk, &mut runs)?;
+                }
+                drop((table, counts));
+                self.settle(rest.unwrap_or_default(), spilled, doubt.as_ref(), rule, runs)?
+            }
+        };
+        if !rule.rows {
+            return self.write_by_place(doubt.as_ref(), from, rule, &mut results, sink);
+        }
+        self.write_results(&mut results, sink)
+    }
+
+    /// The deciding pass of distinct lines and of an anti-join. Writes to `sink` what can be written now.
+    fn decide(
+        &mut self,
+        doubt: Option<&Blocked>,
+        keys: Keys,
+        rule: Rule,
+        spilled: usize,
+        sink: &mut Sink<'_>,
+    ) -> Result<Decided, Error> {
+        let budget = self.scanner.budget;
+        let layout = if rule.rows { self.scanner.layout() } else { Layout::Lines };
+        let share = rule.table(budget.table(doubt.map_or(0, |doubt| doubt.plan().bytes())));
+        let mut table = Table::new(share.saturating_sub(keys.bytes()), layout)?;
+        if spilled > 0 {
+            // A line that is not among the keys in memory may be among the spilled ones.
+            table.close();
+        }
+        let table = RwLock::new(table);
+        let counts = rule.counted.map(|counted| RwLock::new(Counts::new(counted)));
+        let rest = Later::default();
+        let undecided = AtomicU64::new(u64::MAX);
+        let sink = rule.counted.is_none().then(|| Mutex::new(sink));
+        let decide = Decide {
+            doubt,
+            keys: Some(&keys).filter(|keys| keys.len() > 0),
+            table: &table,
+            counts: counts.as_ref(),
+            rest: &rest,
+            partitions: (spilled > 0).then_some(spilled),
+            sink: sink.as_ref(),
+            undecided: &undecided,
+            rule,
+            total: lengths(&self.inputs[..self.from]),
+            disk: &self.disk,
+            budget,
+            layout,
+        };
+        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &decide)?;
+        self.seen(0..self.from, &tallies)?;
+        Ok(Decided {
+            table: table.into_inner().expect("no worker panics"),
+            counts: counts.map(|counts| counts.into_inner().expect("no worker panics")),
+            rest: rest.finish(&self.disk)?,
+            undecided: undecided.into_inner(),
+        })
+    }
+
+    /// Steps 3 and 4 where the keys of the other inputs alone decide.
+    fn look_up(&mut self, probed: Probed, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let Probed { doubt, keys, spilled } = probed;
+        let budget = self.scanner.budget;
+        let rest = self.partitions(spilled.len(), self.scanner.layout())?;
+        let mut runs = Runs::new(1 << 18);
+        let look_up = LookUp {
+            doubt: doubt.as_ref(),
+            keys: &keys,
+            rule,
+            given: (!rule.every).then(|| keys.marks()),
+            spilled: rest.as_ref(),
+            output: Mutex::new(look_up::Output { sink, runs: &mut runs, late: false }),
+            disk: &self.disk,
+            room: room_left(budget, &keys, doubt.as_ref()),
+        };
+        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &look_up)?;
+        drop(look_up);
+        self.seen(0..self.from, &tallies)?;
+        self.passes.report.distinct = keys.len();
+        let Some(rest) = rest else { return Ok(()) };
+        runs.end();
+        drop(keys);
+        let mut results =
+            self.settle(rest.finish(&self.disk)?, spilled, doubt.as_ref(), rule, runs)?;
+        self.write_results(&mut results, sink)
+    }
+
+    /// Step 4, with the memory that the filter of doubtful lines leaves. Returns all results that are still to be written.
+    fn settle(
+        &mut self,
+        lines: Vec<Spill>,
+        others: Vec<Vec<Spill>>,
+        doubt: Option<&Blocked>,
+        rule: Rule,
+        mut runs: Runs,
+    ) -> Result<Results, Error> {
+        let Scanner { budget, hasher, progress, .. } = &self.scanner;
+        let memory = budget.rest - doubt.map_or(0, |doubt| doubt.plan().bytes());
+        let (disk, places) = (&self.disk, &self.places);
+        let (budget, progress) = (*budget, *progress);
+        let settle = Settle { disk, hasher, budget, places, rule, progress, memory };
+        self.passes.report.distinct += settle.run(Part::all(lines, others, 0), &mut runs)?;
+        Ok(Results::Runs(runs.merge(&self.disk, memory / 4)?))
+    }
+
+    /// Writes results as they come.
+    fn write_results(&self, results: &mut Results, sink: &mut Sink<'_>) -> Result<(), Error> {
+        while let Some(result) = results.next(&self.disk)? {
+            sink.result(result)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the first inputs again and writes, from a place on, lines that are not doubtful and those among the results.
+    /// Without `doubt`, all lines are doubtful.
+    fn write_by_place(
+        &mut self,
+        doubt: Option<&Blocked>,
+        from: u64,
+        rule: Rule,
+        results: &mut Results,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let budget = self.scanner.budget;
+        let output = Mutex::new(write::Output::new(results, sink, &self.disk)?);
+        let write = Write {
+            doubt,
+            from,
+            once: rule.at_least < 2,
+            output: &output,
+            disk: &self.disk,
+            // The merge has a quarter.
+            room: (budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()))
+                .max(budget.long_line()),
+        };
+        // Everything before that place is written.
+        let range = self.places.input_of(from).min(self.from)..self.from;
+        let tallies = self.scanner.scan_some(self.inputs, range.clone(), &write)?;
+        self.seen(range, &tallies)
+    }
+}
+
+/// Bytes left for a line longer than a chunk, with keys and their filter in memory.
+fn room_left(budget: Budget, keys: &Keys, filter: Option<&Blocked>) -> u64 {
+    let left = budget.table(filter.map_or(0, |filter| filter.plan().bytes()));
+    budget.long_line() + left.saturating_sub(keys.bytes())
+}
+
+/// The outcome of step 2.
+struct Probed {
+    /// The filter of doubtful lines.
+    doubt: Option<Blocked>,
+    keys: Keys,
+    /// Keys that did not fit: the files of each partition.
+    spilled: Vec<Vec<Spill>>,
+}
+
+/// The outcome of the deciding pass.
+struct Decided {
+    table: Table,
+    counts: Option<Counts>,
+    /// Lines that did not fit.
+    rest: Option<Vec<Spill>>,
+    /// The place of the first of them.
+    undecided: u64,
+}
