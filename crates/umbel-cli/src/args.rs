@@ -99,12 +99,11 @@ pub(crate) struct RecordArgs {
     /// Read words separated by blanks, as awk does: --key 7 is the seventh word of a line
     #[arg(long, help_heading = "Input", conflicts_with_all = ["csv", "tsv", "jsonl"], requires = "key")]
     pub(crate) fields: bool,
-    /// Compare or look up this field, not the whole record; repeat for several; LEFT=RIGHT if names differ
+    /// Compare or look up this field instead of the whole record; repeat for a key of several fields
     ///
     /// A column, by its name in the header or its number from 1; or a path into JSON: user.id, tags.0, or a JSON
     /// pointer such as /a.b/c. LEFT=RIGHT where the first file and the others have different names (common and except);
-    /// an equals sign in a name is written twice. Whole records are printed, whatever their key, or with --print key the
-    /// key alone.
+    /// an equals sign in a name is written twice. Whole records are printed, whatever their key.
     #[arg(
         short,
         long,

@@ -454,6 +454,11 @@ fn whole(verb: &Verb) -> Command {
         true => argument.hide_short_help(true),
         false => argument,
     });
+    if ["common", "except"].contains(&verb.name) {
+        let help = "Compare this field instead of the whole record, LEFT=RIGHT where the others name it differently; \
+                    repeat for several";
+        command = command.mut_arg("key", |key| key.help(help));
+    }
     if verb.name == "dedup" {
         // Those of its option --seen, which is umbel unseen today.
         let old = ["keys", "kind", "checkpoint", "secret_file", "names"];

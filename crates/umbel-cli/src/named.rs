@@ -31,7 +31,7 @@ fn meaning(kind: Kind) -> &'static str {
         Kind::Counting => {
             "Keys can be removed (umbel remove); counting:8 has counters of 8 bits instead of 4"
         }
-        Kind::Scalable => "Grows beyond --keys or --size; scalable:1 grows in equal steps",
+        Kind::Scalable => "Grows beyond its plan; scalable:1 grows in equal steps",
         Kind::Stable => "Remembers most of the last --keys keys of an endless stream",
         Kind::Window => "Remembers the last --keys keys, and misses none of them",
         Kind::Bloomier => {
@@ -40,7 +40,7 @@ fn meaning(kind: Kind) -> &'static str {
         Kind::Attributes => "Holds rows: the fields named by --key, any of which can be looked up",
         Kind::Coded => "For rates below 1e-6: a table of hash codes",
         Kind::Cascade => {
-            "Built as bloomier, without errors on the lines and those of --except; cascade:1 is one filter and an exact \
+            "Built as bloomier, without errors on two lists (umbel build --except); cascade:1 is one filter and an exact \
              list of its exceptions"
         }
         _ => "",

@@ -3,6 +3,7 @@
 #[path = "../util/mod.rs"]
 mod util;
 
+mod advice;
 mod attributes;
 mod audit;
 mod cascade;
