@@ -1,0 +1,217 @@
+//! Options of the verbs about files of lines or records.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+use umbel::Variant;
+use umbel_numbers::{Fpp, Keys};
+
+use super::{NamesArgs, PrintArgs, ResultArgs, SecretArgs, Work};
+use crate::named;
+
+/// Which of the records with the same key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kept {
+    /// The first
+    First,
+    /// The last
+    Last,
+}
+
+/// Print the lines that all files have
+///
+/// Each line is printed once, in the first file's order; with --key, the first record of each key, under the first
+/// file's header. The answer is exact: lines are compared byte by byte. Memory stays under --memory at any input size;
+/// what does not fit is spilled to temporary files.
+///
+/// Lines end with a line feed; a carriage return before it belongs to the line (see --crlf). Compressed input (gzip,
+/// zstd, xz, bzip2, lz4) is recognized by its content.
+#[derive(Debug, Args)]
+pub(crate) struct CommonArgs {
+    /// Two or more files of lines; - is standard input
+    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print every record of the first file whose key all others have, repeats included (semi-join)
+    #[arg(long, conflicts_with_all = ["at_least", "fpp"])]
+    pub(crate) all: bool,
+    /// Print the lines that at least T of the files have, in order of first appearance [default: all]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = umbel_numbers::number::<usize>(0..=u64::MAX))]
+    pub(crate) at_least: Option<usize>,
+    /// Allow this error rate, to read each file only once: half of it for extra lines, half for missing ones
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub(crate) fpp: Option<Fpp>,
+    #[command(flatten)]
+    pub(crate) print: PrintArgs,
+    #[command(flatten)]
+    pub(crate) output: ResultArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+/// Print the lines of the first file that no other file has
+///
+/// Each line is printed once, in the first file's order; with --key, the first record of each key. The answer is exact:
+/// lines are compared byte by byte. Memory stays under --memory at any input size; what does not fit is spilled to
+/// temporary files.
+///
+/// Lines end with a line feed; a carriage return before it belongs to the line (see --crlf). Compressed input (gzip,
+/// zstd, xz, bzip2, lz4) is recognized by its content.
+#[derive(Debug, Args)]
+pub(crate) struct ExceptArgs {
+    /// Two or more files of lines: the first, and those to subtract; - is standard input
+    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print every record of the first file whose key no other file has, repeats included (anti-join)
+    #[arg(long, conflicts_with = "fpp")]
+    pub(crate) all: bool,
+    /// Allow this error rate, to read each file only once: the chance that a line is wrongly left out
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub(crate) fpp: Option<Fpp>,
+    #[command(flatten)]
+    pub(crate) print: PrintArgs,
+    #[command(flatten)]
+    pub(crate) output: ResultArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+/// Print the lines that only one of two files has: - for OLD, + for NEW
+///
+/// The order of the lines does not matter. Each different line is printed once: first the removed ones (-) in the order
+/// of OLD, then the added ones (+) in the order of NEW. With --key, a row of NEW is marked as changed (~) if a removed
+/// row of OLD has the same key. The comparison is exact, under the memory cap.
+///
+/// --total prints the numbers of lines removed, added and kept, and with --key changed.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// Two files of lines, OLD and NEW; - is standard input
+    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Write the lines that only NEW has, and the changed ones, to FILE
+    ///
+    /// With --added, --removed or --kept, lines have no marks, and nothing is printed.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
+    pub(crate) added: Option<PathBuf>,
+    /// Write the lines that only OLD has, and the old rows of changed ones, to FILE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
+    pub(crate) removed: Option<PathBuf>,
+    /// Write the lines that both have to FILE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
+    pub(crate) kept: Option<PathBuf>,
+    /// Print the old row (<) before each changed one (~); keeps the keys of changed rows in memory
+    #[arg(long, conflicts_with_all = ["added", "removed", "kept", "total"])]
+    pub(crate) old: bool,
+    #[command(flatten)]
+    pub(crate) output: ResultArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+/// Print each different line once, in order of first appearance
+///
+/// With --key, the first record of each key is printed. The answer is exact: lines are compared byte by byte. Memory
+/// stays under --memory at any input size. Files are read twice, so that only lines that may repeat are kept in memory;
+/// pipes and compressed files are first copied to a temporary file. Lines end with a line feed; a carriage return
+/// before it belongs to the line (see --crlf).
+///
+/// For lines that no earlier run has seen, see umbel unseen.
+#[derive(Debug, Args)]
+pub(crate) struct DedupArgs {
+    /// Files of lines, read as one [default: standard input]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print only lines that occur more than once
+    #[arg(long, conflicts_with_all = ["seen", "min"])]
+    pub(crate) repeated: bool,
+    /// Print only lines that occur at least N times
+    #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seen")]
+    pub(crate) min: Option<NonZeroU64>,
+    /// Which of the records with the same key to print
+    #[arg(long, value_name = "WHICH", default_value = "first", conflicts_with = "seen")]
+    pub(crate) keep: Kept,
+    /// Print the count of each line in front of it, followed by a tab
+    ///
+    /// With --csv, followed by the delimiter; with --jsonl, as {"count":3,"record":…}.
+    #[arg(long, conflicts_with = "seen")]
+    pub(crate) count: bool,
+    /// Sort by count, largest first; lines with equal counts stay in the order in which they are printed without it
+    #[arg(long, conflicts_with = "seen")]
+    pub(crate) by_count: bool,
+    /// Print only the N lines with the largest counts, largest first
+    #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seen")]
+    pub(crate) top: Option<NonZeroU64>,
+    /// Allow this error rate, to read each file only once: the chance that a line is wrongly left out
+    #[arg(long, value_name = "P", allow_negative_numbers = true, conflicts_with_all = ["repeated", "count", "min", "keep", "by_count", "top"])]
+    pub(crate) fpp: Option<Fpp>,
+    /// As umbel unseen, which this was before
+    #[arg(long, value_name = "FILTER", value_hint = ValueHint::FilePath, hide = true)]
+    pub(crate) seen: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) new: NewArgs,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+    #[command(flatten)]
+    pub(crate) print: PrintArgs,
+    #[command(flatten)]
+    pub(crate) output: ResultArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+    #[command(flatten)]
+    pub(crate) names: NamesArgs,
+}
+
+/// The filter that umbel unseen makes if there is none, and how its runs are recorded.
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// Keys to plan a new filter for [default: 1,000,000, and it grows]; a run that would over-fill it stops
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) keys: Option<Keys>,
+    /// Kind of a new filter [default: blocked with --keys, otherwise scalable]
+    #[arg(long, value_parser = named::kinds::<Variant>())]
+    pub(crate) kind: Option<Variant>,
+    /// Time between checkpoints: seconds, or with a unit, e.g. 500ms or 5min
+    #[arg(long, value_name = "TIME", default_value = "60", value_parser = umbel_numbers::seconds)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) checkpoint: Duration,
+}
+
+/// Print the lines that no earlier run has seen
+///
+/// Lines that are not in FILTER are printed and added to it, in one pass that also works on an endless pipe. FILTER is
+/// created if it does not exist. A new line is wrongly left out at the filter's false positive rate.
+///
+/// A run can be interrupted at any time. At each checkpoint it records in FILTER.run what it has printed, and at the end,
+/// also after Ctrl-C or TERM, it saves the filter. Lines are printed before they are recorded, so a killed run loses none,
+/// and the next run with the same input prints the rest. With --append, each line is in FILE exactly once: the next run
+/// removes what a killed run wrote after its last checkpoint, and writes it again. If FILE is not as that run left it, the
+/// next one refuses to continue, and changes nothing. A pipe may get such lines twice, and the last one cut short.
+///
+/// Runs with the same filter or the same FILE wait for each other. With a blocked filter larger than --memory, lines are
+/// printed after all input is read. --keys, --kind and --fpp describe a new filter; an existing one must agree with them.
+#[derive(Debug, Args)]
+pub(crate) struct UnseenArgs {
+    /// Filter of the lines seen so far
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) filter: PathBuf,
+    /// Files of lines [default: standard input]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Append the lines to FILE, each exactly once, instead of printing them
+    #[arg(short, long, alias = "output", short_alias = 'o', value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) append: Option<PathBuf>,
+    /// False positive rate of a new filter [default: 1e-4]
+    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    pub(crate) fpp: Option<Fpp>,
+    #[command(flatten)]
+    pub(crate) new: NewArgs,
+    #[command(flatten)]
+    pub(crate) secret: SecretArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+    #[command(flatten)]
+    pub(crate) names: NamesArgs,
+}

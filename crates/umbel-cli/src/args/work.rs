@@ -1,0 +1,176 @@
+//! What the verbs that go through lines share: their inputs, what a record and its key are, memory, messages.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum, ValueHint};
+use umbel_numbers::Bytes;
+
+use crate::target::Sort;
+
+/// What the verbs that go through lines share.
+#[derive(Debug, Args)]
+pub(crate) struct Work {
+    #[command(flatten)]
+    pub(crate) records: RecordArgs,
+    /// Read more file names from LIST, one per line, or NUL-separated with --null; - is standard input
+    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub(crate) files_from: Option<PathBuf>,
+    /// End lines with a NUL byte instead of a line feed, in input and output
+    #[arg(short = '0', long = "null", help_heading = "Input")]
+    pub(crate) null: bool,
+    /// Memory cap of the whole process, from 16MiB, e.g. 4GiB [default: a quarter of the machine's memory]
+    #[arg(
+        short,
+        long,
+        value_name = "SIZE",
+        help_heading = "Resources",
+        allow_negative_numbers = true
+    )]
+    pub(crate) memory: Option<Bytes>,
+    /// Number of threads [default: one per processor, fewer under a small --memory]
+    #[arg(short = 'j', long, value_name = "N", help_heading = "Resources", allow_negative_numbers = true, value_parser = umbel_numbers::threads)]
+    pub(crate) threads: Option<std::num::NonZeroUsize>,
+    /// Folder for temporary files; repeat to use several in turn [default: $TMPDIR or /tmp]
+    ///
+    /// Temporary files are gone after the run, however it ends.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Resources")]
+    pub(crate) tmp: Vec<PathBuf>,
+    /// Print the plan (passes, bytes, memory) and exit
+    #[arg(long, help_heading = "Messages")]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) voice: Voice,
+}
+
+impl Work {
+    /// What is written of lines.
+    pub(crate) fn writes(&self) -> Sort {
+        if self.null { Sort::Nulls } else { Sort::Text }
+    }
+}
+
+/// What a record is, and what of it is its key.
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Read comma-separated values (RFC 4180), in which quoted fields may contain line feeds
+    #[arg(long, help_heading = "Input", conflicts_with_all = ["tsv", "jsonl", "null"])]
+    pub(crate) csv: bool,
+    /// Read tab-separated values, in which quotes have no meaning
+    #[arg(long, help_heading = "Input", conflicts_with_all = ["jsonl", "null"])]
+    pub(crate) tsv: bool,
+    /// Read JSON, one value per line
+    #[arg(long, help_heading = "Input", conflicts_with = "null")]
+    pub(crate) jsonl: bool,
+    /// Read words separated by blanks, as awk does: --key 7 is the seventh word of a line
+    #[arg(long, help_heading = "Input", conflicts_with_all = ["csv", "tsv", "jsonl"], requires = "key")]
+    pub(crate) fields: bool,
+    /// Compare or look up this field instead of the whole record; repeat for a key of several fields
+    ///
+    /// A column, by its name in the header or its number from 1; or a path into JSON: user.id, tags.0, or a JSON
+    /// pointer such as /a.b/c. LEFT=RIGHT where the first file and the others have different names (common and except);
+    /// an equals sign in a name is written twice. Whole records are printed, whatever their key.
+    #[arg(
+        short,
+        long,
+        value_name = "FIELD",
+        help_heading = "Input",
+        allow_negative_numbers = true
+    )]
+    pub(crate) key: Vec<String>,
+    /// Treat the first record as data: columns are named by number, and no header is printed
+    #[arg(long, help_heading = "Input")]
+    pub(crate) no_header: bool,
+    /// Byte between the fields of --csv, e.g. ; or \t for a tab [default: ,]
+    #[arg(short, long, value_name = "BYTE", help_heading = "Input")]
+    pub(crate) delimiter: Option<Delimiter>,
+    /// What to do with a record that lacks a field of the key
+    #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Input")]
+    pub(crate) missing: OnMissing,
+    /// What to do with a record that cannot be parsed
+    #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Input")]
+    pub(crate) bad: OnBad,
+    /// Compare whole rows of --csv as they are written: "x",1 and x,1 then differ
+    #[arg(long, help_heading = "Comparison (lines are printed unchanged)")]
+    pub(crate) raw: bool,
+    /// Ignore the case of letters
+    #[arg(long, help_heading = "Comparison (lines are printed unchanged)")]
+    pub(crate) ignore_case: bool,
+    /// Ignore blanks at both ends
+    #[arg(long, help_heading = "Comparison (lines are printed unchanged)")]
+    pub(crate) trim: bool,
+    /// Ignore a carriage return at the end
+    #[arg(long, help_heading = "Comparison (lines are printed unchanged)")]
+    pub(crate) crlf: bool,
+    /// Compare URLs in their normal form: scheme and host in lower case, no default port, no fragment
+    #[arg(long, value_name = "FORM", help_heading = "Comparison (lines are printed unchanged)")]
+    pub(crate) normalize: Option<Form>,
+}
+
+/// What to do with a record without its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnMissing {
+    /// Stop with an error
+    Error,
+    /// Leave it out
+    Skip,
+    /// Treat it as different from all others
+    Keep,
+}
+
+/// What to do with a record that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnBad {
+    /// Stop with an error
+    Error,
+    /// Leave it out
+    Skip,
+}
+
+/// A normal form of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// The serialization of the WHATWG URL Standard, without the fragment
+    Url,
+}
+
+/// A byte that stands between fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delimiter(pub(crate) u8);
+
+impl FromStr for Delimiter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match *text.as_bytes() {
+            [byte] => Ok(Self(byte)),
+            [b'\\', b't'] => Ok(Self(b'\t')),
+            _ => Err(format!("{text:?} is not one byte, such as ; or |, or \\t for a tab")),
+        }
+    }
+}
+
+/// What a filter calls the fields that its keys are taken from.
+#[derive(Debug, Default, Args)]
+pub(crate) struct NamesArgs {
+    /// Name of the --key field in the filter, if the input names it differently; once per --key
+    #[arg(long = "as", value_name = "NAME", requires = "key", help_heading = "Input")]
+    pub(crate) names: Vec<String>,
+}
+
+/// How a verb talks.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Voice {
+    /// Print the full report at the end [default: one line, on a terminal only]
+    #[arg(long, global = true, help_heading = "Messages")]
+    pub(crate) verbose: bool,
+    /// Print reports, plans and receipts as JSON, one object per line
+    #[arg(long, global = true, help_heading = "Messages")]
+    pub(crate) json: bool,
+    /// Print only errors, and a warning if a filter is over-filled
+    #[arg(long, short, global = true, help_heading = "Messages")]
+    pub(crate) quiet: bool,
+    /// Exit with 0, not 1, if nothing was found: for scripts that stop at errors
+    #[arg(long, global = true, help_heading = "Messages")]
+    pub(crate) empty_ok: bool,
+}
