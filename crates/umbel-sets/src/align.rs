@@ -296,7 +296,7 @@ impl<R: Read> Rewritten<R> {
     /// The row with the names of the columns, read ahead.
     fn header(&mut self) -> Result<Option<Vec<u8>>, Error> {
         loop {
-            let Some((length, found)) = self.record(&mut Places::default())? else {
+            let Some((length, found)) = self.record(&mut Spans::default())? else {
                 return Ok(None);
             };
             match found {
@@ -320,7 +320,7 @@ impl<R: Read> Rewritten<R> {
 
     /// The length of the record at the start of the buffer, and whether it is one, with its values as written; `None`
     /// at the end.
-    fn record(&mut self, values: &mut Places) -> Result<Option<Next>, Error> {
+    fn record(&mut self, values: &mut Spans) -> Result<Option<Next>, Error> {
         loop {
             let bytes = &self.buffer[self.begin..];
             if self.ended && bytes.is_empty() {
@@ -437,7 +437,7 @@ impl<R: Read> Rewritten<R> {
         const ENOUGH: usize = 1 << 16;
         self.out.clear();
         self.given = 0;
-        let mut values = Places::default();
+        let mut values = Spans::default();
         while self.out.len() < ENOUGH {
             let Some((length, found)) = self.record(&mut values)? else { break };
             let row = &self.buffer[self.begin..self.begin + length];
@@ -465,13 +465,13 @@ impl<R: Read> Rewritten<R> {
 
 /// Where the values of a row are, as far as they are moved.
 #[derive(Default)]
-struct Places {
+struct Spans {
     places: Vec<[u32; 2]>,
     /// How many values there are.
     count: usize,
 }
 
-impl Places {
+impl Spans {
     fn clear(&mut self) {
         self.places.clear();
         self.count = 0;
@@ -490,7 +490,7 @@ impl Places {
 /// Appends a row with its values in an order.
 fn put(
     row: &[u8],
-    values: &Places,
+    values: &Spans,
     order: &[u32],
     kind: Kind,
     out: &mut Vec<u8>,

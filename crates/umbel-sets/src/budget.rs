@@ -13,7 +13,7 @@
 
 use crate::Error;
 use crate::buffer::within_page;
-use crate::table::MOST_KEYS;
+use crate::table::{KEPT_LINE, MOST_KEYS};
 
 /// The smallest memory cap: 16 MiB.
 pub const LEAST_MEMORY: u64 = 16 << 20;
@@ -24,9 +24,6 @@ const BASE: u64 = 6 << 20;
 /// For a line longer than a chunk, outside the cap: few jobs have one, and the 32 MiB that a process may use above its
 /// cap are for that.
 const LONG_LINE: u64 = if cfg!(test) { 1 << 10 } else { 16 << 20 };
-
-/// The overhead of a line in a table: header, rounding, slots at a mean load of 0.5.
-pub(crate) const KEPT_LINE: u64 = 30;
 
 /// The minimum bytes of a write buffer, with many files.
 pub(crate) const LEAST_BUFFER: usize = 4 << 10;

@@ -11,7 +11,7 @@ use crate::spill::Selected;
 
 pub(crate) struct Sink<'a> {
     out: PageWriter<&'a mut (dyn Write + Send)>,
-    form: Form<'a>,
+    form: RowStyle<'a>,
     separator: u8,
     headed: bool,
     lines: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Sink<'a> {
 }
 
 /// How a result is written.
-pub(crate) enum Form<'a> {
+pub(crate) enum RowStyle<'a> {
     /// The row alone.
     Rows,
     /// Its count in front of it, as a column that ends with this byte.
@@ -54,17 +54,17 @@ impl Pieces {
 impl<'a> Sink<'a> {
     pub(crate) fn new(out: &'a mut (dyn Write + Send), separator: u8) -> Self {
         let out = PageWriter::new(1 << 18, out);
-        Self { out, form: Form::Rows, separator, headed: false, lines: 0, bytes: 0 }
+        Self { out, form: RowStyle::Rows, separator, headed: false, lines: 0, bytes: 0 }
     }
 
     /// Writes results in a form.
-    pub(crate) fn with_form(self, form: Form<'a>) -> Self {
+    pub(crate) fn with_form(self, form: RowStyle<'a>) -> Self {
         Self { form, ..self }
     }
 
     /// Whether lines may be written unchanged.
     pub(crate) fn is_plain(&self) -> bool {
-        matches!(self.form, Form::Rows)
+        matches!(self.form, RowStyle::Rows)
     }
 
     /// Writes a header, unless one was written before: it is not a line of the result.
@@ -73,7 +73,7 @@ impl<'a> Sink<'a> {
             Some(row) if !self.headed => {
                 self.headed = true;
                 match self.form {
-                    Form::Column(column) => self.write(&[b"count", &[column], row]),
+                    RowStyle::Column(column) => self.write(&[b"count", &[column], row]),
                     _ => self.write(&[row]),
                 }
             }
@@ -95,13 +95,15 @@ impl<'a> Sink<'a> {
         let unused = rest.len();
         let digits = &digits[..20 - unused];
         match &mut self.form {
-            Form::Rows => self.write(&[row])?,
-            Form::Column(column) => {
+            RowStyle::Rows => self.write(&[row])?,
+            RowStyle::Column(column) => {
                 let column = [*column];
                 self.write(&[digits, &column, row])?;
             }
-            Form::Object => self.write(&[b"{\"count\":", digits, b",\"record\":", row, b"}"])?,
-            Form::Handed(hand) => hand(selected)?,
+            RowStyle::Object => {
+                self.write(&[b"{\"count\":", digits, b",\"record\":", row, b"}"])?;
+            }
+            RowStyle::Handed(hand) => hand(selected)?,
         }
         self.lines += 1;
         Ok(())

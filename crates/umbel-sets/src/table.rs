@@ -18,7 +18,6 @@ use umbel::internals::{words, words_mut};
 use umbel::{Blocks, KeyHash};
 
 use crate::Error;
-use crate::budget::KEPT_LINE;
 use crate::records::{Layout, Record};
 
 /// Bytes of a segment; in a large table, enough for huge pages, without which nearly every look-up also misses the TLB.
@@ -33,6 +32,8 @@ const PLACE: usize = 8;
 /// Bytes of the shortest record: counters of records are at least this far apart.
 pub(crate) const LEAST_RECORD: usize = 12;
 
+/// The overhead of a line in a table: header, rounding, slots at a mean load of 0.5.
+pub(crate) const KEPT_LINE: u64 = 30;
 const TAG_BITS: u32 = 28;
 const UNIT_BITS: u32 = 64 - TAG_BITS;
 /// The unit + 1 in a slot.

@@ -9,7 +9,7 @@ use umbel_foreign::{ForeignFilter, ForeignInsert};
 use super::count::one_field;
 use super::filter::{Filter, ForeignLines};
 use super::room::{growth, outgrown, room_left, room_to_fill};
-use super::rows::Places;
+use super::rows::Indices;
 use crate::budget::Budget;
 use crate::bulk::fill;
 use crate::input::{Input, lengths};
@@ -91,7 +91,7 @@ struct FillWhole<'a> {
     /// Whether its bits depend on the order of the keys, as in a filter that grows.
     in_order: bool,
     /// For a filter of rows.
-    places: Option<Places>,
+    places: Option<Indices>,
     room: u64,
     budget: Budget,
 }
@@ -104,7 +104,7 @@ impl<'a> FillWhole<'a> {
         options: &Options,
     ) -> Result<Self, Error> {
         let in_order = filter.plan().kind().in_order();
-        let places = Places::of_all(filter, options)?;
+        let places = Indices::of_all(filter, options)?;
         let budget = scanner.budget;
         Ok(Self { filter: Mutex::new(filter), in_order, places, room, budget })
     }

@@ -10,7 +10,7 @@ use umbel_foreign::ForeignFilter;
 use super::count::one_field;
 use super::filter::{Filter, ForeignLines};
 use super::room::room_left;
-use super::rows::Places;
+use super::rows::Indices;
 use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
@@ -63,7 +63,7 @@ impl<'a> Query<'a> {
             .collect::<Result<_, _>>()?;
         let bytes = filters().map(Filter::bytes).fold(0, u64::saturating_add);
         let ask = Ask {
-            wanted: Wanted::Filters(asked),
+            wanted: Among::Filters(asked),
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
@@ -87,7 +87,7 @@ impl<'a> Query<'a> {
         options: &'a Options,
     ) -> Result<Self, Error> {
         let ask = Ask {
-            wanted: Wanted::Listed { list, shown, column: options.records.column() },
+            wanted: Among::Listed { list, shown, column: options.records.column() },
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
@@ -104,8 +104,8 @@ impl<'a> Query<'a> {
     /// these, the lowest rate counts, which is an upper bound. Those of other systems are taken to hash alike.
     pub fn fpp(&self) -> f64 {
         let asked = match &self.ask.wanted {
-            Wanted::Filters(asked) => asked,
-            Wanted::Listed { list, .. } => return list.fpp(),
+            Among::Filters(asked) => asked,
+            Among::Listed { list, .. } => return list.fpp(),
         };
         let mut lowest: Vec<(Option<Scheme>, f64)> = Vec::new();
         for (scheme, fpp) in asked.iter().map(|asked| (asked.scheme(), asked.fpp())) {
@@ -157,7 +157,7 @@ impl<'a> Query<'a> {
 }
 
 /// What a line must be in.
-enum Wanted<'a> {
+enum Among<'a> {
     /// All of these.
     Filters(Vec<Queried<'a>>),
     /// One of them.
@@ -175,7 +175,7 @@ enum Queried<'a> {
     Keys(&'a AnyFilter),
     /// One that hashes keys itself.
     OtherKeys(&'a AnyFilter),
-    Rows(&'a Attributes, Places),
+    Rows(&'a Attributes, Indices),
     Foreign(&'a ForeignLines),
 }
 
@@ -187,7 +187,7 @@ impl<'a> Queried<'a> {
                 one_field(lines.filter().format(), options)?;
                 Self::Foreign(lines)
             }
-            Filter::Own(own) => match (own, Places::asked(own, options)?) {
+            Filter::Own(own) => match (own, Indices::asked(own, options)?) {
                 (AnyFilter::Attributes(rows), Some(places)) => Self::Rows(rows, places),
                 _ if own.hasher().scheme() == hashed => Self::Keys(own),
                 _ => Self::OtherKeys(own),
@@ -231,7 +231,7 @@ impl<'a> Queried<'a> {
 }
 
 struct Ask<'a> {
-    wanted: Wanted<'a>,
+    wanted: Among<'a>,
     absent: bool,
     flush: bool,
     out: Mutex<Sink<'a>>,
@@ -246,7 +246,7 @@ impl Visit for Ask<'_> {
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
         match self.wanted {
-            Wanted::Listed { shown: true, column: Some(column), .. } => {
+            Among::Listed { shown: true, column: Some(column), .. } => {
                 out.header_after("prefix", column, row)?;
             }
             _ => out.header(Some(row))?,
@@ -256,8 +256,8 @@ impl Visit for Ask<'_> {
 
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         match &self.wanted {
-            Wanted::Filters(asked) => in_all(asked, lines, keep)?,
-            Wanted::Listed { list, .. } => {
+            Among::Filters(asked) => in_all(asked, lines, keep)?,
+            Among::Listed { list, .. } => {
                 let keys: Vec<_> = (0..lines.len()).map(|i| lines.key(i)).collect();
                 list.find_all(&keys, keep);
             }
@@ -269,7 +269,7 @@ impl Visit for Ask<'_> {
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
         match self.wanted {
-            Wanted::Listed { list, shown: true, column } => {
+            Among::Listed { list, shown: true, column } => {
                 for i in 0..lines.len() {
                     let prefix = list.longest(lines.key(i)).unwrap_or_default();
                     out.row_after(("prefix", &prefix), column, lines.row(i))?;

@@ -8,13 +8,13 @@ use crate::scan::Lines;
 use crate::{Error, Options};
 
 /// The positions of a key's fields in the rows of a filter.
-pub(crate) struct Places {
+pub(crate) struct Indices {
     /// For each field, in the key's order.
     places: Vec<usize>,
     attributes: usize,
 }
 
-impl Places {
+impl Indices {
     /// The positions for a query, which may leave attributes out; `None` for filters of keys.
     pub(crate) fn asked(filter: &AnyFilter, options: &Options) -> Result<Option<Self>, Error> {
         Self::of(filter, |filter| filter.indices(options.records.key()))

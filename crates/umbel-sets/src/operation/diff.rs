@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::{SetOperation, SetPlan, Wanted};
+use super::{Selection, SetOperation, SetPlan};
 use crate::hash::LineHasher;
 use crate::input::{Input, SpoolWriter};
 use crate::report::{Changes, Report};
@@ -58,7 +58,7 @@ impl<'a> Diff<'a> {
     }
 
     fn rows(&self) -> Result<SetOperation<'a>, Error> {
-        SetOperation::new(self.inputs, Wanted::Rows, self.options)
+        SetOperation::new(self.inputs, Selection::Rows, self.options)
     }
 
     /// Plans the comparison.
@@ -134,7 +134,7 @@ impl<'a> Diff<'a> {
         let old = [removed, added];
         let mut replaced =
             if self.paired { Some(Pairs::new(header.as_deref(), options)?) } else { None };
-        let part = SetOperation::new(&old, Wanted::Mark, options)?;
+        let part = SetOperation::new(&old, Selection::Mark, options)?;
         let part = part.hand(&mut |selected| match (selected.count, &mut replaced) {
             (..2, _) => show(Change::Removed, selected.row),
             (2.., Some(pairs)) => pairs.hold(selected.row),
@@ -144,7 +144,7 @@ impl<'a> Diff<'a> {
         let mut replaced = replaced.map(Pairs::finish).transpose()?;
         let [removed, added] = old;
         let new = [added, removed];
-        let part = SetOperation::new(&new, Wanted::Mark, options)?;
+        let part = SetOperation::new(&new, Selection::Mark, options)?;
         let part = part.hand(&mut |selected| match selected.count {
             2.. => {
                 for row in replaced.iter_mut().map(|pairs| pairs.take(selected.row)) {

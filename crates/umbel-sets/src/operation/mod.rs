@@ -48,7 +48,7 @@ use crate::passes::Passes;
 use crate::places::Places;
 use crate::report::Report;
 use crate::scan::Scanner;
-use crate::sink::{Form, Hand, Sink};
+use crate::sink::{Hand, RowStyle, Sink};
 use crate::spill::Disk;
 use crate::{Error, Options};
 use counts::Counted;
@@ -60,7 +60,7 @@ use run::Run;
 
 /// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum Selection {
     /// Each different line of all inputs.
     Distinct(Distinct),
     /// Each different line that at least this many inputs have, 2 or more.
@@ -123,16 +123,16 @@ const RANKING: u64 = 4;
 #[derive(Debug)]
 pub struct SetOperation<'a> {
     inputs: &'a [Input],
-    wanted: Wanted,
+    wanted: Selection,
     fpp: Option<f64>,
     budget: Budget,
     options: &'a Options,
 }
 
 impl<'a> SetOperation<'a> {
-    fn new(inputs: &'a [Input], wanted: Wanted, options: &'a Options) -> Result<Self, Error> {
+    fn new(inputs: &'a [Input], wanted: Selection, options: &'a Options) -> Result<Self, Error> {
         let mut budget = Budget::new(options.memory, options.threads)?;
-        if let Wanted::Distinct(Distinct { ranked: Some(_), .. }) = wanted {
+        if let Selection::Distinct(Distinct { ranked: Some(_), .. }) = wanted {
             budget.rest -= budget.rest / RANKING;
         }
         Ok(Self { inputs, wanted, fpp: None, budget, options })
@@ -147,7 +147,7 @@ impl<'a> SetOperation<'a> {
         distinct: Distinct,
         options: &'a Options,
     ) -> Result<Self, Error> {
-        Self::new(inputs, Wanted::Distinct(distinct), options)
+        Self::new(inputs, Selection::Distinct(distinct), options)
     }
 
     /// Selects each different line that at least `at_least` of `inputs` have.
@@ -167,9 +167,9 @@ impl<'a> SetOperation<'a> {
             return Err(Error::Inputs { inputs: inputs.len() });
         }
         let wanted = match at_least {
-            1 => Wanted::Distinct(Distinct::default()),
-            all if all == inputs.len() => Wanted::Common { every: false },
-            some => Wanted::Several(some),
+            1 => Selection::Distinct(Distinct::default()),
+            all if all == inputs.len() => Selection::Common { every: false },
+            some => Selection::Several(some),
         };
         Self::new(inputs, wanted, options)
     }
@@ -179,7 +179,7 @@ impl<'a> SetOperation<'a> {
     /// # Errors
     /// [`Error::Memory`] for a cap too low for the threads.
     pub fn except(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
-        Self::new(inputs, Wanted::Except { every: false }, options)
+        Self::new(inputs, Selection::Except { every: false }, options)
     }
 
     /// Selects every line of the first of two or more inputs whose key all others have, or with
@@ -188,8 +188,8 @@ impl<'a> SetOperation<'a> {
     #[must_use]
     pub fn every(self) -> Self {
         let wanted = match self.wanted {
-            Wanted::Except { .. } => Wanted::Except { every: true },
-            Wanted::Common { .. } => Wanted::Common { every: true },
+            Selection::Except { .. } => Selection::Except { every: true },
+            Selection::Common { .. } => Selection::Common { every: true },
             wanted => wanted,
         };
         Self { wanted, ..self }
@@ -211,8 +211,8 @@ impl<'a> SetOperation<'a> {
     /// The number of inputs, from the first on, whose lines may be written.
     fn from(&self) -> usize {
         match self.wanted {
-            Wanted::Distinct(_) | Wanted::Several(_) | Wanted::Rows => self.inputs.len(),
-            Wanted::Except { .. } | Wanted::Common { .. } | Wanted::Mark => {
+            Selection::Distinct(_) | Selection::Several(_) | Selection::Rows => self.inputs.len(),
+            Selection::Except { .. } | Selection::Common { .. } | Selection::Mark => {
                 self.inputs.len().min(1)
             }
         }
@@ -220,7 +220,7 @@ impl<'a> SetOperation<'a> {
 
     fn scanner(&self, hasher: impl Into<LineHasher>) -> Result<Scanner<'a>, Error> {
         let scanner = Scanner::within(self.budget, self.options, hasher)?;
-        Ok(if self.wanted == Wanted::Rows { scanner.comparing_rows() } else { scanner })
+        Ok(if self.wanted == Selection::Rows { scanner.comparing_rows() } else { scanner })
     }
 
     fn header(&self) -> Result<Option<Vec<u8>>, Error> {
@@ -233,14 +233,14 @@ impl<'a> SetOperation<'a> {
     /// Those of reading, of temporary files and of `out`. What was written before an error is the beginning of the
     /// result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
-        let (Wanted::Distinct(Distinct { counted, ranked, .. }), None) = (self.wanted, self.fpp)
+        let (Selection::Distinct(Distinct { counted, ranked, .. }), None) = (self.wanted, self.fpp)
         else {
             return self.write(Sink::new(out, self.options.separator));
         };
         let form = || match self.options.records.column() {
-            _ if !counted => Form::Rows,
-            Some(column) => Form::Column(column),
-            None => Form::Object,
+            _ if !counted => RowStyle::Rows,
+            Some(column) => RowStyle::Column(column),
+            None => RowStyle::Object,
         };
         let Some(Top(most)) = ranked else {
             return self.write(Sink::new(out, self.options.separator).with_form(form()));
@@ -259,7 +259,9 @@ impl<'a> SetOperation<'a> {
     /// Passes the results to `hand`.
     fn hand<'h>(&self, hand: &'h mut Hand<'h>) -> Result<Report, Error> {
         let mut nowhere = io::sink();
-        self.write(Sink::new(&mut nowhere, self.options.separator).with_form(Form::Handed(hand)))
+        self.write(
+            Sink::new(&mut nowhere, self.options.separator).with_form(RowStyle::Handed(hand)),
+        )
     }
 
     fn write(&self, mut sink: Sink<'_>) -> Result<Report, Error> {
@@ -278,7 +280,7 @@ impl<'a> SetOperation<'a> {
             places: Places::new(self.inputs),
             disk: Disk::new(&self.options.tmp),
             passes: Passes::new(self.inputs),
-            alone: matches!(self.wanted, Wanted::Common { .. } | Wanted::Rows),
+            alone: matches!(self.wanted, Selection::Common { .. } | Selection::Rows),
             scanner,
         };
         if plan.strategy == Strategy::OnePass {
@@ -293,24 +295,24 @@ impl<'a> SetOperation<'a> {
 
     fn rule(&self, plan: &SetPlan) -> Rule {
         let (at_least, counted) = match self.wanted {
-            Wanted::Distinct(Distinct { at_least, keep: Keep::Last, .. }) => {
+            Selection::Distinct(Distinct { at_least, keep: Keep::Last, .. }) => {
                 (at_least, Some(Counted::Last))
             }
-            Wanted::Distinct(Distinct { at_least, counted, ranked, .. }) => {
+            Selection::Distinct(Distinct { at_least, counted, ranked, .. }) => {
                 let counts = at_least > 1 || counted || ranked.is_some();
                 (at_least, counts.then_some(Counted::Lines))
             }
-            Wanted::Several(at_least) => (at_least as u64, Some(Counted::Inputs)),
-            Wanted::Rows => (1, Some(Counted::Inputs)),
-            Wanted::Except { .. } | Wanted::Common { .. } | Wanted::Mark => (1, None),
+            Selection::Several(at_least) => (at_least as u64, Some(Counted::Inputs)),
+            Selection::Rows => (1, Some(Counted::Inputs)),
+            Selection::Except { .. } | Selection::Common { .. } | Selection::Mark => (1, None),
         };
         let (others, every) = match self.wanted {
-            Wanted::Common { every } => (Others::Semi(self.inputs.len() as u64 - 1), every),
-            Wanted::Except { every } => (Others::Anti, every),
-            Wanted::Mark => (Others::Mark, true),
+            Selection::Common { every } => (Others::Semi(self.inputs.len() as u64 - 1), every),
+            Selection::Except { every } => (Others::Anti, every),
+            Selection::Mark => (Others::Mark, true),
             _ => (Others::Anti, false),
         };
-        let few = at_least > 1 || matches!(self.wanted, Wanted::Common { .. });
+        let few = at_least > 1 || matches!(self.wanted, Selection::Common { .. });
         // Many rows would go through temporary files at every level; one more pass over the input is cheaper.
         let rows = few || (plan.seen.is_none() && plan.bytes_spilled == 0);
         // A last line is not in the table.

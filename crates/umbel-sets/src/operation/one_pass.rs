@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use umbel::{Blocked, KeyHash, Kind, Plan};
 
-use super::{Run, SetPlan, Strategy, Wanted};
+use super::{Run, Selection, SetPlan, Strategy};
 use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::{fill, of_hashes};
@@ -22,7 +22,7 @@ pub(super) fn plan(
     plan: SetPlan,
     inputs: &[Input],
     fpp: f64,
-    wanted: Wanted,
+    wanted: Selection,
     budget: &Budget,
 ) -> Result<SetPlan, Error> {
     // Checks the fpp itself, not a filter's share of it.
@@ -34,17 +34,17 @@ pub(super) fn plan(
     // The approximate number of lines that may be written; the share of the rate for those left out as repeats; filters
     // of others.
     let (written, share, others) = match wanted {
-        Wanted::Distinct(_) | Wanted::Rows => (all, fpp, Vec::new()),
-        Wanted::Except { .. } | Wanted::Mark if inputs.len() < 2 => (all, fpp, Vec::new()),
-        Wanted::Except { .. } | Wanted::Mark => {
+        Selection::Distinct(_) | Selection::Rows => (all, fpp, Vec::new()),
+        Selection::Except { .. } | Selection::Mark if inputs.len() < 2 => (all, fpp, Vec::new()),
+        Selection::Except { .. } | Selection::Mark => {
             let first = lines[0];
             (first, fpp / 2.0, vec![size(all - first, fpp / 2.0)?])
         }
-        Wanted::Common { .. } | Wanted::Several(_) => {
+        Selection::Common { .. } | Selection::Several(_) => {
             let others = &lines[1..];
             // In all inputs: one that lacks the line must err. In some: any of the others may.
             let (most, rate) = match wanted {
-                Wanted::Several(at_least) => (all / at_least as u64, fpp / 2.0 / (count - 1.0)),
+                Selection::Several(at_least) => (all / at_least as u64, fpp / 2.0 / (count - 1.0)),
                 _ => (lines.iter().copied().min().unwrap_or(0), fpp / 2.0),
             };
             let others = others.iter().map(|&lines| size(lines, rate)).collect::<Result<_, _>>()?;
@@ -59,17 +59,17 @@ pub(super) fn plan(
 pub(super) fn run(
     run: &mut Run<'_>,
     plan: &SetPlan,
-    wanted: Wanted,
+    wanted: Selection,
     sink: &mut Sink<'_>,
 ) -> Result<(), Error> {
     let budget = run.scanner.budget;
     let count = run.inputs.len();
     // A wanted line first occurs in one of these.
     let (from, enough) = match wanted {
-        Wanted::Distinct(_) | Wanted::Rows => (count, None),
-        Wanted::Except { .. } | Wanted::Mark => (count.min(1), None),
-        Wanted::Common { .. } => (1, Some(count - 1)),
-        Wanted::Several(at_least) => (count - at_least + 1, Some(at_least - 1)),
+        Selection::Distinct(_) | Selection::Rows => (count, None),
+        Selection::Except { .. } | Selection::Mark => (count.min(1), None),
+        Selection::Common { .. } => (1, Some(count - 1)),
+        Selection::Several(at_least) => (count - at_least + 1, Some(at_least - 1)),
     };
     let seen = plan.seen.expect("an answer with an error has a filter of written lines");
     let mut others: Vec<Blocked> = Vec::new();
@@ -88,8 +88,8 @@ pub(super) fn run(
     let (written, _) = state.into_inner().expect("no worker panics");
     let rates = others.iter().map(|filter| filter.receipt().fpp);
     let (extra, excluded) = match wanted {
-        Wanted::Common { .. } => (rates.fold(0.0, f64::max), 0.0),
-        Wanted::Several(_) => (rates.sum(), 0.0),
+        Selection::Common { .. } => (rates.fold(0.0, f64::max), 0.0),
+        Selection::Several(_) => (rates.sum(), 0.0),
         _ => (0.0, rates.sum()),
     };
     let (keys, missing) = written.links.iter().fold((0.0, excluded), |(keys, rate), link| {

@@ -5,11 +5,12 @@ use std::ops::Range;
 use umbel::{Kind, Plan};
 
 use super::build::Doubt;
-use super::{Distinct, Keep, SetOperation, Wanted, one_pass};
+use super::{Distinct, Keep, Selection, SetOperation, one_pass};
 use crate::Error;
-use crate::budget::{Budget, KEPT_LINE};
+use crate::budget::Budget;
 use crate::input::{estimate_lines, lengths};
 use crate::sample::Sample;
+use crate::table::KEPT_LINE;
 
 /// The rate of the filter of all lines: a lower one costs bits, and so cache misses; a higher one costs lines kept for
 /// nothing, some 100 bytes each. The optimum is flat between 0.3 and 2 %.
@@ -107,11 +108,11 @@ impl SetOperation<'_> {
         };
         match (self.fpp, self.wanted) {
             (Some(fpp), wanted) => one_pass::plan(plan, self.inputs, fpp, wanted, &self.budget),
-            (None, Wanted::Common { .. }) => {
+            (None, Selection::Common { .. }) => {
                 let smallest = plan.smallest..plan.smallest + 1;
                 self.plan_look_up(plan, smallest)
             }
-            (None, Wanted::Except { every: true } | Wanted::Mark) => {
+            (None, Selection::Except { every: true } | Selection::Mark) => {
                 self.plan_look_up(plan, self.from()..self.inputs.len())
             }
             (None, _) => self.plan_others(plan),
@@ -130,13 +131,13 @@ impl SetOperation<'_> {
             return Ok(plan);
         }
         let (once, counted) = match self.wanted {
-            Wanted::Distinct(Distinct { at_least, keep, counted, ranked }) => {
+            Selection::Distinct(Distinct { at_least, keep, counted, ranked }) => {
                 let last = keep == Keep::Last;
                 (at_least < 2 || last, counted || ranked.is_some() || last)
             }
-            Wanted::Several(_) => (false, false),
-            Wanted::Rows => (true, true),
-            Wanted::Except { .. } | Wanted::Common { .. } | Wanted::Mark => (true, false),
+            Selection::Several(_) => (false, false),
+            Selection::Rows => (true, true),
+            Selection::Except { .. } | Selection::Common { .. } | Selection::Mark => (true, false),
         };
         // The filter of all lines stays in memory while others are excluded.
         let alone = self.from() == self.inputs.len();

@@ -6,7 +6,7 @@
 
 use memchr::{memchr, memchr_iter, memchr2, memchr3};
 
-use super::{Flaw, Value, Written};
+use super::{Flaw, Quoting, Value};
 use crate::error::QuoteFlaw;
 
 /// Reads the CSV record at the start of `bytes`: finds the values of `columns`, in their order, and returns the
@@ -42,7 +42,7 @@ pub(super) fn find_unquoted(row: &[u8], delimiter: u8, columns: &[usize], values
         let start = if column == 0 { Some(0) } else { ends.nth(column - 1).map(|at| at + 1) };
         if let Some(start) = start {
             let end = ends.next().unwrap_or(row.len());
-            values[0] = Value { start, end, written: Written::Plain };
+            values[0] = Value { start, end, written: Quoting::Plain };
         }
         return;
     }
@@ -70,7 +70,7 @@ pub(super) fn between_blanks(row: &[u8]) -> impl Iterator<Item = Value> {
         let start = at + row[at..].iter().position(|byte| !is_blank(byte))?;
         let end = memchr2(b' ', b'\t', &row[start..]).map_or(row.len(), |length| start + length);
         at = end;
-        Some(Value { start, end, written: Written::Plain })
+        Some(Value { start, end, written: Quoting::Plain })
     })
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn each(
     let mut start = 0;
     for column in 0.. {
         let next = if bytes.get(start) == Some(&b'"') {
-            let (mut end, mut written) = (start + 1, Written::Plain);
+            let (mut end, mut written) = (start + 1, Quoting::Plain);
             loop {
                 match memchr(b'"', &bytes[end..]) {
                     None => return broken(QuoteFlaw::Open, start),
@@ -101,7 +101,7 @@ pub(crate) fn each(
                 if bytes.get(end + 1) != Some(&b'"') {
                     break;
                 }
-                written = Written::Doubled;
+                written = Quoting::Doubled;
                 end += 2;
             }
             each(column, Value { start: start + 1, end, written })?;
@@ -119,7 +119,7 @@ pub(crate) fn each(
                 _ if bytes[start..next].ends_with(b"\r") => next - 1,
                 _ => next,
             };
-            each(column, Value { start, end, written: Written::Plain })?;
+            each(column, Value { start, end, written: Quoting::Plain })?;
             next
         };
         match bytes.get(next) {
@@ -139,7 +139,7 @@ pub(crate) fn each_unquoted(
 ) -> Result<(), Flaw> {
     let mut start = 0;
     for (column, end) in memchr_iter(delimiter, row).chain([row.len()]).enumerate() {
-        each(column, Value { start, end, written: Written::Plain })?;
+        each(column, Value { start, end, written: Quoting::Plain })?;
         start = end + 1;
     }
     Ok(())

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Flaw, Value, Written, list};
+use super::{Flaw, Quoting, Value, list};
 use crate::nearest;
 
 /// The paths of the fields of a key, read in one walk.
@@ -99,10 +99,10 @@ pub(super) fn find(text: &[u8], paths: &Paths, values: &mut Vec<Value>) -> Resul
         let end = start + raw.len();
         values.push(match raw.as_bytes() {
             [b'"', inner @ .., b'"'] if memchr::memchr(b'\\', inner).is_none() => {
-                Value { start: start + 1, end: end - 1, written: Written::Plain }
+                Value { start: start + 1, end: end - 1, written: Quoting::Plain }
             }
-            [b'"', ..] => Value { start, end, written: Written::Escaped },
-            _ => Value { start, end, written: Written::Plain },
+            [b'"', ..] => Value { start, end, written: Quoting::Escaped },
+            _ => Value { start, end, written: Quoting::Plain },
         });
     }
     Ok(())

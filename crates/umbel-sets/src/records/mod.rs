@@ -564,12 +564,12 @@ pub(crate) enum Found {
 pub(crate) struct Value {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    written: Written,
+    written: Quoting,
 }
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum Quoting {
     Plain,
     /// Quotes in it are doubled.
     Doubled,
@@ -707,7 +707,7 @@ impl Cut<'_> {
                 _ => (0, text.len()),
             };
             copied.values.clear();
-            copied.values.push(Value { start, end, written: Written::Plain });
+            copied.values.push(Value { start, end, written: Quoting::Plain });
         }
         let key = copied.key(text, format.normalization)?;
         copied.read(key, format.normalization.read)
@@ -759,7 +759,7 @@ pub(crate) fn blank(bytes: &[u8]) -> Option<usize> {
 impl Copied {
     /// The key of the values found in `row`.
     fn key(&mut self, row: &[u8], normalization: Normalization) -> Result<KeyAt, Flaw> {
-        if let [Value { start, end, written: Written::Plain }] = self.values[..]
+        if let [Value { start, end, written: Quoting::Plain }] = self.values[..]
             && normalization.is_none()
         {
             return Ok(KeyAt::Row { start: start as u32, length: (end - start) as u32 });
@@ -862,7 +862,7 @@ impl Copied {
 
 impl Value {
     /// Stands for a missing value.
-    const MISSING: Self = Self { start: usize::MAX, end: 0, written: Written::Plain };
+    const MISSING: Self = Self { start: usize::MAX, end: 0, written: Quoting::Plain };
 
     fn is_missing(&self) -> bool {
         self.start == usize::MAX
@@ -872,8 +872,8 @@ impl Value {
     fn copy(self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
         let bytes = &row[self.start..self.end];
         match self.written {
-            Written::Plain => to.extend_from_slice(bytes),
-            Written::Doubled => {
+            Quoting::Plain => to.extend_from_slice(bytes),
+            Quoting::Doubled => {
                 let mut from = 0;
                 while let Some(at) = memchr(b'"', &bytes[from..]) {
                     to.extend_from_slice(&bytes[from..=from + at]);
@@ -881,7 +881,7 @@ impl Value {
                 }
                 to.extend_from_slice(&bytes[from..]);
             }
-            Written::Escaped => {
+            Quoting::Escaped => {
                 let text: String = serde_json::from_slice(bytes).map_err(Flaw::Json)?;
                 to.extend_from_slice(text.as_bytes());
             }
