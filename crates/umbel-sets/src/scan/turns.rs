@@ -28,10 +28,19 @@ impl From<Error> for Halt {
 }
 
 /// Makes workers proceed in the order of their chunks where that matters.
-#[derive(Default)]
 pub(super) struct Turns {
     state: Mutex<TurnState>,
-    changed: Condvar,
+    /// Where those wait that wait for a chunk, by its number: whoever is done wakes only those whose turn it is.
+    changed: [Condvar; SEATS],
+}
+
+/// As many chunks as threads usually have at a time; more share one.
+const SEATS: usize = 64;
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { state: Mutex::default(), changed: std::array::from_fn(|_| Condvar::new()) }
+    }
 }
 
 #[derive(Default)]
@@ -46,11 +55,15 @@ struct TurnState {
 }
 
 impl Turns {
+    fn seat(&self, chunk: u64) -> &Condvar {
+        &self.changed[(chunk % SEATS as u64) as usize]
+    }
+
     /// Waits until all chunks before `chunk` are done; false if a worker failed.
     pub(super) fn wait(&self, chunk: u64) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.next < chunk && !state.stopped {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.seat(chunk).wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         !state.stopped
     }
@@ -60,7 +73,7 @@ impl Turns {
     pub(super) fn quotes(&self, chunk: u64, first: bool, turned: bool) -> Option<bool> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.counted < chunk && !state.stopped {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.seat(chunk).wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.stopped {
             return None;
@@ -69,19 +82,23 @@ impl Turns {
         state.counted += 1;
         state.quoted = before ^ turned;
         drop(state);
-        self.changed.notify_all();
+        self.seat(chunk + 1).notify_all();
         Some(before)
     }
 
     pub(super) fn done(&self, chunk: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.done_early.insert(chunk);
+        let before = state.next;
         while state.done_early.first() == Some(&state.next) {
             state.done_early.pop_first();
             state.next += 1;
         }
+        let next = state.next;
         drop(state);
-        self.changed.notify_all();
+        for chunk in (before + 1..=next).take(SEATS) {
+            self.seat(chunk).notify_all();
+        }
     }
 }
 
@@ -91,6 +108,6 @@ pub(super) struct StopOnDrop<'a>(pub(super) &'a Turns);
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
-        self.0.changed.notify_all();
+        self.0.changed.iter().for_each(Condvar::notify_all);
     }
 }
