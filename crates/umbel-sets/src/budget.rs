@@ -25,6 +25,10 @@ const BASE: u64 = 6 << 20;
 /// cap are for that.
 const LONG_LINE: u64 = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 
+/// How much smaller a partition is planned than the memory it is settled in: hashes do not divide lines evenly, and a table
+/// has a quarter for buffers and results next to it.
+const MARGIN: f64 = 1.5;
+
 /// The minimum bytes of a write buffer, with many files.
 pub(crate) const LEAST_BUFFER: usize = 4 << 10;
 
@@ -140,7 +144,8 @@ impl Budget {
         let table = table.min(MOST_KEYS.saturating_mul(length + KEPT_LINE));
         let rest = lines.saturating_mul(length + KEPT_LINE).saturating_sub(table) as f64;
         let most = self.most_partitions(self.spill_buffers());
-        let levels = 1 + u64::from(rest > self.each_partition() * most as f64);
+        // Partitions too large for several threads are settled one after the other.
+        let levels = 1 + u64::from(rest > self.rest as f64 / MARGIN * most as f64);
         Self::set_aside(lines, length, table) * levels
     }
 
@@ -164,7 +169,15 @@ impl Budget {
 
     /// Bytes of one thread's table when partitions are settled.
     fn each_partition(&self) -> f64 {
-        self.rest as f64 / self.threads as f64 / 1.5
+        self.rest as f64 / self.settlers(self.rest) as f64 / MARGIN
+    }
+
+    /// Threads that settle partitions with `memory` bytes in total: with less for each, what tables leave of it in their
+    /// last segments would be a good part of what is spilled again.
+    fn settlers(&self, memory: u64) -> usize {
+        /// Eight segments of a table.
+        const LEAST: u64 = if cfg!(test) { 1 } else { 8 << 20 };
+        usize::try_from(memory / LEAST).unwrap_or(usize::MAX).clamp(1, self.threads)
     }
 
     /// The same for the rest of `all` lines if a table was full after `seen` of them, with `buffers` bytes of write
@@ -177,17 +190,25 @@ impl Budget {
     /// page each suffice, because the system merges them. Two sets of files are open at each of two levels or more, on
     /// each thread.
     fn most_partitions(&self, buffers: u64) -> u64 {
-        let files = self.spare_files() / (4 * self.threads as u64);
+        let files = self.spare_files() / (4 * self.settlers(self.rest) as u64);
         (buffers / LEAST_BUFFER as u64).clamp(16, 256).min(files).max(2)
     }
 
-    /// Threads that settle partitions with `memory` bytes in total. Each holds the longest line up to three times: as
-    /// read, in the table, and on its way to another file.
-    pub(crate) fn settling_threads(&self, memory: u64, longest: u64) -> usize {
-        /// A table has a segment of 1 MiB at least.
-        const LEAST: u64 = if cfg!(test) { 1 } else { 2 << 20 };
-        let most = memory / longest.saturating_mul(3).max(LEAST);
-        usize::try_from(most).unwrap_or(usize::MAX).clamp(1, self.threads)
+    /// Threads that settle `count` partitions of `each` bytes in memory on average, with `memory` bytes in total. Each holds
+    /// the longest line up to three times: as read, in the table, and on its way to another file. If there could not be
+    /// enough partitions, fewer threads settle them than would have to spill them again.
+    pub(crate) fn settling_threads(
+        &self,
+        memory: u64,
+        longest: u64,
+        count: u64,
+        each: u64,
+    ) -> usize {
+        let capped = count >= self.most_partitions(self.spill_buffers());
+        let each = if capped { (each as f64 * MARGIN) as u64 } else { 0 };
+        let most = memory / longest.saturating_mul(3).max(each).max(1);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        self.settlers(memory).min(most).max(1)
     }
 
     /// Files that may be open besides inputs, outputs and those of the system.

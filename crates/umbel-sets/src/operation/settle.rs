@@ -16,7 +16,7 @@ use crate::hash::LineHasher;
 use crate::places::Places;
 use crate::records::{Layout, Record};
 use crate::spill::{Disk, Later, Partitions, Runs, Selected, Spill, SpillReader};
-use crate::table::{Inserted, Table};
+use crate::table::{Inserted, KEPT_LINE, Table};
 use crate::threads::on_each;
 use crate::{Error, Progress};
 
@@ -67,7 +67,11 @@ impl Settle<'_> {
     /// Settles all partitions, on as many threads as their longest lines allow; returns how many distinct lines they held.
     pub(super) fn run(self, parts: Vec<Part>, runs: &mut Runs) -> Result<u64, Error> {
         let longest = parts.iter().map(Part::longest).max().unwrap_or(0);
-        let threads = self.budget.settling_threads(self.memory, longest);
+        let count = parts.len() as u64;
+        let all: u64 =
+            parts.iter().map(|part| part.lines.bytes() + KEPT_LINE * part.lines.lines()).sum();
+        let each = all / count.max(1);
+        let threads = self.budget.settling_threads(self.memory, longest, count, each);
         let settle = Settle { memory: self.memory / threads as u64, ..self };
         let queue = Mutex::new(Queue { parts, working: 0, stopped: false });
         let changed = Condvar::new();

@@ -332,7 +332,7 @@ fn lines_in_some_of_many_small_inputs() {
         .collect();
     let inputs = write(dir.path(), &bytes);
     for at_least in [1, 2, 3, 10, 50, 119, 120] {
-        for (rest, threads) in [(60_000, 2), (20_000, 3), (4_000_000, 4)] {
+        for (rest, threads) in [(60_000, 2), (20_000, 3), (4_000_000, 4), (200_000, 64)] {
             let budget = Budget { rest, ..cramped(threads) };
             let ask = common(at_least);
             let (found, _) = run(&job(&inputs, ask, budget, &options));
@@ -562,7 +562,7 @@ proptest! {
     fn a_diff_equals_the_model(
         sides in [proptest::collection::vec((0..30u8, 0..4u8), 0..60), proptest::collection::vec((0..30u8, 0..4u8), 0..60)],
         keyed in any::<bool>(),
-        threads in 1..4usize,
+        threads in prop_oneof![7 => 1..4usize, 1 => 4..65usize],
     ) {
         let dir = tempfile::tempdir().unwrap();
         let mut options = options(dir.path(), b'\n');
