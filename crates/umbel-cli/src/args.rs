@@ -23,7 +23,9 @@ pub(crate) use privacy::{
     AuditArgs, GroupArgs, GroupVerb, JoinArgs, KeyArgs, KeyVerb, MaskArgs, NoisyArgs, RevealArgs,
     SumArgs,
 };
-pub(crate) use sets::{CommonArgs, DedupArgs, DiffArgs, ExceptArgs, Kept, NewArgs, UnseenArgs};
+pub(crate) use sets::{
+    CommonArgs, DedupArgs, DiffArgs, ExceptArgs, JoinVerbArgs, Kept, NewArgs, UnseenArgs,
+};
 pub(crate) use sharing::{
     DeltaArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs, UnpackArgs,
 };

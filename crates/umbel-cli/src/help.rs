@@ -74,6 +74,22 @@ const ENDINGS: &[Ending] = &[
         one: Some("the files differ"),
     },
     Ending {
+        verb: "join",
+        examples: &[
+            (
+                "umbel join --csv -k customer=id orders.csv customers.csv",
+                "orders, each with its customer's columns",
+            ),
+            (
+                "umbel join --csv -k customer=id --left orders.csv customers.csv",
+                "orders without a customer too",
+            ),
+            ("umbel join --fields -k 1 a.txt b.txt", "lines with the same first word"),
+        ],
+        zero: "rows were found",
+        one: Some("no row was found"),
+    },
+    Ending {
         verb: "dedup",
         examples: &[
             ("umbel dedup urls.txt > each-once.txt", "each line once, as first seen"),
@@ -333,7 +349,7 @@ impl Ending {
 
 /// The verbs of every day, in groups, as `umbel help` lists them.
 const EVERYDAY: &[(&str, &[&str])] = &[
-    ("Files of lines or records", &["common", "except", "diff", "dedup", "unseen"]),
+    ("Files of lines or records", &["common", "except", "diff", "join", "dedup", "unseen"]),
     ("Filters", &["build", "query", "add", "info", "plan"]),
 ];
 

@@ -30,9 +30,9 @@ pub(crate) use umbel_files::inputs::{Rows, Source};
 /// The options of the work, with their defaults.
 pub(crate) fn options(work: &Work) -> Result<Options> {
     let (key, others) = fields(&work.records.key)?;
-    if !others.is_empty() && !matches!(report::verb(), "common" | "except") {
+    if !others.is_empty() && !matches!(report::verb(), "common" | "except" | "join") {
         bail!(
-            "--key LEFT=RIGHT names fields of two kinds of files, as common and except compare; name one field here"
+            "--key LEFT=RIGHT names fields of two kinds of files, as common, except and join compare; name one field here"
         );
     }
     let records = records(&work.records, key)?;

@@ -43,6 +43,7 @@ macro_rules! each_verb {
             common::common(CommonArgs),
             except::except(ExceptArgs),
             diff::diff(DiffArgs),
+            join::join(JoinVerbArgs),
             dedup::dedup(DedupArgs),
             seen::unseen(UnseenArgs),
             build::build(BuildArgs),

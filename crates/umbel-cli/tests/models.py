@@ -6,6 +6,7 @@ from a seed of its own, which a failure names.
 
 import csv
 import io
+import json
 import random
 import sqlite3
 import subprocess
@@ -17,8 +18,8 @@ from urllib.parse import urlsplit
 UMBEL, CASES = sys.argv[1], int(sys.argv[2])
 
 
-def umbel(folder, *arguments):
-    run = subprocess.run([UMBEL, *arguments, "--quiet", "--threads", "2", "--memory", "64MiB"],
+def umbel(folder, *arguments, threads=2, memory="64MiB"):
+    run = subprocess.run([UMBEL, *arguments, "--quiet", "--threads", str(threads), "--memory", memory],
                          cwd=folder, capture_output=True, check=False)
     if run.returncode == 2:
         raise AssertionError(f"umbel {' '.join(arguments)}: {run.stderr.decode()}")
@@ -66,6 +67,49 @@ def joins(dice, folder):
         found = umbel(folder, verb, "--all", "--csv", *arguments, *names)
         rows = [tuple(row) for row in csv.reader(io.StringIO(found, newline=""))]
         assert rows == [tuple(header), *wanted], (verb, rows, wanted)
+
+
+def pairs(dice, folder):
+    """join of two tables whose keys may have other names, repeat or be null, against SQLite."""
+    database = sqlite3.connect(":memory:")
+    key = dice.choice([["k"], ["l"], ["k", "l"]])
+    is_json = dice.random() < 0.4
+    other = {field: field if dice.random() < 0.5 else field.upper() * 2 for field in "kl"}
+    columns = {"t0": ["k", "l", "a"], "t1": [*(other[f] if f in key else f"b{f}" for f in "kl"), "b"]}
+    orders = {}
+    for name, names in columns.items():
+        rows = draw(dice)
+        if is_json:
+            rows = [tuple(None if dice.random() < 0.1 else value for value in row) for row in rows]
+            orders[name] = names
+            texts = (json.dumps(dict(zip(names, row))) for row in rows)
+            (folder / name).write_text("".join(f"{text}\n" for text in texts))
+        else:
+            text, orders[name] = table(dice, names, rows)
+            (folder / name).write_text(text, newline="")
+        database.execute(f"create table {name} ({', '.join(names)})")
+        database.executemany(f"insert into {name} values (?, ?, ?)", rows)
+    on = " and ".join(f"t0.{field} = t1.{other[field]}" for field in key)
+    keys = [other[field] for field in key]
+    header = orders["t0"] + [column for column in orders["t1"] if column not in keys]
+    right = dict(zip(key, keys))
+    select = ", ".join([f"coalesce(t0.{c}, t1.{right[c]})" if c in right else f"t0.{c}" for c in orders["t0"]]
+                       + [f"t1.{c}" for c in header[3:]])
+    arguments = [part for field in key for part in ("--key", f"{field}={other[field]}")]
+    arguments += ["--jsonl", "--missing", "keep"] if is_json else ["--csv"]
+    for kind, option in [("inner", []), ("left", ["--left"]), ("full", ["--full"])]:
+        wanted = database.execute(
+            f"select {select} from t0 {kind} join t1 on {on} "
+            "order by t0.rowid is null, t0.rowid, t1.rowid").fetchall()
+        found = umbel(folder, "join", *option, *arguments, "t0", "t1",
+                      threads=dice.randrange(1, 5), memory=dice.choice(["16MiB", "17MiB", "64MiB"]))
+        if is_json:
+            rows = [tuple(row.get(column) for column in header) for row in map(json.loads, found.splitlines())]
+        else:
+            first, *rows = [tuple(row) for row in csv.reader(io.StringIO(found, newline=""))]
+            assert first == tuple(header), (first, header)
+            wanted = [tuple(value or "" for value in row) for row in wanted]
+        assert rows == wanted, (kind, arguments, rows, wanted)
 
 
 def differences(dice, folder):
@@ -189,7 +233,7 @@ def values(dice, folder):
         + "".join(f"{'~' if row[0] in keys[0] else '+'} {text}" for row, text in come))
 
 
-for model in [joins, differences, normalization, values]:
+for model in [joins, pairs, differences, normalization, values]:
     for case in range(CASES):
         with tempfile.TemporaryDirectory() as folder:
             try:

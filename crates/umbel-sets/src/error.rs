@@ -248,6 +248,24 @@ pub enum Error {
         /// The first two columns of that name, from 1.
         columns: [usize; 2],
     },
+    /// A column of the second input is named like one of the first, beside the key.
+    #[error(
+        "{name}: column {field:?} is named like one of the first file, and is not part of the key; put a prefix in front of such names"
+    )]
+    SameColumn {
+        /// The second input's name.
+        name: String,
+        /// The column, as named.
+        field: String,
+    },
+    /// A row has several partners.
+    #[error("{name}: several rows have the key {key:?}, and a row may have one partner only")]
+    Repeated {
+        /// The second input's name.
+        name: String,
+        /// The values of the key.
+        key: String,
+    },
     /// A field is given by name, but there is no header.
     #[error("field {field:?}: without a header, fields are named by number, from 1; give a number")]
     FieldNumber {

@@ -56,7 +56,7 @@ enum Bytes {
 /// What reveals that a file changed: its length and the time of its last modification. Not the time of its last status
 /// change, which renames and permissions change too; a writer that restores the times is detected by the tallies of two
 /// passes.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Stamp {
     inode: (u64, u64),
     length: u64,
@@ -114,6 +114,19 @@ impl Input {
     #[must_use]
     pub fn of_others(self) -> Self {
         Self { other: true, ..self }
+    }
+
+    /// The same input once more.
+    pub(crate) fn again(&self) -> Result<Self, Error> {
+        let bytes = match &self.bytes {
+            Bytes::Open(file) => Bytes::Open(
+                file.try_clone().map_err(|source| read_error(self.name.clone(), source))?,
+            ),
+            Bytes::Closed(path) => Bytes::Closed(path.clone()),
+            Bytes::Spooled(file, start) => Bytes::Spooled(Arc::clone(file), *start),
+        };
+        let again = Self::new(self.name.clone(), self.stamp.clone(), self.edges, bytes);
+        Ok(Self { other: self.other, ..again })
     }
 
     pub(crate) fn is_of_others(&self) -> bool {

@@ -38,7 +38,8 @@
 //! ```
 //!
 //! - [`SetOperation`] compares lines or records with keys ([`Records`]): distinct lines, lines in several inputs, lines in
-//!   one input alone, semi-joins and anti-joins. [`Diff`] compares two files row by row.
+//!   one input alone, semi-joins and anti-joins. [`Diff`] compares two files row by row, and [`Join`] puts
+//!   the rows of two files with the same key side by side.
 //! - [`insert`], [`Query`], [`remove`] and [`Seen`] connect lines with a [`Filter`] of umbel or of another system;
 //!   [`build_in_pieces`] and [`query_in_pieces`] do so with filters larger than the memory cap.
 //! - [`Query::of_list`] finds the lines whose key has a prefix in a list: that of an address or host.
@@ -59,7 +60,7 @@
 //! | `threads` | work that several threads share |
 //! | `temporary` | temporary files, in several folders |
 //! | `spill` | their contents: partitions of lines, sorted runs |
-//! | `operation` | the plan and the work of `common`, `except`, `dedup` and `diff` |
+//! | `operation` | the plan and the work of `common`, `except`, `dedup`, `diff` and `join` |
 //! | `sample` | estimates of an input from a few pieces of it |
 //! | `places` | the inputs laid end to end |
 //! | `passes` | what each pass saw, and the report of all |
@@ -108,7 +109,9 @@ pub use filters::{
 pub use input::{Input, Spool, SpoolWriter};
 pub use keys::{Keys, keys, keys_stream};
 pub use nearest::nearest;
-pub use operation::{Change, Diff, Distinct, Keep, SetOperation, SetPlan, Strategy, Top};
+pub use operation::{
+    Change, Diff, Distinct, Join, Keep, Partners, SetOperation, SetPlan, Strategy, Top, Unpaired,
+};
 pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_of};
 pub use report::{Changes, ErrorBound, Progress, Report};
 pub use temporary::TempFolders;

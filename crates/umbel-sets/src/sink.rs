@@ -135,6 +135,13 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// Writes `lines` lines with their ends.
+    pub(crate) fn text(&mut self, text: &[u8], lines: u64) -> Result<(), Error> {
+        self.lines += lines;
+        self.bytes += text.len() as u64;
+        self.out.write_all(text).map_err(Error::Output)
+    }
+
     fn write(&mut self, parts: &[&[u8]]) -> Result<(), Error> {
         for part in parts.iter().chain([&&[self.separator][..]]) {
             self.out.write_all(part).map_err(Error::Output)?;

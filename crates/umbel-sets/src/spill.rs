@@ -77,6 +77,11 @@ impl SpillWriter {
         Ok(())
     }
 
+    /// Bytes written so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub(crate) fn finish(self, disk: &Disk<'_>) -> Result<Spill, Error> {
         let file = TempFile::finish(self.out)?;
         let Self { layout, lines, bytes, longest, .. } = self;
@@ -117,6 +122,11 @@ impl Spill {
     fn part(&self, start: u64, end: u64) -> Self {
         let Self { layout, lines, longest, .. } = *self;
         Self { file: Arc::clone(&self.file), layout, lines, start, end, longest }
+    }
+
+    /// Reads a range of bytes, at whose ends lines start.
+    pub(crate) fn read_range(&self, range: Range<u64>, buffer: usize) -> SpillReader {
+        SpillReader { at: range.start, end: range.end, ..self.read(buffer) }
     }
 
     pub(crate) fn read(&self, buffer: usize) -> SpillReader {

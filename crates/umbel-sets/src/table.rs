@@ -218,7 +218,7 @@ impl Table {
             return Ok(Inserted::Known(unit));
         }
         let room = !self.full
-            && match self.make_room(self.size(&line)) {
+            && match self.make_room(self.size(&line), true) {
                 Err(error) if self.records == 0 => return Err(error),
                 room => room.unwrap_or(false),
             };
@@ -233,8 +233,61 @@ impl Table {
         Ok(Inserted::New(unit))
     }
 
-    /// The entry with this key, as its unit.
+    /// Adds a record behind all with its key, in a table made for that: the place of each is the unit of the next, that of
+    /// the last one the first's. Returns the unit as [`insert`](Self::insert) does; known is a key with other records.
+    ///
+    /// # Errors
+    /// If memory for its slots cannot be allocated.
+    pub(crate) fn insert_behind(
+        &mut self,
+        hash: KeyHash,
+        record: Record<'_>,
+    ) -> Result<Inserted, Error> {
+        let Some(slot) = self.find_slot(hash, record.key()) else {
+            let inserted = self.insert(hash, 0, record)?;
+            if let Inserted::New(unit) = inserted {
+                self.set_place(unit, unit);
+            }
+            return Ok(inserted);
+        };
+        if self.full || !self.make_room(self.size(&record), false)? {
+            self.full = true;
+            return Ok(Inserted::Full);
+        }
+        let last = (self.slots()[slot] & UNITS) - 1;
+        let first = self.entry(last).place;
+        let unit = self.append(first, &record);
+        self.set_place(last, unit);
+        self.slots_mut()[slot] = (tag(hash) << UNIT_BITS) | (unit + 1);
+        Ok(Inserted::Known(unit))
+    }
+
+    /// The records of a list whose last unit is `last`, in the order of their arrival.
+    pub(crate) fn list(&self, last: u64) -> impl Iterator<Item = Record<'_>> {
+        let mut next = Some(self.entry(last).place);
+        std::iter::from_fn(move || {
+            let unit = next?;
+            let Entry { place, line } = self.entry(unit);
+            next = (unit != last).then_some(place);
+            Some(line)
+        })
+    }
+
+    fn set_place(&mut self, unit: u64, place: u64) {
+        let segment = (unit >> self.segment_units.trailing_zeros()) as usize;
+        let at = (unit & (self.segment_units - 1)) as usize * UNIT;
+        self.segments[segment].memory.as_bytes_mut()[at..at + PLACE]
+            .copy_from_slice(&place.to_le_bytes());
+    }
+
+    /// The entry with this key, as its unit; the last one of a list.
     pub(crate) fn find(&self, hash: KeyHash, key: &[u8]) -> Option<u64> {
+        self.find_slot(hash, key).map(|slot| (self.slots()[slot] & UNITS) - 1)
+    }
+
+    /// The slot of the entry with this key.
+    #[inline]
+    fn find_slot(&self, hash: KeyHash, key: &[u8]) -> Option<usize> {
         let tag = tag(hash);
         let slots = self.slots();
         let mut slot = self.home(tag);
@@ -244,7 +297,7 @@ impl Table {
                 found if found >> UNIT_BITS == tag => {
                     let unit = (found & UNITS) - 1;
                     if self.entry(unit).line.key() == key {
-                        return Some(unit);
+                        return Some(slot);
                     }
                 }
                 _ => {}
@@ -349,8 +402,8 @@ impl Table {
         slot
     }
 
-    /// Whether an entry of `size` bytes and its slot fit, growing whatever must grow.
-    fn make_room(&mut self, size: usize) -> Result<bool, Error> {
+    /// Whether an entry of `size` bytes and its slot, if it needs one, fit, growing whatever must grow.
+    fn make_room(&mut self, size: usize, slot: bool) -> Result<bool, Error> {
         let mut growth = 0;
         let units = (size / UNIT) as u64;
         let mut segment = 0;
@@ -362,7 +415,7 @@ impl Table {
             growth += segment;
         }
         let slots = self.slots().len();
-        let crowded = (self.records + 1) * 10 > slots as u64 * 7;
+        let crowded = slot && (self.records + 1) * 10 > slots as u64 * 7;
         if crowded {
             if slots >= 1 << TAG_BITS {
                 return Ok(false);

@@ -77,6 +77,40 @@ pub(crate) struct ExceptArgs {
     pub(crate) work: Work,
 }
 
+/// Print the rows of two files side by side where they have the same key
+///
+/// Each row of LEFT is printed with the columns, words or JSON members of its partner in RIGHT that are not the key; with
+/// every partner, if there are several. Rows are in the order of LEFT, and the partners of one in that of RIGHT. A
+/// record without the key has no partner (see --missing).
+///
+/// Keys are compared byte by byte. Memory stays under --memory at any input size; what does not fit is spilled to temporary
+/// files. A key with many rows in both files has as many pairs as their product.
+#[derive(Debug, Args)]
+pub(crate) struct JoinVerbArgs {
+    /// Two files of records, LEFT and RIGHT; - is standard input
+    #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Print rows of LEFT without a partner too, with empty columns
+    #[arg(long)]
+    pub(crate) left: bool,
+    /// Print rows without a partner of both files; those of RIGHT at the end
+    #[arg(long, conflicts_with = "left")]
+    pub(crate) full: bool,
+    /// Use only the first partner of a row
+    #[arg(long)]
+    pub(crate) first: bool,
+    /// Stop if a row has several partners
+    #[arg(long, conflicts_with = "first")]
+    pub(crate) unique: bool,
+    /// Put TEXT in front of columns of RIGHT that are named like one of LEFT, besides the key
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prefix: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: ResultArgs,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
 /// Print the lines that only one of two files has: - for OLD, + for NEW
 ///
 /// The order of the lines does not matter. Each different line is printed once: first the removed ones (-) in the order

@@ -16,6 +16,7 @@ mod explain;
 mod goal;
 mod group;
 mod info;
+mod join;
 mod key;
 mod merge;
 mod noisy;

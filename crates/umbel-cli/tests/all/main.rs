@@ -20,6 +20,7 @@ mod foreign;
 mod group;
 mod info;
 mod inputs;
+mod join;
 mod keys;
 mod large;
 mod noisy;

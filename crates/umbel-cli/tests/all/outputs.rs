@@ -16,6 +16,7 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
     ("diff", "text other --added OUT", "text"),
     ("diff", "text other --removed OUT", "text"),
     ("diff", "text other --kept OUT", "text"),
+    ("join", "--fields -k 1 text other -o OUT", "text"),
     ("dedup", "text -o OUT", "text"),
     ("query", "filter text -o OUT", "text"),
     ("query", "--prefixes domain text text -o OUT", "text"),

@@ -22,6 +22,7 @@
 //!
 //! This module splits and extracts; `scan` knows who reads the bytes, and on which thread.
 
+mod beside;
 pub(crate) mod columns;
 mod json;
 mod normalize;
@@ -32,6 +33,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2_iter, memrchr};
 
+pub(crate) use beside::{Beside, Start};
 pub use normalize::{Normalization, ReadKey};
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
@@ -359,6 +361,15 @@ impl Format {
             }
         }
         Ok(all.then_some(head))
+    }
+
+    /// How rows of two inputs become one.
+    pub(crate) fn beside(
+        &self,
+        starts: [Start<'_>; 2],
+        prefix: Option<&str>,
+    ) -> Result<Beside, Error> {
+        Beside::new(self, starts, prefix)
     }
 
     /// Checks the quotes of a record so far; `goes_on` is whether it continues.

@@ -34,7 +34,9 @@ use crate::error::Place;
 use crate::hash::LineHasher;
 use crate::input::{Input, Reader, read_error};
 use crate::line_counter::LineCounter;
-use crate::records::{Copied, Ends, Format, Found, Head, KeyAt, Layout, Record};
+use crate::records::{
+    Beside, Copied, Ends, Flaw, Format, Found, Head, KeyAt, Layout, Record, Start,
+};
 use crate::report::Progress;
 use crate::threads::on_each;
 use crate::{Error, Options};
@@ -267,6 +269,48 @@ impl<'a> Scanner<'a> {
             Ok(_) => Ok(Vec::new()),
             Err(flaw) => Err(self.format.error(flaw, name, 0)),
         }
+    }
+
+    /// How rows of the two `inputs` become one.
+    pub(crate) fn beside(&self, inputs: &[Input], prefix: Option<&str>) -> Result<Beside, Error> {
+        let start = |input: &Input| -> Result<_, Error> {
+            let (reader, mut row) = (input.open()?, None);
+            let head = self.head(&reader, &mut |header| row = Some(header.to_vec()))?;
+            if head.row.is_none() {
+                row = self.first_row(&reader, head.start as u64)?;
+            }
+            Ok((head, row))
+        };
+        let [(left, left_row), (right, right_row)] = [start(&inputs[0])?, start(&inputs[1])?];
+        let left = Start { name: inputs[0].name(), head: left, row: left_row };
+        let right = Start { name: inputs[1].name(), head: right, row: right_row };
+        self.format.beside([left, right], prefix)
+    }
+
+    /// The first record from a place on, if there is any.
+    fn first_row(&self, reader: &Reader<'_>, from: u64) -> Result<Option<Vec<u8>>, Error> {
+        let left = reader.input().length() - from;
+        let mut size = 4 << 10;
+        loop {
+            let mut bytes = vec![0; left.min(size) as usize];
+            reader.read_at(&mut bytes, from)?;
+            let end = self.format.ends().find(&bytes, &mut false);
+            if let Some(end) = end {
+                bytes.truncate(end);
+                if bytes.trim_ascii().is_empty() {
+                    return self.first_row(reader, from + end as u64 + 1);
+                }
+            } else if left > size && size < self.budget.long_line() {
+                size *= 2;
+                continue;
+            }
+            return Ok(Some(bytes).filter(|bytes| !bytes.is_empty()));
+        }
+    }
+
+    /// The error of a flaw in the record at a place.
+    pub(crate) fn flawed(&self, flaw: Flaw, at: &Place) -> Error {
+        self.format.error(flaw, &at.name, at.offset)
     }
 
     /// Adds the line and column to an error with a place in one of the inputs, which is read again for that. A place

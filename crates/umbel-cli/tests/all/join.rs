@@ -1,0 +1,92 @@
+//! Rows of two files side by side. Small random tables are joined in `rows`, next to SQLite.
+
+use crate::util::Folder;
+
+fn joined(folder: &Folder, arguments: &str) -> String {
+    folder.umbel(&format!("join {arguments}")).run().text()
+}
+
+fn refused(folder: &Folder, arguments: &str, words: &str) {
+    let run = folder.umbel(&format!("join {arguments}")).run();
+    assert_eq!(run.status.code(), Some(2), "{arguments}");
+    assert!(run.stderr.contains(words), "{arguments}: no {words:?} in {}", run.stderr);
+}
+
+#[test]
+fn partners_are_all_or_the_first_or_one_alone() {
+    let folder = Folder::new();
+    folder.write("orders", "order,customer\n1,ada\n2,eve\n3,bob\n4,ada\n");
+    folder.write("returns", "customer,why\nada,late\ncid,\nada,\"a, b\"\n");
+    let csv = "--csv --key customer orders returns";
+    let all = "order,customer,why\n1,ada,late\n1,ada,\"a, b\"\n4,ada,late\n4,ada,\"a, b\"\n";
+    assert_eq!(joined(&folder, csv), all);
+    let first = "order,customer,why\n1,ada,late\n4,ada,late\n";
+    assert_eq!(joined(&folder, &format!("--first {csv}")), first);
+    refused(
+        &folder,
+        &format!("--unique {csv}"),
+        "returns: several rows have the key \"ada\", and a row may have one partner only",
+    );
+    let left = "order,customer,why\n1,ada,late\n2,eve,\n3,bob,\n4,ada,late\n";
+    assert_eq!(joined(&folder, &format!("--left --first {csv}")), left);
+    let full = left.to_owned() + ",cid,\n";
+    assert_eq!(joined(&folder, &format!("--full --first {csv}")), full);
+    assert_eq!(joined(&folder, &format!("--total {csv}")), "4\n");
+    folder.write("none", "customer,why\nzoe,\n");
+    let run = folder.umbel("join --csv --key customer orders none").run();
+    assert_eq!((run.status.code(), &run.stdout[..]), (Some(1), &b"order,customer,why\n"[..]));
+}
+
+#[test]
+fn words_and_members_are_joined_too() {
+    let folder = Folder::new();
+    folder.write("a", "  ada  1 x\neve 2\n");
+    folder.write("b", "q ada\nr ada s\n");
+    assert_eq!(joined(&folder, "--fields -k 1=2 a b"), "ada 1 x q\nada 1 x r s\n");
+    folder.write("c", "{\"id\":1,\"name\":\"ada\"}\n{\"id\":null}\n{ }\n");
+    folder.write("d", "{\"name\":\"eve\",\"who\":{\"id\":1}}\n");
+    let json = "--jsonl -k id=who.id --missing keep";
+    refused(&folder, &format!("{json} c d"), "both records have a member \"name\"");
+    let with = joined(&folder, &format!("{json} --prefix d_ c d"));
+    assert_eq!(with, "{\"id\":1,\"name\":\"ada\",\"d_name\":\"eve\",\"who\":{\"id\":1}}\n");
+}
+
+#[test]
+fn what_cannot_be_joined_is_told() {
+    let folder = Folder::new();
+    folder.write("a", "id,v\n1,x\n2,y\n");
+    folder.write("b", "id,v\n1,z\n");
+    folder.write("ragged", "id,w\n1,z\n2\n");
+    refused(&folder, "a b", "name it with --key");
+    refused(&folder, "--csv -k id a", "join");
+    refused(&folder, "--csv -k id a b b", "found 3 files");
+    refused(&folder, "--csv -k id a b", "column \"v\" is named like one of the first file");
+    assert_eq!(joined(&folder, "--csv -k id --prefix b_ a b"), "id,v,b_v\n1,x,z\n");
+    refused(&folder, "--csv -k id a ragged", "line 3");
+    refused(&folder, "--csv -k no a b", "no field \"no\"");
+    // An error leaves what was there.
+    folder.write("out", "as before\n");
+    refused(&folder, "--csv -k id a b -o out", "column \"v\"");
+    assert_eq!(folder.read("out"), b"as before\n");
+}
+
+/// Both sides go through temporary files, and a key has millions of pairs: as with memory for all.
+#[test]
+fn the_answer_is_the_same_for_any_memory() {
+    let folder = Folder::new();
+    let row = |i: u64| format!("{i},{:040}\n", i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 300_000);
+    let many = |i: u64| format!("{i},many\n");
+    let rows = |count: u64| (0..count).map(row).chain((0..1200).map(many)).collect::<String>();
+    folder.write("a", rows(200_000));
+    folder.write("b", rows(250_000));
+    let job = |more: &str| format!("join --csv --no-header --key 2 a b {more}");
+    let whole = folder.umbel(&job("--left -q --memory 1GiB")).run().stdout;
+    let spilled = folder.umbel(&job("--left --json --memory 16MiB")).run();
+    assert!(spilled.stdout == whole);
+    let pairs = whole.split(|byte| *byte == b'\n');
+    assert_eq!(
+        pairs.filter(|line| line.windows(6).any(|part| part == b",many,")).count(),
+        1_440_000
+    );
+    assert!(spilled.report()["bytes_spilled"].as_u64() > Some(0));
+}

@@ -1,0 +1,837 @@
+//! The rows of two inputs with equal keys, one beside the other: a join.
+//!
+//! ```text
+//! 1  filter   the left input: keys → a filter, unless all rows of the right one fit in memory
+//! 2  gather   the right input: what rows add whose keys pass → a table of lists, or partitions
+//! 3  join     the left input again, in order: each row with its list. Or, if some were spilled, rows whose keys pass a
+//!             filter of the gathered ones → partitions
+//! 4  settle   each partition: lists → a table, as much as fits at a time; left rows → runs of joined rows;
+//!             merge the runs by place
+//! ```
+//!
+//! The filter drops the rows without a partner before any are moved (L. F. Mackert and G. M. Lohman 1986, R* optimizer
+//! validation and performance evaluation for distributed queries). A key with many rows on both sides has as many pairs as
+//! their product: a list too long for a run is written once, and read again for each row beside it.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use umbel::{Blocked, KeyHash};
+
+use super::plan::{LEAST_FILTER, size};
+use super::{Selection, SetOperation, SetPlan};
+use crate::budget::Budget;
+use crate::bulk::{Picked, fill, of_hashes};
+use crate::error::Place;
+use crate::hash::LineHasher;
+use crate::input::{Input, lengths};
+use crate::passes::Passes;
+use crate::places::Places;
+use crate::records::{Beside, Flaw, Layout, Record};
+use crate::report::Report;
+use crate::scan::{Lines, Scanner, Visit};
+use crate::sink::Sink;
+use crate::spill::{Disk, Partitions, Runs, Selected, Spill, SpillWriter};
+use crate::table::{Cursor, Inserted, KEPT_LINE, Table};
+use crate::threads::on_each;
+use crate::{Error, Options, Progress};
+
+/// The rows without a partner that a join keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unpaired {
+    /// None: an inner join.
+    #[default]
+    None,
+    /// Those of the first input: a left join.
+    Left,
+    /// Those of both, the second input's at the end: a full join.
+    Both,
+}
+
+/// The partners of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Partners {
+    /// All rows of the second input with its key.
+    #[default]
+    All,
+    /// The first of them.
+    First,
+    /// One at most: a key with more is an [`Error::Repeated`].
+    Unique,
+}
+
+/// A join of two inputs by the key of their records.
+///
+/// Each row of the first input is written with what the rows of the second with its key add: their columns, words or members
+/// that are not the key. Rows are in the order of the first input, and the partners of one in that of the second.
+#[derive(Debug)]
+pub struct Join<'a> {
+    inputs: &'a [Input],
+    options: &'a Options,
+    unpaired: Unpaired,
+    partners: Partners,
+    prefix: Option<&'a str>,
+    budget: Budget,
+}
+
+/// A piece of output that is written at once.
+const PIECE: usize = 64 << 10;
+/// The count of a result that refers to a list.
+const LISTED: u64 = u64::MAX;
+/// Bytes of a list from which on it is not written beside each row.
+const LONG_LIST: usize = if cfg!(test) { 1 << 8 } else { 64 << 10 };
+
+impl<'a> Join<'a> {
+    /// Makes the inner join of two inputs of records with a key.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] for a cap too low for the threads.
+    ///
+    /// # Panics
+    /// Unless there are two inputs, and a key.
+    pub fn new(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
+        assert_eq!(inputs.len(), 2, "the inputs of a join");
+        assert!(!options.records.key().is_empty(), "rows are joined by a key");
+        Ok(Self {
+            inputs,
+            options,
+            unpaired: Unpaired::None,
+            partners: Partners::All,
+            prefix: None,
+            budget: Budget::new(options.memory, options.threads)?,
+        })
+    }
+
+    /// Keeps rows without a partner.
+    #[must_use]
+    pub fn with_unpaired(self, unpaired: Unpaired) -> Self {
+        Self { unpaired, ..self }
+    }
+
+    /// Says which partners a row gets.
+    #[must_use]
+    pub fn with_partners(self, partners: Partners) -> Self {
+        Self { partners, ..self }
+    }
+
+    /// Puts `prefix` in front of the names of the second input that the first has too, besides the key; otherwise they are
+    /// an error.
+    #[must_use]
+    pub fn with_prefix(self, prefix: Option<&'a str>) -> Self {
+        Self { prefix, ..self }
+    }
+
+    /// Sets the budget.
+    #[cfg(test)]
+    fn with_budget(self, budget: Budget) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// The error of a key with several rows in the second input.
+    fn repeated(&self, key: &[u8]) -> Error {
+        let values = crate::values_of(key, self.options.records.key().len());
+        let values: Vec<_> = values.map(String::from_utf8_lossy).collect();
+        Error::Repeated { name: self.inputs[1].name().to_owned(), key: values.join(", ") }
+    }
+
+    fn semi_join(&self) -> SetOperation<'a> {
+        let wanted = Selection::Common { every: true };
+        let Self { inputs, options, budget, .. } = *self;
+        SetOperation { inputs, wanted, fpp: None, budget, options }
+    }
+
+    /// Plans the job; reads samples of the inputs.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn plan(&self) -> Result<SetPlan, Error> {
+        // Rows are found by their keys; a filter of these is made only if some are spilled.
+        Ok(SetPlan { doubtful: None, ..self.semi_join().plan()? })
+    }
+
+    /// Writes the joined rows to `out`.
+    ///
+    /// # Errors
+    /// Those of reading, of temporary files and of `out`; [`Error::SameColumn`] for names that both inputs have. What was
+    /// written before an error is the beginning of the result.
+    pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
+        let plan = self.plan()?;
+        let scanner = Scanner::within(self.budget, self.options, LineHasher::random())?;
+        let beside = scanner.beside(self.inputs, self.prefix);
+        let beside = beside.map_err(|error| scanner.located(error, self.inputs))?;
+        self.options.progress.expect(plan.bytes_read);
+        let mut sink = Sink::new(out, self.options.separator);
+        let mut joining = Joining {
+            join: self,
+            beside: &beside,
+            disk: Disk::new(&self.options.tmp),
+            passes: Passes::new(self.inputs),
+            scanner,
+        };
+        joining.run(&plan, &mut sink)?;
+        let Joining { disk, passes, scanner, .. } = joining;
+        let mut report = passes.finish(self.inputs, &disk);
+        if self.unpaired == Unpaired::Both {
+            report.follow(&self.right_alone(&scanner, &beside, &mut sink)?);
+        }
+        sink.finish(&mut report)?;
+        Ok(report)
+    }
+
+    /// Writes the rows of the second input that have no partner.
+    fn right_alone(
+        &self,
+        scanner: &Scanner<'_>,
+        beside: &Beside,
+        sink: &mut Sink<'_>,
+    ) -> Result<Report, Error> {
+        let inputs = [self.inputs[1].again()?, self.inputs[0].again()?];
+        let wanted = Selection::Except { every: true };
+        let Self { options, budget, .. } = *self;
+        let alone = SetOperation { inputs: &inputs, wanted, fpp: None, budget, options };
+        let mut text = Vec::new();
+        alone.hand(&mut |selected| {
+            text.clear();
+            let at = || Place::new(inputs[0].name(), selected.place);
+            let added = beside.right(selected.row, &mut text);
+            added.map_err(|flaw| scanner.located(scanner.flawed(flaw, &at()), &inputs))?;
+            sink.text(&text, 1)
+        })
+    }
+}
+
+/// A running join.
+struct Joining<'a> {
+    join: &'a Join<'a>,
+    scanner: Scanner<'a>,
+    beside: &'a Beside,
+    disk: Disk<'a>,
+    passes: Passes,
+}
+
+impl Joining<'_> {
+    fn run(&mut self, plan: &SetPlan, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let (inputs, budget) = (self.join.inputs, self.scanner.budget);
+        let mut filter = plan.seen.as_ref().map(of_hashes).transpose()?;
+        if let Some(filter) = &mut filter {
+            let room = (budget.rest - filter.plan().bytes()).max(budget.long_line());
+            let tallies = fill(&self.scanner, &inputs[..1], filter, room)?;
+            self.passes.seen(inputs, 0..1, &tallies)?;
+        }
+        let gathered = self.gather(filter)?;
+        if let Some(header) = self.beside.header() {
+            sink.text(header, 0)?;
+        }
+        match gathered {
+            Gathered::Held(table) => {
+                self.passes.report.distinct = table.len();
+                self.join(&table, sink)
+            }
+            Gathered::Spilled(files) => self.settle(files, sink),
+        }
+    }
+
+    /// Step 2.
+    fn gather(&mut self, filter: Option<Blocked>) -> Result<Gathered, Error> {
+        let (inputs, budget) = (self.join.inputs, self.scanner.budget);
+        let filters = filter.as_ref().map_or(0, |filter| filter.plan().bytes());
+        let state =
+            Gathering { table: Table::new(budget.table(filters), Layout::Keyed)?, spilled: None };
+        let gather = Gather {
+            filter: filter.as_ref(),
+            joining: self,
+            start: Places::new(inputs).start(1),
+            total: lengths(&inputs[1..]),
+            state: Mutex::new(state),
+        };
+        let tallies = self.scanner.scan_some(inputs, 1..2, &gather)?;
+        let Gathering { table, spilled } = gather.state.into_inner().expect("no worker panics");
+        self.passes.seen(inputs, 1..2, &tallies)?;
+        self.scanner.check_keyed(&inputs[1..], &tallies)?;
+        Ok(match spilled {
+            Some(partitions) => Gathered::Spilled(partitions.finish(&self.disk)?),
+            None => Gathered::Held(table),
+        })
+    }
+
+    /// Step 3 with all lists in memory.
+    fn join(&mut self, table: &Table, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let inputs = self.join.inputs;
+        let pass = Pass { joining: self, table, sink: Mutex::new(sink) };
+        let tallies = self.scanner.scan_some(inputs, 0..1, &pass)?;
+        self.left_seen(&tallies)
+    }
+
+    fn left_seen(&mut self, tallies: &[crate::scan::Tally]) -> Result<(), Error> {
+        let inputs = self.join.inputs;
+        self.passes.seen(inputs, 0..1, tallies)?;
+        self.scanner.check_keyed(&inputs[..1], tallies)
+    }
+
+    /// Steps 3 and 4 with what was spilled.
+    fn settle(&mut self, right: Vec<Spill>, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let (inputs, budget) = (self.join.inputs, self.scanner.budget);
+        let filter = self.filter(&right)?;
+        let left = Partitions::new(
+            &self.disk,
+            0,
+            right.len(),
+            budget.spill_buffers(),
+            self.scanner.layout(),
+        )?;
+        let runs = Mutex::new(Runs::new(budget.spill_buffers()));
+        let spread = Spread { filter: &filter, joining: self, left: &left, runs: &runs };
+        let tallies = self.scanner.scan_some(inputs, 0..1, &spread)?;
+        self.left_seen(&tallies)?;
+        drop(filter);
+        let left = left.finish(&self.disk)?;
+        let mut runs = runs.into_inner().expect("no worker panics");
+        runs.end();
+        let longest = left.iter().chain(&right).map(Spill::longest).max().unwrap_or(0);
+        let memory = budget.rest - budget.rest / 4;
+        let (count, each) = (right.len() as u64, needed(&right) / right.len() as u64);
+        let threads = budget.settling_threads(memory, longest, count, each);
+        let lists = Mutex::new(SpillWriter::new(&self.disk, PIECE, Layout::Lines)?);
+        let settle = Settle {
+            joining: self,
+            memory: memory / threads as u64,
+            lists: &lists,
+            progress: self.scanner.progress,
+        };
+        let parts: Vec<_> =
+            right.into_iter().zip(left).map(|part| Mutex::new(Some(part))).collect();
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<(u64, Runs), Error> {
+            let (mut keys, mut runs) = (0, Runs::new(settle.memory / 16));
+            while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let (right, left) =
+                    part.lock().expect("no worker panics").take().expect("each is taken once");
+                keys += settle.part(right, left, 1, &mut runs)?;
+            }
+            Ok((keys, runs))
+        };
+        for result in on_each(threads, work) {
+            let (keys, more) = result?;
+            self.passes.report.distinct += keys;
+            runs.join(more, &self.disk)?;
+        }
+        let lists = lists.into_inner().expect("no worker panics").finish(&self.disk)?;
+        self.write(runs, &lists, sink)
+    }
+
+    /// A filter of all gathered keys.
+    fn filter(&self, files: &[Spill]) -> Result<Blocked, Error> {
+        const BUFFER: usize = 256 << 10;
+        let lines = files.iter().map(Spill::lines).sum::<u64>().max(1);
+        let room = (self.scanner.budget.table(0) / 2).max(LEAST_FILTER);
+        let filter = Mutex::new(of_hashes(&size(lines, room)?)?);
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<(), Error> {
+            let mut hashes = Vec::new();
+            while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let mut keys = file.read(BUFFER);
+                while keys.read_some(&self.disk)? {
+                    hashes.clear();
+                    self.scanner.hasher.hash_each(keys.keys(), |hash| hashes.push(hash));
+                    filter.lock().expect("no worker panics").insert_all(&hashes);
+                }
+            }
+            Ok(())
+        };
+        on_each(self.scanner.budget.threads, work).into_iter().collect::<Result<(), _>>()?;
+        Ok(filter.into_inner().expect("no worker panics"))
+    }
+
+    /// Writes the joined rows of all runs, by the places of their left rows.
+    fn write(&self, runs: Runs, lists: &Spill, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let mut merged = runs.merge(&self.disk, self.scanner.budget.rest / 4)?;
+        let mut text = Vec::new();
+        while let Some(Selected { place, count, row }) = merged.next(&self.disk)? {
+            if count < LISTED {
+                sink.text(row, count)?;
+                continue;
+            }
+            let word = |at: usize| u64::from_le_bytes(row[at..at + 8].try_into().expect("8 bytes"));
+            let mut list = lists.read_range(word(0)..word(8), PIECE);
+            while list.read_some(&self.disk)? {
+                text.clear();
+                for i in 0..list.len() {
+                    self.both(place, &row[16..], list.get(i).1.row, &mut text)?;
+                }
+                sink.text(&text, list.len() as u64)?;
+                self.scanner.progress.check()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a joined row.
+    fn both(&self, place: u64, left: &[u8], added: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
+        self.beside.both(left, added, to).map_err(|flaw| self.left_flaw(flaw, place))
+    }
+
+    /// Appends a left row without a partner.
+    fn left(&self, place: u64, left: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
+        self.beside.left(left, to).map_err(|flaw| self.left_flaw(flaw, place))
+    }
+
+    /// The error of a flaw in a row of the left input, whose places are its offsets.
+    fn left_flaw(&self, flaw: Flaw, place: u64) -> Error {
+        self.scanner.flawed(flaw, &Place::new(self.join.inputs[0].name(), place))
+    }
+
+    fn keeps_left(&self) -> bool {
+        self.join.unpaired != Unpaired::None
+    }
+}
+
+/// Bytes of a table of all lines of some files.
+fn needed(files: &[Spill]) -> u64 {
+    files.iter().map(|file| file.bytes() + KEPT_LINE * file.lines()).sum()
+}
+
+/// The outcome of step 2.
+enum Gathered {
+    Held(Table),
+    /// The files of each partition: nothing is in memory.
+    Spilled(Vec<Spill>),
+}
+
+/// Gathers what the rows of the right input add.
+struct Gather<'a> {
+    filter: Option<&'a Blocked>,
+    joining: &'a Joining<'a>,
+    start: u64,
+    total: u64,
+    state: Mutex<Gathering>,
+}
+
+struct Gathering {
+    table: Table,
+    spilled: Option<Partitions>,
+}
+
+/// What the kept rows of a worker add, one after the other, and where each ends.
+#[derive(Default)]
+struct Added {
+    picked: Picked,
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Gather<'_> {
+    /// Moves all lists to partitions.
+    fn spill(&self, state: &mut Gathering, done: u64) -> Result<(), Error> {
+        let Joining { disk, scanner, .. } = self.joining;
+        let budget = scanner.budget;
+        let count = budget.partitions(state.table.bytes(), done, self.total);
+        let partitions = Partitions::new(disk, 0, count, budget.spill_buffers(), Layout::Keyed)?;
+        let mut cursor = Cursor::default();
+        while let Some((_, entry)) = state.table.next(&mut cursor) {
+            partitions.push(scanner.hasher.hash(entry.line.key()), 0, entry.line)?;
+        }
+        state.table = Table::new(0, Layout::Keyed)?;
+        state.spilled = Some(partitions);
+        Ok(())
+    }
+
+    fn add(
+        &self,
+        state: &mut Gathering,
+        lines: &Lines<'_>,
+        i: usize,
+        added: &[u8],
+    ) -> Result<(), Error> {
+        let (hash, record) = (lines.hashes()[i], Record::apart(added, lines.key(i)));
+        if let Some(spilled) = &state.spilled {
+            return spilled.push(hash, 0, record);
+        }
+        let partners = self.joining.join.partners;
+        if partners != Partners::All && state.table.find(hash, record.key()).is_some() {
+            return match partners {
+                Partners::Unique => Err(self.joining.join.repeated(record.key())),
+                _ => Ok(()),
+            };
+        }
+        if state.table.insert_behind(hash, record)? == Inserted::Full {
+            self.spill(state, lines.place(i) - self.start)?;
+            return self.add(state, lines, i, added);
+        }
+        Ok(())
+    }
+}
+
+impl Visit for Gather<'_> {
+    type Local = Added;
+
+    fn local(&self) -> Added {
+        Added::default()
+    }
+
+    fn batch(&self, local: &mut Added, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        let Added { picked, bytes, ends } = local;
+        picked.pick(self.filter, lines.hashes());
+        keep.fill(false);
+        for &i in &picked.indexes {
+            let flawed = |flaw| self.joining.scanner.flawed(flaw, &lines.at(i));
+            self.joining.beside.add(lines.row(i), bytes).map_err(flawed)?;
+            ends.push(bytes.len());
+            keep[i] = true;
+        }
+        Ok(())
+    }
+
+    fn kept(&self, local: &mut Added, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut state = self.state.lock().expect("no worker panics");
+        let Added { bytes, ends, .. } = local;
+        let mut start = 0;
+        for (i, end) in ends.drain(..).enumerate() {
+            self.add(&mut state, lines, i, &bytes[start..end])?;
+            start = end;
+        }
+        bytes.clear();
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        let spare = self.joining.scanner.budget.long_line();
+        self.state.lock().expect("no worker panics").table.room_for_long(spare)
+    }
+}
+
+/// Joins the rows of the left input with lists in memory.
+struct Pass<'a, 'o> {
+    joining: &'a Joining<'a>,
+    table: &'a Table,
+    sink: Mutex<&'a mut Sink<'o>>,
+}
+
+/// Joined rows of a worker: text, and for each kept row where its text ends, or its list if that is long.
+#[derive(Default)]
+struct Joined {
+    text: Vec<u8>,
+    rows: Vec<(usize, u64, Option<u64>)>,
+}
+
+impl Visit for Pass<'_, '_> {
+    type Local = Joined;
+
+    fn local(&self) -> Joined {
+        Joined::default()
+    }
+
+    fn batch(&self, local: &mut Joined, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        let (joining, table) = (self.joining, self.table);
+        let most = joining.scanner.budget.chunk;
+        for (i, keep) in keep.iter_mut().enumerate() {
+            table.warm_from(lines.hashes(), i);
+            let found = table.find(lines.hashes()[i], lines.key(i));
+            let (row, place) = (lines.row(i), lines.place(i));
+            let (mut count, mut long) = (0, None);
+            match found {
+                Some(unit) => {
+                    let start = local.text.len();
+                    for record in table.list(unit) {
+                        if local.text.len() >= most {
+                            local.text.truncate(start);
+                            (count, long) = (0, Some(unit));
+                            break;
+                        }
+                        joining.both(place, row, record.row, &mut local.text)?;
+                        count += 1;
+                    }
+                }
+                None if joining.keeps_left() => {
+                    joining.left(place, row, &mut local.text)?;
+                    count = 1;
+                }
+                None => {}
+            }
+            *keep = count > 0 || long.is_some();
+            if *keep {
+                local.rows.push((local.text.len(), count, long));
+            }
+        }
+        Ok(())
+    }
+
+    fn kept(&self, local: &mut Joined, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut sink = self.sink.lock().expect("no worker panics");
+        let (mut start, mut count, mut end) = (0, 0, 0);
+        let mut text = Vec::new();
+        for (i, (until, lines_of, long)) in local.rows.drain(..).enumerate() {
+            (end, count) = (until, count + lines_of);
+            let Some(unit) = long else { continue };
+            sink.text(&local.text[start..end], std::mem::take(&mut count))?;
+            start = end;
+            let mut list = self.table.list(unit).peekable();
+            while list.peek().is_some() {
+                let mut some = 0;
+                text.clear();
+                while text.len() < PIECE
+                    && let Some(record) = list.next()
+                {
+                    self.joining.both(lines.place(i), lines.row(i), record.row, &mut text)?;
+                    some += 1;
+                }
+                sink.text(&text, some)?;
+                self.joining.scanner.progress.check()?;
+            }
+        }
+        sink.text(&local.text[start..end], count)?;
+        local.text.clear();
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        self.joining.scanner.budget.long_line() + self.table.room() / 2
+    }
+}
+
+/// Distributes the rows of the left input whose keys may be gathered.
+struct Spread<'a> {
+    filter: &'a Blocked,
+    joining: &'a Joining<'a>,
+    left: &'a Partitions,
+    /// Receives the others, if they are kept.
+    runs: &'a Mutex<Runs>,
+}
+
+impl Visit for Spread<'_> {
+    type Local = (Vec<bool>, Vec<bool>);
+
+    fn local(&self) -> Self::Local {
+        Self::Local::default()
+    }
+
+    fn batch(
+        &self,
+        (found, kept): &mut Self::Local,
+        lines: &Lines<'_>,
+        keep: &mut [bool],
+    ) -> Result<(), Error> {
+        if self.joining.keeps_left() {
+            found.resize(lines.len(), false);
+            self.filter.contains_all(lines.hashes(), found);
+            kept.extend_from_slice(found);
+            keep.fill(true);
+        } else {
+            self.filter.contains_all(lines.hashes(), keep);
+        }
+        Ok(())
+    }
+
+    fn kept(&self, (_, kept): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
+        let (disk, mut text) = (&self.joining.disk, Vec::new());
+        let mut runs =
+            self.joining.keeps_left().then(|| self.runs.lock().expect("no worker panics"));
+        for i in 0..lines.len() {
+            let place = lines.place(i);
+            match (&mut runs, kept.get(i)) {
+                (Some(runs), Some(false)) => {
+                    text.clear();
+                    self.joining.left(place, lines.row(i), &mut text)?;
+                    runs.push(disk, Selected { place, count: 1, row: &text })?;
+                }
+                _ => self.left.push(lines.hashes()[i], place, lines.record(i))?,
+            }
+        }
+        kept.clear();
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        let budget = self.joining.scanner.budget;
+        budget.long_line() + budget.table(self.filter.plan().bytes())
+    }
+}
+
+/// Joins partitions.
+#[derive(Clone, Copy)]
+struct Settle<'a> {
+    joining: &'a Joining<'a>,
+    /// Bytes of one partition.
+    memory: u64,
+    /// Receives long lists.
+    lists: &'a Mutex<SpillWriter>,
+    progress: &'a Progress,
+}
+
+impl Settle<'_> {
+    /// The most levels: what is not divided by then are the rows of few keys.
+    const LEVELS: u32 = 4;
+
+    /// Joins a partition; returns how many keys its right rows have, at least.
+    fn part(self, right: Spill, left: Spill, level: u32, runs: &mut Runs) -> Result<u64, Error> {
+        self.progress.check()?;
+        let none = left.lines() == 0 || (right.lines() == 0 && !self.joining.keeps_left());
+        if none {
+            return Ok(0);
+        }
+        let needed = needed(std::slice::from_ref(&right));
+        let table = self.memory / 2;
+        let whole = right.bytes();
+        if needed <= table || level > Self::LEVELS {
+            return self.blocks(&right, &left, table, runs);
+        }
+        let count = (needed / table + 2).min(16) as usize;
+        let parts = [right, left].map(|spill| self.divide(&spill, level, count));
+        let [right, left] = parts;
+        let mut keys = 0;
+        for (right, left) in right?.into_iter().zip(left?) {
+            // One key has most of it, and would have in any part.
+            let level = if right.bytes() > whole / 4 * 3 { Self::LEVELS } else { level };
+            keys += self.part(right, left, level + 1, runs)?;
+        }
+        Ok(keys)
+    }
+
+    fn divide(self, spill: &Spill, level: u32, count: usize) -> Result<Vec<Spill>, Error> {
+        let disk = &self.joining.disk;
+        let parts = Partitions::new(disk, level, count, self.memory / 8, spill.layout())?;
+        let (mut lines, mut hashes) = (spill.read(self.buffer()), Vec::new());
+        while lines.read_some(disk)? {
+            self.hash(&lines, &mut hashes);
+            for (i, &hash) in hashes.iter().enumerate() {
+                let (place, line) = lines.get(i);
+                parts.push(hash, place, line)?;
+            }
+        }
+        parts.finish(disk)
+    }
+
+    /// Joins a partition, with as many of its right rows in memory at a time as fit.
+    fn blocks(self, right: &Spill, left: &Spill, room: u64, runs: &mut Runs) -> Result<u64, Error> {
+        let Joining { join, disk, .. } = self.joining;
+        let mut met = Met::default();
+        let (mut rows, mut hashes) = (right.read(self.buffer()), Vec::new());
+        let mut keys = 0;
+        let (mut more, mut next) = (rows.read_some(disk)?, 0);
+        loop {
+            let mut table = Table::new(room, Layout::Keyed)?;
+            'filling: while more {
+                self.hash(&rows, &mut hashes);
+                for (i, &hash) in hashes.iter().enumerate().skip(next) {
+                    let record = rows.get(i).1;
+                    let known =
+                        join.partners != Partners::All && table.find(hash, record.key()).is_some();
+                    if known && join.partners == Partners::Unique {
+                        return Err(join.repeated(record.key()));
+                    }
+                    if !known && table.insert_behind(hash, record)? == Inserted::Full {
+                        next = i;
+                        break 'filling;
+                    }
+                }
+                (more, next) = (rows.read_some(disk)?, 0);
+            }
+            keys += table.len();
+            self.block(&table, left, (&mut met, !more), runs)?;
+            if !more {
+                return Ok(keys);
+            }
+        }
+    }
+
+    /// Joins the left rows with some of the right ones; `last` says that these are the last.
+    fn block(
+        self,
+        table: &Table,
+        left: &Spill,
+        (met, last): (&mut Met, bool),
+        runs: &mut Runs,
+    ) -> Result<(), Error> {
+        let Self { joining, .. } = self;
+        let Joining { join, disk, .. } = joining;
+        let (mut rows, mut hashes) = (left.read(self.buffer()), Vec::new());
+        let (mut text, mut number) = (Vec::new(), 0);
+        let mut lists = HashMap::new();
+        while rows.read_some(disk)? {
+            self.hash(&rows, &mut hashes);
+            table.warm(&hashes);
+            for (i, &hash) in hashes.iter().enumerate() {
+                let (place, line) = rows.get(i);
+                let row = number;
+                number += 1;
+                text.clear();
+                let Some(unit) = table.find(hash, line.key()) else {
+                    if last && joining.keeps_left() && !met.is_set(row) {
+                        joining.left(place, line.row, &mut text)?;
+                        runs.push(disk, Selected { place, count: 1, row: &text })?;
+                    }
+                    continue;
+                };
+                if met.is_set(row) && join.partners != Partners::All {
+                    match join.partners {
+                        Partners::Unique => return Err(join.repeated(line.key())),
+                        _ => continue,
+                    }
+                }
+                met.set(row);
+                let (mut count, mut long) = (0, false);
+                for record in table.list(unit) {
+                    joining.both(place, line.row, record.row, &mut text)?;
+                    count += 1;
+                    if text.len() > LONG_LIST && count > 1 {
+                        long = true;
+                        break;
+                    }
+                }
+                if long {
+                    let (start, end) = match lists.get(&unit) {
+                        Some(range) => *range,
+                        None => *lists.entry(unit).or_insert(self.list(table, unit)?),
+                    };
+                    text.clear();
+                    text.extend_from_slice(&u64::to_le_bytes(start));
+                    text.extend_from_slice(&u64::to_le_bytes(end));
+                    text.extend_from_slice(line.row);
+                    count = LISTED;
+                }
+                runs.push(disk, Selected { place, count, row: &text })?;
+            }
+        }
+        runs.end();
+        Ok(())
+    }
+
+    /// Writes a list, and returns where it is.
+    fn list(self, table: &Table, unit: u64) -> Result<(u64, u64), Error> {
+        let mut lists = self.lists.lock().expect("no worker panics");
+        let start = lists.bytes();
+        table.list(unit).try_for_each(|record| lists.push(0, Record::line(record.row)))?;
+        Ok((start, lists.bytes()))
+    }
+
+    fn hash(self, lines: &crate::spill::SpillReader, hashes: &mut Vec<KeyHash>) {
+        hashes.clear();
+        self.joining.scanner.hasher.hash_each(lines.keys(), |hash| hashes.push(hash));
+    }
+
+    /// Bytes of a read buffer.
+    fn buffer(self) -> usize {
+        (self.memory / 16).clamp(16 << 10, 1 << 20) as usize
+    }
+}
+
+/// Which left rows of a partition have a partner, a bit for each.
+#[derive(Default)]
+struct Met(Vec<u64>);
+
+impl Met {
+    fn is_set(&self, row: usize) -> bool {
+        self.0.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+
+    fn set(&mut self, row: usize) {
+        if self.0.len() <= row / 64 {
+            self.0.resize(row / 64 + 1, 0);
+        }
+        self.0[row / 64] |= 1 << (row % 64);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Records;
+use crate::testing::{budget, cramped, input, long, options};
+
+/// Rows of two tables: a key, and another column.
+type Rows = Vec<(u8, String)>;
+
+#[derive(Clone, Debug)]
+struct Case {
+    left: Rows,
+    right: Rows,
+    unpaired: Unpaired,
+    partners: Partners,
+    format: u8,
+    budget: Budget,
+}
+
+fn rows(keys: u8) -> impl Strategy<Value = Rows> {
+    let value = prop_oneof![
+        4 => "[a-c,\"\n]{0,6}",
+        1 => Just("long ".repeat(40)),
+    ];
+    // Some keys have many rows.
+    let key = prop_oneof![2 => 0..keys, 1 => 0..3u8];
+    prop::collection::vec((key, value), 0..long(600, 250))
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let unpaired = prop_oneof![Just(Unpaired::None), Just(Unpaired::Left), Just(Unpaired::Both)];
+    let partners = prop_oneof![3 => Just(Partners::All), 1 => Just(Partners::First)];
+    let budgets = prop_oneof![
+        1 => (1..4usize).prop_map(cramped),
+        1 => (1..4usize).prop_map(|threads| budget(threads, 1 << 16, 1 << 24)),
+        4 => (1..4usize, 1_000..20_000u64).prop_map(|(threads, rest)| budget(threads, 512, rest)),
+    ];
+    (prop_oneof![Just(6u8), Just(120)], 0..3u8, unpaired, partners, budgets).prop_flat_map(
+        |(keys, format, unpaired, partners, budget)| {
+            (rows(keys), rows(keys)).prop_map(move |(left, right)| Case {
+                left,
+                right,
+                unpaired,
+                partners,
+                format,
+                budget,
+            })
+        },
+    )
+}
+
+/// The pairs of a nested loop.
+fn pairs(case: &Case) -> Vec<(u8, Option<&str>, Option<&str>)> {
+    let most = if case.partners == Partners::First { 1 } else { usize::MAX };
+    let mut all = Vec::new();
+    for (key, left) in &case.left {
+        let others = case.right.iter().filter(|(other, _)| other == key).take(most);
+        let before = all.len();
+        all.extend(others.map(|(_, right)| (*key, Some(&left[..]), Some(&right[..]))));
+        if all.len() == before && case.unpaired != Unpaired::None {
+            all.push((*key, Some(left), None));
+        }
+    }
+    if case.unpaired == Unpaired::Both {
+        let keys: HashSet<u8> = case.left.iter().map(|(key, _)| *key).collect();
+        let alone = case.right.iter().filter(|(key, _)| !keys.contains(key));
+        all.extend(alone.map(|(key, right)| (*key, None, Some(&right[..]))));
+    }
+    all
+}
+
+fn quoted(value: &str) -> String {
+    let mut bytes = value.as_bytes().to_vec();
+    crate::quote(&mut bytes, 0, b',');
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Both files in a format, and the result.
+fn files(case: &Case) -> (Records, [String; 2], String) {
+    let (mut left, mut right, mut joined) = (String::new(), String::new(), String::new());
+    let key = vec!["id".to_owned()];
+    let records = match case.format {
+        0 => {
+            left.push_str("id,a\n");
+            right.push_str("b,id\n");
+            for (key, value) in &case.left {
+                writeln!(left, "{key},{}", quoted(value)).unwrap();
+            }
+            for (key, value) in &case.right {
+                writeln!(right, "{},{key}", quoted(value)).unwrap();
+            }
+            joined.push_str("id,a,b\n");
+            for (key, a, b) in pairs(case) {
+                let [a, b] = [a, b].map(|value| quoted(value.unwrap_or_default()));
+                writeln!(joined, "{key},{a},{b}").unwrap();
+            }
+            Records::Csv { delimiter: b',', header: true, key, raw: false }
+        }
+        1 => {
+            let json = |value: &str| serde_json::to_string(value).unwrap();
+            for (key, value) in &case.left {
+                writeln!(left, "{{\"id\":{key}, \"a\":{} }}", json(value)).unwrap();
+            }
+            for (key, value) in &case.right {
+                writeln!(right, "{{\"b\": {},\"id\":{key}}}", json(value)).unwrap();
+            }
+            for (key, a, b) in pairs(case) {
+                match (a.map(json), b.map(json)) {
+                    (Some(a), Some(b)) => {
+                        writeln!(joined, "{{\"id\":{key}, \"a\":{a},\"b\":{b}}}").unwrap();
+                    }
+                    (Some(a), None) => writeln!(joined, "{{\"id\":{key}, \"a\":{a} }}").unwrap(),
+                    (_, b) => {
+                        writeln!(joined, "{{\"b\": {},\"id\":{key}}}", b.unwrap()).unwrap();
+                    }
+                }
+            }
+            Records::JsonLines { key }
+        }
+        _ => {
+            let word = |value: &str| format!("{:x}", value.len() * 256 + value.len());
+            for (key, value) in &case.left {
+                writeln!(left, "  {}\t{key}", word(value)).unwrap();
+            }
+            for (key, value) in &case.right {
+                writeln!(right, "{} {key}", word(value)).unwrap();
+            }
+            for (key, a, b) in pairs(case) {
+                write!(joined, "{key}").unwrap();
+                for value in [a, b].into_iter().flatten() {
+                    write!(joined, " {}", word(value)).unwrap();
+                }
+                joined.push('\n');
+            }
+            Records::Fields { key: vec!["2".to_owned()] }
+        }
+    };
+    (records, [left, right], joined)
+}
+
+proptest! {
+    #[test]
+    fn joins_are_those_of_a_nested_loop(case in case()) {
+        let dir = tempfile::tempdir().unwrap();
+        let (records, [left, right], expected) = files(&case);
+        let inputs = [
+            input(dir.path(), "left", left.as_bytes()),
+            input(dir.path(), "right", right.as_bytes()),
+        ];
+        let options = Options {
+            records,
+            threads: case.budget.threads,
+            ..options(dir.path(), b'\n')
+        };
+        let join = Join::new(&inputs, &options)
+            .unwrap()
+            .with_unpaired(case.unpaired)
+            .with_partners(case.partners)
+            .with_budget(case.budget);
+        let mut out = Vec::new();
+        let report = join.run(&mut out).unwrap();
+        prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
+        prop_assert_eq!(report.found, pairs(&case).len() as u64);
+    }
+}

@@ -1,0 +1,358 @@
+//! How a row of one input and one of another become one: the columns, words or members of the second that are not its key
+//! follow those of the first. Values are written as they stood, with their quotes.
+
+use std::fmt;
+
+use serde::de::{Deserializer as _, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{Flaw, Format, Head, Kind, Value, columns};
+use crate::Error;
+
+/// What the rows of two inputs have, and where.
+pub(crate) struct Beside {
+    kind: Kind,
+    end: u8,
+    left: Side,
+    right: Side,
+    /// Goes in front of names of the second input that the first one has too.
+    prefix: Option<String>,
+    header: Option<Vec<u8>>,
+}
+
+/// The rows of one input.
+struct Side {
+    /// The columns of the key.
+    key: Vec<usize>,
+    /// All columns; 0 for an input without rows.
+    width: usize,
+    /// The members of a JSON object that are the key: none of those within others.
+    members: Vec<Option<String>>,
+}
+
+/// The start of one input.
+pub(crate) struct Start<'f> {
+    pub(crate) name: &'f str,
+    pub(crate) head: Head<'f>,
+    /// Its first record, which may be a header.
+    pub(crate) row: Option<Vec<u8>>,
+}
+
+impl Side {
+    fn new(start: &Start<'_>, format: &Format) -> Result<Self, Error> {
+        let Start { name, head, row } = start;
+        let fields = if head.cut.other { &format.others } else { &format.fields };
+        let member = |field: &String| (!field.contains(['.', '/'])).then(|| field.clone());
+        let (members, width) = match format.kind {
+            Kind::Json => (fields.iter().map(member).collect(), 0),
+            _ => {
+                let width = row
+                    .as_deref()
+                    .map_or(Ok(0), |row| each_raw(format.kind, text(row), &mut |_, _| Ok(())));
+                (Vec::new(), width.map_err(|flaw| format.error(flaw, name, 0))?)
+            }
+        };
+        Ok(Self { key: head.cut.columns.clone(), width, members })
+    }
+
+    fn check(&self, found: usize) -> Result<(), Flaw> {
+        if found == self.width { Ok(()) } else { Err(Flaw::Ragged { found, columns: self.width }) }
+    }
+
+    /// Whether a member is the key.
+    fn is_key(&self, name: &str) -> bool {
+        self.members.iter().flatten().any(|member| member == name)
+    }
+}
+
+impl Beside {
+    pub(super) fn new(
+        format: &Format,
+        starts: [Start<'_>; 2],
+        prefix: Option<&str>,
+    ) -> Result<Self, Error> {
+        let [left, right] = [Side::new(&starts[0], format)?, Side::new(&starts[1], format)?];
+        let mut beside = Self {
+            kind: format.kind,
+            end: format.ends().byte(),
+            left,
+            right,
+            prefix: prefix.map(str::to_owned),
+            header: None,
+        };
+        if format.header {
+            beside.header = beside.head(format, &starts)?;
+        }
+        Ok(beside)
+    }
+
+    /// The header of all columns, with its end.
+    fn head(&self, format: &Format, starts: &[Start<'_>; 2]) -> Result<Option<Vec<u8>>, Error> {
+        let [Some(left), Some(right)] = [&starts[0].row, &starts[1].row] else {
+            let only = starts.iter().find_map(|start| start.row.as_deref());
+            return Ok(only.map(|row| [text(row), b"\n"].concat()));
+        };
+        let names = |start: &Start<'_>, row: &[u8]| {
+            let mut names = Vec::new();
+            let read = format.each_name(row, &mut |name| names.push(name.to_vec()));
+            read.map(|()| names).map_err(|flaw| format.error(flaw, start.name, 0))
+        };
+        let mut taken = names(&starts[0], left)?;
+        let mut header = text(left).to_vec();
+        let delimiter = self.delimiter();
+        let others = names(&starts[1], right)?;
+        for (column, mut name) in others.into_iter().enumerate() {
+            if self.right.key.contains(&column) {
+                continue;
+            }
+            if let (true, Some(prefix)) = (taken.contains(&name), &self.prefix) {
+                name = [prefix.as_bytes(), &name].concat();
+            }
+            if taken.contains(&name) {
+                let field = String::from_utf8_lossy(&name).into_owned();
+                return Err(Error::SameColumn { name: starts[1].name.to_owned(), field });
+            }
+            header.push(delimiter);
+            let start = header.len();
+            header.extend_from_slice(&name);
+            if let Kind::Csv(delimiter) = self.kind {
+                super::quote(&mut header, start, delimiter);
+            }
+            taken.push(name);
+        }
+        header.extend_from_slice(line_end(left));
+        Ok(Some(header))
+    }
+
+    /// The header of joined rows, with its end.
+    pub(crate) fn header(&self) -> Option<&[u8]> {
+        self.header.as_deref()
+    }
+
+    fn delimiter(&self) -> u8 {
+        match self.kind {
+            Kind::Csv(delimiter) => delimiter,
+            Kind::Tsv => b'\t',
+            _ => b' ',
+        }
+    }
+
+    /// Appends what a row of the second input adds to one of the first.
+    pub(crate) fn add(&self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
+        let (row, delimiter) = (text(row), self.delimiter());
+        if self.kind == Kind::Json {
+            let members = members(row)?;
+            let others = members.iter().filter(|(name, _)| !self.right.is_key(name));
+            for (i, (name, value)) in others.enumerate() {
+                if i > 0 {
+                    to.push(b',');
+                }
+                member(name, value, to);
+            }
+            return Ok(());
+        }
+        let found = each_raw(self.kind, row, &mut |column, value| {
+            if !self.right.key.contains(&column) {
+                to.push(delimiter);
+                to.extend_from_slice(value);
+            }
+            Ok(())
+        })?;
+        if matches!(self.kind, Kind::Fields(_)) { Ok(()) } else { self.right.check(found) }
+    }
+
+    /// Appends a row of the first input with what one of the second adds, and the end of the row.
+    pub(crate) fn both(&self, left: &[u8], added: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
+        let row = text(left);
+        match self.kind {
+            Kind::Json => self.object(row, added, to)?,
+            Kind::Fields(_) => {
+                self.words(row, &self.left.key, to)?;
+                to.extend_from_slice(added);
+            }
+            _ => {
+                self.left.check(each_raw(self.kind, row, &mut |_, _| Ok(()))?)?;
+                to.extend_from_slice(row);
+                to.extend_from_slice(added);
+            }
+        }
+        to.extend_from_slice(self.line_end(left));
+        Ok(())
+    }
+
+    /// Appends a row of the first input without a partner.
+    pub(crate) fn left(&self, left: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
+        let missing = match self.kind {
+            Kind::Json | Kind::Fields(_) => 0,
+            _ => self.right.width.saturating_sub(self.right.key.len()),
+        };
+        if self.kind == Kind::Json {
+            to.extend_from_slice(text(left));
+            to.push(b'\n');
+            return Ok(());
+        }
+        self.both(left, &vec![self.delimiter(); missing], to)
+    }
+
+    /// Appends a row of the second input without a partner: its key in the columns of the first input's.
+    pub(crate) fn right(&self, right: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
+        let row = text(right);
+        match self.kind {
+            Kind::Json => self.renamed(row, to)?,
+            Kind::Fields(_) => self.words(row, &self.right.key, to)?,
+            _ if self.left.width == 0 => to.extend_from_slice(row),
+            _ => {
+                let mut keys = vec![&[][..]; self.right.key.len()];
+                each_raw(self.kind, row, &mut |column, value| {
+                    let same = self.right.key.iter().zip(&mut keys);
+                    same.filter(|(key, _)| **key == column).for_each(|(_, key)| *key = value);
+                    Ok(())
+                })?;
+                for column in 0..self.left.width {
+                    if column > 0 {
+                        to.push(self.delimiter());
+                    }
+                    if let Some(at) = self.left.key.iter().position(|&key| key == column) {
+                        to.extend_from_slice(keys[at]);
+                    }
+                }
+                self.add(row, to)?;
+            }
+        }
+        to.extend_from_slice(self.line_end(right));
+        Ok(())
+    }
+
+    /// The key's words, and then the others.
+    fn words(&self, row: &[u8], key: &[usize], to: &mut Vec<u8>) -> Result<(), Flaw> {
+        let words: Vec<Value> = columns::between_blanks(row).collect();
+        let others = (0..words.len()).filter(|column| !key.contains(column));
+        for (i, column) in key.iter().copied().chain(others).enumerate() {
+            if i > 0 {
+                to.push(b' ');
+            }
+            to.extend_from_slice(
+                words.get(column).map_or(&[][..], |word| &row[word.start..word.end]),
+            );
+        }
+        Ok(())
+    }
+
+    /// An object with added members.
+    fn object(&self, row: &[u8], added: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
+        let own = members(row)?;
+        let row = row.trim_ascii();
+        to.extend_from_slice(row[..row.len() - 1].trim_ascii_end());
+        let object = [b"{", added, b"}"].concat();
+        let mut comma = !own.is_empty();
+        for (mut name, value) in members(&object)? {
+            let taken = |name: &str| own.iter().any(|(own, _)| own == name);
+            if let (true, Some(prefix)) = (taken(&name), &self.prefix) {
+                name.insert_str(0, prefix);
+            }
+            if taken(&name) {
+                let error = format!(
+                    "both records have a member {name:?} beside the key; a prefix tells them apart"
+                );
+                return Err(Flaw::Json(serde_json::Error::custom(error)));
+            }
+            if std::mem::replace(&mut comma, true) {
+                to.push(b',');
+            }
+            member(&name, value, to);
+        }
+        to.push(b'}');
+        Ok(())
+    }
+
+    /// An object of the second input with its key named as in the first.
+    fn renamed(&self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
+        let names = || self.right.members.iter().zip(&self.left.members);
+        if names().all(|(right, left)| right == left || left.is_none()) {
+            to.extend_from_slice(row);
+            return Ok(());
+        }
+        to.push(b'{');
+        for (i, (name, value)) in members(row)?.into_iter().enumerate() {
+            if i > 0 {
+                to.push(b',');
+            }
+            let same = names().find(|(right, _)| right.as_ref() == Some(&name));
+            let left = same.and_then(|(_, left)| left.as_ref());
+            member(left.unwrap_or(&name), value, to);
+        }
+        to.push(b'}');
+        Ok(())
+    }
+
+    fn line_end(&self, row: &[u8]) -> &[u8] {
+        match self.kind {
+            Kind::Csv(_) | Kind::Tsv => line_end(row),
+            _ => std::slice::from_ref(&self.end),
+        }
+    }
+}
+
+/// A row without the carriage return of its end.
+fn text(row: &[u8]) -> &[u8] {
+    row.strip_suffix(b"\r").unwrap_or(row)
+}
+
+/// The end that a row has.
+fn line_end(row: &[u8]) -> &'static [u8] {
+    if row.ends_with(b"\r") { b"\r\n" } else { b"\n" }
+}
+
+/// Passes on each value of a row as it is written, with its quotes, and returns how many there are.
+fn each_raw<'r>(
+    kind: Kind,
+    row: &'r [u8],
+    each: &mut dyn FnMut(usize, &'r [u8]) -> Result<(), Flaw>,
+) -> Result<usize, Flaw> {
+    let mut count = 0;
+    let mut pass = |column: usize, value: Value| {
+        count = column + 1;
+        let quoted =
+            matches!(kind, Kind::Csv(_)) && value.start > 0 && row[value.start - 1] == b'"';
+        let quotes = usize::from(quoted);
+        each(column, &row[value.start - quotes..value.end + quotes])
+    };
+    match kind {
+        Kind::Csv(delimiter) => columns::each(row, delimiter, pass).map(drop)?,
+        Kind::Fields(_) => {
+            columns::between_blanks(row).enumerate().try_for_each(|(i, value)| pass(i, value))?;
+        }
+        _ => columns::each_unquoted(row, b'\t', pass)?,
+    }
+    Ok(count)
+}
+
+fn member(name: &str, value: &RawValue, to: &mut Vec<u8>) {
+    serde_json::to_writer(&mut *to, name).expect("memory takes all");
+    to.push(b':');
+    to.extend_from_slice(value.get().as_bytes());
+}
+
+/// The members of an object.
+fn members(row: &[u8]) -> Result<Vec<(String, &RawValue)>, Flaw> {
+    struct Members;
+
+    impl<'de> Visitor<'de> for Members {
+        type Value = Vec<(String, &'de RawValue)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object, whose members can be joined to others")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut members = Vec::new();
+            while let Some(member) = map.next_entry()? {
+                members.push(member);
+            }
+            Ok(members)
+        }
+    }
+
+    let mut json = serde_json::Deserializer::from_slice(row);
+    json.deserialize_map(Members).map_err(Flaw::Json)
+}
