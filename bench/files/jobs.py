@@ -322,7 +322,7 @@ def many(options, tmp):
         inputs=files,
         cases=chosen(options, [several, one, single, wc(files)]),
         rivals={"whole": "one file", "one": "one thread"},
-        goals=[Goal(several.name, "whole", 1 / 1.3), Goal(several.name, "one", 1.7)],
+        goals=[Goal(several.name, "whole", 1 / 1.15), Goal(several.name, "one", 1.7)],
     )
 
 
