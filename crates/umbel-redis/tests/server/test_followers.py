@@ -90,6 +90,8 @@ def test_no_acknowledged_key_is_missing_after_a_failover(kind, secret, full):
                 client("CONFIG", "SET", "bf.secret-files", secret)
                 if not kill:
                     assert client("UM.RESERVE", "keyed", 1000, 0.001, "KIND", "scalable") == OK
+                    # A slow replica would have no filter yet when the primary is killed.
+                    assert client("WAIT", 1, 60_000) == 1
                 stop = threading.Timer(draw.uniform(0.1, 0.5), primary.kill)
                 stop.start()
                 try:
