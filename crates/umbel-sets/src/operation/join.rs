@@ -508,11 +508,88 @@ struct Pass<'a, 'o> {
     sink: Mutex<&'a mut Sink<'o>>,
 }
 
-/// Joined rows of a worker: text, and for each kept row where its text ends, or its list if that is long.
+/// Joined rows of a worker.
 #[derive(Default)]
 struct Joined {
     text: Vec<u8>,
-    rows: Vec<(usize, u64, Option<u64>)>,
+    rows: Vec<Piece>,
+}
+
+/// What is joined of a kept row.
+struct Piece {
+    /// Where its text ends, and how many rows that is.
+    end: usize,
+    count: u64,
+    /// What is written in its turn, as there was no room for the text.
+    later: Option<Later>,
+}
+
+#[derive(Clone, Copy)]
+enum Later {
+    /// The row with each record of this list.
+    List(u64),
+    /// The row alone.
+    Alone,
+}
+
+impl Pass<'_, '_> {
+    /// Appends the joined rows of a row, unless the text has no room for them.
+    fn row(
+        &self,
+        lines: &Lines<'_>,
+        i: usize,
+        text: &mut Vec<u8>,
+    ) -> Result<(u64, Option<Later>), Error> {
+        let (joining, most) = (self.joining, self.joining.scanner.budget.chunk / 2);
+        let (row, place) = (lines.row(i), lines.place(i));
+        let Some(unit) = self.table.find(lines.hashes()[i], lines.key(i)) else {
+            return match joining.keeps_left() {
+                false => Ok((0, None)),
+                true if text.len() >= most => Ok((0, Some(Later::Alone))),
+                true => joining.left(place, row, text).map(|()| (1, None)),
+            };
+        };
+        let (start, mut count) = (text.len(), 0);
+        for record in self.table.list(unit) {
+            if text.len() >= most {
+                text.truncate(start);
+                return Ok((0, Some(Later::List(unit))));
+            }
+            joining.both(place, row, record.row, text)?;
+            count += 1;
+        }
+        Ok((count, None))
+    }
+
+    /// Writes the joined rows for which a worker had no room.
+    fn write(
+        &self,
+        lines: &Lines<'_>,
+        i: usize,
+        later: Later,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let (joining, mut text) = (self.joining, Vec::new());
+        let (row, place) = (lines.row(i), lines.place(i));
+        let Later::List(unit) = later else {
+            joining.left(place, row, &mut text)?;
+            return sink.text(&text, 1);
+        };
+        let mut list = self.table.list(unit).peekable();
+        while list.peek().is_some() {
+            let mut some = 0;
+            text.clear();
+            while text.len() < PIECE
+                && let Some(record) = list.next()
+            {
+                joining.both(place, row, record.row, &mut text)?;
+                some += 1;
+            }
+            sink.text(&text, some)?;
+            joining.scanner.progress.check()?;
+        }
+        Ok(())
+    }
 }
 
 impl Visit for Pass<'_, '_> {
@@ -523,35 +600,12 @@ impl Visit for Pass<'_, '_> {
     }
 
     fn batch(&self, local: &mut Joined, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        let (joining, table) = (self.joining, self.table);
-        let most = joining.scanner.budget.chunk;
         for (i, keep) in keep.iter_mut().enumerate() {
-            table.warm_from(lines.hashes(), i);
-            let found = table.find(lines.hashes()[i], lines.key(i));
-            let (row, place) = (lines.row(i), lines.place(i));
-            let (mut count, mut long) = (0, None);
-            match found {
-                Some(unit) => {
-                    let start = local.text.len();
-                    for record in table.list(unit) {
-                        if local.text.len() >= most {
-                            local.text.truncate(start);
-                            (count, long) = (0, Some(unit));
-                            break;
-                        }
-                        joining.both(place, row, record.row, &mut local.text)?;
-                        count += 1;
-                    }
-                }
-                None if joining.keeps_left() => {
-                    joining.left(place, row, &mut local.text)?;
-                    count = 1;
-                }
-                None => {}
-            }
-            *keep = count > 0 || long.is_some();
+            self.table.warm_from(lines.hashes(), i);
+            let (count, later) = self.row(lines, i, &mut local.text)?;
+            *keep = count > 0 || later.is_some();
             if *keep {
-                local.rows.push((local.text.len(), count, long));
+                local.rows.push(Piece { end: local.text.len(), count, later });
             }
         }
         Ok(())
@@ -559,28 +613,16 @@ impl Visit for Pass<'_, '_> {
 
     fn kept(&self, local: &mut Joined, lines: &Lines<'_>) -> Result<(), Error> {
         let mut sink = self.sink.lock().expect("no worker panics");
-        let (mut start, mut count, mut end) = (0, 0, 0);
-        let mut text = Vec::new();
-        for (i, (until, lines_of, long)) in local.rows.drain(..).enumerate() {
-            (end, count) = (until, count + lines_of);
-            let Some(unit) = long else { continue };
-            sink.text(&local.text[start..end], std::mem::take(&mut count))?;
-            start = end;
-            let mut list = self.table.list(unit).peekable();
-            while list.peek().is_some() {
-                let mut some = 0;
-                text.clear();
-                while text.len() < PIECE
-                    && let Some(record) = list.next()
-                {
-                    self.joining.both(lines.place(i), lines.row(i), record.row, &mut text)?;
-                    some += 1;
-                }
-                sink.text(&text, some)?;
-                self.joining.scanner.progress.check()?;
+        let (mut start, mut before, mut until) = (0, 0, 0);
+        for (i, Piece { end, count, later }) in local.rows.drain(..).enumerate() {
+            (until, before) = (end, before + count);
+            if let Some(later) = later {
+                sink.text(&local.text[start..end], std::mem::take(&mut before))?;
+                start = end;
+                self.write(lines, i, later, &mut sink)?;
             }
         }
-        sink.text(&local.text[start..end], count)?;
+        sink.text(&local.text[start..until], before)?;
         local.text.clear();
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use memchr::{memchr, memchr_iter};
 use serde::de::{Deserializer as _, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -171,13 +172,21 @@ impl Beside {
                 to.extend_from_slice(added);
             }
             _ => {
-                self.left.check(each_raw(self.kind, row, &mut |_, _| Ok(()))?)?;
+                self.left.check(self.width(row)?)?;
                 to.extend_from_slice(row);
                 to.extend_from_slice(added);
             }
         }
         to.extend_from_slice(self.line_end(left));
         Ok(())
+    }
+
+    /// How many columns a row has.
+    fn width(&self, row: &[u8]) -> Result<usize, Flaw> {
+        if matches!(self.kind, Kind::Csv(_)) && memchr(b'"', row).is_some() {
+            return each_raw(self.kind, row, &mut |_, _| Ok(()));
+        }
+        Ok(memchr_iter(self.delimiter(), row).count() + 1)
     }
 
     /// Appends a row of the first input without a partner.
