@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::error::{Place, QuoteFlaw};
 use crate::input::{Input, Spool};
 use crate::line_counter::{LineCounter, MARK, mark};
-use crate::records::{Bad, Flaw, Format, Kind, Records, Value, blank, columns, list};
+use crate::records::{Bad, Flaw, Format, Kind, Records, Value, blank, columns, line_end, list};
 use crate::report::Progress;
 use crate::scan::skip_line;
 use crate::{Error, Options};
@@ -503,18 +503,14 @@ fn put(
     if values.count != order.len() {
         return Err(Flaw::Ragged { found: values.count, columns: order.len() });
     }
-    let delimiter = if let Kind::Csv(delimiter) = kind { delimiter } else { b'\t' };
     for (i, &column) in order.iter().enumerate() {
         if i > 0 {
-            out.push(delimiter);
+            out.push(kind.delimiter());
         }
         let [start, end] = values.places[column as usize].map(|at| at as usize);
-        // A quoted value is written with its quotes.
-        let quoted = matches!(kind, Kind::Csv(_)) && start > 0 && row[start - 1] == b'"';
-        let quotes = usize::from(quoted);
-        out.extend_from_slice(&row[start - quotes..end + quotes]);
+        out.extend_from_slice(kind.written(row, start..end));
     }
-    out.extend_from_slice(if row.ends_with(b"\r") { b"\r\n" } else { b"\n" });
+    out.extend_from_slice(line_end(row));
     Ok(())
 }
 

@@ -274,8 +274,7 @@ impl Table {
     }
 
     fn set_place(&mut self, unit: u64, place: u64) {
-        let segment = (unit >> self.segment_units.trailing_zeros()) as usize;
-        let at = (unit & (self.segment_units - 1)) as usize * UNIT;
+        let (segment, at) = self.locate(unit);
         self.segments[segment].memory.as_bytes_mut()[at..at + PLACE]
             .copy_from_slice(&place.to_le_bytes());
     }
@@ -373,11 +372,16 @@ impl Table {
         Entry { place, line: self.layout.read(line) }
     }
 
-    /// The bytes from a unit on.
-    fn at(&self, unit: u64) -> &[u8] {
+    /// The segment of a unit, and the byte in it.
+    fn locate(&self, unit: u64) -> (usize, usize) {
         // Not by a division, which would cost as much as everything else.
         let segment = (unit >> self.segment_units.trailing_zeros()) as usize;
-        let at = (unit & (self.segment_units - 1)) as usize * UNIT;
+        (segment, (unit & (self.segment_units - 1)) as usize * UNIT)
+    }
+
+    /// The bytes from a unit on.
+    fn at(&self, unit: u64) -> &[u8] {
+        let (segment, at) = self.locate(unit);
         &self.segments[segment].bytes()[at..]
     }
 

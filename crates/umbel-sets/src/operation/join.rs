@@ -20,7 +20,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use umbel::{Blocked, KeyHash};
 
-use super::plan::{LEAST_FILTER, size};
+use super::keys::Keys;
+use super::plan::LEAST_FILTER;
 use super::{Selection, SetOperation, SetPlan};
 use crate::budget::Budget;
 use crate::bulk::{Picked, fill, of_hashes};
@@ -273,7 +274,10 @@ impl Joining<'_> {
     /// Steps 3 and 4 with what was spilled.
     fn settle(&mut self, right: Vec<Spill>, sink: &mut Sink<'_>) -> Result<(), Error> {
         let (inputs, budget) = (self.join.inputs, self.scanner.budget);
-        let filter = self.filter(&right)?;
+        let files: Vec<_> = right.iter().collect();
+        let room = (budget.table(0) / 2).max(LEAST_FILTER);
+        let filter = Keys::none().filter(&files, &self.scanner, &self.disk, room)?;
+        let filter = filter.expect("some keys are spilled");
         let left = Partitions::new(
             &self.disk,
             0,
@@ -319,29 +323,6 @@ impl Joining<'_> {
         }
         let lists = lists.into_inner().expect("no worker panics").finish(&self.disk)?;
         self.write(runs, &lists, sink)
-    }
-
-    /// A filter of all gathered keys.
-    fn filter(&self, files: &[Spill]) -> Result<Blocked, Error> {
-        const BUFFER: usize = 256 << 10;
-        let lines = files.iter().map(Spill::lines).sum::<u64>().max(1);
-        let room = (self.scanner.budget.table(0) / 2).max(LEAST_FILTER);
-        let filter = Mutex::new(of_hashes(&size(lines, room)?)?);
-        let next = AtomicUsize::new(0);
-        let work = || -> Result<(), Error> {
-            let mut hashes = Vec::new();
-            while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let mut keys = file.read(BUFFER);
-                while keys.read_some(&self.disk)? {
-                    hashes.clear();
-                    self.scanner.hasher.hash_each(keys.keys(), |hash| hashes.push(hash));
-                    filter.lock().expect("no worker panics").insert_all(&hashes);
-                }
-            }
-            Ok(())
-        };
-        on_each(self.scanner.budget.threads, work).into_iter().collect::<Result<(), _>>()?;
-        Ok(filter.into_inner().expect("no worker panics"))
     }
 
     /// Writes the joined rows of all runs, by the places of their left rows.

@@ -84,6 +84,11 @@ pub(super) struct Keys {
 pub(super) type At = (usize, u64);
 
 impl Keys {
+    /// None: all were spilled.
+    pub(super) fn none() -> Self {
+        Self { shards: Vec::new() }
+    }
+
     pub(super) fn len(&self) -> u64 {
         self.shards.iter().map(|shard| shard.table.len()).sum()
     }
@@ -132,7 +137,7 @@ impl Keys {
     /// that the slots stay in cache themselves.
     pub(super) fn filter(
         &self,
-        spilled: &[Vec<Spill>],
+        files: &[&Spill],
         scanner: &Scanner<'_>,
         disk: &Disk<'_>,
         room: u64,
@@ -140,10 +145,9 @@ impl Keys {
         /// Slots of 512 KiB.
         const FEW: u64 = 1 << 16;
         const BATCH: usize = 1 << 12;
-        if spilled.is_empty() && self.len() < FEW {
+        if files.is_empty() && self.len() < FEW {
             return Ok(None);
         }
-        let files: Vec<&Spill> = spilled.iter().flatten().collect();
         let all = self.len() + files.iter().map(|file| file.lines()).sum::<u64>();
         let filter = Mutex::new(of_hashes(&size(all, room)?)?);
         let insert = |hashes: &mut Vec<KeyHash>| {

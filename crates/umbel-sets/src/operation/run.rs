@@ -137,7 +137,8 @@ impl Run<'_> {
         let doubt = match doubt {
             _ if rule.is_look_up() => {
                 let room = budget.table(keys.bytes()).max(plan::LEAST_FILTER);
-                keys.filter(&spilled, &self.scanner, &self.disk, room)?
+                let files: Vec<_> = spilled.iter().flatten().collect();
+                keys.filter(&files, &self.scanner, &self.disk, room)?
             }
             None => None,
             Some(doubt) => Some(doubt.into_inner().expect("no worker panics").fold()?),

@@ -7,7 +7,7 @@ use memchr::{memchr, memchr_iter};
 use serde::de::{Deserializer as _, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Flaw, Format, Head, Kind, Value, columns};
+use super::{Flaw, Format, Head, Kind, Value, columns, line_end};
 use crate::Error;
 
 /// What the rows of two inputs have, and where.
@@ -100,7 +100,7 @@ impl Beside {
         };
         let mut taken = names(&starts[0], left)?;
         let mut header = text(left).to_vec();
-        let delimiter = self.delimiter();
+        let delimiter = self.kind.delimiter();
         let others = names(&starts[1], right)?;
         for (column, mut name) in others.into_iter().enumerate() {
             if self.right.key.contains(&column) {
@@ -130,17 +130,9 @@ impl Beside {
         self.header.as_deref()
     }
 
-    fn delimiter(&self) -> u8 {
-        match self.kind {
-            Kind::Csv(delimiter) => delimiter,
-            Kind::Tsv => b'\t',
-            _ => b' ',
-        }
-    }
-
     /// Appends what a row of the second input adds to one of the first.
     pub(crate) fn add(&self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
-        let (row, delimiter) = (text(row), self.delimiter());
+        let (row, delimiter) = (text(row), self.kind.delimiter());
         if self.kind == Kind::Json {
             let members = members(row)?;
             let others = members.iter().filter(|(name, _)| !self.right.is_key(name));
@@ -186,7 +178,7 @@ impl Beside {
         if matches!(self.kind, Kind::Csv(_)) && memchr(b'"', row).is_some() {
             return each_raw(self.kind, row, &mut |_, _| Ok(()));
         }
-        Ok(memchr_iter(self.delimiter(), row).count() + 1)
+        Ok(memchr_iter(self.kind.delimiter(), row).count() + 1)
     }
 
     /// Appends a row of the first input without a partner.
@@ -200,7 +192,7 @@ impl Beside {
             to.push(b'\n');
             return Ok(());
         }
-        self.both(left, &vec![self.delimiter(); missing], to)
+        self.both(left, &vec![self.kind.delimiter(); missing], to)
     }
 
     /// Appends a row of the second input without a partner: its key in the columns of the first input's.
@@ -219,7 +211,7 @@ impl Beside {
                 })?;
                 for column in 0..self.left.width {
                     if column > 0 {
-                        to.push(self.delimiter());
+                        to.push(self.kind.delimiter());
                     }
                     if let Some(at) = self.left.key.iter().position(|&key| key == column) {
                         to.extend_from_slice(keys[at]);
@@ -307,11 +299,6 @@ fn text(row: &[u8]) -> &[u8] {
     row.strip_suffix(b"\r").unwrap_or(row)
 }
 
-/// The end that a row has.
-fn line_end(row: &[u8]) -> &'static [u8] {
-    if row.ends_with(b"\r") { b"\r\n" } else { b"\n" }
-}
-
 /// Passes on each value of a row as it is written, with its quotes, and returns how many there are.
 fn each_raw<'r>(
     kind: Kind,
@@ -321,10 +308,7 @@ fn each_raw<'r>(
     let mut count = 0;
     let mut pass = |column: usize, value: Value| {
         count = column + 1;
-        let quoted =
-            matches!(kind, Kind::Csv(_)) && value.start > 0 && row[value.start - 1] == b'"';
-        let quotes = usize::from(quoted);
-        each(column, &row[value.start - quotes..value.end + quotes])
+        each(column, kind.written(row, value.start..value.end))
     };
     match kind {
         Kind::Csv(delimiter) => columns::each(row, delimiter, pass).map(drop)?,

@@ -241,6 +241,24 @@ pub(crate) enum Kind {
     Json,
 }
 
+impl Kind {
+    /// The byte that stands between the values of a row that is written.
+    pub(crate) fn delimiter(self) -> u8 {
+        match self {
+            Self::Csv(delimiter) => delimiter,
+            Self::Tsv => b'\t',
+            _ => b' ',
+        }
+    }
+
+    /// A value of a row as it is written, with its quotes.
+    pub(crate) fn written(self, row: &[u8], Range { start, end }: Range<usize>) -> &[u8] {
+        let quoted = matches!(self, Self::Csv(_)) && start > 0 && row[start - 1] == b'"';
+        let quotes = usize::from(quoted);
+        &row[start - quotes..end + quotes]
+    }
+}
+
 impl Format {
     pub(crate) fn new(options: &Options) -> Result<Self, Error> {
         let Options { records, separator, normalization, missing, bad, .. } = options;
@@ -756,6 +774,11 @@ impl Cut<'_> {
             _ => columns::each_unquoted(text, b'\t', |_, value| each(value)),
         }
     }
+}
+
+/// The end that a row has.
+pub(crate) fn line_end(row: &[u8]) -> &'static [u8] {
+    if row.ends_with(b"\r") { b"\r\n" } else { b"\n" }
 }
 
 /// The length of an empty line, if `bytes` start with one.
