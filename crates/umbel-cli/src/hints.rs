@@ -1,8 +1,8 @@
 //! What the command line adds to errors of the libraries, which know no options: the option that helps.
 
 use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
+use umbel_files::content;
 use umbel_net::prefixes::ListError;
-use umbel_report::recognize::Content;
 use umbel_sets::{Input, Options, Records};
 
 use crate::formats::NotAFilter;
@@ -52,8 +52,7 @@ pub(crate) fn of_contents(inputs: &[Input], options: &Options) -> Vec<String> {
 
 fn of_content(input: &Input, options: &Options) -> Option<String> {
     let start = input.start().ok()?;
-    let content = Content::of(&start).filter(|_| options.separator == b'\n');
-    if let Some(hint) = content.and_then(Content::in_place_of_lines) {
+    if let Some(hint) = content::doubt(&start).filter(|_| options.separator == b'\n') {
         return Some(format!("{}: {hint}", input.name()));
     }
     let Records::Csv { delimiter, .. } = options.records else { return None };

@@ -10,6 +10,7 @@ use std::slice;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use umbel_files::content;
 use umbel_files::inputs::{self, Named, align, rereadable};
 use umbel_numbers::Size;
 use umbel_sets::{
@@ -270,6 +271,7 @@ fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
                 .and_then(|mut file| file.read_to_end(&mut bytes))
                 .with_context(name)?;
         }
+        content::check(&name(), &bytes[..bytes.len().min(1 << 12)]).with_context(name)?;
         let separator = if work.null { 0 } else { b'\n' };
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
         let listed = bytes.split(|&byte| byte == separator).filter(|path| !path.is_empty());

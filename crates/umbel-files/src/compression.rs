@@ -8,6 +8,8 @@ use lz4_flex::frame::FrameDecoder;
 use umbel_numbers::Size;
 use umbel_sets::PageReader;
 
+use crate::content;
+
 /// How bytes are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
@@ -59,9 +61,6 @@ const fn bzip2(block: [u8; 6]) -> [(u8, u8); 10] {
     [one(b'B'), one(b'Z'), one(b'h'), level, one(a), one(b), one(c), one(d), one(e), one(f)]
 }
 
-/// The longest of them.
-const LONGEST: usize = 10;
-
 fn told(start: &[u8]) -> Told {
     let mut told = Told::Plain;
     for (compression, sign) in SIGNS {
@@ -76,36 +75,55 @@ fn told(start: &[u8]) -> Told {
     told
 }
 
-/// How what starts with these bytes is compressed, if it is; `read_at` gives some of its bytes from an offset on.
-pub fn of_start(
-    mut read_at: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
-) -> io::Result<Option<Compression>> {
-    let mut start = [0; LONGEST];
-    let mut filled = 0;
-    loop {
-        match told(&start[..filled]) {
-            Told::Plain => return Ok(None),
-            Told::Compressed(compression) => return Ok(Some(compression)),
-            Told::Nothing => match read_at(&mut start[filled..], filled as u64) {
-                Ok(0) => return Ok(None),
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            },
-        }
+/// The name of the format that bytes which start so are compressed with, if they are.
+pub(crate) fn name_of(start: &[u8]) -> Option<&'static str> {
+    match told(start) {
+        Told::Compressed(compression) => Some(compression.name()),
+        _ => None,
     }
 }
 
-/// The lines in `source`: its bytes, decompressed if they are compressed, by a decoder in `room` bytes of a cap of `memory`. At
-/// first, no more of a pipe is read than needed to recognize it.
-pub fn decompressed(mut source: Box<dyn Read>, memory: u64, room: u64) -> Result<Box<dyn Read>> {
-    let mut start = Vec::new();
-    let compression = of_start(|bytes, _| {
-        let read = source.read(bytes)?;
-        start.extend_from_slice(&bytes[..read]);
-        Ok(read)
-    })?;
+/// The first bytes of an input, and how they are compressed, if they are.
+pub(crate) struct Start {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) compression: Option<Compression>,
+}
+
+impl Start {
+    /// Reads them: in one go, if that is enough to recognize a compression; `read_at` gives some bytes from an offset on.
+    pub(crate) fn read(
+        mut read_at: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
+    ) -> io::Result<Self> {
+        let mut bytes = vec![0; content::START];
+        let mut filled = 0;
+        let compression = loop {
+            match told(&bytes[..filled]) {
+                Told::Plain => break None,
+                Told::Compressed(compression) => break Some(compression),
+                Told::Nothing => match read_at(&mut bytes[filled..], filled as u64) {
+                    Ok(0) => break None,
+                    Ok(read) => filled += read,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                },
+            }
+        };
+        bytes.truncate(filled);
+        Ok(Self { bytes, compression })
+    }
+}
+
+/// The lines in `source`, named `name`: its bytes, decompressed if they are compressed, by a decoder in `room` bytes of a cap
+/// of `memory`. At first, no more of a pipe is awaited than needed to recognize it.
+pub fn decompressed(
+    name: &str,
+    mut source: Box<dyn Read>,
+    memory: u64,
+    room: u64,
+) -> Result<Box<dyn Read>> {
+    let Start { bytes: mut start, compression } = Start::read(|bytes, _| source.read(bytes))?;
     let Some(compression) = compression else {
+        content::check(name, &start)?;
         return Ok(Box::new(Cursor::new(start).chain(source)));
     };
     source.by_ref().take(HEADER).read_to_end(&mut start)?;
@@ -140,7 +158,10 @@ pub fn decompressed(mut source: Box<dyn Read>, memory: u64, room: u64) -> Result
         Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(bytes)),
         Compression::Lz4 => Box::new(Lz4 { frame: None, between: Some(bytes) }),
     };
-    Ok(Box::new(Checked { compression, decoder }))
+    let mut decoder = Checked { compression, decoder };
+    let start = Start::read(|bytes, _| decoder.read(bytes))?;
+    content::check(name, &start.bytes)?;
+    Ok(Box::new(Cursor::new(start.bytes).chain(decoder)))
 }
 
 /// Enough of an input for the window of its first frame or block: of a frame of Zstandard 18 bytes, of xz 12 and a block's

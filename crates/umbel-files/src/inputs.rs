@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use umbel_sets::{Header, Input, Options, Rewritten, Spool};
 
-use crate::{atomic, compression};
+use crate::compression::{self, Start};
+use crate::{atomic, content};
 
 /// Inputs as they were named, in their order.
 pub enum Source {
@@ -40,7 +41,7 @@ impl Stream {
     pub fn open(self, options: &Options, room: u64) -> Result<(String, Box<dyn Read>)> {
         let decompressed = |file: io::Result<File>| {
             // The other half is for a long line.
-            compression::decompressed(Box::new(file?), options.memory, room / 2)
+            compression::decompressed(&self.name, Box::new(file?), options.memory, room / 2)
                 .with_context(|| self.name.clone())
         };
         let bytes = match self.from {
@@ -212,9 +213,15 @@ fn open_one(named: Named, output: Option<&Metadata>) -> Result<Opened> {
     }
 }
 
+/// Whether it is; what is certainly no text is refused.
 fn is_compressed(name: &str, file: &File) -> Result<bool> {
-    let compression = compression::of_start(|bytes, offset| file.read_at(bytes, offset));
-    Ok(compression.with_context(|| name.to_owned())?.is_some())
+    let about = || name.to_owned();
+    let start = Start::read(|bytes, offset| file.read_at(bytes, offset)).with_context(about)?;
+    if start.compression.is_some() {
+        return Ok(true);
+    }
+    content::check(name, &start.bytes).with_context(about)?;
+    Ok(false)
 }
 
 /// Whether it is a file with a known length. Files of the kernel claim to be empty; only reading them shows what they

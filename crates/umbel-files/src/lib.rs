@@ -6,6 +6,7 @@
 //! | [`atomic`] | how a file takes its name only when it is complete |
 //! | [`changes`] | how the differences of two inputs are written |
 //! | [`compression`] | which format compressed bytes have, and how they are decompressed within a memory cap |
+//! | [`content`] | which inputs are no lines of text, and what makes lines of them |
 //! | [`inputs`] | files, pipes and other lines, opened in the order they are named |
 //! | [`journal`] | what a run of `unseen` has recorded since its filter was saved |
 //! | [`wrapped`] | which filters are packed or signed, and what is in them |
@@ -15,6 +16,7 @@
 pub mod atomic;
 pub mod changes;
 pub mod compression;
+pub mod content;
 pub mod inputs;
 pub mod journal;
 pub mod wrapped;

@@ -77,28 +77,6 @@ impl Content {
         }
     }
 
-    /// Says what is to be done with it where lines are read; `None` for text.
-    pub fn in_place_of_lines(self) -> Option<String> {
-        Some(match self {
-            Self::Text => return None,
-            Self::Utf16 => "is text in UTF-16, whose lines are not those of other files; convert it: \
-                            iconv -f UTF-16 -t UTF-8"
-                .to_owned(),
-            Self::CarriageReturns => {
-                "has carriage returns and no line feed, so it is one line; convert it: tr '\\r' '\\n'"
-                    .to_owned()
-            }
-            Self::Parquet => {
-                "is a Parquet file, not lines; write its rows as CSV first, or read its filters with umbel parquet"
-                    .to_owned()
-            }
-            Self::Zip => "is a zip archive, not lines; unpack it first: unzip -p".to_owned(),
-            Self::Compressed(format) => {
-                format!("is compressed twice, with {format} inside; decompress it once first")
-            }
-        })
-    }
-
     /// Says what it is where a filter is read, and what is to be done.
     fn in_place_of_a_filter(self) -> String {
         match self {

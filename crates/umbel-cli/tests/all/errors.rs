@@ -476,28 +476,49 @@ fn what_is_no_lines_is_told_by_its_content() {
     folder.write("utf16", b"\xff\xfea\0\n\0");
     folder.write("mac", "a\rb\r");
     folder.write("zip", b"PK\x03\x04\x14\0\0\0");
+    folder.write("7z", b"7z\xbc\xaf\x27\x1c\0\x04");
     folder.write("table.parquet", b"PAR1\x15\0\0\0PAR1");
     folder.write("twice.gz", gzip(&gzip(b"a\n")));
-    for (name, words) in [
-        ("utf16", "is text in UTF-16"),
-        ("mac", "has carriage returns and no line feed"),
-        ("zip", "is a zip archive"),
-        ("table.parquet", "is a Parquet file"),
-        ("twice.gz", "is compressed twice, with gzip inside"),
+    folder.write("lines.tar.gz", gzip(&tar("lines", b"a\nb\n")));
+    folder.write("no mark", b"a\0\n\0b\0\n\0");
+    // What is certain is refused, by its name and through a pipe.
+    for (name, words, command) in [
+        ("utf16", "is text in UTF-16; convert it: iconv -f UTF-16 -t UTF-8", " utf16"),
+        ("zip", "is a zip archive, not lines; read its files: unzip -p", " zip"),
+        ("7z", "is a 7z archive, not lines; read its files: 7z x -so", " 7z"),
+        ("lines.tar.gz", "is a tar archive, not lines; read its files: tar -xO", "f lines.tar.gz"),
+        ("table.parquet", "is a Parquet file, not lines; write its rows as CSV", ""),
+        ("twice.gz", "is compressed twice, with gzip inside", ""),
     ] {
-        let run = folder.umbel(&format!("except lines {name}")).run();
+        for verb in ["except lines", "common lines", "dedup", "build -o new"] {
+            folder.refuses(&format!("{verb} {name}"), &[&format!("{name}: {words}{command}")]);
+        }
+        let run = folder.umbel("except lines -").stdin(folder.read(name)).run();
+        let message = run.fails(&[&format!("standard input: {words}")]);
+        assert_eq!(
+            message.trim_end().ends_with(" FILE"),
+            ["zip", "7z"].contains(&name),
+            "{message}"
+        );
+        // In the place of a filter it is not taken for one of another system.
+        if !name.ends_with(".gz") && name != "7z" {
+            let message =
+                folder.umbel(&format!("query {name} lines")).run().fails(&[name, "it is "]);
+            assert!(!message.contains("leveldb"), "{message}");
+        }
+    }
+    folder.umbel("dedup --files-from utf16").run().fails(&["utf16: is text in UTF-16"]);
+    for (name, words) in [
+        ("mac", "has carriage returns and no line feed"),
+        ("no mark", "seems to be text in UTF-16"),
+    ] {
+        let run = folder.umbel("except lines").arg(name).run();
         assert!(
             run.stderr.contains(&format!("umbel except: warning: {name}: {words}")),
             "{}",
             run.stderr
         );
-        assert_eq!(folder.umbel(&format!("except -q lines {name}")).run().stderr, "");
-        // In the place of a filter it is not taken for one of another system.
-        if name != "twice.gz" {
-            let message =
-                folder.umbel(&format!("query {name} lines")).run().fails(&[name, "it is "]);
-            assert!(!message.contains("leveldb"), "{message}");
-        }
+        assert_eq!(folder.umbel("except -q lines").arg(name).run().stderr, "");
     }
     folder.write("table", "id;name\n1;x\n");
     let run = folder.umbel("dedup --csv table").run();
@@ -509,4 +530,21 @@ fn what_is_no_lines_is_told_by_its_content() {
     );
     folder.umbel("dedup --csv -k id table").run().fails(&["no field \"id\"", "(--delimiter ';')"]);
     folder.umbel("audit f").run().fails(&["--candidates", "--universe"]);
+}
+
+/// A tar archive of one file.
+fn tar(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut archive = vec![0; 512];
+    let mut put =
+        |at: usize, text: &str| archive[at..at + text.len()].copy_from_slice(text.as_bytes());
+    put(0, name);
+    put(100, "0000644\0");
+    put(124, &format!("{:011o}\0", content.len()));
+    put(148, "        ");
+    put(257, "ustar\x0000");
+    let sum: u32 = archive.iter().map(|byte| u32::from(*byte)).sum();
+    archive[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    archive.extend_from_slice(content);
+    archive.resize(2048, 0);
+    archive
 }
