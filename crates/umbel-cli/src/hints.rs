@@ -6,6 +6,7 @@ use umbel_net::prefixes::ListError;
 use umbel_sets::{Input, Options, Records};
 
 use crate::formats::NotAFilter;
+use crate::standard::STANDARD;
 
 /// The options that help with an error.
 pub(crate) fn of(error: &anyhow::Error) -> Option<String> {
@@ -90,6 +91,7 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
     use umbel_sets::Error;
     Some(match error {
         Error::Filter(error) => return of_filters(error),
+        Error::Directory { name } if name != STANDARD => "--recursive reads all files in it",
         Error::SeenRows => "with a filter of rows, run umbel query -v and then umbel add",
         Error::Memory { .. }
         | Error::NoMemory { .. }

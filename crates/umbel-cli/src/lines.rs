@@ -282,7 +282,12 @@ fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     } else if paths.is_empty() {
         paths.push(PathBuf::from("-"));
     }
-    Ok(paths)
+    in_folders(paths, work)
+}
+
+/// With --recursive, the files of a folder in its place.
+fn in_folders(paths: Vec<PathBuf>, work: &Work) -> Result<Vec<PathBuf>> {
+    if work.recursive { inputs::files_of_folders(paths) } else { Ok(paths) }
 }
 
 /// As [`open`], for work that reads more than once.
@@ -307,7 +312,7 @@ pub(crate) fn open_two(
 ) -> Result<[Vec<Input>; 2]> {
     let mut paths = named(files, work)?;
     let first = paths.len();
-    paths.extend_from_slice(others);
+    paths.extend(in_folders(others.to_vec(), work)?);
     check_beside(&paths, std::slice::from_ref(output))?;
     let inputs = rereadable(open_paths(&paths)?, options)?;
     let mut inputs = umbel_sets::align(inputs, None, false, options)?;

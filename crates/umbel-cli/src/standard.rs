@@ -13,9 +13,12 @@ pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// What messages call standard input.
+pub(crate) const STANDARD: &str = "standard input";
+
 /// The name of an input in messages.
 pub(crate) fn name(path: &Path) -> String {
-    if is_standard(path) { "standard input".to_owned() } else { path.display().to_string() }
+    if is_standard(path) { STANDARD.to_owned() } else { path.display().to_string() }
 }
 
 /// Whether standard input is read from a terminal.

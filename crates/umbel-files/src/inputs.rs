@@ -105,6 +105,40 @@ pub enum Named {
     Lines(String, Box<dyn Read + Send>),
 }
 
+/// Puts the files of each folder among the paths in its place: those in folders within it too, in the order of their paths,
+/// byte by byte. Hidden files are among them; links, pipes and devices in a folder are left out, as `grep -r` does.
+///
+/// # Errors
+/// Those of the system, with the path in front; a folder that has no file.
+pub fn files_of_folders(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            all.push(path);
+            continue;
+        }
+        let (first, name) = (all.len(), path.display().to_string());
+        let mut folders = vec![path];
+        while let Some(folder) = folders.pop() {
+            let about = || folder.display().to_string();
+            for entry in folder.read_dir().with_context(about)? {
+                let entry = entry.with_context(about)?;
+                let kind = entry.file_type().with_context(about)?;
+                if kind.is_dir() {
+                    folders.push(entry.path());
+                } else if kind.is_file() {
+                    all.push(entry.path());
+                }
+            }
+        }
+        if all.len() == first {
+            bail!("{name}: has no files; name another folder");
+        }
+        all[first..].sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+    }
+    Ok(all)
+}
+
 /// Opens inputs; none may be the file `output`, which results go to.
 ///
 /// # Errors

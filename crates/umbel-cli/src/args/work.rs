@@ -16,6 +16,12 @@ pub(crate) struct Work {
     /// Read more file names from LIST, one per line, or NUL-separated with --null; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub(crate) files_from: Option<PathBuf>,
+    /// Read all files in each folder named, and in folders within it, as if each was named
+    ///
+    /// They are read in the order of their paths, byte by byte. Hidden files are read too; links in a folder are not followed,
+    /// and pipes and devices in it are left out, as grep -r does.
+    #[arg(short, long, help_heading = "Input")]
+    pub(crate) recursive: bool,
     /// End lines with a NUL byte instead of a line feed, in input and output
     #[arg(short = '0', long = "null", help_heading = "Input")]
     pub(crate) null: bool,

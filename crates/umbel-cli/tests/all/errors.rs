@@ -84,14 +84,16 @@ fn a_directory_is_no_input() {
     for arguments in
         ["common keys dir", "common dir keys", "build -o new dir", "add seen dir", "query seen dir"]
     {
-        folder.refuses(arguments, &[": dir: is a directory; name files, or pipe lines in"]);
+        folder.refuses(arguments, &[": dir: is a directory; name files, or pipe lines in (--recursive reads all files in it)"]);
     }
     for arguments in ["info dir", "query dir keys", "add dir keys", "merge -o new dir seen"] {
         folder.refuses(arguments, &[": dir: is a directory; name a filter file"]);
     }
     let stdin = fs::File::open(folder.path("dir")).unwrap();
     let run = folder.umbel("common keys -").stdin_file(stdin).run();
-    run.fails(&["standard input: is a directory"]);
+    let message = run.fails(&["standard input: is a directory"]);
+    assert!(!message.contains("--recursive"), "{message}");
+    folder.refuses("dedup -r dir", &["dir: has no files"]);
 }
 
 // Permissions do not make a file unreadable to whoever runs tests as root, so these are files that

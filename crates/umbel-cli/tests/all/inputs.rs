@@ -80,6 +80,45 @@ fn lists_name_files_by_line_or_by_nul_and_stand_behind_those_named() {
 }
 
 #[test]
+fn the_files_of_a_folder_are_read_in_the_order_of_their_paths() {
+    let folder = Folder::new();
+    for name in
+        ["in/b/2", "in/b/1.gz", "in/b.txt", "in/.hidden", "in/a/c/d", "in/a/.git/x", "other/y"]
+    {
+        std::fs::create_dir_all(folder.path(name).parent().unwrap()).unwrap();
+        folder.write(name, format!("{name}\nall\n"));
+    }
+    folder.write("in/b/1.gz", gzip(b"in/b/1.gz\nall\n"));
+    for (link, target) in [("in/link", "../other/y"), ("in/other", "../other"), ("named", "other")]
+    {
+        std::os::unix::fs::symlink(target, folder.path(link)).unwrap();
+    }
+    // Nobody would write to it.
+    folder.fifo("in/pipe");
+    let lines = "in/.hidden\nall\nin/a/.git/x\nin/a/c/d\nin/b.txt\nin/b/1.gz\nin/b/2\n";
+    assert_eq!(folder.umbel("dedup --recursive in").run().text(), lines);
+    // A link that is named is followed, and files and folders stay in their order.
+    let named = folder.umbel("dedup -r named in/b.txt in/b").run().text();
+    assert_eq!(named, "named/y\nall\nin/b.txt\nin/b/1.gz\nin/b/2\n".replace("named/y", "other/y"));
+    assert_eq!(folder.umbel("common -r in named").run().text(), "all\n");
+    assert_eq!(folder.umbel("except other/y -r in").run().text(), "other/y\n");
+    assert_eq!(folder.umbel("join -r --fields -k 1 in/b").run().text(), "all\n");
+    folder.umbel("diff -r in").run().fails(&["found 6 files; diff compares two"]);
+    folder.write("list", "in/a\nin/b.txt\n");
+    let listed = folder.umbel("dedup --files-from list -r").run().text();
+    assert_eq!(listed, "in/a/.git/x\nall\nin/a/c/d\nin/b.txt\n");
+    folder.umbel("build -o filter -r in").run().done();
+    assert_eq!(folder.umbel("query filter -v -r other").run().text(), "other/y\n");
+    folder.umbel("add filter other -r").run().done();
+    assert_eq!(folder.umbel("unseen filter -r in other --empty-ok").run().text(), "");
+    // An output within the folder is an input too.
+    folder
+        .umbel("build -f -o in/b.txt -r in")
+        .run()
+        .fails(&["in/b.txt: the filter is written to it"]);
+}
+
+#[test]
 fn a_file_among_many_that_changes_is_noticed() {
     let folder = Folder::new();
     let mut list = many(&folder, 100);
