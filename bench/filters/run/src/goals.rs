@@ -118,7 +118,7 @@ fn size(record: &Record, case: Case<'_>, goals: &mut Vec<Goal>) {
     let Some((_, bound)) = BITS.into_iter().find(|(fpp, _)| *fpp == case.fpp) else { return };
     let name = name(case, "");
     goals.push(Goal {
-        what: "bits a key over the classic formula's".to_owned(),
+        what: "bits per key over the classic formula's".to_owned(),
         case: name.clone(),
         found: Some(bits),
         bound: Bound::AtMost(bound),

@@ -109,8 +109,8 @@ pub(crate) fn markdown(record: &Record) -> String {
          - *insert, hit, miss ns*: wall time over keys, one thread: median [least–most] over the rounds. Of a \
          filter that is built at once, *insert* is the whole construction, marked *built*.\n\
          - *rate counted*: false positives over 4 million fresh keys, or over as many more as give some \
-         thousand; *bits a key*: of the filter's data, rounding included.\n\
-         - *÷ bound*: bits a key over log2(1/rate counted), below which no filter of that rate can be. It makes \
+         thousand; *bits per key*: of the filter's data, rounding included.\n\
+         - *÷ bound*: bits per key over log2(1/rate counted), below which no filter of that rate can be. It makes \
          filters of different rates comparable; their times are of different products all the same.\n\
          - *÷ plain*: insert / hit / miss in batches over those of a plain blocked filter of as many bytes, asked \
          for the same rate, in the same process: what the kind costs beyond its memory.\n\
@@ -140,7 +140,7 @@ fn case_table(record: &Record, case: Case<'_>, page: &mut String) {
     let Case { n, fpp, .. } = case;
     let _ = writeln!(page, "## {} keys, {} asked for\n", count(n), percent(fpp));
     page.push_str(
-        "| filter | calls | insert ns | hit ns | miss ns | rate counted | bits a key | ÷ bound | ÷ plain \
+        "| filter | calls | insert ns | hit ns | miss ns | rate counted | bits per key | ÷ bound | ÷ plain \
          |\n|---|---|---|---|---|---|---|---|---|\n",
     );
     for who in who(record, case) {
@@ -243,7 +243,7 @@ fn goals(record: &Record) -> Vec<Goal> {
         let samples = record.samples_of(case, batch, "hit");
         let found = samples.iter().filter_map(|hit| Some(hit.bits_per_key / bound(hit)?));
         goals.push(Goal {
-            what: what("÷ bound, bits a key"),
+            what: what("÷ bound, bits per key"),
             case: name(case, ""),
             found: Spread::of(found),
             bound: Bound::AtMost(1.14),

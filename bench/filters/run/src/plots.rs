@@ -304,7 +304,7 @@ pub(crate) fn rate(record: &Record, path: &Path) -> Result<()> {
         let y = Axis { pixels: (490, 90), range: (0.0003, 0.3), log: true };
         let y_ticks: Vec<_> =
             y_ticks.iter().filter(|tick| (0.0003..=0.3).contains(&tick.0)).cloned().collect();
-        let names = ["", "bits a key", "false positives counted"];
+        let names = ["", "bits per key", "false positives counted"];
         let panel = Panel::new(area, [x, y], [&x_ticks, &y_ticks], names)?;
         let title = format!("Rate counted and size, {} keys", count(n));
         panel.text(&title, (16, 14), 18, (HPos::Left, VPos::Top))?;

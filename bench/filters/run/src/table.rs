@@ -131,7 +131,7 @@ fn losses(record: &Record, page: &mut String) {
 fn case_table(record: &Record, case: Case<'_>, page: &mut String) {
     let _ = writeln!(page, "\n### {}\n", case_name(case));
     page.push_str(
-        "| filter | calls | threads | insert ns | hit ns | miss ns | rate counted | bits a key \
+        "| filter | calls | threads | insert ns | hit ns | miss ns | rate counted | bits per key \
          | ÷ limit | × fastbloom | × sbbf |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for who in record.who(case) {

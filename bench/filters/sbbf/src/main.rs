@@ -12,7 +12,7 @@ impl Split {
     /// The crate has no size for a rate: the smallest whose rate by the Poisson sum is the one asked
     /// for.
     fn new(n: u64, fpp: f64) -> Self {
-        let (mut low, mut high) = (1.0, 64.0); // bits a key
+        let (mut low, mut high) = (1.0, 64.0); // bits per key
         for _ in 0..40 {
             let middle = (low + high) / 2.0;
             if rate(BLOCK_BITS / middle) > fpp { low = middle } else { high = middle }

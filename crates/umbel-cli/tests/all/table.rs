@@ -121,7 +121,7 @@ fn sizes_for_ones_own() {
     assert_eq!(rates[2][..3], ["0.0200", "6", "8.15"]);
     let object = &objects("--sizes --rates 0.01 --keys 1e6")[0];
     assert_eq!(object["type"], "size");
-    // 9.592955 bits a key: ⌈1,199,119.4⌉ bytes.
+    // 9.592955 bits per key: ⌈1,199,119.4⌉ bytes.
     assert_eq!((object["bytes"].as_u64(), object["probes"].as_u64()), (Some(1_199_120), Some(7)));
     Folder::new().umbel("plan --sizes --rates 0.1,2").run().fails(&["between 0 and 1"]);
     Folder::new().umbel("plan --keys 5 --memory 1GiB --rates 0.1").run().fails(&["--rates"]);

@@ -139,7 +139,7 @@ fn the_size_is_as_derived() {
     let derived =
         plan.bits_per_key() + std::f64::consts::LOG2_E * (2.0 * caught / included as f64 + 1.0);
     // The last levels are whole blocks: some ten of them.
-    assert!((best / derived - 1.0).abs() < 0.05, "{best} bits a key, derived {derived}");
+    assert!((best / derived - 1.0).abs() < 0.05, "{best} bits per key, derived {derived}");
     assert!(filter.levels() < 25, "{}", filter.levels());
     for other in [optimum / 8.0, optimum * 8.0] {
         let (bits, _) = bits_with(&Plan::for_keys(Kind::Cascade, included, other).unwrap());

@@ -63,10 +63,10 @@ fn grow(growth: Growth, first: u64) -> Result<(Curve, u64)> {
     let mut filter = Scalable::with_plan(&plan, hasher.clone())?;
     println!("{}, promised {FPP}", name(growth, first));
     println!(
-        "{:>10}{:>7}{:>12}{:>12}{:>12}{:>12}  {:<22}{:>9}{:>9}",
+        "{:>10}{:>7}{:>14}{:>12}{:>12}{:>12}  {:<22}{:>9}{:>9}",
         "keys",
         "links",
-        "bits a key",
+        "bits per key",
         "predicted",
         "from bits",
         "measured",
@@ -97,7 +97,7 @@ fn grow(growth: Growth, first: u64) -> Result<(Curve, u64)> {
         let (low, high) = binomial_bounds(TRIALS, fpp, ALPHA);
         let measured = hits as f64 / TRIALS as f64;
         println!(
-            "{keys:>10}{:>7}{:>12.2}{:>12.6}{fpp:>12.6}{measured:>12.6}  {:<22}{insert:>9.1}{ask:>9.1}",
+            "{keys:>10}{:>7}{:>14.2}{:>12.6}{fpp:>12.6}{measured:>12.6}  {:<22}{insert:>9.1}{ask:>9.1}",
             filter.links().len(),
             8.0 * filter.bytes() as f64 / keys as f64,
             plan.predicted_fpp_at(keys),

@@ -182,7 +182,7 @@ fn best_probes(table: &mut Table) -> Result<()> {
 fn rates(table: &mut Table) -> Result<()> {
     const KEYS: u64 = 50_000;
     const PRINTED: [&str; 7] = ["0.118", "0.0489", "0.0306", "0.024", "0.0217", "0.0216", "0.0229"];
-    table.head("Rates by bits a key and k, limit form");
+    table.head("Rates by bits per key and k, limit form");
     for ratio in 2..=9u64 {
         for probes in 1..=7u32 {
             let text = match (ratio, probes) {
@@ -268,12 +268,13 @@ fn attributes(table: &mut Table) -> Result<()> {
 
 fn lengths(table: &mut Table) -> Result<()> {
     const KEYS: u64 = 100_000;
-    table
-        .head("Length from rate and keys, least over k = 1...100: -k / ln(1 - p^(1/k)) bits a key");
+    table.head(
+        "Length from rate and keys, least over k = 1...100: -k / ln(1 - p^(1/k)) bits per key",
+    );
     for (rate, asked) in [(0.1, 1 << 20), (0.01, 1 << 20), (0.001, 1 << 22), (1e-4, 1 << 24)] {
         let (bits, probes) = formulas::least_bits_per_key(rate, 100);
         let filter = filter((bits * KEYS as f64).ceil() as u64, probes, 0..KEYS)?;
-        let what = format!("rate at {bits:.3} bits a key, k = {probes}");
+        let what = format!("rate at {bits:.3} bits per key, k = {probes}");
         table.row(&what, "", rate, Some(counted(&filter, asked, rate)));
     }
     let bytes = |rate: f64| formulas::least_bits_per_key(rate, 100).0 / 8.0;
@@ -350,7 +351,7 @@ fn sent(table: &mut Table) -> Result<()> {
     }
     let (bits, probes, rate) = formulas::best_for_sent(8.0, 1000.0);
     println!(
-        "  best with up to 1,000 bits a key in memory: m/n = {bits:.1}, k = {probes}, rate {:.2} %",
+        "  best with up to 1,000 bits per key in memory: m/n = {bits:.1}, k = {probes}, rate {:.2} %",
         100.0 * rate
     );
     Ok(())
