@@ -91,16 +91,52 @@ fn holds(seed: u64) {
         "except",
     ];
     let verb = verbs[random.below(if files < 2 { 6 } else { 9 }) as usize];
+    holds_for(&folder, &mut random, &format!("{seed}: {verb} --files-from list"));
+}
+
+/// Two tables, joined in any way.
+fn holds_for_join(seed: u64) {
+    let mut random = Random(seed << 32 | 1);
+    let folder = Folder::new();
+    let longest = random.of_any_size(1_000_000);
+    let sizes = [0, 1].map(|_| random.below(BYTES / 2));
+    // What they have in common stays within some 300 MB.
+    let length = (longest as f64 / (longest as f64 + 1.0).ln()).max(1.0);
+    let enough = sizes[0] as f64 * sizes[1] as f64 / (length + 8.0) / 150e6;
+    let keys = random.of_any_size(1_000_000).max(enough as u64);
+    // A quarter of the rows of one of them may have the same key.
+    let repeats = random.below(4) as usize;
+    for (side, name) in ["a", "b"].into_iter().enumerate() {
+        let mut out = BufWriter::new(File::create(folder.path(name)).unwrap());
+        let mut bytes = sizes[side];
+        while bytes > 0 {
+            let key = if side == repeats && random.below(4) == 0 { 0 } else { random.below(keys) };
+            let mut row = format!("{key}\t").into_bytes();
+            row.extend(line(random.below(1_000_000), longest));
+            row.push(b'\n');
+            bytes = bytes.saturating_sub(row.len() as u64);
+            out.write_all(&row).unwrap();
+        }
+        out.flush().unwrap();
+    }
+    let kind = ["", "--left", "--full", "--first"][random.below(4) as usize];
+    let job = format!("{seed}: join --tsv --no-header --key 1 {kind} a b");
+    holds_for(&folder, &mut random, &job);
+}
+
+/// The cap holds for a job, written as `SEED: ARGUMENTS`, and does not change the answer.
+fn holds_for(folder: &Folder, random: &mut Random, job: &str) {
     // Half of them are small, where everything is spilled.
     let cap = 16 + [random.below(48), random.of_any_size(2032)][random.below(2) as usize];
-    let threads = 1 + random.below(4);
+    let most_threads = [4, 4, 64][random.below(3) as usize];
+    let threads = 1 + random.below(most_threads);
+    let (seed, arguments) = job.split_once(": ").unwrap();
     let run = |cap: u64| {
-        let arguments =
-            format!("{verb} --files-from list -o out --json --threads {threads} --memory {cap}MiB");
-        folder.umbel(&arguments).run()
+        let options = format!("-o out --json --threads {threads} --memory {cap}MiB");
+        folder.umbel(&format!("{arguments} {options}")).run()
     };
     let peak = |outcome: &Outcome, cap: u64| {
-        stays_within(outcome, cap, &format!("{seed}: {verb}, {threads} threads"));
+        stays_within(outcome, cap, &format!("{job}, {threads} threads"));
     };
     let outcome = run(cap);
     if outcome.status.code() == Some(2) {
@@ -117,7 +153,7 @@ fn holds(seed: u64) {
     let out = folder.read("out");
     let free = run(2048);
     assert!(matches!(free.status.code(), Some(0 | 1)), "{seed}: {}", free.stderr);
-    assert!(folder.read("out") == out, "{seed}: {verb} in {cap}MiB: another answer");
+    assert!(folder.read("out") == out, "{job} in {cap}MiB: another answer");
 }
 
 /// Asserts that a run succeeded, with its peak in bounds.
@@ -221,6 +257,11 @@ fn the_cap_holds_for_inputs_of_any_shape() {
     (0..long(16, 5)).for_each(holds);
 }
 
+#[test]
+fn the_cap_holds_for_joins_of_tables_of_any_shape() {
+    (0..long(16, 4)).for_each(holds_for_join);
+}
+
 /// Blocks of a few MB come and go by the hundred: the allocator must not keep them.
 #[test]
 fn the_cap_holds_while_many_long_lines_are_spilled() {
@@ -247,4 +288,5 @@ fn the_cap_holds_while_many_long_lines_are_spilled() {
 #[ignore = "minutes of jobs: cargo x test --full"]
 fn the_cap_holds_for_more_inputs_of_any_shape() {
     (16..80).for_each(holds);
+    (16..80).for_each(holds_for_join);
 }

@@ -1,4 +1,4 @@
-"""Random tables through umbel, against SQLite and Python: `models.py UMBEL CASES`.
+"""Random tables through umbel, against SQLite and Python: `models.py UMBEL CASES [MODEL]`.
 
 Each case is small, so that every combination of repeats, missing keys and orders of columns comes up, and is drawn
 from a seed of its own, which a failure names.
@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import random
+import re
 import sqlite3
 import subprocess
 import sys
@@ -18,9 +19,18 @@ from urllib.parse import urlsplit
 UMBEL, CASES = sys.argv[1], int(sys.argv[2])
 
 
-def umbel(folder, *arguments, threads=2, memory="64MiB"):
-    run = subprocess.run([UMBEL, *arguments, "--quiet", "--threads", str(threads), "--memory", memory],
-                         cwd=folder, capture_output=True, check=False)
+def umbel(dice, folder, *arguments):
+    """What is printed with some number of threads from 1 to 64, under some cap from the lowest to 2 GiB."""
+    threads = dice.choice([1, 2, 3, dice.randrange(4, 65)])
+    memory = dice.choice([16, int(2 ** dice.uniform(4, 11))])
+    while True:
+        run = subprocess.run([UMBEL, *arguments, "--quiet", f"--threads={threads}", f"--memory={memory}MiB"],
+                             cwd=folder, capture_output=True, check=False)
+        least = re.search(rb"(?:a cap of|at least) (\d+)MiB", run.stderr)
+        if not least:
+            break
+        assert int(least[1]) > memory, run.stderr
+        memory = int(least[1])
     if run.returncode == 2:
         raise AssertionError(f"umbel {' '.join(arguments)}: {run.stderr.decode()}")
     return run.stdout.decode()
@@ -64,7 +74,7 @@ def joins(dice, folder):
             for name in names[1:])
         wanted = database.execute(
             f"select {', '.join(header)} from t0 where {condition} order by t0.rowid").fetchall()
-        found = umbel(folder, verb, "--all", "--csv", *arguments, *names)
+        found = umbel(dice, folder, verb, "--all", "--csv", *arguments, *names)
         rows = [tuple(row) for row in csv.reader(io.StringIO(found, newline=""))]
         assert rows == [tuple(header), *wanted], (verb, rows, wanted)
 
@@ -101,8 +111,7 @@ def pairs(dice, folder):
         wanted = database.execute(
             f"select {select} from t0 {kind} join t1 on {on} "
             "order by t0.rowid is null, t0.rowid, t1.rowid").fetchall()
-        found = umbel(folder, "join", *option, *arguments, "t0", "t1",
-                      threads=dice.randrange(1, 5), memory=dice.choice(["16MiB", "17MiB", "64MiB"]))
+        found = umbel(dice, folder, "join", *option, *arguments, "t0", "t1")
         if is_json:
             rows = [tuple(row.get(column) for column in header) for row in map(json.loads, found.splitlines())]
         else:
@@ -132,7 +141,7 @@ def differences(dice, folder):
     added = select("select *, k in (select k from old) from new where not exists (select 1 from old "
                    "where old.k = new.k and old.v = new.v) order by rowid").fetchall()
     wanted = [f"- {k},{v}" for k, v in removed] + [f"{'~' if known else '+'} {k},{v}" for k, v, known in added]
-    found = umbel(folder, "diff", "--csv", "--key", "k", "old", "new").splitlines()
+    found = umbel(dice, folder, "diff", "--csv", "--key", "k", "old", "new").splitlines()
     assert found == wanted, (found, wanted)
     # Without keys, as sets of lines.
     lines = {name: (folder / name).read_text().splitlines()[1:] for name in ["old", "new"]}
@@ -140,7 +149,7 @@ def differences(dice, folder):
         (folder / name).write_text("".join(f"{row}\n" for row in rows + dice.sample(rows, len(rows) // 2)))
     wanted = [f"- {row}" for row in lines["old"] if row not in lines["new"]]
     wanted += [f"+ {row}" for row in lines["new"] if row not in lines["old"]]
-    found = umbel(folder, "diff", "old", "new").splitlines()
+    found = umbel(dice, folder, "diff", "old", "new").splitlines()
     assert found == wanted, (found, wanted)
 
 
@@ -179,9 +188,42 @@ def normalization(dice, folder):
     for place, key in enumerate(keys):
         first.setdefault(normal(key), key)
         last[normal(key)] = place
-    assert umbel(folder, "dedup", *rules, "keys") == "".join(f"{key}\n" for key in first.values()), (rules, keys)
+    assert umbel(dice, folder, "dedup", *rules, "keys") == "".join(f"{key}\n" for key in first.values()), (rules, keys)
     wanted = "".join(f"{keys[place]}\n" for place in sorted(last.values()))
-    assert umbel(folder, "dedup", "--keep", "last", *rules, "keys") == wanted, (rules, keys)
+    assert umbel(dice, folder, "dedup", "--keep", "last", *rules, "keys") == wanted, (rules, keys)
+
+
+def records(dice, folder):
+    """Records without a key, and texts that are no records, by --missing and --bad, against lists in Python."""
+    keep = dice.random() < 0.5
+    rows = []
+    for name in ["old", "new"]:
+        # A field that no record has is refused.
+        keys = ["z", *dice.choices(["a", "b", "c", None, "no field", "no record"], k=dice.randrange(9))]
+        texts = {None: '{"k":null}', "no field": '{"n":1}', "no record": '{"k":'}
+        texts = [texts.get(key, json.dumps({"k": key})) + dice.choice(["", " "]) for key in keys]
+        (folder / name).write_text("".join(f"{text}\n" for text in texts))
+        # A record without a key equals no other, not even itself.
+        alone = (None, "no field")
+        rows.append([(place if key in alone else key, text) for place, (key, text) in enumerate(zip(keys, texts))
+                     if key != "no record" and (keep or key not in alone)])
+    options = ["--jsonl", "--key", "k", "--bad", "skip", "--missing", "keep" if keep else "skip"]
+    run = lambda verb, *more: umbel(dice, folder, verb, *options, *more, "old", "new").splitlines()
+    old, new = rows
+    others = {key for key, _ in new if isinstance(key, str)}
+    first, distinct = {}, {}
+    for key, text in old:
+        first.setdefault(key, text)
+    for key, text in old + [(key if isinstance(key, str) else -key, text) for key, text in new]:
+        distinct.setdefault(key, []).append(text)
+    assert run("common") == [text for key, text in first.items() if key in others]
+    assert run("except") == [text for key, text in first.items() if key not in others]
+    assert run("common", "--all") == [text for key, text in old if key in others]
+    assert run("except", "--all") == [text for key, text in old if key not in others]
+    assert run("dedup") == [texts[0] for texts in distinct.values()]
+    assert run("dedup", "--repeated") == [texts[0] for texts in distinct.values() if len(texts) > 1]
+    top = sorted(distinct.values(), key=len, reverse=True)[:3]
+    assert run("dedup", "--top", "3") == [texts[0] for texts in top]
 
 
 def values(dice, folder):
@@ -214,7 +256,7 @@ def values(dice, folder):
         first.setdefault(normal(row), text)
     others = {normal(row) for row in new}
     options = ["--csv", "--no-header", "--delimiter", delimiter, *rules]
-    run = lambda verb, *more: umbel(folder, verb, *more, *options, "old", *(["new"] if verb != "dedup" else []))
+    run = lambda verb, *more: umbel(dice, folder, verb, *more, *options, "old", *(["new"] if verb != "dedup" else []))
     assert run("dedup") == "".join(first.values())
     assert run("common") == "".join(text for row, text in first.items() if row in others)
     assert run("except") == "".join(text for row, text in first.items() if row not in others)
@@ -233,7 +275,8 @@ def values(dice, folder):
         + "".join(f"{'~' if row[0] in keys[0] else '+'} {text}" for row, text in come))
 
 
-for model in [joins, pairs, differences, normalization, values]:
+MODELS = [joins, pairs, differences, normalization, records, values]
+for model in [model for model in MODELS if model.__name__ in sys.argv[3:]] or MODELS:
     for case in range(CASES):
         with tempfile.TemporaryDirectory() as folder:
             try:

@@ -62,6 +62,16 @@ pub(crate) fn lines_of(bytes: &[u8], separator: u8) -> Vec<&[u8]> {
     lines
 }
 
+/// Numbers of threads, up to 64; most often few, which is fast.
+pub(crate) fn threads() -> impl Strategy<Value = usize> {
+    prop_oneof![3 => 1..4usize, 1 => 4..65usize]
+}
+
+/// What a cap leaves for data: most often so little that everything is spilled, up to what a cap of 2 GiB leaves.
+pub(crate) fn rests() -> impl Strategy<Value = u64> {
+    prop_oneof![5 => 4_000u64..200_000, 1 => 200_000u64..2 << 30]
+}
+
 /// Files for a job, and a budget.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
@@ -103,7 +113,7 @@ pub(crate) fn files(count: Range<usize>) -> impl Strategy<Value = Files> {
             },
         );
         let inputs = proptest::collection::vec(file, files);
-        let budget = (1usize..4, 1usize..2000, 4_000u64..200_000, 0u64..1000).prop_map(
+        let budget = (threads(), 1usize..2000, rests(), 0u64..1000).prop_map(
             |(threads, chunk, rest, files)| Budget { files, ..budget(threads, chunk, rest) },
         );
         (inputs, budget).prop_map(move |(inputs, budget)| Files { inputs, separator, budget })

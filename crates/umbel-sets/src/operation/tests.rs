@@ -12,7 +12,7 @@ use super::*;
 use crate::bulk::fill;
 use crate::input::lengths;
 use crate::report::ErrorBound;
-use crate::testing::{Files, cramped, files, input, lines, lines_of, long, options};
+use crate::testing::{Files, cramped, files, input, lines, lines_of, long, options, threads};
 
 const DISTINCT: Ask =
     Ask::Distinct(Distinct { at_least: 1, keep: Keep::First, counted: false, ranked: None });
@@ -562,11 +562,13 @@ proptest! {
     fn a_diff_equals_the_model(
         sides in [proptest::collection::vec((0..30u8, 0..4u8), 0..60), proptest::collection::vec((0..30u8, 0..4u8), 0..60)],
         keyed in any::<bool>(),
-        threads in prop_oneof![7 => 1..4usize, 1 => 4..65usize],
+        (threads, memory) in threads().prop_flat_map(|threads| {
+            (Just(threads), Budget::least_cap(threads, 4 << 20)..=2 << 30)
+        }),
     ) {
         let dir = tempfile::tempdir().unwrap();
         let mut options = options(dir.path(), b'\n');
-        options.threads = threads;
+        (options.threads, options.memory) = (threads, memory);
         if keyed {
             options.records = crate::Records::Tsv { header: true, key: vec!["k".to_owned()] };
         }

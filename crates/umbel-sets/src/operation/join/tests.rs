@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Records;
-use crate::testing::{budget, cramped, input, long, options};
+use crate::testing::{budget, cramped, input, long, options, rests, threads};
 
 /// Rows of two tables: a key, and another column.
 type Rows = Vec<(u8, String)>;
@@ -34,9 +34,9 @@ fn case() -> impl Strategy<Value = Case> {
     let unpaired = prop_oneof![Just(Unpaired::None), Just(Unpaired::Left), Just(Unpaired::Both)];
     let partners = prop_oneof![3 => Just(Partners::All), 1 => Just(Partners::First)];
     let budgets = prop_oneof![
-        1 => (1..4usize).prop_map(cramped),
-        1 => (1..4usize).prop_map(|threads| budget(threads, 1 << 16, 1 << 24)),
-        4 => (1..4usize, 1_000..20_000u64).prop_map(|(threads, rest)| budget(threads, 512, rest)),
+        1 => threads().prop_map(cramped),
+        1 => (threads(), rests()).prop_map(|(threads, rest)| budget(threads, 1 << 16, rest)),
+        4 => (threads(), 1_000..20_000u64).prop_map(|(threads, rest)| budget(threads, 512, rest)),
     ];
     (prop_oneof![Just(6u8), Just(120)], 0..3u8, unpaired, partners, budgets).prop_flat_map(
         |(keys, format, unpaired, partners, budget)| {
