@@ -7,7 +7,7 @@
 
 use core::arch::aarch64::*;
 
-use super::set::{Isa, Work};
+use super::set::{Isa, Work, on_two_lines};
 use super::{Block, pattern};
 use crate::hash::nth_word;
 
@@ -39,6 +39,18 @@ unsafe fn lane_bits(word: uint64x2_t, pair: usize) -> uint64x2_t {
         let positions = vandq_u64(vshlq_u64(word, shifts), vdupq_n_u64(63));
         vshlq_u64(vdupq_n_u64(1), vreinterpretq_s64_u64(positions))
     }
+}
+
+/// Both lines, register by register.
+macro_rules! four {
+    ($of:ident($left:ident, $right:ident)) => {
+        [
+            $of($left[0], $right[0]),
+            $of($left[1], $right[1]),
+            $of($left[2], $right[2]),
+            $of($left[3], $right[3]),
+        ]
+    };
 }
 
 impl Isa for Neon {
@@ -87,40 +99,11 @@ impl Isa for Neon {
         }
     }
 
-    #[inline(always)]
-    fn and(self, mut left: Self::Line, right: Self::Line) -> Self::Line {
-        for (left, right) in left.iter_mut().zip(right) {
-            // SAFETY: NEON.
-            *left = unsafe { vandq_u64(*left, right) };
-        }
-        left
-    }
-
-    #[inline(always)]
-    fn without(self, mut left: Self::Line, right: Self::Line) -> Self::Line {
-        for (left, right) in left.iter_mut().zip(right) {
-            // SAFETY: NEON.
-            *left = unsafe { vbicq_u64(*left, right) };
-        }
-        left
-    }
-
-    #[inline(always)]
-    fn or(self, mut left: Self::Line, right: Self::Line) -> Self::Line {
-        for (left, right) in left.iter_mut().zip(right) {
-            // SAFETY: NEON.
-            *left = unsafe { vorrq_u64(*left, right) };
-        }
-        left
-    }
-
-    #[inline(always)]
-    fn xor(self, mut left: Self::Line, right: Self::Line) -> Self::Line {
-        for (left, right) in left.iter_mut().zip(right) {
-            // SAFETY: NEON.
-            *left = unsafe { veorq_u64(*left, right) };
-        }
-        left
+    on_two_lines! {
+        and: |left, right| four!(vandq_u64(left, right));
+        without: |left, right| four!(vbicq_u64(left, right));
+        or: |left, right| four!(vorrq_u64(left, right));
+        xor: |left, right| four!(veorq_u64(left, right));
     }
 
     #[inline(always)]

@@ -66,6 +66,20 @@ pub(super) trait Isa: Copy {
     }
 }
 
+/// Operations of an [`Isa`] on two lines.
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+macro_rules! on_two_lines {
+    ($($name:ident: |$left:ident, $right:ident| $line:expr;)*) => {$(
+        #[inline(always)]
+        fn $name(self, $left: Self::Line, $right: Self::Line) -> Self::Line {
+            // SAFETY: `self` is proof that the processor has the instructions.
+            unsafe { $line }
+        }
+    )*};
+}
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
+pub(super) use on_two_lines;
+
 /// [`Isa::contains`], where a set has no better way.
 #[inline(always)]
 pub(super) fn contains<I: Isa>(isa: I, block: &Block, low: u64, probes: u32) -> bool {

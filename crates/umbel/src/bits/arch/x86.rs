@@ -3,7 +3,7 @@
 use core::arch::x86_64::*;
 
 use super::pattern::Scatter;
-use super::set::{Isa, Work, contains};
+use super::set::{Isa, Work, contains, on_two_lines};
 use super::{Block, pattern};
 use crate::hash::nth_word;
 
@@ -121,28 +121,11 @@ impl Isa for Avx2 {
         }
     }
 
-    #[inline(always)]
-    fn and(self, left: Self::Line, right: Self::Line) -> Self::Line {
-        // SAFETY: AVX2.
-        unsafe { (_mm256_and_si256(left.0, right.0), _mm256_and_si256(left.1, right.1)) }
-    }
-
-    #[inline(always)]
-    fn without(self, left: Self::Line, right: Self::Line) -> Self::Line {
-        // SAFETY: AVX2.
-        unsafe { (_mm256_andnot_si256(right.0, left.0), _mm256_andnot_si256(right.1, left.1)) }
-    }
-
-    #[inline(always)]
-    fn or(self, left: Self::Line, right: Self::Line) -> Self::Line {
-        // SAFETY: AVX2.
-        unsafe { (_mm256_or_si256(left.0, right.0), _mm256_or_si256(left.1, right.1)) }
-    }
-
-    #[inline(always)]
-    fn xor(self, left: Self::Line, right: Self::Line) -> Self::Line {
-        // SAFETY: AVX2.
-        unsafe { (_mm256_xor_si256(left.0, right.0), _mm256_xor_si256(left.1, right.1)) }
+    on_two_lines! {
+        and: |left, right| (_mm256_and_si256(left.0, right.0), _mm256_and_si256(left.1, right.1));
+        without: |left, right| (_mm256_andnot_si256(right.0, left.0), _mm256_andnot_si256(right.1, left.1));
+        or: |left, right| (_mm256_or_si256(left.0, right.0), _mm256_or_si256(left.1, right.1));
+        xor: |left, right| (_mm256_xor_si256(left.0, right.0), _mm256_xor_si256(left.1, right.1));
     }
 
     #[inline(always)]
@@ -234,28 +217,11 @@ impl Isa for Avx512 {
         unsafe { _mm512_store_si512(block.0.as_mut_ptr().cast(), line) };
     }
 
-    #[inline(always)]
-    fn and(self, left: Self::Line, right: Self::Line) -> Self::Line {
-        // SAFETY: AVX-512F.
-        unsafe { _mm512_and_si512(left, right) }
-    }
-
-    #[inline(always)]
-    fn without(self, left: Self::Line, right: Self::Line) -> Self::Line {
-        // SAFETY: AVX-512F.
-        unsafe { _mm512_andnot_si512(right, left) }
-    }
-
-    #[inline(always)]
-    fn or(self, left: Self::Line, right: Self::Line) -> Self::Line {
-        // SAFETY: AVX-512F.
-        unsafe { _mm512_or_si512(left, right) }
-    }
-
-    #[inline(always)]
-    fn xor(self, left: Self::Line, right: Self::Line) -> Self::Line {
-        // SAFETY: AVX-512F.
-        unsafe { _mm512_xor_si512(left, right) }
+    on_two_lines! {
+        and: |left, right| _mm512_and_si512(left, right);
+        without: |left, right| _mm512_andnot_si512(right, left);
+        or: |left, right| _mm512_or_si512(left, right);
+        xor: |left, right| _mm512_xor_si512(left, right);
     }
 
     #[inline(always)]
