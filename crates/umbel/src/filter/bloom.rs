@@ -9,7 +9,7 @@ use super::methods::{insert_all, made_empty, merges};
 use super::{Filter, MergeError, Receipt};
 use crate::bits::{self, Block, Blocks, Kernel};
 use crate::error::check_field;
-use crate::format::{Body, FileError, Header};
+use crate::format::{FileError, Header};
 use crate::hash::{Hashing, Key, KeyHash, Scheme};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
@@ -177,14 +177,6 @@ impl<L: Layout, S: AsRef<[Block]>> Core for BloomCore<L, S> {
     }
 
     one_part!(BloomCore<L, T> { plan, kernel, layout });
-
-    fn body(&self) -> Body {
-        Body::of(&self.plan)
-    }
-
-    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-        Ok(vec![header.plan()?.bytes()])
-    }
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
         Self::from_blocks(header.plan()?, only(parts))

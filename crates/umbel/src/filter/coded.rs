@@ -22,7 +22,7 @@ use super::{Fact, Figure, Filter, Full, Receipt};
 use crate::bits::packed::{self, Padded};
 use crate::bits::{self, AHEAD, BLOCK_BYTES, Block, Blocks};
 use crate::error::{FieldError, check_field};
-use crate::format::{Body, FileError, Header};
+use crate::format::{FileError, Header};
 use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Scheme};
 use crate::math::Estimate;
 use crate::math::coded::{self, MOST_CHAIN, cells, codes};
@@ -293,14 +293,6 @@ impl<S: AsRef<[Block]>> Core for CodedCore<S> {
     }
 
     one_part!(CodedCore<T> { plan });
-
-    fn body(&self) -> Body {
-        Body::of(&self.plan)
-    }
-
-    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-        Ok(vec![header.plan()?.bytes()])
-    }
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
         let filter = Self { plan: header.plan()?, blocks: only(parts) };

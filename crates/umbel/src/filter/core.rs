@@ -64,9 +64,13 @@ pub trait Core: Sized {
         core
     }
     /// The fields of the header that only this kind has.
-    fn body(&self) -> Body;
+    fn body(&self) -> Body {
+        Body::of(self.plan())
+    }
     /// The bytes of each part of the file with this header, whose fields are checked.
-    fn layout(header: &Header) -> Result<Vec<u64>, FileError>;
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        Ok(vec![header.plan()?.bytes()])
+    }
     /// Makes the core from a header and its parts, which are as long as `layout` says.
     fn open(header: &Header, parts: Vec<Self::Storage>) -> Result<Self, FileError>;
     /// What it delivers now, from its own bits.

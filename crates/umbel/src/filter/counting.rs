@@ -16,7 +16,7 @@ use super::methods::{insert_all, made_empty, merges};
 use super::{Blocked, BlockedLayout, Fact, Filter, MergeError, Receipt};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks, Counters, counters};
 use crate::error::{FieldError, OutOfMemory, check_field};
-use crate::format::{Body, FileError, Header};
+use crate::format::{FileError, Header};
 use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Scheme};
 use crate::math::blocked;
 use crate::plan::{Kind, Plan, PlanError};
@@ -255,14 +255,6 @@ impl<S: AsRef<[Block]>> Core for CountingCore<S> {
     }
 
     one_part!(CountingCore<T> { plan, kernel });
-
-    fn body(&self) -> Body {
-        Body::of(&self.plan)
-    }
-
-    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-        Ok(vec![header.plan()?.bytes()])
-    }
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
         let filter = Self::of(header.plan()?, only(parts));
