@@ -10,12 +10,12 @@ pub mod packed;
 pub(crate) mod slots;
 
 pub(crate) use arch::AHEAD;
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+pub(crate) use arch::AtomicBlocks;
 pub use arch::Blocks;
 pub(crate) use arch::cast;
 pub(crate) use arch::in_block;
 pub(crate) use arch::wipe;
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-pub(crate) use arch::{AtomicBlock, AtomicBlocks};
 pub(crate) use arch::{Counters, FAR, Hash, Kernel, Member, NEAR, Once, Run};
 #[cfg(feature = "mmap")]
 pub use arch::{MappedBlocks, MappedFile};

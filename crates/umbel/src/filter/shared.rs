@@ -8,13 +8,17 @@
 
 use core::convert::Infallible;
 use core::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(not(all(test, umbel_loom, target_pointer_width = "64")))]
+use std::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread};
+
+#[cfg(all(test, umbel_loom, target_pointer_width = "64"))]
+use loom::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread};
 
 use super::bloom::BloomCore;
 use super::core::GROUP as HASHED_AT_ONCE;
 use super::generic::{hashed, in_groups};
 use super::{Blocked, Filter, Receipt};
-use crate::bits::{AHEAD, AtomicBlock, AtomicBlocks, Block, Blocks, Kernel, place};
+use crate::bits::{AHEAD, AtomicBlocks, Block, Blocks, Kernel, place};
 use crate::error::OutOfMemory;
 use crate::format::KeyDescription;
 use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher};
@@ -76,97 +80,51 @@ impl<H: Hashing> fmt::Debug for Shared<H> {
     }
 }
 
-/// A block that other threads read word by word.
-trait Words {
-    /// What identifies a key's bits.
-    type Key<'a>;
-
-    /// Whether all bits of the key are set, reading each word as it is now.
-    fn has(&self, key: &Self::Key<'_>) -> bool;
-    /// Sets them and returns whether any was clear. Callers exclude each other.
-    fn set(&self, key: &Self::Key<'_>) -> bool;
-}
-
-impl Words for AtomicBlock {
-    /// The filter's kernel and the low half of the hash.
-    type Key<'a> = (&'a Kernel, u64);
-
-    #[inline(always)]
-    fn has(&self, (kernel, low): &Self::Key<'_>) -> bool {
-        kernel.contains_atomic(self, *low)
-    }
-
-    #[inline(always)]
-    fn set(&self, (kernel, low): &Self::Key<'_>) -> bool {
-        kernel.insert_atomic(self, *low)
-    }
-}
-
 /// Sets the bits of a key; true for exactly one of several threads that set bits not all set before. `lock` excludes
-/// other insertions into this block, not queries.
+/// other insertions into this block, not queries: `has` reads each word as it is now.
 #[inline(always)]
-fn insert<W: Words, F: Flag>(block: &W, key: &W::Key<'_>, flag: &F) -> bool {
-    if block.has(key) {
+fn insert(flag: &AtomicBool, has: impl FnOnce() -> bool, set: impl FnOnce() -> bool) -> bool {
+    if has() {
         return false;
     }
     let _guard = lock(flag);
-    block.set(key)
-}
-
-/// A flag that is up while a thread holds the lock.
-trait Flag {
-    /// Raises it and returns whether it was up. If it was not, what its last holder wrote is visible.
-    fn raise(&self) -> bool;
-    /// Lowers it, after all of the holder's writes.
-    fn lower(&self);
-    /// Waits, having done so `turns` times before.
-    fn wait(&self, turns: u32);
+    set()
 }
 
 /// Turns of waiting before the thread yields: about the time in which a running holder finishes a group of keys.
-const SPINS: u32 = 64;
+const SPINS: u32 = if cfg!(all(test, umbel_loom, target_pointer_width = "64")) { 0 } else { 64 };
 
-impl Flag for AtomicBool {
-    #[inline(always)]
-    fn raise(&self) -> bool {
-        self.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err()
-    }
-
-    #[inline(always)]
-    fn lower(&self) {
-        self.store(false, Ordering::Release);
-    }
-
-    #[cold]
-    fn wait(&self, turns: u32) {
-        // Reads until it is down: an exchange would take the cache line from the holder.
-        if turns < SPINS && self.load(Ordering::Relaxed) {
-            core::hint::spin_loop();
-        } else if turns >= SPINS {
-            std::thread::yield_now();
-        }
-    }
-}
-
-/// Holds a lock until dropped.
-struct Guard<'a, F: Flag>(&'a F);
+/// Holds a lock until dropped: its flag is up.
+struct Guard<'a>(&'a AtomicBool);
 
 /// Acquires a lock with one locked instruction, where a mutex takes two: half the time of an insertion in cache. It is
-/// held for one key or a few dozen, and nothing blocks or panics meanwhile.
+/// held for one key or a few dozen, and nothing blocks or panics meanwhile. What its last holder wrote is visible.
 #[inline(always)]
-fn lock<F: Flag>(flag: &F) -> Guard<'_, F> {
+fn lock(flag: &AtomicBool) -> Guard<'_> {
     let mut turns = 0;
-    while flag.raise() {
-        flag.wait(turns);
+    while flag.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        wait(flag, turns);
         turns += 1;
     }
     Guard(flag)
 }
 
-impl<F: Flag> Drop for Guard<'_, F> {
+/// Waits for the holder of a lock, having done so `turns` times before.
+#[cold]
+fn wait(flag: &AtomicBool, turns: u32) {
+    // Reads until it is down: an exchange would take the cache line from the holder.
+    if turns < SPINS && flag.load(Ordering::Relaxed) {
+        core::hint::spin_loop();
+    } else if turns >= SPINS {
+        thread::yield_now();
+    }
+}
+
+impl Drop for Guard<'_> {
+    /// After all of the holder's writes.
     #[inline(always)]
     fn drop(&mut self) {
-        self.0.lower();
+        self.0.store(false, Ordering::Release);
     }
 }
 
@@ -220,9 +178,15 @@ impl<H: Hashing> Shared<H> {
     #[inline]
     pub fn insert(&self, key: impl Key<H>) -> bool {
         let hash = key.key_hash(&self.hasher);
-        let place = self.place(hash);
-        let stripe = &self.stripes[self.stripe(place)];
-        insert(&self.blocks[place], &(&self.kernel, hash.low), &stripe.0)
+        self.insert_at(self.place(hash), hash.low)
+    }
+
+    /// Inserts the key with this place and low half.
+    #[inline(always)]
+    fn insert_at(&self, place: usize, low: u64) -> bool {
+        let (block, kernel) = (&self.blocks[place], &self.kernel);
+        let has = || kernel.contains_atomic(block, low);
+        insert(&self.stripes[self.stripe(place)].0, has, || kernel.insert_atomic(block, low))
     }
 
     /// Inserts many keys, with overlapping cache misses. Thousands of them are sorted by stripe at a time, so that a
@@ -242,10 +206,7 @@ impl<H: Hashing> Shared<H> {
     fn insert_hashes(&self, hashes: &[KeyHash]) {
         if hashes.len() < STRIPES {
             // Each key would take a lock of its own anyway.
-            return self.each_ahead(hashes, |place, hash| {
-                let flag = &self.stripes[self.stripe(place)].0;
-                insert(&self.blocks[place], &(&self.kernel, hash.low), flag);
-            });
+            return self.each_ahead(hashes, |place, hash| _ = self.insert_at(place, hash.low));
         }
         // Places and low halves.
         let mut sorted = vec![(0usize, 0u64); hashes.len().min(GROUP)];
@@ -282,7 +243,7 @@ impl<H: Hashing> Shared<H> {
                 if let Some((next, _)) = sorted.get(start + i + AHEAD) {
                     self.blocks[*next].prefetch();
                 }
-                self.blocks[place].set(&(&self.kernel, low));
+                self.kernel.insert_atomic(&self.blocks[place], low);
             }
             drop(guard);
             start = end;
@@ -304,7 +265,7 @@ impl<H: Hashing> Shared<H> {
     #[inline]
     pub fn contains(&self, key: impl Key<H>) -> bool {
         let hash = key.key_hash(&self.hasher);
-        self.blocks[self.place(hash)].has(&(&self.kernel, hash.low))
+        self.kernel.contains_atomic(&self.blocks[self.place(hash)], hash.low)
     }
 
     /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`. Takes no lock.
@@ -317,7 +278,7 @@ impl<H: Hashing> Shared<H> {
         let Ok(()) = hashed::<HASHED_AT_ONCE, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
             self.each_ahead(hashes, |place, hash| {
                 let answer = answers.next().expect("as many answers as hashes");
-                *answer = self.blocks[place].has(&(&self.kernel, hash.low));
+                *answer = self.kernel.contains_atomic(&self.blocks[place], hash.low);
             });
             Ok::<_, Infallible>(())
         });
@@ -376,8 +337,7 @@ impl<H: Hashing> Shared<H> {
 #[cfg(all(test, umbel_loom, target_pointer_width = "64"))]
 mod tests {
     use loom::sync::Arc;
-    use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-    use loom::thread;
+    use loom::sync::atomic::AtomicU64;
 
     use super::*;
 
@@ -388,50 +348,35 @@ mod tests {
         flag: AtomicBool,
     }
 
-    impl Flag for AtomicBool {
-        fn raise(&self) -> bool {
-            self.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err()
-        }
-
-        fn lower(&self) {
-            self.store(false, Ordering::Release);
-        }
-
-        fn wait(&self, _: u32) {
-            thread::yield_now();
-        }
-    }
-
-    impl Words for TwoWords {
-        /// The bits of each word.
-        type Key<'a> = [u64; 2];
-
-        fn has(&self, key: &[u64; 2]) -> bool {
-            self.words
-                .iter()
-                .zip(key)
-                .all(|(word, bits)| word.load(Ordering::Relaxed) & bits == *bits)
-        }
-
-        fn set(&self, key: &[u64; 2]) -> bool {
-            let mut new = false;
-            for (word, bits) in self.words.iter().zip(key) {
-                let old = word.load(Ordering::Relaxed);
-                new |= old & bits != *bits;
-                word.store(old | bits, Ordering::Relaxed);
-            }
-            new
-        }
-    }
-
     impl TwoWords {
+        /// Inserts a key with these bits in each word.
         fn insert(&self, key: [u64; 2]) -> bool {
-            insert(self, &key, &self.flag)
+            super::insert(
+                &self.flag,
+                || self.has(key),
+                || {
+                    let old = self.load();
+                    self.words
+                        .iter()
+                        .zip(old)
+                        .zip(key)
+                        .for_each(|((word, old), bits)| word.store(old | bits, Ordering::Relaxed));
+                    lacks(old, key)
+                },
+            )
+        }
+
+        fn has(&self, key: [u64; 2]) -> bool {
+            !lacks(self.load(), key)
         }
 
         fn load(&self) -> [u64; 2] {
             [0, 1].map(|i| self.words[i].load(Ordering::Relaxed))
         }
+    }
+
+    fn lacks(words: [u64; 2], key: [u64; 2]) -> bool {
+        words.iter().zip(key).any(|(word, bits)| word & bits != bits)
     }
 
     #[test]
@@ -441,7 +386,7 @@ mod tests {
             let other = block.clone();
             let thread = thread::spawn(move || other.insert([1, 2]));
             let here = block.insert([1, 2]);
-            assert!(block.has(&[1, 2]), "what was inserted is there");
+            assert!(block.has([1, 2]), "what was inserted is there");
             let there = thread.join().unwrap();
             assert!(here != there);
         });
@@ -454,7 +399,7 @@ mod tests {
             let other = block.clone();
             let thread = thread::spawn(move || other.insert([4, 2]));
             assert!(block.insert([1, 8]), "new whoever comes first");
-            assert!(block.has(&[1, 8]));
+            assert!(block.has([1, 8]));
             assert!(thread.join().unwrap());
             assert_eq!(block.load(), [5, 10]);
         });
@@ -471,7 +416,7 @@ mod tests {
                 tell.store(1, Ordering::Release);
             });
             if told.load(Ordering::Acquire) == 1 {
-                assert!(block.has(&[1, 2]));
+                assert!(block.has([1, 2]));
             }
             thread.join().unwrap();
         });
