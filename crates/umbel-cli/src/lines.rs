@@ -94,8 +94,9 @@ fn warn_if_in_memory(folder: &Path) {
 
 fn normalization(args: &RecordArgs) -> Normalization {
     let RecordArgs { ignore_case, trim, crlf, .. } = *args;
-    let url = args.normalize == Some(Form::Url);
-    Normalization { crlf, trim, url, ignore_case, read: None }
+    let [url, email, number, nfc] = [Form::Url, Form::Email, Form::Number, Form::Nfc]
+        .map(|form| args.normalize.contains(&form));
+    Normalization { crlf, trim, url, email, number, nfc, ignore_case, read: None }
 }
 
 /// The fields of --key in the first input, and in the others if these name them differently: LEFT=RIGHT. A name with an

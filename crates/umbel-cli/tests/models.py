@@ -13,6 +13,8 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import unicodedata
+from fractions import Fraction
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -155,7 +157,7 @@ def differences(dice, folder):
 
 def normalization(dice, folder):
     """What is compared of keys, against Python's own functions."""
-    blanks, letters = ["", " ", "\t ", "\f"], ["a", "A", "ß", "SS", "ſ", "İ", "ı", "Σ", "ς", "ﬁ", "Å", "é"]
+    blanks, letters = ["", " ", "\t ", "\f"], ["a", "A", "ß", "SS", "ſ", "İ", "ı", "Σ", "ς", "ﬁ", "Å", "é", "A\u030a", "e\u0301"]
     words = ["".join(dice.choices(letters, k=dice.randrange(3))) for _ in range(4)]
     keys = [dice.choice(blanks) + dice.choice(words) + dice.choice(blanks) + dice.choice(["", "\r"])
             for _ in range(dice.randrange(14))]
@@ -163,7 +165,16 @@ def normalization(dice, folder):
     if dice.random() < 0.3:
         keys = [dice.choice(["http", "HTTP", "https"]) + "://" + dice.choice(hosts) + dice.choice(paths)
                 for _ in range(dice.randrange(14))]
-    rules = dice.sample(["--crlf", "--trim", "--normalize=url", "--ignore-case"], dice.randrange(5))
+    elif dice.random() < 0.3:
+        parts = ["", "-", "+"], ["0", "1", "10", "01", "9007199254740993", "9007199254740992"], ["", ".0", ".5", "."], \
+            ["", "e0", "E1", "e-1", "e+01", "e"]
+        keys = ["".join(map(dice.choice, parts)) for _ in range(dice.randrange(30))]
+    elif dice.random() < 0.3:
+        keys = [dice.choice(["a", "A", "é", "e\u0301", "a@b", ""]) + dice.choice(["", "@", "@"])
+                + dice.choice(["c.example", "C.example", "É.example", "e\u0301.example", "xn--9ca.example", "c d"])
+                for _ in range(dice.randrange(14))]
+    forms = [f"--normalize={form}" for form in ["url", "email", "number", "nfc"]]
+    rules = dice.sample(["--crlf", "--trim", "--ignore-case", *forms], dice.randrange(8))
 
     def url(key):
         # No model of URLs at large: of those above.
@@ -174,6 +185,18 @@ def normalization(dice, folder):
         host = parts.hostname + (f":{parts.port}" if parts.port not in (None, port) else "")
         return f"{parts.scheme}://{host}{parts.path or '/'}" + (f"?{parts.query}" if parts.query else "")
 
+    def email(key):
+        local, at, domain = key.rpartition("@")
+        if not local or " " in domain or domain == "":
+            return key
+        return local + at + unicodedata.normalize("NFC", domain).lower().replace("é", "xn--9ca")
+
+    def number(key):
+        if not re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", key):
+            return key
+        digits, power = str(Fraction(key).numerator), Fraction(key).denominator
+        return f"{digits}/{power}"
+
     def normal(key):
         if "--crlf" in rules:
             key = key.removesuffix("\r")
@@ -181,6 +204,12 @@ def normalization(dice, folder):
             key = key.strip(" \t\n\r\f")
         if "--normalize=url" in rules:
             key = url(key)
+        if "--normalize=email" in rules:
+            key = email(key)
+        if "--normalize=number" in rules:
+            key = number(key)
+        if "--normalize=nfc" in rules:
+            key = unicodedata.normalize("NFC", key)
         return key.casefold() if "--ignore-case" in rules else key
 
     (folder / "keys").write_text("".join(f"{key}\n" for key in keys), newline="")

@@ -323,7 +323,7 @@ impl Job {
 #[pyo3(name = "_job", signature = (
     verb, inputs, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=None, header=true,
     null=false, all=false, at_least=None, fpp=None, keep="first", counted=false, top=None, by_count=false, ignore_case=false,
-    trim=false, crlf=false, url=false, missing="error", bad="error", progress=None, added=None, removed=None, kept=None
+    trim=false, crlf=false, normalize=Vec::new(), missing="error", bad="error", progress=None, added=None, removed=None, kept=None
 ))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn job<'py>(
@@ -349,7 +349,7 @@ pub(crate) fn job<'py>(
     ignore_case: bool,
     trim: bool,
     crlf: bool,
-    url: bool,
+    normalize: Vec<String>,
     missing: &str,
     bad: &str,
     progress: Option<Bound<'py, PyAny>>,
@@ -368,7 +368,10 @@ pub(crate) fn job<'py>(
         separator,
         records: of_records(records, key, delimiter, header)?,
         others: Vec::new(),
-        normalization: Normalization { crlf, trim, url, ignore_case, read: None },
+        normalization: normalization(
+            &normalize,
+            Normalization { crlf, trim, ignore_case, ..Normalization::default() },
+        )?,
         missing: match missing {
             "error" => Missing::Refuse,
             "skip" => Missing::Skip,
@@ -518,6 +521,21 @@ fn named(
         error: Arc::clone(error),
     };
     Ok(Named::Lines(format!("input {}", i + 1), Box::new(items)))
+}
+
+/// Adds normal forms, by their names.
+fn normalization(forms: &[String], others: Normalization) -> PyResult<Normalization> {
+    let mut normalization = others;
+    for form in forms {
+        *match &form[..] {
+            "url" => &mut normalization.url,
+            "email" => &mut normalization.email,
+            "number" => &mut normalization.number,
+            "nfc" => &mut normalization.nfc,
+            other => return Err(choice("normalize", "url, email, number or nfc", other)),
+        } = true;
+    }
+    Ok(normalization)
 }
 
 fn of_records(

@@ -108,9 +108,9 @@ pub(crate) struct RecordArgs {
     /// Ignore a carriage return at the end
     #[arg(long, help_heading = "Comparison (lines are printed unchanged)")]
     pub(crate) crlf: bool,
-    /// Compare URLs in their normal form: scheme and host in lower case, no default port, no fragment
+    /// Compare values of this sort in their normal form; repeat for several. Other values stay as they are
     #[arg(long, value_name = "FORM", help_heading = "Comparison (lines are printed unchanged)")]
-    pub(crate) normalize: Option<Form>,
+    pub(crate) normalize: Vec<Form>,
 }
 
 /// What to do with a record without its key.
@@ -136,8 +136,14 @@ pub(crate) enum OnBad {
 /// A normal form of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// The serialization of the WHATWG URL Standard, without the fragment
+    /// URLs as the WHATWG standard writes them: scheme and host in lower case, no default port, no fragment
     Url,
+    /// Email addresses: the domain in lower case, and in ASCII as IDNA writes it (RFC 5321, RFC 5890)
+    Email,
+    /// Numbers as JSON writes them (RFC 8259), by their exact value: 1, 1.0 and 1e0 are equal
+    Number,
+    /// Text in Unicode's Normalization Form C (UAX #15): é as one letter and as e with an accent are equal
+    Nfc,
 }
 
 /// A byte that stands between fields.

@@ -128,6 +128,10 @@ fn filters_of_other_fields_do_not_merge() {
 fn what_of_a_key_counts_is_recorded_and_compared() {
     let folder = Folder::new();
     folder.write("lines", "Ada\n Grace \nEDSGER\n");
+    let all = "--trim --ignore-case --crlf --normalize number --normalize nfc --normalize email --normalize url";
+    folder.umbel(&format!("build -q -o all {all} lines")).run().done();
+    let steps = json!(["crlf", "trim", "url", "email", "number", "nfc", "ignore-case"]);
+    assert_eq!(info(&folder, "all")["key_normalization"], steps);
     let forms = "--trim --ignore-case --crlf --normalize url";
     folder.umbel(&format!("build -q -o f {forms} lines")).run().done();
     let text = folder.umbel("info f").run().text();

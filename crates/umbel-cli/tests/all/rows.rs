@@ -288,6 +288,22 @@ fn what_is_compared_is_not_what_is_printed() {
     folder.write("urls", "HTTP://A.example:80/x#top\nhttp://a.example/x\nhttp://a.example/X\n");
     let found = text(&folder, "dedup --normalize url urls");
     assert_eq!(found, "HTTP://A.example:80/x#top\nhttp://a.example/X\n");
+    folder.write("numbers", "{\"n\":1}\n{\"n\":\"1.0\"}\n{\"n\":1e0}\n{\"n\":9007199254740993}\n{\"n\":9007199254740992}\n{\"n\":\"01\"}\n");
+    let found = text(&folder, "dedup --jsonl -k n --normalize number --count numbers");
+    let counts: String = found.lines().map(|line| line.as_bytes()[9] as char).collect();
+    assert_eq!(counts, "3111", "{found}");
+    // Several forms at once, of the fields of a row.
+    folder.write("left", "1.50;a@B.example;e\u{301}\n");
+    folder.write("right", "1.5;a@b.example;é\n15e-1;a@b.example;é\n");
+    let forms = "--normalize number --normalize email --normalize nfc";
+    let csv = "--csv --delimiter ; --no-header";
+    assert_eq!(
+        text(&folder, &format!("dedup {csv} {forms} left right")),
+        "1.50;a@B.example;e\u{301}\n"
+    );
+    folder.umbel(&format!("diff {csv} {forms} left right")).run().done();
+    folder.umbel(&format!("diff {csv} --key 1 {forms} left right")).run().done();
+    refused(&folder, "dedup --normalize gmail left", "[possible values: url, email, number, nfc]");
     // Lines of a file from another system have nothing in common with these, until line ends do not count.
     folder.write("dos", "x\r\ny\r\n");
     folder.write("unix", "x\nz\n");

@@ -11,6 +11,7 @@ from ._umbel import Lines, Report, _job
 
 Path: TypeAlias = str | PathLike[str]
 Input: TypeAlias = Path | Iterable[str] | Iterable[bytes]
+Form: TypeAlias = Literal["url", "email", "number", "nfc"]
 
 
 class Options(TypedDict, total=False):
@@ -27,7 +28,7 @@ class Options(TypedDict, total=False):
     ignore_case: bool
     trim: bool
     crlf: bool
-    normalize: Literal["url"] | None
+    normalize: Form | Sequence[Form] | None
     missing: Literal["error", "skip", "keep"]
     bad: Literal["error", "skip"]
     progress: bool
@@ -53,17 +54,14 @@ def _progress(verb: str, wanted: bool) -> Iterator[Callable[[int, int], None] | 
 
 def _run(verb: str, inputs: Sequence[Input], out: Path | None, given: Any, **own: Any) -> Any:
     options = dict(given)
-    key = options.pop("key", ())
-    options["key"] = [key] if isinstance(key, str) else list(key)
-    normalize = options.pop("normalize", None)
-    if normalize not in (None, "url"):
-        raise ValueError(f"normalize: expected url, found {normalize}")
+    for several in ("key", "normalize"):
+        value = options.pop(several, None) or ()
+        options[several] = [value] if isinstance(value, str) else list(value)
     with _progress(verb, options.pop("progress", False)) as progress:
         return _job(
             verb,
             list(inputs),
             out=out,
-            url=normalize == "url",
             progress=progress,
             **own,
             **options,

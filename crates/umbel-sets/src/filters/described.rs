@@ -51,8 +51,16 @@ pub fn keys_of(kind: Kind, options: &Options, names: &[String]) -> Result<KeyDes
 
 /// The steps of normalization, in order. Part of the format.
 fn steps(normalization: Normalization) -> impl Iterator<Item = &'static str> {
-    let Normalization { crlf, trim, url, ignore_case, read: _ } = normalization;
-    let steps = [(crlf, "crlf"), (trim, "trim"), (url, "url"), (ignore_case, "ignore-case")];
+    let Normalization { crlf, trim, url, email, number, nfc, ignore_case, read: _ } = normalization;
+    let steps = [
+        (crlf, "crlf"),
+        (trim, "trim"),
+        (url, "url"),
+        (email, "email"),
+        (number, "number"),
+        (nfc, "nfc"),
+        (ignore_case, "ignore-case"),
+    ];
     steps.into_iter().filter(|(done, _)| *done).map(|(_, name)| name)
 }
 

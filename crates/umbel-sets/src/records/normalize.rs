@@ -1,8 +1,11 @@
 //! Which differences between keys to ignore.
 
 use std::error::Error;
+use std::fmt;
 
 use caseless::Caseless;
+use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+use unicode_normalization::UnicodeNormalization;
 use url::Url;
 
 /// Appends the key in a text to the bytes; false, and nothing, for a text that has none, such as a comment.
@@ -20,6 +23,16 @@ pub struct Normalization {
     /// Normalizes a URL by the WHATWG standard, without its fragment: scheme and host in lower case, no default port,
     /// no dot segments in its path. A key that is not an absolute URL is unchanged.
     pub url: bool,
+    /// Normalizes an email address: its domain, in which case has no meaning (RFC 5321, section 2.4), in lower case and in
+    /// the ASCII form of international names (RFC 5890, by UTS #46). The part before the last `@` is unchanged, as is a
+    /// key that is no such address.
+    pub email: bool,
+    /// Compares numbers by their exact values: those of RFC 8259, section 6, as JSON writes them, so `1`, `1.0` and `1e0`
+    /// are equal, as are `0` and `-0`. Any other key is unchanged, such as `007` and `+1`, and so is an exponent of more
+    /// than 18 digits.
+    pub number: bool,
+    /// Normalizes text to Unicode's Normalization Form C (UAX #15); bytes that are not UTF-8 are unchanged.
+    pub nfc: bool,
     /// Ignores the case of letters, by Unicode's default caseless matching; bytes that are not UTF-8 are unchanged.
     pub ignore_case: bool,
     /// Reads the key in another way than its bytes, such as an address as a number. The other steps come first.
@@ -27,14 +40,15 @@ pub struct Normalization {
 }
 
 /// How many times longer than a key its normalized form may be: a letter of 2 bytes may fold to 6, and a byte of a URL may
-/// be written as 3.
+/// be written as 3, as one of text in Form C (UAX #15, section 12). A domain has at most 255 bytes, and a number twice as many
+/// as before.
 pub(super) const GROWTH: u64 = 9;
 
 impl Normalization {
     /// Returns whether keys are compared unchanged.
     pub fn is_none(self) -> bool {
-        let Self { crlf, trim, url, ignore_case, read } = self;
-        !(crlf || trim || url || ignore_case) && read.is_none()
+        let Self { crlf, trim, url, email, number, nfc, ignore_case, read } = self;
+        !(crlf || trim || url || email || number || nfc || ignore_case) && read.is_none()
     }
 
     /// Normalizes the key that starts at `start` of `bytes` and ends with them.
@@ -54,6 +68,22 @@ impl Normalization {
             bytes.truncate(start);
             bytes.extend_from_slice(url.as_bytes());
         }
+        if self.email
+            && let Some((at, domain)) = domain(&bytes[start..])
+        {
+            bytes.truncate(start + at);
+            bytes.extend_from_slice(domain.as_bytes());
+        }
+        if self.number
+            && let Some(number) = Number::read(&bytes[start..])
+        {
+            let text = number.to_string();
+            bytes.truncate(start);
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        if self.nfc && !bytes[start..].is_ascii() {
+            each_text(bytes, start, |text, put| text.nfc().for_each(put));
+        }
         if self.ignore_case {
             fold(bytes, start);
         }
@@ -67,24 +97,116 @@ fn url(text: &[u8]) -> Option<String> {
     Some(url.into())
 }
 
+/// Where the domain of an email address starts, and its normal form.
+fn domain(address: &[u8]) -> Option<(usize, String)> {
+    /// More bytes than the 255 of a name (RFC 5321, section 4.5.3.1.2) have when they are read as letters.
+    const MOST: usize = 1024;
+    let address = str::from_utf8(address).ok()?;
+    let (local, domain) = address.rsplit_once('@')?;
+    if local.is_empty() || domain.len() > MOST {
+        return None;
+    }
+    let at = local.len() + 1;
+    // An address of a host in brackets (section 4.1.3).
+    if domain.starts_with('[') && domain.ends_with(']') {
+        return Some((at, domain.to_ascii_lowercase()));
+    }
+    let (deny, verify) = (AsciiDenyList::URL, DnsLength::Verify);
+    let ascii = Uts46::new().to_ascii(domain.as_bytes(), deny, Hyphens::Allow, verify).ok()?;
+    Some((at, ascii.into_owned()))
+}
+
+/// A number after RFC 8259, section 6. Written as its significant digits, and if its power of ten is not 0, that: `15e-1`.
+#[derive(Debug, PartialEq, Eq)]
+struct Number {
+    negative: bool,
+    /// Without zeros at either end.
+    digits: Vec<u8>,
+    exponent: i64,
+}
+
+impl Number {
+    fn read(text: &[u8]) -> Option<Self> {
+        /// Digits of an exponent that an i64 holds, with those of a text added.
+        const MOST: usize = 18;
+        let (negative, rest) = match text {
+            [b'-', rest @ ..] => (true, rest),
+            rest => (false, rest),
+        };
+        let (whole, rest) = digits(rest);
+        if whole.is_empty() || whole.len() > 1 && whole[0] == b'0' {
+            return None;
+        }
+        let (fraction, rest) = match rest {
+            [b'.', rest @ ..] => Some(digits(rest)).filter(|(digits, _)| !digits.is_empty())?,
+            rest => (&[][..], rest),
+        };
+        let (down, power) = match rest {
+            [] => (false, &b"0"[..]),
+            [b'e' | b'E', b'-', rest @ ..] => (true, rest),
+            [b'e' | b'E', b'+', rest @ ..] | [b'e' | b'E', rest @ ..] => (false, rest),
+            _ => return None,
+        };
+        let (power, rest) = digits(power);
+        if power.is_empty() || !rest.is_empty() {
+            return None;
+        }
+        let zeros = |digits: &[u8]| digits.iter().take_while(|digit| **digit == b'0').count();
+        let mut digits = [whole, fraction].concat();
+        let behind = digits.iter().rev().take_while(|digit| **digit == b'0').count();
+        digits.truncate(digits.len() - behind);
+        digits.drain(..zeros(&digits));
+        if digits.is_empty() {
+            return Some(Self { negative: false, digits: vec![b'0'], exponent: 0 });
+        }
+        let power = &power[zeros(power)..];
+        if power.len() > MOST {
+            return None;
+        }
+        let power = power.iter().fold(0, |power, digit| power * 10 + i64::from(digit - b'0'));
+        let power = if down { -power } else { power };
+        Some(Self { negative, digits, exponent: power - fraction.len() as i64 + behind as i64 })
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.negative { "-" } else { "" };
+        write!(f, "{sign}{}", String::from_utf8_lossy(&self.digits))?;
+        if self.exponent == 0 { Ok(()) } else { write!(f, "e{}", self.exponent) }
+    }
+}
+
+/// The decimal digits at the start of a text, and the rest.
+fn digits(text: &[u8]) -> (&[u8], &[u8]) {
+    text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count())
+}
+
 fn fold(bytes: &mut Vec<u8>, start: usize) {
     let key = &mut bytes[start..];
     if key.is_ascii() {
         key.make_ascii_lowercase();
         return;
     }
+    each_text(bytes, start, |text, put| text.chars().default_case_fold().for_each(put));
+}
+
+/// Replaces the text in the key that starts at `start`, and leaves bytes that are not UTF-8.
+fn each_text(bytes: &mut Vec<u8>, start: usize, replace: impl Fn(&str, &mut dyn FnMut(char))) {
     let key = bytes.split_off(start);
     for chunk in key.utf8_chunks() {
         let mut letter = [0; 4];
-        for folded in chunk.valid().chars().default_case_fold() {
-            bytes.extend_from_slice(folded.encode_utf8(&mut letter).as_bytes());
-        }
+        replace(chunk.valid(), &mut |other| {
+            bytes.extend_from_slice(other.encode_utf8(&mut letter).as_bytes());
+        });
         bytes.extend_from_slice(chunk.invalid());
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn normalized(normalization: Normalization, key: &str) -> String {
@@ -100,6 +222,8 @@ mod tests {
         let trim = Normalization { trim: true, ..none };
         let url = Normalization { url: true, ..none };
         let ignore_case = Normalization { ignore_case: true, ..none };
+        let email = Normalization { email: true, ..none };
+        let nfc = Normalization { nfc: true, ..none };
         for (rule, key, expected) in [
             (none, " A\r", " A\r"),
             (crlf, " A\r", " A"),
@@ -113,11 +237,99 @@ mod tests {
             (url, "https://bücher.example/ü", "https://xn--bcher-kva.example/%C3%BC"),
             (url, "/relative#kept", "/relative#kept"),
             (url, "no URL", "no URL"),
+            (email, "Ada.L@Example.COM", "Ada.L@example.com"),
+            (email, "Ada@Bücher.Example", "Ada@xn--bcher-kva.example"),
+            (email, "Ada@XN--BCHER-KVA.example", "Ada@xn--bcher-kva.example"),
+            (email, "\"a@b\"@C.example", "\"a@b\"@c.example"),
+            (email, "ada@[IPv6:2001:DB8::1]", "ada@[ipv6:2001:db8::1]"),
+            (email, "Ada <A@B.example>", "Ada <A@B.example>"),
+            (email, "@B.example", "@B.example"),
+            (email, "A@B..example", "A@B..example"),
+            (email, "Ada", "Ada"),
+            (nfc, "A\u{30a} e\u{301} \u{212b} ﬁ", "Å é Å ﬁ"),
+            (nfc, "\u{1d15e}", "\u{1d157}\u{1d165}"),
         ] {
             assert_eq!(normalized(rule, key), expected, "{key:?}");
         }
         let all = Normalization { crlf: true, trim: true, url: true, ignore_case: true, ..none };
         assert_eq!(normalized(all, "  HTTPS://A.example:443/X#y \r"), "https://a.example/x");
+        let both = Normalization { nfc: true, ignore_case: true, ..none };
+        assert_eq!(normalized(both, "E\u{301}"), normalized(both, "é"));
+    }
+
+    #[test]
+    fn numbers_are_equal_if_their_values_are() {
+        let number = Normalization { number: true, ..Normalization::default() };
+        for (text, expected) in [
+            ("1", "1"),
+            ("1.0", "1"),
+            ("1e0", "1"),
+            ("10e-1", "1"),
+            ("0.10", "1e-1"),
+            ("100", "1e2"),
+            ("-1.50E+1", "-15"),
+            ("-0", "0"),
+            ("0.000e99999999999999999999", "0"),
+            ("9007199254740993", "9007199254740993"),
+            ("9007199254740992", "9007199254740992"),
+            ("1e999999999999999999", "1e999999999999999999"),
+            ("0.1e-0999999999999999999", "1e-1000000000000000000"),
+        ] {
+            assert_eq!(normalized(number, text), expected, "{text}");
+        }
+        // What RFC 8259 does not call a number, and exponents beyond all use.
+        for text in [
+            "",
+            "-",
+            "+1",
+            "007",
+            "-01",
+            ".5",
+            "1.",
+            "1.e1",
+            "1e",
+            "1e+",
+            "1e1.0",
+            "0x1",
+            "1_000",
+            "1,5",
+            " 1",
+            "NaN",
+            "Infinity",
+            "١",
+            "1e1000000000000000000",
+        ] {
+            assert_eq!(normalized(number, text), text);
+        }
+    }
+
+    proptest! {
+        /// Of numbers written in any way, those of the same value are equal, in exact arithmetic, and the normal form is
+        /// its own.
+        #[test]
+        fn numbers_are_compared_exactly(
+            one in written(), other in written()
+        ) {
+            let number = Normalization { number: true, ..Normalization::default() };
+            let [(text, value), (other, other_value)] = [one, other];
+            let normal = normalized(number, &text);
+            prop_assert_eq!(normal == normalized(number, &other), value == other_value);
+            prop_assert_eq!(normalized(number, &normal), normal.clone());
+            prop_assert!(normal.len() <= 2 * text.len());
+        }
+    }
+
+    /// A number, and its value in units of 10⁻¹².
+    fn written() -> impl Strategy<Value = (String, i128)> {
+        let parts = ("-?", "0|[1-9][05]{0,3}", "(\\.[05]{1,4})?", "([eE][+-]?0{0,2}[0-4])?");
+        parts.prop_map(|(sign, whole, fraction, power)| {
+            let exponent = power.get(1..).map_or(0, |power| power.parse::<i32>().unwrap());
+            let digits = whole.clone() + fraction.get(1..).unwrap_or_default();
+            let places = 12 + exponent - fraction.len().saturating_sub(1) as i32;
+            let value = digits.parse::<i128>().unwrap() * 10i128.pow(places as u32);
+            let value = if sign.is_empty() { value } else { -value };
+            (sign + &whole + &fraction + &power, value)
+        })
     }
 
     #[test]
