@@ -14,8 +14,8 @@ use clap::{Args, Parser, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use filters::{
-    AddArgs, BuildArgs, ConvertArgs, ForeignArgs, FormatArgs, InfoArgs, MergeArgs, OverlapArgs,
-    ParquetArgs, QueryArgs, RemoveArgs, SecretArgs, Target,
+    AddArgs, BuildArgs, ConvertArgs, ConvertTo, ForeignArgs, FormatArgs, InfoArgs, MergeArgs,
+    OverlapArgs, ParquetArgs, QueryArgs, RemoveArgs, SecretArgs,
 };
 pub(crate) use output::{OutputArgs, Print, PrintArgs, ReplaceArgs, ResultArgs};
 pub(crate) use plan::{DemoArgs, PlanArgs};
@@ -29,7 +29,7 @@ pub(crate) use sets::{
 pub(crate) use sharing::{
     DeltaArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs, UnpackArgs,
 };
-pub(crate) use work::{Form, NamesArgs, OnBad, OnMissing, RecordArgs, Voice, Work};
+pub(crate) use work::{NamesArgs, NormalForm, OnBad, OnMissing, RecordArgs, Voice, Work};
 
 /// Find the lines that huge files share, lack or repeat: exactly, on files larger than memory, under a memory cap.
 /// Build, query and inspect Bloom filters, also those of other systems

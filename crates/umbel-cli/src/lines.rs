@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use umbel_files::content;
-use umbel_files::inputs::{self, Named, align, rereadable};
+use umbel_files::inputs::{self, NamedInput, align, rereadable};
 use umbel_numbers::Size;
 use umbel_sets::{
     Bad, Input, Missing, Normalization, Options, Progress, Records, Report, SpoolWriter,
     TempFolders, room_left,
 };
 
-use crate::args::{Form, OnBad, OnMissing, Print, RecordArgs, Voice, Work};
+use crate::args::{NormalForm, OnBad, OnMissing, Print, RecordArgs, Voice, Work};
 use crate::atomic;
 use crate::hints;
 use crate::machine;
@@ -94,8 +94,9 @@ fn warn_if_in_memory(folder: &Path) {
 
 fn normalization(args: &RecordArgs) -> Normalization {
     let RecordArgs { ignore_case, trim, crlf, .. } = *args;
-    let [url, email, number, nfc] = [Form::Url, Form::Email, Form::Number, Form::Nfc]
-        .map(|form| args.normalize.contains(&form));
+    let has = |form| args.normalize.contains(&form);
+    let (url, email) = (has(NormalForm::Url), has(NormalForm::Email));
+    let (number, nfc) = (has(NormalForm::Number), has(NormalForm::Nfc));
     Normalization { crlf, trim, url, email, number, nfc, ignore_case, read: None }
 }
 
@@ -165,7 +166,7 @@ pub(crate) fn open(
 }
 
 /// What a run writes to while it reads its inputs, or in place of what was there.
-pub(crate) enum Written<'a> {
+pub(crate) enum OutputPath<'a> {
     /// Lines are appended to the file.
     Lines(&'a Path),
     /// A filter is written there.
@@ -176,7 +177,7 @@ pub(crate) enum Written<'a> {
 pub(crate) fn open_beside(
     files: &[PathBuf],
     work: &Work,
-    outputs: &[Written<'_>],
+    outputs: &[OutputPath<'_>],
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
@@ -187,7 +188,7 @@ pub(crate) fn open_beside(
 pub(crate) fn open_unaligned(
     files: &[PathBuf],
     work: &Work,
-    outputs: &[Written<'_>],
+    outputs: &[OutputPath<'_>],
     options: &Options,
 ) -> Result<Vec<Source>> {
     let paths = named(files, work)?;
@@ -218,11 +219,11 @@ fn notice(inputs: &[Input], voice: Voice, options: &Options) {
     }
 }
 
-fn check_beside(paths: &[PathBuf], outputs: &[Written<'_>]) -> Result<()> {
+fn check_beside(paths: &[PathBuf], outputs: &[OutputPath<'_>]) -> Result<()> {
     for output in outputs {
         let (output, what) = match output {
-            Written::Lines(path) => (path, "lines are appended to it"),
-            Written::Filter(path) => (path, "the filter is written to it"),
+            OutputPath::Lines(path) => (path, "lines are appended to it"),
+            OutputPath::Filter(path) => (path, "the filter is written to it"),
         };
         let Ok(out) = output.metadata() else { continue };
         // A device such as a terminal or /dev/null is read and written by anybody.
@@ -246,8 +247,8 @@ fn open_paths(paths: &[PathBuf]) -> Result<Vec<Source>> {
         bail!("-: standard input can be read only once; name it once");
     }
     let named = |path: &PathBuf| match is_standard(path) {
-        true => Ok(Named::Open(name(path), stdin()?)),
-        false => Ok(Named::Path(path.clone())),
+        true => Ok(NamedInput::Open(name(path), stdin()?)),
+        false => Ok(NamedInput::Path(path.clone())),
     };
     let named = paths.iter().map(named).collect::<Result<_>>()?;
     let output = stdout().and_then(|out| Ok(out.metadata()?));
@@ -308,7 +309,7 @@ pub(crate) fn open_two(
     files: &[PathBuf],
     others: &[PathBuf],
     work: &Work,
-    output: &Written<'_>,
+    output: &OutputPath<'_>,
     options: &Options,
 ) -> Result<[Vec<Input>; 2]> {
     let mut paths = named(files, work)?;

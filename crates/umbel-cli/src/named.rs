@@ -12,14 +12,14 @@ use umbel::Kind;
 use umbel_foreign::{Format, KeyType};
 
 /// A parser of values that are one of some names, maybe followed by a number as in `counting:8`.
-pub(crate) struct Named<T> {
+pub(crate) struct OneOf<T> {
     /// Each name, and what it means.
     names: Vec<(&'static str, &'static str)>,
     value: PhantomData<fn() -> T>,
 }
 
-pub(crate) fn kinds<T>() -> Named<T> {
-    Named { names: Kind::ALL.map(|kind| (kind.name(), meaning(kind))).into(), value: PhantomData }
+pub(crate) fn kinds<T>() -> OneOf<T> {
+    OneOf { names: Kind::ALL.map(|kind| (kind.name(), meaning(kind))).into(), value: PhantomData }
 }
 
 /// When to choose a kind, for the help of `--kind`.
@@ -47,28 +47,28 @@ fn meaning(kind: Kind) -> &'static str {
     }
 }
 
-pub(crate) fn formats<T>() -> Named<T> {
-    Named { names: Format::ALL.map(|format| (format.name(), "")).into(), value: PhantomData }
+pub(crate) fn formats<T>() -> OneOf<T> {
+    OneOf { names: Format::ALL.map(|format| (format.name(), "")).into(), value: PhantomData }
 }
 
 /// Kinds and formats that something converts to.
-pub(crate) fn targets<T>() -> Named<T> {
+pub(crate) fn targets<T>() -> OneOf<T> {
     let mut named = formats();
     named.names.insert(0, (Kind::Blocked.name(), ""));
     named
 }
 
-pub(crate) fn key_types<T>() -> Named<T> {
-    Named { names: KeyType::ALL.map(|key_type| (key_type.name(), "")).into(), value: PhantomData }
+pub(crate) fn key_types<T>() -> OneOf<T> {
+    OneOf { names: KeyType::ALL.map(|key_type| (key_type.name(), "")).into(), value: PhantomData }
 }
 
-impl<T> Clone for Named<T> {
+impl<T> Clone for OneOf<T> {
     fn clone(&self) -> Self {
         Self { names: self.names.clone(), value: PhantomData }
     }
 }
 
-impl<T> TypedValueParser for Named<T>
+impl<T> TypedValueParser for OneOf<T>
 where
     T: FromStr + Clone + Send + Sync + 'static,
     T::Err: Into<Box<dyn Error + Send + Sync>>,

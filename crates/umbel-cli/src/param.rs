@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use umbel_foreign::{Format, Parameters};
-use umbel_numbers::{Fpp, Keys, whole};
+use umbel_numbers::{Fpp, KeyCount, whole};
 use umbel_sets::nearest;
 
 /// The parameters that a file of a format does not declare.
@@ -72,7 +72,7 @@ impl Param {
         let number = || whole(value).with_context(|| not("a whole number"));
         let small = || u32::try_from(number()?).ok().with_context(|| not("below 2^32"));
         match &name[..] {
-            "keys" => given.keys = Some(value.parse::<Keys>().map_err(anyhow::Error::msg)?.0),
+            "keys" => given.keys = Some(value.parse::<KeyCount>().map_err(anyhow::Error::msg)?.0),
             "fpp" => given.fpp = Some(value.parse::<Fpp>().map_err(anyhow::Error::msg)?.0),
             "bits" => given.bits = Some(number()?),
             "bits_per_key" => {

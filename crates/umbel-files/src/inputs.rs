@@ -22,12 +22,12 @@ pub enum Source {
 /// A pipe, a device or a compressed file. The latter is opened in its turn, because a decoder uses memory.
 pub struct Stream {
     name: String,
-    from: From,
+    from: Origin,
 }
 
-enum From {
+enum Origin {
     Open(File),
-    Named(PathBuf),
+    Path(PathBuf),
     /// Lines as they are.
     Lines(Box<dyn Read + Send>),
 }
@@ -45,11 +45,11 @@ impl Stream {
                 .with_context(|| self.name.clone())
         };
         let bytes = match self.from {
-            From::Open(file) => decompressed(Ok(file))?,
-            From::Named(path) => {
+            Origin::Open(file) => decompressed(Ok(file))?,
+            Origin::Path(path) => {
                 decompressed(Ok(File::open(path).with_context(|| self.name.clone())?))?
             }
-            From::Lines(bytes) => bytes,
+            Origin::Lines(bytes) => bytes,
         };
         let bytes = match umbel_sets::leaves_bad_rows_out(options) {
             true => Box::new(Rewritten::new(&self.name, bytes, options)?),
@@ -96,7 +96,7 @@ pub fn align(
 }
 
 /// What an input is read from.
-pub enum Named {
+pub enum NamedInput {
     /// A file, by its path.
     Path(PathBuf),
     /// A file that is open, such as standard input, and its name for messages.
@@ -143,7 +143,7 @@ pub fn files_of_folders(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// Those of the system, with the name in front.
-pub fn open(named: Vec<Named>, output: Option<&Metadata>) -> Result<Vec<Source>> {
+pub fn open(named: Vec<NamedInput>, output: Option<&Metadata>) -> Result<Vec<Source>> {
     /// Inputs that stay open: a process may have 256 files open where little is allowed, and temporary files need some.
     const MOST_OPEN: usize = 64;
     let many = named.len() > MOST_OPEN;
@@ -151,7 +151,7 @@ pub fn open(named: Vec<Named>, output: Option<&Metadata>) -> Result<Vec<Source>>
     let mut inputs = Vec::new();
     for named in named {
         let path = match &named {
-            Named::Path(path) if many => Some(path.clone()),
+            NamedInput::Path(path) if many => Some(path.clone()),
             _ => None,
         };
         match (open_one(named, output)?, path) {
@@ -171,10 +171,10 @@ pub fn open(named: Vec<Named>, output: Option<&Metadata>) -> Result<Vec<Source>>
     // Opening a named pipe waits for its writer, so it comes last. One writer may open several pipes before it writes.
     for source in &mut sources {
         if let Source::Stream(Stream { name, from }) = source
-            && let From::Named(path) = from
+            && let Origin::Path(path) = from
             && path.metadata().is_ok_and(|meta| meta.file_type().is_fifo())
         {
-            *from = From::Open(File::open(path).with_context(|| name.clone())?);
+            *from = Origin::Open(File::open(path).with_context(|| name.clone())?);
         }
     }
     Ok(sources)
@@ -208,7 +208,7 @@ enum Opened {
     Stream(Stream),
 }
 
-fn open_one(named: Named, output: Option<&Metadata>) -> Result<Opened> {
+fn open_one(named: NamedInput, output: Option<&Metadata>) -> Result<Opened> {
     let check = |meta: &Metadata, name: &str| match output {
         Some(output) if atomic::is_same(output, meta) => {
             bail!("{name}: is also the output; write to another file")
@@ -217,8 +217,8 @@ fn open_one(named: Named, output: Option<&Metadata>) -> Result<Opened> {
     };
     let stream = |name, from| Ok(Opened::Stream(Stream { name, from }));
     match named {
-        Named::Lines(name, bytes) => stream(name, From::Lines(bytes)),
-        Named::Open(name, file) => {
+        NamedInput::Lines(name, bytes) => stream(name, Origin::Lines(bytes)),
+        NamedInput::Open(name, file) => {
             let meta = file.metadata().with_context(|| name.clone())?;
             check(&meta, &name)?;
             if is_plain(&name, &meta)?
@@ -228,19 +228,19 @@ fn open_one(named: Named, output: Option<&Metadata>) -> Result<Opened> {
             {
                 return Ok(Opened::Input(Input::file(name, file)?));
             }
-            stream(name, From::Open(file))
+            stream(name, Origin::Open(file))
         }
-        Named::Path(path) => {
+        NamedInput::Path(path) => {
             let name = path.display().to_string();
             let meta = path.metadata().with_context(|| name.clone())?;
             check(&meta, &name)?;
             if !is_plain(&name, &meta)? {
-                return stream(name, From::Named(path));
+                return stream(name, Origin::Path(path));
             }
             // Opened now even if it is opened again later, so that an error comes before any work.
             let file = File::open(&path).with_context(|| name.clone())?;
             if is_short(&name, &file, &meta)? || is_compressed(&name, &file)? {
-                return stream(name, From::Named(path));
+                return stream(name, Origin::Path(path));
             }
             Ok(Opened::Input(Input::file(name, file)?))
         }

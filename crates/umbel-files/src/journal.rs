@@ -59,13 +59,13 @@ pub struct Reached {
     /// Lines that were printed.
     pub found: u64,
     /// The file they were written to, if one was named.
-    pub output: Option<Written>,
+    pub output: Option<OutputState>,
 }
 
 impl Reached {
     /// The content of its frame.
     fn content(&self) -> Vec<u8> {
-        let output = self.output.as_ref().map(|Written { path, inode, length, tail }| {
+        let output = self.output.as_ref().map(|OutputState { path, inode, length, tail }| {
             // As text, or if it is none as the numbers of its bytes.
             let path =
                 path.to_str().map_or_else(|| json!(path.as_os_str().as_bytes()), Value::from);
@@ -80,7 +80,7 @@ impl Reached {
         let json: Value = serde_json::from_slice(json).ok()?;
         let output = match &json["output"] {
             Value::Null => None,
-            output => Some(Written {
+            output => Some(OutputState {
                 path: match &output["path"] {
                     Value::Array(bytes) => {
                         let byte = |byte: &Value| u8::try_from(byte.as_u64()?).ok();
@@ -104,7 +104,7 @@ impl Reached {
 
 /// What was written of a file, and by what it is known again.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Written {
+pub struct OutputState {
     /// Where it is.
     pub path: PathBuf,
     /// Its number on its file system.
@@ -115,7 +115,7 @@ pub struct Written {
     pub tail: u64,
 }
 
-impl Written {
+impl OutputState {
     /// The file as it is now: `file`, opened as `path`.
     ///
     /// # Errors
@@ -380,7 +380,7 @@ impl Notes {
     ///
     /// # Errors
     /// Those of the system; a file in which anything is not as that run left it: it stays as it is.
-    pub fn take_back(&self, written: &Written, out: &File) -> Result<()> {
+    pub fn take_back(&self, written: &OutputState, out: &File) -> Result<()> {
         let meta = out.metadata()?;
         let mut contradiction = written.contradiction(out, &meta)?;
         // What is ours at the end, and what the file had when more was announced; the end of the journal.
@@ -633,19 +633,19 @@ fn write_frame(out: &mut impl Write, content: &[u8]) -> io::Result<u64> {
 }
 
 /// A file that lines are appended to, each announced in a journal first.
-pub struct Output {
+pub struct JournaledFile {
     file: File,
     journal: Arc<Mutex<Journal>>,
 }
 
-impl Output {
+impl JournaledFile {
     /// Appends to `file`, which was opened for that.
     pub fn new(file: File, journal: Arc<Mutex<Journal>>) -> Self {
         Self { file, journal }
     }
 }
 
-impl Write for Output {
+impl Write for JournaledFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let bytes = &bytes[..bytes.len().min(MOST_ANNOUNCED)];
         let at = self.file.metadata()?.len();
@@ -670,7 +670,7 @@ mod tests {
 
     use super::*;
 
-    fn reached(output: Option<Written>) -> Reached {
+    fn reached(output: Option<OutputState>) -> Reached {
         Reached { input: "a".to_owned(), offset: 7, found: 1, output }
     }
 
@@ -720,10 +720,10 @@ mod tests {
         let open = || OpenOptions::new().read(true).append(true).create(true).open(&out).unwrap();
         let mut file = open();
         file.write_all(&[b'x'; 5000]).unwrap();
-        let written = Written::now(&out, &file).unwrap();
+        let written = OutputState::now(&out, &file).unwrap();
         let journal = Arc::new(Mutex::new(Journal::new(path_of(&path), None).unwrap()));
         journal.lock().unwrap().reached(&reached(Some(written.clone()))).unwrap();
-        let mut output = Output::new(open(), Arc::clone(&journal));
+        let mut output = JournaledFile::new(open(), Arc::clone(&journal));
         let text: Vec<u8> = (0..20_000u32).map(|i| ((i * i) >> 7) as u8).collect();
         output.write_all(&text[..9000]).unwrap();
         output.write_all(&text[9000..]).unwrap();

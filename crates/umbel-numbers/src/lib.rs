@@ -8,9 +8,9 @@ use std::time::Duration;
 
 /// A number of keys: a whole number, also as 5e9, 1.5M or 1,000,000.
 #[derive(Clone, Copy, Debug)]
-pub struct Keys(pub u64);
+pub struct KeyCount(pub u64);
 
-impl FromStr for Keys {
+impl FromStr for KeyCount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -311,7 +311,7 @@ mod tests {
         for wrong in ["", "GiB", "4 gigs", "-1", "0", "nan", "1e30"] {
             assert!(bytes(wrong).is_err(), "{wrong}");
         }
-        let keys = |text: &str| text.parse::<Keys>().map(|keys| keys.0);
+        let keys = |text: &str| text.parse::<KeyCount>().map(|keys| keys.0);
         assert_eq!(keys("5e9"), Ok(5_000_000_000));
         assert_eq!(keys("1_000"), Ok(1000));
         assert_eq!(keys("18446744073709551615"), Ok(u64::MAX));

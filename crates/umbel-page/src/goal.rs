@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 use umbel_advice::{Costs, Goal};
-use umbel_numbers::{Bytes, Fpp, Keys, Nanoseconds, share};
+use umbel_numbers::{Bytes, Fpp, KeyCount, Nanoseconds, share};
 
 use crate::request::Refused;
 
@@ -56,7 +56,7 @@ impl Typed {
         };
         let false_answer = typed::<Nanoseconds>("false_answer", &self.false_answer)?;
         let mut goal = Goal::default();
-        goal.keys = typed::<Keys>("keys", &self.keys)?.map(|keys| keys.0);
+        goal.keys = typed::<KeyCount>("keys", &self.keys)?.map(|keys| keys.0);
         goal.fpp = typed::<Fpp>("fpp", &self.fpp)?.map(|fpp| fpp.0);
         goal.memory = typed::<Bytes>("memory", &self.memory)?.map(|bytes| bytes.0);
         goal.ship = typed::<Bytes>("ship", &self.ship)?.map(|bytes| bytes.0);
@@ -64,7 +64,7 @@ impl Typed {
         goal.grows = self.grows;
         goal.known = self.known;
         goal.ages = self.ages;
-        goal.except = typed::<Keys>("except", &self.except)?.map_or(0, |keys| keys.0);
+        goal.except = typed::<KeyCount>("except", &self.except)?.map_or(0, |keys| keys.0);
         goal.costs = lookup.map(|lookup| {
             let mut costs = Costs::new(lookup, absent);
             costs.false_answer = false_answer.map_or(lookup, |time| time.0);

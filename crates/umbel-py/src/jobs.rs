@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyString};
 use umbel_files::atomic::{self, Existing};
 use umbel_files::changes::{self, Files};
-use umbel_files::inputs::{self, Named, Rows};
+use umbel_files::inputs::{self, NamedInput, Rows};
 use umbel_sets::{
     Bad, Diff, Distinct, Error, Input, Keep, Missing, Normalization, Options, PageReader, Progress,
     Records, SetOperation, TempFolders, Top,
@@ -466,7 +466,7 @@ fn wait<T: Send + 'static>(
 
 type Outcome = anyhow::Result<(umbel_sets::Report, Option<File>)>;
 
-fn work(named: Vec<Named>, job: &Job, options: &Options, out: Option<PathBuf>) -> Outcome {
+fn work(named: Vec<NamedInput>, job: &Job, options: &Options, out: Option<PathBuf>) -> Outcome {
     if let Some(out) = &out {
         atomic::check_target(out, Existing::Replace)?;
     }
@@ -502,9 +502,9 @@ fn named(
     i: usize,
     separator: u8,
     error: &Arc<Mutex<Option<PyErr>>>,
-) -> PyResult<Named> {
+) -> PyResult<NamedInput> {
     if input.is_instance_of::<PyString>() || input.hasattr("__fspath__")? {
-        return Ok(Named::Path(input.extract()?));
+        return Ok(NamedInput::Path(input.extract()?));
     }
     let iterator = input.try_iter().map_err(|_| {
         PyTypeError::new_err(format!(
@@ -520,7 +520,7 @@ fn named(
         at: 0,
         error: Arc::clone(error),
     };
-    Ok(Named::Lines(format!("input {}", i + 1), Box::new(items)))
+    Ok(NamedInput::Lines(format!("input {}", i + 1), Box::new(items)))
 }
 
 /// Adds normal forms, by their names.

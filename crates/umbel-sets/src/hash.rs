@@ -12,7 +12,7 @@ use umbel::{KeyHash, KeyHasher};
 #[derive(Clone)]
 pub(crate) enum LineHasher {
     /// The hasher of a filter.
-    Keys(KeyHasher),
+    OfFilter(KeyHasher),
     /// AES, for nothing that outlives the job.
     #[cfg(target_arch = "x86_64")]
     Aes(aes::Aes),
@@ -20,7 +20,7 @@ pub(crate) enum LineHasher {
 
 impl From<KeyHasher> for LineHasher {
     fn from(hasher: KeyHasher) -> Self {
-        Self::Keys(hasher)
+        Self::OfFilter(hasher)
     }
 }
 
@@ -48,13 +48,13 @@ impl LineHasher {
         if let Some(aes) = aes::Aes::new(key) {
             return Self::Aes(aes);
         }
-        Self::Keys(KeyHasher::with_seed(key[0]))
+        Self::OfFilter(KeyHasher::with_seed(key[0]))
     }
 
     #[inline]
     pub(crate) fn hash(&self, key: &[u8]) -> KeyHash {
         match self {
-            Self::Keys(hasher) => hasher.hash(key),
+            Self::OfFilter(hasher) => hasher.hash(key),
             #[cfg(target_arch = "x86_64")]
             Self::Aes(aes) => aes.hash(key),
         }
@@ -68,7 +68,7 @@ impl LineHasher {
         mut take: impl FnMut(KeyHash),
     ) {
         match self {
-            Self::Keys(hasher) => keys.for_each(|key| take(hasher.hash(key))),
+            Self::OfFilter(hasher) => keys.for_each(|key| take(hasher.hash(key))),
             #[cfg(target_arch = "x86_64")]
             Self::Aes(aes) => aes.hash_each(keys, take),
         }

@@ -11,11 +11,11 @@ use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
 /// The keys of some consecutive lines.
-pub struct Keys<'a> {
+pub struct KeyBatch<'a> {
     lines: &'a Lines<'a>,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> KeyBatch<'a> {
     /// Returns each key: a line without its end, or the field of a record.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> {
         let lines = self.lines;
@@ -46,7 +46,7 @@ pub fn keys(
     inputs: &[Input],
     room: u64,
     options: &Options,
-    see: impl FnMut(&Keys<'_>) -> Result<(), Error> + Send,
+    see: impl FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send,
 ) -> Result<Report, Error> {
     options.progress.expect(lengths(inputs));
     let show = Show { room, see: Mutex::new(see) };
@@ -64,7 +64,7 @@ pub fn keys_stream(
     source: &mut dyn Read,
     room: u64,
     options: &Options,
-    see: impl FnMut(&Keys<'_>) -> Result<(), Error> + Send,
+    see: impl FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send,
 ) -> Result<Report, Error> {
     let before = options.progress.done();
     let show = Show { room, see: Mutex::new(see) };
@@ -85,14 +85,14 @@ struct Show<F> {
     see: Mutex<F>,
 }
 
-impl<F: FnMut(&Keys<'_>) -> Result<(), Error> + Send> Visit for Show<F> {
+impl<F: FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send> Visit for Show<F> {
     type Local = ();
 
     fn local(&self) {}
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let mut see: MutexGuard<'_, F> = self.see.lock().expect("no worker panics");
-        see(&Keys { lines })
+        see(&KeyBatch { lines })
     }
 
     fn room(&self) -> u64 {

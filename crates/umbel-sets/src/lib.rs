@@ -107,7 +107,7 @@ pub use filters::{
     remove, remove_stream, room_beside, room_left,
 };
 pub use input::{Input, Spool, SpoolWriter};
-pub use keys::{Keys, keys, keys_stream};
+pub use keys::{KeyBatch, keys, keys_stream};
 pub use nearest::nearest;
 pub use operation::{
     Change, Diff, Distinct, Join, Keep, Partners, SetOperation, SetPlan, Strategy, Top, Unpaired,

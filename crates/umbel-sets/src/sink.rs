@@ -11,7 +11,7 @@ use crate::spill::Selected;
 
 pub(crate) struct Sink<'a> {
     out: PageWriter<&'a mut (dyn Write + Send)>,
-    form: RowStyle<'a>,
+    style: RowStyle<'a>,
     separator: u8,
     headed: bool,
     lines: u64,
@@ -54,17 +54,17 @@ impl Pieces {
 impl<'a> Sink<'a> {
     pub(crate) fn new(out: &'a mut (dyn Write + Send), separator: u8) -> Self {
         let out = PageWriter::new(1 << 18, out);
-        Self { out, form: RowStyle::Rows, separator, headed: false, lines: 0, bytes: 0 }
+        Self { out, style: RowStyle::Rows, separator, headed: false, lines: 0, bytes: 0 }
     }
 
-    /// Writes results in a form.
-    pub(crate) fn with_form(self, form: RowStyle<'a>) -> Self {
-        Self { form, ..self }
+    /// Writes results in a style.
+    pub(crate) fn with_style(self, style: RowStyle<'a>) -> Self {
+        Self { style, ..self }
     }
 
     /// Whether lines may be written unchanged.
     pub(crate) fn is_plain(&self) -> bool {
-        matches!(self.form, RowStyle::Rows)
+        matches!(self.style, RowStyle::Rows)
     }
 
     /// Writes a header, unless one was written before: it is not a line of the result.
@@ -72,7 +72,7 @@ impl<'a> Sink<'a> {
         match row {
             Some(row) if !self.headed => {
                 self.headed = true;
-                match self.form {
+                match self.style {
                     RowStyle::Column(column) => self.write(&[b"count", &[column], row]),
                     _ => self.write(&[row]),
                 }
@@ -86,7 +86,7 @@ impl<'a> Sink<'a> {
         self.headed = true;
     }
 
-    /// Writes a result in the chosen form.
+    /// Writes a result in the chosen style.
     pub(crate) fn result(&mut self, selected: Selected<'_>) -> Result<(), Error> {
         let Selected { count, row, .. } = selected;
         let mut digits = [0; 20];
@@ -94,7 +94,7 @@ impl<'a> Sink<'a> {
         write!(rest, "{count}").expect("20 digits hold any number");
         let unused = rest.len();
         let digits = &digits[..20 - unused];
-        match &mut self.form {
+        match &mut self.style {
             RowStyle::Rows => self.write(&[row])?,
             RowStyle::Column(column) => {
                 let column = [*column];

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use umbel::{Kind, Variant};
 use umbel_foreign::KeyType;
 use umbel_net::prefixes::Family;
-use umbel_numbers::{Bytes, Fpp, Keys};
+use umbel_numbers::{Bytes, Fpp, KeyCount};
 
 use super::{NamesArgs, OutputArgs, ReplaceArgs, ResultArgs, SignArgs, TrustArgs, Voice, Work};
 use crate::param::Param;
@@ -80,12 +80,12 @@ pub(crate) struct ForeignArgs {
 
 /// What a filter is converted to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Target {
+pub(crate) enum ConvertTo {
     Kind(Kind),
     Format(umbel_foreign::Format),
 }
 
-impl FromStr for Target {
+impl FromStr for ConvertTo {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
@@ -120,7 +120,7 @@ pub(crate) struct BuildArgs {
     pub(crate) files: Vec<PathBuf>,
     /// Keys to plan for, e.g. 5e9 or 5G [default: the number of lines]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) keys: Option<Keys>,
+    pub(crate) keys: Option<KeyCount>,
     /// False positive rate with that many keys, e.g. 0.01 or 1% [default: 0.01, or the other system's]
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
@@ -382,8 +382,8 @@ pub(crate) struct ConvertArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
     /// Kind or format to convert to: blocked, or a format of another system
-    #[arg(long, value_name = "FORM", value_parser = named::targets::<Target>(), hide_possible_values = true)]
-    pub(crate) to: Target,
+    #[arg(long, value_name = "FORM", value_parser = named::targets::<ConvertTo>(), hide_possible_values = true)]
+    pub(crate) to: ConvertTo,
     #[command(flatten)]
     pub(crate) replace: ReplaceArgs,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use umbel_numbers::{Bytes, Fpp, Keys, Nanoseconds, Span};
+use umbel_numbers::{Bytes, Fpp, KeyCount, Nanoseconds, Span};
 use umbel_report::words::At;
 
 use super::OutputArgs;
@@ -18,7 +18,7 @@ use super::OutputArgs;
 pub(crate) struct PlanArgs {
     /// Keys to hold, e.g. 5e9 or 5G; with --grows, at first; with --ages, the last ones
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) keys: Option<Keys>,
+    pub(crate) keys: Option<KeyCount>,
     /// False positive rate: the share of absent keys that pass, between 0 and 1, e.g. 0.01 or 1%
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
@@ -54,7 +54,7 @@ pub(crate) struct PlanArgs {
         requires = "known",
         help_heading = "Use of the filter"
     )]
-    pub(crate) except: Option<Keys>,
+    pub(crate) except: Option<KeyCount>,
     /// Time of the look-up that the filter saves for absent keys, e.g. 100us or 5ms [unit: ns]
     #[arg(
         long,

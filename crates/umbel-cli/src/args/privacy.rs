@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueHint};
-use umbel_numbers::{Fpp, Keys};
+use umbel_numbers::{Fpp, KeyCount};
 
 use super::{NamesArgs, OutputArgs, ReplaceArgs, SecretArgs, TrustArgs, Voice, Work};
 
@@ -200,7 +200,7 @@ pub(crate) struct NoisyArgs {
     pub(crate) fpp: Fpp,
     /// Keys to plan for; lists whose copies are compared or merged need the same number [default: the number of lines]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) keys: Option<Keys>,
+    pub(crate) keys: Option<KeyCount>,
     /// Seed of the first copy; the others have the numbers after it
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]

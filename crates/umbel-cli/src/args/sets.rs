@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use umbel::Variant;
-use umbel_numbers::{Fpp, Keys};
+use umbel_numbers::{Fpp, KeyCount};
 
 use super::{NamesArgs, PrintArgs, ResultArgs, SecretArgs, Work};
 use crate::named;
@@ -203,7 +203,7 @@ pub(crate) struct DedupArgs {
 pub(crate) struct NewArgs {
     /// Keys to plan a new filter for [default: 1,000,000, and it grows]; a run that would over-fill it stops
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) keys: Option<Keys>,
+    pub(crate) keys: Option<KeyCount>,
     /// Kind of a new filter [default: blocked with --keys, otherwise scalable]
     #[arg(long, value_parser = named::kinds::<Variant>())]
     pub(crate) kind: Option<Variant>,

@@ -110,7 +110,7 @@ pub(crate) struct RecordArgs {
     pub(crate) crlf: bool,
     /// Compare values of this sort in their normal form; repeat for several. Other values stay as they are
     #[arg(long, value_name = "FORM", help_heading = "Comparison (lines are printed unchanged)")]
-    pub(crate) normalize: Vec<Form>,
+    pub(crate) normalize: Vec<NormalForm>,
 }
 
 /// What to do with a record without its key.
@@ -135,7 +135,7 @@ pub(crate) enum OnBad {
 
 /// A normal form of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum NormalForm {
     /// URLs as the WHATWG standard writes them: scheme and host in lower case, no default port, no fragment
     Url,
     /// Email addresses: the domain in lower case, and in ASCII as IDNA writes it (RFC 5321, RFC 5890)

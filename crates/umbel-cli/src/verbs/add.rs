@@ -13,7 +13,7 @@ use super::explain;
 use crate::Outcome;
 use crate::args::AddArgs;
 use crate::filters::{self, Large};
-use crate::lines::{self, Rows, Source, Written};
+use crate::lines::{self, OutputPath, Rows, Source};
 use crate::output::print;
 use crate::report::Run;
 use crate::wrapped;
@@ -21,7 +21,7 @@ use crate::wrapped;
 pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
-    let output = [Written::Filter(&args.filter)];
+    let output = [OutputPath::Filter(&args.filter)];
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
     let (path, secret) = (&args.filter, secret.as_ref());
     let key = wrapped::key_to_sign(args.sign.sign.as_ref(), &args.filter)?;

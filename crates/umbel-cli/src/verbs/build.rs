@@ -15,7 +15,7 @@ use super::{explain, goal, prefixes};
 use crate::Outcome;
 use crate::args::{BuildArgs, Voice};
 use crate::atomic::Existing;
-use crate::lines::{self, Rows, Source, Written};
+use crate::lines::{self, OutputPath, Rows, Source};
 use crate::output::{print, refuse_in_place_of};
 use crate::report::Run;
 use crate::target::Sort;
@@ -171,7 +171,7 @@ fn build_lines(
 
 /// The inputs, none of which the filter may replace.
 fn open(args: &BuildArgs, options: &Options) -> Result<Vec<Source>> {
-    let output = [Written::Filter(&args.output)];
+    let output = [OutputPath::Filter(&args.output)];
     lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, options)
 }
 
@@ -253,7 +253,7 @@ fn build_lists(
         let keys = args.keys.map_or(included.max(1), |keys| keys.0);
         Plan::for_lists(args.kind, keys, excluded, fpp)
     };
-    let output = Written::Filter(&args.output);
+    let output = OutputPath::Filter(&args.output);
     let [include, exclude] =
         lines::open_two(&args.files, &args.except, &args.work, &output, options)?;
     let run = Run::start("build", args.work.voice, &options.progress);

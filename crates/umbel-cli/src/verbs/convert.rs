@@ -8,7 +8,7 @@ use umbel_foreign::ForeignFilter;
 use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
 use crate::Outcome;
-use crate::args::{ConvertArgs, Target};
+use crate::args::{ConvertArgs, ConvertTo};
 use crate::report::Run;
 use crate::target::Sort;
 use crate::{filters, wrapped};
@@ -30,13 +30,14 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<Outcome> {
 fn converted(filter: &Filter<Scheme>, args: &ConvertArgs) -> Result<Filter<Scheme>> {
     // What always works instead.
     let (option, to): (_, &dyn Display) = match &args.to {
-        Target::Kind(kind) => ("--kind", kind),
-        Target::Format(format) => ("--format", format),
+        ConvertTo::Kind(kind) => ("--kind", kind),
+        ConvertTo::Format(format) => ("--format", format),
     };
     let instead = format!("umbel build {option} {to} -o {} FILE…", args.output.display());
     match (filter, args.to) {
-        (Filter::Own(filter), Target::Kind(kind)) => Ok(filter.convert(kind)?.into()),
-        (Filter::Foreign(lines), Target::Format(format)) => match lines.filter().convert(format) {
+        (Filter::Own(filter), ConvertTo::Kind(kind)) => Ok(filter.convert(kind)?.into()),
+        (Filter::Foreign(lines), ConvertTo::Format(format)) => match lines.filter().convert(format)
+        {
             Ok(filter) => Ok(ForeignLines::new(filter, None)?.into()),
             Err(error @ umbel_foreign::Error::CannotConvert { .. }) => bail!("{error}: {instead}"),
             Err(error) => Err(error.into()),

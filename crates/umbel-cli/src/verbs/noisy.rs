@@ -10,7 +10,7 @@ use umbel_share::noisy::Copies;
 use super::explain;
 use crate::Outcome;
 use crate::args::NoisyArgs;
-use crate::lines::{self, Rows, Written};
+use crate::lines::{self, OutputPath, Rows};
 use crate::output::print;
 use crate::report::{self, Run};
 use crate::target::Sort;
@@ -25,7 +25,7 @@ pub(crate) fn noisy(args: &NoisyArgs) -> Result<Outcome> {
     let claimed = paths.iter().map(claim).collect::<Result<Vec<_>>>()?;
     let options = lines::options(&args.work)?;
     let names = umbel_sets::keys_of(umbel::Kind::Blocked, &options, &args.names.names)?;
-    let outputs: Vec<_> = paths.iter().map(|path| Written::Filter(path)).collect();
+    let outputs: Vec<_> = paths.iter().map(|path| OutputPath::Filter(path)).collect();
     let sources = lines::open_beside(&args.files, &args.work, &outputs, Rows::OfOne, &options)?;
     let run = Run::start("noisy", args.work.voice, &options.progress);
     // Each copy is made in a pass of its own.

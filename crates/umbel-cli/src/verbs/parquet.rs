@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use umbel_foreign::ForeignFilter;
 use umbel_foreign::parquet::{Parquet, hash};
 use umbel_report::parquet::{Chunk, ParquetFile, TITLES, Values};
-use umbel_sets::{Error, ErrorBound, Keys, Options, Report, room_left};
+use umbel_sets::{Error, ErrorBound, KeyBatch, Options, Report, room_left};
 
 use crate::Outcome;
 use crate::args::ParquetArgs;
@@ -136,7 +136,7 @@ fn ask(
     let mut written = 0;
     write_lines(args.output.file(), |out| {
         for source in sources {
-            let mut see = |keys: &Keys<'_>| {
+            let mut see = |keys: &KeyBatch<'_>| {
                 let text = groups.answer(keys, voice.json, options.separator)?;
                 written += text.len() as u64;
                 out.write_all(&text).and_then(|()| out.flush()).map_err(Error::Output)
@@ -231,7 +231,7 @@ impl<'a> Groups<'a> {
     }
 
     /// The answer for each key, as lines.
-    fn answer(&mut self, keys: &Keys<'_>, json: bool, separator: u8) -> Result<Vec<u8>, Error> {
+    fn answer(&mut self, keys: &KeyBatch<'_>, json: bool, separator: u8) -> Result<Vec<u8>, Error> {
         let mut buffer = Vec::new();
         let mut hashes = Vec::with_capacity(keys.iter().len());
         for (i, key) in keys.iter().enumerate() {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
 use umbel::{AnyFilter, Blocks, KeyDescription, Plan, Scheme, Secret};
-use umbel_files::inputs::{self, Named};
+use umbel_files::inputs::{self, NamedInput};
 use umbel_net::prefixes::{Family, ListBuilder, ListError, PrefixKeys, PrefixList, text};
 use umbel_sets::{
     Filter, Input, Listed, Missing, Normalization, Options, Query, Records, SpoolWriter, room_left,
@@ -100,7 +100,7 @@ fn read(
     if secret.is_some() {
         bail!("{}: a list of text is not keyed; omit --secret-file", name());
     }
-    let sources = inputs::open(vec![Named::Open(name(), file.file)], None)?;
+    let sources = inputs::open(vec![NamedInput::Open(name(), file.file)], None)?;
     let inputs = inputs::rereadable(sources, options)?;
     read_text(&inputs, family, options)
 }

@@ -9,7 +9,7 @@ use super::explain;
 use crate::Outcome;
 use crate::args::{ForeignArgs, RemoveArgs};
 use crate::filters::{self, Locked};
-use crate::lines::{self, Rows, Source, Written};
+use crate::lines::{self, OutputPath, Rows, Source};
 use crate::output::print;
 use crate::report::{self, Run, say};
 use crate::wrapped;
@@ -18,7 +18,7 @@ use umbel_numbers::{Count, Rate};
 pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
     let secret = filters::secret(&args.secret)?;
-    let output = [Written::Filter(&args.filter)];
+    let output = [OutputPath::Filter(&args.filter)];
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
     let foreign = ForeignArgs::default();
     // The lock is kept to the end.

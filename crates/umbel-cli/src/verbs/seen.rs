@@ -19,7 +19,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
 use umbel_files::inputs;
-use umbel_files::journal::{self, Journal, Notes, Reached, Written};
+use umbel_files::journal::{self, Journal, Notes, OutputState, Reached};
 use umbel_sets::{
     Checkpoint, Header, Input, Options, Receipt, Records, Report, Save, SaveError, Seen,
     SeenInPieces,
@@ -68,8 +68,8 @@ pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
     let secret = filters::secret(args.secret)?;
     let named = args.append;
     refuse_in_place_of(named, &[Some(args.filter), args.secret.secret_file.as_ref()])?;
-    let outputs = named.map(lines::Written::Lines).into_iter();
-    let outputs: Vec<_> = outputs.chain([lines::Written::Filter(path)]).collect();
+    let outputs = named.map(lines::OutputPath::Lines).into_iter();
+    let outputs: Vec<_> = outputs.chain([lines::OutputPath::Filter(path)]).collect();
     let sources = lines::open_unaligned(args.files, args.work, &outputs, &options)?;
     if !path.exists() {
         let keys = args.new.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
@@ -287,7 +287,7 @@ impl Saved<'_> {
 
     fn record(&mut self, filter: Option<&AnyFilter>, at: &Checkpoint, end: bool) -> Result<()> {
         let written = |path: &PathBuf| {
-            Written::now(path, &self.out).with_context(|| path.display().to_string())
+            OutputState::now(path, &self.out).with_context(|| path.display().to_string())
         };
         let output = self.named.as_ref().map(written).transpose()?;
         let Checkpoint { input, offset, found, .. } = at.clone();
@@ -381,7 +381,7 @@ impl Output {
         let journal = Arc::new(Mutex::new(journal));
         let (file, out) = (self.file.try_clone()?, self.file.try_clone()?);
         let write: Box<dyn Write + Send> = match &self.named {
-            Some(_) => Box::new(journal::Output::new(file, Arc::clone(&journal))),
+            Some(_) => Box::new(journal::JournaledFile::new(file, Arc::clone(&journal))),
             None => Box::new(Screen::new(file)),
         };
         Ok((write, Saved { path, journal, lock, named: self.named.clone(), out, bytes: 0 }))
@@ -403,9 +403,9 @@ fn appended(path: &Path) -> Result<File> {
 }
 
 /// What is told about an interrupted run; `written` is the output of both.
-fn interrupted(filter: &Path, reached: &Reached, written: Option<&Written>) -> String {
+fn interrupted(filter: &Path, reached: &Reached, written: Option<&OutputState>) -> String {
     let after = match written {
-        Some(Written { path, .. }) => {
+        Some(OutputState { path, .. }) => {
             format!("what it wrote to {} after that is removed", path.display())
         }
         None => "what it printed after that is printed again".to_owned(),

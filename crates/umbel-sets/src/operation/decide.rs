@@ -12,7 +12,7 @@ use std::sync::{Mutex, RwLock};
 use umbel::Blocked;
 
 use super::counts::{Counted, Counts, INPUTS_AT_ONCE};
-use super::keys::Keys;
+use super::keys::KeySet;
 use super::rule::Rule;
 use crate::Error;
 use crate::budget::Budget;
@@ -27,7 +27,7 @@ pub(super) struct Decide<'a, 'o> {
     /// Lines that may be repeated or excluded; without it, all.
     pub(super) doubt: Option<&'a Blocked>,
     /// The keys of the other inputs, if any.
-    pub(super) keys: Option<&'a Keys>,
+    pub(super) keys: Option<&'a KeySet>,
     pub(super) table: &'a RwLock<Table>,
     /// The counts of the table's lines, if needed.
     pub(super) counts: Option<&'a RwLock<Counts>>,

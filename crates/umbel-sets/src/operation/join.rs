@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use umbel::{Blocked, KeyHash};
 
-use super::keys::Keys;
+use super::keys::KeySet;
 use super::plan::LEAST_FILTER;
 use super::{Selection, SetOperation, SetPlan};
 use crate::budget::Budget;
@@ -276,7 +276,7 @@ impl Joining<'_> {
         let (inputs, budget) = (self.join.inputs, self.scanner.budget);
         let files: Vec<_> = right.iter().collect();
         let room = (budget.table(0) / 2).max(LEAST_FILTER);
-        let filter = Keys::none().filter(&files, &self.scanner, &self.disk, room)?;
+        let filter = KeySet::none().filter(&files, &self.scanner, &self.disk, room)?;
         let filter = filter.expect("some keys are spilled");
         let left = Partitions::new(
             &self.disk,

@@ -69,21 +69,21 @@ impl Gathering {
     }
 
     /// The keys, once all are gathered.
-    pub(super) fn finish(self) -> Keys {
+    pub(super) fn finish(self) -> KeySet {
         let shard = |shard: Mutex<Shard>| shard.into_inner().expect("no worker panics");
-        Keys { shards: self.shards.into_iter().map(shard).collect() }
+        KeySet { shards: self.shards.into_iter().map(shard).collect() }
     }
 }
 
 /// All gathered keys that fit in memory.
-pub(super) struct Keys {
+pub(super) struct KeySet {
     shards: Vec<Shard>,
 }
 
 /// The position of a key: its shard, and the unit there.
 pub(super) type At = (usize, u64);
 
-impl Keys {
+impl KeySet {
     /// None: all were spilled.
     pub(super) fn none() -> Self {
         Self { shards: Vec::new() }

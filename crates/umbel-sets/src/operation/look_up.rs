@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use umbel::Blocked;
 
-use super::keys::{At, Keys};
+use super::keys::{At, KeySet};
 use super::marks::Marks;
 use super::rule::Rule;
 use crate::Error;
@@ -21,19 +21,19 @@ use crate::spill::{Disk, Partitions, Runs, Scattered, Selected};
 pub(super) struct LookUp<'a, 'o> {
     /// A filter of all gathered keys, including spilled ones; without it, every line is looked up.
     pub(super) doubt: Option<&'a Blocked>,
-    pub(super) keys: &'a Keys,
+    pub(super) keys: &'a KeySet,
     pub(super) rule: Rule,
     /// Keys whose line was written, if each is written once.
     pub(super) given: Option<Vec<Marks>>,
     /// Receives lines that may equal a spilled key.
     pub(super) spilled: Option<&'a Partitions>,
-    pub(super) output: Mutex<Output<'a, 'o>>,
+    pub(super) output: Mutex<SinkOrRun<'a, 'o>>,
     pub(super) disk: &'a Disk<'a>,
     pub(super) room: u64,
 }
 
 /// The destination of lines: the sink until one is spilled, then a run.
-pub(super) struct Output<'a, 'o> {
+pub(super) struct SinkOrRun<'a, 'o> {
     pub(super) sink: &'a mut Sink<'o>,
     pub(super) runs: &'a mut Runs,
     pub(super) late: bool,
@@ -112,7 +112,7 @@ impl Visit for LookUp<'_, '_> {
 
     fn kept(&self, local: &mut Local, lines: &Lines<'_>) -> Result<(), Error> {
         let mut output = self.output.lock().expect("no worker panics");
-        let Output { sink, runs, late } = &mut *output;
+        let SinkOrRun { sink, runs, late } = &mut *output;
         let Local { kept, wanted, spilled, .. } = local;
         for (i, verdict) in kept.drain(..).enumerate() {
             let place = lines.place(i);

@@ -239,18 +239,18 @@ impl<'a> SetOperation<'a> {
         else {
             return self.write(Sink::new(out, self.options.separator));
         };
-        let form = || match self.options.records.column() {
+        let style = || match self.options.records.column() {
             _ if !counted => RowStyle::Rows,
             Some(column) => RowStyle::Column(column),
             None => RowStyle::Object,
         };
         let Some(Top(most)) = ranked else {
-            return self.write(Sink::new(out, self.options.separator).with_form(form()));
+            return self.write(Sink::new(out, self.options.separator).with_style(style()));
         };
         let disk = Disk::new(&self.options.tmp);
         let mut ranking = Ranking::new(most, self.budget.rest / (RANKING - 1), &disk);
         let mut report = self.hand(&mut |selected| ranking.push(selected))?;
-        let mut sink = Sink::new(out, self.options.separator).with_form(form());
+        let mut sink = Sink::new(out, self.options.separator).with_style(style());
         sink.header(self.header()?.as_deref())?;
         ranking.write(&mut sink)?;
         sink.finish(&mut report)?;
@@ -262,7 +262,7 @@ impl<'a> SetOperation<'a> {
     fn hand<'h>(&self, hand: &'h mut Hand<'h>) -> Result<Report, Error> {
         let mut nowhere = io::sink();
         self.write(
-            Sink::new(&mut nowhere, self.options.separator).with_form(RowStyle::Handed(hand)),
+            Sink::new(&mut nowhere, self.options.separator).with_style(RowStyle::Handed(hand)),
         )
     }
 

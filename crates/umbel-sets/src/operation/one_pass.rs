@@ -81,7 +81,7 @@ pub(super) fn run(
         others.push(filter);
     }
     sink.header(run.scanner.header(run.inputs)?.as_deref())?;
-    let state = Mutex::new((Written::new(&seen, budget, held - seen.bytes())?, sink));
+    let state = Mutex::new((WrittenLines::new(&seen, budget, held - seen.bytes())?, sink));
     let once = Once { others: &others, enough, state: &state, room: budget.long_line() };
     let tallies = run.scanner.scan_some(run.inputs, 0..from, &once)?;
     run.seen(0..from, &tallies)?;
@@ -129,7 +129,7 @@ fn fill_anew(
 const FIRST: f64 = 0.875;
 
 /// The lines written, in one filter unless there are more of them than estimated.
-struct Written {
+struct WrittenLines {
     links: Vec<Blocked>,
     /// Lines that the last filter may still accept.
     left: u64,
@@ -139,7 +139,7 @@ struct Written {
     beside: u64,
 }
 
-impl Written {
+impl WrittenLines {
     fn new(plan: &Plan, budget: Budget, beside: u64) -> Result<Self, Error> {
         let links = vec![of_hashes(plan)?];
         Ok(Self { links, left: plan.keys(), known: Vec::new(), budget, beside })
@@ -192,7 +192,7 @@ struct Once<'a, 'o, 'b> {
     others: &'a [Blocked],
     /// How many of the filters of the following inputs must hold a line; without it, none may.
     enough: Option<usize>,
-    state: &'a Mutex<(Written, &'o mut Sink<'b>)>,
+    state: &'a Mutex<(WrittenLines, &'o mut Sink<'b>)>,
     room: u64,
 }
 

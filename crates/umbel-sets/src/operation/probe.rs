@@ -6,7 +6,7 @@ use umbel::{Blocked, KeyHash};
 
 use super::build::Doubt;
 use super::counts::INPUTS_AT_ONCE;
-use super::keys::{Gathering, Keys, Shard};
+use super::keys::{Gathering, KeySet, Shard};
 use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::Picked;
@@ -138,7 +138,7 @@ impl Visit for Probe<'_> {
 pub(super) struct Recount<'a> {
     /// A filter of all gathered keys, including spilled ones.
     pub(super) filter: Option<&'a Blocked>,
-    pub(super) keys: &'a Keys,
+    pub(super) keys: &'a KeySet,
     /// Receives keys that may equal a spilled one.
     pub(super) spilled: Option<&'a Partitions>,
     pub(super) room: u64,

@@ -9,7 +9,7 @@ use umbel::Blocked;
 use super::build::{Build, Doubt};
 use super::counts::{Counted, Counts};
 use super::decide::Decide;
-use super::keys::{Gathering, Keys};
+use super::keys::{Gathering, KeySet};
 use super::look_up::{self, LookUp};
 use super::plan::{self, SetPlan};
 use super::probe::{Probe, Recount};
@@ -212,7 +212,7 @@ impl Run<'_> {
     fn decide(
         &mut self,
         doubt: Option<&Blocked>,
-        keys: Keys,
+        keys: KeySet,
         rule: Rule,
         spilled: usize,
         sink: &mut Sink<'_>,
@@ -267,7 +267,7 @@ impl Run<'_> {
             rule,
             given: (!rule.every).then(|| keys.marks()),
             spilled: rest.as_ref(),
-            output: Mutex::new(look_up::Output { sink, runs: &mut runs, late: false }),
+            output: Mutex::new(look_up::SinkOrRun { sink, runs: &mut runs, late: false }),
             disk: &self.disk,
             room: room_left(budget, &keys, doubt.as_ref()),
         };
@@ -320,7 +320,7 @@ impl Run<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<(), Error> {
         let budget = self.scanner.budget;
-        let output = Mutex::new(write::Output::new(results, sink, &self.disk)?);
+        let output = Mutex::new(write::ResultWriter::new(results, sink, &self.disk)?);
         let write = Write {
             doubt,
             from,
@@ -339,7 +339,7 @@ impl Run<'_> {
 }
 
 /// Bytes left for a line longer than a chunk, with keys and their filter in memory.
-fn room_left(budget: Budget, keys: &Keys, filter: Option<&Blocked>) -> u64 {
+fn room_left(budget: Budget, keys: &KeySet, filter: Option<&Blocked>) -> u64 {
     let left = budget.table(filter.map_or(0, |filter| filter.plan().bytes()));
     budget.long_line() + left.saturating_sub(keys.bytes())
 }
@@ -348,7 +348,7 @@ fn room_left(budget: Budget, keys: &Keys, filter: Option<&Blocked>) -> u64 {
 struct Probed {
     /// The filter of doubtful lines.
     doubt: Option<Blocked>,
-    keys: Keys,
+    keys: KeySet,
     /// Keys that did not fit: the files of each partition.
     spilled: Vec<Vec<Spill>>,
 }

@@ -12,14 +12,14 @@ use crate::sink::Sink;
 use crate::spill::{Disk, Selected};
 
 /// The results of doubtful lines, and the destination of lines.
-pub(super) struct Output<'a, 'o> {
+pub(super) struct ResultWriter<'a, 'o> {
     results: &'a mut Results,
     /// The place of the next result, and the count of its line.
     head: Option<(u64, u64)>,
     sink: &'a mut Sink<'o>,
 }
 
-impl<'a, 'o> Output<'a, 'o> {
+impl<'a, 'o> ResultWriter<'a, 'o> {
     pub(super) fn new(
         results: &'a mut Results,
         sink: &'a mut Sink<'o>,
@@ -43,7 +43,7 @@ pub(super) struct Write<'a, 'o> {
     pub(super) from: u64,
     /// Whether unique lines are wanted.
     pub(super) once: bool,
-    pub(super) output: &'a Mutex<Output<'a, 'o>>,
+    pub(super) output: &'a Mutex<ResultWriter<'a, 'o>>,
     pub(super) disk: &'a Disk<'a>,
     pub(super) room: u64,
 }
