@@ -305,6 +305,27 @@ mod tests {
     }
 
     #[test]
+    fn an_error_of_the_writer_is_returned_unless_it_was_interrupted() {
+        struct Failing(Vec<ErrorKind>);
+
+        impl Write for Failing {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.pop().map_or(Ok(bytes.len()), |kind| Err(kind.into()))
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+
+        let errors = vec![ErrorKind::StorageFull, ErrorKind::Interrupted];
+        let mut out = PageWriter::new(10, Failing(errors));
+        out.write_all(b"ab").unwrap();
+        assert_eq!(out.flush().unwrap_err().kind(), ErrorKind::StorageFull);
+        assert!(out.flush().is_ok() && out.into_inner().is_ok());
+    }
+
+    #[test]
     fn large_pieces_go_out_after_small_ones_and_all_at_the_end() {
         let mut to = Vec::new();
         let mut out = PageWriter::new(10, &mut to);

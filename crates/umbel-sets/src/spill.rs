@@ -518,6 +518,7 @@ mod tests {
         let mut seen = Vec::new();
         for spill in parts.finish(&disk).unwrap() {
             assert!((500..1000).contains(&spill.lines()), "{} lines in one of 7", spill.lines());
+            assert_eq!(spill.part(10, spill.end).bytes() + 10, spill.bytes());
             let mut reader = spill.read(100);
             let mut last = None;
             while reader.read_some(&disk).unwrap() {

@@ -539,6 +539,8 @@ mod tests {
             .collect();
         assert_eq!(walked, order);
         assert_eq!(table.len(), 20_000);
+        assert_eq!(table.room() + table.bytes(), 64 << 20);
+        assert_eq!(table.room_for_long(7), 7 + table.room() / 2);
         assert!(table.find(hasher.hash("absent"), b"absent").is_none());
     }
 

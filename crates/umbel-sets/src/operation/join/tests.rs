@@ -166,3 +166,30 @@ proptest! {
         prop_assert_eq!(report.found, pairs(&case).len() as u64);
     }
 }
+
+/// What a filter of the spilled keys shows to have no partner is not spilled.
+#[test]
+fn rows_without_a_partner_are_not_spilled() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        records: Records::Tsv { header: false, key: vec!["1".to_owned()] },
+        ..options(dir.path(), b'\n')
+    };
+    let keys = |range: std::ops::Range<u32>, value: &str| -> String {
+        range.map(|key| format!("{key}\t{value}\n")).collect()
+    };
+    let paired = keys(0..150_000, "v");
+    let alone = keys(1_000_000..1_020_000, &"alone ".repeat(30));
+    let spilled = |left: &str| {
+        let inputs = [
+            input(dir.path(), "left", left.as_bytes()),
+            input(dir.path(), "right", paired.as_bytes()),
+        ];
+        let join = Join::new(&inputs, &options).unwrap().with_budget(budget(2, 1 << 16, 3 << 20));
+        let report = join.run(&mut io::sink()).unwrap();
+        assert_eq!(report.found, 150_000);
+        report.bytes_spilled
+    };
+    let more = spilled(&(paired.clone() + &alone)) - spilled(&paired);
+    assert!(more < alone.len() as u64 / 20, "{more} bytes");
+}
