@@ -19,9 +19,10 @@ pub(crate) fn of(error: &anyhow::Error) -> Option<String> {
 
 fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(umbel_sets::Error::UnknownField { found, .. }) = cause.downcast_ref()
-        && let Some((_, option)) = other_delimiter(|other| found.contains(other))
+        // A comma is between the names of the message.
+        && let Some(other) = other_delimiter(|other| other != b',' && found.contains(char::from(other)))
     {
-        return Some(option);
+        return Some(format!("{}; one for each file if they differ", option(other)));
     }
     let hint = {
         let job = cause.downcast_ref().and_then(of_jobs);
@@ -38,35 +39,73 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     hint.map(str::to_owned)
 }
 
-/// A delimiter in use in place of the comma: what messages call it, and the option for it.
-fn other_delimiter(is_used: impl Fn(char) -> bool) -> Option<(String, String)> {
-    [';', '\t', '|'].into_iter().find(|&other| is_used(other)).map(|other| match other {
-        '\t' => ("tabs".to_owned(), "--tsv".to_owned()),
-        other => (format!("{other:?}"), format!("--delimiter '{other}'")),
-    })
+/// A delimiter in use in place of the comma.
+fn other_delimiter(is_used: impl Fn(u8) -> bool) -> Option<u8> {
+    b";\t|,".iter().copied().find(|&other| is_used(other))
+}
+
+/// The option for a delimiter.
+fn option(delimiter: u8) -> String {
+    match delimiter {
+        b'\t' => "--tsv".to_owned(),
+        b',' => "--delimiter ,".to_owned(),
+        other => format!("--delimiter '{}'", char::from(other)),
+    }
 }
 
 /// What is wrong with inputs that are no lines, or whose columns have another delimiter: some are enough.
 pub(crate) fn of_contents(inputs: &[Input], options: &Options) -> Vec<String> {
-    inputs.iter().filter_map(|input| of_content(input, options)).take(3).collect()
+    inputs.iter().filter_map(|input| of_content(input, inputs, options)).take(3).collect()
 }
 
-fn of_content(input: &Input, options: &Options) -> Option<String> {
+fn of_content(input: &Input, all: &[Input], options: &Options) -> Option<String> {
     let start = input.start().ok()?;
     if let Some(hint) = content::doubt(&start).filter(|_| options.separator == b'\n') {
         return Some(format!("{}: {hint}", input.name()));
     }
     let Records::Csv { delimiter, .. } = options.records else { return None };
-    let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    if header.contains(&delimiter) {
+    let told = input.delimiter().unwrap_or(delimiter);
+    let found = delimiter_of(&start, told)?;
+    if found == told {
         return None;
     }
-    let (shown, option) = other_delimiter(|other| header.contains(&(other as u8)))?;
+    // One for each file, up to where they are the same.
+    let each = all.iter().map(|input| {
+        let told = input.delimiter().unwrap_or(delimiter);
+        input.start().ok().and_then(|start| delimiter_of(&start, told)).unwrap_or(told)
+    });
+    let mut each: Vec<_> = each.collect();
+    while let [.., one, two] = each[..]
+        && one == two
+    {
+        each.pop();
+    }
+    let remedy = match each[..] {
+        [_] | [] => option(found),
+        _ => each
+            .iter()
+            .map(|each| option(*each).replace("--tsv", r"--delimiter '\t'"))
+            .collect::<Vec<_>>()
+            .join(" "),
+    };
+    let shown =
+        |byte| if byte == b'\t' { "tabs".to_owned() } else { format!("{:?}", char::from(byte)) };
     Some(format!(
-        "{}: its first line has no {:?}, but {shown}; read it with {option}",
+        "{}: its first line has no {}, but {}; read it with {remedy}",
         input.name(),
-        char::from(delimiter)
+        shown(told),
+        shown(found),
     ))
+}
+
+/// What seems to be between the columns of a file: what was `told`, if its first line has that.
+fn delimiter_of(start: &[u8], told: u8) -> Option<u8> {
+    let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    if header.contains(&told) {
+        Some(told)
+    } else {
+        other_delimiter(|other| header.contains(&other))
+    }
 }
 
 /// Why no lines of two inputs may be equal: the line ends of different systems.

@@ -122,7 +122,7 @@ fn fields(keys: &[String]) -> Result<(Vec<String>, Vec<String>)> {
 
 fn records(args: &RecordArgs, key: Vec<String>) -> Result<Records> {
     let header = !args.no_header;
-    if args.delimiter.is_some() && !args.csv {
+    if !args.delimiter.is_empty() && !args.csv {
         bail!("--delimiter requires --csv; add --csv, or omit --delimiter");
     }
     if args.raw && !args.csv {
@@ -133,7 +133,7 @@ fn records(args: &RecordArgs, key: Vec<String>) -> Result<Records> {
     }
     Ok(if args.csv {
         Records::Csv {
-            delimiter: args.delimiter.map_or(b',', |delimiter| delimiter.0),
+            delimiter: args.delimiter.first().map_or(b',', |delimiter| delimiter.0),
             header,
             key,
             raw: args.raw,
@@ -160,7 +160,7 @@ pub(crate) fn open(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
-    let sources = open_paths(&named(files, work)?)?;
+    let sources = open_paths(&named(files, work)?, work)?;
     notice_sources(&sources, work.voice, options);
     align(sources, None, rows, options)
 }
@@ -196,7 +196,7 @@ pub(crate) fn open_unaligned(
     if let Some(list) = &work.files_from {
         check_beside(std::slice::from_ref(list), outputs)?;
     }
-    let sources = open_paths(&paths)?;
+    let sources = open_paths(&paths, work)?;
     notice_sources(&sources, work.voice, options);
     Ok(sources)
 }
@@ -242,7 +242,7 @@ fn check_beside(paths: &[PathBuf], outputs: &[OutputPath<'_>]) -> Result<()> {
 }
 
 /// As [`open`], of paths as they are.
-fn open_paths(paths: &[PathBuf]) -> Result<Vec<Source>> {
+fn open_paths(paths: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
     if paths.iter().filter(|path| is_standard(path)).count() > 1 {
         bail!("-: standard input can be read only once; name it once");
     }
@@ -252,7 +252,8 @@ fn open_paths(paths: &[PathBuf]) -> Result<Vec<Source>> {
     };
     let named = paths.iter().map(named).collect::<Result<_>>()?;
     let output = stdout().and_then(|out| Ok(out.metadata()?));
-    inputs::open(named, output.ok().filter(Metadata::is_file).as_ref())
+    let delimiters: Vec<_> = work.records.delimiter.iter().map(|delimiter| delimiter.0).collect();
+    inputs::open(named, output.ok().filter(Metadata::is_file).as_ref(), &delimiters)
 }
 
 /// The paths of all inputs.
@@ -299,7 +300,7 @@ pub(crate) fn open_rereadable(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Input>> {
-    let inputs = rereadable(open_paths(&named(files, work)?)?, options)?;
+    let inputs = rereadable(open_paths(&named(files, work)?, work)?, options)?;
     notice(&inputs, work.voice, options);
     Ok(umbel_sets::align(inputs, None, rows == Rows::OfAll, options)?)
 }
@@ -316,7 +317,7 @@ pub(crate) fn open_two(
     let first = paths.len();
     paths.extend(in_folders(others.to_vec(), work)?);
     check_beside(&paths, std::slice::from_ref(output))?;
-    let inputs = rereadable(open_paths(&paths)?, options)?;
+    let inputs = rereadable(open_paths(&paths, work)?, options)?;
     let mut inputs = umbel_sets::align(inputs, None, false, options)?;
     let others = inputs.split_off(first);
     Ok([inputs, others])

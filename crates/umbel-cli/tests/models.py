@@ -257,21 +257,26 @@ def records(dice, folder):
 
 def values(dice, folder):
     """Whole rows of CSV, quoted at random, against lists of values in Python."""
-    delimiter = dice.choice(",;|")
+    delimiters = dice.choice(",;|"), dice.choice(",;|")
     words = ["", "a", "A", "b", " a", "a ", "x,y", "x;y", 'q"', "l\nm", "ß", "SS", "\r"]
 
-    def written(value):
+    def written(value, delimiter):
         if dice.random() < 0.5 or any(special in value for special in (delimiter, '"', "\n", "\r")):
             value = '"' + value.replace('"', '""') + '"'
         return value
 
-    def table(name):
+    def put(value):
+        """A value as it goes out: with the delimiter of the first table."""
+        return value if value.startswith('"') or delimiters[0] not in value else f'"{value}"'
+
+    def table(name, delimiter):
         rows = [tuple(dice.choices(words, k=2)) for _ in range(dice.randrange(8))]
-        texts = [delimiter.join(map(written, row)) for row in rows]
+        values = [[written(value, delimiter) for value in row] for row in rows]
+        texts = [delimiter.join(row) for row in values]
         end = dice.choice(["\n", "\r\n"])
         (folder / name).write_text("".join(f"{text}{end}" for text in texts), newline="")
         # What is printed is the row with the carriage return of its end.
-        return rows, [text + end for text in texts]
+        return rows, [delimiters[0].join(map(put, row)) + end for row in values]
 
     rules = dice.sample(["--trim", "--ignore-case"], dice.randrange(3))
 
@@ -279,13 +284,14 @@ def values(dice, folder):
         row = [value.strip(" \t\n\r\f") for value in row] if "--trim" in rules else row
         return tuple(value.casefold() for value in row) if "--ignore-case" in rules else tuple(row)
 
-    (old, old_texts), (new, new_texts) = table("old"), table("new")
+    (old, old_texts), (new, new_texts) = map(table, ["old", "new"], delimiters)
     first = {}
     for row, text in zip(old, old_texts):
         first.setdefault(normal(row), text)
     others = {normal(row) for row in new}
-    options = ["--csv", "--no-header", "--delimiter", delimiter, *rules]
-    run = lambda verb, *more: umbel(dice, folder, verb, *more, *options, "old", *(["new"] if verb != "dedup" else []))
+    options = ["--csv", "--no-header", "--delimiter", delimiters[0], *rules]
+    both = ["--delimiter", delimiters[1], "old", "new"]
+    run = lambda verb, *more: umbel(dice, folder, verb, *more, *options, *(["old"] if verb == "dedup" else both))
     assert run("dedup") == "".join(first.values())
     assert run("common") == "".join(text for row, text in first.items() if row in others)
     assert run("except") == "".join(text for row, text in first.items() if row not in others)

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use umbel_numbers::counted;
 use umbel_sets::{Header, Input, Options, Rewritten, Spool};
 
 use crate::compression::{self, Start};
@@ -23,6 +24,8 @@ pub enum Source {
 pub struct Stream {
     name: String,
     from: Origin,
+    /// What is between its columns, if that is its own.
+    delimiter: Option<u8>,
 }
 
 enum Origin {
@@ -51,8 +54,8 @@ impl Stream {
             }
             Origin::Lines(bytes) => bytes,
         };
-        let bytes = match umbel_sets::leaves_bad_rows_out(options) {
-            true => Box::new(Rewritten::new(&self.name, bytes, options)?),
+        let bytes = match umbel_sets::rewrites(self.delimiter, options) {
+            true => Box::new(Rewritten::new(&self.name, bytes, self.delimiter, options)?),
             false => bytes,
         };
         Ok((self.name, bytes))
@@ -139,22 +142,35 @@ pub fn files_of_folders(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// Opens inputs; none may be the file `output`, which results go to.
+/// Opens inputs; none may be the file `output`, which results go to. If they have different `delimiters`, these are one for
+/// each, and the last one is that of all others.
 ///
 /// # Errors
-/// Those of the system, with the name in front.
-pub fn open(named: Vec<NamedInput>, output: Option<&Metadata>) -> Result<Vec<Source>> {
+/// Those of the system, with the name in front; more delimiters than inputs.
+pub fn open(
+    named: Vec<NamedInput>,
+    output: Option<&Metadata>,
+    delimiters: &[u8],
+) -> Result<Vec<Source>> {
     /// Inputs that stay open: a process may have 256 files open where little is allowed, and temporary files need some.
     const MOST_OPEN: usize = 64;
     let many = named.len() > MOST_OPEN;
+    if delimiters.len() > named.len().max(1) {
+        let (found, inputs) = (delimiters.len(), counted(named.len() as u64, "input"));
+        bail!("found {found} delimiters for {inputs}; give one for all, or one for each");
+    }
+    let own = |i: usize| match delimiters {
+        [] | [_] => None,
+        [.., last] => Some(*delimiters.get(i).unwrap_or(last)),
+    };
     let mut sources = Vec::new();
     let mut inputs = Vec::new();
-    for named in named {
+    for (i, named) in named.into_iter().enumerate() {
         let path = match &named {
             NamedInput::Path(path) if many => Some(path.clone()),
             _ => None,
         };
-        match (open_one(named, output)?, path) {
+        match (open_one(named, output)?.delimited_by(own(i)), path) {
             (Opened::Input(input), Some(path)) => inputs.push(input.close(path)?),
             (Opened::Input(input), None) => inputs.push(input),
             (Opened::Stream(stream), _) => {
@@ -170,7 +186,7 @@ pub fn open(named: Vec<NamedInput>, output: Option<&Metadata>) -> Result<Vec<Sou
     }
     // Opening a named pipe waits for its writer, so it comes last. One writer may open several pipes before it writes.
     for source in &mut sources {
-        if let Source::Stream(Stream { name, from }) = source
+        if let Source::Stream(Stream { name, from, .. }) = source
             && let Origin::Path(path) = from
             && path.metadata().is_ok_and(|meta| meta.file_type().is_fifo())
         {
@@ -208,6 +224,16 @@ enum Opened {
     Stream(Stream),
 }
 
+impl Opened {
+    fn delimited_by(self, delimiter: Option<u8>) -> Self {
+        match (self, delimiter) {
+            (Self::Input(input), Some(delimiter)) => Self::Input(input.delimited_by(delimiter)),
+            (Self::Stream(stream), delimiter) => Self::Stream(Stream { delimiter, ..stream }),
+            (input, None) => input,
+        }
+    }
+}
+
 fn open_one(named: NamedInput, output: Option<&Metadata>) -> Result<Opened> {
     let check = |meta: &Metadata, name: &str| match output {
         Some(output) if atomic::is_same(output, meta) => {
@@ -215,7 +241,7 @@ fn open_one(named: NamedInput, output: Option<&Metadata>) -> Result<Opened> {
         }
         _ => Ok(()),
     };
-    let stream = |name, from| Ok(Opened::Stream(Stream { name, from }));
+    let stream = |name, from| Ok(Opened::Stream(Stream { name, from, delimiter: None }));
     match named {
         NamedInput::Lines(name, bytes) => stream(name, Origin::Lines(bytes)),
         NamedInput::Open(name, file) => {

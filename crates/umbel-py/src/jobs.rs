@@ -321,7 +321,7 @@ impl Job {
 /// Runs a job of the command line; the functions around it have the documentation.
 #[pyfunction]
 #[pyo3(name = "_job", signature = (
-    verb, inputs, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=None, header=true,
+    verb, inputs, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=Vec::new(), header=true,
     null=false, all=false, at_least=None, fpp=None, keep="first", counted=false, top=None, by_count=false, ignore_case=false,
     trim=false, crlf=false, normalize=Vec::new(), missing="error", bad="error", progress=None, added=None, removed=None, kept=None
 ))]
@@ -336,7 +336,7 @@ pub(crate) fn job<'py>(
     tmp: Option<PathBuf>,
     records: Option<&str>,
     key: Vec<String>,
-    delimiter: Option<&str>,
+    delimiter: Vec<String>,
     header: bool,
     null: bool,
     all: bool,
@@ -357,6 +357,7 @@ pub(crate) fn job<'py>(
     removed: Option<PathBuf>,
     kept: Option<PathBuf>,
 ) -> PyResult<Py<PyAny>> {
+    let delimiters = delimiters(&delimiter)?;
     let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let separator = if null { 0 } else { b'\n' };
@@ -366,7 +367,7 @@ pub(crate) fn job<'py>(
             .map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get),
         tmp: Arc::new(TempFolders::new(&[tmp.unwrap_or_else(std::env::temp_dir)])),
         separator,
-        records: of_records(records, key, delimiter, header)?,
+        records: of_records(records, key, &delimiters, header)?,
         others: Vec::new(),
         normalization: normalization(
             &normalize,
@@ -411,7 +412,7 @@ pub(crate) fn job<'py>(
     let named = named.collect::<PyResult<Vec<_>>>()?;
     let told = Arc::clone(&options.progress);
     let start = Instant::now();
-    let outcome = wait(py, told, progress, move || work(named, &job, &options, out))?;
+    let outcome = wait(py, told, progress, move || work(named, &delimiters, &job, &options, out))?;
     let seconds = start.elapsed().as_secs_f64();
     if let Some(error) = error.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(error);
@@ -466,14 +467,20 @@ fn wait<T: Send + 'static>(
 
 type Outcome = anyhow::Result<(umbel_sets::Report, Option<File>)>;
 
-fn work(named: Vec<NamedInput>, job: &Job, options: &Options, out: Option<PathBuf>) -> Outcome {
+fn work(
+    named: Vec<NamedInput>,
+    delimiters: &[u8],
+    job: &Job,
+    options: &Options,
+    out: Option<PathBuf>,
+) -> Outcome {
     if let Some(out) = &out {
         atomic::check_target(out, Existing::Replace)?;
     }
     if let Job::Diff(separate) = job {
         separate.files().check()?;
     }
-    let inputs = inputs::rereadable(inputs::open(named, None)?, options)?;
+    let inputs = inputs::rereadable(inputs::open(named, None, delimiters)?, options)?;
     let inputs = umbel_sets::align(inputs, None, job.rows() == Rows::OfAll, options)?;
     if let Job::Diff(separate) = job
         && !separate.files().is_empty()
@@ -538,13 +545,22 @@ fn normalization(forms: &[String], others: Normalization) -> PyResult<Normalizat
     Ok(normalization)
 }
 
+/// Bytes between columns: one for all inputs, or one for each.
+fn delimiters(given: &[String]) -> PyResult<Vec<u8>> {
+    let delimiter = |text: &String| match text.as_bytes() {
+        [byte] => Ok(*byte),
+        _ => Err(PyValueError::new_err("delimiter: expected one byte")),
+    };
+    given.iter().map(delimiter).collect()
+}
+
 fn of_records(
     records: Option<&str>,
     key: Vec<String>,
-    delimiter: Option<&str>,
+    delimiters: &[u8],
     header: bool,
 ) -> PyResult<Records> {
-    if delimiter.is_some() && records != Some("csv") {
+    if !delimiters.is_empty() && records != Some("csv") {
         return Err(PyValueError::new_err("delimiter goes with records=\"csv\""));
     }
     if !header && !matches!(records, Some("csv" | "tsv")) {
@@ -558,10 +574,7 @@ fn of_records(
             ));
         }
         Some("csv") => {
-            let delimiter = match delimiter.unwrap_or(",").as_bytes() {
-                [byte] => *byte,
-                _ => return Err(PyValueError::new_err("delimiter: expected one byte")),
-            };
+            let delimiter = *delimiters.first().unwrap_or(&b',');
             Records::Csv { delimiter, header, key, raw: false }
         }
         Some("tsv") => Records::Tsv { header, key },

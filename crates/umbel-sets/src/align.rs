@@ -1,5 +1,5 @@
-//! Copies inputs of columns row by row before other work: with the columns in the order of another header, or without
-//! rows that cannot be read.
+//! Copies inputs of columns row by row before other work: with the columns in the order of another header, with the
+//! delimiter of the first input, or without rows that cannot be read.
 //!
 //! After a broken quote, nobody knows where records end; here the next one is assumed to start on the next line. A
 //! reader that reads an input in pieces on several threads cannot do that, so it is done before.
@@ -11,7 +11,9 @@ use std::sync::Arc;
 use crate::error::{Place, QuoteFlaw};
 use crate::input::{Input, Spool};
 use crate::line_counter::{LineCounter, MARK, mark};
-use crate::records::{Bad, Flaw, Format, Kind, Records, Value, blank, columns, line_end, list};
+use crate::records::{
+    Bad, Flaw, Format, Kind, Records, Value, blank, columns, line_end, list, quote,
+};
 use crate::report::Progress;
 use crate::scan::skip_line;
 use crate::{Error, Options};
@@ -26,8 +28,8 @@ const COLUMN: u64 = 96;
 ///
 /// If `rows` of all inputs are written under one header, or whole rows are compared, an input whose header has the same
 /// names in another order is copied to a temporary file in the order of the first, or of the header that they are written
-/// `under`. CSV is copied without the records that cannot be read if these are [left out](Bad::Skip). All other inputs are
-/// returned unchanged.
+/// `under`. CSV is copied without the records that cannot be read if these are [left out](Bad::Skip), and with the
+/// delimiter of [`Options::records`] if it has [another](Input::delimited_by). All other inputs are returned unchanged.
 ///
 /// # Errors
 /// [`Error::OtherColumns`] for a header with other names; those of reading and of temporary files.
@@ -39,8 +41,8 @@ pub fn align(
 ) -> Result<Vec<Input>, Error> {
     let several = inputs.len() > 1 || under.is_some();
     let together = several && compares_headers(rows, options);
-    let cleans = leaves_bad_rows_out(options);
-    if !together && !cleans {
+    let copied = |input: &Input| rewrites(input.delimiter(), options);
+    if !together && !inputs.iter().any(copied) {
         return Ok(inputs);
     }
     let mut first = under.cloned();
@@ -48,7 +50,8 @@ pub fn align(
     let mut aligned = Vec::new();
     for input in inputs {
         let reader = input.open()?;
-        let mut rewritten = Rewritten::new(input.name(), reader.from(0), options)?;
+        let mut rewritten =
+            Rewritten::new(input.name(), reader.from(0), input.delimiter(), options)?;
         let mut moves = false;
         if together && let Some(row) = rewritten.header()? {
             match &first {
@@ -66,7 +69,7 @@ pub fn align(
                 }
             }
         }
-        if moves || cleans {
+        if moves || copied(&input) {
             let spool = match &mut spool {
                 Some(spool) => spool,
                 none => none.insert(Spool::new(options)?),
@@ -99,7 +102,7 @@ impl Header {
             return Ok(None);
         }
         let reader = input.open()?;
-        let row = Rewritten::new(input.name(), reader.from(0), options)?.header()?;
+        let row = Rewritten::new(input.name(), reader.from(0), None, options)?.header()?;
         Ok(row.map(|row| Self { name: input.name().to_owned(), row }))
     }
 
@@ -179,9 +182,11 @@ fn has_names(options: &Options) -> bool {
     matches!(options.records, Records::Csv { header: true, .. } | Records::Tsv { header: true, .. })
 }
 
-/// Returns whether unreadable rows of CSV are left out, which requires a copy of the input.
-pub fn leaves_bad_rows_out(options: &Options) -> bool {
-    options.bad == Bad::Skip && matches!(options.records, Records::Csv { .. })
+/// Returns whether an input, whose own delimiter this is, must be copied: without unreadable rows of CSV, or with the
+/// delimiter of [`Options::records`].
+pub fn rewrites(delimiter: Option<u8>, options: &Options) -> bool {
+    let Records::Csv { delimiter: wanted, .. } = options.records else { return false };
+    options.bad == Bad::Skip || delimiter.is_some_and(|delimiter| delimiter != wanted)
 }
 
 /// The column of each of the `wanted` names among the `found`, if these are the same.
@@ -241,11 +246,14 @@ fn difference(wanted: &Names, found: &Names) -> String {
 /// The length of a record without its end, and whether it is one: an empty line is not.
 type Next = (usize, Result<bool, Flaw>);
 
-/// The rows of an input, with its columns in another order, and without unreadable rows if these are left out.
+/// The rows of an input, with its columns in another order, with another delimiter, and without unreadable rows if these
+/// are left out.
 pub struct Rewritten<R> {
     source: R,
     name: String,
+    /// How rows are written, and what they are when they are read.
     format: Format,
+    from: Kind,
     progress: Arc<Progress>,
     /// For each column written, its number here; empty for all unchanged.
     order: Vec<u32>,
@@ -267,13 +275,26 @@ pub struct Rewritten<R> {
 }
 
 impl<R: Read> Rewritten<R> {
-    /// Reads the rows of `source`, named `name`.
+    /// Reads the rows of `source`, named `name`, which may have a delimiter of its own.
     ///
     /// # Errors
     /// Those of any work with these options.
-    pub fn new(name: &str, source: R, options: &Options) -> Result<Self, Error> {
+    pub fn new(
+        name: &str,
+        source: R,
+        delimiter: Option<u8>,
+        options: &Options,
+    ) -> Result<Self, Error> {
         let format = Format::new(options)?;
+        let from = match (format.kind, delimiter) {
+            (Kind::Csv(_), Some(delimiter @ (b'"' | b'\n' | b'\r'))) => {
+                return Err(Error::Delimiter { delimiter });
+            }
+            (Kind::Csv(_), Some(delimiter)) => Kind::Csv(delimiter),
+            (kind, _) => kind,
+        };
         Ok(Self {
+            from,
             source,
             name: name.to_owned(),
             passed: LineCounter::new(format.ends().byte()),
@@ -293,7 +314,7 @@ impl<R: Read> Rewritten<R> {
         })
     }
 
-    /// The row with the names of the columns, read ahead.
+    /// The row with the names of the columns, as it is written, read ahead.
     fn header(&mut self) -> Result<Option<Vec<u8>>, Error> {
         loop {
             let Some((length, found)) = self.record(&mut Spans::default())? else {
@@ -302,12 +323,22 @@ impl<R: Read> Rewritten<R> {
             match found {
                 Ok(true) => {
                     let row = &self.buffer[self.begin..self.begin + length];
-                    return Ok(Some(row.strip_suffix(b"\r").unwrap_or(row).to_vec()));
+                    let row = row.strip_suffix(b"\r").unwrap_or(row);
+                    let mut header = Vec::new();
+                    return match put(row, &Spans::default(), &[], self.kinds(), &mut header) {
+                        Ok(()) => Ok(Some(header)),
+                        Err(flaw) => Err(self.error(flaw)),
+                    };
                 }
                 Ok(false) => self.leave(length),
                 Err(flaw) => return Err(self.error(flaw)),
             }
         }
+    }
+
+    /// What rows are when they are read, and when they are written.
+    fn kinds(&self) -> [Kind; 2] {
+        [self.from, self.format.kind]
     }
 
     /// The names in a header.
@@ -341,7 +372,7 @@ impl<R: Read> Rewritten<R> {
                 values.push(value, self.order.len());
                 Ok(())
             };
-            let found = match (self.format.kind, blank(bytes)) {
+            let found = match (self.from, blank(bytes)) {
                 (Kind::Csv(_), Some(length)) => Ok(length),
                 (Kind::Csv(delimiter), None) => columns::each(bytes, delimiter, &mut keep),
                 _ => Ok(next_line),
@@ -444,7 +475,13 @@ impl<R: Read> Rewritten<R> {
             let is_row = matches!(found, Ok(true));
             let written = match found {
                 Ok(false) => Ok(()),
-                Ok(true) => put(row, &values, &self.order, self.format.kind, &mut self.out),
+                Ok(true) => {
+                    let kinds = [self.from, self.format.kind];
+                    put(row, &values, &self.order, kinds, &mut self.out).map(|()| {
+                        let end = line_end(row);
+                        self.out.extend_from_slice(end);
+                    })
+                }
                 Err(flaw) => Err(flaw),
             };
             let is_header = self.format.header && !self.headed;
@@ -487,30 +524,46 @@ impl Spans {
     }
 }
 
-/// Appends a row with its values in an order.
+/// Appends a row without its end: its values in an order, or as they are.
 fn put(
     row: &[u8],
     values: &Spans,
     order: &[u32],
-    kind: Kind,
+    [from, to]: [Kind; 2],
     out: &mut Vec<u8>,
 ) -> Result<(), Flaw> {
-    if order.is_empty() {
-        out.extend_from_slice(row);
-        out.push(b'\n');
-        return Ok(());
-    }
-    if values.count != order.len() {
-        return Err(Flaw::Ragged { found: values.count, columns: order.len() });
-    }
-    for (i, &column) in order.iter().enumerate() {
-        if i > 0 {
-            out.push(kind.delimiter());
+    let text = row.strip_suffix(b"\r").unwrap_or(row);
+    let delimiter = to.delimiter();
+    let mut value = |column: usize, start: usize, end: usize| {
+        if column > 0 {
+            out.push(delimiter);
         }
-        let [start, end] = values.places[column as usize].map(|at| at as usize);
-        out.extend_from_slice(kind.written(row, start..end));
+        let begin = out.len();
+        let written = from.written(row, start..end);
+        out.extend_from_slice(written);
+        // What is in quotes stays so; the new delimiter has no meaning there.
+        if from != to && !written.starts_with(b"\"") {
+            quote(out, begin, delimiter);
+        }
+    };
+    match (order, from) {
+        ([], Kind::Csv(own)) if from != to => {
+            columns::each(text, own, |column, Value { start, end, .. }| {
+                value(column, start, end);
+                Ok(())
+            })?;
+        }
+        ([], _) => out.extend_from_slice(text),
+        _ if values.count != order.len() => {
+            return Err(Flaw::Ragged { found: values.count, columns: order.len() });
+        }
+        _ => {
+            for (i, &column) in order.iter().enumerate() {
+                let [start, end] = values.places[column as usize].map(|at| at as usize);
+                value(i, start, end);
+            }
+        }
     }
-    out.extend_from_slice(line_end(row));
     Ok(())
 }
 

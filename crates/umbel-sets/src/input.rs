@@ -40,6 +40,8 @@ pub struct Input {
     grown: AtomicBool,
     /// Whether its fields are named as in [`Options::others`].
     other: bool,
+    /// What is between its columns, if that is its own.
+    delimiter: Option<u8>,
 }
 
 /// The location of the bytes.
@@ -83,6 +85,7 @@ impl Input {
             bytes,
             grown: AtomicBool::new(false),
             other: false,
+            delimiter: None,
         }
     }
 
@@ -116,6 +119,18 @@ impl Input {
         Self { other: true, ..self }
     }
 
+    /// Makes it one of CSV with a delimiter of its own; [`align`](crate::align()) copies it with that of the
+    /// [`Options::records`].
+    #[must_use]
+    pub fn delimited_by(self, delimiter: u8) -> Self {
+        Self { delimiter: Some(delimiter), ..self }
+    }
+
+    /// Returns the delimiter of its own, if it has one.
+    pub fn delimiter(&self) -> Option<u8> {
+        self.delimiter
+    }
+
     /// The same input once more.
     pub(crate) fn again(&self) -> Result<Self, Error> {
         let bytes = match &self.bytes {
@@ -126,7 +141,7 @@ impl Input {
             Bytes::Spooled(file, start) => Bytes::Spooled(Arc::clone(file), *start),
         };
         let again = Self::new(self.name.clone(), self.stamp.clone(), self.edges, bytes);
-        Ok(Self { other: self.other, ..again })
+        Ok(Self { other: self.other, delimiter: self.delimiter, ..again })
     }
 
     pub(crate) fn is_of_others(&self) -> bool {

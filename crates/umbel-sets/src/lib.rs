@@ -50,7 +50,7 @@
 //! | `input` | files that can be read again, pipes that are spooled |
 //! | `line_ends` | where the lines of a buffer end |
 //! | `records` | where a record ends, and which of its bytes are its key |
-//! | `align` | copies of inputs with their columns in another order, or without rows that cannot be read |
+//! | `align` | copies of inputs with their columns in another order, with another delimiter, or without rows that cannot be read |
 //! | `line_counter` | the line and the column of a place |
 //! | `hash` | how the lines of a job are hashed |
 //! | `scan` | reading inputs in parallel, cut at the ends of records |
@@ -96,7 +96,7 @@ mod temporary;
 mod testing;
 mod threads;
 
-pub use align::{Header, Rewritten, align, compares_headers, leaves_bad_rows_out};
+pub use align::{Header, Rewritten, align, compares_headers, rewrites};
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use buffer::{PageBuffer, PageReader, PageWriter};
 pub use error::{Error, Place, QuoteFlaw};

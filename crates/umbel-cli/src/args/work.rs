@@ -87,9 +87,11 @@ pub(crate) struct RecordArgs {
     /// Treat the first record as data: columns are named by number, and no header is printed
     #[arg(long, help_heading = "Input")]
     pub(crate) no_header: bool,
-    /// Byte between the fields of --csv, e.g. ; or \t for a tab [default: ,]
+    /// Byte between the fields of --csv, e.g. ; or \t for a tab; repeat for files that differ [default: ,]
+    ///
+    /// The first one is that of the first file and of the output; the last one holds for all files after it.
     #[arg(short, long, value_name = "BYTE", help_heading = "Input")]
-    pub(crate) delimiter: Option<Delimiter>,
+    pub(crate) delimiter: Vec<Delimiter>,
     /// What to do with a record that lacks a field of the key
     #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Input")]
     pub(crate) missing: OnMissing,

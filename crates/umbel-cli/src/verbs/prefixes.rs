@@ -100,7 +100,7 @@ fn read(
     if secret.is_some() {
         bail!("{}: a list of text is not keyed; omit --secret-file", name());
     }
-    let sources = inputs::open(vec![NamedInput::Open(name(), file.file)], None)?;
+    let sources = inputs::open(vec![NamedInput::Open(name(), file.file)], None, &[])?;
     let inputs = inputs::rereadable(sources, options)?;
     read_text(&inputs, family, options)
 }

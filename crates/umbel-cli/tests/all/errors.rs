@@ -530,7 +530,10 @@ fn what_is_no_lines_is_told_by_its_content() {
         "{}",
         run.stderr
     );
-    folder.umbel("dedup --csv -k id table").run().fails(&["no field \"id\"", "(--delimiter ';')"]);
+    folder
+        .umbel("dedup --csv -k id table")
+        .run()
+        .fails(&["no field \"id\"", "(--delimiter ';'; one for each file if they differ)"]);
     folder.umbel("audit f").run().fails(&["--candidates", "--universe"]);
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::util::{Folder, least_memory};
+use crate::util::{Folder, gzip, least_memory};
 
 /// Two tables whose columns are in another order.
 fn tables() -> Folder {
@@ -117,6 +117,56 @@ fn other_delimiters() {
     folder.write("tab", "k\tv\n\"a\tb\"\t1\n");
     let run = folder.umbel("common --csv --key k --delimiter \\t tab tab").run();
     assert_eq!(run.text().as_bytes(), folder.read("tab"));
+}
+
+#[test]
+fn files_have_delimiters_of_their_own() {
+    let folder = Folder::new();
+    folder.write("semicolons", "id;price\n1;0,50\n2;\"1;75\"\n3;x\r\n\n4;last");
+    folder.write("commas", "price,id\n\"0,50\",1\n1;75,2\ny,5\n");
+    folder.write("tabs", "id\tprice\n3\tx\n");
+    let umbel = |arguments: &str| text(&folder, arguments);
+    // The output has the delimiter of the first file: values with that are in quotes, and others stay as they were.
+    let both = "--csv --delimiter ; --delimiter , semicolons commas";
+    assert_eq!(umbel(&format!("common {both}")), "id;price\n1;0,50\n2;\"1;75\"\n");
+    assert_eq!(
+        umbel(&format!("dedup {both}")),
+        "id;price\n1;0,50\n2;\"1;75\"\n3;x\r\n4;last\n5;y\n"
+    );
+    assert_eq!(
+        umbel(&format!("join -k id --prefix b {both}")),
+        "id;price;bprice\n1;0,50;\"0,50\"\n2;\"1;75\";\"1;75\"\n"
+    );
+    let other = "--csv --delimiter , --delimiter ; commas semicolons";
+    assert_eq!(umbel(&format!("common --all -k id {other}")), "price,id\n\"0,50\",1\n1;75,2\n");
+    assert_eq!(
+        umbel(&format!("common --at-least 1 {other}")),
+        "price,id\n\"0,50\",1\n1;75,2\ny,5\nx,3\r\nlast,4\n"
+    );
+    let run = folder.umbel(&format!("diff -k id {both}")).run();
+    assert_eq!(String::from_utf8(run.stdout).unwrap(), "- 3;x\r\n- 4;last\n+ 5;y\n");
+    // The last one is that of all others; files that are read once are converted on the way.
+    assert_eq!(
+        umbel("except --csv -k id -d ; -d \\t semicolons tabs tabs"),
+        "id;price\n1;0,50\n2;\"1;75\"\n4;last\n"
+    );
+    umbel("build -q -o filter --csv -k price -d ; semicolons");
+    folder.write("commas.gz", gzip(&folder.read("commas")));
+    let found = umbel("query filter -q --csv -k price -d ; -d , semicolons commas.gz");
+    assert_eq!(found, "id;price\n1;0,50\n2;\"1;75\"\n3;x\r\n4;last\n1;\"0,50\"\n2;\"1;75\"\n");
+    // As many as there are files, and each is a delimiter.
+    let run = folder.umbel("common --csv -d ; -d , -d | semicolons commas").run();
+    run.fails(&["found 3 delimiters for 2 inputs; give one for all, or one for each"]);
+    let run = folder.umbel("common --csv -d ; -d \" semicolons commas").run();
+    run.fails(&["the delimiter '\"' already has a meaning in CSV"]);
+    // The hint names all of them.
+    let run = folder.umbel("dedup --csv commas semicolons").run();
+    let hint = "semicolons: its first line has no ',', but ';'; read it with --delimiter , --delimiter ';'";
+    assert!(run.stderr.contains(hint), "{}", run.stderr);
+    let run = folder.umbel("dedup --csv -d ; semicolons tabs").run();
+    let hint =
+        r"tabs: its first line has no ';', but tabs; read it with --delimiter ';' --delimiter '\t'";
+    assert!(run.stderr.contains(hint), "{}", run.stderr);
 }
 
 #[test]

@@ -22,7 +22,7 @@ class Options(TypedDict, total=False):
     tmp: Path
     records: Literal["csv", "tsv", "jsonl", "fields"] | None
     key: str | Sequence[str]
-    delimiter: str
+    delimiter: str | Sequence[str]
     header: bool
     null: bool
     ignore_case: bool
@@ -54,9 +54,9 @@ def _progress(verb: str, wanted: bool) -> Iterator[Callable[[int, int], None] | 
 
 def _run(verb: str, inputs: Sequence[Input], out: Path | None, given: Any, **own: Any) -> Any:
     options = dict(given)
-    for several in ("key", "normalize"):
-        value = options.pop(several, None) or ()
-        options[several] = [value] if isinstance(value, str) else list(value)
+    for several in ("key", "normalize", "delimiter"):
+        value = options.pop(several, None)
+        options[several] = [value] if isinstance(value, str) else list(value or ())
     with _progress(verb, options.pop("progress", False)) as progress:
         return _job(
             verb,
