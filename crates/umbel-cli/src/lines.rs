@@ -330,12 +330,7 @@ pub(crate) fn open_several(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Input>> {
-    let inputs = open_rereadable(files, work, rows, options)?;
-    let mut inputs = inputs.into_iter();
-    let first = inputs.next();
-    let others =
-        inputs.map(|input| if options.others.is_empty() { input } else { input.of_others() });
-    let inputs: Vec<_> = first.into_iter().chain(others).collect();
+    let inputs = inputs::name_others(open_rereadable(files, work, rows, options)?, options);
     match &inputs[..] {
         [one] => bail!("{}: is the only file; name two or more", one.name()),
         _ => Ok(inputs),

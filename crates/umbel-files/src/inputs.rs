@@ -98,6 +98,15 @@ pub fn align(
     sources.into_iter().map(align).collect()
 }
 
+/// Marks inputs after the first as ones whose fields are named by [`Options::others`], if there are such names.
+pub fn name_others(mut inputs: Vec<Input>, options: &Options) -> Vec<Input> {
+    if options.others.is_empty() || inputs.is_empty() {
+        return inputs;
+    }
+    let others = inputs.split_off(1).into_iter().map(Input::of_others);
+    inputs.into_iter().chain(others).collect()
+}
+
 /// What an input is read from.
 pub enum NamedInput {
     /// A file, by its path.

@@ -20,8 +20,8 @@ use umbel_files::atomic::{self, Existing};
 use umbel_files::changes::{self, Files};
 use umbel_files::inputs::{self, NamedInput, Rows};
 use umbel_sets::{
-    Bad, Diff, Distinct, Error, Input, Keep, Missing, Normalization, Options, PageReader, Progress,
-    Records, SetOperation, TempFolders, Top,
+    Bad, Diff, Distinct, Error, Input, Join, Keep, Missing, Normalization, Options, PageReader,
+    Partners, Progress, Records, SetOperation, TempFolders, Top, Unpaired,
 };
 
 use crate::errors::number;
@@ -281,6 +281,7 @@ enum Job {
     Except { all: bool, fpp: Option<f64> },
     Dedup { distinct: Distinct, fpp: Option<f64> },
     Diff(Separate),
+    Join { unpaired: Unpaired, partners: Partners, prefix: Option<String> },
 }
 
 impl Job {
@@ -303,6 +304,11 @@ impl Job {
             Self::Dedup { distinct, fpp } => {
                 SetOperation::distinct(inputs, distinct, options)?.with_error(fpp).run(out)
             }
+            Self::Join { unpaired, partners, ref prefix } => Join::new(inputs, options)?
+                .with_unpaired(unpaired)
+                .with_partners(partners)
+                .with_prefix(prefix.as_deref())
+                .run(out),
             Self::Diff(_) => {
                 changes::write_marked(&Diff::new(inputs, options), false, options.separator, out)
             }
@@ -312,7 +318,9 @@ impl Job {
     /// Whether rows of all inputs are in the result.
     fn rows(&self) -> Rows {
         match self {
-            Self::Common { at_least: None, .. } | Self::Except { .. } => Rows::OfOne,
+            Self::Common { at_least: None, .. } | Self::Except { .. } | Self::Join { .. } => {
+                Rows::OfOne
+            }
             _ => Rows::OfAll,
         }
     }
@@ -322,8 +330,9 @@ impl Job {
 #[pyfunction]
 #[pyo3(name = "_job", signature = (
     verb, inputs, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=Vec::new(), header=true,
-    null=false, all=false, at_least=None, fpp=None, keep="first", counted=false, top=None, by_count=false, ignore_case=false,
-    trim=false, crlf=false, normalize=Vec::new(), missing="error", bad="error", progress=None, added=None, removed=None, kept=None
+    others=Vec::new(), null=false, recursive=false, all=false, at_least=None, fpp=None, keep="first", counted=false, top=None, by_count=false, ignore_case=false,
+    trim=false, crlf=false, normalize=Vec::new(), missing="error", bad="error", progress=None, added=None, removed=None, kept=None,
+    how="inner", first=false, unique=false, prefix=None
 ))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn job<'py>(
@@ -338,7 +347,9 @@ pub(crate) fn job<'py>(
     key: Vec<String>,
     delimiter: Vec<String>,
     header: bool,
+    others: Vec<String>,
     null: bool,
+    recursive: bool,
     all: bool,
     at_least: Option<usize>,
     fpp: Option<f64>,
@@ -356,6 +367,10 @@ pub(crate) fn job<'py>(
     added: Option<PathBuf>,
     removed: Option<PathBuf>,
     kept: Option<PathBuf>,
+    how: &str,
+    first: bool,
+    unique: bool,
+    prefix: Option<String>,
 ) -> PyResult<Py<PyAny>> {
     let delimiters = delimiters(&delimiter)?;
     let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
@@ -368,7 +383,7 @@ pub(crate) fn job<'py>(
         tmp: Arc::new(TempFolders::new(&[tmp.unwrap_or_else(std::env::temp_dir)])),
         separator,
         records: of_records(records, key, &delimiters, header)?,
-        others: Vec::new(),
+        others,
         normalization: normalization(
             &normalize,
             Normalization { crlf, trim, ignore_case, ..Normalization::default() },
@@ -393,6 +408,25 @@ pub(crate) fn job<'py>(
         "common" => Job::Common { at_least, all, fpp },
         "except" => Job::Except { all, fpp },
         "diff" => Job::Diff(Separate { added, removed, kept }),
+        "join" => Job::Join {
+            unpaired: match how {
+                "inner" => Unpaired::None,
+                "left" => Unpaired::Left,
+                "full" => Unpaired::Both,
+                other => return Err(choice("how", "inner, left or full", other)),
+            },
+            partners: match (first, unique) {
+                (false, false) => Partners::All,
+                (true, false) => Partners::First,
+                (false, true) => Partners::Unique,
+                (true, true) => {
+                    return Err(PyValueError::new_err(
+                        "first takes one partner of several, and unique refuses several; omit one of them",
+                    ));
+                }
+            },
+            prefix,
+        },
         _ => Job::Dedup {
             distinct: Distinct {
                 at_least: at_least.unwrap_or(1) as u64,
@@ -408,11 +442,26 @@ pub(crate) fn job<'py>(
         },
     };
     let error = Arc::new(Mutex::new(None));
-    let named = inputs.iter().enumerate().map(|(i, input)| named(input, i, separator, &error));
-    let named = named.collect::<PyResult<Vec<_>>>()?;
+    let mut sources = Vec::new();
+    for (i, input) in inputs.iter().enumerate() {
+        match named(input, i, separator, &error)? {
+            NamedInput::Path(path) if recursive => {
+                let files = inputs::files_of_folders(vec![path]).map_err(of_job)?;
+                sources.extend(files.into_iter().map(NamedInput::Path));
+            }
+            input => sources.push(input),
+        }
+    }
+    if matches!(job, Job::Diff(_) | Job::Join { .. }) && sources.len() != 2 {
+        return Err(PyValueError::new_err(format!(
+            "found {} inputs; {verb} takes two",
+            sources.len()
+        )));
+    }
     let told = Arc::clone(&options.progress);
     let start = Instant::now();
-    let outcome = wait(py, told, progress, move || work(named, &delimiters, &job, &options, out))?;
+    let outcome =
+        wait(py, told, progress, move || work(sources, &delimiters, &job, &options, out))?;
     let seconds = start.elapsed().as_secs_f64();
     if let Some(error) = error.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(error);
@@ -482,6 +531,7 @@ fn work(
     }
     let inputs = inputs::rereadable(inputs::open(named, None, delimiters)?, options)?;
     let inputs = umbel_sets::align(inputs, None, job.rows() == Rows::OfAll, options)?;
+    let inputs = inputs::name_others(inputs, options);
     if let Job::Diff(separate) = job
         && !separate.files().is_empty()
     {
@@ -598,7 +648,9 @@ fn of_job(error: anyhow::Error) -> PyErr {
         };
     }
     match error.downcast_ref::<Error>() {
-        Some(Error::Directory { .. }) => PyIsADirectoryError::new_err(text),
+        Some(Error::Directory { .. }) => {
+            PyIsADirectoryError::new_err(text + " (recursive=True reads all files in it)")
+        }
         Some(Error::NoMemory { .. }) => PyMemoryError::new_err(text),
         _ => PyValueError::new_err(text),
     }

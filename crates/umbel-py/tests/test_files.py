@@ -1,7 +1,10 @@
 """Set operations on files, against sets and lists."""
 
+import csv
+import io
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -76,6 +79,104 @@ def test_records(tmp_path):
     assert list(umbel.dedup(["A", "a "], ignore_case=True, trim=True)) == ["A"]
     urls = ["http://EXAMPLE.org", "http://example.org/"]
     assert len(list(umbel.dedup(urls, normalize="url"))) == 1
+
+
+values = st.sampled_from(["", "a", "b", "c,d", 'e"f', "NULL"])
+tables = st.lists(st.tuples(values, st.sampled_from("xyz")), max_size=8)
+
+
+def nested_loop(left, right, how, first):
+    rows = []
+    for key, value in left:
+        found = [(key, value, other) for k, other in right if k == key]
+        rows += found[:1] if first else found
+        rows += [(key, value, "")] if not found and how != "inner" else []
+    keys = {key for key, _ in left}
+    return rows + [(key, "", other) for key, other in right if key not in keys and how == "full"]
+
+
+def as_csv(header, rows):
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    return text.getvalue().splitlines()
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables, tables, st.sampled_from(["inner", "left", "full"]), st.booleans())
+def test_joins_against_a_nested_loop_and_sqlite(left, right, how, first):
+    a, b = as_csv(["k", "v"], left), as_csv(["id", "w"], right)
+    found = umbel.join(a, b, on={"k": "id"}, how=how, first=first, records="csv", memory="32MiB")
+    header, *rows = [tuple(row) for row in csv.reader(found)]
+    wanted = nested_loop(left, right, how, first)
+    assert header == ("k", "v", "w") and rows == wanted
+    assert found.report.found == len(wanted) and found.report.exact
+    if first:
+        return
+    database = sqlite3.connect(":memory:")
+    for name, table in [("a", left), ("b", right)]:
+        database.execute(f"create table {name} (k, v)")
+        database.executemany(f"insert into {name} values (?, ?)", table)
+    select = "select coalesce(a.k, b.k), coalesce(a.v, ''), coalesce(b.v, '')"
+    order = "order by a.rowid is null, a.rowid, b.rowid"
+    assert rows == database.execute(f"{select} from a {how} join b on a.k = b.k {order}").fetchall()
+
+
+def test_joins_of_files(tmp_path):
+    orders = write(tmp_path / "orders.csv", ["order;customer;name", "1;ann;rake", "2;bob;twine", "3;ann;hoe"])
+    customers = write(tmp_path / "customers.csv", ["name,customer", '"Ann; née Lee",ann', "Bob,bob"])
+    given = {"on": "customer", "records": "csv", "delimiter": [";", ","]}
+    out = tmp_path / "out.csv"
+    report = umbel.join(orders, customers, prefix="by ", out=out, **given)
+    assert out.read_text().splitlines() == [
+        "order;customer;name;by name", '1;ann;rake;"Ann; née Lee"', "2;bob;twine;Bob", '3;ann;hoe;"Ann; née Lee"',
+    ]
+    assert report.found == 3
+    with pytest.raises(ValueError, match="customers.csv.*name"):
+        umbel.join(orders, customers, **given)
+    with pytest.raises(ValueError, match="several rows have the key"):
+        umbel.join(customers, orders, unique=True, prefix="x", on="customer", records="csv", delimiter=[",", ";"])
+    people = ['{"id":1.0,"n":"ann"}', '{"id":3,"n":"eve"}']
+    joined = umbel.join(['{"id":1}', '{"id":2}'], people, on="id", records="jsonl", normalize="number")
+    assert list(joined) == ['{"id":1,"n":"ann"}']
+    assert list(umbel.join(["a 1"], ["a 2", "a 3"], on="1", records="fields")) == ["a 1 2", "a 1 3"]
+    for wrong, words in [
+        ({"how": "outer"}, "inner, left or full"),
+        ({"first": True, "unique": True}, "omit one"),
+        ({"records": None}, "records"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            umbel.join(["a"], ["b"], **{"on": "1", "records": "fields", **wrong})
+    with pytest.raises(TypeError, match="on"):
+        umbel.join(["a"], ["b"], on="1", key="1", records="fields")
+    with pytest.raises(ValueError, match="mapping"):
+        umbel.dedup(["a"], key={"1": "2"}, records="fields")
+    semi = umbel.common(["a 1", "b 2"], ["x a"], key={"1": "2"}, records="fields", all=True)
+    assert list(semi) == ["a 1"]
+
+
+def test_folders_and_what_is_no_lines(tmp_path):
+    folder = tmp_path / "days"
+    folder.mkdir()
+    write(folder / "b", ["2", "1"])
+    write(folder / "a", ["1"])
+    assert list(umbel.dedup(folder, recursive=True)) == ["1", "2"]
+    assert list(umbel.common(folder, ["1"], recursive=True)) == ["1"]
+    with pytest.raises(IsADirectoryError, match="recursive=True"):
+        umbel.dedup(folder)
+    with pytest.raises(ValueError, match="found 3 inputs; diff takes two"):
+        umbel.diff(folder, ["1"], recursive=True)
+    (folder / "b").write_text("1\n", encoding="utf-16")
+    with pytest.raises(ValueError, match="b: is text in UTF-16; convert it: iconv"):
+        umbel.dedup(folder, recursive=True)
+
+
+def test_normal_forms_of_values():
+    numbers = ["1", "1.0", "9007199254740993", "9007199254740992", "1e0", "01"]
+    assert list(umbel.dedup(numbers, normalize="number")) == [numbers[i] for i in (0, 2, 3, 5)]
+    mails = ["a@B.example", "a@b.example", "A@b.example", "e\u0301", "é"]
+    assert list(umbel.dedup(mails, normalize=["email", "nfc"])) == [mails[i] for i in (0, 2, 3)]
+    with pytest.raises(ValueError, match="normalize: expected url, email, number or nfc, found gmail"):
+        umbel.dedup(mails, normalize="gmail")
 
 
 def test_bytes_that_are_not_text():

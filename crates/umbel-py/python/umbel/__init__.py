@@ -11,7 +11,7 @@ A filter answers "have I seen this key?": no for certain, or maybe with a known 
 [True, False]
 """
 
-from ._files import common, dedup, diff, except_
+from ._files import common, dedup, diff, except_, join
 from ._plans import Plan, plan
 from ._umbel import (
     FORMATS,
@@ -67,6 +67,7 @@ __all__ = [
     "diff",
     "except_",
     "from_bytes",
+    "join",
     "open",
     "plan",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
@@ -11,7 +11,9 @@ from ._umbel import Lines, Report, _job
 
 Path: TypeAlias = str | PathLike[str]
 Input: TypeAlias = Path | Iterable[str] | Iterable[bytes]
+Key: TypeAlias = str | Sequence[str] | Mapping[str, str]
 Form: TypeAlias = Literal["url", "email", "number", "nfc"]
+How: TypeAlias = Literal["inner", "left", "full"]
 
 
 class Options(TypedDict, total=False):
@@ -21,10 +23,11 @@ class Options(TypedDict, total=False):
     threads: int | None
     tmp: Path
     records: Literal["csv", "tsv", "jsonl", "fields"] | None
-    key: str | Sequence[str]
+    key: Key
     delimiter: str | Sequence[str]
     header: bool
     null: bool
+    recursive: bool
     ignore_case: bool
     trim: bool
     crlf: bool
@@ -54,6 +57,11 @@ def _progress(verb: str, wanted: bool) -> Iterator[Callable[[int, int], None] | 
 
 def _run(verb: str, inputs: Sequence[Input], out: Path | None, given: Any, **own: Any) -> Any:
     options = dict(given)
+    key = options.get("key")
+    if isinstance(key, Mapping):
+        if verb not in ("common", "except", "join"):
+            raise ValueError(f"key: the inputs of {verb} name their fields alike; give names, not a mapping")
+        options["others"] = list(key.values())
     for several in ("key", "normalize", "delimiter"):
         value = options.pop(several, None)
         options[several] = [value] if isinstance(value, str) else list(value or ())
@@ -131,6 +139,49 @@ def except_(
     if not others:
         raise ValueError("except_ compares two inputs or more; found one")
     return _run("except", (first, *others), out, options, all=all, fpp=fpp)  # type: ignore[no-any-return]
+
+
+@overload
+def join(
+    left: Input, right: Input, *, on: Key, out: None = None, how: How = ..., first: bool = ...,
+    unique: bool = ..., prefix: str | None = ..., **options: Unpack[Options],
+) -> Lines: ...
+@overload
+def join(
+    left: Input, right: Input, *, on: Key, out: Path, how: How = ..., first: bool = ...,
+    unique: bool = ..., prefix: str | None = ..., **options: Unpack[Options],
+) -> Report: ...
+def join(
+    left: Input,
+    right: Input,
+    *,
+    on: Key,
+    out: Path | None = None,
+    how: How = "inner",
+    first: bool = False,
+    unique: bool = False,
+    prefix: str | None = None,
+    **options: Unpack[Options],
+) -> Lines | Report:
+    """Each row of the left input with the other columns, members or words of its partners in the right one.
+
+    `on` names the key, as `key` of the other jobs does: a mapping where the names differ, from those of the left input to those
+    of the right one. `records` says what a row is. `how="left"` keeps rows of the left input without a partner, `"full"` those
+    of both. `first` takes only the first partner of a row, `unique` refuses several; `prefix` goes in front of columns of the
+    right input that are named like one of the left. `out` as in `common`.
+
+    >>> import umbel
+    >>> orders = ["order,customer", "1,ann", "2,bob"]
+    >>> customers = ["id,city", "ann,Rome"]
+    >>> list(umbel.join(orders, customers, on={"customer": "id"}, how="left", records="csv"))
+    ['order,customer,city', '1,ann,Rome', '2,bob,']
+    """
+    if "key" in options:
+        raise TypeError("join takes on in place of key")
+    given = {**options, "key": on}
+    return _run(  # type: ignore[no-any-return]
+        "join", (left, right), out, given, how=how, first=first, unique=unique, prefix=prefix,
+    )
 
 
 @overload
