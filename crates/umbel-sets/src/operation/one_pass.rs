@@ -8,7 +8,8 @@ use std::sync::Mutex;
 
 use umbel::{Blocked, KeyHash, Kind, Plan};
 
-use super::{Run, Selection, SetPlan, Strategy};
+use super::run::Run;
+use super::{Selection, SetPlan, Strategy};
 use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::{fill, of_hashes};

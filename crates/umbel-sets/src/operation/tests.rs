@@ -9,10 +9,13 @@ use proptest::prelude::{
 use umbel::{Blocked, KeyHasher, Kind, Plan};
 
 use super::*;
+use crate::budget::Budget;
 use crate::bulk::fill;
 use crate::input::lengths;
-use crate::report::ErrorBound;
+use crate::passes::Passes;
+use crate::scan::Scanner;
 use crate::testing::{Files, cramped, files, input, lines, lines_of, long, options, threads};
+use crate::{Error, ErrorBound, Input, Options, Report};
 
 const DISTINCT: Ask =
     Ask::Distinct(Distinct { at_least: 1, keep: Keep::First, counted: false, ranked: None });

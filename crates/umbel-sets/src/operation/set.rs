@@ -1,0 +1,195 @@
+//! A set operation, from what is asked for to its result.
+
+use std::io;
+
+use super::plan::Strategy;
+use super::ranking::Ranking;
+use super::run::Run;
+use super::{Distinct, Selection, Top, one_pass};
+use crate::budget::Budget;
+use crate::hash::LineHasher;
+use crate::input::Input;
+use crate::passes::Passes;
+use crate::places::Places;
+use crate::report::Report;
+use crate::scan::Scanner;
+use crate::sink::{Hand, RowStyle, Sink};
+use crate::spill::Disk;
+use crate::{Error, Options};
+
+/// Results are ranked in one part in this many of the memory, next to the operation that selects them.
+const RANKING: u64 = 4;
+
+/// A set operation over the lines of files.
+#[derive(Debug)]
+pub struct SetOperation<'a> {
+    pub(super) inputs: &'a [Input],
+    pub(super) wanted: Selection,
+    pub(super) fpp: Option<f64>,
+    pub(super) budget: Budget,
+    pub(super) options: &'a Options,
+}
+
+impl<'a> SetOperation<'a> {
+    pub(super) fn new(
+        inputs: &'a [Input],
+        wanted: Selection,
+        options: &'a Options,
+    ) -> Result<Self, Error> {
+        let mut budget = Budget::new(options.memory, options.threads)?;
+        if let Selection::Distinct(Distinct { ranked: Some(_), .. }) = wanted {
+            budget.rest -= budget.rest / RANKING;
+        }
+        Ok(Self { inputs, wanted, fpp: None, budget, options })
+    }
+
+    /// Selects each different line of all `inputs`, or one of the lines of each key.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] for a cap too low for the threads.
+    pub fn distinct(
+        inputs: &'a [Input],
+        distinct: Distinct,
+        options: &'a Options,
+    ) -> Result<Self, Error> {
+        Self::new(inputs, Selection::Distinct(distinct), options)
+    }
+
+    /// Selects each different line that at least `at_least` of `inputs` have.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] for a cap too low for the threads; [`Error::AtLeast`] for
+    /// a threshold of 0 or more than there are inputs; [`Error::Inputs`] for 2¹⁶ inputs or more.
+    pub fn common(
+        inputs: &'a [Input],
+        at_least: usize,
+        options: &'a Options,
+    ) -> Result<Self, Error> {
+        if at_least == 0 || at_least > inputs.len() {
+            return Err(Error::AtLeast { at_least, inputs: inputs.len() });
+        }
+        if at_least > 1 && inputs.len() > usize::from(u16::MAX) {
+            return Err(Error::Inputs { inputs: inputs.len() });
+        }
+        let wanted = match at_least {
+            1 => Selection::Distinct(Distinct::default()),
+            all if all == inputs.len() => Selection::Common { every: false },
+            some => Selection::Several(some),
+        };
+        Self::new(inputs, wanted, options)
+    }
+
+    /// Selects each different line of the first input that is in none of the others.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] for a cap too low for the threads.
+    pub fn except(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
+        Self::new(inputs, Selection::Except { every: false }, options)
+    }
+
+    /// Selects every line of the first of two or more inputs whose key all others have, or with
+    /// [`except`](Self::except) none of them, including repeats: a semi-join or an anti-join. Other operations are
+    /// unchanged.
+    #[must_use]
+    pub fn every(self) -> Self {
+        let wanted = match self.wanted {
+            Selection::Except { .. } => Selection::Except { every: true },
+            Selection::Common { .. } => Selection::Common { every: true },
+            wanted => wanted,
+        };
+        Self { wanted, ..self }
+    }
+
+    /// Uses filters alone and reads every input once. The probabilities that a line is wrongly left out and, if other
+    /// inputs matter, wrongly written, are together at most `fpp`. Writes the first line of each key, as it is.
+    #[must_use]
+    pub fn with_error(self, fpp: Option<f64>) -> Self {
+        Self { fpp, ..self }
+    }
+
+    /// Sets the budget.
+    #[cfg(test)]
+    pub(crate) fn with_budget(self, budget: Budget) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// The number of inputs, from the first on, whose lines may be written.
+    pub(super) fn from(&self) -> usize {
+        self.wanted.from(self.inputs.len())
+    }
+
+    pub(super) fn scanner(&self, hasher: impl Into<LineHasher>) -> Result<Scanner<'a>, Error> {
+        let scanner = Scanner::within(self.budget, self.options, hasher)?;
+        Ok(if self.wanted == Selection::Rows { scanner.comparing_rows() } else { scanner })
+    }
+
+    pub(super) fn header(&self) -> Result<Option<Vec<u8>>, Error> {
+        self.scanner(LineHasher::random())?.header(self.inputs)
+    }
+
+    /// Writes the selected lines to `out`, in the order of their places over the inputs unless they are ranked.
+    ///
+    /// # Errors
+    /// Those of reading, of temporary files and of `out`. What was written before an error is the beginning of the
+    /// result.
+    pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
+        let (Selection::Distinct(Distinct { counted, ranked, .. }), None) = (self.wanted, self.fpp)
+        else {
+            return self.write(Sink::new(out, self.options.separator));
+        };
+        let style = || match self.options.records.column() {
+            _ if !counted => RowStyle::Rows,
+            Some(column) => RowStyle::Column(column),
+            None => RowStyle::Object,
+        };
+        let Some(Top(most)) = ranked else {
+            return self.write(Sink::new(out, self.options.separator).with_style(style()));
+        };
+        let disk = Disk::new(&self.options.tmp);
+        let mut ranking = Ranking::new(most, self.budget.rest / (RANKING - 1), &disk);
+        let mut report = self.hand(&mut |selected| ranking.push(selected))?;
+        let mut sink = Sink::new(out, self.options.separator).with_style(style());
+        sink.header(self.header()?.as_deref())?;
+        ranking.write(&mut sink)?;
+        sink.finish(&mut report)?;
+        report.disk(&disk);
+        Ok(report)
+    }
+
+    /// Passes the results to `hand`.
+    pub(super) fn hand<'h>(&self, hand: &'h mut Hand<'h>) -> Result<Report, Error> {
+        let mut nowhere = io::sink();
+        self.write(
+            Sink::new(&mut nowhere, self.options.separator).with_style(RowStyle::Handed(hand)),
+        )
+    }
+
+    fn write(&self, mut sink: Sink<'_>) -> Result<Report, Error> {
+        let plan = self.plan()?;
+        // An exact answer does not depend on the hash; any other one does, and is the same for the same inputs.
+        let hasher = match plan.strategy {
+            Strategy::OnePass => LineHasher::repeatable(),
+            _ => LineHasher::random(),
+        };
+        let scanner = self.scanner(hasher)?;
+        scanner.check_headers(self.inputs)?;
+        self.options.progress.expect(plan.bytes_read);
+        let mut run = Run {
+            inputs: self.inputs,
+            from: self.from(),
+            places: Places::new(self.inputs),
+            disk: Disk::new(&self.options.tmp),
+            passes: Passes::new(self.inputs),
+            alone: matches!(self.wanted, Selection::Common { .. } | Selection::Rows),
+            scanner,
+        };
+        if plan.strategy == Strategy::OnePass {
+            one_pass::run(&mut run, &plan, self.wanted, &mut sink)?;
+        } else {
+            run.exact(&plan, self.wanted.rule(&plan, self.inputs.len()), &mut sink)?;
+        }
+        let mut report = run.passes.finish(self.inputs, &run.disk);
+        sink.finish(&mut report)?;
+        Ok(report)
+    }
+}
