@@ -24,7 +24,7 @@ pub(crate) use privacy::{
     SumArgs,
 };
 pub(crate) use sets::{
-    CommonArgs, DedupArgs, DiffArgs, ExceptArgs, JoinVerbArgs, Kept, NewArgs, UnseenArgs,
+    CommonArgs, DedupArgs, DiffArgs, ExceptArgs, JoinVerbArgs, Kept, Labelled, NewArgs, UnseenArgs,
 };
 pub(crate) use sharing::{
     DeltaArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs, UnpackArgs,

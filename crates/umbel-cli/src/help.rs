@@ -42,6 +42,8 @@ const ENDINGS: &[Ending] = &[
         examples: &[
             ("umbel common monday.txt tuesday.txt", "lines that both files have"),
             ("umbel common --at-least 2 *.txt", "lines of two files or more"),
+            ("umbel common --which *.txt", "each line with its files"),
+            ("umbel common --only 2 monday.txt tuesday.txt", "lines that just tuesday.txt has"),
             ("umbel common --csv -k id a.csv b.csv", "rows whose id both files have"),
             (
                 "umbel common --all --csv -k customer=id orders.csv users.csv",
@@ -349,7 +351,10 @@ impl Ending {
 
 /// The verbs of every day, in groups, as `umbel help` lists them.
 const EVERYDAY: &[(&str, &[&str])] = &[
-    ("Files of lines or records", &["common", "except", "diff", "join", "dedup", "unseen"]),
+    (
+        "Files of lines or records",
+        &["common", "except", "diff", "join", "dedup", "union", "unseen"],
+    ),
     ("Filters", &["build", "query", "add", "info", "plan"]),
 ];
 
@@ -395,8 +400,13 @@ fn heading(title: &str) -> String {
 /// Groups of verbs, each verb with the first line of its help.
 fn verbs(umbel: &Command, groups: &[(&str, &[&str])]) -> String {
     let about = |name: &str| {
-        let verb = umbel.find_subcommand(name).and_then(Command::get_about);
-        verb.map(ToString::to_string).unwrap_or_default()
+        let verb = umbel.find_subcommand(name);
+        match verb {
+            Some(verb) if verb.get_name() != name => {
+                format!("The same as {}, of several files", verb.get_name())
+            }
+            _ => verb.and_then(Command::get_about).map(ToString::to_string).unwrap_or_default(),
+        }
     };
     let mut text = String::new();
     for (title, names) in groups {

@@ -7,7 +7,7 @@ use crate::args;
 /// A verb: its name and its options.
 pub(crate) struct Verb {
     pub(crate) name: &'static str,
-    /// What it was called before, which still works.
+    /// Another name that works: what it was called before, or what some look for.
     old: Option<&'static str>,
     define: fn(Command) -> Command,
 }
@@ -44,7 +44,7 @@ macro_rules! each_verb {
             except::except(ExceptArgs),
             diff::diff(DiffArgs),
             join::join(JoinVerbArgs),
-            dedup::dedup(DedupArgs),
+            dedup::dedup(DedupArgs) or union,
             seen::unseen(UnseenArgs),
             build::build(BuildArgs),
             add::add(AddArgs),

@@ -123,6 +123,50 @@ def pairs(dice, folder):
         assert rows == wanted, (kind, arguments, rows, wanted)
 
 
+def holders(dice, folder):
+    """common --which, --only and --at-least of two to five tables, by a key that may be null, against SQLite."""
+    database = sqlite3.connect(":memory:")
+    columns, key = ["k", "l", "n"], dice.choice(["k", "l"])
+    is_json = dice.random() < 0.4
+    names = [f"t{number}" for number in range(dice.randrange(2, 6))]
+    database.execute("create table rows (file, k, l, n)")
+    header = None
+    for number, name in enumerate(names, 1):
+        rows = draw(dice)
+        if is_json:
+            rows = [tuple(None if dice.random() < 0.1 else value for value in row) for row in rows]
+            (folder / name).write_text("".join(f"{json.dumps(dict(zip(columns, row)))}\n" for row in rows))
+        else:
+            text, order = table(dice, columns, rows)
+            header = header or order
+            (folder / name).write_text(text, newline="")
+        database.executemany("insert into rows values (?, ?, ?, ?)", [(number, *row) for row in rows])
+    header = header or columns
+    # The first row of each key, and the files that have it.
+    select = (f"select (select group_concat(file, ',') from (select distinct file from rows where {key} = a.{key} order by file)), "
+              f"{', '.join(header)} from rows a where {key} is not null "
+              f"and rowid = (select min(rowid) from rows where {key} = a.{key}) order by rowid")
+    everything = database.execute(select).fetchall()
+    arguments = ["--key", key, *(["--jsonl", "--missing", "skip"] if is_json else ["--csv"]), *names]
+    only = ",".join(map(str, sorted(dice.sample(range(1, len(names) + 1), dice.randrange(1, len(names) + 1)))))
+    at_least = dice.randrange(1, len(names) + 1)
+    labels = lambda files: [f"t{int(file) - 1}" if dice_names else file for file in files.split(",")]
+    for option, wants in [(["--only", only], lambda files: files == only),
+                          (["--at-least", str(at_least)], lambda files: files.count(",") + 1 >= at_least),
+                          ([], lambda files: True)]:
+        dice_names = dice.random() < 0.5
+        names_option = "names" if dice_names else "numbers"
+        found = umbel(dice, folder, "common", f"--which={names_option}", *option, *arguments)
+        wanted = [(",".join(labels(row[0])), *row[1:]) for row in everything if wants(row[0])]
+        if is_json:
+            rows = [(",".join(map(str, line["files"])), *(line["record"][column] for column in header))
+                    for line in map(json.loads, found.splitlines())]
+        else:
+            first, *rows = [tuple(row) for row in csv.reader(io.StringIO(found, newline=""))]
+            assert first == ("files", *header), first
+        assert rows == wanted, (option, arguments, rows, wanted)
+
+
 def differences(dice, folder):
     """diff of two tables whose keys come once each, against SQLite."""
     database = sqlite3.connect(":memory:")
@@ -310,7 +354,7 @@ def values(dice, folder):
         + "".join(f"{'~' if row[0] in keys[0] else '+'} {text}" for row, text in come))
 
 
-MODELS = [joins, pairs, differences, normalization, records, values]
+MODELS = [joins, pairs, holders, differences, normalization, records, values]
 for model in [model for model in MODELS if model.__name__ in sys.argv[3:]] or MODELS:
     for case in range(CASES):
         with tempfile.TemporaryDirectory() as folder:

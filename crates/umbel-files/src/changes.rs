@@ -85,26 +85,40 @@ fn into<T>(path: Option<&Path>, work: impl FnOnce(Option<&mut Out<'_>>) -> Resul
     }
 }
 
-/// Runs the job and writes `- ` in front of removed rows, `+ ` of added and `~ ` of changed ones; rows in both are left out.
-/// With `old`, the old versions of changed rows, each before its new one, have `< ` in front.
-pub fn write_marked(
+/// How the rows that only one input has are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marks {
+    /// As they are, behind the header: a file of its own.
+    None,
+    /// With `- ` in front of removed rows, `+ ` of added and `~ ` of changed ones, as the new input has them.
+    New,
+    /// And with `< ` in front of the old version of changed rows, each before its new one.
+    WithOld,
+}
+
+/// Runs the job and writes the rows that only one input has.
+pub fn write(
     job: &Diff<'_>,
-    old: bool,
+    marks: Marks,
     separator: u8,
     out: &mut (dyn Write + Send),
 ) -> Result<Report, Error> {
     let mut out = PageWriter::new(1 << 18, out);
     let mut bytes = 0;
-    let mut report = job.run(&mut |change, row| {
-        let mark = match change {
-            Change::Removed => b"- ",
-            Change::Added => b"+ ",
-            Change::Changed => b"~ ",
-            Change::Replaced if old => b"< ",
-            Change::Replaced | Change::Kept => return Ok(()),
-        };
+    let mut put = |mark: &[u8], row: &[u8]| {
         bytes += mark.len() as u64 + row.len() as u64 + 1;
         [mark, row, &[separator]].iter().try_for_each(|part| out.write_all(part))
+    };
+    if let (Marks::None, Some(header)) = (marks, job.header()?) {
+        put(b"", &header).map_err(Error::Output)?;
+    }
+    let mut report = job.run(&mut |change, row| match (change, marks) {
+        (Change::Kept, _) | (Change::Replaced, Marks::New) => Ok(()),
+        (_, Marks::None) => put(b"", row),
+        (Change::Removed, _) => put(b"- ", row),
+        (Change::Added, _) => put(b"+ ", row),
+        (Change::Changed, _) => put(b"~ ", row),
+        (Change::Replaced, Marks::WithOld) => put(b"< ", row),
     })?;
     out.flush().map_err(Error::Output)?;
     report.bytes_written = bytes;

@@ -309,9 +309,12 @@ impl Job {
                 .with_partners(partners)
                 .with_prefix(prefix.as_deref())
                 .run(out),
-            Self::Diff(_) => {
-                changes::write_marked(&Diff::new(inputs, options), false, options.separator, out)
-            }
+            Self::Diff(_) => changes::write(
+                &Diff::new(inputs, options),
+                changes::Marks::New,
+                options.separator,
+                out,
+            ),
         }
     }
 

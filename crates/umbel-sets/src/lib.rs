@@ -110,7 +110,8 @@ pub use input::{Input, Spool, SpoolWriter};
 pub use keys::{KeyBatch, keys, keys_stream};
 pub use nearest::nearest;
 pub use operation::{
-    Change, Diff, Distinct, Join, Keep, Partners, SetOperation, SetPlan, Strategy, Top, Unpaired,
+    Change, Diff, Distinct, Holders, Join, Keep, Labels, Partners, SetOperation, SetPlan, Strategy,
+    Top, Unpaired,
 };
 pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_of};
 pub use report::{Changes, ErrorBound, Progress, Report};

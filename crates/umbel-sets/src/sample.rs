@@ -45,6 +45,8 @@ impl Hasher for Mixed {
 pub(crate) struct Sample {
     /// The pieces that contain each line, by a hash of its key.
     seen: ByHash<Met>,
+    /// Lines read.
+    read: u64,
     /// Lines read, counting equal ones of one piece once.
     met: u64,
     /// Lines of the whole inputs.
@@ -55,10 +57,12 @@ pub(crate) struct Sample {
     left: u64,
 }
 
-/// The number of pieces that contain a line, and the last one.
+/// How often a line was read, the number of pieces that contain it, and the last of those.
 #[derive(Clone, Copy)]
 struct Met {
     pieces: u32,
+    /// How often it was read.
+    count: u32,
     last: u64,
 }
 
@@ -74,7 +78,7 @@ impl Sample {
         let (piece, most) = (PIECE.min(memory / PIECES), memory / ENTRY);
         let whole = length <= PIECES * piece && lines <= most;
         let left = if whole { most } else { most / PIECES };
-        let mut sample = Self { seen: ByHash::default(), met: 0, lines, whole, left };
+        let mut sample = Self { seen: ByHash::default(), read: 0, met: 0, lines, whole, left };
         if whole {
             for input in inputs {
                 let reader = input.open()?;
@@ -155,11 +159,33 @@ impl Sample {
     }
 
     fn see(&mut self, key: u64, piece: u64) {
-        let met = self.seen.entry(key).or_insert(Met { pieces: 0, last: u64::MAX });
+        let met = self.seen.entry(key).or_insert(Met { pieces: 0, count: 0, last: u64::MAX });
+        met.count += 1;
+        self.read += 1;
         if met.last != piece {
-            *met = Met { pieces: met.pieces + 1, last: piece };
+            (met.pieces, met.last) = (met.pieces + 1, piece);
             self.met += 1;
         }
+    }
+
+    /// Estimates how many pairs of a line of these inputs and one of the others are equal, and how many of them have a key that
+    /// is in several pieces of both: a key with many lines is, unless these stand together. Exact if all was read.
+    pub(crate) fn pairs(&self, others: &Self) -> (u64, u64) {
+        let scale = |sample: &Self| match sample.whole {
+            true => 1.0,
+            false => (sample.lines as f64 / sample.read.max(1) as f64).max(1.0),
+        };
+        let scale = scale(self) * scale(others);
+        let (mut all, mut several) = (0.0, 0.0);
+        for (key, met) in &self.seen {
+            let Some(other) = others.seen.get(key) else { continue };
+            let pairs = f64::from(met.count) * f64::from(other.count) * scale;
+            all += pairs;
+            if (met.pieces > 1 || self.whole) && (other.pieces > 1 || others.whole) {
+                several += pairs;
+            }
+        }
+        (all as u64, several as u64)
     }
 
     /// Estimates the different lines of all inputs, from those in one piece and those in two: d + f₁²/2f₂, a lower
@@ -242,6 +268,34 @@ mod tests {
         assert!(all > ALL / 10 * 9, "{all}");
         let clustered = samples[3].shared(&samples[4]);
         assert!(clustered.is_none_or(|shared| shared < ALL / 4 * 3), "{clustered:?}");
+    }
+
+    /// Of a key of a third of the lines of both, the pairs are those of the sample. Of unique keys, 900²/32,768 = 25 ± 5 are in
+    /// both samples: 4 of 25 to 3 times 25 are four deviations and more.
+    #[test]
+    fn pairs_are_estimated() {
+        let heavy = |seed| mixed(0..ALL, seed).into_iter().map(|i| if i % 3 == 0 { 0 } else { i });
+        let samples = samples(&[
+            heavy(1).collect(),
+            heavy(2).collect(),
+            mixed(0..ALL, 3),
+            mixed(0..ALL, 4),
+            vec![1, 1, 2],
+            vec![1, 2, 1, 3],
+        ]);
+        let (all, several) = samples[0].pairs(&samples[1]);
+        for pairs in [all, several].map(|pairs| pairs as f64 / (ALL / 3 * (ALL / 3)) as f64) {
+            assert!((0.8..1.25).contains(&pairs), "{pairs} of those that are there");
+        }
+        let (unique, several) = samples[2].pairs(&samples[3]);
+        assert!(
+            (ALL / 25 * 4..3 * ALL).contains(&unique) && several == 0,
+            "{unique} of {ALL}, {several}"
+        );
+        assert_eq!(samples[4].pairs(&samples[5]), (5, 5));
+        let together = |first: u64| (0..ALL).map(|i| if i < 400 { 0 } else { first + i }).collect();
+        let samples = self::samples(&[together(0), together(ALL)]);
+        assert_eq!(samples[0].pairs(&samples[1]).1, 0);
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 
+use umbel_files::inputs::Rows;
+
 use crate::standard::is_standard;
 
 /// What is done about a file that is there.
@@ -47,6 +49,16 @@ pub(crate) struct PrintArgs {
     /// Print this of each record: all of it, or its --key alone
     #[arg(long, value_name = "WHAT", default_value = "record")]
     pub(crate) print: Print,
+}
+
+impl PrintArgs {
+    /// Which rows are printed if they are of all files: other columns than those of the key need not agree for keys alone.
+    pub(crate) fn rows_of_all(&self) -> Rows {
+        match self.print {
+            Print::Record => Rows::OfAll,
+            Print::Key => Rows::OfOne,
+        }
+    }
 }
 
 /// Where the result goes, or how much of it there is.

@@ -20,6 +20,15 @@ pub(crate) enum Kept {
     Last,
 }
 
+/// What stands for a file in front of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Labelled {
+    /// Its number among the files, from 1
+    Numbers,
+    /// Its name
+    Names,
+}
+
 /// Print the lines that all files have
 ///
 /// Each line is printed once, in the first file's order; with --key, the first record of each key, under the first
@@ -36,9 +45,20 @@ pub(crate) struct CommonArgs {
     /// Print every record of the first file whose key all others have, repeats included (semi-join)
     #[arg(long, conflicts_with_all = ["at_least", "fpp"])]
     pub(crate) all: bool,
-    /// Print the lines that at least T of the files have, in order of first appearance [default: all]
+    /// Print the lines that at least T of the files have, in order of first appearance [default: all; 1 with --which]
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = umbel_numbers::number::<usize>(0..=u64::MAX))]
     pub(crate) at_least: Option<usize>,
+    /// Print in front of each line the files that have it, as numbers from 1 or as names: 1,3 and a tab
+    ///
+    /// With --csv, a column named files; with --jsonl, {"files":[1,3],"record":…}. Lines that only one file has are
+    /// printed too, unless --at-least says otherwise.
+    #[arg(long, value_name = "LABELS", num_args = 0..=1, require_equals = true, default_missing_value = "numbers")]
+    #[arg(conflicts_with_all = ["all", "fpp"])]
+    pub(crate) which: Option<Labelled>,
+    /// Print the lines that these files have and no others, e.g. 1,3 for the first and the third
+    #[arg(long, value_name = "FILES", value_delimiter = ',', conflicts_with_all = ["all", "at_least", "fpp"])]
+    #[arg(allow_negative_numbers = true, value_parser = umbel_numbers::number::<usize>(1..=u64::MAX))]
+    pub(crate) only: Vec<usize>,
     /// Allow this error rate, to read each file only once: half of it for extra lines, half for missing ones
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
@@ -123,6 +143,9 @@ pub(crate) struct DiffArgs {
     /// Two files of lines, OLD and NEW; - is standard input
     #[arg(required_unless_present = "files_from", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+    /// Print the lines without marks: the symmetric difference, under the header of OLD
+    #[arg(long, conflicts_with_all = ["added", "removed", "kept", "old", "total"])]
+    pub(crate) symmetric: bool,
     /// Write the lines that only NEW has, and the changed ones, to FILE
     ///
     /// With --added, --removed or --kept, lines have no marks, and nothing is printed.
@@ -150,7 +173,8 @@ pub(crate) struct DiffArgs {
 /// pipes and compressed files are first copied to a temporary file. Lines end with a line feed; a carriage return
 /// before it belongs to the line (see --crlf).
 ///
-/// For lines that no earlier run has seen, see umbel unseen.
+/// Of several files, this is their union, and umbel union is the same verb. For lines that no earlier run has seen, see
+/// umbel unseen.
 #[derive(Debug, Args)]
 pub(crate) struct DedupArgs {
     /// Files of lines, read as one [default: standard input]

@@ -6,11 +6,11 @@ use anyhow::{Result, bail};
 use umbel_sets::{Distinct, Keep, SetOperation, Top};
 
 use super::explain::Job;
-use super::operation::set_operation;
+use super::operation::select;
 use super::seen::{self, Asked};
 use crate::Outcome;
 use crate::args::{DedupArgs, Kept, NewArgs};
-use crate::lines::{self, Rows};
+use crate::lines;
 use crate::output::check_target;
 use crate::report::Run;
 
@@ -49,7 +49,8 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
     let mut options = lines::options(&args.work)?;
     let run = Run::start("dedup", args.work.voice, &options.progress);
-    let inputs = lines::open_rereadable(&args.files, &args.work, Rows::OfAll, &options)?;
+    let inputs =
+        lines::open_rereadable(&args.files, &args.work, args.print.rows_of_all(), &options)?;
     let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;
     let at_least = if args.repeated { 2 } else { args.min.map_or(1, NonZeroU64::get) };
     let distinct = Distinct {
@@ -68,7 +69,8 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
         SetOperation::distinct(&inputs, distinct, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
     let found = if at_least > 1 { "repeated" } else { "different" };
     let about = Job { verb: "dedup", inputs: &inputs, options: &options };
-    let outcome = set_operation(&job, &about, &args.work, &args.output, run, found)?;
+    let outcome =
+        select(&|| job.plan(), &|out| job.run(out), &about, &args.work, &args.output, run, found)?;
     // A search for repeats may find nothing; removing repeats always succeeds, even for an empty list.
     Ok(if at_least > 1 { outcome } else { Outcome::Done })
 }

@@ -1,7 +1,7 @@
 //! `umbel diff`: the lines that only one of two files has.
 
 use anyhow::{Result, bail};
-use umbel_files::changes::{self, Files};
+use umbel_files::changes::{self, Files, Marks};
 use umbel_sets::{Changes, Diff};
 
 use super::explain::{self, Job};
@@ -53,9 +53,12 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     } else if !files.is_empty() {
         files.write(&job, separator)?
     } else {
-        write_lines(args.output.to.file(), |out| {
-            Ok(changes::write_marked(&job, args.old, separator, out)?)
-        })?
+        let marks = match (args.symmetric, args.old) {
+            (true, _) => Marks::None,
+            (_, true) => Marks::WithOld,
+            _ => Marks::New,
+        };
+        write_lines(args.output.to.file(), |out| Ok(changes::write(&job, marks, separator, out)?))?
     };
     let changes = report.changes.unwrap_or_default();
     run.finish(&report, "different", None);

@@ -4,7 +4,7 @@ use anyhow::Result;
 use umbel_sets::SetOperation;
 
 use super::explain::Job;
-use super::operation::set_operation;
+use super::operation::select;
 use crate::Outcome;
 use crate::args::ExceptArgs;
 use crate::lines::{self, Rows};
@@ -20,5 +20,5 @@ pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
     let job = SetOperation::except(&inputs, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
     let job = if args.all { job.every() } else { job };
     let about = Job { verb: "except", inputs: &inputs, options: &options };
-    set_operation(&job, &about, &args.work, &args.output, run, "left")
+    select(&|| job.plan(), &|out| job.run(out), &about, &args.work, &args.output, run, "left")
 }

@@ -74,7 +74,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
             "memory": memory, "threads": threads, "key": job.key(),
             "inputs": inputs.collect::<Vec<_>>(), "distinct": plan.distinct, "compared": plan.compared,
             "filters": filters.collect::<Vec<_>>(), "table_bytes": plan.table, "passes": plan.passes,
-            "bytes_read": plan.bytes_read, "bytes_spilled": plan.bytes_spilled,
+            "pairs": plan.pairs, "bytes_read": plan.bytes_read, "bytes_spilled": plan.bytes_spilled,
         });
         return format!("{object}\n");
     }
@@ -96,6 +96,9 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
             Size(plan.table),
             folders.join(" and ")
         );
+    }
+    if let Some(pairs) = plan.pairs {
+        text += &format!("result   about {}, by samples of both files\n", counted(pairs, "row"));
     }
     text + &format!(
         "reading  {} in {}\nwriting  {} to temporary files, and the result\n",

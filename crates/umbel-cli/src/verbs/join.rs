@@ -1,15 +1,18 @@
 //! `umbel join`: the rows of two files with the same key, side by side.
 
+use std::io::Write;
+
 use anyhow::{Result, bail};
+use umbel_numbers::Count;
 use umbel_sets::{Join, Partners, Unpaired};
 
-use super::explain::{self, Job};
-use super::operation::hint;
+use super::explain::Job;
+use super::operation::select;
 use crate::Outcome;
 use crate::args::JoinVerbArgs;
 use crate::lines::{self, Rows};
-use crate::output::{check_target, print, write_result};
-use crate::report::Run;
+use crate::output::check_target;
+use crate::report::{Run, say};
 
 pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
@@ -39,13 +42,18 @@ pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
         .with_partners(partners)
         .with_prefix(args.prefix.as_deref());
     let about = Job { verb: "join", inputs: &inputs, options: &options };
-    if args.work.explain {
-        print(explain::operation(&job.plan()?, &about, args.work.voice.json))?;
-        return Ok(Outcome::Done);
+    let plan = job.plan()?;
+    let read: u64 = plan.lines.iter().sum();
+    if plan.product > MANY * read.max(100_000) && !args.work.voice.quiet && !args.work.voice.json {
+        say(&format!(
+            "umbel join: warning: about {} rows; some keys have many rows in both files (--first takes one partner for each row)",
+            Count(plan.pairs.unwrap_or(0))
+        ));
     }
-    let ((), report) =
-        write_result(args.output.to.file(), args.output.total, |out| Ok(((), job.run(out)?)))?;
-    run.finish(&report, "joined", None);
-    hint(&about, &args.work);
-    Ok(if report.found > 0 { Outcome::Done } else { Outcome::Nothing })
+    let (planned, work) =
+        (|| Ok(plan.clone()), |out: &mut (dyn Write + Send)| job.run_as(&plan, out));
+    select(&planned, &work, &about, &args.work, &args.output, run, "joined")
 }
+
+/// With so many rows for each one read, and a million of them, a join is seldom what was meant.
+const MANY: u64 = 10;

@@ -1,7 +1,9 @@
-//! What `common`, `except` and `dedup` do with their set operation.
+//! What `common`, `except`, `dedup` and `join` do with their job.
+
+use std::io::Write;
 
 use anyhow::Result;
-use umbel_sets::SetOperation;
+use umbel_sets::{Error, Report, SetPlan};
 
 use super::explain::{self, Job};
 use crate::Outcome;
@@ -10,9 +12,10 @@ use crate::hints;
 use crate::output::{print, write_result};
 use crate::report::{Run, say};
 
-/// Explains the operation, or runs it and reports the lines it `found`.
-pub(super) fn set_operation(
-    operation: &SetOperation<'_>,
+/// Explains the job, or runs it and reports the lines it `found`.
+pub(super) fn select(
+    plan: &dyn Fn() -> Result<SetPlan, Error>,
+    job: &dyn Fn(&mut (dyn Write + Send)) -> Result<Report, Error>,
     about: &Job<'_>,
     work: &Work,
     output: &ResultArgs,
@@ -20,11 +23,10 @@ pub(super) fn set_operation(
     found: &str,
 ) -> Result<Outcome> {
     if work.explain {
-        print(explain::operation(&operation.plan()?, about, work.voice.json))?;
+        print(explain::operation(&plan()?, about, work.voice.json))?;
         return Ok(Outcome::Done);
     }
-    let ((), report) =
-        write_result(output.to.file(), output.total, |out| Ok(((), operation.run(out)?)))?;
+    let ((), report) = write_result(output.to.file(), output.total, |out| Ok(((), job(out)?)))?;
     run.finish(&report, found, None);
     if about.verb != "common" || report.found == 0 {
         hint(about, work);

@@ -39,6 +39,50 @@ fn at_least_counts_files_not_repeats() {
 }
 
 #[test]
+fn each_line_is_told_the_files_that_have_it() {
+    let folder = Folder::new();
+    folder.write("a", "x\nx\nab\nabc\n");
+    folder.write("b", "b\nabc\nbc\nab\n");
+    folder.write("c", "bc\nabc\nc\n");
+    let run = |arguments: &str| folder.umbel(&format!("common {arguments}")).run();
+    let which = "1\tx\n1,2\tab\n1,2,3\tabc\n2\tb\n2,3\tbc\n3\tc\n";
+    assert_eq!(run("--which a b c").text(), which);
+    assert_eq!(run("--which a b c --total").text(), "6\n");
+    let names = "a,b\tab\na,b,c\tabc\nb,c\tbc\n";
+    assert_eq!(run("--which=names --at-least 2 a b c").text(), names);
+    assert_eq!(run("--only 2,3 a b c").text(), "bc\n");
+    assert_eq!(run("--only 3,2,3 --which a b c").text(), "2,3\tbc\n");
+    assert_eq!(run("--only 1,2,3 a b c").text(), "abc\n");
+    run("--only 1,3 a b c").nothing();
+    for (arguments, words) in [
+        ("--only 4 a b c", &["--only 4", "found 3 files"][..]),
+        ("--only 0 a b c", &["--only", "0"]),
+        ("--only 1 --at-least 2 a b c", &["--at-least"]),
+        ("--which --all a b c", &["--all"]),
+    ] {
+        folder.refuses(&format!("common {arguments}"), words);
+    }
+    // Columns and members; a file with more than 64 others.
+    folder.write("a.csv", "id,n\n1,\"p,q\"\n2,r\n");
+    folder.write("b.csv", "n,id\ns,2\nt,3\n");
+    let csv = "files,id,n\n1,1,\"p,q\"\n\"1,2\",2,r\n2,3,t\n";
+    assert_eq!(run("--which --csv -k id a.csv b.csv").text(), csv);
+    folder.write("a,a.csv", "id,n\n2,r\n");
+    let tabs = "files\tid,n\na.csv,a,a.csv\t2,r\n";
+    assert_eq!(run("--which=names --only 1,2 --tsv a.csv a,a.csv").text(), tabs);
+    let quoted = "files,id,n\n\"a.csv,a,a.csv\",2,r\n";
+    assert_eq!(run("--which=names --only 1,2 --csv a.csv a,a.csv").text(), quoted);
+    folder.write("a.jsonl", "{\"id\":1}\n{\"id\":2}\n");
+    folder.write("b.jsonl", "{\"id\":2,\"n\":1}\n");
+    let json = "{\"files\":[1],\"record\":{\"id\":1}}\n{\"files\":[1,2],\"record\":{\"id\":2}}\n";
+    assert_eq!(run("--which --jsonl -k id a.jsonl b.jsonl").text(), json);
+    let json = "{\"files\":[\"a.jsonl\",\"b.jsonl\"],\"record\":{\"id\":2}}\n";
+    assert_eq!(run("--which=names --only 1,2 --jsonl -k id a.jsonl b.jsonl").text(), json);
+    let many = "a ".repeat(70);
+    assert_eq!(run(&format!("--only 71 {many} b {many}")).text(), "b\nbc\n");
+}
+
+#[test]
 fn a_file_against_itself_gives_its_different_lines() {
     let folder = Folder::new();
     folder.write("a", "b\na\nb\n\nc\na\n");

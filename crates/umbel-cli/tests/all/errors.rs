@@ -19,7 +19,7 @@ fn folder() -> Folder {
 
 impl Folder {
     /// Asserts that a run fails with all these words, and makes and changes no file.
-    fn refuses(&self, arguments: &str, words: &[&str]) -> String {
+    pub(crate) fn refuses(&self, arguments: &str, words: &[&str]) -> String {
         let state = || {
             let files = self.names().into_iter();
             files.map(|name| (fs::read(self.path(&name)).ok(), name)).collect::<Vec<_>>()

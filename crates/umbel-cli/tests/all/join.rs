@@ -90,3 +90,23 @@ fn the_answer_is_the_same_for_any_memory() {
     );
     assert!(spilled.report()["bytes_spilled"].as_u64() > Some(0));
 }
+
+#[test]
+fn a_product_of_many_rows_is_told_before() {
+    let folder = Folder::new();
+    let rows = |name: &str| format!("k,{name}\n") + &"1,x\n".repeat(2_000);
+    folder.write("a", rows("a"));
+    folder.write("b", rows("b"));
+    let job = "join --csv -k k a b --total";
+    let run = folder.umbel(job).run();
+    assert_eq!(run.stdout, b"4000000\n");
+    let words = "umbel join: warning: about 4,000,000 rows; some keys have many rows in both files (--first takes one partner for each row)\n";
+    assert_eq!(run.stderr, words);
+    for quiet in ["--quiet", "--first"] {
+        assert_eq!(folder.umbel(&format!("{job} {quiet}")).run().stderr, "");
+    }
+    let plan = folder.umbel("join --csv -k k a b --explain").run().text();
+    assert!(plan.contains("result   about 4,000,000 rows, by samples of both files\n"), "{plan}");
+    let plan = folder.umbel("join --csv -k k a b --explain --json").run().text();
+    assert!(plan.contains("\"pairs\":4000000"), "{plan}");
+}

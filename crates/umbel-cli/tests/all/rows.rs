@@ -339,3 +339,29 @@ fn a_bad_row_near_the_end_leaves_the_beginning_of_the_result_or_the_file_as_it_w
         assert_eq!(folder.read("out"), b"as it was");
     }
 }
+
+#[test]
+fn keys_alone_are_of_files_with_any_columns() {
+    let folder = Folder::new();
+    folder.write("a", "id,v\n1,x\n2,y\n");
+    folder.write("b", "w,id\nz,2\nz,3\n");
+    let csv = "--csv -k id --print key a b";
+    assert_eq!(text(&folder, &format!("union {csv}")), "id\n1\n2\n3\n");
+    assert_eq!(text(&folder, &format!("common --at-least 2 {csv}")), "id\n2\n");
+    assert_eq!(text(&folder, &format!("common --only 2 --which {csv}")), "files,id\n2,3\n");
+}
+
+#[test]
+fn a_symmetric_difference_is_a_file_of_its_own() {
+    let folder = Folder::new();
+    folder.write("a", "id,v\n1,x\n2,y\n3,z\n");
+    folder.write("b", "v,id\ny,2\nw,3\nq,4\n");
+    for key in ["", "-k id"] {
+        let found = different(&folder, &format!("diff --symmetric --csv {key} a b"));
+        let rows = found.lines().collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(found.lines().next(), Some("id,v"), "{key}");
+        assert_eq!(rows, ["1,x", "3,w", "3,z", "4,q", "id,v"].into(), "{key}");
+    }
+    assert_eq!(text(&folder, "diff --symmetric --csv a a"), "id,v\n");
+    refused(&folder, "diff --symmetric --old --csv -k id a b", "--old");
+}

@@ -1,4 +1,5 @@
-//! How often each line of a table occurs, or in how many inputs: counters that threads add to while others read lines.
+//! How often each line of a table occurs, in how many inputs or in which: counters that threads add to while others read
+//! lines.
 //!
 //! A record takes at least three units of the table, so there is one counter for every three units, in blocks that are
 //! allocated when a record falls into them. A counter has 32 bits; overflows, for the few lines that occur four billion
@@ -27,6 +28,8 @@ pub(super) enum Counted {
     Inputs,
     /// How often a line occurs, and its last place.
     Last,
+    /// In which inputs a line is: a bit for each, in so many words.
+    Holders(u16),
 }
 
 /// A counter for every three units.
@@ -40,39 +43,52 @@ pub(super) struct Counts {
     last: Blocks<AtomicU32>,
     /// The last place of each line, if needed.
     places: Blocks<AtomicU64>,
+    /// The inputs that have each line, if needed: some words for each.
+    holders: Blocks<AtomicU64>,
     /// How often a counter overflowed.
     rounds: Mutex<HashMap<u64, u64>>,
 }
 
 impl Counts {
     pub(super) fn new(counted: Counted) -> Self {
-        let (blocks, last, places) = Default::default();
-        Self { counted, blocks, last, places, rounds: Mutex::default() }
+        let (blocks, last, places, holders) = Default::default();
+        Self { counted, blocks, last, places, holders, rounds: Mutex::default() }
     }
 
     /// The part of a share of memory left for a table whose lines are counted: 4 of 16 bytes go to counters, 8 of 20,
-    /// or 12 of 24.
+    /// 12 of 24, or 8 for each word of holders.
     pub(super) fn table(counted: Counted, share: u64) -> u64 {
         match counted {
             Counted::Lines => share - share / 4,
             Counted::Inputs => share - share / 5 * 2,
             Counted::Last => share / 2,
+            Counted::Holders(words) => {
+                share / (LEAST_RECORD as u64 + 8 * u64::from(words)) * LEAST_RECORD as u64
+            }
         }
     }
 
     /// Counts the record at `unit`, at a place in an input, for the first time.
     pub(super) fn begin(&mut self, unit: u64, input: usize, place: u64) {
-        make(&mut self.blocks, unit);
         match self.counted {
             Counted::Lines => {}
-            Counted::Inputs => make(&mut self.last, unit),
-            Counted::Last => make(&mut self.places, unit),
+            Counted::Inputs => make(&mut self.last, unit, 1),
+            Counted::Last => make(&mut self.places, unit, 1),
+            Counted::Holders(words) => {
+                make(&mut self.holders, unit, words);
+                return self.add(unit, input, place);
+            }
         }
+        make(&mut self.blocks, unit, 1);
         self.add(unit, input, place);
     }
 
     /// Counts it once more; does nothing for an excluded line, which was never begun.
     pub(super) fn add(&self, unit: u64, input: usize, place: u64) {
+        if let Some(words) = self.holders(unit) {
+            words[input / 64].fetch_or(1 << (input % 64), Ordering::Relaxed);
+            return;
+        }
         let Some(number) = self::number(&self.blocks, unit) else { return };
         if let Some(last) = self::number(&self.last, unit)
             && !is_first_of(last, input)
@@ -92,28 +108,46 @@ impl Counts {
         number(&self.places, unit).map(|place| place.load(Ordering::Relaxed))
     }
 
+    /// The inputs that have it, if these are counted.
+    pub(super) fn holders(&self, unit: u64) -> Option<&[AtomicU64]> {
+        let Counted::Holders(words) = self.counted else { return None };
+        numbers(&self.holders, unit, words)
+    }
+
     /// Its count.
     pub(super) fn get(&self, unit: u64) -> u64 {
+        if let Some(words) = self.holders(unit) {
+            return words
+                .iter()
+                .map(|word| u64::from(word.load(Ordering::Relaxed).count_ones()))
+                .sum();
+        }
         let number = number(&self.blocks, unit).map_or(0, |number| number.load(Ordering::Relaxed));
         let rounds = self.rounds.lock().expect("no worker panics").get(&unit).copied();
         (rounds.unwrap_or(0) << 32) + u64::from(number)
     }
 }
 
-/// Allocates the block with the counter of a unit.
-fn make<T: Default>(blocks: &mut Blocks<T>, unit: u64) {
+/// Allocates the block with the counter of a unit, of `words` words each.
+fn make<T: Default>(blocks: &mut Blocks<T>, unit: u64, words: u16) {
     let block = (unit / SHARE / BLOCK) as usize;
     if blocks.len() <= block {
         // A long record skips units, whose blocks stay empty.
         blocks.resize_with(block + 1, Box::default);
     }
     if blocks[block].is_empty() {
-        blocks[block] = (0..BLOCK).map(|_| T::default()).collect();
+        blocks[block] = (0..BLOCK * u64::from(words)).map(|_| T::default()).collect();
     }
 }
 
 fn number<T>(blocks: &[Box<[T]>], unit: u64) -> Option<&T> {
-    blocks.get((unit / SHARE / BLOCK) as usize)?.get((unit / SHARE % BLOCK) as usize)
+    numbers(blocks, unit, 1).map(|words| &words[0])
+}
+
+fn numbers<T>(blocks: &[Box<[T]>], unit: u64, words: u16) -> Option<&[T]> {
+    let (block, words) = (blocks.get((unit / SHARE / BLOCK) as usize)?, usize::from(words));
+    let start = (unit / SHARE % BLOCK) as usize * words;
+    block.get(start..start + words)
 }
 
 /// Notes that a line is in an input, which is at most [`INPUTS_AT_ONCE`] − 1 before the last one noted; returns whether
@@ -161,5 +195,27 @@ mod tests {
             model.insert(input);
             assert_eq!(counts.get(9), model.len() as u64, "{input}");
         }
+    }
+
+    #[test]
+    fn holders_of_any_number_of_inputs_are_told_apart() {
+        let mut counts = Counts::new(Counted::Holders(3));
+        for unit in [3, 0, 900] {
+            counts.begin(unit, 64, 0);
+        }
+        for input in [0, 130, 64, 130] {
+            counts.add(3, input, 0);
+            counts.add(600, input, 0);
+        }
+        let holders = |unit| {
+            counts
+                .holders(unit)
+                .map(|words| words.iter().map(|word| word.load(Ordering::Relaxed)).collect())
+        };
+        assert_eq!(
+            [3, 0, 600].map(holders),
+            [Some(vec![1, 1, 4]), Some(vec![0, 1, 0]), None::<Vec<u64>>]
+        );
+        assert_eq!([3, 0, 900].map(|unit| counts.get(unit)), [3, 1, 1]);
     }
 }

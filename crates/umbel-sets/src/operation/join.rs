@@ -32,6 +32,7 @@ use crate::passes::Passes;
 use crate::places::Places;
 use crate::records::{Beside, Flaw, Layout, Record};
 use crate::report::Report;
+use crate::sample::Sample;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Selected, Spill, SpillWriter};
@@ -148,8 +149,16 @@ impl<'a> Join<'a> {
     /// # Errors
     /// Those of reading.
     pub fn plan(&self) -> Result<SetPlan, Error> {
+        let plan = self.semi_join().plan()?;
+        let scanner = Scanner::within(self.budget, self.options, LineHasher::random())?;
+        let sample = |i: usize| Sample::of(&scanner, &self.inputs[i..=i], plan.lines[i]);
+        let (pairs, product) = match self.partners {
+            Partners::All => Some(sample(0)?.pairs(&sample(1)?)).unzip(),
+            Partners::First | Partners::Unique => (None, None),
+        };
+        let product = product.unwrap_or(0);
         // Rows are found by their keys; a filter of these is made only if some are spilled.
-        Ok(SetPlan { doubtful: None, ..self.semi_join().plan()? })
+        Ok(SetPlan { doubtful: None, pairs, product, ..plan })
     }
 
     /// Writes the joined rows to `out`.
@@ -158,7 +167,18 @@ impl<'a> Join<'a> {
     /// Those of reading, of temporary files and of `out`; [`Error::SameColumn`] for names that both inputs have. What was
     /// written before an error is the beginning of the result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
-        let plan = self.plan()?;
+        self.run_as(&self.plan()?, out)
+    }
+
+    /// Writes the joined rows to `out`, as [planned](Self::plan).
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub fn run_as(
+        &self,
+        plan: &SetPlan,
+        out: &mut (dyn io::Write + Send),
+    ) -> Result<Report, Error> {
         let scanner = Scanner::within(self.budget, self.options, LineHasher::random())?;
         let beside = scanner.beside(self.inputs, self.prefix);
         let beside = beside.map_err(|error| scanner.located(error, self.inputs))?;
@@ -171,7 +191,7 @@ impl<'a> Join<'a> {
             passes: Passes::new(self.inputs),
             scanner,
         };
-        joining.run(&plan, &mut sink)?;
+        joining.run(plan, &mut sink)?;
         let Joining { disk, passes, scanner, .. } = joining;
         let mut report = passes.finish(self.inputs, &disk);
         if self.unpaired == Unpaired::Both {

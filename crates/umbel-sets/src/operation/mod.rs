@@ -27,6 +27,7 @@ mod build;
 mod counts;
 mod decide;
 mod diff;
+mod holders;
 mod join;
 mod keys;
 mod look_up;
@@ -43,6 +44,7 @@ mod write;
 
 use counts::Counted;
 pub use diff::{Change, Diff};
+pub use holders::{Holders, Labels};
 pub use join::{Join, Partners, Unpaired};
 pub use plan::{SetPlan, Strategy};
 use rule::{Others, Rule};
@@ -59,6 +61,8 @@ enum Selection {
     Except { every: bool },
     /// Each different line of the first input that all others, one or more, have, or every occurrence.
     Common { every: bool },
+    /// Each different line that at least this many inputs have, behind a bit for each input that has it.
+    Holders(usize),
     /// Each different row of all of them, whatever its key, counted by the inputs that have it.
     Rows,
     /// Every line of the first input, with count 2 if another has its key, else 1.
@@ -69,7 +73,7 @@ impl Selection {
     /// Of how many inputs, from the first on, lines may be written.
     fn from(self, inputs: usize) -> usize {
         match self {
-            Self::Distinct(_) | Self::Several(_) | Self::Rows => inputs,
+            Self::Distinct(_) | Self::Several(_) | Self::Holders(_) | Self::Rows => inputs,
             Self::Except { .. } | Self::Common { .. } | Self::Mark => inputs.min(1),
         }
     }
@@ -85,6 +89,9 @@ impl Selection {
                 (at_least, counts.then_some(Counted::Lines))
             }
             Self::Several(at_least) => (at_least as u64, Some(Counted::Inputs)),
+            Self::Holders(at_least) => {
+                (at_least as u64, Some(Counted::Holders(inputs.div_ceil(64) as u16)))
+            }
             Self::Rows => (1, Some(Counted::Inputs)),
             Self::Except { .. } | Self::Common { .. } | Self::Mark => (1, None),
         };

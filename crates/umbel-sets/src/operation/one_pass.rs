@@ -35,7 +35,7 @@ pub(super) fn plan(
     // The approximate number of lines that may be written; the share of the rate for those left out as repeats; filters
     // of others.
     let (written, share, others) = match wanted {
-        Selection::Distinct(_) | Selection::Rows => (all, fpp, Vec::new()),
+        Selection::Distinct(_) | Selection::Rows | Selection::Holders(_) => (all, fpp, Vec::new()),
         Selection::Except { .. } | Selection::Mark if inputs.len() < 2 => (all, fpp, Vec::new()),
         Selection::Except { .. } | Selection::Mark => {
             let first = lines[0];
@@ -67,7 +67,7 @@ pub(super) fn run(
     let count = run.inputs.len();
     // A wanted line first occurs in one of these.
     let (from, enough) = match wanted {
-        Selection::Distinct(_) | Selection::Rows => (count, None),
+        Selection::Distinct(_) | Selection::Rows | Selection::Holders(_) => (count, None),
         Selection::Except { .. } | Selection::Mark => (count.min(1), None),
         Selection::Common { .. } => (1, Some(count - 1)),
         Selection::Several(at_least) => (count - at_least + 1, Some(at_least - 1)),

@@ -46,6 +46,10 @@ pub struct SetPlan {
     pub bytes_spilled: u64,
     /// How often an input will be read in full, summed over inputs.
     pub passes: u32,
+    /// Of a join in which a row may have several partners, the estimated rows, from samples.
+    pub pairs: Option<u64>,
+    /// Those of them whose keys have several rows in both inputs, as far as samples show it.
+    pub product: u64,
     /// The smallest of the inputs that must have a line, except the first one.
     pub(super) smallest: usize,
 }
@@ -103,6 +107,8 @@ impl SetOperation<'_> {
             bytes_read: lengths(self.inputs),
             bytes_spilled: 0,
             passes: self.inputs.len() as u32,
+            pairs: None,
+            product: 0,
             lines,
             smallest,
         };
@@ -136,6 +142,7 @@ impl SetOperation<'_> {
                 (at_least < 2 || last, counted || ranked.is_some() || last)
             }
             Selection::Several(_) => (false, false),
+            Selection::Holders(at_least) => (at_least < 2, true),
             Selection::Rows => (true, true),
             Selection::Except { .. } | Selection::Common { .. } | Selection::Mark => (true, false),
         };

@@ -1,5 +1,7 @@
 //! Which lines an operation selects, and what it writes of them.
 
+use std::sync::atomic::Ordering;
+
 use super::counts::{Counted, Counts};
 use super::marks::Marks;
 use crate::Error;
@@ -38,6 +40,14 @@ impl Rule {
         self.counted.map_or(share, |counted| Counts::table(counted, share))
     }
 
+    /// Words of the inputs that have a line, in front of the row of each result.
+    pub(super) fn words(self) -> usize {
+        match self.counted {
+            Some(Counted::Holders(words)) => words.into(),
+            _ => 0,
+        }
+    }
+
     /// Whether the keys of the other inputs alone decide.
     pub(super) fn is_look_up(self) -> bool {
         self.every || matches!(self.others, Others::Semi(_))
@@ -62,14 +72,14 @@ impl Rule {
         if self.rows { line } else { Record::line(line.key()) }
     }
 
-    /// The next selected line of a table, in order of arrival.
+    /// The next selected line of a table, in order of arrival, and its unit.
     pub(super) fn next<'t>(
         self,
         table: &'t Table,
         counts: Option<&Counts>,
         met: Option<&Met>,
         cursor: &mut Cursor,
-    ) -> Option<Selected<'t>> {
+    ) -> Option<(u64, Selected<'t>)> {
         while let Some((unit, entry)) = table.next(cursor) {
             let count = counts.map_or(1, |counts| counts.get(unit));
             let met = met.map_or(0, |met| met.get(unit));
@@ -77,7 +87,7 @@ impl Rule {
                 let place =
                     counts.and_then(|counts| counts.last_place(unit)).unwrap_or(entry.place);
                 let row = if self.rows { entry.line.row } else { &[] };
-                return Some(Selected { place, count: self.count(count, met), row });
+                return Some((unit, Selected { place, count: self.count(count, met), row }));
             }
         }
         None
@@ -97,7 +107,7 @@ impl Rule {
         const SOME: usize = if cfg!(test) { 16 } else { 1 << 16 };
         let mut cursor = Cursor::default();
         let mut next = || self.next(table, counts, met, &mut cursor);
-        let mut some: Vec<Selected<'_>> = Vec::new();
+        let (mut some, mut text): (Vec<(u64, Selected<'_>)>, _) = Default::default();
         loop {
             some.clear();
             some.extend(std::iter::from_fn(&mut next).take(SOME));
@@ -106,13 +116,29 @@ impl Rule {
             }
             if self.counted == Some(Counted::Last) {
                 runs.end();
-                some.sort_unstable_by_key(|selected| selected.place);
+                some.sort_unstable_by_key(|(_, selected)| selected.place);
             }
-            some.iter().try_for_each(|selected| runs.push(disk, *selected))?;
+            for &(unit, selected) in &some {
+                runs.push(disk, behind_holders(selected, counts, unit, &mut text))?;
+            }
         }
         runs.end();
         Ok(())
     }
+}
+
+/// A result behind the inputs that have it, if these are counted: `text` holds their words and the row.
+fn behind_holders<'t>(
+    selected: Selected<'t>,
+    counts: Option<&Counts>,
+    unit: u64,
+    text: &'t mut Vec<u8>,
+) -> Selected<'t> {
+    let Some(words) = counts.and_then(|counts| counts.holders(unit)) else { return selected };
+    text.clear();
+    text.extend(words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()));
+    text.extend_from_slice(selected.row);
+    Selected { row: text, ..selected }
 }
 
 /// In how many of the other inputs each record of a table is.
@@ -158,19 +184,21 @@ impl Met {
 
 /// All results, by ascending place.
 pub(super) enum Results {
-    Table { table: Box<Table>, counts: Option<Counts>, rule: Rule, cursor: Cursor },
+    Table { table: Box<Table>, counts: Option<Counts>, rule: Rule, cursor: Cursor, text: Vec<u8> },
     Runs(Merged),
 }
 
 impl Results {
     pub(super) fn table(table: Table, counts: Option<Counts>, rule: Rule) -> Self {
-        Self::Table { table: Box::new(table), counts, rule, cursor: Cursor::default() }
+        let (cursor, text) = Default::default();
+        Self::Table { table: Box::new(table), counts, rule, cursor, text }
     }
 
     pub(super) fn next(&mut self, disk: &Disk<'_>) -> Result<Option<Selected<'_>>, Error> {
         match self {
-            Self::Table { table, counts, rule, cursor } => {
-                Ok(rule.next(table, counts.as_ref(), None, cursor))
+            Self::Table { table, counts, rule, cursor, text } => {
+                let next = rule.next(table, counts.as_ref(), None, cursor);
+                Ok(next.map(|(unit, found)| behind_holders(found, counts.as_ref(), unit, text)))
             }
             Self::Runs(merged) => merged.next(disk),
         }

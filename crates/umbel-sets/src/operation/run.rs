@@ -325,6 +325,7 @@ impl Run<'_> {
             doubt,
             from,
             once: rule.at_least < 2,
+            words: rule.words(),
             output: &output,
             disk: &self.disk,
             // The merge has a quarter.

@@ -65,9 +65,7 @@ impl<'a> SetOperation<'a> {
         at_least: usize,
         options: &'a Options,
     ) -> Result<Self, Error> {
-        if at_least == 0 || at_least > inputs.len() {
-            return Err(Error::AtLeast { at_least, inputs: inputs.len() });
-        }
+        check_at_least(at_least, inputs)?;
         if at_least > 1 && inputs.len() > usize::from(u16::MAX) {
             return Err(Error::Inputs { inputs: inputs.len() });
         }
@@ -191,5 +189,13 @@ impl<'a> SetOperation<'a> {
         let mut report = run.passes.finish(self.inputs, &run.disk);
         sink.finish(&mut report)?;
         Ok(report)
+    }
+}
+
+/// Refuses a threshold of 0 inputs, or more than there are.
+pub(super) fn check_at_least(at_least: usize, inputs: &[Input]) -> Result<(), Error> {
+    match (1..=inputs.len()).contains(&at_least) {
+        true => Ok(()),
+        false => Err(Error::AtLeast { at_least, inputs: inputs.len() }),
     }
 }

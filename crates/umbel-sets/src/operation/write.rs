@@ -16,6 +16,8 @@ pub(super) struct ResultWriter<'a, 'o> {
     results: &'a mut Results,
     /// The place of the next result, and the count of its line.
     head: Option<(u64, u64)>,
+    /// The words of the inputs that have it, if these are counted.
+    holders: Vec<u8>,
     sink: &'a mut Sink<'o>,
 }
 
@@ -25,13 +27,16 @@ impl<'a, 'o> ResultWriter<'a, 'o> {
         sink: &'a mut Sink<'o>,
         disk: &Disk<'_>,
     ) -> Result<Self, Error> {
-        let mut output = Self { results, head: None, sink };
+        let mut output = Self { results, head: None, holders: Vec::new(), sink };
         output.advance(disk)?;
         Ok(output)
     }
 
     fn advance(&mut self, disk: &Disk<'_>) -> Result<(), Error> {
-        self.head = self.results.next(disk)?.map(|selected| (selected.place, selected.count));
+        let next = self.results.next(disk)?;
+        self.head = next.map(|selected| (selected.place, selected.count));
+        self.holders.clear();
+        self.holders.extend_from_slice(next.map_or(&[], |selected| selected.row));
         Ok(())
     }
 }
@@ -43,6 +48,8 @@ pub(super) struct Write<'a, 'o> {
     pub(super) from: u64,
     /// Whether unique lines are wanted.
     pub(super) once: bool,
+    /// Words of the inputs that have a line, in front of its row, if these are counted.
+    pub(super) words: usize,
     pub(super) output: &'a Mutex<ResultWriter<'a, 'o>>,
     pub(super) disk: &'a Disk<'a>,
     pub(super) room: u64,
@@ -76,17 +83,23 @@ impl Visit for Write<'_, '_> {
 
     fn kept(&self, (_, doubtful): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
         let mut output = self.output.lock().expect("no worker panics");
-        let mut wanted = Vec::new();
+        let (mut wanted, mut text) = (Vec::new(), Vec::new());
         for (i, doubtful) in doubtful.drain(..).enumerate() {
             let place = lines.place(i);
+            text.clear();
             let count = match output.head {
                 _ if !doubtful => {
                     if !self.once {
                         continue;
                     }
+                    text.resize(8 * self.words, 0);
+                    if self.words > 0 {
+                        text[lines.input() / 8] = 1 << (lines.input() % 8);
+                    }
                     1
                 }
                 Some((known, count)) if known == place => {
+                    text.append(&mut output.holders);
                     output.advance(self.disk)?;
                     count
                 }
@@ -95,7 +108,8 @@ impl Visit for Write<'_, '_> {
             if output.sink.is_plain() {
                 wanted.push(i);
             } else {
-                output.sink.result(Selected { place, count, row: lines.row(i) })?;
+                text.extend_from_slice(lines.row(i));
+                output.sink.result(Selected { place, count, row: &text })?;
             }
         }
         output.sink.rows(lines, wanted.into_iter())

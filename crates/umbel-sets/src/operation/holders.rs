@@ -1,0 +1,295 @@
+//! Lines, each with the inputs that have it.
+
+use std::io;
+
+use super::set::check_at_least;
+use super::{Selection, SetOperation, SetPlan};
+#[cfg(test)]
+use crate::budget::Budget;
+use crate::input::Input;
+use crate::records::quote;
+use crate::report::Report;
+use crate::sink::Sink;
+use crate::{Error, Options, Records};
+
+/// What stands in front of a line for each input that has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Labels {
+    /// The number of the input, from 1.
+    Numbers,
+    /// Its name.
+    Names,
+}
+
+/// The different lines of some inputs, by the inputs that have them: as `comm` shows it of two sorted files.
+///
+/// Each line, or the first record of each key, is written once, in the order of first appearance. Memory holds a bit for
+/// each input next to each line.
+#[derive(Debug)]
+pub struct Holders<'a> {
+    inputs: &'a [Input],
+    options: &'a Options,
+    at_least: usize,
+    only: Option<Vec<usize>>,
+    labels: Option<Labels>,
+    #[cfg(test)]
+    budget: Option<Budget>,
+}
+
+impl<'a> Holders<'a> {
+    /// Selects all lines, without labels.
+    pub fn new(inputs: &'a [Input], options: &'a Options) -> Self {
+        Self {
+            inputs,
+            options,
+            at_least: 1,
+            only: None,
+            labels: None,
+            #[cfg(test)]
+            budget: None,
+        }
+    }
+
+    /// Selects lines that at least so many inputs have.
+    ///
+    /// # Errors
+    /// [`Error::AtLeast`] for 0 or more than there are inputs.
+    pub fn at_least(self, at_least: usize) -> Result<Self, Error> {
+        check_at_least(at_least, self.inputs)?;
+        Ok(Self { at_least, ..self })
+    }
+
+    /// Selects lines that these inputs have, by their indexes, and no others.
+    ///
+    /// # Panics
+    /// If there is no such input, or `only` is empty.
+    #[must_use]
+    pub fn only(self, only: &[usize]) -> Self {
+        assert!(!only.is_empty(), "a line is in one input at least");
+        assert!(only.iter().all(|input| *input < self.inputs.len()), "there are such inputs");
+        let mut only = only.to_vec();
+        only.sort_unstable();
+        only.dedup();
+        Self { only: Some(only), ..self }
+    }
+
+    /// Writes the inputs that have it in front of each line: as a column named `files`, separated by commas; with JSON
+    /// lines, as `{"files":[1,3],"record":…}`.
+    #[must_use]
+    pub fn with_labels(self, labels: Labels) -> Self {
+        Self { labels: Some(labels), ..self }
+    }
+
+    fn operation(&self) -> Result<SetOperation<'a>, Error> {
+        let at_least =
+            self.only.as_ref().map_or(self.at_least, |only| self.at_least.max(only.len()));
+        let operation = SetOperation::new(self.inputs, Selection::Holders(at_least), self.options)?;
+        #[cfg(test)]
+        if let Some(budget) = self.budget {
+            return Ok(operation.with_budget(budget));
+        }
+        Ok(operation)
+    }
+
+    /// Plans the job; reads samples of the inputs.
+    ///
+    /// # Errors
+    /// As for [`SetOperation::plan`].
+    pub fn plan(&self) -> Result<SetPlan, Error> {
+        self.operation()?.plan()
+    }
+
+    /// Writes the lines to `out`.
+    ///
+    /// # Errors
+    /// As for [`SetOperation::run`].
+    pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
+        let (operation, Options { records, separator, .. }) = (self.operation()?, self.options);
+        let words = self.inputs.len().div_ceil(64);
+        let only = self.only.as_ref().map(|only| {
+            let mut bits = vec![0; 8 * words];
+            only.iter().for_each(|input| bits[input / 8] |= 1 << (input % 8));
+            bits
+        });
+        let labels = self.labels.map(|labels| self.each(labels));
+        let mut sink = Sink::new(out, *separator);
+        let mut text = Vec::new();
+        if let Some(header) = operation.header()? {
+            if let (Some(_), Some(column)) = (&labels, records.column()) {
+                text.extend_from_slice(b"files");
+                text.push(column);
+            }
+            text.extend_from_slice(&header);
+            text.push(*separator);
+            sink.text(&text, 0)?;
+        }
+        let mut report = operation.hand(&mut |selected| {
+            let (holders, row) = selected.row.split_at(8 * words);
+            if only.as_ref().is_some_and(|only| only != holders) {
+                return Ok(());
+            }
+            text.clear();
+            match &labels {
+                None => text.extend_from_slice(row),
+                Some(labels) => self.labelled(labels, holders, row, &mut text),
+            }
+            text.push(*separator);
+            sink.text(&text, 1)
+        })?;
+        sink.finish(&mut report)?;
+        Ok(report)
+    }
+
+    /// Appends a row behind the labels of the inputs that have it.
+    fn labelled(&self, labels: &[Vec<u8>], holders: &[u8], row: &[u8], text: &mut Vec<u8>) {
+        let column = self.options.records.column();
+        if column.is_none() {
+            text.extend_from_slice(b"{\"files\":[");
+        }
+        let start = text.len();
+        for (i, label) in labels.iter().enumerate() {
+            if holders[i / 8] >> (i % 8) & 1 == 1 {
+                if text.len() > start {
+                    text.push(b',');
+                }
+                text.extend_from_slice(label);
+            }
+        }
+        match (column, &self.options.records) {
+            (Some(delimiter), Records::Csv { .. }) => quote(text, start, delimiter),
+            (None, _) => text.extend_from_slice(b"],\"record\":"),
+            _ => {}
+        }
+        text.extend(column);
+        text.extend_from_slice(row);
+        if column.is_none() {
+            text.push(b'}');
+        }
+    }
+
+    /// The label of each input.
+    fn each(&self, labels: Labels) -> Vec<Vec<u8>> {
+        let json = self.options.records.column().is_none();
+        let label = |(number, input): (usize, &Input)| match labels {
+            Labels::Numbers => number.to_string(),
+            Labels::Names if json => serde_json::Value::from(input.name()).to_string(),
+            // A tab or a line feed would end the column.
+            Labels::Names => input.name().replace(char::is_control, "?"),
+        };
+        (1..).zip(self.inputs).map(label).map(String::into_bytes).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::{
+        Just, ProptestConfig, Strategy as _, any, prop_assert, prop_assert_eq, proptest,
+    };
+
+    use super::*;
+    use crate::operation::Strategy;
+    use crate::testing::{cramped, files, input, lines, lines_of, long, options};
+
+    type Wanted = (usize, Option<Vec<usize>>, bool);
+
+    fn model(inputs: &[Vec<u8>], separator: u8, (at_least, only, labels): &Wanted) -> Vec<u8> {
+        let mut holders: BTreeMap<&[u8], (usize, Vec<usize>)> = BTreeMap::new();
+        let all = inputs.iter().enumerate().flat_map(|(number, input)| {
+            lines_of(input, separator).into_iter().map(move |line| (number, line))
+        });
+        for (place, (number, line)) in all.enumerate() {
+            let (_, within) = holders.entry(line).or_insert((place, Vec::new()));
+            if within.last() != Some(&number) {
+                within.push(number);
+            }
+        }
+        let mut rows: Vec<_> = holders.into_iter().collect();
+        rows.sort_by_key(|(_, (place, _))| *place);
+        let mut text = Vec::new();
+        for (line, (_, within)) in rows {
+            if within.len() < *at_least || only.as_ref().is_some_and(|only| *only != within) {
+                continue;
+            }
+            if *labels {
+                let names: Vec<_> = within.iter().map(|number| (number + 1).to_string()).collect();
+                text.extend_from_slice((names.join(",") + "\t").as_bytes());
+            }
+            text.extend_from_slice(line);
+            text.push(separator);
+        }
+        text
+    }
+
+    fn run(
+        inputs: &[Input],
+        budget: Budget,
+        options: &Options,
+        wanted: &Wanted,
+    ) -> (Vec<u8>, SetPlan, Report) {
+        let (at_least, only, labels) = wanted;
+        let job = Holders::new(inputs, options).at_least(*at_least).unwrap();
+        let job = only.iter().fold(job, |job, only| job.only(only));
+        let job = if *labels { job.with_labels(Labels::Numbers) } else { job };
+        let job = Holders { budget: Some(budget), ..job };
+        let mut out = Vec::new();
+        let (plan, report) = (job.plan().unwrap(), job.run(&mut out).unwrap());
+        assert_eq!(report.bytes_written, out.len() as u64);
+        (out, plan, report)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: long(2000, 200), ..ProptestConfig::default() })]
+
+        #[test]
+        fn each_line_has_the_inputs_that_hold_it((files, wanted) in files(1..7).prop_flat_map(|files| {
+            let inputs = files.inputs.len();
+            let only = proptest::option::of(proptest::sample::subsequence((0..inputs).collect::<Vec<_>>(), 1..=inputs));
+            (Just(files), (1..=inputs, only, any::<bool>()))
+        })) {
+            let dir = tempfile::tempdir().unwrap();
+            let inputs = files.write(dir.path());
+            let options = options(dir.path(), files.separator);
+            let (found, _, report) = run(&inputs, files.budget, &options, &wanted);
+            let expected = model(&files.inputs, files.separator, &wanted);
+            prop_assert_eq!(&found, &expected);
+            prop_assert_eq!(report.found, lines_of(&expected, files.separator).len() as u64);
+            prop_assert!(std::fs::read_dir(dir.path()).unwrap().count() == inputs.len(), "temporary files are gone");
+        }
+    }
+
+    /// With a filter and without, in memory and not, and more inputs than a word has bits.
+    #[test]
+    fn every_way_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), b'\n');
+        let many: Vec<_> = (0..150u32).map(|i| lines(i..i + 1 + i % 7)).collect();
+        let three = vec![
+            lines(0..40_000),
+            lines(30_000..60_000),
+            [lines(0..50), lines(59_000..90_000)].concat(),
+        ];
+        let mut seen = std::collections::HashSet::new();
+        for bytes in [many, three] {
+            let inputs: Vec<_> = (0..)
+                .zip(&bytes)
+                .map(|(i, bytes): (u32, _)| input(dir.path(), &i.to_string(), bytes))
+                .collect();
+            for wanted in [
+                (1, None, true),
+                (2, None, true),
+                (1, Some(vec![1]), false),
+                (1, Some(vec![0, 2]), true),
+            ] {
+                for rest in [20_000, 60_000, 400_000, 4_000_000] {
+                    let budget = Budget { rest, ..cramped(3) };
+                    let (found, plan, report) = run(&inputs, budget, &options, &wanted);
+                    assert!(found == model(&bytes, b'\n', &wanted), "{wanted:?} {plan:?}");
+                    seen.insert((plan.strategy == Strategy::Filter, report.bytes_spilled > 0));
+                }
+            }
+        }
+        assert_eq!(seen.len(), 4, "{seen:?}");
+    }
+}
