@@ -70,13 +70,13 @@ impl Budget {
     }
 
     fn with(cap: u64, threads: usize) -> Self {
-        // All workers together use an eighth of the cap, unless that is too little for each: what they leave, and with it
-        // what is spilled, hardly depends on their number.
+        // All workers together use a twenty-fifth of the cap, unless that is too little for each: what they leave, and with
+        // it what is spilled, hardly depends on their number.
         let part =
             |part: u64, [least, most]: [u64; 2]| (cap / part / threads as u64).clamp(least, most);
-        let chunk = part(64, CHUNK);
+        let chunk = part(128, CHUNK);
         let chunk = chunk - within_page(chunk) as u64;
-        let (kept, bucketed) = (part(32 * 32, KEPT), part(16 * 16, BUCKETED));
+        let (kept, bucketed) = (part(128 * 32, KEPT), part(64 * 16, BUCKETED));
         let workers = worker(chunk, kept, bucketed).saturating_mul(threads as u64);
         let rest = cap.saturating_sub(workers.saturating_add(BASE));
         Self {

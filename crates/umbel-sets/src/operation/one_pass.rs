@@ -17,6 +17,7 @@ use crate::input::Input;
 use crate::report::ErrorBound;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
+use crate::threads::in_order;
 
 /// Completes a plan by filters alone: those of the lines written, and of the other inputs.
 pub(super) fn plan(
@@ -82,21 +83,29 @@ pub(super) fn run(
         others.push(filter);
     }
     sink.header(run.scanner.header(run.inputs)?.as_deref())?;
-    let state = Mutex::new((WrittenLines::new(&seen, budget, held - seen.bytes())?, sink));
-    let once = Once { others: &others, enough, state: &state, room: budget.long_line() };
+    let written = WrittenLines::shards(&seen, &budget, held - seen.bytes())?;
+    let out = Mutex::new(Out { sink, failed: false });
+    let once =
+        Once { others: &others, enough, written: &written, out: &out, room: budget.long_line() };
     let tallies = run.scanner.scan_some(run.inputs, 0..from, &once)?;
     run.seen(0..from, &tallies)?;
-    let (written, _) = state.into_inner().expect("no worker panics");
-    let rates = others.iter().map(|filter| filter.receipt().fpp);
+    let written: Vec<_> =
+        written.into_iter().map(|shard| shard.into_inner().expect("no worker panics")).collect();
+    let links = || written.iter().flat_map(|shard| &shard.links);
+    // A pass over all bits.
+    let all: Vec<_> = others.iter().chain(links()).collect();
+    let receipts = in_order(budget.threads, all.len(), |i| all[i].receipt());
+    let (others, links) = receipts.split_at(others.len());
+    let rates = others.iter().map(|receipt| receipt.fpp);
     let (extra, excluded) = match wanted {
         Selection::Common { .. } => (rates.fold(0.0, f64::max), 0.0),
         Selection::Several(_) => (rates.sum(), 0.0),
         _ => (0.0, rates.sum()),
     };
-    let (keys, missing) = written.links.iter().fold((0.0, excluded), |(keys, rate), link| {
-        let receipt = link.receipt();
-        (keys + receipt.keys.value, rate + receipt.fpp)
-    });
+    let keys: f64 = links.iter().map(|receipt| receipt.keys.value).sum();
+    // A line is in one shard.
+    let repeated = links.iter().map(|receipt| receipt.fpp).sum::<f64>() / written.len() as f64;
+    let missing = excluded + repeated;
     run.passes.report.distinct = keys as u64;
     run.passes.report.error = Some(ErrorBound { extra, missing });
     Ok(())
@@ -129,28 +138,66 @@ fn fill_anew(
 /// together they keep the rate, however many follow.
 const FIRST: f64 = 0.875;
 
-/// The lines written, in one filter unless there are more of them than estimated.
+/// Shards of the written lines: as many for any number of threads, because what is left out depends on them. One if
+/// they are few. With 16, 40 million lines take a tenth longer.
+const SHARDS: u64 = 8;
+const FEW: u64 = if cfg!(test) { 64 } else { 1 << 21 };
+
+/// Some of the lines written, by their hash, in one filter unless there are more of them than estimated.
 struct WrittenLines {
     links: Vec<Blocked>,
     /// Lines that the last filter may still accept.
     left: u64,
     known: Vec<bool>,
     budget: Budget,
+    /// How many there are of these.
+    shards: u64,
     /// Bytes of other filters.
     beside: u64,
 }
 
 impl WrittenLines {
-    fn new(plan: &Plan, budget: Budget, beside: u64) -> Result<Self, Error> {
-        let links = vec![of_hashes(plan)?];
-        Ok(Self { links, left: plan.keys(), known: Vec::new(), budget, beside })
+    /// A filter with this plan, in shards.
+    fn shards(plan: &Plan, budget: &Budget, beside: u64) -> Result<Vec<Mutex<Self>>, Error> {
+        let shards = if plan.keys() < FEW { 1 } else { SHARDS };
+        let (keys, bits) = (plan.keys() / shards, (plan.bits() / shards).max(512) / 512 * 512);
+        let plan = Plan::from_parts(Kind::Blocked, keys, plan.fpp(), bits, plan.probes())?;
+        let make = |_| {
+            let mut filter = of_hashes(&plan)?;
+            // Otherwise the first worker would wait for the system's zeros, and all others for it.
+            filter.clear();
+            let (links, left, known) = (vec![filter], plan.keys(), Vec::new());
+            Ok(Mutex::new(Self { links, left, known, budget: *budget, shards, beside }))
+        };
+        in_order(budget.threads, shards as usize, make).into_iter().collect()
     }
 
-    /// Inserts hashes and reports which were new.
-    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Error> {
-        if (hashes.len() as u64) > self.left {
-            self.grow(hashes.len() as u64)?;
+    /// The shard of a hash. Places in a filter depend on the highest bits of this half.
+    fn shard(hash: KeyHash, shards: usize) -> usize {
+        hash.high as usize & (shards - 1)
+    }
+
+    /// Inserts hashes in order and reports which were new. What is new does not depend on how many come together.
+    fn insert_all_new(
+        &mut self,
+        mut hashes: &[KeyHash],
+        mut new: &mut [bool],
+    ) -> Result<(), Error> {
+        while !hashes.is_empty() {
+            if self.left == 0 {
+                self.grow()?;
+            }
+            let some = hashes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+            let (now, later) = hashes.split_at(some);
+            let (new_now, new_later) = new.split_at_mut(some);
+            self.insert_some_new(now, new_now);
+            (hashes, new) = (later, new_later);
         }
+        Ok(())
+    }
+
+    /// Inserts hashes for which there is room.
+    fn insert_some_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
         let (last, before) = self.links.split_last_mut().expect("there is always one");
         if before.is_empty() {
             last.insert_all_new(hashes, new);
@@ -166,21 +213,22 @@ impl WrittenLines {
             }
         }
         self.left -= new.iter().filter(|new| **new).count() as u64;
-        Ok(())
     }
 
-    /// Continues in another filter, for at least `least` lines.
-    fn grow(&mut self, least: u64) -> Result<(), Error> {
+    /// Continues in another filter.
+    fn grow(&mut self) -> Result<(), Error> {
         let last = self.links.last().expect("there is always one");
         // The first has 7/8 of the rate, the second half of the last eighth. An estimate may miss a few lines, or most.
         let (part, times) = match self.links.len() {
             1 => (0.5 * (1.0 - FIRST) / FIRST, 1),
             _ => (0.5, 4),
         };
-        let keys = last.plan().keys().saturating_mul(times).max(least);
+        let keys = last.plan().keys().saturating_mul(times).max(1);
         let plan = Plan::for_keys(Kind::Blocked, keys, last.plan().fpp() * part)?;
         let held: u64 = self.links.iter().map(|link| link.plan().bytes()).sum();
-        self.budget.check_filters(self.beside + held + plan.bytes())?;
+        // The other shards are about to do the same.
+        let all = (held + plan.bytes()).saturating_mul(self.shards);
+        self.budget.check_filters(self.beside.saturating_add(all))?;
         let link = of_hashes(&plan)?;
         self.links.push(link);
         self.left = keys;
@@ -188,21 +236,35 @@ impl WrittenLines {
     }
 }
 
+/// Where lines go.
+struct Out<'o, 'b> {
+    sink: &'o mut Sink<'b>,
+    /// Whether lines are missing: then none follow.
+    failed: bool,
+}
+
 /// Writes lines that the others' filters allow and that were not written already, as far as the filters show.
+///
+/// Workers go through the shards and then to the sink in line: each locks the next before it leaves the last, so that none
+/// overtakes another, and all can be at work.
 struct Once<'a, 'o, 'b> {
     others: &'a [Blocked],
     /// How many of the filters of the following inputs must hold a line; without it, none may.
     enough: Option<usize>,
-    state: &'a Mutex<(WrittenLines, &'o mut Sink<'b>)>,
+    written: &'a [Mutex<WrittenLines>],
+    out: &'a Mutex<Out<'o, 'b>>,
     room: u64,
 }
 
 /// The state of a worker.
-#[derive(Default)]
 struct Local {
     found: Vec<bool>,
     counts: Vec<u16>,
-    /// For each kept line, whether it is new.
+    /// Kept lines that were not passed on yet, and their numbers and hashes by shard.
+    kept: u32,
+    shards: Vec<(Vec<u32>, Vec<KeyHash>)>,
+    /// For each line of a shard, and for each kept one, whether it is new.
+    new_here: Vec<bool>,
     new: Vec<bool>,
 }
 
@@ -210,11 +272,18 @@ impl Visit for Once<'_, '_, '_> {
     type Local = Local;
 
     fn local(&self) -> Local {
-        Local::default()
+        Local {
+            found: Vec::new(),
+            counts: Vec::new(),
+            kept: 0,
+            shards: vec![Default::default(); self.written.len()],
+            new_here: Vec::new(),
+            new: Vec::new(),
+        }
     }
 
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        let Local { found, counts, .. } = local;
+        let Local { found, counts, kept, shards, .. } = local;
         found.resize(lines.len(), false);
         counts.clear();
         counts.resize(lines.len(), 0);
@@ -224,19 +293,50 @@ impl Visit for Once<'_, '_, '_> {
             filter.contains_all(lines.hashes(), &mut found[..lines.len()]);
             counts.iter_mut().zip(&*found).for_each(|(count, found)| *count += u16::from(*found));
         }
-        for (keep, &count) in keep.iter_mut().zip(&*counts) {
+        for ((keep, &count), &hash) in keep.iter_mut().zip(&*counts).zip(lines.hashes()) {
             *keep = self.enough.map_or(count == 0, |enough| usize::from(count) >= enough);
+            if *keep {
+                let (numbers, hashes) = &mut shards[WrittenLines::shard(hash, self.written.len())];
+                numbers.push(*kept);
+                hashes.push(hash);
+                *kept += 1;
+            }
         }
         Ok(())
     }
 
-    fn kept(&self, local: &mut Local, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut state = self.state.lock().expect("no worker panics");
-        let (written, sink) = &mut *state;
-        local.new.resize(lines.len(), false);
-        let new = &mut local.new[..lines.len()];
-        written.insert_all_new(lines.hashes(), new)?;
-        sink.rows(lines, (0..lines.len()).filter(|&i| new[i]))
+    fn kept_in_line(
+        &self,
+        local: &mut Local,
+        lines: &Lines<'_>,
+        pass: &dyn Fn(),
+    ) -> Result<(), Error> {
+        let Local { kept, shards, new_here, new, .. } = local;
+        new.resize(lines.len(), false);
+        *kept = 0;
+        let mut written = self.written[0].lock().expect("no worker panics");
+        pass();
+        for (number, (numbers, hashes)) in shards.iter_mut().enumerate() {
+            if number > 0 {
+                written = self.written[number].lock().expect("no worker panics");
+            }
+            new_here.resize(hashes.len(), false);
+            if let Err(error) = written.insert_all_new(hashes, new_here) {
+                // Before those who follow get there.
+                self.out.lock().expect("no worker panics").failed = true;
+                return Err(error);
+            }
+            numbers.drain(..).zip(&*new_here).for_each(|(i, &is_new)| new[i as usize] = is_new);
+            hashes.clear();
+        }
+        let mut out = self.out.lock().expect("no worker panics");
+        drop(written);
+        if out.failed {
+            return Ok(());
+        }
+        let result = out.sink.rows(lines, (0..lines.len()).filter(|&i| new[i]));
+        out.failed = result.is_err();
+        result
     }
 
     fn room(&self) -> u64 {

@@ -520,8 +520,27 @@ fn the_rate_holds_when_lines_are_more_than_estimated() {
         // Memory that suffices for the estimate need not suffice for the lines.
         let few = job.with_budget(Budget { rest: 2_000_000, ..budget });
         few.plan().unwrap();
-        let error = few.run(&mut Vec::new()).unwrap_err();
+        let mut begun = Vec::new();
+        let error = few.run(&mut begun).unwrap_err();
         assert!(matches!(error, Error::Memory { .. }), "{error}");
+        assert!(found.starts_with(&begun), "{ask:?}");
+    }
+}
+
+#[test]
+fn filters_alone_leave_out_the_same_lines_on_any_number_of_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let inputs = write(dir.path(), &[hard_to_estimate(1 << 30), lines(0..60_000)]);
+    for ask in [DISTINCT, EXCEPT, common(2)] {
+        let on = |threads: usize, chunk: usize| {
+            let budget = Budget { rest: 1 << 26, chunk, ..cramped(threads) };
+            run(&job(&inputs, ask, budget, &options).with_error(Some(0.3))).0
+        };
+        let alone = on(1, 1 << 20);
+        for (threads, chunk) in [(2, 1 << 16), (3, 4096), (16, 1000)] {
+            assert!(on(threads, chunk) == alone, "{ask:?} {threads} {chunk}");
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use umbel::KeyHash;
 
-use super::turns::Halt;
+use super::turns::{Halt, Turn};
 use super::{Lines, Scanner, Span, Tally, Work};
 use crate::line_ends::LineEnds;
 use crate::records::{Copied, Cut, Flaw, Found, KeyAt};
@@ -68,7 +68,7 @@ impl<'a> Batch<'a> {
         origin: Origin<'_>,
         cut: &Cut<'_>,
         work: &mut dyn Work,
-        turn: &dyn Fn() -> Result<(), Halt>,
+        turn: &dyn Turn,
     ) -> Result<(), Halt> {
         if !self.scanner.format.is_lines() {
             return self.records(bytes, origin, cut, work, turn);
@@ -86,7 +86,7 @@ impl<'a> Batch<'a> {
             self.spans.push(Span { start, length: (bytes.len() - start) as u32 });
         }
         self.show(bytes, origin, work, turn)?;
-        self.hand_on(bytes, origin, work, turn)
+        self.hand_on(bytes, origin, work, turn, true)
     }
 
     /// Like [`lines`](Self::lines), for records with keys.
@@ -96,7 +96,7 @@ impl<'a> Batch<'a> {
         origin: Origin<'_>,
         cut: &Cut<'_>,
         work: &mut dyn Work,
-        turn: &dyn Fn() -> Result<(), Halt>,
+        turn: &dyn Turn,
     ) -> Result<(), Halt> {
         let half = (self.scanner.chunk / 2).max(1);
         let mut start = 0;
@@ -131,8 +131,8 @@ impl<'a> Batch<'a> {
                 Err(flaw) => {
                     // The records before it are fine, in this chunk and in those before.
                     self.show(bytes, origin, work, turn)?;
-                    self.hand_on(bytes, origin, work, turn)?;
-                    turn()?;
+                    self.hand_on(bytes, origin, work, turn, false)?;
+                    turn.wait()?;
                     let offset = origin.offset + start as u64;
                     let format = &self.scanner.format;
                     return Err(format.error(flaw, origin.name, offset).into());
@@ -144,7 +144,7 @@ impl<'a> Batch<'a> {
             }
         }
         self.show(bytes, origin, work, turn)?;
-        self.hand_on(bytes, origin, work, turn)
+        self.hand_on(bytes, origin, work, turn, true)
     }
 
     /// Notes the first record without its key, in case that all are.
@@ -164,7 +164,7 @@ impl<'a> Batch<'a> {
         bytes: &[u8],
         origin: Origin<'_>,
         work: &mut dyn Work,
-        turn: &dyn Fn() -> Result<(), Halt>,
+        turn: &dyn Turn,
     ) -> Result<(), Halt> {
         let Scanner { hasher, chunk, kept, .. } = self.scanner;
         let (spans, hashes) = (&self.spans, &mut self.hashes);
@@ -202,29 +202,36 @@ impl<'a> Batch<'a> {
         if self.kept.len() + self.size > *kept
             || self.kept_copied.bytes.len() >= (*chunk / 2).max(1)
         {
-            self.hand_on(bytes, origin, work, turn)?;
+            self.hand_on(bytes, origin, work, turn, false)?;
         }
         Ok(())
     }
 
+    /// Hands on the kept lines, if `last` the last ones of a chunk.
     fn hand_on(
         &mut self,
         bytes: &[u8],
         origin: Origin<'_>,
         work: &mut dyn Work,
-        turn: &dyn Fn() -> Result<(), Halt>,
+        turn: &dyn Turn,
+        last: bool,
     ) -> Result<(), Halt> {
         if !self.kept.is_empty() || work.carries() {
             if work.ordered() {
-                turn()?;
+                turn.wait()?;
             }
-            work.kept(&Lines {
+            let lines = Lines {
                 bytes,
                 origin,
                 spans: &self.kept,
                 hashes: &self.kept_hashes,
                 keys: &self.kept_keys,
                 copied: &self.kept_copied.bytes,
+            };
+            work.kept(&lines, &|| {
+                if last {
+                    turn.pass();
+                }
             })?;
             self.kept.clear();
             self.kept_hashes.clear();

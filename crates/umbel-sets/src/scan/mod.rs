@@ -44,7 +44,7 @@ use batch::{Batch, Origin};
 use chunks::Chunks;
 pub(crate) use long::skip_line;
 use long::{Loaded, grown};
-use turns::{Halt, StopOnDrop, Turns};
+use turns::{Alone, Halt, StopOnDrop, Turns};
 pub(crate) use visit::Visit;
 use visit::{Nothing, Visitor, Work};
 use worker::Worker;
@@ -461,7 +461,7 @@ impl<'a> Scanner<'a> {
             let origin = Origin { input: 0, name, place: 0, offset };
             let bytes = &buffer[begin..end];
             batch
-                .lines(bytes, origin, cut, &mut *work, &|| Ok(()))
+                .lines(bytes, origin, cut, &mut *work, &Alone)
                 .map_err(|halt| passed.locate(halt.into_error(), bytes, offset))?;
             passed.pass(bytes);
             offset += (end - begin) as u64;

@@ -27,6 +27,45 @@ impl From<Error> for Halt {
     }
 }
 
+/// The turn of a chunk.
+pub(super) trait Turn {
+    /// Waits until all chunks before are done.
+    fn wait(&self) -> Result<(), Halt>;
+    /// Lets the next chunk begin, before this one is done.
+    fn pass(&self);
+}
+
+/// The only chunk there is: that of a stream.
+pub(super) struct Alone;
+
+impl Turn for Alone {
+    fn wait(&self) -> Result<(), Halt> {
+        Ok(())
+    }
+
+    fn pass(&self) {}
+}
+
+/// One of many chunks.
+pub(super) struct Numbered<'a> {
+    pub(super) turns: &'a Turns,
+    pub(super) chunk: u64,
+    /// Whether its line is so long that no other one may be in memory.
+    pub(super) is_long: bool,
+}
+
+impl Turn for Numbered<'_> {
+    fn wait(&self) -> Result<(), Halt> {
+        if self.turns.wait(self.chunk) { Ok(()) } else { Err(Halt::Stopped) }
+    }
+
+    fn pass(&self) {
+        if !self.is_long {
+            self.turns.done(self.chunk);
+        }
+    }
+}
+
 /// Makes workers proceed in the order of their chunks where that matters.
 pub(super) struct Turns {
     state: Mutex<TurnState>,
@@ -86,8 +125,12 @@ impl Turns {
         Some(before)
     }
 
+    /// The work of a chunk is done, or goes on where others keep its order; said once or twice.
     pub(super) fn done(&self, chunk: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if chunk < state.next {
+            return;
+        }
         state.done_early.insert(chunk);
         let before = state.next;
         while state.done_early.first() == Some(&state.next) {

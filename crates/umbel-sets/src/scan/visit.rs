@@ -33,6 +33,17 @@ pub(crate) trait Visit: Sync {
         Ok(())
     }
 
+    /// As [`kept`](Self::kept), where the order is kept by other means than turns: once `pass` is called, the lines of the
+    /// next chunk may follow, if these are the last ones of theirs.
+    fn kept_in_line(
+        &self,
+        local: &mut Self::Local,
+        lines: &Lines<'_>,
+        _pass: &dyn Fn(),
+    ) -> Result<(), Error> {
+        self.kept(local, lines)
+    }
+
     /// Whether a worker has something to hand on even if no line was kept.
     fn carries(&self, _local: &Self::Local) -> bool {
         false
@@ -112,8 +123,8 @@ impl<V: Visit> Visitor for V {
 pub(crate) trait Work {
     /// As [`Visit::batch`].
     fn batch(&mut self, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error>;
-    /// As [`Visit::kept`].
-    fn kept(&mut self, lines: &Lines<'_>) -> Result<(), Error>;
+    /// As [`Visit::kept_in_line`].
+    fn kept(&mut self, lines: &Lines<'_>, pass: &dyn Fn()) -> Result<(), Error>;
     /// As [`Visit::carries`].
     fn carries(&self) -> bool;
     /// As [`Visit::ordered`].
@@ -133,8 +144,8 @@ impl<V: Visit> Work for Visiting<'_, V> {
         self.visit.batch(&mut self.local, lines, keep)
     }
 
-    fn kept(&mut self, lines: &Lines<'_>) -> Result<(), Error> {
-        self.visit.kept(&mut self.local, lines)
+    fn kept(&mut self, lines: &Lines<'_>, pass: &dyn Fn()) -> Result<(), Error> {
+        self.visit.kept_in_line(&mut self.local, lines, pass)
     }
 
     fn carries(&self) -> bool {

@@ -7,7 +7,7 @@ use umbel::KeyHash;
 use super::batch::{Batch, Origin};
 use super::chunks::{Chunk, Chunks};
 use super::long::{Loaded, grown};
-use super::turns::{Halt, Turns};
+use super::turns::{Halt, Numbered, Turns};
 use super::{Scanner, Tally, Visitor, Work};
 use crate::Error;
 use crate::buffer::{PAGE, PageBuffer, within_page};
@@ -139,7 +139,8 @@ impl<'a> Worker<'a> {
             };
         if first < inside {
             let last = self.end_of_lines(number, first..inside, quoted.1, from, reader, visit)?;
-            let turn = || if self.turns.wait(number) { Ok(()) } else { Err(Halt::Stopped) };
+            let is_long = self.buffer.len() > 2 * self.scanner.chunk + PAGE;
+            let turn = Numbered { turns: self.turns, chunk: number, is_long };
             let origin = Origin {
                 input: chunk.input,
                 name: reader.input().name(),
