@@ -578,3 +578,60 @@ impl<R: Read> Read for Rewritten<R> {
         Ok(size)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{input, long, options};
+
+    fn csv(dir: &std::path::Path) -> Options {
+        let records = Records::Csv { delimiter: b',', header: true, key: Vec::new(), raw: false };
+        Options { records, ..options(dir, b'\n') }
+    }
+
+    #[test]
+    fn rows_with_another_delimiter_are_read_in_pieces_of_any_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let rows = long(100_000, 20_000);
+        let source = "a;b\n".to_owned() + &"1,5;\"x;\"\"y\"\n".repeat(rows);
+        let wanted = "a,b\n".to_owned() + &"\"1,5\",\"x;\"\"y\"\n".repeat(rows);
+        for size in [1, 7, 1 << 20] {
+            let options = csv(dir.path());
+            let mut rewritten =
+                Rewritten::new("a", source.as_bytes(), Some(b';'), &options).unwrap();
+            let mut all = Vec::new();
+            let mut piece = vec![0; size];
+            loop {
+                let read = rewritten.read(&mut piece).unwrap();
+                all.extend_from_slice(&piece[..read]);
+                if read == 0 {
+                    break;
+                }
+            }
+            assert!(all == wanted.as_bytes(), "{size}: {}", String::from_utf8_lossy(&all));
+        }
+    }
+
+    #[test]
+    fn columns_are_those_of_the_first_input_in_its_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = csv(dir.path());
+        let inputs = || {
+            let files = [("a", "x,y\n1,2\n"), ("b", "y,x\n4,3\r\n\"6,\",5"), ("c", "x,y\n7,8\n")];
+            files.map(|(name, text)| input(dir.path(), name, text.as_bytes())).into()
+        };
+        let aligned = align(inputs(), None, true, &options).unwrap();
+        let texts: Vec<_> = aligned
+            .iter()
+            .map(|input| {
+                let mut text = String::new();
+                input.open().unwrap().from(0).read_to_string(&mut text).unwrap();
+                text
+            })
+            .collect();
+        assert_eq!(texts, ["x,y\n1,2\n", "x,y\n3,4\r\n5,\"6,\"\n", "x,y\n7,8\n"]);
+        let under = Header { name: "out".to_owned(), row: b"y,z".to_vec() };
+        let error = align(inputs(), Some(&under), true, &options).unwrap_err();
+        assert!(matches!(error, Error::OtherColumns { .. }), "{error}");
+    }
+}
