@@ -133,7 +133,7 @@ pub mod filter;
 pub mod format;
 pub mod hash;
 pub mod math;
-#[cfg(all(test, feature = "std"))]
+#[cfg(all(test, feature = "std", target_pointer_width = "64"))]
 mod messages;
 mod parts;
 pub mod plan;

@@ -248,27 +248,38 @@ impl Isa for Avx512 {
         !self.has(old, mask, probes)
     }
 
-    /// Seven scattered bits are tested together: each one's word is brought to a lane of its own.
+    /// Seven scattered bits are tested together: each one's word is brought to a lane of its own. Without a loop where
+    /// there are no more.
     #[inline(always)]
     fn contains(self, block: &Block, low: u64, probes: u32) -> bool {
         let block = self.load(block);
         if pattern::rounds(probes) > 0 {
             return self.has(block, self.mask(low, probes), probes);
         }
-        // SAFETY: AVX-512F.
-        unsafe {
-            let bits = _mm512_set_epi64(0, 54, 45, 36, 27, 18, 9, 0);
-            let words = _mm512_set_epi64(0, 60, 51, 42, 33, 24, 15, 6);
-            let mut clear = 0;
-            for (word, count) in pattern::scatter_words(low, probes) {
-                let fields = _mm512_set1_epi64(word as i64);
-                // The permutation reads the lowest three bits, the rotation six.
-                let there = _mm512_permutexvar_epi64(_mm512_srlv_epi64(fields, words), block);
-                let there = _mm512_rorv_epi64(there, _mm512_srlv_epi64(fields, bits));
-                clear |=
-                    _mm512_mask_testn_epi64_mask((1 << count) - 1, there, _mm512_set1_epi64(1));
-            }
-            clear == 0
+        if probes <= pattern::SCATTER_PER_WORD {
+            // SAFETY: AVX-512F.
+            return unsafe { clear_of_seven(block, low, probes) } == 0;
         }
+        let mut clear = 0;
+        for (word, count) in pattern::scatter_words(low, probes) {
+            // SAFETY: as above.
+            clear |= unsafe { clear_of_seven(block, word, count) };
+        }
+        clear == 0
+    }
+}
+
+/// Which of the first `count` fields of a word of the scatter pattern are clear in a block.
+#[inline(always)]
+unsafe fn clear_of_seven(block: __m512i, word: u64, count: u32) -> __mmask8 {
+    // SAFETY: AVX-512F, promised by the caller.
+    unsafe {
+        let bits = _mm512_set_epi64(0, 54, 45, 36, 27, 18, 9, 0);
+        let words = _mm512_set_epi64(0, 60, 51, 42, 33, 24, 15, 6);
+        let fields = _mm512_set1_epi64(word as i64);
+        // The permutation reads the lowest three bits, the rotation six.
+        let there = _mm512_permutexvar_epi64(_mm512_srlv_epi64(fields, words), block);
+        let there = _mm512_rorv_epi64(there, _mm512_srlv_epi64(fields, bits));
+        _mm512_mask_testn_epi64_mask((1 << count) - 1, there, _mm512_set1_epi64(1))
     }
 }
