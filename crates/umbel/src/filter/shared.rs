@@ -80,17 +80,6 @@ impl<H: Hashing> fmt::Debug for Shared<H> {
     }
 }
 
-/// Sets the bits of a key; true for exactly one of several threads that set bits not all set before. `lock` excludes
-/// other insertions into this block, not queries: `has` reads each word as it is now.
-#[inline(always)]
-fn insert(flag: &AtomicBool, has: impl FnOnce() -> bool, set: impl FnOnce() -> bool) -> bool {
-    if has() {
-        return false;
-    }
-    let _guard = lock(flag);
-    set()
-}
-
 /// Turns of waiting before the thread yields: about the time in which a running holder finishes a group of keys.
 const SPINS: u32 = if cfg!(all(test, umbel_loom, target_pointer_width = "64")) { 0 } else { 64 };
 
@@ -181,12 +170,17 @@ impl<H: Hashing> Shared<H> {
         self.insert_at(self.place(hash), hash.low)
     }
 
-    /// Inserts the key with this place and low half.
+    /// Inserts the key with this place and low half; true for exactly one of several threads that set bits not all set
+    /// before. The lock excludes other insertions into the block, not queries.
     #[inline(always)]
     fn insert_at(&self, place: usize, low: u64) -> bool {
         let (block, kernel) = (&self.blocks[place], &self.kernel);
-        let has = || kernel.contains_atomic(block, low);
-        insert(&self.stripes[self.stripe(place)].0, has, || kernel.insert_atomic(block, low))
+        let flag = &self.stripes[self.stripe(place)].0;
+        if kernel.contains_atomic(block, low) {
+            return false;
+        }
+        let _guard = lock(flag);
+        kernel.insert_atomic(block, low)
     }
 
     /// Inserts many keys, with overlapping cache misses. Thousands of them are sorted by stripe at a time, so that a
@@ -349,21 +343,17 @@ mod tests {
     }
 
     impl TwoWords {
-        /// Inserts a key with these bits in each word.
+        /// Inserts a key with these bits in each word, as [`Shared::insert_at`] does.
         fn insert(&self, key: [u64; 2]) -> bool {
-            super::insert(
-                &self.flag,
-                || self.has(key),
-                || {
-                    let old = self.load();
-                    self.words
-                        .iter()
-                        .zip(old)
-                        .zip(key)
-                        .for_each(|((word, old), bits)| word.store(old | bits, Ordering::Relaxed));
-                    lacks(old, key)
-                },
-            )
+            if self.has(key) {
+                return false;
+            }
+            let _guard = lock(&self.flag);
+            let old = self.load();
+            for ((word, old), bits) in self.words.iter().zip(old).zip(key) {
+                word.store(old | bits, Ordering::Relaxed);
+            }
+            lacks(old, key)
         }
 
         fn has(&self, key: [u64; 2]) -> bool {
