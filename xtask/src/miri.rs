@@ -2,9 +2,9 @@
 //! kind that the code tells apart.
 //!
 //! Miri is a part of nightly compilers, and interprets a program for any processor, some thousand times slower than it runs:
-//! tests take smaller cases there (`cfg!(miri)`). It knows the vector intrinsics of the kernels, but neither
-//! assembly (`bits/arch/inline.rs`), whose twins are compared by the other tests, nor mapped files, so the library is tested
-//! without the feature `mmap`. What only calculates, as a size for a rate does, is left to the other tests too: it
+//! tests take smaller cases there (`cfg!(miri)`). It knows the vector intrinsics of the kernels but NEON's variable shift,
+//! in whose place plain code is run; neither assembly (`bits/arch/inline.rs`), whose twins are compared by the other tests,
+//! nor mapped files, so the library is tested without the feature `mmap`. What only calculates, as a size for a rate does, is left to the other tests too: it
 //! takes minutes.
 
 use std::process::Command;
