@@ -309,7 +309,7 @@ mod tests {
 
     use super::super::pattern;
     use super::*;
-    use crate::bits::{Blocks, counters, in_miri};
+    use crate::bits::{Blocks, counters, in_miri, tests::probes};
 
     /// Counters, one by one.
     struct Model {
@@ -353,7 +353,7 @@ mod tests {
         #[test]
         fn every_kernel_counts_as_the_model(
             planes in prop_oneof![Just(4u32), Just(8), Just(16)],
-            probes in 1u32..=32,
+            probes in probes(),
             blocks in prop_oneof![1u64..6, 1020u64..1030],
             keys in prop::collection::vec((0..200u64, any::<bool>()), 0..in_miri(12, 300)),
         ) {
