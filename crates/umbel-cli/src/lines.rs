@@ -68,6 +68,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
         separator: if work.null { 0 } else { b'\n' },
         records,
         others,
+        ignored: Vec::new(),
         normalization: normalization(&work.records),
         missing: match work.records.missing {
             OnMissing::Error => Missing::Refuse,

@@ -170,24 +170,27 @@ def holders(dice, folder):
 def differences(dice, folder):
     """diff of two tables whose keys come once each, against SQLite."""
     database = sqlite3.connect(":memory:")
-    columns = ["k", "v"]
+    columns = ["k", "v", "t"]
+    ignored = dice.choice([[], ["t"]])
     header = None
     for name in ["old", "new"]:
         keys = dice.sample(range(12), dice.randrange(10))
-        rows = [(str(key), dice.choice("xy")) for key in keys]
+        rows = [(str(key), dice.choice("xy"), dice.choice("01")) for key in keys]
         text = "".join(f"{','.join(row)}\n" for row in [columns, *rows])
         if name == "new" and dice.random() < 0.5:
             text = "".join(f"{','.join(reversed(row))}\n" for row in [columns, *rows])
         (folder / name).write_text(text)
-        database.execute(f"create table {name} (k, v)")
-        database.executemany(f"insert into {name} values (?, ?)", rows)
+        database.execute(f"create table {name} (k, v, t)")
+        database.executemany(f"insert into {name} values (?, ?, ?)", rows)
         header = header or columns
     select = database.execute
+    same = "" if ignored else "and old.t = new.t"
     removed = select("select * from old where k not in (select k from new) order by rowid").fetchall()
     added = select("select *, k in (select k from old) from new where not exists (select 1 from old "
-                   "where old.k = new.k and old.v = new.v) order by rowid").fetchall()
-    wanted = [f"- {k},{v}" for k, v in removed] + [f"{'~' if known else '+'} {k},{v}" for k, v, known in added]
-    found = umbel(dice, folder, "diff", "--csv", "--key", "k", "old", "new").splitlines()
+                   f"where old.k = new.k and old.v = new.v {same}) order by rowid").fetchall()
+    wanted = [f"- {k},{v},{t}" for k, v, t in removed] + [f"{'~' if known else '+'} {k},{v},{t}" for k, v, t, known in added]
+    found = umbel(dice, folder, "diff", "--csv", "--key", "k", *(f"--ignore-column={name}" for name in ignored),
+                  "old", "new").splitlines()
     assert found == wanted, (found, wanted)
     # Without keys, as sets of lines.
     lines = {name: (folder / name).read_text().splitlines()[1:] for name in ["old", "new"]}

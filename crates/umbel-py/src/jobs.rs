@@ -335,7 +335,7 @@ impl Job {
     verb, inputs, *, out=None, memory=None, threads=None, tmp=None, records=None, key=Vec::new(), delimiter=Vec::new(), header=true,
     others=Vec::new(), null=false, recursive=false, all=false, at_least=None, fpp=None, keep="first", counted=false, top=None, by_count=false, ignore_case=false,
     trim=false, crlf=false, normalize=Vec::new(), missing="error", bad="error", progress=None, added=None, removed=None, kept=None,
-    how="inner", first=false, unique=false, prefix=None
+    ignored=Vec::new(), how="inner", first=false, unique=false, prefix=None
 ))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn job<'py>(
@@ -370,12 +370,16 @@ pub(crate) fn job<'py>(
     added: Option<PathBuf>,
     removed: Option<PathBuf>,
     kept: Option<PathBuf>,
+    ignored: Vec<String>,
     how: &str,
     first: bool,
     unique: bool,
     prefix: Option<String>,
 ) -> PyResult<Py<PyAny>> {
     let delimiters = delimiters(&delimiter)?;
+    if !ignored.is_empty() && !matches!(records, Some("csv" | "tsv")) {
+        return Err(PyValueError::new_err("ignore_columns goes with records=\"csv\" or \"tsv\""));
+    }
     let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let separator = if null { 0 } else { b'\n' };
@@ -387,6 +391,7 @@ pub(crate) fn job<'py>(
         separator,
         records: of_records(records, key, &delimiters, header)?,
         others,
+        ignored,
         normalization: normalization(
             &normalize,
             Normalization { crlf, trim, ignore_case, ..Normalization::default() },

@@ -73,6 +73,10 @@ def test_records(tmp_path):
     new = write(tmp_path / "new.csv", ["id,name", "2,bo", "3,eve"])
     assert list(umbel.common(old, new, records="csv", key="id")) == ["id,name", "2,bob"]
     assert list(umbel.diff(old, new, records="csv", key=["id"]))[1:] == ["~ 2,bo", "+ 3,eve"]
+    seen = umbel.diff(old, new, records="csv", key="id", ignore_columns=["name"])
+    assert list(seen) == ["- 1,ann", "+ 3,eve"]
+    with pytest.raises(ValueError, match="ignore_columns"):
+        umbel.diff(old, new, ignore_columns="name")
     json = ['{"id":1}', '{"id":1,"x":2}', "{}"]
     kept = umbel.dedup(json, records="jsonl", key="id", missing="skip", keep="last")
     assert list(kept) == ['{"id":1,"x":2}'] and kept.report.missing == 1

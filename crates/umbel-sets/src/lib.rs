@@ -25,6 +25,7 @@
 //!     separator: b'\n',
 //!     records: Records::Lines,
 //!     others: Vec::new(),
+//!     ignored: Vec::new(),
 //!     normalization: Default::default(),
 //!     missing: Default::default(),
 //!     bad: Default::default(),
@@ -135,6 +136,8 @@ pub struct Options {
     pub records: Records,
     /// What inputs after the first call the fields of the key, if they call them differently: one name for each, or none.
     pub others: Vec<String>,
+    /// Columns of CSV or TSV that do not count where whole rows are compared.
+    pub ignored: Vec<String>,
     /// Which differences between keys to ignore.
     pub normalization: Normalization,
     /// What to do with records that lack a field of the key.

@@ -30,6 +30,7 @@ pub(crate) fn options(dir: &Path, separator: u8) -> Options {
         separator,
         records: Records::Lines,
         others: Vec::new(),
+        ignored: Vec::new(),
         normalization: Default::default(),
         missing: Default::default(),
         bad: Default::default(),

@@ -157,6 +157,9 @@ pub(crate) struct DiffArgs {
     /// Write the lines that both have to FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "output")]
     pub(crate) kept: Option<PathBuf>,
+    /// Ignore this column of --csv or --tsv: rows that differ only in it are the same; repeat for several
+    #[arg(long, value_name = "FIELD", conflicts_with = "raw")]
+    pub(crate) ignore_column: Vec<String>,
     /// Print the old row (<) before each changed one (~); keeps the keys of changed rows in memory
     #[arg(long, conflicts_with_all = ["added", "removed", "kept", "total"])]
     pub(crate) old: bool,

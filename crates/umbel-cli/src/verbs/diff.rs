@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use umbel_files::changes::{self, Files, Marks};
-use umbel_sets::{Changes, Diff};
+use umbel_sets::{Changes, Diff, Records};
 
 use super::explain::{self, Job};
 use super::operation::hint;
@@ -24,7 +24,13 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
         target::check(file, args.work.writes(), args.output.to.replace.force)?;
     }
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
-    let options = lines::options(&args.work)?;
+    let mut options = lines::options(&args.work)?;
+    options.ignored.clone_from(&args.ignore_column);
+    if !options.ignored.is_empty()
+        && !matches!(options.records, Records::Csv { .. } | Records::Tsv { .. })
+    {
+        bail!("--ignore-column requires --csv or --tsv, since other records have no columns");
+    }
     let run = Run::start("diff", args.work.voice, &options.progress);
     let inputs = lines::open_several(&args.files, &args.work, Rows::OfAll, &options)?;
     if inputs.len() > 2 {

@@ -65,6 +65,34 @@ fn rows_of_csv_are_compared_by_their_values() {
 }
 
 #[test]
+fn rows_that_differ_in_ignored_columns_are_the_same() {
+    let folder = Folder::new();
+    folder.write("old", "id,name,seen\n1,ann,mon\n2,\"bob\",mon\n3,cid,mon\n4,dan,mon\n");
+    folder.write("new", "seen,id,name\ntue,1,ann\n\"t,u\",2,bob\ntue,3,Cid\ntue,5,eve\n");
+    let csv = "--csv --ignore-column seen old new";
+    let rows = "- 3,cid,mon\n- 4,dan,mon\n+ 3,Cid,tue\n+ 5,eve,tue\n";
+    assert_eq!(different(&folder, &format!("diff {csv}")), rows);
+    let keyed = "- 4,dan,mon\n~ 3,Cid,tue\n+ 5,eve,tue\n";
+    assert_eq!(different(&folder, &format!("diff -k id {csv}")), keyed);
+    assert_eq!(different(&folder, &format!("diff -k id --total {csv}")), "1\t1\t2\t1\n");
+    let case = different(&folder, &format!("diff --ignore-case {csv}"));
+    assert_eq!(case, "- 4,dan,mon\n+ 5,eve,tue\n");
+    // The key decides which row is which, so it cannot be ignored; all other columns can.
+    let all = "--ignore-column name --ignore-column seen";
+    assert_eq!(
+        different(&folder, &format!("diff --csv -k id {all} old new")),
+        "- 4,dan,mon\n+ 5,eve,tue\n"
+    );
+    folder.write("a", "1\tx\r\n2\ty\n");
+    folder.write("b", "2\tz\n1\tz\r\n");
+    folder.umbel("diff --tsv --no-header --ignore-column 2 a b").run().done();
+    refused(&folder, "diff --ignore-column 2 a b", "--ignore-column requires --csv or --tsv");
+    refused(&folder, "diff --csv --raw --ignore-column 2 a b", "cannot be used with");
+    refused(&folder, "diff --csv --ignore-column sen old new", "did you mean \"seen\"?");
+    refused(&folder, "diff --csv --no-header --ignore-column seen old new", "by number");
+}
+
+#[test]
 fn all_keeps_every_record_in_order() {
     let folder = Folder::new();
     folder.write("orders", "order,customer\n1001,ada\n1002,eve\n1003,bob\n1004,ada\n1005,eve\n");

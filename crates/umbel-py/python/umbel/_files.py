@@ -229,12 +229,13 @@ def dedup(
 @overload
 def diff(
     old: Input, new: Input, *, out: None = None, added: None = None, removed: None = None,
-    kept: None = None, **options: Unpack[Options],
+    kept: None = None, ignore_columns: str | Sequence[str] = ..., **options: Unpack[Options],
 ) -> Lines: ...
 @overload
 def diff(
     old: Input, new: Input, *, out: Path | None = None, added: Path | None = None,
-    removed: Path | None = None, kept: Path | None = None, **options: Unpack[Options],
+    removed: Path | None = None, kept: Path | None = None,
+    ignore_columns: str | Sequence[str] = ..., **options: Unpack[Options],
 ) -> Lines | Report: ...
 def diff(
     old: Input,
@@ -244,13 +245,14 @@ def diff(
     added: Path | None = None,
     removed: Path | None = None,
     kept: Path | None = None,
+    ignore_columns: str | Sequence[str] = (),
     **options: Unpack[Options],
 ) -> Lines | Report:
     """The lines that only one of two inputs has: ``- `` in front of those removed, ``+ `` of those added.
 
     With `records` and `key`, ``~ `` is in front of rows whose key is in both and whose other fields changed. `added`, `removed`
     and `kept` write rows without marks to a file each instead, and a report is returned; changed rows count as added.
-    `report.changes` has the numbers.
+    Rows of CSV or TSV that differ in `ignore_columns` alone are the same. `report.changes` has the numbers.
 
     >>> import umbel
     >>> list(umbel.diff(["a", "b"], ["b", "c"]))
@@ -259,4 +261,5 @@ def diff(
     separate = {"added": added, "removed": removed, "kept": kept}
     if out is not None and any(separate.values()):
         raise ValueError("out is for all changes; omit it with added, removed and kept")
-    return _run("diff", (old, new), out, options, **separate)  # type: ignore[no-any-return]
+    ignored = [ignore_columns] if isinstance(ignore_columns, str) else list(ignore_columns)
+    return _run("diff", (old, new), out, options, ignored=ignored, **separate)  # type: ignore[no-any-return]

@@ -423,6 +423,7 @@ def _job(
     added: _Path | None = None,
     removed: _Path | None = None,
     kept: _Path | None = None,
+    ignored: Sequence[str] = ...,
     how: str = "inner",
     first: bool = False,
     unique: bool = False,

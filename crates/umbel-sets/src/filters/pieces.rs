@@ -481,6 +481,7 @@ mod tests {
             separator: b'\n',
             records: crate::Records::Lines,
             others: Vec::new(),
+            ignored: Vec::new(),
             normalization: Default::default(),
             missing: Default::default(),
             bad: Default::default(),

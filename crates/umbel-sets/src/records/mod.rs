@@ -220,6 +220,8 @@ pub(crate) struct Format {
     /// As [other inputs](crate::Input::of_others) name the fields, and these as paths.
     others: Vec<String>,
     other_paths: json::Paths,
+    /// Columns that do not count in whole rows, as named.
+    ignored: Vec<String>,
     normalization: Normalization,
     missing: Missing,
     pub(crate) bad: Bad,
@@ -261,7 +263,7 @@ impl Kind {
 
 impl Format {
     pub(crate) fn new(options: &Options) -> Result<Self, Error> {
-        let Options { records, separator, normalization, missing, bad, .. } = options;
+        let Options { records, separator, ignored, normalization, missing, bad, .. } = options;
         let (kind, header, fields) = match records {
             Records::Lines => (Kind::Lines(*separator), false, &[][..]),
             Records::Fields { key } => (Kind::Fields(*separator), false, &key[..]),
@@ -280,7 +282,8 @@ impl Format {
             _ => json::Paths::new(&[]),
         };
         if let (Kind::Csv(_) | Kind::Tsv | Kind::Fields(_), false) = (kind, header)
-            && let Some(field) = fields.iter().chain(others).find(|field| number(field).is_none())
+            && let Some(field) =
+                fields.iter().chain(others).chain(ignored).find(|field| number(field).is_none())
         {
             return Err(Error::FieldNumber { field: field.clone() });
         }
@@ -293,6 +296,7 @@ impl Format {
             paths: paths(fields),
             others: others.to_vec(),
             other_paths: paths(others),
+            ignored: ignored.clone(),
             normalization: *normalization,
             missing: *missing,
             bad: *bad,
@@ -334,8 +338,9 @@ impl Format {
     /// each field that the byte may be part of.
     pub(crate) fn weight(&self) -> u64 {
         let copies = if self.normalization.is_none() { 2 } else { 2 + normalize::GROWTH };
-        let whole =
-            !self.normalization.is_none() || (matches!(self.kind, Kind::Csv(_)) && !self.raw);
+        let whole = !self.normalization.is_none()
+            || (matches!(self.kind, Kind::Csv(_)) && !self.raw)
+            || !self.ignored.is_empty();
         1 + copies * self.fields.len().max(usize::from(whole)) as u64
     }
 
@@ -347,19 +352,20 @@ impl Format {
         all: bool,
         other: bool,
     ) -> Result<Option<Head<'_>>, Error> {
-        let cut = |columns| Cut { format: self, columns, other };
+        let cut = |columns, ignored| Cut { format: self, columns, ignored, other };
         let fields = if other { &self.others } else { &self.fields };
         // A line that arrives alone is processed before more of a pipe is there.
         if bytes.len() < MARK.len() && MARK.starts_with(bytes) && !all {
             return Ok(None);
         }
-        let mut head = Head { start: mark(bytes), row: None, cut: cut(Vec::new()) };
+        let mut head = Head { start: mark(bytes), row: None, cut: cut(Vec::new(), Vec::new()) };
         if self.is_lines() {
             return Ok(Some(head));
         }
         if !self.header {
-            let columns = fields.iter().filter_map(|field| number(field));
-            head.cut = cut(columns.collect());
+            let columns =
+                |fields: &[String]| fields.iter().filter_map(|field| number(field)).collect();
+            head.cut = cut(columns(fields), columns(&self.ignored));
             return Ok(Some(head));
         }
         while head.start < bytes.len() {
@@ -372,7 +378,8 @@ impl Format {
             let offset = head.start as u64;
             head.start += length;
             if !head.cut.is_blank(row) {
-                head.cut = cut(self.columns(name, row, offset, fields)?);
+                let columns = |fields| self.columns(name, row, offset, fields);
+                head.cut = cut(columns(fields)?, columns(&self.ignored)?);
                 let start = offset as usize;
                 head.row = Some(start..start + row.len());
                 return Ok(Some(head));
@@ -401,11 +408,11 @@ impl Format {
 
     /// Passes on each name in a header.
     pub(crate) fn each_name(&self, row: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), Flaw> {
-        self.cut(Vec::new()).each_value(row, each)
+        self.cut().each_value(row, each)
     }
 
-    fn cut(&self, columns: Vec<usize>) -> Cut<'_> {
-        Cut { format: self, columns, other: false }
+    fn cut(&self) -> Cut<'_> {
+        Cut { format: self, columns: Vec::new(), ignored: Vec::new(), other: false }
     }
 
     /// The columns of the key, in its order, from the header.
@@ -455,7 +462,7 @@ impl Format {
     fn nearest_column(&self, field: &str, header: &[u8]) -> Option<String> {
         let mut names = Vec::new();
         let mut see = |name: &[u8]| names.push(String::from_utf8_lossy(name).into_owned());
-        self.cut(Vec::new()).each_value(header, &mut see).ok()?;
+        self.cut().each_value(header, &mut see).ok()?;
         nearest(field, names)
     }
 
@@ -526,6 +533,8 @@ pub(crate) struct Cut<'f> {
     format: &'f Format,
     /// The columns of the key.
     columns: Vec<usize>,
+    /// Those that do not count in whole rows.
+    ignored: Vec<usize>,
     /// Whether the input is one of the [others](crate::Input::of_others).
     other: bool,
 }
@@ -724,8 +733,9 @@ impl Cut<'_> {
                 Kind::Tsv => normalizes,
                 _ => false,
             };
-            if by_values {
-                let key = copied.row(row, text, format.kind, format.normalization)?;
+            if by_values || !self.ignored.is_empty() {
+                let key =
+                    copied.row(row, text, format.kind, format.normalization, &self.ignored)?;
                 return copied.read(key, format.normalization.read);
             }
             let (start, end) = match format.kind {
@@ -816,19 +826,24 @@ impl Copied {
         self.copied_from(begin)
     }
 
-    /// The key of a whole row of columns, value by value; `text` is the row without the carriage return of its end.
+    /// The key of a whole row of columns, value by value, without those `ignored`; `text` is the row without the carriage
+    /// return of its end.
     fn row(
         &mut self,
         row: &[u8],
         text: &[u8],
         kind: Kind,
         normalization: Normalization,
+        ignored: &[usize],
     ) -> Result<KeyAt, Flaw> {
         let begin = self.bytes.len();
         let bytes = &mut self.bytes;
         let mut add = |column: usize, value: Value, delimiter: u8, quotes: bool| {
             if column > 0 {
                 bytes.push(delimiter);
+            }
+            if ignored.contains(&column) {
+                return Ok(());
             }
             let start = bytes.len();
             value.copy(row, bytes)?;

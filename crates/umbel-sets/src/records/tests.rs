@@ -80,6 +80,7 @@ fn options(dir: &Path, records: Records) -> Options {
         separator: b'\n',
         records,
         others: Vec::new(),
+        ignored: Vec::new(),
         normalization: Normalization::default(),
         missing: Missing::default(),
         bad: Bad::default(),
