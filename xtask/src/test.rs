@@ -82,6 +82,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel-sets",
         "umbel-share",
         "umbel-files",
+        "umbel-find",
         "umbel-report",
         "umbel-cli",
         "xtask-pages",
@@ -120,6 +121,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         ["testdata/reader.py", "testdata/golden/manifest.json"],
         ["testdata/unpack.py", "testdata/shared/manifest.json"],
         ["testdata/prefixes.py", "testdata/prefixes/manifest.json"],
+        ["testdata/find.py", "testdata/find/manifest.json"],
     ] {
         run::run(READER.command()?.args([script, manifest]))?;
     }

@@ -1,6 +1,7 @@
 //! The command line: what is typed, a file for each group of verbs, and their help.
 
 mod filters;
+mod finding;
 mod output;
 mod plan;
 mod privacy;
@@ -17,6 +18,7 @@ pub(crate) use filters::{
     AddArgs, BuildArgs, ConvertArgs, ConvertTo, ForeignArgs, FormatArgs, InfoArgs, MergeArgs,
     OverlapArgs, ParquetArgs, QueryArgs, RemoveArgs, SecretArgs,
 };
+pub(crate) use finding::{FindArgs, IndexArgs};
 pub(crate) use output::{OutputArgs, Print, PrintArgs, ReplaceArgs, ResultArgs};
 pub(crate) use plan::{DemoArgs, PlanArgs};
 pub(crate) use privacy::{

@@ -116,6 +116,27 @@ const ENDINGS: &[Ending] = &[
         one: Some("no line is new"),
     },
     Ending {
+        verb: "index",
+        examples: &[
+            ("umbel index -o logs.index logs/", "the words of all files in a folder"),
+            ("umbel index --jsonl -k trace_id -o t.index *.jsonl.zst", "the values of a field"),
+            ("umbel index --update logs.index", "read what is new or changed"),
+        ],
+        zero: "the index is written",
+        one: None,
+    },
+    Ending {
+        verb: "find",
+        examples: &[
+            ("umbel find logs.index 3c0e3dcd33e7", "the lines with this word: FILE:LINE:text"),
+            ("umbel find logs.index 'user_id=17'", "words, and what is between them"),
+            ("umbel find --files logs.index -f ids.txt", "the files that have one of these ids"),
+            ("umbel find logs.index -F 3c0e", "also inside words, which reads all files"),
+        ],
+        zero: "lines were found",
+        one: Some("no line was found"),
+    },
+    Ending {
         verb: "build",
         examples: &[
             ("umbel build -o seen.umbel urls.txt", "a filter of the lines, at 1 %"),
@@ -355,6 +376,7 @@ const EVERYDAY: &[(&str, &[&str])] = &[
         "Files of lines or records",
         &["common", "except", "diff", "join", "dedup", "union", "unseen"],
     ),
+    ("Many files", &["index", "find"]),
     ("Filters", &["build", "query", "add", "info", "plan"]),
 ];
 
@@ -484,6 +506,12 @@ fn whole(verb: &Verb) -> Command {
         let help = "Compare this field instead of the whole record, LEFT=RIGHT where the others name it differently; \
                     repeat for several";
         command = command.mut_arg("key", |key| key.help(help));
+    }
+    if verb.name == "find" {
+        command = command
+            .mut_arg("ignore_case", |case| case.short('i').hide_short_help(false))
+            .mut_arg("files_from", |list| list.hide(true))
+            .mut_arg("recursive", |folders| folders.hide(true));
     }
     if verb.name == "dedup" {
         // Those of its option --seen, which is umbel unseen today.

@@ -259,6 +259,11 @@ fn open_paths(paths: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
 
 /// The paths of all inputs.
 fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
+    in_folders(listed(files, work)?, work)
+}
+
+/// The paths that are named, of files and of folders.
+pub(crate) fn listed(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     let mut paths = files.to_vec();
     if let Some(list) = &work.files_from {
         let name = || name(list);
@@ -286,7 +291,7 @@ fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     } else if paths.is_empty() {
         paths.push(PathBuf::from("-"));
     }
-    in_folders(paths, work)
+    Ok(paths)
 }
 
 /// With --recursive, the files of a folder in its place.

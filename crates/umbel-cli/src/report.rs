@@ -59,6 +59,11 @@ impl Run {
         !quiet && !json && (verbose || io::stderr().is_terminal())
     }
 
+    /// The time since it started.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
     /// Refuses a run in which no record had its key.
     pub(crate) fn check_keyed(&self, report: &Report) -> Result<(), umbel_sets::Error> {
         report.check_keyed(&self.progress)

@@ -21,6 +21,8 @@ pub(crate) enum Sort {
     Nulls,
     /// A picture.
     Picture,
+    /// An index of files.
+    Index,
     /// A file of umbel.
     Own(FileKind),
 }
@@ -33,6 +35,7 @@ impl Sort {
         match self {
             Self::Text | Self::Nulls => "text",
             Self::Picture => "a picture",
+            Self::Index => "an index",
             Self::Own(FileKind::Filter) => "a filter",
             Self::Own(FileKind::Packed) => "a packed filter",
             Self::Own(FileKind::Delta) => "a delta",
@@ -85,6 +88,9 @@ pub(crate) fn check(path: &Path, writes: Sort, force: bool) -> Result<Existing> 
 fn sort_of(start: &[u8], meta: &Metadata) -> Result<Sort, &'static str> {
     if let Some(kind) = FileKind::of(start) {
         return Ok(Sort::Own(kind));
+    }
+    if start.starts_with(&umbel_find::MAGIC) {
+        return Ok(Sort::Index);
     }
     if start.starts_with(b"<svg ") {
         return Ok(Sort::Picture);

@@ -46,6 +46,8 @@ macro_rules! each_verb {
             join::join(JoinVerbArgs),
             dedup::dedup(DedupArgs) or union,
             seen::unseen(UnseenArgs),
+            index::index(IndexArgs),
+            find::find(FindArgs),
             build::build(BuildArgs),
             add::add(AddArgs),
             remove::remove(RemoveArgs),

@@ -117,18 +117,29 @@ impl Start {
 /// of `memory`. At first, no more of a pipe is awaited than needed to recognize it.
 pub fn decompressed(
     name: &str,
-    mut source: Box<dyn Read>,
+    source: Box<dyn Read>,
     memory: u64,
     room: u64,
 ) -> Result<Box<dyn Read>> {
+    let (_, mut bytes) = decoded(source, memory, room)?;
+    let start = Start::read(|some, _| bytes.read(some))?.bytes;
+    content::check(name, &start)?;
+    Ok(Box::new(Cursor::new(start).chain(bytes)))
+}
+
+/// As [`decompressed`], whatever the bytes are; and how they were compressed.
+pub fn decoded(
+    mut source: Box<dyn Read>,
+    memory: u64,
+    room: u64,
+) -> Result<(Option<Compression>, Box<dyn Read>)> {
     let Start { bytes: mut start, compression } = Start::read(|bytes, _| source.read(bytes))?;
-    let Some(compression) = compression else {
-        content::check(name, &start)?;
-        return Ok(Box::new(Cursor::new(start).chain(source)));
+    let Some(format) = compression else {
+        return Ok((None, Box::new(Cursor::new(start).chain(source))));
     };
     source.by_ref().take(HEADER).read_to_end(&mut start)?;
     let most = most_window(memory, room);
-    let window = match compression {
+    let window = match format {
         Compression::Zstd => zstd_window(&start),
         Compression::Xz => xz_window(&start),
         _ => None,
@@ -137,12 +148,12 @@ pub fn decompressed(
         bail!(
             "compressed with a window of {} ({}); decompress it with --memory {}MiB or more",
             Size(window),
-            compression.large_windows(),
+            format.large_windows(),
             least_memory(window.next_power_of_two(), memory, room) >> 20
         );
     }
     let bytes = PageReader::new(1 << 16, Cursor::new(start).chain(source));
-    let decoder: Box<dyn Read> = match compression {
+    let decoder: Box<dyn Read> = match format {
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
         Compression::Zstd => {
             let mut decoder = zstd::Decoder::with_buffer(bytes)?;
@@ -158,10 +169,7 @@ pub fn decompressed(
         Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(bytes)),
         Compression::Lz4 => Box::new(Lz4 { frame: None, between: Some(bytes) }),
     };
-    let mut decoder = Checked { compression, decoder };
-    let start = Start::read(|bytes, _| decoder.read(bytes))?;
-    content::check(name, &start.bytes)?;
-    Ok(Box::new(Cursor::new(start.bytes).chain(decoder)))
+    Ok((compression, Box::new(Checked { compression: format, decoder })))
 }
 
 /// Enough of an input for the window of its first frame or block: of a frame of Zstandard 18 bytes, of xz 12 and a block's

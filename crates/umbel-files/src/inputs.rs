@@ -3,7 +3,7 @@
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, FileTypeExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use umbel_numbers::counted;
@@ -129,26 +129,36 @@ pub fn files_of_folders(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
             all.push(path);
             continue;
         }
-        let (first, name) = (all.len(), path.display().to_string());
-        let mut folders = vec![path];
-        while let Some(folder) = folders.pop() {
-            let about = || folder.display().to_string();
-            for entry in folder.read_dir().with_context(about)? {
-                let entry = entry.with_context(about)?;
-                let kind = entry.file_type().with_context(about)?;
-                if kind.is_dir() {
-                    folders.push(entry.path());
-                } else if kind.is_file() {
-                    all.push(entry.path());
-                }
-            }
-        }
+        let first = all.len();
+        files_of_folder(&path, &mut all)?;
         if all.len() == first {
-            bail!("{name}: has no files; name another folder");
+            bail!("{}: has no files; name another folder", path.display());
         }
-        all[first..].sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     }
     Ok(all)
+}
+
+/// Adds the files of one folder, as [`files_of_folders`] does; there need not be any.
+///
+/// # Errors
+/// Those of the system, with the path in front.
+pub fn files_of_folder(path: &Path, all: &mut Vec<PathBuf>) -> Result<()> {
+    let first = all.len();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let about = || folder.display().to_string();
+        for entry in folder.read_dir().with_context(about)? {
+            let entry = entry.with_context(about)?;
+            let kind = entry.file_type().with_context(about)?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                all.push(entry.path());
+            }
+        }
+    }
+    all[first..].sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+    Ok(())
 }
 
 /// Opens inputs; none may be the file `output`, which results go to. If they have different `delimiters`, these are one for

@@ -69,6 +69,7 @@
 //! | `bulk` | filling one blocked filter on all threads, and querying it in batches |
 //! | `filters` | filters of any kind or system: building, filling, querying and emptying them with lines |
 //! | `keys` | the keys of lines in order, for other work than that of umbel's filters |
+//! | `rows` | records of bytes that are read by others, and their keys |
 
 mod align;
 mod budget;
@@ -87,6 +88,7 @@ mod passes;
 mod places;
 mod records;
 mod report;
+mod rows;
 mod sample;
 mod scan;
 mod sink;
@@ -116,6 +118,7 @@ pub use operation::{
 };
 pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_of};
 pub use report::{Changes, ErrorBound, Progress, Report};
+pub use rows::{Rows, SeeRow, Start};
 pub use temporary::TempFolders;
 
 use std::sync::Arc;

@@ -140,11 +140,13 @@ impl Progress {
         self.bad.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn expect(&self, bytes: u64) {
+    /// Adds bytes of input to those that are planned.
+    pub fn expect(&self, bytes: u64) {
         self.total.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn advance(&self, bytes: u64) {
+    /// Adds bytes of input to those that are processed.
+    pub fn advance(&self, bytes: u64) {
         self.done.fetch_add(bytes, Ordering::Relaxed);
     }
 }

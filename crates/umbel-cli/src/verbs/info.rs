@@ -1,4 +1,4 @@
-//! `umbel info`: the receipt of a filter.
+//! `umbel info`: the receipt of a filter, or what is in an index.
 
 use std::path::Path;
 
@@ -39,6 +39,9 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
 
 /// The receipt of one filter.
 fn one(path: &Path, args: &InfoArgs) -> Result<String> {
+    if !is_standard(path) && super::find::is_index(path)? {
+        return super::index::about(path, args.voice);
+    }
     let (filter, wrapping) = filters::read_wrapped(path, &args.format, &args.trust)?;
     let name = standard::name(path);
     if let Some(picture) = &args.plot {

@@ -16,6 +16,7 @@ mod docs;
 mod errors;
 mod faults;
 mod filters;
+mod find;
 mod foreign;
 mod group;
 mod info;

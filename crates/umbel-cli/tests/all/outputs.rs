@@ -6,7 +6,7 @@ use std::fs;
 use crate::util::Folder;
 
 /// What a file is, and the name of one.
-const SORTS: [&str; 7] = ["text", "filter", "packed", "delta", "card", "share", "picture"];
+const SORTS: [&str; 8] = ["text", "filter", "packed", "delta", "card", "share", "picture", "index"];
 
 /// Every verb, or step of one, with `-o`: how to run it, where OUT is the file, and the sort of what it writes.
 const OUTPUTS: &[(&str, &str, &str)] = &[
@@ -27,6 +27,7 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
     ("plan", "--keys 1e6 --fpp 1% -o OUT", "text"),
     ("demo", "-o OUT", "text"),
     ("parquet", "events -o OUT", "text"),
+    ("index", "-q text -o OUT", "index"),
     ("build", "-q text -o OUT", "filter"),
     ("merge", "-q filter new -o OUT", "filter"),
     ("convert", "-q counting --to blocked -o OUT", "filter"),
@@ -57,6 +58,7 @@ fn folder() -> Folder {
     }
     folder.umbel("pack -q filter -o packed").run().done();
     folder.umbel("delta -q filter new -o delta").run().done();
+    folder.umbel("index -q text -o index").run().done();
     folder.umbel("info filter --plot picture.svg").run().done();
     fs::rename(folder.path("picture.svg"), folder.path("picture")).unwrap();
     for member in 0..3 {

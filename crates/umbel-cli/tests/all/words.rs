@@ -2,12 +2,14 @@
 
 use crate::util::{Folder, Umbel};
 
-const VERBS: [&str; 27] = [
+const VERBS: [&str; 29] = [
     "common",
     "except",
     "diff",
     "dedup",
     "unseen",
+    "index",
+    "find",
     "build",
     "add",
     "remove",
@@ -239,6 +241,10 @@ fn with_examples() -> Folder {
     folder.write("ids.txt", "7\n");
     folder.write("orders.csv", "order,customer\n7,1\n8,1\n9,2\n");
     folder.write("users.csv", "id,name\n1,x\n");
+    std::fs::create_dir(folder.path("logs")).unwrap();
+    folder.write("logs/a.log", "3c0e3dcd33e7\n");
+    folder.write("exports.jsonl.zst", "{\"trace_id\": \"x\"}\n");
+    folder.umbel("index -o logs.index logs").run().done();
     folder.write("a.log", "10.1.2.3 GET /\n10.1.2.3 GET /a\n");
     for (name, line) in [("allow", "good.example"), ("block", "bad.example"), ("names", "x")] {
         folder.write(&format!("{name}.txt"), line);

@@ -5,7 +5,7 @@
 
 use umbel::{KeyDescription, Kind};
 
-use crate::{Error, Missing, Normalization, Options};
+use crate::{Error, Missing, Options};
 
 /// A field that keys came from; one entry for each, in the order of the key.
 const FIELD: &str = "field";
@@ -43,25 +43,12 @@ pub fn keys_of(kind: Kind, options: &Options, names: &[String]) -> Result<KeyDes
         names.iter().try_for_each(|field| say(FIELD, field)).map_err(Error::Filter)?;
         say(TYPE, TEXT).map_err(Error::Filter)?;
     }
-    steps(options.normalization)
+    options
+        .normalization
+        .steps()
         .try_for_each(|step| say(NORMALIZATION, step))
         .map_err(Error::Filter)?;
     Ok(keys)
-}
-
-/// The steps of normalization, in order. Part of the format.
-fn steps(normalization: Normalization) -> impl Iterator<Item = &'static str> {
-    let Normalization { crlf, trim, url, email, number, nfc, ignore_case, read: _ } = normalization;
-    let steps = [
-        (crlf, "crlf"),
-        (trim, "trim"),
-        (url, "url"),
-        (email, "email"),
-        (number, "number"),
-        (nfc, "nfc"),
-        (ignore_case, "ignore-case"),
-    ];
-    steps.into_iter().filter(|(done, _)| *done).map(|(_, name)| name)
 }
 
 /// Checks that a filter of a kind with `keys` can answer for keys that are `wanted`; see [`KeyDescription::check`].

@@ -222,7 +222,7 @@ pub(crate) struct Format {
     other_paths: json::Paths,
     /// Columns that do not count in whole rows, as named.
     ignored: Vec<String>,
-    normalization: Normalization,
+    pub(crate) normalization: Normalization,
     missing: Missing,
     pub(crate) bad: Bad,
     /// Whole rows are compared, but must have the fields of the key.

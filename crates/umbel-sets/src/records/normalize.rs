@@ -39,6 +39,9 @@ pub struct Normalization {
     pub read: Option<ReadKey>,
 }
 
+/// The names of the steps, in order. Part of the format.
+const STEPS: [&str; 7] = ["crlf", "trim", "url", "email", "number", "nfc", "ignore-case"];
+
 /// How many times longer than a key its normalized form may be: a letter of 2 bytes may fold to 6, and a byte of a URL may
 /// be written as 3, as one of text in Form C (UAX #15, section 12). A domain has at most 255 bytes, and a number twice as many
 /// as before.
@@ -51,8 +54,26 @@ impl Normalization {
         !(crlf || trim || url || email || number || nfc || ignore_case) && read.is_none()
     }
 
+    /// Returns the names of its steps, in order. Part of the format of filters and indexes.
+    pub fn steps(self) -> impl Iterator<Item = &'static str> {
+        let Self { crlf, trim, url, email, number, nfc, ignore_case, read: _ } = self;
+        let steps = [crlf, trim, url, email, number, nfc, ignore_case];
+        steps.into_iter().zip(STEPS).filter(|(done, _)| *done).map(|(_, name)| name)
+    }
+
+    /// Returns the steps with these names; `None` if one is unknown.
+    pub fn of_steps<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        let mut all = Self::default();
+        let Self { crlf, trim, url, email, number, nfc, ignore_case, read: _ } = &mut all;
+        let steps = [crlf, trim, url, email, number, nfc, ignore_case];
+        for name in names {
+            *steps[STEPS.iter().position(|step| *step == name)?] = true;
+        }
+        Some(all)
+    }
+
     /// Normalizes the key that starts at `start` of `bytes` and ends with them.
-    pub(super) fn apply(self, bytes: &mut Vec<u8>, start: usize) {
+    pub(crate) fn apply(self, bytes: &mut Vec<u8>, start: usize) {
         if self.crlf && bytes[start..].ends_with(b"\r") {
             bytes.pop();
         }

@@ -1,0 +1,232 @@
+//! `umbel find`: the lines of many files that hold a text.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use umbel_find::{Found, Matching, Search, Sink, Wanted};
+use umbel_numbers::{Count, Size, counted};
+use umbel_sets::{Normalization, Records};
+
+use crate::args::{FindArgs, Voice};
+use crate::output::{Screen, stdout};
+use crate::report::{Run, say, say_error};
+use crate::standard::{is_standard, name, stdin};
+use crate::{Outcome, lines, machine};
+
+/// Whether a file begins as an index does; what cannot be read is told by whoever reads it.
+pub(super) fn is_index(path: &Path) -> Result<bool> {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
+    Ok(read.is_ok() && start == umbel_find::MAGIC)
+}
+
+pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
+    let work = &args.work;
+    let mut options = lines::options(work)?;
+    if work.files_from.is_some() || work.explain || work.records.delimiter.len() > 1 {
+        bail!("--files-from, --explain and a second --delimiter are for other verbs; omit them");
+    }
+    if is_standard(&args.place) {
+        bail!("-: a search is in an index, a file or a folder; name one");
+    }
+    let mut matching = Matching { inside: args.fixed && !args.words, ignore_case: false };
+    if options.records == Records::Lines {
+        matching.ignore_case = work.records.ignore_case;
+        options.normalization = Normalization::default();
+    }
+    let wanted = Wanted { texts: texts(args)?, matching };
+    let run = Run::start("find", work.voice, &options.progress);
+    let printer = Printer { texts: &wanted.texts, args };
+    let mut out = Screen::new(stdout()?);
+    let search = umbel_find::find(&args.place, &wanted, &options, &printer, &mut |bytes| {
+        out.write_all(bytes)
+    })?;
+    report(run, &search, &wanted, &args.place, work.voice);
+    if let [gone, others @ ..] = &search.gone[..] {
+        for other in others {
+            say_error(&format!("{}: is in the index, and gone", other.display()));
+        }
+        bail!(
+            "{}: is in the index, and gone, so that lines may be missing; drop it with umbel index --update {}",
+            gone.display(),
+            args.place.display()
+        );
+    }
+    Ok(if search.found > 0 { Outcome::Done } else { Outcome::Nothing })
+}
+
+/// The texts of the arguments and of a list.
+fn texts(args: &FindArgs) -> Result<Vec<Vec<u8>>> {
+    let mut texts: Vec<_> = args.texts.iter().map(|text| text.clone().into_vec()).collect();
+    if let Some(list) = &args.texts_from {
+        let mut bytes = Vec::new();
+        let mut file = match is_standard(list) {
+            true => stdin()?,
+            false => File::open(list).with_context(|| name(list))?,
+        };
+        file.read_to_end(&mut bytes).with_context(|| name(list))?;
+        let separator = if args.work.null { 0 } else { b'\n' };
+        let listed = bytes.split(|&byte| byte == separator).filter(|text| !text.is_empty());
+        texts.extend(listed.map(<[u8]>::to_vec));
+        if texts.is_empty() {
+            bail!("{}: the list is empty; name texts in it", name(list));
+        }
+    }
+    if texts.iter().any(Vec::is_empty) {
+        bail!("an empty text is in every line; name a text");
+    }
+    let mut seen = std::collections::HashSet::new();
+    texts.retain(|text| seen.insert(text.clone()));
+    Ok(texts)
+}
+
+/// Prints what is found.
+struct Printer<'a> {
+    texts: &'a [Vec<u8>],
+    args: &'a FindArgs,
+}
+
+impl Sink for Printer<'_> {
+    fn line(&self, found: &Found<'_>, out: &mut Vec<u8>) -> bool {
+        if self.args.files {
+            return false;
+        }
+        if self.args.count {
+            return true;
+        }
+        if self.args.work.voice.json {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let keys: Vec<_> = found.keys.iter().map(|&number| text(&self.texts[number])).collect();
+            let object = json!({
+                "type": "line",
+                "file": found.file.display().to_string(),
+                "line": found.line,
+                "text": text(found.text),
+                "keys": keys,
+            });
+            out.extend_from_slice(object.to_string().as_bytes());
+            out.push(b'\n');
+            return true;
+        }
+        out.extend_from_slice(found.file.as_os_str().as_bytes());
+        out.extend_from_slice(format!(":{}:", found.line).as_bytes());
+        out.extend_from_slice(found.text);
+        out.push(if self.args.work.null { 0 } else { b'\n' });
+        true
+    }
+
+    fn file(&self, file: &Path, lines: u64, out: &mut Vec<u8>) {
+        let FindArgs { files, count, .. } = *self.args;
+        if !files && !count {
+            return;
+        }
+        if self.args.work.voice.json {
+            let mut object = json!({"type": "file", "file": file.display().to_string()});
+            if count {
+                object["lines"] = json!(lines);
+            }
+            out.extend_from_slice(format!("{object}\n").as_bytes());
+            return;
+        }
+        out.extend_from_slice(file.as_os_str().as_bytes());
+        if count {
+            out.extend_from_slice(format!(":{lines}").as_bytes());
+        }
+        out.push(if self.args.work.null { 0 } else { b'\n' });
+    }
+}
+
+fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice) {
+    let seconds = run.seconds();
+    let tells = run.tells();
+    drop(run);
+    if voice.quiet {
+        return;
+    }
+    let shown = |number: usize| String::from_utf8_lossy(&wanted.texts[number]).into_owned();
+    if voice.json {
+        let names = |paths: &[std::path::PathBuf]| -> Vec<String> {
+            paths.iter().map(|path| path.display().to_string()).collect()
+        };
+        let wide: Vec<_> = search
+            .wide
+            .iter()
+            .map(|&(number, why)| json!({"text": shown(number), "why": why.reason()}))
+            .collect();
+        let report = json!({
+            "type": "report",
+            "verb": "find",
+            "found": search.found,
+            "files": search.files,
+            "blocks": search.blocks,
+            "blocks_read": search.blocks_read,
+            "text": search.text,
+            "text_read": search.text_read,
+            "stale": names(&search.stale),
+            "new": names(&search.new),
+            "gone": names(&search.gone),
+            "searched_in_full": wide,
+            "index": !search.without_index,
+            "peak_memory": machine::peak_memory(),
+            "seconds": seconds,
+            "exact": true,
+        });
+        say(&report.to_string());
+        return;
+    }
+    let one_of = |paths: &[std::path::PathBuf]| match paths {
+        [one] => one.display().to_string(),
+        [first, others @ ..] => format!("{} and {} more", first.display(), others.len()),
+        [] => String::new(),
+    };
+    if search.without_index {
+        say(&format!("umbel find: {}: is no index, so all of it was searched", place.display()));
+    }
+    if let [(number, why), others @ ..] = &search.wide[..] {
+        let more = match others.len() {
+            0 => String::new(),
+            count => format!(", as do {}", counted(count as u64, "other text")),
+        };
+        say(&format!(
+            "umbel find: {:?} {}, so all files were searched{more}",
+            shown(*number),
+            why.reason()
+        ));
+    }
+    for (paths, what) in [(&search.stale, "changed since"), (&search.new, "not in the index")] {
+        if !paths.is_empty() {
+            say(&format!(
+                "umbel find: searched in full, {what}: {}; bring it up to date with umbel index --update {}",
+                one_of(paths),
+                place.display()
+            ));
+        }
+    }
+    if !tells {
+        return;
+    }
+    let mut words = vec![format!(
+        "{} found in {}",
+        counted(search.found, "line"),
+        counted(search.files, "file")
+    )];
+    if !search.without_index {
+        words.push(format!(
+            "{} of {} read",
+            Count(search.blocks_read),
+            counted(search.blocks, "block")
+        ));
+    }
+    words.push(format!("{} of text read", Size(search.text_read)));
+    if voice.verbose {
+        words.push(format!("peak {}", Size(machine::peak_memory())));
+    }
+    say(&format!("umbel find: {}, {seconds:.3} s, exact", words.join(", ")));
+    if search.found == 0 && !wanted.matching.inside && search.wide.is_empty() {
+        say("umbel find: only whole words were looked for; -F finds parts of words too");
+    }
+}

@@ -1,0 +1,194 @@
+//! `umbel index` and `umbel find` as a black box.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::util::{Folder, compressed, gzip, long, urls};
+
+/// Logs of two services, one compressed, and their index.
+fn logs() -> Folder {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("logs")).unwrap();
+    folder.write("logs/a.log", "start\nuser_id=17 from 10.0.3.17:8080\nuser_id=171 Zoë\n");
+    folder.write("logs/b.log.gz", gzip(b"trace 3c0e3dcd-33e7 ok\ntrace 3c0e3dcd failed\n"));
+    folder.umbel("index -o logs.index logs").run().done();
+    folder
+}
+
+#[test]
+fn lines_come_with_their_files_and_numbers() {
+    let folder = logs();
+    let find = |arguments: &str| folder.umbel(&format!("find logs.index {arguments}")).run();
+    assert_eq!(find("user_id=17").text(), "logs/a.log:2:user_id=17 from 10.0.3.17:8080\n");
+    assert_eq!(find("10.0.3.17").text(), "logs/a.log:2:user_id=17 from 10.0.3.17:8080\n");
+    assert_eq!(find("-i zoë").text(), "logs/a.log:3:user_id=171 Zoë\n");
+    let both = "logs/b.log.gz:1:trace 3c0e3dcd-33e7 ok\nlogs/b.log.gz:2:trace 3c0e3dcd failed\n";
+    assert_eq!(find("3c0e3dcd").text(), both);
+    assert_eq!(find("failed ok").text(), both);
+    assert_eq!(find("--files 3c0e3dcd start").text(), "logs/a.log\nlogs/b.log.gz\n");
+    assert_eq!(find("--count 3c0e3dcd").text(), "logs/b.log.gz:2\n");
+    let text = find("--json -q failed").text();
+    let line: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&line["file"], &line["line"]), (&"logs/b.log.gz".into(), &2.into()));
+    assert_eq!((&line["keys"][0], &line["type"]), (&"failed".into(), &"line".into()));
+    find("user_id=1").nothing();
+    find("zoë").nothing();
+    find("3c0e").nothing();
+    assert_eq!(find("-q -F 3c0e").text(), both);
+    find("-q -F -w 3c0e").nothing();
+    folder.write("list", "nothing\nfailed\n\n");
+    assert_eq!(find("-f list").text(), both.split_inclusive('\n').nth(1).unwrap());
+    // From another folder, and moved together.
+    let moved = folder.umbel(&format!("find {} failed", folder.path("logs.index").display()));
+    assert!(moved.run().text().ends_with("/logs/b.log.gz:2:trace 3c0e3dcd failed\n"));
+    fs::create_dir(folder.path("else")).unwrap();
+    for name in ["logs", "logs.index"] {
+        fs::rename(folder.path(name), folder.path(&format!("else/{name}"))).unwrap();
+    }
+    let line = "else/logs/b.log.gz:2:trace 3c0e3dcd failed\n";
+    assert_eq!(folder.umbel("find else/logs.index failed").run().text(), line);
+}
+
+#[test]
+fn what_changed_is_searched_in_full_and_told() {
+    let folder = logs();
+    folder.append("logs/a.log", "later\n");
+    folder.write("logs/c.log", "later too\n");
+    let run = folder.umbel("find logs.index later").run();
+    assert!(run.stderr.contains("changed since: logs/a.log"), "{}", run.stderr);
+    assert!(run.stderr.contains("not in the index: logs/c.log"), "{}", run.stderr);
+    let both = "logs/a.log:4:later\nlogs/c.log:1:later too\n";
+    assert_eq!(run.text(), both);
+    let report = folder.umbel("index --update logs.index --json").run().report();
+    assert_eq!((&report["files"], &report["files_read"]), (&3.into(), &2.into()));
+    let run = folder.umbel("find logs.index later").run();
+    assert_eq!(run.stderr, "");
+    assert_eq!(run.text(), both);
+    fs::remove_file(folder.path("logs/c.log")).unwrap();
+    let run = folder.umbel("find logs.index later").run();
+    assert_eq!((run.status.code(), &run.stdout[..]), (Some(2), &b"logs/a.log:4:later\n"[..]));
+    assert!(run.stderr.contains("logs/c.log: is in the index, and gone"), "{}", run.stderr);
+    let report = folder.umbel("index --update logs.index --json").run().report();
+    assert_eq!((&report["files_gone"], &report["files_read"]), (&1.into(), &0.into()));
+    // Renamed: as new, and gone.
+    fs::rename(folder.path("logs/a.log"), folder.path("logs/z.log")).unwrap();
+    let run = folder.umbel("find logs.index later").run();
+    assert_eq!((run.status.code(), &run.stdout[..]), (Some(2), &b"logs/z.log:4:later\n"[..]));
+}
+
+#[test]
+fn what_no_index_narrows_down_is_told() {
+    let folder = logs();
+    let told = |arguments: &str, why: &str| {
+        let run = folder.umbel(&format!("find {arguments}")).run();
+        assert!(run.stderr.contains(why), "{}", run.stderr);
+        assert!(!run.stdout.is_empty());
+    };
+    told(
+        "logs.index -F 0e3d",
+        "\"0e3d\" may be a part of longer words, so all files were searched",
+    );
+    told("logs.index =", "\"=\" has no word, so all files were searched");
+    told("logs ok", "logs: is no index, so all of it was searched");
+    told("logs/b.log.gz ok", "logs/b.log.gz: is no index");
+    assert_eq!(folder.umbel("find logs.index -F 0.3.1 --quiet").run().stderr, "");
+}
+
+#[test]
+fn values_of_a_field_are_found_in_compressed_records() {
+    let folder = Folder::new();
+    let rows: String =
+        (0..5000).map(|i| format!("{{\"id\": \"t-{i}\", \"of\": \"t-{}\"}}\n", i + 1)).collect();
+    for (ending, bytes) in compressed(rows.as_bytes()) {
+        folder.write(&format!("rows.{ending}"), bytes);
+    }
+    let names = folder.names().join(" ");
+    folder.umbel(&format!("index --jsonl -k id -o rows.index {names}")).run().done();
+    let found = folder.umbel("find rows.index t-77").run().text();
+    assert_eq!(found.lines().count(), 5, "{found}");
+    assert!(found.lines().all(|line| line.contains(":78:{\"id\": \"t-77\"")), "{found}");
+    folder.umbel("find rows.index t").run().nothing();
+    folder.umbel("find rows.index -F t-77").run().fails(&["values are compared as a whole"]);
+    let info = folder.umbel("info rows.index").run().text();
+    assert!(info.contains("values of the field id"), "{info}");
+}
+
+#[test]
+fn what_cannot_be_indexed_is_refused() {
+    let folder = logs();
+    let fails = |arguments: &str, words: &[&str]| {
+        folder.umbel(arguments).run().fails(words);
+    };
+    fails("index -o x.index missing", &["missing: No such file"]);
+    fails("index -o x.index --jsonl logs", &["of one field", "--key"]);
+    fails("index -o x.index --jsonl -k a -k b logs", &["of one field", "are 2"]);
+    fails("index -o x.index --ignore-case logs", &["found in any case"]);
+    fails("index -o logs/a.log logs", &["logs/a.log: is text", "an index would replace it"]);
+    fails("index logs", &["--output"]);
+    fails("index -o -  logs", &["an index is a file"]);
+    fails("index --update logs/a.log", &["is not an index"]);
+    fails("index --update logs.index --csv -k a", &["the index knows its records"]);
+    fails("find missing text", &["missing: No such file"]);
+    fails("find logs.index", &["TEXT"]);
+    fails("find logs.index --csv -k 1 x", &["which knows its records"]);
+    let whole = folder.read("logs.index");
+    folder.write("logs.index", &whole[..whole.len() - 1]);
+    fails("find logs.index ok", &["logs.index: has", "cut off or damaged"]);
+    let mut damaged = whole.clone();
+    damaged[70] ^= 1;
+    folder.write("logs.index", &damaged);
+    fails("find logs.index ok", &["logs.index: is damaged (page 0)"]);
+    fails("info logs.index", &["logs.index: is damaged (page 0)"]);
+}
+
+/// At whatever moment an update is killed, the index is the old one or the new one, whole, and nothing lies beside it.
+#[test]
+fn a_killed_update_leaves_an_index() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("logs")).unwrap();
+    for i in 0..8 {
+        folder.write(&format!("logs/{i}"), urls(20_000 * i..20_000 * (i + 1)));
+    }
+    folder.umbel("index -o logs.index logs").run().done();
+    let text = format!("{:024}", 70_123);
+    let expected = folder.umbel(&format!("find logs.index {text}")).run().text();
+    for round in 0..long(200, 12) {
+        folder.append("logs/0", urls([1_000_000 + round]));
+        let run = folder.umbel("index --update logs.index").spawn();
+        std::thread::sleep(std::time::Duration::from_millis(round * 7 % 60));
+        run.kill(Signal::SIGKILL);
+        drop(run.finish());
+        let run = folder.umbel(&format!("find -q logs.index {text}")).run();
+        assert_eq!(run.text(), expected);
+        folder.umbel("info logs.index").run().done();
+    }
+    folder.umbel("index --update logs.index").run().done();
+    assert_eq!(folder.names(), ["logs", "logs.index"]);
+}
+
+/// The data of an index behind what differs from machine to machine: times and numbers of files.
+fn tables(index: &[u8]) -> Vec<u8> {
+    let data: Vec<u8> = index.chunks(1024).flat_map(|page| &page[..1016]).copied().collect();
+    let lists = u64::from_le_bytes(data[24..32].try_into().unwrap());
+    [&data[..64], &data[64 + lists as usize..]].concat()
+}
+
+/// `testdata/find` was made of these files by these commands.
+#[test]
+fn the_golden_indexes_are_made_again() {
+    let folder = Folder::new();
+    folder.write("a.log", "start of a log\nuser_id=17 from 10.0.3.17:8080 took 12ms\nZoë — 日本語 3c0e3dcd-33e7-4d1c-9a55-0123456789ab\n");
+    folder.write("b.log", b"another file\nbytes \xff\xfe between\nuser_id=171\n");
+    let line = |i: u64| format!("{i} request {:x} of client-{}\n", i * 7919 % 100_003, i % 50);
+    folder.write("c.log", (0..60_000).map(line).collect::<String>());
+    let rows: String = (0..500).map(|i| format!("{i},\"name {}\"\n", i % 7)).collect();
+    folder.write("d.csv", format!("id,name\n{rows}"));
+    folder.umbel("index -o words.index a.log b.log c.log").run().done();
+    folder.umbel("index --csv -k id -o field.index d.csv").run().done();
+    for name in ["words.index", "field.index"] {
+        let golden = format!("{}/../../testdata/find/{name}", env!("CARGO_MANIFEST_DIR"));
+        assert!(tables(&folder.read(name)) == tables(&fs::read(golden).unwrap()), "{name}");
+    }
+}

@@ -1,0 +1,32 @@
+//! Why an index cannot be read.
+
+use std::io;
+
+/// Why an index cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// The file is something else.
+    #[error("is not an index; make one with umbel index")]
+    NotIndex,
+    /// It was written by a later release.
+    #[error("is an index of version {0}, which this release does not read; use a newer one")]
+    Version(u16),
+    /// It is shorter or longer than it was when it was written.
+    #[error("has {found} bytes{}; it was cut off or damaged: make it again with umbel index", .expected.map(|pages| format!(" in place of {pages}")).unwrap_or_default())]
+    Length {
+        /// Its bytes.
+        found: u64,
+        /// The bytes that it should have, if that is known.
+        expected: Option<u64>,
+    },
+    /// A page does not have its checksum, or what it says cannot be.
+    #[error("is damaged (page {page}); make it again with umbel index")]
+    Damaged {
+        /// The number of the page, from 0.
+        page: u64,
+    },
+    /// The system failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}

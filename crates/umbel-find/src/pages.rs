@@ -1,0 +1,171 @@
+//! A file in pages, each with a checksum, so that a row can be read and checked without the rest.
+//!
+//! ```text
+//! page = 1,016 bytes of data, and the XXH3-64 of them with the number of the page as seed
+//! ```
+//! Data have places of their own, which do not count the checksums; after their end, the last page has zeros.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+
+use twox_hash::XxHash3_64;
+
+use crate::IndexError;
+
+/// Bytes of a page, and of the data in it. Part of the format.
+pub(crate) const PAGE: usize = 1024;
+pub(crate) const DATA: usize = PAGE - 8;
+
+fn sum(data: &[u8], number: u64) -> [u8; 8] {
+    XxHash3_64::oneshot_with_seed(number, data).to_le_bytes()
+}
+
+/// Pages that some data need.
+pub(crate) fn count(data: u64) -> u64 {
+    data.div_ceil(DATA as u64)
+}
+
+/// Writes data in pages.
+pub(crate) struct PagesWriter<'a> {
+    out: &'a mut dyn Write,
+    page: Vec<u8>,
+    number: u64,
+}
+
+impl<'a> PagesWriter<'a> {
+    pub(crate) fn new(out: &'a mut dyn Write) -> Self {
+        Self { out, page: Vec::with_capacity(PAGE), number: 0 }
+    }
+
+    pub(crate) fn write(&mut self, mut data: &[u8]) -> io::Result<()> {
+        while !data.is_empty() {
+            let (now, later) = data.split_at(data.len().min(DATA - self.page.len()));
+            self.page.extend_from_slice(now);
+            data = later;
+            if self.page.len() == DATA {
+                self.end_page()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_page(&mut self) -> io::Result<()> {
+        self.page.resize(DATA, 0);
+        self.page.extend_from_slice(&sum(&self.page, self.number));
+        self.out.write_all(&self.page)?;
+        self.page.clear();
+        self.number += 1;
+        Ok(())
+    }
+
+    /// Fills the last page with zeros.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        if self.page.is_empty() { Ok(()) } else { self.end_page() }
+    }
+}
+
+/// Reads data from pages.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    file: File,
+    count: u64,
+}
+
+impl Pages {
+    /// Of a file that has whole pages, at least one.
+    pub(crate) fn new(file: File) -> Result<Self, IndexError> {
+        let length = file.metadata()?.len();
+        if length == 0 || !length.is_multiple_of(PAGE as u64) {
+            return Err(IndexError::Length { found: length, expected: None });
+        }
+        Ok(Self { file, count: length / PAGE as u64 })
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Fills `bytes` with the data from `place` on.
+    pub(crate) fn read(&self, bytes: &mut [u8], place: u64) -> Result<(), IndexError> {
+        /// Pages that are read in one call.
+        const TOGETHER: usize = 256;
+        let mut buffer = [0; PAGE];
+        let mut large = Vec::new();
+        let mut filled = 0;
+        while filled < bytes.len() {
+            let at = place + filled as u64;
+            let (number, within) = (at / DATA as u64, (at % DATA as u64) as usize);
+            let wanted = (within + bytes.len() - filled).div_ceil(DATA).min(TOGETHER);
+            if number + wanted as u64 > self.count {
+                return Err(IndexError::Damaged { page: number });
+            }
+            let pages = match wanted {
+                1 => &mut buffer[..],
+                _ => {
+                    large.resize(wanted * PAGE, 0);
+                    &mut large[..]
+                }
+            };
+            self.file.read_exact_at(pages, number * PAGE as u64)?;
+            for (page, number) in pages.chunks_exact(PAGE).zip(number..) {
+                let (data, found) = page.split_at(DATA);
+                if sum(data, number) != found {
+                    return Err(IndexError::Damaged { page: number });
+                }
+                let within = if filled == 0 { within } else { 0 };
+                let some = (DATA - within).min(bytes.len() - filled);
+                bytes[filled..filled + some].copy_from_slice(&data[within..within + some]);
+                filled += some;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads `length` bytes of data from `place` on.
+    pub(crate) fn take(&self, place: u64, length: u64) -> Result<Vec<u8>, IndexError> {
+        if place.checked_add(length).is_none_or(|end| count(end) > self.count) {
+            return Err(IndexError::Damaged { page: place / DATA as u64 });
+        }
+        let mut bytes = vec![0; length as usize];
+        self.read(&mut bytes, place)?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_come_back_from_any_place_and_damage_is_refused() {
+        let data: Vec<u8> = (0..3 * DATA + 100).map(|i| (i / 3) as u8).collect();
+        let mut file = Vec::new();
+        let mut out = PagesWriter::new(&mut file);
+        data.chunks(1000).for_each(|piece| out.write(piece).unwrap());
+        out.finish().unwrap();
+        assert_eq!(file.len(), 4 * PAGE);
+        let open = |bytes: &[u8]| {
+            let file = tempfile::tempfile().unwrap();
+            file.write_all_at(bytes, 0).unwrap();
+            Pages::new(file)
+        };
+        let pages = open(&file).unwrap();
+        for (place, length) in [(0, 1), (DATA - 1, 2), (5, 3 * DATA), (DATA, DATA), (3 * DATA, 100)]
+        {
+            let read = pages.take(place as u64, length as u64).unwrap();
+            assert_eq!(read, data[place..place + length]);
+        }
+        assert!(pages.take(3 * DATA as u64, 2 * DATA as u64).is_err());
+        assert!(pages.take(u64::MAX, 2).is_err());
+        for at in (0..file.len()).step_by(97) {
+            let mut damaged = file.clone();
+            damaged[at] ^= 4;
+            let page = (at / PAGE) as u64;
+            let error = open(&damaged).unwrap().take(page * DATA as u64, 1).unwrap_err();
+            assert!(matches!(error, IndexError::Damaged { page: found } if found == page));
+        }
+        assert!(open(&file[..file.len() - 1]).is_err());
+        assert!(open(&[]).is_err());
+    }
+}

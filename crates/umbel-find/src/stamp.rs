@@ -1,0 +1,85 @@
+//! What shows whether a file is still the one that was indexed.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use twox_hash::XxHash3_64;
+
+/// The state of a file.
+///
+/// Every write sets the time of the last change, which no program can set back: as long as it, the size and the inode are the
+/// same, so are the bytes. A file that was renamed, copied or restored has another one; then the sum of some of its bytes, with
+/// its size and the time of its modification, tells it from a changed one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) size: u64,
+    /// Nanoseconds since 1970.
+    pub(crate) modified: i64,
+    pub(crate) changed: i64,
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    /// XXH3-64 of eight samples.
+    pub(crate) sum: u64,
+}
+
+/// Bytes of a sample, and how many there are: the first and last of the file, and six between them. Part of the format.
+const SAMPLE: u64 = 4096;
+const SAMPLES: u64 = 8;
+
+impl Stamp {
+    /// The state of an open file, without its sum.
+    fn of(meta: &Metadata) -> Self {
+        let nanoseconds = |seconds: i64, part: i64| seconds.saturating_mul(1_000_000_000) + part;
+        Self {
+            size: meta.len(),
+            modified: nanoseconds(meta.mtime(), meta.mtime_nsec()),
+            changed: nanoseconds(meta.ctime(), meta.ctime_nsec()),
+            device: meta.dev(),
+            inode: meta.ino(),
+            sum: 0,
+        }
+    }
+
+    /// The state of a file that is about to be read. If it changed within the last ticks of the system's clock, a later change
+    /// might have the same time, so that this waits until it would not.
+    pub(crate) fn before_reading(file: &File) -> io::Result<Self> {
+        /// Two ticks of the slowest clock.
+        const TICKS: Duration = Duration::from_millis(20);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut stamp = Self::of(&file.metadata()?);
+        let age = now.as_nanos() as i64 - stamp.changed;
+        if (0..TICKS.as_nanos() as i64).contains(&age) {
+            std::thread::sleep(TICKS);
+            stamp = Self::of(&file.metadata()?);
+        }
+        stamp.sum = sum(file, stamp.size)?;
+        Ok(stamp)
+    }
+
+    /// Whether the file at `path`, of which the system now says `meta`, is as it was.
+    pub(crate) fn is_of(&self, path: &Path, meta: &Metadata) -> io::Result<bool> {
+        let now = Self { sum: self.sum, ..Self::of(meta) };
+        Ok(now == *self
+            || (now.size, now.modified) == (self.size, self.modified)
+                && sum(&File::open(path)?, self.size)? == self.sum)
+    }
+}
+
+/// XXH3-64 of the samples of a file, one after the other; of all of it, if that is less.
+fn sum(file: &File, size: u64) -> io::Result<u64> {
+    let mut bytes = Vec::new();
+    if size <= SAMPLE * SAMPLES {
+        bytes.resize(size as usize, 0);
+        file.read_exact_at(&mut bytes, 0)?;
+    } else {
+        bytes.resize((SAMPLE * SAMPLES) as usize, 0);
+        for (number, sample) in (0..).zip(bytes.chunks_exact_mut(SAMPLE as usize)) {
+            let place = u128::from(size - SAMPLE) * number / u128::from(SAMPLES - 1);
+            file.read_exact_at(sample, place as u64)?;
+        }
+    }
+    Ok(XxHash3_64::oneshot(&bytes))
+}

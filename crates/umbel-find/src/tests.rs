@@ -1,0 +1,424 @@
+//! Random files, changes and texts, against a search of every line; and damage.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use umbel::internals::mix;
+use umbel_files::atomic::Existing;
+use umbel_sets::{Options, Progress, Records, TempFolders};
+
+use crate::{Found, IndexError, Matching, Search, Sink, Wanted, about, build, find, update, words};
+
+/// Draws numbers.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 += 1;
+        (mix(self.0) % end as u64) as usize
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+}
+
+pub(crate) fn options(folder: &Path, threads: usize) -> Options {
+    Options {
+        memory: 64 << 20,
+        threads,
+        tmp: Arc::new(TempFolders::new(&[folder.to_owned()])),
+        separator: b'\n',
+        records: Records::Lines,
+        others: Vec::new(),
+        ignored: Vec::new(),
+        normalization: Default::default(),
+        missing: Default::default(),
+        bad: Default::default(),
+        progress: Arc::new(Progress::default()),
+    }
+}
+
+const WORDS: [&[u8]; 16] = [
+    b"a",
+    b"B",
+    b"10",
+    b"0",
+    b"192",
+    b"id",
+    b"user_id",
+    b"Error",
+    b"timeout",
+    "Zo\u{eb}".as_bytes(),
+    "日本語".as_bytes(),
+    "ไทย".as_bytes(),
+    b"ab\xffcd",
+    b"\xe2\x82",
+    b"checkout-service",
+    b"x",
+];
+const BETWEEN: [&[u8]; 10] = [b" ", b" ", b".", b".", b"=", b"-", b"", b"/", "—".as_bytes(), b"\t"];
+
+fn line(draw: &mut Draw) -> Vec<u8> {
+    let mut line = Vec::new();
+    let words = if draw.below(40) == 0 { 800 } else { draw.below(14) };
+    for _ in 0..words {
+        match draw.below(6) {
+            0 => line.extend_from_slice(format!("{:x}", draw.below(usize::MAX)).as_bytes()),
+            1 => line.extend_from_slice(draw.below(300).to_string().as_bytes()),
+            _ => line.extend_from_slice(draw.of(&WORDS)),
+        }
+        line.extend_from_slice(draw.of(&BETWEEN));
+    }
+    if draw.below(9) == 0 {
+        line.push(b'\r');
+    }
+    line
+}
+
+fn text(draw: &mut Draw) -> Vec<u8> {
+    let mut text = Vec::new();
+    for _ in 0..draw.below(120) {
+        text.extend(line(draw));
+        text.push(b'\n');
+    }
+    if draw.below(3) == 0 {
+        text.extend(line(draw));
+    }
+    text
+}
+
+fn compressed(draw: &mut Draw, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    match draw.below(8) {
+        0 => {
+            let mut to = flate2::write::GzEncoder::new(out, flate2::Compression::fast());
+            to.write_all(bytes).unwrap();
+            out = to.finish().unwrap();
+        }
+        1 => {
+            // Several frames.
+            let half = draw.below(bytes.len() + 1);
+            for part in [&bytes[..half], &bytes[half..]] {
+                out.extend(zstd::encode_all(part, 1).unwrap());
+            }
+        }
+        2 => {
+            let mut to = bzip2::write::BzEncoder::new(out, bzip2::Compression::fast());
+            to.write_all(bytes).unwrap();
+            out = to.finish().unwrap();
+        }
+        3 => {
+            let mut to = lz4_flex::frame::FrameEncoder::new(out);
+            to.write_all(bytes).unwrap();
+            out = to.finish().unwrap();
+        }
+        4 => {
+            let options = lzma_rust2::XzOptions::with_preset(0);
+            let mut to = lzma_rust2::XzWriter::new(out, options).unwrap();
+            to.write_all(bytes).unwrap();
+            out = to.finish().unwrap();
+        }
+        _ => out.extend_from_slice(bytes),
+    }
+    out
+}
+
+/// A line that was found: its file, its number and its bytes.
+type Line = (PathBuf, u64, Vec<u8>);
+
+struct Collect;
+
+impl Sink for Collect {
+    fn line(&self, found: &Found<'_>, out: &mut Vec<u8>) -> bool {
+        let path = found.file.as_os_str().as_encoded_bytes();
+        for part in [path, &found.line.to_le_bytes(), found.text] {
+            out.extend_from_slice(&(part.len() as u32).to_le_bytes());
+            out.extend_from_slice(part);
+        }
+        true
+    }
+
+    fn file(&self, _: &Path, _: u64, _: &mut Vec<u8>) {}
+}
+
+fn search(index: &Path, wanted: &Wanted, options: &Options) -> anyhow::Result<(Vec<Line>, Search)> {
+    let mut all = Vec::new();
+    let search = find(index, wanted, options, &Collect, &mut |bytes| {
+        all.extend_from_slice(bytes);
+        Ok(())
+    })?;
+    let mut rest = &all[..];
+    let mut part = || {
+        let (length, behind) = rest.split_first_chunk::<4>()?;
+        let (part, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
+        rest = behind;
+        Some(part.to_vec())
+    };
+    let mut lines = Vec::new();
+    while let Some(path) = part() {
+        let path = PathBuf::from(String::from_utf8(path).unwrap());
+        let number = u64::from_le_bytes(part().unwrap().try_into().unwrap());
+        lines.push((path, number, part().unwrap()));
+    }
+    Ok((lines, search))
+}
+
+/// The lines of a text that have one of some texts, tried at every place.
+fn model(path: &Path, text: &[u8], wanted: &Wanted) -> Vec<Line> {
+    let has = |line: &[u8], needle: &[u8]| {
+        (0..(line.len() + 1).saturating_sub(needle.len())).any(|at| {
+            let end = at + needle.len();
+            let same = match wanted.matching.ignore_case {
+                true => line[at..end].eq_ignore_ascii_case(needle),
+                false => line[at..end] == *needle,
+            };
+            let whole = || words::is_edge(line, at) && words::is_edge(line, end);
+            same && (wanted.matching.inside || whole())
+        })
+    };
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let lines = (1..).zip(text.split(|&byte| byte == b'\n'));
+    let found = lines.filter(|(_, line)| wanted.texts.iter().any(|needle| has(line, needle)));
+    found.map(|(number, line)| (path.to_owned(), number, line.to_vec())).collect()
+}
+
+/// A text that may be in some line, and need not.
+fn needle(draw: &mut Draw, texts: &[(PathBuf, Vec<u8>)]) -> Vec<u8> {
+    let all: Vec<&[u8]> =
+        texts.iter().flat_map(|(_, text)| text.split(|&byte| byte == b'\n')).collect();
+    let mut needle = match draw.below(4) {
+        0 => draw.of(&WORDS).to_vec(),
+        1 => format!("{:x}", draw.below(1 << 20)).into_bytes(),
+        _ if all.is_empty() => b"none".to_vec(),
+        _ => {
+            let line = draw.of(&all);
+            let start = draw.below(line.len() + 1);
+            let length = draw.below((line.len() - start + 1).min(30));
+            line[start..start + length].to_vec()
+        }
+    };
+    if draw.below(4) == 0 {
+        needle.make_ascii_uppercase();
+    }
+    if needle.is_empty() { b"0".to_vec() } else { needle }
+}
+
+/// What happens to files between the index and a search.
+fn change(draw: &mut Draw, texts: &mut Vec<(PathBuf, Vec<u8>)>, folder: &Path) {
+    let number = draw.below(texts.len());
+    match draw.below(8) {
+        // Appended, cut off, or as long as before with other bytes.
+        0 => {
+            let more = text(draw);
+            texts[number].1.extend(more);
+        }
+        1 => {
+            let length = draw.below(texts[number].1.len() + 1);
+            texts[number].1.truncate(length);
+        }
+        2 if !texts[number].1.is_empty() => {
+            let at = draw.below(texts[number].1.len());
+            texts[number].1[at] = b'Q';
+        }
+        3 => {
+            let (path, _) = texts.remove(number);
+            fs::remove_file(&path).unwrap();
+            return;
+        }
+        4 => {
+            let new = folder.join(format!("logs/new{}", draw.below(1000)));
+            texts.push((new.clone(), text(draw)));
+            fs::write(new, &texts.last().unwrap().1).unwrap();
+            return;
+        }
+        5 => {
+            let new = folder.join(format!("logs/moved{}", draw.below(1000)));
+            let old = std::mem::replace(&mut texts[number].0, new.clone());
+            fs::rename(&old, new).unwrap();
+            return;
+        }
+        _ => return,
+    }
+    let bytes = compressed(draw, &texts[number].1);
+    fs::write(&texts[number].0, bytes).unwrap();
+}
+
+#[test]
+fn random_texts_are_found_as_a_search_of_every_line_finds_them() {
+    let cases = if std::env::var_os("UMBEL_TEST_FULL").is_some() { 500 } else { 60 };
+    let (mut lines, mut narrowed, mut compared) = (0, 0, 0);
+    for case in 0..cases {
+        let draw = &mut Draw(case << 32);
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path();
+        fs::create_dir_all(folder.join("logs/deep")).unwrap();
+        let mut texts = Vec::new();
+        for number in 0..1 + draw.below(6) {
+            let path = folder.join(format!("logs/{}{number}.log", draw.of(&["", "deep/"])));
+            let text = text(draw);
+            fs::write(&path, compressed(draw, &text)).unwrap();
+            texts.push((path, text));
+        }
+        let index = folder.join("logs.index");
+        let options = options(folder, 1 + draw.below(3));
+        build(&index, Existing::Keep, &[folder.join("logs")], &options).unwrap();
+        let paths =
+            |texts: &[(PathBuf, Vec<u8>)]| texts.iter().map(|(path, _)| path.clone()).collect();
+        let mut indexed: Vec<PathBuf> = paths(&texts);
+        for _ in 0..3 {
+            if !texts.is_empty() && draw.below(2) == 0 {
+                change(draw, &mut texts, folder);
+            }
+            if draw.below(2) == 0 {
+                update(&index, &options).unwrap();
+                let about = about(&index).unwrap();
+                assert_eq!((about.stale, about.gone), (Vec::new(), Vec::new()));
+                indexed = paths(&texts);
+            }
+            texts.sort();
+            for _ in 0..4 {
+                let matching =
+                    Matching { inside: draw.below(2) == 0, ignore_case: draw.below(3) == 0 };
+                let needles = (0..1 + draw.below(3)).map(|_| needle(draw, &texts)).collect();
+                let wanted = Wanted { texts: needles, matching };
+                let (found, search) = search(&index, &wanted, &options).unwrap();
+                let expected: Vec<_> =
+                    texts.iter().flat_map(|(path, text)| model(path, text, &wanted)).collect();
+                let shown = || {
+                    wanted
+                        .texts
+                        .iter()
+                        .map(|text| text.escape_ascii().to_string())
+                        .collect::<Vec<_>>()
+                };
+                assert_eq!(found, expected, "case {case}, {:?}, {matching:?}", shown());
+                let mut gone = indexed.clone();
+                gone.retain(|path| !path.exists());
+                assert_eq!(search.gone, gone, "{case}");
+                assert_eq!(search.found, found.len() as u64);
+                lines += found.len();
+                narrowed += u64::from(search.wide.is_empty());
+                if matching.inside && wanted.texts.len() == 1 {
+                    compared += 1;
+                    let plain = folder.join("plain");
+                    for (path, text) in &texts {
+                        fs::write(&plain, text).unwrap();
+                        let needle = OsStr::from_bytes(&wanted.texts[0]);
+                        let out = Command::new("grep")
+                            .env("LC_ALL", "C")
+                            .args(if matching.ignore_case { &["-a", "-i"][..] } else { &["-a"] })
+                            .args(["-F", "-n", "-e"])
+                            .arg(needle)
+                            .arg(&plain)
+                            .output()
+                            .unwrap();
+                        let ours: Vec<u8> = found
+                            .iter()
+                            .filter(|(file, ..)| file == path)
+                            .flat_map(|(_, number, line)| {
+                                [format!("{number}:").as_bytes(), line, b"\n"].concat()
+                            })
+                            .collect();
+                        assert!(out.stdout == ours, "{case}: {}", out.stdout.escape_ascii());
+                    }
+                    let _ = fs::remove_file(&plain);
+                }
+            }
+        }
+    }
+    assert!(
+        lines > 10 * cases as usize && narrowed > cases && compared > cases,
+        "{lines} {narrowed}"
+    );
+}
+
+#[test]
+fn values_of_a_field_are_found_in_records_of_every_format() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path();
+    let key = || vec!["id".to_owned()];
+    let (mut csv, mut tsv, mut json) =
+        (String::from("n,id\n"), String::from("id\tn\n"), String::new());
+    for i in 0..900 {
+        // Rows of two lines, and quotes.
+        csv.push_str(&format!("\"{i}\nx\",\"k \"\"{}\"\"\"\n\n", i / 3));
+        tsv.push_str(&format!("k \"{}\"\t{i}\n", i / 3));
+        json.push_str(&format!("{{\"n\": {i}, \"id\": \"k \\\"{}\\\"\"}}\n", i / 3));
+    }
+    for (text, records) in [
+        (&csv, Records::Csv { delimiter: b',', header: true, key: key(), raw: false }),
+        (&tsv, Records::Tsv { header: true, key: key() }),
+        (&json, Records::JsonLines { key: key() }),
+    ] {
+        let (file, index) = (folder.join("table"), folder.join("table.index"));
+        fs::write(&file, text).unwrap();
+        let lines = options(folder, 2);
+        let of_field = Options { records, ..lines.clone() };
+        let built =
+            build(&index, Existing::Replace, std::slice::from_ref(&file), &of_field).unwrap();
+        assert!(built.blocks > 10, "{}", built.blocks);
+        for value in ["k \"7\"", "k \"299\"", "k", "7"] {
+            let wanted = Wanted { texts: vec![value.into()], matching: Matching::default() };
+            let (found, search) = search(&index, &wanted, &lines).unwrap();
+            let expected = if value.len() > 2 { 3 } else { 0 };
+            assert_eq!(found.len(), expected, "{value} in {}", &text[..40]);
+            assert!(search.blocks_read <= 4, "{}", search.blocks_read);
+            for (_, number, row) in found {
+                let at = text.split_inclusive('\n').take(number as usize - 1).map(str::len).sum();
+                let row = String::from_utf8(row).unwrap();
+                assert!(text[at..].starts_with(&row), "{number}: {row}");
+            }
+        }
+        let wanted = Wanted {
+            texts: vec![b"7".into()],
+            matching: Matching { inside: true, ..Matching::default() },
+        };
+        assert!(search(&index, &wanted, &lines).is_err(), "values are compared as a whole");
+        assert!(search(&index, &wanted, &of_field).is_err(), "the index knows its records");
+    }
+}
+
+/// Every byte of an index is covered by a checksum or checked.
+#[test]
+fn a_damaged_index_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path();
+    let draw = &mut Draw(7);
+    for number in 0..5 {
+        fs::write(folder.join(format!("{number}.log")), text(draw)).unwrap();
+    }
+    let (index, damaged) = (folder.join("index"), folder.join("damaged"));
+    let paths: Vec<_> = (0..5).map(|number| folder.join(format!("{number}.log"))).collect();
+    build(&index, Existing::Keep, &paths, &options(folder, 1)).unwrap();
+    let whole = fs::read(&index).unwrap();
+    let refused = |bytes: &[u8]| {
+        fs::write(&damaged, bytes).unwrap();
+        let error = about(&damaged).expect_err("it is damaged");
+        assert!(error.downcast_ref::<IndexError>().is_some(), "{error:#}");
+    };
+    let stride = if std::env::var_os("UMBEL_TEST_FULL").is_some() { 1 } else { 61 };
+    for at in (0..64).chain((64..whole.len()).step_by(stride)) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        refused(&bytes);
+    }
+    for length in [0, 1, 8, 10, 1023, 1024, whole.len() - 1024, whole.len() - 1] {
+        refused(&whole[..length]);
+    }
+    refused(&[&whole[..], &[0; 1024]].concat());
+    // Pages in another order.
+    let mut swapped = whole.clone();
+    swapped[1024..3072].rotate_left(1024);
+    refused(&swapped);
+    fs::write(&damaged, &whole).unwrap();
+    assert!(about(&damaged).is_ok());
+}

@@ -1,0 +1,323 @@
+//! What a word is, and which keys a text has. **Part of the format**: FORMAT.md has the same rule.
+//!
+//! A *letter* is an ASCII letter or digit, `_`, or a character beyond ASCII that the table below does not exclude. A *word*
+//! is as many letters in a row as there are, except that each character of a script written without spaces is a word by
+//! itself. The table is fixed, and does not follow the versions of Unicode: an index and a query must cut alike.
+//!
+//! The keys of a text are its words, with ASCII letters in lower case, and its *chains*: three words of at most 3 bytes, with
+//! nothing or one byte between them that is no blank, and what is between them. Words of an address such as 10.0.3.17 are
+//! in every block, and its chains 10.0.3 and 0.3.17 in few. Pairs made the index of logs twice as large, chains make it a fifth
+//! larger (bench/record has the table).
+
+use std::ops::Range;
+
+/// What a character is to words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Between words.
+    Other,
+    /// Part of a word.
+    Letter,
+    /// A word of its own.
+    Single,
+}
+
+/// Characters beyond ASCII that are between words: signs, punctuation, spaces, arrows, frames, pictures.
+const OTHERS: [(u32, u32); 15] = [
+    (0x80, 0xa9),
+    (0xab, 0xb4),
+    (0xb6, 0xb9),
+    (0xbb, 0xbf),
+    (0xd7, 0xd7),
+    (0xf7, 0xf7),
+    (0x2000, 0x206f),
+    (0x20a0, 0x20cf),
+    (0x2190, 0x2bff),
+    (0x3000, 0x3004),
+    (0x3008, 0x3020),
+    (0xd800, 0xf8ff),
+    (0xfe10, 0xfe6f),
+    (0xfeff, 0xff0f),
+    (0x1f000, 0x1faff),
+];
+
+/// Scripts that are written without spaces between words: Thai, Lao, Myanmar, Khmer, kana and ideographs.
+const SINGLES: [(u32, u32); 8] = [
+    (0xe00, 0xeff),
+    (0x1000, 0x109f),
+    (0x1780, 0x17ff),
+    (0x3005, 0x3007),
+    (0x3021, 0x30ff),
+    (0x31f0, 0x31ff),
+    (0x3400, 0x9fff),
+    (0x20000, 0x3ffff),
+];
+
+impl Class {
+    fn of(letter: char) -> Self {
+        let letter = u32::from(letter);
+        let among = |ranges: &[(u32, u32)]| {
+            let after = ranges.partition_point(|&(first, _)| first <= letter);
+            after > 0 && letter <= ranges[after - 1].1
+        };
+        if among(&OTHERS) {
+            Self::Other
+        } else if among(&SINGLES) {
+            Self::Single
+        } else {
+            Self::Letter
+        }
+    }
+}
+
+const fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Which of 64 bytes are letters of ASCII or parts of characters beyond it: bit i is for byte i. Without a branch, so that
+/// the compiler compares 16 bytes at a time.
+#[inline]
+fn letters(bytes: &[u8; 64]) -> u64 {
+    let mut are = [0u8; 64];
+    for (is, &byte) in are.iter_mut().zip(bytes) {
+        let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+        let digit = byte.wrapping_sub(b'0') < 10;
+        *is = u8::from(letter | digit | (byte == b'_') | (byte >= 0x80));
+    }
+    let mut mask = 0;
+    for (at, eight) in are.chunks_exact(8).enumerate() {
+        let eight = u64::from_le_bytes(eight.try_into().expect("8 bytes"));
+        // The lowest bits of 8 bytes, side by side in the highest byte.
+        mask |= eight.wrapping_mul(0x0102_0408_1020_4080) >> 56 << (8 * at);
+    }
+    mask
+}
+
+/// The class and the length of the character that `bytes` start with; a byte of no character is between words.
+fn first(bytes: &[u8]) -> (Class, usize) {
+    let lead = bytes[0];
+    if lead < 0x80 {
+        return (if is_letter(lead) { Class::Letter } else { Class::Other }, 1);
+    }
+    let length = match lead {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => return (Class::Other, 1),
+    };
+    let text = bytes.get(..length).and_then(|bytes| std::str::from_utf8(bytes).ok());
+    match text.and_then(|text| text.chars().next()) {
+        Some(letter) => (Class::of(letter), length),
+        None => (Class::Other, 1),
+    }
+}
+
+/// The class of the last character of `bytes`, which are not empty.
+fn last(bytes: &[u8]) -> Class {
+    for length in 1..=bytes.len().min(4) {
+        let start = bytes.len() - length;
+        if bytes[start] & 0xc0 != 0x80 {
+            return match first(&bytes[start..]) {
+                (class, whole) if whole == length => class,
+                _ => Class::Other,
+            };
+        }
+    }
+    Class::Other
+}
+
+/// Whether a word may start or end between two bytes of a text.
+pub(crate) fn is_edge(text: &[u8], at: usize) -> bool {
+    let (before, after) = text.split_at(at);
+    before.is_empty()
+        || after.is_empty()
+        || last(before) != Class::Letter
+        || first(after).0 != Class::Letter
+}
+
+/// A key of a text: where it is, and how many probes it has in a filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) range: Range<usize>,
+    pub(crate) probes: u32,
+    /// Whether it is a word by itself wherever it is.
+    pub(crate) single: bool,
+}
+
+/// Words of a chain have at most so many bytes. Part of the format.
+const SHORT: usize = 3;
+
+/// Probes of a chain. Part of the format.
+const CHAIN_PROBES: u32 = 5;
+
+/// Probes of a word, by its length in bytes: short ones are in most blocks, and long ones are what people look for. Part of
+/// the format.
+fn word_probes(length: usize) -> u32 {
+    match length {
+        ..=3 => 2,
+        4..=7 => 4,
+        8..=11 => 8,
+        _ => 12,
+    }
+}
+
+/// Passes each key of a text to `see`.
+#[inline]
+pub(crate) fn each(text: &[u8], see: impl FnMut(Key)) {
+    let mut cut = Cut { text, see, chain: [(0, false); 2], linked: 0, end: 0 };
+    let is_ascii = text.is_ascii();
+    // Bits of bytes that differ from the byte before: starts and ends of runs, in turn.
+    let (mut before, mut start) = (0, None);
+    for (chunk, at) in text.chunks(64).zip((0..).step_by(64)) {
+        let mask = match chunk.first_chunk() {
+            Some(whole) => letters(whole),
+            None => {
+                let mut padded = [b' '; 64];
+                padded[..chunk.len()].copy_from_slice(chunk);
+                letters(&padded)
+            }
+        };
+        let mut turns = mask ^ (mask << 1 | before);
+        before = mask >> 63;
+        while turns != 0 {
+            let turn = at + turns.trailing_zeros() as usize;
+            turns &= turns - 1;
+            match start.take() {
+                None => start = Some(turn),
+                Some(start) => cut.run(start..turn, is_ascii),
+            }
+        }
+    }
+    if let Some(start) = start {
+        cut.run(start..text.len(), is_ascii);
+    }
+}
+
+/// A text that is being cut.
+struct Cut<'a, F> {
+    text: &'a [u8],
+    see: F,
+    /// The starts of the last short words that are joined, and whether they are words by themselves; how many there are.
+    chain: [(usize, bool); 2],
+    linked: usize,
+    /// The end of the last word.
+    end: usize,
+}
+
+impl<F: FnMut(Key)> Cut<'_, F> {
+    /// Bytes that are letters of ASCII, or not of ASCII.
+    #[inline]
+    fn run(&mut self, run: Range<usize>, is_ascii: bool) {
+        if is_ascii || self.text[run.clone()].is_ascii() {
+            self.word(run, false);
+        } else {
+            self.characters(run);
+        }
+    }
+
+    #[cold]
+    fn characters(&mut self, run: Range<usize>) {
+        let (mut at, mut start) = (run.start, run.start);
+        while at < run.end {
+            let (class, length) = first(&self.text[at..]);
+            if class != Class::Letter {
+                if start < at {
+                    self.word(start..at, false);
+                }
+                if class == Class::Single {
+                    self.word(at..at + length, true);
+                }
+                start = at + length;
+            }
+            at += length;
+        }
+        if start < run.end {
+            self.word(start..run.end, false);
+        }
+    }
+
+    #[inline]
+    fn word(&mut self, word: Range<usize>, single: bool) {
+        let Range { start, end } = word;
+        (self.see)(Key { range: word, probes: word_probes(end - start), single });
+        if end - start > SHORT {
+            self.linked = 0;
+        } else {
+            let joined = match &self.text[self.end..start] {
+                [] => true,
+                [between] => !matches!(between, b' ' | b'\t' | b'\n' | b'\r'),
+                _ => false,
+            };
+            if !joined {
+                self.linked = 0;
+            }
+            if self.linked == 2 {
+                let [(from, alone), next] = self.chain;
+                (self.see)(Key { range: from..end, probes: CHAIN_PROBES, single: single && alone });
+                self.chain = [next, (start, single)];
+            } else {
+                self.chain[self.linked] = (start, single);
+                self.linked += 1;
+            }
+        }
+        self.end = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn keys(text: &str, expected: &[&str]) {
+        let mut found = Vec::new();
+        each(text.as_bytes(), |key| found.push(&text[key.range]));
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn texts_have_their_words_and_chains() {
+        keys("", &[]);
+        keys("user_id=17, Zoë's", &["user_id", "17", "Zoë", "s"]);
+        keys("10.0.3.17:8080", &["10", "0", "3", "10.0.3", "17", "0.3.17", "8080"]);
+        keys("a b.c.d", &["a", "b", "c", "d", "b.c.d"]);
+        keys("a..b.c.d", &["a", "b", "c", "d", "b.c.d"]);
+        keys("“ab” — cd", &["ab", "cd"]);
+        keys("日本語です", &["日", "本", "語", "日本語", "で", "本語で", "す", "語です"]);
+        keys("x日y", &["x", "日", "y", "x日y"]);
+        keys("longer.a.b.c", &["longer", "a", "b", "c", "a.b.c"]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_between_words() {
+        let mut found = Vec::new();
+        let text = b"ab\xffcdef\xc3\xc3\xa9e\xe2\x82";
+        each(text, |key| found.push(&text[key.range]));
+        assert_eq!(found, [&b"ab"[..], b"cdef", b"\xc3\xa9e"]);
+    }
+
+    #[test]
+    fn edges_are_where_words_start_and_end() {
+        for text in ["ab cd", "é—é", "日a本", "a\u{301}b", "_x", "x", "añ日", "Привет, мир"]
+        {
+            let bytes = text.as_bytes();
+            let mut inside = vec![false; bytes.len() + 1];
+            each(bytes, |key| {
+                if key.probes != CHAIN_PROBES {
+                    inside[key.range.start + 1..key.range.end].fill(true);
+                }
+            });
+            for (at, _) in text.char_indices() {
+                assert_eq!(is_edge(bytes, at), !inside[at], "{text} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_of_the_tables_ascend() {
+        for ranges in [&OTHERS[..], &SINGLES[..]] {
+            assert!(ranges.iter().all(|(first, last)| first <= last));
+            assert!(ranges.windows(2).all(|pair| pair[0].1 < pair[1].0));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Records of bytes that somebody else reads: where they end, and their keys.
+
+use std::ops::Range;
+
+use crate::records::{Copied, Flaw, Format, Found};
+use crate::{Error, Options};
+
+/// Cuts bytes into records, for jobs that read their inputs in another way than from start to end.
+pub struct Rows {
+    format: Format,
+}
+
+/// Takes a record, by its place among some bytes, and its key.
+pub type SeeRow<'a> = dyn FnMut(Range<usize>, &[u8]) -> Result<(), Error> + 'a;
+
+/// What an input starts with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Where the first record starts, behind a header.
+    pub first: usize,
+    /// The header, without the end of its line.
+    pub header: Option<Vec<u8>>,
+}
+
+impl Rows {
+    /// Cuts records of the format, and with the keys, that the options describe.
+    ///
+    /// # Errors
+    /// [`Error::Delimiter`], [`Error::FieldNumber`].
+    pub fn new(options: &Options) -> Result<Self, Error> {
+        Ok(Self { format: Format::new(options)? })
+    }
+
+    /// Reads the start of an input, `bytes`, which are `all` of it or may continue; `None` if that is too little.
+    ///
+    /// # Errors
+    /// Those of a header without the fields of the key.
+    pub fn start(&self, name: &str, bytes: &[u8], all: bool) -> Result<Option<Start>, Error> {
+        let head = self.format.head(name, bytes, all, false)?;
+        Ok(head.map(|head| Start {
+            first: head.start,
+            header: head.row.map(|row| bytes[row].to_vec()),
+        }))
+    }
+
+    /// Returns where the last record that ends in `bytes` ends; they start with a record.
+    pub fn last_end(&self, bytes: &[u8]) -> Option<usize> {
+        self.format.ends().find_last(bytes, &mut false).map(|at| at + 1)
+    }
+
+    /// Returns a value of the field as keys have it: without the differences that the options ignore.
+    pub fn normalized(&self, value: &[u8]) -> Vec<u8> {
+        let mut value = value.to_vec();
+        self.format.normalization.apply(&mut value, 0);
+        value
+    }
+
+    /// Passes each record of `bytes`, which start with one, and its key to `see`. They are at `offset` of the input `name`,
+    /// under its `header`. Records that the options leave out are passed over.
+    ///
+    /// # Errors
+    /// Those of records that cannot be read, or have no key, and those of `see`.
+    pub fn each(
+        &self,
+        name: &str,
+        header: Option<&[u8]>,
+        bytes: &[u8],
+        offset: u64,
+        see: &mut SeeRow<'_>,
+    ) -> Result<(), Error> {
+        let head = self.format.head(name, header.unwrap_or_default(), true, false)?;
+        let cut = &head.expect("all of it is there").cut;
+        let (mut copied, mut at) = (Copied::default(), 0);
+        let failed = |flaw: Flaw, at: usize| self.format.error(flaw, name, offset + at as u64);
+        while at < bytes.len() {
+            copied.bytes.clear();
+            let (length, found) = cut
+                .next(&bytes[at..], offset + at as u64, &mut copied)
+                .map_err(|flaw| failed(flaw, at))?;
+            let row = at..at + length;
+            if let Found::Key(key) | Found::Alone(key, _) = found {
+                see(row.clone(), key.record(&bytes[row], &copied.bytes).key())?;
+            }
+            at += length + 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Records;
+    use crate::testing::options;
+
+    #[test]
+    fn records_are_cut_where_they_end_and_have_their_keys() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = vec!["b".to_owned()];
+        let records = Records::Csv { delimiter: b',', header: true, key, raw: false };
+        let rows = Rows::new(&Options { records, ..options(dir.path(), b'\n') }).unwrap();
+        let bytes = b"a,b\n1,\"x\ny\"\n\n2,z\n3,\"open\n";
+        assert_eq!(rows.start("f", b"a,", false).unwrap(), None);
+        let start = rows.start("f", bytes, true).unwrap().unwrap();
+        assert_eq!((start.first, start.header.as_deref()), (4, Some(&b"a,b"[..])));
+        let end = rows.last_end(&bytes[4..]).unwrap();
+        assert_eq!(&bytes[4..4 + end], b"1,\"x\ny\"\n\n2,z\n");
+        let mut seen = Vec::new();
+        rows.each("f", start.header.as_deref(), &bytes[4..4 + end], 4, &mut |row, key| {
+            seen.push((row, key.to_vec()));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, [(0..7, b"x\ny".to_vec()), (9..12, b"z".to_vec())]);
+    }
+}
