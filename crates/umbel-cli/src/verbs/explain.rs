@@ -47,6 +47,10 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
         Strategy::Filter => {
             ("filter", "a first pass selects the lines to look up; these are compared byte by byte")
         }
+        Strategy::Merge => (
+            "merge",
+            "all files seem to be sorted by their bytes: their lines are compared side by side; if they are not, the run starts again with a table",
+        ),
         _ => ("one-pass", "filters alone decide; each input is read once"),
     };
     let exact = plan.strategy != Strategy::OnePass;
@@ -88,7 +92,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
             Rate(plan.predicted_fpp())
         );
     }
-    if exact {
+    if exact && plan.strategy != Strategy::Merge {
         let folders: Vec<_> = tmp.folders().map(|folder| folder.display().to_string()).collect();
         text += &format!(
             "table    about {} compared byte by byte; up to {} of them in memory, the rest on disk in {}\n",

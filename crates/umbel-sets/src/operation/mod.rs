@@ -32,6 +32,7 @@ mod join;
 mod keys;
 mod look_up;
 mod marks;
+mod merge;
 mod one_pass;
 mod plan;
 mod probe;

@@ -6,11 +6,11 @@ use umbel::{Kind, Plan};
 
 use super::build::Doubt;
 use super::{Distinct, Keep, Selection, SetOperation, one_pass};
-use crate::Error;
 use crate::budget::Budget;
 use crate::input::{estimate_lines, lengths};
 use crate::sample::Sample;
 use crate::table::KEPT_LINE;
+use crate::{Error, Options, Records};
 
 /// The rate of the filter of all lines: a lower one costs bits, and so cache misses; a higher one costs lines kept for
 /// nothing, some 100 bytes each. The optimum is flat between 0.3 and 2 %.
@@ -65,6 +65,8 @@ pub enum Strategy {
     Filter,
     /// Filters alone, with an error.
     OnePass,
+    /// All inputs seem to be sorted: their lines are compared side by side in one pass.
+    Merge,
 }
 
 /// The minimum bytes of a filter of keys.
@@ -94,6 +96,31 @@ impl SetOperation<'_> {
     /// # Errors
     /// Those of reading; with an error allowed, [`Error::Memory`] if the filters do not fit.
     pub fn plan(&self) -> Result<SetPlan, Error> {
+        let plan = self.plan_unsorted()?;
+        let Options { records, normalization, .. } = self.options;
+        let by_bytes = *records == Records::Lines && normalization.is_none();
+        let merge = self.merge();
+        if self.fpp.is_some() || !by_bytes || !merge.can() || lengths(self.inputs) <= SMALL {
+            return Ok(plan);
+        }
+        Ok(match merge.seems_sorted()? {
+            true => SetPlan {
+                strategy: Strategy::Merge,
+                seen: None,
+                doubtful: None,
+                distinct: None,
+                bytes_read: lengths(self.inputs),
+                bytes_spilled: 0,
+                passes: self.inputs.len() as u32,
+                table: 0,
+                ..plan
+            },
+            false => plan,
+        })
+    }
+
+    /// Plans the job for inputs that are not sorted.
+    pub(super) fn plan_unsorted(&self) -> Result<SetPlan, Error> {
         let lines = estimate_lines(self.inputs, self.options.separator)?;
         let smallest = (1..lines.len()).min_by_key(|&i| lines[i]).unwrap_or(0);
         let plan = SetPlan {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::merge::Merge;
 use super::plan::Strategy;
 use super::ranking::Ranking;
 use super::run::Run;
@@ -154,6 +155,12 @@ impl<'a> SetOperation<'a> {
         Ok(report)
     }
 
+    pub(super) fn merge(&self) -> Merge<'_> {
+        let Options { separator, progress, .. } = self.options;
+        let Self { inputs, wanted, budget, .. } = *self;
+        Merge { inputs, wanted, separator: *separator, budget, progress }
+    }
+
     /// Passes the results to `hand`.
     pub(super) fn hand<'h>(&self, hand: &'h mut Hand<'h>) -> Result<Report, Error> {
         let mut nowhere = io::sink();
@@ -163,7 +170,16 @@ impl<'a> SetOperation<'a> {
     }
 
     fn write(&self, mut sink: Sink<'_>) -> Result<Report, Error> {
-        let plan = self.plan()?;
+        let mut plan = self.plan()?;
+        if plan.strategy == Strategy::Merge {
+            self.options.progress.expect(plan.bytes_read);
+            let disk = Disk::new(&self.options.tmp);
+            if let Some(mut report) = self.merge().run(&disk, &mut sink)? {
+                sink.finish(&mut report)?;
+                return Ok(report);
+            }
+            plan = self.plan_unsorted()?;
+        }
         // An exact answer does not depend on the hash; any other one does, and is the same for the same inputs.
         let hasher = match plan.strategy {
             Strategy::OnePass => LineHasher::repeatable(),

@@ -151,6 +151,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// That of lines which were neither hashed nor had keys.
+    pub(crate) fn of_lines(lines: u64) -> Self {
+        Self { lines, ..Self::default() }
+    }
+
     fn add(&mut self, other: Self) {
         self.lines += other.lines;
         self.missing += other.missing;

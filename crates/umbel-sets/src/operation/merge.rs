@@ -1,0 +1,644 @@
+//! Sorted inputs: one pass over all of them side by side, without a filter or a table.
+//!
+//! All inputs are cut at the same lines: the longest one at equal distances, the others where those lines belong, found by
+//! halving. Threads take one part after the other: of each input the range between two such lines, and compare their
+//! lines as `comm` does. Every range must be sorted and lie between its two lines. As the ranges of an input are all of it,
+//! the inputs are sorted if all ranges are; results are held until that is known. Otherwise they are dropped, and
+//! the operation goes another way: nothing depends on what samples showed.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering as Memory};
+
+use memchr::memchr;
+
+use super::{Distinct, Selection};
+use crate::Error;
+use crate::budget::Budget;
+use crate::buffer::{PAGE, PageBuffer, within_page};
+use crate::input::{Input, Reader};
+use crate::passes::Passes;
+use crate::report::{Progress, Report};
+use crate::scan::Tally;
+use crate::sink::Sink;
+use crate::spill::{Disk, Runs, Selected};
+use crate::threads::on_each;
+
+/// Bytes of the longest input in a part: fewer waste time in halving, more leave threads idle at the end.
+const PART: [u64; 2] = if cfg!(test) { [64, 2048] } else { [1 << 20, 16 << 20] };
+/// Bytes read at once by halving: most lines are shorter.
+const PROBE: usize = if cfg!(test) { 64 } else { 1 << 10 };
+/// Bytes of results that are held or written together.
+const PIECE: usize = if cfg!(test) { 128 } else { 256 << 10 };
+/// Bytes of the buffer of an input: at least, at first, and at most. It holds two lines.
+const LEAST: u64 = if cfg!(test) { 256 } else { 64 << 10 };
+const START: usize = if cfg!(test) { 64 } else { 256 << 10 };
+const MOST: u64 = if cfg!(test) { 2048 } else { 4 << 20 };
+/// Bytes of a line at which a part may begin.
+const LONGEST: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
+
+/// A merge of sorted inputs.
+pub(super) struct Merge<'a> {
+    pub(super) inputs: &'a [Input],
+    pub(super) wanted: Selection,
+    pub(super) separator: u8,
+    pub(super) budget: Budget,
+    pub(super) progress: &'a Progress,
+}
+
+/// Why a part cannot be merged.
+enum Halt {
+    /// A line is not where it would be if all were sorted, or too long to tell.
+    Unsorted,
+    Failed(Error),
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Results of one or several parts.
+struct Piece {
+    part: u64,
+    lines: u64,
+    text: Vec<u8>,
+}
+
+/// What a thread leaves behind: lines read of each input, and results in the order of parts, in memory or in a run.
+struct Merged {
+    lines: Vec<u64>,
+    pieces: Vec<Piece>,
+    runs: Option<Runs>,
+}
+
+impl Merged {
+    /// Moves all results to a run.
+    fn spill(&mut self, budget: Budget, disk: &Disk<'_>) -> Result<(), Error> {
+        let buffer = budget.spill_buffers() / budget.threads as u64;
+        let runs = self.runs.get_or_insert_with(|| Runs::new(buffer));
+        for Piece { part, lines, text } in self.pieces.drain(..) {
+            runs.push(disk, Selected { place: part, count: lines, row: &text })?;
+        }
+        Ok(())
+    }
+}
+
+impl Merge<'_> {
+    /// Whether a merge can give the result: of some lines of the first input, or the different ones of the only input.
+    pub(super) fn can(&self) -> bool {
+        let wanted = match self.wanted {
+            Selection::Common { every } | Selection::Except { every } => !every,
+            Selection::Distinct(distinct) => {
+                distinct == Distinct::default() && self.inputs.len() == 1
+            }
+            _ => false,
+        };
+        wanted && self.buffer() >= LEAST
+    }
+
+    /// Bytes of the buffer of an input.
+    fn buffer(&self) -> u64 {
+        let all = (self.inputs.len() * self.budget.threads) as u64;
+        (self.budget.rest / 4 / all.max(1)).min(MOST)
+    }
+
+    /// Whether samples of all inputs are sorted.
+    pub(super) fn seems_sorted(&self) -> Result<bool, Error> {
+        const SAMPLES: u64 = 64;
+        let mut bytes = [0; 2 * PROBE];
+        for input in self.inputs {
+            let (reader, length) = (input.open()?, input.length());
+            let mut last = Vec::new();
+            for sample in 0..SAMPLES {
+                let offset = length / SAMPLES * sample;
+                let some = &mut bytes[..(length - offset).min(2 * PROBE as u64) as usize];
+                reader.read_at(some, offset)?;
+                let mut rest = &some[..];
+                if offset > 0 {
+                    let Some(end) = memchr(self.separator, rest) else { continue };
+                    rest = &rest[end + 1..];
+                }
+                while let Some(end) = memchr(self.separator, rest) {
+                    if rest[..end] < last[..] {
+                        return Ok(false);
+                    }
+                    last.clear();
+                    last.extend_from_slice(&rest[..end]);
+                    rest = &rest[end + 1..];
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes the result; `None` if the inputs turn out not to be sorted, with nothing written.
+    pub(super) fn run(
+        &self,
+        disk: &Disk<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<Report>, Error> {
+        let longest = (0..self.inputs.len()).max_by_key(|&i| self.inputs[i].length()).unwrap_or(0);
+        let length = self.inputs.get(longest).map_or(0, Input::length);
+        let part = (length / (4 * self.budget.threads as u64)).clamp(PART[0], PART[1]);
+        let parts = (length / part).max(1);
+        let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+        let work = || -> Result<Merged, Halt> {
+            let work = || {
+                let readers: Vec<_> =
+                    self.inputs.iter().map(Input::open).collect::<Result<_, _>>()?;
+                let mut worker = Worker::new(self, &readers, longest);
+                while !stop.load(Memory::Relaxed) {
+                    let part = next.fetch_add(1, Memory::Relaxed);
+                    if part >= parts {
+                        break;
+                    }
+                    self.progress.check()?;
+                    worker.part(part, parts, disk)?;
+                }
+                Ok(worker.merged)
+            };
+            work().inspect_err(|_| stop.store(true, Memory::Relaxed))
+        };
+        let mut all = Vec::new();
+        for merged in on_each((self.budget.threads as u64).min(parts) as usize, work) {
+            match merged {
+                Ok(merged) => all.push(merged),
+                Err(Halt::Failed(error)) => return Err(error),
+                Err(Halt::Unsorted) => return Ok(None),
+            }
+        }
+        for input in self.inputs {
+            input.check_unchanged()?;
+        }
+        if self.inputs.iter().any(Input::grew) {
+            // What was read may no longer be there, which the other ways find out.
+            return Ok(None);
+        }
+        let mut passes = Passes::new(self.inputs);
+        let lines = |i: usize| Tally::of_lines(all.iter().map(|merged| merged.lines[i]).sum());
+        let tallies: Vec<_> = (0..self.inputs.len()).map(lines).collect();
+        passes.seen(self.inputs, 0..self.inputs.len(), &tallies)?;
+        self.write(all, disk, sink)?;
+        Ok(Some(passes.finish(self.inputs, disk)))
+    }
+
+    /// Writes the results of all parts, in their order.
+    fn write(
+        &self,
+        mut all: Vec<Merged>,
+        disk: &Disk<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Error> {
+        let mut put = |text: &[u8], lines: u64| {
+            if sink.is_plain() {
+                return sink.text(text, lines);
+            }
+            let ended = text.strip_suffix(&[self.separator]).expect("every line has an end");
+            ended
+                .split(|byte| *byte == self.separator)
+                .try_for_each(|row| sink.result(Selected { place: 0, count: 1, row }))
+        };
+        if all.iter().all(|merged| merged.runs.is_none()) {
+            let mut pieces: Vec<_> = all.into_iter().flat_map(|merged| merged.pieces).collect();
+            pieces.sort_by_key(|piece| piece.part);
+            return pieces.iter().try_for_each(|piece| put(&piece.text, piece.lines));
+        }
+        let mut runs = Runs::new(self.budget.spill_buffers());
+        for merged in &mut all {
+            merged.spill(self.budget, disk)?;
+            let mut run = merged.runs.take().expect("just made");
+            run.end();
+            runs.join(run, disk)?;
+        }
+        let mut results = runs.merge(disk, self.budget.rest / 4)?;
+        while let Some(Selected { count, row, .. }) = results.next(disk)? {
+            put(row, count)?;
+        }
+        Ok(())
+    }
+}
+
+/// A thread that merges parts.
+struct Worker<'a> {
+    merge: &'a Merge<'a>,
+    readers: &'a [Reader<'a>],
+    cursors: Vec<Cursor<'a>>,
+    longest: usize,
+    /// Bytes of results that it may hold, and those it holds.
+    room: usize,
+    held: usize,
+    merged: Merged,
+}
+
+impl<'a> Worker<'a> {
+    fn new(merge: &'a Merge<'a>, readers: &'a [Reader<'a>], longest: usize) -> Self {
+        Self {
+            merge,
+            readers,
+            cursors: readers.iter().map(|reader| Cursor::new(reader, merge)).collect(),
+            longest,
+            room: merge.budget.rest as usize / 2 / merge.budget.threads,
+            held: 0,
+            merged: Merged { lines: vec![0; readers.len()], pieces: Vec::new(), runs: None },
+        }
+    }
+
+    /// The line of the longest input at which a part begins: none for the first part, and for those that begin in the last
+    /// line or behind it, which are empty.
+    fn start(&self, part: u64, parts: u64) -> Result<Option<Vec<u8>>, Halt> {
+        let (reader, separator) = (&self.readers[self.longest], self.merge.separator);
+        let length = reader.input().length();
+        if part == 0 || part == parts {
+            return Ok(None);
+        }
+        match line_start(reader, length / parts * part, separator)? {
+            start if start < length => line_at(reader, start, separator).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Merges a part of all inputs.
+    fn part(&mut self, part: u64, parts: u64, disk: &Disk<'_>) -> Result<(), Halt> {
+        let (from, until) = (self.start(part, parts)?, self.start(part + 1, parts)?);
+        if part > 0 && from.is_none() {
+            return Ok(());
+        }
+        let separator = self.merge.separator;
+        let mut bytes = 0;
+        for (reader, cursor) in self.readers.iter().zip(&mut self.cursors) {
+            let bound = |key: &Option<Vec<u8>>, none| match key {
+                Some(key) => lower_bound(reader, key, separator),
+                None => Ok(none),
+            };
+            let range = bound(&from, 0)?..bound(&until, reader.input().length())?;
+            if range.start > range.end {
+                return Err(Halt::Unsorted);
+            }
+            bytes += range.end - range.start;
+            cursor.begin_range(range, from.as_deref())?;
+        }
+        let piece = || Piece { part, lines: 0, text: Vec::new() };
+        let mut found = piece();
+        let (first, others) = self.cursors.split_first_mut().expect("there are inputs");
+        while first.here {
+            if !first.repeats {
+                let (mut among, line) = (0, first.line());
+                for other in &mut *others {
+                    among += usize::from(other.has(line)?);
+                }
+                let wanted = match self.merge.wanted {
+                    Selection::Common { .. } => among == others.len(),
+                    _ => among == 0,
+                };
+                if wanted {
+                    found.text.extend_from_slice(line);
+                    found.text.push(separator);
+                    found.lines += 1;
+                }
+            }
+            if found.text.len() >= PIECE {
+                self.held += found.text.capacity();
+                self.merged.pieces.push(std::mem::replace(&mut found, piece()));
+                if self.held > self.room {
+                    self.merged.spill(self.merge.budget, disk)?;
+                    self.held = 0;
+                }
+            }
+            first.advance()?;
+        }
+        if found.lines > 0 {
+            self.held += found.text.capacity() + size_of::<Piece>();
+            self.merged.pieces.push(found);
+        }
+        for (lines, cursor) in self.merged.lines.iter_mut().zip(&mut self.cursors) {
+            *lines += cursor.end_range(until.as_deref())?;
+        }
+        self.merge.progress.advance(bytes);
+        Ok(())
+    }
+}
+
+/// Reads the lines of a range of an input, which must be sorted.
+struct Cursor<'a> {
+    reader: &'a Reader<'a>,
+    separator: u8,
+    /// Bytes that the buffer may grow to.
+    most: usize,
+    /// Bytes of the input, where they are in pages; those from `begin` on are still to be read.
+    buffer: PageBuffer,
+    begin: usize,
+    filled: usize,
+    /// The rest of the range.
+    rest: Range<u64>,
+    /// The line read last, and whether it is the next one still.
+    line: Range<usize>,
+    here: bool,
+    /// Whether it equals the one before.
+    repeats: bool,
+    lines: u64,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(reader: &'a Reader<'a>, merge: &Merge<'_>) -> Self {
+        let size = merge.buffer() as usize;
+        Self {
+            reader,
+            separator: merge.separator,
+            most: size,
+            buffer: PageBuffer::new(size.min(START).next_multiple_of(PAGE)),
+            begin: 0,
+            filled: 0,
+            rest: 0..0,
+            line: 0..0,
+            here: false,
+            repeats: false,
+            lines: 0,
+        }
+    }
+
+    /// Goes to the first line of a range, which must not be below `from`.
+    fn begin_range(&mut self, range: Range<u64>, from: Option<&[u8]>) -> Result<(), Halt> {
+        (self.begin, self.rest, self.lines) = (within_page(range.start), range, 0);
+        (self.filled, self.line) = (self.begin, self.begin..self.begin);
+        self.advance()?;
+        match from {
+            Some(from) if self.here && self.line() < from => Err(Halt::Unsorted),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the range to its end, where all lines must be below `until`; returns how many there were.
+    fn end_range(&mut self, until: Option<&[u8]>) -> Result<u64, Halt> {
+        while self.here {
+            self.advance()?;
+        }
+        match until {
+            Some(until) if self.lines > 0 && self.line() >= until => Err(Halt::Unsorted),
+            _ => Ok(self.lines),
+        }
+    }
+
+    fn line(&self) -> &[u8] {
+        &self.buffer[self.line.clone()]
+    }
+
+    /// Whether the range has a line; goes to the first one that is not below it.
+    #[inline]
+    fn has(&mut self, line: &[u8]) -> Result<bool, Halt> {
+        while self.here {
+            match self.line().cmp(line) {
+                Ordering::Less => self.advance()?,
+                order => return Ok(order == Ordering::Equal),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Goes to the next line, which must not be below this one.
+    fn advance(&mut self) -> Result<(), Halt> {
+        let end = loop {
+            if let Some(end) = memchr(self.separator, &self.buffer[self.begin..self.filled]) {
+                break self.begin + end;
+            }
+            if self.rest.is_empty() {
+                if self.begin == self.filled {
+                    self.here = false;
+                    return Ok(());
+                }
+                break self.filled;
+            }
+            self.fill()?;
+        };
+        let next = self.begin..end;
+        self.repeats = false;
+        if self.lines > 0 {
+            match self.buffer[self.line.clone()].cmp(&self.buffer[next.clone()]) {
+                Ordering::Less => {}
+                Ordering::Equal => self.repeats = true,
+                Ordering::Greater => return Err(Halt::Unsorted),
+            }
+        }
+        self.begin = (end + 1).min(self.filled);
+        (self.line, self.here) = (next, true);
+        self.lines += 1;
+        Ok(())
+    }
+
+    /// Reads on, keeping the present line and what follows.
+    fn fill(&mut self) -> Result<(), Halt> {
+        let kept = self.line.start..self.filled;
+        let start = (within_page(self.rest.start) + PAGE - kept.len() % PAGE) % PAGE;
+        if start + kept.len() >= self.buffer.len() / 2 {
+            let longer = (2 * self.buffer.len()).min(self.most.next_multiple_of(PAGE));
+            if start + kept.len() >= longer {
+                return Err(Halt::Unsorted);
+            }
+            self.buffer.resize(longer);
+        }
+        self.buffer.copy_within(kept.clone(), start);
+        let moved = |at: usize| at - kept.start + start;
+        self.line = start..moved(self.line.end);
+        (self.begin, self.filled) = (moved(self.begin), moved(self.filled));
+        let left = (self.rest.end - self.rest.start).min((self.buffer.len() - self.filled) as u64);
+        let room = &mut self.buffer[self.filled..self.filled + left as usize];
+        self.reader.read_at(room, self.rest.start)?;
+        self.filled += left as usize;
+        self.rest.start += left;
+        Ok(())
+    }
+}
+
+/// The line that starts at an offset.
+fn line_at(reader: &Reader<'_>, start: u64, separator: u8) -> Result<Vec<u8>, Halt> {
+    let left = reader.input().length() - start;
+    let mut size = PROBE;
+    loop {
+        let mut bytes = vec![0; left.min(size as u64) as usize];
+        reader.read_at(&mut bytes, start)?;
+        if let Some(end) = memchr(separator, &bytes) {
+            bytes.truncate(end);
+            return Ok(bytes);
+        }
+        if bytes.len() as u64 == left {
+            return Ok(bytes);
+        }
+        if size == LONGEST {
+            return Err(Halt::Unsorted);
+        }
+        size = (8 * size).min(LONGEST);
+    }
+}
+
+/// Where the first line starts that starts at an offset, which is not 0, or behind it; the length if none does.
+fn line_start(reader: &Reader<'_>, offset: u64, separator: u8) -> Result<u64, Halt> {
+    let before = line_at(reader, offset - 1, separator)?;
+    Ok((offset + before.len() as u64).min(reader.input().length()))
+}
+
+/// The offset of the first line of a sorted input that is not below a key; its length if all are.
+fn lower_bound(reader: &Reader<'_>, key: &[u8], separator: u8) -> Result<u64, Halt> {
+    let length = reader.input().length();
+    // Lines that start before `low` are below the key, those that start at `high` or behind it are not.
+    let (mut low, mut high) = (0, length);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let start = if middle == low { low } else { line_start(reader, middle, separator)? };
+        if start >= high {
+            high = middle;
+            continue;
+        }
+        let line = line_at(reader, start, separator)?;
+        match line[..] < *key {
+            true => low = (start + line.len() as u64 + 1).min(length),
+            false => high = start,
+        }
+    }
+    Ok(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{
+        ProptestConfig, Strategy as _, any, prop_assert, prop_assert_eq, proptest,
+    };
+
+    use super::*;
+    use crate::Options;
+    use crate::testing::{Files, cramped, files, lines_of, long, options};
+
+    /// The result of a merge, if the inputs are sorted.
+    fn merged(
+        inputs: &[Input],
+        wanted: Selection,
+        budget: Budget,
+        options: &Options,
+    ) -> Option<(Vec<u8>, Report)> {
+        let Options { separator, progress, tmp, .. } = options;
+        let merge = Merge { inputs, wanted, separator: *separator, budget, progress };
+        assert!(merge.can());
+        let disk = Disk::new(tmp);
+        let mut out = Vec::new();
+        let mut sink = Sink::new(&mut out, *separator);
+        let mut report = merge.run(&disk, &mut sink).unwrap()?;
+        sink.finish(&mut report).unwrap();
+        Some((out, report))
+    }
+
+    fn model(inputs: &[Vec<u8>], separator: u8, wanted: Selection) -> Vec<u8> {
+        let mut first = lines_of(&inputs[0], separator);
+        first.dedup();
+        let others: Vec<_> = inputs[1..].iter().map(|input| lines_of(input, separator)).collect();
+        first.retain(|line| {
+            let among = others.iter().filter(|other| other.contains(line)).count();
+            match wanted {
+                Selection::Common { .. } => among == others.len(),
+                _ => among == 0,
+            }
+        });
+        first.into_iter().flat_map(|line| [line, &[separator]].concat()).collect()
+    }
+
+    /// Files whose lines are sorted, without lines longer than a buffer.
+    fn sorted() -> impl proptest::strategy::Strategy<Value = Files> {
+        (files(1..5), any::<bool>()).prop_map(|(mut files, end)| {
+            for input in &mut files.inputs {
+                let mut lines = lines_of(input, files.separator);
+                lines.sort_unstable();
+                let mut bytes = lines.join(&files.separator);
+                if (end || bytes.is_empty() || bytes.ends_with(&[files.separator]))
+                    && !lines.is_empty()
+                {
+                    bytes.push(files.separator);
+                }
+                *input = bytes;
+            }
+            // Every input has a buffer for two lines.
+            files.budget =
+                Budget { threads: files.budget.threads.min(4), rest: 200_000, ..files.budget };
+            files
+        })
+    }
+
+    fn selections(inputs: usize) -> Vec<Selection> {
+        let every = false;
+        match inputs {
+            1 => vec![Selection::Distinct(Distinct::default()), Selection::Except { every }],
+            _ => vec![Selection::Common { every }, Selection::Except { every }],
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: long(2000, 300), ..ProptestConfig::default() })]
+
+        #[test]
+        fn sorted_inputs_are_merged(files in sorted()) {
+            let dir = tempfile::tempdir().unwrap();
+            let inputs = files.write(dir.path());
+            let options = options(dir.path(), files.separator);
+            for wanted in selections(inputs.len()) {
+                let result = merged(&inputs, wanted, files.budget, &options);
+                prop_assert!(result.is_some(), "they are sorted");
+                let (found, report) = result.unwrap();
+                prop_assert_eq!(&found, &model(&files.inputs, files.separator, wanted));
+                prop_assert_eq!(report.bytes_written, found.len() as u64);
+                let lines = files.inputs.iter().map(|input| lines_of(input, files.separator).len());
+                prop_assert_eq!(report.lines, lines.sum::<usize>() as u64);
+            }
+            prop_assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), inputs.len());
+        }
+
+        /// One line moved to anywhere else is found, wherever it is.
+        #[test]
+        fn a_line_out_of_order_is_always_found(files in sorted(), input in any::<usize>(), from in any::<usize>(), to in any::<usize>()) {
+            let mut files = files;
+            let number = input % files.inputs.len();
+            let mut lines = lines_of(&files.inputs[number], files.separator);
+            if lines.len() < 2 {
+                return Ok(());
+            }
+            let line = lines.remove(from % lines.len());
+            lines.insert(to % (lines.len() + 1), line);
+            let is_sorted = lines.is_sorted();
+            let mut bytes = lines.join(&files.separator);
+            bytes.push(files.separator);
+            files.inputs[number] = bytes;
+            let dir = tempfile::tempdir().unwrap();
+            let inputs = files.write(dir.path());
+            let options = options(dir.path(), files.separator);
+            for wanted in selections(inputs.len()) {
+                let result = merged(&inputs, wanted, files.budget, &options);
+                prop_assert_eq!(result.is_some(), is_sorted);
+                if let Some((found, _)) = result {
+                    prop_assert_eq!(found, model(&files.inputs, files.separator, wanted));
+                }
+            }
+        }
+    }
+
+    /// Results that do not fit go through a temporary file; a line longer than a buffer is left to others.
+    #[test]
+    fn results_may_be_larger_than_memory_and_lines_may_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), b'\n');
+        let lines: Vec<u8> = (0..20_000).flat_map(|i| format!("{i:07}\n").into_bytes()).collect();
+        let write = |bytes: &[Vec<u8>]| -> Vec<Input> {
+            let named = (0..).zip(bytes);
+            named
+                .map(|(i, bytes): (u32, _)| {
+                    crate::testing::input(dir.path(), &i.to_string(), bytes)
+                })
+                .collect()
+        };
+        let common = Selection::Common { every: false };
+        let inputs = write(&[lines.clone(), lines.clone()]);
+        let (found, report) = merged(&inputs, common, cramped(3), &options).unwrap();
+        assert!(found == lines && report.bytes_spilled > 0);
+        let budget = Budget { rest: 4_000_000, ..cramped(3) };
+        let (found, report) = merged(&inputs, common, budget, &options).unwrap();
+        assert!(found == lines && report.bytes_spilled == 0);
+        let with_long = [&lines[..], &vec![b'x'; 5_000], b"\n"].concat();
+        assert!(merged(&write(&[with_long, lines]), common, budget, &options).is_none());
+    }
+}
