@@ -553,6 +553,7 @@ const RARE: &[&str] = &[
     "sign",
     "since",
     "sizes",
+    "sort",
     "table",
     "trust",
 ];

@@ -49,6 +49,9 @@ pub(crate) struct PrintArgs {
     /// Print this of each record: all of it, or its --key alone
     #[arg(long, value_name = "WHAT", default_value = "record")]
     pub(crate) print: Print,
+    /// Print the result in the order of its bytes, or with --key of the keys', as LC_ALL=C sort does [default: as read]
+    #[arg(long, conflicts_with = "fpp")]
+    pub(crate) sort: bool,
 }
 
 impl PrintArgs {

@@ -199,11 +199,11 @@ pub(crate) struct DedupArgs {
     #[arg(long, conflicts_with = "seen")]
     pub(crate) count: bool,
     /// Sort by count, largest first; lines with equal counts stay in the order in which they are printed without it
-    #[arg(long, conflicts_with = "seen")]
+    #[arg(long, conflicts_with_all = ["seen", "sort"])]
     pub(crate) by_count: bool,
     /// Print only the N lines with the largest counts, largest first
     #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seen")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with_all = ["seen", "sort"])]
     pub(crate) top: Option<NonZeroU64>,
     /// Allow this error rate, to read each file only once: the chance that a line is wrongly left out
     #[arg(long, value_name = "P", allow_negative_numbers = true, conflicts_with_all = ["repeated", "count", "min", "keep", "by_count", "top"])]

@@ -31,6 +31,7 @@ pub(crate) fn common(args: &CommonArgs) -> Result<Outcome> {
     let job =
         SetOperation::common(&inputs, at_least, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
     let job = if args.all { job.every() } else { job };
+    let job = if args.print.sort { job.sorted() } else { job };
     select(&|| job.plan(), &|out| job.run(out), &about, &args.work, &args.output, run, "common")
 }
 
@@ -43,6 +44,9 @@ fn holders<'a>(
     let mut job = Holders::new(inputs, options).at_least(args.at_least.unwrap_or(1))?;
     if let Some(file) = args.only.iter().find(|file| **file > inputs.len()) {
         bail!("--only {file}: found {} files, which are numbered from 1", inputs.len());
+    }
+    if args.print.sort {
+        job = job.sorted();
     }
     if !args.only.is_empty() {
         job = job.only(&args.only.iter().map(|file| file - 1).collect::<Vec<_>>());

@@ -67,6 +67,7 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     };
     let job =
         SetOperation::distinct(&inputs, distinct, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
+    let job = if args.print.sort { job.sorted() } else { job };
     let found = if at_least > 1 { "repeated" } else { "different" };
     let about = Job { verb: "dedup", inputs: &inputs, options: &options };
     let outcome =

@@ -19,6 +19,7 @@ pub(crate) fn except(args: &ExceptArgs) -> Result<Outcome> {
     let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;
     let job = SetOperation::except(&inputs, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
     let job = if args.all { job.every() } else { job };
+    let job = if args.print.sort { job.sorted() } else { job };
     let about = Job { verb: "except", inputs: &inputs, options: &options };
     select(&|| job.plan(), &|out| job.run(out), &about, &args.work, &args.output, run, "left")
 }

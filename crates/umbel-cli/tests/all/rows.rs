@@ -393,3 +393,42 @@ fn a_symmetric_difference_is_a_file_of_its_own() {
     assert_eq!(text(&folder, "diff --symmetric --csv a a"), "id,v\n");
     refused(&folder, "diff --symmetric --old --csv -k id a b", "--old");
 }
+
+#[test]
+fn sorted_results_are_in_the_order_of_bytes() {
+    let folder = Folder::new();
+    folder.write("a", "b\nB\na\n\nb\n\u{e9}\na b\n");
+    folder.write("b", "c\nb\n\u{e9}\n\na\n");
+    assert_eq!(text(&folder, "dedup --sort a"), "\nB\na\na b\nb\n\u{e9}\n");
+    assert_eq!(text(&folder, "union --sort a b"), "\nB\na\na b\nb\nc\n\u{e9}\n");
+    assert_eq!(text(&folder, "common --sort a b"), "\na\nb\n\u{e9}\n");
+    assert_eq!(text(&folder, "except --sort a b"), "B\na b\n");
+    assert_eq!(
+        text(&folder, "common --which --sort a b"),
+        "1,2\t\n1\tB\n1,2\ta\n1\ta b\n1,2\tb\n2\tc\n1,2\t\u{e9}\n"
+    );
+    // By the key; rows with equal ones as they were.
+    folder.write("c", "id,n\n9,x\n\"1\",y\n9,z\n10,u\n");
+    let csv = "--csv -k id --sort";
+    assert_eq!(
+        text(&folder, &format!("dedup --count {csv} c")),
+        "count,id,n\n1,\"1\",y\n1,10,u\n2,9,x\n"
+    );
+    assert_eq!(
+        text(&folder, &format!("common --all {csv} c c")),
+        "id,n\n\"1\",y\n10,u\n9,x\n9,z\n"
+    );
+    folder.write("d", "{\"id\":\"b\"}\n{}\n{\"id\":\"a\"}\n");
+    let json = text(&folder, "dedup --sort --jsonl -k id --missing keep d");
+    assert!(json.ends_with("{\"id\":\"a\"}\n{\"id\":\"b\"}\n") || json.contains("{}"), "{json}");
+    for other in ["--top 3", "--by-count", "--fpp 1%"] {
+        refused(&folder, &format!("dedup --sort {other} a"), "--sort");
+    }
+    // More than memory holds, against sort.
+    let rows = |i: u64| format!("{:016x}{:048}\n", i.wrapping_mul(0x9e37_79b9_7f4a_7c15), i % 1000);
+    folder.write("many", (0..400_000).map(rows).collect::<String>());
+    let run = folder.umbel("dedup --sort --memory 16MiB --json many").run();
+    let sorted = folder.program("sh", "-c").arg("LC_ALL=C sort many").run().stdout;
+    assert!(run.stdout == sorted);
+    assert!(run.report()["bytes_spilled"].as_u64() > Some(20_000_000));
+}

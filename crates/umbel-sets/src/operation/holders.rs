@@ -32,6 +32,7 @@ pub struct Holders<'a> {
     at_least: usize,
     only: Option<Vec<usize>>,
     labels: Option<Labels>,
+    sorted: bool,
     #[cfg(test)]
     budget: Option<Budget>,
 }
@@ -45,6 +46,7 @@ impl<'a> Holders<'a> {
             at_least: 1,
             only: None,
             labels: None,
+            sorted: false,
             #[cfg(test)]
             budget: None,
         }
@@ -80,10 +82,17 @@ impl<'a> Holders<'a> {
         Self { labels: Some(labels), ..self }
     }
 
+    /// Writes the result in the order of the keys' bytes, as [`SetOperation::sorted`] does.
+    #[must_use]
+    pub fn sorted(self) -> Self {
+        Self { sorted: true, ..self }
+    }
+
     fn operation(&self) -> Result<SetOperation<'a>, Error> {
         let at_least =
             self.only.as_ref().map_or(self.at_least, |only| self.at_least.max(only.len()));
         let operation = SetOperation::new(self.inputs, Selection::Holders(at_least), self.options)?;
+        let operation = if self.sorted { operation.sorted() } else { operation };
         #[cfg(test)]
         if let Some(budget) = self.budget {
             return Ok(operation.with_budget(budget));
@@ -123,7 +132,7 @@ impl<'a> Holders<'a> {
             text.push(*separator);
             sink.text(&text, 0)?;
         }
-        let mut report = operation.hand(&mut |selected| {
+        let mut report = operation.hand_sorted(8 * words, &mut |selected| {
             let (holders, row) = selected.row.split_at(8 * words);
             if only.as_ref().is_some_and(|only| only != holders) {
                 return Ok(());

@@ -141,7 +141,7 @@ impl<'a> Join<'a> {
     fn semi_join(&self) -> SetOperation<'a> {
         let wanted = Selection::Common { every: true };
         let Self { inputs, options, budget, .. } = *self;
-        SetOperation { inputs, wanted, fpp: None, budget, options }
+        SetOperation { inputs, wanted, fpp: None, budget, options, sorted: false }
     }
 
     /// Plans the job; reads samples of the inputs.
@@ -211,7 +211,8 @@ impl<'a> Join<'a> {
         let inputs = [self.inputs[1].again()?, self.inputs[0].again()?];
         let wanted = Selection::Except { every: true };
         let Self { options, budget, .. } = *self;
-        let alone = SetOperation { inputs: &inputs, wanted, fpp: None, budget, options };
+        let sorted = false;
+        let alone = SetOperation { inputs: &inputs, wanted, fpp: None, budget, options, sorted };
         let mut text = Vec::new();
         alone.hand(&mut |selected| {
             text.clear();

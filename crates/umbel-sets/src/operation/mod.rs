@@ -41,6 +41,7 @@ mod rule;
 mod run;
 mod set;
 mod settle;
+mod sorting;
 mod write;
 
 use counts::Counted;

@@ -183,19 +183,21 @@ impl Run<'_> {
     fn anti_join(&mut self, probed: Probed, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
         let Probed { doubt, keys, spilled } = probed;
         let gathered = keys.len();
+        // Nothing is written at first sight.
+        let later = rule.counted.is_some() || !sink.is_plain();
         let decided = self.decide(doubt.as_ref(), keys, rule, spilled.len(), sink)?;
         let Decided { table, counts, rest, undecided } = decided;
         self.passes.report.distinct = gathered + table.len();
-        if rest.is_none() && rule.counted.is_none() {
+        if rest.is_none() && !later {
             return Ok(());
         }
-        let from = if rule.counted.is_some() { 0 } else { undecided };
+        let from = if later { 0 } else { undecided };
         let mut results = match rest {
             None if rule.counted != Some(Counted::Last) => Results::table(table, counts, rule),
             rest => {
                 let mut runs = Runs::new(1 << 18);
                 // The partitions get all memory: the table's results become a run like theirs.
-                if rule.counted.is_some() {
+                if later {
                     rule.append(&table, counts.as_ref(), None, &self.disk, &mut runs)?;
                 }
                 drop((table, counts));
@@ -229,7 +231,7 @@ impl Run<'_> {
         let counts = rule.counted.map(|counted| RwLock::new(Counts::new(counted)));
         let rest = Later::default();
         let undecided = AtomicU64::new(u64::MAX);
-        let sink = rule.counted.is_none().then(|| Mutex::new(sink));
+        let sink = (rule.counted.is_none() && sink.is_plain()).then(|| Mutex::new(sink));
         let decide = Decide {
             doubt,
             keys: Some(&keys).filter(|keys| keys.len() > 0),

@@ -6,6 +6,7 @@ use super::merge::Merge;
 use super::plan::Strategy;
 use super::ranking::Ranking;
 use super::run::Run;
+use super::sorting::Sorting;
 use super::{Distinct, Selection, Top, one_pass};
 use crate::budget::Budget;
 use crate::hash::LineHasher;
@@ -29,6 +30,7 @@ pub struct SetOperation<'a> {
     pub(super) fpp: Option<f64>,
     pub(super) budget: Budget,
     pub(super) options: &'a Options,
+    pub(super) sorted: bool,
 }
 
 impl<'a> SetOperation<'a> {
@@ -41,7 +43,7 @@ impl<'a> SetOperation<'a> {
         if let Selection::Distinct(Distinct { ranked: Some(_), .. }) = wanted {
             budget.rest -= budget.rest / RANKING;
         }
-        Ok(Self { inputs, wanted, fpp: None, budget, options })
+        Ok(Self { inputs, wanted, fpp: None, budget, options, sorted: false })
     }
 
     /// Selects each different line of all `inputs`, or one of the lines of each key.
@@ -106,6 +108,14 @@ impl<'a> SetOperation<'a> {
         Self { fpp, ..self }
     }
 
+    /// Writes the result in the order of the keys' bytes, as `LC_ALL=C sort` does of lines; records without a key are the
+    /// first. Results with an error, and [ranked](Distinct::ranked) ones, are in their own order.
+    #[must_use]
+    pub fn sorted(self) -> Self {
+        let rest = self.budget.rest - self.budget.rest / RANKING;
+        Self { sorted: true, budget: Budget { rest, ..self.budget }, ..self }
+    }
+
     /// Sets the budget.
     #[cfg(test)]
     pub(crate) fn with_budget(self, budget: Budget) -> Self {
@@ -132,9 +142,11 @@ impl<'a> SetOperation<'a> {
     /// Those of reading, of temporary files and of `out`. What was written before an error is the beginning of the
     /// result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
-        let (Selection::Distinct(Distinct { counted, ranked, .. }), None) = (self.wanted, self.fpp)
-        else {
-            return self.write(Sink::new(out, self.options.separator));
+        let (counted, ranked) = match self.wanted {
+            Selection::Distinct(distinct) if self.fpp.is_none() => {
+                (distinct.counted, distinct.ranked)
+            }
+            _ => (false, None),
         };
         let style = || match self.options.records.column() {
             _ if !counted => RowStyle::Rows,
@@ -142,7 +154,14 @@ impl<'a> SetOperation<'a> {
             None => RowStyle::Object,
         };
         let Some(Top(most)) = ranked else {
-            return self.write(Sink::new(out, self.options.separator).with_style(style()));
+            let mut sink = Sink::new(out, self.options.separator).with_style(style());
+            if !self.sorted || self.fpp.is_some() {
+                return self.write(sink);
+            }
+            sink.header(self.header()?.as_deref())?;
+            let mut report = self.hand_sorted(0, &mut |selected| sink.result(selected))?;
+            sink.finish(&mut report)?;
+            return Ok(report);
         };
         let disk = Disk::new(&self.options.tmp);
         let mut ranking = Ranking::new(most, self.budget.rest / (RANKING - 1), &disk);
@@ -151,6 +170,26 @@ impl<'a> SetOperation<'a> {
         sink.header(self.header()?.as_deref())?;
         ranking.write(&mut sink)?;
         sink.finish(&mut report)?;
+        report.disk(&disk);
+        Ok(report)
+    }
+
+    /// Passes the results to `hand`, in the order of their keys if that is wanted; `before` bytes stand in front of each row.
+    pub(super) fn hand_sorted<'h>(
+        &self,
+        before: usize,
+        hand: &'h mut Hand<'h>,
+    ) -> Result<Report, Error> {
+        if !self.sorted {
+            return self.hand(hand);
+        }
+        let disk = Disk::new(&self.options.tmp);
+        let mut sorting = Sorting::new(self.budget.rest / (RANKING - 1), &disk);
+        let scanner = self.scanner(LineHasher::random())?;
+        let mut keys = scanner.row_keys(self.header()?.as_deref())?;
+        let mut report =
+            self.hand(&mut |selected| sorting.push(keys.key(&selected.row[before..])?, selected))?;
+        sorting.finish(hand)?;
         report.disk(&disk);
         Ok(report)
     }

@@ -159,6 +159,23 @@ proptest! {
     }
 
     #[test]
+    fn sorted_it_has_the_same_lines((files, ask) in cases()) {
+        let ask = match ask {
+            Ask::Distinct(distinct) => Ask::Distinct(Distinct { ranked: None, counted: false, ..distinct }),
+            ask => ask,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let inputs = files.write(dir.path());
+        let options = options(dir.path(), files.separator);
+        let (found, _) = run(&job(&inputs, ask, files.budget, &options).sorted());
+        let expected = model(&files.inputs, files.separator, ask);
+        let mut lines = lines_of(&expected, files.separator);
+        lines.sort_unstable();
+        let expected: Vec<u8> = lines.iter().flat_map(|line| [*line, &[files.separator]].concat()).collect();
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
     #[ignore = "long statistics: cargo x test --full"]
     fn filters_alone_leave_out_no_more_than_stated((files, ask) in cases()) {
         let ask = if let Ask::Except { .. } = ask { EXCEPT } else { DISTINCT };

@@ -169,6 +169,29 @@ impl Tally {
     }
 }
 
+/// The name of an input that is a row alone.
+const ROW: &str = "a row";
+
+/// The keys of rows of one header.
+pub(crate) struct RowKeys<'f> {
+    format: &'f Format,
+    head: Head<'f>,
+    copied: Copied,
+}
+
+impl RowKeys<'_> {
+    /// The key of a row.
+    pub(crate) fn key<'r>(&'r mut self, row: &'r [u8]) -> Result<&'r [u8], Error> {
+        match self.head.cut.next(row, 0, &mut self.copied) {
+            Ok((_, Found::Key(key) | Found::Alone(key, _))) => {
+                Ok(key.record(row, &self.copied.bytes).key())
+            }
+            Ok(_) => Ok(&[]),
+            Err(flaw) => Err(self.format.error(flaw, ROW, 0)),
+        }
+    }
+}
+
 /// What all scans of a job share.
 pub(crate) struct Scanner<'a> {
     pub(crate) budget: Budget,
@@ -263,17 +286,14 @@ impl<'a> Scanner<'a> {
 
     /// The key of one row, under this header.
     pub(crate) fn key_of(&self, header: Option<&[u8]>, row: &[u8]) -> Result<Vec<u8>, Error> {
-        let name = "a row";
-        let head = self.format.head(name, header.unwrap_or_default(), true, false)?;
-        let mut copied = Copied::default();
-        let cut = &head.expect("all of it is there").cut;
-        match cut.next(row, 0, &mut copied) {
-            Ok((_, Found::Key(key) | Found::Alone(key, _))) => {
-                Ok(key.record(row, &copied.bytes).key().to_vec())
-            }
-            Ok(_) => Ok(Vec::new()),
-            Err(flaw) => Err(self.format.error(flaw, name, 0)),
-        }
+        Ok(self.row_keys(header)?.key(row)?.to_vec())
+    }
+
+    /// For the keys of rows under this header.
+    pub(crate) fn row_keys(&self, header: Option<&[u8]>) -> Result<RowKeys<'_>, Error> {
+        let head = self.format.head(ROW, header.unwrap_or_default(), true, false)?;
+        let head = head.expect("all of it is there");
+        Ok(RowKeys { format: &self.format, head, copied: Copied::default() })
     }
 
     /// How rows of the two `inputs` become one.

@@ -1,0 +1,169 @@
+//! Orders results by their keys, through temporary files if there are many: an external merge sort (D. E. Knuth, The Art of
+//! Computer Programming 3, section 5.4).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use crate::Error;
+use crate::records::{Layout, Record};
+use crate::spill::{Disk, Selected, Spill, SpillReader, SpillWriter};
+
+/// Bytes of the buffer of a run, at least and at most: below these, a read costs more in calls than in bytes.
+const READ: [usize; 2] = if cfg!(test) { [64, 256] } else { [16 << 10, 1 << 20] };
+
+/// Receives results in any order, and returns them in that of their keys' bytes; those with equal keys in the order of their
+/// arrival.
+pub(super) struct Sorting<'a> {
+    /// Bytes for results in memory.
+    memory: usize,
+    disk: &'a Disk<'a>,
+    /// The key and the row of each, one after the other.
+    bytes: Vec<u8>,
+    held: Vec<Held>,
+    runs: Vec<Spill>,
+}
+
+/// A result in memory: its row is between two offsets, and its key before it.
+#[derive(Clone)]
+struct Held {
+    start: usize,
+    row: Range<usize>,
+    count: u64,
+}
+
+/// What receives results, in order.
+pub(super) type Take<'t> = dyn FnMut(Selected<'_>) -> Result<(), Error> + 't;
+
+impl<'a> Sorting<'a> {
+    pub(super) fn new(memory: u64, disk: &'a Disk<'a>) -> Self {
+        let (bytes, held, runs) = Default::default();
+        Self { memory: memory as usize, disk, bytes, held, runs }
+    }
+
+    pub(super) fn push(&mut self, key: &[u8], selected: Selected<'_>) -> Result<(), Error> {
+        let Selected { count, row, .. } = selected;
+        // Vectors double: half of their capacity may be unused.
+        let held = 2 * (self.bytes.len() + size_of_val(&self.held[..]));
+        if held + 2 * (key.len() + row.len()) > self.memory && !self.held.is_empty() {
+            self.spill()?;
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(row);
+        self.held.push(Held { start, row: begin..self.bytes.len(), count });
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        let bytes = &self.bytes;
+        let key = |held: &Held| &bytes[held.start..held.row.start];
+        self.held.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.start.cmp(&b.start)));
+    }
+
+    /// Writes the results in memory to a run.
+    fn spill(&mut self) -> Result<(), Error> {
+        self.sort();
+        let mut run = SpillWriter::new(self.disk, READ[1], Layout::Keyed)?;
+        for Held { start, row, count } in self.held.drain(..) {
+            let key = &self.bytes[start..row.start];
+            run.push(count, Record::apart(&self.bytes[row], key))?;
+        }
+        self.bytes.clear();
+        self.runs.push(run.finish(self.disk)?);
+        // Few enough to be read, and to be open, at the same time.
+        if self.runs.len() == self.fan_in() {
+            let mut run = SpillWriter::new(self.disk, READ[1], Layout::Keyed)?;
+            self.merge(&mut |count, record| run.push(count, record))?;
+            self.runs = vec![run.finish(self.disk)?];
+        }
+        Ok(())
+    }
+
+    fn fan_in(&self) -> usize {
+        (self.memory / READ[0]).clamp(2, 128)
+    }
+
+    /// Passes the results on, the lowest keys first.
+    pub(super) fn finish(mut self, take: &mut Take<'_>) -> Result<(), Error> {
+        if self.runs.is_empty() {
+            self.sort();
+            return self.held.into_iter().try_for_each(|Held { row, count, .. }| {
+                take(Selected { place: 0, count, row: &self.bytes[row] })
+            });
+        }
+        self.spill()?;
+        (self.bytes, self.held) = Default::default();
+        self.merge(&mut |count, record| take(Selected { place: 0, count, row: record.row }))
+    }
+
+    /// Merges all runs.
+    fn merge(
+        &self,
+        take: &mut dyn FnMut(u64, Record<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let buffer = (self.memory / self.runs.len().max(1)).clamp(READ[0], READ[1]);
+        let mut readers: Vec<_> = self.runs.iter().map(|run| (run.read(buffer), 0)).collect();
+        let mut heads = BinaryHeap::new();
+        for (number, (reader, _)) in readers.iter_mut().enumerate() {
+            if reader.read_some(self.disk)? {
+                heads.push(Reverse((reader.get(0).1.key().to_vec(), number)));
+            }
+        }
+        while let Some(Reverse((mut key, number))) = heads.pop() {
+            let (reader, at): &mut (SpillReader, usize) = &mut readers[number];
+            let (count, record) = reader.get(*at);
+            take(count, record)?;
+            *at += 1;
+            if *at == reader.len() {
+                *at = 0;
+                if !reader.read_some(self.disk)? {
+                    continue;
+                }
+            }
+            key.clear();
+            key.extend_from_slice(reader.get(*at).1.key());
+            heads.push(Reverse((key, number)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{ProptestConfig, any, prop_assert_eq, proptest};
+
+    use super::*;
+    use crate::temporary::TempFolders;
+    use crate::testing::long;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: long(2000, 200), ..ProptestConfig::default() })]
+
+        #[test]
+        fn results_come_in_the_order_of_their_keys(
+            rows in proptest::collection::vec((proptest::collection::vec(97u8..100, 0..6), any::<u16>()), 0..300),
+            memory in 0u64..20_000,
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let folders = TempFolders::new(&[dir.path().to_owned()]);
+            let disk = Disk::new(&folders);
+            let mut sorting = Sorting::new(memory, &disk);
+            for (i, (key, count)) in rows.iter().enumerate() {
+                let row = format!("{i} {}", "x".repeat(i % 40));
+                sorting.push(key, Selected { place: 0, count: (*count).into(), row: row.as_bytes() }).unwrap();
+            }
+            let mut found = Vec::new();
+            sorting.finish(&mut |selected| {
+                let row = std::str::from_utf8(selected.row).unwrap();
+                found.push((row.split(' ').next().unwrap().parse::<usize>().unwrap(), selected.count));
+                Ok(())
+            }).unwrap();
+            let mut expected: Vec<_> = (0..rows.len()).collect();
+            expected.sort_by_key(|i| &rows[*i].0);
+            let expected: Vec<_> = expected.into_iter().map(|i| (i, u64::from(rows[i].1))).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
