@@ -35,7 +35,7 @@ use crate::report::Report;
 use crate::sample::Sample;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
-use crate::spill::{Disk, Partitions, Runs, Selected, Spill, SpillWriter};
+use crate::spill::{Disk, Partitions, Runs, Scattered, Selected, Spill, SpillWriter};
 use crate::table::{Cursor, Inserted, KEPT_LINE, Table};
 use crate::threads::on_each;
 use crate::{Error, Options, Progress};
@@ -78,6 +78,8 @@ pub struct Join<'a> {
     budget: Budget,
 }
 
+/// Keys after which it is asked whether all will fit.
+const EARLY: u64 = if cfg!(test) { 1 << 4 } else { 1 << 14 };
 /// A piece of output that is written at once.
 const PIECE: usize = 64 << 10;
 /// The count of a result that refers to a list.
@@ -421,6 +423,7 @@ struct Added {
     picked: Picked,
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    spilled: Scattered,
 }
 
 impl Gather<'_> {
@@ -447,9 +450,6 @@ impl Gather<'_> {
         added: &[u8],
     ) -> Result<(), Error> {
         let (hash, record) = (lines.hashes()[i], Record::apart(added, lines.key(i)));
-        if let Some(spilled) = &state.spilled {
-            return spilled.push(hash, 0, record);
-        }
         let partners = self.joining.join.partners;
         if partners != Partners::All && state.table.find(hash, record.key()).is_some() {
             return match partners {
@@ -457,11 +457,27 @@ impl Gather<'_> {
                 _ => Ok(()),
             };
         }
-        if state.table.insert_behind(hash, record)? == Inserted::Full {
-            self.spill(state, lines.place(i) - self.start)?;
-            return self.add(state, lines, i, added);
+        let done = lines.place(i) - self.start;
+        match state.table.insert_behind(hash, record)? {
+            Inserted::Full => {
+                self.spill(state, done)?;
+                let spilled = state.spilled.as_ref().expect("just made");
+                spilled.push(hash, 0, record)
+            }
+            _ if state.table.len().is_multiple_of(EARLY)
+                && self.will_be_full(&state.table, done) =>
+            {
+                self.spill(state, done)
+            }
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Whether the table will hardly take all that is still to come, by what came: the sooner lists are spilled, the fewer of
+    /// them are moved.
+    fn will_be_full(&self, table: &Table, done: u64) -> bool {
+        let all = u128::from(table.bytes()) * u128::from(self.total) / u128::from(done.max(1));
+        done > self.total / 32 && all > 2 * u128::from(table.bytes() + table.room())
     }
 }
 
@@ -473,7 +489,7 @@ impl Visit for Gather<'_> {
     }
 
     fn batch(&self, local: &mut Added, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        let Added { picked, bytes, ends } = local;
+        let Added { picked, bytes, ends, .. } = local;
         picked.pick(self.filter, lines.hashes());
         keep.fill(false);
         for &i in &picked.indexes {
@@ -487,12 +503,19 @@ impl Visit for Gather<'_> {
 
     fn kept(&self, local: &mut Added, lines: &Lines<'_>) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
-        let Added { bytes, ends, .. } = local;
-        let mut start = 0;
-        for (i, end) in ends.drain(..).enumerate() {
-            self.add(&mut state, lines, i, &bytes[start..end])?;
-            start = end;
+        let Added { bytes, ends, spilled, .. } = local;
+        let added = |i: usize| &bytes[i.checked_sub(1).map_or(0, |before| ends[before])..ends[i]];
+        let held = (0..ends.len()).try_fold(0, |held, i| match state.spilled {
+            None => self.add(&mut state, lines, i, added(i)).map(|()| held + 1),
+            Some(_) => Ok(held),
+        })?;
+        if let Some(partitions) = &state.spilled {
+            spilled.indexes.extend(held..ends.len());
+            partitions.push_some(spilled, |i| {
+                (lines.hashes()[i], 0, Record::apart(added(i), lines.key(i)))
+            })?;
         }
+        ends.clear();
         bytes.clear();
         Ok(())
     }
@@ -644,7 +667,7 @@ struct Spread<'a> {
 }
 
 impl Visit for Spread<'_> {
-    type Local = (Vec<bool>, Vec<bool>);
+    type Local = (Vec<bool>, Vec<bool>, Scattered);
 
     fn local(&self) -> Self::Local {
         Self::Local::default()
@@ -652,7 +675,7 @@ impl Visit for Spread<'_> {
 
     fn batch(
         &self,
-        (found, kept): &mut Self::Local,
+        (found, kept, _): &mut Self::Local,
         lines: &Lines<'_>,
         keep: &mut [bool],
     ) -> Result<(), Error> {
@@ -667,7 +690,7 @@ impl Visit for Spread<'_> {
         Ok(())
     }
 
-    fn kept(&self, (_, kept): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
+    fn kept(&self, (_, kept, spilled): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
         let (disk, mut text) = (&self.joining.disk, Vec::new());
         let mut runs =
             self.joining.keeps_left().then(|| self.runs.lock().expect("no worker panics"));
@@ -679,11 +702,11 @@ impl Visit for Spread<'_> {
                     self.joining.left(place, lines.row(i), &mut text)?;
                     runs.push(disk, Selected { place, count: 1, row: &text })?;
                 }
-                _ => self.left.push(lines.hashes()[i], place, lines.record(i))?,
+                _ => spilled.indexes.push(i),
             }
         }
         kept.clear();
-        Ok(())
+        self.left.push_some(spilled, |i| (lines.hashes()[i], lines.place(i), lines.record(i)))
     }
 
     fn room(&self) -> u64 {
