@@ -13,11 +13,12 @@ import sys
 
 import growth
 import jobs
+import joins
 import report
 from data import BENCH
 from run import Failure, clear, note
 
-JOBS = ["common", "except", "dedup", "many", "growth"]
+JOBS = ["common", "except", "dedup", "many", "join", "sorted", "growth"]
 CASES = ["umbel", "wc", "floor", "sort", "duckdb", "huniq", "runiq"]
 
 
@@ -46,7 +47,8 @@ def main():
     for name in options.jobs:
         measured = run_job(name, options, tmp)
         done += measured
-        print(report.growth_tables(measured, about) if name == "growth" else report.table(*measured, about), flush=True)
+        tables = report.growth_tables(measured, about) if name == "growth" else None
+        print(tables or "\n".join(report.table(job, about) for job in measured), flush=True)
         for job in measured if record else []:
             record.job(job)
     if record:
@@ -58,12 +60,14 @@ def main():
 def run_job(name, options, tmp):
     if name == "growth":
         return growth.run(options, tmp)
-    makers = {"dedup": jobs.dedup, "many": jobs.many}
-    job = makers[name](options, tmp) if name in makers else jobs.sets(name, options, tmp)
-    if not options.no_check:
-        job.check(tmp)
-    job.run_rounds(options.runs, tmp)
-    return [job]
+    makers = {"dedup": jobs.dedup, "many": jobs.many, "join": joins.joins, "sorted": joins.sorted_files}
+    made = makers[name](options, tmp) if name in makers else jobs.sets(name, options, tmp)
+    made = made if isinstance(made, list) else [made]
+    for job in made:
+        if not options.no_check:
+            job.check(tmp)
+        job.run_rounds(options.runs, tmp)
+    return made
 
 
 def parse():
@@ -74,7 +78,7 @@ def parse():
                         help="where the files, the peers and temporary files live; kept and reused (20 GB at full size)")
     parser.add_argument("--umbel", type=pathlib.Path, default=BENCH.parent / "target" / "release" / "umbel", metavar="PATH",
                         help="the binary under measurement (default: target/release/umbel)")
-    parser.add_argument("--jobs", default="common,except,dedup,many", metavar="LIST",
+    parser.add_argument("--jobs", default="common,except,dedup,many,join,sorted", metavar="LIST",
                         help=f"some of {','.join(JOBS)} (default: all but growth, which takes longest)")
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="rounds (default: 5)")
     parser.add_argument("--scale", type=float, default=1.0, metavar="X",

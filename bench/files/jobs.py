@@ -335,7 +335,8 @@ def sizes(options):
 
 def chosen(options, cases):
     """Those asked for; what is umbel's by another name goes with it."""
-    names = {"one": "umbel", "whole": "umbel", "umbel to a file": "umbel", "floor of one pass": "floor", "duckdb to a file": "duckdb"}
+    names = {"one": "umbel", "whole": "umbel", "umbel to a file": "umbel", "floor of one pass": "floor", "duckdb to a file": "duckdb",
+             "duckdb at the cap": "duckdb", "semi": "umbel", "comm": "sort"}
     return [case for case in cases if names.get(case.kind, case.kind) in options.cases]
 
 
