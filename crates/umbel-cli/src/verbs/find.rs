@@ -20,6 +20,10 @@ use crate::{Outcome, lines, machine};
 /// Whether a file begins as an index does; what cannot be read is told by whoever reads it.
 pub(super) fn is_index(path: &Path) -> Result<bool> {
     let mut start = Vec::new();
+    // What is read of a pipe is gone.
+    if !path.is_file() {
+        return Ok(false);
+    }
     let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
     Ok(read.is_ok() && start == umbel_find::MAGIC)
 }
@@ -28,7 +32,9 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
     let work = &args.work;
     let mut options = lines::options(work)?;
     if work.files_from.is_some() || work.explain || work.records.delimiter.len() > 1 {
-        bail!("--files-from, --explain and a second --delimiter are for other verbs; omit them");
+        bail!(
+            "lists of files, plans and delimiters of several files are for other verbs; omit the option"
+        );
     }
     if is_standard(&args.place) {
         bail!("-: a search is in an index, a file or a folder; name one");
