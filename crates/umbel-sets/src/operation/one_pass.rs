@@ -8,55 +8,16 @@ use std::sync::Mutex;
 
 use umbel::{Blocked, KeyHash, Kind, Plan};
 
+use super::plan::FIRST;
 use super::run::Run;
-use super::{Selection, SetPlan, Strategy};
+use super::{Selection, SetPlan};
 use crate::Error;
 use crate::budget::Budget;
 use crate::bulk::{fill, of_hashes};
-use crate::input::Input;
 use crate::report::ErrorBound;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
 use crate::threads::in_order;
-
-/// Completes a plan by filters alone: those of the lines written, and of the other inputs.
-pub(super) fn plan(
-    plan: SetPlan,
-    inputs: &[Input],
-    fpp: f64,
-    wanted: Selection,
-    budget: &Budget,
-) -> Result<SetPlan, Error> {
-    // Checks the fpp itself, not a filter's share of it.
-    Plan::for_keys(Kind::Blocked, 1, fpp)?;
-    // Estimates are usually within a few percent; a filter that turns out too small is rebuilt, or another follows.
-    let size = |lines: u64, rate| Plan::for_keys(Kind::Blocked, lines + lines / 16 + 16, rate);
-    let (lines, count) = (&plan.lines, inputs.len() as f64);
-    let all = lines.iter().sum::<u64>();
-    // The approximate number of lines that may be written; the share of the rate for those left out as repeats; filters
-    // of others.
-    let (written, share, others) = match wanted {
-        Selection::Distinct(_) | Selection::Rows | Selection::Holders(_) => (all, fpp, Vec::new()),
-        Selection::Except { .. } | Selection::Mark if inputs.len() < 2 => (all, fpp, Vec::new()),
-        Selection::Except { .. } | Selection::Mark => {
-            let first = lines[0];
-            (first, fpp / 2.0, vec![size(all - first, fpp / 2.0)?])
-        }
-        Selection::Common { .. } | Selection::Several(_) => {
-            let others = &lines[1..];
-            // In all inputs: one that lacks the line must err. In some: any of the others may.
-            let (most, rate) = match wanted {
-                Selection::Several(at_least) => (all / at_least as u64, fpp / 2.0 / (count - 1.0)),
-                _ => (lines.iter().copied().min().unwrap_or(0), fpp / 2.0),
-            };
-            let others = others.iter().map(|&lines| size(lines, rate)).collect::<Result<_, _>>()?;
-            (most, fpp / 2.0, others)
-        }
-    };
-    let seen = size(written, share * FIRST)?;
-    budget.check_filters(seen.bytes() + others.iter().map(Plan::bytes).sum::<u64>())?;
-    Ok(SetPlan { strategy: Strategy::OnePass, seen: Some(seen), others, compared: 0, ..plan })
-}
 
 pub(super) fn run(
     run: &mut Run<'_>,
@@ -133,10 +94,6 @@ fn fill_anew(
         filter = of_hashes(&size)?;
     }
 }
-
-/// The first filter's part of the rate of written lines. The others have half of the rest, a quarter and so on:
-/// together they keep the rate, however many follow.
-const FIRST: f64 = 0.875;
 
 /// Shards of the written lines: as many for any number of threads, because what is left out depends on them. One if
 /// they are few. With 16, 40 million lines take a tenth longer.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use umbel::{Kind, Plan};
 
 use super::build::Doubt;
-use super::{Distinct, Keep, Selection, SetOperation, one_pass};
+use super::{Distinct, Keep, Selection, SetOperation};
 use crate::budget::Budget;
 use crate::input::{estimate_lines, lengths};
 use crate::sample::Sample;
@@ -69,6 +69,9 @@ pub enum Strategy {
     Merge,
 }
 
+/// With an error allowed, the first filter's part of the rate of written lines. The others have half of the rest, a
+/// quarter and so on: together they keep the rate, however many follow.
+pub(super) const FIRST: f64 = 0.875;
 /// The minimum bytes of a filter of keys.
 pub(super) const LEAST_FILTER: u64 = 64 << 10;
 /// Bytes of a result without its row in a temporary file: place, length and count.
@@ -140,7 +143,7 @@ impl SetOperation<'_> {
             smallest,
         };
         match (self.fpp, self.wanted) {
-            (Some(fpp), wanted) => one_pass::plan(plan, self.inputs, fpp, wanted, &self.budget),
+            (Some(fpp), _) => self.plan_one_pass(plan, fpp),
             (None, Selection::Common { .. }) => {
                 let smallest = plan.smallest..plan.smallest + 1;
                 self.plan_look_up(plan, smallest)
@@ -150,6 +153,46 @@ impl SetOperation<'_> {
             }
             (None, _) => self.plan_others(plan),
         }
+    }
+
+    /// Completes a plan by filters alone: those of the lines written, and of the other inputs.
+    fn plan_one_pass(&self, plan: SetPlan, fpp: f64) -> Result<SetPlan, Error> {
+        // Checks the fpp itself, not a filter's share of it.
+        Plan::for_keys(Kind::Blocked, 1, fpp)?;
+        // Estimates are usually within a few percent; a filter that turns out too small is rebuilt, or another follows.
+        let size = |lines: u64, rate| Plan::for_keys(Kind::Blocked, lines + lines / 16 + 16, rate);
+        let (lines, count) = (&plan.lines, self.inputs.len() as f64);
+        let all = lines.iter().sum::<u64>();
+        // The approximate number of lines that may be written; the share of the rate for those left out as repeats;
+        // filters of others.
+        let (written, share, others) = match self.wanted {
+            Selection::Distinct(_) | Selection::Rows | Selection::Holders(_) => {
+                (all, fpp, Vec::new())
+            }
+            Selection::Except { .. } | Selection::Mark if self.inputs.len() < 2 => {
+                (all, fpp, Vec::new())
+            }
+            Selection::Except { .. } | Selection::Mark => {
+                let first = lines[0];
+                (first, fpp / 2.0, vec![size(all - first, fpp / 2.0)?])
+            }
+            Selection::Common { .. } | Selection::Several(_) => {
+                let others = &lines[1..];
+                // In all inputs: one that lacks the line must err. In some: any of the others may.
+                let (most, rate) = match self.wanted {
+                    Selection::Several(at_least) => {
+                        (all / at_least as u64, fpp / 2.0 / (count - 1.0))
+                    }
+                    _ => (lines.iter().copied().min().unwrap_or(0), fpp / 2.0),
+                };
+                let others =
+                    others.iter().map(|&lines| size(lines, rate)).collect::<Result<_, _>>()?;
+                (most, fpp / 2.0, others)
+            }
+        };
+        let seen = size(written, share * FIRST)?;
+        self.budget.check_filters(seen.bytes() + others.iter().map(Plan::bytes).sum::<u64>())?;
+        Ok(SetPlan { strategy: Strategy::OnePass, seen: Some(seen), others, compared: 0, ..plan })
     }
 
     /// For lines that no other input may have.
