@@ -285,5 +285,7 @@ mod tests {
             assert!(Budget::new(mib << 20, threads).is_ok(), "{mib} MiB, {threads} threads");
         }
         assert_eq!(most_threads(0), 1);
+        let half = BASE + 2 * 100 * worker(CHUNK[0], KEPT[0], BUCKETED[0]);
+        assert_eq!([half, half - 1].map(most_threads), [100, 99]);
     }
 }

@@ -117,3 +117,14 @@ fn a_line_on_both_lists_is_named_with_its_place() {
         error => panic!("{error}"),
     }
 }
+
+#[test]
+fn a_repeat_counts_where_the_system_counts_it() {
+    use umbel_foreign::Format;
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), b'\n');
+    let inputs = [input(dir.path(), "a", b"a\na\nb\n")];
+    for (format, keys) in [(Format::RocksDb, 2), (Format::LevelDb, 3), (Format::Guava, 3)] {
+        assert_eq!(count_keys(&inputs, format, None, &options).unwrap(), keys, "{format}");
+    }
+}

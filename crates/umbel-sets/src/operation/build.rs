@@ -154,3 +154,23 @@ impl Visit for Build<'_> {
         self.room
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bulk::of_hashes;
+
+    #[test]
+    fn the_filter_of_few_doubtful_lines_is_folded() {
+        let plan = Doubt::plan(1_000_000, 1 << 20);
+        let mut doubt = Doubt { filter: of_hashes(&plan).unwrap(), keys: 0 };
+        let hashes: Vec<_> = (0..1000u128).map(|i| KeyHash::from_u128(i << 64 | i)).collect();
+        doubt.insert(&hashes);
+        let filter = doubt.fold().unwrap();
+        let folded = *filter.plan();
+        let rate = |bits| {
+            Plan::from_parts(Kind::Blocked, 1000, RATE, bits, PROBES).unwrap().predicted_fpp()
+        };
+        assert!(rate(folded.bits()) <= RATE && rate(folded.bits() / 2) > RATE, "{folded:?}");
+    }
+}

@@ -515,6 +515,25 @@ fn a_record_without_an_end_is_told_by_its_quote_not_by_its_length() {
     }
 }
 
+#[test]
+fn a_long_record_needs_room_for_its_copies() {
+    let bytes = "x".repeat(200_000);
+    let budget = Budget { rest: 400_000, ..roomy(2_000) };
+    let csv = |key: &[&str], raw| Records::Csv {
+        delimiter: b',',
+        header: false,
+        key: key.iter().map(|&column| column.to_owned()).collect(),
+        raw,
+    };
+    for records in [Records::Lines, csv(&[], true)] {
+        see(&records, bytes.as_bytes(), budget, None).unwrap();
+    }
+    for records in [csv(&[], false), csv(&["1"], true)] {
+        let error = see(&records, bytes.as_bytes(), budget, None).map(drop).unwrap_err();
+        assert!(matches!(error, Error::LongLine { length: 200_000, .. }), "{error}");
+    }
+}
+
 /// The line and the column of a place, from 1.
 fn line_and_column(bytes: &[u8], place: usize) -> (u64, u64) {
     let mut lines = bytes[..place].split(|&byte| byte == b'\n');

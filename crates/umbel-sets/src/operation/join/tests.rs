@@ -193,3 +193,22 @@ fn rows_without_a_partner_are_not_spilled() {
     let more = spilled(&(paired.clone() + &alone)) - spilled(&paired);
     assert!(more < alone.len() as u64 / 20, "{more} bytes");
 }
+
+#[test]
+fn the_first_row_has_the_number_of_columns_after_blank_lines_and_however_long() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = vec!["1".to_owned()];
+    let options = Options {
+        records: Records::Csv { delimiter: b',', header: false, key, raw: false },
+        ..options(dir.path(), b'\n')
+    };
+    let long = "x".repeat(5_000);
+    let inputs = [
+        input(dir.path(), "left", b"\n\n1,a\n2,b\n"),
+        input(dir.path(), "right", format!("1,{long},c\n").as_bytes()),
+    ];
+    let mut out = Vec::new();
+    let join = Join::new(&inputs, &options).unwrap().with_unpaired(Unpaired::Left);
+    join.run(&mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), format!("1,a,{long},c\n2,b,,\n"));
+}
