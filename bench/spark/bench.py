@@ -1,10 +1,11 @@
 """Spark next to Spark pruned by umbel, on a cluster of two workers of one core each.
 
-    cargo x bench --spark [--rows 10000000] [--build-rows 100000000] [--rounds 3] [--only join,killed,common,build] [--out FILE.jsonl]
+    cargo x bench --spark [--rows 10000000] [--build-rows 100000000] [--rounds 3] [--only join,inner,killed,common,build] [--out FILE.jsonl]
 
 join     semi_join of two tables of keys of 40 bytes, 1 % common, next to Spark's sort-merge join without and with its runtime
          filters, in turn, after each has run once; the time includes the plan
-killed   the same with an executor killed midway: the rows must be the same
+inner    Spark's inner join of two such tables, 1 % and 90 % common, next to the same after a semi_join of the left one and of both
+killed   the semi_join with an executor killed midway: the rows must be the same
 common   90 % common: what the planner does
 build    a filter of keys of 40 bytes, with a driver of 1 GB, next to `umbel build` on one core
 Bytes of shuffle come from the stages of the REST interface. `processor` is the processor time of all processes together, in
@@ -74,7 +75,7 @@ def tables(spark, folder, rows, common):
 
 def total(df):
     """A number and a sum that depend on all rows, so that all are computed."""
-    row = df.agg(F.count("*"), F.sum(F.xxhash64("key", "value").cast("decimal(38,0)"))).first()
+    row = df.agg(F.count("*"), F.sum(F.xxhash64(*df.columns).cast("decimal(38,0)"))).first()
     return row[0], str(row[1])
 
 
@@ -121,7 +122,7 @@ def main():
     parser.add_argument("--rows", type=float, default=1e7)
     parser.add_argument("--build-rows", type=float, default=1e8)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="join,killed,common,build")
+    parser.add_argument("--only", default="join,inner,killed,common,build")
     parser.add_argument("--umbel", help="the command line, for build")
     parser.add_argument("--data", help="where tables go; default: a temporary folder")
     parser.add_argument("--out")
@@ -165,6 +166,21 @@ def main():
                 order = list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]
                 for way in order:
                     answers.add(measure(way, ways[way], round=number))
+            assert len(answers) == 1, answers
+        for common in (0.01, 0.9) if "inner" in wanted else ():
+            first, second = tables(spark, f"{folder}/{common}", rows, common)
+            second = second.withColumnRenamed("value", "other")
+            plan = us.semi_join(first, second, "key", explain=True)
+            report(what="plan, inner", common=common, plan=str(plan).splitlines())
+            ways = {
+                "spark, inner": lambda: first.join(second, "key"),
+                "umbel, inner, left": lambda: us.semi_join(first, second, "key").join(second, "key"),
+                "umbel, inner, both": lambda: us.semi_join(first, second, "key").join(us.semi_join(second, first, "key"), "key"),
+            }
+            answers = {total(joined()) for joined in ways.values()}
+            for number in range(given.rounds):
+                for way, joined in ways.items():
+                    answers.add(measure(way, lambda: total(joined()), common=common, round=number))
             assert len(answers) == 1, answers
         if "killed" in wanted:
             expected = plain(spark, left, right, False)

@@ -189,6 +189,46 @@ def test_types_that_differ_are_left_to_spark(spark):
     assert us.semi_join(numbers, texts, "id").count() == 5
 
 
+def written(spark):
+    """The bytes that each stage so far has written to the shuffle, by its number."""
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    store = context.statusStore()
+    others = [getattr(store, f"stageList$default${place}")() for place in range(2, 6)]
+    stages = store.stageList(spark._jvm.java.util.ArrayList(), *others)
+    stages = [stages.apply(place) for place in range(stages.size())]
+    return {stage.stageId(): stage.shuffleWriteBytes() for stage in stages}
+
+
+def test_a_join_of_pruned_tables(spark):
+    """The rows of Spark's join, and fewer bytes of shuffle, with those that the pruning writes."""
+
+    def table(first, name):
+        """Each of 20,000 keys twice; every ninth is null."""
+        number = F.expr("id div 2")
+        key = F.when(number % 9 != 0, F.sha1(number.cast("string"))).alias("key")
+        return spark.range(2 * first, 2 * first + 40_000, 1, 2).select(key, F.col("id").alias(name))
+
+    left, right = table(0, "old"), table(19_800, "new")
+    ways = [
+        lambda: (left, right),
+        lambda: (us.semi_join(left, right, "key", prune=True), right),
+        lambda: (us.semi_join(left, right, "key", prune=True), us.semi_join(right, left, "key", prune=True)),
+    ]
+    rows, sizes = [], []
+    for way in ways:
+        before = written(spark)
+        ours, theirs = way()
+        # Spark would broadcast tables of this size.
+        rows.append(bag(ours.join(theirs.hint("merge"), "key")))
+        sizes.append(sum(size for stage, size in written(spark).items() if stage not in before))
+    assert rows[0] == rows[1] == rows[2]
+    assert sum(rows[0].values()) == 4 * sum(number % 9 != 0 for number in range(19_800, 20_000))
+    plain, one, both = sizes
+    assert both < plain / 10
+    assert both < one < plain
+
+
 @pytest.fixture(scope="module")
 def large(spark):
     """Three million rows, as many of which 1 % are common, and of which 90 % are."""
