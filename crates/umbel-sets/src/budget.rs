@@ -13,7 +13,7 @@
 
 use crate::Error;
 use crate::buffer::within_page;
-use crate::table::{KEPT_LINE, MOST_KEYS};
+use crate::table::{KEPT_LINE, MOST_BYTES, MOST_KEYS};
 
 /// The smallest memory cap: 16 MiB.
 pub const LEAST_MEMORY: u64 = 16 << 20;
@@ -138,10 +138,15 @@ impl Budget {
         self.lasting().saturating_sub(filters + self.spill_buffers())
     }
 
+    /// Bytes that a table can use of `room` for lines of `length` bytes.
+    pub(crate) fn held(length: u64, room: u64) -> u64 {
+        room.min(MOST_KEYS.saturating_mul(length + KEPT_LINE)).min(MOST_BYTES)
+    }
+
     /// Bytes of lines that do not fit in a table of `table` bytes and are spilled, if `lines` lines of `length` bytes
     /// each are kept; twice that, if there cannot be enough partitions at a time.
     pub(crate) fn spilled(&self, lines: u64, length: u64, table: u64) -> u64 {
-        let table = table.min(MOST_KEYS.saturating_mul(length + KEPT_LINE));
+        let table = Self::held(length, table);
         let rest = lines.saturating_mul(length + KEPT_LINE).saturating_sub(table) as f64;
         let most = self.most_partitions(self.spill_buffers());
         // Partitions too large for several threads are settled one after the other.
@@ -152,7 +157,7 @@ impl Budget {
     /// The same, counting each line once.
     pub(crate) fn set_aside(lines: u64, length: u64, table: u64) -> u64 {
         let needed = lines.saturating_mul(length + KEPT_LINE);
-        let table = table.min(MOST_KEYS.saturating_mul(length + KEPT_LINE));
+        let table = Self::held(length, table);
         let share = needed.saturating_sub(table) as f64 / needed.max(1) as f64;
         // A line is stored with its place and length.
         (lines as f64 * share) as u64 * (length + 12)
@@ -267,10 +272,11 @@ mod tests {
         // Half of 1,000 lines fit; the others go to disk with place and length.
         assert_eq!(Budget::set_aside(1000, 70, 500 * line), 500 * (70 + 12));
         assert_eq!(Budget::set_aside(1000, 70, 1000 * line), 0);
-        // A table has at most 188 million lines, however much memory there is.
+        // A table has at most 751 million lines, and 256 GiB of them, however much memory there is.
         let (most, more) = (MOST_KEYS, 2 * MOST_KEYS);
         assert_eq!(Budget::set_aside(most, 70, u64::MAX), 0);
         assert_eq!(Budget::set_aside(more, 70, u64::MAX), most * (70 + 12));
+        assert_eq!(Budget::held(MOST_BYTES, u64::MAX), MOST_BYTES);
         let budget = Budget::new(64 << 20, 2).unwrap();
         assert_eq!(budget.spilled(1000, 70, 500 * line), 500 * (70 + 12));
         // 256 partitions of the rest together hold less than 4 GiB.

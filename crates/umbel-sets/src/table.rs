@@ -8,8 +8,8 @@
 //!
 //! Tables of keys have no places. A line takes 12 bytes, on average 1.5 bytes of rounding, and 8 bytes per slot at a
 //! load of 0.35 to 0.7. A line with a key takes 8 bytes more, and the key once more if it is not a part of the line.
-//! Slots hold enough hash bits to grow without reading the lines. Segments never move: growing needs no second copy,
-//! which a hard cap could not afford.
+//! Slots hold enough hash bits to grow without reading the lines, up to 751 million keys. Segments never move: growing
+//! needs no second copy, which a hard cap could not afford.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,12 +34,17 @@ pub(crate) const LEAST_RECORD: usize = 12;
 
 /// The overhead of a line in a table: header, rounding, slots at a mean load of 0.5.
 pub(crate) const KEPT_LINE: u64 = 30;
-const TAG_BITS: u32 = 28;
+const TAG_BITS: u32 = if cfg!(test) { 15 } else { 28 };
 const UNIT_BITS: u32 = 64 - TAG_BITS;
 /// The unit + 1 in a slot.
 const UNITS: u64 = (1 << UNIT_BITS) - 1;
-/// The keys of a table with the most slots, which are found by these bits alone: 188 million.
-pub(crate) const MOST_KEYS: u64 = (1 << TAG_BITS) / 10 * 7;
+/// With more slots than the hash bits in them tell apart, keys with the same bits are next to each other and have to be
+/// compared: up to three for each look-up.
+const MOST_SLOTS: usize = 4 << TAG_BITS;
+/// The keys of a table with the most slots: 751 million.
+pub(crate) const MOST_KEYS: u64 = MOST_SLOTS as u64 / 10 * 7;
+/// The bytes of its lines that a slot can point to: 256 GiB.
+pub(crate) const MOST_BYTES: u64 = (UNITS + 1) * UNIT as u64 - LARGE_SEGMENT as u64;
 const FEWEST_SLOTS: usize = if cfg!(test) { 1 << 3 } else { 1 << 12 };
 
 /// The result of inserting a line; if it is in the table, with its unit there.
@@ -125,7 +130,7 @@ impl Table {
         let room = Arc::new(AtomicU64::new(budget));
         let each = bytes / lines.max(1) + KEPT_LINE;
         let slots = (lines.min(budget / each) * 10 / 7 + 1).next_power_of_two() as usize;
-        let slots = slots.clamp(FEWEST_SLOTS, 1 << TAG_BITS);
+        let slots = slots.clamp(FEWEST_SLOTS, MOST_SLOTS);
         Ok(Self { layout, place: PLACE, ..Self::of_keys(&room, budget, slots)? })
     }
 
@@ -141,7 +146,7 @@ impl Table {
         // No more than a third of the budget, the share of slots with lines of 16 bytes.
         let slots = (keys / count * 3 / 2).min(budget / count / 24).next_power_of_two() as usize;
         let room = Arc::new(AtomicU64::new(budget));
-        let slots = slots.clamp(FEWEST_SLOTS, 1 << TAG_BITS);
+        let slots = slots.clamp(FEWEST_SLOTS, MOST_SLOTS);
         (0..count).map(|_| Self::of_keys(&room, budget, slots)).collect()
     }
 
@@ -394,7 +399,8 @@ impl Table {
     }
 
     fn home(&self, tag: u64) -> usize {
-        (tag >> (TAG_BITS - self.slots().len().trailing_zeros())) as usize
+        let bits = self.slots().len().trailing_zeros();
+        ((tag << bits) >> TAG_BITS) as usize
     }
 
     fn free_slot(&self, tag: u64) -> usize {
@@ -421,7 +427,7 @@ impl Table {
         let slots = self.slots().len();
         let crowded = slot && (self.records + 1) * 10 > slots as u64 * 7;
         if crowded {
-            if slots >= 1 << TAG_BITS {
+            if slots >= MOST_SLOTS {
                 return Ok(false);
             }
             // Both tables exist while slots are moved.
@@ -554,6 +560,22 @@ mod tests {
             assert!(is_known(table.insert(hash, i, Record::line(&line)).unwrap()));
         }
         assert_eq!(table.len(), 100);
+    }
+
+    #[test]
+    fn more_keys_than_slots_tell_apart_are_compared() {
+        let hasher = KeyHasher::default();
+        let mut table = Table::new(64 << 20, Layout::Lines).unwrap();
+        let mut insert = |i: u64| {
+            let key = i.to_le_bytes();
+            table.insert(hasher.hash(key), i, Record::line(&key)).unwrap()
+        };
+        assert!((0..MOST_KEYS).all(|i| matches!(insert(i), Inserted::New(_))));
+        assert!((0..MOST_KEYS).all(|i| is_known(insert(i))));
+        assert!((MOST_KEYS..MOST_KEYS + 9).any(|i| insert(i) == Inserted::Full));
+        assert_eq!(table.slots().len(), MOST_SLOTS);
+        let places = entries(&table).map(|entry| entry.place);
+        assert!(places.take(MOST_KEYS as usize).eq(0..MOST_KEYS));
     }
 
     #[test]

@@ -203,6 +203,7 @@ impl SetOperation<'_> {
         let (from_bytes, other_bytes) = self.inputs.split_at(self.from());
         let [from_bytes, other_bytes] = [from_bytes, other_bytes].map(lengths);
         let length = (from_bytes + other_bytes) / (from + others).max(1);
+        plan.table = Budget::held(length, plan.table);
         if from_bytes + other_bytes <= SMALL.min(budget.table(0) / 2) {
             return Ok(plan);
         }
@@ -232,7 +233,7 @@ impl SetOperation<'_> {
         plan.distinct = Some(distinct);
         // A third of the table as a margin of the estimate.
         let held = distinct.saturating_mul(from_bytes / from + KEPT_LINE);
-        if alone && distinct <= from / 4 && held <= budget.table(0) / 3 * 2 {
+        if alone && distinct <= from / 4 && held <= plan.table / 3 * 2 {
             plan.compared = distinct;
             return Ok(plan);
         }
@@ -241,7 +242,8 @@ impl SetOperation<'_> {
         let wrongly = ((from + others) as f64 * seen.fpp()) as u64;
         plan.strategy = Strategy::Filter;
         plan.compared = (from - distinct.min(from)).saturating_add(shared + wrongly);
-        plan.table = budget.table(doubtful.bytes() + if alone { 0 } else { seen.bytes() });
+        let table = budget.table(doubtful.bytes() + if alone { 0 } else { seen.bytes() });
+        plan.table = Budget::held(length, table);
         let again = if counted && once { 2 } else { 1 };
         plan.bytes_read += again * from_bytes;
         plan.passes += again as u32 * self.from() as u32;
@@ -259,10 +261,11 @@ impl SetOperation<'_> {
         let [first, other] = [&from, &others].map(|range| lengths(&self.inputs[range.clone()]));
         let [lines, keys] = [&from, &others].map(|range| lines_of(&plan.lines[range.clone()]));
         plan.compared = keys;
+        let length = other / keys.max(1);
+        plan.table = Budget::held(length, plan.table);
         if first + other <= SMALL.min(budget.table(0) / 2) {
             return Ok(plan);
         }
-        let length = other / keys.max(1);
         // A third of the table as a margin of the estimate.
         let fits = other + KEPT_LINE * keys <= plan.table / 3 * 2;
         // Spilling and reading back costs several times as much as just reading.
@@ -283,7 +286,7 @@ impl SetOperation<'_> {
             let seen = size(lines, room)?;
             plan.strategy = Strategy::Filter;
             plan.compared = (shared + (keys as f64 * seen.fpp()) as u64).min(keys);
-            plan.table = budget.table(seen.bytes());
+            plan.table = Budget::held(length, budget.table(seen.bytes()));
             plan.seen = Some(seen);
             plan.bytes_read += first;
             plan.passes += self.from() as u32;
