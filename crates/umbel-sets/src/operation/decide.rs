@@ -178,9 +178,9 @@ impl Visit for Decide<'_, '_> {
                 match (inserted, &mut counts) {
                     (Inserted::New(unit), Some(counts)) => counts.begin(unit, lines.input(), place),
                     (Inserted::Known(unit), Some(counts)) => counts.add(unit, lines.input(), place),
-                    // Nothing is new after a line that did not fit.
-                    (Inserted::New(_), None) => pieces.add(lines.extent(i), 1),
-                    (Inserted::Known(_), None) => {}
+                    // Without a sink, results are handed on later.
+                    (Inserted::New(_), None) if writes => pieces.add(lines.extent(i), 1),
+                    (Inserted::New(_) | Inserted::Known(_), None) => {}
                     (Inserted::Full, _) => {
                         writes = false;
                         self.spill(&table, place, i, spilled)?;
