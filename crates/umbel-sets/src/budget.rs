@@ -92,7 +92,7 @@ impl Budget {
 
     /// The lowest cap, in whole MiB, that leaves `rest` bytes besides `threads` workers.
     pub(crate) fn least_cap(threads: usize, rest: u64) -> u64 {
-        // Of each additional byte, at least 7/8 are left.
+        // Of each additional byte, most is left.
         let (mut least, mut most) = (LEAST_MEMORY >> 20, u64::MAX >> 20);
         while least < most {
             let cap = least + (most - least) / 2;
