@@ -107,6 +107,8 @@ fn sorted_files_are_merged_and_others_that_seem_so_are_not() {
         assert!(run.stdout == comm(columns), "{verb}");
         assert_eq!(run.report()["distinct"], 0, "{verb}: without a table");
     }
+    folder.write("marked", [b"\xef\xbb\xbf", &a[..]].concat());
+    assert!(folder.umbel("common b marked --memory 64MiB").run().stdout == comm("-12"));
     let half = a.len() / 2 / 29 * 29;
     folder.write("twice", [&a[..half], &a[half - 29..], &b"z\n".repeat(50)].concat());
     let once = [&a[..], b"z\n"].concat();

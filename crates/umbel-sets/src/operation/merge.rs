@@ -17,6 +17,7 @@ use crate::Error;
 use crate::budget::Budget;
 use crate::buffer::{PAGE, PageBuffer, within_page};
 use crate::input::{Input, Reader};
+use crate::line_counter::MARK;
 use crate::passes::Passes;
 use crate::report::{Progress, Report};
 use crate::scan::Tally;
@@ -95,7 +96,9 @@ impl Merge<'_> {
             }
             _ => false,
         };
-        wanted && self.buffer() >= LEAST
+        // Every thread opens all inputs.
+        let files = (self.inputs.len() * self.budget.threads) as u64;
+        wanted && self.buffer() >= LEAST && files <= self.budget.spare_files()
     }
 
     /// Bytes of the buffer of an input.
@@ -116,6 +119,10 @@ impl Merge<'_> {
                 let some = &mut bytes[..(length - offset).min(2 * PROBE as u64) as usize];
                 reader.read_at(some, offset)?;
                 let mut rest = &some[..];
+                if offset == 0 && rest.starts_with(MARK) {
+                    // No part of the first line, as which it would be compared.
+                    return Ok(false);
+                }
                 if offset > 0 {
                     let Some(end) = memchr(self.separator, rest) else { continue };
                     rest = &rest[end + 1..];
@@ -555,8 +562,12 @@ mod tests {
                 *input = bytes;
             }
             // Every input has a buffer for two lines.
-            files.budget =
-                Budget { threads: files.budget.threads.min(4), rest: 200_000, ..files.budget };
+            files.budget = Budget {
+                threads: files.budget.threads.min(4),
+                rest: 200_000,
+                files: 1024,
+                ..files.budget
+            };
             files
         })
     }
