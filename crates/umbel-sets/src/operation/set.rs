@@ -187,8 +187,9 @@ impl<'a> SetOperation<'a> {
         let mut sorting = Sorting::new(self.budget.rest / (RANKING - 1), &disk);
         let scanner = self.scanner(LineHasher::random())?;
         let mut keys = scanner.row_keys(self.header()?.as_deref())?;
-        let mut report =
-            self.hand(&mut |selected| sorting.push(keys.key(&selected.row[before..])?, selected))?;
+        let mut report = self.hand(&mut |selected| {
+            sorting.push(keys.key(&selected.row[before..])?.unwrap_or_default(), selected)
+        })?;
         sorting.finish(hand)?;
         report.disk(&disk);
         Ok(report)

@@ -180,13 +180,12 @@ pub(crate) struct RowKeys<'f> {
 }
 
 impl RowKeys<'_> {
-    /// The key of a row.
-    pub(crate) fn key<'r>(&'r mut self, row: &'r [u8]) -> Result<&'r [u8], Error> {
+    /// The key of a row; none of one without it.
+    pub(crate) fn key<'r>(&'r mut self, row: &'r [u8]) -> Result<Option<&'r [u8]>, Error> {
+        self.copied.bytes.clear();
         match self.head.cut.next(row, 0, &mut self.copied) {
-            Ok((_, Found::Key(key) | Found::Alone(key, _))) => {
-                Ok(key.record(row, &self.copied.bytes).key())
-            }
-            Ok(_) => Ok(&[]),
+            Ok((_, Found::Key(key))) => Ok(Some(key.record(row, &self.copied.bytes).key())),
+            Ok(_) => Ok(None),
             Err(flaw) => Err(self.format.error(flaw, ROW, 0)),
         }
     }
@@ -286,7 +285,7 @@ impl<'a> Scanner<'a> {
 
     /// The key of one row, under this header.
     pub(crate) fn key_of(&self, header: Option<&[u8]>, row: &[u8]) -> Result<Vec<u8>, Error> {
-        Ok(self.row_keys(header)?.key(row)?.to_vec())
+        Ok(self.row_keys(header)?.key(row)?.unwrap_or_default().to_vec())
     }
 
     /// For the keys of rows under this header.
