@@ -132,7 +132,7 @@ impl<'a> Holders<'a> {
             text.push(*separator);
             sink.text(&text, 0)?;
         }
-        let mut report = operation.hand_sorted(8 * words, &mut |selected| {
+        let mut report = operation.hand_in_order(8 * words, &mut |selected| {
             let (holders, row) = selected.row.split_at(8 * words);
             if only.as_ref().is_some_and(|only| only != holders) {
                 return Ok(());

@@ -36,7 +36,6 @@ mod merge;
 mod one_pass;
 mod plan;
 mod probe;
-mod ranking;
 mod rule;
 mod run;
 mod set;

@@ -4,7 +4,6 @@ use std::io;
 
 use super::merge::Merge;
 use super::plan::Strategy;
-use super::ranking::Ranking;
 use super::run::Run;
 use super::sorting::Sorting;
 use super::{Distinct, Selection, Top, one_pass};
@@ -136,60 +135,58 @@ impl<'a> SetOperation<'a> {
         self.scanner(LineHasher::random())?.header(self.inputs)
     }
 
+    fn ranked(&self) -> Option<Top> {
+        match self.wanted {
+            Selection::Distinct(Distinct { ranked, .. }) => ranked,
+            _ => None,
+        }
+    }
+
     /// Writes the selected lines to `out`, in the order of their places over the inputs unless they are ranked.
     ///
     /// # Errors
     /// Those of reading, of temporary files and of `out`. What was written before an error is the beginning of the
     /// result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
-        let (counted, ranked) = match self.wanted {
-            Selection::Distinct(distinct) if self.fpp.is_none() => {
-                (distinct.counted, distinct.ranked)
-            }
-            _ => (false, None),
-        };
-        let style = || match self.options.records.column() {
-            _ if !counted => RowStyle::Rows,
+        let counted = matches!(self.wanted, Selection::Distinct(Distinct { counted: true, .. }));
+        let style = match self.options.records.column() {
+            _ if !counted || self.fpp.is_some() => RowStyle::Rows,
             Some(column) => RowStyle::Column(column),
             None => RowStyle::Object,
         };
-        let Some(Top(most)) = ranked else {
-            let mut sink = Sink::new(out, self.options.separator).with_style(style());
-            if !self.sorted || self.fpp.is_some() {
-                return self.write(sink);
-            }
-            sink.header(self.header()?.as_deref())?;
-            let mut report = self.hand_sorted(0, &mut |selected| sink.result(selected))?;
-            sink.finish(&mut report)?;
-            return Ok(report);
-        };
-        let disk = Disk::new(&self.options.tmp);
-        let mut ranking = Ranking::new(most, self.budget.rest / (RANKING - 1), &disk);
-        let mut report = self.hand(&mut |selected| ranking.push(selected))?;
-        let mut sink = Sink::new(out, self.options.separator).with_style(style());
+        let mut sink = Sink::new(out, self.options.separator).with_style(style);
+        if self.fpp.is_some() || (self.ranked().is_none() && !self.sorted) {
+            return self.write(sink);
+        }
         sink.header(self.header()?.as_deref())?;
-        ranking.write(&mut sink)?;
+        let mut report = self.hand_in_order(0, &mut |selected| sink.result(selected))?;
         sink.finish(&mut report)?;
-        report.disk(&disk);
         Ok(report)
     }
 
-    /// Passes the results to `hand`, in the order of their keys if that is wanted; `before` bytes stand in front of each row.
-    pub(super) fn hand_sorted<'h>(
+    /// Passes the results to `hand`, in the order of their counts or keys if that is wanted; `before` bytes stand in front of
+    /// each row.
+    pub(super) fn hand_in_order<'h>(
         &self,
         before: usize,
         hand: &'h mut Hand<'h>,
     ) -> Result<Report, Error> {
-        if !self.sorted {
+        let ranked = self.ranked();
+        if ranked.is_none() && !self.sorted {
             return self.hand(hand);
         }
         let disk = Disk::new(&self.options.tmp);
-        let mut sorting = Sorting::new(self.budget.rest / (RANKING - 1), &disk);
-        let scanner = self.scanner(LineHasher::random())?;
-        let mut keys = scanner.row_keys(self.header()?.as_deref())?;
-        let mut report = self.hand(&mut |selected| {
-            sorting.push(keys.key(&selected.row[before..])?.unwrap_or_default(), selected)
-        })?;
+        let Top(most) = ranked.unwrap_or(Top::ALL);
+        let mut sorting = Sorting::new(most, self.budget.rest / (RANKING - 1), &disk);
+        let mut report = if ranked.is_some() {
+            self.hand(&mut |selected| sorting.push(&(!selected.count).to_be_bytes(), selected))?
+        } else {
+            let scanner = self.scanner(LineHasher::random())?;
+            let mut keys = scanner.row_keys(self.header()?.as_deref())?;
+            self.hand(&mut |selected| {
+                sorting.push(keys.key(&selected.row[before..])?.unwrap_or_default(), selected)
+            })?
+        };
         sorting.finish(hand)?;
         report.disk(&disk);
         Ok(report)

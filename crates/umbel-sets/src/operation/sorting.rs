@@ -1,4 +1,4 @@
-//! Orders results by their keys, through temporary files if there are many: an external merge sort (D. E. Knuth, The Art of
+//! Orders results by their keys or counts, through temporary files if there are many: an external merge sort (D. E. Knuth, The Art of
 //! Computer Programming 3, section 5.4).
 
 use std::cmp::Reverse;
@@ -12,9 +12,11 @@ use crate::spill::{Disk, Selected, Spill, SpillReader, SpillWriter};
 /// Bytes of the buffer of a run, at least and at most: below these, a read costs more in calls than in bytes.
 const READ: [usize; 2] = if cfg!(test) { [64, 256] } else { [16 << 10, 1 << 20] };
 
-/// Receives results in any order, and returns them in that of their keys' bytes; those with equal keys in the order of their
-/// arrival.
+/// Receives results in any order, and returns them, or the first of them, in that of their keys' bytes; those with equal keys
+/// in the order of their arrival.
 pub(super) struct Sorting<'a> {
+    /// The results that are wanted.
+    most: u64,
     /// Bytes for results in memory.
     memory: usize,
     disk: &'a Disk<'a>,
@@ -36,17 +38,19 @@ struct Held {
 pub(super) type Take<'t> = dyn FnMut(Selected<'_>) -> Result<(), Error> + 't;
 
 impl<'a> Sorting<'a> {
-    pub(super) fn new(memory: u64, disk: &'a Disk<'a>) -> Self {
+    /// For at most `most` results, in about `memory` bytes.
+    pub(super) fn new(most: u64, memory: u64, disk: &'a Disk<'a>) -> Self {
         let (bytes, held, runs) = Default::default();
-        Self { memory: memory as usize, disk, bytes, held, runs }
+        Self { most, memory: memory as usize, disk, bytes, held, runs }
     }
 
     pub(super) fn push(&mut self, key: &[u8], selected: Selected<'_>) -> Result<(), Error> {
         let Selected { count, row, .. } = selected;
-        // Vectors double: half of their capacity may be unused.
-        let held = 2 * (self.bytes.len() + size_of_val(&self.held[..]));
-        if held + 2 * (key.len() + row.len()) > self.memory && !self.held.is_empty() {
-            self.spill()?;
+        if self.size() + 3 * (key.len() + row.len()) > self.memory && !self.held.is_empty() {
+            self.sort();
+            if 2 * self.size() > self.memory {
+                self.spill()?;
+            }
         }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(key);
@@ -56,15 +60,31 @@ impl<'a> Sorting<'a> {
         Ok(())
     }
 
+    /// Bytes of memory. Vectors double: half of their capacity may be unused. Bytes are copied once more when some are dropped.
+    fn size(&self) -> usize {
+        3 * self.bytes.len() + 2 * size_of_val(&self.held[..])
+    }
+
+    /// Sorts the results in memory, and drops those that are not wanted.
     fn sort(&mut self) {
         let bytes = &self.bytes;
         let key = |held: &Held| &bytes[held.start..held.row.start];
         self.held.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.start.cmp(&b.start)));
+        let most = usize::try_from(self.most).unwrap_or(usize::MAX);
+        if self.held.len() > most {
+            self.held.truncate(most);
+            let mut kept = Vec::new();
+            for Held { start, row, .. } in &mut self.held {
+                let (begin, key) = (kept.len(), row.start - *start);
+                kept.extend_from_slice(&self.bytes[*start..row.end]);
+                (*start, *row) = (begin, begin + key..kept.len());
+            }
+            self.bytes = kept;
+        }
     }
 
-    /// Writes the results in memory to a run.
+    /// Writes the sorted results in memory to a run.
     fn spill(&mut self) -> Result<(), Error> {
-        self.sort();
         let mut run = SpillWriter::new(self.disk, READ[1], Layout::Keyed)?;
         for Held { start, row, count } in self.held.drain(..) {
             let key = &self.bytes[start..row.start];
@@ -87,8 +107,8 @@ impl<'a> Sorting<'a> {
 
     /// Passes the results on, the lowest keys first.
     pub(super) fn finish(mut self, take: &mut Take<'_>) -> Result<(), Error> {
+        self.sort();
         if self.runs.is_empty() {
-            self.sort();
             return self.held.into_iter().try_for_each(|Held { row, count, .. }| {
                 take(Selected { place: 0, count, row: &self.bytes[row] })
             });
@@ -111,7 +131,8 @@ impl<'a> Sorting<'a> {
                 heads.push(Reverse((reader.get(0).1.key().to_vec(), number)));
             }
         }
-        while let Some(Reverse((mut key, number))) = heads.pop() {
+        for _ in 0..self.most {
+            let Some(Reverse((mut key, number))) = heads.pop() else { break };
             let (reader, at): &mut (SpillReader, usize) = &mut readers[number];
             let (count, record) = reader.get(*at);
             take(count, record)?;
@@ -132,7 +153,7 @@ impl<'a> Sorting<'a> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{ProptestConfig, any, prop_assert_eq, proptest};
+    use proptest::prelude::{Just, ProptestConfig, any, prop_assert_eq, prop_oneof, proptest};
 
     use super::*;
     use crate::temporary::TempFolders;
@@ -145,11 +166,12 @@ mod tests {
         fn results_come_in_the_order_of_their_keys(
             rows in proptest::collection::vec((proptest::collection::vec(97u8..100, 0..6), any::<u16>()), 0..300),
             memory in 0u64..20_000,
+            most in prop_oneof![Just(u64::MAX), 0u64..400],
         ) {
             let dir = tempfile::tempdir().unwrap();
             let folders = TempFolders::new(&[dir.path().to_owned()]);
             let disk = Disk::new(&folders);
-            let mut sorting = Sorting::new(memory, &disk);
+            let mut sorting = Sorting::new(most, memory, &disk);
             for (i, (key, count)) in rows.iter().enumerate() {
                 let row = format!("{i} {}", "x".repeat(i % 40));
                 sorting.push(key, Selected { place: 0, count: (*count).into(), row: row.as_bytes() }).unwrap();
@@ -162,6 +184,7 @@ mod tests {
             }).unwrap();
             let mut expected: Vec<_> = (0..rows.len()).collect();
             expected.sort_by_key(|i| &rows[*i].0);
+            expected.truncate(most.min(1000) as usize);
             let expected: Vec<_> = expected.into_iter().map(|i| (i, u64::from(rows[i].1))).collect();
             prop_assert_eq!(found, expected);
         }
