@@ -32,7 +32,6 @@ use crate::passes::Passes;
 use crate::places::Places;
 use crate::records::{Beside, Flaw, Layout, Record};
 use crate::report::Report;
-use crate::sample::Sample;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Scattered, Selected, Spill, SpillWriter};
@@ -140,9 +139,12 @@ impl<'a> Join<'a> {
         Error::Repeated { name: self.inputs[1].name().to_owned(), key: values.join(", ") }
     }
 
-    fn semi_join(&self) -> SetOperation<'a> {
-        let wanted = Selection::Common { every: true };
-        let Self { inputs, options, budget, .. } = *self;
+    /// A set operation on some inputs, with the options of the join.
+    fn operation<'i>(&self, inputs: &'i [Input], wanted: Selection) -> SetOperation<'i>
+    where
+        'a: 'i,
+    {
+        let Self { options, budget, .. } = *self;
         SetOperation { inputs, wanted, fpp: None, budget, options, sorted: false }
     }
 
@@ -151,16 +153,22 @@ impl<'a> Join<'a> {
     /// # Errors
     /// Those of reading.
     pub fn plan(&self) -> Result<SetPlan, Error> {
-        let plan = self.semi_join().plan()?;
-        let scanner = Scanner::within(self.budget, self.options, LineHasher::random())?;
-        let sample = |i: usize| Sample::of(&scanner, &self.inputs[i..=i], plan.lines[i]);
-        let (pairs, product) = match self.partners {
-            Partners::All => Some(sample(0)?.pairs(&sample(1)?)).unzip(),
-            Partners::First | Partners::Unique => (None, None),
+        let semi_join = self.operation(self.inputs, Selection::Common { every: true });
+        let plan = semi_join.plan_start()?;
+        let sample = |i: usize| semi_join.sample(&plan.lines, i..i + 1);
+        let samples = match self.partners {
+            Partners::All => Some([sample(0)?, sample(1)?]),
+            Partners::First | Partners::Unique => None,
         };
-        let product = product.unwrap_or(0);
+        let plan = semi_join.plan_look_up(plan, 1..2, samples.as_ref())?;
+        let pairs = samples.map(|[left, right]| left.pairs(&right));
         // Rows are found by their keys; a filter of these is made only if some are spilled.
-        Ok(SetPlan { doubtful: None, pairs, product, ..plan })
+        Ok(SetPlan {
+            doubtful: None,
+            pairs: pairs.map(|(all, _)| all),
+            product: pairs.map_or(0, |(_, several)| several),
+            ..plan
+        })
     }
 
     /// Writes the joined rows to `out`.
@@ -211,10 +219,7 @@ impl<'a> Join<'a> {
         sink: &mut Sink<'_>,
     ) -> Result<Report, Error> {
         let inputs = [self.inputs[1].again()?, self.inputs[0].again()?];
-        let wanted = Selection::Except { every: true };
-        let Self { options, budget, .. } = *self;
-        let sorted = false;
-        let alone = SetOperation { inputs: &inputs, wanted, fpp: None, budget, options, sorted };
+        let alone = self.operation(&inputs, Selection::Except { every: true });
         let mut text = Vec::new();
         alone.hand(&mut |selected| {
             text.clear();

@@ -99,34 +99,27 @@ impl SetOperation<'_> {
     /// # Errors
     /// Those of reading; with an error allowed, [`Error::Memory`] if the filters do not fit.
     pub fn plan(&self) -> Result<SetPlan, Error> {
-        let plan = self.plan_unsorted()?;
+        let plan = self.plan_start()?;
         let Options { records, normalization, .. } = self.options;
         let by_bytes = *records == Records::Lines && normalization.is_none();
         let merge = self.merge();
-        if self.fpp.is_some() || !by_bytes || !merge.can() || lengths(self.inputs) <= SMALL {
-            return Ok(plan);
+        let may_merge = self.fpp.is_none() && by_bytes && merge.can() && plan.bytes_read > SMALL;
+        if may_merge && merge.seems_sorted()? {
+            return Ok(SetPlan { strategy: Strategy::Merge, table: 0, ..plan });
         }
-        Ok(match merge.seems_sorted()? {
-            true => SetPlan {
-                strategy: Strategy::Merge,
-                seen: None,
-                doubtful: None,
-                distinct: None,
-                bytes_read: lengths(self.inputs),
-                bytes_spilled: 0,
-                passes: self.inputs.len() as u32,
-                table: 0,
-                ..plan
-            },
-            false => plan,
-        })
+        self.plan_from(plan)
     }
 
     /// Plans the job for inputs that are not sorted.
     pub(super) fn plan_unsorted(&self) -> Result<SetPlan, Error> {
+        self.plan_from(self.plan_start()?)
+    }
+
+    /// A plan that reads every input once and compares all lines.
+    pub(super) fn plan_start(&self) -> Result<SetPlan, Error> {
         let lines = estimate_lines(self.inputs, self.options.separator)?;
         let smallest = (1..lines.len()).min_by_key(|&i| lines[i]).unwrap_or(0);
-        let plan = SetPlan {
+        Ok(SetPlan {
             strategy: Strategy::Table,
             seen: None,
             doubtful: None,
@@ -141,15 +134,24 @@ impl SetOperation<'_> {
             product: 0,
             lines,
             smallest,
-        };
+        })
+    }
+
+    /// A sample of some inputs, with these lines each.
+    pub(super) fn sample(&self, lines: &[u64], range: Range<usize>) -> Result<Sample, Error> {
+        let scanner = self.scanner(umbel::KeyHasher::default())?;
+        Sample::of(&scanner, &self.inputs[range.clone()], lines[range].iter().sum())
+    }
+
+    fn plan_from(&self, plan: SetPlan) -> Result<SetPlan, Error> {
         match (self.fpp, self.wanted) {
             (Some(fpp), _) => self.plan_one_pass(plan, fpp),
             (None, Selection::Common { .. }) => {
                 let smallest = plan.smallest..plan.smallest + 1;
-                self.plan_look_up(plan, smallest)
+                self.plan_look_up(plan, smallest, None)
             }
             (None, Selection::Except { every: true } | Selection::Mark) => {
-                self.plan_look_up(plan, self.from()..self.inputs.len())
+                self.plan_look_up(plan, self.from()..self.inputs.len(), None)
             }
             (None, _) => self.plan_others(plan),
         }
@@ -224,10 +226,8 @@ impl SetOperation<'_> {
             plan.spill(budget, length, once.then_some((self.from(), from_bytes)));
             return Ok(plan);
         }
-        let scanner = self.scanner(umbel::KeyHasher::default())?;
-        let [sample, excluded] = [0..self.from(), self.from()..self.inputs.len()].map(|range| {
-            Sample::of(&scanner, &self.inputs[range.clone()], lines[range].iter().sum())
-        });
+        let [sample, excluded] = [0..self.from(), self.from()..self.inputs.len()]
+            .map(|range| self.sample(&lines, range));
         let sample = sample?;
         let (distinct, shared) = (sample.distinct(), excluded?.shared(&sample).unwrap_or(0));
         plan.distinct = Some(distinct);
@@ -253,8 +253,13 @@ impl SetOperation<'_> {
         Ok(plan)
     }
 
-    /// For lines that the keys of some other inputs decide.
-    fn plan_look_up(&self, mut plan: SetPlan, gathered: Range<usize>) -> Result<SetPlan, Error> {
+    /// For lines that the keys of some other inputs decide, with samples of both if there are some.
+    pub(super) fn plan_look_up(
+        &self,
+        mut plan: SetPlan,
+        gathered: Range<usize>,
+        samples: Option<&[Sample; 2]>,
+    ) -> Result<SetPlan, Error> {
         let budget = &self.budget;
         let lines_of = |lines: &[u64]| lines.iter().sum::<u64>();
         let (from, others) = (0..self.from(), gathered);
@@ -272,14 +277,14 @@ impl SetOperation<'_> {
         let small = other < first / if fits { 4 } else { 8 };
         let room = budget.filters();
         let scarce = room.saturating_mul(8) / lines.max(1) < LEAST_BITS_PER_LINE;
-        let scanner = self.scanner(umbel::KeyHasher::default())?;
-        let sample = |range: Range<usize>| {
-            Sample::of(&scanner, &self.inputs[range.clone()], lines_of(&plan.lines[range]))
-        };
         // If samples show nothing, a filter is the safe choice.
-        let shared = match small || scarce {
-            true => 0,
-            false => sample(others)?.shared(&sample(from)?).unwrap_or(0),
+        let shared = match samples {
+            _ if small || scarce => 0,
+            Some([from, others]) => others.shared(from).unwrap_or(0),
+            None => {
+                let others = self.sample(&plan.lines, others)?;
+                others.shared(&self.sample(&plan.lines, from)?).unwrap_or(0)
+            }
         };
         // Then the keys of the others alone save a pass over the first.
         if !(small || scarce || fits && shared > keys / 5 * 3) {
