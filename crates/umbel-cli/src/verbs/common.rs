@@ -41,7 +41,7 @@ fn holders<'a>(
     inputs: &'a [Input],
     options: &'a Options,
 ) -> Result<Holders<'a>> {
-    let mut job = Holders::new(inputs, options).at_least(args.at_least.unwrap_or(1))?;
+    let mut job = Holders::new(inputs, options)?.at_least(args.at_least.unwrap_or(1))?;
     if let Some(file) = args.only.iter().find(|file| **file > inputs.len()) {
         bail!("--only {file}: found {} files, which are numbered from 1", inputs.len());
     }

@@ -4,8 +4,6 @@ use std::io;
 
 use super::set::check_at_least;
 use super::{Selection, SetOperation, SetPlan};
-#[cfg(test)]
-use crate::budget::Budget;
 use crate::input::Input;
 use crate::records::quote;
 use crate::report::Report;
@@ -27,51 +25,46 @@ pub enum Labels {
 /// each input next to each line.
 #[derive(Debug)]
 pub struct Holders<'a> {
-    inputs: &'a [Input],
-    options: &'a Options,
-    at_least: usize,
+    operation: SetOperation<'a>,
     only: Option<Vec<usize>>,
     labels: Option<Labels>,
-    sorted: bool,
-    #[cfg(test)]
-    budget: Option<Budget>,
 }
 
 impl<'a> Holders<'a> {
     /// Selects all lines, without labels.
-    pub fn new(inputs: &'a [Input], options: &'a Options) -> Self {
-        Self {
-            inputs,
-            options,
-            at_least: 1,
-            only: None,
-            labels: None,
-            sorted: false,
-            #[cfg(test)]
-            budget: None,
-        }
+    ///
+    /// # Errors
+    /// [`Error::Memory`] for a cap too low for the threads.
+    pub fn new(inputs: &'a [Input], options: &'a Options) -> Result<Self, Error> {
+        let operation = SetOperation::new(inputs, Selection::Holders(1), options)?;
+        Ok(Self { operation, only: None, labels: None })
     }
 
     /// Selects lines that at least so many inputs have.
     ///
     /// # Errors
     /// [`Error::AtLeast`] for 0 or more than there are inputs.
-    pub fn at_least(self, at_least: usize) -> Result<Self, Error> {
-        check_at_least(at_least, self.inputs)?;
-        Ok(Self { at_least, ..self })
+    pub fn at_least(mut self, at_least: usize) -> Result<Self, Error> {
+        check_at_least(at_least, self.operation.inputs)?;
+        self.operation.wanted = Selection::Holders(at_least);
+        Ok(self)
     }
 
-    /// Selects lines that these inputs have, by their indexes, and no others.
+    /// Selects, of these, lines that the inputs with these indexes have, and no others.
     ///
     /// # Panics
     /// If there is no such input, or `only` is empty.
     #[must_use]
-    pub fn only(self, only: &[usize]) -> Self {
+    pub fn only(mut self, only: &[usize]) -> Self {
         assert!(!only.is_empty(), "a line is in one input at least");
-        assert!(only.iter().all(|input| *input < self.inputs.len()), "there are such inputs");
+        let inputs = self.operation.inputs.len();
+        assert!(only.iter().all(|input| *input < inputs), "there are such inputs");
         let mut only = only.to_vec();
         only.sort_unstable();
         only.dedup();
+        if let Selection::Holders(at_least) = &mut self.operation.wanted {
+            *at_least = only.len().max(*at_least);
+        }
         Self { only: Some(only), ..self }
     }
 
@@ -85,19 +78,7 @@ impl<'a> Holders<'a> {
     /// Writes the result in the order of the keys' bytes, as [`SetOperation::sorted`] does.
     #[must_use]
     pub fn sorted(self) -> Self {
-        Self { sorted: true, ..self }
-    }
-
-    fn operation(&self) -> Result<SetOperation<'a>, Error> {
-        let at_least =
-            self.only.as_ref().map_or(self.at_least, |only| self.at_least.max(only.len()));
-        let operation = SetOperation::new(self.inputs, Selection::Holders(at_least), self.options)?;
-        let operation = if self.sorted { operation.sorted() } else { operation };
-        #[cfg(test)]
-        if let Some(budget) = self.budget {
-            return Ok(operation.with_budget(budget));
-        }
-        Ok(operation)
+        Self { operation: self.operation.sorted(), ..self }
     }
 
     /// Plans the job; reads samples of the inputs.
@@ -105,7 +86,7 @@ impl<'a> Holders<'a> {
     /// # Errors
     /// As for [`SetOperation::plan`].
     pub fn plan(&self) -> Result<SetPlan, Error> {
-        self.operation()?.plan()
+        self.operation.plan()
     }
 
     /// Writes the lines to `out`.
@@ -113,8 +94,9 @@ impl<'a> Holders<'a> {
     /// # Errors
     /// As for [`SetOperation::run`].
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
-        let (operation, Options { records, separator, .. }) = (self.operation()?, self.options);
-        let words = self.inputs.len().div_ceil(64);
+        let SetOperation { inputs, options, .. } = self.operation;
+        let Options { records, separator, .. } = options;
+        let words = inputs.len().div_ceil(64);
         let only = self.only.as_ref().map(|only| {
             let mut bits = vec![0; 8 * words];
             only.iter().for_each(|input| bits[input / 8] |= 1 << (input % 8));
@@ -123,7 +105,7 @@ impl<'a> Holders<'a> {
         let labels = self.labels.map(|labels| self.each(labels));
         let mut sink = Sink::new(out, *separator);
         let mut text = Vec::new();
-        if let Some(header) = operation.header()? {
+        if let Some(header) = self.operation.header()? {
             if let (Some(_), Some(column)) = (&labels, records.column()) {
                 text.extend_from_slice(b"files");
                 text.push(column);
@@ -132,7 +114,7 @@ impl<'a> Holders<'a> {
             text.push(*separator);
             sink.text(&text, 0)?;
         }
-        let mut report = operation.hand_in_order(8 * words, &mut |selected| {
+        let mut report = self.operation.hand_in_order(8 * words, &mut |selected| {
             let (holders, row) = selected.row.split_at(8 * words);
             if only.as_ref().is_some_and(|only| only != holders) {
                 return Ok(());
@@ -151,7 +133,7 @@ impl<'a> Holders<'a> {
 
     /// Appends a row behind the labels of the inputs that have it.
     fn labelled(&self, labels: &[Vec<u8>], holders: &[u8], row: &[u8], text: &mut Vec<u8>) {
-        let column = self.options.records.column();
+        let column = self.operation.options.records.column();
         if column.is_none() {
             text.extend_from_slice(b"{\"files\":[");
         }
@@ -164,7 +146,7 @@ impl<'a> Holders<'a> {
                 text.extend_from_slice(label);
             }
         }
-        match (column, &self.options.records) {
+        match (column, &self.operation.options.records) {
             (Some(delimiter), Records::Csv { .. }) => quote(text, start, delimiter),
             (None, _) => text.extend_from_slice(b"],\"record\":"),
             _ => {}
@@ -178,14 +160,14 @@ impl<'a> Holders<'a> {
 
     /// The label of each input.
     fn each(&self, labels: Labels) -> Vec<Vec<u8>> {
-        let json = self.options.records.column().is_none();
+        let json = self.operation.options.records.column().is_none();
         let label = |(number, input): (usize, &Input)| match labels {
             Labels::Numbers => number.to_string(),
             Labels::Names if json => serde_json::Value::from(input.name()).to_string(),
             // A tab or a line feed would end the column.
             Labels::Names => input.name().replace(char::is_control, "?"),
         };
-        (1..).zip(self.inputs).map(label).map(String::into_bytes).collect()
+        (1..).zip(self.operation.inputs).map(label).map(String::into_bytes).collect()
     }
 }
 
@@ -198,6 +180,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::budget::Budget;
     use crate::operation::Strategy;
     use crate::testing::{cramped, files, input, lines, lines_of, long, options};
 
@@ -238,10 +221,10 @@ mod tests {
         wanted: &Wanted,
     ) -> (Vec<u8>, SetPlan, Report) {
         let (at_least, only, labels) = wanted;
-        let job = Holders::new(inputs, options).at_least(*at_least).unwrap();
+        let job = Holders::new(inputs, options).unwrap().at_least(*at_least).unwrap();
         let job = only.iter().fold(job, |job, only| job.only(only));
         let job = if *labels { job.with_labels(Labels::Numbers) } else { job };
-        let job = Holders { budget: Some(budget), ..job };
+        let job = Holders { operation: job.operation.with_budget(budget), ..job };
         let mut out = Vec::new();
         let (plan, report) = (job.plan().unwrap(), job.run(&mut out).unwrap());
         assert_eq!(report.bytes_written, out.len() as u64);
