@@ -1,10 +1,10 @@
 //! Inputs as the command line names them: files, lists of files, standard input.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::io::Read;
 use std::num::NonZeroUsize;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
@@ -266,32 +266,36 @@ fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
 pub(crate) fn listed(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     let mut paths = files.to_vec();
     if let Some(list) = &work.files_from {
-        let name = || name(list);
-        let mut bytes = Vec::new();
-        if is_standard(list) {
-            if files.iter().any(|path| is_standard(path)) {
-                bail!(
-                    "-: standard input can be read only once, and --files-from reads the list from it"
-                );
-            }
-            io::stdin().lock().read_to_end(&mut bytes).with_context(name)?;
-        } else {
-            File::open(list)
-                .and_then(|mut file| file.read_to_end(&mut bytes))
-                .with_context(name)?;
+        if is_standard(list) && files.iter().any(|path| is_standard(path)) {
+            bail!(
+                "-: standard input can be read only once, and --files-from reads the list from it"
+            );
         }
-        content::check(&name(), &bytes[..bytes.len().min(1 << 12)]).with_context(name)?;
-        let separator = if work.null { 0 } else { b'\n' };
-        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
-        let listed = bytes.split(|&byte| byte == separator).filter(|path| !path.is_empty());
-        paths.extend(listed.map(|path| PathBuf::from(OsStr::from_bytes(path))));
+        let listed = list_in(list, work.null)?.into_iter();
+        paths.extend(listed.map(|path| PathBuf::from(OsString::from_vec(path))));
         if paths.is_empty() {
-            bail!("{}: the list is empty; name files in it", name());
+            bail!("{}: the list is empty; name files in it", name(list));
         }
     } else if paths.is_empty() {
         paths.push(PathBuf::from("-"));
     }
     Ok(paths)
+}
+
+/// The lines of a list, which are not empty; they end with a NUL if `null`.
+pub(crate) fn list_in(path: &Path, null: bool) -> Result<Vec<Vec<u8>>> {
+    let name = || name(path);
+    let mut file = match is_standard(path) {
+        true => stdin()?,
+        false => File::open(path).with_context(name)?,
+    };
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).with_context(name)?;
+    content::check(&name(), &bytes).with_context(name)?;
+    let separator = if null { 0 } else { b'\n' };
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    let lines = bytes.split(|&byte| byte == separator).filter(|line| !line.is_empty());
+    Ok(lines.map(<[u8]>::to_vec).collect())
 }
 
 /// With --recursive, the files of a folder in its place.

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
@@ -19,6 +19,11 @@ pub(crate) const STANDARD: &str = "standard input";
 /// The name of an input in messages.
 pub(crate) fn name(path: &Path) -> String {
     if is_standard(path) { STANDARD.to_owned() } else { path.display().to_string() }
+}
+
+/// The names of files, for reports.
+pub(crate) fn names(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| name(path)).collect()
 }
 
 /// Whether standard input is read from a terminal.

@@ -36,7 +36,7 @@ enum Archive {
 /// # Errors
 /// What it is, and the command that helps; not the name.
 pub fn check(name: &str, start: &[u8]) -> Result<()> {
-    let path = shell(name);
+    let (path, start) = (shell(name), &start[..start.len().min(START)]);
     if let Some(format) = compression::name_of(start) {
         bail!("is compressed twice, with {format} inside; decompress it once first");
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use anyhow::{Context, Result, bail};
 use umbel::KeyHasher;
 use umbel_files::atomic::{self, Existing};
-use umbel_sets::{Missing, Options};
+use umbel_sets::{Missing, Options, on_each};
 
 use crate::column::{KeySet, Recent};
 use crate::folders;
@@ -265,14 +265,7 @@ fn each_file(
         }
         Ok(())
     };
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let first = work();
-        others
-            .into_iter()
-            .map(|other| other.join().expect("no worker panics"))
-            .fold(first, Result::and)
-    })?;
+    on_each(threads, work).into_iter().collect::<Result<()>>()?;
     Ok(all.into_iter().filter_map(|one| one.into_inner().expect("no worker panics")).collect())
 }
 

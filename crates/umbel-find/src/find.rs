@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex};
 use anyhow::{Context, Result, bail};
 use memchr::{memchr, memchr_iter, memrchr};
 use umbel_files::atomic;
-use umbel_sets::{Bad, Missing, Options, Rows};
+use umbel_sets::{Bad, Missing, Options, Rows, on_each};
 
 use crate::build::threads;
 use crate::folders;
@@ -389,14 +389,7 @@ impl Run<'_> {
             }
         };
         let workers = threads(options).min(jobs.len().max(1));
-        std::thread::scope(|scope| {
-            let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
-            let first = work();
-            others
-                .into_iter()
-                .map(|other| other.join().expect("no worker panics"))
-                .fold(first, Result::and)
-        })
+        on_each(workers, work).into_iter().collect()
     }
 
     /// Searches one file; false if the run has stopped.

@@ -7,7 +7,7 @@ use std::thread;
 ///
 /// # Panics
 /// If `work` panics on any of them.
-pub(crate) fn on_each<T: Send>(count: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+pub fn on_each<T: Send>(count: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let others: Vec<_> = (1..count).map(|_| scope.spawn(&work)).collect();
         let mut results = vec![work()];

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::json;
 use umbel_find::{Found, Matching, Search, Sink, Wanted};
 use umbel_numbers::{Count, Size, counted};
@@ -14,7 +14,7 @@ use umbel_sets::{Normalization, Records};
 use crate::args::{FindArgs, Voice};
 use crate::output::{Screen, stdout};
 use crate::report::{Run, say, say_error};
-use crate::standard::{is_standard, name, stdin};
+use crate::standard::{is_standard, name, names};
 use crate::{Outcome, lines, machine};
 
 /// Whether a file begins as an index does; what cannot be read is told by whoever reads it.
@@ -69,15 +69,7 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
 fn texts(args: &FindArgs) -> Result<Vec<Vec<u8>>> {
     let mut texts: Vec<_> = args.texts.iter().map(|text| text.clone().into_vec()).collect();
     if let Some(list) = &args.texts_from {
-        let mut bytes = Vec::new();
-        let mut file = match is_standard(list) {
-            true => stdin()?,
-            false => File::open(list).with_context(|| name(list))?,
-        };
-        file.read_to_end(&mut bytes).with_context(|| name(list))?;
-        let separator = if args.work.null { 0 } else { b'\n' };
-        let listed = bytes.split(|&byte| byte == separator).filter(|text| !text.is_empty());
-        texts.extend(listed.map(<[u8]>::to_vec));
+        texts.extend(lines::list_in(list, args.work.null)?);
         if texts.is_empty() {
             bail!("{}: the list is empty; name texts in it", name(list));
         }
@@ -155,9 +147,6 @@ fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice
     }
     let shown = |number: usize| String::from_utf8_lossy(&wanted.texts[number]).into_owned();
     if voice.json {
-        let names = |paths: &[std::path::PathBuf]| -> Vec<String> {
-            paths.iter().map(|path| path.display().to_string()).collect()
-        };
         let wide: Vec<_> = search
             .wide
             .iter()

@@ -11,7 +11,7 @@ use umbel_report::receipt::aligned;
 use crate::args::{IndexArgs, Voice};
 use crate::atomic::Existing;
 use crate::report::{Run, say};
-use crate::standard::is_standard;
+use crate::standard::{is_standard, names};
 use crate::target::{self, Sort};
 use crate::{Outcome, lines, machine};
 
@@ -98,9 +98,6 @@ fn percent(share: f64) -> String {
 pub(super) fn about(path: &Path, voice: Voice) -> Result<String> {
     let about = umbel_find::about(path)?;
     let per_block = 8.0 * about.filters as f64 / about.blocks.max(1) as f64;
-    let names = |paths: &[std::path::PathBuf]| -> Vec<String> {
-        paths.iter().map(|path| path.display().to_string()).collect()
-    };
     if voice.json {
         let object = json!({
             "type": "info",
