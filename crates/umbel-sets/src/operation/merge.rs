@@ -12,8 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering as Memory};
 
 use memchr::memchr;
 
-use super::{Distinct, Selection};
-use crate::Error;
+use super::{Distinct, Selection, SetOperation};
 use crate::budget::Budget;
 use crate::buffer::{PAGE, PageBuffer, within_page};
 use crate::input::{Input, Reader};
@@ -24,6 +23,7 @@ use crate::scan::Tally;
 use crate::sink::Sink;
 use crate::spill::{Disk, Runs, Selected};
 use crate::threads::on_each;
+use crate::{Error, Options};
 
 /// Bytes of the longest input in a part: fewer waste time in halving, more leave threads idle at the end.
 const PART: [u64; 2] = if cfg!(test) { [64, 2048] } else { [1 << 20, 16 << 20] };
@@ -40,11 +40,11 @@ const LONGEST: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
 /// A merge of sorted inputs.
 pub(super) struct Merge<'a> {
-    pub(super) inputs: &'a [Input],
-    pub(super) wanted: Selection,
-    pub(super) separator: u8,
-    pub(super) budget: Budget,
-    pub(super) progress: &'a Progress,
+    inputs: &'a [Input],
+    wanted: Selection,
+    separator: u8,
+    budget: Budget,
+    progress: &'a Progress,
 }
 
 /// Why a part cannot be merged.
@@ -86,7 +86,13 @@ impl Merged {
     }
 }
 
-impl Merge<'_> {
+impl<'a> Merge<'a> {
+    pub(super) fn new(operation: &SetOperation<'a>) -> Self {
+        let Options { separator, progress, .. } = operation.options;
+        let SetOperation { inputs, wanted, budget, .. } = *operation;
+        Self { inputs, wanted, separator: *separator, budget, progress }
+    }
+
     /// Whether a merge can give the result: of some lines of the first input, or the different ones of the only input.
     pub(super) fn can(&self) -> bool {
         let wanted = match self.wanted {

@@ -34,6 +34,7 @@ mod look_up;
 mod marks;
 mod merge;
 mod one_pass;
+mod perform;
 mod plan;
 mod probe;
 mod rule;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use umbel::{Kind, Plan};
 
 use super::build::Doubt;
+use super::merge::Merge;
 use super::{Distinct, Keep, Selection, SetOperation};
 use crate::budget::Budget;
 use crate::input::{estimate_lines, lengths};
@@ -102,7 +103,7 @@ impl SetOperation<'_> {
         let plan = self.plan_start()?;
         let Options { records, normalization, .. } = self.options;
         let by_bytes = *records == Records::Lines && normalization.is_none();
-        let merge = self.merge();
+        let merge = Merge::new(self);
         let may_merge = self.fpp.is_none() && by_bytes && merge.can() && plan.bytes_read > SMALL;
         if may_merge && merge.seems_sorted()? {
             return Ok(SetPlan { strategy: Strategy::Merge, table: 0, ..plan });

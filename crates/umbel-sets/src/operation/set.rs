@@ -1,25 +1,14 @@
-//! A set operation, from what is asked for to its result.
+//! A set operation: what is asked for.
 
-use std::io;
-
-use super::merge::Merge;
-use super::plan::Strategy;
-use super::run::Run;
-use super::sorting::Sorting;
-use super::{Distinct, Selection, Top, one_pass};
+use super::{Distinct, Selection, Top};
 use crate::budget::Budget;
 use crate::hash::LineHasher;
 use crate::input::Input;
-use crate::passes::Passes;
-use crate::places::Places;
-use crate::report::Report;
 use crate::scan::Scanner;
-use crate::sink::{Hand, RowStyle, Sink};
-use crate::spill::Disk;
 use crate::{Error, Options};
 
 /// Results are ranked in one part in this many of the memory, next to the operation that selects them.
-const RANKING: u64 = 4;
+pub(super) const RANKING: u64 = 4;
 
 /// A set operation over the lines of files.
 #[derive(Debug)]
@@ -135,113 +124,11 @@ impl<'a> SetOperation<'a> {
         self.scanner(LineHasher::random())?.header(self.inputs)
     }
 
-    fn ranked(&self) -> Option<Top> {
+    pub(super) fn ranked(&self) -> Option<Top> {
         match self.wanted {
             Selection::Distinct(Distinct { ranked, .. }) => ranked,
             _ => None,
         }
-    }
-
-    /// Writes the selected lines to `out`, in the order of their places over the inputs unless they are ranked.
-    ///
-    /// # Errors
-    /// Those of reading, of temporary files and of `out`. What was written before an error is the beginning of the
-    /// result.
-    pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
-        let counted = matches!(self.wanted, Selection::Distinct(Distinct { counted: true, .. }));
-        let style = match self.options.records.column() {
-            _ if !counted || self.fpp.is_some() => RowStyle::Rows,
-            Some(column) => RowStyle::Column(column),
-            None => RowStyle::Object,
-        };
-        let mut sink = Sink::new(out, self.options.separator).with_style(style);
-        if self.fpp.is_some() || (self.ranked().is_none() && !self.sorted) {
-            return self.write(sink);
-        }
-        sink.header(self.header()?.as_deref())?;
-        let mut report = self.hand_in_order(0, &mut |selected| sink.result(selected))?;
-        sink.finish(&mut report)?;
-        Ok(report)
-    }
-
-    /// Passes the results to `hand`, in the order of their counts or keys if that is wanted; `before` bytes stand in front of
-    /// each row.
-    pub(super) fn hand_in_order<'h>(
-        &self,
-        before: usize,
-        hand: &'h mut Hand<'h>,
-    ) -> Result<Report, Error> {
-        let ranked = self.ranked();
-        if ranked.is_none() && !self.sorted {
-            return self.hand(hand);
-        }
-        let disk = Disk::new(&self.options.tmp);
-        let Top(most) = ranked.unwrap_or(Top::ALL);
-        let mut sorting = Sorting::new(most, self.budget.rest / (RANKING - 1), &disk);
-        let mut report = if ranked.is_some() {
-            self.hand(&mut |selected| sorting.push(&(!selected.count).to_be_bytes(), selected))?
-        } else {
-            let scanner = self.scanner(LineHasher::random())?;
-            let mut keys = scanner.row_keys(self.header()?.as_deref())?;
-            self.hand(&mut |selected| {
-                sorting.push(keys.key(&selected.row[before..])?.unwrap_or_default(), selected)
-            })?
-        };
-        sorting.finish(hand)?;
-        report.disk(&disk);
-        Ok(report)
-    }
-
-    pub(super) fn merge(&self) -> Merge<'_> {
-        let Options { separator, progress, .. } = self.options;
-        let Self { inputs, wanted, budget, .. } = *self;
-        Merge { inputs, wanted, separator: *separator, budget, progress }
-    }
-
-    /// Passes the results to `hand`.
-    pub(super) fn hand<'h>(&self, hand: &'h mut Hand<'h>) -> Result<Report, Error> {
-        let mut nowhere = io::sink();
-        self.write(
-            Sink::new(&mut nowhere, self.options.separator).with_style(RowStyle::Handed(hand)),
-        )
-    }
-
-    fn write(&self, mut sink: Sink<'_>) -> Result<Report, Error> {
-        let mut plan = self.plan()?;
-        if plan.strategy == Strategy::Merge {
-            self.options.progress.expect(plan.bytes_read);
-            let disk = Disk::new(&self.options.tmp);
-            if let Some(mut report) = self.merge().run(&disk, &mut sink)? {
-                sink.finish(&mut report)?;
-                return Ok(report);
-            }
-            plan = self.plan_unsorted()?;
-        }
-        // An exact answer does not depend on the hash; any other one does, and is the same for the same inputs.
-        let hasher = match plan.strategy {
-            Strategy::OnePass => LineHasher::repeatable(),
-            _ => LineHasher::random(),
-        };
-        let scanner = self.scanner(hasher)?;
-        scanner.check_headers(self.inputs)?;
-        self.options.progress.expect(plan.bytes_read);
-        let mut run = Run {
-            inputs: self.inputs,
-            from: self.from(),
-            places: Places::new(self.inputs),
-            disk: Disk::new(&self.options.tmp),
-            passes: Passes::new(self.inputs),
-            alone: matches!(self.wanted, Selection::Common { .. } | Selection::Rows),
-            scanner,
-        };
-        if plan.strategy == Strategy::OnePass {
-            one_pass::run(&mut run, &plan, self.wanted, &mut sink)?;
-        } else {
-            run.exact(&plan, self.wanted.rule(&plan, self.inputs.len()), &mut sink)?;
-        }
-        let mut report = run.passes.finish(self.inputs, &run.disk);
-        sink.finish(&mut report)?;
-        Ok(report)
     }
 }
 
