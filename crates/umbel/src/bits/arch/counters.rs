@@ -5,8 +5,9 @@ use core::ops::Range;
 use super::batch::{Batch, Each, One, lines_ahead};
 #[cfg(target_arch = "x86_64")]
 use super::inline::{self, Inline};
+use super::isa::Isa;
 use super::kernel::known;
-use super::set::{Isa, Set};
+use super::set::Set;
 use super::{Block, planes, prefetch};
 use crate::bits::place;
 use crate::hash::KeyHash;

@@ -4,8 +4,8 @@
 use super::batch::{Batch, Each, each, lines_ahead};
 #[cfg(target_arch = "x86_64")]
 use super::inline::Inline;
+use super::isa::{Isa, Work};
 use super::kernel::{Kernel, known, with_probes};
-use super::set::{Isa, Work};
 use super::{Block, prefetch};
 use crate::bits::place;
 use crate::hash::KeyHash;

@@ -2,12 +2,13 @@
 
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use super::AtomicBlock;
-use super::batch::{Batch, Each, each, lines_ahead};
+use super::batch::{Batch, Each, Hash, each, lines_ahead};
 #[cfg(target_arch = "x86_64")]
 use super::inline::{self, Inline};
+use super::isa::{Isa, Work};
 #[cfg(any(target_arch = "x86_64", all(feature = "std", target_has_atomic = "64"), test))]
 use super::pattern;
-use super::set::{Isa, Set, Work};
+use super::set::Set;
 use super::{Block, prefetch};
 use crate::bits::place;
 use crate::hash::KeyHash;
@@ -22,29 +23,6 @@ pub struct Kernel {
     /// How single keys are set and tested without a call.
     #[cfg(target_arch = "x86_64")]
     pub(super) inlined: Inline,
-}
-
-/// A type of hashes that batches consist of.
-#[allow(unreachable_pub)] // as for `Kernel`
-pub trait Hash: Copy {
-    /// The hash that a filter sees.
-    fn key_hash(self) -> KeyHash;
-}
-
-impl Hash for KeyHash {
-    #[inline(always)]
-    fn key_hash(self) -> KeyHash {
-        self
-    }
-}
-
-/// A 64-bit hash computed elsewhere, stretched in registers: writing it to memory and reading it back would cost a
-/// third more.
-impl Hash for u64 {
-    #[inline(always)]
-    fn key_hash(self) -> KeyHash {
-        KeyHash::from_u64(self)
-    }
 }
 
 /// The position of a slice of blocks in its filter: `first` and following, of `total`.

@@ -7,7 +7,7 @@
 
 use core::arch::aarch64::*;
 
-use super::set::{Isa, Work, on_two_lines};
+use super::isa::{Isa, Work, on_two_lines};
 use super::{Block, pattern};
 use crate::hash::nth_word;
 

@@ -1,6 +1,6 @@
 //! The kernels in plain code.
 
-use super::set::Isa;
+use super::isa::Isa;
 use super::{Block, pattern};
 
 /// Plain code, which every processor runs.

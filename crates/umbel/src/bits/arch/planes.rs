@@ -1,6 +1,6 @@
 //! Raises, lowers and tests a key's counters in [planes](crate::bits::counters), with any instruction set.
 
-use super::set::Isa;
+use super::isa::Isa;
 use crate::bits::{Block, counters};
 
 /// Planes that a key to be removed passes through without checking whether there is a borrow.

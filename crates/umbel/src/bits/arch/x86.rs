@@ -2,8 +2,8 @@
 
 use core::arch::x86_64::*;
 
+use super::isa::{Isa, Work, contains, on_two_lines};
 use super::pattern::Scatter;
-use super::set::{Isa, Work, contains, on_two_lines};
 use super::{Block, pattern};
 use crate::hash::nth_word;
 
