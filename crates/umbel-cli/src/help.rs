@@ -255,9 +255,13 @@ const ENDINGS: &[Ending] = &[
         examples: &[
             ("umbel parquet events.parquet", "the Bloom filters of the file"),
             ("umbel parquet events.parquet -c id ids.txt", "row groups that may hold these ids"),
+            ("umbel parquet events.parquet --add id -o new.parquet", "a copy with filters of id"),
+            ("umbel parquet events.parquet --remove-all", "no filters any more"),
         ],
-        zero: "there are filters, or row groups that may hold a key",
-        one: Some("there are no filters, or no row group may hold any of the keys"),
+        zero: "there are filters, or row groups that may hold a key; or the file is written",
+        one: Some(
+            "there are no filters, or no row group may hold any of the keys; or there is nothing to add or remove, and nothing is written",
+        ),
     },
     Ending {
         verb: "pack",

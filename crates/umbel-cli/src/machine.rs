@@ -78,6 +78,22 @@ pub(crate) fn return_memory() {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn return_memory() {}
 
+/// Makes the allocator keep up to `bytes` of freed memory per thread, for work that allocates and frees buffers of some MiB
+/// over and over: the system clears each that it hands out.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code)]
+pub(crate) fn keep_memory(bytes: u64) {
+    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+    // SAFETY: both set a number of the allocator, under its lock.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, bytes);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, bytes);
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn keep_memory(_: u64) {}
+
 /// Whether this process was started to ignore a signal, as `nohup` starts one. Where the system does not show it, a hang-up may
 /// be ignored.
 pub(crate) fn ignores(signal: i32) -> bool {

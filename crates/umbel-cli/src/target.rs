@@ -23,6 +23,8 @@ pub(crate) enum Sort {
     Picture,
     /// An index of files.
     Index,
+    /// A Parquet file.
+    Parquet,
     /// A file of umbel.
     Own(FileKind),
 }
@@ -36,6 +38,7 @@ impl Sort {
             Self::Text | Self::Nulls => "text",
             Self::Picture => "a picture",
             Self::Index => "an index",
+            Self::Parquet => "a Parquet file",
             Self::Own(FileKind::Filter) => "a filter",
             Self::Own(FileKind::Packed) => "a packed filter",
             Self::Own(FileKind::Delta) => "a delta",
@@ -101,7 +104,7 @@ fn sort_of(start: &[u8], meta: &Metadata) -> Result<Sort, &'static str> {
             Ok(Sort::Own(FileKind::Secret))
         }
         Some(Content::Text | Content::CarriageReturns | Content::Utf16) => Ok(Sort::Text),
-        Some(Content::Parquet) => Err("a Parquet file"),
+        Some(Content::Parquet) => Ok(Sort::Parquet),
         Some(Content::Zip) => Err("a zip archive"),
         Some(Content::Compressed(_)) => Err("compressed data"),
         None if meta.len() == 16 => Ok(Sort::Own(FileKind::Secret)),

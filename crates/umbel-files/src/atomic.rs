@@ -107,7 +107,21 @@ pub fn write(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<File> {
     let mut write = Some(write);
-    let mut once = |out: &mut (dyn Write + Send)| write.take().expect("called once")(out);
+    let mut once = |file| fill(file, write.take().expect("called once"));
+    write_by(path, existing, &mut once, &mut |_| Ok(()), None)
+}
+
+/// As [`write()`]; `write` gets the file itself, so that the system can copy parts of other files into it.
+pub fn write_file(
+    path: &Path,
+    existing: Existing,
+    write: impl FnOnce(&File) -> Result<()>,
+) -> Result<File> {
+    let mut write = Some(write);
+    let mut once = |file| {
+        write.take().expect("called once")(&file)?;
+        Ok(file)
+    };
     write_by(path, existing, &mut once, &mut |_| Ok(()), None)
 }
 
@@ -119,7 +133,7 @@ pub fn write_checked(
     check: impl FnOnce(&File) -> Result<()>,
 ) -> Result<File> {
     let (mut write, mut check) = (Some(write), Some(check));
-    let mut once = |out: &mut (dyn Write + Send)| write.take().expect("called once")(out);
+    let mut once = |file| fill(file, write.take().expect("called once"));
     let mut checked = |mut file: &File| {
         file.rewind().with_context(|| path.display().to_string())?;
         check.take().expect("called once")(file)
@@ -129,7 +143,7 @@ pub fn write_checked(
 
 /// As [`write()`], for a file that only its owner may read.
 pub fn write_private(path: &Path, existing: Existing, bytes: &[u8]) -> Result<()> {
-    let mut write = |out: &mut (dyn Write + Send)| Ok(out.write_all(bytes)?);
+    let mut write = |file| fill(file, |out| Ok(out.write_all(bytes)?));
     let owner_only = Permissions::from_mode(0o600);
     write_by(path, existing, &mut write, &mut |_| Ok(()), Some(owner_only)).map(drop)
 }
@@ -151,14 +165,14 @@ fn write_by(
             .write(true)
             .open(&target)
             .with_context(|| path.display().to_string())?;
-        return fill(file, write).with_context(|| path.display().to_string());
+        return write(file).with_context(|| path.display().to_string());
     }
     let dir = folder(&target);
     // Nobody else reads what replaces a private file, not even while it is written.
     let mode = if permissions.is_some() || before.is_some() { 0o600 } else { 0o666 };
     let context = || format!("{}: nothing was written", path.display());
     let mut complete = |file: File| {
-        let file = fill(file, write).with_context(context)?;
+        let file = write(file).with_context(context)?;
         let permissions = match (&permissions, &before) {
             (None, Some(before)) => Some(inherited(&file, before).with_context(context)?),
             (given, _) => given.clone(),
@@ -234,10 +248,10 @@ pub fn replace<T>(
     Ok(result.expect("it is there when the file is"))
 }
 
-/// Writes the content of a file.
-type Fill<'a> = dyn FnMut(&mut (dyn Write + Send)) -> Result<()> + 'a;
+/// Writes the content of a file, and gives it back.
+type Fill<'a> = dyn FnMut(File) -> Result<File> + 'a;
 
-fn fill(file: File, write: &mut Fill<'_>) -> Result<File> {
+fn fill(file: File, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<File> {
     let mut out = PageWriter::new(1 << 18, file);
     write(&mut out)?;
     Ok(out.into_inner().map_err(|(error, _)| error)?)

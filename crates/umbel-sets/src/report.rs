@@ -113,7 +113,10 @@ impl Progress {
     }
 
     /// Returns an error if the job is cancelled.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`].
+    pub fn check(&self) -> Result<(), Error> {
         match self.cancelled.load(Ordering::Relaxed) {
             true => Err(Error::Cancelled),
             false => Ok(()),

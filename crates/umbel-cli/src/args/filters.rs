@@ -396,7 +396,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) trust: TrustArgs,
 }
 
-/// List the Bloom filters of a Parquet file, or the row groups that may hold a key
+/// List the Bloom filters of a Parquet file, or the row groups that may hold a key; add filters, or remove them
 ///
 /// Without KEYS, lists the filters: row group, column, size, set bits, keys and rate now. With KEYS, prints after each
 /// key, separated by a tab, the row groups that a reader has to read for it, numbered from 0, or - if none may hold it.
@@ -404,6 +404,15 @@ pub(crate) struct ConvertArgs {
 ///
 /// A key is read by the type of the column: 17, 0.5, 12.50, 2026-11-21, 17:29:25, 2026-11-21T17:29:25Z, or hexadecimal
 /// digits for a UUID or for bytes of fixed length. Text and other bytes are taken as they are.
+///
+/// With --add, reads the columns named once, and writes a filter per row group behind the data. All pages stay byte for
+/// byte where they are, and of the footer only the places of the filters change. The file is replaced in one step, or
+/// with -o another one is written. A row group is left out where a filter is of no use: if it has few different values,
+/// if all of them are in the dictionary, or if minimum and maximum are the same; --always adds a filter even so. One that
+/// has a filter keeps it: to make it anew, name the column with --remove too.
+///
+/// With --remove, filters are removed first, and the file gets shorter where they are the last thing in front of the
+/// footer. Encrypted files, whose footers are signed, are refused.
 #[derive(Debug, Args)]
 pub(crate) struct ParquetArgs {
     /// Parquet file
@@ -415,6 +424,21 @@ pub(crate) struct ParquetArgs {
     /// Column; for a nested one the path, as in user.id [default: the only one with filters]
     #[arg(long, short, value_name = "COLUMN")]
     pub(crate) column: Option<String>,
+    /// Add filters of this column, in place or to the file that -o names; repeat for several
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["keys", "column"])]
+    pub(crate) add: Vec<String>,
+    /// Remove the filters of this column; repeat for several
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["keys", "column"])]
+    pub(crate) remove: Vec<String>,
+    /// Remove all filters
+    #[arg(long, conflicts_with_all = ["keys", "column", "remove"])]
+    pub(crate) remove_all: bool,
+    /// Highest false positive rate of the filters added, e.g. 0.001 or 0.1% [default: 0.01]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, requires = "add")]
+    pub(crate) fpp: Option<Fpp>,
+    /// Add filters also to row groups where they are of no use
+    #[arg(long, requires = "add")]
+    pub(crate) always: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]

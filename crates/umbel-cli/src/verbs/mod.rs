@@ -26,6 +26,7 @@ mod operation;
 mod overlap;
 mod pack;
 mod parquet;
+mod parquet_edit;
 mod plan;
 mod prefixes;
 mod query;

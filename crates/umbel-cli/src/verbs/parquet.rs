@@ -1,4 +1,5 @@
-//! `umbel parquet`: the Bloom filters in a Parquet file, and which row groups may hold a key.
+//! `umbel parquet`: the Bloom filters in a Parquet file, and which row groups may hold a key. What changes files is in
+//! `parquet_edit`.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,10 +16,14 @@ use crate::args::ParquetArgs;
 use crate::lines::{self, Rows, Source};
 use crate::output::{check_target, refuse_in_place_of, write_lines, write_text};
 use crate::report::{self, Run, say};
+use crate::verbs::parquet_edit;
 use umbel_numbers::{Count, Size};
 
 pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
+    if !args.add.is_empty() || !args.remove.is_empty() || args.remove_all {
+        return parquet_edit::edit(args, &options);
+    }
     refuse_in_place_of(args.output.file(), &[Some(&args.file)])?;
     check_target(args.output.file(), args.work.writes(), args.output.replace.force)?;
     let file = open(&args.file, &options)?;

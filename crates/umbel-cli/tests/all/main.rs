@@ -29,6 +29,7 @@ mod numbers;
 mod output;
 mod outputs;
 mod parquet;
+mod parquet_edit;
 mod pictures;
 mod plan;
 mod prefixes;

@@ -27,6 +27,7 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
     ("plan", "--keys 1e6 --fpp 1% -o OUT", "text"),
     ("demo", "-o OUT", "text"),
     ("parquet", "events -o OUT", "text"),
+    ("parquet", "events -q --remove-all -o OUT", "events"),
     ("index", "-q text -o OUT", "index"),
     ("build", "-q text -o OUT", "filter"),
     ("merge", "-q filter new -o OUT", "filter"),

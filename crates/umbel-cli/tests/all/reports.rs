@@ -122,6 +122,11 @@ const RUNS: &[(&str, &[&str])] = &[
     ("show", &["filter", "insert", "query"]),
     ("parquet groups.parquet", &["parquet_filter"]),
     ("parquet groups.parquet -c id ids", &["parquet_key", "parquet_row_groups", "report"]),
+    (
+        "parquet groups.parquet --remove id --add id --add name --always -o new.parquet",
+        &["parquet_added", "parquet_edit"],
+    ),
+    ("parquet groups.parquet --add user.host --explain", &["parquet_plan"]),
 ];
 
 #[test]

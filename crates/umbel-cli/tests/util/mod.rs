@@ -379,7 +379,7 @@ impl Outcome {
         assert_eq!(self.status.signal(), Some(signal as i32), "{}: {}", self.command, self.stderr);
     }
 
-    fn ended_with(&self, code: i32) {
+    pub(crate) fn ended_with(&self, code: i32) {
         assert_eq!(self.status.code(), Some(code), "{}: {}", self.command, self.stderr);
     }
 }

@@ -2,7 +2,9 @@
 //! `apache/parquet-format`, `parquet.thrift` and `LogicalTypes.md`.
 
 use std::fmt;
+use std::ops::Range;
 
+use super::page::PageHeader;
 use super::thrift::Thrift;
 use crate::bytes::{check, refuse};
 use crate::{Error, Format};
@@ -15,6 +17,10 @@ pub struct Footer {
     pub columns: Vec<Column>,
     /// The row groups, in the order of the file.
     pub row_groups: Vec<RowGroup>,
+    /// Whether the file has encrypted columns, or a signature over the footer.
+    pub encrypted: bool,
+    /// Bytes of the footer that were read; what follows is a signature, or unknown.
+    pub length: usize,
 }
 
 /// A column that has values.
@@ -47,6 +53,22 @@ pub struct RowGroup {
 pub struct Chunk {
     /// Bytes of its pages in the file.
     pub bytes: u64,
+    /// Where in the file its pages are; empty where the footer gives no sensible place.
+    pub pages: Range<u64>,
+    /// Where the last of its pages and its indexes ends.
+    pub end: u64,
+    /// Values, with nulls.
+    pub values: u64,
+    /// How its pages are compressed, by the number in the format.
+    pub codec: i64,
+    /// Whether its pages are in another file.
+    pub elsewhere: bool,
+    /// Whether it is encrypted.
+    pub encrypted: bool,
+    /// Whether the statistics have an exact minimum and maximum, and both are the same.
+    pub one_value: bool,
+    /// Whether the footer counts data pages, and all of them refer to the dictionary.
+    pub all_in_dictionary: bool,
     /// Where in the file its filter begins, if it has one.
     pub filter_offset: Option<i64>,
     /// Bytes of the filter with its header, where the writer noted them.
@@ -167,8 +189,13 @@ impl Footer {
                 })?;
                 Ok(true)
             }
+            (8, Thrift::STRUCT) | (9, Thrift::BINARY) => {
+                footer.encrypted = true;
+                Ok(false)
+            }
             _ => Ok(false),
         })?;
+        footer.length = thrift.at();
         let complete = tree.root && tree.open.is_empty();
         check(Format::Parquet, "schema", "incomplete", complete, "a root with all its columns")?;
         for group in &footer.row_groups {
@@ -402,28 +429,108 @@ impl RowGroup {
 impl Chunk {
     /// Reads a `ColumnChunk`, whose field 3 is its `ColumnMetaData`.
     fn read(thrift: &mut Thrift<'_>) -> Result<Self, Error> {
-        let mut chunk = None;
+        let mut chunk = Self::default();
+        let mut described = false;
+        // Offset and length of the offset index and of the column index.
+        let mut indexes = [0i64; 4];
         thrift.structure(&mut |thrift, field, kind| {
-            if (field, kind) != (3, Thrift::STRUCT) {
-                return Ok(false);
-            }
-            let chunk = chunk.insert(Self::default());
-            thrift.structure(&mut |thrift, field, kind| {
-                match (field, kind) {
-                    (7, Thrift::I64) => chunk.bytes = thrift.integer()?.try_into().unwrap_or(0),
-                    (14, Thrift::I64) => chunk.filter_offset = Some(thrift.integer()?),
-                    (15, Thrift::I32) => chunk.filter_length = thrift.integer()?.try_into().ok(),
-                    _ => return Ok(false),
+            match (field, kind) {
+                (1, Thrift::BINARY) => chunk.elsewhere = !thrift.binary()?.is_empty(),
+                (3, Thrift::STRUCT) => {
+                    described = true;
+                    chunk.describe(thrift)?;
                 }
-                Ok(true)
-            })?;
+                (4 | 6, Thrift::I64) | (5 | 7, Thrift::I32) => {
+                    indexes[field as usize - 4] = thrift.integer()?;
+                }
+                (8, Thrift::STRUCT) => {
+                    chunk.encrypted = true;
+                    return Ok(false);
+                }
+                _ => return Ok(false),
+            }
             Ok(true)
         })?;
-        chunk.ok_or_else(|| {
-            let expected = "one for each column; is the column encrypted?";
-            refuse(Format::Parquet, "meta_data", "missing", expected)
-        })
+        for index in indexes.chunks_exact(2) {
+            chunk.end = chunk.end.max(end(index[0], index[1]));
+        }
+        match described {
+            true => Ok(chunk),
+            false => {
+                let expected = "one for each column; is the column encrypted?";
+                Err(refuse(Format::Parquet, "meta_data", "missing", expected))
+            }
+        }
     }
+
+    /// Reads a `ColumnMetaData`.
+    fn describe(&mut self, thrift: &mut Thrift<'_>) -> Result<(), Error> {
+        let (mut data, mut dictionary) = (0, None);
+        thrift.structure(&mut |thrift, field, kind| {
+            match (field, kind) {
+                (4, Thrift::I32) => self.codec = thrift.integer()?,
+                (5, Thrift::I64) => self.values = thrift.integer()?.try_into().unwrap_or(0),
+                (7, Thrift::I64) => self.bytes = thrift.integer()?.try_into().unwrap_or(0),
+                (9, Thrift::I64) => data = thrift.integer()?,
+                // Some writers put a 0 where there is no dictionary.
+                (11, Thrift::I64) => dictionary = Some(thrift.integer()?).filter(|at| *at > 0),
+                (12, Thrift::STRUCT) => self.one_value = has_one_value(thrift)?,
+                (13, Thrift::LIST) => self.all_in_dictionary = all_in_dictionary(thrift)?,
+                (14, Thrift::I64) => self.filter_offset = Some(thrift.integer()?),
+                (15, Thrift::I32) => self.filter_length = thrift.integer()?.try_into().ok(),
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let start = dictionary.map_or(data, |dictionary| dictionary.min(data));
+        self.end = end(start, self.bytes as i64);
+        let start = u64::try_from(start).unwrap_or(u64::MAX);
+        self.pages = if start < self.end { start..self.end } else { 0..0 };
+        Ok(())
+    }
+}
+
+/// The end of what has this offset and length; 0 if that makes no sense.
+fn end(offset: i64, length: i64) -> u64 {
+    offset.checked_add(length.max(0)).and_then(|end| end.try_into().ok()).unwrap_or(0)
+}
+
+/// Reads `Statistics`: whether exact minimum and maximum are the same.
+fn has_one_value(thrift: &mut Thrift<'_>) -> Result<bool, Error> {
+    let (mut ends, mut exact) = ([None, None], true);
+    thrift.structure(&mut |thrift, field, kind| {
+        match (field, kind) {
+            (5 | 6, Thrift::BINARY) => ends[field as usize - 5] = Some(thrift.binary()?),
+            (7 | 8, Thrift::FALSE) => exact = false,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(exact && ends[0].is_some() && ends[0] == ends[1])
+}
+
+/// Reads the list of `PageEncodingStats`: whether there are data pages, and all of them are of dictionary encodings.
+fn all_in_dictionary(thrift: &mut Thrift<'_>) -> Result<bool, Error> {
+    let (mut some, mut all) = (false, true);
+    thrift.structures("encoding_stats", &mut |thrift| {
+        // The type of the pages, their encoding, and their number.
+        let mut pages = [-1; 3];
+        thrift.structure(&mut |thrift, field, kind| match (field, kind) {
+            (1..=3, Thrift::I32) => {
+                pages[field as usize - 1] = thrift.integer()?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        })?;
+        if let [0 | 3, encoding, count] = pages
+            && count > 0
+        {
+            some = true;
+            all &= PageHeader::refers(encoding);
+        }
+        Ok(())
+    })?;
+    Ok(some && all)
 }
 
 #[cfg(test)]
@@ -548,6 +655,6 @@ mod tests {
     #[test]
     fn a_file_without_columns_and_rows_has_neither() {
         let footer = Footer::decode(&schema(&[element("root", Some(0))])).unwrap();
-        assert_eq!(footer, Footer::default());
+        assert_eq!(footer, Footer { length: footer.length, ..Footer::default() });
     }
 }

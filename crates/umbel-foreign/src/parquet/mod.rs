@@ -18,6 +18,8 @@
 //! bits. In a Parquet file the [`Footer`] locates the filters.
 
 mod footer;
+mod page;
+mod rewrite;
 mod thrift;
 
 use std::ops::Range;
@@ -28,8 +30,10 @@ use crate::bytes::{check, refuse};
 use crate::hash::xxh64;
 use crate::measure::Measure;
 use crate::plain::{Layout, Plain, sealed};
-use crate::{Bytes, Error, Format, Key, Parameters, Plan};
+use crate::{Bytes, Error, ForeignFilter, Format, Key, Parameters, Plan};
 pub use footer::{Chunk, Column, Footer, Meaning, Physical, RowGroup, Unit};
+pub use page::{PageHeader, PageKind};
+pub use rewrite::{FilterPlace, rewrite};
 use thrift::Thrift;
 
 /// A split-block filter of Parquet.
@@ -89,15 +93,51 @@ pub fn arrow_bits(keys: u64, fpp: f64) -> u64 {
     bits.clamp(256, 8 * LARGEST).next_power_of_two()
 }
 
+/// Returns the bytes of the smallest filter, without its header, whose rate with `keys` keys is expected to be at most
+/// `fpp`: a power of two, as Arrow accepts no other, and at most 128 MiB, even if that is too small.
+///
+/// A block has Poisson(n / blocks) keys, and lets a key pass if 8 words each have its bit. The closed formula that writers
+/// use ([`java_bits`]) takes all blocks to be equally full, which is 5 % too few bits at 10 %, and 16 % at 0.1 %.
+pub fn bytes_for(keys: u64, fpp: f64) -> u64 {
+    let least = formula(keys, fpp) / 8.0;
+    let mut bytes = (least as u64).clamp(BLOCK as u64, LARGEST).next_power_of_two();
+    while bytes < LARGEST && expected_rate(keys, bytes) > fpp {
+        bytes *= 2;
+    }
+    bytes
+}
+
+/// The expected rate of a filter of this many bytes with `keys` keys.
+fn expected_rate(keys: u64, bytes: u64) -> f64 {
+    let mean = keys as f64 / (bytes / BLOCK as u64) as f64;
+    let of_block = |keys: f64| (1.0 - (31.0f64 / 32.0).powf(keys)).powi(8);
+    // The spread no longer counts; e^-mean would also be 0 soon.
+    if mean > 600.0 {
+        return of_block(mean);
+    }
+    let most = (mean + 12.0 * mean.sqrt() + 12.0) as u32;
+    let mut chance = (-mean).exp();
+    let mut rate = 0.0;
+    for keys in 1..=most {
+        chance *= mean / f64::from(keys);
+        rate += chance * of_block(keys.into());
+    }
+    rate
+}
+
+/// The rate of a bitset, from its bits: the mean over blocks of the product over their words.
+fn rate(array: &[u8]) -> f64 {
+    array.chunks_exact(BLOCK).map(rate_of_block).sum::<f64>() / (array.len() / BLOCK) as f64
+}
+
+fn rate_of_block(block: &[u8]) -> f64 {
+    block.chunks_exact(4).map(|word| count_ones(word) as f64 / 32.0).product()
+}
+
 /// The header of a bitset of this many bytes.
 fn header(bytes: u64) -> Vec<u8> {
     let mut head = vec![0x15];
-    let mut zigzag = bytes << 1;
-    while zigzag >= 0x80 {
-        head.push(zigzag as u8 | 0x80);
-        zigzag >>= 7;
-    }
-    head.push(zigzag as u8);
+    rewrite::varint(&mut head, bytes << 1);
     head.extend(ALGORITHMS);
     head
 }
@@ -263,12 +303,15 @@ impl Layout for Fields {
     }
 
     fn measure(&self, array: &[u8]) -> Measure {
-        let rate = |block: &[u8]| {
-            block.chunks_exact(4).map(|word| count_ones(word) as f64 / 32.0).product()
-        };
         let same_word = 1.0 - 2.0 / 32.0;
         let other_word = (31.0f64 / 32.0).powi(2);
-        Measure::blocked(array, BLOCK, rate, 31.0 / 32.0, &[(31.0, same_word), (224.0, other_word)])
+        Measure::blocked(
+            array,
+            BLOCK,
+            rate_of_block,
+            31.0 / 32.0,
+            &[(31.0, same_word), (224.0, other_word)],
+        )
     }
 }
 
@@ -315,6 +358,39 @@ impl Plain<Fields> {
         let (layout, array) = self.parts_mut();
         layout.kernel.insert_all(array, hashes, 8);
     }
+
+    /// Halves a filter whose number of blocks is a power of two, by ORing neighbouring blocks, as often as its rate, from
+    /// its bits, stays at most `fpp`: a filter made for more keys than came becomes the one for those that came, bit by
+    /// bit.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]: half of the filter is needed for a copy.
+    pub fn shrink(mut self, fpp: f64) -> Result<Self, Error> {
+        loop {
+            let array = self.bit_array();
+            if array.len() == BLOCK || !array.len().is_power_of_two() {
+                return Ok(self);
+            }
+            let (start, folded) = folded(array, 2, self.format() == Format::Parquet)?;
+            if rate(&folded[start..]) > fpp {
+                return Ok(self);
+            }
+            self = Self::decode(self.format(), folded, &Parameters::default())?;
+        }
+    }
+}
+
+/// A bitset in which `together` neighbouring blocks have become one, with a header or without; and where it starts.
+fn folded(array: &[u8], together: usize, with_header: bool) -> Result<(usize, Bytes), Error> {
+    let bytes = array.len() / together;
+    let head = if with_header { header(bytes as u64) } else { Vec::new() };
+    let mut folded = Bytes::zeroed(head.len() + bytes, head.len())?;
+    folded[..head.len()].copy_from_slice(&head);
+    let blocks = folded[head.len()..].chunks_exact_mut(BLOCK);
+    for (block, old) in blocks.zip(array.chunks_exact(together * BLOCK)) {
+        old.chunks_exact(BLOCK).for_each(|old| or(block, old));
+    }
+    Ok((head.len(), folded))
 }
 
 impl Fields {
@@ -338,15 +414,8 @@ impl Fields {
         if together == 1 {
             return Ok(());
         }
-        let bytes = array.len() / together;
-        let head = if self.array.start > 0 { header(bytes as u64) } else { Vec::new() };
-        let mut folded = Bytes::zeroed(head.len() + bytes, head.len())?;
-        folded[..head.len()].copy_from_slice(&head);
-        let blocks = folded[head.len()..].chunks_exact_mut(BLOCK);
-        for (block, old) in blocks.zip(array.chunks_exact(together * BLOCK)) {
-            old.chunks_exact(BLOCK).for_each(|old| or(block, old));
-        }
-        self.array = head.len()..folded.len();
+        let (start, folded) = folded(array, together, self.array.start > 0)?;
+        self.array = start..folded.len();
         *content = folded;
         Ok(())
     }
@@ -355,7 +424,7 @@ impl Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ForeignFilter, ForeignInsert};
+    use crate::ForeignInsert;
 
     /// key-000001 to key-000020 in 32 bytes: written by parquet-java 1.17.0.
     const ONE_BLOCK: &[u8] = &[
@@ -424,6 +493,55 @@ mod tests {
         }
         assert!(extent(&[0x1c; 5000]).is_err(), "structures in structures");
         assert!(extent(&[&[0x18][..], &[255; 9], &[1]].concat()).is_err(), "a length near 2^63");
+    }
+
+    /// At the size chosen the rate of a full filter is at most the one asked for, and at half of it, above.
+    #[test]
+    fn the_smallest_filter_that_keeps_its_rate() {
+        // The table of the format's own page: 10.5 bits per key at 1 %, 16.9 at 0.1 %, 26.4 at 0.01 %, 41 at 0.001 %.
+        for (bits, fpp) in [(10.5, 1e-2), (16.9, 1e-3), (26.4, 1e-4), (41.0, 1e-5)] {
+            let blocks = 1 << 12;
+            let rate = expected_rate((f64::from(blocks) * 256.0 / bits) as u64, 32 * blocks as u64);
+            assert!((rate / fpp - 1.0).abs() < 0.04, "{rate} instead of {fpp}");
+        }
+        for keys in [0, 1, 7, 100, 5000, 100_000] {
+            for fpp in [0.5, 0.1, 0.01, 1e-3, 1e-6] {
+                let bytes = bytes_for(keys, fpp);
+                assert!(expected_rate(keys, bytes) <= fpp, "{keys} keys, {fpp}: {bytes}");
+                assert!(bytes == 32 || expected_rate(keys, bytes / 2) > fpp, "{keys} keys, {fpp}");
+                let given = Parameters { bits: Some(8 * bytes), ..Parameters::default() };
+                let mut filter = Parquet::new(Format::Parquet, &given).unwrap();
+                let hashes: Vec<_> = (0..keys as i64).map(|key| hash(Key::I64(key))).collect();
+                filter.insert_hashes(&hashes);
+                let (expected, found) = (expected_rate(keys, bytes), filter.receipt().fpp);
+                // The smaller the rate, the more it varies.
+                if keys >= 5000 && expected >= 1e-3 {
+                    assert!((found / expected - 1.0).abs() < 0.1, "{found}, not {expected}");
+                }
+            }
+        }
+        assert_eq!((bytes_for(u64::MAX, 0.01), bytes_for(1, 0.9)), (LARGEST, 32));
+    }
+
+    /// A filter made for more keys than came is, when shrunk, the one made for those.
+    #[test]
+    fn an_oversized_filter_shrinks_to_the_right_one() {
+        let hashes: Vec<_> = (0..3000).map(|key| hash(Key::I64(key * 77))).collect();
+        for format in [Format::Parquet, Format::ParquetBits] {
+            let of = |bytes: u64| {
+                let given = Parameters { bits: Some(8 * bytes), ..Parameters::default() };
+                let mut filter = Parquet::new(format, &given).unwrap();
+                filter.insert_hashes(&hashes);
+                filter
+            };
+            for fpp in [0.3, 0.01, 1e-4] {
+                let shrunk = of(1 << 20).shrink(fpp).unwrap();
+                let bytes = shrunk.bit_array().len() as u64;
+                assert_eq!(shrunk.content(), of(bytes).content(), "{fpp}");
+                assert!(shrunk.receipt().fpp <= fpp && of(bytes / 2).receipt().fpp > fpp);
+                assert!(shrunk.clone().shrink(fpp).unwrap().content() == shrunk.content());
+            }
+        }
     }
 
     #[test]

@@ -84,7 +84,12 @@ impl<F: ReadAt> ParquetFile<F> {
         length: u64,
         admit: impl FnOnce(u64) -> Result<()>,
     ) -> Result<Self> {
-        let (footer, memory) = footer(&file, length, admit).with_context(|| name.clone())?;
+        let mut memory = 0;
+        let admit = |bytes| {
+            memory = bytes;
+            admit(bytes)
+        };
+        let (_, footer) = footer(&file, length, admit).with_context(|| name.clone())?;
         Ok(Self { name, file, length, footer, memory })
     }
 
@@ -199,12 +204,16 @@ impl<F: ReadAt> ParquetFile<F> {
     }
 }
 
-/// The footer, and the memory that it may take.
-fn footer(
+/// Reads the footer of a file of `length` bytes, its bytes and what is in them, after `admit` allowed the memory that both
+/// use.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn footer(
     file: &impl ReadAt,
     length: u64,
     admit: impl FnOnce(u64) -> Result<()>,
-) -> Result<(Footer, u64)> {
+) -> Result<(Vec<u8>, Footer)> {
     let mut head = [0; 4];
     let mut tail = [0; TAIL as usize];
     if length >= TAIL + 4 {
@@ -228,13 +237,12 @@ fn footer(
             "declares a footer of {size} bytes, but the file has {length}; truncated or damaged? copy it again"
         );
     }
-    let memory = FOOTER_GROWS * size;
-    admit(memory)?;
-    let mut footer = vec![0; size as usize];
-    file.read_exact_at(&mut footer, length - TAIL - size)?;
+    admit(FOOTER_GROWS * size)?;
+    let mut bytes = vec![0; size as usize];
+    file.read_exact_at(&mut bytes, length - TAIL - size)?;
     let footer =
-        Footer::decode(&footer).map_err(|error| anyhow!("the footer cannot be read: {error}"))?;
-    Ok((footer, memory))
+        Footer::decode(&bytes).map_err(|error| anyhow!("the footer cannot be read: {error}"))?;
+    Ok((bytes, footer))
 }
 
 impl<F: ReadAt> Chunk<'_, F> {

@@ -1,0 +1,220 @@
+//! `umbel parquet --add` and `--remove`: filters for a Parquet file that has none, or none any more.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+use umbel_parquet::{Added, Edit, Edited, Plan, Reason, Removal};
+use umbel_report::parquet::Values;
+use umbel_sets::Options;
+
+use crate::args::ParquetArgs;
+use crate::output::{print, stdout};
+use crate::report::{Run, say};
+use crate::target::{self, Sort};
+use crate::{Outcome, machine};
+use umbel_numbers::{Count, Rate, Size, counted};
+
+/// The rate of filters if no other is named.
+const FPP: f64 = 0.01;
+
+/// Bytes of freed memory to keep at most.
+const MOST_KEPT: u64 = 64 << 20;
+
+pub(crate) fn edit(args: &ParquetArgs, options: &Options) -> Result<Outcome> {
+    let fpp = args.fpp.map_or(FPP, |fpp| fpp.0);
+    let edit = Edit {
+        add: args.add.clone(),
+        remove: if args.remove_all { Removal::All } else { Removal::Of(args.remove.clone()) },
+        fpp,
+        always: args.always,
+    };
+    // In place, or another file, or standard output.
+    let to = match &args.output.output {
+        None => Some(&*args.file),
+        Some(_) => args.output.file(),
+    };
+    let plan = Plan::new(&args.file, &edit, options)?;
+    let voice = args.work.voice;
+    if args.work.explain {
+        print(explained(&plan, voice.json))?;
+        return Ok(Outcome::Done);
+    }
+    // Pages have about 1 MiB, just what is otherwise returned.
+    machine::keep_memory((options.memory / 64).min(MOST_KEPT) / options.threads as u64);
+    let run = Run::start("parquet", voice, &options.progress);
+    let edited = match to {
+        Some(path) => {
+            let existing = target::check(path, Sort::Parquet, args.output.replace.force)?;
+            plan.write_to(path, existing, options)?
+        }
+        None if io::stdout().is_terminal() => {
+            bail!("a Parquet file is not for a terminal; name a file with -o, or pipe it on")
+        }
+        None => plan.write(&stdout()?, options)?,
+    };
+    let seconds = run.seconds();
+    let tells = run.tells();
+    drop(run);
+    if voice.json && !voice.quiet {
+        for column in &edited.columns {
+            say(&column_json(column).to_string());
+        }
+        say(&summary_json(&plan, &edited, seconds).to_string());
+    } else if !voice.quiet {
+        tell(&edited, fpp, tells);
+        if edited.bytes_written == 0 {
+            say(&format!("umbel: {}: nothing to change, so nothing was written", plan.name));
+        } else if tells {
+            say(&format!(
+                "umbel: {} written, {} of values read, {seconds:.3} s",
+                Size(edited.bytes_written),
+                Size(edited.bytes_read)
+            ));
+        }
+    }
+    Ok(if edited.bytes_written > 0 { Outcome::Done } else { Outcome::Nothing })
+}
+
+/// Row groups that got no filter, by the reason.
+fn by_reason(column: &Added) -> impl Iterator<Item = (Reason, Vec<usize>)> {
+    Reason::ALL.into_iter().filter_map(|reason| {
+        let groups = column.left_out.iter().filter(|(_, why)| *why == reason);
+        let groups: Vec<_> = groups.map(|(group, _)| *group).collect();
+        (!groups.is_empty()).then_some((reason, groups))
+    })
+}
+
+/// What was done, as text: what was left out always, what was asked for if `all` is to be told.
+fn tell(edited: &Edited, fpp: f64, all: bool) {
+    for (column, filters) in edited.removed.iter().filter(|_| all) {
+        say(&format!("umbel: column {column}: removed {}", counted(*filters as u64, "filter")));
+    }
+    if edited.unreachable > 0 {
+        say(&format!(
+            "umbel: {} of removed filters stay in the file, because something else is behind them",
+            Size(edited.unreachable)
+        ));
+    }
+    for column in &edited.columns {
+        let name = &column.column;
+        let worst = column.filters.iter().map(|filter| filter.fpp).fold(0.0, f64::max);
+        if all && !column.filters.is_empty() {
+            let bytes = column.filters.iter().map(|filter| filter.bytes).sum();
+            let keys: f64 = column.filters.iter().map(|filter| filter.keys).sum();
+            say(&format!(
+                "umbel: column {name}: added {} of {}, about {}, rate at most {}",
+                counted(column.filters.len() as u64, "filter"),
+                Size(bytes),
+                counted(keys.round() as u64, "key"),
+                Rate(worst)
+            ));
+        }
+        if worst > fpp {
+            say(&format!(
+                "umbel: warning: column {name}: a filter has at most 128 MiB, too little for the keys of a row group, so its rate is {}",
+                Rate(worst)
+            ));
+        }
+        for (reason, groups) in by_reason(column) {
+            let remedy = match reason {
+                Reason::Present => "; --remove it too to make it anew",
+                Reason::Empty => "",
+                _ => "; --always adds one",
+            };
+            say(&format!(
+                "umbel: column {name}: no new filter in {}: {reason}{remedy}",
+                counted(groups.len() as u64, "row group")
+            ));
+        }
+    }
+}
+
+fn left_out(column: &Added) -> BTreeMap<&'static str, Vec<usize>> {
+    by_reason(column).map(|(reason, groups)| (reason.name(), groups)).collect()
+}
+
+fn column_json(column: &Added) -> Value {
+    let filters = column.filters.iter().map(|filter| {
+        json!({
+            "row_group": filter.row_group,
+            "bytes": filter.bytes,
+            "keys": filter.keys,
+            "fpp": filter.fpp,
+        })
+    });
+    json!({
+        "type": "parquet_added",
+        "column": column.column,
+        "filters": filters.collect::<Vec<_>>(),
+        "left_out": left_out(column),
+    })
+}
+
+fn summary_json(plan: &Plan, edited: &Edited, seconds: f64) -> Value {
+    let removed: BTreeMap<_, _> =
+        edited.removed.iter().map(|(name, count)| (name, count)).collect();
+    json!({
+        "type": "parquet_edit",
+        "file": plan.name,
+        "row_groups": plan.row_groups(),
+        "added": edited.columns.iter().map(|column| column.filters.len()).sum::<usize>(),
+        "removed": removed,
+        "unreachable_bytes": edited.unreachable,
+        "bytes_read": edited.bytes_read,
+        "bytes_written": edited.bytes_written,
+        "peak_memory": machine::peak_memory(),
+        "seconds": seconds,
+    })
+}
+
+/// What would be done: `--explain`.
+fn explained(plan: &Plan, json: bool) -> String {
+    let of = |number: usize| {
+        let units = plan.units.iter().filter(|unit| unit.column == number).count();
+        let left_out = plan.left_out.iter().filter(|(unit, _)| unit.column == number);
+        let left_out = left_out.map(|(unit, reason)| (unit.row_group, *reason)).collect();
+        let column = plan.column(number).path.clone();
+        (units, Added { column, filters: Vec::new(), left_out })
+    };
+    if json {
+        let columns = plan.added.iter().map(|number| {
+            let (units, added) = of(*number);
+            json!({ "column": added.column, "row_groups": units, "left_out": left_out(&added) })
+        });
+        let object = json!({
+            "type": "parquet_plan",
+            "file": plan.name,
+            "row_groups": plan.row_groups(),
+            "columns": columns.collect::<Vec<_>>(),
+            "removed": plan.removed.len(),
+            "unreachable_bytes": plan.unreachable,
+            "bytes_kept": plan.body,
+            "bytes_to_read": plan.bytes_to_read(),
+        });
+        return format!("{object}\n");
+    }
+    let mut text = format!(
+        "{}: {}; {} stay as they are\n",
+        plan.name,
+        counted(plan.row_groups() as u64, "row group"),
+        Size(plan.body)
+    );
+    if !plan.removed.is_empty() {
+        text += &format!("remove {}\n", counted(plan.removed.len() as u64, "filter"));
+    }
+    for number in &plan.added {
+        let (units, added) = of(*number);
+        text += &format!(
+            "column {}, {}: read {}\n",
+            added.column,
+            Values::of(plan.column(*number)),
+            counted(units as u64, "row group")
+        );
+        for (reason, groups) in by_reason(&added) {
+            text += &format!("  {} left out: {reason}\n", Count(groups.len() as u64));
+        }
+    }
+    text + &format!("read {} of values\n", Size(plan.bytes_to_read()))
+}

@@ -1,0 +1,319 @@
+//! Which filters come and go, and what of the file stays.
+
+use std::fs::{self, File, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use umbel_files::atomic::{self, Existing};
+use umbel_foreign::parquet::{Chunk, Column, FilterPlace, Footer, Physical, declared_extent};
+use umbel_report::parquet::{self, ReadAt};
+use umbel_sets::{Error, Options, nearest, room_left};
+
+use crate::{Edit, Edited, Reason, Removal, work};
+
+/// A file, and what is to become of its filters.
+pub struct Plan {
+    /// Its name in messages.
+    pub name: String,
+    pub(crate) file: File,
+    before: Metadata,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) footer: Footer,
+    /// Bytes of memory that the footer uses, at most.
+    pub(crate) memory: u64,
+    /// Bytes of the file that stay as they are, from its start.
+    pub body: u64,
+    /// The filters to add, in the order of row groups, then of columns.
+    pub units: Vec<Unit>,
+    /// The filters that are certainly not added, before any value is read.
+    pub left_out: Vec<(Unit, Reason)>,
+    /// The filters to remove: in place of the chunk with this row group and column.
+    pub removed: Vec<Unit>,
+    /// Bytes of removed filters that stay in the file, because something else is behind them.
+    pub unreachable: u64,
+    /// The columns to add filters to.
+    pub added: Vec<usize>,
+    pub(crate) fpp: f64,
+    pub(crate) always: bool,
+}
+
+/// A column in a row group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// The number of the row group.
+    pub row_group: usize,
+    /// The number of the column in the schema.
+    pub column: usize,
+}
+
+/// What only a file that is read may be replaced by: nothing changes.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing to change")]
+struct Unchanged;
+
+impl Plan {
+    /// Reads the footer of the file at `path`, and plans an edit.
+    ///
+    /// # Errors
+    /// What is wrong with the file, or why it cannot be edited, with its path in front.
+    pub fn new(path: &Path, edit: &Edit, options: &Options) -> Result<Self> {
+        let name = path.display().to_string();
+        let file = File::open(path).with_context(|| name.clone())?;
+        let before = file.metadata().with_context(|| name.clone())?;
+        if before.is_dir() {
+            bail!("{name}: is a directory; name one of its Parquet files");
+        }
+        if !before.is_file() {
+            bail!(
+                "{name}: is not a regular file; a Parquet file is read from its end, so copy it to disk first"
+            );
+        }
+        let mut memory = 0;
+        // Once as it is read, and once as it is rewritten.
+        let admit = |bytes: u64| {
+            memory = 2 * bytes;
+            Ok(room_left(memory, options).map(drop)?)
+        };
+        let (bytes, footer) =
+            parquet::footer(&file, before.len(), admit).with_context(|| name.clone())?;
+        let body = before.len() - 8 - bytes.len() as u64;
+        let mut plan = Self {
+            name: name.clone(),
+            file,
+            before,
+            bytes,
+            footer,
+            memory,
+            body,
+            units: Vec::new(),
+            left_out: Vec::new(),
+            removed: Vec::new(),
+            unreachable: 0,
+            added: Vec::new(),
+            fpp: edit.fpp,
+            always: edit.always,
+        };
+        plan.fill(edit).with_context(|| name)?;
+        Ok(plan)
+    }
+
+    fn fill(&mut self, edit: &Edit) -> Result<()> {
+        if self.footer.encrypted {
+            bail!(
+                "has encrypted columns, and its footer is signed with their key, which umbel does not have; write the filters when the file is made"
+            );
+        }
+        let unknown = self.bytes.len() - self.footer.length;
+        if unknown > 0 {
+            bail!(
+                "has {unknown} bytes of unknown meaning behind its footer, which may be a signature over it"
+            );
+        }
+        let mut removed = match &edit.remove {
+            Removal::All => (0..self.footer.columns.len()).collect(),
+            Removal::Of(paths) => self.numbers(paths)?,
+        };
+        removed.sort_unstable();
+        self.remove(&removed)?;
+        self.added = self.numbers(&edit.add)?;
+        for column in self.added.clone() {
+            self.check(column)?;
+        }
+        for row_group in 0..self.footer.row_groups.len() {
+            for &column in &self.added {
+                let unit = Unit { row_group, column };
+                match self.reason(unit) {
+                    Some(reason) => self.left_out.push((unit, reason)),
+                    None => self.units.push(unit),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn chunk(&self, unit: Unit) -> &Chunk {
+        &self.footer.row_groups[unit.row_group].chunks[unit.column]
+    }
+
+    /// A column by its number.
+    pub fn column(&self, number: usize) -> &Column {
+        &self.footer.columns[number]
+    }
+
+    /// The number of row groups.
+    pub fn row_groups(&self) -> usize {
+        self.footer.row_groups.len()
+    }
+
+    /// Bytes of the pages of the columns that get filters.
+    pub fn bytes_to_read(&self) -> u64 {
+        self.units.iter().map(|unit| self.chunk(*unit).bytes).sum()
+    }
+
+    /// The numbers of the columns with these paths, each once, in the order of the schema.
+    fn numbers(&self, paths: &[String]) -> Result<Vec<usize>> {
+        let columns = || self.footer.columns.iter().map(|column| &*column.path);
+        let mut numbers = Vec::new();
+        for path in paths {
+            match columns().position(|column| column == path) {
+                Some(number) => numbers.push(number),
+                None => {
+                    let within = columns().filter(|column| {
+                        column.strip_prefix(&**path).is_some_and(|rest| rest.starts_with('.'))
+                    });
+                    let within: Vec<_> = within.collect();
+                    return Err(match (&within[..], nearest(path, columns())) {
+                        ([_, ..], _) => anyhow!(
+                            "{path} has no values of its own; the columns in it: {}",
+                            within.join(", ")
+                        ),
+                        (_, Some(near)) => {
+                            anyhow!("there is no column {path}; did you mean {near:?}?")
+                        }
+                        _ => anyhow!(
+                            "there is no column {path}; columns: {}",
+                            columns().collect::<Vec<_>>().join(", ")
+                        ),
+                    });
+                }
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
+    }
+
+    /// Refuses a column whose values cannot be hashed.
+    fn check(&self, number: usize) -> Result<()> {
+        let column = self.column(number);
+        let path = &column.path;
+        if column.physical == Physical::Boolean {
+            bail!("column {path} is of type BOOLEAN, which has no filters: there are two values");
+        }
+        for (row_group, group) in self.footer.row_groups.iter().enumerate() {
+            let chunk = &group.chunks[number];
+            if chunk.encrypted {
+                bail!("column {path} is encrypted, and umbel does not decrypt");
+            }
+            if chunk.elsewhere {
+                bail!(
+                    "the pages of column {path} are in another file, which umbel does not look for"
+                );
+            }
+            let within = chunk.pages.start >= 4 && chunk.pages.end <= self.body;
+            if chunk.values > 0 && !within {
+                bail!(
+                    "the pages of column {path} in row group {row_group} should be in front of the footer, but are at bytes {} to {} of {}; truncated or damaged? copy it again",
+                    chunk.pages.start,
+                    chunk.pages.end,
+                    self.before.len()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a filter is of no use, if the footer alone tells.
+    fn reason(&self, unit: Unit) -> Option<Reason> {
+        let chunk = self.chunk(unit);
+        if chunk.filter_offset.is_some() && !self.removed.contains(&unit) {
+            return Some(Reason::Present);
+        }
+        if chunk.values == 0 {
+            return Some(Reason::Empty);
+        }
+        let reason = match chunk {
+            Chunk { one_value: true, .. } => Reason::OneValue,
+            Chunk { all_in_dictionary: true, .. } => Reason::Dictionary,
+            _ => return None,
+        };
+        (!self.always).then_some(reason)
+    }
+
+    /// Plans to remove the filters of these columns. Those at the end of what is in front of the footer go, as far as
+    /// nothing else of the footer is there; of others only the place is forgotten.
+    fn remove(&mut self, columns: &[usize]) -> Result<()> {
+        let mut ranges = Vec::new();
+        // The end of all that stays.
+        let mut used = 4;
+        for (row_group, group) in self.footer.row_groups.iter().enumerate() {
+            for (column, chunk) in group.chunks.iter().enumerate() {
+                used = used.max(chunk.end);
+                let Some(offset) = chunk.filter_offset else { continue };
+                let removed = columns.binary_search(&column).is_ok();
+                let extent = self.extent(offset, chunk.filter_length);
+                match extent {
+                    Some(extent) if !removed => used = used.max(extent.end),
+                    Some(extent) => ranges.push(extent),
+                    // Nobody knows where it ends.
+                    None if !removed => used = self.body,
+                    None => {}
+                }
+                if removed {
+                    self.removed.push(Unit { row_group, column });
+                }
+            }
+        }
+        ranges.sort_unstable_by_key(|range| (range.end, range.start));
+        ranges.dedup();
+        while let Some(last) = ranges.pop_if(|last| last.end == self.body && last.start >= used) {
+            self.body = last.start;
+        }
+        self.unreachable = ranges.iter().map(|range| range.end - range.start).sum();
+        Ok(())
+    }
+
+    /// Where the filter at `offset` is, if there is one.
+    fn extent(&self, offset: i64, told: Option<i32>) -> Option<std::ops::Range<u64>> {
+        let start = u64::try_from(offset).ok().filter(|start| (4..self.body).contains(start))?;
+        let mut head = vec![0; (self.body - start).min(256) as usize];
+        self.file.read_exact_at(&mut head, start).ok()?;
+        let length = declared_extent(&head).ok()?.end as u64;
+        let right = told.is_none_or(|told| i64::from(told) == length as i64);
+        (right && length <= self.body - start).then_some(start..start + length)
+    }
+
+    /// Where the filter of a chunk is in the new file, before new ones are added.
+    pub(crate) fn place(&self, unit: Unit) -> FilterPlace {
+        match self.removed.contains(&unit) {
+            true => FilterPlace::Removed,
+            false => FilterPlace::Kept,
+        }
+    }
+
+    /// Writes the new file to `out`, which is the next thing to be written there.
+    ///
+    /// # Errors
+    /// What is wrong with the file, with its path in front; what the system says of the new one.
+    pub fn write(&self, out: &File, options: &Options) -> Result<Edited> {
+        let edited = work::write(self, out, options)?;
+        // Whoever writes to a file in place changes one of these.
+        let now = fs::File::metadata(&self.file).with_context(|| self.name.clone())?;
+        let same = |meta: &Metadata| (meta.len(), meta.mtime(), meta.mtime_nsec());
+        if same(&now) != same(&self.before) {
+            return Err(Error::Changed { name: self.name.clone() }.into());
+        }
+        Ok(edited)
+    }
+
+    /// Writes the new file to `path`, which takes its name when it is complete: also in place of the old one. If nothing
+    /// is to be changed, nothing is written.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_to(&self, path: &Path, existing: Existing, options: &Options) -> Result<Edited> {
+        let mut edited = Edited::default();
+        let written = atomic::write_file(path, existing, |out| {
+            edited = self.write(out, options)?;
+            match edited.bytes_written {
+                0 => Err(Unchanged.into()),
+                _ => Ok(()),
+            }
+        });
+        match written {
+            Err(error) if error.downcast_ref::<Unchanged>().is_none() => Err(error),
+            _ => Ok(edited),
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! How row groups are read side by side, within a memory cap, and the new file is written meanwhile: its bytes are the same
+//! for every number of threads.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+
+use anyhow::{Context, Result, bail};
+use umbel_foreign::parquet::{FilterPlace, Footer, rewrite};
+use umbel_sets::Options;
+
+use crate::plan::{Plan, Unit};
+use crate::{Added, Edited};
+
+/// Bytes of the old file that are copied between two looks at whether the job was cancelled.
+const PIECE: u64 = 256 << 20;
+
+/// Writes the new file. If no filter comes or goes, `bytes_written` is 0, and what was written is to be dropped.
+pub(crate) fn write(plan: &Plan, out: &File, options: &Options) -> Result<Edited> {
+    let progress = &options.progress;
+    progress.expect(plan.body + plan.bytes_to_read());
+    let added = plan.added.iter().map(|column| Added {
+        column: plan.column(*column).path.clone(),
+        filters: Vec::new(),
+        left_out: Vec::new(),
+    });
+    let mut edited =
+        Edited { columns: added.collect(), unreachable: plan.unreachable, ..Edited::default() };
+    let of = |unit: Unit| plan.added.binary_search(&unit.column).expect("filters are added to it");
+    for (unit, reason) in &plan.left_out {
+        edited.columns[of(*unit)].left_out.push((unit.row_group, *reason));
+    }
+    for unit in &plan.removed {
+        let path = &plan.column(unit.column).path;
+        match edited.removed.iter_mut().find(|(removed, _)| removed == path) {
+            Some((_, count)) => *count += 1,
+            None => edited.removed.push((path.clone(), 1)),
+        }
+    }
+    let mut places = Vec::new();
+    let mut at = plan.body;
+    filters::each(
+        plan,
+        options,
+        || copy(plan, out, options),
+        |unit, made| {
+            let column = &mut edited.columns[of(unit)];
+            edited.bytes_read += made.bytes_read;
+            match made.filter {
+                Err(reason) => column.left_out.push((unit.row_group, reason)),
+                Ok((content, filter)) => {
+                    (&*out).write_all(&content)?;
+                    let offset = i64::try_from(at).context("the file is too large")?;
+                    places.push((unit, FilterPlace::At { offset, length: filter.bytes as i32 }));
+                    at += filter.bytes;
+                    column.filters.push(filter);
+                }
+            }
+            Ok(())
+        },
+    )?;
+    for column in &mut edited.columns {
+        column.left_out.sort_unstable();
+    }
+    if places.is_empty() && plan.removed.is_empty() {
+        return Ok(edited);
+    }
+    let footer = footer(plan, &places).with_context(|| plan.name.clone())?;
+    (&*out).write_all(&footer)?;
+    edited.bytes_written = at + footer.len() as u64;
+    Ok(edited)
+}
+
+/// Copies what stays as it is, as the system does it fastest: sharing the blocks on disk, if the file system can.
+fn copy(plan: &Plan, mut out: &File, options: &Options) -> Result<()> {
+    let mut input = &plan.file;
+    input.rewind().with_context(|| plan.name.clone())?;
+    let mut left = plan.body;
+    while left > 0 {
+        options.progress.check()?;
+        let copied = io::copy(&mut input.take(left.min(PIECE)), &mut out)?;
+        if copied == 0 {
+            bail!(umbel_sets::Error::Changed { name: plan.name.clone() });
+        }
+        options.progress.advance(copied);
+        left -= copied;
+    }
+    // While others still read: at the end hardly anything is left to wait for. What is no file on disk refuses.
+    let _ = out.sync_data();
+    Ok(())
+}
+
+/// The end of the new file: its footer, with the length and the magic.
+fn footer(plan: &Plan, places: &[(Unit, FilterPlace)]) -> Result<Vec<u8>> {
+    // Both come in the order of row groups, then of columns.
+    let mut new = places.iter().peekable();
+    let mut footer = rewrite(&plan.bytes, &mut |row_group, column| {
+        let unit = Unit { row_group, column };
+        match new.next_if(|(place, _)| *place == unit) {
+            Some((_, place)) => *place,
+            None => plan.place(unit),
+        }
+    })?;
+    // Nothing but the places may differ, whatever the old one has.
+    let read = Footer::decode(&footer)?;
+    let mut expected = plan.footer.clone();
+    expected.length = footer.len();
+    let places = places.iter().copied();
+    for (unit, place) in plan.removed.iter().map(|unit| (*unit, FilterPlace::Removed)).chain(places)
+    {
+        let chunk = &mut expected.row_groups[unit.row_group].chunks[unit.column];
+        (chunk.filter_offset, chunk.filter_length) = match place {
+            FilterPlace::At { offset, length } => (Some(offset), Some(length)),
+            _ => (None, None),
+        };
+    }
+    if read != expected {
+        bail!(
+            "the footer has its fields in an order in which filters cannot be added; write the filters when the file is made"
+        );
+    }
+    let length = u32::try_from(footer.len()).ok().filter(|length| *length <= i32::MAX as u32);
+    let length = length.context("the footer is too large")?;
+    footer.extend(length.to_le_bytes());
+    footer.extend(b"PAR1");
+    Ok(footer)
+}
+
+/// What became of a filter to add.
+struct Made {
+    /// Its content, and figures of it; or why it was left out.
+    filter: Result<(umbel_foreign::Bytes, crate::NewFilter), crate::Reason>,
+    bytes_read: u64,
+}
+
+#[cfg(not(feature = "values"))]
+mod filters {
+    use super::*;
+
+    pub(super) fn each(
+        plan: &Plan,
+        _: &Options,
+        copy: impl FnOnce() -> Result<()>,
+        _: impl FnMut(Unit, Made) -> Result<()>,
+    ) -> Result<()> {
+        if !plan.units.is_empty() {
+            bail!(
+                "this umbel was built without the reader of Parquet's values, so it can remove filters but not add any; build it with cargo build --release --features parquet"
+            );
+        }
+        copy()
+    }
+}
+
+#[cfg(feature = "values")]
+mod filters {
+    use std::collections::BTreeMap;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::{Condvar, Mutex, MutexGuard};
+    use std::thread;
+
+    use umbel_foreign::parquet::{Parquet, bytes_for};
+    use umbel_foreign::{ForeignFilter, Format, Parameters};
+    use umbel_sets::room_left;
+
+    use super::*;
+    use crate::pages::Pages;
+    use crate::values::Values;
+    use crate::{NewFilter, Reason};
+
+    /// Fewer different values than these, each at least ten times, are few: a row group has nearly all of them, so a
+    /// filter would skip none.
+    const FEW: f64 = 100.0;
+    const TIMES: f64 = 10.0;
+    /// Bytes of memory besides pages and filter.
+    const BESIDES: u64 = 256 << 10;
+
+    /// Makes the filters, `threads` at a time, and hands each on in turn, after `copy`.
+    pub(super) fn each(
+        plan: &Plan,
+        options: &Options,
+        copy: impl FnOnce() -> Result<()>,
+        mut each: impl FnMut(Unit, Made) -> Result<()>,
+    ) -> Result<()> {
+        if plan.units.is_empty() {
+            return copy();
+        }
+        let values = Values::new(&plan.file, &plan.bytes).with_context(|| plan.name.clone())?;
+        let room = room_left(plan.memory, options)?;
+        let pool =
+            Pool { plan, options, values, room, state: Mutex::default(), changed: Condvar::new() };
+        thread::scope(|scope| {
+            let _end = EndPool(&pool);
+            for _ in 0..options.threads.min(plan.units.len()) {
+                scope.spawn(|| pool.work());
+            }
+            copy()?;
+            for (number, unit) in plan.units.iter().enumerate() {
+                let made = pool.take(number).with_context(|| {
+                    format!(
+                        "{}: column {} in row group {}",
+                        plan.name,
+                        plan.column(unit.column).path,
+                        unit.row_group
+                    )
+                })?;
+                let bytes = made.held();
+                each(*unit, made)?;
+                pool.lock().used -= bytes;
+                pool.changed.notify_all();
+            }
+            Ok(())
+        })
+    }
+
+    impl Made {
+        /// Bytes of memory of the filter.
+        fn held(&self) -> u64 {
+            self.filter.as_ref().map_or(0, |(content, _)| content.len() as u64)
+        }
+    }
+
+    struct Pool<'a> {
+        plan: &'a Plan,
+        options: &'a Options,
+        values: Values,
+        room: u64,
+        state: Mutex<State>,
+        changed: Condvar,
+    }
+
+    #[derive(Default)]
+    struct State {
+        /// Units that threads have begun.
+        begun: usize,
+        /// Units whose memory was admitted, one after the other: the earliest never waits for later ones.
+        admitted: usize,
+        /// Bytes of memory in use.
+        used: u64,
+        done: BTreeMap<usize, Result<Made>>,
+        /// Nothing more is wanted.
+        over: bool,
+    }
+
+    /// Ends the threads, also after an error.
+    struct EndPool<'a, 'b>(&'a Pool<'b>);
+
+    impl Drop for EndPool<'_, '_> {
+        fn drop(&mut self) {
+            self.0.lock().over = true;
+            self.0.changed.notify_all();
+        }
+    }
+
+    impl Pool<'_> {
+        fn lock(&self) -> MutexGuard<'_, State> {
+            self.state.lock().expect("no thread panics with it")
+        }
+
+        fn wait_until<'s>(
+            &'s self,
+            state: MutexGuard<'s, State>,
+            ready: impl Fn(&State) -> bool,
+        ) -> MutexGuard<'s, State> {
+            let waited = self.changed.wait_while(state, |state| !ready(state));
+            waited.expect("no thread panics with it")
+        }
+
+        /// The result of a unit, when it is there.
+        fn take(&self, number: usize) -> Result<Made> {
+            let ready = |state: &State| state.done.contains_key(&number);
+            self.wait_until(self.lock(), ready).done.remove(&number).expect("it was there")
+        }
+
+        fn work(&self) {
+            loop {
+                let mut state = self.lock();
+                let number = state.begun;
+                if state.over || number == self.plan.units.len() {
+                    return;
+                }
+                state.begun += 1;
+                drop(state);
+                let made = self.make(number);
+                self.lock().done.insert(number, made);
+                self.changed.notify_all();
+            }
+        }
+
+        fn make(&self, number: usize) -> Result<Made> {
+            let (plan, unit) = (self.plan, self.plan.units[number]);
+            let chunk = plan.chunk(unit);
+            let prepared = self.prepare(unit);
+            // Also what cannot be read takes its turn.
+            let need = prepared.as_ref().map_or(0, |(_, _, need)| *need);
+            let ready = |state: &State| {
+                let fits = state.used == 0 || state.used + need <= self.room;
+                state.over || state.admitted == number && fits
+            };
+            let mut state = self.wait_until(self.lock(), ready);
+            if state.over {
+                bail!(umbel_sets::Error::Cancelled);
+            }
+            state.used += need;
+            state.admitted = number + 1;
+            drop(state);
+            self.changed.notify_all();
+            let (pages, size, _) = prepared?;
+            // The crate that decodes pages may panic on those that are damaged.
+            let made = catch_unwind(AssertUnwindSafe(|| self.filter(unit, &pages, size)));
+            let made = made.unwrap_or_else(|_| {
+                bail!("its pages cannot be decoded; damaged? copy the file again")
+            });
+            let held = made.as_ref().map_or(0, Made::held);
+            self.lock().used -= need - held;
+            self.options.progress.advance(chunk.bytes);
+            made
+        }
+
+        /// The pages of a unit, the size of its filter before it shrinks, and the bytes of memory that both need.
+        fn prepare(&self, unit: Unit) -> Result<(Pages, u64, u64)> {
+            let pages = Pages::read(&self.plan.file, self.plan.chunk(unit))?;
+            let size = bytes_for(pages.most_values(), self.plan.fpp);
+            // While it shrinks there are one and a half.
+            let need = BESIDES + size + size / 2 + pages.memory();
+            room_left(self.plan.memory + need, self.options)?;
+            Ok((pages, size, need))
+        }
+
+        fn filter(&self, unit: Unit, pages: &Pages, size: u64) -> Result<Made> {
+            let (plan, chunk) = (self.plan, self.plan.chunk(unit));
+            self.options.progress.check()?;
+            if pages.all_in_dictionary && !plan.always {
+                return Ok(Made { filter: Err(Reason::Dictionary), bytes_read: 0 });
+            }
+            let given = Parameters { bits: Some(8 * size), ..Parameters::default() };
+            let mut filter = Parquet::new(Format::Parquet, &given)?;
+            let mut any = false;
+            let column = (unit.column, plan.column(unit.column));
+            self.values.hash_all(column, chunk, pages, &mut |hashes| {
+                any |= !hashes.is_empty();
+                filter.insert_hashes(hashes);
+            })?;
+            let left_out = |reason| Ok(Made { filter: Err(reason), bytes_read: pages.bytes() });
+            if !any {
+                return left_out(Reason::Empty);
+            }
+            let filter = filter.shrink(plan.fpp)?;
+            let receipt = filter.receipt();
+            let keys = receipt.keys.value;
+            if keys < FEW && chunk.values as f64 >= TIMES * keys && !plan.always {
+                return left_out(Reason::FewValues);
+            }
+            let new = NewFilter {
+                row_group: unit.row_group,
+                bytes: receipt.bytes,
+                keys,
+                fpp: receipt.fpp,
+            };
+            Ok(Made { filter: Ok((filter.into_content(), new)), bytes_read: pages.bytes() })
+        }
+    }
+}

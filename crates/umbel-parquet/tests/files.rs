@@ -1,0 +1,473 @@
+//! Files of the crate `parquet`, of every type, codec and encoding: its reader finds the same values before and after, and
+//! its filters let every value pass.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Encoding};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::{AsBytes, ByteArray, FixedLenByteArray, Int96};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{ReaderProperties, WriterProperties, WriterVersion};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::serialized_reader::ReadOptionsBuilder;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::record::Row;
+use parquet::schema::parser::parse_message_type;
+use umbel_files::atomic::Existing;
+use umbel_parquet::{Edit, Edited, Plan, Reason, Removal};
+use umbel_sets::{Bad, Missing, Normalization, Options, Progress, Records, TempFolders};
+
+const SCHEMA: &str = "message events {
+    required int32 small;
+    optional int64 large;
+    optional int96 old;
+    required float float;
+    optional double double;
+    optional binary text (UTF8);
+    required fixed_len_byte_array(16) id;
+    optional group user { optional binary host (UTF8); }
+    optional group tags (LIST) { repeated group list { optional int64 element; } }
+    required int32 state;
+    required boolean flag;
+}";
+const ROWS: u64 = 700;
+/// Columns with filters, in the order of the schema.
+const COLUMNS: [&str; 9] =
+    ["small", "large", "old", "float", "double", "text", "id", "user.host", "tags.list.element"];
+
+fn options(memory: u64, threads: usize) -> Options {
+    Options {
+        memory,
+        threads,
+        tmp: Arc::new(TempFolders::new(&[std::env::temp_dir()])),
+        separator: b'\n',
+        records: Records::default(),
+        others: Vec::new(),
+        ignored: Vec::new(),
+        normalization: Normalization::default(),
+        missing: Missing::default(),
+        bad: Bad::default(),
+        progress: Arc::new(Progress::default()),
+    }
+}
+
+fn to_add(columns: &[&str], always: bool) -> Edit {
+    let add = columns.iter().map(|column| (*column).to_owned()).collect();
+    Edit { add, remove: Removal::Of(Vec::new()), fpp: 0.01, always }
+}
+
+fn to_remove() -> Edit {
+    Edit { remove: Removal::All, ..to_add(&[], false) }
+}
+
+fn edit(path: &Path, to: &Path, edit: &Edit) -> anyhow::Result<Edited> {
+    let options = options(256 << 20, 2);
+    Plan::new(path, edit, &options)?.write_to(to, Existing::Replace, &options)
+}
+
+/// What looks random, and is the same in every run.
+fn mixed(number: u64) -> u64 {
+    let mut mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^= mixed >> 29;
+    mixed = mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^ mixed >> 32
+}
+
+fn host(row: u64) -> ByteArray {
+    format!("{:x}.example", mixed(row)).into_bytes().into()
+}
+
+/// The values that a column has in the rows that are not null: every fifth one is.
+fn write_column(writer: &mut ColumnWriter<'_>, name: &str, rows: std::ops::Range<u64>) {
+    let there: Vec<u64> = rows.clone().filter(|row| row % 5 != 0).collect();
+    let defined: Vec<i16> = rows.clone().map(|row| i16::from(row % 5 != 0)).collect();
+    let of = |row: &u64| mixed(*row);
+    match (writer, name) {
+        (ColumnWriter::Int32ColumnWriter(writer), "state") => {
+            writer.write_batch(&rows.map(|row| (row % 3) as i32).collect::<Vec<_>>(), None, None)
+        }
+        (ColumnWriter::Int32ColumnWriter(writer), _) => {
+            writer.write_batch(&rows.map(|row| mixed(row) as i32).collect::<Vec<_>>(), None, None)
+        }
+        (ColumnWriter::FloatColumnWriter(writer), _) => {
+            writer.write_batch(&rows.map(|row| row as f32 / 7.0).collect::<Vec<_>>(), None, None)
+        }
+        (ColumnWriter::BoolColumnWriter(writer), _) => {
+            writer.write_batch(&rows.map(|row| row % 2 == 0).collect::<Vec<_>>(), None, None)
+        }
+        (ColumnWriter::FixedLenByteArrayColumnWriter(writer), _) => {
+            let id =
+                |row| FixedLenByteArray::from([mixed(row), row].map(u64::to_be_bytes).concat());
+            writer.write_batch(&rows.map(id).collect::<Vec<_>>(), None, None)
+        }
+        (ColumnWriter::Int64ColumnWriter(writer), "element") => {
+            // Rows with no list, an empty list, a null, and a number and a null.
+            let (mut defined, mut repeats, mut values) = (Vec::new(), Vec::new(), Vec::new());
+            for row in rows {
+                let levels: &[i16] = match row % 4 {
+                    0 => &[0],
+                    1 => &[1],
+                    2 => &[2],
+                    _ => &[3, 2, 3],
+                };
+                for (i, level) in levels.iter().enumerate() {
+                    defined.push(*level);
+                    repeats.push(i16::from(i > 0));
+                    values.extend((*level == 3).then(|| mixed(row + i as u64) as i64));
+                }
+            }
+            writer.write_batch(&values, Some(&defined), Some(&repeats))
+        }
+        (ColumnWriter::Int64ColumnWriter(writer), _) => {
+            let values: Vec<_> = there.iter().map(|row| of(row) as i64).collect();
+            writer.write_batch(&values, Some(&defined), None)
+        }
+        (ColumnWriter::Int96ColumnWriter(writer), _) => {
+            let time =
+                |row: &u64| Int96::from(vec![of(row) as u32, (of(row) >> 50) as u32, 2_460_000]);
+            writer.write_batch(&there.iter().map(time).collect::<Vec<_>>(), Some(&defined), None)
+        }
+        (ColumnWriter::DoubleColumnWriter(writer), _) => {
+            let double = |row: &u64| match row % 9 {
+                0 => -0.0,
+                1 => f64::from_bits(0xfff8_0000_0000_0001),
+                _ => of(row) as f64,
+            };
+            writer.write_batch(&there.iter().map(double).collect::<Vec<_>>(), Some(&defined), None)
+        }
+        (ColumnWriter::ByteArrayColumnWriter(writer), "host") => {
+            let defined: Vec<i16> = defined.iter().map(|there| there * 2).collect();
+            let hosts: Vec<_> = there.iter().map(|row| host(*row)).collect();
+            writer.write_batch(&hosts, Some(&defined), None)
+        }
+        (ColumnWriter::ByteArrayColumnWriter(writer), _) => {
+            let text = |row: &u64| ByteArray::from("x".repeat((row % 40) as usize).into_bytes());
+            let texts = |row: &u64| match row % 2 {
+                0 => text(row),
+                _ => host(row + 1000),
+            };
+            writer.write_batch(&there.iter().map(texts).collect::<Vec<_>>(), Some(&defined), None)
+        }
+    }
+    .unwrap();
+}
+
+/// Writes a file with a row group for each number of rows.
+fn make(path: &Path, properties: WriterProperties, groups: &[u64]) {
+    let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
+    let mut first = 0;
+    for rows in groups {
+        let mut group = writer.next_row_group().unwrap();
+        for name in [
+            "small", "large", "old", "float", "double", "text", "id", "host", "element", "state",
+            "flag",
+        ] {
+            let mut column = group.next_column().unwrap().unwrap();
+            write_column(column.untyped(), name, first..first + rows);
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+        first += rows;
+    }
+    writer.close().unwrap();
+}
+
+fn reader(path: &Path) -> Result<SerializedFileReader<File>, ParquetError> {
+    let properties = ReaderProperties::builder().set_read_bloom_filter(true).build();
+    let options = ReadOptionsBuilder::new().with_reader_properties(properties).with_page_index();
+    SerializedFileReader::new_with_options(File::open(path).unwrap(), options.build())
+}
+
+fn rows(path: &Path) -> Vec<String> {
+    let rows: Vec<Row> =
+        reader(path).unwrap().get_row_iter(None).unwrap().map(Result::unwrap).collect();
+    // As text: NaN is not equal to itself.
+    rows.iter().map(|row| format!("{row:?}")).collect()
+}
+
+/// All that the footer has, but for the places of filters.
+fn described(path: &Path) -> String {
+    let reader = reader(path).unwrap();
+    let meta = reader.metadata();
+    let mut text = format!("{:?} {:?}", meta.file_metadata(), meta.page_index());
+    for column in meta.row_groups().iter().flat_map(|group| group.columns()) {
+        let column = column.clone().into_builder();
+        let column =
+            column.set_bloom_filter_offset(None).set_bloom_filter_length(None).build().unwrap();
+        text += &format!("{column:?}");
+    }
+    text
+}
+
+/// The filter of a column in a row group, asked by the crate `parquet`.
+fn passes(path: &Path, group: usize, column: usize, key: &(impl AsBytes + ?Sized)) -> Option<bool> {
+    let reader = reader(path).unwrap();
+    let group = reader.get_row_group(group).unwrap();
+    Some(group.get_column_bloom_filter(column)?.check(key))
+}
+
+fn kinds() -> Vec<(String, WriterProperties)> {
+    let mut kinds = Vec::new();
+    let codecs = [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::GZIP(Default::default()),
+        Compression::BROTLI(Default::default()),
+        Compression::LZ4,
+        Compression::LZ4_RAW,
+        Compression::ZSTD(Default::default()),
+    ];
+    for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+        let new = || {
+            WriterProperties::builder()
+                .set_writer_version(version)
+                .set_key_value_metadata(Some(vec![KeyValue::new("k".into(), "v".to_owned())]))
+                .set_write_batch_size(64)
+                .set_data_page_row_count_limit(100)
+        };
+        for codec in codecs {
+            let properties = new().set_compression(codec).set_dictionary_enabled(false).build();
+            kinds.push((format!("{version:?} {codec:?}"), properties));
+        }
+        kinds.push((format!("{version:?} dictionary"), new().build()));
+        // A dictionary that is soon full.
+        let full = new().set_dictionary_page_size_limit(500).set_encoding(Encoding::PLAIN);
+        kinds.push((format!("{version:?} full dictionary"), full.build()));
+        let others = [
+            ("small", Encoding::DELTA_BINARY_PACKED),
+            ("large", Encoding::DELTA_BINARY_PACKED),
+            ("float", Encoding::BYTE_STREAM_SPLIT),
+            ("double", Encoding::BYTE_STREAM_SPLIT),
+            ("text", Encoding::DELTA_LENGTH_BYTE_ARRAY),
+            ("id", Encoding::DELTA_BYTE_ARRAY),
+            ("user.host", Encoding::DELTA_BYTE_ARRAY),
+            ("tags.list.element", Encoding::DELTA_BINARY_PACKED),
+        ];
+        let mut delta = new().set_dictionary_enabled(false);
+        for (column, encoding) in others {
+            let path = column.split('.').map(str::to_owned).collect::<Vec<_>>();
+            delta = delta.set_column_encoding(path.into(), encoding);
+        }
+        kinds.push((format!("{version:?} delta"), delta.build()));
+    }
+    kinds
+}
+
+/// A folder with a file in it, and a place for another.
+fn folder(properties: WriterProperties, groups: &[u64]) -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, new) = (dir.path().join("old.parquet"), dir.path().join("new.parquet"));
+    make(&old, properties, groups);
+    (dir, old, new)
+}
+
+#[test]
+fn every_value_passes_and_nothing_else_changes() {
+    for (kind, properties) in kinds() {
+        let (dir, old, new) = folder(properties, &[ROWS, 1, ROWS]);
+        let edited = edit(&old, &new, &to_add(&COLUMNS, true))
+            .unwrap_or_else(|error| panic!("{kind}: {error:#}"));
+        assert_eq!(rows(&new), rows(&old), "{kind}");
+        assert_eq!(described(&new), described(&old), "{kind}");
+        let (before, after) = (fs::read(&old).unwrap(), fs::read(&new).unwrap());
+        let footer = u32::from_le_bytes(*before[..before.len() - 4].last_chunk().unwrap()) as usize;
+        let body = before.len() - 8 - footer;
+        assert_eq!(before[..body], after[..body], "{kind}");
+        for (column, added) in edited.columns.iter().enumerate() {
+            assert_eq!(added.column, COLUMNS[column]);
+            // Null in the only row of the second group; or its list is.
+            let some = usize::from([0, 3, 6].contains(&column));
+            assert_eq!(added.filters.len(), 2 + some, "{kind} {added:?}");
+            assert!(added.filters.iter().all(|filter| filter.fpp <= 0.01), "{kind} {added:?}");
+        }
+        // Rows of the first group.
+        let (mut others, mut wrong) = (0u32, 0u32);
+        let group =
+            |path: &Path, key: &dyn Fn(&parquet::bloom_filter::Sbbf) -> bool, column: usize| {
+                let reader = reader(path).unwrap();
+                let group = reader.get_row_group(0).unwrap();
+                key(group.get_column_bloom_filter(column).expect("it has one"))
+            };
+        for row in (1..ROWS).filter(|row| row % 5 != 0).step_by(9) {
+            let of = mixed(row);
+            let double = if row % 9 == 0 { 0.0 } else { of as f64 };
+            assert!(group(&new, &|filter| filter.check(&(of as i32)), 0), "{kind} {row}");
+            assert!(group(&new, &|filter| filter.check(&(of as i64)), 1), "{kind} {row}");
+            let time = Int96::from(vec![of as u32, (of >> 50) as u32, 2_460_000]);
+            assert!(group(&new, &|filter| filter.check(&time), 2), "{kind} {row}");
+            assert!(group(&new, &|filter| filter.check(&(row as f32 / 7.0)), 3), "{kind} {row}");
+            if row % 9 != 1 {
+                assert!(group(&new, &|filter| filter.check(&double), 4), "{kind} {row}");
+            }
+            if row % 2 == 1 {
+                let text = host(row + 1000);
+                assert!(group(&new, &|filter| filter.check(text.data()), 5), "{kind} {row}");
+            }
+            let id = [of, row].map(u64::to_be_bytes).concat();
+            assert!(group(&new, &|filter| filter.check(&id[..]), 6), "{kind} {row}");
+            assert!(group(&new, &|filter| filter.check(host(row).data()), 7), "{kind} {row}");
+            if row % 4 == 3 {
+                assert!(
+                    group(&new, &|filter| filter.check(&(mixed(row + 2) as i64)), 8),
+                    "{kind} {row}"
+                );
+            }
+            // Of another group, or of none.
+            let absent = mixed(row + (1 << 40)) as i64;
+            others += 1;
+            wrong += u32::from(group(&new, &|filter| filter.check(&absent), 1));
+        }
+        // Some 60 look-ups at 1 % at most: more than 7 have a chance of 1e-7.
+        assert!(others > 50 && wrong <= 7, "{kind}: {wrong} of {others}");
+        assert_eq!(passes(&new, 0, 4, &f64::NAN), Some(true), "{kind}");
+        assert_eq!(passes(&new, 0, 9, &0), None, "{kind}");
+        let back = dir.path().join("back.parquet");
+        edit(&new, &back, &to_remove()).unwrap();
+        assert!(
+            fs::read(&back).unwrap() == before,
+            "{kind}: what is added and removed leaves the old file"
+        );
+    }
+}
+
+#[test]
+fn what_is_of_no_use_is_left_out() {
+    let (_dir, old, new) = folder(WriterProperties::builder().build(), &[ROWS, 0, ROWS]);
+    let reasons = |columns: &[&str], always| {
+        let edited = edit(&old, &new, &to_add(columns, always)).unwrap();
+        edited.columns.into_iter().map(|added| added.left_out).collect::<Vec<_>>()
+    };
+    let dictionary = [(0, Reason::Dictionary), (1, Reason::Empty), (2, Reason::Dictionary)];
+    assert_eq!(reasons(&["large", "state"], false), [dictionary; 2]);
+    assert!(!new.exists(), "nothing to write");
+    assert_eq!(reasons(&["large", "state"], true), [[(1, Reason::Empty)]; 2]);
+    let (_dir, old, new) =
+        folder(WriterProperties::builder().set_dictionary_enabled(false).build(), &[ROWS, 1, ROWS]);
+    let edited = edit(&old, &new, &to_add(&["small", "state"], false)).unwrap();
+    assert_eq!(edited.columns[0].left_out, [(1, Reason::OneValue)]);
+    let few = [(0, Reason::FewValues), (1, Reason::OneValue), (2, Reason::FewValues)];
+    assert_eq!(edited.columns[1].left_out, few);
+    // In place, the others now; those that are there stay.
+    let edited = edit(&new, &new, &to_add(&["small", "large"], false)).unwrap();
+    assert_eq!(
+        edited.columns[0].left_out,
+        [(0, Reason::Present), (1, Reason::OneValue), (2, Reason::Present)]
+    );
+    assert_eq!(edited.columns[1].filters.len(), 2);
+    // Made anew, in the same place.
+    let before = fs::read(&new).unwrap();
+    let again = Edit { remove: Removal::Of(vec!["large".into()]), ..to_add(&["large"], false) };
+    assert_eq!(edit(&new, &new, &again).unwrap().unreachable, 0);
+    assert!(fs::read(&new).unwrap() == before);
+    // Behind those of `small` are those of `large`.
+    let first = Edit { remove: Removal::Of(vec!["small".into()]), ..to_add(&[], false) };
+    assert!(edit(&new, &new, &first).unwrap().unreachable > 0);
+    assert_eq!(rows(&new), rows(&old));
+}
+
+#[test]
+fn files_without_rows_or_row_groups() {
+    for groups in [&[][..], &[0, 0]] {
+        let (_dir, old, new) = folder(WriterProperties::builder().build(), groups);
+        let edited = edit(&old, &new, &to_add(&COLUMNS, true)).unwrap();
+        assert_eq!((edited.bytes_written, new.exists()), (0, false));
+    }
+}
+
+#[test]
+fn the_bytes_depend_on_neither_threads_nor_memory() {
+    let properties = WriterProperties::builder().set_dictionary_enabled(false).build();
+    let (_dir, old, new) = folder(properties, &[ROWS, 5, 2 * ROWS, 1]);
+    let mut first = None;
+    for (memory, threads) in [(256 << 20, 1), (256 << 20, 3), (16 << 20, 1), (20 << 20, 8)] {
+        let options = options(memory, threads);
+        let plan = Plan::new(&old, &to_add(&COLUMNS, true), &options).unwrap();
+        plan.write_to(&new, Existing::Replace, &options).unwrap();
+        let bytes = fs::read(&new).unwrap();
+        assert!(*first.get_or_insert(bytes.clone()) == bytes, "{memory} {threads}");
+    }
+}
+
+#[test]
+fn what_cannot_be_edited_is_refused_with_the_reason() {
+    let (_dir, old, new) = folder(WriterProperties::builder().build(), &[ROWS]);
+    for (columns, words) in [
+        (["flag"], "BOOLEAN, which has no filters"),
+        (["user"], "the columns in it: user.host"),
+        (["lage"], "did you mean \"large\"?"),
+    ] {
+        let error = format!("{:#}", edit(&old, &new, &to_add(&columns, false)).unwrap_err());
+        assert!(error.contains(words) && error.contains("old.parquet"), "{error}");
+    }
+    // A signature, or what may be one, behind the footer.
+    let mut bytes = fs::read(&old).unwrap();
+    let end = bytes.len() - 8;
+    let length = u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap());
+    bytes.truncate(end);
+    bytes.extend([7; 28]);
+    bytes.extend((length + 28).to_le_bytes());
+    bytes.extend(b"PAR1");
+    fs::write(&old, &bytes).unwrap();
+    let error = format!("{:#}", edit(&old, &new, &to_remove()).unwrap_err());
+    assert!(error.contains("28 bytes of unknown meaning"), "{error}");
+    // Cut off anywhere, it is no file any more.
+    for length in (0..bytes.len()).step_by(97) {
+        fs::write(&old, &bytes[..length]).unwrap();
+        assert!(edit(&old, &new, &to_add(&["large"], true)).is_err(), "{length} bytes");
+    }
+    assert!(!new.exists());
+}
+
+/// A changed byte is noticed, or the new file has the rows that the old one has, and their keys pass.
+#[test]
+fn damage_gives_an_error_and_no_broken_file() {
+    let properties =
+        WriterProperties::builder().set_dictionary_enabled(false).set_data_page_row_count_limit(20);
+    for compression in
+        [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default())]
+    {
+        let (_dir, old, new) =
+            folder(properties.clone().set_compression(compression).build(), &[60, 40]);
+        let bytes = fs::read(&old).unwrap();
+        let (mut refused, mut written) = (0, 0);
+        for at in (4..bytes.len()).step_by(41) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << (at % 8);
+            fs::write(&old, &changed).unwrap();
+            let _ = fs::remove_file(&new);
+            match edit(
+                &old,
+                &new,
+                &to_add(&["large", "text", "user.host", "tags.list.element"], true),
+            ) {
+                Err(error) => {
+                    refused += 1;
+                    assert!(format!("{error:#}").contains("old.parquet"), "{error:#}");
+                    assert!(!new.exists(), "byte {at}: {error:#}");
+                }
+                Ok(_) => {
+                    written += 1;
+                    let after = fs::read(&new).unwrap();
+                    assert!(
+                        after.ends_with(b"PAR1")
+                            && after[..at.min(1000)] == changed[..at.min(1000)]
+                    );
+                    // What can be read of the old one can be read of the new one.
+                    if reader(&old).is_ok() {
+                        let error = reader(&new).err();
+                        assert!(error.is_none(), "byte {at}: {error:?}");
+                    }
+                }
+            }
+        }
+        assert!(
+            refused > 10 && written > 10,
+            "{compression:?}: {refused} refused, {written} written"
+        );
+    }
+}
