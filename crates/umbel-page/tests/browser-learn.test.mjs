@@ -54,6 +54,7 @@ test("own words are inserted and looked up, and stay in the address", async () =
   await page.waitForFunction(() => document.querySelectorAll(".steps li").length === 3);
   assert.equal(await page.textContent(".steps [aria-current] .tag"), "may be in");
 
+  await page.waitForFunction(() => location.hash.endsWith("at=2"));
   const again = await open(new URL(page.url()).hash);
   assert.deepEqual(await set(again), bits);
   assert.equal(await caption(again), await caption(page));
@@ -111,6 +112,35 @@ test("play goes on by itself, and pauses", async () => {
   await page.waitForFunction(() => /Step 2/.test(document.querySelector(".place").textContent));
   await page.getByRole("button", { name: "Pause" }).click();
   await page.getByRole("button", { name: "Play" }).waitFor();
+});
+
+test("a lesson that plays stops when it is left, and writes no other view's address", async () => {
+  const page = await open("#learn");
+  await page.getByRole("button", { name: "Play" }).click();
+  await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Plan" }).click();
+  await page.waitForSelector(".plans");
+  const { hash } = new URL(page.url());
+  await page.waitForTimeout(3500);
+  assert.equal(new URL(page.url()).hash, hash);
+  await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Learn" }).click();
+  await page.getByRole("button", { name: "Play" }).waitFor();
+});
+
+test("own words stay while another lesson or view is looked at; a step that is no number is the first", async () => {
+  const page = await open("#learn?lesson=words&at=nowhere");
+  await page.waitForFunction(() => /Step 0 of/.test(document.querySelector(".place").textContent));
+  await page.getByLabel("Word").fill("umbrella");
+  await page.getByLabel("Word").press("Enter");
+  const there = () => page.waitForFunction(() => /umbrella/.test(document.querySelector(".steps").textContent));
+  await there();
+  await page.getByRole("link", { name: "Counting", exact: true }).click();
+  await page.waitForFunction(() => !/umbrella/.test(document.querySelector(".steps").textContent));
+  await page.getByRole("link", { name: "Own words", exact: true }).click();
+  await there();
+  const views = page.getByRole("navigation", { name: "Views" });
+  await views.getByRole("link", { name: "Plan" }).click();
+  await views.getByRole("link", { name: "Learn" }).click();
+  await there();
 });
 
 test("nothing moves where less motion is asked for", async () => {

@@ -52,8 +52,8 @@ test("what is typed is planned, and stays in the address", async () => {
   await page.getByLabel("Some are removed again").check();
   await page.waitForFunction(() => document.querySelector(".verdict").textContent.startsWith("Choose counting"));
   const before = await ranking(page);
-  const { hash } = new URL(page.url());
-  assert.equal(hash, "#plan?keys=100M&fpp=1%25&lookup=1ms&absent=0.9&deletes");
+  const hash = "#plan?keys=100M&fpp=1%25&lookup=1ms&absent=0.9&deletes";
+  await page.waitForFunction((hash) => location.hash === hash, hash);
 
   const again = await site.open(hash);
   assert.deepEqual(await ranking(again), before);
@@ -63,12 +63,63 @@ test("what is typed is planned, and stays in the address", async () => {
   assert(await again.getByLabel("Some are removed again").isChecked());
 });
 
+test("a browser that refuses to write the address still plans what was typed", async () => {
+  const page = await site.open();
+  await ranking(page);
+  await page.evaluate(() => {
+    let left = 100;
+    for (const name of ["replaceState", "pushState"]) {
+      const write = history[name].bind(history);
+      history[name] = (...all) => {
+        left -= 1;
+        if (left < 0) throw new DOMException("too many", "SecurityError");
+        write(...all);
+      };
+    }
+    window.left = () => left;
+  });
+  const keys = page.getByLabel("Keys", { exact: true });
+  await keys.fill("");
+  for (let i = 0; i < 80; i += 1) await keys.pressSequentially("12");
+  await keys.fill("2M");
+  await page.waitForFunction(() => document.querySelector(".plans td")?.textContent === "2,000,000");
+  assert((await page.evaluate(() => window.left())) > 60, "the address is not written with every letter");
+  await page.evaluate(() => { history.replaceState = history.pushState = () => { throw new DOMException("too many", "SecurityError"); }; });
+  await keys.fill("3M");
+  await page.waitForFunction(() => document.querySelector(".plans td")?.textContent === "3,000,000");
+});
+
+test("the goal stays while another view is looked at, and Back brings the one before", async () => {
+  const page = await site.open();
+  await ranking(page);
+  const keys = page.getByLabel("Keys", { exact: true });
+  const first = (text) => page.waitForFunction((text) => document.querySelector(".plans td")?.textContent === text, text);
+  for (const [typed, shown] of [["2M", "2,000,000"], ["3M", "3,000,000"]]) {
+    await keys.fill(typed);
+    await keys.press("Tab");
+    await first(shown);
+  }
+  const nav = (name) => page.getByRole("navigation", { name: "Views" }).getByRole("link", { name });
+  await nav("Look").click();
+  await nav("Plan").click();
+  await first("3,000,000");
+  assert.equal(await keys.inputValue(), "3M");
+  await page.goBack();
+  await page.goBack();
+  assert.equal(await keys.inputValue(), "3M");
+  await page.goBack();
+  await first("2,000,000");
+  await page.goBack();
+  await first("1,000,000");
+});
+
 test("a kind is chosen, with its formulas, and stays in the address", async () => {
   const page = await site.open("#plan?keys=5e9&fpp=1%25");
   await ranking(page);
   await page.getByRole("button", { name: "classic", exact: true }).click();
   assert.match(await page.textContent(".formulas"), /-k·n \/ ln\(1 - p\^\(1\/k\)\)/);
   assert(await page.$(".formulas cite a[href^='https://']"), "a source");
+  await page.waitForFunction(() => location.hash.endsWith("&kind=classic"));
   const again = await site.open(new URL(page.url()).hash);
   await ranking(again);
   const pressed = again.getByRole("button", { name: "classic", exact: true });
@@ -87,15 +138,17 @@ test("wrong numbers are told at their field, in the command line's words", async
   assert.equal(await keys.getAttribute("aria-invalid"), "true");
   const said = await page.textContent(".field:has(input[aria-invalid=true]) .error");
   assert.equal(said, '"many" is not a number of keys such as 1000000, 5e9, 1.5M or 1,000,000');
-  assert.equal(await page.$(".plans"), null, "no ranking of an older goal");
+  assert.equal(await page.$eval(".ranking", (ranking) => ranking.inert), true, "the ranking is of an older goal");
   await keys.fill("1000");
   await ranking(page);
-  assert.equal(await page.$("input[aria-invalid=true]"), null);
+  await page.waitForFunction(() => document.querySelector("input[aria-invalid=true]") === null);
 
   const rate = page.getByLabel("False positive rate", { exact: true });
   await rate.fill("");
-  await page.waitForSelector(".verdict.refused");
-  assert.match(await page.textContent(".verdict"), /two of/);
+  await page.waitForFunction(() => document.querySelector(".verdict").textContent === "Enter a second value.");
+  await keys.fill("");
+  await page.waitForFunction(() => document.querySelector(".verdict").textContent.startsWith("Enter two values"));
+  await keys.fill("1000");
   await rate.fill("2");
   await page.waitForSelector("input[name=fpp][aria-invalid=true]");
 });
@@ -141,6 +194,20 @@ test("charts are drawn, read by keys, and have their values in a table", async (
   const read = await slider.getAttribute("aria-valuetext");
   assert.notEqual(read, before);
   assert.match(read, /blocked.* 0\.\d+/);
+
+  // Every curve has a value wherever it is drawn: no gap between its first and its last one. Some of the exponents are points.
+  for (const id of ids.filter((id) => !["chart-time", "chart-exponent"].includes(id))) {
+    const read = await page.$eval(`#${id} input[type=range]`, (slider) => {
+      const values = [];
+      for (let at = 0; at <= Number(slider.max); at += 1) {
+        slider.value = String(at);
+        slider.dispatchEvent(new Event("input"));
+        values.push([...slider.closest("figure").querySelectorAll(".legend .value")].map((one) => (one.textContent === "–" ? "-" : "x")));
+      }
+      return values[0].map((_, series) => values.map((row) => row[series]).join(""));
+    });
+    for (const row of read) assert.match(row, /^-*x+-*$/, id);
+  }
 
   await page.click("#chart-time summary");
   await page.waitForSelector("#chart-time tbody tr");

@@ -8,9 +8,11 @@ import { FillMap } from "./map";
 import { words } from "./words";
 
 const here = words.look;
-/** More pasted letters than this are not shown. */
+/** Of more letters only the first lines are shown, and cannot be edited: browsers need seconds to lay them out. */
 const SHOWN = 50_000;
-/** More answers than this are counted, not listed. */
+/** A file of more bytes is for the command line: its keys are held several times in memory here. */
+const KEYS_FILE = 64 << 20;
+/** Answers that are listed at once. */
 const LISTED = 200;
 
 /** Names and values as `umbel info` prints them. */
@@ -26,6 +28,8 @@ export class FilterCard {
   private readonly profile = h("div", { class: "profile" });
   private map: FillMap | undefined;
   private figure: Figure | undefined;
+  /** How often keys were looked up: only the last answer counts. */
+  private asked = 0;
 
   constructor(
     private readonly client: Client,
@@ -57,6 +61,12 @@ export class FilterCard {
     this.figure?.draw();
   }
 
+  /** Gives up what listens to sizes. */
+  dispose(): void {
+    this.map?.dispose();
+    this.figure?.dispose();
+  }
+
   private fill(): void {
     const { opened } = this;
     const { warnings, wrapping, table, documents } = opened;
@@ -67,7 +77,7 @@ export class FilterCard {
         "header",
         {},
         this.badge,
-        h("h2", { id: this.heading }, opened.name),
+        h("h2", { id: this.heading, tabindex: -1 }, opened.name),
         h("button", { type: "button", class: "quiet close", "aria-label": here.close(opened.name), onclick: () => this.close() }, "×"),
         h("p", { class: "title" }, [opened.title, ...wrapping].join(", ")),
       ),
@@ -99,12 +109,12 @@ export class FilterCard {
     const part = this.opened.parts[number];
     fill(this.picture);
     fill(this.profile);
-    this.figure?.end();
+    this.dispose();
     this.map = this.figure = undefined;
     if (!part || part.cells === 0) return fill(this.picture, h("p", { class: "hint" }, here.map.none));
     this.map = new FillMap(this.client, () => this.opened.handle, number, part);
     fill(this.picture, this.map.root);
-    this.client.ask({ type: "profile", handle: this.opened.handle }, { replaces: "profile" }).then(
+    this.client.ask({ type: "profile", handle: this.opened.handle }, { replaces: [this, "profile"] }).then(
       (profile) => this.showProfile(profile),
       () => {},
     );
@@ -151,7 +161,7 @@ export class FilterCard {
   /** The secret of a keyed filter. */
   private lock(): HTMLElement {
     const id = unique("secret");
-    const input = h("input", { id, type: "text", autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-why` });
+    const input = h("input", { id, type: "password", autocomplete: "off", "aria-describedby": `${id}-why` });
     const why = h("p", { id: `${id}-why`, class: "hint" }, this.opened.query_why);
     const wrong = h("p", { class: "error", role: "alert" });
     const unlock = () =>
@@ -181,10 +191,25 @@ export class FilterCard {
   private asking(): HTMLElement[] {
     const id = unique("keys");
     const { fields, key_types } = this.opened;
-    // Keys that were pasted and are too many to show.
-    let pasted: string | null = null;
-    const ask = debounce(200, () => this.ask(pasted ?? text.value, field?.value, type?.value, answers, summary));
+    // All keys, where they are too many to show.
+    let whole: string | null = null;
+    const ask = debounce(200, () => this.ask(whole ?? text.value, field?.value, type?.value, answers, summary));
     const many = h("p", { class: "hint", role: "status" });
+    const show = (keys: string) => {
+      whole = keys.length < SHOWN ? null : keys;
+      text.readOnly = whole !== null;
+      text.value = whole === null ? keys : keys.slice(0, keys.lastIndexOf("\n", SHOWN / 10) + 1 || SHOWN / 10);
+      fill(
+        many,
+        whole !== null && here.query.many,
+        whole !== null && " ",
+        whole !== null && h("button", { type: "button", class: "quiet", onclick: () => {
+          show("");
+          text.focus();
+        } }, here.query.clear),
+      );
+      ask();
+    };
     const text = h("textarea", {
       id,
       rows: 5,
@@ -193,21 +218,25 @@ export class FilterCard {
       autocapitalize: "off",
       "aria-describedby": `${id}-hint`,
       oninput: () => {
-        pasted = null;
-        many.textContent = "";
-        ask();
+        // A browser that pastes by itself may bring many.
+        if (text.value.length < SHOWN) ask();
+        else show(text.value);
       },
       onpaste: (event: ClipboardEvent) => {
         const clip = event.clipboardData?.getData("text/plain") ?? "";
-        if (clip.length < SHOWN) return;
-        // Browsers need seconds to lay out so many lines, and the page would stand still.
+        if (text.readOnly || text.value.length + clip.length < SHOWN) return;
         event.preventDefault();
-        pasted = clip;
-        text.value = clip.slice(0, clip.lastIndexOf("\n", SHOWN / 10) + 1);
-        many.textContent = here.query.pasted;
-        ask();
+        const { value, selectionStart, selectionEnd } = text;
+        show(value.slice(0, selectionStart) + clip + value.slice(selectionEnd));
       },
     });
+    const file = h("input", { type: "file", id: `${id}-file`, class: "visually-hidden", onchange: async () => {
+      const keys = file.files?.[0];
+      file.value = "";
+      if (!keys) return;
+      if (keys.size > KEYS_FILE) many.textContent = here.query.large(keys.name);
+      else show(await keys.text());
+    } });
     const choice = (label: string, options: string[], unknown?: string) => {
       const select = h("select", { onchange: ask }, unknown && h("option", { value: "" }, unknown), ...options.map((option) => h("option", {}, option)));
       return { select, label: h("label", { class: "field" }, label, " ", select) };
@@ -222,6 +251,7 @@ export class FilterCard {
       ...(fieldChoice ? [fieldChoice.label] : []),
       ...(typeChoice ? [typeChoice.label] : []),
       h("p", { class: "field" }, h("label", { for: id }, here.query.label), text, h("span", { class: "hint", id: `${id}-hint` }, here.query.hint)),
+      h("p", {}, file, h("label", { for: file.id, class: "button quiet" }, here.query.file)),
       many,
       summary,
       answers,
@@ -232,18 +262,21 @@ export class FilterCard {
     const keys = text.split("\n").map((line) => line.replace(/\r$/, ""));
     // The last line's end is not a key.
     if (keys[keys.length - 1] === "") keys.pop();
+    this.asked += 1;
+    const { asked } = this;
     if (keys.length === 0) {
       fill(answers);
       summary.textContent = "";
       return;
     }
-    this.client.ask({ type: "query", handle: this.opened.handle, keys, field, key_type }, { replaces: "query" }).then(
+    this.client.ask({ type: "query", handle: this.opened.handle, keys, field, key_type }, { replaces: [this, "query"] }).then(
       (answer) => {
+        if (asked !== this.asked) return;
         summary.textContent = answer.text;
-        fill(answers, answerTable(answer));
+        fill(answers, answerTable(answer, this.opened.name));
       },
       (error: Error) => {
-        if (error instanceof Dropped) return;
+        if (error instanceof Dropped || asked !== this.asked) return;
         fill(answers);
         summary.textContent = error.message;
       },
@@ -251,24 +284,50 @@ export class FilterCard {
   }
 }
 
-function answerTable({ keys, certain, nanoseconds }: QueryAnswer): HTMLElement {
-  const listed = keys.slice(0, LISTED);
-  const values = listed.some((one) => one.value !== null);
-  const row = (one: QueryAnswer["keys"][number]) => {
-    const word = one.error ?? (one.row_groups ? here.query.groups(one.row_groups) : one.found ? here.query.maybe : certain ? here.query.no : here.query.unfound);
-    const sign = one.error ? "!" : one.found ? "●" : "○";
-    return h(
+type Answered = QueryAnswer["keys"][number];
+
+/** The answers, all or those of one sort, some at a time; and all of them as a file. */
+function answerTable({ keys, certain, nanoseconds }: QueryAnswer, name: string): HTMLElement {
+  const values = keys.some((one) => one.value !== null);
+  const no = certain ? here.query.no : here.query.unfound;
+  const word = (one: Answered) => one.error ?? (one.row_groups ? here.query.groups(one.row_groups) : one.found ? here.query.maybe : no);
+  const row = (one: Answered) =>
+    h(
       "tr",
       { class: one.error ? "bad" : one.found ? "yes" : "no" },
       h("th", { scope: "row" }, one.key),
-      h("td", {}, h("span", { class: "sign", "aria-hidden": "true" }, sign), " ", word),
+      h("td", {}, h("span", { class: "sign", "aria-hidden": "true" }, one.error ? "!" : one.found ? "●" : "○"), " ", word(one)),
       values && h("td", {}, one.value ?? ""),
     );
+  const body = h("tbody");
+  const more = h("button", { type: "button", class: "quiet", onclick: () => list() });
+  let rest = keys;
+  const list = () => {
+    body.append(...rest.slice(0, LISTED).map(row));
+    rest = rest.slice(LISTED);
+    more.hidden = rest.length === 0;
+    more.textContent = here.query.more(Math.min(LISTED, rest.length), rest.length);
   };
-  const rest = keys.length - listed.length;
+  const sorts = { all: () => true, yes: (one: Answered) => !one.error && one.found, no: (one: Answered) => !one.error && !one.found };
+  const labels = { all: here.query.all, yes: here.query.maybe, no };
+  const sort = h(
+    "select",
+    { onchange: () => {
+      rest = keys.filter(sorts[sort.value as keyof typeof sorts]);
+      fill(body);
+      list();
+    } },
+    ...(["all", "yes", "no"] as const).map((value) => h("option", { value }, `${labels[value]}: ${keys.filter(sorts[value]).length.toLocaleString("en")}`)),
+  );
+  const save = h("button", { type: "button", class: "quiet", onclick: () => {
+    const lines = [[here.query.key, here.query.answer, ...(values ? [here.query.value] : [])], ...keys.map((one) => [one.key, word(one), ...(values ? [one.value ?? ""] : [])])];
+    download(`${name}.answers.csv`, lines.map((line) => line.map(cell).join(",")).join("\n") + "\n");
+  } }, here.query.save);
+  list();
   return h(
     "div",
     {},
+    h("p", { class: "tools" }, h("label", {}, h("span", { class: "visually-hidden" }, here.query.shown), sort), save),
     h(
       "div",
       { class: "scroll", tabindex: 0, role: "region", "aria-label": here.query.results },
@@ -287,12 +346,24 @@ function answerTable({ keys, certain, nanoseconds }: QueryAnswer): HTMLElement {
             values && h("th", { scope: "col" }, here.query.value),
           ),
         ),
-        h("tbody", {}, ...listed.map(row)),
+        body,
       ),
+      more,
     ),
-    rest > 0 && h("p", { class: "hint" }, here.query.rest(rest)),
     nanoseconds !== null && keys.length >= 1000 && h("p", { class: "hint" }, here.query.speed(nanoseconds.toFixed(0))),
   );
+}
+
+/** A field of CSV, RFC 4180. */
+function cell(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Gives the reader a file. */
+function download(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  h("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
 /** The filters of a Parquet file. */

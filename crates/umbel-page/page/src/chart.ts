@@ -12,6 +12,8 @@ import { words } from "./words";
 type Drawn = Omit<Chart, "id"> & { id: string };
 
 const HEIGHT = 300;
+/** Pixels of a digit at an axis. */
+const LETTER = 7.5;
 
 /** A number with three digits, as people write it: 0.00977, 12.5, 3.1e-7. */
 export function short(value: number): string {
@@ -55,7 +57,7 @@ function axis(kind: Axis, side: number, ink: string, grid: string): uPlot.Axis {
     labelSize: side === 2 ? 24 : 0,
     labelFont: "14px system-ui, sans-serif",
     font: "13px system-ui, sans-serif",
-    size: side === 2 ? 34 : 58,
+    size: side === 2 ? 34 : (_, values) => 18 + LETTER * Math.max(5, ...(values ?? []).map((value) => value.length)),
     grid: { stroke: grid, width: 1 },
     ticks: { stroke: grid, width: 1, size: 4 },
   };
@@ -141,11 +143,22 @@ export class Figure {
     return this.behind.open;
   }
 
-  /** Where a curve is, if it has a point there. A line across, such as a promise, is the same everywhere. */
+  /** Where a curve is: at its point there, or between its neighbours. A line across, such as a promise, is the same
+   * everywhere. */
   private value(index: number, number: number): number | null {
-    const { y } = this.what.series[number]!;
-    if (y.every((value) => value === y[0])) return y[0] ?? null;
-    return (this.data[number + 1] as (number | null | undefined)[])[index] ?? null;
+    const { x: xs, y: ys, style } = this.what.series[number]!;
+    if (ys.every((value) => value === ys[0])) return ys[0] ?? null;
+    const there = (this.data[number + 1] as (number | null | undefined)[])[index];
+    if (there != null || style === "points") return there ?? null;
+    const x = this.data[0][index]!;
+    const after = xs.findIndex((other) => other > x);
+    if (after <= 0) return null;
+    const along = (log: boolean, value: number) => (log ? Math.log(value) : value);
+    const { x: { log: logX }, y: { log: logY } } = this.what;
+    const [x0, x1, y0, y1] = [xs[after - 1]!, xs[after]!, ys[after - 1]!, ys[after]!];
+    const share = (along(logX, x) - along(logX, x0)) / (along(logX, x1) - along(logX, x0));
+    const between = along(logY, y0) + share * (along(logY, y1) - along(logY, y0));
+    return logY ? Math.exp(between) : between;
   }
 
   /** The first reading is at the chart's vertical mark, such as the plan, or in the middle. */
@@ -265,10 +278,11 @@ export class Figure {
     this.chart = new uPlot(options, this.data, this.plot);
   }
 
-  /** Gives up what listens to the window, when another figure takes its place. */
-  end(): void {
+  /** Gives up what listens to the window and to sizes. */
+  dispose(): void {
     this.resized.disconnect();
     this.chart?.destroy();
+    this.chart = undefined;
   }
 
   private resize(): void {

@@ -15,7 +15,12 @@ function source(): Promise<string> {
   script ??= new Promise((resolve, reject) => {
     const element = document.createElement("script");
     element.src = "core.js";
-    element.onerror = () => reject(new Error(words.failed.core));
+    element.onerror = () => {
+      // It may have been the network: the next request asks for it again.
+      script = undefined;
+      element.remove();
+      reject(new Error(words.failed.core));
+    };
     element.onload = () => {
       const code = new Blob([globalThis.umbelCore ?? ""], { type: "text/javascript" });
       globalThis.umbelCore = undefined;
@@ -29,8 +34,8 @@ function source(): Promise<string> {
 export interface Options {
   file?: File;
   progress?: (done: number, total: number) => void;
-  /** A request that waits and has the same name is given up: only the latest counts. */
-  replaces?: string;
+  /** A request that waits, of the same asker and with the same name, is given up: only the latest counts. */
+  replaces?: readonly [asker: object, name: string];
 }
 
 interface Waiting {
@@ -58,8 +63,10 @@ export class Client {
 
   ask<N extends Name>(request: Request<N> & { type: N }, options: Options = {}): Promise<Answer<N>> {
     return new Promise((resolve, reject) => {
-      if (options.replaces) {
-        const stale = this.queue.filter((one) => one.options.replaces === options.replaces);
+      const { replaces } = options;
+      if (replaces) {
+        const same = (one: Waiting) => replaces.every((part, index) => one.options.replaces?.[index] === part);
+        const stale = this.queue.filter(same);
         this.queue = this.queue.filter((one) => !stale.includes(one));
         for (const one of stale) one.reject(new Dropped());
       }
@@ -78,6 +85,12 @@ export class Client {
     this.queue = [];
     this.end();
     for (const one of dropped) one.reject(new Dropped());
+  }
+
+  /** Gives back the memory of the core, which never shrinks. Handles end, as when it is cancelled. */
+  renew(): void {
+    this.cancel();
+    this.warm();
   }
 
   private end(): void {

@@ -1,5 +1,6 @@
 //! Learn: lessons that go step by step, and own words. The core computes every state; the page only shows it.
 
+import { hash } from "./address";
 import { Dropped, type Client } from "./client";
 import type { Told, ToyStep } from "./core";
 import { fill, h, unique } from "./dom";
@@ -62,7 +63,7 @@ export class Learn {
       this.act("insert");
     });
     const links = lessons.map(({ id }, index) => {
-      const link = h("a", { href: `#learn?lesson=${id}` }, here.list[index]!.short);
+      const link = h("a", { href: hash("learn", `lesson=${id}`) }, here.list[index]!.short);
       this.links.set(id, link);
       return h("li", {}, link);
     });
@@ -98,7 +99,7 @@ export class Learn {
     this.lesson = lessons.find(({ id }) => id === parameters.get("lesson")) ?? lessons[0]!;
     const own = parsed(parameters);
     this.operations = own.length > 0 || parameters.has("own") ? own : null;
-    this.at = Number(parameters.get("at") ?? 0);
+    this.at = Number.parseInt(parameters.get("at") ?? "", 10) || 0;
     this.asked = query;
     this.pause();
     this.frame();
@@ -107,6 +108,11 @@ export class Learn {
 
   redraw(): void {
     for (const stage of this.shown) stage.redraw();
+  }
+
+  /** What is not seen does not go on. */
+  hide(): void {
+    this.pause();
   }
 
   /** What does not change with the steps. */
@@ -155,6 +161,7 @@ export class Learn {
     if (lesson !== this.lesson) return;
     this.wrong.textContent = "";
     const names = lesson.toys.length > 1 ? lesson.toys.map(({ kind }) => here.beside[kind as "classic"]) : [null];
+    for (const stage of this.shown) stage.dispose();
     this.shown = names.map((name) => new Stage(name));
     fill(this.stages, ...this.shown.map((stage) => stage.root));
     this.stages.classList.toggle("two", this.shown.length === 2);
@@ -211,6 +218,8 @@ export class Learn {
   private remember(): void {
     const own = this.operations === null ? [] : ["own=", written(this.operations)];
     this.asked = [`lesson=${this.lesson.id}`, ...own, `at=${this.at}`].filter(Boolean).join("&");
+    // The way back to this lesson leads to the words that it has now.
+    this.links.get(this.lesson.id)!.href = hash("learn", this.asked);
     this.changed(this.asked);
   }
 

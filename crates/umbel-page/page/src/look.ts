@@ -7,6 +7,10 @@ import { FilterCard, receipt } from "./card";
 import { words } from "./words";
 
 const here = words.look;
+/** Files that are open at a time. */
+const MOST = 2;
+/** A closed file of more bytes leaves the core with memory that only an end of it gives back. */
+const LARGE = 16 << 20;
 
 /** A size as files have it. */
 export function bytes(size: number): string {
@@ -92,10 +96,12 @@ export class Look {
 
   private async openAll(files: File[]): Promise<void> {
     fill(this.alert);
-    for (const file of files.slice(0, 2)) {
+    for (const file of files.slice(0, MOST)) {
       const opened = await this.open(file);
       if (opened) this.add(file, opened);
     }
+    const others = files.slice(MOST).map((file) => file.name);
+    if (others.length > 0) fill(this.alert, h("p", {}, here.others(others.join(", "))));
     this.compare();
   }
 
@@ -180,29 +186,38 @@ export class Look {
 
   private add(file: File, opened: Opened): void {
     this.status.textContent = here.opened(file.name, opened.title);
-    if (this.cards.length === 2) {
+    if (this.cards.length === MOST) {
       this.close(this.cards[0]!);
       this.status.textContent += ` ${here.only}`;
     }
-    const card = new FilterCard(this.client, file, opened, () => {
-      this.close(card);
-      this.compare();
-    });
+    const card = new FilterCard(this.client, file, opened, () => void this.closed(card));
     this.cards.push(card);
     this.arrange();
     card.redraw();
   }
 
+  /** The reader closes it, and is then where they may open another. */
+  private async closed(card: FilterCard): Promise<void> {
+    this.close(card);
+    fill(this.comparison);
+    this.status.textContent = here.closed(card.file.name);
+    (this.cards[0]?.root ?? this.root).querySelector<HTMLElement>("[tabindex='-1']")?.focus();
+    if (card.file.size < LARGE) return;
+    this.client.renew();
+    await this.reopen();
+  }
+
   private close(card: FilterCard): void {
+    card.dispose();
     this.cards = this.cards.filter((other) => other !== card);
     this.client.ask({ type: "close", handle: card.opened.handle }).catch(() => {});
     this.arrange();
   }
 
   private arrange(): void {
-    this.cards.forEach((card, index) => card.name(this.cards.length === 2 ? "AB"[index]! : ""));
+    this.cards.forEach((card, index) => card.name(this.cards.length === MOST ? "AB"[index]! : ""));
     fill(this.shelf, ...this.cards.map((card) => card.root));
-    this.shelf.classList.toggle("two", this.cards.length === 2);
+    this.shelf.classList.toggle("two", this.cards.length === MOST);
   }
 
   private compare(): void {

@@ -1,5 +1,6 @@
 //! The page: its frame, and which view the address names. Each view is made when it is first shown.
 
+import { Address, hash, named, names, type Name } from "./address";
 import { Client } from "./client";
 import { fill, h } from "./dom";
 import { Learn } from "./learn";
@@ -13,39 +14,33 @@ interface View {
   /** Shows what the address says after the view's name. */
   show(query: string): void;
   redraw(): void;
+  /** Another view takes its place. */
+  hide?(): void;
 }
-
-const names = ["plan", "look", "learn"] as const;
-type Name = (typeof names)[number];
 
 // A file that is being read does not keep a plan waiting.
 const quick = new Client();
 
-/** Writes a view's state into the address, without another entry in the history. */
-function remember(name: Name): (query: string) => void {
-  return (query) => history.replaceState(null, "", `#${name}${query ? `?${query}` : ""}`);
-}
-
 const makers: Record<Name, () => View> = {
-  plan: () => new Plan(quick, remember("plan")),
+  plan: () => new Plan(quick, (query, step) => address.keep("plan", query, step)),
   look: () => new Look(),
-  learn: () => new Learn(quick, remember("learn")),
+  learn: () => new Learn(quick, (query) => address.keep("learn", query)),
 };
 const views: Partial<Record<Name, View>> = {};
 
 const content = h("main", { id: "content", tabindex: -1 });
-const links = names.map((name) => h("a", { href: `#${name}` }, words[name].nav));
+const links = names.map((name) => h("a", { href: hash(name) }, words[name].nav));
+const home = h("a", { href: hash("plan") }, h("strong", {}, words.site.name), " ", words.site.sub);
 const version = h("span");
 
-function address(): { name: Name; query: string } {
-  const [path, ...rest] = location.hash.slice(1).split("?");
-  const name = names.find((name) => name === path) ?? "plan";
-  return { name, query: rest.join("?") };
-}
+const address = new Address((name, query) => {
+  links[names.indexOf(name)]!.href = hash(name, query);
+  if (name === "plan") home.href = hash(name, query);
+});
 
 let shown: Name | undefined;
 function route(): void {
-  const { name, query } = address();
+  const { name, query } = named();
   const view = (views[name] ??= makers[name]());
   document.title = `${words[name].nav}: ${words.site.title}`;
   names.forEach((other, index) => {
@@ -54,12 +49,14 @@ function route(): void {
   });
   if (shown !== name) {
     const first = shown === undefined;
+    if (shown) views[shown]!.hide?.();
     shown = name;
     fill(content, view.root);
     scrollTo(0, 0);
     // Who came by a link hears where they are.
     if (!first) view.root.querySelector("h1")?.focus({ preventScroll: true });
   }
+  address.show(name, query);
   view.show(query);
   view.redraw();
 }
@@ -74,7 +71,7 @@ document.body.append(
   h(
     "header",
     { class: "top" },
-    h("p", { class: "name" }, h("a", { href: "#plan" }, h("strong", {}, words.site.name), " ", words.site.sub)),
+    h("p", { class: "name" }, home),
     h("nav", { "aria-label": words.site.views }, ...links),
     themeSwitch(() => Object.values(views).forEach((view) => view.redraw())),
   ),

@@ -32,7 +32,7 @@ export class FillMap {
   private to: number;
   private cursor = 0;
   private answer: MapAnswer | undefined;
-  private readonly resized = debounce(100, () => this.fit());
+  private readonly sizes = new ResizeObserver(debounce(100, () => this.fit()));
 
   constructor(
     private readonly client: Client,
@@ -73,7 +73,12 @@ export class FillMap {
       h("p", { class: "hint map-keys", id: keys }, here.keys),
       this.behind,
     );
-    new ResizeObserver(this.resized).observe(this.root);
+    this.sizes.observe(this.root);
+  }
+
+  /** Gives up what listens to sizes. */
+  dispose(): void {
+    this.sizes.disconnect();
   }
 
   /** As many columns as there is room for, by cells of 8 pixels or more. */
@@ -92,7 +97,7 @@ export class FillMap {
   private load(): void {
     const { number, from, to, columns } = this;
     this.client
-      .ask({ type: "map", handle: this.handle(), part: number, from, to, cells: columns * ROWS }, { replaces: `map-${number}` })
+      .ask({ type: "map", handle: this.handle(), part: number, from, to, cells: columns * ROWS }, { replaces: [this, "map"] })
       .then(
         (answer) => this.show(answer),
         (error: Error) => {

@@ -35,13 +35,17 @@ export class Plan {
   private readonly lower = h("section", { class: "what-if" }, h("h2", {}, here.charts), h("p", { class: "lede" }, here.chartsLede), this.charts);
   private readonly figures = new Map<ChartId, Figure>();
   private advice: Advice | undefined;
+  /** Whether `advice` is that of the goal. */
+  private current = false;
   private state: State = read("");
+  /** Whether letters were typed in a field that has not been left. */
+  private editing = false;
   private readonly later = debounce(150, () => this.ask());
 
   private readonly plotter = new Client();
 
-  /** `changed` takes the state for the page's address. */
-  constructor(private readonly client: Client, private readonly changed: (query: string) => void) {
+  /** `changed` takes the state for the page's address, and whether Back should come to what it was before. */
+  constructor(private readonly client: Client, private readonly changed: (query: string, step: boolean) => void) {
     this.costs = h("details", { class: "group" }, h("summary", {}, here.costs), ...COSTS.map((name) => this.field(name)));
     const form = h(
       "form",
@@ -78,6 +82,7 @@ export class Plan {
       autocapitalize: "off",
       "aria-describedby": `${id}-hint ${id}-error`,
       oninput: () => this.typed(),
+      onchange: () => (this.editing = false),
     });
     this.errors[name] = h("span", { id: `${id}-error`, class: "error" });
     return h(
@@ -91,7 +96,7 @@ export class Plan {
   }
 
   private flag(name: Flag): HTMLElement {
-    this.boxes[name] = h("input", { type: "checkbox", name, onchange: () => this.typed() });
+    this.boxes[name] = h("input", { type: "checkbox", name, onchange: () => this.typed(true) });
     return h("label", { class: "check" }, this.boxes[name], here.flags[name]);
   }
 
@@ -99,10 +104,11 @@ export class Plan {
     for (const name of TEXTS) this.inputs[name].value = "";
     for (const name of FLAGS) this.boxes[name].checked = false;
     this.inputs.keys.focus();
-    this.typed();
+    this.typed(true);
   }
 
-  private typed(): void {
+  /** The goal is another one; it is complete if no more letters of it follow. */
+  private typed(complete = false): void {
     const goal: State["goal"] = {};
     for (const name of TEXTS) {
       const text = this.inputs[name].value.trim();
@@ -112,15 +118,17 @@ export class Plan {
       if (this.boxes[name].checked) goal[name] = true;
     }
     this.state = { goal, chosen: null };
-    this.changed(write(this.state) || "clear");
     this.later();
+    this.changed(write(this.state) || "clear", complete || !this.editing);
+    this.editing = !complete;
   }
 
   /** Shows the goal of an address. */
   show(query: string): void {
     const asked = read(query === "clear" ? "keys=" : query);
-    if (this.advice && write(asked) === write(this.state)) return;
+    if (this.current && write(asked) === write(this.state)) return;
     this.state = asked;
+    this.editing = false;
     for (const name of TEXTS) this.inputs[name].value = asked.goal[name] ?? "";
     for (const name of FLAGS) this.boxes[name].checked = asked.goal[name] ?? false;
     if (COSTS.some((name) => asked.goal[name])) this.costs.open = true;
@@ -136,7 +144,7 @@ export class Plan {
     const { goal } = this.state;
     if (!this.advice) this.verdict.textContent = here.working;
     this.root.setAttribute("aria-busy", "true");
-    this.client.ask({ type: "advise", goal }, { replaces: "advise" }).then(
+    this.client.ask({ type: "advise", goal }, { replaces: [this, "advise"] }).then(
       (advice) => {
         this.wrong(undefined, "");
         this.tell(advice);
@@ -145,7 +153,7 @@ export class Plan {
     );
     // Charts have a worker of their own, so that the ranking never waits for them; the slow one comes last.
     for (const charts of [QUICK, SLOW]) {
-      this.plotter.ask({ type: "curves", goal, charts }, { replaces: charts[0]! }).then(
+      this.plotter.ask({ type: "curves", goal, charts }, { replaces: [this, charts[0]!] }).then(
         (curves) => {
           if (goal === this.state.goal) this.draw(curves, charts);
         },
@@ -160,13 +168,22 @@ export class Plan {
     if (error instanceof Dropped) return;
     const field = error instanceof CoreError ? error.field : undefined;
     this.root.removeAttribute("aria-busy");
-    this.advice = undefined;
     this.wrong(field, error.message);
+    const given = MAIN.filter((name) => this.state.goal[name]).length;
     // What is wrong with a field is said there.
-    this.verdict.textContent = field === undefined ? error.message : here.correct(here.fields[field as Text]?.label ?? field);
-    this.verdict.classList.add("refused");
-    fill(this.ranking);
-    fill(this.detail);
+    this.verdict.textContent =
+      field !== undefined ? here.correct(here.fields[field as Text]?.label ?? field) : given < 2 ? here.incomplete[given]! : error.message;
+    this.verdict.classList.toggle("refused", field !== undefined || given >= 2);
+    this.stale(true);
+  }
+
+  /** What was last computed stays to be read until the goal is complete, but is of another one. */
+  private stale(stale: boolean): void {
+    for (const part of [this.ranking, this.detail]) {
+      part.classList.toggle("stale", stale);
+      part.inert = stale;
+    }
+    this.current = !stale;
   }
 
   /** Says at a field what is wrong with it, and at no other. */
@@ -180,6 +197,7 @@ export class Plan {
 
   private tell(advice: Advice): void {
     this.advice = advice;
+    this.stale(false);
     this.root.removeAttribute("aria-busy");
     this.verdict.classList.remove("refused");
     this.verdict.textContent = advice.verdict;
@@ -252,7 +270,7 @@ export class Plan {
 
   private pressed(row: PlanRow): void {
     this.state = { ...this.state, chosen: row.variant };
-    this.changed(write(this.state));
+    this.changed(write(this.state), false);
     this.choose(row, true);
   }
 
@@ -311,7 +329,7 @@ export class Plan {
     for (const name of names) {
       // A chart whose table is open stays so.
       const open = this.figures.get(name)?.open ?? false;
-      this.figures.get(name)?.end();
+      this.figures.get(name)?.dispose();
       const chart = charts.find(({ id }) => id === name);
       if (chart) this.figures.set(name, new Figure(chart, kind, open));
       else this.figures.delete(name);

@@ -22,11 +22,17 @@ export class Stage {
   private step: ToyStep | undefined;
 
   private readonly caption = h("p", { class: "stage-caption" });
+  private readonly sizes = new ResizeObserver(() => this.redraw());
 
   /** `title` is that of one of several filters, of which then is said how many cache lines they read. */
   constructor(private readonly title: string | null) {
     fill(this.root, title !== null && h("h3", {}, title), title !== null && this.caption, this.small, this.large, this.found);
-    new ResizeObserver(() => this.redraw()).observe(this.root);
+    this.sizes.observe(this.root);
+  }
+
+  /** Gives up what listens to sizes. */
+  dispose(): void {
+    this.sizes.disconnect();
   }
 
   /** A text about this filter, with its name if there are several. */
