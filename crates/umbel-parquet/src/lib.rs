@@ -76,6 +76,17 @@ pub struct Added {
     pub left_out: Vec<(usize, Reason)>,
 }
 
+impl Added {
+    /// The row groups without a new filter, by the reason.
+    pub fn by_reason(&self) -> impl Iterator<Item = (Reason, Vec<usize>)> {
+        Reason::ALL.into_iter().filter_map(|reason| {
+            let groups = self.left_out.iter().filter(|(_, why)| *why == reason);
+            let groups: Vec<_> = groups.map(|(group, _)| *group).collect();
+            (!groups.is_empty()).then_some((reason, groups))
+        })
+    }
+}
+
 /// A new filter.
 #[derive(Clone, Copy, Debug)]
 pub struct NewFilter {

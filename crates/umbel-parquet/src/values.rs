@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
-use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel};
+use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, Type, ZstdLevel};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type::{AsBytes, DataType};
+use parquet::data_type::{AsBytes, DataType, Int64Type};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaDataReader};
 use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
-use parquet::schema::types::SchemaDescPtr;
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescPtr, Type as SchemaType};
 use umbel_foreign::Key;
 use umbel_foreign::parquet::{Chunk, Column, Physical, hash};
 
@@ -72,10 +72,7 @@ impl Values {
                 None => false,
             };
             if !hashed {
-                decode(
-                    get_column_reader(descriptor.clone(), Box::new(OnePage(Some(page)))),
-                    &mut hashes,
-                )?;
+                decode(&descriptor, page, &mut hashes)?;
             }
         }
         hashes.end();
@@ -314,9 +311,21 @@ impl PageReader for OnePage {
     }
 }
 
-/// Decodes and hashes what a reader of columns reads.
-fn decode(reader: ColumnReader, hashes: &mut Hashes<'_>) -> Result<()> {
-    match reader {
+/// Decodes and hashes the values of a page.
+fn decode(descriptor: &ColumnDescPtr, page: Page, hashes: &mut Hashes<'_>) -> Result<()> {
+    let is_delta = page.encoding() == Encoding::DELTA_BINARY_PACKED;
+    if is_delta && descriptor.physical_type() == Type::INT32 {
+        // DuckDB writes unsigned numbers with differences of 33 bits, which the crate refuses. Modulo 2^32, those of 64 bits
+        // have the same sums.
+        let wide = SchemaType::primitive_type_builder("wide", Type::INT64).build()?;
+        let (defined, repeats) = (descriptor.max_def_level(), descriptor.max_rep_level());
+        let wide =
+            ColumnDescriptor::new(Arc::new(wide), defined, repeats, descriptor.path().clone());
+        let pages = Box::new(OnePage(Some(page)));
+        let reader = ColumnReaderImpl::<Int64Type>::new(Arc::new(wide), pages);
+        return each(reader, |value| hashes.push(Key::I32(*value as i32)));
+    }
+    match get_column_reader(descriptor.clone(), Box::new(OnePage(Some(page)))) {
         ColumnReader::BoolColumnReader(_) => bail!("BOOLEAN has no filters"),
         ColumnReader::Int32ColumnReader(reader) => {
             each(reader, |value| hashes.push(Key::I32(*value)))

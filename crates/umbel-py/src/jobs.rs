@@ -485,7 +485,7 @@ pub(crate) fn job<'py>(
 }
 
 /// Runs `work` on another thread, and waits for it; a signal that raises an exception cancels it.
-fn wait<T: Send + 'static>(
+pub(crate) fn wait<T: Send + 'static>(
     py: Python<'_>,
     told: Arc<Progress>,
     progress: Option<Bound<'_, PyAny>>,
@@ -647,7 +647,7 @@ fn choice(name: &str, expected: &str, found: &str) -> PyErr {
 }
 
 /// The exception of a job that failed.
-fn of_job(error: anyhow::Error) -> PyErr {
+pub(crate) fn of_job(error: anyhow::Error) -> PyErr {
     let text = format!("{error:#}");
     if let Some(io) = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>()) {
         return match number(io) {

@@ -11,6 +11,7 @@
 //! | `inner` | the filter behind a Python object: of umbel, mapped, or another system's |
 //! | `filter` | what all filters do |
 //! | `kinds` | how each kind is made, and what only it does |
+//! | `parquet` | filters for Parquet files that have none |
 //! | `parts` | one set in several filters |
 //! | `rows` | keys of several fields |
 //! | `jobs` | exact set operations on files and iterables of lines |
@@ -26,6 +27,7 @@ mod inner;
 mod jobs;
 mod keys;
 mod kinds;
+mod parquet;
 mod parts;
 mod reports;
 mod rows;
@@ -48,6 +50,8 @@ mod _umbel {
         Attributes, Bloom, Bloomier, Cascade, Coded, Counting, Foreign, Map, Scalable, Stable,
         Window,
     };
+    #[pymodule_export]
+    use super::parquet::parquet;
     #[pymodule_export]
     use super::parts::Parts;
     #[pymodule_export]

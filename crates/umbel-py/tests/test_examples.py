@@ -26,7 +26,7 @@ def test_the_page(tmp_path, monkeypatch):
     check(test)
 
 
-@pytest.mark.parametrize("module", [umbel, _plans, _umbel])
+@pytest.mark.parametrize("module", [umbel, umbel.parquet, _plans, _umbel])
 def test_docstrings(module):
     texts = [module, *vars(module).values()]
     documented = [value for value in texts if getattr(value, "__doc__", None)]

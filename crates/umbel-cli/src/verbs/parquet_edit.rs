@@ -77,15 +77,6 @@ pub(crate) fn edit(args: &ParquetArgs, options: &Options) -> Result<Outcome> {
     Ok(if edited.bytes_written > 0 { Outcome::Done } else { Outcome::Nothing })
 }
 
-/// Row groups that got no filter, by the reason.
-fn by_reason(column: &Added) -> impl Iterator<Item = (Reason, Vec<usize>)> {
-    Reason::ALL.into_iter().filter_map(|reason| {
-        let groups = column.left_out.iter().filter(|(_, why)| *why == reason);
-        let groups: Vec<_> = groups.map(|(group, _)| *group).collect();
-        (!groups.is_empty()).then_some((reason, groups))
-    })
-}
-
 /// What was done, as text: what was left out always, what was asked for if `all` is to be told.
 fn tell(edited: &Edited, fpp: f64, all: bool) {
     for (column, filters) in edited.removed.iter().filter(|_| all) {
@@ -117,7 +108,7 @@ fn tell(edited: &Edited, fpp: f64, all: bool) {
                 Rate(worst)
             ));
         }
-        for (reason, groups) in by_reason(column) {
+        for (reason, groups) in column.by_reason() {
             let remedy = match reason {
                 Reason::Present => "; --remove it too to make it anew",
                 Reason::Empty => "",
@@ -132,7 +123,7 @@ fn tell(edited: &Edited, fpp: f64, all: bool) {
 }
 
 fn left_out(column: &Added) -> BTreeMap<&'static str, Vec<usize>> {
-    by_reason(column).map(|(reason, groups)| (reason.name(), groups)).collect()
+    column.by_reason().map(|(reason, groups)| (reason.name(), groups)).collect()
 }
 
 fn column_json(column: &Added) -> Value {
@@ -212,7 +203,7 @@ fn explained(plan: &Plan, json: bool) -> String {
             Values::of(plan.column(*number)),
             counted(units as u64, "row group")
         );
-        for (reason, groups) in by_reason(&added) {
+        for (reason, groups) in added.by_reason() {
             text += &format!("  {} left out: {reason}\n", Count(groups.len() as u64));
         }
     }

@@ -11,6 +11,7 @@ A filter answers "have I seen this key?": no for certain, or maybe with a known 
 [True, False]
 """
 
+from . import parquet
 from ._files import common, dedup, diff, except_, join
 from ._plans import Plan, plan
 from ._umbel import (
@@ -69,5 +70,6 @@ __all__ = [
     "from_bytes",
     "join",
     "open",
+    "parquet",
     "plan",
 ]

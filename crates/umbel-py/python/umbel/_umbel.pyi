@@ -40,6 +40,7 @@ __all__ = [
     "Window",
     "__version__",
     "_job",
+    "_parquet",
     "_plan",
     "compare",
     "from_bytes",
@@ -429,6 +430,23 @@ def _job(
     unique: bool = False,
     prefix: str | None = None,
 ) -> Any: ...
+def _parquet(
+    path: _Path,
+    *,
+    add: Sequence[str],
+    remove: Sequence[str] | None,
+    fpp: float = 0.01,
+    always: bool = False,
+    out: _Path | None = None,
+    memory: _Size | None = None,
+    threads: int | None = None,
+) -> tuple[
+    list[tuple[str, list[tuple[int, int, float, float]], list[tuple[str, list[int]]]]],
+    list[tuple[str, int]],
+    int,
+    int,
+    int,
+]: ...
 def compare(left: Filter, right: Filter) -> Comparison: ...
 def _plan(
     keys: float | None = None,

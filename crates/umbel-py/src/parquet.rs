@@ -1,0 +1,76 @@
+//! Filters for Parquet files that have none.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use umbel_files::atomic::Existing;
+use umbel_parquet::{Edit, Edited, Plan, Removal};
+use umbel_sets::{Bad, Missing, Normalization, Options, Progress, Records, TempFolders};
+
+use crate::jobs::{of_job, wait};
+use crate::kinds::size;
+
+/// A filter: its row group, bytes, keys and rate.
+type Filter = (usize, u64, f64, f64);
+/// A column: its path, the filters that it got, and for each reason the row groups without a new one.
+type Column = (String, Vec<Filter>, Vec<(&'static str, Vec<usize>)>);
+/// Columns, numbers of filters removed by column, bytes of them that stay in the file, bytes read, bytes written.
+type Answer = (Vec<Column>, Vec<(String, usize)>, u64, u64, u64);
+
+/// Adds filters of the columns `add`, after those of `remove` were removed: those of all columns if it is none.
+#[pyfunction]
+#[pyo3(name = "_parquet", signature = (path, *, add, remove, fpp=0.01, always=false, out=None, memory=None, threads=None))]
+#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+pub(crate) fn parquet(
+    py: Python<'_>,
+    path: PathBuf,
+    add: Vec<String>,
+    remove: Option<Vec<String>>,
+    fpp: f64,
+    always: bool,
+    out: Option<PathBuf>,
+    memory: Option<Bound<'_, PyAny>>,
+    threads: Option<NonZeroUsize>,
+) -> PyResult<Answer> {
+    if !(fpp > 0.0 && fpp < 1.0) {
+        return Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"));
+    }
+    let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let options = Options {
+        memory,
+        threads: threads
+            .map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get),
+        tmp: Arc::new(TempFolders::new(&[std::env::temp_dir()])),
+        separator: b'\n',
+        records: Records::Lines,
+        others: Vec::new(),
+        ignored: Vec::new(),
+        normalization: Normalization::default(),
+        missing: Missing::Refuse,
+        bad: Bad::Refuse,
+        progress: Arc::new(Progress::default()),
+    };
+    let edit = Edit { add, remove: remove.map_or(Removal::All, Removal::Of), fpp, always };
+    let told = Arc::clone(&options.progress);
+    let edited = wait(py, told, None, move || {
+        let plan = Plan::new(&path, &edit, &options)?;
+        plan.write_to(out.as_ref().unwrap_or(&path), Existing::Replace, &options)
+    })?;
+    Ok(answer(edited.map_err(of_job)?))
+}
+
+fn answer(edited: Edited) -> Answer {
+    let columns = edited.columns.into_iter().map(|column| {
+        let filters = column.filters.iter();
+        let filters = filters.map(|new| (new.row_group, new.bytes, new.keys, new.fpp)).collect();
+        let left_out = column.by_reason().map(|(reason, groups)| (reason.name(), groups)).collect();
+        (column.column, filters, left_out)
+    });
+    let columns = columns.collect();
+    (columns, edited.removed, edited.unreachable, edited.bytes_read, edited.bytes_written)
+}
