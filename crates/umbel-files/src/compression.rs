@@ -1,8 +1,10 @@
 //! Compressed inputs: recognized by their first bytes, whatever their name, and decompressed while they are read.
 
+use std::error::Error;
+use std::fmt;
 use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use lz4_flex::frame::FrameDecoder;
 
 use umbel_numbers::Size;
@@ -145,12 +147,13 @@ pub fn decoded(
         _ => None,
     };
     if let Some(window) = window.filter(|&window| window > most) {
-        bail!(
+        return Err(NeedsMemory(format!(
             "compressed with a window of {} ({}); decompress it with --memory {}MiB or more",
             Size(window),
             format.large_windows(),
             least_memory(window.next_power_of_two(), memory, room) >> 20
-        );
+        ))
+        .into());
     }
     let bytes = PageReader::new(1 << 16, Cursor::new(start).chain(source));
     let decoder: Box<dyn Read> = match format {
@@ -179,10 +182,18 @@ const HEADER: u64 = 12 + 1024;
 /// A window may use one part in this many of the memory cap; the rest is for a filter or sorted lines.
 const WINDOW_SHARE: u64 = 4;
 
-/// The largest window that a decoder may have, a power of two: at least the 8 MiB that every decoder of Zstandard should
-/// support (RFC 8878, section 3.1.1.1.2), and that xz has by default. Other formats have blocks of at most 4 MiB.
+/// What every decoder of Zstandard should support (RFC 8878, section 3.1.1.1.2), and xz has by default. Other formats have
+/// blocks of at most 4 MiB.
+const LEAST_WINDOW: u64 = 8 << 20;
+
+/// The largest window that a decoder may have, a power of two.
 fn most_window(memory: u64, room: u64) -> u64 {
-    1 << (memory / WINDOW_SHARE).min(room).max(1).ilog2().clamp(23, 31)
+    1 << (memory / WINDOW_SHARE).min(room).max(LEAST_WINDOW).ilog2().min(31)
+}
+
+/// Decoders that may run at once in a cap of `memory`, each with a window of its part.
+pub(crate) fn decoders(memory: u64) -> u64 {
+    memory / WINDOW_SHARE / LEAST_WINDOW
 }
 
 /// A cap, in whole MiB, under which a decoder may have this window: of each additional byte, half goes to the room.
@@ -250,6 +261,29 @@ impl Compression {
     }
 }
 
+/// A window is larger than there is room for.
+#[derive(Debug)]
+pub(crate) struct NeedsMemory(String);
+
+impl NeedsMemory {
+    /// Whether that is the cause of an error.
+    pub(crate) fn is_cause(error: &anyhow::Error) -> bool {
+        let inside = |cause: &(dyn Error + 'static)| {
+            let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            inner.is_some_and(|inner| inner.is::<Self>())
+        };
+        error.chain().any(|cause| cause.is::<Self>() || inside(cause))
+    }
+}
+
+impl Error for NeedsMemory {}
+
+impl fmt::Display for NeedsMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// A decoder whose errors name the format.
 struct Checked {
     compression: Compression,
@@ -265,9 +299,14 @@ impl Read for Checked {
             )),
             // Errors of the system are passed on.
             _ if error.raw_os_error().is_some() || error.kind() == ErrorKind::Interrupted => error,
-            ErrorKind::OutOfMemory => io::Error::other(format!(
-                "the {format} data needs more memory than the cap allows; raise --memory"
-            )),
+            // As Zstandard says it of a frame after the first.
+            kind if kind == ErrorKind::OutOfMemory
+                || error.to_string().contains("too much memory") =>
+            {
+                io::Error::other(NeedsMemory(format!(
+                    "the {format} data needs more memory than the cap allows; raise --memory"
+                )))
+            }
             _ => io::Error::other(format!(
                 "the {format} data is damaged: {error}; copy or download the file again"
             )),

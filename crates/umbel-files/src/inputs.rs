@@ -4,12 +4,14 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use anyhow::{Context, Result, bail};
 use umbel_numbers::counted;
-use umbel_sets::{Header, Input, Options, Rewritten, Spool};
+use umbel_sets::{Header, Input, Options, Rewritten, Spool, in_order, on_each};
 
-use crate::compression::{self, Start};
+use crate::compression::{self, NeedsMemory, Start};
 use crate::{atomic, content};
 
 /// Inputs as they were named, in their order.
@@ -59,6 +61,23 @@ impl Stream {
             false => bytes,
         };
         Ok((self.name, bytes))
+    }
+
+    /// Another one of the same file, if it is one.
+    fn again(&self) -> Option<Self> {
+        let Self { name, from: Origin::Path(path), delimiter } = self else { return None };
+        let (name, from) = (name.clone(), Origin::Path(path.clone()));
+        Some(Self { name, from, delimiter: *delimiter })
+    }
+
+    /// Copies all of it to `spool`, which is made if there is none.
+    fn spool(self, spool: &mut Option<Spool>, options: &Options, room: u64) -> Result<Input> {
+        let spool = match spool {
+            Some(spool) => spool,
+            none => none.insert(Spool::new(options)?),
+        };
+        let (name, mut bytes) = self.open(options, room)?;
+        Ok(spool.add(name, &mut *bytes)?)
     }
 }
 
@@ -173,6 +192,8 @@ pub fn open(
 ) -> Result<Vec<Source>> {
     /// Inputs that stay open: a process may have 256 files open where little is allowed, and temporary files need some.
     const MOST_OPEN: usize = 64;
+    /// Threads that open many of them.
+    const OPENERS: usize = 8;
     let many = named.len() > MOST_OPEN;
     if delimiters.len() > named.len().max(1) {
         let (found, inputs) = (delimiters.len(), counted(named.len() as u64, "input"));
@@ -182,17 +203,25 @@ pub fn open(
         [] | [_] => None,
         [.., last] => Some(*delimiters.get(i).unwrap_or(last)),
     };
-    let mut sources = Vec::new();
-    let mut inputs = Vec::new();
-    for (i, named) in named.into_iter().enumerate() {
+    let named: Vec<_> = named.into_iter().map(|named| Mutex::new(Some(named))).collect();
+    // A file far away takes some milliseconds to open.
+    let opened = in_order(if many { OPENERS } else { 1 }, named.len(), |i| {
+        let named = named[i].lock().expect("no thread panics").take().expect("taken once");
         let path = match &named {
             NamedInput::Path(path) if many => Some(path.clone()),
             _ => None,
         };
-        match (open_one(named, output)?.delimited_by(own(i)), path) {
-            (Opened::Input(input), Some(path)) => inputs.push(input.close(path)?),
-            (Opened::Input(input), None) => inputs.push(input),
-            (Opened::Stream(stream), _) => {
+        anyhow::Ok(match (open_one(named, output)?.delimited_by(own(i)), path) {
+            (Opened::Input(input), Some(path)) => Opened::Input(input.close(path)?),
+            (opened, _) => opened,
+        })
+    });
+    let mut sources = Vec::new();
+    let mut inputs = Vec::new();
+    for opened in opened {
+        match opened? {
+            Opened::Input(input) => inputs.push(input),
+            Opened::Stream(stream) => {
                 if !inputs.is_empty() {
                     sources.push(Source::Files(std::mem::take(&mut inputs)));
                 }
@@ -215,27 +244,59 @@ pub fn open(
     Ok(sources)
 }
 
-/// Makes sources fit to be read more than once: what is no plain file is spooled.
+/// Makes sources fit to be read more than once: what is no plain file is spooled, several at a time, each by its own thread.
 ///
 /// # Errors
-/// Those of reading, and of temporary files.
+/// Those of reading, and of temporary files; of several, that of the first source.
 pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>> {
-    let mut spool = None;
     let mut inputs = Vec::new();
+    let mut streams = Vec::new();
     for source in sources {
         match source {
-            Source::Files(files) => inputs.extend(files),
+            Source::Files(files) => inputs.extend(files.into_iter().map(Some)),
             Source::Stream(stream) => {
-                let spool = match &mut spool {
-                    Some(spool) => spool,
-                    none => none.insert(Spool::new(options)?),
-                };
-                let (name, mut bytes) = stream.open(options, u64::MAX)?;
-                inputs.push(spool.add(name, &mut *bytes)?);
+                streams.push((inputs.len(), Mutex::new(Some(stream))));
+                inputs.push(None);
             }
         }
     }
-    Ok(inputs)
+    let side_by_side = compression::decoders(options.memory).min(options.threads as u64).max(1);
+    let room = if side_by_side > 1 { options.memory / side_by_side } else { u64::MAX };
+    let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
+    let spool = || {
+        let mut spool = None;
+        let mut spooled = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Relaxed);
+            // What comes after an error will not be asked for.
+            let Some((_, stream)) = streams.get(number).filter(|_| number < failed.load(Relaxed))
+            else {
+                return spooled;
+            };
+            let stream = stream.lock().expect("no thread panics").take().expect("taken once");
+            let again = stream.again().filter(|_| side_by_side > 1);
+            let result = stream.spool(&mut spool, options, room);
+            let again = again.filter(|_| result.as_ref().is_err_and(NeedsMemory::is_cause));
+            if result.is_err() && again.is_none() {
+                failed.fetch_min(number, Relaxed);
+            }
+            spooled.push((number, again, result));
+        }
+    };
+    let mut spooled: Vec<_> = on_each(streams.len().clamp(1, side_by_side as usize), spool)
+        .into_iter()
+        .flatten()
+        .collect();
+    spooled.sort_unstable_by_key(|(number, ..)| *number);
+    for (number, again, result) in spooled {
+        // Alone, a decoder may have a larger window.
+        let result = match again {
+            Some(stream) => stream.spool(&mut None, options, u64::MAX),
+            None => result,
+        };
+        inputs[streams[number].0] = Some(result?);
+    }
+    Ok(inputs.into_iter().map(|input| input.expect("an error has been returned")).collect())
 }
 
 enum Opened {

@@ -13,6 +13,7 @@ use umbel::KeyHasher;
 use crate::buffer::{PageBuffer, PageWriter};
 use crate::line_counter::LineCounter;
 use crate::temporary::TempFile;
+use crate::threads::in_order;
 use crate::{Error, Options, Progress};
 
 /// Tells the system that the file is read from start to end, so that the disk works while lines are processed. A system
@@ -261,12 +262,16 @@ fn edges(file: &File, length: u64) -> io::Result<u64> {
 }
 
 /// Estimates the lines of each input: of a file among a few from half a megabyte of it, among many from less.
-pub(crate) fn estimate_lines(inputs: &[Input], separator: u8) -> Result<Vec<u64>, Error> {
+pub(crate) fn estimate_lines(inputs: &[Input], options: &Options) -> Result<Vec<u64>, Error> {
     let count = inputs.len().max(1) as u64;
     let samples = (256 / count).clamp(2, 16);
     // 8 MiB of all inputs, or 4 KiB twice of each.
     let size = ((8 << 20) / (samples * count)).clamp(4 << 10, 32 << 10);
-    inputs.iter().map(|input| input.open()?.estimate_lines(separator, samples, size)).collect()
+    in_order(options.threads, inputs.len(), |i| {
+        inputs[i].open()?.estimate_lines(options.separator, samples, size)
+    })
+    .into_iter()
+    .collect()
 }
 
 /// The total bytes of some inputs.

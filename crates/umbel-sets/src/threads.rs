@@ -20,18 +20,17 @@ pub fn on_each<T: Send>(count: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     })
 }
 
-/// The results of `make` for the numbers below `count`, in their order, made on `threads` threads.
-pub(crate) fn in_order<T: Send>(
-    threads: usize,
-    count: usize,
-    make: impl Fn(usize) -> T + Sync,
-) -> Vec<T> {
+/// The results of `make` for the numbers below `count`, in their order, made on up to `threads` threads.
+///
+/// # Panics
+/// If `make` panics.
+pub fn in_order<T: Send>(threads: usize, count: usize, make: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
         let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
         numbers.take_while(|&number| number < count).map(|i| (i, make(i))).collect::<Vec<_>>()
     };
-    let mut made: Vec<_> = on_each(threads.min(count), work).into_iter().flatten().collect();
+    let mut made: Vec<_> = on_each(threads.min(count).max(1), work).into_iter().flatten().collect();
     made.sort_unstable_by_key(|(number, _)| *number);
     made.into_iter().map(|(_, result)| result).collect()
 }

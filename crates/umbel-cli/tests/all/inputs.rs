@@ -273,6 +273,40 @@ fn what_is_cut_or_damaged_is_refused_with_its_name() {
 }
 
 #[test]
+fn compressed_files_are_decompressed_side_by_side() {
+    let folder = Folder::new();
+    let mut names = Vec::new();
+    for part in 0..4 {
+        for (format, bytes) in compressed(&urls(part * 50..part * 50 + 100)) {
+            let name = format!("{part}.{format}");
+            folder.write(&name, bytes);
+            names.push(name);
+        }
+    }
+    folder.write("plain", urls(0..10));
+    names.insert(3, "plain".to_owned());
+    // A dictionary of 64 MiB: with four decoders none may have as much.
+    folder.write("large.xz", xz(&urls(500..600), 9));
+    names.push("large.xz".to_owned());
+    let names = names.join(" ");
+    let alone = folder.umbel(&format!("dedup {names} --memory 256MiB -j 1")).run().done();
+    assert_eq!(alone, [urls(0..250), urls(500..600)].concat());
+    for threads in [2, 4, 16] {
+        let job = format!("dedup {names} --memory 256MiB -j {threads}");
+        assert!(folder.umbel(&job).run().done() == alone, "{threads} threads");
+    }
+    // Of several that are damaged, the first one is named.
+    let whole = folder.read("1.gzip");
+    for name in ["1.gzip", "3.zstd"] {
+        let bytes = folder.read(name);
+        folder.write(name, &bytes[..bytes.len() - 9]);
+    }
+    folder.umbel(&format!("dedup {names} -j 4")).run().fails(&["1.gzip", "truncated"]);
+    folder.write("1.gzip", whole);
+    folder.umbel(&format!("dedup {names} -j 4")).run().fails(&["3.zstd", "truncated"]);
+}
+
+#[test]
 fn dictionaries_of_xz_stay_within_the_cap() {
     let folder = Folder::new();
     let bytes = urls(0..1000);

@@ -118,7 +118,7 @@ impl SetOperation<'_> {
 
     /// A plan that reads every input once and compares all lines.
     pub(super) fn plan_start(&self) -> Result<SetPlan, Error> {
-        let lines = estimate_lines(self.inputs, self.options.separator)?;
+        let lines = estimate_lines(self.inputs, self.options)?;
         let smallest = (1..lines.len()).min_by_key(|&i| lines[i]).unwrap_or(0);
         Ok(SetPlan {
             strategy: Strategy::Table,
