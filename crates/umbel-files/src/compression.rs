@@ -123,7 +123,11 @@ pub fn decompressed(
     memory: u64,
     room: u64,
 ) -> Result<Box<dyn Read>> {
-    let (_, mut bytes) = decoded(source, memory, room)?;
+    checked(name, decoded(source, memory, room)?.1)
+}
+
+/// The text in `bytes`; what is certainly no text is refused.
+pub(crate) fn checked(name: &str, mut bytes: Box<dyn Read>) -> Result<Box<dyn Read>> {
     let start = Start::read(|some, _| bytes.read(some))?.bytes;
     content::check(name, &start)?;
     Ok(Box::new(Cursor::new(start).chain(bytes)))
@@ -135,10 +139,22 @@ pub fn decoded(
     memory: u64,
     room: u64,
 ) -> Result<(Option<Compression>, Box<dyn Read>)> {
-    let Start { bytes: mut start, compression } = Start::read(|bytes, _| source.read(bytes))?;
-    let Some(format) = compression else {
-        return Ok((None, Box::new(Cursor::new(start).chain(source))));
-    };
+    let Start { bytes, compression } = Start::read(|bytes, _| source.read(bytes))?;
+    let source = Box::new(Cursor::new(bytes).chain(source));
+    Ok(match compression {
+        Some(format) => (compression, decoder(format, source, memory, room)?),
+        None => (None, source),
+    })
+}
+
+/// A decoder of `source`, in `room` bytes of a cap of `memory`.
+pub(crate) fn decoder(
+    format: Compression,
+    mut source: Box<dyn Read>,
+    memory: u64,
+    room: u64,
+) -> Result<Box<dyn Read>> {
+    let mut start = Vec::new();
     source.by_ref().take(HEADER).read_to_end(&mut start)?;
     let most = most_window(memory, room);
     let window = match format {
@@ -172,7 +188,7 @@ pub fn decoded(
         Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(bytes)),
         Compression::Lz4 => Box::new(Lz4 { frame: None, between: Some(bytes) }),
     };
-    Ok((compression, Box::new(Checked { compression: format, decoder })))
+    Ok(Box::new(Checked { compression: format, decoder }))
 }
 
 /// Enough of an input for the window of its first frame or block: of a frame of Zstandard 18 bytes, of xz 12 and a block's
@@ -208,7 +224,7 @@ fn least_memory(window: u64, memory: u64, room: u64) -> u64 {
 
 /// The window of the frame of Zstandard that starts with these bytes (RFC 8878, section 3.1.1.1); none when they are
 /// something else.
-fn zstd_window(frame: &[u8]) -> Option<u64> {
+pub(crate) fn zstd_window(frame: &[u8]) -> Option<u64> {
     let (magic, rest) = frame.split_first_chunk::<4>()?;
     let (&descriptor, rest) = rest.split_first()?;
     if u32::from_le_bytes(*magic) != 0xfd2f_b528 {

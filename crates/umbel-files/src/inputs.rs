@@ -12,6 +12,7 @@ use umbel_numbers::counted;
 use umbel_sets::{Header, Input, Options, Rewritten, Spool, in_order, on_each};
 
 use crate::compression::{self, NeedsMemory, Start};
+use crate::parts::SideBySide;
 use crate::{atomic, content};
 
 /// Inputs as they were named, in their order.
@@ -44,15 +45,36 @@ impl Stream {
     /// # Errors
     /// Those of the system, and of the format of compressed bytes, with the name in front.
     pub fn open(self, options: &Options, room: u64) -> Result<(String, Box<dyn Read>)> {
-        let decompressed = |file: io::Result<File>| {
-            // The other half is for a long line.
-            compression::decompressed(&self.name, Box::new(file?), options.memory, room / 2)
-                .with_context(|| self.name.clone())
+        self.open_with(options.threads, options, room)
+    }
+
+    /// Opens it; parts of a compressed file that can be are decompressed by several `threads`.
+    fn open_with(
+        self,
+        threads: usize,
+        options: &Options,
+        room: u64,
+    ) -> Result<(String, Box<dyn Read>)> {
+        // The other half is for a long line.
+        let (memory, room) = (options.memory, room / 2);
+        let about = || self.name.clone();
+        let decompressed = |file| {
+            compression::decompressed(&self.name, Box::new(file), memory, room).with_context(about)
         };
         let bytes = match self.from {
-            Origin::Open(file) => decompressed(Ok(file))?,
+            Origin::Open(file) => decompressed(file)?,
             Origin::Path(path) => {
-                decompressed(Ok(File::open(path).with_context(|| self.name.clone())?))?
+                let file = File::open(path).with_context(about)?;
+                let parts = match threads {
+                    2.. => SideBySide::new(&file, threads, memory, room).with_context(about)?,
+                    _ => None,
+                };
+                match parts {
+                    Some(parts) => {
+                        compression::checked(&self.name, Box::new(parts)).with_context(about)?
+                    }
+                    None => decompressed(file)?,
+                }
             }
             Origin::Lines(bytes) => bytes,
         };
@@ -71,12 +93,18 @@ impl Stream {
     }
 
     /// Copies all of it to `spool`, which is made if there is none.
-    fn spool(self, spool: &mut Option<Spool>, options: &Options, room: u64) -> Result<Input> {
+    fn spool(
+        self,
+        spool: &mut Option<Spool>,
+        threads: usize,
+        options: &Options,
+        room: u64,
+    ) -> Result<Input> {
         let spool = match spool {
             Some(spool) => spool,
             none => none.insert(Spool::new(options)?),
         };
-        let (name, mut bytes) = self.open(options, room)?;
+        let (name, mut bytes) = self.open_with(threads, options, room)?;
         Ok(spool.add(name, &mut *bytes)?)
     }
 }
@@ -262,6 +290,8 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
     }
     let side_by_side = compression::decoders(options.memory).min(options.threads as u64).max(1);
     let room = if side_by_side > 1 { options.memory / side_by_side } else { u64::MAX };
+    // Threads that are not needed for other streams.
+    let inside = options.threads / (side_by_side as usize).min(streams.len().max(1));
     let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
     let spool = || {
         let mut spool = None;
@@ -275,7 +305,7 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
             };
             let stream = stream.lock().expect("no thread panics").take().expect("taken once");
             let again = stream.again().filter(|_| side_by_side > 1);
-            let result = stream.spool(&mut spool, options, room);
+            let result = stream.spool(&mut spool, inside, options, room);
             let again = again.filter(|_| result.as_ref().is_err_and(NeedsMemory::is_cause));
             if result.is_err() && again.is_none() {
                 failed.fetch_min(number, Relaxed);
@@ -291,7 +321,7 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
     for (number, again, result) in spooled {
         // Alone, a decoder may have a larger window.
         let result = match again {
-            Some(stream) => stream.spool(&mut None, options, u64::MAX),
+            Some(stream) => stream.spool(&mut None, options.threads, options, u64::MAX),
             None => result,
         };
         inputs[streams[number].0] = Some(result?);

@@ -9,6 +9,7 @@
 //! | [`content`] | which inputs are no lines of text, and what makes lines of them |
 //! | [`inputs`] | files, pipes and other lines, opened in the order they are named |
 //! | [`journal`] | what a run of `unseen` has recorded since its filter was saved |
+//! | `parts` | which parts of a compressed file can be decompressed side by side |
 //! | [`wrapped`] | which filters are packed or signed, and what is in them |
 //!
 //! Errors are [`anyhow::Error`]s: both callers show them to people as they are, with the path in front.
@@ -19,4 +20,5 @@ pub mod compression;
 pub mod content;
 pub mod inputs;
 pub mod journal;
+mod parts;
 pub mod wrapped;

@@ -306,6 +306,82 @@ fn compressed_files_are_decompressed_side_by_side() {
     folder.umbel(&format!("dedup {names} -j 4")).run().fails(&["3.zstd", "truncated"]);
 }
 
+/// A block of bgzip (SAM 1.6, section 4.1).
+fn bgzip(text: &[u8]) -> Vec<u8> {
+    let mut deflate = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+    deflate.write_all(text).unwrap();
+    let deflated = deflate.finish().unwrap();
+    let mut crc = flate2::Crc::new();
+    crc.update(text);
+    let size = (18 + deflated.len() + 8 - 1) as u16;
+    let mut block = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0".to_vec();
+    block.extend(size.to_le_bytes());
+    block.extend(deflated);
+    block.extend(crc.sum().to_le_bytes());
+    block.extend((text.len() as u32).to_le_bytes());
+    block
+}
+
+#[test]
+fn parts_of_a_compressed_file_are_decompressed_side_by_side() {
+    let folder = Folder::new();
+    let lines = urls(0..60_000);
+    let bgzipped: Vec<u8> = lines.chunks(60_000).chain([&b""[..]]).flat_map(bgzip).collect();
+    let frame = |text: &[u8], known: bool| {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.include_checksum(known).unwrap();
+        if known {
+            encoder.set_pledged_src_size(Some(text.len() as u64)).unwrap();
+        }
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    };
+    // Frames of all sizes, some of them too large for a part, and one to be skipped.
+    let mut framed = b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec();
+    let mut rest = &lines[..];
+    for size in [1, 100, 0, 300_000, 130_000, 131_072, 5_000, 1_200_000, 700_000].iter().cycle() {
+        let (text, more) = rest.split_at(rest.len().min(*size));
+        framed.extend(frame(text, size % 100 == 0));
+        rest = more;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    // A last frame that one decoder has to read, and what follows it.
+    let larger = [&framed[..], &frame(&lines, false), &framed].concat();
+    let thrice = [&lines[..], &lines, &lines].concat();
+    for (name, bytes, text) in
+        [("a.gz", &bgzipped, &lines), ("a.zst", &framed, &lines), ("b.zst", &larger, &thrice)]
+    {
+        folder.write(name, bytes);
+        for options in ["-j 1", "-j 2", "-j 3 --memory 32MiB", "-j 16 --memory 1GiB"] {
+            let dedup = folder.umbel(&format!("common --all {name} {name} {options}")).run();
+            assert!(dedup.done() == *text, "{name} {options}");
+            let one_pass = folder.umbel(&format!("dedup --fpp 1e-9 {name} {options}")).run();
+            assert!(one_pass.done() == lines, "{name} {options}");
+        }
+        for at in (0..bytes.len()).step_by(bytes.len() / 9).skip(1) {
+            let format = if name == "a.gz" { "gzip" } else { "zstd" };
+            folder.write("cut", &bytes[..at]);
+            let cut = folder.umbel("dedup cut -j 4").run();
+            // Where a frame ends, a file may end.
+            if !cut.status.success() {
+                cut.fails(&[&format!("cut: the {format} data is truncated")]);
+            }
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x10;
+            folder.write("flipped", flipped);
+            // Frames without a checksum cannot tell.
+            let flipped = folder.umbel("dedup flipped -j 4").run();
+            if !flipped.status.success() {
+                flipped.fails(&["flipped: "]);
+            } else {
+                assert_ne!(name, "a.gz");
+            }
+        }
+    }
+}
+
 #[test]
 fn dictionaries_of_xz_stay_within_the_cap() {
     let folder = Folder::new();

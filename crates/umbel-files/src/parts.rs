@@ -1,0 +1,251 @@
+//! Compressed files of parts that need nothing of each other, decompressed side by side: frames of Zstandard, as pzstd and
+//! the seekable format write them, and blocks of bgzip.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use umbel_sets::in_order;
+
+use crate::compression::{self, Compression};
+
+/// Bytes of text of a part, at least, unless the file ends: starting a decoder costs what a few KiB of text cost.
+const PART: u64 = 1 << 20;
+/// Bytes of text of a part, at most. They are held in memory, of two parts for each thread.
+const LARGEST: u64 = 16 << 20;
+/// The most text of a block: of Zstandard (RFC 8878, section 3.1.1.2.4), and of bgzip (SAM 1.6, section 4.1).
+const ZSTD_BLOCK: u64 = 128 << 10;
+const BGZIP_BLOCK: u64 = 64 << 10;
+
+/// The text of such a file.
+pub(crate) struct SideBySide {
+    source: Source,
+    length: u64,
+    /// The part after those that were decompressed.
+    next: u64,
+    threads: usize,
+    largest: u64,
+    ready: VecDeque<io::Cursor<Vec<u8>>>,
+    /// What is behind `ready`: an error, or parts of unknown length, which one decoder reads.
+    failed: Option<io::Error>,
+    alone: Option<Box<dyn Read>>,
+}
+
+/// Where a part is, and whether its text fits in memory beside others.
+#[derive(Clone, Copy)]
+struct Part {
+    start: u64,
+    end: u64,
+    known: bool,
+}
+
+impl SideBySide {
+    /// `None` if it is one part, or has another format: then one decoder has to read it.
+    pub(crate) fn new(
+        file: &File,
+        threads: usize,
+        memory: u64,
+        room: u64,
+    ) -> io::Result<Option<Self>> {
+        let meta = file.metadata()?;
+        let length = meta.len();
+        if !meta.is_file() || length == 0 {
+            return Ok(None);
+        }
+        let start = compression::Start::read(|bytes, offset| file.read_at(bytes, offset))?;
+        let Some(format @ (Compression::Gzip | Compression::Zstd)) = start.compression else {
+            return Ok(None);
+        };
+        let room = room.min(memory / 4);
+        let mut parts = Self {
+            source: Source { file: Arc::new(file.try_clone()?), format, memory, room },
+            length,
+            next: 0,
+            threads,
+            largest: (room / (4 * threads as u64)).min(LARGEST),
+            ready: VecDeque::new(),
+            failed: None,
+            alone: None,
+        };
+        let first = parts.part()?;
+        parts.next = 0;
+        Ok(first.filter(|part| part.known && part.end < length).map(|_| parts))
+    }
+
+    /// The next part.
+    fn part(&mut self) -> io::Result<Option<Part>> {
+        let start = self.next;
+        let (mut end, mut text) = (start, 0);
+        while end < self.length && text < PART {
+            let piece = match self.source.format {
+                Compression::Zstd => self.frame(end)?,
+                _ => self.block(end)?,
+            };
+            let Some((length, more)) = piece.filter(|(length, more)| {
+                text + more <= self.largest && end + length <= self.length
+            }) else {
+                break;
+            };
+            end += length;
+            text += more;
+        }
+        let known = end > start;
+        if !known && start < self.length {
+            end = self.length;
+        }
+        self.next = end;
+        Ok((end > start).then_some(Part { start, end, known }))
+    }
+
+    /// `false` if the file ends before.
+    fn fill(&self, bytes: &mut [u8], at: u64) -> io::Result<bool> {
+        match self.source.file.read_exact_at(bytes, at) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Bytes of the frame of Zstandard at `at`, and how many its text and its window have at most (RFC 8878, section 3.1.1);
+    /// `None` if it is none, or more than there is room for.
+    fn frame(&self, at: u64) -> io::Result<Option<(u64, u64)>> {
+        let mut head = [0; 8];
+        if !self.fill(&mut head, at)? {
+            return Ok(None);
+        }
+        let word =
+            |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        if let 0x184d_2a50..=0x184d_2a5f = word(&head[..4]) {
+            return Ok(Some((8 + word(&head[4..]), 0)));
+        }
+        if word(&head[..4]) != 0xfd2f_b528 {
+            return Ok(None);
+        }
+        let descriptor = head[4];
+        let single = descriptor & 1 << 5 != 0;
+        let content = [u64::from(single), 2, 4, 8][usize::from(descriptor >> 6)];
+        let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+        let window = match single {
+            true => 0,
+            false => compression::zstd_window(&head).unwrap_or(u64::MAX),
+        };
+        let mut end = at + 5 + u64::from(!single) + dictionary + content;
+        let mut text: u64 = 0;
+        loop {
+            let mut block = [0; 3];
+            if text > self.largest || !self.fill(&mut block, end)? {
+                return Ok(None);
+            }
+            let block = word(&block);
+            let length = match block >> 1 & 3 {
+                // One byte, which is repeated.
+                1 => 1,
+                _ => block >> 3,
+            };
+            end += 3 + length;
+            text += ZSTD_BLOCK;
+            if block & 1 != 0 {
+                let checksum = if descriptor & 1 << 2 != 0 { 4 } else { 0 };
+                return Ok(Some((end + checksum - at, text.max(window))));
+            }
+        }
+    }
+
+    /// Bytes of the block of bgzip at `at`, and of its text at most (SAM 1.6, section 4.1).
+    fn block(&self, at: u64) -> io::Result<Option<(u64, u64)>> {
+        let mut head = [0; 18];
+        let [low, high] = match self.fill(&mut head, at)? {
+            true if head[..4] == [0x1f, 0x8b, 8, 4] && head[10..16] == *b"\x06\0BC\x02\0" => {
+                [head[16], head[17]]
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some((u64::from(u16::from_le_bytes([low, high])) + 1, BGZIP_BLOCK)))
+    }
+
+    /// Decompresses the next parts.
+    fn more(&mut self) -> io::Result<()> {
+        let mut parts = Vec::new();
+        while parts.len() < 2 * self.threads
+            && let Some(part) = self.part()?
+        {
+            if !part.known {
+                self.alone = Some(self.source.decoder(part)?);
+                break;
+            }
+            parts.push(part);
+        }
+        let source = &self.source;
+        let texts = in_order(self.threads, parts.len(), |i| {
+            let mut text = Vec::new();
+            source.decoder(parts[i])?.read_to_end(&mut text).map(|_| text)
+        });
+        for text in texts {
+            match text {
+                Ok(text) => self.ready.push_back(io::Cursor::new(text)),
+                Err(error) => {
+                    self.failed = Some(error);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Read for SideBySide {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        loop {
+            while let Some(text) = self.ready.front_mut() {
+                match text.read(bytes)? {
+                    0 if !bytes.is_empty() => drop(self.ready.pop_front()),
+                    read => return Ok(read),
+                }
+            }
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
+            if let Some(alone) = &mut self.alone {
+                return alone.read(bytes);
+            }
+            if self.next == self.length {
+                return Ok(0);
+            }
+            self.more()?;
+        }
+    }
+}
+
+/// The file, its format, and the memory of a decoder.
+struct Source {
+    file: Arc<File>,
+    format: Compression,
+    memory: u64,
+    room: u64,
+}
+
+impl Source {
+    fn decoder(&self, part: Part) -> io::Result<Box<dyn Read>> {
+        let bytes = Range { file: Arc::clone(&self.file), at: part.start, end: part.end };
+        compression::decoder(self.format, Box::new(bytes), self.memory, self.room)
+            .map_err(io::Error::other)
+    }
+}
+
+/// Some bytes of a file.
+struct Range {
+    file: Arc<File>,
+    at: u64,
+    end: u64,
+}
+
+impl Read for Range {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let most = usize::try_from(self.end - self.at).unwrap_or(usize::MAX).min(bytes.len());
+        let read = self.file.read_at(&mut bytes[..most], self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
