@@ -22,6 +22,7 @@ use crate::args::{ForeignArgs, FormatArgs, NamesArgs, SecretArgs, TrustArgs};
 use crate::atomic::{self, Existing};
 use crate::formats;
 use crate::output::{StdoutClosed, check_open};
+use crate::private;
 use crate::report::say;
 use crate::standard::{self, is_standard, stdin};
 use crate::target::{self, Sort};
@@ -34,7 +35,7 @@ pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
 
 /// The secret in a file.
 pub(crate) fn read_secret(path: &Path) -> Result<Secret> {
-    let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+    let bytes = private::read(path)?;
     let hex = || {
         let digits = bytes.trim_ascii();
         let half = |digit: u8| (digit as char).to_digit(16).map(|digit| digit as u8);

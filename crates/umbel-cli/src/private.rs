@@ -1,11 +1,33 @@
 //! Files that only their owner may read: secrets.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::atomic::{self, Existing};
+use crate::report::say;
+
+/// Reads a secret. A warning says so if others than its owner may read or change the file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    let name = || path.display().to_string();
+    let mut file = File::open(path).with_context(name)?;
+    let meta = file.metadata().with_context(name)?;
+    let mode = meta.permissions().mode();
+    // The mode of a pipe, such as that of a shell's <(…), says nothing.
+    if meta.is_file() && mode & 0o077 != 0 {
+        let what = if mode & 0o022 == 0 { "read" } else { "change" };
+        say(&format!(
+            "umbel: warning: {0}: others than its owner may {what} this secret; if they did, make a new one; otherwise: chmod 600 {0}",
+            path.display()
+        ));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).with_context(name)?;
+    Ok(bytes)
+}
 
 /// Writes a new file with mode 0600. One that exists is never replaced: filters made with a lost secret answer nobody.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {

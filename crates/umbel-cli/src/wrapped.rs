@@ -16,6 +16,7 @@ use umbel_share::sign::{PublicKey, SecretKey, Signer};
 use crate::formats;
 use crate::output::refuse_in_place_of;
 use crate::param::Param;
+use crate::private;
 
 /// The key that the options name to sign with, which what is signed must not replace.
 pub(crate) fn key_to_sign(key: Option<&PathBuf>, output: &Path) -> Result<Option<SecretKey>> {
@@ -27,7 +28,7 @@ pub(crate) fn key_to_sign(key: Option<&PathBuf>, output: &Path) -> Result<Option
 pub(crate) fn secret_key(path: &Path) -> Result<SecretKey> {
     let name = || path.display().to_string();
     // A file of other things may be no text.
-    let text = fs::read(path).with_context(name)?;
+    let text = private::read(path)?;
     String::from_utf8_lossy(&text).parse().with_context(name)
 }
 

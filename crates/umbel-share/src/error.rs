@@ -158,6 +158,10 @@ pub enum ShareError {
     Io(io::Error),
 }
 
+/// A code that the encoder does not make.
+#[derive(Debug)]
+pub(crate) struct Corrupt;
+
 impl From<io::Error> for ShareError {
     /// Takes out the error of this crate that came through a reader.
     fn from(error: io::Error) -> Self {

@@ -16,15 +16,12 @@ use std::io::{Read, Write};
 
 use twox_hash::XxHash3_64;
 
+use crate::error::Corrupt;
 use crate::rans::{self, Frequencies, SCALE, SCALE_BITS};
 use crate::{ShareError, gaps};
 
 /// Bytes of the payload in a frame (part of the format).
 pub(crate) const FRAME: usize = 1 << 20;
-
-/// A code that the encoder does not make.
-#[derive(Debug)]
-pub(crate) struct Corrupt;
 
 const STORED: u8 = 0;
 const EQUAL: u8 = 1;

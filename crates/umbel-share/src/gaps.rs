@@ -7,7 +7,7 @@
 //! The code of a distance d is ⌊d / 2^rice⌋ ones, a zero, and the `rice` low bits of d. Bits fill each byte from its
 //! least significant one on. The distance of the first bit is its position; of others, the number of clear bits between.
 
-use crate::frame::Corrupt;
+use crate::error::Corrupt;
 
 /// The code of the bits that are set in `bytes`, of which there are `count`, at least 1.
 pub(crate) fn encode(bytes: &[u8], count: u64, out: &mut Vec<u8>) {

@@ -31,7 +31,7 @@ use chacha20::cipher::{KeyIvInit, StreamCipher};
 use sha2::{Digest, Sha256};
 use umbel::format::{self, Header, Reader};
 use umbel::{FileError, Kind};
-use x25519_dalek::{PublicKey, StaticSecret};
+use x25519_dalek::PublicKey;
 
 mod file;
 
@@ -221,7 +221,7 @@ impl Mask {
 impl Member {
     /// The key that this member shares with another one in a round.
     fn pair(&self, round: &[u8; 32], other: &Card) -> Result<[u8; 32], GroupError> {
-        let shared = StaticSecret::from(self.secret).diffie_hellman(&PublicKey::from(other.0));
+        let shared = self.secret.diffie_hellman(&PublicKey::from(other.0));
         if !shared.was_contributory() {
             return Err(GroupError::NoKey);
         }
@@ -232,7 +232,7 @@ impl Member {
 
     /// The key of the mask that this member adds alone.
     fn own(&self, round: &[u8; 32]) -> [u8; 32] {
-        digest("umbel group own 1", &[&self.secret, round])
+        digest("umbel group own 1", &[self.secret.as_bytes(), round])
     }
 
     /// Notes that the secret is used in a round for a filter with this payload. To be saved before the masked list leaves:
@@ -286,7 +286,7 @@ impl Member {
             masks.push(Mask::new(self.pair(&round.id, card)?, own < *card));
         }
         let mut values =
-            Mask::new(digest("umbel group values 1", &[&self.secret, &round.id]), true);
+            Mask::new(digest("umbel group values 1", &[self.secret.as_bytes(), &round.id]), true);
         let mut out = file::Masked::write(out, round, &own)?;
         let bits = payload.iter().flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1 == 1));
         let mut bits = bits.chain([false; CHECKS]);

@@ -5,7 +5,7 @@
 //! - [`summary`] tells caches which of them has a key, by filters that they keep up to date with deltas.
 //! - [`audit`] computes what a filter tells about keys that somebody can guess.
 //! - [`noisy`] makes copies of a list that tell little alone, and more together.
-//! - [`group`] makes the list of a group without showing anybody a member's own.
+//! - [`group`] makes the list of a group without showing anybody a member's own; experimental.
 //!
 //! FORMAT.md at the root of the repository fixes every byte. Nothing here knows paths or terminals.
 

@@ -11,7 +11,7 @@
 //! decoded from a state x with c ≤ x mod 2¹⁶ < c + f. The state becomes f · ⌊x / 2¹⁶⌋ + x mod 2¹⁶ − c; below 2³¹ it is
 //! multiplied by 2³², and the next word added. At the end the state is 2³¹. The encoder runs backwards.
 
-use crate::frame::Corrupt;
+use crate::error::Corrupt;
 
 /// Frequencies sum to 2^SCALE_BITS (part of the format).
 pub(crate) const SCALE_BITS: u32 = 16;

@@ -126,21 +126,28 @@ fn cards(paths: &[PathBuf]) -> Result<Vec<Card>> {
 
 fn read_text<T>(path: &Path, parse: impl FnOnce(&str) -> Result<T, GroupError>) -> Result<T> {
     let name = || path.display().to_string();
-    let bytes = fs::read(path).with_context(name)?;
-    // What is no text fails the checksum of every file.
-    parse(&String::from_utf8_lossy(&bytes)).with_context(name)
+    parsed(&fs::read(path).with_context(name)?, parse).with_context(name)
 }
 
-/// Uses a secret, and saves what it was used for before anything else happens. Another run with it waits.
+fn parsed<T>(
+    bytes: &[u8],
+    parse: impl FnOnce(&str) -> Result<T, GroupError>,
+) -> Result<T, GroupError> {
+    // What is no text fails the checksum of every file.
+    parse(&String::from_utf8_lossy(bytes))
+}
+
+/// Uses a secret, and saves what it was used for before anything else happens. Another run with it waits, and goes on from
+/// what this one has saved.
 fn with_secret<T>(
     path: &Path,
     work: impl FnOnce(&mut Member) -> Result<T, GroupError>,
 ) -> Result<T> {
     let name = || path.display().to_string();
     // NFS locks only what is open for writing.
-    let lock = OpenOptions::new().read(true).write(true).open(path).with_context(name)?;
-    lock.lock().with_context(name)?;
-    let mut member = read_text(path, Member::from_text)?;
+    let open = || OpenOptions::new().read(true).write(true).open(path).with_context(name);
+    let _lock = filters::lock(open()?, path, &open)?;
+    let mut member = parsed(&private::read(path)?, Member::from_text).with_context(name)?;
     let result = work(&mut member).with_context(name)?;
     atomic::write_private(path, Existing::Replace, member.to_text().as_bytes())?;
     Ok(result)

@@ -140,6 +140,34 @@ fn what_does_not_belong_together_is_refused() {
     folder.umbel(&other).run().fails(&["3.masked", "another round"]);
 }
 
+/// A run that waits for a secret locks a file that the run before it replaces. It must then wait for the new one, which
+/// a third run may have locked: two runs at a time could make shares with different members dropped out.
+#[test]
+fn a_secret_is_locked_while_it_is_replaced() {
+    let folder = group(5, "");
+    let locked = |name: &str| {
+        let file = std::fs::File::options().write(true).open(folder.path(name)).unwrap();
+        file.lock().unwrap();
+        file
+    };
+    // What a third run will save: a share was made, with another member dropped out.
+    std::fs::copy(folder.path("0.secret"), folder.path("shared")).unwrap();
+    folder.umbel("group reveal --as shared --dropped 2.card -o first").run().done();
+    let first = locked("0.secret");
+    let mut waiting = folder.umbel("group reveal --as 0.secret --dropped 3.card -o second").spawn();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::fs::copy(folder.path("0.secret"), folder.path("new")).unwrap();
+    let third = locked("new");
+    std::fs::rename(folder.path("new"), folder.path("0.secret")).unwrap();
+    drop(first);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(waiting.runs() && !folder.path("second").exists(), "it did not wait");
+    folder.write("0.secret", folder.read("shared"));
+    drop(third);
+    waiting.finish().fails(&["0.secret", "with other members dropped out"]);
+    assert!(!folder.path("second").exists());
+}
+
 /// Files that happen to have the name of a secret and an ending are somebody's.
 #[test]
 fn files_next_to_a_secret_stay() {

@@ -1,5 +1,6 @@
 //! `umbel key`, and filters of different secrets, as black boxes.
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::util::{Folder, lines, urls};
@@ -98,4 +99,43 @@ fn filters_of_different_secrets_do_not_mix() {
     );
     folder.write("guesses", lines(["x"]));
     folder.umbel("query a guesses").run().fails(&["keyed", ids[0], "--secret-file"]);
+}
+
+/// Every sort of secret, with modes that let others in; a pipe has none.
+#[test]
+fn secrets_that_others_may_read_are_warned_of() {
+    let folder = Folder::new();
+    folder.write("list", urls(0..100));
+    folder.umbel("key new -o key").run().done();
+    folder.umbel("key new --signing -o signing").run().done();
+    folder.umbel("build -q -o list.umbel list").run().done();
+    let members = ["a", "b", "c"];
+    for name in members {
+        folder.umbel(&format!("group join -o {name} --card {name}.card")).run().done();
+    }
+    let cards = "--cards a.card b.card c.card";
+    for (secret, run) in [
+        ("key", "build -f -o keyed --secret-file key list".to_owned()),
+        ("key", "key id key".to_owned()),
+        ("signing", "sign --sign signing list.umbel".to_owned()),
+        ("a", format!("group mask list.umbel --as a {cards} -o masked -f")),
+        ("a", "group reveal --as a -o share -f".to_owned()),
+    ] {
+        for (mode, word) in [(0o600, None), (0o640, Some("read")), (0o602, Some("change"))] {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(folder.path(secret), permissions).unwrap();
+            let run = folder.umbel(&run).run();
+            run.ended_with(0);
+            let warning = format!("warning: {secret}: others than its owner may ");
+            let expected = word.map(|word| format!("{warning}{word} this secret"));
+            assert_eq!(expected.is_some(), run.stderr.contains(&warning), "{}", run.stderr);
+            assert!(expected.is_none_or(|words| run.stderr.contains(&words)), "{}", run.stderr);
+        }
+    }
+    folder.fifo("pipe");
+    let mut run = folder.umbel("key id pipe").spawn();
+    run.feed(&folder, "pipe").write_all(&folder.read("key")).unwrap();
+    let run = run.finish();
+    run.ended_with(0);
+    assert_eq!(run.stderr, "");
 }

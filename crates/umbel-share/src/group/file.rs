@@ -21,6 +21,7 @@ use std::io::{self, BufReader, Read, Write};
 use sha2::{Digest, Sha256};
 use umbel::format::{self, Reader};
 use x25519_dalek::{PublicKey, StaticSecret};
+use zeroize::{Zeroize, Zeroizing};
 
 use super::{GroupError, Round};
 
@@ -34,9 +35,9 @@ const MOST_HEADER: u64 = 1 << 17;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Card(pub(super) [u8; 32]);
 
-/// A member with its secret, and what that was used for: once.
+/// A member with its secret, and what that was used for: once. The memory of the secret is cleared when it is dropped.
 pub struct Member {
-    pub(super) secret: [u8; 32],
+    pub(super) secret: StaticSecret,
     pub(super) used: Option<Used>,
 }
 
@@ -70,6 +71,13 @@ impl std::fmt::Debug for Share {
     /// Without the keys.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Share").field(&self.member).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.own.zeroize();
+        self.pairs.iter_mut().for_each(|(_, key)| key.zeroize());
     }
 }
 
@@ -195,20 +203,20 @@ impl Member {
     /// # Errors
     /// [`GroupError::Random`].
     pub fn new() -> Result<Self, GroupError> {
-        let mut secret = [0; 32];
-        getrandom::fill(&mut secret)?;
-        Ok(Self { secret, used: None })
+        let mut secret = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut *secret)?;
+        Ok(Self { secret: StaticSecret::from(*secret), used: None })
     }
 
     /// Returns its card, for the others.
     pub fn card(&self) -> Card {
-        Card(PublicKey::from(&StaticSecret::from(self.secret)).to_bytes())
+        Card(PublicKey::from(&self.secret).to_bytes())
     }
 
     /// Returns the text of the file of its secret.
     pub fn to_text(&self) -> String {
         let mut text = Text::new(&format!("{SECRET} 1"));
-        text.line("secret", &[&self.secret]);
+        text.line("secret", &[self.secret.as_bytes()]);
         if let Some(Used { round, filter, cards, dropped }) = &self.used {
             text.line("round", &[round]);
             text.line("filter", &[filter]);
@@ -227,7 +235,7 @@ impl Member {
     /// [`GroupError::Damaged`].
     pub fn from_text(text: &str) -> Result<Self, GroupError> {
         let mut lines = Text::parse(text, SECRET)?;
-        let secret = lines.one("secret")?;
+        let secret = StaticSecret::from(*Zeroizing::new(lines.one("secret")?));
         let used = match lines.optional::<1>("round") {
             None => None,
             Some([round]) => {

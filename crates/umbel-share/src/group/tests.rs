@@ -4,7 +4,7 @@ use super::*;
 
 /// Members with fixed secrets.
 fn member(number: u8) -> Member {
-    Member { secret: digest("a fixed secret", &[&[number]]), used: None }
+    Member { secret: digest("a fixed secret", &[&[number]]).into(), used: None }
 }
 
 fn filter(kind: Kind, keys: std::ops::Range<u64>) -> AnyFilter {
@@ -330,8 +330,10 @@ fn a_damaged_masked_list_is_refused() {
 /// The vectors of FORMAT.md: secrets 00 01 … 1F and 20 21 … 3F, and a round whose id is all zeros.
 #[test]
 fn keys_and_masks_are_those_of_the_format() {
-    let counted =
-        |first: u8| Member { secret: std::array::from_fn(|i| first + i as u8), used: None };
+    let counted = |first: u8| Member {
+        secret: std::array::from_fn::<u8, 32, _>(|i| first + i as u8).into(),
+        used: None,
+    };
     let (one, two) = (counted(0), counted(32));
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let round = [0; 32];
