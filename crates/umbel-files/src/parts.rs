@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use umbel_sets::in_order;
 
@@ -28,6 +28,8 @@ pub(crate) struct SideBySide {
     threads: usize,
     largest: u64,
     ready: VecDeque<io::Cursor<Vec<u8>>>,
+    /// Buffers of texts that were read: new ones would cost as much as decompressing does.
+    spare: Mutex<Vec<Vec<u8>>>,
     /// What is behind `ready`: an error, or parts of unknown length, which one decoder reads.
     failed: Option<io::Error>,
     alone: Option<Box<dyn Read>>,
@@ -66,6 +68,7 @@ impl SideBySide {
             threads,
             largest: (room / (4 * threads as u64)).min(LARGEST),
             ready: VecDeque::new(),
+            spare: Mutex::default(),
             failed: None,
             alone: None,
         };
@@ -177,9 +180,10 @@ impl SideBySide {
             }
             parts.push(part);
         }
-        let source = &self.source;
+        let (source, spare) = (&self.source, &self.spare);
         let texts = in_order(self.threads, parts.len(), |i| {
-            let mut text = Vec::new();
+            let mut text = spare.lock().expect("no thread panics").pop().unwrap_or_default();
+            text.clear();
             source.decoder(parts[i])?.read_to_end(&mut text).map(|_| text)
         });
         for text in texts {
@@ -200,7 +204,10 @@ impl Read for SideBySide {
         loop {
             while let Some(text) = self.ready.front_mut() {
                 match text.read(bytes)? {
-                    0 if !bytes.is_empty() => drop(self.ready.pop_front()),
+                    0 if !bytes.is_empty() => {
+                        let text = self.ready.pop_front().map(io::Cursor::into_inner);
+                        self.spare.get_mut().expect("no thread panics").extend(text);
+                    }
                     read => return Ok(read),
                 }
             }
