@@ -4,7 +4,7 @@
     find.py F.index TEXT...       prints the blocks that may have all whole words of each text, or the value
 """
 
-import itertools, json, pathlib, struct, sys
+import json, pathlib, struct, sys
 
 import xxhash
 from reader import MASK, require
@@ -40,24 +40,31 @@ class Taken:
 class Index:
     def __init__(self, file):
         require(len(file) > 0 and len(file) % 1024 == 0, "length")
-        data = b""
+        data, damaged = b"", set()
         for number in range(len(file) // 1024):
             page = file[1024 * number:1024 * (number + 1)]
-            require(xxhash.xxh3_64_intdigest(page[:DATA], number) == int.from_bytes(page[DATA:], "little"), f"page {number}")
+            if xxhash.xxh3_64_intdigest(page[:DATA], number) != int.from_bytes(page[DATA:], "little"):
+                damaged.add(number)
             data += page[:DATA]
+        headers = [Taken(data[DATA * page:]).take("8sHHIQQQQQQQ") for page in range(2) if page not in damaged]
+        require(headers and all(magic == b"\x89UMIDX\r\n" and version == 2 for magic, version, *_ in headers), "header")
+        *_, generation, pages, catalog, lists, files, groups, blocks = max(headers, key=lambda header: header[4])
+        # Pages that are no longer used may be anything; here none is.
+        unused = {1} if generation == 0 and not any(file[1024:2048]) else set()
+        require(pages * 1024 <= len(file) and damaged <= unused | set(range(pages, len(file) // 1024)), f"pages {damaged}")
         taken = Taken(data)
-        magic, version, _, length, lists, files, groups, blocks, _ = taken.take("8sH6sQQQQQ8s")
-        require(magic == b"\x89UMIDX\r\n" and version == 1 and -(-length // DATA) * 1024 == len(file), "header")
+        taken.at = catalog
         self.settings = [(taken.text().decode(), taken.text().decode()) for _ in range(taken.take("I"))]
         self.roots = [taken.text() for _ in range(taken.take("I"))]
-        self.files = [(taken.text(), taken.text(), taken.take("QqqQQQQQQ")) for _ in range(files)]
-        require(taken.at == 64 + lists, "lists")
-        sizes = [taken.take("II") for _ in range(groups)]
-        self.blocks = [taken.take("QQQQ") for _ in range(blocks)]
-        self.groups = [(rows, columns, [taken.take("I") for _ in range(columns)]) for rows, columns in sizes]
-        self.bits = [int.from_bytes(taken.take(f"{rows * columns // 8}s"), "little") for rows, columns in sizes]
-        require(taken.at == length and sum(file[2][7] for file in self.files) == blocks, "data")
-        require(sorted(itertools.chain(*(group[2] for group in self.groups))) == list(range(blocks)), "columns")
+        self.files = [(taken.text(), taken.text(), taken.take("QqqQQQQQQQ")) for _ in range(files)]
+        require(taken.at == catalog + lists, "lists")
+        sizes = [taken.take("IIQ") for _ in range(groups)]
+        self.blocks = [taken.take("QQQQQ") for _ in range(blocks)]
+        self.groups = [(rows, columns, [taken.take("I") for _ in range(columns)]) for rows, columns, _ in sizes]
+        self.bits = [int.from_bytes(data[at:at + rows * columns // 8], "little") for rows, columns, at in sizes]
+        require(sum(file[2][7] for file in self.files) == blocks, "blocks")
+        live = sorted(block for group in self.groups for block in group[2] if block != 2**32 - 1)
+        require(live == list(range(blocks)), "columns")
         self.words = ("records", "lines") in self.settings
 
     def may_have(self, keys):
@@ -70,7 +77,7 @@ class Index:
                 for p in range(probes):
                     row = mix(high + p * low & MASK) * rows >> 64
                     found &= bits >> row * columns
-            yield from (block for c, block in enumerate(blocks) if found >> c & 1)
+            yield from (block for c, block in enumerate(blocks) if found >> c & 1 and block != 2**32 - 1)
 
     def look_up(self, text):
         """The path and the start of the blocks."""

@@ -2,15 +2,17 @@
 
 use std::error::Error;
 use std::fmt;
-use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read};
+use std::io::{self, Cursor, ErrorKind, Read};
 
 use anyhow::Result;
-use lz4_flex::frame::FrameDecoder;
 
 use umbel_numbers::Size;
 use umbel_sets::PageReader;
 
 use crate::content;
+use crate::frames::{self, Counted, Frames, Gzip, Noting, Zstd};
+
+pub use crate::frames::{Point, Resume};
 
 /// How bytes are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,41 +121,43 @@ impl Start {
 /// of `memory`. At first, no more of a pipe is awaited than needed to recognize it.
 pub fn decompressed(
     name: &str,
-    source: Box<dyn Read>,
+    mut source: Box<dyn Read>,
     memory: u64,
     room: u64,
 ) -> Result<Box<dyn Read>> {
-    checked(name, decoded(source, memory, room)?.1)
+    let Start { bytes: start, compression } = Start::read(|bytes, _| source.read(bytes))?;
+    let source = Box::new(Cursor::new(start).chain(source));
+    checked(name, decoder(compression, source, &Point::default(), None, memory, room)?)
 }
 
 /// The text in `bytes`; what is certainly no text is refused.
-pub(crate) fn checked(name: &str, mut bytes: Box<dyn Read>) -> Result<Box<dyn Read>> {
+pub(crate) fn checked(name: &str, mut bytes: impl Read + 'static) -> Result<Box<dyn Read>> {
     let start = Start::read(|some, _| bytes.read(some))?.bytes;
     content::check(name, &start)?;
     Ok(Box::new(Cursor::new(start).chain(bytes)))
 }
 
-/// As [`decompressed`], whatever the bytes are; and how they were compressed.
-pub fn decoded(
-    mut source: Box<dyn Read>,
-    memory: u64,
-    room: u64,
-) -> Result<(Option<Compression>, Box<dyn Read>)> {
+/// How the bytes in `source` are compressed, by the first of them, which are returned with the rest.
+pub fn recognize(mut source: Box<dyn Read>) -> io::Result<(Option<Compression>, Box<dyn Read>)> {
     let Start { bytes, compression } = Start::read(|bytes, _| source.read(bytes))?;
-    let source = Box::new(Cursor::new(bytes).chain(source));
-    Ok(match compression {
-        Some(format) => (compression, decoder(format, source, memory, room)?),
-        None => (None, source),
-    })
+    Ok((compression, Box::new(Cursor::new(bytes).chain(source))))
 }
 
-/// A decoder of `source`, in `room` bytes of a cap of `memory`.
-pub(crate) fn decoder(
-    format: Compression,
+/// The text in `source`, from a point on: as it is, or decompressed by a decoder in `room` bytes of a cap of `memory`.
+///
+/// It notes where else reading can start, if `every` is given: at each frame, and inside of a member of gzip each time that
+/// so many bytes of text are behind the last point.
+pub fn decoder(
+    compression: Option<Compression>,
     mut source: Box<dyn Read>,
+    from: &Point,
+    every: Option<u64>,
     memory: u64,
     room: u64,
-) -> Result<Box<dyn Read>> {
+) -> Result<Decoder> {
+    let Some(format) = compression else {
+        return Ok(Decoder { compression, bytes: Bytes::Whole(source) });
+    };
     let mut start = Vec::new();
     source.by_ref().take(HEADER).read_to_end(&mut start)?;
     let most = most_window(memory, room);
@@ -172,23 +176,25 @@ pub(crate) fn decoder(
         .into());
     }
     let bytes = PageReader::new(1 << 16, Cursor::new(start).chain(source));
-    let decoder: Box<dyn Read> = match format {
-        Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(bytes)),
-        Compression::Zstd => {
-            let mut decoder = zstd::Decoder::with_buffer(bytes)?;
-            decoder.window_log_max(most.ilog2())?;
-            Box::new(decoder)
+    let counted = |bytes| Counted::new(Box::new(bytes), from.input);
+    let noting: Box<dyn Noting> = match format {
+        Compression::Gzip => {
+            Box::new(Gzip::new(counted(bytes), from.text, from.resume.clone(), every))
         }
+        Compression::Zstd => Box::new(Zstd::new(counted(bytes), from.text, most.ilog2(), every)?),
+        Compression::Bzip2 => {
+            Box::new(Frames::new(frames::bzip2, counted(bytes), from.text, every))
+        }
+        Compression::Lz4 => Box::new(Frames::new(frames::lz4, counted(bytes), from.text, every)),
         Compression::Xz => {
             // Beside the window, it has small tables.
             let most = (most >> 10) + (1 << 10);
             let most = u32::try_from(most).unwrap_or(u32::MAX);
-            Box::new(lzma_rust2::XzReader::new_mem_limit(bytes, true, most))
+            let bytes = Box::new(lzma_rust2::XzReader::new_mem_limit(bytes, true, most));
+            return Ok(Decoder { compression, bytes: Bytes::Whole(bytes) });
         }
-        Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(bytes)),
-        Compression::Lz4 => Box::new(Lz4 { frame: None, between: Some(bytes) }),
     };
-    Ok(Box::new(Checked { compression: format, decoder }))
+    Ok(Decoder { compression, bytes: Bytes::Noting(noting) })
 }
 
 /// Enough of an input for the window of its first frame or block: of a frame of Zstandard 18 bytes, of xz 12 and a block's
@@ -300,16 +306,36 @@ impl fmt::Display for NeedsMemory {
     }
 }
 
-/// A decoder whose errors name the format.
-struct Checked {
-    compression: Compression,
-    decoder: Box<dyn Read>,
+/// The text of an input; errors name the format.
+pub struct Decoder {
+    compression: Option<Compression>,
+    bytes: Bytes,
 }
 
-impl Read for Checked {
+enum Bytes {
+    /// Not compressed, or by a format with no points but its start.
+    Whole(Box<dyn Read>),
+    Noting(Box<dyn Noting>),
+}
+
+impl Decoder {
+    /// Takes the points that were passed since the last call.
+    pub fn points(&mut self) -> Vec<Point> {
+        match &mut self.bytes {
+            Bytes::Whole(_) => Vec::new(),
+            Bytes::Noting(noting) => std::mem::take(noting.points()),
+        }
+    }
+}
+
+impl Read for Decoder {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let format = self.compression.name();
-        self.decoder.read(bytes).map_err(|error| match error.kind() {
+        let read = match &mut self.bytes {
+            Bytes::Whole(source) => source.read(bytes),
+            Bytes::Noting(noting) => noting.read(bytes),
+        };
+        let Some(format) = self.compression.map(Compression::name) else { return read };
+        read.map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => io::Error::other(format!(
                 "the {format} data is truncated; copy or download the file again"
             )),
@@ -327,68 +353,5 @@ impl Read for Checked {
                 "the {format} data is damaged: {error}; copy or download the file again"
             )),
         })
-    }
-}
-
-/// A sequence of LZ4 frames, and of frames to be skipped. The decoder of the crate takes the end of the input between two
-/// blocks for the end of the frame; this one tells them apart.
-struct Lz4<R: BufRead> {
-    /// Either the frame being read,
-    frame: Option<FrameDecoder<Noting<FromMagic<R>>>>,
-    /// or the input after it.
-    between: Option<R>,
-}
-
-/// A frame with its first bytes, which were read to recognize it.
-type FromMagic<R> = Chain<Cursor<[u8; 4]>, R>;
-
-/// Notes when there was nothing left to read.
-struct Noting<R> {
-    source: R,
-    ended: bool,
-}
-
-impl<R: Read> Read for Noting<R> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.source.read(bytes)?;
-        self.ended |= read == 0 && !bytes.is_empty();
-        Ok(read)
-    }
-}
-
-impl<R: BufRead> Read for Lz4<R> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if let Some(frame) = &mut self.frame {
-                let read = frame.read(bytes)?;
-                if read > 0 || bytes.is_empty() {
-                    return Ok(read);
-                }
-                if frame.get_ref().ended {
-                    return Err(ErrorKind::UnexpectedEof.into());
-                }
-            }
-            if let Some(frame) = self.frame.take() {
-                self.between = Some(frame.into_inner().source.into_inner().1);
-            }
-            let Some(mut source) = self.between.take() else { return Ok(0) };
-            if source.fill_buf()?.is_empty() {
-                return Ok(0);
-            }
-            let mut magic = [0; 4];
-            source.read_exact(&mut magic)?;
-            if let [0x50..=0x5f, 0x2a, 0x4d, 0x18] = magic {
-                let mut length = [0; 4];
-                source.read_exact(&mut length)?;
-                let length = u64::from(u32::from_le_bytes(length));
-                if io::copy(&mut source.by_ref().take(length), &mut io::sink())? < length {
-                    return Err(ErrorKind::UnexpectedEof.into());
-                }
-                self.between = Some(source);
-            } else {
-                let source = Cursor::new(magic).chain(source);
-                self.frame = Some(FrameDecoder::new(Noting { source, ended: false }));
-            }
-        }
     }
 }

@@ -70,9 +70,7 @@ impl Stream {
                     _ => None,
                 };
                 match parts {
-                    Some(parts) => {
-                        compression::checked(&self.name, Box::new(parts)).with_context(about)?
-                    }
+                    Some(parts) => compression::checked(&self.name, parts).with_context(about)?,
                     None => decompressed(file)?,
                 }
             }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use umbel_sets::in_order;
 
-use crate::compression::{self, Compression};
+use crate::compression::{self, Compression, Decoder, Point};
 
 /// Bytes of text of a part, at least, unless the file ends: starting a decoder costs what a few KiB of text cost.
 const PART: u64 = 1 << 20;
@@ -32,7 +32,7 @@ pub(crate) struct SideBySide {
     spare: Mutex<Vec<Vec<u8>>>,
     /// What is behind `ready`: an error, or parts of unknown length, which one decoder reads.
     failed: Option<io::Error>,
-    alone: Option<Box<dyn Read>>,
+    alone: Option<Decoder>,
 }
 
 /// Where a part is, and whether its text fits in memory beside others.
@@ -234,9 +234,10 @@ struct Source {
 }
 
 impl Source {
-    fn decoder(&self, part: Part) -> io::Result<Box<dyn Read>> {
+    fn decoder(&self, part: Part) -> io::Result<Decoder> {
         let bytes = Range { file: Arc::clone(&self.file), at: part.start, end: part.end };
-        compression::decoder(self.format, Box::new(bytes), self.memory, self.room)
+        let (format, start) = (Some(self.format), Point::default());
+        compression::decoder(format, Box::new(bytes), &start, None, self.memory, self.room)
             .map_err(io::Error::other)
     }
 }

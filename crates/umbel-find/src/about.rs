@@ -24,8 +24,8 @@ pub struct About {
     pub filters: u64,
     /// Bits that are set, of all bits of filters: a key with p probes passes a block wrongly with about fill^p.
     pub fill: f64,
-    /// The field that keys are values of; none if they are words.
-    pub field: Option<String>,
+    /// The fields that keys are values of; none if they are words.
+    pub fields: Vec<String>,
     /// How many filters are looked up together, at most.
     pub groups: u64,
     /// What was named when it was made.
@@ -52,7 +52,7 @@ pub fn about(path: &Path) -> Result<About> {
         text: index.files.iter().map(|file| file.text).sum(),
         bytes,
         filters: index.groups.iter().map(|group| group.bytes()).sum(),
-        field: index.settings.records.key().first().cloned(),
+        fields: index.settings.records.key().to_vec(),
         groups: index.groups.len() as u64,
         roots: index.roots.clone(),
         ..About::default()

@@ -1,26 +1,27 @@
 //! Making an index, and bringing one up to date.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail};
 use umbel::KeyHasher;
 use umbel_files::atomic::{self, Existing};
+use umbel_files::compression::Point;
 use umbel_sets::{Missing, Options, on_each};
 
-use crate::column::{KeySet, Recent};
+use crate::column::Keys;
 use crate::folders;
-use crate::layout::{Block, Entry, Index, Plan};
+use crate::layout::{Block, Entry, GONE, HEADERS, Index, Plan};
 use crate::matrix::{self, Apart, Group, WIDTH};
-use crate::pages::PagesWriter;
+use crate::pages::{self, DATA, PAGE, PagesWriter};
 use crate::settings::Settings;
 use crate::stamp::Stamp;
-use crate::text::Reading;
-use crate::words;
+use crate::text::{BLOCK, Reading};
 
 /// Probes of the value of a field: 2⁻⁸ of the blocks pass wrongly, for 11.6 bits per key. Part of the format.
 pub(crate) const FIELD_PROBES: u32 = 8;
@@ -73,9 +74,8 @@ pub fn build(
 /// As [`build`]; an [`IndexError`](crate::IndexError) of the index.
 pub fn update(target: &Path, options: &Options) -> Result<Built> {
     let name = || target.display().to_string();
-    let index = File::open(target)
-        .map_err(crate::IndexError::from)
-        .and_then(Index::open)
+    let index = Index::open(locked(target).with_context(name)?)
+        .map_err(anyhow::Error::from)
         .with_context(name)?;
     let options = &index.settings.apply(options);
     let draft =
@@ -83,13 +83,24 @@ pub fn update(target: &Path, options: &Options) -> Result<Built> {
     write(target, Existing::Replace, &draft, options)
 }
 
+/// The index that is at `target` now, for this process alone to update.
+fn locked(target: &Path) -> io::Result<File> {
+    loop {
+        let file = File::open(target)?;
+        file.lock()?;
+        // Another process may have replaced it meanwhile.
+        if atomic::is_same(&file.metadata()?, &fs::metadata(target)?) {
+            return Ok(file);
+        }
+    }
+}
+
 /// Refuses keys that an index cannot have.
 fn check(options: &Options) -> Result<()> {
     let fields = options.records.key().len();
-    if options.records != umbel_sets::Records::Lines && fields != 1 {
+    if options.records != umbel_sets::Records::Lines && fields == 0 {
         bail!(
-            "an index of records is of one field, and there {}; name one with --key, or index the words of lines",
-            if fields == 0 { "is none".to_owned() } else { format!("are {fields}") }
+            "an index of records is of the values of fields, and none is named; name one with --key, or index the words of lines"
         );
     }
     if options.records == umbel_sets::Records::Lines && !options.normalization.is_none() {
@@ -115,6 +126,19 @@ struct Draft {
     old: Option<Index>,
 }
 
+impl Draft {
+    /// Bytes of what the old index has for a decoder.
+    fn resume_length(&self, start: Start) -> u64 {
+        match (start, &self.old) {
+            // What cannot be read is refused where it is copied.
+            (Start::Old { place }, Some(old)) => {
+                old.resume(place).map_or(0, |bytes| bytes.len() as u64)
+            }
+            _ => 0,
+        }
+    }
+}
+
 /// The filter of a block: in the temporary file, or a column of a group of the old index.
 #[derive(Clone, Copy)]
 enum Filter {
@@ -122,10 +146,20 @@ enum Filter {
     Old { block: u32 },
 }
 
-/// A file as it goes into the index.
+/// What a decoder needs to start at a block: in the temporary file, or in the old index.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Nothing,
+    New { offset: u64, length: u64 },
+    Old { place: u64 },
+}
+
+/// A file, or a part of one, as it goes into the index.
 struct Indexed {
     entry: Entry,
-    blocks: Vec<(Block, Filter)>,
+    blocks: Vec<(Block, Filter, Start)>,
+    /// Line ends in the part.
+    lines: u64,
     /// Whether it was read, and how many keys its blocks have then.
     read: bool,
     keys: u64,
@@ -143,10 +177,12 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
     let temporary = Temporary::new(options)?;
     let indexed = each_file(&paths, &folder, draft, &temporary, options)?;
     let mut built = Built { files: indexed.len() as u64, ..Built::default() };
-    let (mut files, mut blocks, mut filters) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut files, mut blocks) = (Vec::new(), Vec::new());
+    let (mut filters, mut starts) = (Vec::new(), Vec::new());
     for file in indexed {
         let first = u32::try_from(blocks.len()).ok();
-        let first = first.filter(|first| first.checked_add(file.entry.blocks).is_some());
+        let first = first
+            .filter(|first| first.checked_add(file.entry.blocks).is_some_and(|end| end < GONE));
         let first = first.context("an index has fewer than 2³² blocks; make several")?;
         built.text += file.entry.text;
         built.keys += file.keys;
@@ -155,9 +191,10 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
             built.text_read += file.entry.text;
         }
         files.push(Entry { first, ..file.entry });
-        for (block, filter) in file.blocks {
+        for (block, filter, start) in file.blocks {
             blocks.push(block);
             filters.push(filter);
+            starts.push(start);
         }
     }
     if let Some(old) = &draft.old {
@@ -170,22 +207,155 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
         }
     }
     built.blocks = blocks.len() as u64;
-    let groups = Groups::new(draft.old.as_ref(), &filters, &temporary)?;
-    let plan = Plan {
-        settings: &draft.settings,
-        roots: &draft.roots,
-        files: &files,
-        blocks: &blocks,
-        groups: &groups.all,
+    let mut segment = Segment { draft, files: &files, blocks, starts, temporary: &temporary };
+    built.bytes = match &draft.old {
+        Some(old) => match segment.append(target, old, &filters)? {
+            Some(bytes) => bytes,
+            None => segment.rewrite(target, existing, &filters)?,
+        },
+        None => segment.rewrite(target, existing, &filters)?,
     };
-    let file = atomic::write(target, existing, |out| {
-        let mut pages = PagesWriter::new(out);
-        pages.write(&plan.encode())?;
-        groups.write(&mut pages, draft.old.as_ref(), &temporary)?;
-        Ok(pages.finish()?)
-    })?;
-    built.bytes = file.metadata()?.len();
     Ok(built)
+}
+
+/// What is written of an index: a catalog of all of it, and what is new.
+struct Segment<'a> {
+    draft: &'a Draft,
+    files: &'a [Entry],
+    blocks: Vec<Block>,
+    starts: Vec<Start>,
+    temporary: &'a Temporary,
+}
+
+/// Where the parts of a segment are.
+struct Layout {
+    catalog: Vec<u8>,
+    header: Vec<u8>,
+    /// What decoders need, each once.
+    starts: Vec<Start>,
+    pages: u64,
+}
+
+impl Segment<'_> {
+    /// Appends to the index, unless it would be better to write all of it again.
+    fn append(&mut self, target: &Path, old: &Index, filters: &[Filter]) -> Result<Option<u64>> {
+        /// So much more than needed is no reason.
+        const SLACK: u64 = if cfg!(test) { 1 << 12 } else { 1 << 18 };
+        const SLACK_GROUPS: u64 = 8;
+        let mut groups = Groups::appended(old, filters)?;
+        let base = old.pages.count() * DATA as u64;
+        let layout = self.lay_out(&mut groups, base, old.generation + 1, true);
+        let (mut needed, mut columns) = (layout.catalog.len() as u64, BTreeMap::<u32, u64>::new());
+        for (group, blocks) in &groups.all {
+            let live = blocks.iter().filter(|&&block| block != GONE).count() as u64;
+            needed += u64::from(group.rows / 8) * live;
+            *columns.entry(group.rows).or_default() += live;
+        }
+        let least: u64 = columns.values().map(|columns| columns.div_ceil(WIDTH as u64)).sum();
+        if layout.pages * DATA as u64 > needed / 2 * 3 + SLACK
+            || groups.all.len() as u64 > 2 * least + SLACK_GROUPS
+        {
+            return Ok(None);
+        }
+        let Ok(file) = OpenOptions::new().write(true).open(target) else { return Ok(None) };
+        let context = || format!("{}: nothing was changed", target.display());
+        let put = || -> Result<()> {
+            let end = old.pages.count() * PAGE as u64;
+            // An update that did not come to its end has left some behind.
+            file.set_len(end)?;
+            (&file).seek(SeekFrom::Start(end))?;
+            let mut out = BufWriter::with_capacity(1 << 18, &file);
+            let mut pages = PagesWriter::new(&mut out, old.pages.count());
+            self.write(&mut pages, &groups, &layout, None)?;
+            pages.finish()?;
+            out.flush()?;
+            file.sync_data()?;
+            let number = (old.generation + 1) % HEADERS;
+            file.write_all_at(&pages::page(&layout.header, number), number * PAGE as u64)?;
+            Ok(file.sync_data()?)
+        };
+        put().with_context(context)?;
+        Ok(Some(layout.pages * PAGE as u64))
+    }
+
+    /// Writes all of the index, with its filters in as few groups as possible.
+    fn rewrite(&mut self, target: &Path, existing: Existing, filters: &[Filter]) -> Result<u64> {
+        let old = self.draft.old.as_ref();
+        let mut groups = Groups::new(old, filters, self.temporary)?;
+        let layout = self.lay_out(&mut groups, HEADERS * DATA as u64, 0, false);
+        let file = atomic::write(target, existing, |out| {
+            out.write_all(&pages::page(&layout.header, 0))?;
+            out.write_all(&[0; PAGE])?;
+            let mut pages = PagesWriter::new(out, HEADERS);
+            self.write(&mut pages, &groups, &layout, old)?;
+            Ok(pages.finish()?)
+        })?;
+        Ok(file.metadata()?.len())
+    }
+
+    /// Gives all parts their places, from `base` on; what the old index has stays there, if it is kept.
+    fn lay_out(&mut self, groups: &mut Groups, base: u64, generation: u64, kept: bool) -> Layout {
+        let length = self.plan(groups).encode().0.len() as u64;
+        let mut place = base + length;
+        let (mut written, mut last) = (Vec::new(), (Start::Nothing, 0));
+        for (block, start) in self.blocks.iter_mut().zip(&self.starts) {
+            block.resume = match *start {
+                Start::Nothing => 0,
+                Start::Old { place } if kept => place,
+                start if start == last.0 => last.1,
+                start => {
+                    written.push(start);
+                    last = (start, place);
+                    place += match start {
+                        Start::New { length, .. } => length,
+                        _ => self.draft.resume_length(start),
+                    };
+                    last.1
+                }
+            };
+        }
+        for ((group, _), from) in groups.all.iter_mut().zip(&groups.from) {
+            if !kept || matches!(from, From::New(_)) {
+                group.place = place;
+                place += group.bytes();
+            }
+        }
+        let plan = self.plan(groups);
+        let (catalog, lists) = plan.encode();
+        let pages = pages::count(place);
+        let header = plan.header(generation, pages, base, lists);
+        Layout { catalog, header, starts: written, pages }
+    }
+
+    fn plan<'a>(&'a self, groups: &'a Groups) -> Plan<'a> {
+        let Draft { settings, roots, .. } = self.draft;
+        Plan { settings, roots, files: self.files, blocks: &self.blocks, groups: &groups.all }
+    }
+
+    /// Writes the parts; groups of the old index are copied, if it is given.
+    fn write(
+        &self,
+        out: &mut PagesWriter<'_>,
+        groups: &Groups,
+        layout: &Layout,
+        old: Option<&Index>,
+    ) -> Result<()> {
+        out.write(&layout.catalog)?;
+        for start in &layout.starts {
+            match *start {
+                Start::Nothing => {}
+                Start::New { offset, length } => {
+                    let mut bytes = vec![0; length as usize];
+                    self.temporary.file.read_exact_at(&mut bytes, offset)?;
+                    out.write(&bytes)?;
+                }
+                Start::Old { place } => {
+                    out.write(&self.draft.old.as_ref().expect("it has it").resume(place)?)?;
+                }
+            }
+        }
+        groups.write(out, old, self.temporary)
+    }
 }
 
 /// The filters of blocks, until they are put side by side.
@@ -206,6 +376,13 @@ impl Temporary {
     fn reserve(&self, bytes: u64) -> u64 {
         self.end.fetch_add(bytes, Ordering::Relaxed)
     }
+
+    /// Writes some; returns where.
+    fn put(&self, bytes: &[u8]) -> Result<u64> {
+        let offset = self.reserve(bytes.len() as u64);
+        self.file.write_all_at(bytes, offset).context("a temporary file")?;
+        Ok(offset)
+    }
 }
 
 /// Threads that fit under the memory cap: each has a block, its folded copy, its keys and a decoder.
@@ -215,6 +392,18 @@ pub(crate) fn threads(options: &Options) -> usize {
     options.threads.min(usize::try_from(most).unwrap_or(usize::MAX)).max(1)
 }
 
+/// Bytes of a plain file of lines that one thread reads; a larger one is read by several.
+const PART: u64 = 64 * BLOCK as u64;
+
+/// What one thread reads at a time: a file, or a part of a large one.
+struct Part<'a> {
+    path: &'a Path,
+    /// The records that start there are read, if there are others.
+    range: Option<(u64, u64)>,
+    /// The state of the file before any part was read.
+    stamp: Option<Stamp>,
+}
+
 fn each_file(
     paths: &[PathBuf],
     folder: &Path,
@@ -222,51 +411,87 @@ fn each_file(
     temporary: &Temporary,
     options: &Options,
 ) -> Result<Vec<Indexed>> {
-    let threads = threads(options).min(paths.len().max(1));
-    let reading = Reading::new(options, threads)?;
     let mut old = HashMap::new();
     if let Some(index) = &draft.old {
         old.extend(index.files.iter().map(|file| (folder.join(&file.path), file)));
     }
-    let sizes = paths.iter().map(|path| fs::metadata(path).map_or(0, |meta| meta.len()));
-    options.progress.expect(sizes.sum());
+    let mut whole = Reading::new(options, 1)?;
+    let (mut parts, mut all, mut expected) = (Vec::new(), Vec::new(), 0);
+    for path in paths {
+        let kept = match (old.get(path), &draft.old) {
+            (Some(entry), Some(index)) => keep(path, entry, index)?,
+            _ => None,
+        };
+        let first = parts.len();
+        if kept.is_none() {
+            expected += split(path, &mut whole, &mut parts)?;
+        }
+        all.push((kept, first..parts.len()));
+    }
+    options.progress.expect(expected);
+    let threads = threads(options).min(parts.len().max(1));
+    let reading = Reading::new(options, threads)?;
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let all: Vec<Mutex<Option<Indexed>>> = paths.iter().map(|_| Mutex::default()).collect();
+    let read: Vec<Mutex<Option<Indexed>>> = parts.iter().map(|_| Mutex::default()).collect();
     let work = || -> Result<()> {
-        let (mut keys, mut recent) = (KeySet::default(), Recent::default());
-        let mut folded = Vec::new();
+        let mut keys = Keys::default();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(path) = paths.get(at).filter(|_| !failed.load(Ordering::Relaxed)) else {
+            let Some(part) = parts.get(at).filter(|_| !failed.load(Ordering::Relaxed)) else {
                 break;
             };
-            let entry = old.get(path).copied();
-            let kept = match (entry, &draft.old) {
-                (Some(entry), Some(index)) => keep(path, entry, index)?,
-                _ => None,
-            };
-            let indexed = match kept {
-                Some(kept) => kept,
-                None => {
-                    let mut one = One {
-                        reading: &reading,
-                        draft,
-                        temporary,
-                        keys: &mut keys,
-                        recent: &mut recent,
-                        folded: &mut folded,
-                    };
-                    one.read(path, path.strip_prefix(folder).unwrap_or(path).to_owned())
-                        .inspect_err(|_| failed.store(true, Ordering::Relaxed))?
-                }
-            };
-            options.progress.advance(indexed.entry.stamp.size);
-            *all[at].lock().expect("no worker panics") = Some(indexed);
+            let mut one = One { reading: &reading, draft, temporary, keys: &mut keys };
+            let stored = part.path.strip_prefix(folder).unwrap_or(part.path);
+            let indexed = one
+                .read(part, stored.to_owned())
+                .inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+            let size = indexed.entry.stamp.size;
+            options.progress.advance(part.range.map_or(size, |(start, end)| end.min(size) - start));
+            *read[at].lock().expect("no worker panics") = Some(indexed);
         }
         Ok(())
     };
     on_each(threads, work).into_iter().collect::<Result<()>>()?;
-    Ok(all.into_iter().filter_map(|one| one.into_inner().expect("no worker panics")).collect())
+    let mut read = read.into_iter().map(|one| one.into_inner().expect("no worker panics"));
+    let mut file = |(kept, parts): (Option<Indexed>, std::ops::Range<usize>)| match kept {
+        Some(kept) => Some(kept),
+        None => read.by_ref().take(parts.len()).flatten().reduce(Indexed::then),
+    };
+    Ok(all.into_iter().filter_map(&mut file).collect())
+}
+
+/// Adds the parts of a file; returns its bytes.
+fn split<'a>(path: &'a Path, reading: &mut Reading, parts: &mut Vec<Part<'a>>) -> Result<u64> {
+    let name = || path.display().to_string();
+    let size = fs::metadata(path).map_or(0, |meta| meta.len());
+    if size > PART && reading.ends_with_lines {
+        let file = File::open(path).with_context(name)?;
+        if reading.recognize(path, &file)?.is_none() {
+            let stamp = Stamp::before_reading(&file).with_context(name)?;
+            let starts = (0..stamp.size.max(1)).step_by(PART as usize);
+            parts.extend(starts.map(|start| {
+                let end = if start + PART < stamp.size { start + PART } else { u64::MAX };
+                Part { path, range: Some((start, end)), stamp: Some(stamp) }
+            }));
+            return Ok(stamp.size);
+        }
+    }
+    parts.push(Part { path, range: None, stamp: None });
+    Ok(size)
+}
+
+impl Indexed {
+    /// This part and the next one of the file.
+    fn then(mut self, next: Self) -> Self {
+        self.blocks.extend(next.blocks.into_iter().map(|(block, filter, start)| {
+            (Block { lines: self.lines + block.lines, ..block }, filter, start)
+        }));
+        self.lines += next.lines;
+        self.keys += next.keys;
+        self.entry.text = next.entry.text;
+        self.entry.blocks += next.entry.blocks;
+        self
+    }
 }
 
 /// A file of the old index, if it is as it was.
@@ -278,8 +503,15 @@ fn keep(path: &Path, entry: &Entry, index: &Index) -> Result<Option<Indexed>> {
     }
     let blocks = index.blocks(entry.first, entry.blocks)?;
     let blocks = blocks.into_iter().zip(entry.first..);
-    let blocks = blocks.map(|(block, number)| (block, Filter::Old { block: number })).collect();
-    Ok(Some(Indexed { entry: entry.clone(), blocks, read: false, keys: 0 }))
+    let blocks = blocks.map(|(block, number)| {
+        let start = match block.resume {
+            0 => Start::Nothing,
+            place => Start::Old { place },
+        };
+        (block, Filter::Old { block: number }, start)
+    });
+    let (entry, blocks) = (entry.clone(), blocks.collect());
+    Ok(Some(Indexed { entry, blocks, lines: 0, read: false, keys: 0 }))
 }
 
 /// What a worker has to index a file with.
@@ -287,72 +519,100 @@ struct One<'a> {
     reading: &'a Reading,
     draft: &'a Draft,
     temporary: &'a Temporary,
-    keys: &'a mut KeySet,
-    recent: &'a mut Recent,
-    folded: &'a mut Vec<u8>,
+    keys: &'a mut Keys,
 }
 
 impl One<'_> {
-    fn read(&mut self, path: &Path, stored: PathBuf) -> Result<Indexed> {
+    fn read(&mut self, part: &Part<'_>, stored: PathBuf) -> Result<Indexed> {
+        let path = part.path;
         let name = || path.display().to_string();
         let file = File::open(path).with_context(name)?;
-        let stamp = Stamp::before_reading(&file).with_context(name)?;
-        let mut text = self.reading.open(path, file, stamp.size)?;
-        let header = text.start()?;
+        let stamp = match part.stamp {
+            Some(stamp) => stamp,
+            None => Stamp::before_reading(&file).with_context(name)?,
+        };
+        let compression = match part.range {
+            Some(_) => None,
+            None => self.reading.recognize(path, &file)?,
+        };
+        let (mut text, header) = match part.range {
+            Some((start, end)) => {
+                let before = start.saturating_sub(1);
+                let point = Arc::new(Point { input: before, text: before, resume: None });
+                let mut text = self.reading.open(path, &file, stamp.size, None, point)?;
+                text.keep_to(start, end)?;
+                (text, None)
+            }
+            None => {
+                let point = Arc::default();
+                let mut text = self.reading.open(path, &file, stamp.size, compression, point)?;
+                let header = text.start()?;
+                (text, header)
+            }
+        };
         let (mut blocks, mut count) = (Vec::new(), 0);
-        while text.next(&mut |text, bytes| {
-            self.keys.clear();
-            self.see(text.name(), header.as_deref(), bytes, text.offset)?;
+        let mut last: Option<(Arc<Point>, Start)> = None;
+        while let Some((at, length)) = text.next_block()? {
+            let bytes = text.block(length);
+            self.see(text.name(), header.as_deref(), bytes, at.0)?;
             count += self.keys.len() as u64;
             let column = self.keys.column();
-            let offset = self.temporary.reserve(column.len() as u64);
-            self.temporary.file.write_all_at(&column, offset).context("a temporary file")?;
-            let point = if text.is_plain { (text.offset, text.offset) } else { (0, 0) };
-            let block = Block { start: text.offset, lines: text.lines, point };
-            blocks.push((block, Filter::New { offset, rows: 8 * column.len() as u32 }));
-            Ok(())
-        })? {}
+            let offset = self.temporary.put(column)?;
+            let filter = Filter::New { offset, rows: 8 * column.len() as u32 };
+            let point = text.point();
+            let start = match &last {
+                Some((same, start)) if Arc::ptr_eq(same, &point) => *start,
+                _ => match &point.resume {
+                    None => Start::Nothing,
+                    Some(resume) => {
+                        let bytes = resume.encode();
+                        let offset = self.temporary.put(&bytes)?;
+                        Start::New { offset, length: bytes.len() as u64 }
+                    }
+                },
+            };
+            let of = (point.input, point.text);
+            last = Some((point, start));
+            let block = Block { start: at.0, lines: at.1, point: of, resume: 0 };
+            blocks.push((block, filter, start));
+            text.pass(length);
+        }
         let entry = Entry {
             path: stored,
             stamp,
+            compression,
             text: text.offset,
             header,
             first: 0,
             blocks: u32::try_from(blocks.len()).context("a file has fewer than 2³² blocks")?,
         };
-        Ok(Indexed { entry, blocks, read: true, keys: count })
+        Ok(Indexed { entry, blocks, lines: text.lines, read: true, keys: count })
     }
 
     /// Collects the keys of a block.
     fn see(&mut self, name: &str, header: Option<&[u8]>, bytes: &[u8], offset: u64) -> Result<()> {
-        let hasher = KeyHasher::default();
+        self.keys.clear();
         if self.draft.settings.are_words() {
-            self.folded.clear();
-            self.folded.extend_from_slice(bytes);
-            self.folded.make_ascii_lowercase();
-            let folded = &self.folded;
-            self.recent.clear();
-            words::each(folded, |key| {
-                let bytes = &folded[key.range];
-                if self.recent.is_new(bytes) {
-                    self.keys.insert(hasher.hash(bytes), key.probes);
-                }
-            });
+            self.keys.words_of(bytes);
             return Ok(());
         }
-        let keys = &mut *self.keys;
-        let see = &mut |_: std::ops::Range<usize>, key: &[u8]| {
-            keys.insert(hasher.hash(key), FIELD_PROBES);
-            Ok(())
-        };
-        Ok(self.reading.rows.each(name, header, bytes, offset, see)?)
+        let hasher = KeyHasher::default();
+        for rows in &self.reading.rows {
+            let keys = &mut *self.keys;
+            let see = &mut |_: std::ops::Range<usize>, key: &[u8]| {
+                keys.insert(hasher.hash(key), FIELD_PROBES);
+                Ok(())
+            };
+            rows.each(name, header, bytes, offset, see)?;
+        }
+        Ok(())
     }
 }
 
 /// Which filters are put side by side.
 struct Groups {
-    /// The rows of each group, and its blocks.
-    all: Vec<(u32, Vec<u32>)>,
+    /// Each group, and the blocks of its columns.
+    all: Vec<(Group, Vec<u32>)>,
     /// The group of the old index that it is, or where each of its filters is in the temporary file.
     from: Vec<From>,
 }
@@ -362,7 +622,47 @@ enum From {
     New(Vec<u64>),
 }
 
+/// A group that is not yet anywhere.
+fn group(rows: u32, columns: usize) -> Group {
+    Group { rows, columns: columns as u32, place: 0 }
+}
+
 impl Groups {
+    /// New filters form groups; those of the old index stay as they are, without the blocks that are gone.
+    fn appended(old: &Index, filters: &[Filter]) -> Result<Self> {
+        let (mut now, mut new) = (HashMap::new(), BTreeMap::<u32, Vec<(u32, u64)>>::new());
+        for (number, filter) in (0u32..).zip(filters) {
+            match *filter {
+                Filter::Old { block } => drop(now.insert(block, number)),
+                Filter::New { offset, rows } => new.entry(rows).or_default().push((number, offset)),
+            }
+        }
+        let mut groups = Self { all: Vec::new(), from: Vec::new() };
+        for (number, group) in old.groups.iter().enumerate() {
+            let columns = old.columns(number)?;
+            let blocks: Vec<_> =
+                columns.iter().map(|block| now.get(block).copied().unwrap_or(GONE)).collect();
+            if blocks.iter().any(|&block| block != GONE) {
+                groups.all.push((*group, blocks));
+                groups.from.push(From::Old(*group));
+            }
+        }
+        groups.add(new);
+        Ok(groups)
+    }
+
+    /// Adds groups of filters in the temporary file, by their rows.
+    fn add(&mut self, new: BTreeMap<u32, Vec<(u32, u64)>>) {
+        for (rows, mut same) in new {
+            same.sort_unstable();
+            for some in same.chunks(WIDTH) {
+                let blocks = some.iter().map(|filter| filter.0).collect();
+                self.all.push((group(rows, some.len()), blocks));
+                self.from.push(From::New(some.iter().map(|filter| filter.1).collect()));
+            }
+        }
+    }
+
     /// Filters with equally many rows form groups. A group of the old index stays as it is if all its blocks stay, unless at
     /// least as many other filters are there to form a larger one with: so each filter moves a few times as an index grows,
     /// and there are a few groups with the same rows. Filters of other groups are taken apart.
@@ -395,7 +695,7 @@ impl Groups {
                 take_apart(group, &blocks, apart.entry(group.rows).or_default())?;
             }
         }
-        let (mut all, mut from) = (Vec::new(), Vec::new());
+        let mut groups = Self { all: Vec::new(), from: Vec::new() };
         whole.sort_by_key(|(group, blocks)| (group.rows, blocks.len()));
         for (group, blocks) in whole {
             match apart.get_mut(&group.rows) {
@@ -403,19 +703,13 @@ impl Groups {
                     take_apart(&group, &blocks, others)?;
                 }
                 _ => {
-                    all.push((group.rows, blocks.into_iter().flatten().collect()));
-                    from.push(From::Old(group));
+                    groups.all.push((group, blocks.into_iter().flatten().collect()));
+                    groups.from.push(From::Old(group));
                 }
             }
         }
-        for (rows, mut same) in apart {
-            same.sort_unstable();
-            for group in same.chunks(WIDTH) {
-                all.push((rows, group.iter().map(|filter| filter.0).collect()));
-                from.push(From::New(group.iter().map(|filter| filter.1).collect()));
-            }
-        }
-        Ok(Self { all, from })
+        groups.add(apart);
+        Ok(groups)
     }
 
     fn write(
@@ -424,18 +718,18 @@ impl Groups {
         old: Option<&Index>,
         temporary: &Temporary,
     ) -> Result<()> {
-        for ((rows, _), from) in self.all.iter().zip(&self.from) {
+        for ((group, _), from) in self.all.iter().zip(&self.from) {
             match from {
                 From::Old(group) => {
                     const PIECE: u64 = 1 << 20;
-                    let index = old.expect("it has groups");
+                    let Some(index) = old else { continue };
                     for start in (0..group.bytes()).step_by(PIECE as usize) {
                         let length = (group.bytes() - start).min(PIECE);
                         out.write(&index.pages.take(group.place + start, length)?)?;
                     }
                 }
                 From::New(offsets) => {
-                    let apart = Apart { file: &temporary.file, offsets, rows: *rows };
+                    let apart = Apart { file: &temporary.file, offsets, rows: group.rows };
                     apart.each_strip(&mut |strip| out.write(strip))?;
                 }
             }

@@ -1,125 +1,191 @@
 //! The filter of one block: which keys it has, how many rows these need, and their bits.
 
-use umbel::KeyHash;
-use umbel::internals::{mix, place};
+use umbel::internals::{GOLDEN, mix, place};
+use umbel::{KeyHash, KeyHasher};
 
-/// The distinct keys of a block, each with its probes.
+use crate::words;
+
+/// The most probes that a key has.
+const MOST_PROBES: usize = 12;
+
+/// The distinct keys of a block, and its filter.
 #[derive(Default)]
-pub(crate) struct KeySet {
-    /// For each slot, the number of a key from 1 on, and 32 bits of its hash above that; 0 if it is free.
-    slots: Vec<u64>,
-    keys: Vec<(KeyHash, u32)>,
-    probes: u64,
+pub(crate) struct Keys {
+    hasher: KeyHasher,
+    /// Keys of at most 16 bytes, padded with zeros, which no key has: so most words of a text need no hash.
+    short: Table,
+    /// Hashes of the others.
+    hashes: Table,
+    /// Short keys that are not looked up yet.
+    waiting: Waiting,
+    /// The hashes of keys by the number of their probes, so that each loop over them has a fixed length.
+    by_probes: [Vec<KeyHash>; MOST_PROBES + 1],
+    /// The block with lower case, and its column.
+    folded: Vec<u8>,
+    bits: Vec<u8>,
 }
 
-impl KeySet {
-    /// Forgets all keys.
-    pub(crate) fn clear(&mut self) {
-        self.slots.fill(0);
-        self.keys.clear();
-        self.probes = 0;
+/// Short keys that are looked up together, so that the processor waits for all their slots at a time: one after the other took
+/// a third of the time of an index.
+struct Waiting {
+    keys: [([u64; 2], u8, u8); Self::MOST],
+    count: usize,
+}
+
+impl Waiting {
+    const MOST: usize = 64;
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self { keys: [Default::default(); Self::MOST], count: 0 }
+    }
+}
+
+/// A set of numbers that are not zero: open addressing, at most three quarters full.
+#[derive(Default)]
+struct Table {
+    slots: Vec<[u64; 2]>,
+    used: usize,
+}
+
+impl Table {
+    fn clear(&mut self) {
+        self.slots.fill([0; 2]);
+        self.used = 0;
     }
 
+    /// Adds a number; false if it is there.
     #[inline]
-    pub(crate) fn insert(&mut self, hash: KeyHash, probes: u32) {
-        if self.keys.len() * 2 >= self.slots.len() {
+    fn insert(&mut self, number: [u64; 2]) -> bool {
+        if self.used * 4 >= self.slots.len() * 3 {
             self.grow();
         }
-        let mask = self.slots.len() - 1;
-        let tag = hash.high & !u64::from(u32::MAX);
-        let mut at = hash.low as usize & mask;
-        loop {
-            match self.slots[at] {
-                0 => break,
-                slot if slot & !u64::from(u32::MAX) == tag
-                    && self.keys[slot as u32 as usize - 1].0 == hash =>
-                {
-                    return;
-                }
-                _ => at = (at + 1) & mask,
-            }
+        let at = self.place(number);
+        if self.slots[at] == number {
+            return false;
         }
-        self.keys.push((hash, probes));
-        self.probes += u64::from(probes);
-        self.slots[at] = tag | self.keys.len() as u64;
+        self.slots[at] = number;
+        self.used += 1;
+        true
+    }
+
+    /// Whether a number is there, if it is where it is looked for first.
+    #[inline]
+    fn has(&self, number: [u64; 2]) -> bool {
+        self.slots.get(self.first(number)) == Some(&number)
+    }
+
+    /// The slot where a number is looked for first.
+    #[inline]
+    fn first(&self, number: [u64; 2]) -> usize {
+        let product =
+            u128::from(number[0] ^ GOLDEN) * u128::from(number[1] ^ GOLDEN.rotate_left(32));
+        (product as u64 ^ (product >> 64) as u64) as usize & self.slots.len().wrapping_sub(1)
+    }
+
+    /// Where a number is, or could be.
+    #[inline]
+    fn place(&self, number: [u64; 2]) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = self.first(number);
+        while self.slots[at] != number && self.slots[at] != [0; 2] {
+            at = (at + 1) & mask;
+        }
+        at
     }
 
     #[cold]
     fn grow(&mut self) {
-        let size = (self.slots.len() * 4).max(1 << 12);
-        self.slots.clear();
-        self.slots.resize(size, 0);
-        for (number, (hash, _)) in (1..).zip(&self.keys) {
-            let mut at = hash.low as usize & (size - 1);
-            while self.slots[at] != 0 {
-                at = (at + 1) & (size - 1);
+        let size = (self.slots.len() * 2).max(1 << 12);
+        let old = std::mem::replace(&mut self.slots, vec![[0; 2]; size]);
+        for number in old.into_iter().filter(|number| *number != [0; 2]) {
+            let at = self.place(number);
+            self.slots[at] = number;
+        }
+    }
+}
+
+impl Keys {
+    /// Forgets all keys.
+    pub(crate) fn clear(&mut self) {
+        self.short.clear();
+        self.hashes.clear();
+        self.by_probes.iter_mut().for_each(Vec::clear);
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, hash: KeyHash, probes: u32) {
+        // The one hash of zeros is inserted each time.
+        if self.hashes.insert([hash.low, hash.high]) {
+            self.by_probes[probes as usize].push(hash);
+        }
+    }
+
+    /// Inserts the keys of a text.
+    pub(crate) fn words_of(&mut self, text: &[u8]) {
+        let mut folded = std::mem::take(&mut self.folded);
+        folded.clear();
+        folded.extend_from_slice(text);
+        folded.make_ascii_lowercase();
+        folded.extend_from_slice(&[0; 16]);
+        words::each(&folded[..text.len()], |key| {
+            let (start, length) = (key.range.start, key.range.len());
+            if length > 16 {
+                self.insert(self.hasher.hash(&folded[key.range]), key.probes);
+                return;
             }
-            self.slots[at] = hash.high & !u64::from(u32::MAX) | number;
+            let bytes: &[u8; 16] = folded[start..].first_chunk().expect("16 bytes are behind");
+            let number = u128::from_le_bytes(*bytes) & u128::MAX >> (128 - 8 * length as u32);
+            let halves = [number as u64, (number >> 64) as u64];
+            let waiting = &mut self.waiting;
+            waiting.keys[waiting.count] = (halves, length as u8, key.probes as u8);
+            waiting.count += 1;
+            if waiting.count == Waiting::MOST {
+                self.look_up();
+            }
+        });
+        self.look_up();
+        self.folded = folded;
+    }
+
+    /// Inserts the short keys that wait.
+    #[inline(never)]
+    fn look_up(&mut self) {
+        let waiting = &self.waiting.keys[..std::mem::take(&mut self.waiting.count)];
+        let mut new = 0u64;
+        for (&(number, ..), at) in waiting.iter().zip(0..) {
+            new |= u64::from(!self.short.has(number)) << at;
+        }
+        while new != 0 {
+            let (number, length, probes) = waiting[new.trailing_zeros() as usize];
+            new &= new - 1;
+            if self.short.insert(number) {
+                let number = u128::from(number[0]) | u128::from(number[1]) << 64;
+                let hash = self.hasher.hash(&number.to_le_bytes()[..usize::from(length)]);
+                self.by_probes[usize::from(probes)].push(hash);
+            }
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.keys.len()
+        self.by_probes.iter().map(Vec::len).sum()
     }
 
     /// The filter: as many bits as rows, filled to at most half on average.
-    pub(crate) fn column(&self) -> Vec<u8> {
-        let rows = rows(self.probes);
-        let mut bits = vec![0; rows as usize / 8];
-        for (hash, probes) in &self.keys {
-            for row in probed(*hash, *probes, rows) {
-                bits[row as usize / 8] |= 1 << (row % 8);
+    pub(crate) fn column(&mut self) -> &[u8] {
+        let probes = |(probes, keys): (u64, &Vec<KeyHash>)| probes * keys.len() as u64;
+        let rows = rows((0..).zip(&self.by_probes).map(probes).sum());
+        self.bits.clear();
+        self.bits.resize(rows as usize / 8, 0);
+        for (keys, probes) in self.by_probes.iter().zip(0..) {
+            for hash in keys {
+                for row in probed(*hash, probes, rows) {
+                    self.bits[row as usize / 8] |= 1 << (row % 8);
+                }
             }
         }
-        bits
-    }
-}
-
-/// The last short keys, which most keys of a text are among: these need no hash.
-#[derive(Default)]
-pub(crate) struct Recent {
-    /// The bytes of a key as a number; with its length, so that none is 0.
-    slots: Vec<u128>,
-}
-
-impl Recent {
-    /// 128 KiB, which the second-level cache holds next to the keys.
-    const SLOTS: usize = 1 << 13;
-
-    /// Forgets all keys.
-    pub(crate) fn clear(&mut self) {
-        self.slots.clear();
-        self.slots.resize(Self::SLOTS, 0);
-    }
-
-    /// Notes a key; false if it was there. Keys of more than 16 bytes are always new.
-    #[inline]
-    pub(crate) fn is_new(&mut self, key: &[u8]) -> bool {
-        let half = |bytes: &[u8; 8]| u128::from(u64::from_le_bytes(*bytes));
-        let word = |bytes: &[u8; 4]| u128::from(u32::from_le_bytes(*bytes));
-        // Both ends, which overlap, next to the length: equal numbers are equal keys.
-        let length = key.len();
-        let number = match length {
-            1..=3 => {
-                let ends = [key[0], key[length / 2], key[length - 1], length as u8];
-                u128::from(u32::from_le_bytes(ends))
-            }
-            4..=8 => {
-                let ends = (key.first_chunk().map(word), key.last_chunk().map(word));
-                let (Some(head), Some(tail)) = ends else { return true };
-                head | tail << 32 | (length as u128) << 64
-            }
-            9..=15 => {
-                let ends = (key.first_chunk().map(half), key.last_chunk().map(half));
-                let (Some(head), Some(last)) = ends else { return true };
-                // The last 8 bytes without those that the first 8 have.
-                head | last >> (8 * (16 - length)) << 64 | (length as u128) << 120
-            }
-            _ => return true,
-        };
-        let mixed = (number as u64 ^ (number >> 64) as u64).wrapping_mul(umbel::internals::GOLDEN);
-        let slot = &mut self.slots[(mixed >> 51) as usize];
-        std::mem::replace(slot, number) != number
+        &self.bits
     }
 }
 
@@ -142,8 +208,6 @@ pub(crate) fn probed(hash: KeyHash, probes: u32, rows: u32) -> impl Iterator<Ite
 
 #[cfg(test)]
 mod tests {
-    use umbel::KeyHasher;
-
     use super::*;
 
     #[test]
@@ -156,34 +220,44 @@ mod tests {
         }
     }
 
+    /// Words whose bytes differ in one place, or that are the starts of others.
     #[test]
-    fn recent_keys_are_told_apart() {
-        let mut recent = Recent::default();
-        recent.clear();
-        let text: Vec<u8> =
-            (0..400u32).map(|i| b"abcxyz01"[(mix(i.into()) % 8) as usize]).collect();
-        let mut seen = std::collections::HashSet::new();
-        for length in 1..=20 {
-            for key in text.windows(length) {
-                assert!(recent.is_new(key) || seen.contains(key), "{key:?}");
-                seen.insert(key);
-            }
+    fn short_and_long_keys_are_told_apart() {
+        let mut keys = Keys::default();
+        let mut words = std::collections::BTreeSet::new();
+        for i in 0..3000usize {
+            let letter =
+                |at: usize| char::from(b"abcdefgh"[mix((i / 20 * 20 + at) as u64) as usize % 8]);
+            words.insert((0..1 + i % 20).map(letter).collect::<String>());
         }
-        assert!(recent.is_new(b"fresh") && !recent.is_new(b"fresh"));
+        let text = words.iter().flat_map(|word| [word, "; ", word, "\n"]).collect::<String>();
+        for _ in 0..2 {
+            keys.clear();
+            keys.words_of(text.as_bytes());
+            assert_eq!(keys.len(), words.len());
+            let rows = 8 * keys.column().len() as u32;
+            let is_there = |hash, probes| {
+                probed(hash, probes, rows)
+                    .all(|row| keys.bits[row as usize / 8] >> (row % 8) & 1 == 1)
+            };
+            words::each(text.as_bytes(), |key| {
+                assert!(is_there(keys.hasher.hash(&text.as_bytes()[key.range]), key.probes));
+            });
+        }
     }
 
     /// Of n keys with p probes in m rows, a bit is clear with (1 − 1/m)^(np); a new key passes with fill^q for q probes.
     #[test]
     fn a_column_has_every_key_and_the_rate_of_its_fill() {
         let hasher = KeyHasher::default();
-        let mut set = KeySet::default();
+        let mut set = Keys::default();
         for round in 0..2 {
             for i in 0..20_000u64 {
                 set.insert(hasher.hash(i), 4 + 8 * (i % 2) as u32);
             }
-            assert_eq!((set.len(), set.probes), (20_000, 160_000), "{round}");
+            assert_eq!(set.len(), 20_000, "{round}");
         }
-        let column = set.column();
+        let column = set.column().to_vec();
         let rows = 8 * column.len() as u32;
         let bit = |row: u32| column[row as usize / 8] >> (row % 8) & 1 == 1;
         assert!(

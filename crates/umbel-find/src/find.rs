@@ -2,19 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use anyhow::{Context, Result, bail};
 use memchr::{memchr, memchr_iter, memrchr};
 use umbel_files::atomic;
-use umbel_sets::{Bad, Missing, Options, Rows, on_each};
+use umbel_files::compression::{Compression, Point};
+use umbel_sets::{Bad, Missing, Options, on_each};
 
 use crate::build::threads;
 use crate::folders;
-use crate::layout::{Block, Entry, Index};
+use crate::layout::{Block, Entry, GONE, Index};
 use crate::query::{Matching, Text, Wide, key_of_field};
 use crate::text::{self, Reading};
 
@@ -79,9 +80,28 @@ pub struct Search {
 /// What is searched of one file.
 struct Job {
     path: PathBuf,
-    /// The blocks, with their ends and what to look for in each; all of the file, if there are none.
-    blocks: Option<Vec<(Block, u64, Vec<usize>)>>,
+    /// Some blocks of it; all, if there are none.
+    blocks: Option<Vec<Candidate>>,
+    /// How it was compressed when it was indexed.
+    compression: Option<Compression>,
     header: Option<Vec<u8>>,
+}
+
+impl Job {
+    /// A search of all of a file.
+    fn whole(path: PathBuf) -> Self {
+        Self { path, blocks: None, compression: None, header: None }
+    }
+}
+
+/// A block that may have a text.
+struct Candidate {
+    block: Block,
+    point: Arc<Point>,
+    /// Where it ends.
+    end: u64,
+    /// The numbers of the texts.
+    texts: Vec<usize>,
 }
 
 /// Finds lines in the files of an index at `path`, or in the file or folder `path` itself.
@@ -124,8 +144,7 @@ pub fn find(
             folders::files(path, &mut paths)?;
             search.without_index = true;
             search.files = paths.len() as u64;
-            let job = |path| Job { path, blocks: None, header: None };
-            (paths.into_iter().map(job).collect(), options.clone())
+            (paths.into_iter().map(Job::whole).collect(), options.clone())
         }
     };
     let reading = Reading::new(&options, threads(&options))?;
@@ -134,7 +153,7 @@ pub fn find(
     }
     let run = Run {
         texts: wanted.texts.iter().map(|text| Text::new(text, wanted.matching)).collect(),
-        values: wanted.texts.iter().map(|text| reading.rows.normalized(text)).zip(0..).collect(),
+        values: wanted.texts.iter().map(|text| reading.rows[0].normalized(text)).zip(0..).collect(),
         reading,
         sink,
         read: AtomicU64::new(0),
@@ -171,7 +190,7 @@ fn of_index(
     search: &mut Search,
 ) -> Result<Vec<Job>> {
     let name = || path.display().to_string();
-    let rows = Rows::new(options)?;
+    let reading = Reading::new(options, 1)?;
     let folder = folders::of_index(path);
     let mut candidates: HashMap<u32, Vec<usize>> = HashMap::new();
     let mut everywhere = Vec::new();
@@ -187,7 +206,7 @@ fn of_index(
                 }
                 text.keys
             }
-            false => vec![key_of_field(&rows.normalized(text))],
+            false => vec![key_of_field(&reading.rows[0].normalized(text))],
         };
         for (group, place) in index.groups.iter().zip(0..) {
             let found = group.find(&index.pages, &keys).with_context(name)?;
@@ -199,7 +218,7 @@ fn of_index(
                 none => none.insert(index.columns(place).with_context(name)?),
             };
             for (block, column) in columns.iter().zip(0..) {
-                if found[column / 64] >> (column % 64) & 1 == 1 {
+                if *block != GONE && found[column / 64] >> (column % 64) & 1 == 1 {
                     candidates.entry(*block).or_default().push(number);
                 }
             }
@@ -216,15 +235,16 @@ fn of_index(
             State::Gone => search.gone.push(path.clone()),
             State::Stale => {
                 search.stale.push(path.clone());
-                jobs.push(Job { path: path.clone(), blocks: None, header: None });
+                jobs.push(Job::whole(path.clone()));
             }
             State::Same => {
                 let blocks =
                     blocks_of(entry, index, &candidates, &everywhere).with_context(name)?;
                 search.blocks_read += blocks.len() as u64;
                 if !blocks.is_empty() {
-                    let header = entry.header.clone();
-                    jobs.push(Job { path: path.clone(), blocks: Some(blocks), header });
+                    let (path, header) = (path.clone(), entry.header.clone());
+                    let compression = entry.compression;
+                    jobs.push(Job { path, blocks: Some(blocks), compression, header });
                 }
             }
         }
@@ -245,7 +265,7 @@ fn of_index(
             if known.insert(file.clone()) && !atomic::is_same_path(&file, path) {
                 search.files += 1;
                 search.new.push(file.clone());
-                jobs.push(Job { path: file, blocks: None, header: None });
+                jobs.push(Job::whole(file));
             }
         }
     }
@@ -279,8 +299,8 @@ fn blocks_of(
     index: &Index,
     candidates: &HashMap<u32, Vec<usize>>,
     everywhere: &[usize],
-) -> Result<Vec<(Block, u64, Vec<usize>)>> {
-    let mut found = Vec::new();
+) -> Result<Vec<Candidate>> {
+    let mut found: Vec<Candidate> = Vec::new();
     let wide = !everywhere.is_empty();
     let is_candidate = |number: u32| wide || candidates.contains_key(&number);
     if !(entry.first..entry.first + entry.blocks).any(is_candidate) {
@@ -297,7 +317,11 @@ fn blocks_of(
             if end < block.start {
                 return Err(crate::IndexError::Damaged { page: 0 }.into());
             }
-            found.push((*block, end, texts));
+            let point = match found.last() {
+                Some(last) if last.block.point == block.point => last.point.clone(),
+                _ => Arc::new(index.point(block)?),
+            };
+            found.push(Candidate { block: *block, point, end, texts });
         }
     }
     Ok(found)
@@ -399,7 +423,7 @@ impl Run<'_> {
         put: &mut dyn FnMut(&mut Vec<u8>, bool) -> Result<bool>,
     ) -> Result<bool> {
         let name = || job.path.display().to_string();
-        let mut file = File::open(&job.path).with_context(name)?;
+        let file = File::open(&job.path).with_context(name)?;
         let size = file.metadata().with_context(name)?.len();
         let mut file_lines =
             Lines { run: self, path: &job.path, found: 0, out: Vec::new(), folded: Vec::new() };
@@ -407,19 +431,14 @@ impl Run<'_> {
         let mut goes_on = true;
         if let Some(blocks) = &job.blocks {
             let mut text: Option<text::Text<'_>> = None;
-            for (block, end, texts) in blocks {
+            for Candidate { block, point, end, texts } in blocks {
                 let open = text
                     .take()
-                    .filter(|text| text.offset <= block.start && text.offset >= block.point.1);
+                    .filter(|text| text.offset <= block.start && text.offset >= point.text);
                 let mut reader = match open {
                     Some(reader) => reader,
                     None => {
-                        file.seek(SeekFrom::Start(block.point.0)).with_context(name)?;
-                        let rest = file.try_clone().with_context(name)?;
-                        let mut reader =
-                            self.reading.open(&job.path, rest, size - block.point.0.min(size))?;
-                        reader.offset = block.point.1;
-                        reader
+                        self.reading.open(&job.path, &file, size, job.compression, point.clone())?
                     }
                 };
                 let from = reader.offset;
@@ -439,14 +458,13 @@ impl Run<'_> {
             }
         } else {
             let all: Vec<_> = (0..self.texts.len()).collect();
-            let mut text = self.reading.open(&job.path, file, u64::MAX)?;
+            let compression = self.reading.recognize(&job.path, &file)?;
+            let mut text =
+                self.reading.open(&job.path, &file, u64::MAX, compression, Arc::default())?;
             let header = text.start()?;
-            while goes_on
-                && text.next(&mut |text, bytes| {
-                    goes_on = lines.search(text, header.as_deref(), bytes, &all)?;
-                    Ok(())
-                })?
-            {
+            while goes_on && let Some((_, length)) = text.next_block()? {
+                goes_on = lines.search(&text, header.as_deref(), text.block(length), &all)?;
+                text.pass(length);
                 if !put(&mut lines.out, false)? {
                     return Ok(false);
                 }
@@ -500,18 +518,18 @@ impl Lines<'_> {
             found.sort_unstable();
         } else {
             let values = &self.run.values;
-            self.run.reading.rows.each(
-                text.name(),
-                header,
-                bytes,
-                text.offset,
-                &mut |row, key| {
+            for rows in &self.run.reading.rows {
+                let see = &mut |row: std::ops::Range<usize>, key: &[u8]| {
                     if let Some(&number) = values.get(key) {
                         found.push((row.start, row.end, number));
                     }
                     Ok(())
-                },
-            )?;
+                };
+                rows.each(text.name(), header, bytes, text.offset, see)?;
+            }
+            // One row may have a value in several fields.
+            found.sort_unstable();
+            found.dedup();
         }
         let (mut line, mut counted) = (text.lines, 0);
         for same in found.chunk_by(|left, right| left.0 == right.0) {

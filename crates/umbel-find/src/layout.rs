@@ -1,10 +1,13 @@
 //! The file of an index: FORMAT.md has every byte.
 //!
 //! ```text
-//! header, 64 bytes | settings | roots | files | groups, 8 bytes each | blocks, 32 bytes each | columns, 4 bytes each | rows of the groups
+//! header | header | catalog, places, rows of groups | catalog, places, rows of more groups | …
+//! catalog = settings | roots | files | groups, 16 bytes each | blocks, 40 bytes each | columns, 4 bytes each
 //! ```
-//! All of it is in pages with checksums. Whoever looks something up reads it up to the groups, and of the rest the rows of the
-//! keys and what is needed of the blocks that are found.
+//! All of it is in pages with checksums. An update appends what is new and a catalog of all that counts, and then writes the
+//! older one of the two headers, which says where the catalog is: so the bytes that a reader uses stay as they are. Whoever
+//! looks something up reads the settings, roots, files and groups, and of the rest the rows of the keys and what is needed of
+//! the blocks that are found.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,20 +15,32 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use umbel_files::compression::{Compression, Point, Resume};
+
 use crate::IndexError;
 use crate::matrix::{Group, WIDTH};
-use crate::pages::{self, DATA, PAGE, Pages};
+use crate::pages::{DATA, PAGE, Pages};
 use crate::settings::Settings;
 use crate::stamp::Stamp;
 
 /// The first bytes of an index.
 pub const MAGIC: [u8; 8] = *b"\x89UMIDX\r\n";
 
-const VERSION: u16 = 1;
-const HEADER: u64 = 64;
-const GROUP: u64 = 8;
-const BLOCK: u64 = 32;
+const VERSION: u16 = 2;
+const HEADER: usize = 72;
+const GROUP: u64 = 16;
+const BLOCK: u64 = 40;
 const COLUMN: u64 = 4;
+
+/// Pages of headers.
+pub(crate) const HEADERS: u64 = 2;
+
+/// In place of the number of a block, for a column whose block is gone.
+pub(crate) const GONE: u32 = u32::MAX;
+
+/// Ways of compression, from 1 on. Part of the format.
+const COMPRESSIONS: [Compression; 5] =
+    [Compression::Gzip, Compression::Zstd, Compression::Xz, Compression::Bzip2, Compression::Lz4];
 
 /// A file of an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +48,7 @@ pub(crate) struct Entry {
     /// From the folder of the index, or from the root.
     pub(crate) path: PathBuf,
     pub(crate) stamp: Stamp,
+    pub(crate) compression: Option<Compression>,
     /// Bytes of its text, decompressed.
     pub(crate) text: u64,
     /// The first record of a table, which names its columns.
@@ -50,6 +66,8 @@ pub(crate) struct Block {
     pub(crate) lines: u64,
     /// Where reading starts: an offset of the file, and the offset of the text that is there.
     pub(crate) point: (u64, u64),
+    /// Where among the data the text before is that the decoder needs there; 0 if it needs none.
+    pub(crate) resume: u64,
 }
 
 /// An index that is open.
@@ -61,6 +79,7 @@ pub(crate) struct Index {
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) files: Vec<Entry>,
     pub(crate) groups: Vec<Group>,
+    pub(crate) generation: u64,
     /// Where blocks and columns are among the data.
     blocks: u64,
     columns: u64,
@@ -72,65 +91,64 @@ pub(crate) struct Plan<'a> {
     pub(crate) roots: &'a [PathBuf],
     pub(crate) files: &'a [Entry],
     pub(crate) blocks: &'a [Block],
-    /// The rows of each group, and its blocks in the order of their columns.
-    pub(crate) groups: &'a [(u32, Vec<u32>)],
+    /// Groups with their places, and their blocks in the order of their columns.
+    pub(crate) groups: &'a [(Group, Vec<u32>)],
 }
 
 impl Plan<'_> {
-    /// The data before the rows of the groups.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut lists = Vec::new();
+    /// The catalog, and the bytes of its lists.
+    pub(crate) fn encode(&self) -> (Vec<u8>, u64) {
+        let mut all = Vec::new();
         let entries = self.settings.entries();
-        put_number(&mut lists, entries.len());
+        put_number(&mut all, entries.len());
         for (name, value) in &entries {
-            put_bytes(&mut lists, name.as_bytes());
-            put_bytes(&mut lists, value.as_bytes());
+            put_bytes(&mut all, name.as_bytes());
+            put_bytes(&mut all, value.as_bytes());
         }
-        put_number(&mut lists, self.roots.len());
-        self.roots.iter().for_each(|root| put_bytes(&mut lists, root.as_os_str().as_bytes()));
+        put_number(&mut all, self.roots.len());
+        self.roots.iter().for_each(|root| put_bytes(&mut all, root.as_os_str().as_bytes()));
         for file in self.files {
-            put_bytes(&mut lists, file.path.as_os_str().as_bytes());
-            put_bytes(&mut lists, file.header.as_deref().unwrap_or_default());
+            put_bytes(&mut all, file.path.as_os_str().as_bytes());
+            put_bytes(&mut all, file.header.as_deref().unwrap_or_default());
             let Stamp { size, modified, changed, device, inode, sum } = file.stamp;
             let header = u64::from(file.header.is_some());
+            let format =
+                file.compression.and_then(|one| COMPRESSIONS.iter().position(|&of| of == one));
+            let format = format.map_or(0, |at| at as u64 + 1);
             let numbers = [size, modified as u64, changed as u64, device, inode, sum, file.text];
-            for number in numbers.into_iter().chain([u64::from(file.blocks), header]) {
-                lists.extend_from_slice(&number.to_le_bytes());
-            }
+            let numbers = numbers.into_iter().chain([u64::from(file.blocks), header, format]);
+            numbers.for_each(|number| all.extend_from_slice(&number.to_le_bytes()));
         }
-        let rows: u64 =
-            self.groups.iter().map(|(rows, blocks)| group(*rows, blocks.len(), 0).bytes()).sum();
-        let tables = self.groups.len() as u64 * GROUP + self.blocks.len() as u64 * (BLOCK + COLUMN);
-        let data = HEADER + lists.len() as u64 + tables + rows;
-        let mut all = Vec::new();
-        all.extend_from_slice(&MAGIC);
-        all.extend_from_slice(&VERSION.to_le_bytes());
-        all.extend_from_slice(&[0; 6]);
-        let counts = [self.files.len(), self.groups.len(), self.blocks.len()];
-        for number in [data, lists.len() as u64].into_iter().chain(counts.map(|count| count as u64))
-        {
-            all.extend_from_slice(&number.to_le_bytes());
+        let lists = all.len() as u64;
+        for (group, _) in self.groups {
+            all.extend_from_slice(&group.rows.to_le_bytes());
+            all.extend_from_slice(&group.columns.to_le_bytes());
+            all.extend_from_slice(&group.place.to_le_bytes());
         }
-        all.resize(HEADER as usize, 0);
-        all.extend_from_slice(&lists);
-        for (rows, blocks) in self.groups {
-            all.extend_from_slice(&rows.to_le_bytes());
-            put_number(&mut all, blocks.len());
-        }
-        for Block { start, lines, point } in self.blocks {
-            for number in [*start, *lines, point.0, point.1] {
+        for Block { start, lines, point, resume } in self.blocks {
+            for number in [*start, *lines, point.0, point.1, *resume] {
                 all.extend_from_slice(&number.to_le_bytes());
             }
         }
         for block in self.groups.iter().flat_map(|(_, blocks)| blocks) {
             all.extend_from_slice(&block.to_le_bytes());
         }
+        (all, lists)
+    }
+
+    /// The data of a header: the catalog is at a place of a file of `pages` pages.
+    pub(crate) fn header(&self, generation: u64, pages: u64, catalog: u64, lists: u64) -> Vec<u8> {
+        let mut all = Vec::new();
+        all.extend_from_slice(&MAGIC);
+        all.extend_from_slice(&VERSION.to_le_bytes());
+        all.extend_from_slice(&[0; 6]);
+        let counts = [self.files.len(), self.groups.len(), self.blocks.len()].map(|n| n as u64);
+        for number in [generation, pages, catalog, lists].into_iter().chain(counts) {
+            all.extend_from_slice(&number.to_le_bytes());
+        }
+        debug_assert_eq!(all.len(), HEADER);
         all
     }
-}
-
-fn group(rows: u32, columns: usize, place: u64) -> Group {
-    Group { rows, columns: columns as u32, place }
 }
 
 fn put_number(to: &mut Vec<u8>, number: usize) {
@@ -189,38 +207,48 @@ impl Index {
         if version != VERSION {
             return Err(IndexError::Version(version));
         }
-        let pages = Pages::new(file)?;
-        let header = pages.take(0, HEADER)?;
+        let mut pages = Pages::new(file)?;
+        let header =
+            |page: u64| Header::parse(&pages.take(page * DATA as u64, HEADER as u64).ok()?);
+        // One that was being written when the system failed is none: the other one has what was before.
+        let headers = (0..HEADERS).filter_map(header);
         let damaged = || IndexError::Damaged { page: 0 };
-        let mut numbers = Taken(&header[16..]);
-        let mut number = || numbers.u64().ok_or_else(damaged);
-        let [data, lists, files, groups, blocks] =
-            [number()?, number()?, number()?, number()?, number()?];
-        if pages::count(data) != pages.count() {
-            let expected = pages::count(data).checked_mul(PAGE as u64);
+        let header = headers.max_by_key(|header| header.generation).ok_or_else(damaged)?;
+        let Header { generation, pages: count, catalog, lists, files, groups, blocks } = header;
+        if count > pages.count() {
+            let expected = count.checked_mul(PAGE as u64);
             return Err(IndexError::Length { found: pages.count() * PAGE as u64, expected });
         }
-        let tables = groups.checked_mul(GROUP).zip(blocks.checked_mul(BLOCK + COLUMN));
-        let rows_at = tables
-            .and_then(|(groups, blocks)| {
-                HEADER.checked_add(lists)?.checked_add(groups)?.checked_add(blocks)
+        pages.keep(count);
+        let data = count.checked_mul(DATA as u64).ok_or_else(damaged)?;
+        let tables = groups.checked_mul(GROUP).zip(blocks.checked_mul(BLOCK));
+        let (blocks_at, columns_at) = tables
+            .and_then(|(of_groups, of_blocks)| {
+                let blocks_at = catalog.checked_add(lists)?.checked_add(of_groups)?;
+                Some((blocks_at, blocks_at.checked_add(of_blocks)?))
             })
-            .filter(|&at| at <= data && blocks <= u64::from(u32::MAX))
+            .filter(|&(_, at)| at <= data && blocks <= u64::from(u32::MAX))
             .ok_or_else(damaged)?;
-        let read = pages.take(HEADER, lists + groups * GROUP)?;
+        let read = pages.take(catalog, lists + groups * GROUP)?;
         let (lists, table) = read.split_at(lists as usize);
         let (settings, roots, files) = parse(lists, files, blocks).ok_or_else(damaged)?;
-        let groups = parse_groups(table, rows_at, blocks, data).ok_or_else(damaged)?;
-        let at = HEADER + read.len() as u64;
-        Ok(Self { pages, settings, roots, files, groups, blocks: at, columns: at + blocks * BLOCK })
+        let groups = parse_groups(table, blocks, data).ok_or_else(damaged)?;
+        let (blocks, columns) = (blocks_at, columns_at);
+        Ok(Self { pages, settings, roots, files, groups, generation, blocks, columns })
     }
 
     /// Checks all pages, and that each block has one column; returns how many bits of filters are set.
     pub(crate) fn check(&self) -> Result<u64, IndexError> {
+        for page in 0..HEADERS {
+            // Nothing was written into the second one before the first update.
+            if self.generation > 0 || page == 0 || !self.pages.is_empty(page)? {
+                self.pages.take(page * DATA as u64, HEADER as u64)?;
+            }
+        }
         let mut has = vec![false; self.block_count() as usize];
         let mut set = 0;
         for (number, group) in self.groups.iter().enumerate() {
-            for block in self.columns(number)? {
+            for block in self.columns(number)?.into_iter().filter(|&block| block != GONE) {
                 if std::mem::replace(&mut has[block as usize], true) {
                     return Err(IndexError::Damaged { page: self.columns / DATA as u64 });
                 }
@@ -232,12 +260,16 @@ impl Index {
                 set += bytes.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
             }
         }
+        if has.contains(&false) {
+            return Err(IndexError::Damaged { page: self.columns / DATA as u64 });
+        }
         for file in &self.files {
             let blocks = self.blocks(file.first, file.blocks)?;
             let ends = blocks.iter().map(|block| block.start).chain([file.text]);
             if !ends.is_sorted() {
                 return Err(IndexError::Damaged { page: self.blocks / DATA as u64 });
             }
+            blocks.iter().try_for_each(|block| self.point(block).map(drop))?;
         }
         Ok(set)
     }
@@ -252,13 +284,31 @@ impl Index {
         let bytes = self.pages.take(place, u64::from(count) * BLOCK)?;
         let block = |bytes: &[u8]| {
             let mut taken = Taken(bytes);
-            let mut next = || taken.u64().expect("32 bytes");
-            Block { start: next(), lines: next(), point: (next(), next()) }
+            let mut next = || taken.u64().expect("40 bytes");
+            Block { start: next(), lines: next(), point: (next(), next()), resume: next() }
         };
         Ok(bytes.chunks_exact(BLOCK as usize).map(block).collect())
     }
 
-    /// The blocks of the columns of a group.
+    /// Where reading a block starts.
+    pub(crate) fn point(&self, block: &Block) -> Result<Point, IndexError> {
+        let (input, text) = block.point;
+        if block.resume == 0 {
+            return Ok(Point { input, text, resume: None });
+        }
+        let resume = Resume::decode(&self.resume(block.resume)?);
+        let damaged = || IndexError::Damaged { page: block.resume / DATA as u64 };
+        Ok(Point { input, text, resume: Some(resume.ok_or_else(damaged)?) })
+    }
+
+    /// What a decoder needs to start somewhere, as it was encoded.
+    pub(crate) fn resume(&self, place: u64) -> Result<Vec<u8>, IndexError> {
+        let length = self.pages.take(place, 4)?;
+        let length = u32::from_le_bytes(length.try_into().expect("4 bytes"));
+        self.pages.take(place, 4 + u64::from(length))
+    }
+
+    /// The blocks of the columns of a group; [`GONE`] where there is none.
     pub(crate) fn columns(&self, number: usize) -> Result<Vec<u32>, IndexError> {
         let before: u64 = self.groups[..number].iter().map(|group| u64::from(group.columns)).sum();
         let place = self.columns + before * COLUMN;
@@ -266,7 +316,7 @@ impl Index {
         let bytes = self.pages.take(place, columns * COLUMN)?;
         let number = |bytes: &[u8]| Taken(bytes).u32().expect("4 bytes");
         let columns: Vec<_> = bytes.chunks_exact(COLUMN as usize).map(number).collect();
-        match columns.iter().all(|&block| block < self.block_count()) {
+        match columns.iter().all(|&block| block < self.block_count() || block == GONE) {
             true => Ok(columns),
             false => Err(IndexError::Damaged { page: place / DATA as u64 }),
         }
@@ -297,26 +347,54 @@ fn parse(lists: &[u8], files: u64, blocks: u64) -> Option<(Settings, Vec<PathBuf
             1 => Some(header),
             _ => return None,
         };
-        all.push(Entry { path, stamp, text, header, first, blocks });
+        let compression = match next()? {
+            0 => None,
+            one => Some(*COMPRESSIONS.get(usize::try_from(one - 1).ok()?)?),
+        };
+        all.push(Entry { path, stamp, compression, text, header, first, blocks });
         first = first.checked_add(blocks)?;
     }
     (u64::from(first) == blocks && taken.0.is_empty()).then_some((settings, roots, all))
 }
 
-fn parse_groups(table: &[u8], rows_at: u64, blocks: u64, data: u64) -> Option<Vec<Group>> {
+fn parse_groups(table: &[u8], blocks: u64, data: u64) -> Option<Vec<Group>> {
     let mut taken = Taken(table);
-    let (mut groups, mut place, mut columns) = (Vec::new(), rows_at, 0);
+    let (mut groups, mut columns) = (Vec::new(), 0);
     while !taken.0.is_empty() {
-        let group = Group { rows: taken.u32()?, columns: taken.u32()?, place };
+        let group = Group { rows: taken.u32()?, columns: taken.u32()?, place: taken.u64()? };
         if group.rows < 8
             || !group.rows.is_multiple_of(8)
             || !(1..=WIDTH as u32).contains(&group.columns)
+            || group.place.checked_add(group.bytes())? > data
         {
             return None;
         }
-        place = place.checked_add(group.bytes())?;
         columns += u64::from(group.columns);
         groups.push(group);
     }
-    (columns == blocks && place == data).then_some(groups)
+    (columns >= blocks).then_some(groups)
+}
+
+/// What a header says.
+struct Header {
+    generation: u64,
+    pages: u64,
+    catalog: u64,
+    lists: u64,
+    files: u64,
+    groups: u64,
+    blocks: u64,
+}
+
+impl Header {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut taken = Taken(bytes.strip_prefix(&MAGIC)?);
+        if taken.u64()? != u64::from(VERSION) {
+            return None;
+        }
+        let mut next = || taken.u64();
+        let (generation, pages, catalog, lists) = (next()?, next()?, next()?, next()?);
+        let (files, groups, blocks) = (next()?, next()?, next()?);
+        Some(Self { generation, pages, catalog, lists, files, groups, blocks })
+    }
 }

@@ -189,7 +189,7 @@ mod tests {
     use umbel::KeyHasher;
 
     use super::*;
-    use crate::column::KeySet;
+    use crate::column::Keys;
     use crate::pages::PagesWriter;
 
     #[test]
@@ -226,15 +226,15 @@ mod tests {
             let mut offsets = Vec::new();
             let mut rows = 0;
             for column in 0..columns {
-                let mut set = KeySet::default();
+                let mut set = Keys::default();
                 (0..50).for_each(|i| set.insert(hasher.hash((column * 50 + i) as u64), 12));
                 let bits = set.column();
                 rows = 8 * bits.len() as u32;
                 offsets.push((column * bits.len()) as u64);
-                file.write_all_at(&bits, offsets[column]).unwrap();
+                file.write_all_at(bits, offsets[column]).unwrap();
             }
             let mut paged = Vec::new();
-            let mut out = PagesWriter::new(&mut paged);
+            let mut out = PagesWriter::new(&mut paged, 0);
             out.write(&[7; 13]).unwrap();
             Apart { file: &file, offsets: &offsets, rows }
                 .each_strip(&mut |strip| out.write(strip))

@@ -26,6 +26,14 @@ pub(crate) fn count(data: u64) -> u64 {
     data.div_ceil(DATA as u64)
 }
 
+/// A page of its own, with up to [`DATA`] bytes.
+pub(crate) fn page(data: &[u8], number: u64) -> Vec<u8> {
+    let mut page = data.to_vec();
+    page.resize(DATA, 0);
+    page.extend_from_slice(&sum(&page, number));
+    page
+}
+
 /// Writes data in pages.
 pub(crate) struct PagesWriter<'a> {
     out: &'a mut dyn Write,
@@ -34,8 +42,9 @@ pub(crate) struct PagesWriter<'a> {
 }
 
 impl<'a> PagesWriter<'a> {
-    pub(crate) fn new(out: &'a mut dyn Write) -> Self {
-        Self { out, page: Vec::with_capacity(PAGE), number: 0 }
+    /// From a page on.
+    pub(crate) fn new(out: &'a mut dyn Write, number: u64) -> Self {
+        Self { out, page: Vec::with_capacity(PAGE), number }
     }
 
     pub(crate) fn write(&mut self, mut data: &[u8]) -> io::Result<()> {
@@ -50,7 +59,8 @@ impl<'a> PagesWriter<'a> {
         Ok(())
     }
 
-    fn end_page(&mut self) -> io::Result<()> {
+    /// Fills the page with zeros.
+    pub(crate) fn end_page(&mut self) -> io::Result<()> {
         self.page.resize(DATA, 0);
         self.page.extend_from_slice(&sum(&self.page, self.number));
         self.out.write_all(&self.page)?;
@@ -73,10 +83,10 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Of a file that has whole pages, at least one.
+    /// Of a file of at least one page; what is left of one that was being appended is none.
     pub(crate) fn new(file: File) -> Result<Self, IndexError> {
         let length = file.metadata()?.len();
-        if length == 0 || !length.is_multiple_of(PAGE as u64) {
+        if length < PAGE as u64 {
             return Err(IndexError::Length { found: length, expected: None });
         }
         Ok(Self { file, count: length / PAGE as u64 })
@@ -84,6 +94,18 @@ impl Pages {
 
     pub(crate) fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Uses no more than the first pages.
+    pub(crate) fn keep(&mut self, count: u64) {
+        self.count = count.min(self.count);
+    }
+
+    /// Whether nothing was written into a page.
+    pub(crate) fn is_empty(&self, number: u64) -> io::Result<bool> {
+        let mut page = [0; PAGE];
+        self.file.read_exact_at(&mut page, number * PAGE as u64)?;
+        Ok(page == [0; PAGE])
     }
 
     /// Fills `bytes` with the data from `place` on.
@@ -141,7 +163,7 @@ mod tests {
     fn data_come_back_from_any_place_and_damage_is_refused() {
         let data: Vec<u8> = (0..3 * DATA + 100).map(|i| (i / 3) as u8).collect();
         let mut file = Vec::new();
-        let mut out = PagesWriter::new(&mut file);
+        let mut out = PagesWriter::new(&mut file, 0);
         data.chunks(1000).for_each(|piece| out.write(piece).unwrap());
         out.finish().unwrap();
         assert_eq!(file.len(), 4 * PAGE);
@@ -165,7 +187,7 @@ mod tests {
             let error = open(&damaged).unwrap().take(page * DATA as u64, 1).unwrap_err();
             assert!(matches!(error, IndexError::Damaged { page: found } if found == page));
         }
-        assert!(open(&file[..file.len() - 1]).is_err());
+        assert!(open(&file[..file.len() - 1]).unwrap().take(3 * DATA as u64, 1).is_err());
         assert!(open(&[]).is_err());
     }
 }

@@ -84,7 +84,7 @@ impl Settings {
             "jsonl" => Records::JsonLines { key },
             _ => return None,
         };
-        let known = records == Records::Lines || records.key().len() == 1;
+        let known = records == Records::Lines || !records.key().is_empty();
         known.then_some(Self {
             separator: one("separator")?.parse().ok()?,
             records,

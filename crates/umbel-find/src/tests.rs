@@ -388,6 +388,110 @@ fn values_of_a_field_are_found_in_records_of_every_format() {
     }
 }
 
+/// A hit reads from the last point on: a frame or member, or what the index keeps of a member of gzip.
+#[test]
+fn a_hit_in_a_compressed_file_does_not_read_it_from_its_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, index) = (dir.path(), dir.path().join("index"));
+    let line = |i: u64| format!("line {i} id={:016x}\n", mix(i)).into_bytes();
+    let text: Vec<u8> = (0..30_000).flat_map(line).collect();
+    let parts: Vec<&[u8]> = text.chunks(20_000).collect();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(&text).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let zstd: Vec<u8> = parts.iter().flat_map(|part| zstd::encode_all(*part, 1).unwrap()).collect();
+    let lz4 = parts.iter().flat_map(|part| {
+        let mut out = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        out.write_all(part).unwrap();
+        out.finish().unwrap()
+    });
+    let lz4: Vec<u8> = lz4.collect();
+    let options = options(folder, 2);
+    // A block of deflate has up to 64 KiB of text here, and points are 4 KiB apart or a block.
+    for (bytes, most) in [(&text, 1 << 13), (&zstd, 40_000), (&lz4, 40_000), (&gzip, 200_000)] {
+        let file = folder.join("log");
+        fs::write(&file, bytes).unwrap();
+        build(&index, Existing::Replace, std::slice::from_ref(&file), &options).unwrap();
+        let look = |i: u64| {
+            let wanted = Wanted {
+                texts: vec![format!("{:016x}", mix(i)).into()],
+                matching: Matching::default(),
+            };
+            let (found, search) = search(&index, &wanted, &options).unwrap();
+            assert_eq!((found.len(), found[0].1), (1, i + 1), "{i}");
+            search.text_read / search.blocks_read
+        };
+        let read = (0..30_000).step_by(997).map(look).max().unwrap();
+        assert!(read < most, "{read}");
+        // What the old index has of decoders is kept by updates, that append as those that write all again.
+        for round in 0..12 {
+            fs::write(folder.join("other"), format!("{round}").repeat(5000)).unwrap();
+            build(&index, Existing::Replace, &[file.clone(), folder.join("other")], &options)
+                .unwrap();
+            fs::write(folder.join("other"), format!("{round} x").repeat(5000 * round)).unwrap();
+            update(&index, &options).unwrap();
+            about(&index).unwrap();
+            look(round as u64 * 2003);
+        }
+    }
+}
+
+/// A plain file of several parts, read by several threads, has the index that one thread makes.
+#[test]
+fn parts_of_large_files_make_the_same_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, file) = (dir.path(), dir.path().join("log"));
+    let draw = &mut Draw(99);
+    for case in 0..6 {
+        let mut text: Vec<u8> = Vec::new();
+        while text.len() < 300_000 {
+            text.extend(line(draw));
+            text.extend(vec![b'x'; if draw.below(50) == 0 { draw.below(5000) } else { 0 }]);
+            text.push(b'\n');
+        }
+        // A line that is longer than a part, in the middle, and one without an end.
+        if case % 2 == 0 {
+            text.extend([b"one ".repeat(20_000), b"\nlast".to_vec()].concat());
+        }
+        fs::write(&file, &text).unwrap();
+        let made: Vec<_> = [1, 4]
+            .map(|threads| {
+                let index = folder.join("index");
+                let options = Options { memory: 256 << 20, ..options(folder, threads) };
+                build(&index, Existing::Replace, std::slice::from_ref(&file), &options).unwrap();
+                for at in (0..text.len()).step_by(14_983) {
+                    let word = text[at..].split(|byte| !byte.is_ascii_alphanumeric()).nth(2);
+                    let Some(word) = word.filter(|word| word.len() > 3) else { continue };
+                    let wanted = Wanted {
+                        texts: vec![word.to_vec()],
+                        matching: Matching { inside: true, ignore_case: false },
+                    };
+                    let (found, _) = search(&index, &wanted, &options).unwrap();
+                    assert_eq!(found, model(&file, &text, &wanted), "{}", word.escape_ascii());
+                }
+                fs::read(&index).unwrap()
+            })
+            .into();
+        assert!(made[0] == made[1], "{case}");
+    }
+}
+
+/// A block of a plain file that starts as compressed bytes do is read as it is.
+#[test]
+fn a_block_that_looks_compressed_is_plain() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, file, index) = (dir.path(), dir.path().join("log"), dir.path().join("index"));
+    let line = |i: u32| {
+        [&b"\x1f\x8b\x08\0\0\0\0\0\0\0 word"[..], format!("{i:04} {:>900}\n", "end").as_bytes()]
+            .concat()
+    };
+    fs::write(&file, [b"start\n".to_vec(), (0..50).flat_map(line).collect()].concat()).unwrap();
+    let options = options(folder, 1);
+    build(&index, Existing::Keep, &[file], &options).unwrap();
+    let wanted = Wanted { texts: vec![b"word0037".to_vec()], matching: Matching::default() };
+    assert_eq!(search(&index, &wanted, &options).unwrap().0.len(), 1);
+}
+
 /// Every byte of an index is covered by a checksum or checked.
 #[test]
 fn a_damaged_index_is_refused() {
@@ -400,26 +504,43 @@ fn a_damaged_index_is_refused() {
     let (index, damaged) = (folder.join("index"), folder.join("damaged"));
     let paths: Vec<_> = (0..5).map(|number| folder.join(format!("{number}.log"))).collect();
     build(&index, Existing::Keep, &paths, &options(folder, 1)).unwrap();
-    let whole = fs::read(&index).unwrap();
+    damages(&fs::read(&index).unwrap(), &damaged);
+    let built = fs::metadata(&index).unwrap().len();
+    fs::write(&paths[1], text(draw)).unwrap();
+    update(&index, &options(folder, 1)).unwrap();
+    let updated = fs::read(&index).unwrap();
+    assert!(updated.len() as u64 > built, "the update appended");
+    // What was before is as it was, but for the header that was not used, and columns that are gone are no damage.
+    damages(&updated, &damaged);
+}
+
+/// Changes each part of an index, written to `damaged`.
+fn damages(whole: &[u8], damaged: &Path) {
+    let catalog =
+        |page: usize| u64::from_le_bytes(whole[page * 1024 + 32..][..8].try_into().unwrap());
+    let used = (catalog(0).max(catalog(1)) / 1016 * 1024) as usize;
     let refused = |bytes: &[u8]| {
-        fs::write(&damaged, bytes).unwrap();
-        let error = about(&damaged).expect_err("it is damaged");
+        fs::write(damaged, bytes).unwrap();
+        let error = about(damaged).expect_err("it is damaged");
         assert!(error.downcast_ref::<IndexError>().is_some(), "{error:#}");
     };
     let stride = if std::env::var_os("UMBEL_TEST_FULL").is_some() { 1 } else { 61 };
-    for at in (0..64).chain((64..whole.len()).step_by(stride)) {
-        let mut bytes = whole.clone();
+    // Between the headers and the catalog, some pages may be used no more.
+    for at in (0..64).chain((64..2048).chain(used..whole.len()).step_by(stride)) {
+        let mut bytes = whole.to_vec();
         bytes[at] ^= 1 << (at % 8);
         refused(&bytes);
     }
     for length in [0, 1, 8, 10, 1023, 1024, whole.len() - 1024, whole.len() - 1] {
         refused(&whole[..length]);
     }
-    refused(&[&whole[..], &[0; 1024]].concat());
+    // What an update left behind that did not come to its end.
+    fs::write(damaged, [whole, &[7; 1500]].concat()).unwrap();
+    assert!(about(damaged).is_ok());
     // Pages in another order.
-    let mut swapped = whole.clone();
-    swapped[1024..3072].rotate_left(1024);
+    let mut swapped = whole.to_vec();
+    swapped[used..used + 2048].rotate_left(1024);
     refused(&swapped);
-    fs::write(&damaged, &whole).unwrap();
-    assert!(about(&damaged).is_ok());
+    fs::write(damaged, whole).unwrap();
+    assert!(about(damaged).is_ok());
 }

@@ -161,35 +161,55 @@ fn word_probes(length: usize) -> u32 {
     }
 }
 
+/// Bytes of text whose words are found at a time: the places are noted first, without a branch for each.
+const PIECE: usize = 1 << 12;
+
 /// Passes each key of a text to `see`.
 #[inline]
 pub(crate) fn each(text: &[u8], see: impl FnMut(Key)) {
-    let mut cut = Cut { text, see, chain: [(0, false); 2], linked: 0, end: 0 };
-    let is_ascii = text.is_ascii();
-    // Bits of bytes that differ from the byte before: starts and ends of runs, in turn.
-    let (mut before, mut start) = (0, None);
-    for (chunk, at) in text.chunks(64).zip((0..).step_by(64)) {
-        let mask = match chunk.first_chunk() {
-            Some(whole) => letters(whole),
-            None => {
-                let mut padded = [b' '; 64];
-                padded[..chunk.len()].copy_from_slice(chunk);
-                letters(&padded)
+    let mut cut = Cut { text, see, starts: [0; 2], singles: [false; 2], linked: 0, end: 0 };
+    // Places of bytes that differ from the byte before: starts and ends of runs, in turn. The first may be the start of a run
+    // that goes on from the piece before.
+    let mut turns = [0; PIECE + 16];
+    let (mut before, mut open) = (0, 0);
+    for (piece, at) in text.chunks(PIECE).zip((0..).step_by(PIECE)) {
+        let mut count = open;
+        for (chunk, at) in piece.chunks(64).zip((at..).step_by(64)) {
+            let mask = match chunk.first_chunk() {
+                Some(whole) => letters(whole),
+                None => {
+                    let mut padded = [b' '; 64];
+                    padded[..chunk.len()].copy_from_slice(chunk);
+                    letters(&padded)
+                }
+            };
+            let mut changes = mask ^ (mask << 1 | before);
+            before = mask >> 63;
+            let end = count + changes.count_ones() as usize;
+            // Eight at a time, of which what is behind the last one is written again.
+            while count < end {
+                let eight: &mut [usize; 8] =
+                    turns[count..].first_chunk_mut().expect("8 are behind the last");
+                for turn in eight {
+                    *turn = at + changes.trailing_zeros() as usize;
+                    changes &= changes.wrapping_sub(1);
+                }
+                count += 8;
             }
-        };
-        let mut turns = mask ^ (mask << 1 | before);
-        before = mask >> 63;
-        while turns != 0 {
-            let turn = at + turns.trailing_zeros() as usize;
-            turns &= turns - 1;
-            match start.take() {
-                None => start = Some(turn),
-                Some(start) => cut.run(start..turn, is_ascii),
-            }
+            count = end;
+        }
+        let is_ascii = piece.is_ascii() && text[turns[0].min(at)..at].is_ascii();
+        let (runs, rest) = turns[..count].as_chunks::<2>();
+        for &[start, end] in runs {
+            cut.run(start..end, is_ascii);
+        }
+        open = rest.len();
+        if let [start] = *rest {
+            turns[0] = start;
         }
     }
-    if let Some(start) = start {
-        cut.run(start..text.len(), is_ascii);
+    if open == 1 && turns[0] < text.len() {
+        cut.run(turns[0]..text.len(), false);
     }
 }
 
@@ -197,9 +217,11 @@ pub(crate) fn each(text: &[u8], see: impl FnMut(Key)) {
 struct Cut<'a, F> {
     text: &'a [u8],
     see: F,
-    /// The starts of the last short words that are joined, and whether they are words by themselves; how many there are.
-    chain: [(usize, bool); 2],
-    linked: usize,
+    /// The starts of the last two words, the later one first, and whether they are words by themselves.
+    starts: [usize; 2],
+    singles: [bool; 2],
+    /// How many short words in a row are joined, with the last one.
+    linked: u32,
     /// The end of the last word.
     end: usize,
 }
@@ -240,26 +262,17 @@ impl<F: FnMut(Key)> Cut<'_, F> {
     fn word(&mut self, word: Range<usize>, single: bool) {
         let Range { start, end } = word;
         (self.see)(Key { range: word, probes: word_probes(end - start), single });
-        if end - start > SHORT {
-            self.linked = 0;
-        } else {
-            let joined = match &self.text[self.end..start] {
-                [] => true,
-                [between] => !matches!(between, b' ' | b'\t' | b'\n' | b'\r'),
-                _ => false,
-            };
-            if !joined {
-                self.linked = 0;
-            }
-            if self.linked == 2 {
-                let [(from, alone), next] = self.chain;
-                (self.see)(Key { range: from..end, probes: CHAIN_PROBES, single: single && alone });
-                self.chain = [next, (start, single)];
-            } else {
-                self.chain[self.linked] = (start, single);
-                self.linked += 1;
-            }
+        let between = start - self.end;
+        let blank = matches!(self.text[self.end], b' ' | b'\t' | b'\n' | b'\r');
+        let joined = (between == 0) | (between == 1) & !blank;
+        // Without branches: words are long or short, joined or not at random.
+        self.linked = (self.linked * u32::from(joined) + 1) * u32::from(end - start <= SHORT);
+        if self.linked > 2 {
+            let ([_, from], [_, alone]) = (self.starts, self.singles);
+            (self.see)(Key { range: from..end, probes: CHAIN_PROBES, single: single && alone });
         }
+        self.starts = [start, self.starts[0]];
+        self.singles = [single, self.singles[0]];
         self.end = end;
     }
 }
@@ -286,6 +299,32 @@ mod tests {
         keys("日本語です", &["日", "本", "語", "日本語", "で", "本語で", "す", "語です"]);
         keys("x日y", &["x", "日", "y", "x日y"]);
         keys("longer.a.b.c", &["longer", "a", "b", "c", "a.b.c"]);
+    }
+
+    #[test]
+    fn letters_are_told_apart_in_any_place() {
+        for byte in 0..=u8::MAX {
+            for at in 0..64 {
+                let mut bytes = [b' '; 64];
+                bytes[at] = byte;
+                let expected = u64::from(is_letter(byte) || byte >= 0x80) << at;
+                assert_eq!(letters(&bytes), expected, "{byte}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_go_on_from_piece_to_piece() {
+        for length in [63, 64, 65, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 2 * PIECE + 70] {
+            for start in [0, 1, 5, 64, PIECE - 2] {
+                let text = [" ".repeat(start), "é".repeat(length), " b ".to_owned()].concat();
+                let short = [" ".repeat(start), "x".repeat(length)].concat();
+                keys(&text, &[&"é".repeat(length), "b"]);
+                keys(&short, &[&"x".repeat(length)]);
+            }
+        }
+        let many = "a ".repeat(PIECE);
+        keys(&many, &vec!["a"; PIECE]);
     }
 
     #[test]

@@ -103,8 +103,8 @@ pub(super) fn about(path: &Path, voice: Voice) -> Result<String> {
             "type": "info",
             "file": path.display().to_string(),
             "kind": "index",
-            "keys": about.field.as_deref().map_or("words", |_| "field"),
-            "field": about.field,
+            "keys": if about.fields.is_empty() { "words" } else { "fields" },
+            "fields": about.fields,
             "files": about.files,
             "blocks": about.blocks,
             "text": about.text,
@@ -118,13 +118,14 @@ pub(super) fn about(path: &Path, voice: Voice) -> Result<String> {
         });
         return Ok(format!("{object}\n"));
     }
-    let keys = match &about.field {
-        Some(field) => format!("values of the field {field}"),
-        None => "words of lines".to_owned(),
+    let keys = match &about.fields[..] {
+        [] => "words of lines".to_owned(),
+        [field] => format!("values of the field {field}"),
+        fields => format!("values of the fields {}", fields.join(", ")),
     };
-    let rate = match about.field {
-        Some(_) => format!("{} of a value", Rate(about.fill.powi(8))),
-        None => format!(
+    let rate = match about.fields[..] {
+        [_, ..] => format!("{} of a value", Rate(about.fill.powi(8))),
+        [] => format!(
             "{} of a word of 12 letters or more, {} of one of 4 to 7",
             Rate(about.fill.powi(12)),
             Rate(about.fill.powi(4))

@@ -1,0 +1,585 @@
+//! Decoders that note where reading can start again: at frames, members and streams that follow one another, and inside a
+//! member of gzip, whose decoder needs the 32 KiB of text before.
+
+use std::io::{self, BufRead, Chain, Cursor, ErrorKind, Read};
+
+use bzip2::bufread::BzDecoder;
+use lz4_flex::frame::FrameDecoder;
+use miniz_oxide::inflate::TINFLStatus;
+use miniz_oxide::inflate::core::{
+    BlockBoundaryState, DecompressorOxide, decompress, inflate_flags,
+};
+use zstd::stream::raw::{DParameter, Decoder, Operation};
+
+/// A place of a compressed input where reading can start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Point {
+    /// Bytes of the input before it.
+    pub input: u64,
+    /// Bytes of the text before it.
+    pub text: u64,
+    /// What the decoder has read before, inside of a member of gzip.
+    pub resume: Option<Resume>,
+}
+
+/// What a decoder of deflate needs to start between two blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resume {
+    /// Bits of the byte before that belong to the next block, from 0 to 7, and these bits.
+    pub bits: u8,
+    /// See `bits`.
+    pub byte: u8,
+    /// The last text before, up to 32 KiB.
+    pub window: Vec<u8>,
+}
+
+impl Resume {
+    /// As bytes: the length of what follows as a u32, `bits`, `byte`, and `window` as a stream of deflate.
+    pub fn encode(&self) -> Vec<u8> {
+        // Level 6: a window of logs has 7 KiB then, and takes a tenth of the time that its 4 MiB take.
+        let window = miniz_oxide::deflate::compress_to_vec(&self.window, 6);
+        let length = u32::try_from(window.len() + 2).expect("about 32 KiB");
+        [&length.to_le_bytes()[..], &[self.bits, self.byte], &window].concat()
+    }
+
+    /// From these bytes; `None` if they are others.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        let ([bits, byte], packed) = rest.split_first_chunk::<2>()?;
+        if u32::from_le_bytes(*length) as usize != rest.len() || *bits > 7 {
+            return None;
+        }
+        let window = miniz_oxide::inflate::decompress_to_vec_with_limit(packed, WINDOW).ok()?;
+        Some(Self { bits: *bits, byte: *byte, window })
+    }
+}
+
+/// A decoder that notes points.
+pub(crate) trait Noting: Read {
+    /// The points that were passed and not yet taken.
+    fn points(&mut self) -> &mut Vec<Point>;
+}
+
+/// What is left of an input, and how much was read.
+pub(crate) struct Counted {
+    source: Box<dyn BufRead>,
+    passed: u64,
+}
+
+impl Counted {
+    /// From a place on that has `passed` bytes before it.
+    pub(crate) fn new(source: Box<dyn BufRead>, passed: u64) -> Self {
+        Self { source, passed }
+    }
+
+    fn is_at_end(&mut self) -> io::Result<bool> {
+        Ok(self.source.fill_buf()?.is_empty())
+    }
+
+    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn skip(&mut self, length: u64) -> io::Result<()> {
+        match io::copy(&mut self.by_ref().take(length), &mut io::sink())? {
+            copied if copied < length => Err(ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Read for Counted {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(bytes)?;
+        self.passed += read as u64;
+        Ok(read)
+    }
+}
+
+impl BufRead for Counted {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.source.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.source.consume(amount);
+        self.passed += amount as u64;
+    }
+}
+
+/// The points of a decoder: noted if they are wanted, for else nobody takes them.
+struct Points {
+    noted: Vec<Point>,
+    /// Bytes of text that are at least between two points inside of a member of gzip.
+    every: Option<u64>,
+    text: u64,
+    last: u64,
+}
+
+impl Points {
+    fn new(every: Option<u64>, text: u64) -> Self {
+        Self { noted: Vec::new(), every, text, last: text }
+    }
+
+    /// A frame starts.
+    fn note(&mut self, input: u64) {
+        if self.every.is_some() {
+            self.last = self.text;
+            self.noted.push(Point { input, text: self.text, resume: None });
+        }
+    }
+}
+
+/// Frames of Zstandard.
+pub(crate) struct Zstd {
+    source: Counted,
+    decoder: Decoder<'static>,
+    within: bool,
+    points: Points,
+}
+
+impl Zstd {
+    pub(crate) fn new(
+        source: Counted,
+        text: u64,
+        window_log: u32,
+        every: Option<u64>,
+    ) -> io::Result<Self> {
+        let mut decoder = Decoder::new()?;
+        decoder.set_parameter(DParameter::WindowLogMax(window_log))?;
+        Ok(Self { source, decoder, within: false, points: Points::new(every, text) })
+    }
+}
+
+impl Read for Zstd {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            let input = self.source.fill_buf()?;
+            let is_end = input.is_empty();
+            if is_end && !self.within {
+                return Ok(0);
+            }
+            let status = self.decoder.run_on_buffers(input, bytes)?;
+            self.source.consume(status.bytes_read);
+            self.points.text += status.bytes_written as u64;
+            self.within = status.remaining > 0;
+            if !self.within {
+                self.points.note(self.source.passed);
+            }
+            if status.bytes_written > 0 {
+                return Ok(status.bytes_written);
+            }
+            if is_end && self.within {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+}
+
+impl Noting for Zstd {
+    fn points(&mut self) -> &mut Vec<Point> {
+        &mut self.points.noted
+    }
+}
+
+/// Members of gzip (RFC 1952).
+pub(crate) struct Gzip {
+    source: Counted,
+    at: Part,
+    inflate: Box<DecompressorOxide>,
+    /// The last text, around: what is next is written at `end`; of it `fresh` bytes were not read.
+    ring: Vec<u8>,
+    end: usize,
+    fresh: usize,
+    /// The checksum of the member, if it was read from its start.
+    sum: Option<crc32fast::Hasher>,
+    /// Bytes of text of the member that were read, with the window that it started with.
+    member: u64,
+    points: Points,
+}
+
+/// What is next in a member.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Header,
+    Body,
+    Trailer,
+}
+
+/// Text that deflate refers back to.
+const WINDOW: usize = 1 << 15;
+
+impl Gzip {
+    pub(crate) fn new(
+        source: Counted,
+        text: u64,
+        resume: Option<Resume>,
+        every: Option<u64>,
+    ) -> Self {
+        let mut gzip = Self {
+            source,
+            at: Part::Header,
+            inflate: Box::default(),
+            ring: vec![0; 2 * WINDOW],
+            end: 0,
+            fresh: 0,
+            sum: None,
+            member: 0,
+            points: Points::new(every, text),
+        };
+        if let Some(Resume { bits, byte, window }) = resume {
+            let state = BlockBoundaryState { num_bits: bits, bit_buf: byte, ..Default::default() };
+            *gzip.inflate = DecompressorOxide::from_block_boundary_state(&state);
+            gzip.end = window.len().min(WINDOW);
+            gzip.ring[..gzip.end].copy_from_slice(&window[window.len() - gzip.end..]);
+            gzip.member = gzip.end as u64;
+            gzip.at = Part::Body;
+        }
+        gzip
+    }
+
+    fn header(&mut self) -> io::Result<()> {
+        const NAMES: u8 = 1 << 3 | 1 << 4;
+        let wrong = || io::Error::new(ErrorKind::InvalidData, "invalid gzip header");
+        let [magic, second, method, flags, _, _, _, _, _, _] = self.source.array()?;
+        if (magic, second, method) != (0x1f, 0x8b, 8) || flags >> 5 != 0 {
+            return Err(wrong());
+        }
+        if flags & 1 << 2 != 0 {
+            let length = u16::from_le_bytes(self.source.array()?);
+            self.source.skip(length.into())?;
+        }
+        for _ in 0..(flags & NAMES).count_ones() {
+            while self.source.array()? != [0] {}
+        }
+        if flags & 1 << 1 != 0 {
+            self.source.skip(2)?;
+        }
+        self.inflate.init();
+        (self.sum, self.member) = (Some(crc32fast::Hasher::new()), 0);
+        Ok(())
+    }
+
+    fn trailer(&mut self) -> io::Result<()> {
+        let [sum, length] = [self.source.array()?, self.source.array()?].map(u32::from_le_bytes);
+        match &self.sum {
+            Some(found) if (found.clone().finalize(), self.member as u32) != (sum, length) => {
+                Err(io::Error::new(ErrorKind::InvalidData, "its checksum is that of another text"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Decompresses some text; false at the end of the member.
+    fn body(&mut self) -> io::Result<bool> {
+        let mut flags = inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
+        if self.points.every.is_some() {
+            flags |= inflate_flags::TINFL_FLAG_STOP_ON_BLOCK_BOUNDARY;
+        }
+        let input = self.source.fill_buf()?;
+        let is_end = input.is_empty();
+        let (status, read, written) =
+            decompress(&mut self.inflate, input, &mut self.ring, self.end, flags);
+        self.source.consume(read);
+        if let Some(sum) = &mut self.sum {
+            sum.update(&self.ring[self.end..self.end + written]);
+        }
+        self.end += written;
+        self.fresh = written;
+        self.member += written as u64;
+        self.points.text += written as u64;
+        match status {
+            TINFLStatus::Done => return Ok(false),
+            TINFLStatus::NeedsMoreInput if is_end => return Err(ErrorKind::UnexpectedEof.into()),
+            TINFLStatus::NeedsMoreInput | TINFLStatus::HasMoreOutput => {}
+            TINFLStatus::BlockBoundary => self.between(),
+            _ => return Err(io::Error::new(ErrorKind::InvalidData, "corrupt deflate stream")),
+        }
+        Ok(true)
+    }
+
+    /// Notes a point between two blocks, if the last one is far enough.
+    fn between(&mut self) {
+        let Points { noted, every, text, last } = &mut self.points;
+        let state = self.inflate.block_boundary_state();
+        if let Some(state) = state.filter(|_| every.is_some_and(|every| *text - *last >= every)) {
+            let length = self.member.min(WINDOW as u64) as usize;
+            let around = self.ring.len();
+            let mut window = Vec::with_capacity(length);
+            if length > self.end {
+                window.extend_from_slice(&self.ring[around + self.end - length..]);
+            }
+            window.extend_from_slice(&self.ring[self.end.saturating_sub(length)..self.end]);
+            let resume = Resume { bits: state.num_bits, byte: state.bit_buf, window };
+            noted.push(Point { input: self.source.passed, text: *text, resume: Some(resume) });
+            *last = *text;
+        }
+    }
+}
+
+impl Read for Gzip {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        while self.fresh == 0 && !bytes.is_empty() {
+            self.end %= self.ring.len();
+            match self.at {
+                Part::Header => {
+                    if self.source.is_at_end()? {
+                        return Ok(0);
+                    }
+                    self.points.note(self.source.passed);
+                    self.header()?;
+                    self.at = Part::Body;
+                }
+                Part::Body => {
+                    if !self.body()? {
+                        self.at = Part::Trailer;
+                    }
+                }
+                Part::Trailer => {
+                    self.trailer()?;
+                    self.at = Part::Header;
+                }
+            }
+        }
+        let some = self.fresh.min(bytes.len());
+        let start = self.end - self.fresh;
+        bytes[..some].copy_from_slice(&self.ring[start..start + some]);
+        self.fresh -= some;
+        Ok(some)
+    }
+}
+
+impl Noting for Gzip {
+    fn points(&mut self) -> &mut Vec<Point> {
+        &mut self.points.noted
+    }
+}
+
+/// A decoder of one frame.
+pub(crate) trait Frame: Read {
+    /// The input behind it.
+    fn end(self: Box<Self>) -> io::Result<Counted>;
+}
+
+/// What an input has next.
+pub(crate) enum Next {
+    Frame(Box<dyn Frame>),
+    Skipped(Counted),
+}
+
+/// Frames of a format whose decoder reads one.
+pub(crate) struct Frames {
+    start: fn(Counted) -> io::Result<Next>,
+    /// Either the frame being read,
+    frame: Option<Box<dyn Frame>>,
+    /// or the input after it.
+    between: Option<Counted>,
+    points: Points,
+}
+
+impl Frames {
+    pub(crate) fn new(
+        start: fn(Counted) -> io::Result<Next>,
+        source: Counted,
+        text: u64,
+        every: Option<u64>,
+    ) -> Self {
+        Self { start, frame: None, between: Some(source), points: Points::new(every, text) }
+    }
+}
+
+impl Read for Frames {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(frame) = &mut self.frame {
+                let read = frame.read(bytes)?;
+                self.points.text += read as u64;
+                if read > 0 || bytes.is_empty() {
+                    return Ok(read);
+                }
+            }
+            if let Some(frame) = self.frame.take() {
+                self.between = Some(frame.end()?);
+            }
+            let Some(mut source) = self.between.take() else { return Ok(0) };
+            if source.is_at_end()? {
+                return Ok(0);
+            }
+            self.points.note(source.passed);
+            match (self.start)(source)? {
+                Next::Frame(frame) => self.frame = Some(frame),
+                Next::Skipped(source) => self.between = Some(source),
+            }
+        }
+    }
+}
+
+impl Noting for Frames {
+    fn points(&mut self) -> &mut Vec<Point> {
+        &mut self.points.noted
+    }
+}
+
+/// A stream of bzip2; several follow one another in what pbzip2 writes.
+pub(crate) fn bzip2(source: Counted) -> io::Result<Next> {
+    Ok(Next::Frame(Box::new(BzDecoder::new(source))))
+}
+
+impl Frame for BzDecoder<Counted> {
+    fn end(self: Box<Self>) -> io::Result<Counted> {
+        Ok(self.into_inner())
+    }
+}
+
+/// A frame of LZ4, or one to be skipped.
+pub(crate) fn lz4(mut source: Counted) -> io::Result<Next> {
+    let magic = source.array()?;
+    if let [0x50..=0x5f, 0x2a, 0x4d, 0x18] = magic {
+        let length = u32::from_le_bytes(source.array()?);
+        source.skip(length.into())?;
+        return Ok(Next::Skipped(source));
+    }
+    let source = Cursor::new(magic).chain(source);
+    Ok(Next::Frame(Box::new(FrameDecoder::new(Ending { source, ended: false }))))
+}
+
+/// A frame with its first bytes, which were read to recognize it. The decoder of the crate takes the end of the input between
+/// two blocks for the end of the frame; this tells them apart.
+struct Ending {
+    source: Chain<Cursor<[u8; 4]>, Counted>,
+    /// Whether there was nothing left to read.
+    ended: bool,
+}
+
+impl Read for Ending {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(bytes)?;
+        self.ended |= read == 0 && !bytes.is_empty();
+        Ok(read)
+    }
+}
+
+impl Frame for FrameDecoder<Ending> {
+    fn end(self: Box<Self>) -> io::Result<Counted> {
+        match self.into_inner() {
+            Ending { ended: true, .. } => Err(ErrorKind::UnexpectedEof.into()),
+            Ending { source, .. } => Ok(source.into_inner().1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Read, Write};
+
+    use super::*;
+    use crate::compression::{decoder, recognize};
+
+    /// Lines that compress about as logs do.
+    fn text(lines: u64) -> Vec<u8> {
+        let line = |i: u64| {
+            let id = umbel::internals::mix(i);
+            format!("line {i} of a log, id={id:016x} took {}ms\n", id % 977).into_bytes()
+        };
+        (0..lines).flat_map(line).collect()
+    }
+
+    /// Streams of each format, most in several frames of random lengths.
+    fn streams(text: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        for i in 0.. {
+            if rest.is_empty() {
+                break;
+            }
+            let length = umbel::internals::mix(i) as usize % 90_000 + 1;
+            let (part, behind) = rest.split_at(length.min(rest.len()));
+            parts.push(part);
+            rest = behind;
+        }
+        let each =
+            |pack: &dyn Fn(&[u8]) -> Vec<u8>| parts.iter().flat_map(|part| pack(part)).collect();
+        let gzip = |text: &[u8]| {
+            let packed = miniz_oxide::deflate::compress_to_vec(text, 6);
+            let mut sum = crc32fast::Hasher::new();
+            sum.update(text);
+            // A name, a comment, extra bytes and a checksum of the header.
+            let mut all = b"\x1f\x8b\x08\x1e\0\0\0\0\0\xff\x02\0abname\0comment\0cc".to_vec();
+            all.extend(packed);
+            all.extend(sum.finalize().to_le_bytes());
+            all.extend((text.len() as u32).to_le_bytes());
+            all
+        };
+        let bzip2 = |text: &[u8]| {
+            let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            out.write_all(text).unwrap();
+            out.finish().unwrap()
+        };
+        let lz4 = |text: &[u8]| {
+            let mut out = lz4_flex::frame::FrameEncoder::new(Vec::new());
+            out.write_all(text).unwrap();
+            [b"\x50\x2a\x4d\x18\x03\0\0\0abc", &out.finish().unwrap()[..]].concat()
+        };
+        let zstd = |text: &[u8]| {
+            [b"\x5e\x2a\x4d\x18\x03\0\0\0abc", &zstd::encode_all(text, 1).unwrap()[..]].concat()
+        };
+        vec![
+            ("gzip", gzip(text)),
+            ("members of gzip", each(&gzip)),
+            ("zstd", each(&zstd)),
+            ("bzip2", each(&bzip2)),
+            ("lz4", [&lz4(text)[11..], &each(&lz4)].concat()),
+        ]
+    }
+
+    #[test]
+    fn reading_starts_again_at_every_point() {
+        const EVERY: u64 = 50_000;
+        let text = text(20_000);
+        for (format, bytes) in streams(&text) {
+            let text = if format == "lz4" { text.repeat(2) } else { text.clone() };
+            let (compression, source) = recognize(Box::new(Cursor::new(bytes.clone()))).unwrap();
+            let mut all = Vec::new();
+            let none = Point::default();
+            let mut from =
+                decoder(compression, source, &none, Some(EVERY), 1 << 26, 1 << 24).unwrap();
+            from.read_to_end(&mut all).unwrap();
+            assert!(all == text, "{format}");
+            let points = from.points();
+            assert!(points.len() > 6, "{format}: {}", points.len());
+            for point in points {
+                let resume =
+                    point.resume.as_ref().map(|resume| Resume::decode(&resume.encode()).unwrap());
+                let point = Point { resume, ..point };
+                let rest = Box::new(Cursor::new(bytes[point.input as usize..].to_vec()));
+                let mut rest = decoder(compression, rest, &point, None, 1 << 26, 1 << 24).unwrap();
+                let mut read = Vec::new();
+                rest.read_to_end(&mut read).unwrap();
+                assert!(read == text[point.text as usize..], "{format} from {}", point.input);
+            }
+            // Cut off anywhere, and with another byte: an error, or the start of the text where a frame ends.
+            for i in 0..60 {
+                let at = 1 + umbel::internals::mix(i) as usize % (bytes.len() - 1);
+                let cut = Box::new(Cursor::new(bytes[..at].to_vec()));
+                let mut read = Vec::new();
+                let decoded = decoder(compression, cut, &none, None, 1 << 26, 1 << 24)
+                    .and_then(|mut cut| Ok(cut.read_to_end(&mut read)?));
+                assert!(text.starts_with(&read), "{format} cut at {at}");
+                assert!(decoded.is_err() || format != "gzip", "{format} cut at {at}");
+                if format == "gzip" {
+                    let mut other = bytes.clone();
+                    other[at.max(34)] ^= 4;
+                    let other = Box::new(Cursor::new(other));
+                    let mut other =
+                        decoder(compression, other, &none, None, 1 << 26, 1 << 24).unwrap();
+                    assert!(other.read_to_end(&mut Vec::new()).is_err(), "{at}");
+                }
+            }
+        }
+    }
+}
