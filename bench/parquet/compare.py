@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 COLUMNS = ["user_id", "trace_id", "url"]
 GROUP = 1 << 20
-BYTES_PER_ROW = 100
+BYTES_PER_ROW = 68
 
 
 def words(numbers, digits):
@@ -38,7 +38,9 @@ def constant(word, rows):
 
 
 def group(first, random):
-    number = lambda most: random.integers(0, most, GROUP, dtype=np.uint64)
+    def number(most):
+        return random.integers(0, most, GROUP, dtype=np.uint64)
+
     urls = [constant(b"https://shop.example/item/", GROUP), words(number(1 << 32), 8)]
     urls += [constant(b"?session=", GROUP), words(number(1 << 40), 10)]
     return pa.table({
@@ -76,7 +78,8 @@ def seconds(work, path):
 
 
 def main():
-    folder, megabytes, pairs = Path(sys.argv[1]), int((sys.argv + ["1000"])[2]), int((sys.argv + ["", "", "5"])[3]) if len(sys.argv) > 3 else 5
+    folder = Path(sys.argv[1])
+    megabytes, pairs = (int(given) for given in (sys.argv[2:4] + ["1000", "5"][len(sys.argv[2:4]) :]))
     path = folder / f"events-{megabytes}.parquet"
     if not path.exists():
         make(path, megabytes)

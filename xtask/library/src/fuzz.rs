@@ -43,6 +43,7 @@ enum Target {
     Operations,
     Redis,
     Shared,
+    Footer,
     /// A filter of one format, or of the one that an input is recognized as.
     Foreign(Option<Format>),
 }
@@ -50,8 +51,14 @@ enum Target {
 impl Target {
     fn all() -> impl Iterator<Item = Self> {
         let formats = Format::ALL.into_iter().map(|format| Self::Foreign(Some(format)));
-        let programs =
-            [Self::File, Self::Operations, Self::Redis, Self::Shared, Self::Foreign(None)];
+        let programs = [
+            Self::File,
+            Self::Operations,
+            Self::Redis,
+            Self::Shared,
+            Self::Footer,
+            Self::Foreign(None),
+        ];
         programs.into_iter().chain(formats)
     }
 
@@ -68,6 +75,7 @@ impl Target {
             Self::Operations => "operations",
             Self::Redis => "redis",
             Self::Shared => "shared",
+            Self::Footer => "footer",
             Self::Foreign(_) => "foreign",
         }
     }
@@ -236,6 +244,15 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
             files.retain(|file| !file.starts_with(b"\x89UMBEL") && file.starts_with(b"\x89UM"));
             files.extend(texts()?);
             files
+        }
+        Target::Footer => {
+            let mut files = files(&root().join("testdata/foreign/parquet"))?;
+            files.retain(|file| file.ends_with(b"PAR1"));
+            let footer = |file: Vec<u8>| {
+                let (rest, length) = file[..file.len() - 4].split_last_chunk().expect("it is one");
+                rest[rest.len() - u32::from_le_bytes(*length) as usize..].to_vec()
+            };
+            files.into_iter().map(footer).collect()
         }
         Target::Foreign(only) => {
             let mut seeds = files(&root().join("testdata/foreign"))?;
