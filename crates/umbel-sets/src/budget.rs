@@ -267,6 +267,19 @@ mod tests {
     }
 
     #[test]
+    fn a_cap_for_a_long_line_has_sixteen_times_what_was_missing() {
+        let budget = Budget::new(64 << 20, 2).unwrap();
+        for (length, room) in [(20 << 20, 1 << 20), (33 << 20, 32 << 20), (1 << 30, 4 << 20)] {
+            let cap = budget.cap_for_line(length, room);
+            // The buffer grows by quarters.
+            let missing = length / 4 * 5 - room;
+            let rest = Budget::new(cap, 2).unwrap().rest;
+            assert!(rest >= budget.rest + 16 * missing, "{length}: {cap}");
+            assert!(rest < budget.rest + 17 * missing + (64 << 20), "{length}: {cap}");
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_is_spilled_once_or_twice() {
         let line = 70 + KEPT_LINE;
         // Half of 1,000 lines fit; the others go to disk with place and length.

@@ -491,6 +491,13 @@ mod tests {
     use crate::testing::{input, options};
 
     #[test]
+    fn a_folder_is_no_input() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = File::open(dir.path()).unwrap();
+        assert!(matches!(Input::file("d", folder), Err(Error::Directory { .. })));
+    }
+
+    #[test]
     fn a_closed_input_is_opened_by_its_path() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");

@@ -468,6 +468,33 @@ mod tests {
     use crate::{Progress, TempFolders};
 
     #[test]
+    fn answers_come_back_piece_by_piece() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = crate::testing::options(dir.path(), b'\n');
+        let answer = |piece: usize, i: usize| (piece * 31 + i * i) % 3 == 0;
+        let mut writer = AnswerWriter::new(&options).unwrap();
+        let counts = [0, 8, 3, 16, 0, 5000, 7];
+        for (piece, &count) in counts.iter().enumerate() {
+            let all: Vec<bool> = (0..count).map(|i| answer(piece, i)).collect();
+            for some in all.chunks(100) {
+                writer.push(some).unwrap();
+            }
+            writer.end_piece().unwrap();
+        }
+        assert_eq!(writer.lines(), counts.iter().sum::<usize>() as u64);
+        let mut answers = writer.finish(Budget::new(16 << 20, 1).unwrap()).unwrap();
+        for i in 0..5000 {
+            for (piece, &count) in counts.iter().enumerate() {
+                if i < count {
+                    let found = answers.next(piece as u64).unwrap();
+                    assert_eq!(found, Some(answer(piece, i)), "{piece} {i}");
+                }
+            }
+        }
+        assert!((0..counts.len()).all(|piece| answers.next(piece as u64).unwrap().is_none()));
+    }
+
+    #[test]
     fn a_filter_larger_than_the_cap_is_the_same_file() {
         let dir = tempfile::tempdir().unwrap();
         let mut file = tempfile::tempfile().unwrap();
