@@ -60,8 +60,8 @@ fn message(bytes: &[u8]) {
     let mut peers = Peers::new(KeyHasher::default(), Limits { bytes: MOST, ..Limits::default() });
     peers.add(CACHE);
     let now = Duration::from_secs(1);
-    peers.receive(FULL, now).expect("a golden message");
-    let received = memory::within(4 * ROOM, || peers.receive(bytes, now));
+    peers.receive(CACHE, FULL, now).expect("a golden message");
+    let received = memory::within(4 * ROOM, || peers.receive(CACHE, bytes, now));
     let current = peers.candidates("0", now).len();
     assert!(current <= 1);
     for status in peers.status(now) {
@@ -73,7 +73,7 @@ fn message(bytes: &[u8]) {
     if let Ok(Received { step: Step::Missing(Some(request)), .. }) = received {
         // What is requested is answered with what is taken.
         let answer = summary.answer(&request).unwrap();
-        peers.receive(&answer, now).unwrap();
+        peers.receive(CACHE, &answer, now).unwrap();
     }
     let _ = summary.answer(bytes);
 }

@@ -126,6 +126,21 @@ pub enum ShareError {
         /// What messages call the cache.
         id: u64,
     },
+    /// A message was not made with the key of the group.
+    #[error(
+        "the message was not made with the key of this group of caches: forged, damaged, or of a cache with another key"
+    )]
+    Unauthentic,
+    /// A message is about the filter of another cache than the one that sent it.
+    #[error(
+        "{from} sent a message about the filter of another cache, {id:016x}: forged or misrouted"
+    )]
+    OtherCache {
+        /// Who sent it.
+        from: String,
+        /// What messages call the cache that it is about.
+        id: u64,
+    },
     /// A message that is not a request was given to a summary.
     #[error("the message is not a request; give it to the peers")]
     NotRequest,

@@ -13,7 +13,7 @@ mod upstream;
 mod uri;
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +38,12 @@ struct Settings {
     /// A sibling that serves a digest, Squid or another of these; several times.
     #[arg(long = "sibling", value_name = "HOST:PORT")]
     siblings: Vec<String>,
+    /// A client that is answered, or a sibling that asks, by its address; several times. Without any, those of this machine.
+    #[arg(long = "client", value_name = "ADDRESS")]
+    clients: Vec<IpAddr>,
+    /// Fetch pages of private networks and of this machine too: whatever it can reach, its clients can.
+    #[arg(long)]
+    allow_private: bool,
     /// Bytes of memory for objects.
     #[arg(long, value_name = "BYTES", default_value_t = 256 << 20)]
     memory: u64,
@@ -67,6 +73,14 @@ async fn main() -> Result<()> {
         .with_context(|| format!("cannot listen on {}", settings.listen))?;
     let address = listener.local_addr()?;
     eprintln!("squid-peer: listening on {address}");
+    if !address.ip().is_loopback() && settings.clients.is_empty() {
+        eprintln!(
+            "squid-peer: warning: only clients of this machine are answered; name others with --client"
+        );
+    }
+    if settings.allow_private {
+        eprintln!("squid-peer: warning: clients can fetch whatever this machine can reach");
+    }
     let proxy = Arc::new(Proxy::new(&settings, address)?);
     for sibling in proxy.siblings() {
         let sibling = Arc::clone(sibling);
@@ -78,6 +92,14 @@ async fn main() -> Result<()> {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
+        let address = client.ip().to_canonical();
+        let is_known = match settings.clients.is_empty() {
+            true => address.is_loopback(),
+            false => settings.clients.iter().any(|known| known.to_canonical() == address),
+        };
+        if !is_known {
+            continue;
+        }
         // Without it only slower.
         let _ = stream.set_nodelay(true);
         let proxy = Arc::clone(&proxy);

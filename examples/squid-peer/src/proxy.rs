@@ -24,7 +24,7 @@ use crate::Settings;
 use crate::cache::{Cache, Object};
 use crate::own::OwnDigest;
 use crate::sibling::{DIGEST_PATH, DIGEST_TYPE, Sibling};
-use crate::upstream::{self, Body, Upstream};
+use crate::upstream::{self, Body, Private, Upstream};
 use crate::uri::canonical;
 
 /// How long an origin may take for the head of its answer, and a sibling for all that is stored.
@@ -78,7 +78,7 @@ impl Proxy {
             cache: Cache::new(settings.memory),
             digest: OwnDigest::new(settings.bits_per_entry, settings.digest_period),
             siblings: siblings.collect::<Result<_>>()?,
-            origin: upstream::direct(),
+            origin: upstream::direct(settings.allow_private),
             started: Instant::now(),
             counts: Counts::default(),
         })
@@ -244,8 +244,11 @@ impl Proxy {
         let response = match timeout(PATIENCE, self.origin.request(request)).await {
             Ok(Ok(response)) => self.keep(&head, response).await,
             Ok(Err(error)) => {
-                let why = format!("{:#}", anyhow::Error::from(error));
-                return refuse(StatusCode::BAD_GATEWAY, &why);
+                let error = anyhow::Error::from(error);
+                let is_private = error.chain().any(|cause| cause.is::<Private>());
+                let status =
+                    if is_private { StatusCode::FORBIDDEN } else { StatusCode::BAD_GATEWAY };
+                return refuse(status, &format!("{error:#}"));
             }
             Err(_) => return refuse(StatusCode::GATEWAY_TIMEOUT, "the origin does not answer"),
         };

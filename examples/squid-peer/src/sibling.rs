@@ -98,7 +98,7 @@ impl Sibling {
             digest: Mutex::default(),
             rests_until: Mutex::default(),
             client: upstream::through(uri),
-            digests: upstream::direct(),
+            digests: upstream::direct(true),
             counts: Counts::default(),
         })
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::server::conn::http1;
@@ -24,6 +24,8 @@ pub type Query = Request<Full<Bytes>>;
 /// A whole answer.
 pub type Answer = Response<Full<Bytes>>;
 
+/// Bytes of the largest answer that is read: a page, or a full copy.
+const LARGEST: usize = 256 << 20;
 /// After this time a server counts as dead.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -146,7 +148,8 @@ impl Client {
     ) -> Result<(StatusCode, Bytes)> {
         let answer = connection.send_request(request).await?;
         let status = answer.status();
-        let body = answer.into_body().collect().await?.to_bytes();
+        let body = Limited::new(answer.into_body(), LARGEST).collect().await;
+        let body = body.map_err(anyhow::Error::from_boxed)?.to_bytes();
         let mut idle = self.idle.lock().expect("nobody panics with it");
         idle.entry(server).or_default().push(connection);
         Ok((status, body))

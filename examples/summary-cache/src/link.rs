@@ -1,7 +1,8 @@
 //! Datagrams between proxies: counted, and for trials cut, lost, repeated and reordered.
 //!
 //! A message longer than a datagram goes in parts, and counts only when all of them have arrived. What is lost is for
-//! the protocol above to notice.
+//! the protocol above to notice. Datagrams of others than the peers are dropped unread: their senders get no memory and no
+//! answer. Addresses of datagrams can be forged, so a peer has memory for one message, and no more than [`MESSAGE`].
 
 use std::collections::HashMap;
 use std::io;
@@ -13,6 +14,8 @@ use tokio::net::UdpSocket;
 
 /// Bytes of a datagram: what fits in a frame of Ethernet, with the headers of IP and UDP.
 pub const DATAGRAM: usize = 1472;
+/// Bytes of the largest message in parts: a change that is larger is better sent as a full copy, over a connection.
+pub const MESSAGE: usize = 4 << 20;
 /// A part: two bytes that no message begins with, u16 index, u16 count, u32 number of the message.
 const PART: [u8; 2] = [0, b'P'];
 const PART_HEADER: usize = 10;
@@ -31,6 +34,7 @@ pub struct Weather {
 /// The socket of a proxy.
 pub struct Link {
     socket: UdpSocket,
+    peers: Vec<SocketAddr>,
     next: AtomicU32,
     state: Mutex<State>,
     /// Datagrams sent.
@@ -49,19 +53,23 @@ struct State {
     parts: HashMap<SocketAddr, Parts>,
 }
 
+#[derive(Default)]
 struct Parts {
     number: u32,
+    /// In all parts.
+    bytes: usize,
     parts: Vec<Option<Vec<u8>>>,
 }
 
 impl Link {
-    /// Binds the socket.
+    /// Binds the socket, to receive from these peers alone.
     ///
     /// # Errors
     /// The address is in use.
-    pub async fn bind(address: SocketAddr) -> io::Result<Self> {
+    pub async fn bind(address: SocketAddr, peers: Vec<SocketAddr>) -> io::Result<Self> {
         Ok(Self {
             socket: UdpSocket::bind(address).await?,
+            peers,
             next: AtomicU32::new(0),
             state: Mutex::default(),
             messages: AtomicU64::new(0),
@@ -125,7 +133,7 @@ impl Link {
         loop {
             let (length, from) = self.socket.recv_from(&mut buffer).await?;
             let mut state = self.state();
-            if state.cut.contains(&from) {
+            if !self.peers.contains(&from) || state.cut.contains(&from) {
                 continue;
             }
             let datagram = &buffer[..length];
@@ -171,11 +179,21 @@ impl State {
             |at: usize| Some(u16::from_le_bytes(datagram.get(at..at + 2)?.try_into().ok()?));
         let (index, count) = (usize::from(field(2)?), usize::from(field(4)?));
         let number = u32::from_le_bytes(datagram.get(6..10)?.try_into().ok()?);
-        let parts = self.parts.entry(from).or_insert_with(|| Parts { number, parts: Vec::new() });
-        if parts.number != number || parts.parts.len() != count {
-            *parts = Parts { number, parts: vec![None; count] };
+        if index >= count || count > MESSAGE.div_ceil(DATAGRAM - PART_HEADER) {
+            return None;
         }
-        *parts.parts.get_mut(index)? = Some(datagram[PART_HEADER..].to_vec());
+        let parts = self.parts.entry(from).or_default();
+        if parts.number != number || parts.parts.len() != count {
+            *parts = Parts { number, bytes: 0, parts: vec![None; count] };
+        }
+        let part = &datagram[PART_HEADER..];
+        let before = parts.parts[index].as_ref().map_or(0, Vec::len);
+        parts.bytes = parts.bytes - before + part.len();
+        if parts.bytes > MESSAGE {
+            self.parts.remove(&from);
+            return None;
+        }
+        parts.parts[index] = Some(part.to_vec());
         let whole: Option<Vec<_>> = parts.parts.iter().map(Option::as_deref).collect();
         let message = whole?.concat();
         self.parts.remove(&from);
@@ -189,7 +207,9 @@ mod tests {
 
     async fn pair() -> (Link, Link, SocketAddr) {
         let free = "127.0.0.1:0".parse().unwrap();
-        let (one, two) = (Link::bind(free).await.unwrap(), Link::bind(free).await.unwrap());
+        let one = Link::bind(free, Vec::new()).await.unwrap();
+        let from = one.socket.local_addr().unwrap();
+        let two = Link::bind(free, vec![from]).await.unwrap();
         let to = two.socket.local_addr().unwrap();
         (one, two, to)
     }
@@ -203,6 +223,34 @@ mod tests {
             assert_eq!(two.receive().await.unwrap().1, message);
         }
         assert_eq!(one.messages.load(Ordering::Relaxed), 3 + 2 + 28);
+    }
+
+    /// Ten bytes that claim to be one of 65,535 parts took 1.5 MB each, from any address.
+    #[tokio::test]
+    async fn parts_take_memory_of_peers_only_and_not_much() {
+        let (one, two, to) = pair().await;
+        let part = |index: u16, count: u16, number: u32, bytes: &[u8]| {
+            let (index, count) = (index.to_le_bytes(), count.to_le_bytes());
+            [&PART[..], &index, &count, &number.to_le_bytes(), bytes].concat()
+        };
+        let stranger = Link::bind("127.0.0.1:0".parse().unwrap(), Vec::new()).await.unwrap();
+        stranger.send(to, &part(0, 2, 1, b"x")).await;
+        stranger.send(to, b"whole").await;
+        one.send(to, &part(0, u16::MAX, 1, b"x")).await;
+        one.send(to, &part(2, 2, 2, b"x")).await;
+        one.send(to, b"peer").await;
+        assert_eq!(two.receive().await.unwrap().1, b"peer");
+        assert!(two.state().parts.is_empty());
+        // Parts that are longer than ours are.
+        let state = &mut two.state();
+        let from = one.socket.local_addr().unwrap();
+        let long = vec![1; 60_000];
+        for index in 0..2 * MESSAGE / long.len() {
+            let count = (2 * MESSAGE / long.len()) as u16 + 1;
+            assert!(state.join(from, &part(index as u16, count, 3, &long)).is_none());
+            let held: usize = state.parts.values().map(|parts| parts.bytes).sum();
+            assert!(held <= MESSAGE);
+        }
     }
 
     #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
-use umbel_share::summary::Settings as SummarySettings;
+use umbel_share::summary::{GroupKey, Settings as SummarySettings};
 use umbel_summary_cache::proxy::{Member, Proxy, Settings, Strategy};
 use umbel_summary_cache::trial;
 
@@ -19,7 +19,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Job {
     /// Run a proxy until it is stopped.
-    Proxy(ProxyOptions),
+    Proxy(Box<ProxyOptions>),
     /// Compare the strategies, then let proxies and links fail; exit 1 if a figure is out of bounds.
     Trial {
         /// With small caches and few requests, in seconds.
@@ -54,6 +54,12 @@ struct ProxyOptions {
     /// Milliseconds between two beats.
     #[arg(long, default_value_t = 1000)]
     beat: u64,
+    /// File with 64 hexadecimal digits, which all proxies have: messages about summaries made without it are refused.
+    #[arg(long)]
+    key_file: Option<std::path::PathBuf>,
+    /// Let whoever asks at /umbel/weather cut and disturb links: for trials.
+    #[arg(long)]
+    weather: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -72,12 +78,42 @@ fn member(text: &str) -> Result<Member> {
     Ok(Member { name: next()?.to_owned(), http: next()?.parse()?, datagrams: next()?.parse()? })
 }
 
+/// The key in a file.
+fn read_key(path: &std::path::Path) -> Result<GroupKey> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let digits = text.trim_ascii().as_bytes();
+    let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
+    let pairs = digits.chunks_exact(2);
+    let bytes: Option<Vec<u8>> =
+        pairs.map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect();
+    let key = bytes.filter(|_| digits.len() == 64).and_then(|bytes| bytes.try_into().ok());
+    let key = key.with_context(|| format!("{}: expected 64 hexadecimal digits", path.display()))?;
+    Ok(GroupKey::new(key))
+}
+
 #[tokio::main]
 async fn main() -> Result<()> {
     match Arguments::parse().job {
         Job::Proxy(options) => {
-            let ProxyOptions { me, peers, source, capacity, strategy, bits, threshold, beat } =
-                options;
+            let ProxyOptions {
+                me,
+                peers,
+                source,
+                capacity,
+                strategy,
+                bits,
+                threshold,
+                beat,
+                weather,
+                key_file,
+            } = *options;
+            let reachable = [me.http, me.datagrams].iter().any(|own| !own.ip().is_loopback());
+            if reachable {
+                eprintln!(
+                    "warning: {} serves whoever reaches it, and believes datagrams by their address, which can be forged; keep it in a network of your own",
+                    me.name
+                );
+            }
             let strategy = match strategy {
                 How::Alone => Strategy::Alone,
                 How::Icp => Strategy::AskAll,
@@ -85,8 +121,10 @@ async fn main() -> Result<()> {
                     Strategy::Summaries(SummarySettings { bits_per_key: bits, threshold })
                 }
             };
+            let key = key_file.as_deref().map(read_key).transpose()?;
             let beat = Duration::from_millis(beat);
-            Proxy::start(Settings { me, peers, source, capacity, strategy, beat }).await?;
+            Proxy::start(Settings { me, peers, source, capacity, strategy, beat, key, weather })
+                .await?;
             std::future::pending().await
         }
         Job::Trial { quick } => {

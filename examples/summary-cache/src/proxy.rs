@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, VIA};
 use hyper::{Method, Request, StatusCode};
@@ -27,7 +27,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use umbel::KeyHasher;
-use umbel_share::summary::{Limits, Peers, Settings as SummarySettings, Step, Summary};
+use umbel_share::summary::{GroupKey, Limits, Peers, Settings as SummarySettings, Step, Summary};
 
 use crate::http::{self, Answer, Client, answer};
 use crate::icp::{Message, Opcode};
@@ -72,6 +72,10 @@ pub struct Settings {
     pub strategy: Strategy,
     /// The time between two beats.
     pub beat: Duration,
+    /// The key that all proxies have, which authenticates messages about summaries.
+    pub key: Option<GroupKey>,
+    /// Whether links fail when `/umbel/weather` says so: in trials alone, since whoever reaches the proxy can say it.
+    pub weather: bool,
 }
 
 /// What happened so far.
@@ -158,6 +162,8 @@ pub struct Proxy {
 /// The answers to queries by their number: from whom, and whether it is a hit.
 type Waiting = HashMap<u32, mpsc::UnboundedSender<(SocketAddr, bool)>>;
 
+/// Bytes of the largest request for a full copy that is read; all have 88.
+const REQUEST_BYTES: usize = 1 << 10;
 /// How long answers of ICP are waited for.
 const ICP_PATIENCE: Duration = Duration::from_millis(500);
 /// Bytes of the request for a page and of its answer 504, without the address of the page.
@@ -172,10 +178,14 @@ impl Proxy {
     /// An address is in use, or the cache is too large for a filter.
     pub async fn start(settings: Settings) -> Result<Arc<Self>> {
         let listener = TcpListener::bind(settings.me.http).await.context("pages")?;
-        let link = Link::bind(settings.me.datagrams).await.context("datagrams")?;
+        let peers = settings.peers.iter().map(|peer| peer.datagrams).collect();
+        let link = Link::bind(settings.me.datagrams, peers).await.context("datagrams")?;
         let limits =
             Limits { retry: settings.beat, silence: BEATS * settings.beat, ..Limits::default() };
         let mut peers = Peers::new(KeyHasher::default(), limits);
+        if let Some(key) = &settings.key {
+            peers = peers.with_key(key.clone());
+        }
         settings.peers.iter().for_each(|peer| {
             peers.add(&peer.name);
         });
@@ -301,7 +311,9 @@ impl Proxy {
             (&Method::POST, "/umbel/summary") => self.full_copy(request).await,
             (&Method::GET, "/umbel/status") => answer(StatusCode::OK, self.status().to_string()),
             (&Method::GET, "/umbel/filter") => self.filter(request.uri().query()),
-            (&Method::POST, "/umbel/weather") => self.weather(request.uri().query().unwrap_or("")),
+            (&Method::POST, "/umbel/weather") if self.settings.weather => {
+                self.weather(request.uri().query().unwrap_or(""))
+            }
             _ => answer(StatusCode::NOT_FOUND, "no such page"),
         }
     }
@@ -460,19 +472,20 @@ impl Proxy {
                         let _ = sender.send((from, opcode == Opcode::Hit));
                     }
                 }
-                None => self.take(&bytes),
+                None => self.take(from, &bytes),
             }
         }
     }
 
     /// Takes a message about a summary; requests a full copy if one is needed.
-    fn take(self: &Arc<Self>, message: &[u8]) {
-        let received = self.peers().receive(message, self.now());
+    fn take(self: &Arc<Self>, from: SocketAddr, message: &[u8]) {
+        let peer = self.settings.peers.iter().find(|peer| peer.datagrams == from);
+        let Some(peer) = peer else { return };
+        let received = self.peers().receive(&peer.name, message, self.now());
         if let Ok(received) = received
             && let Step::Missing(Some(request)) = received.step
-            && let Some(peer) = self.member(&received.peer).cloned()
         {
-            let proxy = self.clone();
+            let (proxy, peer) = (self.clone(), peer.clone());
             tokio::spawn(async move { proxy.request_copy(&peer, request).await });
         }
     }
@@ -487,13 +500,14 @@ impl Proxy {
             self.client.post(peer.http, "/umbel/summary", &headers, request.into()).await;
         if let Ok((StatusCode::OK, copy)) = answered {
             // If it is not the copy, the next beat shows that.
-            let _ = self.peers().receive(&copy, self.now());
+            let _ = self.peers().receive(&peer.name, &copy, self.now());
         }
     }
 
     /// Answers a request for a full copy.
     async fn full_copy(&self, request: Request<Incoming>) -> Answer {
-        let Ok(request) = request.into_body().collect().await else {
+        let body = Limited::new(request.into_body(), REQUEST_BYTES);
+        let Ok(request) = body.collect().await else {
             return answer(StatusCode::BAD_REQUEST, "");
         };
         let request = request.to_bytes();
@@ -631,7 +645,12 @@ fn summary(settings: &Settings, how: SummarySettings) -> Result<Summary> {
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     let pages = (settings.capacity / MEAN_SIZE).max(1);
     let epoch = time.as_nanos() as u64;
-    Ok(Summary::new(&settings.me.name, epoch, pages + pages / 20, how, KeyHasher::default())?)
+    let name = &settings.me.name;
+    let summary = Summary::new(name, epoch, pages + pages / 20, how, KeyHasher::default())?;
+    Ok(match &settings.key {
+        Some(key) => summary.with_key(key.clone()),
+        None => summary,
+    })
 }
 
 /// The path of a page at the source, which is one server for all hosts.

@@ -31,8 +31,8 @@
 //! let mut peers = Peers::new(KeyHasher::default(), Limits::default());
 //! peers.add("a");
 //! let now = Duration::from_secs(5);
-//! let Step::Missing(Some(request)) = peers.receive(&summary.beat(), now)?.step else { panic!() };
-//! assert_eq!(peers.receive(&summary.answer(&request)?, now)?.step, Step::Applied);
+//! let Step::Missing(Some(request)) = peers.receive("a", &summary.beat(), now)?.step else { panic!() };
+//! assert_eq!(peers.receive("a", &summary.answer(&request)?, now)?.step, Step::Applied);
 //! assert_eq!(peers.candidates("/7", now)[0].peer, "a");
 //! assert!(peers.candidates("/elsewhere", now).is_empty());
 //!
@@ -44,14 +44,19 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//! Whoever can send messages can send wrong ones: authenticate the connection. Forged ones do not silence a cache for
-//! good: its next messages overcome them, as they do any loss.
+//! Whoever can send messages can send wrong ones. Give [`Summary`] and [`Peers`] the same [`GroupKey`]: without it nobody makes a
+//! message that is taken. A message that is repeated later changes no filter; the latest one keeps a cache that is gone from
+//! looking silent. Without a key, authenticate the connection. Forged messages do not silence a cache for good even then: its
+//! next ones overcome them, as they do any loss. A full copy is far larger than its request, so do not send it to an
+//! address that is only claimed, as those of datagrams are: send it over a connection.
 
+mod key;
 mod message;
 mod own;
 mod peers;
 pub mod stale;
 
+pub use key::GroupKey;
 pub use message::MAGIC;
 pub use own::{Settings, Summary};
 pub use peers::{Candidate, Limits, Peers, Received, Status, Step};

@@ -3,7 +3,7 @@
 use umbel::{Counting, Key, KeyHasher, Kind, OutOfMemory, Plan, PlanError};
 
 use super::message::{Changes, Form, Message, Point, id_of, state_of};
-use super::{GREATEST_EPOCH, payload};
+use super::{GREATEST_EPOCH, GroupKey, payload};
 use crate::frame::{self, FRAME};
 use crate::{ShareError, pack};
 
@@ -39,6 +39,7 @@ pub struct Summary {
     published: Vec<u8>,
     point: Point,
     changes: Changes,
+    key: Option<GroupKey>,
 }
 
 impl Summary {
@@ -72,10 +73,18 @@ impl Summary {
             published: Vec::new(),
             point: Point { epoch, ..Point::default() },
             changes: Changes::default(),
+            key: None,
         };
         summary.published = summary.file()?;
         summary.point.state = state_of(&summary.published);
         Ok(summary)
+    }
+
+    /// Authenticates messages with the key of a group, which all its caches have: every message gets a tag of 16 bytes, and
+    /// only requests with one are answered.
+    #[must_use]
+    pub fn with_key(self, key: GroupKey) -> Self {
+        Self { key: Some(key), ..self }
     }
 
     /// Notes that a key came into the cache. Call it once per key that the cache holds, not for a new version of a
@@ -215,8 +224,12 @@ impl Summary {
     ///
     /// # Errors
     /// [`ShareError::UnknownCache`] if the request is for another cache; those of
-    /// [`Peers::receive`](super::Peers::receive) for bytes that are no message; [`ShareError::NotRequest`].
+    /// [`Peers::receive`](super::Peers::receive) for bytes that are no message; [`ShareError::NotRequest`]; [`ShareError::Unauthentic`].
     pub fn answer(&mut self, request: &[u8]) -> Result<Vec<u8>, ShareError> {
+        let request = match &self.key {
+            Some(key) => key.open(request)?,
+            None => request,
+        };
         let request = Message::read(request)?;
         if request.form != Form::Request {
             return Err(ShareError::NotRequest);
@@ -237,7 +250,11 @@ impl Summary {
 
     fn message(&self, form: Form, base: u64, body: &[u8]) -> Vec<u8> {
         let (cache, point, changes) = (self.cache, self.point, self.changes);
-        Message { form, cache, point, changes, base, body }.write()
+        let mut message = Message { form, cache, point, changes, base, body }.write();
+        if let Some(key) = &self.key {
+            key.seal(&mut message);
+        }
+        message
     }
 
     /// The file of the filter that drops the counts.

@@ -8,7 +8,7 @@ use umbel::{Blocked, Blocks, Hashing, Key, KeyHasher, Scheme};
 
 use super::message::{Changes, Form, Message, Point, id_of, state_of};
 use super::stale::{Errors, Mix, errors};
-use super::{GREATEST_EPOCH, payload};
+use super::{GREATEST_EPOCH, GroupKey, payload};
 use crate::frame::{self, FRAME};
 use crate::{ShareError, pack};
 
@@ -39,6 +39,7 @@ pub struct Peers {
     hasher: KeyHasher,
     limits: Limits,
     peers: Vec<Peer>,
+    key: Option<GroupKey>,
 }
 
 struct Peer {
@@ -151,7 +152,13 @@ const MOST: f64 = 1024.0;
 impl Peers {
     /// Makes an empty list of peers, whose keys are hashed by `hasher`.
     pub fn new(hasher: KeyHasher, limits: Limits) -> Self {
-        Self { hasher, limits, peers: Vec::new() }
+        Self { hasher, limits, peers: Vec::new(), key: None }
+    }
+
+    /// Takes only messages with a tag of this key, which all caches of the group have, and makes requests with one.
+    #[must_use]
+    pub fn with_key(self, key: GroupKey) -> Self {
+        Self { key: Some(key), ..self }
     }
 
     /// Adds a peer by the name of its [`Summary`](super::Summary), without a filter yet; `false` if there is one of
@@ -182,20 +189,37 @@ impl Peers {
         self.peers.len() < count
     }
 
-    /// Takes a message, in any order and however often. Cost: a delta or full copy is a few passes over the filter.
+    /// Takes a message that the peer of the name `from` sent, as the connection or the address shows, in any order and
+    /// however often. Cost: a delta or full copy is a few passes over the filter.
     ///
     /// # Errors
     /// The message is refused, and nothing has changed: [`ShareError::Other`], [`ShareError::Version`],
     /// [`ShareError::Truncated`], [`ShareError::MessageDamaged`], [`ShareError::Epoch`], and of a full copy the errors of
-    /// [`pack::Decoder`]; [`ShareError::UnknownCache`]; [`ShareError::IsRequest`] for a request, which is for a summary;
+    /// [`pack::Decoder`]; [`ShareError::Unauthentic`] without a tag of the [key](Self::with_key);
+    /// [`ShareError::UnknownCache`]; [`ShareError::OtherCache`] if it is about another cache than `from`; [`ShareError::IsRequest`] for a request, which is for a summary;
     /// [`ShareError::TooLarge`]; [`ShareError::Unlike`] if its keys are hashed otherwise.
-    pub fn receive(&mut self, message: &[u8], now: Duration) -> Result<Received, ShareError> {
+    pub fn receive(
+        &mut self,
+        from: &str,
+        message: &[u8],
+        now: Duration,
+    ) -> Result<Received, ShareError> {
+        let message = match &self.key {
+            Some(key) => key.open(message)?,
+            None => message,
+        };
         let message = Message::read(message)?;
         let (scheme, limits) = (self.hasher.scheme(), self.limits);
         let id = message.cache;
         let peer = self.peers.iter_mut().find(|peer| peer.id == id);
         let peer = peer.ok_or(ShareError::UnknownCache { id })?;
-        let step = peer.receive(&message, now, scheme, limits)?;
+        if peer.name != from {
+            return Err(ShareError::OtherCache { from: from.to_owned(), id });
+        }
+        let mut step = peer.receive(&message, now, scheme, limits)?;
+        if let (Some(key), Step::Missing(Some(request))) = (&self.key, &mut step) {
+            key.seal(request);
+        }
         Ok(Received { peer: peer.name.clone(), step })
     }
 
@@ -204,7 +228,11 @@ impl Peers {
     pub fn request(&mut self, name: &str, now: Duration) -> Option<Vec<u8>> {
         let peer = self.peers.iter_mut().find(|peer| peer.name == name)?;
         peer.requested = Some(now);
-        Some(peer.request())
+        let mut request = peer.request();
+        if let Some(key) = &self.key {
+            key.seal(&mut request);
+        }
+        Some(request)
     }
 
     /// Returns the peers that may have a key, best first: by the chance that they have it, then by how fresh their

@@ -12,7 +12,7 @@ use twox_hash::XxHash3_64;
 use umbel::{Blocked, KeyHasher, Secret};
 use umbel_share::ShareError;
 use umbel_share::summary::stale::{Errors, Mix, errors, mean_staleness};
-use umbel_share::summary::{Limits, Peers, Settings, Step, Summary};
+use umbel_share::summary::{GroupKey, Limits, Peers, Settings, Step, Summary};
 
 use crate::Random;
 
@@ -151,7 +151,7 @@ impl World {
             }
             return;
         }
-        let Ok(received) = self.peers.receive(message, self.now) else { return };
+        let Ok(received) = self.peers.receive("a", message, self.now) else { return };
         if let Step::Missing(Some(request)) = received.step {
             self.requests += 1;
             self.under_way.push(request);
@@ -257,11 +257,12 @@ fn each_fault_is_noticed() {
         messages.extend(sender.publish(Vec::<u64>::new).unwrap());
     }
     // Without the first filter a delta is of no use, and it is requested once per second.
-    let first = receiver.receive(&messages[0], at(0)).unwrap();
+    let first = receiver.receive("a", &messages[0], at(0)).unwrap();
     let Step::Missing(Some(request)) = first.step else { panic!("{first:?}") };
-    assert_eq!(receiver.receive(&messages[1], at(0)).unwrap().step, Step::Missing(None));
-    let step =
-        |message: &[u8], receiver: &mut Peers, now| receiver.receive(message, now).unwrap().step;
+    assert_eq!(receiver.receive("a", &messages[1], at(0)).unwrap().step, Step::Missing(None));
+    let step = |message: &[u8], receiver: &mut Peers, now| {
+        receiver.receive("a", message, now).unwrap().step
+    };
     assert!(matches!(step(&messages[1], &mut receiver, at(1)), Step::Missing(Some(_))));
     let full = sender.answer(&request).unwrap();
     assert_eq!(step(&full, &mut receiver, at(1)), Step::Applied);
@@ -321,13 +322,13 @@ fn forged_epochs_are_refused_or_overcome() {
         sender.insert(1u64);
         sender.publish(Vec::<u64>::new).unwrap();
         let mut receiver = peers("a");
-        receiver.receive(&sender.full(), at(0)).unwrap();
+        receiver.receive("a", &sender.full(), at(0)).unwrap();
         let mut stranger = summary("a", 9, 100, 0.1);
         stranger.insert(2u64);
         let delta = stranger.publish(Vec::<u64>::new).unwrap().unwrap();
         let request = receiver.request("a", at(0)).unwrap();
         for message in [&stranger.full(), &stranger.beat(), &delta] {
-            let result = receiver.receive(&forged(message, epoch, u64::MAX), at(0));
+            let result = receiver.receive("a", &forged(message, epoch, u64::MAX), at(0));
             let implausible = matches!(result, Err(ShareError::Epoch { found }) if found == epoch);
             assert_eq!(implausible, epoch > greatest, "{result:?}");
         }
@@ -342,10 +343,10 @@ fn forged_epochs_are_refused_or_overcome() {
             }
             for second in [2, 4] {
                 let now = at(second + 10 * u64::from(restarts));
-                let Ok(received) = receiver.receive(&sender.beat(), now) else { panic!() };
+                let Ok(received) = receiver.receive("a", &sender.beat(), now) else { panic!() };
                 if let Step::Missing(Some(request)) = received.step {
                     let full = sender.answer(&request).unwrap();
-                    receiver.receive(&full, now).unwrap();
+                    receiver.receive("a", &full, now).unwrap();
                 }
             }
             let now = at(5 + 10 * u64::from(restarts));
@@ -357,11 +358,156 @@ fn forged_epochs_are_refused_or_overcome() {
     }
 }
 
+/// The vector of FORMAT.md.
+#[test]
+fn tags_are_those_of_the_format() {
+    let key = GroupKey::new(std::array::from_fn(|at| at as u8));
+    let mut receiver = peers("cache-1.example:3128").with_key(key);
+    let request = receiver.request("cache-1.example:3128", at(0)).unwrap();
+    let (message, tag) = request.split_at(BEAT);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    assert_eq!(fs::read(folder.join("testdata/shared/summary-request.message")).unwrap(), message);
+    let tag: String = tag.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(fs::read_to_string(folder.join("FORMAT.md")).unwrap().contains(&tag), "{tag}");
+}
+
+/// A message from one peer says nothing about another.
+#[test]
+fn no_peer_speaks_for_another() {
+    let mut receiver = peers("a");
+    receiver.add("b");
+    let mut sender = summary("a", 1, 100, 0.1);
+    sender.insert(1u64);
+    sender.publish(Vec::<u64>::new).unwrap();
+    let mut liar = summary("a", 9, 100, 0.1);
+    liar.insert(2u64);
+    let delta = liar.publish(Vec::<u64>::new).unwrap().unwrap();
+    receiver.receive("a", &sender.full(), at(0)).unwrap();
+    for message in [liar.full(), liar.beat(), delta] {
+        let error = receiver.receive("b", &message, at(1)).unwrap_err();
+        assert!(matches!(error, ShareError::OtherCache { .. }), "{error}");
+    }
+    assert!(kept(&receiver, "a").unwrap() == sender.published());
+    assert_eq!(receiver.status(at(1))[0].silent, Some(at(1)), "not even heard");
+}
+
+/// What somebody between two caches may do, who has no key: all messages under way can be seen.
+#[derive(Clone, Debug)]
+enum Attack {
+    /// A message that was seen arrives, again or late.
+    Replay(usize),
+    /// A message of the attacker's own: of which form, with which epoch and sequence, and with whose tag.
+    Forge(u8, u64, u64, usize),
+    /// A message that was seen, with one field changed and its checksum made right.
+    Alter(usize, usize, u64),
+    Insert,
+    Beat,
+    Wait,
+}
+
+fn attack() -> impl Strategy<Value = Attack> {
+    let number = || prop_oneof![0u64..12, Just(i64::MAX as u64), Just(u64::MAX), any::<u64>()];
+    let any = any::<usize>;
+    prop_oneof![
+        any().prop_map(Attack::Replay),
+        (0u8..4, number(), number(), any()).prop_map(|(a, b, c, d)| Attack::Forge(a, b, c, d)),
+        (any(), 0usize..8, number()).prop_map(|(a, b, c)| Attack::Alter(a, b, c)),
+        Just(Attack::Insert),
+        Just(Attack::Beat),
+        Just(Attack::Wait),
+    ]
+}
+
+/// With a tag that was seen, or none.
+fn tagged(mut message: Vec<u8>, seen: &[Vec<u8>], whose: usize) -> Vec<u8> {
+    if let Some(from) = seen.get(whose % (seen.len() + 1)) {
+        message.extend_from_slice(&from[from.len() - 16..]);
+    }
+    message
+}
+
+proptest! {
+    /// With a key, a message that its group did not make is refused, and changes neither filter, answers nor report; one
+    /// that is repeated never makes a filter older. Then one beat and its answer heal all that was lost.
+    #[test]
+    fn no_forged_message_changes_an_answer(attacks in prop::collection::vec(attack(), 1..100)) {
+        let key = || GroupKey::new([7; 32]);
+        let mut sender = summary("a", 5, 40, 0.05).with_key(key());
+        let mut receiver = peers("a").with_key(key());
+        let mut liar = summary("a", 6, 40, 0.05);
+        liar.insert(u64::MAX);
+        let lie = liar.publish(Vec::<u64>::new).unwrap().unwrap();
+        let lies = [liar.full(), lie, liar.beat(), peers("a").request("a", at(0)).unwrap()];
+        let mut seen = vec![sender.full()];
+        receiver.receive("a", &seen[0], at(0)).unwrap();
+        let (mut keys, mut now) = (Vec::new(), Duration::ZERO);
+        for attack in attacks {
+            let before = (kept(&receiver, "a"), format!("{:?}", receiver.status(now)));
+            let forged = match attack {
+                Attack::Replay(which) => {
+                    let version = receiver.status(now)[0].version;
+                    let step = receiver.receive("a", &seen[which % seen.len()], now);
+                    let status = &receiver.status(now)[0];
+                    prop_assert!(step.is_ok() && status.version.is_none_or(|now| Some(now) >= version));
+                    continue;
+                }
+                Attack::Insert => {
+                    let key = keys.len() as u64;
+                    keys.push(key);
+                    sender.insert(key);
+                    if let Some(message) = sender.publish(|| &keys).unwrap() {
+                        // It may be lost: what is under way arrives when it is replayed.
+                        seen.push(message);
+                    }
+                    continue;
+                }
+                Attack::Beat => {
+                    seen.push(sender.beat());
+                    continue;
+                }
+                Attack::Wait => {
+                    now += Duration::from_millis(700);
+                    continue;
+                }
+                Attack::Forge(form, epoch, sequence, whose) => {
+                    tagged(forged(&lies[usize::from(form)], epoch, sequence), &seen, whose)
+                }
+                Attack::Alter(which, field, value) => {
+                    let original = &seen[which % seen.len()];
+                    let mut message = original[..original.len() - 16].to_vec();
+                    message[16 + 8 * field..][..8].copy_from_slice(&value.to_le_bytes());
+                    let (epoch, sequence) = version(&message);
+                    let altered = forged(&message, epoch, sequence);
+                    if altered == original[..original.len() - 16] {
+                        continue;
+                    }
+                    tagged(altered, std::slice::from_ref(original), 0)
+                }
+            };
+            let result = receiver.receive("a", &forged, now);
+            prop_assert!(matches!(result, Err(ShareError::Unauthentic)), "{result:?}");
+            let version = sender.version();
+            prop_assert!(matches!(sender.answer(&forged), Err(ShareError::Unauthentic)));
+            prop_assert_eq!(sender.version(), version);
+            let after = (kept(&receiver, "a"), format!("{:?}", receiver.status(now)));
+            prop_assert!(before == after, "changed by {:?}", forged);
+        }
+        // Without more attacks, it is what the sender has published.
+        for _ in 0..2 {
+            now += Duration::from_secs(2);
+            if let Step::Missing(Some(request)) = receiver.receive("a", &sender.beat(), now).unwrap().step {
+                receiver.receive("a", &sender.answer(&request).unwrap(), now).unwrap();
+            }
+        }
+        prop_assert!(kept(&receiver, "a").unwrap() == sender.published());
+    }
+}
+
 #[test]
 fn an_outgrown_filter_is_planned_anew() {
     let mut sender = summary("a", 1, 100, 0.1);
     let mut receiver = peers("a");
-    receiver.receive(&sender.full(), at(0)).unwrap();
+    receiver.receive("a", &sender.full(), at(0)).unwrap();
     let mut keys = Vec::new();
     let mut fulls = 0;
     for key in 0..1_000u64 {
@@ -369,7 +515,7 @@ fn an_outgrown_filter_is_planned_anew() {
         sender.insert(key);
         if let Some(message) = sender.publish(|| &keys).unwrap() {
             fulls += u32::from(message[10] == 1);
-            assert_eq!(receiver.receive(&message, at(0)).unwrap().step, Step::Applied);
+            assert_eq!(receiver.receive("a", &message, at(0)).unwrap().step, Step::Applied);
             assert!(kept(&receiver, "a").unwrap() == expected(&sender, &keys));
         }
     }
@@ -384,7 +530,7 @@ fn an_outgrown_filter_is_planned_anew() {
 fn messages_are_refused_when_damaged_or_for_others() {
     let mut sender = summary("a", 1, 300, 0.01);
     let mut receiver = peers("a");
-    receiver.receive(&sender.full(), at(0)).unwrap();
+    receiver.receive("a", &sender.full(), at(0)).unwrap();
     (0..40u64).for_each(|key| sender.insert(key));
     let delta = sender.publish(Vec::<u64>::new).unwrap().unwrap();
     let before = kept(&receiver, "a");
@@ -393,32 +539,32 @@ fn messages_are_refused_when_damaged_or_for_others() {
         for bit in 0..8 * message.len() {
             let mut damaged = message.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(receiver.receive(&damaged, at(0)).is_err(), "bit {bit}");
+            assert!(receiver.receive("a", &damaged, at(0)).is_err(), "bit {bit}");
             assert!(sender.answer(&damaged).is_err(), "bit {bit}");
         }
         for length in 0..message.len() {
-            assert!(receiver.receive(&message[..length], at(0)).is_err(), "{length}");
+            assert!(receiver.receive("a", &message[..length], at(0)).is_err(), "{length}");
         }
-        assert!(receiver.receive(&[message, &[0][..]].concat(), at(0)).is_err());
+        assert!(receiver.receive("a", &[message, &[0][..]].concat(), at(0)).is_err());
     }
     assert!(kept(&receiver, "a") == before, "nothing has changed");
 
     let unknown = summary("b", 1, 300, 0.01).full();
-    let error = receiver.receive(&unknown, at(0)).unwrap_err();
+    let error = receiver.receive("a", &unknown, at(0)).unwrap_err();
     assert!(matches!(error, ShareError::UnknownCache { .. }), "{error}");
-    assert!(matches!(receiver.receive(&request, at(0)), Err(ShareError::IsRequest)));
+    assert!(matches!(receiver.receive("a", &request, at(0)), Err(ShareError::IsRequest)));
     assert!(matches!(sender.answer(&delta), Err(ShareError::NotRequest)));
     let other = peers("b").request("b", at(0)).unwrap();
     assert!(matches!(sender.answer(&other), Err(ShareError::UnknownCache { .. })));
 
     let hasher = KeyHasher::keyed(Secret::new([1; 16]));
     let keyed = Summary::new("a", 2, 300, Settings::default(), hasher).unwrap();
-    let error = receiver.receive(&keyed.full(), at(0)).unwrap_err();
+    let error = receiver.receive("a", &keyed.full(), at(0)).unwrap_err();
     assert!(matches!(error, ShareError::Unlike { field: "hash scheme" }), "{error}");
     let limits = Limits { bytes: 200, ..Limits::default() };
     let mut small = Peers::new(KeyHasher::default(), limits);
     small.add("a");
-    let error = small.receive(&sender.full(), at(0)).unwrap_err();
+    let error = small.receive("a", &sender.full(), at(0)).unwrap_err();
     assert!(matches!(error, ShareError::TooLarge { most: 200, .. }), "{error}");
     assert!(receiver.remove("a") && !receiver.remove("a") && receiver.status(at(0)).is_empty());
 }
@@ -432,7 +578,7 @@ fn the_best_peer_comes_first() {
         let mut sender = summary(name, 1, 100, 0.1);
         sender.insert("page");
         sender.publish(Vec::<u64>::new).unwrap();
-        receiver.receive(&sender.full(), at(seconds)).unwrap();
+        receiver.receive(name, &sender.full(), at(seconds)).unwrap();
     }
     let order = |receiver: &Peers| -> Vec<String> {
         receiver.candidates("page", at(3)).iter().map(|one| one.peer.to_owned()).collect()
@@ -456,11 +602,11 @@ fn the_status_says_what_a_filter_gets_wrong() {
     let mut receiver = peers("a");
     (0..1_000u64).for_each(|key| sender.insert(key));
     sender.publish(Vec::<u64>::new).unwrap();
-    receiver.receive(&sender.full(), at(0)).unwrap();
+    receiver.receive("a", &sender.full(), at(0)).unwrap();
     // 50 leave and 30 come: 5 % of what the filter was made from, and 3 in 98 of what is held.
     (0..50u64).for_each(|key| assert!(sender.remove(key)));
     (1_000..1_030u64).for_each(|key| sender.insert(key));
-    receiver.receive(&sender.beat(), at(1)).unwrap();
+    receiver.receive("a", &sender.beat(), at(1)).unwrap();
     let status = receiver.status(at(3)).remove(0);
     assert_eq!((status.keys, status.gone, status.unseen), (980, 0.05, 30.0 / 980.0));
     assert_eq!((status.age, status.silent, status.hit_rate), (Some(at(2)), Some(at(2)), None));
@@ -504,7 +650,7 @@ fn golden_messages() {
     (0..250u64).for_each(|key| sender.insert(format!("/page/{key}")));
     sender.publish(Vec::<u64>::new).unwrap();
     made.push(sender.full());
-    receiver.receive(&made[1], at(0)).unwrap();
+    receiver.receive("cache-1.example:3128", &made[1], at(0)).unwrap();
     for key in 0..10u64 {
         assert!(sender.remove(format!("/page/{key}")));
         sender.insert(format!("/page/{}", 250 + key));
@@ -512,7 +658,7 @@ fn golden_messages() {
     made.push(sender.beat());
     (260..263u64).for_each(|key| sender.insert(format!("/page/{key}")));
     made.push(sender.publish(Vec::<u64>::new).unwrap().unwrap());
-    receiver.receive(&made[3], at(0)).unwrap();
+    receiver.receive("cache-1.example:3128", &made[3], at(0)).unwrap();
     assert_eq!(messages.len(), made.len());
     for (case, made) in messages.iter().zip(&made) {
         let file = fs::read(folder.join(case["file"].as_str().unwrap())).unwrap();
@@ -547,7 +693,7 @@ impl Simulation {
         let (mut oldest, mut newest) = (self.keys, 2 * self.keys);
         (oldest..newest).for_each(|key| sender.insert(key));
         sender.publish(Vec::<u64>::new).unwrap();
-        receiver.receive(&sender.full(), at(0)).unwrap();
+        receiver.receive("a", &sender.full(), at(0)).unwrap();
         let mut under_way: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
         let (mut false_hits, mut false_misses) = (0, 0);
         // Not counted: until the first messages have arrived.
@@ -562,7 +708,7 @@ impl Simulation {
                 }
                 while under_way.front().is_some_and(|(due, _)| *due <= newest) {
                     let (_, message) = under_way.pop_front().unwrap();
-                    assert_eq!(receiver.receive(&message, at(0)).unwrap().step, Step::Applied);
+                    assert_eq!(receiver.receive("a", &message, at(0)).unwrap().step, Step::Applied);
                 }
             }
             let key = self.draw(&mut random, oldest, newest);

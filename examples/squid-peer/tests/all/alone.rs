@@ -1,6 +1,9 @@
 //! The program without Squid.
 
-use crate::lab::{Folder, Line, Origin, Proxy, content, free_port, has, program, request, wait};
+use crate::lab::{
+    Folder, Line, Origin, PUBLIC_ONLY, Proxy, content, free_port, has, program, request, start,
+    wait,
+};
 
 fn hit() -> Line {
     Line::new("TCP_MEM_HIT/200", "HIER_NONE", 0)
@@ -61,6 +64,38 @@ fn it_refuses_what_it_cannot_do() {
     let digest = "/squid-internal-periodic/store_digest";
     assert_eq!(status("GET", &format!("http://127.0.0.1:{}{digest}", proxy.port)), 200);
     assert_eq!(proxy.get(&origin.url(digest)), from_origin(&origin));
+}
+
+/// Whatever leads to this machine or network: digits, another spelling, a name.
+#[test]
+fn it_does_not_fetch_from_its_own_network() {
+    let (folder, origin) = (Folder::new("private"), Origin::start());
+    let proxy = program(&folder, "alone", free_port(), &[], &[PUBLIC_ONLY]);
+    let url = origin.url("/page");
+    for host in ["127.0.0.1", "127.1", "2130706433", "localhost", "[::ffff:127.0.0.1]", "[::1]"] {
+        let url = url.replace("127.0.0.1", host);
+        let status = request(proxy.port, "GET", &url, "").unwrap().status;
+        assert!(status == 403, "{url}: {status}");
+    }
+    assert_eq!(origin.count(&url), 0);
+    for host in ["169.254.169.254", "10.0.0.1", "192.168.0.1"] {
+        assert_eq!(request(proxy.port, "GET", &format!("http://{host}/"), "").unwrap().status, 403);
+    }
+}
+
+/// Only the clients that are named are answered.
+#[test]
+fn it_serves_no_strangers() {
+    let (folder, origin) = (Folder::new("strangers"), Origin::start());
+    let known = free_port();
+    let proxy =
+        program(&folder, "known", known, &[], &["--client=192.0.2.1", "--client=127.0.0.1"]);
+    assert_eq!(proxy.get(&origin.url("/page")), from_origin(&origin));
+    let port = free_port();
+    let _strict = start(&folder, "strict", port, &[], &["--client=192.0.2.1"]);
+    wait("it listens", 20, || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+    assert!(request(port, "GET", &origin.url("/other"), "").is_none());
+    assert_eq!(origin.count(&origin.url("/other")), 0);
 }
 
 #[test]

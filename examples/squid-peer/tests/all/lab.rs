@@ -253,6 +253,9 @@ pub(crate) fn has(digest: &Digest, url: &str) -> bool {
     digest.contains(Key::from(url)).unwrap()
 }
 
+/// Stands for no `--allow-private`.
+pub(crate) const PUBLIC_ONLY: &str = "public only";
+
 /// Starts the program with siblings at these ports.
 pub(crate) fn program(
     folder: &Folder,
@@ -261,9 +264,26 @@ pub(crate) fn program(
     siblings: &[u16],
     options: &[&str],
 ) -> Proxy {
+    let proxy = start(folder, name, port, siblings, options);
+    wait(&format!("{name} listens"), 20, || request(port, "GET", "/status", ""));
+    proxy
+}
+
+/// As [`program`], and does not wait until it answers.
+pub(crate) fn start(
+    folder: &Folder,
+    name: &'static str,
+    port: u16,
+    siblings: &[u16],
+    options: &[&str],
+) -> Proxy {
     let log = folder.make(name).join("access.log");
     let shown = page_block("squid-peer ").split_once("--sibling").expect("a sibling").0;
-    let shown = shown.replace("3130", &port.to_string());
+    let mut shown = shown.replace("3130", &port.to_string());
+    if options.contains(&PUBLIC_ONLY) {
+        shown = shown.replace("--allow-private", "");
+    }
+    let options = options.iter().filter(|option| **option != PUBLIC_ONLY);
     let child = Command::new(env!("CARGO_BIN_EXE_squid-peer"))
         .args(shown.split_whitespace().skip(1))
         .args(siblings.iter().map(|port| format!("--sibling=127.0.0.1:{port}")))
@@ -272,9 +292,7 @@ pub(crate) fn program(
         .stderr(File::create(log.with_file_name("errors")).unwrap())
         .spawn()
         .unwrap();
-    let proxy = Proxy { name, port, log, _process: Process(child) };
-    wait(&format!("{name} listens"), 20, || request(port, "GET", "/status", ""));
-    proxy
+    Proxy { name, port, log, _process: Process(child) }
 }
 
 /// Starts a Squid as docs/formats.md shows it, with siblings at these ports. Requests with a header `X-Alone` go to the origin directly.

@@ -163,6 +163,8 @@ fn settings(
         capacity,
         strategy,
         beat,
+        key: None,
+        weather: false,
     })
 }
 

@@ -133,6 +133,7 @@ impl Proxies {
                 "proxy".to_owned(),
                 format!("--source={source}"),
                 "--capacity=4194304".to_owned(),
+                "--weather".to_owned(),
                 format!("--beat={}", BEAT.as_millis()),
             ];
             for member in &members {

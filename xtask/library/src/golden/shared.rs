@@ -106,7 +106,7 @@ fn messages(folder: &Path) -> Result<Vec<serde_json::Value>> {
     (0..250).for_each(|number| sender.insert(page(number)));
     sender.publish(nothing)?;
     let full = sender.full();
-    receiver.receive(&full, now)?;
+    receiver.receive(name, &full, now)?;
     put("summary-full.umbel", &receiver.filter(name).context("a filter")?.to_bytes())?;
     for number in 0..10 {
         sender.remove(page(number));
@@ -115,7 +115,7 @@ fn messages(folder: &Path) -> Result<Vec<serde_json::Value>> {
     let beat = sender.beat();
     (260..263).for_each(|number| sender.insert(page(number)));
     let delta = sender.publish(nothing)?.context("13 of 253 keys are above 5 %")?;
-    receiver.receive(&delta, now)?;
+    receiver.receive(name, &delta, now)?;
     put("summary-delta.umbel", &receiver.filter(name).context("a filter")?.to_bytes())?;
 
     let mut listed = Vec::new();
