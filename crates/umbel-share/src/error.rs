@@ -112,7 +112,7 @@ pub enum ShareError {
     /// A message has an epoch that no clock shows, and that no later start of the cache could exceed.
     #[error(
         "the message has the epoch {found}, beyond the greatest of {}: damaged or forged; authenticate the connection",
-        crate::summary::GREATEST_EPOCH
+        i64::MAX
     )]
     Epoch {
         /// The epoch.

@@ -20,6 +20,7 @@ pub mod noisy;
 pub mod pack;
 mod rans;
 pub mod sign;
+#[cfg(feature = "summary")]
 pub mod summary;
 mod whole;
 
