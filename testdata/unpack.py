@@ -3,11 +3,10 @@
     unpack.py manifest.json            checks the golden files
     unpack.py F.packed > F             unpacks a filter
     unpack.py D.delta OLD > NEW        patches a filter
-
-The signature itself is not checked: Python has no Ed25519.
+    unpack.py --trust KEY F            checks a signature; prints the name and the number that it covers
 """
 
-import json, pathlib, struct, sys
+import hashlib, json, pathlib, struct, sys, unicodedata
 import xxhash
 
 FRAME = 1 << 20
@@ -27,16 +26,81 @@ def xxh3(data, seed=0):
     return struct.pack("<Q", xxhash.xxh3_64_intdigest(data, seed))
 
 
-def without_signature(data):
-    """The file before a signature, if it has one."""
-    block = data[-128:]
-    if len(block) < 128 or block[:8] != b"\x89UMSIG\r\n":
-        return data
+# Ed25519: RFC 8032, section 5.1. Points have the coordinates (X, Y, Z, T) of section 5.1.4.
+P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, -1, P) % P
+
+
+def add(p, q):
+    a, b = (p[1] - p[0]) * (q[1] - q[0]), (p[1] + p[0]) * (q[1] + q[0])
+    c, d = 2 * p[3] * q[3] * D, 2 * p[2] * q[2]
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def times(n, p):
+    out = (0, 1, 1, 0)
+    while n:
+        if n & 1:
+            out = add(out, p)
+        p, n = add(p, p), n >> 1
+    return out
+
+
+def point(data):
+    y = int.from_bytes(data, "little")
+    sign, y = y >> 255, y & (1 << 255) - 1
+    require(y < P, "a point")
+    square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    if (x * x - square) % P:
+        x = x * pow(2, (P - 1) // 4, P) % P
+    require((x * x - square) % P == 0 and (x or not sign), "a point")
+    x = P - x if (x & 1) != sign else x
+    return x, y, 1, x * y % P
+
+
+def same(p, q):
+    return (p[0] * q[2] - q[0] * p[2]) % P == 0 and (p[1] * q[2] - q[1] * p[2]) % P == 0
+
+
+def is_genuine(key, signature, data, context=b"umbel file"):
+    """Ed25519ph: the hash of the data is signed. Keys of small order are refused."""
+    try:
+        a, r, s = point(key), point(signature[:32]), int.from_bytes(signature[32:], "little")
+    except Refused:
+        return False
+    require(s < L and not same(times(8, a), (0, 1, 1, 0)), "a key or a signature")
+    prefix = b"SigEd25519 no Ed25519 collisions" + bytes([1, len(context)]) + context
+    k = hashlib.sha512(prefix + signature[:32] + key + hashlib.sha512(data).digest()).digest()
+    base = point((4 * pow(5, -1, P) % P).to_bytes(32, "little"))
+    return same(times(s, base), add(r, times(int.from_bytes(k, "little") % L, a)))
+
+
+def signature_of(data):
+    """The file before a signature, and what that says: key, list and serial number; nothing if there is none."""
+    block = data[-256:]
+    if len(block) < 256 or block[:8] != b"\x89UMSIG\r\n":
+        return data, None
     version, algorithm, zeros, length = struct.unpack_from("<HHIQ", block, 8)
     require((version, algorithm, zeros) == (1, 1, 0), "signature: version or algorithm")
-    require(block[120:] == xxh3(block[:120]), "signature: checksum")
-    require(length == len(data) - 128, "signature: length")
-    return data[:-128]
+    require(block[248:] == xxh3(block[:248]), "signature: checksum")
+    require(length == len(data) - 256, "signature: length")
+    name = block[64:184].rstrip(b"\0").decode()
+    require(name == name.strip() and not any(unicodedata.category(c) == "Cc" for c in name), "signature: name of the list")
+    return data[:-256], (block[24:56], name, struct.unpack_from("<Q", block, 56)[0])
+
+
+def without_signature(data):
+    return signature_of(data)[0]
+
+
+def trusted(data, key):
+    """The name and the number in a signature of this key, which is checked."""
+    _, signed = signature_of(data)
+    require(signed and signed[0] == key, "not signed by this key")
+    require(is_genuine(key, data[-72:-8], data[:-72]), "forged")
+    return signed[1:]
 
 
 def set_bits_table(code):
@@ -146,8 +210,9 @@ def unpack(data, base=None):
     payload, at, frames = frames_of(data, at, left, old)
     tail = data[at:at + tail_length]
     whole = header + payload + tail
-    end = at + tail_length + 8
-    require(data[end - 8:end] == xxh3(whole), "the filter's file")
+    sum_of = xxh3 if base is None else lambda file: hashlib.sha256(file).digest()
+    end = at + tail_length + len(sum_of(b""))
+    require(data[at + tail_length:end] == sum_of(whole), "the filter's file")
     require(data[end:] == xxh3(data[at:end], frames), "end")
     require(base is None or without_signature(whole)[-8:] == data[40:48], "result_table")
     return whole
@@ -191,8 +256,14 @@ def check_manifest(path):
         count += 1
     for case in manifest["signed"]:
         signed = read(case["file"])
-        require(without_signature(signed) == read(case["of"]) and len(signed) == len(read(case["of"])) + 128, case["file"])
-        require(case["public"] == "umbel-public-key-1 " + signed[-104:-72].hex(), case["file"])
+        require(without_signature(signed) == read(case["of"]), case["file"])
+        key = bytes.fromhex(case["public"].removeprefix("umbel-public-key-1 "))
+        require(trusted(signed, key) == (case["list"], case["serial"]), case["file"])
+        for at in (7, len(signed) - 256 + 60, len(signed) - 50):
+            forged = bytearray(signed)
+            forged[at] ^= 1
+            forged[-8:] = xxh3(forged[-256:-8])
+            require(not is_genuine(key, bytes(forged[-72:-8]), bytes(forged[:-72])), f"{case['file']}: a forgery")
         count += 1
     for case in manifest["messages"]:
         base, result = (read(case[name]) if name in case else None for name in ("base", "result"))
@@ -203,6 +274,10 @@ def check_manifest(path):
 
 
 def main():
+    if sys.argv[1] == "--trust":
+        key, file = map(pathlib.Path, sys.argv[2:])
+        name, serial = trusted(file.read_bytes(), bytes.fromhex(key.read_text().split()[1]))
+        return print(f"list {name!r}, serial {serial}")
     first, *others = map(pathlib.Path, sys.argv[1:])
     try:
         if first.suffix == ".json":

@@ -115,12 +115,12 @@ fn reader<'a>(
 ) -> Result<(Box<dyn Read + 'a>, u64), ShareError> {
     Ok(match base {
         None => {
-            let decoder = pack::Decoder::new(bytes)?;
+            let decoder = pack::Decoder::new(bytes, MOST)?;
             let length = decoder.length();
             (Box::new(decoder), length)
         }
         Some(base) => {
-            let decoder = delta::Decoder::new(whole(base), bytes)?;
+            let decoder = delta::Decoder::new(whole(base), bytes, MOST)?;
             let length = decoder.length();
             (Box::new(decoder), length)
         }

@@ -29,7 +29,7 @@ pub(crate) use sets::{
     CommonArgs, DedupArgs, DiffArgs, ExceptArgs, JoinVerbArgs, Kept, Labelled, NewArgs, UnseenArgs,
 };
 pub(crate) use sharing::{
-    DeltaArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs, UnpackArgs,
+    DeltaArgs, ListArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs, UnpackArgs,
 };
 pub(crate) use work::{NamesArgs, NormalForm, OnBad, OnMissing, RecordArgs, Voice, Work};
 

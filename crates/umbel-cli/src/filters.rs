@@ -16,7 +16,6 @@ use umbel_files::journal::{self, Notes};
 use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_sets::{Filter, ForeignLines, LargeFilter, OldShards, Options, PageReader, PageWriter};
 use umbel_share::Wrapping;
-use umbel_share::sign::SecretKey;
 
 use crate::args::{ForeignArgs, FormatArgs, NamesArgs, SecretArgs, TrustArgs};
 use crate::atomic::{self, Existing};
@@ -26,7 +25,7 @@ use crate::private;
 use crate::report::say;
 use crate::standard::{self, is_standard, stdin};
 use crate::target::{self, Sort};
-use crate::wrapped;
+use crate::wrapped::{self, Seal};
 
 /// The secret named, if any.
 pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
@@ -198,7 +197,8 @@ pub(crate) fn read_wrapped(
     format: &FormatArgs,
     trust: &TrustArgs,
 ) -> Result<(Filter<Scheme>, Wrapping)> {
-    let (file, wrapping) = open_unwrapped(path, &crate::machine::temporary_folder(), trust)?;
+    let (tmp, most) = (crate::machine::temporary_folder(), crate::machine::default_memory());
+    let (file, wrapping) = open_unwrapped(path, &tmp, trust, most)?;
     Ok((sealed(&file, path, format)?, wrapping))
 }
 
@@ -376,7 +376,7 @@ pub(crate) fn write<H: Hashing>(
     filter: &Filter<H>,
     path: &Path,
     existing: Existing,
-    key: Option<&SecretKey>,
+    key: Option<&Seal>,
 ) -> Result<u64> {
     write_with(path, existing, key, |out| Ok(filter.write(out)?))
 }
@@ -399,7 +399,7 @@ pub(crate) fn write_locked(
 pub(crate) fn write_changed(
     path: &Path,
     notes: Option<&Notes>,
-    key: Option<&SecretKey>,
+    key: Option<&Seal>,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<u64> {
     let record = |file: &File| notes.map_or(Ok(()), |notes| notes.saved(file));
@@ -410,7 +410,7 @@ pub(crate) fn write_changed(
 pub(crate) fn write_with(
     path: &Path,
     existing: Existing,
-    key: Option<&SecretKey>,
+    key: Option<&Seal>,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<u64> {
     write_checked(path, existing, key, write, |_| Ok(()))
@@ -421,7 +421,7 @@ pub(crate) fn write_with(
 pub(crate) fn write_checked(
     path: &Path,
     existing: Existing,
-    key: Option<&SecretKey>,
+    key: Option<&Seal>,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
     check: impl FnOnce(&File) -> Result<()>,
 ) -> Result<u64> {
@@ -511,13 +511,18 @@ pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
 pub(crate) fn open_beside(path: &Path, options: &Options, trust: &TrustArgs) -> Result<Opened> {
     let tmp = options.tmp.folders().next().expect("there is at least one");
     let notes = if is_standard(path) { None } else { Notes::of(path)? };
-    Ok(Opened { file: open_unwrapped(path, tmp, trust)?.0, notes })
+    Ok(Opened { file: open_unwrapped(path, tmp, trust, options.memory)?.0, notes })
 }
 
-/// Opens a filter as [`open`], unpacks it if it is packed, and checks its signature if its signer must be trusted.
-fn open_unwrapped(path: &Path, tmp: &Path, trust: &TrustArgs) -> Result<(File, Wrapping)> {
-    let trust = wrapped::key_to_trust(trust.trust.as_ref())?;
-    wrapped::unwrap(open(path, tmp)?, path, tmp, trust.as_ref())
+/// Opens a filter as [`open`], unpacks it if it is packed, to at most `most` bytes, and checks its signature if its signer must be trusted.
+fn open_unwrapped(
+    path: &Path,
+    tmp: &Path,
+    trust: &TrustArgs,
+    most: u64,
+) -> Result<(File, Wrapping)> {
+    let trust = wrapped::trust(trust)?;
+    wrapped::unwrap(open(path, tmp)?, path, tmp, trust.as_ref(), most)
 }
 
 /// Opens a filter to read it; `-` is standard input. A filter from a pipe is copied to a temporary file in the folder

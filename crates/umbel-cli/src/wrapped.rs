@@ -3,42 +3,75 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use umbel::FileError;
-pub(crate) use umbel_files::wrapped::{is_packed, signature, unwrap};
+pub(crate) use umbel_files::wrapped::{is_packed, refused, signature, unwrap};
 use umbel_foreign::Format;
 use umbel_sets::PageReader;
-use umbel_share::ShareError;
-use umbel_share::sign::{PublicKey, SecretKey, Signer};
+use umbel_share::sign::{Label, PublicKey, SecretKey, Signer};
+use umbel_share::{ShareError, Trust};
 
+use crate::args::{ListArgs, SignArgs, TrustArgs};
 use crate::formats;
 use crate::output::refuse_in_place_of;
 use crate::param::Param;
 use crate::private;
 
-/// The key that the options name to sign with, which what is signed must not replace.
-pub(crate) fn key_to_sign(key: Option<&PathBuf>, output: &Path) -> Result<Option<SecretKey>> {
-    refuse_in_place_of(Some(output), &[key])?;
-    key.map(|key| secret_key(key)).transpose()
+/// What is signed with, and as what.
+pub(crate) struct Seal {
+    pub(crate) key: SecretKey,
+    label: Label,
+}
+
+impl Seal {
+    /// With the key in a file.
+    pub(crate) fn new(key: &Path, list: Option<&String>, serial: Option<u64>) -> Result<Self> {
+        let label = Label::new(list.map_or("", String::as_str), serial.unwrap_or(0))?;
+        Ok(Self { key: secret_key(key)?, label })
+    }
+}
+
+/// What the options say to sign with; what is signed must not replace the key.
+pub(crate) fn seal(sign: &SignArgs, list: &ListArgs, output: &Path) -> Result<Option<Seal>> {
+    refuse_in_place_of(Some(output), &[sign.sign.as_ref()])?;
+    let key = sign.sign.as_ref();
+    key.map(|key| Seal::new(key, list.list.as_ref(), sign.serial)).transpose()
 }
 
 /// The signing key in a file.
-pub(crate) fn secret_key(path: &Path) -> Result<SecretKey> {
+fn secret_key(path: &Path) -> Result<SecretKey> {
     let name = || path.display().to_string();
     // A file of other things may be no text.
     let text = private::read(path)?;
     String::from_utf8_lossy(&text).parse().with_context(name)
 }
 
-/// The key that the options name to trust.
-pub(crate) fn key_to_trust(key: Option<&PathBuf>) -> Result<Option<PublicKey>> {
-    key.map(|key| public_key(key)).transpose()
+/// Whom the options say to trust, and for what.
+pub(crate) fn trust(args: &TrustArgs) -> Result<Option<Trust>> {
+    let Some(key) = &args.trust else { return Ok(None) };
+    trust_in(key, args.list.list.as_ref(), args.newer_than).map(Some)
+}
+
+/// Trust in the key in a file.
+pub(crate) fn trust_in(
+    key: &Path,
+    list: Option<&String>,
+    newer_than: Option<u64>,
+) -> Result<Trust> {
+    let mut trust = Trust::of(public_key(key)?);
+    if let Some(list) = list {
+        trust = trust.list(list)?;
+    }
+    Ok(match newer_than {
+        Some(serial) => trust.newer_than(serial),
+        None => trust,
+    })
 }
 
 /// The public key in a file.
-pub(crate) fn public_key(path: &Path) -> Result<PublicKey> {
+fn public_key(path: &Path) -> Result<PublicKey> {
     let name = || path.display().to_string();
     let text = fs::read(path).with_context(name)?;
     String::from_utf8_lossy(&text).parse().with_context(name)
@@ -65,7 +98,7 @@ pub(crate) fn check_changeable(file: &File, path: &Path, signs: bool) -> Result<
 }
 
 /// Checks the signature of a filter that is changed in place, if its signer must be trusted.
-pub(crate) fn check_trust(file: &File, path: &Path, trust: Option<&PublicKey>) -> Result<()> {
+pub(crate) fn check_trust(file: &File, path: &Path, trust: Option<&Trust>) -> Result<()> {
     trust.map_or(Ok(()), |trust| signature(file, path, Some(trust)).map(drop))
 }
 
@@ -103,12 +136,12 @@ pub(crate) fn about(error: impl Into<ShareError>, name: String) -> anyhow::Error
 /// Lets `write` write a file, and signs it if there is a key.
 pub(crate) fn write_signed(
     out: &mut (dyn Write + Send),
-    key: Option<&SecretKey>,
+    key: Option<&Seal>,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<()> {
-    let Some(key) = key else { return write(out) };
+    let Some(seal) = key else { return write(out) };
     let mut signer = Signer::new(out);
     write(&mut signer)?;
-    signer.finish(key)?;
+    signer.finish(&seal.key, &seal.label)?;
     Ok(())
 }

@@ -6,61 +6,47 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use umbel_sets::{PageReader, PageWriter};
-use umbel_share::delta;
-use umbel_share::pack::{self, Decoder};
-use umbel_share::sign::{PublicKey, Signature};
-use umbel_share::{ShareError, Wrapping};
+use umbel_share::pack;
+use umbel_share::sign::Signature;
+use umbel_share::{Content, ShareError, Trust, Wrapping, receive};
 
 /// The signature at the end of a file, read from its start then; checked if its signer is to be trusted.
-pub fn signature(file: &File, path: &Path, trust: Option<&PublicKey>) -> Result<Option<Signature>> {
+pub fn signature(mut file: &File, path: &Path, trust: Option<&Trust>) -> Result<Option<Signature>> {
     let name = || path.display().to_string();
-    let signature = Signature::find(file).with_context(name)?;
-    match (&signature, trust) {
-        (None, Some(_)) => Err(ShareError::NotSigned).with_context(name),
-        (Some(found), Some(trust)) => {
-            found.check(PageReader::new(1 << 18, file), trust).with_context(name)?;
-            let mut file = file;
-            file.rewind().with_context(name)?;
-            Ok(signature)
-        }
-        _ => Ok(signature),
-    }
+    let Some(trust) = trust else { return Signature::find(file).with_context(name) };
+    let signature = trust.check(PageReader::new(1 << 18, file)).with_context(name)?;
+    file.rewind().with_context(name)?;
+    Ok(Some(signature))
 }
 
-/// The file of the filter itself: of a packed one, unpacked into a temporary file in the folder `tmp`. The signature of the
-/// packed file counts, or else that of the filter in it.
+/// The file of the filter itself, accepted by the rule of [`umbel_share::Trust`]: of a packed one, unpacked into a temporary
+/// file in the folder `tmp`, of at most `most` bytes unless its signature was checked.
 pub fn unwrap(
-    file: File,
+    mut file: File,
     path: &Path,
     tmp: &Path,
-    trust: Option<&PublicKey>,
+    trust: Option<&Trust>,
+    most: u64,
 ) -> Result<(File, Wrapping)> {
     let name = || path.display().to_string();
-    let verified = trust.is_some();
     // A directory is refused by who reads it.
     if !file.metadata().with_context(name)?.is_file() {
         return Ok((file, Wrapping::default()));
     }
-    if starts_with(&file, path, delta::MAGIC)? {
-        bail!(
+    let received = receive(PageReader::new(1 << 18, &file), trust, most);
+    let received = received.map_err(|error| refused(error, path))?;
+    let mut wrapping = received.wrapping;
+    let mut decoder = match received.content {
+        Content::Packed(decoder) => decoder,
+        Content::Delta(_) => bail!(
             "{0}: is a delta, not a filter; apply it to its base: umbel patch FILTER {0}",
             path.display()
-        );
-    }
-    if !is_packed(&file, path)? {
-        let signature = signature(&file, path, trust)?;
-        let signer = signature.map(|signature| signature.signer());
-        return Ok((file, Wrapping { packed: None, signer, verified }));
-    }
-    let outer = Signature::find(&file).with_context(name)?;
-    let outer = match outer {
-        Some(_) => signature(&file, path, trust)?,
-        None => None,
+        ),
+        Content::Filter(_) => {
+            file.rewind().with_context(name)?;
+            return Ok((file, wrapping));
+        }
     };
-    let packed = file.metadata().with_context(name)?.len();
-    let length = outer.as_ref().map_or(packed, Signature::length);
-    let mut decoder =
-        Decoder::new(PageReader::new(1 << 18, &file).take(length)).with_context(name)?;
     let mut unpacked = tempfile::tempfile_in(tmp).with_context(|| tmp.display().to_string())?;
     let mut out = PageWriter::new(1 << 18, &unpacked);
     io::copy(&mut decoder, &mut out)
@@ -68,23 +54,32 @@ pub fn unwrap(
         .with_context(|| format!("{}: unpacking it to {}", path.display(), tmp.display()))?;
     drop(out);
     unpacked.rewind().with_context(|| tmp.display().to_string())?;
-    let signer = match outer {
-        Some(outer) => Some(outer.signer()),
-        None => signature(&unpacked, path, trust)?.map(|inner| inner.signer()),
-    };
-    Ok((unpacked, Wrapping { packed: Some(packed), signer, verified }))
+    if wrapping.signature.is_none() {
+        wrapping.signature = Signature::find(&unpacked).with_context(name)?;
+    }
+    Ok((unpacked, wrapping))
+}
+
+/// A refusal, with what to do in files.
+pub fn refused(error: ShareError, path: &Path) -> anyhow::Error {
+    let name = path.display();
+    match error {
+        ShareError::Unfolds { bytes, most, .. } => anyhow::anyhow!(
+            "{name}: makes a filter of {}, more than the limit of {}; check who signed it with --trust, or, if you know whose it \
+             is, raise the limit with --memory (umbel unpack and umbel patch have it)",
+            umbel_numbers::Size(bytes),
+            umbel_numbers::Size(most)
+        ),
+        error => anyhow::Error::new(error).context(name.to_string()),
+    }
 }
 
 /// Whether a regular file is a packed filter, which is read from its start then.
-pub fn is_packed(file: &File, path: &Path) -> Result<bool> {
-    starts_with(file, path, pack::MAGIC)
-}
-
-fn starts_with(mut file: &File, path: &Path, magic: [u8; 8]) -> Result<bool> {
+pub fn is_packed(mut file: &File, path: &Path) -> Result<bool> {
     let mut start = Vec::new();
     file.rewind()
-        .and_then(|()| file.take(magic.len() as u64).read_to_end(&mut start))
+        .and_then(|()| file.take(pack::MAGIC.len() as u64).read_to_end(&mut start))
         .and_then(|_| file.rewind())
         .with_context(|| path.display().to_string())?;
-    Ok(start == magic)
+    Ok(start == pack::MAGIC)
 }

@@ -19,9 +19,8 @@ use umbel_report::receipt::{
     Receipt, Row, add_keys, add_wrapping, guessable, key_rows, warning_of, wrapping_rows,
 };
 use umbel_report::recognize::{Recognized, other, perhaps, unknown};
-use umbel_share::Wrapping;
 use umbel_share::sign::Signature;
-use umbel_share::{ShareError, delta, pack};
+use umbel_share::{Content as Arrived, ShareError, Trust, Wrapping, delta, pack, receive};
 
 use crate::Host;
 use crate::request::Refused;
@@ -49,6 +48,33 @@ pub(crate) struct Open {
     /// What files of the format do not contain: salts, separated by commas.
     #[serde(default)]
     params: String,
+    /// The text of a public key whose signature the file must have.
+    #[serde(default)]
+    trust: String,
+    /// The list that it must be signed as; empty if any.
+    #[serde(default)]
+    list: String,
+    /// The number that its serial number must exceed.
+    newer_than: Option<u64>,
+}
+
+impl Open {
+    fn trust(&self) -> Result<Option<Trust>> {
+        if self.trust.trim().is_empty() {
+            if !self.list.is_empty() || self.newer_than.is_some() {
+                bail!("a list and a number are checked with a public key to trust; give it");
+            }
+            return Ok(None);
+        }
+        let mut trust = Trust::of(self.trust.parse()?);
+        if !self.list.is_empty() {
+            trust = trust.list(&self.list)?;
+        }
+        Ok(Some(match self.newer_than {
+            Some(serial) => trust.newer_than(serial),
+            None => trust,
+        }))
+    }
 }
 
 /// The filters that are open; a handle is an index.
@@ -67,6 +93,7 @@ pub(crate) struct File<H> {
     pub(crate) coarse: Vec<Vec<u64>>,
     source: Reader<H>,
     wrapping: Wrapping,
+    trust: Option<Trust>,
 }
 
 /// What is in a file.
@@ -223,6 +250,7 @@ impl<H: Host> Files<H> {
             coarse: Vec::new(),
             source,
             wrapping,
+            trust: asked.trust()?,
         };
         let free = self.open.iter().position(Option::is_none).unwrap_or(self.open.len());
         let answer = file.describe(free, asked.bytes);
@@ -261,7 +289,9 @@ impl<H: Host> Files<H> {
         let filter = file
             .source
             .clone()
-            .unwrapped(|source, length| AnyFilter::read_with(source, length, Some(&secret)))
+            .unwrapped(file.trust.as_ref(), |source, length| {
+                AnyFilter::read_with(source, length, Some(&secret))
+            })
             .with_context(|| file.name.clone())?
             .0;
         let receipt = filter.receipt();
@@ -350,7 +380,9 @@ fn read<H: Host>(source: &Reader<H>, asked: &Open) -> Result<(Content<H>, Wrappi
     if !asked.format.is_empty() {
         return named(source, asked);
     }
-    let read = source.clone().unwrapped(|source, length| AnyFilter::read(source, length));
+    let trust = asked.trust()?;
+    let trust = trust.as_ref();
+    let read = source.clone().unwrapped(trust, |source, length| AnyFilter::read(source, length));
     let error = match read {
         Ok((filter, wrapping)) => {
             let receipt = filter.receipt();
@@ -362,12 +394,12 @@ fn read<H: Host>(source: &Reader<H>, asked: &Open) -> Result<(Content<H>, Wrappi
         Some(FileError::Scheme(SchemeError::SecretNeeded { .. })) => {
             let read =
                 |source: &mut dyn Read, length| AnyFilter::read_with(source, length, AnyScheme);
-            let (filter, wrapping) = source.clone().unwrapped(read)?;
+            let (filter, wrapping) = source.clone().unwrapped(trust, read)?;
             let receipt = filter.receipt();
             Ok((Content::Sealed { filter, receipt }, wrapping))
         }
         Some(FileError::NotUmbel { .. }) => {
-            let (length, wrapping) = source.clone().signed()?;
+            let (length, wrapping) = source.clone().signed(trust)?;
             Ok((recognize(source, length, &error)?, wrapping))
         }
         _ => Err(error),
@@ -380,7 +412,7 @@ fn named<H: Host>(source: &Reader<H>, asked: &Open) -> Result<(Content<H>, Wrapp
     let mut given = Parameters::default();
     let salts = asked.params.split(',').filter(|salt| !salt.is_empty());
     given.salts.extend(salts.map(|salt| salt.trim().as_bytes().to_vec()));
-    let (length, wrapping) = source.clone().signed()?;
+    let (length, wrapping) = source.clone().signed(asked.trust()?.as_ref())?;
     let content = source.clone().whole(length)?;
     let filter = Foreign::decode_with(format, content, &given)?;
     let receipt = filter.receipt();
@@ -451,32 +483,35 @@ fn without_name(error: &anyhow::Error, name: &str) -> anyhow::Error {
 }
 
 impl<H: Host> Reader<H> {
-    /// The length without a signature at the end, and by whom it is.
-    fn signed(mut self) -> Result<(u64, Wrapping)> {
-        let signature = Signature::find(&mut self)?;
-        let signer = signature.as_ref().map(Signature::signer);
-        let length = signature.map_or(self.length, |signature| signature.length());
-        Ok((length, Wrapping { signer, ..Wrapping::default() }))
+    /// The length without a signature at the end, and that.
+    fn signed(self, trust: Option<&Trust>) -> Result<(u64, Wrapping)> {
+        let received = receive(self, trust, MOST_BYTES)?;
+        Ok((received.length, received.wrapping))
     }
 
-    /// Lets `read` read the filter's file: of a packed one, as it is unpacked.
+    /// Lets `read` read the filter's file, accepted by the rule of [`Trust`]: of a packed one, as it is unpacked.
     fn unwrapped<T>(
-        mut self,
+        self,
+        trust: Option<&Trust>,
         read: impl FnOnce(&mut dyn Read, u64) -> Result<T, FileError>,
     ) -> Result<(T, Wrapping)> {
-        let mut start = [0; 8];
-        let there = self.length.min(8) as usize;
-        self.read_exact_at(&mut start[..there], 0)?;
-        let (length, mut wrapping) = self.clone().signed()?;
-        if start != pack::MAGIC {
-            return Ok((read(&mut self.take(length), length)?, wrapping));
-        }
-        wrapping.packed = Some(self.length);
-        self.rewind()?;
-        let mut decoder = pack::Decoder::new(self.take(length))?;
+        let too_large = |bytes| {
+            anyhow!("unpacks to {}, and a page can hold {} at most", Size(bytes), Size(MOST_BYTES))
+        };
+        let received = receive(self, trust, MOST_BYTES).map_err(|error| match error {
+            ShareError::Unfolds { bytes, .. } => too_large(bytes),
+            error => error.into(),
+        })?;
+        let (length, mut wrapping) = (received.length, received.wrapping);
+        let mut decoder = match received.content {
+            Arrived::Packed(decoder) => decoder,
+            Arrived::Filter(mut source) | Arrived::Delta(mut source) => {
+                return Ok((read(&mut source, length)?, wrapping));
+            }
+        };
         let (whole, own) = (decoder.length(), decoder.header().file_length()?);
         if own > MOST_BYTES {
-            bail!("unpacks to {}, and a page can hold {} at most", Size(own), Size(MOST_BYTES));
+            return Err(too_large(own));
         }
         let filter = read(&mut (&mut decoder).take(own), own).map_err(|error| match error {
             FileError::Io(error) => packed(error),
@@ -485,9 +520,9 @@ impl<H: Host> Reader<H> {
         // What follows is the filter's own signature; the frames are checked to the end.
         let mut rest = Vec::new();
         decoder.read_to_end(&mut rest).map_err(packed)?;
-        if wrapping.signer.is_none() && !rest.is_empty() {
+        if wrapping.signature.is_none() && !rest.is_empty() {
             let tail = Tail { rest, start: own, at: 0, length: whole };
-            wrapping.signer = Signature::find(tail)?.map(|signature| signature.signer());
+            wrapping.signature = Signature::find(tail)?;
         }
         Ok((filter, wrapping))
     }
@@ -575,10 +610,10 @@ impl<H: Host> File<H> {
 
     /// The answer to who opened it.
     fn describe(&self, handle: usize, bytes: u64) -> Value {
-        let Wrapping { packed, signer, .. } = &self.wrapping;
+        let Wrapping { packed, signature, .. } = &self.wrapping;
         let wrapping: Vec<String> = [
             packed.map(|_| "packed".to_owned()),
-            signer.as_ref().map(|signer| format!("signed by {signer}")),
+            signature.as_ref().map(|signature| format!("signed by {}", signature.signer())),
         ]
         .into_iter()
         .flatten()

@@ -24,8 +24,9 @@ use crate::columns::{self, Answer, BATCH, Source, Take, each_item};
 use crate::errors::{Failure, of_file, of_files, of_wrapped};
 use crate::inner::{Add, AddNew, AddOwn, Inner, LookUp, Other, not_for, of_inner};
 use crate::keys::{Element, OneKey};
+use crate::kinds::{self, size};
 use crate::reports::Receipt;
-use crate::{kinds, rows, sharing};
+use crate::{rows, sharing};
 
 /// A filter: `key in filter` is False for certain, or True with the filter's false positive rate.
 ///
@@ -461,18 +462,24 @@ impl Filter {
     }
 
     /// The new version of this filter, by a delta made from exactly this one; any other is refused. With ``trust``, the file
-    /// of a public key, the delta must be signed by its owner. ``secret`` is that of a keyed filter.
-    #[pyo3(signature = (delta, *, secret=None, trust=None))]
+    /// of a public key, the delta must be signed by its owner; it has the SHA-256 of the new filter, so that the signer vouches
+    /// for the result. ``list``, ``newer_than`` and ``memory`` are those of :func:`open`, ``secret`` is that of a keyed filter.
+    #[pyo3(signature = (delta, *, secret=None, trust=None, list=None, newer_than=None, memory=None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn patched(
         &self,
         py: Python<'_>,
         delta: &[u8],
         secret: Option<&[u8]>,
         trust: Option<PathBuf>,
+        list: Option<String>,
+        newer_than: Option<u64>,
+        memory: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let (secret, trust) = (self::secret(secret)?, sharing::trusted(trust)?);
+        let (secret, trust) = (self::secret(secret)?, sharing::trusted(trust, list, newer_than)?);
+        let most = most(memory)?;
         let inner = py.detach(|| {
-            let new = sharing::patched(&self.own_file("patched")?, delta, trust.as_ref())?;
+            let new = sharing::patched(&self.own_file("patched")?, delta, trust.as_ref(), most)?;
             decode(&new, (None, None), secret.as_ref())
         });
         kinds::wrap(py, inner?)
@@ -662,9 +669,10 @@ pub(crate) fn secret(bytes: Option<&[u8]>) -> PyResult<Option<Secret>> {
 }
 
 /// The filter in bytes: of umbel, which may be packed or signed, or of the format named. With ``trust``, the file of a public
-/// key, the bytes must be signed by its owner.
+/// key, the bytes must be signed by its owner; ``list``, ``newer_than`` and ``memory`` are those of :func:`open`.
 #[pyfunction]
-#[pyo3(signature = (data, format=None, key_type=None, *, secret=None, trust=None))]
+#[pyo3(signature = (data, format=None, key_type=None, *, secret=None, trust=None, list=None, newer_than=None, memory=None))]
+#[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn from_bytes(
     py: Python<'_>,
     data: &[u8],
@@ -672,11 +680,16 @@ pub(crate) fn from_bytes(
     key_type: Option<&str>,
     secret: Option<&[u8]>,
     trust: Option<PathBuf>,
+    list: Option<String>,
+    newer_than: Option<u64>,
+    memory: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let (secret, trust) = (self::secret(secret)?, sharing::trusted(trust)?);
+    let (secret, trust) = (self::secret(secret)?, sharing::trusted(trust, list, newer_than)?);
+    let most = most(memory)?;
     let kinds_of = kinds_of(format, key_type)?;
-    let inner = py
-        .detach(|| decode(&sharing::unwrapped(data, trust.as_ref())?, kinds_of, secret.as_ref()))?;
+    let inner = py.detach(|| {
+        decode(&sharing::unwrapped(data, trust.as_ref(), most)?, kinds_of, secret.as_ref())
+    })?;
     kinds::wrap(py, inner)
 }
 
@@ -687,10 +700,13 @@ pub(crate) fn from_bytes(
 /// is checked in either case, byte for byte. Lines that an interrupted ``umbel unseen`` recorded next to the file are
 /// taken in, but cannot be mapped. A keyed filter needs its ``secret`` of 16 bytes.
 ///
-/// A packed file is unpacked into a temporary file first. With ``trust``, the file of a public key, a filter is refused unless
-/// the owner of that key signed it.
+/// A packed file is unpacked into a temporary file first. With ``trust``, the file of a public key, a file is refused unless
+/// the owner of that key signed it; with ``list``, unless it is signed as the list of that name, and with ``newer_than``,
+/// unless with a higher serial number. A packed file whose signature is not checked may make a filter of ``memory`` bytes at
+/// most, a number or text such as ``"4GiB"`` (1 GiB without it).
 #[pyfunction]
-#[pyo3(signature = (path, *, mmap=false, secret=None, format=None, key_type=None, trust=None))]
+#[pyo3(signature = (path, *, mmap=false, secret=None, format=None, key_type=None, trust=None, list=None, newer_than=None, memory=None))]
+#[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn open(
     py: Python<'_>,
     path: &Bound<'_, PyAny>,
@@ -699,8 +715,12 @@ pub(crate) fn open(
     format: Option<&str>,
     key_type: Option<&str>,
     trust: Option<PathBuf>,
+    list: Option<String>,
+    newer_than: Option<u64>,
+    memory: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let (secret, trust) = (self::secret(secret)?, sharing::trusted(trust)?);
+    let (secret, trust) = (self::secret(secret)?, sharing::trusted(trust, list, newer_than)?);
+    let most = most(memory)?;
     let kinds_of = kinds_of(format, key_type)?;
     if is_url(path) {
         if mmap {
@@ -708,7 +728,7 @@ pub(crate) fn open(
         }
         let data = py.import("umbel._remote")?.call_method1("read", (path,))?;
         let data = data.cast_into::<PyBytes>()?;
-        let inner = sharing::unwrapped(data.as_bytes(), trust.as_ref())
+        let inner = sharing::unwrapped(data.as_bytes(), trust.as_ref(), most)
             .and_then(|data| decode(&data, kinds_of, secret.as_ref()));
         return kinds::wrap(py, inner.map_err(|error| error.about(&path.to_string()))?);
     }
@@ -725,7 +745,7 @@ pub(crate) fn open(
         }
         let tmp = std::env::temp_dir();
         let (mut file, wrapping) =
-            wrapped::unwrap(file, &path, &tmp, trust.as_ref()).map_err(wrong)?;
+            wrapped::unwrap(file, &path, &tmp, trust.as_ref(), most).map_err(wrong)?;
         let length = file.metadata().map_err(io)?.len();
         let signature = wrapped::signature(&file, &path, None).map_err(wrong)?;
         let length = signature.map_or(length, |signature| signature.length());
@@ -735,7 +755,7 @@ pub(crate) fn open(
                     "{name}: only umbel's own filters can be mapped"
                 )));
             }
-            if wrapping.packed.is_some() || wrapping.signer.is_some() {
+            if wrapping.packed.is_some() || wrapping.signature.is_some() {
                 return Err(PyValueError::new_err(format!(
                     "{name}: a packed or signed file cannot be mapped; open it without mmap"
                 )));
@@ -772,6 +792,11 @@ pub(crate) fn open(
     };
     let inner = py.detach(work)?;
     kinds::wrap(py, inner)
+}
+
+/// The most bytes that a packed file or a delta may make.
+fn most(memory: Option<Bound<'_, PyAny>>) -> PyResult<u64> {
+    memory.map_or(Ok(sharing::MOST), |memory| size(&memory, "memory"))
 }
 
 /// Whether it is a place beyond the file system.

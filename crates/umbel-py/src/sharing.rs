@@ -5,58 +5,59 @@ use std::fs;
 use std::io::{Cursor, Read};
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use umbel_share::sign::{PublicKey, Signature};
-use umbel_share::{ShareError, delta, pack};
+use umbel_share::sign::PublicKey;
+use umbel_share::{Content, ShareError, Trust, delta, pack, receive};
 
 use crate::errors::{Failure, of_file};
 
-/// The public key in the file named, as `umbel sign --new` writes it.
-pub(crate) fn trusted(path: Option<PathBuf>) -> PyResult<Option<PublicKey>> {
-    let Some(path) = path else { return Ok(None) };
+/// What a packed file or a delta may make, unless its signature is checked: 1 GiB, as the jobs over files use.
+pub(crate) const MOST: u64 = 1 << 30;
+
+/// What is accepted: ``trust`` is the file of a public key, as `umbel key new --signing` writes it.
+pub(crate) fn trusted(
+    path: Option<PathBuf>,
+    list: Option<String>,
+    newer_than: Option<u64>,
+) -> PyResult<Option<Trust>> {
+    let Some(path) = path else {
+        return match (list, newer_than) {
+            (None, None) => Ok(None),
+            _ => Err(PyTypeError::new_err("list and newer_than are checked with trust; give it")),
+        };
+    };
     let name = path.display().to_string();
     let text = fs::read(&path).map_err(|error| of_file(&error, &name))?;
     let key = String::from_utf8_lossy(&text).parse::<PublicKey>();
-    key.map(Some).map_err(|error| Failure::from(error).about(&name).into())
+    let key = key.map_err(|error| PyErr::from(Failure::from(error).about(&name)))?;
+    let mut trust = Trust::of(key);
+    if let Some(list) = list {
+        trust = trust.list(list).map_err(Failure::from)?;
+    }
+    Ok(Some(match newer_than {
+        Some(serial) => trust.newer_than(serial),
+        None => trust,
+    }))
 }
 
-/// The filter's file in bytes that may be packed, signed or both. The signature of what is packed counts, or else that of the
-/// filter in it.
+/// The filter's file in bytes that may be packed, signed or both.
 pub(crate) fn unwrapped<'a>(
     data: &'a [u8],
-    trust: Option<&PublicKey>,
+    trust: Option<&Trust>,
+    most: u64,
 ) -> Result<Cow<'a, [u8]>, Failure> {
-    let outer = Signature::of_bytes(data)?;
-    let content = without(data, outer.as_ref());
-    let packed = content.starts_with(&pack::MAGIC);
-    if outer.is_some() || !packed {
-        check(data, outer.as_ref(), trust)?;
-    }
-    if !packed {
-        return Ok(Cow::Borrowed(content));
-    }
-    let mut file = read_all(pack::Decoder::new(content)?)?;
-    let inner = Signature::of_bytes(&file)?;
-    if outer.is_none() {
-        check(&file, inner.as_ref(), trust)?;
-    }
-    file.truncate(without(&file, inner.as_ref()).len());
-    Ok(Cow::Owned(file))
-}
-
-fn without<'a>(file: &'a [u8], signature: Option<&Signature>) -> &'a [u8] {
-    &file[..signature.map_or(file.len(), |signature| signature.length() as usize)]
-}
-
-fn check(
-    file: &[u8],
-    signature: Option<&Signature>,
-    trust: Option<&PublicKey>,
-) -> Result<(), Failure> {
-    match (signature, trust) {
-        (_, None) => Ok(()),
-        (None, Some(_)) => Err(ShareError::NotSigned.into()),
-        (Some(signature), Some(trust)) => Ok(signature.check(file, trust)?),
+    let received = receive(Cursor::new(data), trust, most)?;
+    match received.content {
+        Content::Packed(decoder) => {
+            let own = decoder.header().file_length()?;
+            let mut file = read_all(decoder)?;
+            file.truncate(own as usize);
+            Ok(Cow::Owned(file))
+        }
+        Content::Filter(_) | Content::Delta(_) => {
+            Ok(Cow::Borrowed(&data[..received.length as usize]))
+        }
     }
 }
 
@@ -78,14 +79,17 @@ pub(crate) fn delta(old: &[u8], new: &[u8]) -> Result<Vec<u8>, Failure> {
 pub(crate) fn patched(
     old: &[u8],
     delta: &[u8],
-    trust: Option<&PublicKey>,
+    trust: Option<&Trust>,
+    most: u64,
 ) -> Result<Vec<u8>, Failure> {
-    let signature = Signature::of_bytes(delta)?;
-    check(delta, signature.as_ref(), trust)?;
-    let delta = without(delta, signature.as_ref());
-    let mut new = read_all(delta::Decoder::new(source(old), delta)?)?;
-    let signature = Signature::of_bytes(&new)?;
-    new.truncate(without(&new, signature.as_ref()).len());
+    let received = receive(Cursor::new(delta), trust, most)?;
+    let delta = &delta[..received.length as usize];
+    let most = if trust.is_some() { u64::MAX } else { most };
+    let decoder = delta::Decoder::new(source(old), delta, most)?;
+    let own = decoder.header().file_length()?;
+    // Its digest was checked when all is read; its own signature is no part of the filter.
+    let mut new = read_all(decoder)?;
+    new.truncate(own as usize);
     Ok(new)
 }
 

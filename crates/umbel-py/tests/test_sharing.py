@@ -103,8 +103,11 @@ def test_signatures(tmp_path):
             umbel.open(name, mmap=True)
     # A packed file around a signed filter.
     run("pack", "-q", tmp_path / "signed-False", "-o", tmp_path / "within")
-    assert umbel.open(tmp_path / "within", trust=ours) == plain
-    assert umbel.from_bytes((tmp_path / "within").read_bytes(), trust=ours) == plain
+    within = (tmp_path / "within").read_bytes()
+    assert umbel.open(tmp_path / "within") == umbel.from_bytes(within) == plain
+    for read in [lambda: umbel.open(tmp_path / "within", trust=ours), lambda: umbel.from_bytes(within, trust=ours)]:
+        with pytest.raises(ValueError, match="only the filter in it"):
+            read()
     with pytest.raises(FileNotFoundError):
         umbel.open(tmp_path / "within", trust=tmp_path / "none.pub")
     with pytest.raises(ValueError, match="umbel-public-key"):
@@ -117,6 +120,38 @@ def test_signatures(tmp_path):
     assert plain.patched(delta) == plain.patched(delta, trust=ours) == new
     with pytest.raises(ValueError, match="is signed by"):
         plain.patched(delta, trust=theirs)
+
+
+def test_signatures_bind_a_list_and_a_number(tmp_path):
+    run("sign", "--new", tmp_path / "ours")
+    plain, new = filled("blocked"), filled("blocked", range(2020))
+    plain.save(tmp_path / "F", packed=True)
+    (tmp_path / "D").write_bytes(plain.delta(new))
+    run("sign", "--sign", tmp_path / "ours", "--list", "block", "--serial", "7", tmp_path / "F", tmp_path / "D")
+    content, delta = ((tmp_path / name).read_bytes() for name in "FD")
+    for read, made in [
+        (lambda **how: umbel.open(tmp_path / "F", **how), plain),
+        (lambda **how: umbel.from_bytes(content, **how), plain),
+        (lambda **how: plain.patched(delta, **how), new),
+    ]:
+        trust = {"trust": tmp_path / "ours.pub"}
+        assert read(**trust, list="block", newer_than=6) == made
+        with pytest.raises(ValueError, match="not as the list"):
+            read(**trust, list="allow")
+        with pytest.raises(ValueError, match="not newer than 7"):
+            read(**trust, newer_than=7)
+        with pytest.raises(TypeError, match="trust"):
+            read(list="block")
+
+
+def test_bombs_are_refused(tmp_path):
+    bomb = umbel.Bloom(30_000_000, 0.01).to_bytes(packed=True)
+    assert len(bomb) < 2000
+    (tmp_path / "bomb").write_bytes(bomb)
+    for read in [umbel.from_bytes, lambda _, **how: umbel.open(tmp_path / "bomb", **how)]:
+        with pytest.raises(ValueError, match="limit of 16"):
+            read(bomb, memory="16MiB")
+        read(bomb, memory="64MiB")
 
 
 def test_damage_is_refused(tmp_path):

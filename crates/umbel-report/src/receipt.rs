@@ -210,11 +210,19 @@ pub fn wrapping_rows(wrapping: &Wrapping, receipt: Receipt<'_>) -> Vec<Row> {
         let share = 100.0 * bytes as f64 / size as f64;
         row("packed", format!("{}, {share:.1} % of its size{per_key}", Size(bytes)))
     });
-    let signed = wrapping.signer.as_ref().map(|signer| {
+    let mut rows: Vec<Row> = packed.into_iter().collect();
+    if let Some(signature) = &wrapping.signature {
         let checked = if wrapping.verified { "verified" } else { "not checked: no --trust" };
-        row("signed by", format!("{signer} ({checked})"))
-    });
-    packed.into_iter().chain(signed).collect()
+        rows.push(row("signed by", format!("{} ({checked})", signature.signer())));
+        let label = signature.label();
+        if !label.list().is_empty() {
+            rows.push(row("list", label.list().to_owned()));
+        }
+        if label.serial() > 0 {
+            rows.push(row("serial", label.serial().to_string()));
+        }
+    }
+    rows
 }
 
 /// As [`wrapping_rows`], for programs.
@@ -222,9 +230,11 @@ pub fn add_wrapping(object: &mut Value, wrapping: &Wrapping) {
     if let Some(bytes) = wrapping.packed {
         object["packed_bytes"] = json!(bytes);
     }
-    if let Some(signer) = &wrapping.signer {
-        object["signer"] = json!(signer);
+    if let Some(signature) = &wrapping.signature {
+        object["signer"] = json!(signature.signer());
         object["signature_verified"] = json!(wrapping.verified);
+        object["list"] = json!(signature.label().list());
+        object["serial"] = json!(signature.label().serial());
     }
 }
 

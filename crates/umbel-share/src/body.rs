@@ -5,14 +5,16 @@
 //!  8  version        u16                        8              XXH3-64 of all before
 //! 10  zeros, 2 bytes                            …              frames of 1 MiB of the payload
 //! 12  header_length  u32                        tail_length    the rest of the filter's file
-//! 16  tail_length    u64                        8              XXH3-64 of the filter's file
+//! 16  tail_length    u64                        8 or 32        sum of the filter's file
 //! 24  more fields of a delta                    8              XXH3-64 of the tail and that, seeded with the frames
 //! ```
-//! The header of the filter's file says how long its payload is.
+//! The header of the filter's file says how long its payload is. The sum is XXH3-64 in a packed file, which makes one
+//! filter whoever unpacks it, and SHA-256 in a delta, whose result depends on a base that nobody signed.
 
 use std::hash::Hasher;
 use std::io::{Read, Seek, SeekFrom, Write};
 
+use sha2::{Digest, Sha256};
 use twox_hash::XxHash3_64;
 use twox_hash::xxhash3_64::Hasher as Xxh3;
 use umbel::FileError;
@@ -33,6 +35,8 @@ pub(crate) struct Form {
     pub(crate) what: &'static str,
     /// Bytes of its own fields.
     pub(crate) fields: usize,
+    /// Whether the sum of the filter's file is SHA-256.
+    pub(crate) digest: bool,
 }
 
 /// The file of a filter, maybe signed, read front to back.
@@ -132,22 +136,40 @@ impl<R: Read + Seek> Source<R> {
     }
 }
 
-/// The checksum of a filter's file. It is compiled here, optimized, and not where files are read.
-struct Whole(Xxh3);
-
-impl Default for Whole {
-    fn default() -> Self {
-        Self(Xxh3::with_seed(0))
-    }
+/// The sum of a filter's file. It is compiled here, optimized, and not where files are read.
+enum Whole {
+    Checksum(Box<Xxh3>),
+    Digest(Sha256),
 }
 
 impl Whole {
-    fn add(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
+    fn of(form: Form) -> Self {
+        match form.digest {
+            false => Self::Checksum(Box::new(Xxh3::with_seed(0))),
+            true => Self::Digest(Sha256::new()),
+        }
     }
 
-    fn sum(&self) -> u64 {
-        self.0.finish()
+    fn add(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Checksum(hash) => hash.write(bytes),
+            Self::Digest(hash) => hash.update(bytes),
+        }
+    }
+
+    /// Bytes of the sum.
+    fn length(&self) -> usize {
+        match self {
+            Self::Checksum(_) => 8,
+            Self::Digest(_) => 32,
+        }
+    }
+
+    fn sum(&self) -> Vec<u8> {
+        match self {
+            Self::Checksum(hash) => hash.finish().to_le_bytes().to_vec(),
+            Self::Digest(hash) => hash.clone().finalize().to_vec(),
+        }
     }
 }
 
@@ -172,7 +194,7 @@ pub(crate) fn write<R: Read>(
     out.write_all(&start)?;
     let mut written = start.len() as u64;
 
-    let mut whole = Whole::default();
+    let mut whole = Whole::of(form);
     whole.add(header);
     let mut left = source.header.payload_length();
     let mut piece = vec![0; left.min(FRAME as u64) as usize];
@@ -190,7 +212,7 @@ pub(crate) fn write<R: Read>(
     let mut end = payload.finish()?;
     end.extend(source.signature()?);
     whole.add(&end);
-    end.extend_from_slice(&whole.sum().to_le_bytes());
+    end.extend_from_slice(&whole.sum());
     let sum = XxHash3_64::oneshot_with_seed(frames, &end);
     end.extend_from_slice(&sum.to_le_bytes());
     out.write_all(&end)?;
@@ -222,8 +244,8 @@ enum Stage {
 }
 
 impl<R: Read> Body<R> {
-    /// Reads and checks everything before the frames.
-    pub(crate) fn new(mut source: R, form: Form) -> Result<Self, ShareError> {
+    /// Reads and checks everything before the frames, and that the filter's file has at most so many bytes.
+    pub(crate) fn new(mut source: R, form: Form, most: u64) -> Result<Self, ShareError> {
         let what = form.what;
         let damaged = || ShareError::HeaderDamaged { what };
         let mut start = Vec::new();
@@ -261,6 +283,10 @@ impl<R: Read> Body<R> {
         if ![sums, sums + sign::BLOCK as u64].contains(&tail_length) {
             return Err(damaged());
         }
+        let bytes = header.file_length()?.saturating_add(tail_length - sums);
+        if bytes > most {
+            return Err(ShareError::Unfolds { what, bytes, most });
+        }
         Ok(Self {
             fields: fields.to_vec(),
             left: header.payload_length(),
@@ -269,7 +295,7 @@ impl<R: Read> Body<R> {
             what,
             header,
             frames: 0,
-            whole: Whole::default(),
+            whole: Whole::of(form),
             is_masked: false,
             stage: Stage::Header,
         })
@@ -326,15 +352,19 @@ impl<R: Read> Body<R> {
     /// Reads the end and checks it, and what was given before it.
     fn read_tail(&mut self, tail: &mut Vec<u8>) -> Result<(), ShareError> {
         let what = self.what;
-        tail.resize(self.tail_length + 16, 0);
+        tail.resize(self.tail_length + self.whole.length() + 8, 0);
         self.source.read_exact(tail).map_err(|error| frame::early(error, what))?;
-        let (covered, sum) = tail.split_at(self.tail_length + 8);
+        let (covered, sum) = tail.split_at(tail.len() - 8);
         let whole_sum = &covered[self.tail_length..];
         self.whole.add(&covered[..self.tail_length]);
-        let intact = XxHash3_64::oneshot_with_seed(self.frames, covered).to_le_bytes() == sum
-            && (self.is_masked || self.whole.sum().to_le_bytes() == whole_sum);
-        if !intact {
+        if XxHash3_64::oneshot_with_seed(self.frames, covered).to_le_bytes() != sum {
             return Err(ShareError::EndDamaged { what });
+        }
+        if !self.is_masked && self.whole.sum() != whole_sum {
+            return Err(match self.whole {
+                Whole::Checksum(_) => ShareError::EndDamaged { what },
+                Whole::Digest(_) => ShareError::OtherResult,
+            });
         }
         tail.truncate(self.tail_length);
         let sums = self.header.file_length()? - (self.length() - self.tail_length as u64);

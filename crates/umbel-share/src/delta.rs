@@ -1,7 +1,8 @@
 //! Deltas: what changed between two versions of a filter, and how to make the new one from the old one.
 //!
 //! The bits of both payloads are compared (XOR), and those that differ are coded as in a [packed file](crate::pack). A
-//! delta names the filter it was made from by its checksums, and is refused for any other.
+//! delta names the filter it was made from by its checksums, and is refused for any other. It ends with the SHA-256 of
+//! the file that it makes: whoever trusts the signer of a delta can trust its result, whatever the base was.
 //!
 //! ```
 //! use std::io::{Cursor, Read};
@@ -20,10 +21,10 @@
 //! assert!(15 * delta.len() < new.len());
 //!
 //! let mut patched = Vec::new();
-//! Decoder::new(file(&old), &delta[..])?.read_to_end(&mut patched)?;
+//! Decoder::new(file(&old), &delta[..], 1 << 20)?.read_to_end(&mut patched)?;
 //! assert!(patched == new);
 //! // Not twice.
-//! assert!(Decoder::new(file(&new), &delta[..]).is_err());
+//! assert!(Decoder::new(file(&new), &delta[..], 1 << 20).is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -39,7 +40,7 @@ use crate::body::{self, Body, Form, Id, Source};
 pub const MAGIC: [u8; 8] = *b"\x89UMDLT\r\n";
 
 /// Its own fields: `base_header`, `base_table` and `result_table`, each a u64.
-pub(crate) const FORM: Form = Form { magic: MAGIC, what: "delta", fields: 24 };
+pub(crate) const FORM: Form = Form { magic: MAGIC, what: "delta", fields: 24, digest: true };
 
 /// Makes the delta from an old version of a filter to a new one.
 ///
@@ -88,13 +89,14 @@ pub struct Decoder<O, D> {
 }
 
 impl<O: Read + Seek, D: Read> Decoder<O, D> {
-    /// Reads and checks everything before the payload, and whether the delta was made from this file, with its length.
+    /// Reads and checks everything before the payload, and whether the delta was made from this file, with its length. The
+    /// new file may have `most` bytes: a delta of a filter that grows can be small, and what it makes large.
     ///
     /// # Errors
     /// [`ShareError::OtherBase`], [`ShareError::AlreadyPatched`]; of the delta those of
     /// [`pack::Decoder::new`](crate::pack::Decoder::new); of the old file [`ShareError::Filter`]; [`ShareError::Io`].
-    pub fn new(old: (O, u64), delta: D) -> Result<Self, ShareError> {
-        let body = Body::new(delta, FORM)?;
+    pub fn new(old: (O, u64), delta: D, most: u64) -> Result<Self, ShareError> {
+        let body = Body::new(delta, FORM, most)?;
         let mut old = Source::new(old.0, old.1)?;
         let (base, result) = ids(&body);
         let found = old.id()?;
@@ -136,7 +138,8 @@ impl<O: Read + Seek, D: Read> Decoder<O, D> {
 }
 
 impl<O: Read + Seek, D: Read> Read for Decoder<O, D> {
-    /// Errors are those of [`ShareError`], as the inner error of kind `InvalidData`.
+    /// Errors are those of [`ShareError`], as the inner error of kind `InvalidData`; [`ShareError::OtherResult`] if the
+    /// result does not have its digest.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.at == self.piece.len() {
             self.at = 0;

@@ -100,6 +100,55 @@ pub enum ShareError {
         /// Who should have signed.
         expected: String,
     },
+    /// A name that no list can have.
+    #[error(
+        "{found:?} is not the name of a list: up to {} bytes, without control characters, and without white space at its ends",
+        crate::sign::Label::MOST
+    )]
+    ListName {
+        /// The name.
+        found: String,
+    },
+    /// The file is signed as another list than the one expected.
+    #[error("the file is signed as {}, not as the list {expected:?}; get that list", named(found))]
+    OtherList {
+        /// Its name in the signature; empty if it has none.
+        found: String,
+        /// The name expected.
+        expected: String,
+    },
+    /// The file is signed with a number that is too low.
+    #[error(
+        "the file is signed with the serial number {found}, which is not newer than {newer_than}; get a newer version"
+    )]
+    NotNewer {
+        /// The number in the signature; 0 if it has none.
+        found: u64,
+        /// The number that it should exceed.
+        newer_than: u64,
+    },
+    /// A packed file is not signed, and the filter in it is: that covers nothing that has to be decoded to see it.
+    #[error(
+        "the packed file is not signed, only the filter in it; unpack it, then check the filter's signature, or get a signed packed file"
+    )]
+    SignedWithin,
+    /// A packed file or a delta makes a larger filter than accepted.
+    #[error(
+        "the {what} makes a filter of {bytes} bytes, more than the limit of {most}; check who signed it, or raise the limit if you know whose it is"
+    )]
+    Unfolds {
+        /// What it is.
+        what: &'static str,
+        /// Bytes of the filter's file.
+        bytes: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// A delta makes another filter than the one whose digest it has.
+    #[error(
+        "the delta makes another filter than the one it was made for: the base or the delta was altered; get the new filter itself"
+    )]
+    OtherResult,
     /// The signature is not one of this file.
     #[error("the signature does not match: the file was altered or forged; do not use it")]
     Forged,
@@ -176,6 +225,10 @@ pub enum ShareError {
 /// A code that the encoder does not make.
 #[derive(Debug)]
 pub(crate) struct Corrupt;
+/// A list as messages name it.
+fn named(list: &str) -> String {
+    if list.is_empty() { "no list".to_owned() } else { format!("the list {list:?}") }
+}
 
 impl From<io::Error> for ShareError {
     /// Takes out the error of this crate that came through a reader.

@@ -22,18 +22,20 @@ mod rans;
 pub mod sign;
 #[cfg(feature = "summary")]
 pub mod summary;
+mod trust;
 mod whole;
 
 pub use error::ShareError;
+pub use trust::{Content, Received, Trust, receive};
 pub use whole::{FileKind, check};
 
-/// How the file of a filter came.
+/// How a file came.
 #[derive(Clone, Debug, Default)]
 pub struct Wrapping {
     /// The bytes of the packed file, if it was packed.
     pub packed: Option<u64>,
-    /// The public key that it was signed with, if it was signed.
-    pub signer: Option<String>,
+    /// Its signature, or that of the filter in a packed file without one.
+    pub signature: Option<sign::Signature>,
     /// Whether the signature was verified with a key that is trusted.
     pub verified: bool,
 }

@@ -18,7 +18,7 @@
 //! assert!(packed.len() < 10_300 && file.len() > 115_000);
 //!
 //! let mut back = Vec::new();
-//! Decoder::new(&packed[..])?.read_to_end(&mut back)?;
+//! Decoder::new(&packed[..], 1 << 20)?.read_to_end(&mut back)?;
 //! assert!(back == file);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -33,7 +33,7 @@ use crate::body::{self, Body, Form, Source};
 /// The first bytes of every packed file.
 pub const MAGIC: [u8; 8] = *b"\x89UMPAK\r\n";
 
-pub(crate) const FORM: Form = Form { magic: MAGIC, what: "packed file", fields: 0 };
+pub(crate) const FORM: Form = Form { magic: MAGIC, what: "packed file", fields: 0, digest: false };
 
 /// Packs a filter's file.
 ///
@@ -76,13 +76,14 @@ pub struct Decoder<R> {
 }
 
 impl<R: Read> Decoder<R> {
-    /// Reads and checks everything before the payload.
+    /// Reads and checks everything before the payload; a filter's file may have `most` bytes. 14 bytes of a packed file can
+    /// make a MiB, so that whoever takes one from strangers needs a limit.
     ///
     /// # Errors
-    /// [`ShareError::Other`], [`ShareError::Version`], [`ShareError::HeaderDamaged`], [`ShareError::Truncated`],
-    /// [`ShareError::Filter`], [`ShareError::Io`].
-    pub fn new(source: R) -> Result<Self, ShareError> {
-        Ok(Self { body: Body::new(source, FORM)?, piece: Vec::new(), at: 0 })
+    /// [`ShareError::Unfolds`] above the limit; [`ShareError::Other`], [`ShareError::Version`],
+    /// [`ShareError::HeaderDamaged`], [`ShareError::Truncated`], [`ShareError::Filter`], [`ShareError::Io`].
+    pub fn new(source: R, most: u64) -> Result<Self, ShareError> {
+        Ok(Self { body: Body::new(source, FORM, most)?, piece: Vec::new(), at: 0 })
     }
 
     /// Returns the length of the filter's file in bytes, its signature included.
@@ -93,6 +94,11 @@ impl<R: Read> Decoder<R> {
     /// Returns the header of the filter's file.
     pub fn header(&self) -> &Header {
         self.body.header()
+    }
+
+    /// Returns whether the filter's file in it is [signed](crate::sign).
+    pub fn is_signed(&self) -> bool {
+        self.header().file_length().is_ok_and(|own| own < self.length())
     }
 }
 

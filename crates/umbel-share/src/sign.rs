@@ -1,28 +1,32 @@
 //! Signatures: who made a file, and that it was not altered since.
 //!
-//! A signature is a block of 128 bytes after the last byte of a filter's file, a packed file or a delta. It covers all
+//! A signature is a block of 256 bytes after the last byte of a filter's file, a packed file or a delta. It covers all
 //! bytes before it (Ed25519ph, RFC 8032, section 5.1, <https://www.rfc-editor.org/rfc/rfc8032>): the file is hashed
-//! once, front to back. The checksums in the files notice accidents; only a signature notices intent.
+//! once, front to back. It also covers a [`Label`]: which list the file is, and which version of it. Otherwise a genuine
+//! file could be served in place of another one, or of a newer one. The checksums in the files notice accidents; only a
+//! signature notices intent. [`Trust`](crate::Trust) has the rule for what is accepted.
 //!
 //! ```text
 //!   0  magic, 8 bytes                24  public key of the signer, 32 bytes
-//!   8  version        u16            56  signature, 64 bytes
-//!  10  algorithm      u16           120  XXH3-64 of the block before it
-//!  12  zeros, 4 bytes
-//!  16  length of the file before the block, u64
+//!   8  version        u16            56  serial number, u64
+//!  10  algorithm      u16            64  name of the list, UTF-8, filled up with zeros to 120 bytes
+//!  12  zeros, 4 bytes               184  signature, 64 bytes
+//!  16  length of the file           248  XXH3-64 of the block before it
+//!      before the block, u64
 //! ```
 //!
 //! ```
 //! use umbel_share::ShareError;
-//! use umbel_share::sign::{SecretKey, Signature, Signer};
+//! use umbel_share::sign::{Label, SecretKey, Signature, Signer};
 //!
 //! let key = SecretKey::generate()?;
 //! let mut signer = Signer::new(Vec::new());
 //! std::io::Write::write_all(&mut signer, b"the bytes of a file")?;
-//! let mut file = signer.finish(&key)?;
+//! let mut file = signer.finish(&key, &Label::new("allow", 7)?)?;
 //!
 //! let signature = Signature::of_bytes(&file)?.expect("it was signed");
 //! signature.check(&file[..], &key.public())?;
+//! assert_eq!((signature.label().list(), signature.label().serial()), ("allow", 7));
 //! file[0] ^= 1;
 //! assert!(matches!(signature.check(&file[..], &key.public()), Err(ShareError::Forged)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -39,7 +43,7 @@ use twox_hash::XxHash3_64;
 use crate::ShareError;
 
 /// Bytes of the block with a signature.
-pub const BLOCK: usize = 128;
+pub const BLOCK: usize = 256;
 
 /// The first bytes of every signature.
 pub const MAGIC: [u8; 8] = *b"\x89UMSIG\r\n";
@@ -48,7 +52,10 @@ const VERSION: u16 = 1;
 /// Ed25519ph.
 const ALGORITHM: u16 = 1;
 /// Bytes of the block that the signature covers, after the file.
-const COVERED: usize = 56;
+const COVERED: usize = 184;
+/// Where the serial number begins, and the name of the list.
+const SERIAL: usize = 56;
+const LIST: usize = 64;
 /// The context of RFC 8032: a signature of umbel is none of another program (part of the format).
 const CONTEXT: &[u8] = b"umbel file";
 
@@ -147,6 +154,49 @@ fn unhex(text: &str, tag: &str) -> Option<[u8; 32]> {
     if rest.is_empty() { pairs?.try_into().ok() } else { None }
 }
 
+/// What a file is: which list, and which version of it. A signature covers it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Label {
+    list: String,
+    serial: u64,
+}
+
+impl Label {
+    /// The most bytes of a name (part of the format).
+    pub const MOST: usize = COVERED - LIST;
+
+    /// Names a list, or none with an empty name, and gives the number of its version. Numbers increase from version to
+    /// version; 0 stands for no number.
+    ///
+    /// # Errors
+    /// [`ShareError::ListName`] for a name of more than [`MOST`](Self::MOST) bytes, one with control characters, and one
+    /// with white space at an end.
+    pub fn new(list: impl Into<String>, serial: u64) -> Result<Self, ShareError> {
+        let list = list.into();
+        check_list(&list)?;
+        Ok(Self { list, serial })
+    }
+
+    /// Returns the name of the list; empty if it has none.
+    pub fn list(&self) -> &str {
+        &self.list
+    }
+
+    /// Returns the number of the version; 0 if it has none.
+    pub fn serial(&self) -> u64 {
+        self.serial
+    }
+}
+
+/// Checks the name of a list.
+pub(crate) fn check_list(list: &str) -> Result<(), ShareError> {
+    let plain = !list.chars().any(char::is_control) && list.trim() == list;
+    match plain && list.len() <= Label::MOST {
+        true => Ok(()),
+        false => Err(ShareError::ListName { found: list.to_owned() }),
+    }
+}
+
 /// Writes a file and hashes it, to sign it at the end.
 pub struct Signer<W> {
     out: W,
@@ -160,12 +210,12 @@ impl<W: Write> Signer<W> {
         Self { out, hash: Sha512::new(), length: 0 }
     }
 
-    /// Writes the signature, and returns what was written to.
+    /// Writes the signature of the file as the list and version of the label, and returns what was written to.
     ///
     /// # Errors
     /// [`ShareError::Io`].
-    pub fn finish(mut self, key: &SecretKey) -> Result<W, ShareError> {
-        let mut block = start_of(self.length, &key.public());
+    pub fn finish(mut self, key: &SecretKey, label: &Label) -> Result<W, ShareError> {
+        let mut block = start_of(self.length, &key.public(), label);
         self.hash.update(&block);
         // Only a context above 255 bytes is refused.
         let signature = key.0.sign_prehashed(self.hash, Some(CONTEXT)).expect("the context fits");
@@ -191,13 +241,16 @@ impl<W: Write> Write for Signer<W> {
 }
 
 /// The covered part of the block.
-fn start_of(length: u64, key: &PublicKey) -> Vec<u8> {
+fn start_of(length: u64, key: &PublicKey, label: &Label) -> Vec<u8> {
     let mut block = MAGIC.to_vec();
     block.extend_from_slice(&VERSION.to_le_bytes());
     block.extend_from_slice(&ALGORITHM.to_le_bytes());
     block.extend_from_slice(&[0; 4]);
     block.extend_from_slice(&length.to_le_bytes());
     block.extend_from_slice(&key.to_bytes());
+    block.extend_from_slice(&label.serial.to_le_bytes());
+    block.extend_from_slice(label.list.as_bytes());
+    block.resize(COVERED, 0);
     block
 }
 
@@ -206,6 +259,7 @@ fn start_of(length: u64, key: &PublicKey) -> Vec<u8> {
 pub struct Signature {
     length: u64,
     signer: [u8; 32],
+    label: Label,
     block: [u8; BLOCK],
 }
 
@@ -219,7 +273,7 @@ impl Signature {
         block.map_or(Ok(None), |block| Self::parse(*block, file.len() as u64))
     }
 
-    /// Returns the signature at the end of a file; `None` if it has none. Reads its last 128 bytes, and returns to the
+    /// Returns the signature at the end of a file; `None` if it has none. Reads its last 256 bytes, and returns to the
     /// start.
     ///
     /// # Errors
@@ -244,14 +298,20 @@ impl Signature {
         if version != VERSION {
             return Err(ShareError::Version { what: "signature", found: version });
         }
-        let signer: [u8; 32] = block[24..COVERED].try_into().expect("32 bytes");
+        let signer: [u8; 32] = block[24..SERIAL].try_into().expect("32 bytes");
         let before = length - BLOCK as u64;
         let intact = XxHash3_64::oneshot(&block[..BLOCK - 8]).to_le_bytes() == block[BLOCK - 8..];
         let known = block[10..16] == [ALGORITHM as u8, 0, 0, 0, 0, 0];
         if !intact || !known || block[16..24] != before.to_le_bytes() {
             return Err(ShareError::SignatureDamaged);
         }
-        Ok(Some(Self { length: before, signer, block }))
+        let serial = u64::from_le_bytes(block[SERIAL..LIST].try_into().expect("8 bytes"));
+        let list = block[LIST..COVERED].split(|&byte| byte == 0).next().unwrap_or_default();
+        let padded = block[LIST + list.len()..COVERED].iter().all(|&byte| byte == 0);
+        let list = str::from_utf8(list).ok().filter(|_| padded);
+        let label = list.and_then(|list| Label::new(list, serial).ok());
+        let label = label.ok_or(ShareError::SignatureDamaged)?;
+        Ok(Some(Self { length: before, signer, label, block }))
     }
 
     /// Returns the length of the file before the signature, in bytes.
@@ -264,7 +324,12 @@ impl Signature {
         format!("{PUBLIC_TAG} {}", hex(&self.signer))
     }
 
-    /// Checks that the owner of a key signed this file, which is read once, from its start.
+    /// Returns what the file claims to be.
+    pub fn label(&self) -> &Label {
+        &self.label
+    }
+
+    /// Checks that the owner of a key signed this file, as any list and version; it is read once, from its start.
     ///
     /// # Errors
     /// [`ShareError::OtherSigner`], [`ShareError::Forged`], [`ShareError::Io`].

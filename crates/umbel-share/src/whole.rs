@@ -65,9 +65,9 @@ pub fn check(mut file: impl Read + Seek, length: u64) -> Result<(), ShareError> 
     file.rewind()?;
     let file = file.take(length);
     if magic == pack::MAGIC {
-        Body::new(file, pack::FORM)?.check()
+        Body::new(file, pack::FORM, u64::MAX)?.check()
     } else if magic == delta::MAGIC {
-        Body::new(file, delta::FORM)?.check()
+        Body::new(file, delta::FORM, u64::MAX)?.check()
     } else {
         let source = Source::new(file, length)?;
         let declared = source.header().file_length()?;

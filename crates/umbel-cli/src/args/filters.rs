@@ -9,7 +9,9 @@ use umbel_foreign::KeyType;
 use umbel_net::prefixes::Family;
 use umbel_numbers::{Bytes, Fpp, KeyCount};
 
-use super::{NamesArgs, OutputArgs, ReplaceArgs, ResultArgs, SignArgs, TrustArgs, Voice, Work};
+use super::{
+    ListArgs, NamesArgs, OutputArgs, ReplaceArgs, ResultArgs, SignArgs, TrustArgs, Voice, Work,
+};
 use crate::param::Param;
 use crate::{named, param};
 
@@ -164,6 +166,8 @@ pub(crate) struct BuildArgs {
     pub(crate) foreign: ForeignArgs,
     #[command(flatten)]
     pub(crate) sign: SignArgs,
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
 }
 
 /// Add lines to a filter

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueHint};
 
+use umbel_numbers::Bytes;
+
 use super::{FormatArgs, ReplaceArgs, Voice};
 
 /// How a file that is written is signed.
@@ -11,15 +13,51 @@ use super::{FormatArgs, ReplaceArgs, Voice};
 pub(crate) struct SignArgs {
     /// Sign the file that is written with this signing key (umbel key new --signing makes one)
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, help_heading = "Signatures")]
+    #[arg(group = "signature")]
     pub(crate) sign: Option<PathBuf>,
+    /// Number of this version, which the signature covers: higher than that of the version before
+    #[arg(long, value_name = "N", requires = "sign", help_heading = "Signatures")]
+    #[arg(allow_negative_numbers = true, value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
+    pub(crate) serial: Option<u64>,
+}
+
+/// Which list a signature is about.
+#[derive(Debug, Default, Args)]
+#[command(group = ArgGroup::new("signature").multiple(true))]
+pub(crate) struct ListArgs {
+    /// Name of the list: with --sign the one that it is signed as, with --trust the one that it must be signed as
+    #[arg(long, value_name = "NAME", requires = "signature", help_heading = "Signatures")]
+    pub(crate) list: Option<String>,
 }
 
 /// Whose files are read.
 #[derive(Debug, Default, Args)]
 pub(crate) struct TrustArgs {
-    /// Refuse a filter unless the owner of this public key signed it
+    /// Refuse a file unless the owner of this public key signed it
     #[arg(long, value_name = "PUB", value_hint = ValueHint::FilePath, help_heading = "Signatures")]
+    #[arg(group = "signature")]
     pub(crate) trust: Option<PathBuf>,
+    /// Refuse a version whose signed number is not higher than this
+    #[arg(long, value_name = "N", requires = "trust", help_heading = "Signatures")]
+    #[arg(allow_negative_numbers = true, value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
+    pub(crate) newer_than: Option<u64>,
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
+}
+
+/// How large a filter may be that a small file makes.
+#[derive(Debug, Args)]
+pub(crate) struct MostArgs {
+    /// Largest filter to make of a file whose signature is not checked [default: a quarter of the machine's memory]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub(crate) memory: Option<Bytes>,
+}
+
+impl MostArgs {
+    /// The limit, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.memory.map_or_else(crate::machine::default_memory, |memory| memory.0)
+    }
 }
 
 /// Where a file goes.
@@ -54,7 +92,8 @@ pub(crate) struct PackArgs {
 
 /// Unpack a packed filter
 ///
-/// Writes the filter's file as it was before umbel pack, byte for byte.
+/// Writes the filter's file as it was before umbel pack, byte for byte. Few bytes of a packed file can make very many: one
+/// that makes more than --memory is refused before anything is written, unless its signature is checked with --trust.
 #[derive(Debug, Args)]
 pub(crate) struct UnpackArgs {
     /// Packed filter; - is standard input
@@ -64,6 +103,8 @@ pub(crate) struct UnpackArgs {
     pub(crate) to: WriteArgs,
     #[command(flatten)]
     pub(crate) trust: TrustArgs,
+    #[command(flatten)]
+    pub(crate) most: MostArgs,
     #[command(flatten)]
     pub(crate) voice: Voice,
 }
@@ -94,6 +135,9 @@ pub(crate) struct DeltaArgs {
 ///
 /// Without -o, OLD is replaced in one step; after an error it is as it was. A delta that was made from another filter, or
 /// that was applied before, is refused.
+///
+/// With --trust, the delta must be signed. It has the SHA-256 of the new filter, so that its signer vouches for the result,
+/// whatever OLD is.
 #[derive(Debug, Args)]
 pub(crate) struct PatchArgs {
     /// The filter that the delta was made from
@@ -107,9 +151,10 @@ pub(crate) struct PatchArgs {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) replace: ReplaceArgs,
-    /// Refuse the delta and the new filter unless the owner of this public key signed both
-    #[arg(long, value_name = "PUB", value_hint = ValueHint::FilePath, help_heading = "Signatures")]
-    pub(crate) trust: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+    #[command(flatten)]
+    pub(crate) most: MostArgs,
     #[command(flatten)]
     pub(crate) voice: Voice,
 }
@@ -117,7 +162,9 @@ pub(crate) struct PatchArgs {
 /// Sign files, or check who signed them
 ///
 /// --sign KEY signs files in place: filters, packed filters and deltas; what is damaged or something else stays as it is. --trust PUB checks
-/// files; the exit status is 2 unless all are signed by the owner of PUB and unaltered.
+/// files; the exit status is 2 unless all are signed by the owner of PUB and unaltered. A signature also covers the name of
+/// a list (--list) and the number of its version (--serial): receivers ask for them with --list and --newer-than, so that
+/// nobody can serve them another list of yours, or an old one.
 #[derive(Debug, Args)]
 #[command(override_usage = "umbel sign <--sign <KEY>|--trust <PUB>> <FILE>...")]
 #[command(group = ArgGroup::new("what").required(true).args(["new", "sign", "trust"]))]
@@ -128,9 +175,20 @@ pub(crate) struct SignVerbArgs {
     /// Sign the files with this signing key; a signature that is there is replaced
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, requires = "files")]
     pub(crate) sign: Option<PathBuf>,
+    /// Number of this version, which the signature covers: higher than that of the version before
+    #[arg(long, value_name = "N", requires = "sign", allow_negative_numbers = true)]
+    #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
+    pub(crate) serial: Option<u64>,
     /// Check that the owner of this public key signed the files
     #[arg(long, value_name = "PUB", value_hint = ValueHint::FilePath, requires = "files")]
     pub(crate) trust: Option<PathBuf>,
+    /// Refuse a version whose signed number is not higher than this
+    #[arg(long, value_name = "N", requires = "trust", allow_negative_numbers = true)]
+    #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
+    pub(crate) newer_than: Option<u64>,
+    /// Name of the list: with --sign the one that it is signed as, with --trust the one that it must be signed as
+    #[arg(long, value_name = "NAME", requires = "files")]
+    pub(crate) list: Option<String>,
     /// Filters, packed filters and deltas
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,

@@ -6,7 +6,6 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use umbel_foreign::ForeignFilter;
 use umbel_sets::{Filter, LargeFilter, Options, Receipt, Report};
-use umbel_share::sign::SecretKey;
 
 use super::build::add_lines;
 use super::explain;
@@ -16,7 +15,7 @@ use crate::filters::{self, Large};
 use crate::lines::{self, OutputPath, Rows, Source};
 use crate::output::print;
 use crate::report::Run;
-use crate::wrapped;
+use crate::wrapped::{self, Seal};
 
 pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
@@ -24,9 +23,9 @@ pub(crate) fn add(args: &AddArgs) -> Result<Outcome> {
     let output = [OutputPath::Filter(&args.filter)];
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
     let (path, secret) = (&args.filter, secret.as_ref());
-    let key = wrapped::key_to_sign(args.sign.sign.as_ref(), &args.filter)?;
+    let key = wrapped::seal(&args.sign, &args.trust.list, &args.filter)?;
     let lock = filters::open_locked(path, key.is_some())?;
-    let trust = wrapped::key_to_trust(args.trust.trust.as_ref())?;
+    let trust = wrapped::trust(&args.trust)?;
     wrapped::check_trust(&lock.file, path, trust.as_ref())?;
     if let Some(large) = filters::large(&lock, path, secret, &args.foreign, &options)? {
         return in_pieces(&large, args, sources, key.as_ref(), &options);
@@ -70,7 +69,7 @@ fn in_pieces(
     large: &Large<'_>,
     args: &AddArgs,
     sources: Vec<Source>,
-    key: Option<&SecretKey>,
+    key: Option<&Seal>,
     options: &Options,
 ) -> Result<Outcome> {
     large.check_keys(&args.filter, options, &args.names)?;

@@ -8,7 +8,6 @@ use umbel::{AnyFilter, Attributes, KeyDescription, KeyHasher, Kind, Plan};
 use umbel_foreign::{Foreign, ForeignInsert, Format};
 use umbel_sets::{BloomierBuild, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
-use umbel_share::sign::SecretKey;
 
 use super::since::Base;
 use super::{explain, goal, prefixes};
@@ -19,6 +18,7 @@ use crate::lines::{self, OutputPath, Rows, Source};
 use crate::output::{print, refuse_in_place_of};
 use crate::report::Run;
 use crate::target::Sort;
+use crate::wrapped::Seal;
 use crate::{filters, param, report, wrapped};
 use umbel_numbers::Count;
 
@@ -29,7 +29,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
     let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.replace.force)?;
     let secret = args.secret.secret_file.as_ref();
     refuse_in_place_of(Some(&args.output), &[secret])?;
-    let key = wrapped::key_to_sign(args.sign.sign.as_ref(), &args.output)?;
+    let key = wrapped::seal(&args.sign, &args.list, &args.output)?;
     let mut options = lines::options(&args.work)?;
     if let Some(format) = args.foreign.format.format {
         return build_foreign(args, format, existing, key.as_ref(), &options);
@@ -62,7 +62,7 @@ pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
 fn build_own(
     args: &BuildArgs,
     existing: Existing,
-    key: Option<&SecretKey>,
+    key: Option<&Seal>,
     options: &Options,
 ) -> Result<()> {
     let secret = filters::secret(&args.secret)?;
@@ -98,7 +98,7 @@ fn build_own(
 fn build_lines(
     args: &BuildArgs,
     existing: Existing,
-    key: Option<&SecretKey>,
+    key: Option<&Seal>,
     known: Option<Plan>,
     hasher: KeyHasher,
     mut keys: KeyDescription,
@@ -180,7 +180,7 @@ fn build_foreign(
     args: &BuildArgs,
     format: Format,
     existing: Existing,
-    key: Option<&SecretKey>,
+    key: Option<&Seal>,
     options: &Options,
 ) -> Result<Outcome> {
     if args.secret.secret_file.is_some() {
@@ -238,7 +238,7 @@ fn build_foreign(
 fn build_lists(
     args: &BuildArgs,
     existing: Existing,
-    key: Option<&SecretKey>,
+    key: Option<&Seal>,
     hasher: KeyHasher,
     keys: KeyDescription,
     options: &Options,

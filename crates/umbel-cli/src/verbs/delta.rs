@@ -8,25 +8,26 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use umbel_sets::{PageReader, Progress};
 use umbel_share::delta::{Decoder, Encoder};
-use umbel_share::sign::{PublicKey, SecretKey, Signature};
-use umbel_share::{FileKind, ShareError};
+use umbel_share::{Content, FileKind, ShareError, Trust, pack, receive};
 
-use super::pack::{self, finish};
+use super::pack::finish;
 use crate::Outcome;
 use crate::args::{DeltaArgs, PatchArgs};
 use crate::atomic::Existing;
+use crate::filters;
 use crate::report::Run;
 use crate::standard::is_standard;
 use crate::target::Sort;
-use crate::{filters, wrapped};
+use crate::wrapped::{self, Seal};
 
 pub(crate) fn delta(args: &DeltaArgs) -> Result<Outcome> {
     let writes = Sort::Own(FileKind::Delta);
     let (existing, _lock) = filters::claim_output(&args.to.output, writes, args.to.replace.force)?;
-    let key = wrapped::key_to_sign(args.sign.sign.as_ref(), &args.to.output)?;
-    let trust = wrapped::key_to_trust(args.trust.trust.as_ref())?;
-    let old = open(&args.old, trust.as_ref())?;
-    let new = open(&args.new, trust.as_ref())?;
+    let key = wrapped::seal(&args.sign, &args.trust.list, &args.to.output)?;
+    let trust = wrapped::trust(&args.trust)?;
+    let most = crate::machine::default_memory();
+    let old = open(&args.old, trust.as_ref(), most)?;
+    let new = open(&args.new, trust.as_ref(), most)?;
     let run = Run::start("delta", args.voice, &Arc::new(Progress::default()));
     write((&old, &args.old), (&new, &args.new), (&args.to.output, existing), key.as_ref(), run)
 }
@@ -36,7 +37,7 @@ pub(super) fn write(
     (old, old_path): (&File, &Path),
     (new, new_path): (&File, &Path),
     (output, existing): (&Path, Existing),
-    key: Option<&SecretKey>,
+    key: Option<&Seal>,
     run: Run,
 ) -> Result<Outcome> {
     let names = || format!("{} and {}", old_path.display(), new_path.display());
@@ -50,7 +51,7 @@ pub(super) fn write(
         // What it makes of the old filter has the checksum of the new one.
         let length = crate::formats::length(delta, output)?;
         let delta = PageReader::new(1 << 18, delta).take(length);
-        let made = Decoder::new(buffered(old, old_path)?, delta);
+        let made = Decoder::new(buffered(old, old_path)?, delta, u64::MAX);
         let made = made.and_then(|mut made| Ok(io::copy(&mut made, &mut io::sink())?));
         made.map(drop).with_context(|| output.display().to_string())
     })?;
@@ -68,23 +69,35 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
         }
         Some(_) => filters::claim_output(output, Sort::FILTER, args.replace.force)?,
     };
-    let trust = wrapped::key_to_trust(args.trust.as_ref())?;
-    let (delta, signature, length) = pack::open(&args.delta, trust.as_ref())?;
-    let old = open(&args.old, None)?;
+    let (trust, most) = (wrapped::trust(&args.trust)?, args.most.bytes());
+    let tmp = crate::machine::temporary_folder();
+    let delta = filters::open(&args.delta, &tmp)?;
+    crate::formats::length(&delta, &args.delta)?;
+    let received = receive(PageReader::new(1 << 18, &delta), trust.as_ref(), most)
+        .map_err(|error| wrapped::refused(error, &args.delta))?;
+    let source: &mut dyn Read = match received.content {
+        Content::Delta(source) | Content::Filter(source) => &mut { source },
+        // Refused by its first bytes.
+        Content::Packed(_) => &mut &pack::MAGIC[..],
+    };
+    let old = open(&args.old, None, most)?;
     let run = Run::start("patch", args.voice, &Arc::new(Progress::default()));
-    let source = signature.as_ref().map_or(length, Signature::length);
-    let source = PageReader::new(1 << 18, &delta).take(source);
     let old = buffered(&old, &args.old)?;
-    let read = length + old.1;
-    let mut decoder = Decoder::new(old, source).with_context(|| about(args))?;
+    let read = received.length + old.1;
+    let most = if trust.is_some() { u64::MAX } else { most };
+    let decoder = Decoder::new(old, source, most);
+    let mut decoder = decoder.map_err(|error| match error {
+        ShareError::Unfolds { .. } => wrapped::refused(error, &args.delta),
+        error => anyhow::Error::new(error).context(about(args)),
+    })?;
     let mut patched = |out: &mut dyn Write| {
         io::copy(&mut decoder, out).map(drop).map_err(|error| wrapped::about(error, about(args)))
     };
-    let check = |new: &File| check_patched(new, args, trust.as_ref());
+    let name = format!("{}: the new filter", about(args));
+    let check = |new: &File| wrapped::check_whole(new, Path::new(&name), None);
     let streams = is_standard(output) || fs::metadata(output).is_ok_and(|meta| !meta.is_file());
     let written = if trust.is_some() && streams {
-        // Nothing that is not trusted leaves.
-        let tmp = crate::machine::temporary_folder();
+        // Nothing leaves before its digest is checked.
         let mut new = tempfile::tempfile_in(&tmp).with_context(|| tmp.display().to_string())?;
         patched(&mut new)?;
         check(&new)?;
@@ -96,28 +109,15 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
     finish(run, read, written)
 }
 
-/// Checks that what a delta made is a whole filter, and that its signer is trusted: neither a delta nor the checksums of
-/// its base keep anybody from choosing the bits of the base.
-fn check_patched(new: &File, args: &PatchArgs, trust: Option<&PublicKey>) -> Result<()> {
-    let name = format!("{}: the new filter", about(args));
-    if let Some(trust) = trust {
-        let signature = Signature::find(new)?;
-        let signature = signature.ok_or(ShareError::NotSigned).with_context(|| name.clone())?;
-        let file = PageReader::new(1 << 18, new);
-        signature.check(file, trust).with_context(|| name.clone())?;
-    }
-    wrapped::check_whole(new, Path::new(&name), None)
-}
-
 fn about(args: &PatchArgs) -> String {
     format!("{} on {}", args.delta.display(), args.old.display())
 }
 
 /// A filter's file, unpacked, to be read from its start.
-fn open(path: &Path, trust: Option<&PublicKey>) -> Result<File> {
+fn open(path: &Path, trust: Option<&Trust>, most: u64) -> Result<File> {
     let tmp = crate::machine::temporary_folder();
     let file = filters::open(path, &tmp)?;
-    let (file, _) = wrapped::unwrap(file, path, &tmp, trust)?;
+    let (file, _) = wrapped::unwrap(file, path, &tmp, trust, most)?;
     crate::formats::length(&file, path)?;
     Ok(file)
 }

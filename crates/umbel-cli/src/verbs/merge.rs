@@ -15,7 +15,7 @@ use crate::{filters, wrapped};
 
 pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
     let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.force)?;
-    let key = wrapped::key_to_sign(args.sign.sign.as_ref(), &args.output)?;
+    let key = wrapped::seal(&args.sign, &args.trust.list, &args.output)?;
     let run = Run::start("merge", args.voice, &std::sync::Arc::new(Progress::default()));
     let mut report = Report::default();
     let (first, others) = args.filters.split_first().context("at least one filter")?;

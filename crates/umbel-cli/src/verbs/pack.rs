@@ -6,9 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use umbel_sets::{PageReader, Progress, Report};
-use umbel_share::FileKind;
-use umbel_share::pack::{Decoder, Encoder};
-use umbel_share::sign::{PublicKey, Signature};
+use umbel_share::pack::Encoder;
+use umbel_share::{Content, FileKind, ShareError, Trust, receive};
 
 use crate::Outcome;
 use crate::args::{PackArgs, UnpackArgs};
@@ -20,9 +19,8 @@ pub(crate) fn pack(args: &PackArgs) -> Result<Outcome> {
     let writes = Sort::Own(FileKind::Packed);
     let (existing, _lock) = filters::claim_output(&args.to.output, writes, args.to.replace.force)?;
     let name = || args.filter.display().to_string();
-    let key = wrapped::key_to_sign(args.sign.sign.as_ref(), &args.to.output)?;
-    let (file, _, length) =
-        open(&args.filter, wrapped::key_to_trust(args.trust.trust.as_ref())?.as_ref())?;
+    let key = wrapped::seal(&args.sign, &args.trust.list, &args.to.output)?;
+    let (file, length) = open(&args.filter, wrapped::trust(&args.trust)?.as_ref())?;
     if wrapped::is_packed(&file, &args.filter)? {
         bail!("{}: is packed already", args.filter.display());
     }
@@ -43,12 +41,17 @@ pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
     let (existing, _lock) =
         filters::claim_output(&args.to.output, Sort::FILTER, args.to.replace.force)?;
     let name = || args.filter.display().to_string();
-    let (file, signature, length) =
-        open(&args.filter, wrapped::key_to_trust(args.trust.trust.as_ref())?.as_ref())?;
-    let packed = signature.as_ref().map_or(length, Signature::length);
+    let trust = wrapped::trust(&args.trust)?;
+    let (file, length) = open(&args.filter, None)?;
     let run = Run::start("unpack", args.voice, &std::sync::Arc::new(Progress::default()));
-    let source = PageReader::new(1 << 18, &file).take(packed);
-    let mut decoder = Decoder::new(source).with_context(name)?;
+    let received = receive(PageReader::new(1 << 18, &file), trust.as_ref(), args.most.bytes());
+    let mut decoder = match received.map_err(|error| wrapped::refused(error, &args.filter))?.content
+    {
+        Content::Packed(decoder) => decoder,
+        Content::Filter(other) | Content::Delta(other) => {
+            return Err(not_packed(other)?).with_context(name);
+        }
+    };
     let unpacked = |out: &mut (dyn Write + Send)| {
         io::copy(&mut decoder, out).map(drop).map_err(|error| wrapped::about(error, name()))
     };
@@ -59,16 +62,20 @@ pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
     finish(run, length, written)
 }
 
-/// A file to be read from its start, its signature, and its length with that.
-pub(super) fn open(
-    path: &Path,
-    trust: Option<&PublicKey>,
-) -> Result<(File, Option<Signature>, u64)> {
+/// What is no packed file.
+fn not_packed(source: impl Read) -> Result<ShareError> {
+    let mut found = Vec::new();
+    source.take(8).read_to_end(&mut found)?;
+    Ok(ShareError::Other { expected: "packed file", found })
+}
+
+/// A file to be read from its start, and its length with a signature.
+fn open(path: &Path, trust: Option<&Trust>) -> Result<(File, u64)> {
     let file = filters::open(path, &crate::machine::temporary_folder())?;
     crate::formats::length(&file, path)?;
-    let signature = wrapped::signature(&file, path, trust)?;
+    wrapped::signature(&file, path, trust)?;
     let length = file.metadata().with_context(|| path.display().to_string())?.len();
-    Ok((file, signature, length))
+    Ok((file, length))
 }
 
 /// Reports how much was read and written.

@@ -22,9 +22,9 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
     let sources = lines::open_beside(&args.files, &args.work, &output, Rows::OfOne, &options)?;
     let foreign = ForeignArgs::default();
     // The lock is kept to the end.
-    let key = wrapped::key_to_sign(args.sign.sign.as_ref(), &args.filter)?;
+    let key = wrapped::seal(&args.sign, &args.trust.list, &args.filter)?;
     let lock = filters::open_locked(&args.filter, key.is_some())?;
-    let trust = wrapped::key_to_trust(args.trust.trust.as_ref())?;
+    let trust = wrapped::trust(&args.trust)?;
     wrapped::check_trust(&lock.file, &args.filter, trust.as_ref())?;
     let Locked { filter, lock: _lock, notes } =
         filters::read_locked(lock, &args.filter, secret.as_ref(), &foreign, &options)?;

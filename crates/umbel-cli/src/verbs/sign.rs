@@ -5,36 +5,47 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use umbel_sets::PageReader;
-use umbel_share::sign::{SecretKey, Signature};
+use umbel_share::Trust;
+use umbel_share::sign::Signature;
 
 use crate::Outcome;
 use crate::args::{FormatArgs, SignVerbArgs};
 use crate::atomic::Existing;
 use crate::output::print;
-use crate::{filters, formats, wrapped};
+use crate::wrapped::{self, Seal};
+use crate::{filters, formats};
 
 pub(crate) fn sign(args: &SignVerbArgs) -> Result<Outcome> {
     if let Some(path) = &args.new {
         super::key::make_pair(path)?;
     }
     if let Some(key) = &args.sign {
-        let key = wrapped::secret_key(key)?;
+        let key = Seal::new(key, args.list.as_ref(), args.serial)?;
         args.files.iter().try_for_each(|path| sign_in_place(path, &key, &args.format))?;
     }
     if let Some(key) = &args.trust {
-        let trusted = wrapped::public_key(key)?;
+        let trusted = wrapped::trust_in(key, args.list.as_ref(), args.newer_than)?;
         for path in &args.files {
             let file = filters::open(path, &crate::machine::temporary_folder())?;
             formats::length(&file, path)?;
-            wrapped::signature(&file, path, Some(&trusted))?;
-            print(format!("{}: signed by {trusted}\n", path.display()))?;
+            let signature = wrapped::signature(&file, path, Some(&trusted))?;
+            let label = signature.iter().map(Signature::label).next().cloned().unwrap_or_default();
+            let list = match label.list() {
+                "" => String::new(),
+                list => format!(" as {list}"),
+            };
+            let serial = match label.serial() {
+                0 => String::new(),
+                serial => format!(", version {serial}"),
+            };
+            print(format!("{}: signed by {}{list}{serial}\n", path.display(), trusted.key()))?;
         }
     }
     Ok(Outcome::Done)
 }
 
 /// Replaces a file by itself with a signature, if it is one that is read with a signature, and whole.
-fn sign_in_place(path: &Path, key: &SecretKey, format: &FormatArgs) -> Result<()> {
+fn sign_in_place(path: &Path, key: &Seal, format: &FormatArgs) -> Result<()> {
     let mut file = filters::open_in_place_locked(path)?;
     wrapped::check_whole(&file, path, format.named())?;
     let length = match wrapped::signature(&file, path, None)? {
@@ -48,7 +59,7 @@ fn sign_in_place(path: &Path, key: &SecretKey, format: &FormatArgs) -> Result<()
         Ok(())
     };
     filters::write_checked(path, Existing::Replace, Some(key), copy, |new| {
-        wrapped::signature(new, path, Some(&key.public()))?;
+        wrapped::signature(new, path, Some(&Trust::of(key.key.public())))?;
         wrapped::check_whole(new, path, format.named())
     })?;
     Ok(())

@@ -10,7 +10,6 @@ use umbel::format::Reader;
 use umbel::{KeyHasher, Kind, Plan, Secret};
 use umbel_sets::{Options, PageReader, Progress};
 use umbel_share::FileKind;
-use umbel_share::sign::SecretKey;
 
 use super::delta;
 use crate::args::{BuildArgs, ForeignArgs, TrustArgs};
@@ -20,6 +19,7 @@ use crate::formats;
 use crate::report::Run;
 use crate::standard::is_standard;
 use crate::target::Sort;
+use crate::wrapped::Seal;
 
 /// The older filter.
 pub(super) struct Base {
@@ -68,7 +68,7 @@ impl Base {
     pub(super) fn write_delta(
         &self,
         output: &Path,
-        key: Option<&SecretKey>,
+        key: Option<&Seal>,
         args: &BuildArgs,
     ) -> Result<()> {
         let run = Run::start("delta", args.work.voice, &Arc::new(Progress::default()));

@@ -214,7 +214,12 @@ fn only_what_the_trusted_key_signed_is_read() {
     folder.umbel("pack -q signed -o inner-packed").run().done();
     folder.umbel("merge -q seen -o merged --sign ours").run().done();
     let expected = folder.umbel("query seen keys").run().done();
-    for name in ["signed", "signed-packed", "inner-packed", "merged"] {
+    // One rule for every verb: what arrives is signed, and not what would come out of it.
+    let inside = &["inner-packed: the packed file is not signed, only the filter in it"];
+    for verb in ["query inner-packed keys", "info inner-packed", "unpack inner-packed -o out"] {
+        folder.keeps(&format!("{verb} --trust ours.pub"), inside);
+    }
+    for name in ["signed", "signed-packed", "merged"] {
         for trust in ["", " --trust ours.pub"] {
             let found = folder.umbel(&format!("query {name} keys{trust}")).run().done();
             assert!(found == expected, "{name}");
@@ -292,7 +297,8 @@ fn only_whole_files_are_signed() {
     folder.umbel("sign --sign ours leveldb --format leveldb").run().done();
     folder.umbel("query --format leveldb leveldb keys --trust ours.pub").run().done();
     folder.umbel("query guava keys --trust ours.pub").run().done();
-    folder.umbel("patch -q seen D --trust ours.pub").run().fails(&["D on seen: ", "not signed"]);
+    folder.umbel("patch -q seen D --trust ours.pub").run().done();
+    assert!(folder.read("seen") == folder.read("next"));
 }
 
 /// 128 bytes behind a filter are not taken for a signature.
@@ -366,6 +372,7 @@ fn filters_larger_than_memory_are_signed_packed_and_read() {
 fn a_chain_of_signed_deltas() {
     let folder = folder();
     folder.sign_keys();
+    let length = folder.read("next").len();
     folder.umbel("delta -q seen next -o D --sign ours").run().done();
     folder.umbel("delta -q seen next -o unsigned").run().done();
     folder.keeps("patch seen unsigned --trust ours.pub", &["unsigned: ", "is not signed"]);
@@ -381,20 +388,96 @@ fn a_chain_of_signed_deltas() {
     folder.umbel("patch -q seen D2 --trust ours.pub").run().done();
     let signed = folder.read("next");
     assert!(folder.read("seen") == signed);
-    // A trusted delta vouches for nothing but itself: the new filter has a trusted signature of its own.
+    // The signer of a delta vouches for what it makes, by its digest, whoever signed that.
     folder.write("seen", base);
     folder.umbel("sign --sign theirs next").run().done();
     folder.umbel("delta -q seen next -o D3 --sign ours").run().done();
-    for (delta, words) in [("D", "is not signed"), ("D3", "is signed by")] {
-        for to in ["", " -o out", " -o -"] {
-            let patch = format!("patch seen {delta} --trust ours.pub{to}");
-            folder.keeps(&patch, &[&format!("{delta} on seen: the new filter"), words]);
-        }
+    for (delta, made) in
+        [("D", folder.read("next")[..length].to_vec()), ("D3", folder.read("next"))]
+    {
+        let piped = folder.umbel(&format!("patch -q seen {delta} --trust ours.pub -o -")).run();
+        assert!(piped.done() == made, "{delta}");
     }
     let piped = folder.umbel("patch -q seen D2 --trust ours.pub -o -").run().done();
     assert!(piped == signed);
     folder.umbel("patch -q seen D2 --trust ours.pub").run().done();
     folder.umbel("query seen more --trust ours.pub").run().done();
+}
+
+/// My allow list is not served as my block list, and yesterday's not as today's.
+#[test]
+fn a_signature_binds_a_list_and_a_number() {
+    let folder = folder();
+    folder.sign_keys();
+    let sealed = "--sign ours --list block --serial";
+    folder.umbel(&format!("build -q --ship --keys 2000 -o F keys {sealed} 41")).run().done();
+    folder.umbel(&format!("pack -q F -o P {sealed} 42")).run().done();
+    folder.umbel(&format!("delta -q seen next -o D {sealed} 43")).run().done();
+    let info = folder.wrapped_info("P --trust ours.pub --list block --newer-than 41");
+    assert_eq!((&info["list"], &info["serial"]), (&"block".into(), &42.into()));
+    let text = folder.umbel("info F").run().text();
+    assert!(text.contains("  list       block\n") && text.contains("  serial     41\n"), "{text}");
+    let said = folder.umbel("sign --trust ours.pub P --list block").run().text();
+    assert!(said.ends_with(" as block, version 42\n"), "{said}");
+    for (verb, serial) in [
+        ("query F keys", 41),
+        ("query P keys", 42),
+        ("info P", 42),
+        ("unpack P -qf -o out", 42),
+        ("merge -qf F -o out", 41),
+        ("patch seen D -qf -o out", 43),
+        ("sign P", 42),
+    ] {
+        let trusting = format!("{verb} --trust ours.pub");
+        let before = serial - 1;
+        folder.umbel(&format!("{trusting} --list block --newer-than {before}")).run().done();
+        let _ = fs::remove_file(folder.path("out"));
+        let other = &["signed as the list \"block\", not as the list \"allow\""];
+        folder.keeps(&format!("{trusting} --list allow"), other);
+        let old = &[&format!("serial number {serial}, which is not newer than {serial}")[..]];
+        folder.keeps(&format!("{trusting} --list block --newer-than {serial}"), old);
+    }
+    folder.umbel("sign --sign ours F").run().done();
+    folder.keeps("query F keys --trust ours.pub --list block", &["F: ", "signed as no list"]);
+    folder.keeps("query F keys --trust ours.pub --newer-than 0", &["F: ", "not newer than 0"]);
+    folder.keeps("query F keys --list block", &["--trust"]);
+    folder.keeps("query F keys --newer-than 1", &["--trust"]);
+    folder.keeps("pack F -o out --serial 1", &["--sign"]);
+    folder.keeps("pack F -o out --sign ours --list \u{1b}x", &["is not the name of a list"]);
+}
+
+/// 14 bytes stand for each MiB: 2 KB make 36 MiB.
+#[test]
+fn bombs_are_refused_before_anything_is_written() {
+    let folder = folder();
+    folder.sign_keys();
+    folder.umbel("build -q --keys 30M -o large keys").run().done();
+    folder.umbel("pack -q large -o bomb").run().done();
+    folder.umbel("pack -q large -o sealed --sign ours").run().done();
+    folder.umbel("sign --sign ours large").run().done();
+    folder.umbel("pack -q large -o inside").run().done();
+    assert!(folder.read("bomb").len() < 30_000);
+    let words =
+        &["makes a filter of 36.3 MiB", "more than the limit of 16.0 MiB", "--trust", "--memory"];
+    for name in ["bomb", "sealed", "inside"] {
+        for verb in ["query --memory 16MiB NAME keys", "unpack --memory 16MiB NAME -o out"] {
+            folder.keeps(&verb.replace("NAME", name), words);
+        }
+    }
+    let memory = "--memory 16MiB --trust ours.pub";
+    folder.umbel(&format!("query {memory} sealed keys")).run().done();
+    folder.keeps(
+        &format!("unpack {memory} inside -o out"),
+        &["inside: the packed file is not signed"],
+    );
+    folder.umbel("unpack -q --memory 64MiB bomb -o out").run().done();
+    // A delta to a scalable filter that grew.
+    folder.umbel("build -q --kind scalable --keys 100 -o small more").run().done();
+    fs::copy(folder.path("small"), folder.path("grown")).unwrap();
+    folder.umbel("add -q grown keys").run().done();
+    folder.umbel("delta -q small grown -o D").run().done();
+    folder.keeps("patch small D --memory 1KiB", &["D: makes a filter of", "limit of 1.0"]);
+    folder.umbel("patch -q small D --memory 1MiB").run().done();
 }
 
 #[test]

@@ -90,7 +90,14 @@ class Filter:
     def to_bytes(self, *, packed: bool = False) -> bytes: ...
     def delta(self, new: Filter) -> bytes: ...
     def patched(
-        self, delta: bytes, *, secret: bytes | None = None, trust: _Path | None = None
+        self,
+        delta: bytes,
+        *,
+        secret: bytes | None = None,
+        trust: _Path | None = None,
+        list: str | None = None,
+        newer_than: int | None = None,
+        memory: int | str | None = None,
     ) -> Any: ...
     def save(self, path: _Path, *, packed: bool = False) -> None: ...
 
@@ -354,6 +361,9 @@ def open(
     format: str | None = None,
     key_type: str | None = None,
     trust: _Path | None = None,
+    list: str | None = None,
+    newer_than: int | None = None,
+    memory: int | str | None = None,
 ) -> Any: ...
 def from_bytes(
     data: bytes,
@@ -362,6 +372,9 @@ def from_bytes(
     *,
     secret: bytes | None = None,
     trust: _Path | None = None,
+    list: str | None = None,
+    newer_than: int | None = None,
+    memory: int | str | None = None,
 ) -> Any: ...
 @final
 class Report:

@@ -439,7 +439,7 @@ fn unpack(
     scheme: Scheme,
     limits: Limits,
 ) -> Result<Blocked<Blocks, Scheme>, ShareError> {
-    let mut decoder = pack::Decoder::new(message.body)?;
+    let mut decoder = pack::Decoder::new(message.body, u64::MAX)?;
     let bytes = decoder.length();
     if bytes > limits.bytes {
         return Err(ShareError::TooLarge { bytes, most: limits.bytes });

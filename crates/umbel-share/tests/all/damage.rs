@@ -1,5 +1,6 @@
 //! Damage and forgery: refused, whatever was altered.
 
+use sha2::{Digest, Sha256};
 use twox_hash::XxHash3_64;
 use umbel::Kind;
 use umbel_share::ShareError;
@@ -120,14 +121,16 @@ fn bytes_behind_a_filter_are_no_signature() {
         assert!(delta_of(&old, &bad).is_err() && delta_of(&bad, &new).is_err());
         assert!(patched(&[&old, &bad[new.len()..]].concat(), &delta).is_err());
         // Made by a program that did not look, with checksums that are right.
-        for (file, frames) in [(&packed_whole, 1), (&delta, 1)] {
+        let sums =
+            [XxHash3_64::oneshot(&bad).to_le_bytes().to_vec(), Sha256::digest(&bad).to_vec()];
+        for (file, whole_sum) in [&packed_whole, &delta].into_iter().zip(sums) {
             let mut file = file.clone();
-            let end = file.len() - 16;
+            let (frames, end) = (1, file.len() - 8 - whole_sum.len());
             file[end - BLOCK..end].copy_from_slice(&bad[new.len()..]);
-            file[end..end + 8].copy_from_slice(&XxHash3_64::oneshot(&bad).to_le_bytes());
+            file[end..end + whole_sum.len()].copy_from_slice(&whole_sum);
             let tail = end - BLOCK - (whole.len() - BLOCK - payload_end(&new));
-            let sum = XxHash3_64::oneshot_with_seed(frames, &file[tail..end + 8]);
-            file[end + 8..].copy_from_slice(&sum.to_le_bytes());
+            let sum = XxHash3_64::oneshot_with_seed(frames, &file[tail..end + whole_sum.len()]);
+            file[end + whole_sum.len()..].copy_from_slice(&sum.to_le_bytes());
             let made = if file[4] == b'A' { unpacked(&file) } else { patched(&old, &file) };
             let error = made.unwrap_err();
             let named = match bad == damaged {

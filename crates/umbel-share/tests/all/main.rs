@@ -5,11 +5,12 @@ mod golden;
 mod round_trips;
 mod sizes;
 mod summary;
+mod trust;
 
 use std::io::{Cursor, Read};
 
 use umbel::{AnyFilter, InsertError, KeyHasher, Kind, Plan};
-use umbel_share::sign::{SecretKey, Signer};
+use umbel_share::sign::{Label, SecretKey, Signer};
 use umbel_share::{ShareError, delta, pack};
 
 /// Packs a filter's file.
@@ -22,7 +23,7 @@ fn packed(file: &[u8]) -> Vec<u8> {
 }
 
 fn unpacked(packed: &[u8]) -> Result<Vec<u8>, ShareError> {
-    let mut decoder = pack::Decoder::new(packed)?;
+    let mut decoder = pack::Decoder::new(packed, u64::MAX)?;
     let mut file = Vec::new();
     decoder.read_to_end(&mut file)?;
     assert_eq!(decoder.length(), file.len() as u64);
@@ -42,7 +43,7 @@ fn delta_of(old: &[u8], new: &[u8]) -> Result<Vec<u8>, ShareError> {
 }
 
 fn patched(old: &[u8], delta: &[u8]) -> Result<Vec<u8>, ShareError> {
-    let mut decoder = delta::Decoder::new(file(old), delta)?;
+    let mut decoder = delta::Decoder::new(file(old), delta, u64::MAX)?;
     let mut new = Vec::new();
     decoder.read_to_end(&mut new)?;
     assert_eq!(decoder.length(), new.len() as u64);
@@ -53,7 +54,7 @@ fn patched(old: &[u8], delta: &[u8]) -> Result<Vec<u8>, ShareError> {
 fn signed(file: &[u8], key: &SecretKey) -> Vec<u8> {
     let mut signer = Signer::new(Vec::new());
     std::io::Write::write_all(&mut signer, file).unwrap();
-    signer.finish(key).unwrap()
+    signer.finish(key, &Label::default()).unwrap()
 }
 
 /// A key for tests.

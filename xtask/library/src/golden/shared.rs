@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::json;
 use umbel::{AnyFilter, KeyHasher, Kind, Plan};
-use umbel_share::sign::{SecretKey, Signer};
+use umbel_share::sign::{Label, SecretKey, Signer};
 use umbel_share::summary::{Limits, Peers, Settings, Summary};
 use umbel_share::{delta, pack};
 
@@ -65,16 +65,23 @@ pub(super) fn write(golden: &Path, folder: &Path) -> Result<()> {
     deltas.push(json!({"file": name, "base": same, "result": same}));
 
     let key: SecretKey = format!("umbel-signing-key-1 {SECRET}").parse()?;
-    for (of, to) in [
-        ("../golden/classic-tiny.umbel", "classic-tiny-signed.umbel"),
-        ("classic-odd.packed", "classic-odd-signed.packed"),
-        ("blocked-k8-more.delta", "blocked-k8-more-signed.delta"),
+    for (of, to, list, serial) in [
+        ("../golden/classic-tiny.umbel", "classic-tiny-signed.umbel", "", 0),
+        ("classic-odd.packed", "classic-odd-signed.packed", "block", 7),
+        (
+            "blocked-k8-more.delta",
+            "blocked-k8-more-signed.delta",
+            "Sperrliste für Österreich",
+            u64::MAX,
+        ),
     ] {
         let mut signer = Signer::new(Vec::new());
         signer.write_all(&fs::read(folder.join(of))?)?;
-        put(to, &signer.finish(&key)?)?;
+        put(to, &signer.finish(&key, &Label::new(list, serial)?)?)?;
         let public = key.public().to_string();
-        signed.push(json!({"file": to, "of": of, "secret": SECRET, "public": public}));
+        signed.push(json!({
+            "file": to, "of": of, "secret": SECRET, "public": public, "list": list, "serial": serial,
+        }));
     }
     // A signature of the filter itself comes with it.
     let inner = fs::read(folder.join("classic-tiny-signed.umbel"))?;

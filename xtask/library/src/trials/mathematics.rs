@@ -341,7 +341,7 @@ fn sent(table: &mut Table) -> Result<()> {
         let mut packed = Vec::new();
         Encoder::new(&file[..], file.len() as u64)?.write(&mut packed)?;
         let mut back = Vec::new();
-        Decoder::new(&packed[..])?.read_to_end(&mut back)?;
+        Decoder::new(&packed[..], u64::MAX)?.read_to_end(&mut back)?;
         ensure!(back == file, "what was unpacked is not what was sent");
         let coded = 8.0 * packed.len() as f64 / KEYS as f64;
         let entropy = formulas::sent_per_key(ratio as f64, f64::from(probes));
