@@ -261,4 +261,47 @@ mod tests {
             assert!(before == after);
         }
     }
+
+    /// 100,000 blocks of 28 KB each: `cargo test --release -p umbel-find -- --ignored --nocapture look_ups`.
+    #[test]
+    #[ignore = "a measurement that writes 2.9 GB: bench/record has its figures"]
+    fn look_ups_in_many_blocks() {
+        const ROWS: u32 = 1 << 18;
+        let all = 100_000usize.div_ceil(WIDTH);
+        let file = tempfile::tempfile_in(".").unwrap();
+        let mut out = std::io::BufWriter::new(&file);
+        let mut pages = PagesWriter::new(&mut out, 0);
+        let mut bytes = vec![0u8; 1 << 20];
+        for piece in 0..(all as u64 * u64::from(ROWS) * (WIDTH / 8) as u64) >> 20 {
+            for (word, i) in bytes.chunks_exact_mut(8).zip(0..) {
+                word.copy_from_slice(&umbel::internals::mix(piece << 20 | i).to_le_bytes());
+            }
+            pages.write(&bytes).unwrap();
+        }
+        pages.finish().unwrap();
+        drop(out);
+        let pages = Pages::new(file).unwrap();
+        let size = u64::from(ROWS) * (WIDTH / 8) as u64;
+        let group = |number: usize| Group { rows: ROWS, columns: 512, place: number as u64 * size };
+        let hasher = KeyHasher::default();
+        for groups in [all / 8, all / 4, all / 2, all] {
+            let mut times: Vec<_> = (0..201u64)
+                .map(|key| {
+                    let key = [(hasher.hash(key), 12)];
+                    let started = std::time::Instant::now();
+                    for number in 0..groups {
+                        group(number).find(&pages, &key).unwrap();
+                    }
+                    started.elapsed()
+                })
+                .collect();
+            times.sort_unstable();
+            println!(
+                "{} blocks: median {:?}, 9 of 10 within {:?}",
+                groups * WIDTH,
+                times[100],
+                times[180]
+            );
+        }
+    }
 }
