@@ -589,7 +589,7 @@ fn named(
 }
 
 /// Adds normal forms, by their names.
-fn normalization(forms: &[String], others: Normalization) -> PyResult<Normalization> {
+pub(crate) fn normalization(forms: &[String], others: Normalization) -> PyResult<Normalization> {
     let mut normalization = others;
     for form in forms {
         *match &form[..] {
@@ -604,7 +604,7 @@ fn normalization(forms: &[String], others: Normalization) -> PyResult<Normalizat
 }
 
 /// Bytes between columns: one for all inputs, or one for each.
-fn delimiters(given: &[String]) -> PyResult<Vec<u8>> {
+pub(crate) fn delimiters(given: &[String]) -> PyResult<Vec<u8>> {
     let delimiter = |text: &String| match text.as_bytes() {
         [byte] => Ok(*byte),
         _ => Err(PyValueError::new_err("delimiter: expected one byte")),
@@ -612,7 +612,7 @@ fn delimiters(given: &[String]) -> PyResult<Vec<u8>> {
     given.iter().map(delimiter).collect()
 }
 
-fn of_records(
+pub(crate) fn of_records(
     records: Option<&str>,
     key: Vec<String>,
     delimiters: &[u8],
@@ -642,7 +642,7 @@ fn of_records(
     })
 }
 
-fn choice(name: &str, expected: &str, found: &str) -> PyErr {
+pub(crate) fn choice(name: &str, expected: &str, found: &str) -> PyErr {
     PyValueError::new_err(format!("{name}: expected {expected}, found {found}"))
 }
 

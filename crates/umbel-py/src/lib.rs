@@ -10,6 +10,7 @@
 //! | `answers` | boolean columns in the library of the input |
 //! | `inner` | the filter behind a Python object: of umbel, mapped, or another system's |
 //! | `filter` | what all filters do |
+//! | `find` | indexes of many files, and the lines that hold a text |
 //! | `kinds` | how each kind is made, and what only it does |
 //! | `parquet` | filters for Parquet files that have none |
 //! | `parts` | one set in several filters |
@@ -23,6 +24,7 @@ mod answers;
 mod columns;
 mod errors;
 mod filter;
+mod find;
 mod inner;
 mod jobs;
 mod keys;
@@ -43,6 +45,8 @@ mod _umbel {
     use super::answers::Mask;
     #[pymodule_export]
     use super::filter::{Filter, from_bytes, open};
+    #[pymodule_export]
+    use super::find::{find, index};
     #[pymodule_export]
     use super::jobs::{Lines, Report, job};
     #[pymodule_export]

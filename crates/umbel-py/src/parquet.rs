@@ -3,16 +3,14 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use umbel_files::atomic::Existing;
 use umbel_parquet::{Edit, Edited, Plan, Removal};
-use umbel_sets::{Bad, Missing, Normalization, Options, Progress, Records, TempFolders};
 
+use crate::find::options;
 use crate::jobs::{of_job, wait};
-use crate::kinds::size;
 
 /// A filter: its row group, bytes, keys and rate.
 type Filter = (usize, u64, f64, f64);
@@ -39,22 +37,7 @@ pub(crate) fn parquet(
     if !(fpp > 0.0 && fpp < 1.0) {
         return Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"));
     }
-    let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
-    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let options = Options {
-        memory,
-        threads: threads
-            .map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get),
-        tmp: Arc::new(TempFolders::new(&[std::env::temp_dir()])),
-        separator: b'\n',
-        records: Records::Lines,
-        others: Vec::new(),
-        ignored: Vec::new(),
-        normalization: Normalization::default(),
-        missing: Missing::Refuse,
-        bad: Bad::Refuse,
-        progress: Arc::new(Progress::default()),
-    };
+    let options = options(memory, threads)?;
     let edit = Edit { add, remove: remove.map_or(Removal::All, Removal::Of), fpp, always };
     let told = Arc::clone(&options.progress);
     let edited = wait(py, told, None, move || {

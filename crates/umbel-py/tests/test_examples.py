@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import umbel
-from umbel import _plans, _umbel
+from umbel import _plans, _search, _umbel
 
 PAGE = Path(__file__).parents[3] / "docs" / "python.md"
 
@@ -26,7 +26,7 @@ def test_the_page(tmp_path, monkeypatch):
     check(test)
 
 
-@pytest.mark.parametrize("module", [umbel, umbel.parquet, _plans, _umbel])
+@pytest.mark.parametrize("module", [umbel, umbel.parquet, _plans, _search, _umbel])
 def test_docstrings(module):
     texts = [module, *vars(module).values()]
     documented = [value for value in texts if getattr(value, "__doc__", None)]

@@ -14,6 +14,7 @@ A filter answers "have I seen this key?": no for certain, or maybe with a known 
 from . import parquet
 from ._files import common, dedup, diff, except_, join
 from ._plans import Plan, plan
+from ._search import Hit, Hits, Indexed, SearchReport, find, index
 from ._umbel import (
     FORMATS,
     Attributes,
@@ -52,6 +53,9 @@ __all__ = [
     "Counting",
     "Filter",
     "Foreign",
+    "Hit",
+    "Hits",
+    "Indexed",
     "Lines",
     "Map",
     "Parts",
@@ -59,6 +63,7 @@ __all__ = [
     "Receipt",
     "Report",
     "Scalable",
+    "SearchReport",
     "Stable",
     "Window",
     "__version__",
@@ -67,7 +72,9 @@ __all__ = [
     "dedup",
     "diff",
     "except_",
+    "find",
     "from_bytes",
+    "index",
     "join",
     "open",
     "parquet",

@@ -39,6 +39,8 @@ __all__ = [
     "Stable",
     "Window",
     "__version__",
+    "_find",
+    "_index",
     "_job",
     "_parquet",
     "_plan",
@@ -443,6 +445,39 @@ def _job(
     unique: bool = False,
     prefix: str | None = None,
 ) -> Any: ...
+def _index(
+    target: _Path,
+    paths: list[Any] | None,
+    *,
+    records: str | None = None,
+    key: list[str] = ...,
+    delimiter: list[str] = ...,
+    header: bool = True,
+    null: bool = False,
+    ignore_case: bool = False,
+    trim: bool = False,
+    crlf: bool = False,
+    normalize: list[str] = ...,
+    missing: str = "error",
+    bad: str = "error",
+    memory: _Size | None = None,
+    threads: int | None = None,
+) -> tuple[int, int, int, int, int, int, int, int]: ...
+def _find(
+    place: _Path,
+    texts: list[bytes],
+    *,
+    inside: bool = False,
+    ignore_case: bool = False,
+    memory: _Size | None = None,
+    threads: int | None = None,
+) -> tuple[
+    list[tuple[_Path, int, bytes, list[int]]],
+    tuple[int, int, int, int, int],
+    list[_Path],
+    list[_Path],
+    list[tuple[int, str]],
+]: ...
 def _parquet(
     path: _Path,
     *,

@@ -1,0 +1,152 @@
+"""Indexes of many files, and the lines that hold a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fsdecode
+from typing import Literal, TypeAlias
+
+from ._umbel import _find, _index
+
+Path: TypeAlias = str | PathLike[str]
+Form: TypeAlias = Literal["url", "email", "number", "nfc"]
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A line that was found: its file, its number from 1, its text, and which of the texts it has."""
+
+    file: str
+    line: int
+    text: str
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What was done to make an index."""
+
+    files: int
+    files_read: int
+    files_gone: int
+    blocks: int
+    text: int
+    text_read: int
+    keys: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class SearchReport:
+    """What a search read, in bytes of text, and which files and texts the index did not help with.
+
+    `stale` are files that changed since they were indexed, `new` those that are not in the index, and `searched_in_full` texts that
+    no filter can narrow down, each with the reason.
+    """
+
+    files: int
+    blocks: int
+    blocks_read: int
+    text: int
+    text_read: int
+    stale: tuple[str, ...]
+    new: tuple[str, ...]
+    searched_in_full: dict[str, str] = field(default_factory=dict)
+
+
+class Hits(list[Hit]):
+    """The lines that were found, in the order of their files' names and of the lines, and the report of the search."""
+
+    report: SearchReport
+
+
+def index(
+    target: Path,
+    paths: Path | Iterable[Path] | None = None,
+    *,
+    update: bool = False,
+    records: Literal["csv", "tsv", "jsonl", "fields"] | None = None,
+    key: str | Sequence[str] = (),
+    delimiter: str | None = None,
+    header: bool = True,
+    null: bool = False,
+    ignore_case: bool = False,
+    trim: bool = False,
+    crlf: bool = False,
+    normalize: Form | Sequence[Form] = (),
+    missing: Literal["error", "skip"] = "error",
+    bad: Literal["error", "skip"] = "error",
+    memory: int | str = "1GiB",
+    threads: int | None = None,
+) -> Indexed:
+    """Makes an index of files, compressed or not, and of those in folders: of their words, or with `records` and `key` of a field.
+
+    With `update` the index is brought up to date: it reads what is new or has changed, and drops what is gone. An index takes the
+    place of an older one in one step.
+
+    >>> import os, tempfile, umbel
+    >>> folder = tempfile.mkdtemp()
+    >>> for day in ("monday", "tuesday"):
+    ...     with open(f"{folder}/{day}.log", "w") as log:
+    ...         _ = log.write(f"{day} 10.0.3.17 ok\\n{day} 10.0.3.18 refused\\n")
+    >>> umbel.index(f"{folder}/logs.index", [f"{folder}/monday.log", f"{folder}/tuesday.log"]).files
+    2
+    >>> [(os.path.basename(hit.file), hit.line) for hit in umbel.find(f"{folder}/logs.index", "10.0.3.18 refused")]
+    [('monday.log', 2), ('tuesday.log', 2)]
+    """
+    if update is (paths is not None):
+        raise ValueError("name the paths of a new index, or give update=True")
+    listed = None if paths is None else [paths] if isinstance(paths, (str, PathLike)) else list(paths)
+    made = _index(
+        target,
+        listed,
+        records=records,
+        key=[key] if isinstance(key, str) else list(key),
+        delimiter=[] if delimiter is None else [delimiter],
+        header=header,
+        null=null,
+        ignore_case=ignore_case,
+        trim=trim,
+        crlf=crlf,
+        normalize=[normalize] if isinstance(normalize, str) else list(normalize),
+        missing=missing,
+        bad=bad,
+        memory=memory,
+        threads=threads,
+    )
+    return Indexed(*made)
+
+
+def find(
+    place: Path,
+    texts: str | bytes | Iterable[str | bytes],
+    *,
+    inside: bool = False,
+    ignore_case: bool = False,
+    memory: int | str = "1GiB",
+    threads: int | None = None,
+) -> Hits:
+    """The lines that hold one of the texts, exactly, in the files of an index; a file or folder is searched in full.
+
+    A text begins and ends with whole words of the line, unless it may be `inside` of them. For an index of a field, texts are
+    values, and records are found. All lines that are found are held in memory.
+    Raises FileNotFoundError if a file of the index is gone.
+    """
+    given = [texts] if isinstance(texts, (str, bytes)) else texts
+    wanted = list(dict.fromkeys(text.encode() if isinstance(text, str) else bytes(text) for text in given))
+    lines, numbers, stale, new, wide = _find(
+        place, wanted, inside=inside, ignore_case=ignore_case, memory=memory, threads=threads
+    )
+    shown = [text.decode(errors="replace") for text in wanted]
+    hits = Hits(
+        Hit(fsdecode(file), line, text.decode(errors="replace"), tuple(shown[number] for number in numbers_of))
+        for file, line, text, numbers_of in lines
+    )
+    hits.report = SearchReport(
+        *numbers,
+        tuple(map(fsdecode, stale)),
+        tuple(map(fsdecode, new)),
+        {shown[number]: why for number, why in wide},
+    )
+    return hits

@@ -1,0 +1,160 @@
+//! Indexes of many files, and the lines that hold a text.
+
+use std::fs::File;
+use std::io::Read;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
+use pyo3::prelude::*;
+use umbel_files::atomic::Existing;
+use umbel_find::{Built, Found, Matching, Search, Sink, Wanted};
+use umbel_sets::{Bad, Missing, Normalization, Options, Progress, Records, TempFolders};
+
+use crate::jobs::{choice, delimiters, normalization, of_job, of_records, wait};
+use crate::kinds::size;
+
+/// A line: its file, its number, its text and the numbers of the texts that it has.
+type Line = (PathBuf, u64, Vec<u8>, Vec<usize>);
+/// Files, those read, those gone, blocks, bytes of text, of those that were read, distinct keys, bytes of the index.
+type Made = (u64, u64, u64, u64, u64, u64, u64, u64);
+/// Files, blocks, those read, bytes of text, of those that were read.
+type Numbers = (u64, u64, u64, u64, u64);
+/// Lines, numbers, files that changed, new files, and texts that no filter helped with, and why.
+type Answer = (Vec<Line>, Numbers, Vec<PathBuf>, Vec<PathBuf>, Vec<(usize, &'static str)>);
+
+/// Makes an index of `paths`, or brings it up to date if there are none.
+#[pyfunction]
+#[pyo3(name = "_index", signature = (target, paths, *, records=None, key=vec![], delimiter=vec![], header=true, null=false, ignore_case=false, trim=false, crlf=false, normalize=vec![], missing="error", bad="error", memory=None, threads=None))]
+#[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
+pub(crate) fn index(
+    py: Python<'_>,
+    target: PathBuf,
+    paths: Option<Vec<PathBuf>>,
+    records: Option<&str>,
+    key: Vec<String>,
+    delimiter: Vec<String>,
+    header: bool,
+    null: bool,
+    ignore_case: bool,
+    trim: bool,
+    crlf: bool,
+    normalize: Vec<String>,
+    missing: &str,
+    bad: &str,
+    memory: Option<Bound<'_, PyAny>>,
+    threads: Option<NonZeroUsize>,
+) -> PyResult<Made> {
+    let mut options = options(memory, threads)?;
+    options.separator = if null { 0 } else { b'\n' };
+    options.records = of_records(records, key, &delimiters(&delimiter)?, header)?;
+    let others = Normalization { crlf, trim, ignore_case, ..Normalization::default() };
+    options.normalization = normalization(&normalize, others)?;
+    options.missing = match missing {
+        "error" => Missing::Refuse,
+        "skip" => Missing::Skip,
+        other => return Err(choice("missing", "error or skip", other)),
+    };
+    options.bad = match bad {
+        "error" => Bad::Refuse,
+        "skip" => Bad::Skip,
+        other => return Err(choice("bad", "error or skip", other)),
+    };
+    let told = Arc::clone(&options.progress);
+    if paths.is_some() && target.exists() && !is_index(&target) {
+        return Err(PyValueError::new_err(format!(
+            "{}: exists and is no index; name another file",
+            target.display()
+        )));
+    }
+    let built = wait(py, told, None, move || match paths {
+        Some(paths) => umbel_find::build(&target, Existing::Replace, &paths, &options),
+        None => umbel_find::update(&target, &options),
+    })?;
+    let Built { files, read, gone, blocks, text, text_read, keys, bytes, .. } =
+        built.map_err(of_job)?;
+    Ok((files, read, gone, blocks, text, text_read, keys, bytes))
+}
+
+/// Finds the lines that hold one of `texts`.
+#[pyfunction]
+#[pyo3(name = "_find", signature = (place, texts, *, inside=false, ignore_case=false, memory=None, threads=None))]
+pub(crate) fn find(
+    py: Python<'_>,
+    place: PathBuf,
+    texts: Vec<Vec<u8>>,
+    inside: bool,
+    ignore_case: bool,
+    memory: Option<Bound<'_, PyAny>>,
+    threads: Option<NonZeroUsize>,
+) -> PyResult<Answer> {
+    if texts.is_empty() || texts.iter().any(Vec::is_empty) {
+        return Err(PyValueError::new_err("texts: an empty text is in every line; name a text"));
+    }
+    let options = options(memory, threads)?;
+    let told = Arc::clone(&options.progress);
+    let lines = Arc::new(Lines::default());
+    let (sink, from) = (Arc::clone(&lines), place.clone());
+    let search = wait(py, told, None, move || {
+        let wanted = Wanted { texts, matching: Matching { inside, ignore_case } };
+        umbel_find::find(&place, &wanted, &options, &*sink, &mut |_| Ok(()))
+    })?;
+    let Search { files, blocks, blocks_read, text, text_read, stale, new, gone, wide, .. } =
+        search.map_err(of_job)?;
+    if let Some(gone) = gone.first() {
+        return Err(PyFileNotFoundError::new_err(format!(
+            "{}: is in the index, and gone; drop it with umbel.index({:?}, update=True)",
+            gone.display(),
+            from.display().to_string()
+        )));
+    }
+    let mut lines = std::mem::take(&mut *lines.0.lock().unwrap_or_else(PoisonError::into_inner));
+    lines.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+    let wide = wide.into_iter().map(|(number, why)| (number, why.reason())).collect();
+    Ok((lines, (files, blocks, blocks_read, text, text_read), stale, new, wide))
+}
+
+/// Collects the lines that are found.
+#[derive(Default)]
+struct Lines(Mutex<Vec<Line>>);
+
+impl Sink for Lines {
+    fn line(&self, found: &Found<'_>, _: &mut Vec<u8>) -> bool {
+        let line = (found.file.to_owned(), found.line, found.text.to_vec(), found.keys.to_vec());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        true
+    }
+
+    fn file(&self, _: &Path, _: u64, _: &mut Vec<u8>) {}
+}
+
+fn is_index(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
+    read.is_ok() && start == umbel_find::MAGIC
+}
+
+/// Those of a job on lines, in 1 GiB and with all processors unless others are given.
+pub(crate) fn options(
+    memory: Option<Bound<'_, PyAny>>,
+    threads: Option<NonZeroUsize>,
+) -> PyResult<Options> {
+    let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    Ok(Options {
+        memory,
+        threads: threads
+            .map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get),
+        tmp: Arc::new(TempFolders::new(&[std::env::temp_dir()])),
+        separator: b'\n',
+        records: Records::Lines,
+        others: Vec::new(),
+        ignored: Vec::new(),
+        normalization: Normalization::default(),
+        missing: Missing::Refuse,
+        bad: Bad::Refuse,
+        progress: Arc::new(Progress::default()),
+    })
+}

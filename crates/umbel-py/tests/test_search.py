@@ -1,0 +1,113 @@
+"""Indexes of many files, and the lines that hold a text, against a search by Python."""
+
+import gzip
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+import umbel
+
+
+def written(folder: Path, seed: int = 7) -> dict[str, list[str]]:
+    """Logs, some of them compressed: the lines by the names of their files."""
+    draw = random.Random(seed)
+    files = {}
+    for number in range(6):
+        lines = [
+            f"2026-11-{draw.randrange(1, 29):02} 10.0.{draw.randrange(4)}.{draw.randrange(256)} user_id={draw.randrange(900)} "
+            f"trace={draw.getrandbits(64):016x} {draw.choice(['ok', 'refused', 'größer'])}"
+            for _ in range(2_000)
+        ]
+        text = "".join(f"{line}\n" for line in lines).encode()
+        path = folder / f"{number}.log{'.gz' if number % 2 else ''}"
+        path.write_bytes(gzip.compress(text) if number % 2 else text)
+        files[str(path)] = lines
+    return files
+
+
+def whole(text: str, line: str) -> bool:
+    """Whether the text is in the line, and begins and ends with whole words."""
+    return re.search(rf"(?<!\w){re.escape(text)}(?!\w)", line) is not None
+
+
+def test_lines_are_those_of_a_search(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    files = written(logs)
+    index = tmp_path / "logs.index"
+    made = umbel.index(index, logs)
+    assert (made.files, made.files_read, made.nbytes) == (6, 6, index.stat().st_size)
+    some = files[str(logs / "3.log.gz")]
+    texts = ["10.0.3.17", "größer", some[700].split("trace=")[1].split()[0], "user_id=17", "no such word", some[4]]
+    for text in texts:
+        hits = umbel.find(index, text)
+        expected = [(name, number) for name, lines in files.items() for number, line in enumerate(lines, 1) if whole(text, line)]
+        assert [(hit.file, hit.line) for hit in hits] == expected, text
+        assert all(hit.text == files[hit.file][hit.line - 1] and hit.texts == (text,) for hit in hits)
+    assert umbel.find(index, "no such word").report.blocks_read == 0
+    both = umbel.find(index, [texts[2], texts[5].encode()])
+    assert {text for hit in both for text in hit.texts} == {texts[2], texts[5]}
+    part = umbel.find(index, "efuse", inside=True)
+    assert len(part) == sum("efuse" in line for lines in files.values() for line in lines)
+    assert part.report.searched_in_full == {"efuse": "may be a part of longer words"}
+    assert len(umbel.find(index, "REFUSED", ignore_case=True)) == len(part)
+    # Without an index.
+    assert [hit.line for hit in umbel.find(logs / "3.log.gz", texts[2])] == [701]
+
+
+def test_what_changes_is_found_and_what_is_gone_is_an_error(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    written(logs)
+    index = tmp_path / "logs.index"
+    umbel.index(index, logs)
+    with (logs / "0.log").open("a") as log:
+        log.write("needle\n")
+    (logs / "new.log").write_text("a needle too\n")
+    hits = umbel.find(index, "needle")
+    assert [(Path(hit.file).name, hit.line) for hit in hits] == [("0.log", 2001), ("new.log", 1)]
+    assert [Path(name).name for name in hits.report.stale] == ["0.log"]
+    assert [Path(name).name for name in hits.report.new] == ["new.log"]
+    made = umbel.index(index, update=True)
+    assert (made.files, made.files_read) == (7, 2)
+    assert len(umbel.find(index, "needle")) == 2
+    (logs / "2.log").unlink()
+    with pytest.raises(FileNotFoundError, match=r"2\.log: is in the index, and gone"):
+        umbel.find(index, "needle")
+    assert umbel.index(index, update=True).files_gone == 1
+    assert len(umbel.find(index, "needle")) == 2
+
+
+def test_an_index_of_a_field_has_its_values(tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text("order,customer\n" + "".join(f"{number},C-{number % 50}\n" for number in range(5_000)))
+    index = tmp_path / "orders.index"
+    umbel.index(index, path, records="csv", key="customer")
+    hits = umbel.find(index, "C-17")
+    assert [hit.text for hit in hits] == [f"{number},C-17" for number in range(17, 5_000, 50)]
+    assert umbel.find(index, "17") == []
+
+
+def test_bad_calls_are_refused(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("a\n")
+    with pytest.raises(ValueError, match="exists and is no index"):
+        umbel.index(text, text)
+    assert text.read_text() == "a\n"
+    with pytest.raises(ValueError, match="update=True"):
+        umbel.index(tmp_path / "index")
+    with pytest.raises(ValueError, match="empty text"):
+        umbel.find(text, "")
+    with pytest.raises(ValueError, match="no field"):
+        umbel.index(tmp_path / "index", text, records="csv")
+    with pytest.raises(FileNotFoundError):
+        umbel.find(tmp_path / "nowhere", "a")
+    index = tmp_path / "index"
+    umbel.index(index, text)
+    damaged = bytearray(index.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    index.write_bytes(damaged)
+    with pytest.raises(ValueError, match="damaged"):
+        umbel.find(index, "a")
