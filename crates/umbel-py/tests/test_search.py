@@ -100,7 +100,7 @@ def test_bad_calls_are_refused(tmp_path: Path) -> None:
         umbel.index(tmp_path / "index")
     with pytest.raises(ValueError, match="empty text"):
         umbel.find(text, "")
-    with pytest.raises(ValueError, match="no field"):
+    with pytest.raises(ValueError, match="key: an index"):
         umbel.index(tmp_path / "index", text, records="csv")
     with pytest.raises(FileNotFoundError):
         umbel.find(tmp_path / "nowhere", "a")

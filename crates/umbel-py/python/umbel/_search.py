@@ -97,6 +97,8 @@ def index(
     """
     if update is (paths is not None):
         raise ValueError("name the paths of a new index, or give update=True")
+    if records is not None and not key:
+        raise ValueError("key: an index of records is of the values of fields; name one")
     listed = None if paths is None else [paths] if isinstance(paths, (str, PathLike)) else list(paths)
     made = _index(
         target,
