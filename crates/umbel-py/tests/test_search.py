@@ -107,7 +107,8 @@ def test_bad_calls_are_refused(tmp_path: Path) -> None:
     index = tmp_path / "index"
     umbel.index(index, text)
     damaged = bytearray(index.read_bytes())
-    damaged[len(damaged) // 2] ^= 1
+    # Pages are checked when they are read: here the first one.
+    damaged[20] ^= 1
     index.write_bytes(damaged)
     with pytest.raises(ValueError, match="damaged"):
         umbel.find(index, "a")
