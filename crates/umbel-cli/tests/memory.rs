@@ -375,6 +375,30 @@ fn a_filter_of_seen_lines_stays_within_the_cap() {
 }
 
 #[test]
+fn indexes_and_searches_stay_within_the_cap() {
+    let folder = Folder::new();
+    write(&folder, "a", 0..LINES);
+    write(&folder, "b", LINES..2 * LINES);
+    let packed = File::create(folder.path("c.gz")).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(packed, flate2::Compression::fast());
+    std::io::copy(&mut File::open(folder.path("a")).unwrap(), &mut gzip).unwrap();
+    gzip.finish().unwrap();
+    for threads in long(&[1, 2, 3][..], &[3]) {
+        let options = format!("--memory 16MiB --json --threads {threads}");
+        let index = folder.umbel(&format!("index -f -o x a b c.gz {options}"));
+        assert_eq!(within_the_cap(&folder, index)["files"], 3);
+        let one = url(LINES / 2);
+        let find = folder.umbel(&format!("find x {options} --count")).arg(&one);
+        assert_eq!(within_the_cap(&folder, find)["found"], 2);
+        // Every line, of which no filter narrows the blocks down.
+        let find = folder.umbel(&format!("find x -F ttp --count {options}"));
+        assert_eq!(within_the_cap(&folder, find)["found"], 3 * LINES);
+        let update = folder.umbel(&format!("index --update x {options}"));
+        assert_eq!(within_the_cap(&folder, update)["files_read"], 0);
+    }
+}
+
+#[test]
 fn many_files_stay_within_the_cap() {
     let folder = Folder::new();
     let files = 80;

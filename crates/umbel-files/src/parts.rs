@@ -66,7 +66,7 @@ impl SideBySide {
             length,
             next: 0,
             threads,
-            largest: (room / (4 * threads as u64)).min(LARGEST),
+            largest: (room / (2 * threads as u64)).min(LARGEST),
             ready: VecDeque::new(),
             spare: Mutex::default(),
             failed: None,

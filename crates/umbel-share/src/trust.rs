@@ -118,6 +118,8 @@ pub fn receive<R: Read + Seek>(
     trust: Option<&Trust>,
     most: u64,
 ) -> Result<Received<R>, ShareError> {
+    // First, so that what cannot be read says so, and not that it has no end.
+    let kind = kind(&mut file)?;
     let signature = match trust {
         Some(trust) => Some(trust.check(&mut file)?),
         None => Signature::find(&mut file)?,
@@ -125,7 +127,6 @@ pub fn receive<R: Read + Seek>(
     let all = file.seek(io::SeekFrom::End(0))?;
     file.rewind()?;
     let length = signature.as_ref().map_or(all, Signature::length);
-    let kind = kind(&mut file)?;
     let mut wrapping = Wrapping { packed: None, signature, verified: trust.is_some() };
     let content = match kind {
         Some(FileKind::Packed) => {

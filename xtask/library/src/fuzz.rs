@@ -44,6 +44,7 @@ enum Target {
     Redis,
     Shared,
     Footer,
+    Index,
     /// A filter of one format, or of the one that an input is recognized as.
     Foreign(Option<Format>),
 }
@@ -57,6 +58,7 @@ impl Target {
             Self::Redis,
             Self::Shared,
             Self::Footer,
+            Self::Index,
             Self::Foreign(None),
         ];
         programs.into_iter().chain(formats)
@@ -76,6 +78,7 @@ impl Target {
             Self::Redis => "redis",
             Self::Shared => "shared",
             Self::Footer => "footer",
+            Self::Index => "index",
             Self::Foreign(_) => "foreign",
         }
     }
@@ -253,6 +256,11 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
                 rest[rest.len() - u32::from_le_bytes(*length) as usize..].to_vec()
             };
             files.into_iter().map(footer).collect()
+        }
+        Target::Index => {
+            let mut files = files(&root().join("testdata/find"))?;
+            files.retain(|file| file.starts_with(b"\x89UM"));
+            files
         }
         Target::Foreign(only) => {
             let mut seeds = files(&root().join("testdata/foreign"))?;

@@ -25,7 +25,7 @@ pub(crate) struct SignArgs {
 #[derive(Debug, Default, Args)]
 #[command(group = ArgGroup::new("signature").multiple(true))]
 pub(crate) struct ListArgs {
-    /// Name of the list: with --sign the one that it is signed as, with --trust the one that it must be signed as
+    /// Name of the list that it is signed as, or must be signed as
     #[arg(long, value_name = "NAME", requires = "signature", help_heading = "Signatures")]
     pub(crate) list: Option<String>,
 }
@@ -186,7 +186,7 @@ pub(crate) struct SignVerbArgs {
     #[arg(long, value_name = "N", requires = "trust", allow_negative_numbers = true)]
     #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) newer_than: Option<u64>,
-    /// Name of the list: with --sign the one that it is signed as, with --trust the one that it must be signed as
+    /// Name of the list that it is signed as, or must be signed as
     #[arg(long, value_name = "NAME", requires = "files")]
     pub(crate) list: Option<String>,
     /// Filters, packed filters and deltas

@@ -19,7 +19,7 @@ fn with_lists() -> Folder {
     let folder = Folder::new();
     folder.write("emails", lines((0..1_000).map(email)));
     folder.write("guesses", lines((400..2_400).map(email)));
-    folder.write("secret", SECRET);
+    folder.write_private("secret", SECRET);
     folder.umbel("build -q -o open.umbel emails").run().done();
     folder.umbel("build -q -o keyed.umbel --secret-file secret emails").run().done();
     folder
@@ -164,7 +164,7 @@ fn info_warns_by_the_names_of_fields() {
         run.stderr
     };
     assert!(told("-k email", "").contains("warning: f: the keys look like e-mail addresses"));
-    folder.write("secret", SECRET);
+    folder.write_private("secret", SECRET);
     for (keys, info) in [
         ("-k note", ""),
         ("-k email -k note", ""),

@@ -70,7 +70,7 @@ fn and_prints_what_queries_after_each_other_print() {
 #[test]
 fn filters_of_every_sort_are_queried_together() {
     let folder = with_copies();
-    folder.write("secret", "00112233445566778899aabbccddeeff");
+    folder.write_private("secret", "00112233445566778899aabbccddeeff");
     folder.umbel("build -q -o keyed list --secret-file secret --fpp 0.3").run().done();
     folder.umbel("build -q -o seeded list --seed 1 --fpp 0.3 --kind classic").run().done();
     folder.umbel("build -q -o guava list --format guava --key-type utf16 --fpp 0.3").run().done();

@@ -90,7 +90,7 @@ fn old_spellings_work_and_are_not_shown() {
     for (page, words) in [
         ("help --all", &["  compare ", "  show "][..]),
         ("dedup --help", &["--seen", "--checkpoint", "--secret-file"]),
-        ("sign --help", &["--new"]),
+        ("sign --help", &["--new "]),
         ("unseen --help", &["--output"]),
     ] {
         let help = folder.umbel(page).run().text();

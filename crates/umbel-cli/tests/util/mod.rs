@@ -50,6 +50,13 @@ impl Folder {
         fs::write(self.path(name), bytes).unwrap();
     }
 
+    /// Writes a file that only its owner may read.
+    pub(crate) fn write_private(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        self.write(name, bytes);
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        fs::set_permissions(self.path(name), private).unwrap();
+    }
+
     pub(crate) fn append(&self, name: &str, bytes: impl AsRef<[u8]>) {
         let mut file = OpenOptions::new().append(true).open(self.path(name)).unwrap();
         file.write_all(bytes.as_ref()).unwrap();
