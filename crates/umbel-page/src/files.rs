@@ -170,7 +170,9 @@ impl<H: Host> Reader<H> {
         let before = self.at;
         self.at += count as u64;
         if before / TELL != self.at / TELL || self.at == self.length {
-            self.host.progress(self.at, self.length);
+            if self.at > 0 {
+                self.host.progress(self.at, self.length);
+            }
         }
     }
 

@@ -131,10 +131,10 @@ test("own words stay while another lesson or view is looked at; a step that is n
   await page.waitForFunction(() => /Step 0 of/.test(document.querySelector(".place").textContent));
   await page.getByLabel("Word").fill("umbrella");
   await page.getByLabel("Word").press("Enter");
-  const there = () => page.waitForFunction(() => /umbrella/.test(document.querySelector(".steps").textContent));
+  const there = () => page.waitForFunction(() => /umbrella/.test(document.querySelector(".steps")?.textContent ?? ""));
   await there();
   await page.getByRole("link", { name: "Counting", exact: true }).click();
-  await page.waitForFunction(() => !/umbrella/.test(document.querySelector(".steps").textContent));
+  await page.waitForFunction(() => !/umbrella/.test(document.querySelector(".steps")?.textContent ?? ""));
   await page.getByRole("link", { name: "Own words", exact: true }).click();
   await there();
   const views = page.getByRole("navigation", { name: "Views" });
