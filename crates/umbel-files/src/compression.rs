@@ -121,12 +121,11 @@ impl Start {
 /// of `memory`. At first, no more of a pipe is awaited than needed to recognize it.
 pub fn decompressed(
     name: &str,
-    mut source: Box<dyn Read>,
+    source: Box<dyn Read>,
     memory: u64,
     room: u64,
 ) -> Result<Box<dyn Read>> {
-    let Start { bytes: start, compression } = Start::read(|bytes, _| source.read(bytes))?;
-    let source = Box::new(Cursor::new(start).chain(source));
+    let (compression, source) = recognize(source)?;
     checked(name, decoder(compression, source, &Point::default(), None, memory, room)?)
 }
 
@@ -214,8 +213,8 @@ fn most_window(memory: u64, room: u64) -> u64 {
 }
 
 /// Decoders that may run at once in a cap of `memory`, each with a window of its part.
-pub(crate) fn decoders(memory: u64) -> u64 {
-    memory / WINDOW_SHARE / LEAST_WINDOW
+pub(crate) fn decoders(memory: u64) -> usize {
+    usize::try_from(memory / WINDOW_SHARE / LEAST_WINDOW).unwrap_or(usize::MAX)
 }
 
 /// A cap, in whole MiB, under which a decoder may have this window: of each additional byte, half goes to the room.

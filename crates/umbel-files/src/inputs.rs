@@ -286,10 +286,11 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
             }
         }
     }
-    let side_by_side = compression::decoders(options.memory).min(options.threads as u64).max(1);
-    let room = if side_by_side > 1 { options.memory / side_by_side } else { u64::MAX };
+    let most = compression::decoders(options.memory).min(options.threads);
+    let side_by_side = streams.len().min(most).max(1);
+    let room = if side_by_side > 1 { options.memory / side_by_side as u64 } else { u64::MAX };
     // Threads that are not needed for other streams.
-    let inside = options.threads / (side_by_side as usize).min(streams.len().max(1));
+    let inside = options.threads / side_by_side;
     let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
     let spool = || {
         let mut spool = None;
@@ -311,10 +312,7 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
             spooled.push((number, again, result));
         }
     };
-    let mut spooled: Vec<_> = on_each(streams.len().clamp(1, side_by_side as usize), spool)
-        .into_iter()
-        .flatten()
-        .collect();
+    let mut spooled: Vec<_> = on_each(side_by_side, spool).into_iter().flatten().collect();
     spooled.sort_unstable_by_key(|(number, ..)| *number);
     for (number, again, result) in spooled {
         // Alone, a decoder may have a larger window.

@@ -7,7 +7,7 @@
 //! | [`changes`] | how the differences of two inputs are written |
 //! | [`compression`] | which format compressed bytes have, and how they are decompressed within a memory cap |
 //! | [`content`] | which inputs are no lines of text, and what makes lines of them |
-//! | `frames` | where a decoder can start again in the middle of its input
+//! | `frames` | where a decoder can start again in the middle of its input |
 //! | [`inputs`] | files, pipes and other lines, opened in the order they are named |
 //! | [`journal`] | what a run of `unseen` has recorded since its filter was saved |
 //! | `parts` | which parts of a compressed file can be decompressed side by side |

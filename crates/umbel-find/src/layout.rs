@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use umbel_files::compression::{Compression, Point, Resume};
 
@@ -25,6 +25,15 @@ use crate::stamp::Stamp;
 
 /// The first bytes of an index.
 pub const MAGIC: [u8; 8] = *b"\x89UMIDX\r\n";
+
+/// Whether the file at `path` begins as an index does; not if it cannot be read, or only once.
+pub fn is_index(path: &Path) -> bool {
+    let mut start = Vec::new();
+    // What is read of a pipe is gone.
+    path.is_file()
+        && File::open(path).and_then(|file| file.take(8).read_to_end(&mut start)).is_ok()
+        && start == MAGIC
+}
 
 const VERSION: u16 = 2;
 const HEADER: usize = 72;

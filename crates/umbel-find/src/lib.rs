@@ -43,5 +43,5 @@ pub use about::{About, about};
 pub use build::{Built, build, update};
 pub use error::IndexError;
 pub use find::{Found, Search, Sink, Wanted, find};
-pub use layout::MAGIC;
+pub use layout::{MAGIC, is_index};
 pub use query::{Matching, Wide};

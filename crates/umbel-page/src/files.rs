@@ -146,6 +146,9 @@ impl<H: Host> Read for Reader<H> {
         let left = self.buffer.len() - self.used;
         if left == 0 {
             let rest = self.length - self.at;
+            if rest == 0 {
+                return Ok(0);
+            }
             if out.len() >= PIECE {
                 let count = rest.min(out.len() as u64) as usize;
                 self.host.read(self.file, self.at, &mut out[..count])?;
@@ -170,9 +173,7 @@ impl<H: Host> Reader<H> {
         let before = self.at;
         self.at += count as u64;
         if before / TELL != self.at / TELL || self.at == self.length {
-            if self.at > 0 {
-                self.host.progress(self.at, self.length);
-            }
+            self.host.progress(self.at, self.length);
         }
     }
 

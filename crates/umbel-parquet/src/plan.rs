@@ -52,6 +52,26 @@ pub struct Unit {
 #[error("nothing to change")]
 struct Unchanged;
 
+/// Opens a Parquet file, which is read from its end.
+///
+/// # Errors
+/// Those of the system, and what the file is instead, with its path in front.
+pub fn open(path: &Path) -> Result<(File, Metadata)> {
+    let name = || path.display().to_string();
+    let file = File::open(path).with_context(name)?;
+    let meta = file.metadata().with_context(name)?;
+    if meta.is_dir() {
+        bail!("{}: is a directory; name one of its Parquet files", name());
+    }
+    if !meta.is_file() {
+        bail!(
+            "{}: is not a regular file; a Parquet file is read from its end, so copy it to disk first",
+            name()
+        );
+    }
+    Ok((file, meta))
+}
+
 impl Plan {
     /// Reads the footer of the file at `path`, and plans an edit.
     ///
@@ -59,16 +79,7 @@ impl Plan {
     /// What is wrong with the file, or why it cannot be edited, with its path in front.
     pub fn new(path: &Path, edit: &Edit, options: &Options) -> Result<Self> {
         let name = path.display().to_string();
-        let file = File::open(path).with_context(|| name.clone())?;
-        let before = file.metadata().with_context(|| name.clone())?;
-        if before.is_dir() {
-            bail!("{name}: is a directory; name one of its Parquet files");
-        }
-        if !before.is_file() {
-            bail!(
-                "{name}: is not a regular file; a Parquet file is read from its end, so copy it to disk first"
-            );
-        }
+        let (file, before) = open(path)?;
         let mut memory = 0;
         // Once as it is read, and once as it is rewritten.
         let admit = |bytes: u64| {

@@ -1,20 +1,16 @@
 //! Indexes of many files, and the lines that hold a text.
 
-use std::fs::File;
-use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
 use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
 use umbel_files::atomic::Existing;
 use umbel_find::{Built, Found, Matching, Search, Sink, Wanted};
-use umbel_sets::{Bad, Missing, Normalization, Options, Progress, Records, TempFolders};
+use umbel_sets::{Bad, Missing, Normalization};
 
-use crate::jobs::{choice, delimiters, normalization, of_job, of_records, wait};
-use crate::kinds::size;
+use crate::jobs::{choice, delimiters, normalization, of_job, of_records, options, wait};
 
 /// A line: its file, its number, its text and the numbers of the texts that it has.
 type Line = (PathBuf, u64, Vec<u8>, Vec<usize>);
@@ -47,7 +43,7 @@ pub(crate) fn index(
     memory: Option<Bound<'_, PyAny>>,
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Made> {
-    let mut options = options(memory, threads)?;
+    let mut options = options(memory, threads, None)?;
     options.separator = if null { 0 } else { b'\n' };
     options.records = of_records(records, key, &delimiters(&delimiter)?, header)?;
     let others = Normalization { crlf, trim, ignore_case, ..Normalization::default() };
@@ -63,7 +59,7 @@ pub(crate) fn index(
         other => return Err(choice("bad", "error or skip", other)),
     };
     let told = Arc::clone(&options.progress);
-    if paths.is_some() && target.exists() && !is_index(&target) {
+    if paths.is_some() && target.exists() && !umbel_find::is_index(&target) {
         return Err(PyValueError::new_err(format!(
             "{}: exists and is no index; name another file",
             target.display()
@@ -93,7 +89,7 @@ pub(crate) fn find(
     if texts.is_empty() || texts.iter().any(Vec::is_empty) {
         return Err(PyValueError::new_err("texts: an empty text is in every line; name a text"));
     }
-    let options = options(memory, threads)?;
+    let options = options(memory, threads, None)?;
     let told = Arc::clone(&options.progress);
     let lines = Arc::new(Lines::default());
     let (sink, from) = (Arc::clone(&lines), place.clone());
@@ -128,33 +124,4 @@ impl Sink for Lines {
     }
 
     fn file(&self, _: &Path, _: u64, _: &mut Vec<u8>) {}
-}
-
-fn is_index(path: &Path) -> bool {
-    let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
-    read.is_ok() && start == umbel_find::MAGIC
-}
-
-/// Those of a job on lines, in 1 GiB and with all processors unless others are given.
-pub(crate) fn options(
-    memory: Option<Bound<'_, PyAny>>,
-    threads: Option<NonZeroUsize>,
-) -> PyResult<Options> {
-    let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
-    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    Ok(Options {
-        memory,
-        threads: threads
-            .map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get),
-        tmp: Arc::new(TempFolders::new(&[std::env::temp_dir()])),
-        separator: b'\n',
-        records: Records::Lines,
-        others: Vec::new(),
-        ignored: Vec::new(),
-        normalization: Normalization::default(),
-        missing: Missing::Refuse,
-        bad: Bad::Refuse,
-        progress: Arc::new(Progress::default()),
-    })
 }

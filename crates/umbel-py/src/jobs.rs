@@ -380,14 +380,8 @@ pub(crate) fn job<'py>(
     if !ignored.is_empty() && !matches!(records, Some("csv" | "tsv")) {
         return Err(PyValueError::new_err("ignore_columns goes with records=\"csv\" or \"tsv\""));
     }
-    let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
-    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let separator = if null { 0 } else { b'\n' };
     let options = Options {
-        memory,
-        threads: threads
-            .map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get),
-        tmp: Arc::new(TempFolders::new(&[tmp.unwrap_or_else(std::env::temp_dir)])),
         separator,
         records: of_records(records, key, &delimiters, header)?,
         others,
@@ -407,7 +401,7 @@ pub(crate) fn job<'py>(
             "skip" => Bad::Skip,
             other => return Err(choice("bad", "error or skip", other)),
         },
-        progress: Arc::new(Progress::default()),
+        ..options(memory, threads, tmp)?
     };
     if fpp.is_some_and(|fpp| !(fpp > 0.0 && fpp < 1.0)) {
         return Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"));
@@ -482,6 +476,30 @@ pub(crate) fn job<'py>(
             Ok(Py::new(py, Lines { file: Arc::new(file), separator, report })?.into_any())
         }
     }
+}
+
+/// Those of a job on lines, in 1 GiB and with all processors unless others are given.
+pub(crate) fn options(
+    memory: Option<Bound<'_, PyAny>>,
+    threads: Option<NonZeroUsize>,
+    tmp: Option<PathBuf>,
+) -> PyResult<Options> {
+    let memory = memory.map_or(Ok(1 << 30), |memory| size(&memory, "memory"))?;
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    Ok(Options {
+        memory,
+        threads: threads
+            .map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get),
+        tmp: Arc::new(TempFolders::new(&[tmp.unwrap_or_else(std::env::temp_dir)])),
+        separator: b'\n',
+        records: Records::Lines,
+        others: Vec::new(),
+        ignored: Vec::new(),
+        normalization: Normalization::default(),
+        missing: Missing::Refuse,
+        bad: Bad::Refuse,
+        progress: Arc::new(Progress::default()),
+    })
 }
 
 /// Runs `work` on another thread, and waits for it; a signal that raises an exception cancels it.

@@ -9,8 +9,7 @@ use pyo3::prelude::*;
 use umbel_files::atomic::Existing;
 use umbel_parquet::{Edit, Edited, Plan, Removal};
 
-use crate::find::options;
-use crate::jobs::{of_job, wait};
+use crate::jobs::{of_job, options, wait};
 
 /// A filter: its row group, bytes, keys and rate.
 type Filter = (usize, u64, f64, f64);
@@ -37,7 +36,7 @@ pub(crate) fn parquet(
     if !(fpp > 0.0 && fpp < 1.0) {
         return Err(PyValueError::new_err("fpp: expected a probability above 0 and below 1"));
     }
-    let options = options(memory, threads)?;
+    let options = options(memory, threads, None)?;
     let edit = Edit { add, remove: remove.map_or(Removal::All, Removal::Of), fpp, always };
     let told = Arc::clone(&options.progress);
     let edited = wait(py, told, None, move || {

@@ -225,6 +225,7 @@ pub enum ShareError {
 /// A code that the encoder does not make.
 #[derive(Debug)]
 pub(crate) struct Corrupt;
+
 /// A list as messages name it.
 fn named(list: &str) -> String {
     if list.is_empty() { "no list".to_owned() } else { format!("the list {list:?}") }

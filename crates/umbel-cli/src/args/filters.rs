@@ -413,7 +413,7 @@ pub(crate) struct ConvertArgs {
 /// byte where they are, and of the footer only the places of the filters change. The file is replaced in one step, or
 /// with -o another one is written. A row group is left out where a filter is of no use: if it has few different values,
 /// if all of them are in the dictionary, or if minimum and maximum are the same; --always adds a filter even so. One that
-/// has a filter keeps it: to make it anew, name the column with --remove too.
+/// has a filter keeps it: to replace it, name the column with --remove too.
 ///
 /// With --remove, filters are removed first, and the file gets shorter where they are the last thing in front of the
 /// footer. Encrypted files, whose footers are signed, are refused.

@@ -15,9 +15,9 @@ use super::{NamesArgs, OutputArgs, ReplaceArgs, SecretArgs, TrustArgs, Voice, Wo
 /// members that dropped out. The collector adds everything up: the result is the filter that umbel merge would make.
 /// Nobody sees a member's filter or how many members have a bit.
 ///
-/// Experimental. This protects from a collector who follows the steps, as long as not all other members collude with it. Members must
-/// get the cards from each other unaltered, and all must name the same members as dropped out. All filters need the same
-/// plan and hash (umbel build with the same --keys, --fpp and --seed or --secret-file). See docs/privacy.md.
+/// Experimental. This protects from a collector who follows the steps, as long as not all other members collude with it.
+/// Members must get the cards from each other unaltered, and all must name the same members as dropped out. All filters need
+/// the same plan and hash (umbel build with the same --keys, --fpp and --seed or --secret-file). See docs/privacy.md.
 #[derive(Debug, Args)]
 #[command(
     subcommand_value_name = "STEP",

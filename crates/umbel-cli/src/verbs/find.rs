@@ -1,7 +1,6 @@
 //! `umbel find`: the lines of many files that hold a text.
 
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
@@ -16,17 +15,6 @@ use crate::output::{Screen, stdout};
 use crate::report::{Run, say, say_error};
 use crate::standard::{is_standard, name, names};
 use crate::{Outcome, lines, machine};
-
-/// Whether a file begins as an index does; what cannot be read is told by whoever reads it.
-pub(super) fn is_index(path: &Path) -> Result<bool> {
-    let mut start = Vec::new();
-    // What is read of a pipe is gone.
-    if !path.is_file() {
-        return Ok(false);
-    }
-    let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
-    Ok(read.is_ok() && start == umbel_find::MAGIC)
-}
 
 pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
     let work = &args.work;

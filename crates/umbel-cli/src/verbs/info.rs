@@ -39,7 +39,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Outcome> {
 
 /// The receipt of one filter.
 fn one(path: &Path, args: &InfoArgs) -> Result<String> {
-    if !is_standard(path) && super::find::is_index(path)? {
+    if !is_standard(path) && umbel_find::is_index(path) {
         return super::index::about(path, args.voice);
     }
     let (filter, wrapping) = filters::read_wrapped(path, &args.format, &args.trust)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use umbel_sets::{PageReader, Progress, Report};
 use umbel_share::pack::Encoder;
-use umbel_share::{Content, FileKind, ShareError, Trust, receive};
+use umbel_share::{Content, FileKind, ShareError, receive};
 
 use crate::Outcome;
 use crate::args::{PackArgs, UnpackArgs};
@@ -20,7 +20,8 @@ pub(crate) fn pack(args: &PackArgs) -> Result<Outcome> {
     let (existing, _lock) = filters::claim_output(&args.to.output, writes, args.to.replace.force)?;
     let name = || args.filter.display().to_string();
     let key = wrapped::seal(&args.sign, &args.trust.list, &args.to.output)?;
-    let (file, length) = open(&args.filter, wrapped::trust(&args.trust)?.as_ref())?;
+    let (file, length) = open(&args.filter)?;
+    wrapped::signature(&file, &args.filter, wrapped::trust(&args.trust)?.as_ref())?;
     if wrapped::is_packed(&file, &args.filter)? {
         bail!("{}: is packed already", args.filter.display());
     }
@@ -42,7 +43,7 @@ pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
         filters::claim_output(&args.to.output, Sort::FILTER, args.to.replace.force)?;
     let name = || args.filter.display().to_string();
     let trust = wrapped::trust(&args.trust)?;
-    let (file, length) = open(&args.filter, None)?;
+    let (file, length) = open(&args.filter)?;
     let run = Run::start("unpack", args.voice, &std::sync::Arc::new(Progress::default()));
     let received = receive(PageReader::new(1 << 18, &file), trust.as_ref(), args.most.bytes());
     let mut decoder = match received.map_err(|error| wrapped::refused(error, &args.filter))?.content
@@ -70,10 +71,9 @@ fn not_packed(source: impl Read) -> Result<ShareError> {
 }
 
 /// A file to be read from its start, and its length with a signature.
-fn open(path: &Path, trust: Option<&Trust>) -> Result<(File, u64)> {
+fn open(path: &Path) -> Result<(File, u64)> {
     let file = filters::open(path, &crate::machine::temporary_folder())?;
     crate::formats::length(&file, path)?;
-    wrapped::signature(&file, path, trust)?;
     let length = file.metadata().with_context(|| path.display().to_string())?.len();
     Ok((file, length))
 }

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 use umbel_foreign::ForeignFilter;
 use umbel_foreign::parquet::{Parquet, hash};
@@ -54,16 +54,7 @@ fn column(file: &ParquetFile<File>, name: Option<&str>) -> Result<usize> {
 /// Opens a file and reads its footer.
 fn open(path: &Path, options: &Options) -> Result<ParquetFile<File>> {
     let name = path.display().to_string();
-    let file = File::open(path).with_context(|| name.clone())?;
-    let meta = file.metadata().with_context(|| name.clone())?;
-    if meta.is_dir() {
-        bail!("{name}: is a directory; name one of its Parquet files");
-    }
-    if !meta.is_file() {
-        bail!(
-            "{name}: is not a regular file; a Parquet file is read from its end, so copy it to disk first"
-        );
-    }
+    let (file, meta) = umbel_parquet::plan::open(path)?;
     ParquetFile::open(name, file, meta.len(), |bytes| Ok(room_left(bytes, options).map(drop)?))
 }
 

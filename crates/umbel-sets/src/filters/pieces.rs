@@ -460,12 +460,10 @@ impl Visit for Answer<'_> {
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
-    use std::sync::Arc;
 
     use umbel::{AnyFilter, Kind};
 
     use super::*;
-    use crate::{Progress, TempFolders};
 
     #[test]
     fn answers_come_back_piece_by_piece() {
@@ -501,19 +499,8 @@ mod tests {
         for i in 0..100_000 {
             writeln!(file, "line {i}").unwrap();
         }
-        let options = Options {
-            memory: 16 << 20,
-            threads: 2,
-            tmp: Arc::new(TempFolders::new(&[dir.path().to_owned()])),
-            separator: b'\n',
-            records: crate::Records::Lines,
-            others: Vec::new(),
-            ignored: Vec::new(),
-            normalization: Default::default(),
-            missing: Default::default(),
-            bad: Default::default(),
-            progress: Arc::new(Progress::default()),
-        };
+        let options = crate::testing::options(dir.path(), b'\n');
+        let options = Options { memory: 16 << 20, threads: 2, ..options };
         let inputs = [Input::file("lines", file).unwrap()];
         let plan = Plan::for_memory(Kind::Blocked, 100_000, 40 << 20).unwrap();
         assert!(crate::room_left(plan.bytes(), &options).is_err());

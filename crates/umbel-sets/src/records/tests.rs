@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use proptest::prelude::{
     Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
@@ -15,7 +15,7 @@ use super::*;
 use crate::budget::Budget;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::testing::{budget, long};
-use crate::{Input, Options, Progress, SetOperation, Spool};
+use crate::{Input, Options, SetOperation, Spool};
 
 /// A record as it was seen: offset, row, key.
 type Seen = (u64, Vec<u8>, Vec<u8>);
@@ -73,19 +73,7 @@ impl Read for Drip<'_> {
 }
 
 fn options(dir: &Path, records: Records) -> Options {
-    Options {
-        memory: 1 << 30,
-        threads: 1,
-        tmp: Arc::new(crate::TempFolders::new(&[dir.to_owned()])),
-        separator: b'\n',
-        records,
-        others: Vec::new(),
-        ignored: Vec::new(),
-        normalization: Normalization::default(),
-        missing: Missing::default(),
-        bad: Bad::default(),
-        progress: Arc::new(Progress::default()),
-    }
+    Options { records, ..crate::testing::options(dir, b'\n') }
 }
 
 fn input(dir: &Path, bytes: &[u8]) -> [Input; 1] {
