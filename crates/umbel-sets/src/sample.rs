@@ -11,6 +11,7 @@ use crate::buffer::PageBuffer;
 use crate::input::{Input, Reader, lengths};
 use crate::records::{Copied, Found, Head};
 use crate::scan::Scanner;
+use crate::threads::in_order;
 
 /// The number of pieces read of an input, evenly spread, and the maximum bytes of each: 60 thousand lines of 66 bytes.
 /// Of 20 million with each twice, 90 ± 10 pairs meet; of 2 × 20 million that share a tenth, 18 ± 4. Lines of one piece
@@ -53,8 +54,6 @@ pub(crate) struct Sample {
     lines: u64,
     /// Whether all of it was read.
     whole: bool,
-    /// Lines that may still be read of the present piece.
-    left: u64,
 }
 
 /// How often a line was read, the number of pieces that contain it, and the last of those.
@@ -70,101 +69,59 @@ impl Sample {
     /// Reads pieces of `inputs`, laid end to end, with about `lines` lines together. An unreadable record is skipped:
     /// this is not a check.
     pub(crate) fn of(scanner: &Scanner<'_>, inputs: &[Input], lines: u64) -> Result<Self, Error> {
-        /// Bytes of a line in the map: 25 in each of up to 16/7 places, and once more while it grows.
-        const ENTRY: u64 = if cfg!(test) { 1 } else { 85 };
+        /// Bytes of a line: 25 in each of up to 16/7 places of the map; 8 in a list, thrice while that grows.
+        const ENTRY: u64 = if cfg!(test) { 1 } else { 82 };
+        /// Each thread has the bytes of a piece.
+        const THREADS: usize = 8;
         let length = lengths(inputs);
         // Two samples exist at a time, and nothing else.
         let memory = scanner.budget.rest / 4;
         let (piece, most) = (PIECE.min(memory / PIECES), memory / ENTRY);
         let whole = length <= PIECES * piece && lines <= most;
-        let left = if whole { most } else { most / PIECES };
-        let mut sample = Self { seen: ByHash::default(), read: 0, met: 0, lines, whole, left };
+        let mut sample = Self { seen: ByHash::default(), read: 0, met: 0, lines, whole };
         if whole {
+            let mut keys = Vec::new();
             for input in inputs {
                 let reader = input.open()?;
                 let head = scanner.head(&reader, &mut |_| {})?;
-                sample.read(scanner, &reader, &head, 0..input.length(), 0)?;
+                sample.whole &=
+                    read(scanner, &reader, &head, 0..input.length(), most as usize, &mut keys)?;
             }
+            sample.enter(&[keys]);
             return Ok(sample);
         }
-        let size = piece.min(length / PIECES / PART);
-        let (mut number, mut start, mut open) = (0, 0, None);
-        for i in 0..PIECES {
-            let mut at = (length - size) / (PIECES - 1) * i;
-            let mut left = size;
-            sample.left = most / PIECES;
-            // A piece continues from the end of an input in the next.
-            while left > 0 {
-                while start + inputs[number].length() <= at {
-                    start += inputs[number].length();
-                    (number, open) = (number + 1, None);
-                }
-                let (reader, head) = match &mut open {
-                    Some(open) => open,
-                    none => {
-                        let reader = inputs[number].open()?;
-                        let head = scanner.head(&reader, &mut |_| {})?;
-                        none.insert((reader, head))
-                    }
-                };
-                let here = left.min(start + reader.input().length() - at);
-                sample.read(scanner, reader, head, at - start..at - start + here, i)?;
-                (at, left) = (at + here, left - here);
-            }
-        }
+        let pieces = Pieces {
+            scanner,
+            inputs,
+            size: piece.min(length / PIECES / PART),
+            length,
+            most: (most / PIECES) as usize,
+        };
+        let threads = scanner.budget.threads.min(THREADS);
+        let some = PIECES.div_ceil(threads as u64);
+        let keys = in_order(threads, threads, |i| {
+            let first = i as u64 * some;
+            pieces.keys(first..(first + some).min(PIECES))
+        });
+        let keys: Vec<_> = keys.into_iter().collect::<Result<_, _>>()?;
+        sample.enter(&keys.concat());
         Ok(sample)
     }
 
-    /// Reads a range of bytes of an input, as part of a piece.
-    fn read(
-        &mut self,
-        scanner: &Scanner<'_>,
-        reader: &Reader<'_>,
-        head: &Head<'_>,
-        range: Range<u64>,
-        piece: u64,
-    ) -> Result<(), Error> {
-        let (offset, end, first) = (range.start, range.end, head.start as u64);
-        let offset = offset.max(first).min(end);
-        let (mut bytes, mut copied) = (PageBuffer::new((end - offset) as usize), Copied::default());
-        reader.read_at(&mut bytes, offset)?;
-        // The first and the last record of a piece are incomplete, except at the ends of the input.
-        let ends = scanner.ends();
-        let mut rest = &bytes[..];
-        if offset > first {
-            rest = ends.find(rest, &mut false).map_or(&[][..], |at| &rest[at + 1..]);
-        }
-        while let Some(end) = ends.find(rest, &mut false) {
-            if self.left == 0 {
-                self.whole = false;
-                break;
-            }
-            self.left -= 1;
-            let place = offset + (bytes.len() - rest.len()) as u64;
-            match head.cut.next(&rest[..=end], place, &mut copied) {
-                Ok((_, Found::Key(key) | Found::Alone(key, _))) => {
-                    let key = key.record(&rest[..end], &copied.bytes).key();
-                    self.see(scanner.hasher.hash(key).low, piece);
-                }
-                Ok(_) => {}
-                Err(_) => {
-                    let end = memchr(b'\n', rest).unwrap_or(end);
-                    rest = &rest[end + 1..];
-                    continue;
+    /// Enters the keys of all pieces.
+    fn enter(&mut self, pieces: &[Vec<u64>]) {
+        self.seen.reserve(pieces.iter().map(Vec::len).sum());
+        for (piece, keys) in (0..).zip(pieces) {
+            for &key in keys {
+                let new = Met { pieces: 0, count: 0, last: u64::MAX };
+                let met = self.seen.entry(key).or_insert(new);
+                met.count += 1;
+                if met.last != piece {
+                    (met.pieces, met.last) = (met.pieces + 1, piece);
+                    self.met += 1;
                 }
             }
-            rest = &rest[end + 1..];
-        }
-        Ok(())
-    }
-
-    fn see(&mut self, key: u64, piece: u64) {
-        let met = self.seen.entry(key).or_insert(Met { pieces: 0, count: 0, last: u64::MAX });
-        met.count += 1;
-        self.read += 1;
-        if met.last != piece {
-            (met.pieces, met.last) = (met.pieces + 1, piece);
-            self.met += 1;
+            self.read += keys.len() as u64;
         }
     }
 
@@ -208,11 +165,15 @@ impl Sample {
         if self.lines == 0 || other.lines == 0 {
             return Some(0);
         }
-        let both = || self.seen.iter().filter_map(|(key, met)| Some((met, other.seen.get(key)?)));
-        let met = both().count();
+        let both: Vec<_> = self
+            .seen
+            .iter()
+            .filter_map(|(key, met)| Some((met.last, other.seen.get(key)?.last)))
+            .collect();
+        let met = both.len();
         for (whole, pieces) in [
-            (self.whole, both().map(|(here, _)| here.last).collect::<HashSet<_>>()),
-            (other.whole, both().map(|(_, there)| there.last).collect()),
+            (self.whole, both.iter().map(|(here, _)| here).collect::<HashSet<_>>()),
+            (other.whole, both.iter().map(|(_, there)| there).collect()),
         ] {
             if !whole && pieces.len() < FEW_PIECES && met > MANY_A_PIECE * pieces.len() {
                 return None;
@@ -221,6 +182,90 @@ impl Sample {
         let share = |sample: &Self| sample.met.clamp(1, sample.lines) as f64 / sample.lines as f64;
         Some(((met as f64 / share(self) / share(other)) as u64).min(self.lines))
     }
+}
+
+/// What the pieces of a sample are read from.
+struct Pieces<'a> {
+    scanner: &'a Scanner<'a>,
+    inputs: &'a [Input],
+    length: u64,
+    /// The bytes of a piece.
+    size: u64,
+    /// The most lines read of one.
+    most: usize,
+}
+
+impl Pieces<'_> {
+    /// The keys of some pieces, by a hash.
+    fn keys(&self, pieces: Range<u64>) -> Result<Vec<Vec<u64>>, Error> {
+        let Self { scanner, inputs, length, size, most } = *self;
+        let (mut number, mut start, mut open) = (0, 0, None);
+        let mut of_piece = |i: u64| {
+            let mut at = (length - size) / (PIECES - 1) * i;
+            let (mut left, mut keys) = (size, Vec::new());
+            // A piece continues from the end of an input in the next.
+            while left > 0 {
+                while start + inputs[number].length() <= at {
+                    start += inputs[number].length();
+                    (number, open) = (number + 1, None);
+                }
+                let (reader, head) = match &mut open {
+                    Some(open) => open,
+                    none => {
+                        let reader = inputs[number].open()?;
+                        let head = scanner.head(&reader, &mut |_| {})?;
+                        none.insert((reader, head))
+                    }
+                };
+                let here = left.min(start + reader.input().length() - at);
+                read(scanner, reader, head, at - start..at - start + here, most, &mut keys)?;
+                (at, left) = (at + here, left - here);
+            }
+            Ok(keys)
+        };
+        pieces.map(&mut of_piece).collect()
+    }
+}
+
+/// Adds the keys in a range of bytes of an input, by a hash, to at most `most`; returns whether these are all.
+fn read(
+    scanner: &Scanner<'_>,
+    reader: &Reader<'_>,
+    head: &Head<'_>,
+    range: Range<u64>,
+    most: usize,
+    keys: &mut Vec<u64>,
+) -> Result<bool, Error> {
+    let (offset, end, first) = (range.start, range.end, head.start as u64);
+    let offset = offset.max(first).min(end);
+    let (mut bytes, mut copied) = (PageBuffer::new((end - offset) as usize), Copied::default());
+    reader.read_at(&mut bytes, offset)?;
+    // The first and the last record of a piece are incomplete, except at the ends of the input.
+    let ends = scanner.ends();
+    let mut rest = &bytes[..];
+    if offset > first {
+        rest = ends.find(rest, &mut false).map_or(&[][..], |at| &rest[at + 1..]);
+    }
+    while let Some(end) = ends.find(rest, &mut false) {
+        if keys.len() == most {
+            return Ok(false);
+        }
+        let place = offset + (bytes.len() - rest.len()) as u64;
+        match head.cut.next(&rest[..=end], place, &mut copied) {
+            Ok((_, Found::Key(key) | Found::Alone(key, _))) => {
+                let key = key.record(&rest[..end], &copied.bytes).key();
+                keys.push(scanner.hasher.hash(key).low);
+            }
+            Ok(_) => {}
+            Err(_) => {
+                let end = memchr(b'\n', rest).unwrap_or(end);
+                rest = &rest[end + 1..];
+                continue;
+            }
+        }
+        rest = &rest[end + 1..];
+    }
+    Ok(true)
 }
 
 #[cfg(test)]
