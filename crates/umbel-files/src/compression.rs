@@ -1,4 +1,4 @@
-//! Compressed inputs: recognized by their first bytes, whatever their name, and decompressed while they are read.
+//! Compressed inputs, decompressed while they are read.
 
 use std::error::Error;
 use std::fmt;
@@ -13,109 +13,8 @@ use crate::content;
 use crate::frames::{self, Counted, Frames, Gzip, Noting, Zstd};
 
 pub use crate::frames::{Point, Resume};
-
-/// How bytes are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// RFC 1952.
-    Gzip,
-    /// Zstandard, RFC 8878.
-    Zstd,
-    /// The .xz file format.
-    Xz,
-    /// Of bzip2.
-    Bzip2,
-    /// Frames of LZ4.
-    Lz4,
-}
-
-/// What the first bytes of an input show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    /// So far they may be either.
-    Nothing,
-    Plain,
-    Compressed(Compression),
-}
-
-/// The first bytes of a format, each within a range.
-type Sign = &'static [(u8, u8)];
-
-const fn one(byte: u8) -> (u8, u8) {
-    (byte, byte)
-}
-
-/// As many bytes as each format has that no text begins with: a file of text whose first word is `BZh9` stays text.
-const SIGNS: [(Compression, Sign); 7] = [
-    // RFC 1952: the method is deflate, and the flags with no meaning are zero.
-    (Compression::Gzip, &[one(0x1f), one(0x8b), one(8), (0, 0x1f)]),
-    // RFC 8878: a frame, or one to be skipped, which parallel compressors put first.
-    (Compression::Zstd, &[one(0x28), one(0xb5), one(0x2f), one(0xfd)]),
-    (Compression::Zstd, &[(0x50, 0x5f), one(0x2a), one(0x4d), one(0x18)]),
-    (Compression::Xz, &[one(0xfd), one(b'7'), one(b'z'), one(b'X'), one(b'Z'), one(0)]),
-    // A level, and the start of a block, π; or of nothing compressed the end of the stream, √π.
-    (Compression::Bzip2, &bzip2(*b"\x31\x41\x59\x26\x53\x59")),
-    (Compression::Bzip2, &bzip2(*b"\x17\x72\x45\x38\x50\x90")),
-    (Compression::Lz4, &[one(4), one(0x22), one(0x4d), one(0x18)]),
-];
-
-const fn bzip2(block: [u8; 6]) -> [(u8, u8); 10] {
-    let [a, b, c, d, e, f] = block;
-    let level = (b'1', b'9');
-    [one(b'B'), one(b'Z'), one(b'h'), level, one(a), one(b), one(c), one(d), one(e), one(f)]
-}
-
-fn told(start: &[u8]) -> Told {
-    let mut told = Told::Plain;
-    for (compression, sign) in SIGNS {
-        let fits = |(byte, (low, high)): (&u8, &(u8, u8))| (low..=high).contains(&byte);
-        if start.iter().zip(sign).all(fits) {
-            if start.len() >= sign.len() {
-                return Told::Compressed(compression);
-            }
-            told = Told::Nothing;
-        }
-    }
-    told
-}
-
-/// The name of the format that bytes which start so are compressed with, if they are.
-pub(crate) fn name_of(start: &[u8]) -> Option<&'static str> {
-    match told(start) {
-        Told::Compressed(compression) => Some(compression.name()),
-        _ => None,
-    }
-}
-
-/// The first bytes of an input, and how they are compressed, if they are.
-pub(crate) struct Start {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) compression: Option<Compression>,
-}
-
-impl Start {
-    /// Reads them: in one go, if that is enough to recognize a compression; `read_at` gives some bytes from an offset on.
-    pub(crate) fn read(
-        mut read_at: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
-    ) -> io::Result<Self> {
-        let mut bytes = vec![0; content::START];
-        let mut filled = 0;
-        let compression = loop {
-            match told(&bytes[..filled]) {
-                Told::Plain => break None,
-                Told::Compressed(compression) => break Some(compression),
-                Told::Nothing => match read_at(&mut bytes[filled..], filled as u64) {
-                    Ok(0) => break None,
-                    Ok(read) => filled += read,
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
-                },
-            }
-        };
-        bytes.truncate(filled);
-        Ok(Self { bytes, compression })
-    }
-}
+pub use crate::start::Compression;
+pub(crate) use crate::start::Start;
 
 /// The lines in `source`, named `name`: its bytes, decompressed if they are compressed, by a decoder in `room` bytes of a cap
 /// of `memory`. At first, no more of a pipe is awaited than needed to recognize it.
@@ -169,7 +68,7 @@ pub fn decoder(
         return Err(NeedsMemory(format!(
             "compressed with a window of {} ({}); decompress it with --memory {}MiB or more",
             Size(window),
-            format.large_windows(),
+            large_windows(format),
             least_memory(window.next_power_of_two(), memory, room) >> 20
         ))
         .into());
@@ -262,23 +161,11 @@ fn xz_window(file: &[u8]) -> Option<u64> {
     }
 }
 
-impl Compression {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-            Self::Xz => "xz",
-            Self::Bzip2 => "bzip2",
-            Self::Lz4 => "lz4",
-        }
-    }
-
-    /// The options that make its windows large.
-    fn large_windows(self) -> &'static str {
-        match self {
-            Self::Xz => "xz -9 or --lzma2=dict=…",
-            _ => "zstd --long or --ultra",
-        }
+/// The options that make the windows of a format large.
+fn large_windows(format: Compression) -> &'static str {
+    match format {
+        Compression::Xz => "xz -9 or --lzma2=dict=…",
+        _ => "zstd --long or --ultra",
     }
 }
 

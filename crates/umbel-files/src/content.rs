@@ -6,10 +6,7 @@ use std::borrow::Cow;
 
 use anyhow::{Result, bail};
 
-use crate::compression;
-
-/// As many bytes as tell all of these: the sign of a tar archive is in the first block of 512.
-pub(crate) const START: usize = 4096;
+use crate::start;
 
 /// The first bytes of formats in which no line of text begins.
 const MAGICS: [(&[u8], Archive); 5] = [
@@ -36,8 +33,8 @@ enum Archive {
 /// # Errors
 /// What it is, and the command that helps; not the name.
 pub fn check(name: &str, start: &[u8]) -> Result<()> {
-    let (path, start) = (shell(name), &start[..start.len().min(START)]);
-    if let Some(format) = compression::name_of(start) {
+    let (path, start) = (shell(name), &start[..start.len().min(start::BYTES)]);
+    if let Some(format) = start::name_of(start) {
         bail!("is compressed twice, with {format} inside; decompress it once first");
     }
     if let Some(encoding) = marked(start) {

@@ -5,12 +5,13 @@
 //! |---|---|
 //! | [`atomic`] | how a file takes its name only when it is complete |
 //! | [`changes`] | how the differences of two inputs are written |
-//! | [`compression`] | which format compressed bytes have, and how they are decompressed within a memory cap |
+//! | [`compression`] | how compressed bytes are decompressed within a memory cap |
 //! | [`content`] | which inputs are no lines of text, and what makes lines of them |
 //! | `frames` | where a decoder can start again in the middle of its input |
 //! | [`inputs`] | files, pipes and other lines, opened in the order they are named |
 //! | [`journal`] | what a run of `unseen` has recorded since its filter was saved |
 //! | `parts` | which parts of a compressed file can be decompressed side by side |
+//! | `start` | which first bytes each compression has |
 //! | [`wrapped`] | which filters are packed or signed, and what is in them |
 //!
 //! Errors are [`anyhow::Error`]s: both callers show them to people as they are, with the path in front.
@@ -23,4 +24,5 @@ mod frames;
 pub mod inputs;
 pub mod journal;
 mod parts;
+mod start;
 pub mod wrapped;
