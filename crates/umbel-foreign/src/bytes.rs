@@ -13,13 +13,15 @@ const LINE: usize = size_of::<Block>();
 /// where one look-up in a damaged file would take seconds.
 pub(crate) const MOST_PROBES: u32 = 1 << 16;
 
-/// The owned content of a file: bytes whose array of bits starts a cache line, so that no block spans two; in huge
-/// pages if it is large.
+/// The owned content of a file. Allocated here, its array of bits starts a cache line, so that no block spans two, and is
+/// in huge pages if it is large. A vector is taken as it is, without a copy.
 #[derive(Clone)]
-pub struct Bytes {
-    blocks: Blocks,
-    start: usize,
-    len: usize,
+pub struct Bytes(Memory);
+
+#[derive(Clone)]
+enum Memory {
+    Aligned { blocks: Blocks, start: usize, len: usize },
+    Taken(Vec<u8>),
 }
 
 impl Bytes {
@@ -33,7 +35,7 @@ impl Bytes {
         // Nothing else can fail here.
         let blocks = Blocks::zeroed(bytes.div_ceil(LINE as u64))
             .map_err(|_| Error::OutOfMemory { bytes })?;
-        Ok(Self { blocks, start, len })
+        Ok(Self(Memory::Aligned { blocks, start, len }))
     }
 
     /// Copies `content`, aligned at the byte `aligned`.
@@ -47,19 +49,32 @@ impl Bytes {
     }
 }
 
+/// Takes the vector as it is, wherever it starts.
+impl From<Vec<u8>> for Bytes {
+    fn from(content: Vec<u8>) -> Self {
+        Self(Memory::Taken(content))
+    }
+}
+
 impl Deref for Bytes {
     type Target = [u8];
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        &self.blocks.as_bytes()[self.start..][..self.len]
+        match &self.0 {
+            Memory::Aligned { blocks, start, len } => &blocks.as_bytes()[*start..][..*len],
+            Memory::Taken(content) => content,
+        }
     }
 }
 
 impl DerefMut for Bytes {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.blocks.as_bytes_mut()[self.start..][..self.len]
+        match &mut self.0 {
+            Memory::Aligned { blocks, start, len } => &mut blocks.as_bytes_mut()[*start..][..*len],
+            Memory::Taken(content) => content,
+        }
     }
 }
 
@@ -72,7 +87,7 @@ impl AsRef<[u8]> for Bytes {
 
 impl std::fmt::Debug for Bytes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} bytes", self.len)
+        write!(f, "{} bytes", self.len())
     }
 }
 
@@ -181,6 +196,9 @@ mod tests {
             bytes[199] = 1;
             assert_eq!(bytes.clone()[198..], [7, 1]);
         }
+        let vector = vec![7; 200];
+        let place = vector.as_ptr();
+        assert_eq!(Bytes::from(vector).as_ptr(), place, "as it is");
     }
 
     #[test]

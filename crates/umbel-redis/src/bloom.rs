@@ -5,9 +5,10 @@ use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
 
 use crate::lookup::{NOT_FOUND, exists, look, mexists};
 use crate::server::{
-    Access, Answer, Argument, CommandSpec, Context, Found, NO_WORDS, Refusal, exported, spec,
+    Access, Answer, Argument, CommandSpec, Context, Found, NO_WORDS, Refusal, exported, no_memory,
+    spec,
 };
-use crate::settings::{self, MOST_CAPACITY, MOST_ERROR, MOST_EXPANSION, fits};
+use crate::settings::{self, MOST_CAPACITY, MOST_ERROR, MOST_EXPANSION, check_size};
 use crate::values::Bloom;
 
 /// All of them.
@@ -18,14 +19,14 @@ pub(crate) const COMMANDS: [CommandSpec; 11] = [
     spec(c"bf.insert", exported!(insert), -4, Access::Insert, c"Adds items, with options"),
     spec(
         c"bf.exists",
-        exported!(exists::<Bloom>),
+        exported!(exists::<RedisBloom>),
         3,
         Access::Read,
         c"Whether an item may be there",
     ),
     spec(
         c"bf.mexists",
-        exported!(mexists::<Bloom>),
+        exported!(mexists::<RedisBloom>),
         -3,
         Access::Read,
         c"Whether items may be there",
@@ -40,7 +41,6 @@ pub(crate) const COMMANDS: [CommandSpec; 11] = [
     spec(c"bf.loadchunk", exported!(loadchunk), 4, Access::Insert, c"Takes a chunk of a filter"),
 ];
 
-const NO_MEMORY: Refusal = Refusal::Words("ERR Insufficient memory to create filter");
 const FULL: &str = "ERR non scaling filter is full";
 const NO_GROWTH: &str = "ERR problem inserting into filter";
 
@@ -56,7 +56,7 @@ impl Creation {
     /// Returns the configured defaults.
     fn usual() -> Self {
         Self {
-            error: settings::bf_error_rate(),
+            error: settings::BF_ERROR_RATE.get(),
             capacity: settings::BF_INITIAL_SIZE.get(),
             expansion: settings::BF_EXPANSION_FACTOR.get(),
         }
@@ -67,11 +67,9 @@ impl Creation {
             growth: Some(self.expansion as u32),
             ..Parameters::for_keys(self.capacity as u64, self.error)
         };
-        let planned = RedisBloom::plan(Format::RedisBloom, &given).map_err(|_| NO_MEMORY)?;
-        if !fits(context, planned.bytes, planned.bytes) {
-            return Err(NO_MEMORY);
-        }
-        let filter = RedisBloom::new(Format::RedisBloom, &given).map_err(|_| NO_MEMORY)?;
+        let planned = RedisBloom::plan(Format::RedisBloom, &given).map_err(no_memory)?;
+        check_size(context, planned.bytes, planned.bytes).map_err(no_memory)?;
+        let filter = RedisBloom::new(Format::RedisBloom, &given).map_err(no_memory)?;
         Ok(Box::new(Bloom::new(filter)))
     }
 
@@ -157,7 +155,7 @@ type Outcome = Result<bool, &'static str>;
 /// Adds items to a filter, which grows if it fits, until a fixed filter is full. Returns how many have an outcome.
 fn fill(
     context: &Context,
-    Bloom(filter): &mut Bloom,
+    filter: &mut RedisBloom,
     items: &[&[u8]],
     outcomes: &mut [Outcome],
 ) -> usize {
@@ -178,7 +176,7 @@ fn fill(
         let failed = match stopped {
             None => break,
             Some(Error::GrowthLimit { bytes, .. })
-                if fits(context, bytes, bytes - filter.bytes()) =>
+                if check_size(context, bytes, bytes - filter.bytes()).is_ok() =>
             {
                 filter.set_limit(bytes);
                 continue;
@@ -207,12 +205,12 @@ fn add_to(
     let mut opened = context.key_for_writing(key);
     let (done, made) = match opened.get::<Bloom>() {
         Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Value(filter) => (fill(context, filter, &bytes, outcomes), None),
+        Found::Value(bloom) => (fill(context, bloom.filter_mut(), &bytes, outcomes), None),
         Found::Missing => {
             let creation = creation.ok_or(NOT_FOUND)?;
-            let mut filter = creation.make(context)?;
-            let done = fill(context, &mut filter, &bytes, outcomes);
-            opened.set(filter);
+            let mut bloom = creation.make(context)?;
+            let done = fill(context, bloom.filter_mut(), &bytes, outcomes);
+            opened.set(bloom);
             (done, Some(creation))
         }
     };
@@ -310,7 +308,7 @@ fn card(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let items = match context.key(*key).get::<Bloom>() {
         Found::Missing => 0,
         Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Value(Bloom(filter)) => filter.items(),
+        Found::Value(bloom) => bloom.filter().items(),
     };
     context.reply_count(items);
     Ok(())
@@ -324,7 +322,7 @@ fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         _ => return Err(Refusal::Arity),
     };
     look(context, key, |bloom: &Bloom| {
-        let filter = &bloom.0;
+        let filter = bloom.filter();
         let growth = filter.grows().then_some(u64::from(filter.growth()));
         let fields = [
             ("CAPACITY", c"Capacity", Some(filter.capacity())),
@@ -361,7 +359,8 @@ fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// `BF.DEBUG key`
 fn debug(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key] = arguments else { return Err(Refusal::Arity) };
-    look(context, *key, |Bloom(filter)| {
+    look(context, *key, |bloom: &Bloom| {
+        let filter = bloom.filter();
         context.reply_array(1 + filter.links().len());
         context.reply_bytes(format!("size:{}", filter.items()).as_bytes());
         for link in filter.links() {
@@ -384,7 +383,8 @@ fn debug(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// `BF.SCANDUMP key iterator`
 fn scandump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, iterator] = arguments else { return Err(Refusal::Arity) };
-    look(context, *key, |Bloom(filter)| {
+    look(context, *key, |bloom: &Bloom| {
+        let filter = bloom.filter();
         let iterator =
             iterator.integer().ok_or(Refusal::Words("Second argument must be numeric"))?;
         context.reply_array(2);
@@ -424,19 +424,17 @@ fn loadchunk(context: &Context, arguments: &[Argument<'_>]) -> Answer {
                 Err(Error::GrowthLimit { bytes, .. }) => bytes,
                 _ => return Err(BAD),
             };
-            if !fits(context, bytes, bytes) {
-                return Err(NO_MEMORY);
-            }
-            let filter = RedisBloom::from_header(data, bytes).map_err(|_| NO_MEMORY)?;
+            check_size(context, bytes, bytes).map_err(no_memory)?;
+            let filter = RedisBloom::from_header(data, bytes).map_err(no_memory)?;
             opened.set(Box::new(Bloom::new(filter)));
         }
         Found::Missing => return Err(NOT_FOUND),
-        Found::Value(Bloom(filter)) => {
+        Found::Value(bloom) => {
             let iterator = u64::try_from(iterator).map_err(|_| BAD)?;
             if iterator < 1 + data.len() as u64 {
                 return Err(BAD);
             }
-            filter.load(iterator, data).map_err(|error| match error {
+            bloom.filter_mut().load(iterator, data).map_err(|error| match error {
                 Error::Field { field: "iterator", .. } => {
                     Refusal::Words("ERR invalid offset - no link found")
                 }

@@ -5,10 +5,10 @@ use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
 
 use crate::lookup::{NOT_FOUND, exists, look, mexists};
 use crate::server::{
-    Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported, spec,
+    Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported, no_memory, spec,
 };
 use crate::settings::{
-    self, MOST_BUCKET_SIZE, MOST_CAPACITY, MOST_EXPANSION, MOST_ITERATIONS, fits,
+    self, MOST_BUCKET_SIZE, MOST_CAPACITY, MOST_EXPANSION, MOST_ITERATIONS, check_size,
 };
 use crate::values::Cuckoo;
 
@@ -21,14 +21,14 @@ pub(crate) const COMMANDS: [CommandSpec; 14] = [
     spec(c"cf.insertnx", exported!(insertnx), -4, Access::Insert, c"Adds items that are not there"),
     spec(
         c"cf.exists",
-        exported!(exists::<Cuckoo>),
+        exported!(exists::<RedisBloomCuckoo>),
         3,
         Access::Read,
         c"Whether an item may be there",
     ),
     spec(
         c"cf.mexists",
-        exported!(mexists::<Cuckoo>),
+        exported!(mexists::<RedisBloomCuckoo>),
         -3,
         Access::Read,
         c"Whether items may be there",
@@ -45,7 +45,6 @@ pub(crate) const COMMANDS: [CommandSpec; 14] = [
     spec(c"cf.loadchunk", exported!(loadchunk), 4, Access::Insert, c"Takes a chunk of a filter"),
 ];
 
-const NO_MEMORY: Refusal = Refusal::Words("ERR Insufficient memory to create filter");
 const NO_GROWTH: &str = "ERR Insufficient memory";
 const FULL: Refusal = Refusal::Words("Filter is full");
 
@@ -77,11 +76,9 @@ impl Creation {
             ..Parameters::default()
         };
         let format = Format::RedisBloomCuckoo;
-        let planned = RedisBloomCuckoo::plan(format, &given).map_err(|_| NO_MEMORY)?;
-        if !fits(context, planned.bytes, planned.bytes) {
-            return Err(NO_MEMORY);
-        }
-        let filter = RedisBloomCuckoo::new(format, &given).map_err(|_| NO_MEMORY)?;
+        let planned = RedisBloomCuckoo::plan(format, &given).map_err(no_memory)?;
+        check_size(context, planned.bytes, planned.bytes).map_err(no_memory)?;
+        let filter = RedisBloomCuckoo::new(format, &given).map_err(no_memory)?;
         Ok(Box::new(Cuckoo::new(filter)))
     }
 
@@ -162,7 +159,7 @@ fn add_item(context: &Context, filter: &mut RedisBloomCuckoo, item: &[u8], new: 
             Ok(true) => Outcome::Added,
             Ok(false) => Outcome::There,
             Err(Error::GrowthLimit { bytes, .. }) => {
-                if fits(context, bytes, bytes - filter.bytes()) {
+                if check_size(context, bytes, bytes - filter.bytes()).is_ok() {
                     filter.set_limit(bytes);
                     continue;
                 }
@@ -182,7 +179,7 @@ fn add_to(
     new: bool,
     creation: Option<&Creation>,
 ) -> Result<Vec<Outcome>, Refusal> {
-    let fill = |Cuckoo(filter): &mut Cuckoo| {
+    let fill = |filter: &mut RedisBloomCuckoo| {
         let most = match context.must_obey() {
             true => u64::MAX,
             false => settings::CF_MAX_EXPANSIONS.get() as u64,
@@ -198,12 +195,12 @@ fn add_to(
     let mut opened = context.key_for_writing(key);
     let (outcomes, made) = match opened.get::<Cuckoo>() {
         Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Value(filter) => (fill(filter)?, None),
+        Found::Value(cuckoo) => (fill(cuckoo.filter_mut())?, None),
         Found::Missing => {
             let creation = creation.ok_or(NOT_FOUND)?;
-            let mut filter = creation.make(context)?;
-            let outcomes = fill(&mut filter)?;
-            opened.set(filter);
+            let mut cuckoo = creation.make(context)?;
+            let outcomes = fill(cuckoo.filter_mut())?;
+            opened.set(cuckoo);
             (outcomes, Some(creation))
         }
     };
@@ -301,7 +298,7 @@ fn count(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
     let mut opened = context.key(*key);
     context.reply_count(match opened.get::<Cuckoo>() {
-        Found::Value(Cuckoo(filter)) => filter.count(item.bytes()),
+        Found::Value(cuckoo) => cuckoo.filter().count(item.bytes()),
         Found::Missing | Found::Other => 0,
     });
     Ok(())
@@ -311,10 +308,10 @@ fn count(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 fn del(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
     let mut opened = context.key_for_writing(*key);
-    let Found::Value(Cuckoo(filter)) = opened.get::<Cuckoo>() else {
+    let Found::Value(cuckoo) = opened.get::<Cuckoo>() else {
         return Err(Refusal::Words("Not found"));
     };
-    let deleted = filter.delete(item.bytes());
+    let deleted = cuckoo.filter_mut().delete(item.bytes());
     drop(opened);
     if deleted {
         context.replicate();
@@ -328,10 +325,10 @@ fn del(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 fn compact(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key] = arguments else { return Err(Refusal::Arity) };
     let mut opened = context.key_for_writing(*key);
-    let Found::Value(Cuckoo(filter)) = opened.get::<Cuckoo>() else {
+    let Found::Value(cuckoo) = opened.get::<Cuckoo>() else {
         return Err(Refusal::Words("Cuckoo filter was not found"));
     };
-    filter.compact();
+    cuckoo.filter_mut().compact();
     drop(opened);
     context.replicate();
     context.notify(c"cuckoo.compact", *key);
@@ -342,7 +339,7 @@ fn compact(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key] = arguments else { return Err(Refusal::Arity) };
     look(context, *key, |cuckoo: &Cuckoo| {
-        let head = cuckoo.0.head();
+        let head = cuckoo.filter().head();
         let fields = [
             (c"Size", cuckoo.size()),
             (c"Number of buckets", head.buckets),
@@ -365,7 +362,8 @@ fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// `CF.DEBUG key`
 fn debug(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key] = arguments else { return Err(Refusal::Arity) };
-    look(context, *key, |Cuckoo(filter)| {
+    look(context, *key, |cuckoo: &Cuckoo| {
+        let filter = cuckoo.filter();
         let head = filter.head();
         let line = format!(
             "bktsize:{} buckets:{} items:{} deletes:{} filters:{} max_iterations:{} expansion:{}",
@@ -388,7 +386,8 @@ const BAD_POSITION: Refusal = Refusal::Words("Invalid position");
 fn scandump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, iterator] = arguments else { return Err(Refusal::Arity) };
     let iterator = iterator.integer().filter(|iterator| *iterator >= 0).ok_or(BAD_POSITION)?;
-    look(context, *key, |Cuckoo(filter)| {
+    look(context, *key, |cuckoo: &Cuckoo| {
+        let filter = cuckoo.filter();
         context.reply_array(2);
         let chunk = match iterator {
             _ if filter.head().items == 0 => None,
@@ -428,15 +427,14 @@ fn loadchunk(context: &Context, arguments: &[Argument<'_>]) -> Answer {
                 Err(Error::Length { .. }) => return Err(Refusal::Words("Invalid header")),
                 _ => return Err(NOT_CREATED),
             };
-            if !fits(context, bytes, bytes) {
-                return Err(NOT_CREATED);
-            }
+            check_size(context, bytes, bytes).map_err(|_| NOT_CREATED)?;
             let filter = RedisBloomCuckoo::from_header(data, bytes).map_err(|_| NOT_CREATED)?;
             opened.set(Box::new(Cuckoo::new(filter)));
         }
         Found::Missing => return Err(NOT_FOUND),
         Found::Value(_) if iterator == 1 => return Err(Refusal::Words("ERR item exists")),
-        Found::Value(Cuckoo(filter)) => {
+        Found::Value(cuckoo) => {
+            let filter = cuckoo.filter_mut();
             let loaded = u64::try_from(iterator).is_ok_and(|i| filter.load(i, data).is_ok());
             if !loaded {
                 return Err(Refusal::Words("Couldn't load chunk!"));

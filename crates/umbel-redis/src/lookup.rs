@@ -1,14 +1,9 @@
 //! Lookups that the commands `BF.*` and `CF.*` share.
 
-use umbel_foreign::{ForeignFilter, Key};
+use umbel_foreign::Key;
 
 use crate::server::{Answer, Argument, Context, Found, Refusal, Value};
-
-/// A value that is a filter of RedisBloom.
-pub(crate) trait Foreign: Value {
-    /// Returns the filter.
-    fn filter(&self) -> &impl ForeignFilter;
-}
+use crate::values::{Foreign, Kept};
 
 pub(crate) const NOT_FOUND: Refusal = Refusal::Words("ERR not found");
 
@@ -29,10 +24,10 @@ pub(crate) fn look<T: Value, R>(
 }
 
 /// `EXISTS key item`; 0 if there is no filter.
-pub(crate) fn exists<T: Foreign>(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+pub(crate) fn exists<F: Foreign>(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
     let mut opened = context.key(*key);
-    let found = match opened.get::<T>() {
+    let found = match opened.get::<Kept<F>>() {
         // If a lookup failed, the item might be there.
         Found::Value(value) => value.filter().contains(Key::Bytes(item.bytes())).unwrap_or(true),
         Found::Missing | Found::Other => false,
@@ -42,14 +37,14 @@ pub(crate) fn exists<T: Foreign>(context: &Context, arguments: &[Argument<'_>]) 
 }
 
 /// `MEXISTS key item...`
-pub(crate) fn mexists<T: Foreign>(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+pub(crate) fn mexists<F: Foreign>(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
     if items.is_empty() {
         return Err(Refusal::Arity);
     }
     let mut opened = context.key(*key);
     context.reply_array(items.len());
-    let Found::Value(value) = opened.get::<T>() else {
+    let Found::Value(value) = opened.get::<Kept<F>>() else {
         items.iter().for_each(|_| context.reply_bool(false));
         return Ok(());
     };

@@ -1,6 +1,8 @@
 //! Secrets of keyed filters. They come from files that the configuration names, never from commands.
 
-use std::fs;
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Read};
 use std::sync::RwLock;
 
 use umbel::{Algorithm, KeyHasher, Scheme, Secret};
@@ -11,23 +13,34 @@ use crate::server::Setting;
 static SECRETS: RwLock<(String, Vec<Secret>)> = RwLock::new((String::new(), Vec::new()));
 
 /// `bf.secret-files`: paths, separated by commas. Each file has 16 bytes or 32 hexadecimal digits.
-pub(crate) static FILES: Setting = Setting::new(c"secret-files", c"", set, get);
+pub(crate) static FILES: Files = Files;
 
-fn get() -> String {
-    SECRETS.read().map(|secrets| secrets.0.clone()).unwrap_or_default()
-}
+pub(crate) struct Files;
 
-fn set(paths: &str) -> Result<(), String> {
-    let named = paths.split(',').map(str::trim).filter(|path| !path.is_empty());
-    let secrets = named.map(read).collect::<Result<_, _>>()?;
-    if let Ok(mut kept) = SECRETS.write() {
-        *kept = (paths.to_owned(), secrets);
+impl Setting for Files {
+    fn name(&self) -> &'static CStr {
+        c"secret-files"
     }
-    Ok(())
+
+    fn text(&self) -> String {
+        SECRETS.read().map(|secrets| secrets.0.clone()).unwrap_or_default()
+    }
+
+    fn set(&self, paths: &str) -> Result<(), String> {
+        let named = paths.split(',').map(str::trim).filter(|path| !path.is_empty());
+        let secrets = named.map(read).collect::<Result<_, _>>()?;
+        if let Ok(mut kept) = SECRETS.write() {
+            *kept = (paths.to_owned(), secrets);
+        }
+        Ok(())
+    }
 }
+
+/// More bytes than a file with a secret has: 32 digits, and blanks around them.
+const MOST: u64 = 64;
 
 fn read(path: &str) -> Result<Secret, String> {
-    let bytes = fs::read(path).map_err(|error| format!("{path}: {error}"))?;
+    let bytes = content(path).map_err(|error| format!("{path}: {error}"))?;
     let hex = || {
         let digits = std::str::from_utf8(bytes.trim_ascii()).ok()?;
         let right = digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
@@ -35,9 +48,20 @@ fn read(path: &str) -> Result<Secret, String> {
     };
     let secret = <[u8; 16]>::try_from(&bytes[..]).ok().or_else(hex);
     secret.map(Secret::new).ok_or_else(|| {
-        let found = bytes.len();
+        let found =
+            if bytes.len() as u64 > MOST { "more than 64" } else { &bytes.len().to_string() };
         format!("{path}: a secret has 16 bytes or 32 hexadecimal digits, found {found} bytes")
     })
+}
+
+/// Reads no more than shows that it is too much. The server waits meanwhile, so what may not end, or not begin, is not opened.
+fn content(path: &str) -> io::Result<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn find(is: impl Fn(&Secret) -> bool) -> Option<Secret> {

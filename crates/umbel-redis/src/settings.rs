@@ -1,5 +1,7 @@
-//! The configuration: RedisBloom's settings under its names, and a size limit per filter.
+//! The configuration: RedisBloom's settings under its names, and how large a filter may be.
 
+use std::ffi::CStr;
+use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::secrets;
@@ -15,55 +17,123 @@ pub(crate) const MOST_BUCKET_SIZE: i64 = 255;
 pub(crate) const MOST_ITERATIONS: i64 = 65_535;
 const MOST_EXPANSIONS: i64 = 65_536;
 
-/// An integer setting.
+pub(crate) static BF_ERROR_RATE: Rate = Rate::new(c"bf-error-rate", 0.01);
+pub(crate) static BF_INITIAL_SIZE: Number =
+    Number::new(c"bf-initial-size", 100, || (1, MOST_CAPACITY));
+pub(crate) static BF_EXPANSION_FACTOR: Number =
+    Number::new(c"bf-expansion-factor", 2, || (0, MOST_EXPANSION));
+pub(crate) static CF_BUCKET_SIZE: Number =
+    Number::new(c"cf-bucket-size", 2, || (1, MOST_BUCKET_SIZE));
+static CF_INITIAL_SIZE: Number =
+    Number::new(c"cf-initial-size", 1024, || (2 * CF_BUCKET_SIZE.get(), MOST_CAPACITY));
+pub(crate) static CF_MAX_ITERATIONS: Number =
+    Number::new(c"cf-max-iterations", 20, || (1, MOST_ITERATIONS));
+pub(crate) static CF_EXPANSION_FACTOR: Number =
+    Number::new(c"cf-expansion-factor", 1, || (0, MOST_EXPANSION));
+pub(crate) static CF_MAX_EXPANSIONS: Number =
+    Number::new(c"cf-max-expansions", 32, || (1, MOST_EXPANSIONS));
+
+/// RedisBloom's settings. The bucket size comes before the initial size, which is checked against it.
+static REDISBLOOM: [&dyn Setting; 8] = [
+    &BF_ERROR_RATE,
+    &BF_INITIAL_SIZE,
+    &BF_EXPANSION_FACTOR,
+    &CF_BUCKET_SIZE,
+    &CF_INITIAL_SIZE,
+    &CF_MAX_ITERATIONS,
+    &CF_EXPANSION_FACTOR,
+    &CF_MAX_EXPANSIONS,
+];
+
+/// What RedisBloom called three of them as arguments of `loadmodule`.
+const OLD_NAMES: [(&str, &str); 3] = [
+    ("error_rate", "bf-error-rate"),
+    ("initial_size", "bf-initial-size"),
+    ("cf_max_expansions", "cf-max-expansions"),
+];
+
+/// The most bytes of a filter; 0 for no such limit. As many as a string of the server may have by default.
+static OBJECT_LIMIT: AtomicI64 = AtomicI64::new(512 << 20);
+
+/// A whole number in a range.
 pub(crate) struct Number {
+    name: &'static CStr,
     value: AtomicI64,
-    name: &'static str,
     range: fn() -> (i64, i64),
 }
 
 impl Number {
-    const fn new(value: i64, name: &'static str, range: fn() -> (i64, i64)) -> Self {
-        Self { value: AtomicI64::new(value), name, range }
+    const fn new(name: &'static CStr, default: i64, range: fn() -> (i64, i64)) -> Self {
+        Self { name, value: AtomicI64::new(default), range }
     }
 
     pub(crate) fn get(&self) -> i64 {
         self.value.load(Ordering::Relaxed)
     }
+}
+
+impl Setting for Number {
+    fn name(&self) -> &'static CStr {
+        self.name
+    }
+
+    fn text(&self) -> String {
+        self.get().to_string()
+    }
 
     fn set(&self, text: &str) -> Result<(), String> {
-        let Self { value, name, range } = self;
-        let number: i64 = text.parse().map_err(|_| format!("Invalid value for `{name}`"))?;
-        let (least, most) = range();
+        let number: i64 = text.parse().map_err(|_| invalid(self.name))?;
+        let (least, most) = (self.range)();
         if !(least..=most).contains(&number) {
-            return Err(format!("Value for `{name}` must be in the range [{least}, {most}]"));
+            return Err(outside(self.name, &format!("[{least}, {most}]")));
         }
-        value.store(number, Ordering::Relaxed);
+        self.value.store(number, Ordering::Relaxed);
         Ok(())
     }
 }
 
-static BF_ERROR_RATE: AtomicU64 = AtomicU64::new(0.01f64.to_bits());
-pub(crate) static BF_INITIAL_SIZE: Number =
-    Number::new(100, "bf-initial-size", || (1, MOST_CAPACITY));
-pub(crate) static BF_EXPANSION_FACTOR: Number =
-    Number::new(2, "bf-expansion-factor", || (0, MOST_EXPANSION));
-pub(crate) static CF_BUCKET_SIZE: Number =
-    Number::new(2, "cf-bucket-size", || (1, MOST_BUCKET_SIZE));
-static CF_INITIAL_SIZE: Number =
-    Number::new(1024, "cf-initial-size", || (2 * CF_BUCKET_SIZE.get(), MOST_CAPACITY));
-pub(crate) static CF_MAX_ITERATIONS: Number =
-    Number::new(20, "cf-max-iterations", || (1, MOST_ITERATIONS));
-pub(crate) static CF_EXPANSION_FACTOR: Number =
-    Number::new(1, "cf-expansion-factor", || (0, MOST_EXPANSION));
-pub(crate) static CF_MAX_EXPANSIONS: Number =
-    Number::new(32, "cf-max-expansions", || (1, MOST_EXPANSIONS));
-/// The most bytes of a filter; 0 if only the server's memory limits it.
-static OBJECT_LIMIT: AtomicI64 = AtomicI64::new(0);
+/// An error rate.
+pub(crate) struct Rate {
+    name: &'static CStr,
+    bits: AtomicU64,
+}
 
-/// Returns the error rate of filters that are created by adding to them.
-pub(crate) fn bf_error_rate() -> f64 {
-    f64::from_bits(BF_ERROR_RATE.load(Ordering::Relaxed))
+impl Rate {
+    const fn new(name: &'static CStr, default: f64) -> Self {
+        Self { name, bits: AtomicU64::new(default.to_bits()) }
+    }
+
+    pub(crate) fn get(&self) -> f64 {
+        f64::from_bits(self.bits.load(Ordering::Relaxed))
+    }
+}
+
+impl Setting for Rate {
+    fn name(&self) -> &'static CStr {
+        self.name
+    }
+
+    fn text(&self) -> String {
+        self.get().to_string()
+    }
+
+    fn set(&self, text: &str) -> Result<(), String> {
+        let rate: Option<f64> = text.parse().ok().filter(|rate: &f64| !rate.is_nan());
+        let rate = rate.ok_or_else(|| invalid(self.name))?;
+        if !(rate > 0.0 && rate < 1.0) {
+            return Err(outside(self.name, "(0.000000, 1.000000)"));
+        }
+        self.bits.store(rate.min(MOST_ERROR).to_bits(), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+fn invalid(name: &CStr) -> String {
+    format!("Invalid value for `{}`", name.to_string_lossy())
+}
+
+fn outside(name: &CStr, range: &str) -> String {
+    format!("Value for `{}` must be in the range {range}", name.to_string_lossy())
 }
 
 /// Returns the capacity of cuckoo filters that are created by adding to them: at least two buckets.
@@ -71,43 +141,10 @@ pub(crate) fn cf_initial_size() -> i64 {
     CF_INITIAL_SIZE.get().max(2 * CF_BUCKET_SIZE.get())
 }
 
-fn set_error_rate(text: &str) -> Result<(), String> {
-    let name = "bf-error-rate";
-    let rate: f64 = text.parse().map_err(|_| format!("Invalid value for `{name}`"))?;
-    if rate.is_nan() {
-        return Err(format!("Invalid value for `{name}`"));
-    }
-    if !(rate > 0.0 && rate < 1.0) {
-        return Err(format!("Value for `{name}` must be in the range (0.000000, 1.000000)"));
-    }
-    BF_ERROR_RATE.store(rate.min(MOST_ERROR).to_bits(), Ordering::Relaxed);
-    Ok(())
-}
-
-macro_rules! numbers {
-    ($($number:ident $name:literal $default:literal;)*) => {
-        [$(Setting::new($name, $default, |text| $number.set(text), || $number.get().to_string()),)*]
-    };
-}
-
-static ERROR_RATE: Setting =
-    Setting::new(c"bf-error-rate", c"0.01", set_error_rate, || bf_error_rate().to_string());
-// The bucket size comes first, because the initial size is checked against it.
-static NUMBERS: [Setting; 7] = numbers! {
-    BF_INITIAL_SIZE c"bf-initial-size" c"100";
-    BF_EXPANSION_FACTOR c"bf-expansion-factor" c"2";
-    CF_BUCKET_SIZE c"cf-bucket-size" c"2";
-    CF_INITIAL_SIZE c"cf-initial-size" c"1024";
-    CF_MAX_ITERATIONS c"cf-max-iterations" c"20";
-    CF_EXPANSION_FACTOR c"cf-expansion-factor" c"1";
-    CF_MAX_EXPANSIONS c"cf-max-expansions" c"32";
-};
-
 /// Registers all settings, loads those in the server's configuration, then the arguments of `loadmodule`: pairs of name and
 /// value.
 pub(crate) fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> {
-    module.setting(&ERROR_RATE)?;
-    NUMBERS.iter().try_for_each(|setting| module.setting(setting))?;
+    REDISBLOOM.iter().try_for_each(|setting| module.setting(*setting))?;
     module.own_setting(&secrets::FILES)?;
     module.bytes_setting(c"object-limit", &OBJECT_LIMIT)?;
     module.load_settings()?;
@@ -122,43 +159,80 @@ pub(crate) fn register(module: &Registration, arguments: &[String]) -> Result<()
 
 fn argument(pair: &[String]) -> Result<(), String> {
     let [name, value] = pair else { return Err(format!("{} has no value", pair[0])) };
-    match &name.to_ascii_lowercase()[..] {
-        "error_rate" | "bf-error-rate" => set_error_rate(value),
-        "initial_size" | "bf-initial-size" => BF_INITIAL_SIZE.set(value),
-        "cf_max_expansions" | "cf-max-expansions" => CF_MAX_EXPANSIONS.set(value),
-        _ => Err(format!(
-            "{name} is unknown; expected bf-error-rate, bf-initial-size or cf-max-expansions"
-        )),
+    let mut wanted = name.to_ascii_lowercase();
+    if let Some((_, new)) = OLD_NAMES.iter().find(|(old, _)| *old == wanted) {
+        wanted = (*new).to_owned();
+    }
+    let setting = REDISBLOOM.iter().find(|setting| setting.name().to_bytes() == wanted.as_bytes());
+    setting.ok_or_else(|| format!("{name} is not one of RedisBloom's settings"))?.set(value)
+}
+
+/// Filters up to this size are refused only by `object-limit`.
+const ALWAYS: u64 = 1 << 20;
+
+/// A filter would be larger than the server allows.
+#[derive(Debug)]
+pub(crate) struct TooLarge {
+    bytes: u64,
+    limit: Limit,
+}
+
+#[derive(Debug)]
+enum Limit {
+    Object(u64),
+    /// Of a server that evicts keys: half of what it has.
+    Evicting(u64),
+    /// What is left of `maxmemory`, or of the machine's memory.
+    Left(u64),
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it needs {} bytes, and ", self.bytes)?;
+        match self.limit {
+            Limit::Object(bytes) => {
+                write!(f, "bf.object-limit, which CONFIG SET raises, is {bytes}")
+            }
+            Limit::Evicting(bytes) => {
+                write!(
+                    f,
+                    "while the server evicts keys, a filter has at most half of maxmemory, {bytes}"
+                )
+            }
+            Limit::Left(bytes) => write!(f, "{bytes} are left"),
+        }
     }
 }
 
-/// Filters up to this size are never refused, unless `object-limit` is set.
-const ALWAYS: u64 = 1 << 20;
-
-/// Returns whether a filter may have `bytes` bytes, `more` of them new.
+/// Returns an error if a filter may not have `bytes` bytes, `more` of which the server does not have yet.
 ///
-/// The limits are `object-limit`, and `maxmemory` or else the machine's memory. Without them, a filter that is too large
-/// would be created, because its pages are used only when touched, and would end the server later. Commands of the primary
-/// are never refused.
-pub(crate) fn fits(context: &Context, bytes: u64, more: u64) -> bool {
-    let limit = u64::try_from(OBJECT_LIMIT.load(Ordering::Relaxed)).unwrap_or(0);
-    if (bytes <= ALWAYS && limit == 0) || context.must_obey() {
-        return true;
+/// Without limits, a filter that is too large would be created, because its pages are used only when touched: it would
+/// evict all other keys, or end the server later. What the primary or a file of the server has it do is never refused.
+pub(crate) fn check_size(context: &Context, bytes: u64, more: u64) -> Result<(), TooLarge> {
+    if context.must_obey() {
+        return Ok(());
     }
+    let too_large = |limit| Err(TooLarge { bytes, limit });
+    let limit = OBJECT_LIMIT.load(Ordering::Relaxed).unsigned_abs();
     if limit > 0 && bytes > limit {
-        return false;
+        return too_large(Limit::Object(limit));
+    }
+    if bytes <= ALWAYS {
+        return Ok(());
     }
     context.memory_info(|memory| {
-        let most = memory.number(c"maxmemory");
-        if most == 0 {
-            let machine = memory.number(c"total_system_memory");
-            return machine == 0 || bytes <= machine;
+        let mut most = memory.number(c"maxmemory");
+        if most > 0 && !memory.is(c"maxmemory_policy", b"noeviction") {
+            // It can make room, but not by giving up most of what it has.
+            return if bytes > most / 2 { too_large(Limit::Evicting(most / 2)) } else { Ok(()) };
         }
-        // If the server evicts keys, it can make room.
-        let used = match memory.is(c"maxmemory_policy", b"noeviction") {
-            true => memory.number(c"used_memory"),
-            false => bytes - more,
-        };
-        used.saturating_add(more) <= most
+        if most == 0 {
+            most = memory.number(c"total_system_memory");
+        }
+        let used = memory.number(c"used_memory");
+        match most > 0 && used.saturating_add(more) > most {
+            true => too_large(Limit::Left(most.saturating_sub(used))),
+            false => Ok(()),
+        }
     })
 }

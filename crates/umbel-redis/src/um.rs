@@ -8,9 +8,10 @@ use umbel::{
 
 use crate::secrets;
 use crate::server::{
-    Access, Answer, Argument, CommandSpec, Context, Found, Handler, Key, Refusal, exported, spec,
+    Access, Answer, Argument, CommandSpec, Context, Found, Handler, Key, Refusal, exported,
+    no_memory, spec,
 };
-use crate::settings::fits;
+use crate::settings::check_size;
 use crate::values::{Filter, PART, Umbel};
 
 /// As [`exported!`], for a command that writes.
@@ -47,7 +48,6 @@ const LOADING: Refusal = Refusal::Words(
 const LOST: Refusal = Refusal::Words(
     "NOFILTER this server could not take all writes to the filter; replace it with UM.LOAD, or DEL it and build it again",
 );
-const NO_MEMORY: Refusal = Refusal::Words("ERR Insufficient memory to create filter");
 
 fn refused(error: impl std::fmt::Display) -> Refusal {
     Refusal::Text(format!("ERR {error}"))
@@ -113,9 +113,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
             return Err(Refusal::Words("ERR item exists"));
         }
     }
-    if !fits(context, plan.bytes(), plan.bytes()) {
-        return Err(NO_MEMORY);
-    }
+    check_size(context, plan.bytes(), plan.bytes()).map_err(no_memory)?;
     let filter = match span {
         None => AnyFilter::with_plan(&plan, scheme).map_err(refused)?,
         Some(span) => AnyFilter::Window(Window::by_time(&plan, scheme, span).map_err(refused)?),
@@ -190,7 +188,7 @@ fn add_to(
             new.iter_mut().zip(more).for_each(|(new, more)| *new |= more);
             match added {
                 Err(InsertError::Full(Full::Limit { bytes, .. }))
-                    if fits(context, bytes, bytes - filter.bytes()) =>
+                    if check_size(context, bytes, bytes - filter.bytes()).is_ok() =>
                 {
                     filter.set_limit(bytes);
                 }
@@ -445,9 +443,7 @@ fn merge(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         match &mut union {
             Some(union) => union.union(filter).map_err(refused)?,
             None => {
-                if !fits(context, filter.bytes(), filter.bytes()) {
-                    return Err(NO_MEMORY);
-                }
+                check_size(context, filter.bytes(), filter.bytes()).map_err(no_memory)?;
                 union = Some(filter.try_clone().map_err(refused)?);
             }
         }
@@ -549,9 +545,7 @@ fn take_part(
         None => {
             // The first part has the header with the length, so a filter that does not fit is refused here.
             let length = umbel::format::length_of(data).map_err(refused)?;
-            if !fits(context, length, length) {
-                return Err(NO_MEMORY);
-            }
+            check_size(context, length, length).map_err(no_memory)?;
             AnyFilter::loader_with(AnyScheme)
         }
     };

@@ -36,11 +36,16 @@ pub(crate) const KEY_EMPTY: c_int = 0;
 pub(crate) const KEY_MODULE: c_int = 6;
 pub(crate) const NOTIFY_GENERIC: c_int = 1 << 2;
 pub(crate) const HANDLE_IO_ERRORS: c_int = 1;
+/// `CONFIG SET` may change it only if `enable-protected-configs` allows that.
+pub(crate) const CONFIG_PROTECTED: c_uint = 1 << 5;
 pub(crate) const CONFIG_MEMORY: c_uint = 1 << 7;
 pub(crate) const CONFIG_UNPREFIXED: c_uint = 1 << 9;
 /// The command comes from the primary.
 pub(crate) const CONTEXT_REPLICATED: c_int = 1 << 12;
+/// The server is a replica.
+pub(crate) const CONTEXT_REPLICA: c_int = 1 << 3;
 pub(crate) const CONTEXT_LOADING: c_int = 1 << 13;
+pub(crate) const CONTEXT_ASYNC_LOADING: c_int = 1 << 23;
 pub(crate) const CONTEXT_RESP3: c_int = 1 << 22;
 
 /// `RedisModuleTypeMethods`, version 5. An older server reads only the first fields.

@@ -40,6 +40,11 @@ impl Refusal {
     }
 }
 
+/// The refusal of a filter that cannot be, in RedisBloom's words with the reason behind them.
+pub(crate) fn no_memory(why: impl std::fmt::Display) -> Refusal {
+    Refusal::Text(format!("ERR Insufficient memory to create filter: {why}"))
+}
+
 /// For [`Context::replicate_as`], between the key and the items.
 pub(crate) const NO_WORDS: &[&str] = &[];
 
@@ -214,13 +219,25 @@ impl Context {
     }
 
     fn flags(&self) -> c_int {
-        // SAFETY: a context of the command in progress.
+        // SAFETY: a context of the command in progress, or null.
         unsafe { (api().GetContextFlags)(self.raw) }
     }
 
-    /// Returns whether the command must not be refused, because it comes from the primary or from a file.
+    /// For what the server does with a value outside of the module's commands. Only its flags and the information about memory
+    /// may be asked for.
+    fn of_value() -> Self {
+        Self { raw: std::ptr::null_mut() }
+    }
+
+    /// Returns whether nothing may be refused, because it comes from the primary or from a file.
     pub(crate) fn must_obey(&self) -> bool {
-        self.flags() & (api::CONTEXT_REPLICATED | api::CONTEXT_LOADING) != 0
+        let obeys = if self.raw.is_null() {
+            // Whose command it is cannot be seen. A replica's are the primary's.
+            api::CONTEXT_REPLICA | api::CONTEXT_ASYNC_LOADING
+        } else {
+            api::CONTEXT_REPLICATED
+        };
+        self.flags() & (obeys | api::CONTEXT_LOADING) != 0
     }
 
     pub(crate) fn is_resp3(&self) -> bool {
@@ -286,7 +303,7 @@ impl Context {
 
     /// Calls `read` with the server's information about its memory.
     pub(crate) fn memory_info<T>(&self, read: impl FnOnce(&MemoryInfo) -> T) -> T {
-        // SAFETY: the information lives until it is freed, below.
+        // SAFETY: a context of the command in progress, or null; the information lives until it is freed, below.
         unsafe {
             let info = MemoryInfo { raw: (api().GetServerInfo)(self.raw, c"memory".as_ptr()) };
             let result = read(&info);

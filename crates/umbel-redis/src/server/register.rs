@@ -187,7 +187,7 @@ impl Registration {
     }
 
     /// Registers a text setting, without the module's name in front if the server allows that.
-    pub(crate) fn setting(&self, setting: &'static Setting) -> Result<(), Refused> {
+    pub(crate) fn setting(&self, setting: &'static dyn Setting) -> Result<(), Refused> {
         // SAFETY: as above.
         let version = unsafe { (api().GetServerVersion)() };
         // SAFETY: as above. Redis 8 has names of modules' settings as they are; Valkey, of other versions, has not.
@@ -195,28 +195,31 @@ impl Registration {
         self.named(setting, if unprefixed { api::CONFIG_UNPREFIXED } else { 0 })
     }
 
-    /// Registers a text setting with the module's name in front.
-    pub(crate) fn own_setting(&self, setting: &'static Setting) -> Result<(), Refused> {
-        self.named(setting, 0)
+    /// Registers a text setting with the module's name in front. `CONFIG SET` changes it only where the server allows that for
+    /// protected settings, because it names files.
+    pub(crate) fn own_setting(&self, setting: &'static dyn Setting) -> Result<(), Refused> {
+        self.named(setting, api::CONFIG_PROTECTED)
     }
 
-    fn named(&self, setting: &'static Setting, flags: c_uint) -> Result<(), Refused> {
-        // SAFETY: as above; the setting outlives the server's use of it.
+    fn named(&self, setting: &'static dyn Setting, flags: c_uint) -> Result<(), Refused> {
+        let default = super::text(&setting.text());
+        let registered = Registered { setting, shown: AtomicPtr::new(null_mut()) };
+        // SAFETY: as above; the server copies the texts, and the setting outlives its use of it.
         unsafe {
             done((api().RegisterStringConfig)(
                 self.ctx,
-                setting.name.as_ptr(),
-                setting.default.as_ptr(),
+                setting.name().as_ptr(),
+                default.as_ptr(),
                 flags,
                 get_setting,
                 set_setting,
                 null(),
-                (&raw const *setting).cast_mut().cast(),
+                (&raw const *Box::leak(Box::new(registered))).cast_mut().cast(),
             ))
         }
     }
 
-    /// Registers a setting in bytes with the module's name in front.
+    /// Registers a setting in bytes with the module's name in front. The value is its default.
     pub(crate) fn bytes_setting(
         &self,
         name: &CStr,
@@ -227,7 +230,7 @@ impl Registration {
             done((api().RegisterNumericConfig)(
                 self.ctx,
                 name.as_ptr(),
-                0,
+                value.load(Ordering::Relaxed),
                 api::CONFIG_MEMORY,
                 0,
                 i64::MAX,
@@ -246,27 +249,20 @@ impl Registration {
     }
 }
 
-/// A text setting.
-pub(crate) struct Setting {
-    pub(crate) name: &'static CStr,
-    pub(crate) default: &'static CStr,
+/// A setting, as text.
+pub(crate) trait Setting: Sync {
+    fn name(&self) -> &'static CStr;
+    /// Returns the value; when it is registered, the default.
+    fn text(&self) -> String;
     /// Sets a value, or returns what is wrong with it.
-    pub(crate) set: fn(&str) -> Result<(), String>,
-    /// Returns the value.
-    pub(crate) get: fn() -> String,
-    /// The last value returned, which the server does not free.
-    shown: AtomicPtr<Str>,
+    fn set(&self, text: &str) -> Result<(), String>;
 }
 
-impl Setting {
-    pub(crate) const fn new(
-        name: &'static CStr,
-        default: &'static CStr,
-        set: fn(&str) -> Result<(), String>,
-        get: fn() -> String,
-    ) -> Self {
-        Self { name, default, set, get, shown: AtomicPtr::new(null_mut()) }
-    }
+/// A setting that the server knows.
+struct Registered {
+    setting: &'static dyn Setting,
+    /// The last value returned, which the server does not free.
+    shown: AtomicPtr<Str>,
 }
 
 fn string(text: &str) -> *mut Str {
@@ -276,9 +272,9 @@ fn string(text: &str) -> *mut Str {
 
 unsafe extern "C" fn get_setting(_: *const std::ffi::c_char, setting: *mut c_void) -> *mut Str {
     // SAFETY: registered with a setting.
-    let setting = unsafe { &*setting.cast::<Setting>() };
-    let shown = string(&(setting.get)());
-    let before = setting.shown.swap(shown, Ordering::Relaxed);
+    let registered = unsafe { &*setting.cast::<Registered>() };
+    let shown = string(&registered.setting.text());
+    let before = registered.shown.swap(shown, Ordering::Relaxed);
     if !before.is_null() {
         // SAFETY: made here, and no longer looked at: settings are read and written by one thread.
         unsafe { (api().FreeString)(null_mut(), before) };
@@ -293,12 +289,12 @@ unsafe extern "C" fn set_setting(
     error: *mut *mut Str,
 ) -> c_int {
     // SAFETY: registered with a setting; the value lives during the call.
-    let (setting, value) = unsafe {
+    let (registered, value) = unsafe {
         let mut length = 0;
         let start = (api().StringPtrLen)(value, &raw mut length);
-        (&*setting.cast::<Setting>(), std::slice::from_raw_parts(start.cast::<u8>(), length))
+        (&*setting.cast::<Registered>(), std::slice::from_raw_parts(start.cast::<u8>(), length))
     };
-    match (setting.set)(&String::from_utf8_lossy(value)) {
+    match registered.setting.set(&String::from_utf8_lossy(value)) {
         Ok(()) => api::OK,
         Err(what) => {
             // SAFETY: the server frees it.

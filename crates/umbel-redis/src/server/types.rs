@@ -4,7 +4,9 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use super::Context;
 use super::api::{self, DefragCtx, DigestHandle, Io, ModuleType, Str, TypeMethods, api};
+use crate::settings::check_size;
 
 /// The server's handle of a type, set when the module is loaded.
 pub(crate) struct ServerType(AtomicPtr<ModuleType>);
@@ -34,7 +36,8 @@ pub(crate) trait Value: Sized + 'static {
     fn server_type() -> &'static ServerType;
 
     /// Loads a value from a snapshot, or returns what is wrong with it.
-    fn load(fields: &mut Fields, version: c_int) -> Result<Self, String>;
+    /// The context says whether it may be too large, as for `RESTORE`.
+    fn load(fields: &mut Fields, version: c_int, context: &Context) -> Result<Self, String>;
     fn save(&self, fields: &mut Fields);
     /// Writes the value as commands, for the append-only file.
     fn rewrite(&self, rewrite: &Rewrite);
@@ -44,6 +47,10 @@ pub(crate) trait Value: Sized + 'static {
     fn digest(&self, add: &mut dyn FnMut(&[u8]));
     /// Copies the value; `None` if there is no memory.
     fn copy(&self) -> Option<Self>;
+    /// Returns what stands for a copy that the primary has and this server has no memory for.
+    fn lost() -> Option<Self> {
+        None
+    }
 }
 
 /// A snapshot that is read or written field by field.
@@ -79,18 +86,18 @@ impl Fields {
         self.whole(read)
     }
 
-    /// Reads a string and calls `read` with it.
-    pub(crate) fn string<T>(&mut self, read: impl FnOnce(&[u8]) -> T) -> Result<T, String> {
+    /// Reads a string, in the memory that the server has read it into.
+    pub(crate) fn string(&mut self) -> Result<Vec<u8>, String> {
         let mut length = 0;
-        // SAFETY: as above; the string is ours until it is freed, below.
+        // SAFETY: as above; the string is ours, from the allocator of this crate, which frees it whatever its length is.
         unsafe {
             let start = (api().LoadStringBuffer)(self.raw, &raw mut length);
             if start.is_null() {
                 return Err("a string is missing".to_owned());
             }
-            let result = read(std::slice::from_raw_parts(start.cast(), length));
-            (api().Free)(start.cast());
-            self.whole(result)
+            // A vector without capacity would free nothing.
+            let bytes = Vec::from_raw_parts(start.cast(), length, length.max(1));
+            self.whole(bytes)
         }
     }
 
@@ -169,7 +176,7 @@ unsafe extern "C" fn load<T: Value>(io: *mut Io, version: c_int) -> *mut c_void 
         let loaded = if version > T::VERSION {
             Err(format!("version {version}, this module reads up to {}", T::VERSION))
         } else {
-            T::load(&mut Fields { raw: io }, version)
+            T::load(&mut Fields { raw: io }, version, &Context::of_value())
         };
         match loaded {
             Ok(value) => Box::into_raw(Box::new(value)).cast(),
@@ -242,7 +249,16 @@ unsafe extern "C" fn free_effort<T: Value>(_: *mut Str, this: *const c_void) -> 
 unsafe extern "C" fn copy<T: Value>(_: *mut Str, _: *mut Str, this: *const c_void) -> *mut c_void {
     guarded(null_mut(), || {
         // SAFETY: as above.
-        let copy = unsafe { value::<T>(this) }.copy();
+        let value = unsafe { value::<T>(this) };
+        let (context, bytes) = (Context::of_value(), value.bytes());
+        let copy = match check_size(&context, bytes, bytes) {
+            Ok(()) => value.copy(),
+            Err(too_large) => {
+                context.warn(&format!("umbel: COPY is refused: {too_large}"));
+                None
+            }
+        };
+        let copy = copy.or_else(|| if context.must_obey() { T::lost() } else { None });
         copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
     })
 }

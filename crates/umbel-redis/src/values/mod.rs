@@ -3,5 +3,5 @@
 mod redisbloom;
 mod umbel;
 
-pub(crate) use redisbloom::{Bloom, Cuckoo};
+pub(crate) use redisbloom::{Bloom, Cuckoo, Foreign, Kept};
 pub(crate) use umbel::{Filter, PART, Umbel};

@@ -1,23 +1,116 @@
 //! Values as RedisBloom saves them: each loads the other's snapshots.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
 
 use umbel_foreign::redisbloom::{Link, RedisBloom};
 use umbel_foreign::redisbloom_cuckoo::{Head, RedisBloomCuckoo};
-use umbel_foreign::{Bytes, ForeignFilter, ForeignInsert};
+use umbel_foreign::{Bytes, Error, ForeignInsert};
 
-use crate::lookup::Foreign;
-use crate::server::{Fields, Rewrite, ServerType, Value};
-use crate::settings;
+use crate::server::{Context, Fields, Rewrite, ServerType, Value};
+use crate::settings::{self, check_size};
+
+/// A filter of RedisBloom as a value.
+pub(crate) struct Kept<F>(F);
 
 /// A Bloom filter.
-pub(crate) struct Bloom(pub(crate) RedisBloom);
+pub(crate) type Bloom = Kept<RedisBloom>;
 
 /// A cuckoo filter.
-pub(crate) struct Cuckoo(pub(crate) RedisBloomCuckoo);
+pub(crate) type Cuckoo = Kept<RedisBloomCuckoo>;
 
-static BLOOM: ServerType = ServerType::new();
-static CUCKOO: ServerType = ServerType::new();
+/// What the server has to know of a filter of RedisBloom.
+pub(crate) trait Foreign: ForeignInsert + Sized + 'static {
+    /// The name of the type.
+    const TYPE: &'static CStr;
+    /// The command that takes a chunk of a dump.
+    const LOADCHUNK: &'static CStr;
+    /// Bytes as `BF.INFO` and `CF.INFO` count them: of the head, and of each array next to its content.
+    const HEAD: u64;
+    const ARRAY_HEAD: u64;
+
+    fn server_type() -> &'static ServerType;
+    fn load(fields: &mut Fields, version: c_int, arrays: &mut Arrays<'_>) -> Result<Self, String>;
+    fn save(&self, fields: &mut Fields);
+    fn arrays(&self) -> impl Iterator<Item = &[u8]>;
+    fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)>;
+    fn header(&self) -> Vec<u8>;
+    fn copy(&self) -> Result<Self, Error>;
+}
+
+impl<F: Foreign> Kept<F> {
+    /// Wraps a filter. It then grows only after [`check_size`] allows it.
+    pub(crate) fn new(mut filter: F) -> Self {
+        filter.set_limit(0);
+        Self(filter)
+    }
+
+    pub(crate) fn filter(&self) -> &F {
+        &self.0
+    }
+
+    pub(crate) fn filter_mut(&mut self) -> &mut F {
+        &mut self.0
+    }
+
+    /// Returns its bytes as its command `INFO` counts them.
+    pub(crate) fn size(&self) -> u64 {
+        F::HEAD + self.0.arrays().map(|array| F::ARRAY_HEAD + array.len() as u64).sum::<u64>()
+    }
+}
+
+/// The arrays of a filter in a snapshot, as they are read.
+pub(crate) struct Arrays<'c> {
+    context: &'c Context,
+    bytes: u64,
+}
+
+impl Arrays<'_> {
+    /// Takes the next one, as the server gives it, without a copy: a filter that has room in a server of RedisBloom has room here.
+    fn next(&mut self, fields: &mut Fields) -> Result<Bytes, String> {
+        let array = fields.string()?;
+        self.bytes += array.len() as u64;
+        // The server has this memory already.
+        check_size(self.context, self.bytes, 0).map_err(|too_large| too_large.to_string())?;
+        Ok(array.into())
+    }
+}
+
+impl<F: Foreign> Value for Kept<F> {
+    const NAME: &'static CStr = F::TYPE;
+    const VERSION: c_int = 4;
+
+    fn server_type() -> &'static ServerType {
+        F::server_type()
+    }
+
+    fn load(fields: &mut Fields, version: c_int, context: &Context) -> Result<Self, String> {
+        F::load(fields, version, &mut Arrays { context, bytes: 0 }).map(Self::new)
+    }
+
+    fn save(&self, fields: &mut Fields) {
+        self.0.save(fields);
+    }
+
+    fn rewrite(&self, rewrite: &Rewrite) {
+        for (iterator, chunk) in self.0.chunks() {
+            rewrite.chunk(F::LOADCHUNK, iterator, &chunk);
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.size()
+    }
+
+    fn digest(&self, add: &mut dyn FnMut(&[u8])) {
+        add(&self.0.header());
+        self.0.arrays().for_each(add);
+    }
+
+    fn copy(&self) -> Option<Self> {
+        self.0.copy().ok().map(Self::new)
+    }
+}
 
 /// The last versions of snapshots without a field.
 const BLOOM_WITHOUT_BITS: c_int = 0;
@@ -25,59 +118,18 @@ const BLOOM_WITHOUT_OPTIONS: c_int = 1;
 const BLOOM_WITHOUT_GROWTH: c_int = 3;
 const CUCKOO_WITHOUT_SIZES: c_int = 3;
 
-impl Bloom {
-    /// Wraps a filter. It then grows only after [`settings::fits`] allows it.
-    pub(crate) fn new(mut filter: RedisBloom) -> Self {
-        filter.set_limit(0);
-        Self(filter)
-    }
-
-    /// Bytes as `BF.INFO` counts them: 32, 64 for each link, and the arrays.
-    pub(crate) fn size(&self) -> u64 {
-        let links = self.0.links();
-        32 + links.iter().map(|link| 64 + link.bytes()).sum::<u64>()
-    }
-}
-
-impl Cuckoo {
-    /// As [`Bloom::new`].
-    pub(crate) fn new(mut filter: RedisBloomCuckoo) -> Self {
-        filter.set_limit(0);
-        Self(filter)
-    }
-
-    /// Bytes as `CF.INFO` counts them: 40, 16 for each sub-filter, and the slots.
-    pub(crate) fn size(&self) -> u64 {
-        40 + self.0.arrays().map(|slots| 16 + slots.len() as u64).sum::<u64>()
-    }
-}
-
-impl Foreign for Bloom {
-    fn filter(&self) -> &impl ForeignFilter {
-        &self.0
-    }
-}
-
-impl Foreign for Cuckoo {
-    fn filter(&self) -> &impl ForeignFilter {
-        &self.0
-    }
-}
-
-/// Copies a string of a snapshot.
-fn array(fields: &mut Fields) -> Result<Bytes, String> {
-    fields.string(|bytes| Bytes::copy_of(bytes, 0))?.map_err(|error| error.to_string())
-}
-
-impl Value for Bloom {
-    const NAME: &'static CStr = c"MBbloom--";
-    const VERSION: c_int = 4;
+impl Foreign for RedisBloom {
+    const TYPE: &'static CStr = c"MBbloom--";
+    const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
+    const HEAD: u64 = 32;
+    const ARRAY_HEAD: u64 = 64;
 
     fn server_type() -> &'static ServerType {
-        &BLOOM
+        static TYPE: ServerType = ServerType::new();
+        &TYPE
     }
 
-    fn load(fields: &mut Fields, version: c_int) -> Result<Self, String> {
+    fn load(fields: &mut Fields, version: c_int, arrays: &mut Arrays<'_>) -> Result<Self, String> {
         if version <= BLOOM_WITHOUT_BITS {
             return Err(format!("a Bloom filter of version {version} is too old"));
         }
@@ -94,22 +146,20 @@ impl Value for Bloom {
             let hashes = fields.small("the number of hashes")?;
             let bits_per_entry = fields.double()?;
             let (bits, n2) = (fields.unsigned()?, fields.small("n2")?);
-            let array = array(fields)?;
+            let array = arrays.next(fields)?;
             let items = fields.unsigned()?;
             let link = Link { bits, items, error, bits_per_entry, hashes, entries, n2 };
             links.push((link, array));
         }
-        let filter = RedisBloom::from_links(items, options, growth, links);
-        filter.map(Self::new).map_err(|error| error.to_string())
+        Self::from_links(items, options, growth, links).map_err(|error| error.to_string())
     }
 
     fn save(&self, fields: &mut Fields) {
-        let Self(filter) = self;
-        fields.save_unsigned(filter.items());
-        fields.save_unsigned(filter.links().len() as u64);
-        fields.save_unsigned(filter.options().into());
-        fields.save_unsigned(filter.growth().into());
-        for (link, array) in filter.links().iter().zip(filter.arrays()) {
+        fields.save_unsigned(self.items());
+        fields.save_unsigned(self.links().len() as u64);
+        fields.save_unsigned(self.options().into());
+        fields.save_unsigned(self.growth().into());
+        for (link, array) in self.links().iter().zip(self.arrays()) {
             fields.save_unsigned(link.entries);
             fields.save_double(link.error);
             fields.save_unsigned(link.hashes.into());
@@ -121,35 +171,35 @@ impl Value for Bloom {
         }
     }
 
-    fn rewrite(&self, rewrite: &Rewrite) {
-        for (iterator, chunk) in self.0.chunks() {
-            rewrite.chunk(c"BF.LOADCHUNK", iterator, &chunk);
-        }
+    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        self.arrays()
     }
 
-    fn bytes(&self) -> u64 {
-        self.size()
+    fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
+        self.chunks()
     }
 
-    fn digest(&self, add: &mut dyn FnMut(&[u8])) {
-        add(&self.0.header());
-        self.0.arrays().for_each(add);
+    fn header(&self) -> Vec<u8> {
+        self.header()
     }
 
-    fn copy(&self) -> Option<Self> {
-        self.0.to_owned().ok().map(Self::new)
+    fn copy(&self) -> Result<Self, Error> {
+        self.to_owned()
     }
 }
 
-impl Value for Cuckoo {
-    const NAME: &'static CStr = c"MBbloomCF";
-    const VERSION: c_int = 4;
+impl Foreign for RedisBloomCuckoo {
+    const TYPE: &'static CStr = c"MBbloomCF";
+    const LOADCHUNK: &'static CStr = c"CF.LOADCHUNK";
+    const HEAD: u64 = 40;
+    const ARRAY_HEAD: u64 = 16;
 
     fn server_type() -> &'static ServerType {
-        &CUCKOO
+        static TYPE: ServerType = ServerType::new();
+        &TYPE
     }
 
-    fn load(fields: &mut Fields, version: c_int) -> Result<Self, String> {
+    fn load(fields: &mut Fields, version: c_int, arrays: &mut Arrays<'_>) -> Result<Self, String> {
         let (filters, buckets, items) =
             (fields.unsigned()?, fields.unsigned()?, fields.unsigned()?);
         let mut head = Head {
@@ -167,48 +217,44 @@ impl Value for Cuckoo {
             head.max_iterations = fields.small("the number of iterations")?;
             head.growth = fields.small("the growth")?;
         }
-        let mut arrays = Vec::new();
+        let mut slots = Vec::new();
         for _ in 0..filters {
             let buckets = fields.unsigned()?;
-            let slots = array(fields)?;
-            if buckets.checked_mul(head.bucket_size.into()) != Some(slots.len() as u64) {
-                return Err(format!("{buckets} buckets have {} slots", slots.len()));
+            let array = arrays.next(fields)?;
+            if buckets.checked_mul(head.bucket_size.into()) != Some(array.len() as u64) {
+                return Err(format!("{buckets} buckets have {} slots", array.len()));
             }
-            arrays.push(slots);
+            slots.push(array);
         }
-        let filter = RedisBloomCuckoo::from_filters(head, arrays);
-        filter.map(Self::new).map_err(|error| error.to_string())
+        Self::from_filters(head, slots).map_err(|error| error.to_string())
     }
 
     fn save(&self, fields: &mut Fields) {
         let Head { items, buckets, deletes, filters, bucket_size, max_iterations, growth } =
-            *self.0.head();
+            *self.head();
         let sizes = [bucket_size, max_iterations, growth].map(u64::from);
         for number in [filters, buckets, items, deletes].into_iter().chain(sizes) {
             fields.save_unsigned(number);
         }
-        for slots in self.0.arrays() {
+        for slots in self.arrays() {
             fields.save_unsigned(slots.len() as u64 / u64::from(bucket_size));
             fields.save_string(slots);
         }
     }
 
-    fn rewrite(&self, rewrite: &Rewrite) {
-        for (iterator, chunk) in self.0.chunks() {
-            rewrite.chunk(c"CF.LOADCHUNK", iterator, &chunk);
-        }
+    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        self.arrays()
     }
 
-    fn bytes(&self) -> u64 {
-        self.size()
+    fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
+        self.chunks()
     }
 
-    fn digest(&self, add: &mut dyn FnMut(&[u8])) {
-        add(&self.0.header());
-        self.0.arrays().for_each(add);
+    fn header(&self) -> Vec<u8> {
+        self.header().to_vec()
     }
 
-    fn copy(&self) -> Option<Self> {
-        self.0.to_owned().ok().map(Self::new)
+    fn copy(&self) -> Result<Self, Error> {
+        self.to_owned()
     }
 }

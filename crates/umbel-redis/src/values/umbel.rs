@@ -4,7 +4,8 @@ use std::ffi::CStr;
 
 use umbel::{AnyFilter, AnyScheme, Blocks, Loader, Scheme};
 
-use crate::server::{Fields, Rewrite, ServerType, Value};
+use crate::server::{Context, Fields, Rewrite, ServerType, Value};
+use crate::settings::check_size;
 
 /// Bytes of a part that `UM.DUMP` gives, as many as RedisBloom's chunks have.
 pub(crate) const PART: usize = 16 << 20;
@@ -42,7 +43,10 @@ fn save_pieces<P: AsRef<[u8]>>(fields: &mut Fields, pieces: impl Iterator<Item =
     });
 }
 
-fn load_pieces(fields: &mut Fields) -> Result<Option<Loader<AnyScheme>>, String> {
+fn load_pieces(
+    fields: &mut Fields,
+    context: &Context,
+) -> Result<Option<Loader<AnyScheme>>, String> {
     let length = fields.unsigned()?;
     if length == 0 {
         return Ok(None);
@@ -50,7 +54,13 @@ fn load_pieces(fields: &mut Fields) -> Result<Option<Loader<AnyScheme>>, String>
     let mut loader = AnyFilter::loader_with(AnyScheme);
     while loader.loaded() < length {
         let before = loader.loaded();
-        fields.string(|piece| loader.push(piece))?.map_err(|error| error.to_string())?;
+        let piece = fields.string()?;
+        if before == 0 {
+            // The first piece has the header, which declares how much memory it takes to go on.
+            let length = umbel::format::length_of(&piece).map_err(|error| error.to_string())?;
+            check_size(context, length, length).map_err(|too_large| too_large.to_string())?;
+        }
+        loader.push(&piece).map_err(|error| error.to_string())?;
         if loader.loaded() == before {
             return Err("an empty piece".to_owned());
         }
@@ -76,10 +86,10 @@ impl Value for Umbel {
         &UMBEL
     }
 
-    fn load(fields: &mut Fields, version: i32) -> Result<Self, String> {
-        let filter = load_pieces(fields)?.map(Loader::finish).transpose();
+    fn load(fields: &mut Fields, version: i32, context: &Context) -> Result<Self, String> {
+        let filter = load_pieces(fields, context)?.map(Loader::finish).transpose();
         let filter = filter.map_err(|error| error.to_string())?;
-        let loader = load_pieces(fields)?;
+        let loader = load_pieces(fields, context)?;
         let is_lost = version > WITHOUT_LOST && fields.unsigned()? != 0;
         // Version 1 kept keys without anything, after a load that failed.
         let is_lost = is_lost || (filter.is_none() && loader.is_none());
@@ -133,5 +143,9 @@ impl Value for Umbel {
             from.pieces().into_iter().try_for_each(|piece| to.push(piece)).ok()?;
         }
         Some(Self { filter, loader, is_lost: self.is_lost })
+    }
+
+    fn lost() -> Option<Self> {
+        Some(Self::LOST)
     }
 }

@@ -117,7 +117,8 @@ class Server:
             environment["LD_LIBRARY_PATH"] = str(REDIS_7_LIBRARIES)
         command = [
             PROGRAMS[self.kind], "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder,
-            "--save", "", "--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes", *self.options,
+            "--save", "", "--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes", "--enable-protected-configs", "yes",
+            *self.options,
             "--loadmodule", self.module, *self.arguments,
         ]
         with open(self.folder / "log", "ab") as log:

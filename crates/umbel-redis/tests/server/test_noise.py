@@ -53,7 +53,6 @@ def test_noise_is_answered(server, client, full):
             assert client("DEBUG", "RELOAD") == Simple("OK"), "what was taken is saved and loaded"
     assert steps // 16 < refused < steps
     assert client("PING") == Simple("PONG")
-    client("CONFIG", "SET", "bf.object-limit", "0")
 
 
 def test_memory_comes_back(client):

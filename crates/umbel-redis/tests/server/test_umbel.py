@@ -124,7 +124,6 @@ def test_a_chain_grows_as_far_as_there_is_room(client):
     assert isinstance(client("UM.MADD", "f", *keys(b"more", 200_000)), Refused)
     assert all(client("UM.MEXISTS", "f", *keys(b"item", 20000)))
     assert isinstance(client("UM.RESERVE", "g", 10_000_000, 0.001), Refused)
-    assert client("CONFIG", "SET", "bf.object-limit", "0") == OK
 
 
 def test_files_of_umbel_are_loaded_and_dumped(server, client, tmp_path):
