@@ -1,5 +1,7 @@
 //! The commands `UM.*`: umbel's own filters, of every kind that its files have.
 
+use std::sync::Arc;
+
 use umbel::filter::{Fact, Figure};
 use umbel::{
     AnyFilter, AnyScheme, Full, Hashing, InsertError, KeyHash, KeyHasher, Kind, Loader, Plan,
@@ -8,11 +10,11 @@ use umbel::{
 
 use crate::secrets;
 use crate::server::{
-    Access, Answer, Argument, CommandSpec, Context, Found, Handler, Key, Refusal, exported,
-    no_memory, spec,
+    Access, Answer, Argument, CommandSpec, Context, End, Found, Handler, Job, Key, NO_WORDS,
+    Refusal, exported, no_memory, settle, spec,
 };
 use crate::settings::check_size;
-use crate::values::{Filter, PART, Umbel};
+use crate::values::{Filter, Umbel};
 
 /// As [`exported!`], for a command that writes.
 macro_rules! writing {
@@ -23,20 +25,38 @@ macro_rules! writing {
     };
 }
 
+/// As [`writing!`], for a command that changes bits.
+macro_rules! changing {
+    ($handler:path) => {
+        exported!(|context: &Context, arguments: &[Argument<'_>]| alone_with(
+            context,
+            arguments,
+            |context, arguments| follow(context, arguments, $handler)
+        ))
+    };
+}
+
 /// All of them.
 pub(crate) const COMMANDS: [CommandSpec; 12] = [
     spec(c"um.reserve", writing!(reserve), -4, Access::Insert, c"Creates a filter"),
-    spec(c"um.add", writing!(add), 3, Access::Insert, c"Adds a key"),
-    spec(c"um.madd", writing!(madd), -3, Access::Insert, c"Adds keys"),
-    spec(c"um.addat", writing!(addat), -4, Access::Insert, c"Adds keys that came at a time"),
-    spec(c"um.exists", exported!(exists), 3, Access::Read, c"Whether a key may be there"),
-    spec(c"um.mexists", exported!(mexists), -3, Access::Read, c"Whether keys may be there"),
-    spec(c"um.del", writing!(del), 3, Access::Delete, c"Takes a key out of a counting filter"),
-    spec(c"um.info", exported!(info), 2, Access::Read, c"The receipt of a filter").not_cached(),
+    spec(c"um.add", changing!(add), 3, Access::Insert, c"Adds a key"),
+    spec(c"um.madd", changing!(madd), -3, Access::Insert, c"Adds keys"),
+    spec(c"um.addat", changing!(addat), -4, Access::Insert, c"Adds keys that came at a time"),
+    // Windows by time forget without a write, by which clients would know that what they cached is no longer so.
+    spec(c"um.exists", exported!(exists), 3, Access::Read, c"Whether a key may be there")
+        .not_cached(),
+    spec(c"um.mexists", exported!(mexists), -3, Access::Read, c"Whether keys may be there")
+        .not_cached(),
+    spec(c"um.del", changing!(del), 3, Access::Delete, c"Takes a key out of a counting filter"),
+    spec(c"um.info", exported!(info), 2, Access::Read, c"The receipt of a filter")
+        .long()
+        .not_cached(),
     spec(c"um.merge", writing!(merge), -3, Access::Insert, c"Joins filters").many_keys(),
-    spec(c"um.dump", exported!(dump), 3, Access::Read, c"A part of a filter's file").not_cached(),
+    spec(c"um.dump", exported!(dump), 3, Access::Read, c"A part of a filter's file")
+        .long()
+        .not_cached(),
     spec(c"um.load", writing!(load), 4, Access::Insert, c"Takes a part of a filter's file"),
-    spec(c"um.replay", writing!(replay), -4, Access::Insert, c"What a command did, as hashes"),
+    spec(c"um.replay", changing!(replay), -4, Access::Insert, c"What a command did, as hashes"),
 ];
 
 /// There is no filter, which does not mean that a key is absent.
@@ -53,8 +73,14 @@ fn refused(error: impl std::fmt::Display) -> Refusal {
     Refusal::Text(format!("ERR {error}"))
 }
 
+/// Filters from this size on are read as a whole in the background; smaller ones take a millisecond or two.
+const LONG: u64 = 8 << 20;
+
+/// Bytes of a part that `UM.DUMP` gives; the server copies one in less than a millisecond.
+const PART: usize = 1 << 20;
+
 /// Returns the filter of a key.
-fn found<'k>(found: Found<'k, Umbel>) -> Result<&'k mut Filter, Refusal> {
+fn found<'k>(found: Found<'k, Umbel>) -> Result<&'k mut Arc<Filter>, Refusal> {
     match found {
         Found::Missing => Err(NO_FILTER),
         Found::Other => Err(Refusal::WRONG_TYPE),
@@ -62,11 +88,16 @@ fn found<'k>(found: Found<'k, Umbel>) -> Result<&'k mut Filter, Refusal> {
     }
 }
 
-fn filter_of(umbel: &mut Umbel) -> Result<&mut Filter, Refusal> {
+fn filter_of(umbel: &mut Umbel) -> Result<&mut Arc<Filter>, Refusal> {
     if umbel.is_lost {
         return Err(LOST);
     }
     umbel.filter.as_mut().ok_or(LOADING)
+}
+
+/// Returns a filter to be changed, which no job shares: [`alone_with`] has seen to that.
+fn alone(filter: &mut Arc<Filter>) -> Result<&mut Filter, Refusal> {
+    Arc::get_mut(filter).ok_or(Refusal::Words("ERR the filter is being read"))
 }
 
 /// Returns the hasher of a filter's keys; an error for filters of rows, which have no single keys.
@@ -164,7 +195,7 @@ fn add_to(
     hash: impl FnOnce(&Filter) -> Result<Vec<KeyHash>, Refusal>,
 ) -> Result<Vec<bool>, Refusal> {
     let mut opened = context.key_for_writing(key);
-    let filter = found(opened.get())?;
+    let filter = alone(found(opened.get())?)?;
     let hashes = hash(filter)?;
     let mut tick = None;
     if let AnyFilter::Window(window) = &mut *filter
@@ -271,7 +302,8 @@ fn look_up(
     let mut opened = context.key(key);
     let filter = self::found(opened.get())?;
     let hashes = hashed(filter, keys)?;
-    if let AnyFilter::Window(window) = &mut *filter
+    // While a job reads it, nothing is forgotten.
+    if let Some(AnyFilter::Window(window)) = Arc::get_mut(filter)
         && window.span().is_some()
     {
         // Replicas forget by their own clocks, or with the next key.
@@ -313,7 +345,7 @@ fn remove_from(
     hash: impl FnOnce(&Filter) -> Result<Vec<KeyHash>, Refusal>,
 ) -> Result<bool, Refusal> {
     let mut opened = context.key_for_writing(key);
-    let filter = found(opened.get())?;
+    let filter = alone(found(opened.get())?)?;
     let hash = hash(filter)?[0];
     let removed = filter.as_counting_mut().map_err(refused)?.remove(hash);
     drop(opened);
@@ -361,6 +393,20 @@ fn follow(context: &Context, arguments: &[Argument<'_>], command: Handler) -> An
     done
 }
 
+/// Runs a command that changes bits. If a job reads the filter, the command waits for its end, or brings it about.
+fn alone_with(context: &Context, arguments: &[Argument<'_>], command: Handler) -> Answer {
+    if let [_, key, ..] = arguments
+        && let Found::Value(Umbel { filter: Some(filter), .. }) = context.key(*key).get()
+        && Arc::get_mut(filter).is_none()
+    {
+        if context.can_wait() {
+            return context.after_job(arguments, command);
+        }
+        settle();
+    }
+    command(context, arguments)
+}
+
 /// Drops a filter that lacks writes: it would deny their keys.
 fn lose(context: &Context, key: Argument<'_>, why: &str) {
     let mut opened = context.key_for_writing(key);
@@ -375,12 +421,37 @@ fn lose(context: &Context, key: Argument<'_>, why: &str) {
     context.warn(&format!("umbel: the filter {name} is lost, because a write failed here: {why}"));
 }
 
+/// Does a job: in the background if it is about a large filter.
+fn do_job(
+    context: &Context,
+    arguments: &[Argument<'_>],
+    is_long: bool,
+    begin: fn(&Context, &[Argument<'_>]) -> Result<Job, Refusal>,
+) -> Answer {
+    match is_long {
+        true => context.do_job(arguments, begin),
+        false => begin(context, arguments)?()(context, arguments),
+    }
+}
+
 /// `UM.INFO key`: the receipt, from the bits. One pass over them.
 fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key] = arguments else { return Err(Refusal::Arity) };
-    let mut opened = context.key(*key);
-    let receipt = found(opened.get())?.receipt();
-    let Receipt { plan, scheme, bits, set_bits, fill, keys, fpp, room, over_filled, .. } = &receipt;
+    let is_long = found(context.key(*key).get())?.bytes() >= LONG;
+    do_job(context, arguments, is_long, |context, arguments| {
+        let filter = Arc::clone(found(context.key(arguments[1]).get())?);
+        Ok(Box::new(move || -> End {
+            let receipt = filter.receipt();
+            Box::new(move |context, _| {
+                drop(filter);
+                reply_receipt(context, &receipt)
+            })
+        }))
+    })
+}
+
+fn reply_receipt(context: &Context, receipt: &Receipt) -> Answer {
+    let Receipt { plan, scheme, bits, set_bits, fill, keys, fpp, room, over_filled, .. } = receipt;
     context.reply_map(14 + receipt.facts.len());
     let texts = [("kind", plan.kind().to_string()), ("scheme", scheme.to_string())];
     for (name, text) in texts {
@@ -426,41 +497,64 @@ fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 
 /// `UM.MERGE destination source...`: the keys of all, also of a destination that is there. On an error it is as it was.
 fn merge(context: &Context, arguments: &[Argument<'_>]) -> Answer {
-    let [_, destination, sources @ ..] = arguments else { return Err(Refusal::Arity) };
-    if sources.is_empty() {
+    if arguments.len() < 3 {
         return Err(Refusal::Arity);
     }
-    let mut union: Option<Filter> = None;
-    // The destination comes first, if it exists, and is skipped among the sources.
-    let others = sources.iter().filter(|source| source.bytes() != destination.bytes());
-    for (i, source) in std::iter::once(destination).chain(others).enumerate() {
-        let mut opened = context.key(*source);
-        let filter = match opened.get::<Umbel>() {
-            Found::Missing if i == 0 => continue,
-            Found::Value(Umbel { filter: None, is_lost: false, .. }) if i == 0 => continue,
-            other => found(other)?,
-        };
-        match &mut union {
-            Some(union) => union.union(filter).map_err(refused)?,
-            None => {
-                check_size(context, filter.bytes(), filter.bytes()).map_err(no_memory)?;
-                union = Some(filter.try_clone().map_err(refused)?);
-            }
+    let sources = sources(context, arguments)?;
+    let is_long = sources.iter().any(|filter| filter.bytes() >= LONG);
+    drop(sources);
+    do_job(context, arguments, is_long, |context, arguments| {
+        let sources = self::sources(context, arguments)?;
+        // All have the size of the first, or fold to it.
+        let bytes = sources[0].bytes();
+        check_size(context, bytes, bytes).map_err(no_memory)?;
+        Ok(Box::new(move || -> End {
+            let union = union(&sources);
+            Box::new(move |context, arguments| {
+                let (key, others) = (arguments[1], &arguments[2..]);
+                let union = union?;
+                let now = self::sources(context, arguments)?;
+                if now.len() != sources.len()
+                    || !now.iter().zip(&sources).all(|(a, b)| Arc::ptr_eq(a, b))
+                {
+                    return Err(Refusal::Words(
+                        "TRYAGAIN a filter was replaced while it was merged; nothing has changed",
+                    ));
+                }
+                let mut opened = context.key_for_writing(key);
+                match opened.get::<Umbel>() {
+                    Found::Other => return Err(Refusal::WRONG_TYPE),
+                    Found::Value(umbel) => umbel.filter = Some(Arc::new(union)),
+                    Found::Missing => opened.set(Box::new(Umbel::new(Some(union), None))),
+                }
+                drop(opened);
+                context.replicate_as(c"UM.MERGE", key, NO_WORDS, others);
+                context.notify(c"umbel.merge", key);
+                context.reply_ok()
+            })
+        }))
+    })
+}
+
+/// Returns the filters of `UM.MERGE`. The destination comes first, if it exists, and is skipped among the sources.
+fn sources(context: &Context, arguments: &[Argument<'_>]) -> Result<Vec<Arc<Filter>>, Refusal> {
+    let destination = arguments[1];
+    let others = arguments[2..].iter().filter(|source| source.bytes() != destination.bytes());
+    let mut sources = Vec::new();
+    for (i, source) in std::iter::once(&destination).chain(others).enumerate() {
+        match context.key(*source).get::<Umbel>() {
+            Found::Missing if i == 0 => {}
+            Found::Value(Umbel { filter: None, is_lost: false, .. }) if i == 0 => {}
+            other => sources.push(Arc::clone(found(other)?)),
         }
     }
-    let filter = union.ok_or(NO_FILTER)?;
-    let mut opened = context.key_for_writing(*destination);
-    match opened.get::<Umbel>() {
-        Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Value(umbel) => umbel.filter = Some(filter),
-        Found::Missing => {
-            opened.set(Box::new(Umbel::new(Some(filter), None)));
-        }
-    }
-    drop(opened);
-    context.replicate();
-    context.notify(c"umbel.merge", *destination);
-    context.reply_ok()
+    if sources.is_empty() { Err(NO_FILTER) } else { Ok(sources) }
+}
+
+fn union(sources: &[Arc<Filter>]) -> Result<Filter, Refusal> {
+    let mut union = sources[0].try_clone().map_err(refused)?;
+    sources[1..].iter().try_for_each(|source| union.union(source).map_err(refused))?;
+    Ok(union)
 }
 
 /// `UM.DUMP key offset`: the offset after this part of the umbel file, and the part; 0 and nothing at the end.
@@ -468,12 +562,25 @@ fn dump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, offset] = arguments else { return Err(Refusal::Arity) };
     let offset = position(*offset)?;
     let mut opened = context.key(*key);
-    let part = found(opened.get())?.file_part(offset, PART);
-    let next = if part.is_empty() { 0 } else { offset + part.len() as u64 };
-    context.reply_array(2);
-    context.reply_count(next);
-    context.reply_bytes(&part);
-    Ok(())
+    let filter = found(opened.get())?;
+    // The checksums are at the end of the file, and need all that is before.
+    let is_end = offset.saturating_add(2 * PART as u64) > filter.file_length();
+    let is_long = filter.bytes() >= LONG && is_end;
+    drop(opened);
+    do_job(context, arguments, is_long, |context, arguments| {
+        let offset = position(arguments[2])?;
+        let filter = Arc::clone(found(context.key(arguments[1]).get())?);
+        Ok(Box::new(move || -> End {
+            let part = filter.file_part(offset, PART);
+            Box::new(move |context, _| {
+                drop(filter);
+                context.reply_array(2);
+                context.reply_count(if part.is_empty() { 0 } else { offset + part.len() as u64 });
+                context.reply_bytes(&part);
+                Ok(())
+            })
+        }))
+    })
 }
 
 fn position(offset: Argument<'_>) -> Result<u64, Refusal> {
@@ -517,13 +624,14 @@ fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     match opened.get::<Umbel>() {
         Found::Value(umbel) => {
             umbel.is_lost &= !is_whole;
-            umbel.filter = filter.or(umbel.filter.take());
+            umbel.filter = filter.map(Arc::new).or(umbel.filter.take());
             umbel.loader = loader;
         }
         _ => opened.set(Box::new(Umbel::new(filter, loader))),
     }
     drop(opened);
-    context.replicate();
+    let words = [offset.to_string()];
+    context.replicate_as(c"UM.LOAD", *key, &words, &arguments[3..]);
     if is_whole {
         context.notify(c"umbel.load", *key);
     }

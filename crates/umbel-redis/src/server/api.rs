@@ -18,7 +18,7 @@ macro_rules! opaque {
     )*};
 }
 
-opaque! { Ctx Str KeyHandle ModuleType Io DigestHandle DefragCtx CommandHandle ServerInfo }
+opaque! { Ctx Str KeyHandle ModuleType Io DigestHandle DefragCtx CommandHandle ServerInfo BlockedClient }
 
 pub(crate) type Command = unsafe extern "C" fn(*mut Ctx, *mut *mut Str, c_int) -> c_int;
 pub(crate) type GetString = unsafe extern "C" fn(*const c_char, *mut c_void) -> *mut Str;
@@ -42,10 +42,13 @@ pub(crate) const CONFIG_MEMORY: c_uint = 1 << 7;
 pub(crate) const CONFIG_UNPREFIXED: c_uint = 1 << 9;
 /// The command comes from the primary.
 pub(crate) const CONTEXT_REPLICATED: c_int = 1 << 12;
+pub(crate) const CONTEXT_LUA: c_int = 1;
+pub(crate) const CONTEXT_MULTI: c_int = 1 << 1;
 /// The server is a replica.
 pub(crate) const CONTEXT_REPLICA: c_int = 1 << 3;
 pub(crate) const CONTEXT_LOADING: c_int = 1 << 13;
 pub(crate) const CONTEXT_ASYNC_LOADING: c_int = 1 << 23;
+pub(crate) const CONTEXT_DENY_BLOCKING: c_int = 1 << 21;
 pub(crate) const CONTEXT_RESP3: c_int = 1 << 22;
 
 /// `RedisModuleTypeMethods`, version 5. An older server reads only the first fields.
@@ -246,6 +249,13 @@ functions! {
         fn DigestAddStringBuffer(*mut DigestHandle, *const c_char, usize);
         fn DigestEndSequence(*mut DigestHandle);
         fn DefragAlloc(*mut DefragCtx, *mut c_void) -> *mut c_void;
+        fn BlockClient(*mut Ctx, Option<Command>, Option<Command>, Option<unsafe extern "C" fn(*mut Ctx, *mut c_void)>, c_longlong) -> *mut BlockedClient;
+        fn UnblockClient(*mut BlockedClient, *mut c_void) -> c_int;
+        fn GetThreadSafeContext(*mut BlockedClient) -> *mut Ctx;
+        fn FreeThreadSafeContext(*mut Ctx);
+        fn ThreadSafeContextLock(*mut Ctx);
+        fn ThreadSafeContextUnlock(*mut Ctx);
+        fn AvoidReplicaTraffic() -> c_int;
         fn GetServerInfo(*mut Ctx, *const c_char) -> *mut ServerInfo;
         fn FreeServerInfo(*mut Ctx, *mut ServerInfo);
         fn ServerInfoGetFieldUnsigned(*mut ServerInfo, *const c_char, *mut c_int) -> c_ulonglong;

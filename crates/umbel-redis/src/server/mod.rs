@@ -1,6 +1,7 @@
 //! The server's interface in Rust: contexts, arguments, keys, replies. All unsafe code of this crate is here.
 
 pub(crate) mod api;
+mod background;
 pub(crate) mod memory;
 mod register;
 mod types;
@@ -9,6 +10,8 @@ use std::ffi::{CStr, CString, c_int, c_long};
 use std::marker::PhantomData;
 
 use api::{Ctx, KeyHandle, Str, api};
+
+pub(crate) use background::{End, Job, settle};
 
 pub(crate) use register::{
     Access, CommandSpec, Refused, Registration, Setting, load_arguments, spec,
@@ -30,6 +33,8 @@ impl Refusal {
     /// The key has another type.
     pub(crate) const WRONG_TYPE: Self =
         Self::Words("WRONGTYPE Operation against a key holding the wrong kind of value");
+
+    const INTERNAL: Self = Self::Words("ERR internal error of the module");
 
     pub(crate) fn words(&self) -> &str {
         match self {
@@ -123,7 +128,7 @@ pub(crate) unsafe fn run(
     match std::panic::catch_unwind(call) {
         Ok(Ok(())) => {}
         Ok(Err(refusal)) => context.refuse(&refusal),
-        Err(_) => context.refuse(&Refusal::Words("ERR internal error of the module")),
+        Err(_) => context.refuse(&Refusal::INTERNAL),
     }
     api::OK
 }

@@ -29,6 +29,8 @@ pub(crate) struct CommandSpec {
     pub(crate) access: Access,
     /// Whether it is in the category `fast`.
     pub(crate) is_fast: bool,
+    /// Whether its time grows with the filter, so that it is not flagged as fast.
+    pub(crate) is_long: bool,
     /// The index of its last key; -1 if all arguments are keys.
     pub(crate) last_key: c_int,
     /// Whether clients may cache its replies.
@@ -44,8 +46,8 @@ pub(crate) const fn spec(
     access: Access,
     summary: &'static CStr,
 ) -> CommandSpec {
-    let (is_fast, is_cacheable, last_key) = (false, true, 1);
-    CommandSpec { name, function, arity, access, is_fast, last_key, is_cacheable, summary }
+    let (is_fast, is_long, is_cacheable, last_key) = (false, false, true, 1);
+    CommandSpec { name, function, arity, access, is_fast, is_long, last_key, is_cacheable, summary }
 }
 
 impl CommandSpec {
@@ -55,6 +57,10 @@ impl CommandSpec {
 
     pub(crate) const fn fast(self) -> Self {
         Self { is_fast: true, ..self }
+    }
+
+    pub(crate) const fn long(self) -> Self {
+        Self { is_long: true, ..self }
     }
 
     pub(crate) const fn not_cached(self) -> Self {
@@ -122,6 +128,7 @@ impl Registration {
     /// Registers a command. `category` is its category for access control, next to `read` or `write`.
     pub(crate) fn command(&self, spec: &CommandSpec, category: &str) -> Result<(), Refused> {
         let (flags, key) = match spec.access {
+            Access::Read if spec.is_long => (c"readonly", api::KEY_RO | api::KEY_ACCESS),
             Access::Read => (c"readonly fast", api::KEY_RO | api::KEY_ACCESS),
             Access::Insert => (c"write deny-oom", api::KEY_RW | api::KEY_INSERT),
             Access::Update => (c"write", api::KEY_RW | api::KEY_ACCESS | api::KEY_UPDATE),

@@ -4,4 +4,4 @@ mod redisbloom;
 mod umbel;
 
 pub(crate) use redisbloom::{Bloom, Cuckoo, Foreign, Kept};
-pub(crate) use umbel::{Filter, PART, Umbel};
+pub(crate) use umbel::{Filter, Umbel};

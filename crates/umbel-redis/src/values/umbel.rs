@@ -1,21 +1,23 @@
 //! Umbel's own filters as values, saved as umbel files.
 
 use std::ffi::CStr;
+use std::sync::Arc;
 
 use umbel::{AnyFilter, AnyScheme, Blocks, Loader, Scheme};
 
 use crate::server::{Context, Fields, Rewrite, ServerType, Value};
 use crate::settings::check_size;
 
-/// Bytes of a part that `UM.DUMP` gives, as many as RedisBloom's chunks have.
-pub(crate) const PART: usize = 16 << 20;
+/// Bytes of a piece in snapshots and of a part in append-only files, as many as RedisBloom's chunks have.
+const PIECE: usize = 16 << 20;
 
 /// A filter of any kind, without its secret, which is needed only to hash keys.
 pub(crate) type Filter = AnyFilter<Blocks, Scheme>;
 
 /// A filter, one that is being loaded and will replace it, or both.
 pub(crate) struct Umbel {
-    pub(crate) filter: Option<Filter>,
+    /// A job of the background shares it while it reads it.
+    pub(crate) filter: Option<Arc<Filter>>,
     pub(crate) loader: Option<Loader<AnyScheme>>,
     /// Whether there was a filter, and this server could not take what was written to it. What it had would deny keys, so it is
     /// gone until another one is loaded. The key stays: it may be renamed or copied, as on the primary.
@@ -26,7 +28,7 @@ impl Umbel {
     pub(crate) const LOST: Self = Self { filter: None, loader: None, is_lost: true };
 
     pub(crate) fn new(filter: Option<Filter>, loader: Option<Loader<AnyScheme>>) -> Self {
-        Self { filter, loader, is_lost: false }
+        Self { filter: filter.map(Arc::new), loader, is_lost: false }
     }
 }
 
@@ -39,7 +41,7 @@ const WITHOUT_LOST: i32 = 1;
 fn save_pieces<P: AsRef<[u8]>>(fields: &mut Fields, pieces: impl Iterator<Item = P>, length: u64) {
     fields.save_unsigned(length);
     pieces.filter(|piece| !piece.as_ref().is_empty()).for_each(|piece| {
-        piece.as_ref().chunks(PART).for_each(|piece| fields.save_string(piece));
+        piece.as_ref().chunks(PIECE).for_each(|piece| fields.save_string(piece));
     });
 }
 
@@ -72,7 +74,7 @@ fn load_pieces(
 fn parts(filter: &Filter) -> impl Iterator<Item = Vec<u8>> {
     let mut offset = 0;
     std::iter::from_fn(move || {
-        let part = filter.file_part(offset, PART);
+        let part = filter.file_part(offset, PIECE);
         offset += part.len() as u64;
         (!part.is_empty()).then_some(part)
     })
@@ -93,13 +95,13 @@ impl Value for Umbel {
         let is_lost = version > WITHOUT_LOST && fields.unsigned()? != 0;
         // Version 1 kept keys without anything, after a load that failed.
         let is_lost = is_lost || (filter.is_none() && loader.is_none());
-        Ok(Self { filter: filter.filter(|_| !is_lost), loader, is_lost })
+        Ok(Self { is_lost, ..Self::new(filter.filter(|_| !is_lost), loader) })
     }
 
     fn save(&self, fields: &mut Fields) {
         let Self { filter, loader, is_lost } = self;
-        let length = filter.as_ref().map_or(0, Filter::file_length);
-        save_pieces(fields, filter.iter().flat_map(parts), length);
+        let length = filter.as_ref().map_or(0, |filter| filter.file_length());
+        save_pieces(fields, filter.iter().flat_map(|filter| parts(filter)), length);
         let loaded = loader.as_ref().map_or(0, Loader::loaded);
         save_pieces(fields, loader.iter().flat_map(Loader::pieces), loaded);
         fields.save_unsigned((*is_lost).into());
@@ -111,12 +113,12 @@ impl Value for Umbel {
             rewrite.chunk(c"UM.REPLAY", 0, b"LOST");
         }
         let mut offset = 0;
-        for part in filter.iter().flat_map(parts) {
+        for part in filter.iter().flat_map(|filter| parts(filter)) {
             rewrite.chunk(c"UM.LOAD", offset, &part);
             offset += part.len() as u64;
         }
         let mut offset = 0;
-        for part in loader.iter().flat_map(Loader::pieces).flat_map(|piece| piece.chunks(PART)) {
+        for part in loader.iter().flat_map(Loader::pieces).flat_map(|piece| piece.chunks(PIECE)) {
             rewrite.chunk(c"UM.LOAD", offset, part);
             offset += part.len() as u64;
         }
@@ -125,11 +127,11 @@ impl Value for Umbel {
     fn bytes(&self) -> u64 {
         let Self { filter, loader, .. } = self;
         let loading = loader.as_ref().and_then(Loader::length).unwrap_or(0);
-        filter.as_ref().map_or(0, AnyFilter::bytes) + loading + size_of::<Self>() as u64
+        filter.as_ref().map_or(0, |filter| filter.bytes()) + loading + size_of::<Self>() as u64
     }
 
     fn digest(&self, add: &mut dyn FnMut(&[u8])) {
-        self.filter.iter().flat_map(parts).for_each(|part| add(&part));
+        self.filter.iter().flat_map(|filter| parts(filter)).for_each(|part| add(&part));
         self.loader.iter().flat_map(Loader::pieces).for_each(&mut *add);
         if self.is_lost {
             add(b"lost");
@@ -137,12 +139,12 @@ impl Value for Umbel {
     }
 
     fn copy(&self) -> Option<Self> {
-        let filter = self.filter.as_ref().map(AnyFilter::try_clone).transpose().ok()?;
+        let filter = self.filter.as_ref().map(|filter| filter.try_clone()).transpose().ok()?;
         let mut loader = self.loader.as_ref().map(|_| AnyFilter::loader_with(AnyScheme));
         if let (Some(from), Some(to)) = (&self.loader, &mut loader) {
             from.pieces().into_iter().try_for_each(|piece| to.push(piece)).ok()?;
         }
-        Some(Self { filter, loader, is_lost: self.is_lost })
+        Some(Self { is_lost: self.is_lost, ..Self::new(filter, loader) })
     }
 
     fn lost() -> Option<Self> {
