@@ -1,10 +1,10 @@
-"""The guard of `umbel-cache` in Python: same keys, scripts and journal, so both can guard one table. `umbel-cache keep` is its keeper.
+"""The guard of `umbel-cache` in Python: same keys, scripts and journal, so both can guard one table. `umbel-cache keep` is its keeper,
+and `umbel-cache rebuild` makes the filter.
 
-Needs redis-py, psycopg and umbel's wheel. docs/cache.md describes the pattern.
+Needs redis-py and psycopg. docs/cache.md describes the pattern.
 """
 
 import contextlib
-import secrets
 import time
 import uuid
 from dataclasses import dataclass
@@ -12,13 +12,9 @@ from pathlib import Path
 
 import psycopg
 import redis
-import umbel
 
 SCRIPTS = Path(__file__).parent / "scripts"
-APPLY, ADVANCE, SWAP = ((SCRIPTS / f"{name}.lua").read_text() for name in ("apply", "advance", "swap"))
-KEYS = (SCRIPTS / "keys.sql").read_text()
-XMIN = "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
-PART = 1 << 20
+APPLY, KEYS = ((SCRIPTS / name).read_text() for name in ("apply.lua", "keys.sql"))
 
 
 @dataclass
@@ -30,11 +26,7 @@ class Settings:
     row: str
     redis: list[str]
     postgres: str
-    fpp: float = 0.01
-    headroom: float = 1.5
-    deletes: bool = True
-    secret: str | Path | None = None
-    patience: float = 0.05
+    patience: float = 0.25
     lease: float = 1.0
     cached: float = 60.0
 
@@ -72,6 +64,7 @@ class Server:
 
     def ask(self, *commands):
         """The answer to each command, which may be an error, and the history of the server's data: its replication id as a primary."""
+        late = None
         for client in [self.client] if self.client else self.clients:
             pipeline = client.pipeline(transaction=False)
             for command in commands:
@@ -79,12 +72,13 @@ class Server:
             self.client = None
             try:
                 *answers, info = pipeline.info("replication").execute(raise_on_error=False)
-            except redis.RedisError:
+            except redis.RedisError as error:
+                late = error if isinstance(error, redis.TimeoutError) else late
                 continue
             if isinstance(info, dict) and info["role"] == "master":
                 self.client = client
                 return answers, info["master_replid"]
-        raise redis.ConnectionError("none of the filter's servers answers as a primary")
+        raise late or redis.ConnectionError("none of the filter's servers answers as a primary")
 
 
 class Guard:
@@ -105,23 +99,31 @@ class Guard:
             )
 
     def get(self, key):
-        """The row of a key as text, or None; and where that is known from: filter, cache, table, open if the filter was not believed,
-        or key if it is no integer or UUID, as the table's keys are.
+        """The row of a key as text, or None; and where that is known from: filter, cache, table, key if it is no integer or UUID, as the
+        table's keys are, or open and why the filter was not believed: unreachable, late, refused, no filter, not vouched.
         """
-        settings, source = self.settings, "open"
+        settings = self.settings
         key = printed(self.kind, key)
         if key is None:
             return None, "key"
-        with contextlib.suppress(redis.RedisError):
+        try:
             mget = ("MGET", settings.cached_row(key), settings.voucher)
             (cached, exists), history = self.server.ask(mget, ("UM.EXISTS", settings.current[0], key))
-            row, voucher = cached
+        except redis.TimeoutError:
+            source = "open: late"
+        except redis.RedisError:
+            source = "open: unreachable"
+        else:
+            row, voucher = (None, None) if isinstance(cached, Exception) else cached
             if row is not None:
                 return row, "cache"
-            # An error is an answer here: NOFILTER is neither.
             if exists == 0 and voucher == history:
                 return None, "filter"
-            source = "table" if exists == 1 else "open"
+            if isinstance(exists, Exception):
+                # The client takes the code off the words of some errors.
+                source = "open: no filter" if "NOFILTER" in str(exists) else "open: refused"
+            else:
+                source = "table" if exists == 1 else "open: not vouched"
         read = f"SELECT ({settings.row})::text FROM {settings.table} WHERE {settings.key} = %s::text::{self.kind}"
         found = self.database.execute(read, [key]).fetchone()
         if found is None:
@@ -158,69 +160,3 @@ class Guard:
 def apply(settings, command, entries):
     arguments = [argument for seq, xid, _, key in entries for argument in (seq, xid, command, key)]
     return ("EVAL", APPLY, 7, *settings.current, *settings.next, settings.voucher, *arguments)
-
-
-def rebuild(settings):
-    """Builds a filter from the table, loads it next to the old one, catches up with what was written meanwhile, and swaps."""
-    with psycopg.connect(settings.postgres, autocommit=True) as database:
-        name = f"umbel-cache rebuild {settings.table}"
-        if not database.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", [name]).fetchone()[0]:
-            raise RuntimeError("another rebuild of this filter is running")
-        server, build = Server(settings, 10), secrets.token_hex(16)
-        secret = None
-        if settings.secret:
-            content = Path(settings.secret).read_bytes()
-            secret = content if len(content) == 16 else bytes.fromhex(content.decode().strip())
-        elif whole(server.ask(("HGET", settings.current[1], "keyed")))[0][0] == "1":
-            raise RuntimeError(f"{settings.current[0]} has a secret, and no file with it is set; set it, or delete the filter to have one without")
-        database.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        with database.transaction():
-            count = database.execute(f"SELECT count(*) FROM {settings.table}").fetchone()[0]
-            planned = max(1000, int(count * settings.headroom))
-            new = (umbel.Counting if settings.deletes else umbel.Bloom)(planned, fpp=settings.fpp, secret=secret)
-            with database.cursor("keys") as rows:
-                rows.itersize = 100_000
-                rows.execute(f"SELECT ({settings.key})::text FROM {settings.table}")
-                while keys := rows.fetchmany(100_000):
-                    new.add_many([key for key, in keys])
-            position = database.execute(f"SELECT {XMIN}").fetchone()[0]
-            seen = f"SELECT xid, seq FROM {settings.table}_journal WHERE xid >= %s"
-            seen = database.execute(seen, [position]).fetchall()
-
-        loading = f"{settings.next[0]}:{build}"
-        file, offset = new.to_bytes(), 0
-        while True:
-            load = ("UM.LOAD", loading, offset, file[offset : offset + PART])
-            offset = whole(server.ask(load, ("PEXPIRE", loading, 3_600_000)))[0][0]
-            if offset == 0:
-                break
-        filter, state, done = settings.next
-        place = [("MULTI",), ("DEL", done)]
-        if seen:
-            place.append(("ZADD", done, *(part for entry in seen for part in entry)))
-        place += [("HSET", state, "build", build, "position", position, "keyed", int(secret is not None)), ("PERSIST", loading), ("RENAME", loading, filter), ("EXEC",)]
-        whole(server.ask(*place))
-
-        # From here on guards and keeper write into both. What they wrote before is in the journal.
-        with database.transaction():
-            reached = database.execute(f"SELECT {XMIN}").fetchone()[0]
-            entries = f"SELECT seq, xid, added, key FROM {settings.table}_journal WHERE xid >= %s ORDER BY seq"
-            entries = database.execute(entries, [position]).fetchall()
-        commands = []
-        # First what was added, so that a key that was deleted and added again is never missing in between.
-        for added, command in [(True, "UM.ADD"), (False, "UM.DEL")] if settings.deletes else [(True, "UM.ADD")]:
-            these = [entry for entry in entries if entry[2] == added]
-            commands += [apply(settings, command, these[i : i + 1000]) for i in range(0, len(these), 1000)]
-        advance = ("EVAL", ADVANCE, 2, state, done, build, reached)
-        answers, history = whole(server.ask(*commands, advance))
-        swap = ("EVAL", SWAP, 7, *settings.current, *settings.next, settings.voucher, build, history)
-        if answers[-1] != 1 or whole(server.ask(swap))[0] != [1]:
-            raise RuntimeError("the new filter is gone; rebuild again")
-
-
-def whole(answered):
-    """Raises the first error among the answers."""
-    for answer in answered[0]:
-        if isinstance(answer, Exception):
-            raise answer
-    return answered

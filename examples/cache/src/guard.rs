@@ -44,11 +44,29 @@ pub enum Source {
     Open(Why),
 }
 
+impl Why {
+    fn of(error: &Error) -> Self {
+        match error {
+            Error::Resting => Self::Resting,
+            Error::Server(error) if error.is_timeout() => Self::Late,
+            Error::Server(error) if error.code().is_some() => Self::Refused,
+            _ => Self::Unreachable,
+        }
+    }
+}
+
 /// Why a filter could not be believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Why {
-    /// No primary answered in time, or it refused the command.
+    /// No server could be connected to that is a primary.
     Unreachable,
+    /// The answer did not come in time: within [`Settings::patience`].
+    Late,
+    /// One did not answer a moment ago, and nothing has been sent since.
+    Resting,
+    /// The server answered with an error: it lacks the secret, or a permission.
+    Refused,
     /// The server has no such filter.
     NoFilter,
     /// Nobody vouches for it: it may lag.
@@ -91,7 +109,7 @@ impl Guard {
         let row = self.database.query_opt(&self.read, &[key])?;
         let row = row.map(|row| row.get::<_, Option<String>>(0).unwrap_or_default());
         if let Some(row) = &row
-            && source != Source::Open(Why::Unreachable)
+            && !matches!(source, Source::Open(Why::Unreachable | Why::Late | Why::Resting))
         {
             let mut store = Pipeline::new();
             let milliseconds = self.settings.cached.as_millis() as u64;
@@ -107,16 +125,16 @@ impl Guard {
         let mut question = Pipeline::new();
         question.cmd("MGET").arg(self.settings.cached_row(key)).arg(self.settings.voucher());
         question.cmd("UM.EXISTS").arg(self.settings.current().filter).arg(key);
-        let (mut answers, history) = self.server.ask(&question).map_err(|_| Why::Unreachable)?;
+        let (mut answers, history) = self.server.ask(&question).map_err(|error| Why::of(&error))?;
         let (exists, mget) = (answers.pop(), answers.pop());
         let (row, voucher): (Option<String>, Option<String>) =
-            read(mget).map_err(|_| Why::Unreachable)?;
+            read(mget).map_err(|_| Why::Refused)?;
         if let Some(row) = row {
             return Ok(Reply::Cached(row));
         }
         let exists: bool = read(exists).map_err(|error| match error.code() {
             Some("NOFILTER") => Why::NoFilter,
-            _ => Why::Unreachable,
+            _ => Why::Refused,
         })?;
         match exists {
             true => Ok(Reply::Maybe),

@@ -38,6 +38,9 @@ pub enum Error {
     /// None of the addresses is a primary that answers.
     #[error("none of the filter's servers answers as a primary")]
     NoPrimary,
+    /// One of them did not answer a moment ago, so nothing was sent.
+    #[error("the filter's server did not answer a moment ago")]
+    Resting,
     /// The builder ended with an error, and said why on standard error.
     #[error("{program} failed: {status}")]
     Builder {

@@ -32,7 +32,9 @@ pub(crate) struct Server {
     clients: Vec<Client>,
     connection: Option<Connection>,
     patience: Duration,
-    /// Until then nothing is sent to a server that did not answer, so that requests do not all wait for it.
+    /// Whether the last question was not answered. One may be late on a busy host.
+    failed: bool,
+    /// Until then nothing is sent to a server that did not answer twice, so that requests do not all wait for it.
     rests_until: Option<Instant>,
 }
 
@@ -41,7 +43,7 @@ impl Server {
     pub(crate) fn new(settings: &Settings, patience: Duration) -> Result<Self, Error> {
         let clients = settings.redis.iter().map(|address| Client::open(address.as_str()));
         let clients = clients.collect::<RedisResult<_>>()?;
-        Ok(Self { clients, connection: None, patience, rests_until: None })
+        Ok(Self { clients, connection: None, patience, failed: false, rests_until: None })
     }
 
     /// Sends commands together; the answer to each, which may be an error. `INFO replication` goes with them as the last one.
@@ -53,14 +55,16 @@ impl Server {
         commands: &Pipeline,
     ) -> Result<(Vec<RedisResult<Value>>, History), Error> {
         if self.rests_until.is_some_and(|end| Instant::now() < end) {
-            return Err(Error::NoPrimary);
+            return Err(Error::Resting);
         }
         let answer = self.try_ask(commands);
         if answer.is_err() {
             // What is still to come would be taken for the answer to the next question.
             self.connection = None;
         }
-        self.rests_until = answer.is_err().then(|| Instant::now() + self.patience);
+        let failed_again = answer.is_err() && self.failed;
+        self.failed = answer.is_err();
+        self.rests_until = failed_again.then(|| Instant::now() + self.patience);
         answer
     }
 
@@ -69,7 +73,7 @@ impl Server {
         commands: &Pipeline,
     ) -> Result<(Vec<RedisResult<Value>>, History), Error> {
         if self.connection.is_none() {
-            self.connection = self.clients.iter().find_map(|client| self.connect(client));
+            self.connection = Some(self.primary()?);
         }
         let connection = self.connection.as_mut().ok_or(Error::NoPrimary)?;
         let mut commands = commands.clone();
@@ -79,11 +83,26 @@ impl Server {
         Ok((answers, History::of(&info).ok_or(Error::NoPrimary)?))
     }
 
-    fn connect(&self, client: &Client) -> Option<Connection> {
-        let mut connection = client.get_connection_with_timeout(self.patience).ok()?;
-        connection.set_read_timeout(Some(self.patience)).ok()?;
-        connection.set_write_timeout(Some(self.patience)).ok()?;
-        let info = redis::cmd("INFO").arg("replication").query(&mut connection).ok()?;
-        History::of(&info).map(|_| connection)
+    /// Connects to the first server that answers as a primary.
+    fn primary(&self) -> Result<Connection, Error> {
+        let mut failed = Error::NoPrimary;
+        for client in &self.clients {
+            match self.connect(client) {
+                Ok(Some(connection)) => return Ok(connection),
+                Ok(None) => {}
+                Err(error) if error.is_timeout() => failed = error.into(),
+                Err(_) => {}
+            }
+        }
+        Err(failed)
+    }
+
+    /// Connects to a server; nothing if it is no primary.
+    fn connect(&self, client: &Client) -> RedisResult<Option<Connection>> {
+        let mut connection = client.get_connection_with_timeout(self.patience)?;
+        connection.set_read_timeout(Some(self.patience))?;
+        connection.set_write_timeout(Some(self.patience))?;
+        let info = redis::cmd("INFO").arg("replication").query(&mut connection)?;
+        Ok(History::of(&info).map(|_| connection))
     }
 }

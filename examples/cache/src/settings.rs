@@ -29,7 +29,8 @@ pub struct Settings {
     /// A file with the secret of a keyed hash, so that nobody can compute keys that pass the filter. The server has the same one in its
     /// setting `secret-files`.
     pub secret: Option<PathBuf>,
-    /// How long a guard waits for the server of the filter before it asks the table.
+    /// How long a guard waits for the server of the filter before it asks the table. Shorter than a host under load holds a
+    /// process up, it opens the guard for nothing.
     pub patience: Duration,
     /// How long the keeper vouches for the filter each time.
     pub lease: Duration,
@@ -55,7 +56,7 @@ impl Settings {
             headroom: 1.5,
             deletes: true,
             secret: None,
-            patience: Duration::from_millis(50),
+            patience: Duration::from_millis(250),
             lease: Duration::from_secs(1),
             cached: Duration::from_secs(60),
             journal: Duration::from_secs(3600),

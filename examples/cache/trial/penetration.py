@@ -213,26 +213,31 @@ def add(totals, counts):
     return totals
 
 
+def causes(opened):
+    """How many requests went to the table because the filter could not be believed, and why."""
+    return ", ".join(f"{count:,} {why}" for why, count in sorted(opened.items())) or "0"
+
+
 def load_table(records):
-    yield "| guarded by | load | absent keys that reach the table | requests for them that do | all requests that do | requests per second | p50 | p99 | cache grows by |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| guarded by | load | absent keys that reach the table | requests for them that do | all requests that do | failed open | requests per second | p50 | p99 | cache grows by |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for record in records:
         load = "attack, 99 % absent" if record["attack"] else f"{100 * record['absent_share']:g} % absent"
         keys, requests = (
             f"{100 * record[f'{name}_reached'] / record[name]:.2f} %" if record[name] else "–" for name in ("absent_keys", "absent")
         )
         yield (
-            f"| {record['way']} | {load} | {keys} | {requests} | {record['reached']:,} | {record['per_second']:,.0f} | {record['p50_us']:.0f} µs "
+            f"| {record['way']} | {load} | {keys} | {requests} | {record['reached']:,} | {causes(record['open'])} | {record['per_second']:,.0f} | {record['p50_us']:.0f} µs "
             f"| {record['p99_us']:.0f} µs | {record['cache_bytes'] / 2**20:.1f} MiB |"
         )
 
 
 def phase_table(phases):
-    yield "| what happens | reads | settled by the filter | open | wrong | wrong if the filter were believed | writes | waited |"
+    yield "| what happens | reads | settled by the filter | failed open | wrong | wrong if the filter were believed | writes | waited |"
     yield "|---|---|---|---|---|---|---|---|"
     for phase in phases:
         yield (
-            f"| {phase['name']} | {phase['reads']:,} | {phase['settled']:,} | {sum(phase['open'].values()):,} | {phase['wrong']} "
+            f"| {phase['name']} | {phase['reads']:,} | {phase['settled']:,} | {causes(phase['open'])} | {phase['wrong']} "
             f"| {phase['naive_wrong']} | {phase['writes']:,} | {phase['waited']} |"
         )
 
@@ -245,7 +250,7 @@ def bounds(records, phases):
         # Of keys, since one popular key that passes is many requests.
         filtered = "BF" in record["way"] or "UM" in record["way"]
         if filtered and record["absent_keys_reached"] > MOST_REACH * record["absent_keys"]:
-            yield f"{record['way']}: more than {MOST_REACH} of absent keys reach the table"
+            yield f"{record['way']}: more than {MOST_REACH} of absent keys reach the table; failed open: {causes(record['open'])}"
     for phase in phases:
         if phase["wrong"]:
             yield f"{phase['name']}: the guard denied {phase['wrong']} rows"

@@ -58,19 +58,33 @@ def settings(postgres, *servers, **others):
     return cache.Settings(**{"table": "articles", "key": "slug", "row": "body", "redis": addresses, "postgres": postgres.url, "patience": 2, **others})
 
 
-@contextlib.contextmanager
-def keeper(postgres, *servers, **others):
-    environment = {
+def environment_of(postgres, servers, others):
+    return {
         "CACHE_TABLE": "articles", "CACHE_KEY": "slug", "CACHE_ROW": "body", "POSTGRES": postgres.url, "UMBEL": penetration.UMBEL,
         "REDIS": ",".join(f"redis://127.0.0.1:{server.port}" for server in servers),
         **others,
     }
+
+
+@contextlib.contextmanager
+def keeper(postgres, *servers, **others):
+    environment = environment_of(postgres, servers, others)
     process = subprocess.Popen([penetration.PROGRAMS / "umbel-cache", "keep"], env=environment, stderr=subprocess.DEVNULL)
     try:
         yield process
     finally:
         process.kill()
         process.wait(20)
+
+
+def chore(postgres, *arguments, servers=(), **others):
+    environment = environment_of(postgres, servers, others)
+    return subprocess.run([penetration.PROGRAMS / "umbel-cache", *arguments], env=environment, capture_output=True, text=True, check=False)
+
+
+def rebuild(postgres, *servers, **environment):
+    made = chore(postgres, "rebuild", servers=servers, **environment)
+    assert made.returncode == 0, made.stderr
 
 
 def until_source(guard, key, source):
@@ -96,8 +110,8 @@ def test_no_row_is_denied_while_servers_fail(postgres, database, kind):
     assert list(penetration.bounds([], phases)) == []
     assert all(phase["failed"] == 0 and phase["reads"] > 100 for phase in phases)
     assert calm["settled"] and rebuilds["settled"]
-    assert restart["open"]["Unreachable"] and restart["open"]["NoFilter"]
-    assert paused["open"]["Unreachable"]
+    assert restart["open"]["Unreachable"] and restart["open"]["NoFilter"] and restart["open"]["Resting"]
+    assert paused["open"].get("Late"), paused
     assert alone["open"]["NotVouched"] and alone["waited"]
     # The same failover makes a client wrong that believes the filter it finds.
     assert failed["open"]["NotVouched"] and failed["denied"] and failed["naive_wrong"]
@@ -106,11 +120,8 @@ def test_no_row_is_denied_while_servers_fail(postgres, database, kind):
 def test_one_of_two_rebuilds_refuses(postgres, database):
     database.execute("SELECT pg_advisory_lock(hashtextextended('umbel-cache rebuild articles', 0))")
     with Server() as server:
-        environment = {"CACHE_TABLE": "articles", "CACHE_KEY": "slug", "CACHE_ROW": "body", "POSTGRES": postgres.url, "REDIS": f"redis://127.0.0.1:{server.port}"}
-        refused = subprocess.run([penetration.PROGRAMS / "umbel-cache", "rebuild"], env=environment, capture_output=True, text=True, check=False)
+        refused = chore(postgres, "rebuild", servers=[server])
         assert (refused.returncode, refused.stderr) == (1, "umbel-cache: another rebuild of this filter is running\n")
-        with pytest.raises(RuntimeError, match="another rebuild"):
-            cache.rebuild(settings(postgres, server))
 
 
 def test_a_guard_works_without_any_server(postgres, database):
@@ -121,8 +132,8 @@ def test_a_guard_works_without_any_server(postgres, database):
     with guard.write() as transaction:
         transaction.execute("INSERT INTO articles VALUES ('alone', 'row')")
     assert time.monotonic() - begun > 0.22, "it waits until nobody vouches for a filter without the key"
-    assert guard.get("alone") == ("row", "open")
-    assert guard.get("nothing") == (None, "open")
+    assert guard.get("alone") == ("row", "open: unreachable")
+    assert guard.get("nothing") == (None, "open: unreachable")
 
 
 def test_python_and_rust_guard_one_table(postgres, database):
@@ -139,7 +150,7 @@ def test_python_and_rust_guard_one_table(postgres, database):
         # The keeper deletes.
         until_source(guard, "new", "filter")
         assert guard.get("newer") == ("two", "table")
-        cache.rebuild(guard.settings)
+        rebuild(postgres, server)
         until_source(guard, "nothing", "filter")
         with guard.write() as transaction:
             transaction.execute("DELETE FROM articles WHERE slug = 'newer'")
@@ -147,7 +158,7 @@ def test_python_and_rust_guard_one_table(postgres, database):
         # A vouched filter, and then a hand that deletes it.
         client = redis.Redis(port=server.port)
         client.delete(guard.settings.current[0])
-        assert guard.get("nothing") == (None, "open")
+        assert guard.get("nothing") == (None, "open: no filter")
 
 
 def test_transactions_that_commit_out_of_order(postgres, database):
@@ -166,38 +177,37 @@ def test_transactions_that_commit_out_of_order(postgres, database):
         assert guard.get("slow") == ("row", "table")
 
 
-def test_a_rebuild_keeps_what_was_written_meanwhile(postgres, database, monkeypatch):
+def test_a_rebuild_keeps_what_was_written_meanwhile(postgres, database, tmp_path):
     """Between its snapshot and its catching up: by a guard, by another program, and by one whose transaction spans the snapshot."""
+    # A builder that has read the keys, and waits.
+    builder, read, go = tmp_path / "umbel", tmp_path / "read", tmp_path / "go"
+    builder.write_text(f"#!/bin/sh\n'{penetration.UMBEL}' \"$@\" || exit\ntouch '{read}'\nwhile [ ! -e '{go}' ]; do sleep 0.05; done\n")
+    builder.chmod(0o755)
     with Server() as server, keeper(postgres, server), psycopg.connect(postgres.url) as spanning:
         guard = cache.Guard(settings(postgres, server))
         until_source(guard, "nothing", "filter")
         with guard.write() as transaction:
             transaction.execute("INSERT INTO articles VALUES ('deleted meanwhile', 'row')")
         spanning.execute("INSERT INTO articles VALUES ('spanning', 'row')")
-        counting = cache.umbel.Counting
-
-        class Meanwhile:
-            def __init__(self, keys, fpp, secret):
-                self.filter = counting(keys, fpp, secret=secret)
-                self.add_many = self.filter.add_many
-
-            def to_bytes(self):
-                with guard.write() as transaction:
-                    transaction.execute("INSERT INTO articles VALUES ('by a guard', 'row')")
-                with guard.write() as transaction:
-                    transaction.execute("DELETE FROM articles WHERE slug = 'deleted meanwhile'")
-                with psycopg.connect(postgres.url) as other:
-                    other.execute("INSERT INTO articles VALUES ('by another', 'row')")
-                spanning.commit()
-                return self.filter.to_bytes()
-
-        monkeypatch.setattr(cache.umbel, "Counting", Meanwhile)
-        cache.rebuild(guard.settings)
-        client = redis.Redis(port=server.port)
+        rebuilt = threading.Thread(target=rebuild, args=[postgres, server], kwargs={"UMBEL": str(builder)})
+        rebuilt.start()
+        wait_for(read.exists)
+        with guard.write() as transaction:
+            transaction.execute("INSERT INTO articles VALUES ('by a guard', 'row')")
+        with guard.write() as transaction:
+            transaction.execute("DELETE FROM articles WHERE slug = 'deleted meanwhile'")
+        with psycopg.connect(postgres.url) as other:
+            other.execute("INSERT INTO articles VALUES ('by another', 'row')")
+        spanning.commit()
+        client = redis.Redis(port=server.port, decode_responses=True)
+        before = client.hget(guard.settings.current[1], "build")
+        go.touch()
+        rebuilt.join()
+        assert client.hget(guard.settings.current[1], "build") != before
         exists = lambda key: client.execute_command("UM.EXISTS", guard.settings.current[0], key)
         assert [exists(key) for key in ("by a guard", "by another", "spanning")] == [1, 1, 1]
-        assert exists("deleted meanwhile") == 0
-        assert client.zcard(guard.settings.current[2]) <= 8, "what was applied is forgotten"
+        wait_for(lambda: exists("deleted meanwhile") == 0)
+        wait_for(lambda: client.zcard(guard.settings.current[2]) <= 8), "what was applied is forgotten"
 
 
 def test_old_entries_leave_the_journal_and_older_filters_are_rebuilt(postgres, database):
@@ -263,7 +273,7 @@ def test_a_server_with_an_older_snapshot_is_not_believed(postgres, database, kin
         row, source = guard.get("late")
         # The keeper may have been quicker.
         assert lost or client.zcard(guard.settings.current[2])
-        assert row == "row" and source == "open"
+        assert row == "row" and source == "open: not vouched"
         until_source(guard, "nothing", "filter")
         client.delete(guard.settings.cached_row("late"))
         assert guard.get("late") == ("row", "table")
@@ -323,7 +333,7 @@ def test_a_primary_that_is_cut_off_is_soon_not_believed(postgres, database):
                     transaction.execute("INSERT INTO articles VALUES (%s, 'row')", [f"there-{number}"])
                 row, source = cut_off.get(f"there-{number}")
                 assert row == "row", number
-                opened += source == "open"
+                opened += source == "open: not vouched"
             assert opened > 190, "the others are false positives"
             until_source(guard, "nothing", "filter")
             assert redis.Redis(port=old.port).execute_command("UM.EXISTS", guard.settings.current[0], "there-0") == 0
@@ -340,11 +350,6 @@ def table(postgres, name, key, *statements):
             yield lambda *servers, **others: settings(postgres, *servers, table=name, key=key, **others), environment
         finally:
             database.execute(f"DROP TABLE IF EXISTS {name}, {name}_journal, {name}_journal_start CASCADE")
-
-
-def chore(postgres, *arguments, servers=(), **environment):
-    environment = {"POSTGRES": postgres.url, "UMBEL": penetration.UMBEL, "REDIS": ",".join(f"redis://127.0.0.1:{server.port}" for server in servers), **environment}
-    return subprocess.run([penetration.PROGRAMS / "umbel-cache", *arguments], env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("change", ["BEFORE", "applied"])
@@ -411,7 +416,7 @@ def test_keys_of_other_types(postgres, database, kind, key, spellings, absent, i
             assert [guard.get(wrong) for wrong in impossible] == [(None, "key")] * len(impossible)
             assert ask(*shown) == "None from Key\n" * len(shown)
             # From the table, after a rebuild, too.
-            cache.rebuild(guard.settings)
+            rebuild(postgres, server, **environment)
             redis.Redis(port=server.port).delete(guard.settings.cached_row(key))
             until_source(guard, absent, "filter")
             redis.Redis(port=server.port).delete(guard.settings.cached_row(key))
@@ -443,26 +448,24 @@ def test_columns_that_take_different_texts_for_equal_are_refused(postgres, datab
 
 
 def test_a_filter_with_a_secret_stays_one(postgres, database, tmp_path):
-    """Rebuilt by Python and by Rust, and on a replica without the secret that takes over: what was written is never denied there."""
+    """Rebuilt, and on a replica without the secret that takes over: what was written is never denied there."""
     secret = tmp_path / "secret"
     secret.write_text("000102030405060708090a0b0c0d0e0f\n")
-    environment = {"CACHE_TABLE": "articles", "CACHE_KEY": "slug", "CACHE_ROW": "body"}
     with Server() as server, Server() as replica:
         knows = lambda server: redis.Redis(port=server.port, decode_responses=True).execute_command("CONFIG", "SET", "bf.secret-files", str(secret))
         scheme = lambda: redis.Redis(port=server.port, decode_responses=True).execute_command("UM.INFO", "{articles}:filter")["scheme"]
         knows(server)
-        cache.rebuild(settings(postgres, server, secret=secret))
+        rebuild(postgres, server, CACHE_SECRET=str(secret))
         keyed = scheme()
         assert keyed.startswith("siphash-1-3-128 key ")
-        with pytest.raises(RuntimeError, match="{articles}:filter has a secret"):
-            cache.rebuild(settings(postgres, server))
-        assert "{articles}:filter has a secret, and no file with it is set; set CACHE_SECRET" in chore(postgres, "rebuild", servers=[server], **environment).stderr
-        assert chore(postgres, "rebuild", servers=[server], CACHE_SECRET=str(secret), **environment).returncode == 0 and scheme() == keyed
+        assert "{articles}:filter has a secret, and no file with it is set; set CACHE_SECRET" in chore(postgres, "rebuild", servers=[server]).stderr
+        rebuild(postgres, server, CACHE_SECRET=str(secret))
+        assert scheme() == keyed
         with replica.client() as client:
             client("REPLICAOF", "127.0.0.1", server.port)
             wait_for(lambda: b"master_link_status:up" in client("INFO", "replication"))
         with keeper(postgres, server, replica, CACHE_SECRET=str(secret)):
-            guard = cache.Guard(settings(postgres, server, replica, secret=secret))
+            guard = cache.Guard(settings(postgres, server, replica))
             until_source(guard, "nothing", "filter")
             for number in range(20):
                 with guard.write() as transaction:
@@ -474,7 +477,7 @@ def test_a_filter_with_a_secret_stays_one(postgres, database, tmp_path):
             assert [guard.get(f"keyed-{number}")[0] for number in range(20)] == ["row"] * 20
             # It cannot hash keys, so nobody vouches.
             time.sleep(1.5)
-            assert guard.get("nothing") == (None, "open")
+            assert guard.get("nothing") == (None, "open: refused")
             knows(replica)
             client = redis.Redis(port=replica.port)
             assert client.execute_command("UM.MEXISTS", "{articles}:filter", *(f"keyed-{number}" for number in range(20))) == [1] * 20

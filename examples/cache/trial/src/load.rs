@@ -1,6 +1,6 @@
 //! A table under load: which requests reach it, and how long they take.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -69,6 +69,8 @@ struct Seen {
     missing: HashSet<u32>,
     missing_reached: HashSet<u32>,
     wrong: u64,
+    /// Requests that went to the table because the filter could not be believed.
+    open: BTreeMap<String, u64>,
 }
 
 fn measure(
@@ -103,6 +105,10 @@ fn measure(
         false => seen.iter().flat_map(keys).collect::<HashSet<_>>().len() as u64,
     };
     let (absent_sum, absent_reached) = (sum(|seen| seen.absent), sum(|seen| seen.absent_reached));
+    let mut open = BTreeMap::<&str, u64>::new();
+    for (why, count) in seen.iter().flat_map(|seen| &seen.open) {
+        *open.entry(why).or_default() += count;
+    }
     let line = serde_json::json!({
         "type": "load",
         "absent_share": absent,
@@ -114,6 +120,7 @@ fn measure(
         "absent_reached": absent_reached,
         "absent_keys_reached": distinct(|seen| &seen.missing_reached, absent_reached),
         "wrong": sum(|seen| seen.wrong),
+        "open": open,
         "per_second": (times.len() as f64 / seconds).round(),
         "p50_us": times.value_at_quantile(0.5) as f64 / 1e3,
         "p99_us": times.value_at_quantile(0.99) as f64 / 1e3,
@@ -141,6 +148,7 @@ fn requests(
         missing: HashSet::new(),
         missing_reached: HashSet::new(),
         wrong: 0,
+        open: BTreeMap::new(),
     };
     for _ in 0..options.requests / options.clients {
         let (key, asked) = requests.draw();
@@ -152,6 +160,9 @@ fn requests(
         seen.reached += u64::from(outcome.reached_table);
         seen.absent_reached += u64::from(outcome.reached_table && !has_row);
         seen.wrong += u64::from(outcome.is_found != has_row);
+        if let Some(why) = outcome.open {
+            *seen.open.entry(format!("{why:?}")).or_default() += 1;
+        }
         if let Asked::Missing(number) = asked {
             seen.missing.insert(number);
             if outcome.reached_table {

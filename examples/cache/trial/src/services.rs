@@ -5,13 +5,15 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use postgres::{Client, NoTls, Statement};
 use redis::{Connection, Pipeline};
-use umbel_cache::{Guard, Settings, Source};
+use umbel_cache::{Guard, Settings, Source, Why};
 
 /// How a request was answered.
 #[derive(Clone, Copy)]
 pub(crate) struct Outcome {
     pub(crate) is_found: bool,
     pub(crate) reached_table: bool,
+    /// Why the filter was not believed, if it was not.
+    pub(crate) open: Option<Why>,
 }
 
 /// A way to guard a table.
@@ -50,8 +52,11 @@ impl Service {
             Self::Plain(plain) => return plain.get(key),
         };
         let answer = guard.get(key)?;
-        let reached_table = matches!(answer.source, Source::Table | Source::Open(_));
-        Ok(Outcome { is_found: answer.row.is_some(), reached_table })
+        let (reached_table, open) = match answer.source {
+            Source::Open(why) => (true, Some(why)),
+            source => (source == Source::Table, None),
+        };
+        Ok(Outcome { is_found: answer.row.is_some(), reached_table, open })
     }
 }
 
@@ -82,10 +87,10 @@ impl Plain {
             (question.query::<(Option<String>,)>(&mut self.server)?.0, true)
         };
         if let Some(row) = cached {
-            return Ok(Outcome { is_found: !row.is_empty(), reached_table: false });
+            return Ok(Outcome { is_found: !row.is_empty(), reached_table: false, open: None });
         }
         if !may_exist {
-            return Ok(Outcome { is_found: false, reached_table: false });
+            return Ok(Outcome { is_found: false, reached_table: false, open: None });
         }
         let row = self.database.query_opt(&self.read, &[&key])?.map(|row| row.get::<_, String>(0));
         let is_found = row.is_some();
@@ -95,7 +100,7 @@ impl Plain {
             store.arg(&name).arg(row.unwrap_or_default());
             store.arg("PX").arg(self.cached.as_millis() as u64).exec(&mut self.server)?;
         }
-        Ok(Outcome { is_found, reached_table: true })
+        Ok(Outcome { is_found, reached_table: true, open: None })
     }
 }
 
