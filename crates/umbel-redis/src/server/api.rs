@@ -1,6 +1,6 @@
 //! The server's functions as `redismodule.h` declares them. They are looked up by name when the module is loaded.
 //!
-//! The existing crates with these declarations need libclang to build, bring an allocator that aborts when memory is short,
+//! `tests/server/test_headers.py` compares them with the headers. The existing crates with these declarations need libclang to build, bring an allocator that aborts when memory is short,
 //! and have no zeroed allocation. This module needs some 60 functions; those that an older server lacks are `None`.
 
 // These are the server's names.
@@ -27,6 +27,9 @@ pub(crate) type SetString =
 pub(crate) type GetNumber = unsafe extern "C" fn(*const c_char, *mut c_void) -> c_longlong;
 pub(crate) type SetNumber =
     unsafe extern "C" fn(*const c_char, c_longlong, *mut c_void, *mut *mut Str) -> c_int;
+
+pub(crate) type Apply = unsafe extern "C" fn(*mut Ctx, *mut c_void, *mut *mut Str) -> c_int;
+pub(crate) type FreeData = unsafe extern "C" fn(*mut Ctx, *mut c_void);
 
 pub(crate) const OK: c_int = 0;
 pub(crate) const ERR: c_int = 1;
@@ -204,9 +207,9 @@ functions! {
         fn SetModuleAttribs(*mut Ctx, *const c_char, c_int, c_int);
         fn IsModuleNameBusy(*const c_char) -> c_int;
         fn SetModuleOptions(*mut Ctx, c_int);
-        fn CreateDataType(*mut Ctx, *const c_char, c_int, *const TypeMethods) -> *mut ModuleType;
-        fn RegisterStringConfig(*mut Ctx, *const c_char, *const c_char, c_uint, GetString, SetString, *const c_void, *mut c_void) -> c_int;
-        fn RegisterNumericConfig(*mut Ctx, *const c_char, c_longlong, c_uint, c_longlong, c_longlong, GetNumber, SetNumber, *const c_void, *mut c_void) -> c_int;
+        fn CreateDataType(*mut Ctx, *const c_char, c_int, *mut TypeMethods) -> *mut ModuleType;
+        fn RegisterStringConfig(*mut Ctx, *const c_char, *const c_char, c_uint, GetString, SetString, Option<Apply>, *mut c_void) -> c_int;
+        fn RegisterNumericConfig(*mut Ctx, *const c_char, c_longlong, c_uint, c_longlong, c_longlong, GetNumber, SetNumber, Option<Apply>, *mut c_void) -> c_int;
         fn LoadConfigs(*mut Ctx) -> c_int;
         fn GetServerVersion() -> c_int;
         fn Milliseconds() -> c_longlong;
@@ -249,7 +252,7 @@ functions! {
         fn DigestAddStringBuffer(*mut DigestHandle, *const c_char, usize);
         fn DigestEndSequence(*mut DigestHandle);
         fn DefragAlloc(*mut DefragCtx, *mut c_void) -> *mut c_void;
-        fn BlockClient(*mut Ctx, Option<Command>, Option<Command>, Option<unsafe extern "C" fn(*mut Ctx, *mut c_void)>, c_longlong) -> *mut BlockedClient;
+        fn BlockClient(*mut Ctx, Option<Command>, Option<Command>, Option<FreeData>, c_longlong) -> *mut BlockedClient;
         fn UnblockClient(*mut BlockedClient, *mut c_void) -> c_int;
         fn GetThreadSafeContext(*mut BlockedClient) -> *mut Ctx;
         fn FreeThreadSafeContext(*mut Ctx);

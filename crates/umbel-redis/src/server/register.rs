@@ -111,7 +111,7 @@ impl Registration {
     pub(crate) fn value<T: Value>(&self) -> Result<(), Refused> {
         // SAFETY: as above; the server copies the methods.
         let made = unsafe {
-            (api().CreateDataType)(self.ctx, T::NAME.as_ptr(), T::VERSION, &methods::<T>())
+            (api().CreateDataType)(self.ctx, T::NAME.as_ptr(), T::VERSION, &mut methods::<T>())
         };
         T::server_type().set(made);
         if made.is_null() { Err(Refused) } else { Ok(()) }
@@ -220,7 +220,7 @@ impl Registration {
                 flags,
                 get_setting,
                 set_setting,
-                null(),
+                None,
                 (&raw const *Box::leak(Box::new(registered))).cast_mut().cast(),
             ))
         }
@@ -243,7 +243,7 @@ impl Registration {
                 i64::MAX,
                 get_bytes,
                 set_bytes,
-                null(),
+                None,
                 (&raw const *value).cast_mut().cast(),
             ))
         }

@@ -16,7 +16,8 @@ from pathlib import Path
 import resp
 
 MODULE = Path(os.environ["UMBEL_MODULE"])
-DEBIAN = Path(os.environ["UMBEL_TARGET"]) / "debian"
+TARGET = Path(os.environ["UMBEL_TARGET"])
+DEBIAN = TARGET / "debian"
 DEBIAN_PACKAGES = [
     "redis-tools", "libjemalloc2", "liblua5.1-0", "liblzf1", "lua-bitop", "lua-cjson",
 ]
