@@ -636,10 +636,11 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         (first.into(), murmur2(first, key).into())
     }
 
-    /// Prefetches the cache lines of a key.
+    /// Prefetches the cache lines of a key, except in links that are near the processor anyway: a chain may have a thousand
+    /// small ones with hundreds of probes each, of which a lookup needs two or so.
     #[inline]
     fn prefetch(&self, hash: (u64, u64)) {
-        for (i, link) in self.links.iter().enumerate() {
+        for (i, link) in self.links.iter().enumerate().filter(|(_, link)| link.bytes() >= NEAR) {
             let array = self.array(i);
             link.positions(hash).for_each(|position| Order::Bytes.prefetch(array, position));
         }
@@ -656,6 +657,9 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
 
 /// Keys that are hashed and prefetched together.
 const TOGETHER: usize = 16;
+
+/// Bytes of an array that fits the processor's first cache.
+const NEAR: u64 = 16 << 10;
 
 impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
     fn format(&self) -> Format {

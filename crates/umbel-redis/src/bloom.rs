@@ -1,5 +1,7 @@
 //! The commands `BF.*`: syntax, answers and errors of RedisBloom over its Bloom filters.
 
+use std::fmt::Display;
+
 use umbel_foreign::redisbloom::RedisBloom;
 use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
 
@@ -161,33 +163,33 @@ fn fill(
 ) -> usize {
     let mut done = 0;
     while done < items.len() {
+        let grows = filter.grows();
         let mut stopped = None;
-        filter.insert_each(&items[done..], |answer| match answer {
-            Ok(new) => {
-                outcomes[done] = Ok(new);
-                done += 1;
-                true
-            }
-            Err(error) => {
-                stopped = Some(error);
-                false
-            }
+        filter.insert_each(&items[done..], |answer| {
+            outcomes[done] = match answer {
+                Ok(new) => Ok(new),
+                Err(error @ Error::GrowthLimit { .. }) => {
+                    stopped = Some(error);
+                    return false;
+                }
+                Err(Error::Full { .. }) if !grows => Err(FULL),
+                // An item that may be there already needs no room.
+                Err(_) => Err(NO_GROWTH),
+            };
+            done += 1;
+            outcomes[done - 1] != Err(FULL)
         });
-        let failed = match stopped {
-            None => break,
-            Some(Error::GrowthLimit { bytes, .. })
-                if check_size(context, bytes, bytes - filter.bytes()).is_ok() =>
-            {
-                filter.set_limit(bytes);
-                continue;
+        match stopped {
+            Some(Error::GrowthLimit { bytes, .. }) => {
+                match check_size(context, bytes, bytes - filter.bytes()) {
+                    Ok(()) => filter.set_limit(bytes),
+                    Err(_) => {
+                        outcomes[done] = Err(NO_GROWTH);
+                        done += 1;
+                    }
+                }
             }
-            Some(Error::Full { .. }) if !filter.grows() => FULL,
-            Some(_) => NO_GROWTH,
-        };
-        outcomes[done] = Err(failed);
-        done += 1;
-        if failed == FULL {
-            break;
+            _ => break,
         }
     }
     done
@@ -411,7 +413,8 @@ fn scandump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// `BF.LOADCHUNK key iterator data`
 fn loadchunk(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, iterator, data] = arguments else { return Err(Refusal::Arity) };
-    const BAD: Refusal = Refusal::Words("ERR received bad data");
+    const BAD_DATA: &str = "ERR received bad data";
+    const BAD: Refusal = Refusal::Words(BAD_DATA);
     let iterator =
         iterator.integer().ok_or(Refusal::Words("ERR Second argument must be numeric"))?;
     let data = data.bytes();
@@ -424,8 +427,9 @@ fn loadchunk(context: &Context, arguments: &[Argument<'_>]) -> Answer {
                 Err(Error::GrowthLimit { bytes, .. }) => bytes,
                 _ => return Err(BAD),
             };
-            check_size(context, bytes, bytes).map_err(no_memory)?;
-            let filter = RedisBloom::from_header(data, bytes).map_err(no_memory)?;
+            let too_large = |why: &dyn Display| Refusal::Text(format!("{BAD_DATA}: {why}"));
+            check_size(context, bytes, bytes).map_err(|why| too_large(&why))?;
+            let filter = RedisBloom::from_header(data, bytes).map_err(|why| too_large(&why))?;
             opened.set(Box::new(Bloom::new(filter)));
         }
         Found::Missing => return Err(NOT_FOUND),

@@ -57,8 +57,9 @@ fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> 
     module.value::<values::Umbel>()?;
     module.category(c"bloom");
     module.category(c"cuckoo");
+    module.category(c"umbel");
     let families: [(&[CommandSpec], _); 3] =
-        [(&bloom::COMMANDS, "bloom"), (&cuckoo::COMMANDS, "cuckoo"), (&um::COMMANDS, "bloom")];
+        [(&bloom::COMMANDS, "bloom"), (&cuckoo::COMMANDS, "cuckoo"), (&um::COMMANDS, "umbel")];
     for (commands, category) in families {
         commands.iter().try_for_each(|spec| module.command(spec, category))?;
     }

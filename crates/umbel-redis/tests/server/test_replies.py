@@ -1,6 +1,7 @@
 """Commands to our module and to the live RedisBloom: the same replies, but for the differences listed."""
 
 import random
+import time
 
 import pytest
 
@@ -122,3 +123,18 @@ def test_replies_are_those_of_redisbloom(ours, redisbloom, protocol):
 def test_every_difference_listed_is_seen():
     unseen = [difference.name for difference in DIFFERENCES if not difference.seen]
     assert not unseen, unseen
+
+
+def test_a_thousand_links_take_no_longer_than_there(ours, redisbloom):
+    """A chain whose last links have hundreds of probes for one item: a lookup must not touch them all."""
+    taken = []
+    for server in (redisbloom, ours):
+        with server.client() as client:
+            client("BF.RESERVE", "links", 0.0001, 1, "EXPANSION", 1)
+            begun = time.monotonic()
+            client("BF.MADD", "links", *range(3000)), client("BF.MEXISTS", "links", *range(10_000, 13_000))
+            taken.append(time.monotonic() - begun)
+            assert client("BF.INFO", "links", "FILTERS")[0] > 1000
+            client("DEL", "links")
+    # 0.03 and 0.11 s, without optimization 0.8 s; touching all probes takes a minute.
+    assert taken[1] < 5 * taken[0] + 2
