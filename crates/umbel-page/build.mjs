@@ -1,6 +1,7 @@
-//! Bundles the explorer: `node build.mjs --wasm FILE.xz --out DIR` writes index.html, style.css, main.js and core.js.
-//! `cargo x page` calls it.
+//! Bundles the explorer: `node build.mjs --core FILE.xz --files FILE.xz --out DIR [--draft]` writes its pages, scripts and pictures. A draft is
+//! not kept for use without a network, so that a reload shows what has changed. `cargo x page` calls it.
 
+import { createHash } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,24 +10,34 @@ import { parseArgs } from "node:util";
 import * as esbuild from "esbuild";
 
 const { values: options } = parseArgs({
-  options: { wasm: { type: "string" }, out: { type: "string" } },
+  options: { core: { type: "string" }, files: { type: "string" }, out: { type: "string" }, draft: { type: "boolean", default: false } },
 });
-if (!options.wasm || !options.out) {
-  console.error("usage: node build.mjs --wasm FILE.xz --out DIR");
+if (!options.core || !options.files || !options.out) {
+  console.error("usage: node build.mjs --core FILE.xz --files FILE.xz --out DIR [--draft]");
   process.exit(2);
 }
 const page = join(dirname(fileURLToPath(import.meta.url)), "page");
+/** Copied as they are. */
+const FILES = ["icon.svg", "icon.png", "card.png", "umbel.webmanifest"];
+/** The words of each page, and the script that brings them; English is in main.js. */
+const PAGES = { "index.html": { words: "en" }, "de.html": { words: "de", script: "de.js" } };
 const shared = { bundle: true, minify: true, target: "es2022", format: "iife", legalComments: "none", logLevel: "warning" };
 
-/** The core's module, as bytes in the script: the page's policy allows no connection to fetch it. It is compressed
+/** A core's module, as bytes in the script: the page's policy allows no connection to fetch it. It is compressed
  * here, because hosts compress base64 badly. */
-const core = {
+const core = (path) => ({
   name: "core",
   setup(build) {
     build.onResolve({ filter: /^umbel:core$/ }, ({ path }) => ({ path, namespace: "core" }));
-    build.onLoad({ filter: /.*/, namespace: "core" }, async () => ({ contents: await readFile(options.wasm), loader: "binary" }));
+    build.onLoad({ filter: /.*/, namespace: "core" }, async () => ({ contents: await readFile(path), loader: "binary" }));
   },
-};
+});
+
+/** The script of a worker with a core; a script that is loaded sets it as a text. */
+async function worker(path) {
+  const script = await bundle("src/worker.ts", { plugins: [core(path)], banner: { js: await licence("xz-decompress") } });
+  return `umbelCore=${JSON.stringify(script)};\n`;
+}
 
 /** The licence of a package that is bundled, as a comment: it asks to be where its code is. */
 async function licence(name) {
@@ -41,25 +52,44 @@ async function bundle(entry, more = {}) {
   return outputFiles[0].text;
 }
 
-const [main, worker, style] = await Promise.all([
-  bundle("src/main.ts", { banner: { js: await licence("uplot") } }),
-  bundle("src/worker.ts", { plugins: [core], banner: { js: await licence("xz-decompress") } }),
+/** A page in the language of its words. */
+async function translated(html, { words: language, script }) {
+  const module = await bundle(`src/words/${language}.ts`, { format: "esm" });
+  const { [language]: words } = await import(`data:text/javascript;base64,${Buffer.from(module).toString("base64")}`);
+  return html
+    .replace("<!-- words -->\n", script ? `<script defer src="${script}"></script>\n` : "")
+    .replace(/\{\{([\w.]+)\}\}/g, (_, path) => {
+      const word = path.split(".").reduce((all, name) => all?.[name], words);
+      if (typeof word !== "string") throw new Error(`index.html: words/${language}.ts has no ${path}`);
+      return word.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+    });
+}
+
+const [main, plans, files, style, german] = await Promise.all([
+  bundle("src/main.ts", { define: { UMBEL_DRAFT: String(options.draft) }, banner: { js: await licence("uplot") } }),
+  worker(options.core),
+  worker(options.files),
   bundle("style.css"),
+  bundle("src/words/de.ts", { format: "iife", globalName: "umbelGerman", footer: { js: "globalThis.umbelWords=umbelGerman.de;" } }),
 ]);
-const { words } = await import(
-  `data:text/javascript;base64,${Buffer.from(await bundle("src/words.ts", { format: "esm" })).toString("base64")}`
-);
-const html = (await readFile(join(page, "index.html"), "utf8")).replace(/\{\{([\w.]+)\}\}/g, (_, path) => {
-  const word = path.split(".").reduce((all, name) => all?.[name], words);
-  if (typeof word !== "string") throw new Error(`index.html: words.ts has no ${path}`);
-  return word.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+const html = await readFile(join(page, "index.html"), "utf8");
+const built = {
+  "style.css": style,
+  "main.js": main,
+  "core.js": plans,
+  "files.js": files,
+  "de.js": german,
+};
+for (const [name, language] of Object.entries(PAGES)) built[name] = await translated(html, language);
+for (const name of FILES) built[name] = await readFile(join(page, name));
+const version = createHash("sha256");
+for (const name of Object.keys(built)) version.update(name).update(built[name]);
+// Pictures are for others; the folder is another name of index.html.
+const kept = ["./", ...Object.keys(built).filter((name) => !/^(card|icon)\.png$/.test(name))];
+built["offline.js"] = await bundle("src/offline.ts", {
+  define: { UMBEL_FILES: JSON.stringify(kept), UMBEL_VERSION: JSON.stringify(version.digest("hex").slice(0, 16)) },
 });
 
 await rm(options.out, { recursive: true, force: true });
 await mkdir(options.out, { recursive: true });
-await Promise.all([
-  writeFile(join(options.out, "index.html"), html),
-  writeFile(join(options.out, "style.css"), style),
-  writeFile(join(options.out, "main.js"), main),
-  writeFile(join(options.out, "core.js"), `umbelCore=${JSON.stringify(worker)};\n`),
-]);
+await Promise.all(Object.entries(built).map(([name, content]) => writeFile(join(options.out, name), content)));

@@ -2,7 +2,7 @@
 //! also sends the page's policy as a header, as a host should.
 
 import { spawn } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 
@@ -11,17 +11,28 @@ if (!folder) {
   console.error("usage: node serve.mjs DIR [--open]");
   process.exit(2);
 }
-const TYPES = { "index.html": "text/html; charset=utf-8", "style.css": "text/css", "main.js": "text/javascript", "core.js": "text/javascript" };
+const TYPES = {
+  html: "text/html; charset=utf-8",
+  css: "text/css",
+  js: "text/javascript",
+  svg: "image/svg+xml",
+  png: "image/png",
+  webmanifest: "application/manifest+json",
+};
+const files = await readdir(folder);
 const html = await readFile(join(folder, "index.html"), "utf8");
 const [, policy] = /http-equiv="Content-Security-Policy"\s+content="([^"]+)"/.exec(html) ?? [];
 if (!policy) throw new Error(`${folder}/index.html has no Content-Security-Policy`);
 
+/** The service worker asks for the page's files, and for nothing else. */
+const offline = "default-src 'none'; connect-src 'self'";
+
 const server = createServer(async ({ method, url }, response) => {
   const name = new URL(url, "http://localhost").pathname.slice(1) || "index.html";
-  if (!Object.hasOwn(TYPES, name) || !["GET", "HEAD"].includes(method)) return response.writeHead(404).end();
+  if (!files.includes(name) || !["GET", "HEAD"].includes(method)) return response.writeHead(404).end();
   response.writeHead(200, {
-    "Content-Type": TYPES[name],
-    "Content-Security-Policy": `${policy}; frame-ancestors 'none'`,
+    "Content-Type": TYPES[name.split(".").pop()],
+    "Content-Security-Policy": name === "offline.js" ? offline : `${policy}; frame-ancestors 'none'`,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",

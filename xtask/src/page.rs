@@ -1,4 +1,4 @@
-//! `cargo x page`: the explorer, built into target/page. `cargo x test page`: its tests, in Node and in a browser.
+//! `cargo x page`: the explorer, built into target/page; with `--watch` again whenever a source changes. `cargo x test page`: its tests, in Node and in a browser.
 //! `cargo x bench --page`: the speed of its core.
 
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -18,6 +18,18 @@ pub(crate) struct Arguments {
     /// Serve it on this machine alone, and open it in the browser.
     #[arg(long)]
     open: bool,
+    /// Serve it, and build it again whenever a source changes; the core is then larger, slower and sooner compiled.
+    #[arg(long)]
+    watch: bool,
+}
+
+/// How the cores are compiled and packed.
+#[derive(Clone, Copy)]
+enum Core {
+    /// Small and quick, as the page is handed out.
+    HandedOut,
+    /// Soon, while somebody works on it.
+    Draft,
 }
 
 const TARGET: &str = "wasm32-unknown-unknown";
@@ -25,12 +37,69 @@ const TARGET: &str = "wasm32-unknown-unknown";
 const NODE: u32 = 20;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.watch {
+        return watch(arguments.open);
+    }
     let (page, _) = build()?;
     println!("{}", page.display());
     if arguments.open {
-        run::run(Command::new("node").arg(folder().join("serve.mjs")).arg(&page).arg("--open"))?;
+        run::run(&mut serve(&page, true))?;
     }
     Ok(())
+}
+
+fn serve(page: &Path, open: bool) -> Command {
+    let mut serve = Command::new("node");
+    serve.arg(folder().join("serve.mjs")).arg(page).args(open.then_some("--open"));
+    serve
+}
+
+/// Looks for changed sources.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// Builds what has changed until it is interrupted. A source that does not compile waits for its next change.
+fn watch(open: bool) -> Result<()> {
+    prepare()?;
+    let (front, core) =
+        ([folder().join("page")], [root().join("crates"), root().join("Cargo.lock")]);
+    let mut built = [SystemTime::UNIX_EPOCH; 2];
+    let mut server = None;
+    loop {
+        let now =
+            [newest(&front, &["node_modules"]), newest(&core, &["node_modules", "page", "tests"])];
+        if now != built {
+            let started = Instant::now();
+            let done = match now[1] == built[1] {
+                true => bundle(Core::Draft),
+                false => cores(Core::Draft).and_then(|_| bundle(Core::Draft)),
+            };
+            built = now;
+            match done {
+                Ok(page) => {
+                    println!("built in {:.1} s", started.elapsed().as_secs_f64());
+                    if server.is_none() {
+                        server = Some(serve(&page, open).spawn().context("cannot run node")?);
+                    }
+                }
+                Err(error) => eprintln!("{error:#}"),
+            }
+        }
+        std::thread::sleep(EVERY);
+    }
+}
+
+/// When the newest file below these folders was written.
+fn newest(places: &[PathBuf], except: &[&str]) -> SystemTime {
+    let of = |path: &PathBuf| {
+        if path.is_dir() {
+            let entries = fs::read_dir(path).into_iter().flatten().flatten();
+            let inside =
+                entries.filter(|entry| !except.iter().any(|name| entry.file_name() == *name));
+            return newest(&inside.map(|entry| entry.path()).collect::<Vec<_>>(), except);
+        }
+        path.metadata().and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+    };
+    places.iter().map(of).max().unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// The crate, with its front end and the tests of that.
@@ -40,24 +109,59 @@ fn folder() -> PathBuf {
 
 /// Builds the page; gives the folder that any server can serve, and the file of the core.
 fn build() -> Result<(PathBuf, PathBuf)> {
+    prepare()?;
+    let core = cores(Core::HandedOut)?;
+    Ok((bundle(Core::HandedOut)?, core))
+}
+
+/// Sees to it that there is what builds it.
+fn prepare() -> Result<()> {
     let node = node()?;
     ensure!(
         node >= NODE,
         "found version {node} of node, and the page needs {NODE}; install a newer one: https://nodejs.org"
     );
     add_target()?;
-    install()?;
-    let core = wasm()?;
-    let packed = core.with_extension("wasm.xz");
-    let mut squeeze =
-        cargo(&["run", "--quiet", "--locked", "--package", "umbel-page", "--example", "xz", "--"]);
-    run::run(squeeze.arg(&core).arg(&packed))?;
+    install()
+}
+
+/// The cores, and their packages: one that has plans and lessons alone, and is loaded first, and the whole one.
+const CORES: [(&str, &str); 2] = [("core", "umbel-page-plans"), ("files", "umbel-page-files")];
+
+/// A core, packed.
+fn packed(name: &str) -> PathBuf {
+    target().join(format!("wasm/{name}.wasm.xz"))
+}
+
+/// Compiles and packs the cores; gives the file of the whole one.
+fn cores(which: Core) -> Result<PathBuf> {
+    let mut file = PathBuf::new();
+    for (name, package) in CORES {
+        file = wasm(which, package)?;
+        let mut squeeze =
+            cargo(&["run", "--quiet", "--locked", "--package", "umbel-page", "--example", "xz"]);
+        squeeze.arg("--").arg(&file).arg(packed(name));
+        if let Core::Draft = which {
+            squeeze.arg("0");
+        }
+        run::run(&mut squeeze)?;
+    }
+    Ok(file)
+}
+
+/// Bundles the front end with the packed cores; gives the folder.
+fn bundle(which: Core) -> Result<PathBuf> {
     let page = target().join("page");
     let mut bundle = Command::new("node");
-    run::run(
-        bundle.arg(folder().join("build.mjs")).arg("--wasm").arg(packed).arg("--out").arg(&page),
-    )?;
-    Ok((page, core))
+    bundle.arg(folder().join("build.mjs")).arg("--out").arg(&page);
+    for (name, _) in CORES {
+        bundle.arg(format!("--{name}")).arg(packed(name));
+    }
+    if let Core::Draft = which {
+        bundle.arg("--draft");
+    }
+    run::run(&mut bundle)?;
+    Ok(page)
 }
 
 /// The major version of Node.
@@ -100,7 +204,7 @@ fn install() -> Result<()> {
 
 /// Compiles the core; gives its file. Vector instructions are left out: they made nothing faster, see
 /// `bench/record/2026-11-23-page.md`.
-fn wasm() -> Result<PathBuf> {
+fn wasm(which: Core, package: &str) -> Result<PathBuf> {
     // Nothing in a page asks for random numbers: filters are only read there. Paths of this machine stay out of messages.
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
@@ -108,11 +212,16 @@ fn wasm() -> Result<PathBuf> {
     flags.push(format!("--remap-path-prefix={}=/umbel", root().display()));
     flags.extend(home.map(|home| format!("--remap-path-prefix={}=/cargo", home.display())));
     let built = target().join("wasm");
-    let mut build = cargo(&["build", "--quiet", "--locked", "--profile", "page"]);
-    build.args(["--package", "umbel-page", "--lib", "--target", TARGET]);
+    let profile = match which {
+        Core::HandedOut => "page",
+        Core::Draft => "page-draft",
+    };
+    // It says how far it is: the core takes a minute.
+    let mut build = cargo(&["build", "--locked", "--profile", profile]);
+    build.args(["--package", package, "--lib", "--target", TARGET]);
     build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     run::run(build.arg("--target-dir").arg(&built))?;
-    Ok(built.join(TARGET).join("page/umbel_page.wasm"))
+    Ok(built.join(TARGET).join(profile).join(package.replace('-', "_") + ".wasm"))
 }
 
 /// Measures the core with a filter of 100 million keys, next to the same code compiled for this machine.

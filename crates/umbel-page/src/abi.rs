@@ -9,6 +9,7 @@
 //! read(file, offset, pointer, length) -> 0, or the length of a message
 //! message(pointer, length)          copies that message
 //! progress(done, total)
+//! give(pointer, length)             a file that was made
 //! panicked(pointer, length)         before the trap
 //! now() -> milliseconds
 //! ```
@@ -29,6 +30,7 @@ mod page {
         pub(super) fn read(file: u32, offset: f64, pointer: *mut u8, length: usize) -> usize;
         pub(super) fn message(pointer: *mut u8, length: usize);
         pub(super) safe fn progress(done: f64, total: f64);
+        pub(super) fn give(pointer: *const u8, length: usize);
         pub(super) fn panicked(pointer: *const u8, length: usize);
         pub(super) safe fn now() -> f64;
     }
@@ -49,6 +51,11 @@ impl Host for Page {
 
     fn progress(&self, done: u64, total: u64) {
         page::progress(done as f64, total as f64);
+    }
+
+    fn give(&self, bytes: &[u8]) {
+        // SAFETY: the page copies these bytes and nothing else.
+        unsafe { page::give(bytes.as_ptr(), bytes.len()) };
     }
 
     fn now(&self) -> f64 {

@@ -3,11 +3,12 @@
 use serde_json::{Map, Value, json};
 use umbel::{Kind, Variant};
 use umbel_advice::{Choice, Goal, Verdict, advise};
-use umbel_numbers::in_threes;
+use umbel_numbers::{Rate, Size, in_threes};
 use umbel_report::plan;
 
+use crate::calculate::one_in;
 use crate::goal::Typed;
-use crate::request::Refused;
+use crate::refused::Refused;
 
 pub(crate) fn answer(typed: &Typed) -> Result<Value, Refused> {
     let goal = typed.goal()?;
@@ -38,6 +39,15 @@ pub(crate) fn answer(typed: &Typed) -> Result<Value, Refused> {
             "document": document,
             "formulas": formulas,
             "snippets": choice.fits().then(|| snippets(choice, &goal)),
+            "headline": choice.plan.as_ref().map(|plan| json!({
+                "memory": Size(choice.memory).to_string(),
+                "file": Size(choice.ship).to_string(),
+                "bits_per_key": choice.bits_per_key().map(|bits| in_threes(&format!("{bits:.2}"))),
+                "probes": plan.probes(),
+                "fpp": Rate(choice.fpp).to_string(),
+                "one_in": one_in(choice.fpp),
+                "removes": choice.variant.kind().removes(),
+            })),
         })
     };
     let rows: Vec<Value> = advice.choices.iter().zip(documents).map(row).collect();

@@ -8,7 +8,7 @@ use umbel_report::curves::{Curve, Goal, Point, bits, exponent, keys, overfill, p
 use umbel_report::plan;
 
 use crate::goal::Typed;
-use crate::request::Refused;
+use crate::refused::Refused;
 
 /// Makes a chart of a goal.
 type Draw = fn(&Goal<'_>) -> Value;

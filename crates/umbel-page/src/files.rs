@@ -23,7 +23,7 @@ use umbel_share::sign::Signature;
 use umbel_share::{Content as Arrived, ShareError, Trust, Wrapping, delta, pack, receive};
 
 use crate::Host;
-use crate::request::Refused;
+use crate::refused::Refused;
 
 /// The largest file that a filter is read from: WebAssembly has 4 GiB of memory, and no more than half of it in one
 /// piece.
@@ -632,6 +632,8 @@ impl<H: Host> File<H> {
             "parts": self.parts(),
             "query": "yes",
             "query_why": "",
+            "probes": matches!(&self.content, Content::Own { filter, .. } if filter.kind().inserts()),
+            "verified": self.trust.is_some(),
             "key_types": ["bytes"],
             "fields": [],
             "warnings": [],

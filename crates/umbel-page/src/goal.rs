@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 use umbel_advice::{Costs, Goal};
-use umbel_numbers::{Bytes, Fpp, KeyCount, Nanoseconds, share};
+use umbel_numbers::{Bytes, Fpp, KeyCount, Nanoseconds, share, whole};
 
-use crate::request::Refused;
+use crate::refused::Refused;
 
 /// The options of `umbel plan`, as they are typed; empty ones are not given.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -26,8 +26,62 @@ pub(crate) struct Typed {
     absent: String,
 }
 
+/// A number of keys: as umbel reads it, or a sum of products, such as `3 * 1000 + 500`.
+pub(crate) struct Keys(pub(crate) u64);
+
+impl FromStr for Keys {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let product = |term: &str| {
+            term.split('*').try_fold(1u64, |all, factor| all.checked_mul(whole(factor.trim())?))
+        };
+        let sum = text.split('+').try_fold(0u64, |all, term| all.checked_add(product(term)?));
+        match sum {
+            // What is no sum is read as umbel reads it: 1e+9 has a sign, too.
+            Some(keys @ 1..) if text.contains(['*', '+']) => Ok(Self(keys)),
+            _ => text.parse::<KeyCount>().map(|keys| Self(keys.0)),
+        }
+    }
+}
+
+/// A rate: as umbel reads it, or as `1 in 100`.
+pub(crate) struct OneIn(pub(crate) Fpp);
+
+impl FromStr for OneIn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let times = text.strip_prefix("1 in ").and_then(|times| whole(times.trim()));
+        match times {
+            Some(times @ 2..) => Ok(Self(Fpp(1.0 / times as f64))),
+            _ => text.parse().map(Self),
+        }
+    }
+}
+
+/// A size in bits: as umbel reads sizes, or a number of bits, such as `9600000 bits`.
+pub(crate) struct Bits(pub(crate) u64);
+
+impl FromStr for Bits {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_suffix("bits").or_else(|| text.strip_suffix("bit")) {
+            Some(bits) => match whole(bits.trim()) {
+                Some(bits @ 1..) => Ok(Self(bits)),
+                _ => Err(format!("{text:?} is not a number of bits such as 1000000 bits")),
+            },
+            None => text.parse::<Bytes>().map(|bytes| Self(bytes.0.saturating_mul(8))),
+        }
+    }
+}
+
 /// The value of an option that is given.
-fn typed<T: FromStr<Err = String>>(field: &'static str, text: &str) -> Result<Option<T>, Refused> {
+pub(crate) fn typed<T: FromStr<Err = String>>(
+    field: &'static str,
+    text: &str,
+) -> Result<Option<T>, Refused> {
     match text.trim() {
         "" => Ok(None),
         text => text.parse().map(Some).map_err(|error| Refused::of(field, error)),
@@ -56,9 +110,9 @@ impl Typed {
         };
         let false_answer = typed::<Nanoseconds>("false_answer", &self.false_answer)?;
         let mut goal = Goal::default();
-        goal.keys = typed::<KeyCount>("keys", &self.keys)?.map(|keys| keys.0);
-        goal.fpp = typed::<Fpp>("fpp", &self.fpp)?.map(|fpp| fpp.0);
-        goal.memory = typed::<Bytes>("memory", &self.memory)?.map(|bytes| bytes.0);
+        goal.keys = typed::<Keys>("keys", &self.keys)?.map(|keys| keys.0);
+        goal.fpp = typed::<OneIn>("fpp", &self.fpp)?.map(|OneIn(Fpp(fpp))| fpp);
+        goal.memory = typed::<Bits>("memory", &self.memory)?.map(|bits| (bits.0 / 8).max(1));
         goal.ship = typed::<Bytes>("ship", &self.ship)?.map(|bytes| bytes.0);
         goal.deletes = self.deletes;
         goal.grows = self.grows;
@@ -75,11 +129,24 @@ impl Typed {
 
     /// The command that plans for it.
     pub(crate) fn command(&self) -> String {
+        // What only the page reads is told as the command line has it.
+        let keys = match self.keys.trim().parse() {
+            Ok(Keys(keys)) if self.keys.contains(['*', '+']) => keys.to_string(),
+            _ => self.keys.clone(),
+        };
+        let fpp = match self.fpp.trim().parse() {
+            Ok(OneIn(Fpp(fpp))) if self.fpp.contains(" in ") => fpp.to_string(),
+            _ => self.fpp.clone(),
+        };
+        let memory = match self.memory.trim().parse() {
+            Ok(Bits(bits)) if self.memory.contains("bit") => (bits / 8).max(1).to_string(),
+            _ => self.memory.clone(),
+        };
         let mut command = "umbel plan".to_owned();
         for (name, text) in [
-            ("keys", &self.keys),
-            ("fpp", &self.fpp),
-            ("memory", &self.memory),
+            ("keys", &keys),
+            ("fpp", &fpp),
+            ("memory", &memory),
             ("ship", &self.ship),
             ("except", &self.except),
             ("lookup", &self.lookup),

@@ -3,26 +3,40 @@
 //! It holds no formula and no bit: plans come from `umbel-advice`, filters from `umbel` and `umbel-foreign`, and documents,
 //! tables and sentences from `umbel-report`, as on the command line. `page/src/core.ts` has the types of requests and answers.
 //! Bad input is an answer, never a panic; what a browser gives is behind the trait [`Host`], so that everything is tested
-//! without one.
+//! without one. Without the feature `files` it has plans and lessons alone: the part that a page loads first.
 //!
 //! | module | what it answers |
 //! |---|---|
 //! | `goal`, `advise`, `curves` | a plan: the ranking of all kinds, ready-made lines of code, the data of its pictures |
-//! | `files` | files: what they are, and their receipts |
-//! | `map`, `query` | the bits of a filter, and keys looked up in it |
+//! | `calculate` | n, p, m and k of a classic filter, from two or three of them |
+//! | `shelf`, `files` | files: what they are, and their receipts |
+//! | `map`, `query`, `probes` | the bits of a filter, keys looked up in it, and where they fall |
+//! | `make` | filters made from lists |
 //! | `toy` | filters so small that every bit can be followed |
+//! | `request` | which of them answers |
 //! | `abi` | the functions that WebAssembly exports and imports; all its unsafe code |
 
 #[cfg(target_arch = "wasm32")]
 mod abi;
 mod advise;
+mod calculate;
 mod curves;
+#[cfg(feature = "files")]
 mod files;
 mod goal;
+#[cfg(feature = "files")]
+mod make;
+#[cfg(feature = "files")]
 mod map;
+#[cfg(feature = "files")]
+mod probes;
+#[cfg(feature = "files")]
 mod query;
+mod refused;
 mod request;
-#[cfg(test)]
+#[cfg(feature = "files")]
+mod shelf;
+#[cfg(all(test, feature = "files"))]
 mod tests;
 mod toy;
 
@@ -40,6 +54,9 @@ pub trait Host {
 
     /// Hears that `done` of `total` bytes of a file were read.
     fn progress(&self, done: u64, total: u64);
+
+    /// Takes a file that was made; an answer may name several, in their order.
+    fn give(&self, bytes: &[u8]);
 
     /// Returns a time in nanoseconds, to measure with.
     fn now(&self) -> f64;

@@ -12,7 +12,7 @@ use umbel_report::fill;
 
 use crate::Host;
 use crate::files::{COARSE, Content, File, Files, STRETCHES};
-use crate::request::Refused;
+use crate::refused::Refused;
 
 /// Which cells are wanted.
 #[derive(Deserialize)]

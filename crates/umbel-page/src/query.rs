@@ -10,7 +10,7 @@ use umbel_report::parquet::ParquetFile;
 
 use crate::Host;
 use crate::files::{Content, Files, Found, Reader};
-use crate::request::Refused;
+use crate::refused::Refused;
 
 /// What to look up.
 #[derive(Deserialize)]

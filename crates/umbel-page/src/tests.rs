@@ -1,5 +1,6 @@
 //! Requests without a browser: files in memory, and everything that may come in.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -11,8 +12,14 @@ use umbel_advice::Inside;
 
 use crate::{Core, Host};
 
-/// Files in memory.
-struct Memory(Vec<Vec<u8>>);
+/// Files in memory, and those that were made.
+struct Memory(Vec<Vec<u8>>, RefCell<Vec<Vec<u8>>>);
+
+impl Memory {
+    fn of(files: Vec<Vec<u8>>) -> Self {
+        Self(files, RefCell::default())
+    }
+}
 
 impl Host for Memory {
     fn read(&self, file: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
@@ -24,6 +31,10 @@ impl Host for Memory {
     }
 
     fn progress(&self, _: u64, _: u64) {}
+
+    fn give(&self, bytes: &[u8]) {
+        self.1.borrow_mut().push(bytes.to_vec());
+    }
 
     fn now(&self) -> f64 {
         0.0
@@ -40,7 +51,7 @@ fn ask(core: &mut Core<Memory>, request: &Value) -> Result<Value, String> {
 
 fn opened(content: Vec<u8>) -> (Core<Memory>, Result<Value, String>) {
     let bytes = content.len();
-    let mut core = Core::new(Memory(vec![content]));
+    let mut core = Core::new(Memory::of(vec![content]));
     let answer = ask(&mut core, &json!({ "type": "open", "file": 0, "name": "f", "bytes": bytes }));
     (core, answer)
 }
@@ -121,7 +132,7 @@ fn keys_of_an_assumed_type_promise_nothing() {
     // A system that hashes one type of keys leaves no doubt.
     let bytes = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/leveldb/bpk10.bin");
     let content = fs::read(bytes).unwrap();
-    let mut core = Core::new(Memory(vec![content.clone()]));
+    let mut core = Core::new(Memory::of(vec![content.clone()]));
     let open = json!({
         "type": "open", "file": 0, "name": "f", "bytes": content.len(), "format": "leveldb",
     });
@@ -200,7 +211,7 @@ fn whatever_comes_in_is_answered() {
             assert!(refused, "{} {at}", path.display());
         }
     }
-    let mut core = Core::new(Memory(Vec::new()));
+    let mut core = Core::new(Memory::of(Vec::new()));
     for text in
         ["", "{", "[]", "7", "{}", r#"{"type":7}"#, r#"{"type":"open"}"#, r#"{"type":"toy"}"#]
     {

@@ -2,7 +2,6 @@
 //! in an empty filter, and every state is read from the filter's own cells.
 
 use anyhow::{Result, anyhow};
-use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use umbel::{
@@ -10,9 +9,9 @@ use umbel::{
 };
 use umbel_advice::Inside;
 use umbel_numbers::{Rate, counted};
-use umbel_report::words::{Answer, At, Shown, Step, example as published, quoted};
+use umbel_report::words::{Answer, At, Shown, Step, example as published, joined, quoted};
 
-use crate::request::Refused;
+use crate::refused::Refused;
 
 /// A toy, and what is done with it.
 #[derive(Deserialize)]
@@ -23,16 +22,10 @@ pub(crate) struct Toy {
     probes: Option<u32>,
     #[serde(default)]
     seed: u64,
+    /// Whether apples, plums and mango have the bits that the texts give them.
     #[serde(default)]
-    at: Vec<Given>,
+    published: bool,
     operations: Vec<Operation>,
-}
-
-/// A word whose bits are given.
-#[derive(Deserialize)]
-struct Given {
-    word: String,
-    bits: Vec<u64>,
 }
 
 #[derive(Clone, Deserialize)]
@@ -54,7 +47,7 @@ enum Op {
 /// The most operations: each shows all cells.
 const MOST_OPERATIONS: usize = 200;
 /// Ticks that the window of a toy remembers.
-const SPAN: u64 = 3;
+const SPAN: u64 = 2;
 
 pub(crate) fn answer(toy: &Toy) -> Result<Value, Refused> {
     if toy.operations.len() > MOST_OPERATIONS {
@@ -64,6 +57,8 @@ pub(crate) fn answer(toy: &Toy) -> Result<Value, Refused> {
     let kind: Kind = toy.kind.parse().map_err(|error| Refused::of("kind", error))?;
     match kind {
         Kind::Classic => classic(toy),
+        // So few that all can be seen, where a block has 512.
+        Kind::Counting if toy.bits.is_some() => counters(toy),
         Kind::Blocked | Kind::Counting | Kind::Scalable | Kind::Stable | Kind::Window => {
             let model = Model::new(kind, toy).map_err(|error| Refused::of("blocks", error))?;
             Ok(model.told(toy)?)
@@ -72,70 +67,46 @@ pub(crate) fn answer(toy: &Toy) -> Result<Value, Refused> {
     }
 }
 
-/// The example of the texts: apples, plums and mango.
-pub(crate) fn example() -> Value {
-    let given = published().into_iter().map(|At { word, bits }| Given { word, bits });
-    let operation = |op, word: &str| Operation { op, word: word.to_owned() };
-    let toy = Toy {
-        kind: Kind::Classic.name().to_owned(),
-        bits: Some(14),
-        blocks: None,
-        probes: Some(3),
-        seed: 0,
-        at: given.collect(),
-        operations: vec![
-            operation(Op::Insert, "apples"),
-            operation(Op::Insert, "plums"),
-            operation(Op::Query, "apples"),
-            operation(Op::Query, "mango"),
-            operation(Op::Query, "kiwi"),
-        ],
-    };
-    let mut told = classic(&toy).expect("the example is possible");
-    told["title"] = json!(format!(
-        "{} (published by M. Ceglowski, 2004)",
-        told["title"].as_str().unwrap_or_default()
-    ));
-    told
+/// The places of words among a few cells: as published, or where the library's classic filter of so many bits has them.
+struct Places {
+    published: Vec<At>,
+    hashed: Classic,
 }
 
-/// The files of two filters with half of their keys in common, to look into.
-pub(crate) fn sample() -> Result<Value> {
-    let plan = Plan::for_keys(Kind::Blocked, 20_000, 0.01)?;
-    let file = |name: &str, keys: std::ops::Range<u32>| -> Result<Value> {
-        let mut filter = Blocked::with_plan(&plan, KeyHasher::default())?;
-        let keys: Vec<String> = keys.map(|number| format!("key-{number}")).collect();
-        filter.insert_all(&keys);
-        Ok(json!({ "name": name, "base64": BASE64_STANDARD.encode(filter.to_bytes()) }))
-    };
-    Ok(
-        json!({ "files": [file("monday.umbel", 0..20_000)?, file("tuesday.umbel", 10_000..30_000)?] }),
-    )
+impl Places {
+    fn new(toy: &Toy, bits: u64, probes: u32) -> Result<Self, Refused> {
+        if !(1..=4096).contains(&bits) {
+            return Err(Refused::of("bits", format!("1 to 4096 bits; found {bits}")));
+        }
+        let published = if toy.published { published() } else { Vec::new() };
+        let fit =
+            |at: &At| at.bits.len() == probes as usize && at.bits.iter().all(|bit| *bit < bits);
+        if let Some(at) = published.iter().find(|at| !fit(at)) {
+            let text = format!("{}: has not {probes} bits below {bits}", quoted(&at.word));
+            return Err(Refused::of("published", text));
+        }
+        // Its rate is not what it is about: it is planned for one key.
+        let hashed = Plan::from_parts(Kind::Classic, 1, 0.5, bits, probes)
+            .and_then(|plan| Classic::with_plan(&plan, KeyHasher::with_seed(toy.seed)))
+            .map_err(|error| Refused::of("probes", error))?;
+        Ok(Self { published, hashed })
+    }
+
+    fn of(&self, word: &str) -> Vec<u64> {
+        match self.published.iter().find(|at| at.word == word) {
+            Some(at) => at.bits.clone(),
+            None => self.hashed.positions(word).collect(),
+        }
+    }
 }
 
 fn classic(toy: &Toy) -> Result<Value, Refused> {
     let (bits, probes) = (toy.bits.unwrap_or(14), toy.probes.unwrap_or(3));
-    if !(1..=4096).contains(&bits) {
-        return Err(Refused::of("bits", format!("1 to 4096 bits; found {bits}")));
-    }
-    for Given { word, bits: given } in &toy.at {
-        if given.iter().any(|bit| *bit >= bits) || given.len() != probes as usize {
-            let text = format!("{}: {probes} bits below {bits}", quoted(word));
-            return Err(Refused::of("at", text));
-        }
-    }
-    // Its rate is not what it is about: it is planned for one key.
-    let hashed = Plan::from_parts(Kind::Classic, 1, 0.5, bits, probes)
-        .and_then(|plan| Classic::with_plan(&plan, KeyHasher::with_seed(toy.seed)))
-        .map_err(|error| Refused::of("probes", error))?;
-    let places = |word: &str| match toy.at.iter().find(|given| given.word == word) {
-        Some(given) => given.bits.clone(),
-        None => hashed.positions(word).collect(),
-    };
+    let places = Places::new(toy, bits, probes)?;
     let mut filter = Shown::new(bits);
     let mut steps = Vec::new();
     for Operation { op, word } in &toy.operations {
-        let bits_of = places(word);
+        let bits_of = places.of(word);
         let before = filter.ask(word, &bits_of);
         let (text, answer, found, changed) = match op {
             Op::Insert => {
@@ -157,6 +128,7 @@ fn classic(toy: &Toy) -> Result<Value, Refused> {
                 return Err(Refused::of("operations", text));
             }
         };
+        let fpp = filter.fpp(probes);
         let Answer { probes, inserted, .. } = answer;
         let probes: Vec<Value> = probes
             .iter()
@@ -168,12 +140,13 @@ fn classic(toy: &Toy) -> Result<Value, Refused> {
             .collect();
         steps.push(json!({
             "op": name_of(*op), "word": word, "text": text, "parts": [shown(&filter)], "probes": probes,
-            "faded": [], "found": found, "inserted": inserted,
+            "faded": [], "found": found, "inserted": inserted, "fpp": fpp,
         }));
     }
+    let by = if toy.published { " (published by M. Ceglowski, 2004)" } else { "" };
     Ok(json!({
         "title": format!(
-            "A classic filter of {}, {} per word",
+            "A classic filter of {}, {} per word{by}",
             counted(bits, "bit"),
             counted(probes.into(), "probe")
         ),
@@ -181,6 +154,92 @@ fn classic(toy: &Toy) -> Result<Value, Refused> {
         "steps": steps,
         "text": filter.chance(probes),
         "fpp": filter.fpp(probes),
+    }))
+}
+
+/// A counter in place of each bit.
+fn counters(toy: &Toy) -> Result<Value, Refused> {
+    let (bits, probes) = (toy.bits.unwrap_or(14), toy.probes.unwrap_or(3));
+    let places = Places::new(toy, bits, probes)?;
+    let mut counts = vec![0u64; bits as usize];
+    let mut setters: Vec<Option<String>> = vec![None; bits as usize];
+    let mut words: Vec<&str> = Vec::new();
+    let mut steps = Vec::new();
+    let part = |counts: &[u64]| json!({ "label": "", "cells": counts, "block": bits });
+    let fpp = |counts: &[u64]| {
+        let used = counts.iter().filter(|count| **count > 0).count();
+        (used as f64 / bits as f64).powi(probes as i32)
+    };
+    for Operation { op, word } in &toy.operations {
+        let mut cells = places.of(word);
+        cells.sort_unstable();
+        cells.dedup();
+        let there = cells.iter().all(|cell| counts[*cell as usize] > 0);
+        let name = quoted(word);
+        let listed: Vec<String> = cells.iter().map(u64::to_string).collect();
+        let listed = joined(&listed);
+        let (text, found, changed) = match op {
+            Op::Insert => {
+                for &cell in &cells {
+                    counts[cell as usize] += 1;
+                    setters[cell as usize].get_or_insert_with(|| word.clone());
+                }
+                words.push(word);
+                (format!("Insert {name}: cells {listed} go up by one."), None, true)
+            }
+            Op::Remove if there => {
+                for &cell in &cells {
+                    counts[cell as usize] -= 1;
+                    if counts[cell as usize] == 0 {
+                        setters[cell as usize] = None;
+                    }
+                }
+                if let Some(at) = words.iter().position(|other| other == word) {
+                    words.remove(at);
+                }
+                (format!("Remove {name}: cells {listed} go down by one."), None, true)
+            }
+            Op::Remove => {
+                let text = format!("Remove {name}: it is certainly not in, so nothing changes.");
+                (text, None, false)
+            }
+            Op::Query => {
+                let told = match (there, words.contains(&&word[..])) {
+                    (true, true) => "none of its cells is 0. It may be in, and it was inserted.",
+                    (true, false) => {
+                        "none of its cells is 0. It may be in, which is wrong: other words raised all of them."
+                    }
+                    (false, _) => "at least one of its cells is 0. It is certainly not in.",
+                };
+                (format!("Look up {name}: {told}"), Some(there), false)
+            }
+            Op::Advance => {
+                let text = "a counting filter has no clock";
+                return Err(Refused::of("operations", text));
+            }
+        };
+        let probes: Vec<Value> = cells
+            .iter()
+            .map(|&cell| {
+                let (count, by) = (counts[cell as usize], &setters[cell as usize]);
+                json!({ "part": 0, "cell": cell, "changed": changed, "set": count > 0, "by": by })
+            })
+            .collect();
+        steps.push(json!({
+            "op": name_of(*op), "word": word, "text": text, "parts": [part(&counts)], "probes": probes,
+            "faded": [], "found": found, "inserted": words.contains(&&word[..]), "fpp": fpp(&counts),
+        }));
+    }
+    let used = counts.iter().filter(|count| **count > 0).count();
+    Ok(json!({
+        "title": format!("A counting filter of {}, {} per word", counted(bits, "counter"), counted(probes.into(), "probe")),
+        "empty": [part(&vec![0; bits as usize])],
+        "steps": steps,
+        "text": format!(
+            "{used} of {bits} counters are not 0, so a word that was not inserted passes with a chance of ({used}/{bits})^{probes} = {}.",
+            Rate(fpp(&counts))
+        ),
+        "fpp": fpp(&counts),
     }))
 }
 
@@ -239,11 +298,9 @@ impl Model {
                 AnyFilter::with_plan(&plan, hasher.clone())?
             }
             // Links and generations for few words, so that something happens soon.
-            Kind::Scalable => {
-                AnyFilter::with_plan(&Plan::for_keys(kind, 20, 0.1)?, hasher.clone())?
-            }
+            Kind::Scalable => AnyFilter::with_plan(&Plan::for_keys(kind, 3, 0.1)?, hasher.clone())?,
             Kind::Window => {
-                let plan = Plan::for_keys(kind, 24, 0.1)?;
+                let plan = Plan::for_keys(Variant::Window { generations: 3 }, 6, 0.1)?;
                 match toy.operations.iter().any(|operation| operation.op == Op::Advance) {
                     true => Window::by_time(&plan, hasher.clone(), SPAN)?.into(),
                     false => Window::with_plan(&plan, hasher.clone())?.into(),
@@ -415,6 +472,7 @@ impl Model {
             "op": name_of(*op), "word": word, "text": text,
             "parts": parts_of(&after, Inside::of(&self.filter).block_cells()),
             "probes": probes, "faded": faded, "found": found, "inserted": inserted,
+            "fpp": self.filter.receipt().fpp,
         }))
     }
 

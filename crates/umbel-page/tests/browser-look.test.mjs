@@ -126,7 +126,7 @@ test("answers are shown by sort, some at a time, and saved", async () => {
   assert.equal((await list(page)).length, 200);
   await page.getByRole("button", { name: /^Show 200 of 800 more keys/ }).click();
   assert.equal((await list(page)).length, 400);
-  await page.locator(".answers select").selectOption("no");
+  await page.locator(".answers select").selectOption("not in");
   assert((await list(page)).every(([, answer]) => answer === "not in"));
 
   const waiting = page.waitForEvent("download");
@@ -136,16 +136,99 @@ test("answers are shown by sort, some at a time, and saved", async () => {
   assert.equal(saved.length, 1002);
 });
 
-test("two filters are asked at once, and both answer", async () => {
-  const page = await open([golden("blocked-k8.umbel"), golden("classic-odd.umbel")]);
+test("two filters are asked at once, with a column each", async () => {
+  const page = await open([golden("blocked-k8.umbel"), golden("bloomier-map.umbel")]);
   // Both wait while the first file's map is drawn.
-  await page.$$eval("textarea", (texts) => {
-    for (const text of texts) {
-      text.value = "member-0\nmember-1";
-      text.dispatchEvent(new Event("input"));
-    }
-  });
-  await page.waitForFunction(() => [...document.querySelectorAll(".summary")].every((one) => /of 2/.test(one.textContent)));
+  await page.locator("textarea").fill("member-0\nprobe-0");
+  await page.waitForFunction(() => document.querySelectorAll(".summary p").length === 2);
+  assert.deepEqual(await page.$$eval(".answers thead th", (heads) => heads.map((head) => head.textContent)), ["Key", "Answer A", "Answer B", "Value B"]);
+  const [member, other] = await list(page);
+  assert.deepEqual(member.slice(0, 3), ["member-0", "may be in", "may be in"]);
+  assert.match(member[3], /^\d+$/);
+  assert.deepEqual(other, ["probe-0", "not in", "not in", ""]);
+  assert.deepEqual(await page.$$eval(".answers option", (all) => all.map((one) => one.textContent)), ["all: 2", "A may be in, B may be in: 1", "A not in, B not in: 1"]);
+  await page.getByRole("button", { name: "Close blocked-k8.umbel" }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".answers thead th").length === 3);
+  assert.equal(await page.locator("textarea").inputValue(), "member-0\nprobe-0", "the keys stay");
+});
+
+test("a key is clicked, and its probes are on the map", async () => {
+  const page = await open(golden("blocked-k8.umbel"));
+  await ask(page, ["member-0", "probe-0"]);
+  await page.getByRole("button", { name: "member-0", exact: true }).click();
+  await page.waitForFunction(() => /^Probes of member-0: /.test(document.querySelector(".marked").textContent));
+  const bits = async () => [...(await page.textContent(".marked")).matchAll(/bit ([\d,]+): (\d)/g)].map(([, at, value]) => [Number(at.replaceAll(",", "")), value]);
+  const member = await bits();
+  assert(member.length >= 6 && member.length <= 8 && member.every(([, value]) => value === "1"), `${member}`);
+  assert(Math.floor(member[0][0] / 512) === Math.floor(member.at(-1)[0] / 512), "in one block");
+  await page.getByRole("button", { name: "probe-0", exact: true }).click();
+  await page.waitForFunction(() => /^Probes of probe-0: /.test(document.querySelector(".marked").textContent));
+  assert((await bits()).some(([, value]) => value === "0"));
+});
+
+test("the map is dragged, and zoomed by the wheel when it has the focus", async () => {
+  const page = await open(golden("blocked-chunks.umbel"));
+  const map = page.locator("canvas.map");
+  await page.waitForFunction(() => /in use/.test(document.querySelector(".reading-line").textContent));
+  await map.scrollIntoViewIfNeeded();
+  const shown = () => page.textContent(".map-view .caption-line");
+  const all = await shown();
+  const box = await map.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  const { scrollY } = await page.evaluate(() => ({ scrollY }));
+  await map.focus();
+  await page.mouse.wheel(0, -120);
+  await page.waitForFunction((all) => document.querySelector(".map-view .caption-line").textContent !== all, all);
+  assert.equal(await page.evaluate(() => scrollY), scrollY, "the page does not scroll");
+  const label = () => map.getAttribute("aria-label");
+  const before = await label();
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2 - 60, box.y + box.height / 2, { steps: 4 });
+  await page.mouse.up();
+  await page.waitForFunction((before) => document.querySelector("canvas.map").getAttribute("aria-label") !== before, before);
+  await page.mouse.wheel(0, 120);
+  await page.waitForFunction((all) => document.querySelector(".map-view .caption-line").textContent === all, all);
+});
+
+test("a format is chosen by its name, and a signature is checked", async () => {
+  const page = await site.open("#look");
+  await page.getByText("Format, and whose signature it must have").click();
+  await page.waitForSelector("option[value=leveldb]", { state: "attached" });
+  await page.getByLabel("Format", { exact: true }).selectOption("leveldb");
+  await page.setInputFiles(".drop input[type=file]", foreign("leveldb/bpk10.bin"));
+  await page.waitForSelector(".card");
+  assert.match(await page.textContent(".card .title"), /leveldb/i);
+
+  const key = file("list");
+  execFileSync(umbel, ["key", "new", "-q", "--signing", "-o", key]);
+  const signed = file("signed.umbel");
+  execFileSync(umbel, ["build", "-q", "--keys", "100", "--sign", key, "-o", signed, join(repository, "examples", "monday.txt")]);
+  const other = file("other");
+  execFileSync(umbel, ["key", "new", "-q", "--signing", "-o", other]);
+  const trusted = (name) => readFileSync(`${name}.pub`, "utf8").trim();
+  const look = await site.open("#look");
+  await look.getByText("Format, and whose signature it must have").click();
+  await look.getByLabel("Public key of who must have signed it").fill(trusted(other));
+  await look.setInputFiles(".drop input[type=file]", signed);
+  await look.waitForSelector(".alert p");
+  await look.getByLabel("Public key of who must have signed it").fill(trusted(key));
+  await look.setInputFiles(".drop input[type=file]", signed);
+  await look.waitForFunction(() => /signature checked/.test(document.querySelector(".card .title")?.textContent));
+});
+
+test("a filter that is full leads to the plan of its successor", async () => {
+  const full = file("full.umbel");
+  const keys = Array.from({ length: 3000 }, (_, i) => `key-${i}\n`).join("");
+  execFileSync(umbel, ["build", "-q", "--keys", "1000", "--fpp", "0.001", "-o", full], { input: keys });
+  const page = await open(full);
+  assert.match(await page.textContent(".successor"), /This filter holds \d{3} % of the keys/);
+  await page.getByRole("link", { name: "Plan its successor" }).click();
+  await page.waitForSelector(".plans");
+  assert.equal(await page.getByLabel("False positive rate", { exact: true }).inputValue(), "0.001");
+  assert(Number(await page.getByLabel("Keys", { exact: true }).inputValue()) > 5000);
+  const room = file("room.umbel");
+  execFileSync(umbel, ["build", "-q", "--keys", "10000", "-o", room], { input: keys });
+  assert.equal(await (await open(room)).$(".successor"), null);
 });
 
 test("of more than two files the others are named; a closed file leaves nothing behind", async () => {
@@ -179,7 +262,7 @@ test("of more than two files the others are named; a closed file leaves nothing 
 
 test("a keyed filter opens with its secret only", async () => {
   const page = await open(golden("blocked-keyed.umbel"));
-  assert.equal(await page.$("textarea"), null);
+  assert.equal(await page.locator("textarea").isVisible(), false);
   const secret = page.getByLabel(/Secret/);
   await secret.fill("ff0102030405060708090a0b0c0d0e0f");
   await page.getByRole("button", { name: "Unlock" }).click();
@@ -226,7 +309,7 @@ test("other systems' filters are recognized, and asked which where several fit",
 
   const other = await site.open("#look");
   await other.setInputFiles("input[type=file]", foreign("leveldb/bpk10.bin"));
-  await other.getByRole("button", { name: "leveldb", exact: true }).click();
+  await other.getByRole("button", { name: "LevelDB, goleveldb, Badger", exact: true }).click();
   await other.waitForSelector(".card");
   assert.match(await other.textContent(".card"), /leveldb/i);
 });
@@ -290,9 +373,10 @@ test("there is an example for those without a file", async () => {
   await page.getByRole("button", { name: "Open an example" }).click();
   await page.waitForSelector(".comparison .receipt");
   assert.equal((await page.$$(".card")).length, 2);
-  await page.waitForSelector(".card:last-child .answers td");
-  const found = await page.$$eval(".card:last-child .answers tbody tr", (rows) => rows.map((row) => row.className));
-  assert.deepEqual(found, ["no", "yes", "yes", "no"], "keys of the first file, of both, of the second, of none");
+  await page.waitForSelector(".answers td");
+  const found = await page.$$eval(".answers tbody tr", (rows) => rows.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.className)));
+  // Keys of the first file, of both, of the second, of none.
+  assert.deepEqual(found, [["yes", "no"], ["yes", "yes"], ["no", "yes"], ["no", "no"]]);
 });
 
 test("files that are no filters, or damaged, are refused with a reason", async () => {

@@ -23,6 +23,10 @@ const views = {
     await page.waitForSelector("#chart-bits");
     await page.click(".notes summary");
     await page.click("#chart-overfill summary");
+    await page.click(".unfit summary");
+    await page.click(".more summary");
+    await page.click(".plans .pick");
+    for (const box of await page.locator(".tick input").all()) await box.check();
     return page;
   },
   refused: async (options) => {
@@ -43,6 +47,13 @@ const views = {
     const page = await site.open("#look", options);
     await page.setInputFiles(".drop input[type=file]", { name: "wrong.bin", mimeType: "", buffer: Buffer.from("no filter") });
     await page.waitForSelector(".alert p");
+    return page;
+  },
+  make: async (options) => {
+    const page = await site.open("#make", options);
+    await page.getByLabel("Keys, one per line").first().fill("a\nb\nc");
+    await page.getByRole("button", { name: "Make the filter" }).click();
+    await page.waitForSelector(".made .receipt");
     return page;
   },
   parquet: async (options) => {
@@ -125,9 +136,11 @@ test("everything works by keyboard alone", async () => {
   await tabTo(page, /^Some are removed again$/);
   await page.keyboard.press("Space");
   await page.waitForFunction(() => document.querySelector(".verdict").textContent.startsWith("Choose counting"));
+  await tabTo(page, /^\d+ kinds do not fit$/);
+  await page.keyboard.press("Enter");
   await tabTo(page, /^classic$/);
   await page.keyboard.press("Enter");
-  await page.waitForFunction(() => /figures of classic/.test(document.querySelector(".formulas h2").textContent));
+  await page.waitForFunction(() => /figures of classic/.test(document.querySelector(".formulas h3")?.textContent));
   await page.waitForSelector("#chart-overfill");
   await tabTo(page, /^Read values at/);
   await page.keyboard.press("End");
@@ -139,11 +152,11 @@ test("everything works by keyboard alone", async () => {
   await page.keyboard.press("Enter");
   await (await chooser).setFiles(filter);
   await page.waitForSelector(".card");
-  await tabTo(page, /^Map\./);
-  await page.keyboard.press("+");
   await tabTo(page, /^Keys, one per line$/);
   await page.keyboard.type("member-1");
   await page.waitForSelector(".answers .yes");
+  await tabTo(page, /^Map\./);
+  await page.keyboard.press("+");
 
   await page.goto(`${site.base}#learn`);
   await page.waitForSelector(".steps li");
@@ -199,7 +212,7 @@ test("colours follow the system, or the switch, which is remembered", async () =
   assert.equal(await paper(), dark);
 });
 
-test("the page cannot connect, nor can its workers, and it works offline", async () => {
+test("the page cannot connect, nor can its workers", async () => {
   const page = await site.open("#plan");
   await page.waitForSelector("#chart-bits");
   const count = site.logged.length;
@@ -220,13 +233,6 @@ test("the page cannot connect, nor can its workers, and it works offline", async
   // The refusals are logged, and nothing else may be.
   const refusals = site.logged.splice(count);
   assert(refusals.length >= 3 && refusals.every((line) => /Content Security Policy|violates/.test(line)), refusals.join("\n"));
-
-  await page.context().setOffline(true);
-  await page.getByRole("link", { name: "Look", exact: true }).click();
-  await page.setInputFiles(".drop input[type=file]", filter);
-  await page.waitForSelector(".card");
-  await page.getByRole("link", { name: "Learn", exact: true }).click();
-  await page.waitForSelector(".steps li");
 });
 
 test("an address with an unknown view or lesson shows the first one", async () => {
@@ -242,4 +248,51 @@ test("the page opens from a folder, without any server", async () => {
   await page.goto(pathToFileURL(join(folder, "index.html")).href);
   await page.waitForSelector(".plans");
   await page.close();
+});
+
+test("the page opens again without a network, once its files are kept", async () => {
+  const page = await site.open("", { serviceWorkers: "allow" });
+  await page.evaluate(async () => {
+    const { active, installing, waiting } = await navigator.serviceWorker.ready;
+    const worker = active ?? installing ?? waiting;
+    if (worker.state === "activated") return;
+    await new Promise((resolve) => worker.addEventListener("statechange", () => worker.state === "activated" && resolve()));
+  });
+  const context = page.context();
+  await page.close();
+  await context.setOffline(true);
+  const again = await context.newPage();
+  await again.goto(`${site.base}#plan?keys=2M&fpp=1%25`);
+  await again.waitForFunction(() => document.querySelector(".plans td")?.textContent === "2,000,000");
+  await again.getByRole("link", { name: "Look", exact: true }).click();
+  await again.setInputFiles(".drop input[type=file]", filter);
+  await again.waitForSelector(".card");
+  await again.getByRole("link", { name: "Learn", exact: true }).click();
+  await again.waitForSelector(".steps li");
+  await again.goto(`${site.base}de.html#plan`);
+  await again.getByRole("heading", { name: "Welcher Filter?" }).waitFor();
+});
+
+test("colours that another tab chose are taken", async () => {
+  const page = await site.open();
+  const other = await page.context().newPage();
+  await other.goto(site.base);
+  await other.getByLabel("Colours").selectOption("dark");
+  await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
+  assert.equal(await page.getByLabel("Colours").inputValue(), "dark");
+});
+
+test("the page is there in German, with the same views and figures", async () => {
+  const page = await site.open("#plan?keys=2M&fpp=1%25");
+  await page.waitForSelector(".plans");
+  await page.getByRole("link", { name: "Deutsch" }).click();
+  await page.waitForFunction(() => document.querySelector(".plans td")?.textContent === "2,000,000");
+  assert.equal(await page.getAttribute("html", "lang"), "de");
+  assert.equal(await page.getByLabel("Schlüssel", { exact: true }).inputValue(), "2M");
+  for (const [name, heading] of [["Öffnen", "Was ist darin?"], ["Machen", "Einen Filter machen"], ["Lernen", "Wie arbeitet er?"]]) {
+    await page.getByRole("navigation", { name: "Ansichten" }).getByRole("link", { name }).click();
+    await page.getByRole("heading", { name: heading }).waitFor();
+  }
+  await page.getByRole("link", { name: "English" }).click();
+  await page.getByRole("heading", { name: "How does it work?" }).waitFor();
 });

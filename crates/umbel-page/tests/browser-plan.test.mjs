@@ -13,7 +13,9 @@ after(() => site?.close());
 /** The ranking as rows of text: the variant, then its figures. */
 async function ranking(page) {
   await page.waitForSelector(".plan:not([aria-busy]) .plans");
-  return page.$$eval(".plans tbody tr", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent.trim())));
+  return page.$$eval(".plans tbody tr[data-variant]", (rows) =>
+    rows.map((row) => [row.dataset.variant, ...[...row.cells].slice(1, -1).map((cell) => cell.textContent.trim())]),
+  );
 }
 
 /** The rows of `umbel plan`, their columns a space apart. */
@@ -113,20 +115,102 @@ test("the goal stays while another view is looked at, and Back brings the one be
   await first("1,000,000");
 });
 
-test("a kind is chosen, with its formulas, and stays in the address", async () => {
+test("a kind is opened in its row, with its formulas, and stays in the address", async () => {
   const page = await site.open("#plan?keys=5e9&fpp=1%25");
   await ranking(page);
-  await page.getByRole("button", { name: "classic", exact: true }).click();
-  assert.match(await page.textContent(".formulas"), /-k·n \/ ln\(1 - p\^\(1\/k\)\)/);
+  assert.equal(await page.$(".inside"), null);
+  const classic = page.getByRole("button", { name: "classic", exact: true });
+  const top = () => classic.evaluate((one) => Math.round(one.getBoundingClientRect().top));
+  await page.getByRole("button", { name: "blocked", exact: true }).click();
+  await classic.scrollIntoViewIfNeeded();
+  const before = await top();
+  await classic.click();
+  assert.equal(await top(), before, "the row stays where it was pressed");
+  assert.equal(await page.$eval(".inside", (row) => row.previousElementSibling.dataset.variant), "classic");
+  // -k·n / ln(1 - p^(1/k)), as a fraction with a power in it.
+  assert.equal(await page.$eval(".formulas mfrac > :nth-child(2)", (below) => below.textContent.replaceAll(/\s/g, "")), "ln(1−p1k)");
+  assert(await page.$(".formulas mfrac msup mfrac"));
   assert(await page.$(".formulas cite a[href^='https://']"), "a source");
   await page.waitForFunction(() => location.hash.endsWith("&kind=classic"));
   const again = await site.open(new URL(page.url()).hash);
   await ranking(again);
   const pressed = again.getByRole("button", { name: "classic", exact: true });
-  assert.equal(await pressed.getAttribute("aria-pressed"), "true");
+  assert.equal(await pressed.getAttribute("aria-expanded"), "true");
+  await pressed.click();
+  assert.equal(await again.$(".inside"), null, "pressed again, it closes");
   // A kind that does not fit says why.
+  await page.getByText(/^\d+ kinds do not fit$/).click();
   await page.getByRole("button", { name: "window", exact: true }).click();
   assert.match(await page.textContent(".formulas"), /Why window does not fit: forgets old keys/);
+});
+
+/** The textbook's n, p, m and k, and what is said below. */
+const textbook = (page) => page.$$eval(".textbook dd, .textbook p", (all) => all.map((one) => one.textContent));
+
+test("n, p, m and k: two or three of them give the rest, as the formulas do", async () => {
+  const page = await site.open("#plan?keys=4000&fpp=1e-7");
+  await page.waitForSelector(".textbook dd");
+  // -n·ln p / (ln 2)^2 = 134,190.4, and 23.25 probes.
+  assert.deepEqual(await textbook(page), ["4,000", "1.00e-7 (1 in 10,000,000)", "134,191 bits (16.4 KiB)", "23", "33.55 bits per key."]);
+  const field = (name) => page.getByLabel(name, { exact: true });
+  const becomes = (expected) =>
+    page.waitForFunction((expected) => [...document.querySelectorAll(".textbook dd, .textbook p")].map((one) => one.textContent).join(" | ") === expected, expected.join(" | "));
+  // The rate of a filter that one has: (1 - e^(-kn/m))^k.
+  await field("Keys").fill("1000");
+  await field("False positive rate").fill("");
+  await field("Memory at most").fill("8000 bits");
+  await field("Probes per key").fill("3");
+  const rate = (1 - Math.exp(-3 / 8)) ** 3;
+  await becomes(["1,000", `${rate.toFixed(4)} (1 in ${Math.round(1 / rate)})`, "8,000 bits (1000 B)", "3", "8.00 bits per key. k = 6 would be best."]);
+  // Bits of a rate and probes.
+  await field("Memory at most").fill("");
+  await field("False positive rate").fill("1 in 50");
+  const bits = Math.ceil((1000 * -3) / Math.log(1 - 0.02 ** (1 / 3)));
+  await becomes(["1,000", "0.0200 (1 in 50)", `${bits.toLocaleString("en")} bits (1.16 KiB)`, "3", `${(bits / 1000).toFixed(2)} bits per key. k = 7 would be best.`]);
+  // Keys of a size.
+  await field("Keys").fill("");
+  await field("Probes per key").fill("");
+  await field("Memory at most").fill("1KiB");
+  const keys = Math.floor((8192 * Math.LN2 ** 2) / -Math.log(0.02));
+  await becomes([keys.toLocaleString("en"), "0.0200 (1 in 50)", "8,192 bits (1.00 KiB)", "6", `${(8192 / keys).toFixed(2)} bits per key.`]);
+  // All three: whether they agree.
+  await field("Keys").fill("2000");
+  await page.waitForFunction(() => /^4.10 bits per key. The rate needs 16,285 bits; these lead to 0.14\d+ \(1 in 7\)\.$/.test(document.querySelector(".textbook p")?.textContent));
+  await field("Probes per key").fill("none");
+  await page.waitForSelector("input[name=probes][aria-invalid=true]");
+  assert(await page.$(".plans, .unfit"), "kinds are ranked all the same");
+});
+
+test("links of other calculators work", async () => {
+  const page = await site.open("?n=4000&p=1.0E-7&m=&k=");
+  await page.waitForSelector(".textbook dd");
+  assert.equal((await textbook(page))[2], "134,191 bits (16.4 KiB)");
+  const other = await site.open("?n=1000&p=1000&m=&k=5");
+  await other.waitForSelector(".textbook dd");
+  assert.deepEqual((await textbook(other)).slice(0, 2), ["1,000", "0.00100 (1 in 1,000)"]);
+  const size = await site.open("?n=1000&p=&m=16384&k=");
+  await size.waitForSelector(".textbook dd");
+  assert.deepEqual((await textbook(size)).slice(2, 4), ["16,384 bits (2.00 KiB)", "11"]);
+});
+
+test("the best kind is a card, and kinds are compared side by side", async () => {
+  const page = await site.open("#plan?keys=1M&fpp=1%25");
+  await ranking(page);
+  assert.deepEqual(await page.$$eval(".headline > *", (all) => all.map((one) => one.textContent.trim())), ["blocked · 1.21 MiB", "10.15 bits per key", "k = 8", "1 in 102"]);
+  for (const kind of ["classic", "counting"]) await page.getByLabel(`Compare ${kind}`, { exact: true }).check();
+  const column = (index) => page.$$eval(".side-by-side tr", (rows, index) => rows.map((row) => row.cells[index].textContent.trim()), index);
+  assert.deepEqual((await column(0)).slice(0, 3), ["", "for", "keys"]);
+  const counting = await column(2);
+  assert.equal(counting[0], "counting");
+  assert.equal(counting[(await column(0)).indexOf("removes keys")], "yes");
+  await page.waitForFunction(() => location.hash.endsWith("&compare=classic,counting"));
+  const again = await site.open(new URL(page.url()).hash);
+  await again.waitForSelector(".side-by-side th");
+  for (const kind of ["blocked", "scalable"]) await again.getByLabel(`Compare ${kind}`, { exact: true }).check();
+  await again.getByLabel("Compare sliced", { exact: true }).click();
+  assert.equal(await again.getByLabel("Compare sliced", { exact: true }).isChecked(), false, "four at a time");
+  await again.getByRole("button", { name: "Compare none" }).click();
+  assert.equal(await again.$(".side-by-side th"), null);
 });
 
 test("wrong numbers are told at their field, in the command line's words", async () => {
@@ -163,7 +247,12 @@ test("a goal that no kind meets says so", async () => {
 test("every line of code is copied", async () => {
   const page = await site.open("#plan?keys=1M&fpp=1%25", { permissions: ["clipboard-read", "clipboard-write"] });
   await ranking(page);
+  await page.getByRole("button", { name: "blocked", exact: true }).click();
+  const command = page.getByRole("tab", { name: "Command line" });
+  await command.press("ArrowRight");
+  assert.equal(await page.getByRole("tab", { name: "Rust" }).getAttribute("aria-selected"), "true");
   for (const name of ["Command line", "Rust", "Python", "Redis, Valkey"]) {
+    await page.getByRole("tab", { name, exact: true }).click();
     await page.getByRole("button", { name: `Copy: ${name}` }).click();
     const copied = await page.evaluate(() => navigator.clipboard.readText());
     const shown = await page.getByRole("region", { name, exact: true }).textContent();
@@ -176,6 +265,9 @@ test("every line of code is copied", async () => {
 test("charts are drawn, read by keys, and have their values in a table", async () => {
   const page = await site.open();
   await page.waitForSelector("#chart-bits");
+  assert.equal(await page.locator(".chart:visible").count(), 2);
+  await page.click(".more summary");
+  await page.waitForFunction(() => document.querySelectorAll(".chart canvas").length === 5);
   const ids = await page.$$eval(".chart", (charts) => charts.map((chart) => chart.id));
   assert.deepEqual([...ids].sort(), ["chart-bits", "chart-exponent", "chart-keys", "chart-overfill", "chart-probes", "chart-time"]);
   for (const id of ids.filter((id) => id !== "chart-time")) {
@@ -209,6 +301,15 @@ test("charts are drawn, read by keys, and have their values in a table", async (
     for (const row of read) assert.match(row, /^-*x+-*$/, id);
   }
 
+  // The pointer reads between the points, too.
+  const canvas = page.locator("#chart-overfill .u-over");
+  const box = await canvas.boundingBox();
+  const at = new Set();
+  for (let x = 0; x < 8; x += 1) {
+    await page.mouse.move(box.x + box.width / 2 + x, box.y + 40);
+    at.add(await page.textContent("#chart-overfill .at"));
+  }
+  assert(at.size >= 7, [...at].join(", "));
   await page.click("#chart-time summary");
   await page.waitForSelector("#chart-time tbody tr");
   const times = await page.$$eval("#chart-time tr", (rows) => rows.slice(0, 2).map((row) => [...row.cells].map((cell) => cell.textContent)));

@@ -56,7 +56,14 @@ async function useFonts(place) {
   process.env.FONTCONFIG_FILE = configuration;
 }
 
-const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
+const TYPES = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+  ".webmanifest": "application/manifest+json",
+};
 
 /** Serves the page below a path, with no header but the type: what the page promises, it has to keep by itself. */
 async function serve() {
@@ -88,6 +95,8 @@ export async function start() {
       // Without one, headless Chromium says "en-US@posix", which Intl refuses.
       locale: "en-US",
       colorScheme: dark ? "dark" : "light",
+      // What it keeps would answer in place of what a test changes.
+      serviceWorkers: "block",
       ...more,
     });
     context.setDefaultTimeout(15_000);
@@ -95,7 +104,8 @@ export async function start() {
     // What the policy refuses was not sent; it is in the console.
     context.on("requestfailed", (request) => request.failure().errorText === "csp" && requested.delete(request.url()));
     const page = await context.newPage();
-    page.on("console", (message) => ["error", "warning"].includes(message.type()) && logged.push(message.text()));
+    const blocked = "Service Worker registration blocked by Playwright";
+    page.on("console", (message) => ["error", "warning"].includes(message.type()) && message.text() !== blocked && logged.push(message.text()));
     page.on("pageerror", (error) => logged.push(String(error)));
     await page.goto(`${base}${hash}`);
     return page;

@@ -218,6 +218,17 @@ test("every toy shows what its operations did", () => {
       if (op === "insert") assert(probes.length > 0);
     }
   }
-  const { steps } = core.call({ type: "example" });
-  assert.deepEqual(steps[3].probes.map(({ cell, by }) => [cell, by]), [[8, "plums"], [3, "apples"], [12, "apples"]]);
+  const published = ["apples", "plums"].map((word) => ({ op: "insert", word }));
+  const look = (word) => ({ op: "query", word });
+  const classic = core.call({ type: "toy", kind: "classic", bits: 14, probes: 3, published: true, operations: [...published, look("mango")] });
+  assert.match(classic.title, /Ceglowski/);
+  assert(classic.steps.every((step, index) => index === 0 || step.fpp >= classic.steps[index - 1].fpp));
+  const { steps } = classic;
+  assert.deepEqual(steps[2].probes.map(({ cell, by }) => [cell, by]), [[8, "plums"], [3, "apples"], [12, "apples"]]);
+  // Two words share a counter, which is 2; one of them leaves, and the other stays.
+  const remove = { op: "remove", word: "apples" };
+  const counting = core.call({ type: "toy", kind: "counting", bits: 14, probes: 3, published: true, operations: [...published, remove, look("plums"), look("apples"), remove] });
+  assert.deepEqual(counting.steps.map((step) => step.parts[0].cells[11]), [1, 2, 1, 1, 1, 1]);
+  assert.deepEqual(counting.steps.slice(3, 5).map((step) => step.found), [true, false]);
+  assert.match(counting.steps[5].text, /nothing changes/);
 });

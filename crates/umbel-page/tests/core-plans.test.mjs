@@ -45,6 +45,20 @@ test("the table is the one that the command line prints", () => {
   }
 });
 
+test("what only the page reads is planned as what it means, and told as the command line has it", () => {
+  for (const [goal, command] of [
+    [{ keys: "3 * 1000 + 500", fpp: "1 in 100" }, "umbel plan --keys 3500 --fpp 0.01"],
+    [{ keys: "1e+3", memory: "8,000 bits" }, "umbel plan --keys 1000 --memory 1000"],
+    [{ keys: "2*3*1k", memory: "1Mbits" }, "umbel plan --keys 6000 --memory 125000"],
+  ]) {
+    const advice = core.call({ type: "advise", goal });
+    assert.equal(advice.command, command);
+    close(advice.document, documents([...command.split(" ").slice(1), "--json"]).at(-1));
+    close(advice.rows[0].document.bits, documents([...command.split(" ").slice(1), "--json"])[0].bits);
+  }
+  for (const keys of ["3 *", "+", "1e30 * 1e30", "0 * 5"]) assert.throws(() => core.call({ type: "advise", goal: { keys, fpp: "1%" } }), /is not a number of keys|zero keys/);
+});
+
 test("what is wrong with a goal names the member that it is about", () => {
   for (const [goal, field, message] of [
     [{}, undefined, /give two of keys, fpp and a size/],

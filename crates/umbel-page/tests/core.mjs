@@ -12,7 +12,7 @@ import { build } from "esbuild";
 const here = fileURLToPath(new URL(".", import.meta.url));
 export const root = join(here, "../../..");
 export const umbel = process.env.UMBEL ?? join(root, "target/debug/umbel");
-export const wasm = process.env.WASM ?? join(root, "target/wasm/wasm32-unknown-unknown/page/umbel_page.wasm");
+export const wasm = process.env.WASM ?? join(root, "target/wasm/wasm32-unknown-unknown/page/umbel_page_files.wasm");
 
 const { outputFiles } = await build({
   entryPoints: [join(here, "../page/src/core.ts")],

@@ -1,6 +1,6 @@
 //! The page's address: the visible view, and its state. Nothing else writes it.
 
-export const names = ["plan", "look", "learn"] as const;
+export const names = ["plan", "look", "make", "learn"] as const;
 export type Name = (typeof names)[number];
 
 /** Milliseconds between two writes: Safari refuses more than 100 in 30 seconds. */

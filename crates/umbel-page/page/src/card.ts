@@ -1,19 +1,20 @@
-//! An opened file: its receipt, its map, and keys that are looked up in it.
+//! An opened file: its receipt and its map.
 
 import { Figure, tableBehind } from "./chart";
 import { Dropped, type Client } from "./client";
-import type { Opened, Profile, QueryAnswer, Row } from "./core";
-import { debounce, fill, h, unique } from "./dom";
+import type { Opened, Profile, Row } from "./core";
+import { fill, h, unique } from "./dom";
 import { FillMap } from "./map";
 import { words } from "./words";
 
 const here = words.look;
-/** Of more letters only the first lines are shown, and cannot be edited: browsers need seconds to lay them out. */
-const SHOWN = 50_000;
-/** A file of more bytes is for the command line: its keys are held several times in memory here. */
-const KEYS_FILE = 64 << 20;
-/** Answers that are listed at once. */
-const LISTED = 200;
+
+/** What a reader says of a file: its format, what files of that do not contain, and whose signature it must have. */
+export interface Told {
+  format?: string;
+  params?: string;
+  trust?: string;
+}
 
 /** Names and values as `umbel info` prints them. */
 export function receipt(rows: Row[]): HTMLElement {
@@ -28,30 +29,36 @@ export class FilterCard {
   private readonly profile = h("div", { class: "profile" });
   private map: FillMap | undefined;
   private figure: Figure | undefined;
-  /** How often keys were looked up: only the last answer counts. */
-  private asked = 0;
+  letter = "";
 
   constructor(
     private readonly client: Client,
     readonly file: File,
+    /** What the reader said of it when it was opened. */
+    readonly told: Told,
     /** It changes when the file is opened again, or unlocked. */
     public opened: Opened,
     private readonly close: () => void,
+    /** Keys can be looked up now. */
+    private readonly unlocked: () => void,
   ) {
     this.root.setAttribute("aria-labelledby", this.heading);
     this.fill();
   }
 
-  /** Looks these keys up, as if they had been typed. */
-  look(keys: string): void {
-    const text = this.root.querySelector("textarea");
-    if (!text) return;
-    text.value = keys;
-    text.dispatchEvent(new Event("input"));
+  /** Shows where the probes of a key fall. */
+  mark(key: string): void {
+    this.client.ask({ type: "probes", handle: this.opened.handle, key }, { replaces: [this, "probes"] }).then(
+      ({ cells }) => this.map?.mark(key, cells),
+      (error: Error) => {
+        if (!(error instanceof Dropped)) this.map?.say(error.message);
+      },
+    );
   }
 
   /** A or B, when there are two. */
   name(letter: string): void {
+    this.letter = letter;
     this.badge.textContent = letter;
     this.badge.hidden = letter === "";
   }
@@ -79,8 +86,10 @@ export class FilterCard {
         this.badge,
         h("h2", { id: this.heading, tabindex: -1 }, opened.name),
         h("button", { type: "button", class: "quiet close", "aria-label": here.close(opened.name), onclick: () => this.close() }, "×"),
-        h("p", { class: "title" }, [opened.title, ...wrapping].join(", ")),
+        h("p", { class: "title" }, [opened.title, ...wrapping, ...(opened.verified ? [here.verified] : [])].join(", ")),
       ),
+      opened.query === "secret" && this.lock(),
+      successor(opened),
       warnings.length > 0 && h("div", { class: "warnings" }, h("h3", {}, here.warnings), ...warnings.map((text) => h("p", {}, text))),
       opened.rows.length > 0 && h("section", {}, h("h3", {}, here.receipt), receipt(opened.rows)),
       table && filters(table),
@@ -88,7 +97,6 @@ export class FilterCard {
       this.parts(),
       this.picture,
       this.profile,
-      this.query(),
     );
     this.showPart(opened.parts.findIndex((part) => part.cells > 0));
   }
@@ -149,15 +157,6 @@ export class FilterCard {
     fill(this.profile, this.figure.root);
   }
 
-  private query(): HTMLElement {
-    const { opened } = this;
-    const section = h("section", { class: "query" }, h("h3", {}, here.query.title));
-    if (opened.query === "no") section.append(h("p", { class: "hint" }, opened.query_why));
-    else if (opened.query === "secret") section.append(this.lock());
-    else section.append(...this.asking());
-    return section;
-  }
-
   /** The secret of a keyed filter. */
   private lock(): HTMLElement {
     const id = unique("secret");
@@ -169,7 +168,7 @@ export class FilterCard {
         (opened) => {
           this.opened = opened;
           this.fill();
-          this.root.querySelector("textarea")?.focus();
+          this.unlocked();
         },
         (error: Error) => {
           wrong.textContent = error.message;
@@ -177,193 +176,38 @@ export class FilterCard {
       );
     return h(
       "form",
-      { onsubmit: (event: Event) => {
+      { class: "lock", onsubmit: (event: Event) => {
         event.preventDefault();
         void unlock();
       } },
       why,
-      h("p", { class: "field" }, h("label", { for: id }, here.query.secret), input),
-      h("button", { type: "submit" }, here.query.unlock),
+      h("p", { class: "field" }, h("label", { for: id }, here.lock.secret), input),
+      h("button", { type: "submit" }, here.lock.unlock),
       wrong,
     );
   }
-
-  private asking(): HTMLElement[] {
-    const id = unique("keys");
-    const { fields, key_types } = this.opened;
-    // All keys, where they are too many to show.
-    let whole: string | null = null;
-    const ask = debounce(200, () => this.ask(whole ?? text.value, field?.value, type?.value, answers, summary));
-    const many = h("p", { class: "hint", role: "status" });
-    const show = (keys: string) => {
-      whole = keys.length < SHOWN ? null : keys;
-      text.readOnly = whole !== null;
-      text.value = whole === null ? keys : keys.slice(0, keys.lastIndexOf("\n", SHOWN / 10) + 1 || SHOWN / 10);
-      fill(
-        many,
-        whole !== null && here.query.many,
-        whole !== null && " ",
-        whole !== null && h("button", { type: "button", class: "quiet", onclick: () => {
-          show("");
-          text.focus();
-        } }, here.query.clear),
-      );
-      ask();
-    };
-    const text = h("textarea", {
-      id,
-      rows: 5,
-      wrap: "off",
-      spellcheck: "false",
-      autocapitalize: "off",
-      "aria-describedby": `${id}-hint`,
-      oninput: () => {
-        // A browser that pastes by itself may bring many.
-        if (text.value.length < SHOWN) ask();
-        else show(text.value);
-      },
-      onpaste: (event: ClipboardEvent) => {
-        const clip = event.clipboardData?.getData("text/plain") ?? "";
-        if (text.readOnly || text.value.length + clip.length < SHOWN) return;
-        event.preventDefault();
-        const { value, selectionStart, selectionEnd } = text;
-        show(value.slice(0, selectionStart) + clip + value.slice(selectionEnd));
-      },
-    });
-    const file = h("input", { type: "file", id: `${id}-file`, class: "visually-hidden", onchange: async () => {
-      const keys = file.files?.[0];
-      file.value = "";
-      if (!keys) return;
-      if (keys.size > KEYS_FILE) many.textContent = here.query.large(keys.name);
-      else show(await keys.text());
-    } });
-    const choice = (label: string, options: string[], unknown?: string) => {
-      const select = h("select", { onchange: ask }, unknown && h("option", { value: "" }, unknown), ...options.map((option) => h("option", {}, option)));
-      return { select, label: h("label", { class: "field" }, label, " ", select) };
-    };
-    const fieldChoice = fields.length > 0 ? choice(here.query.field, fields) : undefined;
-    const typeChoice = key_types.length > 1 ? choice(here.query.type, key_types, here.query.unknown(key_types[0]!)) : undefined;
-    const field = fieldChoice?.select;
-    const type = typeChoice?.select;
-    const answers = h("div", { class: "answers" });
-    const summary = h("p", { class: "summary", role: "status" });
-    return [
-      ...(fieldChoice ? [fieldChoice.label] : []),
-      ...(typeChoice ? [typeChoice.label] : []),
-      h("p", { class: "field" }, h("label", { for: id }, here.query.label), text, h("span", { class: "hint", id: `${id}-hint` }, here.query.hint)),
-      h("p", {}, file, h("label", { for: file.id, class: "button quiet" }, here.query.file)),
-      many,
-      summary,
-      answers,
-    ];
-  }
-
-  private ask(text: string, field: string | undefined, key_type: string | undefined, answers: HTMLElement, summary: HTMLElement): void {
-    const keys = text.split("\n").map((line) => line.replace(/\r$/, ""));
-    // The last line's end is not a key.
-    if (keys[keys.length - 1] === "") keys.pop();
-    this.asked += 1;
-    const { asked } = this;
-    if (keys.length === 0) {
-      fill(answers);
-      summary.textContent = "";
-      return;
-    }
-    this.client.ask({ type: "query", handle: this.opened.handle, keys, field, key_type }, { replaces: [this, "query"] }).then(
-      (answer) => {
-        if (asked !== this.asked) return;
-        summary.textContent = answer.text;
-        fill(answers, answerTable(answer, this.opened.name));
-      },
-      (error: Error) => {
-        if (error instanceof Dropped || asked !== this.asked) return;
-        fill(answers);
-        summary.textContent = error.message;
-      },
-    );
-  }
 }
 
-type Answered = QueryAnswer["keys"][number];
+/** Of how many keys of its plan a filter must hold that the next one is thought of. */
+const FULL = 0.95;
 
-/** The answers, all or those of one sort, some at a time; and all of them as a file. */
-function answerTable({ keys, certain, nanoseconds }: QueryAnswer, name: string): HTMLElement {
-  const values = keys.some((one) => one.value !== null);
-  const no = certain ? here.query.no : here.query.unfound;
-  const word = (one: Answered) => one.error ?? (one.row_groups ? here.query.groups(one.row_groups) : one.found ? here.query.maybe : no);
-  const row = (one: Answered) =>
-    h(
-      "tr",
-      { class: one.error ? "bad" : one.found ? "yes" : "no" },
-      h("th", { scope: "row" }, one.key),
-      h("td", {}, h("span", { class: "sign", "aria-hidden": "true" }, one.error ? "!" : one.found ? "●" : "○"), " ", word(one)),
-      values && h("td", {}, one.value ?? ""),
-    );
-  const body = h("tbody");
-  const more = h("button", { type: "button", class: "quiet", onclick: () => list() });
-  let rest = keys;
-  const list = () => {
-    body.append(...rest.slice(0, LISTED).map(row));
-    rest = rest.slice(LISTED);
-    more.hidden = rest.length === 0;
-    more.textContent = here.query.more(Math.min(LISTED, rest.length), rest.length);
-  };
-  const sorts = { all: () => true, yes: (one: Answered) => !one.error && one.found, no: (one: Answered) => !one.error && !one.found };
-  const labels = { all: here.query.all, yes: here.query.maybe, no };
-  const sort = h(
-    "select",
-    { onchange: () => {
-      rest = keys.filter(sorts[sort.value as keyof typeof sorts]);
-      fill(body);
-      list();
-    } },
-    ...(["all", "yes", "no"] as const).map((value) => h("option", { value }, `${labels[value]}: ${keys.filter(sorts[value]).length.toLocaleString("en")}`)),
-  );
-  const save = h("button", { type: "button", class: "quiet", onclick: () => {
-    const lines = [[here.query.key, here.query.answer, ...(values ? [here.query.value] : [])], ...keys.map((one) => [one.key, word(one), ...(values ? [one.value ?? ""] : [])])];
-    download(`${name}.answers.csv`, lines.map((line) => line.map(cell).join(",")).join("\n") + "\n");
-  } }, here.query.save);
-  list();
-  return h(
-    "div",
-    {},
-    h("p", { class: "tools" }, h("label", {}, h("span", { class: "visually-hidden" }, here.query.shown), sort), save),
-    h(
-      "div",
-      { class: "scroll", tabindex: 0, role: "region", "aria-label": here.query.results },
-      h(
-        "table",
-        {},
-        h("caption", { class: "visually-hidden" }, here.query.results),
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", { scope: "col" }, here.query.key),
-            h("th", { scope: "col" }, here.query.answer),
-            values && h("th", { scope: "col" }, here.query.value),
-          ),
-        ),
-        body,
-      ),
-      more,
-    ),
-    nanoseconds !== null && keys.length >= 1000 && h("p", { class: "hint" }, here.query.speed(nanoseconds.toFixed(0))),
-  );
+/** What of `umbel info --json` tells how full a filter is. */
+interface Figures {
+  kind?: string;
+  keys?: number | null;
+  planned_keys?: number;
+  planned_fpp?: number;
 }
 
-/** A field of CSV, RFC 4180. */
-function cell(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-/** Gives the reader a file. */
-function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-  h("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+/** Where a filter that is full leads: the plan of one for twice its keys. `null` for one that is not, or that never is. */
+function successor({ documents }: Opened): HTMLElement | null {
+  const figures = documents[0] as unknown as Figures | undefined;
+  if (!figures || ["scalable", "stable", "window", "bloomier", "cascade"].includes(figures.kind ?? "")) return null;
+  const { planned_keys: planned, planned_fpp: rate = 0.01, keys = null } = figures;
+  if (!planned || (keys !== null && keys < FULL * planned)) return null;
+  const next = 2 * Math.max(planned, Math.ceil(keys ?? planned));
+  const share = keys === null ? here.saturated : `${Math.round((100 * keys) / planned)} %`;
+  return h("p", { class: "successor" }, here.full(share), " ", h("a", { href: `#plan?keys=${next}&fpp=${rate}` }, here.successor));
 }
 
 /** The filters of a Parquet file. */

@@ -6,48 +6,17 @@ import uPlot from "uplot";
 import type { Axis, Chart, Series } from "./core";
 import { colour, h, unique } from "./dom";
 import { STAR, drawMarker, lookOf, swatch, type Look } from "./looks";
+import { logTicks, power, short } from "./ticks";
 import { words } from "./words";
 
 /** A chart of the core, or one made of another of its answers. */
 type Drawn = Omit<Chart, "id"> & { id: string };
 
 const HEIGHT = 300;
+/** Places of a slider along its axis. */
+const PLACES = 240;
 /** Pixels of a digit at an axis. */
 const LETTER = 7.5;
-
-/** A number with three digits, as people write it: 0.00977, 12.5, 3.1e-7. */
-export function short(value: number): string {
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  if (size >= 1e15 || size < 1e-4) {
-    return value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e");
-  }
-  if (size >= 1000) return Math.round(value).toLocaleString("en");
-  return String(Number(value.toPrecision(3)));
-}
-
-/** Ticks of a logarithmic axis: powers of ten, at most `most`; of a range below a decade 1, 2 and 5 as well. */
-function logTicks(low: number, high: number, most: number): number[] {
-  const from = Math.log10(Math.min(low, high));
-  const to = Math.log10(Math.max(low, high));
-  if (to - from <= 2.1) {
-    const ticks: number[] = [];
-    for (let power = Math.floor(from); power <= to; power += 1) {
-      for (const digit of [1, 2, 5]) ticks.push(Number(`${digit}e${power}`));
-    }
-    return ticks.filter((tick) => Math.log10(tick) > from - 1e-9 && Math.log10(tick) < to + 1e-9);
-  }
-  const step = Math.max(1, Math.ceil((to - from) / most));
-  const ticks: number[] = [];
-  for (let power = Math.ceil(from - 1e-9); power <= to + 1e-9; power += 1) {
-    if (power % step === 0) ticks.push(Number(`1e${power}`));
-  }
-  return ticks;
-}
-
-function power(value: number): string {
-  return value >= 1e4 || value < 1e-3 ? value.toExponential(0).replace("e+", "e") : short(value);
-}
 
 function axis(kind: Axis, side: number, ink: string, grid: string): uPlot.Axis {
   const options: uPlot.Axis = {
@@ -101,6 +70,10 @@ export class Figure {
   private readonly data: uPlot.AlignedData;
   private readonly behind: HTMLDetailsElement;
   private readonly bars: boolean;
+  /** Whether only whole numbers are on its axis, such as probes. */
+  private readonly whole: boolean;
+  /** The points of each curve, from left to right in numbers. */
+  private readonly curves: { x: number; y: number }[][];
   private chart: uPlot | undefined;
   private chosen: string;
 
@@ -108,18 +81,20 @@ export class Figure {
     this.chosen = chosen;
     this.bars = what.series.some((one) => one.style === "bar");
     this.data = joined(what.series);
+    this.curves = what.series.map(({ x, y }) => x.map((at, index) => ({ x: at, y: y[index]! })).sort((one, other) => one.x - other.x));
+    this.whole = what.series.every((one) => one.x.every(Number.isInteger)) && !what.x.log;
     this.behind = tableBehind(what.title, () => this.table());
     this.behind.open = open;
     const title = unique("chart");
     this.slider = h("input", {
       type: "range",
       min: 0,
-      max: this.data[0].length - 1,
+      max: PLACES,
       step: 1,
-      value: this.start(),
+      value: this.place(this.start()),
       class: "reader",
       "aria-label": words.charts.read(what.x.label, what.title),
-      oninput: () => this.read(Number(this.slider.value), true),
+      oninput: () => this.read(this.along(Number(this.slider.value)), true),
     });
     this.root = h(
       "figure",
@@ -135,7 +110,22 @@ export class Figure {
     if (this.bars) return;
     this.plot.setAttribute("aria-hidden", "true");
     this.resized.observe(this.plot);
-    this.read(Number(this.slider.value), false);
+    this.read(this.start(), false);
+  }
+
+  /** Where on the axis a place of the slider is. */
+  private along(place: number): number {
+    const { low, high, log } = this.what.x;
+    const share = place / PLACES;
+    const x = log ? low * (high / low) ** share : low + share * (high - low);
+    return this.whole ? Math.min(Math.max(Math.round(x), this.data[0][0]!), this.data[0][this.data[0].length - 1]!) : x;
+  }
+
+  /** The place of the slider that is next to a value of the axis. */
+  private place(x: number): number {
+    const { low, high, log } = this.what.x;
+    const share = log ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low);
+    return Math.round(PLACES * Math.min(1, Math.max(0, share)));
   }
 
   /** Whether its table is open. */
@@ -143,19 +133,18 @@ export class Figure {
     return this.behind.open;
   }
 
-  /** Where a curve is: at its point there, or between its neighbours. A line across, such as a promise, is the same
-   * everywhere. */
-  private value(index: number, number: number): number | null {
-    const { x: xs, y: ys, style } = this.what.series[number]!;
-    if (ys.every((value) => value === ys[0])) return ys[0] ?? null;
-    const there = (this.data[number + 1] as (number | null | undefined)[])[index];
-    if (there != null || style === "points") return there ?? null;
-    const x = this.data[0][index]!;
-    const after = xs.findIndex((other) => other > x);
-    if (after <= 0) return null;
+  /** Where a curve is: between its neighbouring points, or of points by themselves at the one that is there. A line across,
+   * such as a promise, is the same everywhere. */
+  private value(x: number, number: number): number | null {
+    const points = this.curves[number]!;
+    if (points.every(({ y }) => y === points[0]!.y)) return points[0]?.y ?? null;
+    const after = points.findIndex((other) => other.x >= x);
+    const [left, right] = [points[after - 1], points[after]];
+    if (right?.x === x) return right.y;
+    if (!left || !right || this.what.series[number]!.style === "points") return null;
     const along = (log: boolean, value: number) => (log ? Math.log(value) : value);
     const { x: { log: logX }, y: { log: logY } } = this.what;
-    const [x0, x1, y0, y1] = [xs[after - 1]!, xs[after]!, ys[after - 1]!, ys[after]!];
+    const [x0, x1, y0, y1] = [left.x, right.x, left.y, right.y];
     const share = (along(logX, x) - along(logX, x0)) / (along(logX, x1) - along(logX, x0));
     const between = along(logY, y0) + share * (along(logY, y1) - along(logY, y0));
     return logY ? Math.exp(between) : between;
@@ -163,14 +152,7 @@ export class Figure {
 
   /** The first reading is at the chart's vertical mark, such as the plan, or in the middle. */
   private start(): number {
-    const xs = this.data[0] as number[];
-    const mark = this.what.marks.find((mark) => mark.x != null)?.x;
-    if (mark == null) return Math.floor(xs.length / 2);
-    let nearest = 0;
-    xs.forEach((x, index) => {
-      if (Math.abs(Math.log(x / mark)) < Math.abs(Math.log(xs[nearest]! / mark))) nearest = index;
-    });
-    return nearest;
+    return this.what.marks.find((mark) => mark.x != null)?.x ?? this.along(PLACES / 2);
   }
 
   private legend(): HTMLElement {
@@ -182,19 +164,18 @@ export class Figure {
     return h("ul", { class: "legend" }, ...items);
   }
 
-  private read(index: number, point: boolean): void {
-    const x = this.data[0][index];
-    if (x === undefined || x === null) return;
+  /** Reads all curves at a value of the axis; with `point`, the chart shows where that is. */
+  private read(x: number, point: boolean): void {
     const at = `${this.what.x.label} ${short(x)}`;
     this.at.textContent = at;
     const read: string[] = [];
     this.what.series.forEach((one, number) => {
-      const value = this.value(index, number);
+      const value = this.value(x, number);
       const text = value === null ? words.charts.none : short(value);
       this.values[number]!.textContent = text;
       if (value !== null) read.push(`${one.name} ${text}`);
     });
-    this.slider.value = String(index);
+    this.slider.value = String(this.place(x));
     this.slider.setAttribute("aria-valuetext", `${at}: ${read.join(", ")}`);
     if (point && this.chart) {
       this.chart.setCursor({ left: this.chart.valToPos(x, "x"), top: -10 }, false);
@@ -209,10 +190,7 @@ export class Figure {
       ? [["", words.charts.bars, words.charts.batch], series.map((one) => ({ name: one.name, values: one.y }))]
       : [
           [x.label, ...series.map((one) => one.name)],
-          (this.data[0] as number[]).map((at, index) => ({
-            name: short(at),
-            values: series.map((_, number) => this.value(index, number)),
-          })),
+          (this.data[0] as number[]).map((at) => ({ name: short(at), values: series.map((_, number) => this.value(at, number)) })),
         ];
     return h(
       "table",
@@ -270,7 +248,10 @@ export class Figure {
         ],
         setCursor: [
           (u) => {
-            if (u.cursor.idx != null && (u.cursor.left ?? -1) >= 0) this.read(u.cursor.idx, false);
+            const { left } = u.cursor;
+            if (left == null || left < 0) return;
+            const x = u.posToVal(left, "x");
+            this.read(this.whole ? this.along(this.place(x)) : x, false);
           },
         ],
       },

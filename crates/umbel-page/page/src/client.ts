@@ -5,21 +5,26 @@ import { words } from "./words";
 import type { Question, Reply } from "./worker";
 
 declare global {
-  /** The worker's script, which core.js sets. */
+  /** A worker's script, which core.js or files.js sets. */
   var umbelCore: string | undefined;
 }
 
-/** The worker's script as a blob: such a worker has the page's Content-Security-Policy, on any host. */
-let script: Promise<string> | undefined;
-function source(): Promise<string> {
-  script ??= new Promise((resolve, reject) => {
+/** The two cores: of plans and lessons, which is small and loaded first, and the whole one, which also opens and makes files. */
+export type Which = "core" | "files";
+
+/** Workers' scripts as blobs: such a worker has the page's Content-Security-Policy, on any host. */
+const scripts = new Map<Which, Promise<string>>();
+function source(which: Which): Promise<string> {
+  const there = scripts.get(which);
+  if (there) return there;
+  const script = new Promise<string>((resolve, reject) => {
     const element = document.createElement("script");
-    element.src = "core.js";
+    element.src = `${which}.js`;
     element.onerror = () => {
       // It may have been the network: the next request asks for it again.
-      script = undefined;
+      scripts.delete(which);
       element.remove();
-      reject(new Error(words.failed.core));
+      reject(new Error(words.failed.core(element.src.split("/").pop()!)));
     };
     element.onload = () => {
       const code = new Blob([globalThis.umbelCore ?? ""], { type: "text/javascript" });
@@ -28,6 +33,7 @@ function source(): Promise<string> {
     };
     document.head.append(element);
   });
+  scripts.set(which, script);
   return script;
 }
 
@@ -54,6 +60,8 @@ export class Client {
   private queue: Waiting[] = [];
   private current: Waiting | undefined;
   private last = 0;
+
+  constructor(private readonly which: Which) {}
 
   /** Loads the core before it is needed. */
   warm(): void {
@@ -99,9 +107,9 @@ export class Client {
   }
 
   private async start(): Promise<Worker> {
-    const worker = new Worker(await source());
+    const worker = new Worker(await source(this.which));
     worker.onmessage = (event: MessageEvent<Reply>) => this.hear(event.data);
-    worker.onerror = (event) => this.fail(event.message || words.failed.core);
+    worker.onerror = (event) => this.fail(event.message || words.failed.core(`${this.which}.js`));
     return worker;
   }
 

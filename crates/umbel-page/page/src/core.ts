@@ -75,6 +75,45 @@ export interface PlanRow {
   formulas: Formula[];
   /** Null for one that does not fit. */
   snippets: Snippets | null;
+  /** Its figures as they are read; null without a plan. */
+  headline: Headline | null;
+}
+
+export interface Headline {
+  /** With its unit: `1.21 MiB`. */
+  memory: string;
+  file: string;
+  bits_per_key: string | null;
+  probes: number;
+  fpp: string;
+  /** The rate as 1 in so many; null for one that is no such. */
+  one_in: string | null;
+  /** Whether keys can be removed. */
+  removes: boolean;
+}
+
+/** The textbook's filter: n, p, m and k, of which two or three are given. */
+export interface Calculated {
+  keys: Figured;
+  fpp: Figured;
+  /** `value` and `bits` are bits, `text` is their size. */
+  memory: Figured & { bits: string };
+  probes: Figured;
+  one_in: string | null;
+  bits_per_key: string;
+  best_probes: string;
+  /** The exact rate of n, m and k. */
+  reached: { text: string; one_in: string | null };
+  /** Whether the bits are as many as the rate needs. */
+  enough: boolean;
+  /** How many it needs, if it is given. */
+  needed: string | null;
+}
+
+interface Figured {
+  value: number;
+  text: string;
+  given: boolean;
 }
 
 export interface Advice {
@@ -167,6 +206,10 @@ export interface Opened {
   query: "yes" | "secret" | "no";
   /** Why not. */
   query_why: string;
+  /** Whether it can be seen where a key's probes fall. */
+  probes: boolean;
+  /** Whether it has the signature that was asked for. */
+  verified: boolean;
   /** Types of keys to choose from; the first is the usual one. One entry if there is no choice. */
   key_types: string[];
   /** Of rows of attributes or a Parquet file's columns: which to look up in. Empty otherwise. */
@@ -249,15 +292,15 @@ export type ToyKind =
 
 export interface Toy {
   kind: ToyKind;
-  /** Of classic filters, 1 to 512; others have blocks. */
+  /** Of classic filters, and of counting ones without blocks; others have blocks. */
   bits?: number;
   /** Blocks of the others, 1 to 8. */
   blocks?: number;
   probes?: number;
   /** Seed of umbel's hash. */
   seed?: number;
-  /** Positions of words that are given instead of hashed; only classic. */
-  at?: { word: string; bits: number[] }[];
+  /** Whether apples, plums and mango have the positions that the texts give them; of classic and counting filters with `bits`. */
+  published?: boolean;
   operations: { op: "insert" | "remove" | "query" | "advance"; word?: string }[];
 }
 
@@ -283,6 +326,8 @@ export interface ToyStep {
   found: boolean | null;
   /** Whether the word was inserted and not removed. */
   inserted: boolean;
+  /** How often a word that was not inserted passes now. */
+  fpp: number;
 }
 
 export interface Told {
@@ -296,13 +341,32 @@ export interface Told {
 
 // ---------------------------------------------------------------- requests
 
+/** A file that the core made. */
+export interface Made {
+  name: string;
+  content: Uint8Array<ArrayBuffer>;
+}
+
+/** Another system's format. */
+export interface Format {
+  name: string;
+  key_types: string[];
+  /** What its files do not contain, and must be told to read one. */
+  required: string[];
+  /** Whether a list makes one, and whether it has a rate then. */
+  makes: boolean;
+  fpp: boolean;
+}
+
 export interface Requests {
   advise: { request: { goal: Goal }; answer: Advice };
+  /** Null if too few are given. */
+  calculate: { request: { keys?: string; fpp?: string; memory?: string; probes?: string }; answer: Calculated | null };
   /** All charts, or only those named: `bits` needs much longer than the others. */
   curves: { request: { goal: Goal; charts?: Chart["id"][] }; answer: Curves };
   /** `file` is what `Core.add` gave. */
   open: {
-    request: { file: number; format?: string; params?: string };
+    request: { file: number; format?: string; params?: string; trust?: string };
     answer: Opened | Ambiguous;
   };
   /** A keyed filter with its secret, 32 hexadecimal digits: `query` works from then on. */
@@ -319,14 +383,17 @@ export interface Requests {
   compare: { request: { left: number; right: number }; answer: Comparison };
   close: { request: { handle: number }; answer: Record<string, never> };
   toy: { request: Toy; answer: Told };
-  /** The published example: apples, plums and mango in 14 bits. */
-  example: { request: object; answer: Told };
   /** Two small filters that share half of their keys, to look at without a file of one's own. */
-  sample: { request: object; answer: { files: { name: string; base64: string }[] } };
-  about: {
-    request: object;
-    answer: { version: string; simd: boolean; kinds: string[]; formats: string[]; most_bytes: number };
+  sample: { request: object; answer: { files: Made[] } };
+  /** Where a key's probes fall in an own filter. */
+  probes: { request: { handle: number; key: string }; answer: { cells: { part: number; cell: number; value: number }[] } };
+  /** A filter of the lines of a text. */
+  make: {
+    request: { what: string; keys: string; except?: string; fpp?: string; key_type?: string };
+    answer: { files: Made[]; rows: Row[]; warnings: string[] };
   };
+  about: { request: object; answer: { version: string; kinds: string[] } };
+  formats: { request: object; answer: Format[] };
 }
 
 export type Name = keyof Requests;
@@ -384,6 +451,7 @@ export class Core {
   readonly #progress: (done: number, total: number) => void;
   #panic = "";
   #reading = "";
+  #given: Uint8Array<ArrayBuffer>[] = [];
 
   private constructor(
     instantiate: (imports: WebAssembly.Imports) => WebAssembly.Instance,
@@ -418,6 +486,7 @@ export class Core {
     }
     const bytes = new TextEncoder().encode(JSON.stringify(text));
     this.#panic = "";
+    this.#given = [];
     let answer: { ok: Answer<N> } | { error: { message: string; field?: string } };
     try {
       const pointer = allocate(bytes.length);
@@ -429,6 +498,7 @@ export class Core {
       throw new CoreError(this.#trapped(error), undefined, true);
     }
     if ("error" in answer) throw new CoreError(answer.error.message, answer.error.field);
+    if (this.#given.length > 0) (answer.ok as { files: Made[] }).files.forEach((file, index) => (file.content = this.#given[index]!));
     return answer.ok;
   }
 
@@ -467,6 +537,9 @@ export class Core {
         into.set(new TextEncoder().encode(this.#reading).subarray(0, into.length));
       },
       progress: (done: number, total: number): void => this.#progress(done, total),
+      give: (pointer: number, length: number): void => {
+        this.#given.push(new Uint8Array(this.#exports.memory.buffer, pointer >>> 0, length >>> 0).slice());
+      },
       panicked: (pointer: number, length: number): void => {
         this.#panic = text(pointer, length);
       },

@@ -81,6 +81,7 @@ export class Learn {
           this.title,
           this.text,
           h("div", { class: "tools", role: "group", "aria-label": here.steps }, this.first, this.back, this.next, this.play, this.place),
+          h("p", { class: "hint" }, here.keys),
           this.caption,
           this.stages,
           this.summary,
@@ -90,6 +91,10 @@ export class Learn {
       ),
     );
     fill(this.own, h("label", { for: id }, here.word), this.word);
+    // Wherever the focus is, as long as the lesson is shown.
+    document.addEventListener("keydown", (event) => {
+      if (this.root.isConnected) this.key(event);
+    });
   }
 
   /** Shows the lesson, the operations and the step of an address. */
@@ -142,16 +147,12 @@ export class Learn {
       button(here.again, () => this.start(null)),
       this.wrong,
     );
-    this.own.hidden = lesson.toys.length === 0;
   }
 
   private async tell(): Promise<void> {
     const { lesson } = this;
     const operations = this.operations ?? lesson.script;
-    const requests =
-      lesson.toys.length === 0
-        ? [this.client.ask({ type: "example" })]
-        : lesson.toys.map((toy) => this.client.ask({ type: "toy", ...toy, operations }));
+    const requests = lesson.toys.map((toy) => this.client.ask({ type: "toy", ...toy, operations }));
     try {
       this.told = await Promise.all(requests);
     } catch (error) {
@@ -213,6 +214,16 @@ export class Learn {
     if (this.at === last) this.pause();
     this.draw();
     this.remember();
+  }
+
+  /** Arrow keys step, unless they move in a field. */
+  private key(event: KeyboardEvent): void {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (by === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+    if ((event.target as HTMLElement).closest("input, select, textarea, .scroll")) return;
+    event.preventDefault();
+    this.pause();
+    this.go(this.at + by);
   }
 
   private remember(): void {

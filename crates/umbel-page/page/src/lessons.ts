@@ -7,7 +7,7 @@ export type Operation = Toy["operations"][number];
 
 export interface Lesson {
   id: string;
-  /** The filters that are shown side by side; none for the published example. */
+  /** The filters that are shown side by side. */
   toys: Omit<Toy, "operations">[];
   /** What is done first. */
   script: Operation[];
@@ -21,7 +21,12 @@ const query = (word: string): Operation => ({ op: "query", word });
 const remove = (word: string): Operation => ({ op: "remove", word });
 
 export const lessons: Lesson[] = [
-  { id: "first", toys: [], script: [], can: {} },
+  {
+    id: "first",
+    toys: [{ kind: "classic", bits: 14, probes: 3, published: true }],
+    script: [...insert(["apples", "plums"]), query("apples"), query("mango"), query("kiwi")],
+    can: {},
+  },
   {
     id: "words",
     toys: [{ kind: "classic", bits: 32, probes: 3 }],
@@ -29,32 +34,27 @@ export const lessons: Lesson[] = [
     can: { bulk: 5 },
   },
   {
+    id: "full",
+    toys: [{ kind: "classic", bits: 16, probes: 3 }],
+    script: [...insert(fruits.slice(0, 12)), ...words.learn.strangers.map(query)],
+    can: { bulk: 5 },
+  },
+  {
     id: "counting",
-    toys: [{ kind: "counting", blocks: 1 }],
-    script: [...insert(["apples", "plums", "apples"]), remove("apples"), query("apples"), remove("apples"), query("apples"), query("plums")],
-    can: { remove: true, bulk: 10 },
+    toys: [{ kind: "counting", bits: 14, probes: 3, published: true }],
+    script: [...insert(["apples", "plums"]), remove("apples"), query("apples"), query("plums"), remove("apples")],
+    can: { remove: true, bulk: 3 },
   },
   {
     id: "scalable",
     toys: [{ kind: "scalable", blocks: 1 }],
-    script: [...insert(fruits.slice(0, 48)), query("apples"), query("mango")],
-    can: { bulk: 10 },
+    script: [...insert(fruits.slice(0, 4)), query("apples"), query("mango")],
+    can: { bulk: 5 },
   },
   {
     id: "window",
     toys: [{ kind: "window", blocks: 1 }],
-    script: [
-      ...insert(fruits.slice(0, 3)),
-      query("apples"),
-      { op: "advance" },
-      ...insert(fruits.slice(3, 5)),
-      { op: "advance" },
-      query("apples"),
-      { op: "advance" },
-      { op: "advance" },
-      query("apples"),
-      query("pears"),
-    ],
+    script: [...insert(["apples"]), { op: "advance" }, ...insert(["plums"]), { op: "advance" }, { op: "advance" }, query("apples"), query("plums")],
     can: { advance: true, bulk: 10 },
   },
   {

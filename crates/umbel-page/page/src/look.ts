@@ -3,7 +3,8 @@
 import { Client, Dropped } from "./client";
 import { CoreError, type Ambiguous, type Comparison, type Opened } from "./core";
 import { fill, h, unique } from "./dom";
-import { FilterCard, receipt } from "./card";
+import { FilterCard, receipt, type Told } from "./card";
+import { Query } from "./query";
 import { words } from "./words";
 
 const here = words.look;
@@ -22,14 +23,20 @@ export function bytes(size: number): string {
 
 export class Look {
   readonly root: HTMLElement;
-  private readonly client = new Client();
+  private readonly client = new Client("files");
   private cards: FilterCard[] = [];
   private readonly status = h("p", { class: "status", role: "status" });
   private readonly alert = h("div", { class: "alert", role: "alert" });
   private readonly busy = h("div", { class: "busy" });
   private readonly shelf = h("div", { class: "shelf" });
   private readonly comparison = h("section", { class: "comparison" });
+  private readonly query = new Query(this.client);
   private readonly zone: HTMLElement;
+  private readonly format = h("select", { id: unique("format"), onchange: () => this.chosen() }, h("option", { value: "" }, here.told.recognize));
+  private readonly salts: HTMLInputElement;
+  private readonly trust: HTMLInputElement;
+  /** What files of a format do not contain. */
+  private readonly required = new Map<string, string[]>();
 
   constructor() {
     const id = unique("file");
@@ -50,14 +57,32 @@ export class Look {
       h("p", { class: "hint" }, here.two),
       h("p", {}, h("button", { type: "button", class: "quiet", onclick: () => void this.samples() }, here.sample)),
     );
+    const field = (name: string, label: string, hint: string) => {
+      const id = unique(name);
+      const input = h("input", { id, type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "off", "aria-describedby": `${id}-hint` });
+      return { input, field: h("p", { class: "field" }, h("label", { for: id }, label), input, h("span", { class: "hint", id: `${id}-hint` }, hint)) };
+    };
+    const salts = field("salts", here.told.salts, here.told.saltsHint);
+    const trust = field("trust", here.told.trust, here.told.trustHint);
+    this.salts = salts.input;
+    this.trust = trust.input;
+    salts.field.hidden = true;
+    const told = h(
+      "details",
+      { class: "told" },
+      h("summary", {}, here.told.title),
+      h("div", { class: "fields" }, h("p", { class: "field" }, h("label", { for: this.format.id }, here.told.format), this.format), salts.field, trust.field),
+    );
     this.root = h(
       "section",
       { class: "view look" },
       h("header", { class: "head" }, h("h1", { tabindex: -1 }, here.title), h("p", { class: "lede" }, here.lede)),
       this.zone,
+      told,
       this.busy,
       this.status,
       this.alert,
+      this.query.root,
       this.comparison,
       this.shelf,
     );
@@ -65,7 +90,34 @@ export class Look {
   }
 
   show(): void {
-    this.client.warm();
+    if (this.required.size > 0) return;
+    this.client.ask({ type: "formats" }).then(
+      (formats) => {
+        if (this.required.size > 0) return;
+        for (const { name, required } of formats) {
+          this.required.set(name, required);
+          this.format.append(h("option", { value: name }, words.formats[name] ?? name));
+        }
+      },
+      // Whoever opens a file hears why nothing works.
+      () => {},
+    );
+  }
+
+  /** A format was chosen by its name. */
+  private chosen(): void {
+    this.salts.closest("p")!.hidden = !this.required.get(this.format.value)?.includes("salts");
+  }
+
+  /** What the reader said of the files that come next. */
+  private told(): Told {
+    return { format: this.format.value || undefined, params: this.salts.value || undefined, trust: this.trust.value.trim() || undefined };
+  }
+
+  /** Opens files that another view made. */
+  receive(files: File[]): void {
+    this.format.value = this.salts.value = this.trust.value = "";
+    void this.openAll(files);
   }
 
   redraw(): void {
@@ -86,9 +138,9 @@ export class Look {
   private async samples(): Promise<void> {
     try {
       const { files } = await this.client.ask({ type: "sample" });
-      const made = files.map(({ name, base64 }) => new File([Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))], name));
+      const made = files.map(({ name, content }) => new File([content], name));
       await this.openAll(made);
-      for (const card of this.cards) card.look(here.sampleKeys);
+      this.query.look(here.sampleKeys);
     } catch (error) {
       this.refused(here.sample, error as Error);
     }
@@ -96,17 +148,19 @@ export class Look {
 
   private async openAll(files: File[]): Promise<void> {
     fill(this.alert);
+    const told = this.told();
     for (const file of files.slice(0, MOST)) {
-      const opened = await this.open(file);
-      if (opened) this.add(file, opened);
+      const found = await this.open(file, told);
+      if (found) this.add(file, ...found);
     }
     const others = files.slice(MOST).map((file) => file.name);
     if (others.length > 0) fill(this.alert, h("p", {}, here.others(others.join(", "))));
     this.compare();
   }
 
-  /** The opened file; `undefined` if it was refused or cancelled, as the reader has then been told. */
-  private async open(file: File, format?: string): Promise<Opened | undefined> {
+  /** The opened file, and what had to be said of it; `undefined` if it was refused or cancelled, as the reader has then been
+   * told. */
+  private async open(file: File, told: Told): Promise<[Told, Opened] | undefined> {
     const progress = h("progress", { max: 1, value: 0, "aria-label": here.opening(file.name) });
     const done = h("span", {}, bytes(file.size));
     const heard = (read: number, total: number) => {
@@ -121,10 +175,10 @@ export class Look {
       h("button", { type: "button", onclick: () => void this.cancel(file.name) }, here.cancel),
     );
     try {
-      const answer = await this.client.ask({ type: "open", file: 0, format }, { file, progress: heard });
+      const answer = await this.client.ask({ type: "open", file: 0, ...told }, { file, progress: heard });
       fill(this.busy);
-      if ("handle" in answer) return answer;
-      return await this.ask(file, answer);
+      if ("handle" in answer) return [told, answer];
+      return await this.ask(file, told, answer);
     } catch (error) {
       // Whoever cancelled it has something else to show.
       if (error instanceof Dropped) return undefined;
@@ -136,17 +190,17 @@ export class Look {
   }
 
   /** Lets the reader say which format a file has that fits several. */
-  private ask(file: File, { formats, message }: Ambiguous): Promise<Opened | undefined> {
+  private ask(file: File, told: Told, { formats, message }: Ambiguous): Promise<[Told, Opened] | undefined> {
     return new Promise((resolve) => {
       const choose = (format: string) => {
         fill(this.busy);
-        resolve(this.open(file, format));
+        resolve(this.open(file, { ...told, format }));
       };
       fill(
         this.busy,
         h("p", { class: "question" }, message),
         h("span", {}, here.which),
-        ...formats.map((format) => h("button", { type: "button", onclick: () => choose(format) }, format)),
+        ...formats.map((format) => h("button", { type: "button", onclick: () => choose(format) }, words.formats[format] ?? format)),
         h("button", { type: "button", class: "quiet", onclick: () => {
           fill(this.busy);
           resolve(undefined);
@@ -175,22 +229,25 @@ export class Look {
     // Until then their handles are nobody's, or another file's.
     this.shelf.inert = true;
     for (const card of cards) {
-      const opened = await this.open(card.file);
-      if (!opened) continue;
-      card.opened = opened;
+      const found = await this.open(card.file, card.told);
+      if (!found) continue;
+      [, card.opened] = found;
       this.cards.push(card);
     }
     this.shelf.inert = false;
     this.arrange();
   }
 
-  private add(file: File, opened: Opened): void {
+  private add(file: File, told: Told, opened: Opened): void {
     this.status.textContent = here.opened(file.name, opened.title);
     if (this.cards.length === MOST) {
       this.close(this.cards[0]!);
       this.status.textContent += ` ${here.only}`;
     }
-    const card = new FilterCard(this.client, file, opened, () => void this.closed(card));
+    const card = new FilterCard(this.client, file, told, opened, () => void this.closed(card), () => {
+      this.query.set(this.cards);
+      this.query.focus();
+    });
     this.cards.push(card);
     this.arrange();
     card.redraw();
@@ -218,6 +275,8 @@ export class Look {
     this.cards.forEach((card, index) => card.name(this.cards.length === MOST ? "AB"[index]! : ""));
     fill(this.shelf, ...this.cards.map((card) => card.root));
     this.shelf.classList.toggle("two", this.cards.length === MOST);
+    this.zone.classList.toggle("slim", this.cards.length > 0);
+    this.query.set(this.cards);
   }
 
   private compare(): void {

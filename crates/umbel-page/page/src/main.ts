@@ -3,11 +3,16 @@
 import { Address, hash, named, names, type Name } from "./address";
 import { Client } from "./client";
 import { fill, h } from "./dom";
+import { isForeign, read, write } from "./goal";
 import { Learn } from "./learn";
 import { Look } from "./look";
+import { Make } from "./make";
 import { Plan } from "./plan";
 import { themeSwitch } from "./theme";
 import { words } from "./words";
+
+/** Whether somebody works on the page, as build.mjs was told. */
+declare const UMBEL_DRAFT: boolean;
 
 interface View {
   root: HTMLElement;
@@ -19,11 +24,16 @@ interface View {
 }
 
 // A file that is being read does not keep a plan waiting.
-const quick = new Client();
+const quick = new Client("core");
 
 const makers: Record<Name, () => View> = {
   plan: () => new Plan(quick, (query, step) => address.keep("plan", query, step)),
   look: () => new Look(),
+  make: () => new Make(new Client("files"), (files) => {
+    const look = (views.look ??= makers.look()) as Look;
+    look.receive(files);
+    location.hash = hash("look");
+  }),
   learn: () => new Learn(quick, (query) => address.keep("learn", query)),
 };
 const views: Partial<Record<Name, View>> = {};
@@ -32,6 +42,11 @@ const content = h("main", { id: "content", tabindex: -1 });
 const links = names.map((name) => h("a", { href: hash(name) }, words[name].nav));
 const home = h("a", { href: hash("plan") }, h("strong", {}, words.site.name), " ", words.site.sub);
 const version = h("span");
+const { name: language, language: lang, page } = words.site.other;
+const other = h("a", { href: page, lang, hreflang: lang, onclick: () => {
+  // The same view in the other language.
+  other.setAttribute("href", `${page}${location.hash}`);
+} }, language);
 
 const address = new Address((name, query) => {
   links[names.indexOf(name)]!.href = hash(name, query);
@@ -76,8 +91,12 @@ document.body.append(
     themeSwitch(() => Object.values(views).forEach((view) => view.redraw())),
   ),
   content,
-  h("footer", {}, h("p", {}, words.site.foot), h("p", {}, version)),
+  h("footer", {}, h("p", {}, words.site.foot), h("p", {}, other, " · ", version)),
 );
+
+// A goal as other calculators' links have it becomes one of this page's.
+const { search } = location;
+if (location.hash === "" && isForeign(search)) location.replace(hash("plan", write(read(search))));
 
 addEventListener("hashchange", route);
 // A file that is dropped beside its place would otherwise replace the page.
@@ -89,3 +108,12 @@ quick.ask({ type: "about" }).then(
   },
   () => {},
 );
+
+// A page from a server opens again without one.
+if (!UMBEL_DRAFT && location.protocol.startsWith("http")) {
+  addEventListener("load", () => {
+    navigator.serviceWorker?.register("offline.js").catch(() => {
+      // Its visitor needs the network, as for other pages.
+    });
+  });
+}

@@ -10,6 +10,8 @@ const here = words.look.map;
 const ROWS = 16;
 /** Each step in shows a quarter of what was shown. */
 const ZOOM = 4;
+/** Pixels that a wheel turns for a step. */
+const WHEEL = 60;
 
 const count = (value: number) => value.toLocaleString("en");
 const percent = (value: number) => `${(100 * value).toFixed(value < 0.001 ? 3 : 1)} %`;
@@ -23,7 +25,8 @@ export class FillMap {
   readonly root: HTMLElement;
   private readonly canvas = h("canvas", { class: "map", tabindex: 0, role: "application", "aria-roledescription": here.table });
   private readonly reading = h("p", { class: "reading-line", role: "status" });
-  private readonly caption = h("p", { class: "hint" });
+  private readonly said = h("p", { class: "marked", role: "status" });
+  private readonly caption = h("p", { class: "hint caption-line" });
   private readonly stretch = h("input", { type: "checkbox", onchange: () => this.draw() });
   private readonly scale = h("p", { class: "scale" });
   private readonly behind: HTMLDetailsElement;
@@ -32,6 +35,11 @@ export class FillMap {
   private to: number;
   private cursor = 0;
   private answer: MapAnswer | undefined;
+  /** Where a drag began, which cells were shown then, and whether it has moved. */
+  private drag: { x: number; y: number; from: number; moved: boolean } | undefined;
+  private turned = 0;
+  /** The cells of a key. */
+  private marks: number[] = [];
   private readonly sizes = new ResizeObserver(debounce(100, () => this.fit()));
 
   constructor(
@@ -44,11 +52,19 @@ export class FillMap {
     const keys = unique("keys");
     this.canvas.setAttribute("aria-describedby", keys);
     this.canvas.addEventListener("keydown", (event) => this.key(event));
-    this.canvas.addEventListener("pointermove", (event) => this.point(event));
-    this.canvas.addEventListener("click", (event) => {
+    this.canvas.addEventListener("pointermove", (event) => this.moved(event));
+    this.canvas.addEventListener("pointerdown", (event) => {
+      this.drag = event.button === 0 ? { x: event.clientX, y: event.clientY, from: this.from, moved: false } : undefined;
+    });
+    this.canvas.addEventListener("pointerup", (event) => {
+      const { drag } = this;
+      this.drag = undefined;
+      if (!drag || drag.moved) return;
       this.point(event);
       this.zoom(1 / ZOOM);
     });
+    this.canvas.addEventListener("pointercancel", () => (this.drag = undefined));
+    this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.behind = tableBehind(here.table, () => this.table());
     const button = (text: string, what: () => void) => h("button", { type: "button", class: "quiet", onclick: what }, text);
     this.root = h(
@@ -67,6 +83,7 @@ export class FillMap {
         h("label", { class: "check" }, this.stretch, here.contrast),
       ),
       this.canvas,
+      this.said,
       this.reading,
       this.scale,
       this.caption,
@@ -170,6 +187,19 @@ export class FillMap {
       context.fill();
       context.stroke();
     }
+    for (const cell of this.marks) {
+      const index = Math.floor((cell - answer.from) / answer.per);
+      if (cell < answer.from || cell >= answer.to) continue;
+      const [x, y] = place(index);
+      const radius = Math.max(size * 0.5, 4 * ratio);
+      for (const [name, wide] of [["--card", 5], ["--vermilion", 2.5]] as const) {
+        context.strokeStyle = colour(name);
+        context.lineWidth = wide * ratio;
+        context.beginPath();
+        context.arc(x + (size - gap) / 2, y + (size - gap) / 2, radius, 0, 7);
+        context.stroke();
+      }
+    }
     const [x, y] = place(this.cursor);
     for (const [name, wide] of [["--card", 4], ["--ink", 2]] as const) {
       context.strokeStyle = colour(name);
@@ -191,6 +221,49 @@ export class FillMap {
     const size = this.canvas.clientWidth / this.columns;
     const index = Math.floor(event.offsetY / size) * this.columns + Math.floor(event.offsetX / size);
     this.move(index, false);
+  }
+
+  /** The pointer reads, or drags what is shown: a row is as many cells as it has stretches. */
+  private moved(event: PointerEvent): void {
+    const { drag, answer } = this;
+    if (!drag || !answer) return this.point(event);
+    const size = this.canvas.clientWidth / this.columns;
+    const [right, down] = [Math.round((event.clientX - drag.x) / size), Math.round((event.clientY - drag.y) / size)];
+    if (!drag.moved && right === 0 && down === 0) return;
+    if (!drag.moved) this.canvas.setPointerCapture(event.pointerId);
+    drag.moved = true;
+    const from = drag.from - (right + down * this.columns) * answer.per;
+    if (from !== this.from) this.shift(Math.max(0, from), this.to - this.from);
+  }
+
+  /** Zooms once the map has the focus, or with Ctrl, as browsers zoom: else a wheel scrolls the page. */
+  private wheel(event: WheelEvent): void {
+    if (document.activeElement !== this.canvas && !event.ctrlKey) return;
+    event.preventDefault();
+    this.point(event);
+    this.turned += event.deltaY;
+    if (Math.abs(this.turned) < WHEEL) return;
+    this.zoom(this.turned < 0 ? 1 / ZOOM : ZOOM);
+    this.turned = 0;
+  }
+
+  /** Marks the cells of a key, and shows all of them. */
+  mark(key: string, all: { part: number; cell: number; value: number }[]): void {
+    const own = all.filter(({ part }) => part === this.number);
+    this.marks = own.map(({ cell }) => cell);
+    const most = this.columns * ROWS;
+    const [first, last] = [Math.min(...this.marks), Math.max(...this.marks)];
+    // Those of one block are seen one by one; those all over the filter with all of it.
+    if (own.length > 0 && last - first < most) this.shift(first - Math.floor((most - (last - first)) / 2), Math.min(most, this.part.cells));
+    else this.all();
+    const unit = this.part.unit.replace(/s\b.*/, "");
+    fill(this.said, own.length === 0 ? here.elsewhere(key) : here.marked(key, own.map(({ cell, value }) => `${unit} ${count(cell)}: ${value}`).join(", ")));
+    this.root.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Says something at the map. */
+  say(text: string): void {
+    this.said.textContent = text;
   }
 
   private move(index: number, aloud: boolean): void {

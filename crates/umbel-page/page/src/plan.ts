@@ -1,12 +1,15 @@
-//! Plan: a goal, the ranking of all kinds for it, where each figure comes from, the code that makes the filter, and curves.
+//! Plan: a goal, the ranking of all kinds for it, where each figure comes from, the code that makes the filter, and curves;
+//! and for the same goal the figures of the textbook's filter.
 
 import { Figure, citation } from "./chart";
 import { Client, Dropped } from "./client";
 import { copyButton } from "./copy";
-import { CoreError, type Advice, type Chart, type Curves, type PlanRow } from "./core";
+import { CoreError, type Advice, type Calculated, type Chart, type Curves, type PlanRow } from "./core";
 import { debounce, fill, h, unique } from "./dom";
-import { FLAGS, TEXTS, read, write, type State } from "./goal";
+import { FLAGS, MOST, TEXTS, read, write, type State } from "./goal";
 import { lookOf, swatch } from "./looks";
+import { formula } from "./math";
+import { tabs } from "./tabs";
 import { words } from "./words";
 
 const here = words.plan;
@@ -14,13 +17,18 @@ type Text = (typeof TEXTS)[number];
 type ChartId = Chart["id"];
 type Flag = (typeof FLAGS)[number];
 
-/** In the order in which they are shown. */
-const CHARTS: ChartId[] = ["overfill", "probes", "bits", "time", "keys", "exponent"];
+/** In the order in which they are shown: the first ones at once, the others when they are asked for. */
+const FIRST: ChartId[] = ["bits", "overfill"];
+const MORE: ChartId[] = ["probes", "time", "keys", "exponent"];
 const SLOW: ChartId[] = ["bits"];
-const QUICK = CHARTS.filter((name) => !SLOW.includes(name));
+const QUICK = [...FIRST, ...MORE].filter((name) => !SLOW.includes(name));
 
-const MAIN: Text[] = ["keys", "fpp", "memory", "ship"];
-const COSTS: Text[] = ["except", "lookup", "false_answer", "absent"];
+const MAIN: Text[] = ["keys", "fpp", "memory", "probes"];
+const COSTS: Text[] = ["ship", "except", "lookup", "false_answer", "absent"];
+/** Of these two make a goal. */
+const GOAL: Text[] = ["keys", "fpp", "memory", "ship"];
+
+const REPOSITORY = "https://github.com/umbel/umbel";
 
 export class Plan {
   readonly root: HTMLElement;
@@ -28,11 +36,21 @@ export class Plan {
   private readonly errors = {} as Record<Text, HTMLElement>;
   private readonly boxes = {} as Record<Flag, HTMLInputElement>;
   private readonly costs: HTMLDetailsElement;
+  private readonly textbook = h("div", { class: "textbook", role: "status" });
+  private readonly headline = h("p", { class: "headline" });
   private readonly verdict = h("p", { class: "verdict", role: "status" });
   private readonly ranking = h("div", { class: "ranking" });
-  private readonly detail = h("section", { class: "detail" });
+  private readonly comparison = h("section", { class: "side-by-side" });
   private readonly charts = h("div", { class: "charts" });
-  private readonly lower = h("section", { class: "what-if" }, h("h2", {}, here.charts), h("p", { class: "lede" }, here.chartsLede), this.charts);
+  private readonly more = h("div", { class: "charts" });
+  private readonly lower = h(
+    "section",
+    { class: "what-if" },
+    h("h2", {}, here.charts),
+    h("p", { class: "lede" }, here.chartsLede),
+    this.charts,
+    h("details", { class: "more" }, h("summary", {}, here.more), this.more),
+  );
   private readonly figures = new Map<ChartId, Figure>();
   private advice: Advice | undefined;
   /** Whether `advice` is that of the goal. */
@@ -41,8 +59,10 @@ export class Plan {
   /** Whether letters were typed in a field that has not been left. */
   private editing = false;
   private readonly later = debounce(150, () => this.ask());
+  /** The code that is shown of each kind. */
+  private code = "command";
 
-  private readonly plotter = new Client();
+  private readonly plotter = new Client("core");
 
   /** `changed` takes the state for the page's address, and whether Back should come to what it was before. */
   constructor(private readonly client: Client, private readonly changed: (query: string, step: boolean) => void) {
@@ -50,7 +70,7 @@ export class Plan {
     const form = h(
       "form",
       { class: "goal", "aria-label": here.form, novalidate: true, onsubmit: (event: Event) => event.preventDefault() },
-      h("fieldset", {}, h("legend", {}, here.any), ...MAIN.map((name) => this.field(name))),
+      h("fieldset", { class: "main" }, h("legend", {}, here.any), ...MAIN.map((name) => this.field(name)), this.textbook),
       h("fieldset", {}, h("legend", {}, here.use), ...FLAGS.map((name) => this.flag(name))),
       this.costs,
       h("button", { type: "button", class: "quiet", onclick: () => this.clear() }, here.clear),
@@ -64,8 +84,26 @@ export class Plan {
     this.root = h(
       "section",
       { class: "view plan" },
-      h("header", { class: "head" }, h("h1", { tabindex: -1 }, here.title), h("p", { class: "lede" }, here.lede)),
-      h("div", { class: "columns" }, form, h("div", { class: "results" }, this.verdict, this.ranking, this.detail), examples),
+      h(
+        "header",
+        { class: "head" },
+        h("h1", { tabindex: -1 }, here.title),
+        h("p", { class: "lede" }, here.lede),
+        h(
+          "p",
+          { class: "links" },
+          h("a", { href: `${REPOSITORY}#install`, rel: "noreferrer external" }, here.links.install),
+          h("a", { href: REPOSITORY, rel: "noreferrer external" }, here.links.source),
+          h("a", { href: "#learn" }, here.links.learn),
+        ),
+      ),
+      h(
+        "div",
+        { class: "columns" },
+        form,
+        h("div", { class: "results" }, h("div", { class: "answer" }, this.headline, this.verdict), this.ranking, this.comparison),
+        examples,
+      ),
       this.lower,
     );
   }
@@ -89,6 +127,7 @@ export class Plan {
       "p",
       { class: "field" },
       h("label", { for: id }, label),
+      name in here.letters && h("var", { "aria-hidden": "true" }, here.letters[name]),
       this.inputs[name],
       h("span", { id: `${id}-hint`, class: "hint" }, hint),
       this.errors[name],
@@ -117,7 +156,7 @@ export class Plan {
     for (const name of FLAGS) {
       if (this.boxes[name].checked) goal[name] = true;
     }
-    this.state = { goal, chosen: null };
+    this.state = { ...this.state, goal, chosen: null };
     this.later();
     this.changed(write(this.state) || "clear", complete || !this.editing);
     this.editing = !complete;
@@ -141,9 +180,23 @@ export class Plan {
   }
 
   private ask(): void {
-    const { goal } = this.state;
+    const asked = this.state.goal;
+    const { probes, ...goal } = asked;
     if (!this.advice) this.verdict.textContent = here.working;
     this.root.setAttribute("aria-busy", "true");
+    const { keys, fpp, memory } = goal;
+    this.client.ask({ type: "calculate", keys, fpp, memory, probes }, { replaces: [this, "calculate"] }).then(
+      (figures) => {
+        this.mark("probes", "");
+        this.figured(figures);
+      },
+      (error: Error) => {
+        if (error instanceof Dropped) return;
+        this.figured(null);
+        // The ranking says what is wrong with the other fields.
+        if (error instanceof CoreError && error.field === "probes") this.mark("probes", error.message);
+      },
+    );
     this.client.ask({ type: "advise", goal }, { replaces: [this, "advise"] }).then(
       (advice) => {
         this.wrong(undefined, "");
@@ -155,7 +208,7 @@ export class Plan {
     for (const charts of [QUICK, SLOW]) {
       this.plotter.ask({ type: "curves", goal, charts }, { replaces: [this, charts[0]!] }).then(
         (curves) => {
-          if (goal === this.state.goal) this.draw(curves, charts);
+          if (asked === this.state.goal) this.draw(curves, charts);
         },
         (error: Error) => {
           if (!(error instanceof Dropped)) this.draw({ charts: [] }, charts);
@@ -164,12 +217,42 @@ export class Plan {
     }
   }
 
+  /** The textbook's filter: what is given, and what follows from it. */
+  private figured(figures: Calculated | null): void {
+    if (!figures) return fill(this.textbook);
+    const text = here.textbook;
+    const { keys, fpp, memory, probes, reached, enough, needed, best_probes } = figures;
+    const told = text.rate(reached.text, reached.one_in);
+    const all = keys.given && fpp.given && memory.given;
+    const notes = [
+      all && (enough ? text.enough(told) : text.short(needed!, told)),
+      probes.given && Math.abs(probes.value - Number(best_probes)) >= 1 && text.best(String(Math.max(1, Math.round(Number(best_probes))))),
+    ];
+    const line = (letter: string, { given }: { given: boolean }, value: string) => [
+      h("dt", {}, h("var", {}, letter)),
+      h("dd", { class: given ? "given" : "found" }, value),
+    ];
+    fill(
+      this.textbook,
+      h("h2", {}, text.title),
+      h(
+        "dl",
+        {},
+        ...line("n", keys, keys.text),
+        ...line("p", fpp, text.rate(fpp.text, figures.one_in)),
+        ...line("m", memory, text.size(memory.bits, memory.text)),
+        ...line("k", probes, probes.text),
+      ),
+      h("p", { class: "hint" }, [text.perKey(figures.bits_per_key), ...notes.filter((note) => note !== false)].join(". ").replace(/\.?$/, ".")),
+    );
+  }
+
   private refused(error: Error): void {
     if (error instanceof Dropped) return;
     const field = error instanceof CoreError ? error.field : undefined;
     this.root.removeAttribute("aria-busy");
     this.wrong(field, error.message);
-    const given = MAIN.filter((name) => this.state.goal[name]).length;
+    const given = GOAL.filter((name) => this.state.goal[name]).length;
     // What is wrong with a field is said there.
     this.verdict.textContent =
       field !== undefined ? here.correct(here.fields[field as Text]?.label ?? field) : given < 2 ? here.incomplete[given]! : error.message;
@@ -179,7 +262,7 @@ export class Plan {
 
   /** What was last computed stays to be read until the goal is complete, but is of another one. */
   private stale(stale: boolean): void {
-    for (const part of [this.ranking, this.detail]) {
+    for (const part of [this.headline, this.ranking, this.comparison]) {
       part.classList.toggle("stale", stale);
       part.inert = stale;
     }
@@ -188,11 +271,12 @@ export class Plan {
 
   /** Says at a field what is wrong with it, and at no other. */
   private wrong(field: string | undefined, message: string): void {
-    for (const name of TEXTS) {
-      const wrong = name === field;
-      this.errors[name].textContent = wrong ? message : "";
-      this.inputs[name].setAttribute("aria-invalid", String(wrong));
-    }
+    for (const name of TEXTS) if (name !== "probes") this.mark(name, name === field ? message : "");
+  }
+
+  private mark(name: Text, message: string): void {
+    this.errors[name].textContent = message;
+    this.inputs[name].setAttribute("aria-invalid", String(message !== ""));
   }
 
   private tell(advice: Advice): void {
@@ -203,37 +287,52 @@ export class Plan {
     this.verdict.textContent = advice.verdict;
     const fitting = advice.rows.filter((row) => row.fits);
     const others = advice.rows.filter((row) => !row.fits);
+    const best = fitting.find((row) => row.variant === advice.take);
+    fill(this.headline, ...(best ? headline(best) : []));
+    this.headline.hidden = !best;
     fill(
       this.ranking,
       fitting.length > 0 && this.table(advice, fitting),
-      others.length > 0 && this.unfit(others),
+      others.length > 0 && this.unfit(others, fitting.length === 0),
       h("details", { class: "notes" }, h("summary", {}, here.notes), ...advice.notes.map((note) => h("p", {}, note))),
       this.command(advice),
     );
-    this.choose(this.chosen(), false);
+    this.choose();
+    this.sideBySide();
   }
 
-  /** The row whose formulas are shown. */
+  /** The row that the reader chose. */
   private chosen(): PlanRow | undefined {
-    const rows = this.advice?.rows ?? [];
-    return rows.find((row) => row.variant === this.state.chosen) ?? rows[0];
+    return this.advice?.rows.find((row) => row.variant === this.state.chosen);
   }
 
   private table(advice: Advice, rows: PlanRow[]): HTMLElement {
-    const head = advice.columns.map((column) => h("th", { scope: "col", role: "columnheader", title: column.help }, column.title));
+    const title = ({ id, title }: Advice["columns"][number]) => here.columns[id] ?? title;
+    const head = advice.columns.map((column) => h("th", { scope: "col", role: "columnheader", title: column.help }, title(column)));
     const body = rows.map((row) =>
       h(
         "tr",
         { role: "row", "data-variant": row.variant },
-        h("th", { scope: "row", role: "rowheader" }, this.pick(row)),
-        ...advice.columns.map((column) => h("td", { role: "cell", "data-label": column.title }, row.cells[column.id] ?? "")),
+        h("th", { scope: "row", role: "rowheader" }, this.pick(row), h("span", { class: "purpose" }, here.purpose[row.kind])),
+        ...advice.columns.map((column) => h("td", { role: "cell", "data-label": title(column) }, row.cells[column.id] ?? "")),
+        h("td", { role: "cell", class: "tick", "data-label": here.compare.short }, this.tick(row)),
       ),
     );
     return h(
       "table",
       { class: "plans", role: "table" },
       h("caption", {}, h("span", { class: "title" }, here.ranking), " ", here.caption),
-      h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, h("th", { scope: "col", role: "columnheader" }, here.kind), ...head)),
+      h(
+        "thead",
+        { role: "rowgroup" },
+        h(
+          "tr",
+          { role: "row" },
+          h("th", { scope: "col", role: "columnheader" }, here.kind),
+          ...head,
+          h("th", { scope: "col", role: "columnheader" }, here.compare.short),
+        ),
+      ),
       h("tbody", { role: "rowgroup" }, ...body),
     );
   }
@@ -241,18 +340,76 @@ export class Plan {
   private pick(row: PlanRow): HTMLElement {
     return h(
       "button",
-      { type: "button", class: "pick", "aria-pressed": "false", "data-variant": row.variant, onclick: () => this.pressed(row) },
+      { type: "button", class: "pick", "aria-expanded": "false", "data-variant": row.variant, onclick: () => this.pressed(row) },
       swatch(lookOf(row.kind)),
       row.variant,
     );
   }
 
-  private unfit(rows: PlanRow[]): HTMLElement {
+  private tick({ variant }: PlanRow): HTMLElement {
+    const box = h("input", {
+      type: "checkbox",
+      checked: this.state.compared.includes(variant),
+      "aria-label": here.compare.tick(variant),
+      onchange: () => {
+        const others = this.state.compared.filter((other) => other !== variant);
+        if (box.checked && others.length === MOST) box.checked = false;
+        this.compare(box.checked ? [...others, variant] : others);
+      },
+    });
+    return box;
+  }
+
+  private compare(compared: string[]): void {
+    this.state = { ...this.state, compared };
+    this.changed(write(this.state), false);
+    this.sideBySide();
+  }
+
+  /** The kinds that are compared, a column each. */
+  private sideBySide(): void {
+    const { advice } = this;
+    const all = this.state.compared.flatMap((variant) => advice?.rows.find((row) => row.fits && row.variant === variant) ?? []);
+    if (!advice || all.length < 2) return fill(this.comparison);
+    const text = here.compare;
+    const yes = (row: PlanRow, name: string) => (row.document[name] === true ? text.yes : text.no);
+    const lines: [string, (row: PlanRow) => string][] = [
+      [text.purpose, (row) => here.purpose[row.kind] ?? ""],
+      ...advice.columns.map(({ id, title }): [string, (row: PlanRow) => string] => [here.columns[id] ?? title, (row) => row.cells[id] ?? ""]),
+      [text.rate, (row) => row.headline?.one_in ?? ""],
+      [text.probes, (row) => String(row.headline?.probes ?? "")],
+      [text.ship, (row) => row.headline?.file ?? ""],
+      [text.deletes, (row) => (row.headline?.removes ? text.yes : text.no)],
+      [text.grows, (row) => yes(row, "grows")],
+      [text.forgets, (row) => yes(row, "forgets")],
+    ];
+    fill(
+      this.comparison,
+      h("h2", {}, text.title),
+      this.state.compared.length === MOST && h("p", { class: "hint" }, text.most),
+      h(
+        "div",
+        { class: "scroll", tabindex: 0, role: "region", "aria-label": text.title },
+        h(
+          "table",
+          {},
+          h("thead", {}, h("tr", {}, h("td"), ...all.map((row) => h("th", { scope: "col" }, swatch(lookOf(row.kind)), " ", row.variant)))),
+          h("tbody", {}, ...lines.map(([name, of]) => h("tr", {}, h("th", { scope: "row" }, name), ...all.map((row) => h("td", {}, of(row)))))),
+        ),
+      ),
+      h("button", { type: "button", class: "quiet", onclick: () => {
+        for (const box of this.ranking.querySelectorAll<HTMLInputElement>(".tick input")) box.checked = false;
+        this.compare([]);
+      } }, text.clear),
+    );
+  }
+
+  private unfit(rows: PlanRow[], open: boolean): HTMLElement {
     return h(
-      "section",
-      { class: "unfit" },
-      h("h2", {}, here.unfit),
-      h("ul", {}, ...rows.map((row) => h("li", {}, this.pick(row), h("span", {}, row.obstacles.join("; "))))),
+      "details",
+      { class: "unfit", open: open || rows.some((row) => row.variant === this.state.chosen) },
+      h("summary", {}, here.unfit(rows.length)),
+      h("ul", {}, ...rows.map((row) => h("li", { "data-variant": row.variant }, this.pick(row), h("span", {}, row.obstacles.join("; "))))),
     );
   }
 
@@ -269,21 +426,36 @@ export class Plan {
   }
 
   private pressed(row: PlanRow): void {
-    this.state = { ...this.state, chosen: row.variant };
+    const chosen = this.state.chosen === row.variant ? null : row.variant;
+    this.state = { ...this.state, chosen };
     this.changed(write(this.state), false);
-    this.choose(row, true);
+    const button = () => this.ranking.querySelector(`.pick[data-variant="${row.variant}"]`)!;
+    const before = button().getBoundingClientRect().top;
+    this.choose();
+    // What was open above it is gone: the row stays where it was pressed.
+    scrollBy(0, button().getBoundingClientRect().top - before);
   }
 
-  private choose(row: PlanRow | undefined, scroll: boolean): void {
+  /** Opens the chosen row, and closes the others. */
+  private choose(): void {
+    const row = this.chosen();
     for (const button of this.ranking.querySelectorAll<HTMLElement>(".pick")) {
-      const pressed = button.dataset.variant === row?.variant;
-      button.setAttribute("aria-pressed", String(pressed));
-      button.closest("tr, li")?.classList.toggle("chosen", pressed);
+      const chosen = button.dataset.variant === row?.variant;
+      button.setAttribute("aria-expanded", String(chosen));
+      button.closest("tr, li")!.classList.toggle("chosen", chosen);
     }
-    if (!row) return fill(this.detail);
-    fill(this.detail, this.code(row), this.formulas(row));
-    for (const figure of this.figures.values()) figure.choose(row.kind);
-    if (scroll) this.detail.scrollIntoView({ block: "nearest" });
+    this.ranking.querySelector(".inside")?.remove();
+    for (const figure of this.figures.values()) figure.choose(this.bold());
+    if (!row) return;
+    const details = h("div", { class: "detail" }, this.snippets(row), this.formulas(row));
+    const place = this.ranking.querySelector<HTMLElement>(`[data-variant="${row.variant}"]:is(tr, li)`)!;
+    if (place.tagName === "LI") return place.append(h("div", { class: "inside" }, details));
+    place.after(h("tr", { class: "inside", role: "row" }, h("td", { role: "cell", colspan: place.childElementCount }, details)));
+  }
+
+  /** The kind whose curves are bold. */
+  private bold(): string {
+    return this.chosen()?.kind ?? this.advice?.take?.split(/[:/]/)[0] ?? "";
   }
 
   private formulas(row: PlanRow): HTMLElement {
@@ -291,41 +463,33 @@ export class Plan {
     return h(
       "div",
       { class: "formulas" },
-      h("h2", {}, here.chosen(row.variant)),
+      h("h3", {}, here.chosen(row.variant)),
       ...why,
-      h(
-        "dl",
-        {},
-        ...row.formulas.flatMap(({ name, text, source }) => [
-          h("dt", {}, name),
-          h("dd", {}, h("code", {}, text), " ", citation(source)),
-        ]),
-      ),
+      h("dl", {}, ...row.formulas.flatMap(({ name, text, source }) => [h("dt", {}, name), h("dd", {}, formula(text), " ", citation(source))])),
     );
   }
 
-  private code(row: PlanRow): HTMLElement | null {
+  private snippets(row: PlanRow): HTMLElement | null {
     const { snippets } = row;
     if (!snippets) return null;
-    const blocks = (["command", "rust", "python", "redis"] as const).map((name) => {
-      const title = here.snippets[name];
-      const text = snippets[name];
-      if (text === null) return h("div", { class: "snippet" }, h("h3", {}, title), h("p", {}, here.noRedis));
+    const all = (["command", "rust", "python", "redis"] as const).map((id) => {
+      const title = here.snippets[id];
+      const text = snippets[id];
+      if (text === null) return { id, title, panel: h("div", { class: "snippet" }, h("p", {}, here.noRedis)) };
       const code = h("code", {}, text);
-      return h(
-        "div",
-        { class: "snippet" },
-        h("h3", {}, title),
-        copyButton(title, () => text, code),
-        h("pre", { tabindex: 0, role: "region", "aria-label": title }, code),
-      );
+      return {
+        id,
+        title,
+        panel: h("div", { class: "snippet" }, h("pre", { tabindex: 0, role: "region", "aria-label": title }, code), copyButton(title, () => text, code)),
+      };
     });
-    return h("div", { class: "make" }, h("h2", {}, here.make(row.variant)), h("div", { class: "snippets" }, ...blocks));
+    const title = here.make(row.variant);
+    return h("div", { class: "make" }, h("h3", {}, title), tabs(title, all, this.code, (id) => (this.code = id)));
   }
 
   /** Replaces the charts of these names. */
   private draw({ charts }: Curves, names: ChartId[]): void {
-    const kind = this.chosen()?.kind ?? "";
+    const kind = this.bold();
     for (const name of names) {
       // A chart whose table is open stays so.
       const open = this.figures.get(name)?.open ?? false;
@@ -334,8 +498,21 @@ export class Plan {
       if (chart) this.figures.set(name, new Figure(chart, kind, open));
       else this.figures.delete(name);
     }
-    const figures = CHARTS.flatMap((name) => this.figures.get(name) ?? []);
-    fill(this.charts, ...figures.map((figure) => figure.root));
-    this.lower.hidden = figures.length === 0;
+    const shown = (names: ChartId[]) => names.flatMap((name) => this.figures.get(name)?.root ?? []);
+    fill(this.charts, ...shown(FIRST));
+    fill(this.more, ...shown(MORE));
+    this.lower.hidden = this.figures.size === 0;
   }
+}
+
+/** What the best kind comes to: `blocked · 1.21 MiB`, and its other figures. */
+function headline(row: PlanRow): HTMLElement[] {
+  const text = here.headline;
+  const { memory, bits_per_key, probes, one_in } = row.headline!;
+  return [
+    h("strong", {}, swatch(lookOf(row.kind)), " ", text.size(row.variant, memory)),
+    ...[bits_per_key && text.bits(bits_per_key), text.probes(probes), one_in && text.rate(one_in)]
+      .filter((figure) => figure !== null)
+      .map((figure) => h("span", {}, figure)),
+  ];
 }

@@ -10,6 +10,11 @@ const here = words.learn;
 const BOXES = 64;
 const LINE = 512;
 
+/** A chance as people read it: 0 %, 0.3 %, 41 %. */
+function percent(chance: number): string {
+  return `${chance === 0 ? 0 : Number((100 * chance).toPrecision(2))} %`;
+}
+
 export class Stage {
   readonly root = h("div", { class: "stage" });
   private readonly boxes = h("div", { class: "boxes", "aria-hidden": "true" });
@@ -17,6 +22,9 @@ export class Stage {
   private readonly word = h("p", { class: "word", "aria-hidden": "true" });
   private readonly small = h("div", { class: "small" }, this.wires, this.word, this.boxes);
   private readonly large = h("div", { class: "large" });
+  private readonly gauge = h("span", { class: "filled" });
+  private readonly rate = h("span", {});
+  private readonly chance = h("p", { class: "chance" }, this.rate, h("span", { class: "gauge", "aria-hidden": "true" }, this.gauge));
   private readonly found = h("div", { class: "found" });
   private parts: ToyPart[] = [];
   private step: ToyStep | undefined;
@@ -26,7 +34,7 @@ export class Stage {
 
   /** `title` is that of one of several filters, of which then is said how many cache lines they read. */
   constructor(private readonly title: string | null) {
-    fill(this.root, title !== null && h("h3", {}, title), title !== null && this.caption, this.small, this.large, this.found);
+    fill(this.root, title !== null && h("h3", {}, title), title !== null && this.caption, this.small, this.large, this.chance, this.found);
     this.sizes.observe(this.root);
   }
 
@@ -46,6 +54,9 @@ export class Stage {
     this.parts = this.step?.parts ?? told.empty;
     const small = this.parts.length === 1 && this.parts[0]!.cells.length <= BOXES;
     this.caption.textContent = this.step ? here.touched(this.touched(this.step)) : here.start;
+    const fpp = this.step?.fpp ?? 0;
+    this.rate.textContent = here.chance(percent(fpp));
+    this.gauge.style.width = `${100 * fpp}%`;
     this.small.hidden = !small;
     this.large.hidden = small;
     if (small) this.drawBoxes();

@@ -43,5 +43,12 @@ export function themeSwitch(changed: () => void): HTMLElement {
     },
     ...names.map((name) => h("option", { value: name, selected: name === now }, words.theme[name])),
   );
+  // Another tab of the page may have chosen.
+  window.addEventListener("storage", ({ key }) => {
+    if (key !== STORE) return;
+    select.value = stored();
+    apply(stored());
+    changed();
+  });
   return h("label", { class: "theme" }, h("span", {}, words.theme.label), select);
 }

@@ -1,0 +1,3 @@
+//! The explorer's whole core, as a module for the page.
+
+pub use umbel_page::Core;

@@ -1,0 +1,32 @@
+//! Names that are the same in all languages.
+
+/** Other systems' formats by their full names. */
+export const formats: { [format: string]: string } = {
+  parquet: "Parquet, split-block filter",
+  "parquet-bits": "Parquet, bits alone",
+  guava: "Guava",
+  spark: "Spark",
+  redisbloom: "RedisBloom, Bloom filter",
+  "redisbloom-cuckoo": "RedisBloom, cuckoo filter",
+  leveldb: "LevelDB, goleveldb, Badger",
+  "rocksdb-legacy": "RocksDB before format version 5",
+  rocksdb: "RocksDB",
+  "pybloom-3": "pybloom 2, pybloom-live 3",
+  "pybloom-4": "pybloom-live 4",
+  "pybloom-3-scalable": "pybloom 2, pybloom-live 3, scalable",
+  "pybloom-4-scalable": "pybloom-live 4, scalable",
+  datasketches: "Apache DataSketches",
+  hadoop: "Hadoop",
+  hive: "Hive",
+  orc: "ORC",
+  "bits-and-blooms": "bits-and-blooms (Go)",
+  "bits-and-blooms-json": "bits-and-blooms (Go), JSON",
+  squid: "Squid, cache digest",
+  "salted-sha1": "SHA-1 of salts and key",
+};
+
+/** Words for lessons. Apples and plums come first: the published example has them. */
+export const fruits =
+  "apples plums cherries pears quinces figs dates grapes lemons limes oranges melons papayas mangoes kiwis lychees guavas peaches apricots nectarines currants gooseberries blackberries blueberries raspberries strawberries cranberries mulberries elderberries rowanberries medlars persimmons pomegranates pineapples bananas plantains coconuts avocados olives tamarinds durians rambutans longans loquats kumquats tangerines satsumas clementines pomelos grapefruits".split(
+    " ",
+  );

@@ -1,0 +1,158 @@
+//! Filters made from a list of keys: umbel's own, or another system's, as `umbel build` makes them.
+
+use anyhow::Result;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use umbel::{AnyFilter, Blocked, Cascade, KeyHasher, Kind, Plan, Variant};
+use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, KeyType, Parameters};
+use umbel_numbers::{Fpp, Size};
+use umbel_report::receipt::{Receipt, beyond};
+
+use crate::Host;
+use crate::goal::{OneIn, typed};
+use crate::refused::Refused;
+
+/// What to make.
+#[derive(Deserialize)]
+pub(crate) struct Asked {
+    /// A kind of umbel's, with its parameter if it has one; or the name of another system's format.
+    what: String,
+    /// One key per line.
+    keys: String,
+    /// Of a cascade: keys that must not pass, one per line.
+    #[serde(default)]
+    except: String,
+    #[serde(default)]
+    fpp: String,
+    #[serde(default)]
+    key_type: String,
+}
+
+/// The largest filter that is made in a page.
+const MOST_BYTES: u64 = 1 << 28;
+const USUAL_FPP: f64 = 0.01;
+
+/// Makes the file, which the host is given, and answers with its receipt.
+pub(crate) fn answer<H: Host>(host: &H, asked: &Asked) -> Result<Value, Refused> {
+    let keys = lines(&asked.keys);
+    if keys.is_empty() {
+        return Err(Refused::of("keys", "no keys: give at least one line"));
+    }
+    let fpp = typed::<OneIn>("fpp", &asked.fpp)?.map_or(USUAL_FPP, |OneIn(Fpp(fpp))| fpp);
+    match asked.what.parse::<Format>() {
+        Ok(format) => foreign(host, format, &keys, fpp, &asked.key_type),
+        Err(_) => {
+            let variant = asked.what.parse().map_err(|error| Refused::of("what", error))?;
+            own(host, variant, &keys, &lines(&asked.except), fpp)
+        }
+    }
+}
+
+/// The files of two filters with half of their keys in common, to look into; the host is given them.
+pub(crate) fn sample<H: Host>(host: &H) -> Result<Value> {
+    let plan = Plan::for_keys(Kind::Blocked, 20_000, 0.01)?;
+    let file = |name: &str, keys: std::ops::Range<u32>| -> Result<Value> {
+        let mut filter = Blocked::with_plan(&plan, KeyHasher::default())?;
+        let keys: Vec<String> = keys.map(|number| format!("key-{number}")).collect();
+        filter.insert_all(&keys);
+        host.give(&filter.to_bytes());
+        Ok(json!({ "name": name }))
+    };
+    Ok(
+        json!({ "files": [file("monday.umbel", 0..20_000)?, file("tuesday.umbel", 10_000..30_000)?] }),
+    )
+}
+
+/// The keys of a text; the end of the last line is none.
+fn lines(text: &str) -> Vec<&str> {
+    text.lines().collect()
+}
+
+fn own<H: Host>(
+    host: &H,
+    variant: Variant,
+    keys: &[&str],
+    except: &[&str],
+    fpp: f64,
+) -> Result<Value, Refused> {
+    let kind = variant.kind();
+    if kind.rows() {
+        let text = format!("{kind} is for rows of several fields: umbel build --kind {kind}");
+        return Err(Refused::of("what", text));
+    }
+    let count = keys.len() as u64;
+    let plan = match kind {
+        Kind::Cascade => Plan::for_lists(variant, count, except.len() as u64, fpp),
+        _ => Plan::for_keys(variant, count, fpp),
+    };
+    let plan = plan.map_err(|error| Refused::of("fpp", error))?;
+    fits(plan.bytes())?;
+    let hasher = KeyHasher::default();
+    let filter = match kind {
+        Kind::Cascade => Cascade::build_with_plan(&plan, keys, except, hasher).map(AnyFilter::from),
+        _ => AnyFilter::build(&plan, keys, hasher),
+    };
+    let filter = filter.map_err(|error| Refused::of("keys", error))?;
+    let receipt = filter.receipt();
+    host.give(&filter.to_bytes());
+    Ok(told(&format!("{kind}.umbel"), Receipt::Own(&receipt), &[]))
+}
+
+fn foreign<H: Host>(
+    host: &H,
+    format: Format,
+    keys: &[&str],
+    fpp: f64,
+    key_type: &str,
+) -> Result<Value, Refused> {
+    let refused = |error: umbel_foreign::Error| Refused::of("what", error);
+    let key_type: KeyType = match key_type {
+        "" => format.key_types()[0],
+        name => name.parse().map_err(|error| Refused::of("key_type", error))?,
+    };
+    let given = Parameters {
+        keys: format.parameters().contains(&"keys").then_some(keys.len() as u64),
+        fpp: takes_rate(format).then_some(fpp),
+        ..Parameters::default()
+    };
+    let plan = Foreign::plan(format, &given).map_err(refused)?;
+    fits(plan.bytes)?;
+    let mut filter = Foreign::new(format, &given).map_err(refused)?;
+    filter.set_limit(MOST_BYTES);
+    let mut buffer = Vec::new();
+    for (line, key) in (1..).zip(keys) {
+        let key = key_type.read(key.as_bytes(), &mut buffer);
+        let inserted = key.and_then(|key| filter.insert(key));
+        inserted.map_err(|error| Refused::of("keys", format!("line {line}: {error}")))?;
+    }
+    filter.finish().map_err(refused)?;
+    let receipt = filter.receipt();
+    let mut warnings: Vec<String> = plan.warnings.iter().map(ToString::to_string).collect();
+    if !format.grows() && receipt.keys.low > keys.len() as f64 {
+        let planned = umbel_numbers::counted(keys.len() as u64, "key");
+        warnings.push(beyond(&planned, &receipt.keys, receipt.fpp));
+    }
+    host.give(&filter.encode().map_err(refused)?);
+    Ok(told(&format!("{}.bin", format.name()), Receipt::Foreign(&receipt), &warnings))
+}
+
+/// Whether its filters are sized by a rate; others have a usual number of bits per key.
+pub(crate) fn takes_rate(format: Format) -> bool {
+    let takes = |name: &str| format.parameters().contains(&name);
+    takes("fpp") && !takes("bits_per_key")
+}
+
+fn fits(bytes: u64) -> Result<(), Refused> {
+    match bytes {
+        0..=MOST_BYTES => Ok(()),
+        _ => {
+            let (needs, most) = (Size(bytes), Size(MOST_BYTES));
+            let text = format!("needs {needs}, and a page makes {most} at most: use umbel build");
+            Err(Refused::of("keys", text))
+        }
+    }
+}
+
+fn told(name: &str, receipt: Receipt<'_>, warnings: &[String]) -> Value {
+    json!({ "files": [{ "name": name }], "rows": receipt.rows(), "warnings": warnings })
+}

@@ -1,0 +1,88 @@
+//! Parts of the front end that need no browser: goals in addresses, ticks of axes, formulas, lines of keys.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { build } from "esbuild";
+
+/** A module of the page. */
+async function module(name) {
+  const entry = fileURLToPath(new URL(`../page/src/${name}.ts`, import.meta.url));
+  const { outputFiles } = await build({ entryPoints: [entry], bundle: true, format: "esm", write: false });
+  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
+}
+
+const goal = await module("goal");
+const ticks = await module("ticks");
+const math = await module("math");
+
+test("a goal is read from an address as it was written", () => {
+  const states = [
+    { goal: { keys: "5e9", fpp: "1%" }, chosen: null, compared: [] },
+    { goal: { keys: "1,000", memory: "64 MiB", probes: "7", deletes: true, ages: true }, chosen: "cascade:1", compared: ["blocked", "counting/4"] },
+    { goal: { fpp: "1 in 1000", ship: "12MB", known: true, lookup: "1ms", absent: "0.9" }, chosen: null, compared: [] },
+  ];
+  for (const state of states) assert.deepEqual(goal.read(goal.write(state)), state);
+  assert.deepEqual(goal.read("").goal, goal.USUAL);
+  assert.deepEqual(goal.read("keys=").goal, {});
+  assert.equal(goal.read(`compare=${"abcdef".split("")}`).compared.length, goal.MOST);
+});
+
+test("links of other calculators are read as they mean", () => {
+  const read = (query) => goal.read(query).goal;
+  assert.deepEqual(read("n=4000&p=1.0E-7&m=&k="), { keys: "4000", fpp: "1.0E-7" });
+  assert.deepEqual(read("n=4000&p=1000&m=&k=7"), { keys: "4000", fpp: "1 in 1000", probes: "7" });
+  assert.deepEqual(read("m=134191&p=0.01"), { fpp: "0.01", memory: "134191 bits" });
+  assert.deepEqual(read("m=64KiB&p=0.5E-5"), { fpp: "0.5E-5", memory: "64KiB" });
+  assert(goal.isForeign("n=1&p=&m=&k=") && !goal.isForeign("n=&p=") && !goal.isForeign("keys=1M"));
+});
+
+test("ticks are powers of ten, as many as there is room for; below two decades 1, 2 and 5 as well", () => {
+  assert.deepEqual(ticks.logTicks(1e-6, 1, 7), [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1]);
+  const few = ticks.logTicks(1e-30, 1, 7);
+  assert(few.length <= 7 && few.every((tick) => Number.isInteger(Math.round(Math.log10(tick)))), `${few}`);
+  assert.deepEqual(ticks.logTicks(0.1, 10, 6), [0.1, 0.2, 0.5, 1, 2, 5, 10]);
+  assert.deepEqual(ticks.logTicks(10, 0.1, 6), ticks.logTicks(0.1, 10, 6), "axes may go down");
+  assert.deepEqual([0, 0.00977, 12.5, 3.1e-7, 1234567, 1e-300].map(ticks.short), ["0", "0.00977", "12.5", "3.1e-7", "1,234,567", "1e-300"]);
+  assert.deepEqual([0.1, 1, 100, 1e5, 1e-4].map(ticks.power), ["0.1", "1", "100", "1e5", "1e-4"]);
+});
+
+/** A tree as a text: fractions in braces, powers with ^, products and sums in brackets. */
+function shown(tree) {
+  if (typeof tree === "string") return JSON.stringify(tree);
+  const [one, two] = Array.isArray(tree.of) ? tree.of.map(shown) : [];
+  return {
+    number: () => tree.text,
+    name: () => tree.text,
+    word: () => tree.text,
+    sign: () => tree.text,
+    row: () => tree.parts.map(shown).join(" "),
+    fraction: () => `{${one} / ${two}}`,
+    power: () => `${one}^${two}`,
+    below: () => `${one}_${two}`,
+    brackets: () => `(${shown(tree.of)})`,
+    call: () => `${shown(tree.name)} ${shown(tree.of)}`,
+  }[tree.is]();
+}
+
+test("formulas are understood, and sentences stay sentences", () => {
+  const parsed = (text) => math.parse(text).map(shown).join(" ");
+  for (const [text, expected] of [
+    ["m = -k·n / ln(1 - p^(1/k))", "m = − {k · n / ln (1 − p^{1 / k})}"],
+    ["(1 - e^(-kn/m))^k = 0.009880", "(1 − e^− {k n / m})^k = 0.009880"],
+    ["log2(1/p) = 6.68 bits per key at least", 'log_2 ({1 / p}) = 6.68 " bits per key at least"'],
+    ["1 - (1 - p_i)^4 = 0.009713", "1 − (1 − p_i)^4 = 0.009713"],
+    ["sum over L of Poisson(L; 512 n/m)·f(L) = 0.01, exact", '∑_L Poisson (L ; {512 n / m}) · f (L) = 0.01 ", exact"'],
+    ["keys of equal hashes add n·2^-128 = 2.9e-33 to the rate", '"keys of equal hashes add " n · 2^− 128 = 2.9e-33 " to the rate"'],
+    ["at most the sum of all links' rates, 0.01000", "\"at most the sum of all links' rates, 0.01000\""],
+    ["codes of 12 bits, 42 in a bucket of 512 bits", '"codes of 12 bits, 42 in a bucket of 512 bits"'],
+  ]) {
+    assert.equal(parsed(text), expected);
+  }
+  // No letter is lost, whatever comes.
+  const letters = (text) => text.replace(/[\s()^·*_"{}\[\]/−-]/g, "").replaceAll("log2", "log");
+  for (const text of ["((", "= = =", "a^", "1 / ", "ln ln", "n·", "x_1 + ", "2 n 3", "-", "", "a key of a set"]) {
+    assert.equal(letters(parsed(text)), letters(text), text);
+  }
+});
