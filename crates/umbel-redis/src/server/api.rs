@@ -1,7 +1,8 @@
 //! The server's functions as `redismodule.h` declares them. They are looked up by name when the module is loaded.
 //!
-//! `tests/server/test_headers.py` compares them with the headers. The existing crates with these declarations need libclang to build, bring an allocator that aborts when memory is short,
-//! and have no zeroed allocation. This module needs some 60 functions; those that an older server lacks are `None`.
+//! `tests/server/test_headers.py` compares them with the headers. The existing crates with these declarations need libclang
+//! to build, bring an allocator that aborts when memory is short, and have no zeroed allocation. This module needs some 70
+//! functions; those that an older server lacks are `None`.
 
 // These are the server's names.
 #![allow(non_snake_case)]
