@@ -17,7 +17,7 @@ use umbel::{AnyFilter, AnyScheme, KeyHasher};
 use umbel_fuzz::{file, memory};
 use umbel_share::group::{Card, Member, Share};
 use umbel_share::sign::Signature;
-use umbel_share::summary::{Limits, Peers, Received, Settings, Step, Summary};
+use umbel_share::summary::{Address, Limits, Peers, Received, Settings, Step, Summary};
 use umbel_share::{ShareError, delta, pack};
 
 #[global_allocator]
@@ -72,10 +72,10 @@ fn message(bytes: &[u8]) {
         Summary::new(CACHE, 1, 100, Settings::default(), KeyHasher::default()).unwrap();
     if let Ok(Received { step: Step::Missing(Some(request)), .. }) = received {
         // What is requested is answered with what is taken.
-        let answer = summary.answer(&request).unwrap();
+        let answer = summary.answer(&request, Address::Verified).unwrap();
         peers.receive(CACHE, &answer, now).unwrap();
     }
-    let _ = summary.answer(bytes);
+    let _ = summary.answer(bytes, Address::Claimed);
 }
 
 /// A message of the golden cache with a checksum that holds: FORMAT.md, section 23.

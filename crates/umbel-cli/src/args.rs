@@ -22,8 +22,7 @@ pub(crate) use finding::{FindArgs, IndexArgs};
 pub(crate) use output::{OutputArgs, Print, PrintArgs, ReplaceArgs, ResultArgs};
 pub(crate) use plan::{DemoArgs, PlanArgs};
 pub(crate) use privacy::{
-    AuditArgs, GroupArgs, GroupVerb, JoinArgs, KeyArgs, KeyVerb, MaskArgs, NoisyArgs, RevealArgs,
-    SumArgs,
+    AuditArgs, GroupArgs, GroupVerb, JoinArgs, KeyArgs, KeyVerb, MaskArgs, RevealArgs, SumArgs,
 };
 pub(crate) use sets::{
     CommonArgs, DedupArgs, DiffArgs, ExceptArgs, JoinVerbArgs, Kept, Labelled, NewArgs, UnseenArgs,

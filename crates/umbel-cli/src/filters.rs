@@ -34,22 +34,7 @@ pub(crate) fn secret(args: &SecretArgs) -> Result<Option<Secret>> {
 
 /// The secret in a file.
 pub(crate) fn read_secret(path: &Path) -> Result<Secret> {
-    let bytes = private::read(path)?;
-    let hex = || {
-        let digits = bytes.trim_ascii();
-        let half = |digit: u8| (digit as char).to_digit(16).map(|digit| digit as u8);
-        let pairs = digits.chunks(2).map(|pair| Some((half(pair[0])? << 4) | half(*pair.get(1)?)?));
-        pairs.collect::<Option<Vec<u8>>>()
-    };
-    let secret = <[u8; 16]>::try_from(&bytes[..]).ok().or_else(|| hex()?.try_into().ok());
-    match secret {
-        Some(secret) => Ok(Secret::new(secret)),
-        None => bail!(
-            "{}: a secret has 16 bytes, or 32 hexadecimal digits; found {} bytes",
-            path.display(),
-            bytes.len()
-        ),
-    }
+    Secret::from_file(&private::read(path)?).with_context(|| path.display().to_string())
 }
 
 /// A filter that is open, and the journal next to it.

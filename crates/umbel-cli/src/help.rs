@@ -224,15 +224,6 @@ const ENDINGS: &[Ending] = &[
         one: None,
     },
     Ending {
-        verb: "noisy",
-        examples: &[
-            ("umbel noisy urls.txt -o urls", "urls.1.umbel to urls.5.umbel, each half wrong"),
-            ("umbel noisy urls.txt -o few --copies 2 --fpp 10%", "two copies at 10 %"),
-        ],
-        zero: "the filters are written",
-        one: None,
-    },
-    Ending {
         verb: "audit",
         examples: &[
             ("umbel audit seen.umbel --candidates urls.txt", "which guesses it confirms"),
@@ -388,7 +379,7 @@ const EVERYDAY: &[(&str, &[&str])] = &[
 const OTHERS: &[(&str, &[&str])] = &[
     ("More about filters", &["remove", "merge", "convert", "overlap", "parquet", "demo"]),
     ("Send filters", &["pack", "unpack", "delta", "patch", "sign"]),
-    ("Privacy", &["key", "audit", "noisy", "group"]),
+    ("Privacy", &["key", "audit", "group"]),
     ("Set up", &["completions", "man"]),
 ];
 

@@ -3,6 +3,11 @@
 //! A library with one function, because a program cannot be compiled before all that it uses is, and a library can: that
 //! saves 1.5 s of a build from an empty folder. This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error.
 
+#![cfg_attr(
+    not(feature = "group"),
+    allow(dead_code, unused_imports, reason = "what only groups need")
+)]
+
 mod args;
 mod filters;
 mod formats;
@@ -72,7 +77,11 @@ pub fn run() -> ExitCode {
     let verb = Verb::named(name).expect("one that was defined");
     // Options may come before the verb.
     report::begin(verb.name);
-    let empty_ok = matches!(arguments.try_get_one("empty_ok"), Ok(Some(true)));
+    let given = |name: &str| matches!(arguments.try_get_one(name), Ok(Some(true)));
+    if given("json") {
+        report::keep_warnings();
+    }
+    let empty_ok = given("empty_ok");
     let outcome =
         verbs::run(verb, arguments).map(|outcome| if empty_ok { Outcome::Done } else { outcome });
     end(outcome, Some(verb))
@@ -91,6 +100,7 @@ fn misused(error: &clap::Error) -> ExitCode {
 
 /// Reports how the work ended.
 fn end(result: anyhow::Result<Outcome>, verb: Option<&Verb>) -> ExitCode {
+    report::end();
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),

@@ -29,10 +29,20 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a new file with mode 0600. One that exists is never replaced: filters made with a lost secret answer nobody.
-pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
+/// Writes the text of a secret to a new file with mode 0600. One that exists is never replaced: filters made with a lost
+/// secret answer nobody.
+pub(crate) fn write_new(path: &Path, text: &str) -> Result<()> {
     check_new(path)?;
-    atomic::write_private(path, Existing::Keep, bytes)
+    write(path, Existing::Keep, text)
+}
+
+/// Replaces the text of the same secret, which was used.
+pub(crate) fn rewrite(path: &Path, text: &str) -> Result<()> {
+    write(path, Existing::Replace, text)
+}
+
+fn write(path: &Path, existing: Existing, text: &str) -> Result<()> {
+    atomic::write_private(path, existing, format!("{text}\n").as_bytes())
 }
 
 /// Refuses a file that exists, or cannot be made.

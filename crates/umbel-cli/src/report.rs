@@ -166,6 +166,7 @@ impl Run {
         if let Some(receipt) = filter {
             object["filter"] = shown(receipt).json();
         }
+        add_warnings(&mut object);
         object
     }
 }
@@ -267,6 +268,32 @@ pub(crate) fn begin(verb: &'static str) {
     let _ = VERB.set(verb);
 }
 
+/// With `--json`, the warnings until now, which are for the next report.
+static WARNINGS: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+fn warnings() -> MutexGuard<'static, Option<Vec<String>>> {
+    WARNINGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps warnings for the report, which is JSON.
+pub(crate) fn keep_warnings() {
+    *warnings() = Some(Vec::new());
+}
+
+/// Adds the warnings until now to a report, if there are any.
+pub(crate) fn add_warnings(report: &mut Value) {
+    if let Some(kept) = warnings().as_mut().map(std::mem::take).filter(|kept| !kept.is_empty()) {
+        report["warnings"] = json!(kept);
+    }
+}
+
+/// Prints the warnings of a run that reports nothing else, as objects of their own.
+pub(crate) fn end() {
+    for warning in warnings().take().into_iter().flatten() {
+        put(&format!("{}\n", json!({"type": "warning", "verb": verb(), "warning": warning})));
+    }
+}
+
 /// The verb that is run.
 pub(crate) fn verb() -> &'static str {
     VERB.get().copied().unwrap_or_default()
@@ -303,8 +330,15 @@ pub(crate) fn is_colourful(stream: &impl IsTerminal) -> bool {
         && given("TERM").is_some_and(|term| term != "dumb")
 }
 
-/// Prints a line on standard error; one that begins with `umbel: ` gets the verb. Failing to do so is no error.
+/// Prints a line on standard error; one that begins with `umbel: ` gets the verb. Failing to do so is no error. With
+/// `--json`, what begins with `umbel: warning: ` goes into the report.
 pub(crate) fn say(words: &str) {
+    if let Some(warning) = words.strip_prefix("umbel: warning: ")
+        && let Some(kept) = warnings().as_mut()
+    {
+        kept.push(warning.to_owned());
+        return;
+    }
     let words = printable(words);
     match (words.strip_prefix("umbel: "), VERB.get()) {
         (Some(rest), Some(verb)) => match rest.strip_prefix("warning:") {

@@ -3,7 +3,6 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -99,10 +98,6 @@ fn sort_of(start: &[u8], meta: &Metadata) -> Result<Sort, &'static str> {
         return Ok(Sort::Picture);
     }
     match Content::of(start) {
-        // Secrets of keyed filters, as umbel key writes them: a list of one digest may look so, but others may read it.
-        Some(Content::Text) if is_digits(start) && meta.permissions().mode() & 0o077 == 0 => {
-            Ok(Sort::Own(FileKind::Secret))
-        }
         Some(Content::Text | Content::CarriageReturns | Content::Utf16) => Ok(Sort::Text),
         Some(Content::Parquet) => Ok(Sort::Parquet),
         Some(Content::Zip) => Err("a zip archive"),
@@ -112,10 +107,4 @@ fn sort_of(start: &[u8], meta: &Metadata) -> Result<Sort, &'static str> {
         // In another encoding than UTF-8.
         None => Ok(Sort::Text),
     }
-}
-
-/// Whether a file is the 32 hexadecimal digits of a secret.
-fn is_digits(content: &[u8]) -> bool {
-    let digits = content.trim_ascii();
-    digits.len() == 32 && digits.iter().all(u8::is_ascii_hexdigit)
 }

@@ -58,7 +58,6 @@ macro_rules! each_verb {
             key::key(KeyArgs),
             group::group(GroupArgs),
             audit::audit(AuditArgs),
-            noisy::noisy(NoisyArgs),
             convert::convert(ConvertArgs),
             parquet::parquet(ParquetArgs),
             pack::pack(PackArgs),

@@ -282,7 +282,8 @@ impl<H: Host> Files<H> {
 
     /// Reads a keyed filter again, with its secret.
     pub(crate) fn unlock(&mut self, handle: u32, secret: &str) -> Result<Value, Refused> {
-        let secret = secret_of(secret).map_err(|error| Refused::of("secret", error))?;
+        let secret =
+            secret.parse::<Secret>().map_err(|error| Refused::of("secret", error.to_string()))?;
         let file = self.get_mut(handle)?;
         let bytes = file.source.length;
         if !matches!(file.content, Content::Sealed { .. }) {
@@ -328,21 +329,6 @@ impl<H: Host> Files<H> {
             "rows": compared.rows(&names, receipts),
             "document": compared.json(&names, receipts),
         }))
-    }
-}
-
-/// The secret of a keyed filter: 32 hexadecimal digits.
-fn secret_of(text: &str) -> Result<Secret, String> {
-    let digits: Vec<u8> = text
-        .trim()
-        .chars()
-        .filter_map(|digit| digit.to_digit(16).map(|digit| digit as u8))
-        .collect();
-    let bytes: Vec<u8> =
-        digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
-    match <[u8; 16]>::try_from(bytes) {
-        Ok(secret) if text.trim().chars().count() == 32 => Ok(Secret::new(secret)),
-        _ => Err("a secret has 32 hexadecimal digits".to_owned()),
     }
 }
 

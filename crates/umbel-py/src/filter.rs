@@ -656,16 +656,11 @@ pub(crate) fn compare(left: &Inner, right: &Inner) -> PyResult<Comparison> {
     )
 }
 
-/// The secret of 16 bytes.
+/// The secret in bytes: 16 of them, or the content of a file of umbel key.
 pub(crate) fn secret(bytes: Option<&[u8]>) -> PyResult<Option<Secret>> {
     let Some(bytes) = bytes else { return Ok(None) };
-    let secret = bytes.try_into().map_err(|_| {
-        PyValueError::new_err(format!(
-            "a secret has 16 bytes, found {}; secrets.token_bytes(16) makes one",
-            bytes.len()
-        ))
-    })?;
-    Ok(Some(Secret::new(secret)))
+    let secret = Secret::from_file(bytes);
+    secret.map(Some).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The filter in bytes: of umbel, which may be packed or signed, or of the format named. With ``trust``, the file of a public

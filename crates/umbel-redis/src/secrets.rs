@@ -12,7 +12,8 @@ use crate::server::Setting;
 /// The paths as they were set, and the secrets in these files. The first is the default.
 static SECRETS: RwLock<(String, Vec<Secret>)> = RwLock::new((String::new(), Vec::new()));
 
-/// `bf.secret-files`: paths, separated by commas. Each file has 16 bytes or 32 hexadecimal digits.
+/// `bf.secret-files`: paths, separated by commas. Each file is as `umbel key new` writes it, or has 16
+/// bytes or 32 hexadecimal digits.
 pub(crate) static FILES: Files = Files;
 
 pub(crate) struct Files;
@@ -36,22 +37,15 @@ impl Setting for Files {
     }
 }
 
-/// More bytes than a file with a secret has: 32 digits, and blanks around them.
-const MOST: u64 = 64;
+/// More bytes than a file with a secret has: its text has 70, and blanks may be around it.
+const MOST: u64 = 256;
 
 fn read(path: &str) -> Result<Secret, String> {
     let bytes = content(path).map_err(|error| format!("{path}: {error}"))?;
-    let hex = || {
-        let digits = std::str::from_utf8(bytes.trim_ascii()).ok()?;
-        let right = digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        right.then(|| u128::from_str_radix(digits, 16).ok()).flatten().map(u128::to_be_bytes)
-    };
-    let secret = <[u8; 16]>::try_from(&bytes[..]).ok().or_else(hex);
-    secret.map(Secret::new).ok_or_else(|| {
-        let found =
-            if bytes.len() as u64 > MOST { "more than 64" } else { &bytes.len().to_string() };
-        format!("{path}: a secret has 16 bytes or 32 hexadecimal digits, found {found} bytes")
-    })
+    if bytes.len() as u64 > MOST {
+        return Err(format!("{path}: has more than {MOST} bytes, which no file with a secret has"));
+    }
+    Secret::from_file(&bytes).map_err(|error| format!("{path}: {error}"))
 }
 
 /// Reads no more than shows that it is too much. The server waits meanwhile, so what may not end, or not begin, is not opened.

@@ -136,7 +136,7 @@ impl Compared {
                 );
             }
         }
-        row("learned", learned(receipts[0]).to_owned());
+        row("learned", learned(receipts[0]));
         row(
             "merge",
             match merged {
@@ -208,15 +208,19 @@ pub fn check_same_keys<H: Hashing, I: Hashing>(
     left.description().check(left.kind(), right.description())
 }
 
+/// What outsiders learn who lack the secret of a keyed filter, and can have keys of theirs listed; and what helps.
+pub const LINKED: &str = "whoever can have keys listed and compares versions learns their bits, and finds them in other lists under this secret: use a new secret for each version";
+
 /// What those who hold both filters, or this report, have learned.
-fn learned(receipt: Receipt<'_>) -> &'static str {
+fn learned(receipt: Receipt<'_>) -> String {
+    let figures = "by whoever has both files: these figures";
     match receipt {
-        Receipt::Own(receipt) if receipt.scheme.algorithm == Algorithm::Sip13 => {
-            "by whoever has both files: these figures, and with the secret, whether any key they can guess is in A or B"
-        }
-        _ => {
-            "by whoever has both files: these figures, and whether any key they can guess is in A or B"
-        }
+        Receipt::Own(receipt) if receipt.scheme.algorithm == Algorithm::Sip13 => format!(
+            "{figures}, and with the secret, whether any key they can guess is in A or B; without it, {LINKED}"
+        ),
+        _ => format!(
+            "{figures}, and whether any key they can guess is in A or B; of two versions, which came or went"
+        ),
     }
 }
 

@@ -106,8 +106,8 @@ pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{
     BloomierBuild, Checkpoint, Filter, ForeignLines, InShards, LargeFilter, Listed, Noted,
     OldShards, Query, Receipt, Save, SaveError, Seen, SeenInPieces, add_in_pieces, build_in_pieces,
-    build_lists, check_keys, count, count_keys, insert, insert_stream, keys_of, query_in_pieces,
-    remove, remove_stream, room_beside, room_left,
+    build_lists, check_keys, count, count_keys, hits, insert, insert_stream, keys_of,
+    query_in_pieces, remove, remove_stream, room_beside, room_left,
 };
 pub use input::{Input, Spool, SpoolWriter};
 pub use keys::{KeyBatch, keys, keys_stream};

@@ -1,10 +1,17 @@
 //! What the holder of a filter learns about its keys.
 //!
 //! A filter does not store keys, but it answers for any key that somebody can think of: a *dictionary attack* looks up all
-//! of them. False positives are the only cover of the true ones. This module has the arithmetic of that attack, and
-//! recognizes keys that are easily enumerated. It looks nothing up and reads no clock: that is for its callers.
+//! of them. False positives hide the members among them, but not all members: a holder sees bits, and [`Cover`] finds the
+//! candidates that are members for certain. This module has the arithmetic of these attacks, and recognizes keys that are
+//! [easily enumerated](Guessable). It reads no keys and no clock: that is for its callers.
 
 use umbel::math::{Estimate, binomial_bounds};
+
+mod bits;
+mod guessable;
+
+pub use bits::{Cover, Expected, block_rates};
+pub use guessable::Guessable;
 
 /// The answers of a filter to a list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,7 +77,8 @@ fn first(most: u64, enough: impl Fn(u64) -> bool) -> u64 {
 }
 
 /// Returns the probability that a key that passes is a member, if it was one with probability `prior` before: Bayes' rule,
-/// with likelihoods 1 and `fpp`. A key that does not pass is certainly none.
+/// with likelihoods 1 and `fpp`. With the rate of the key's own block (see [`block_rates`]) it is that of this key. A key that
+/// does not pass is certainly none, unless the filter forgets.
 ///
 /// ```
 /// use umbel_share::audit::posterior;
@@ -103,176 +111,6 @@ impl Listing {
     pub fn precision(&self) -> f64 {
         if self.listed == 0.0 { 0.0 } else { self.members / self.listed }
     }
-}
-
-/// Keys of which somebody can try all, or all that are likely.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Guessable {
-    /// IPv4 addresses: 2³² of them.
-    Ipv4,
-    /// Numbers of up to so many digits, at most 12, or 15 with a country code: phone numbers, dates, account numbers. They
-    /// may be divided by blanks, dots, dashes, slashes and parentheses.
-    Numbers {
-        /// The most digits seen.
-        digits: u32,
-    },
-    /// Numbers of payment cards: 13 to 19 digits, the last of which is Luhn's check digit. The first eight name the issuer.
-    Cards,
-    /// E-mail addresses: lists of billions of them circulate, and names at a domain can be guessed.
-    Emails,
-}
-
-impl Guessable {
-    /// Fewer keys than these say nothing.
-    pub const LEAST: usize = 20;
-
-    /// Recognizes keys of which 90 % or more are guessable, of one sort or several; the sort is that of the most.
-    /// `None` for fewer than [`LEAST`](Self::LEAST) keys. Empty keys do not count.
-    ///
-    /// The threshold leaves room for headers and blemishes. Of random words of 13 to 19 digits one in ten has the check
-    /// digit of a card.
-    ///
-    /// ```
-    /// use umbel_share::audit::Guessable;
-    /// let numbers = (0..100).map(|i| format!("+49 30 55 {i:04}"));
-    /// assert_eq!(Guessable::of(numbers), Some(Guessable::Numbers { digits: 10 }));
-    /// ```
-    pub fn of<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Option<Self> {
-        let mut found: Vec<(Self, usize)> = Vec::new();
-        let mut count = 0;
-        for key in keys {
-            let key = key.as_ref().trim_ascii();
-            count += usize::from(!key.is_empty());
-            let Some(sort) = Self::sort(key) else { continue };
-            let alike = |(own, _): &&mut (Self, usize)| {
-                std::mem::discriminant(own) == std::mem::discriminant(&sort)
-            };
-            match found.iter_mut().find(alike) {
-                Some((own, count)) => (*own, *count) = (own.wider(sort), *count + 1),
-                None => found.push((sort, 1)),
-            }
-        }
-        let guessable: usize = found.iter().map(|(_, count)| count).sum();
-        if count < Self::LEAST || guessable * 10 < count * 9 {
-            return None;
-        }
-        found.into_iter().max_by_key(|(_, count)| *count).map(|(sort, _)| sort)
-    }
-
-    /// The sort of one key.
-    fn sort(key: &[u8]) -> Option<Self> {
-        if is_email(key) {
-            return Some(Self::Emails);
-        }
-        if str::from_utf8(key).is_ok_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok()) {
-            return Some(Self::Ipv4);
-        }
-        let (number, most) = match key.strip_prefix(b"+") {
-            Some(number) => (number, 15),
-            None => (key, 12),
-        };
-        let digits: Vec<u8> = number.iter().copied().filter(u8::is_ascii_digit).collect();
-        let others = number.iter().filter(|byte| !byte.is_ascii_digit());
-        if digits.is_empty() || !others.clone().all(|byte| b" .-/()".contains(byte)) {
-            return None;
-        }
-        match digits.len() {
-            count if count <= most => Some(Self::Numbers { digits: count as u32 }),
-            13..=19 if luhn(&digits) => Some(Self::Cards),
-            _ => None,
-        }
-    }
-
-    /// Both of one sort.
-    fn wider(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Numbers { digits }, Self::Numbers { digits: more }) => {
-                Self::Numbers { digits: digits.max(more) }
-            }
-            _ => self,
-        }
-    }
-
-    /// Recognizes the name of a field whose values are guessable, such as `email` or `Phone number`, by its words.
-    ///
-    /// ```
-    /// use umbel_share::audit::Guessable;
-    /// assert_eq!(Guessable::of_field("user.email"), Some(Guessable::Emails));
-    /// assert_eq!(Guessable::of_field("shipment"), None);
-    /// ```
-    pub fn of_field(name: &str) -> Option<Self> {
-        let name = name.to_lowercase();
-        name.split(|letter: char| !letter.is_alphanumeric()).find_map(|word| {
-            Some(match word {
-                "email" | "mail" | "emails" => Self::Emails,
-                "ip" | "ipv4" | "ipaddr" | "ipaddress" => Self::Ipv4,
-                "phone" | "mobile" | "msisdn" | "telephone" => Self::Numbers { digits: 15 },
-                "ssn" => Self::Numbers { digits: 9 },
-                "birthday" | "birthdate" | "dob" => Self::Numbers { digits: 8 },
-                "zip" | "postcode" => Self::Numbers { digits: 9 },
-                "pan" | "cardnumber" => Self::Cards,
-                _ => return None,
-            })
-        })
-    }
-
-    /// Returns how many such keys there are, if their form limits them.
-    pub fn universe(self) -> Option<u64> {
-        match self {
-            Self::Ipv4 => Some(1 << 32),
-            Self::Numbers { digits } => 10u64.checked_pow(digits),
-            Self::Cards | Self::Emails => None,
-        }
-    }
-
-    /// Returns its name for programs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ipv4 => "ipv4",
-            Self::Numbers { .. } => "numbers",
-            Self::Cards => "cards",
-            Self::Emails => "emails",
-        }
-    }
-}
-
-impl std::fmt::Display for Guessable {
-    /// Such as `IPv4 addresses`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Ipv4 => f.write_str("IPv4 addresses"),
-            Self::Numbers { digits: 1 } => f.write_str("numbers of one digit"),
-            Self::Numbers { digits } => write!(f, "numbers of up to {digits} digits"),
-            Self::Cards => f.write_str("numbers of payment cards"),
-            Self::Emails => f.write_str("e-mail addresses"),
-        }
-    }
-}
-
-/// Whether a key looks like `name@host.domain`, without a scheme, a path or blanks.
-fn is_email(key: &[u8]) -> bool {
-    let mut parts = key.split(|&byte| byte == b'@');
-    let (Some(name), Some(host), None) = (parts.next(), parts.next(), parts.next()) else {
-        return false;
-    };
-    let plain = |part: &[u8]| {
-        part.iter().all(|byte| byte.is_ascii_graphic() && !b"/:<>,;\"".contains(byte))
-    };
-    let dotted = host.iter().rposition(|&byte| byte == b'.');
-    let domain = dotted.is_some_and(|at| at > 0 && at + 2 < host.len());
-    !name.is_empty() && domain && plain(name) && plain(host)
-}
-
-/// Whether the last of some digits is the check digit of the others.
-///
-/// H. P. Luhn 1960, US patent 2,950,048; ISO/IEC 7812-1, annex B.
-fn luhn(digits: &[u8]) -> bool {
-    let sums = digits.iter().rev().enumerate().map(|(place, digit)| {
-        let digit = u32::from(digit - b'0') << (place % 2);
-        if digit > 9 { digit - 9 } else { digit }
-    });
-    sums.sum::<u32>().is_multiple_of(10)
 }
 
 #[cfg(test)]
@@ -330,51 +168,5 @@ mod tests {
         assert_eq!(Listing::of(10, 20.0, 0.5), Listing { members: 10.0, listed: 10.0 });
         assert_eq!(Listing::of(10, 0.0, 0.0).precision(), 0.0);
         assert_eq!(posterior(1.0, 0.0), 1.0);
-    }
-
-    #[test]
-    fn guessable_keys_are_recognized() {
-        let list = |key: fn(u32) -> String| Guessable::of((0..100).map(key));
-        let numbers = |digits| Some(Guessable::Numbers { digits });
-        assert_eq!(list(|i| format!("10.0.{i}.1")), Some(Guessable::Ipv4));
-        assert_eq!(list(|i| format!("user{i}@mail.example")), Some(Guessable::Emails));
-        assert_eq!(list(|i| i.to_string()), numbers(2));
-        assert_eq!(list(|i| format!("{i:03}-45-6789")), numbers(9));
-        assert_eq!(list(|i| format!("+1 (555) 010-{i:04}")), numbers(11));
-        assert_eq!(list(|i| format!("2026-11-{i:02} ")), numbers(8));
-        // Numbers that issuers publish for tests, and the same with a digit changed.
-        let cards =
-            ["4111111111111111", "5555 5555 5555 4444", "378282246310005", "6011000990139424"];
-        assert_eq!(Guessable::of(cards.repeat(5)), Some(Guessable::Cards));
-        assert_eq!(Guessable::of(["4111111111111112"; 20]), None);
-    }
-
-    #[test]
-    fn other_keys_are_not() {
-        let list = |key: fn(u32) -> String| Guessable::of((0..100).map(key));
-        assert_eq!(list(|i| format!("https://example.org/{i}")), None);
-        assert_eq!(list(|i| format!("https://user@example.org/{i}")), None);
-        assert_eq!(list(|i| format!("10.0.{i}.1/24:x")), None);
-        assert_eq!(list(|i| format!("10.0.{i}")), Some(Guessable::Numbers { digits: 5 }));
-        assert_eq!(list(|i| format!("{:016}", u64::from(i) * 123_456_789_123)), None);
-        assert_eq!(list(|i| format!("word{i}")), None);
-        assert_eq!(list(|_| String::new()), None);
-        assert_eq!(list(|i| format!("@{i}.example")), None);
-        assert_eq!(list(|i| format!("+{i:016}")), None);
-    }
-
-    #[test]
-    fn a_tenth_may_be_something_else_and_few_keys_say_nothing() {
-        let mixed = |others: usize| {
-            let addresses = (0..100 - others).map(|i| format!("192.168.0.{i}"));
-            Guessable::of(addresses.chain((0..others).map(|i| format!("host{i}"))))
-        };
-        assert_eq!(mixed(10), Some(Guessable::Ipv4));
-        assert_eq!(mixed(11), None);
-        let few = |count: u32| Guessable::of((0..count).map(|i| i.to_string()));
-        assert_eq!(few(Guessable::LEAST as u32 - 1), None);
-        assert!(few(Guessable::LEAST as u32).is_some());
-        let two = (0..100).map(|i| if i < 40 { format!("10.1.1.{i}") } else { format!("{i}") });
-        assert_eq!(Guessable::of(two), Some(Guessable::Numbers { digits: 2 }));
     }
 }

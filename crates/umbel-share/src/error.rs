@@ -207,11 +207,13 @@ pub enum ShareError {
         most: u64,
     },
     /// The text or the bytes are no key.
-    #[error("not a {expected} key of umbel: expected one line, {tag} and 64 hexadecimal digits")]
+    #[error(
+        "not a {expected} key of umbel: expected {tag}, 64 hexadecimal digits and the right check; copy it again"
+    )]
     Key {
         /// Which key was expected.
         expected: &'static str,
-        /// How its line begins.
+        /// How its text begins.
         tag: &'static str,
     },
     /// The filter itself is refused.

@@ -35,7 +35,6 @@ use x25519_dalek::PublicKey;
 
 mod file;
 
-pub(crate) use file::{CARD, MAGIC as MASKED, SECRET, SHARE};
 pub use file::{Card, Member, Share};
 
 /// The fewest members whose lists are added: of two, each could subtract its own.

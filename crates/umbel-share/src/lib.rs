@@ -15,6 +15,7 @@ pub mod delta;
 mod error;
 mod frame;
 mod gaps;
+#[cfg(feature = "group")]
 pub mod group;
 pub mod noisy;
 pub mod pack;

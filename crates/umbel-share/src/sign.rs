@@ -39,6 +39,7 @@ use std::str::FromStr;
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use sha2::{Digest, Sha512};
 use twox_hash::XxHash3_64;
+use umbel::internals::{Text, Words};
 
 use crate::ShareError;
 
@@ -59,9 +60,9 @@ const LIST: usize = 64;
 /// The context of RFC 8032: a signature of umbel is none of another program (part of the format).
 const CONTEXT: &[u8] = b"umbel file";
 
-/// How the line of a secret key begins.
+/// How the text of a secret key begins.
 pub(crate) const SECRET_TAG: &str = "umbel-signing-key-1";
-/// How the line of a public key begins.
+/// How the text of a public key begins.
 pub(crate) const PUBLIC_TAG: &str = "umbel-public-key-1";
 
 /// The key that signs. Whoever has it can sign in your name.
@@ -92,7 +93,7 @@ impl SecretKey {
 
     /// Returns the key as one line of text, without a line feed.
     pub fn to_text(&self) -> String {
-        format!("{SECRET_TAG} {}", hex(self.0.as_bytes()))
+        Text::new(SECRET_TAG, &[self.0.as_bytes()]).finish()
     }
 }
 
@@ -107,7 +108,7 @@ impl FromStr for SecretKey {
 
     fn from_str(text: &str) -> Result<Self, ShareError> {
         let wrong = || ShareError::Key { expected: "signing", tag: SECRET_TAG };
-        unhex(text, SECRET_TAG).map(Self::from_bytes).ok_or_else(wrong)
+        only(text, SECRET_TAG).map(Self::from_bytes).ok_or_else(wrong)
     }
 }
 
@@ -125,7 +126,7 @@ impl PublicKey {
 impl fmt::Display for PublicKey {
     /// One line of text, as it is parsed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{PUBLIC_TAG} {}", hex(self.0.as_bytes()))
+        f.write_str(&text_of(self.0.as_bytes()))
     }
 }
 
@@ -133,25 +134,22 @@ impl FromStr for PublicKey {
     type Err = ShareError;
 
     fn from_str(text: &str) -> Result<Self, ShareError> {
-        let key = unhex(text, PUBLIC_TAG).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
+        let key = only(text, PUBLIC_TAG).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
         // A weak key accepts signatures that nobody made.
         let key = key.filter(|key| !key.is_weak());
         key.map(Self).ok_or(ShareError::Key { expected: "public", tag: PUBLIC_TAG })
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// The text of a public key.
+fn text_of(key: &[u8; 32]) -> String {
+    Text::new(PUBLIC_TAG, &[key]).finish()
 }
 
-/// The key in a line of text.
-fn unhex(text: &str, tag: &str) -> Option<[u8; 32]> {
-    let digits = text.trim_ascii().strip_prefix(tag)?.trim_ascii_start().as_bytes();
-    let (pairs, rest) = digits.as_chunks::<2>();
-    let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
-    let pairs: Option<Vec<u8>> =
-        pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
-    if rest.is_empty() { pairs?.try_into().ok() } else { None }
+/// The only value in a text of this sort.
+fn only(text: &str, sort: &str) -> Option<[u8; 32]> {
+    let mut words = Words::parse(text, sort)?;
+    words.bytes().filter(|_| words.is_end())
 }
 
 /// What a file is: which list, and which version of it. A signature covers it.
@@ -321,7 +319,7 @@ impl Signature {
 
     /// Returns the key that the signature claims to be of, as text.
     pub fn signer(&self) -> String {
-        format!("{PUBLIC_TAG} {}", hex(&self.signer))
+        text_of(&self.signer)
     }
 
     /// Returns what the file claims to be.

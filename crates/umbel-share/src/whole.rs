@@ -5,7 +5,14 @@ use std::io::{Read, Seek};
 use umbel::FileError;
 
 use crate::body::{Body, Source};
-use crate::{ShareError, delta, group, pack, sign};
+use crate::{ShareError, delta, pack, sign};
+
+/// The first bytes of a masked list of a group.
+pub(crate) const MASKED: [u8; 8] = *b"\x89UMMSK\r\n";
+/// How the texts of a group begin.
+pub(crate) const CARD: &str = "umbel-group-card-1";
+pub(crate) const SHARE: &str = "umbel-group-share-1";
+pub(crate) const GROUP_SECRET: &str = "umbel-group-secret-1";
 
 /// What a file of umbel is, which shows in its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +32,7 @@ pub enum FileKind {
     Share,
     /// A public key, with which signatures are checked.
     PublicKey,
-    /// A key to sign with, or the secret of a member of a group. The secret of a keyed filter is 16 bytes of any value.
+    /// A secret: of keyed filters, to sign with, or of a member of a group.
     Secret,
 }
 
@@ -35,14 +42,15 @@ impl FileKind {
 
     /// Returns what the file is that begins with `start`; `None` if it is none of these. Never panics.
     pub fn of(start: &[u8]) -> Option<Self> {
-        let kinds: [(&[u8], Self); 9] = [
+        let kinds: [(&[u8], Self); 10] = [
             (&umbel::format::MAGIC, Self::Filter),
             (&pack::MAGIC, Self::Packed),
             (&delta::MAGIC, Self::Delta),
-            (group::MASKED, Self::Masked),
-            (group::CARD.as_bytes(), Self::Card),
-            (group::SHARE.as_bytes(), Self::Share),
-            (group::SECRET.as_bytes(), Self::Secret),
+            (&MASKED, Self::Masked),
+            (CARD.as_bytes(), Self::Card),
+            (SHARE.as_bytes(), Self::Share),
+            (GROUP_SECRET.as_bytes(), Self::Secret),
+            (umbel::hash::SECRET_TAG.as_bytes(), Self::Secret),
             (sign::PUBLIC_TAG.as_bytes(), Self::PublicKey),
             (sign::SECRET_TAG.as_bytes(), Self::Secret),
         ];

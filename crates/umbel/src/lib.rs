@@ -138,6 +138,7 @@ mod messages;
 mod parts;
 pub mod plan;
 mod prelude;
+mod text;
 
 /// What the crates of this repository share with this one. No part of its interface: it may change in any version.
 #[doc(hidden)]
@@ -152,6 +153,7 @@ pub mod internals {
     pub use crate::hash::mix::{GOLDEN, mix};
     #[cfg(not(feature = "std"))]
     pub use crate::prelude::Real;
+    pub use crate::text::{Text, Words};
 
     /// The words of a block, little-endian.
     #[inline(always)]

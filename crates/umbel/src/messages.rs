@@ -74,7 +74,7 @@ fn messages_are_as_listed() {
     }
     messages!(out, SchemeError:
         SecretNeeded { key_id: 0xabcd }; WrongSecret { expected: 0xabcd, found: 1 }; NotKeyed(Algorithm::Xxh3);
-        Prehashed { id: 9 }; NoRandomness { os_error: Some(38) }; Other { expected: caller, found: xxh3 };
+        Prehashed { id: 9 }; NoRandomness { os_error: Some(38) }; NoSecret { found: 5 }; Other { expected: caller, found: xxh3 };
     );
     messages!(out, Full:
         Limit { bytes: 2048, limit: 1000 }; Links { links: 1024 }; Growth(PlanError::ZeroKeys); Cells { keys: 1000 };

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
+use umbel::Secret;
 use umbel_share::summary::{GroupKey, Settings as SummarySettings};
 use umbel_summary_cache::proxy::{Member, Proxy, Settings, Strategy};
 use umbel_summary_cache::trial;
@@ -54,7 +55,7 @@ struct ProxyOptions {
     /// Milliseconds between two beats.
     #[arg(long, default_value_t = 1000)]
     beat: u64,
-    /// File with 64 hexadecimal digits, which all proxies have: messages about summaries made without it are refused.
+    /// File with a secret (umbel key new), which all proxies have: messages about summaries made without it are refused.
     #[arg(long)]
     key_file: Option<std::path::PathBuf>,
     /// Let whoever asks at /umbel/weather cut and disturb links: for trials.
@@ -80,15 +81,9 @@ fn member(text: &str) -> Result<Member> {
 
 /// The key in a file.
 fn read_key(path: &std::path::Path) -> Result<GroupKey> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let digits = text.trim_ascii().as_bytes();
-    let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
-    let pairs = digits.chunks_exact(2);
-    let bytes: Option<Vec<u8>> =
-        pairs.map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect();
-    let key = bytes.filter(|_| digits.len() == 64).and_then(|bytes| bytes.try_into().ok());
-    let key = key.with_context(|| format!("{}: expected 64 hexadecimal digits", path.display()))?;
-    Ok(GroupKey::new(key))
+    let name = || path.display().to_string();
+    let content = std::fs::read(path).with_context(name)?;
+    Ok(GroupKey::new(Secret::from_file(&content).with_context(name)?))
 }
 
 #[tokio::main]

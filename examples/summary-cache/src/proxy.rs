@@ -27,7 +27,9 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use umbel::KeyHasher;
-use umbel_share::summary::{GroupKey, Limits, Peers, Settings as SummarySettings, Step, Summary};
+use umbel_share::summary::{
+    Address, GroupKey, Limits, Peers, Settings as SummarySettings, Step, Summary,
+};
 
 use crate::http::{self, Answer, Client, answer};
 use crate::icp::{Message, Opcode};
@@ -451,7 +453,7 @@ impl Proxy {
 
     async fn beat(self: Arc<Self>) {
         loop {
-            let beat = self.held().summary.as_ref().map(Summary::beat);
+            let beat = self.held().summary.as_mut().map(Summary::beat);
             let _ = beat.map(|beat| self.publications.send(beat));
             tokio::time::sleep(self.settings.beat).await;
         }
@@ -511,7 +513,8 @@ impl Proxy {
             return answer(StatusCode::BAD_REQUEST, "");
         };
         let request = request.to_bytes();
-        let copy = self.held().summary.as_mut().map(|summary| summary.answer(&request));
+        let copy =
+            self.held().summary.as_mut().map(|summary| summary.answer(&request, Address::Verified));
         match copy {
             Some(Ok(copy)) => {
                 self.count(&self.counts.full_copies);

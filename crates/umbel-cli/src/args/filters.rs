@@ -99,6 +99,10 @@ impl FromStr for ConvertTo {
     }
 }
 
+/// What copies of a list do without.
+const NO_COPIES: [&str; 9] =
+    ["kind", "size", "ship", "since", "except", "prefixes", "format", "secret_file", "sign"];
+
 /// Build a filter from lines
 ///
 /// Without --keys, files are read twice, first to count their lines; standard input is copied to a temporary file for
@@ -142,6 +146,12 @@ pub(crate) struct BuildArgs {
     #[arg(long, default_value = "blocked", conflicts_with = "format")]
     #[arg(value_parser = named::kinds::<Variant>())]
     pub(crate) kind: Variant,
+    /// Write so many filters, FILTER.1.umbel and on, each under its own seed and with the rate --fpp [default: 0.5]: one alone
+    /// hardly tells whether a line is in the list; a line that is not passes j of them (umbel query --and) at the j-th power
+    /// of the rate
+    #[arg(long, value_name = "N", value_parser = umbel_numbers::number::<u32>(1..=64), allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = NO_COPIES)]
+    pub(crate) copies: Option<u32>,
     /// File of lines that must not be found, such as an allow list (--kind cascade); no line may be in both
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "format")]
     pub(crate) except: Vec<PathBuf>,
@@ -239,7 +249,7 @@ pub(crate) struct RemoveArgs {
 /// first line after all input is read.
 ///
 /// With --and, a line that is in none of the filters passes at their joint rate, which the report states: the product of
-/// the rates of filters with different seeds (see umbel noisy); of filters with the same seed, at most the lowest rate.
+/// the rates of filters with different seeds (see umbel build --copies); of filters with the same seed, at most the lowest rate.
 ///
 /// With --prefixes, FILTER is a list of networks or domains, and lines are addresses or hosts: those in a listed network,
 /// or under a listed domain, are printed. A list is a text, which gives exact answers, or a filter built with

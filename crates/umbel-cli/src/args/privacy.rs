@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueHint};
-use umbel_numbers::{Fpp, KeyCount};
 
-use super::{NamesArgs, OutputArgs, ReplaceArgs, SecretArgs, TrustArgs, Voice, Work};
+use super::{OutputArgs, ReplaceArgs, SecretArgs, TrustArgs, Voice, Work};
 
 /// Make the filter of a group's lists without showing anybody a member's own
 ///
@@ -172,45 +171,6 @@ pub(crate) struct AuditArgs {
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) work: Work,
-}
-
-/// Build copies of a list that tell little alone, and more together
-///
-/// Writes the filters PREFIX.1.umbel, PREFIX.2.umbel and so on. Each has a high false positive rate and its own seed, so
-/// that each passes other strangers. One copy hardly tells whether a line that passes is in the list; a line in none of
-/// them passes j copies (umbel query --and) at the j-th power of the rate. A line that does not pass is certainly not in
-/// the list, whatever the rate.
-///
-/// Files are read once per copy, and once to count their lines without --keys. Each filter is written completely or not at
-/// all; after an error, those before it are there.
-#[derive(Debug, Args)]
-pub(crate) struct NoisyArgs {
-    /// Start of the names of the filters
-    #[arg(short, long, value_name = "PREFIX", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
-    /// Files of lines [default: standard input]
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) files: Vec<PathBuf>,
-    /// Number of copies, 1 to 64
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = umbel_numbers::number::<u32>(1..=64))]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) copies: u32,
-    /// False positive rate of each copy
-    #[arg(long, value_name = "P", default_value = "0.5", allow_negative_numbers = true)]
-    pub(crate) fpp: Fpp,
-    /// Keys to plan for; lists whose copies are compared or merged need the same number [default: the number of lines]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) keys: Option<KeyCount>,
-    /// Seed of the first copy; the others have the numbers after it
-    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
-    #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
-    pub(crate) seed: u64,
-    #[command(flatten)]
-    pub(crate) replace: ReplaceArgs,
-    #[command(flatten)]
-    pub(crate) work: Work,
-    #[command(flatten)]
-    pub(crate) names: NamesArgs,
 }
 
 /// How many keys are possible.

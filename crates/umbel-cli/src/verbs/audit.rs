@@ -1,23 +1,24 @@
 //! `umbel audit`: what whoever holds a filter learns about its keys.
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use umbel::{Algorithm, AnyFilter, KeyHash};
-use umbel_sets::{Filter, Options, Query};
-use umbel_share::audit::{Hits, Listing, posterior};
+use umbel::{Algorithm, AnyFilter, KeyHash, Variant};
+use umbel_sets::{Filter, Options};
+use umbel_share::audit::{Cover, Expected, Hits, Listing, block_rates, posterior};
 
 use super::explain;
 use crate::Outcome;
 use crate::args::{AuditArgs, ForeignArgs, FormatArgs};
 use crate::lines::{self, Rows};
 use crate::output::{check_target, print, refuse_in_place_of, write_text};
+use crate::report::add_warnings;
 use crate::standard::is_standard;
 use crate::target::Sort;
 use crate::{filters, standard};
 use umbel_numbers::{Count, Rate};
+use umbel_report::compare::LINKED;
 use umbel_report::receipt::estimate_within;
 
 pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
@@ -66,9 +67,29 @@ struct Findings {
     receipt: umbel::Receipt,
     /// How the candidates were answered.
     hits: Option<Hits>,
+    bits: Bits,
     search: Option<Search>,
     /// Whether guesses could be tested.
     tested: bool,
+}
+
+/// What the bits show beyond the answers, in the kinds whose bits are those of keys.
+#[derive(Default)]
+struct Bits {
+    /// The candidates that alone explain a set bit, and the set bits that no candidate explains.
+    certain: Option<(u64, u64)>,
+    /// Of a holder of the candidates, and of one who tries the universe.
+    of_candidates: Option<Expected>,
+    of_universe: Option<Expected>,
+    /// The lowest and the highest rate of a block.
+    rates: Option<[f64; 2]>,
+}
+
+impl Bits {
+    /// The candidates that are members for certain: none, if other keys are in the filter.
+    fn certain(&self) -> Option<u64> {
+        self.certain.map(|(alone, unexplained)| if unexplained == 0 { alone } else { 0 })
+    }
 }
 
 /// A search of all possible keys.
@@ -95,31 +116,52 @@ fn tested(filter: Filter, args: &AuditArgs, options: &Options) -> Result<Finding
             args.filter.display()
         );
     }
-    let receipt = own.receipt();
-    let mut findings = Findings { tested: true, ..Findings::new(receipt) };
+    let mut findings = Findings { tested: true, ..Findings::new(own.receipt()) };
+    findings.bits.rates = block_rates(&own);
     findings.search = args.universe.map(|universe| {
         let keys = match findings.receipt.keys {
             keys if keys.value.is_finite() => keys.value,
             keys => keys.low,
         };
+        let strangers = universe.0 as f64 - keys.min(universe.0 as f64);
+        findings.bits.of_universe = Expected::of(&own, strangers);
         let listing = Listing::of(universe.0, keys, findings.receipt.fpp);
         Search { universe: universe.0, listing, each: seconds_per_lookup(&own) }
     });
     if !args.candidates.is_empty() || args.work.files_from.is_some() {
-        findings.hits = Some(look_up(&own.into(), args, options)?);
+        look_up(&own, &mut findings, args, options)?;
     }
     Ok(findings)
 }
 
-/// Looks up all candidates.
-fn look_up(filter: &Filter, args: &AuditArgs, options: &Options) -> Result<Hits> {
+/// Looks up all candidates; where bits are those of keys, a second time, for those that alone explain a bit.
+fn look_up(
+    filter: &AnyFilter,
+    findings: &mut Findings,
+    args: &AuditArgs,
+    options: &Options,
+) -> Result<()> {
     let sources = lines::open(&args.candidates, &args.work, Rows::OfAll, options)?;
-    let mut nowhere = io::sink();
-    let mut query = Query::new(filter, &[], false, &mut nowhere, options)?;
-    super::answer::each_source(&mut query, sources, options)?;
-    let fpp = query.fpp();
-    let report = query.finish()?;
-    Ok(Hits { candidates: report.lines, hits: report.found, fpp })
+    let inputs = umbel_files::inputs::rereadable(sources, options)?;
+    let mut cover = Cover::new(filter);
+    let beside = cover.as_ref().map_or(0, |_| Cover::bytes(filter));
+    let mut add = |hashes: &[KeyHash]| cover.iter_mut().for_each(|cover| cover.add(hashes));
+    let report = umbel_sets::hits(&inputs, filter, beside, &mut add, options)?;
+    report.check_keyed(&options.progress)?;
+    let fpp = findings.receipt.fpp;
+    let hits = Hits { candidates: report.lines, hits: report.found, fpp };
+    if let Some(cover) = cover {
+        let mut alone = 0;
+        let mut count = |hashes: &[KeyHash]| {
+            alone += hashes.iter().filter(|hash| cover.is_alone(**hash)).count() as u64;
+        };
+        umbel_sets::hits(&inputs, filter, beside, &mut count, options)?;
+        findings.bits.certain = Some((alone, cover.unexplained()));
+        let strangers = hits.candidates as f64 - hits.members().value;
+        findings.bits.of_candidates = Expected::of(filter, strangers);
+    }
+    findings.hits = Some(hits);
+    Ok(())
 }
 
 /// Seconds that a core of this machine takes to hash a key of ten digits and to look it up, in batches. What it takes to
@@ -151,9 +193,14 @@ fn is_keyed(receipt: &umbel::Receipt) -> bool {
     receipt.scheme.algorithm == Algorithm::Sip13
 }
 
+/// Whether keys that were inserted may fail later.
+fn forgets(receipt: &umbel::Receipt) -> bool {
+    matches!(receipt.plan.variant(), Variant::Stable { .. } | Variant::Window { .. })
+}
+
 impl Findings {
     fn new(receipt: umbel::Receipt) -> Self {
-        Self { receipt, hits: None, search: None, tested: false }
+        Self { receipt, hits: None, bits: Bits::default(), search: None, tested: false }
     }
 
     fn prior(&self, args: &AuditArgs) -> Option<f64> {
@@ -161,7 +208,7 @@ impl Findings {
     }
 
     fn text(&self, args: &AuditArgs) -> String {
-        let Self { receipt, hits, search, tested } = self;
+        let Self { receipt, hits, bits, search, tested } = self;
         let mut text = format!("{}\n", standard::name(&args.filter));
         let mut row = |what: &str, value: String| text += &format!("  {what:<10} {value}\n");
         let who = match (is_keyed(receipt), tested) {
@@ -173,9 +220,12 @@ impl Findings {
         row("keys", estimate_within(&receipt.keys));
         row("rate now", format!("{}, from its own bits", Rate(receipt.fpp)));
         if !tested {
-            let shown =
-                "the number of keys, and how many a filter under the same key shares with it";
-            row("learned", shown.to_owned());
+            row(
+                "learned",
+                format!(
+                    "the number of keys, and how many a filter under the same key shares with it; {LINKED}"
+                ),
+            );
             return text;
         }
         if let Some(hits) = hits {
@@ -189,11 +239,43 @@ impl Findings {
             );
             row("members", format!("{} of the candidates", estimate_within(&hits.members())));
         }
+        match bits.certain {
+            Some((alone, 0)) => row(
+                "certain",
+                format!(
+                    "{} of the candidates, if all keys are among them: each alone explains a set bit",
+                    Count(alone)
+                ),
+            ),
+            Some((_, unexplained)) => row(
+                "certain",
+                format!(
+                    "none: no candidate explains {} of the {} set bits, so other keys are in the filter",
+                    Count(unexplained),
+                    Count(receipt.set_bits)
+                ),
+            ),
+            None => {}
+        }
+        if let Some(Expected { deniable, .. }) = bits.of_candidates {
+            let deniable = Rate(deniable);
+            row(
+                "deniable",
+                format!("{deniable} of the members (γ): false candidates explain all their bits"),
+            );
+        }
         if let Some(prior) = self.prior(args) {
             let from = if args.prior.is_some() { "as given" } else { "the share of members" };
             row("prior", format!("{}, {from}", Rate(prior)));
             let after = Rate(posterior(prior, receipt.fpp));
-            row("posterior", format!("{after} if a candidate passes, 0 if it does not"));
+            let by_block = self.posteriors(prior).map_or(String::new(), |[low, high]| {
+                format!(" ({} to {} by its block)", Rate(low), Rate(high))
+            });
+            let absent = match forgets(receipt) {
+                false => "0 if it does not",
+                true => "unknown if it does not, since old keys are forgotten",
+            };
+            row("posterior", format!("{after} if a candidate passes{by_block}, {absent}"));
         }
         if let Some(search) = search {
             let Listing { members, listed } = search.listing;
@@ -215,11 +297,43 @@ impl Findings {
                 ),
             );
         }
+        if let Some(Expected { certain, deniable }) = bits.of_universe {
+            row(
+                "by bits",
+                format!(
+                    "about {} of the members are certain after that, and {} deniable (γ)",
+                    Rate(certain),
+                    Rate(deniable)
+                ),
+            );
+        }
+        row("learned", self.learned());
         text
     }
 
+    /// The posteriors of candidates that pass, in the block with the highest rate and in that with the lowest.
+    fn posteriors(&self, prior: f64) -> Option<[f64; 2]> {
+        self.bits.rates.map(|[low, high]| [posterior(prior, high), posterior(prior, low)])
+    }
+
+    /// What those who can test guesses learn beyond yes and no.
+    fn learned(&self) -> String {
+        let of_kind = match self.receipt.plan.variant() {
+            Variant::Counting { .. } => "how often a guess was inserted, by its lowest counter; ",
+            Variant::Scalable { .. } => "about when a guess came, by its link; ",
+            Variant::Window { .. } => "about when a guess came last, by its generation; ",
+            Variant::Stable { .. } => "which guesses came last, by the values of their cells; ",
+            Variant::Bloomier { value_bits: 1.., .. } => "the value stored for a guess; ",
+            _ => "",
+        };
+        match is_keyed(&self.receipt) {
+            false => format!("{of_kind}with two versions, which guesses came or went"),
+            true => format!("{of_kind}without the secret, {LINKED}"),
+        }
+    }
+
     fn json(&self, args: &AuditArgs) -> Value {
-        let Self { receipt, hits, search, tested } = self;
+        let Self { receipt, hits, bits, search, tested } = self;
         let mut object = json!({
             "type": "audit",
             "file": args.filter.display().to_string(),
@@ -239,6 +353,22 @@ impl Findings {
         if let Some(prior) = self.prior(args).filter(|_| *tested) {
             object["prior"] = json!(prior);
             object["posterior"] = json!(posterior(prior, receipt.fpp));
+            object["forgets"] = json!(forgets(receipt));
+            if let Some([low, high]) = self.posteriors(prior) {
+                object["posterior_low"] = json!(low);
+                object["posterior_high"] = json!(high);
+            }
+        }
+        if let (Some(certain), Some((_, unexplained))) = (bits.certain(), bits.certain) {
+            object["certain"] = json!(certain);
+            object["unexplained_bits"] = json!(unexplained);
+        }
+        if let Some(Expected { deniable, .. }) = bits.of_candidates {
+            object["deniable"] = json!(deniable);
+        }
+        if let Some(Expected { certain, deniable }) = bits.of_universe {
+            object["listed_certain"] = json!(certain);
+            object["listed_deniable"] = json!(deniable);
         }
         if let Some(search) = search {
             object["universe"] = json!(search.universe);
@@ -248,6 +378,7 @@ impl Findings {
             object["lookups_per_second"] = json!(1.0 / search.each);
             object["seconds"] = json!(search.seconds());
         }
+        add_warnings(&mut object);
         object
     }
 }

@@ -10,7 +10,7 @@ use umbel_sets::{BloomierBuild, Filter, ForeignLines, Input, Options, Progress, 
 use umbel_share::audit::Guessable;
 
 use super::since::Base;
-use super::{explain, goal, prefixes};
+use super::{copies, explain, goal, prefixes};
 use crate::Outcome;
 use crate::args::{BuildArgs, Voice};
 use crate::atomic::Existing;
@@ -26,6 +26,9 @@ use umbel_numbers::Count;
 const SAMPLE: usize = 1024;
 
 pub(crate) fn build(args: &BuildArgs) -> Result<Outcome> {
+    if let Some(count) = args.copies {
+        return copies::build(args, count);
+    }
     let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.replace.force)?;
     let secret = args.secret.secret_file.as_ref();
     refuse_in_place_of(Some(&args.output), &[secret])?;

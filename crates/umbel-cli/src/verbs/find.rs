@@ -12,7 +12,7 @@ use umbel_sets::{Normalization, Records};
 
 use crate::args::{FindArgs, Voice};
 use crate::output::{Screen, stdout};
-use crate::report::{Run, say, say_error};
+use crate::report::{Run, add_warnings, say, say_error};
 use crate::standard::{is_standard, name, names};
 use crate::{Outcome, lines, machine};
 
@@ -140,7 +140,7 @@ fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice
             .iter()
             .map(|&(number, why)| json!({"text": shown(number), "why": why.reason()}))
             .collect();
-        let report = json!({
+        let mut report = json!({
             "type": "report",
             "verb": "find",
             "found": search.found,
@@ -158,6 +158,7 @@ fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice
             "seconds": seconds,
             "exact": true,
         });
+        add_warnings(&mut report);
         say(&report.to_string());
         return;
     }

@@ -18,7 +18,7 @@ use crate::args::{
 };
 use crate::atomic::{self, Existing};
 use crate::output::{print, refuse_in_place_of};
-use crate::report::Run;
+use crate::report::{Run, add_warnings};
 use crate::standard::is_standard;
 use crate::target::{self, Sort};
 use crate::{filters, formats, private};
@@ -37,7 +37,7 @@ fn join(args: &JoinArgs) -> Result<()> {
     refuse_in_place_of(Some(&args.card), &[Some(&args.output)])?;
     private::check_new(&args.card)?;
     let member = Member::new()?;
-    private::write_new(&args.output, member.to_text().as_bytes())?;
+    private::write_new(&args.output, &member.to_text())?;
     // A secret that nobody has the card of is of no use, and would be in the way.
     write(&args.card, Existing::Keep, &member.card().to_text())
         .inspect_err(|_| drop(fs::remove_file(&args.output)))
@@ -59,7 +59,11 @@ fn mask(args: &MaskArgs, voice: Voice) -> Result<()> {
     let id: String = round.id()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
     let members = round.members();
     print(match voice.json {
-        true => format!("{}\n", json!({"type": "round", "id": id, "members": members})),
+        true => {
+            let mut object = json!({"type": "round", "id": id, "members": members});
+            add_warnings(&mut object);
+            format!("{object}\n")
+        }
         false => format!("{id}\n"),
     })
 }
@@ -133,7 +137,7 @@ fn parsed<T>(
     bytes: &[u8],
     parse: impl FnOnce(&str) -> Result<T, GroupError>,
 ) -> Result<T, GroupError> {
-    // What is no text fails the checksum of every file.
+    // What is no text fails the check of every file.
     parse(&String::from_utf8_lossy(bytes))
 }
 
@@ -149,10 +153,10 @@ fn with_secret<T>(
     let _lock = filters::lock(open()?, path, &open)?;
     let mut member = parsed(&private::read(path)?, Member::from_text).with_context(name)?;
     let result = work(&mut member).with_context(name)?;
-    atomic::write_private(path, Existing::Replace, member.to_text().as_bytes())?;
+    private::rewrite(path, &member.to_text())?;
     Ok(result)
 }
 
 fn write(path: &Path, existing: Existing, text: &str) -> Result<()> {
-    atomic::write(path, existing, |out| Ok(out.write_all(text.as_bytes())?)).map(drop)
+    atomic::write(path, existing, |out| Ok(writeln!(out, "{text}")?)).map(drop)
 }

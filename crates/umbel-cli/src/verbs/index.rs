@@ -10,7 +10,7 @@ use umbel_report::receipt::aligned;
 
 use crate::args::{IndexArgs, Voice};
 use crate::atomic::Existing;
-use crate::report::{Run, say};
+use crate::report::{Run, add_warnings, say};
 use crate::standard::{is_standard, names};
 use crate::target::{self, Sort};
 use crate::{Outcome, lines, machine};
@@ -55,7 +55,7 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
     let Built { files, read, gone, blocks, text, text_read, keys, bytes, .. } = *built;
     if voice.json {
         if !voice.quiet {
-            let report = json!({
+            let mut report = json!({
                 "type": "report",
                 "verb": "index",
                 "files": files,
@@ -69,6 +69,7 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
                 "peak_memory": machine::peak_memory(),
                 "seconds": seconds,
             });
+            add_warnings(&mut report);
             say(&report.to_string());
         }
         return;

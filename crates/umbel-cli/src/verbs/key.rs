@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use serde_json::json;
 use umbel::Secret;
 use umbel_share::sign::SecretKey;
@@ -15,21 +15,19 @@ use crate::atomic::{self, Existing};
 use crate::filters;
 use crate::output::print;
 use crate::private;
+use crate::report::add_warnings;
 use crate::standard::is_standard;
 
 pub(crate) fn key(args: &KeyArgs) -> Result<Outcome> {
     match &args.verb {
         KeyVerb::New { output, signing: true, .. } => make_pair(output)?,
         KeyVerb::New { output, .. } => {
-            let mut bytes = [0; 16];
-            getrandom::fill(&mut bytes)
-                .map_err(|error| anyhow!("the system gives no random bytes: {error}"))?;
-            let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let secret = Secret::random()?;
             if is_standard(output) {
-                print(format!("{digits}\n"))?;
+                print(secret.to_text() + "\n")?;
             } else {
-                private::write_new(output, format!("{digits}\n").as_bytes())?;
-                tell(output, &Secret::new(bytes), args)?;
+                private::write_new(output, &secret.to_text())?;
+                tell(output, &secret, args)?;
             }
         }
         KeyVerb::Id { key } => tell(key, &filters::read_secret(key)?, args)?,
@@ -48,7 +46,7 @@ pub(super) fn make_pair(path: &Path) -> Result<()> {
     let public = PathBuf::from(public);
     private::check_new(path)?;
     private::check_new(&public)?;
-    private::write_new(path, format!("{}\n", key.to_text()).as_bytes())?;
+    private::write_new(path, &key.to_text())?;
     // Half a pair is of no use, and would be in the way.
     atomic::write(&public, Existing::Keep, |out| Ok(writeln!(out, "{}", key.public())?))
         .inspect_err(|_| drop(fs::remove_file(path)))?;
@@ -60,10 +58,10 @@ fn tell(path: &Path, secret: &Secret, args: &KeyArgs) -> Result<()> {
     let id = format!("{:016x}", secret.key_id());
     print(match args.voice.json {
         true => {
-            format!(
-                "{}\n",
-                json!({"type": "key", "file": path.display().to_string(), "key_id": id})
-            )
+            let mut object =
+                json!({"type": "key", "file": path.display().to_string(), "key_id": id});
+            add_warnings(&mut object);
+            format!("{object}\n")
         }
         false => format!("{id}\n"),
     })

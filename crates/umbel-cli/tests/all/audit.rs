@@ -56,6 +56,74 @@ fn guesses_that_a_filter_confirms() {
     assert!(given["posterior"].as_f64().unwrap() < 0.02, "{given}");
 }
 
+/// 1,000 of 65,536 candidates, of which the rate alone makes each that passes a member with a probability of 0.63: by the
+/// bits four in five are members for certain. Three standard deviations of 1,000 are 0.04.
+#[test]
+fn members_of_a_small_universe_are_certain() {
+    let folder = Folder::new();
+    folder.write("all", lines((0..65_536).map(address)));
+    folder.write("half", lines((0..30_000).map(address)));
+    folder.write("list", lines((0..65_536).step_by(66).map(address)));
+    folder.write_private("secret", SECRET);
+    for build in ["", "--secret-file secret", "--kind counting", "--kind classic", "--kind sliced"]
+    {
+        folder.umbel(&format!("build -q -f -o f --keys 1000 {build} list")).run().done();
+        let secret = if build.contains("secret") { build } else { "" };
+        let found = audit(&folder, &format!("f {secret} --candidates all --universe 65536"));
+        let number = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{name}: {found}"));
+        assert_eq!(found["unexplained_bits"], 0, "{found}");
+        let certain = number("certain") / 993.0;
+        assert!((certain - 0.79).abs() < 0.06, "{build}: {found}");
+        assert!((certain - number("listed_certain")).abs() < 0.05, "{build}: {found}");
+        assert!(number("deniable") < 0.1 && number("listed_deniable") < 0.1, "{found}");
+        match build.contains("classic") || build.contains("sliced") {
+            true => assert!(found["posterior_low"].is_null(), "{found}"),
+            false => {
+                let [low, high] = [number("posterior_low"), number("posterior_high")];
+                let mean = number("posterior");
+                assert!(low < 0.95 * mean && 1.1 * mean < high && high < 1.0, "{found}");
+            }
+        }
+        let half = audit(&folder, &format!("f {secret} --candidates half"));
+        assert_eq!(half["certain"], 0, "{half}");
+        assert!(half["unexplained_bits"].as_u64().unwrap() > 1_000, "{half}");
+        let text = folder.umbel(&format!("audit f {secret} --candidates half")).run().text();
+        assert!(text.contains("certain    none: no candidate explains"), "{text}");
+        // Read once only.
+        let piped = folder.umbel(&format!("audit f {secret} --candidates - --json"));
+        let piped = piped.stdin(folder.read("all")).run().text();
+        let piped: Value = serde_json::from_str(&piped).unwrap();
+        assert_eq!(piped["certain"], found["certain"]);
+    }
+}
+
+/// What each kind shows beyond yes and no, and what "no" means in it.
+#[test]
+fn kinds_show_different_things() {
+    let folder = Folder::new();
+    folder.write("list", lines((0..1_000).map(email)));
+    for (kind, learned) in [
+        ("blocked", "with two versions, which guesses came or went"),
+        ("counting", "how often a guess was inserted"),
+        ("scalable", "about when a guess came, by its link"),
+        ("window", "about when a guess came last, by its generation"),
+        ("stable", "which guesses came last"),
+        ("bloomier", "with two versions"),
+        ("coded", "with two versions"),
+    ] {
+        folder.umbel(&format!("build -q -f -o f --kind {kind} list")).run().done();
+        let text = folder.umbel("audit f --candidates list").run().text();
+        assert!(text.contains(&format!("  learned    {learned}")), "{kind}: {text}");
+        let forgets = ["window", "stable"].contains(&kind);
+        let absent = if forgets { "unknown if it does not" } else { "0 if it does not" };
+        assert!(text.contains(absent), "{kind}: {text}");
+        let found = audit(&folder, "f --candidates list");
+        assert_eq!(found["forgets"], forgets, "{found}");
+        let plain = ["blocked", "counting"].contains(&kind);
+        assert_eq!(found["certain"].is_u64(), plain, "{found}");
+    }
+}
+
 #[test]
 fn a_search_of_all_keys_is_priced() {
     let folder = Folder::new();
@@ -94,6 +162,7 @@ fn a_keyed_filter_answers_nobody_without_its_secret() {
         assert!(found[untold].is_null(), "{untold}: {found}");
     }
     let text = folder.umbel("audit keyed.umbel --candidates guesses").run().text();
+    assert!(text.contains("use a new secret for each version"), "{text}");
     assert!(text.contains("keyed: nobody can test guesses without its secret"), "{text}");
     let piped =
         folder.umbel("audit - --candidates guesses").stdin(folder.read("keyed.umbel")).run();

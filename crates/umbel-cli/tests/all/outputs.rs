@@ -36,7 +36,7 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
     ("unpack", "-q packed -o OUT", "filter"),
     ("delta", "-q filter new -o OUT", "delta"),
     ("patch", "-q filter delta -o OUT", "filter"),
-    ("noisy", "-q text --copies 1 -o OUT.umbel", "filter"),
+    ("build", "-q text --copies 1 -o OUT.umbel", "filter"),
     ("group mask", "filter --as 0.secret --cards 0.card 1.card 2.card -o OUT", "masked"),
     ("group reveal", "--as 0.secret -o OUT", "share"),
     ("group sum", "0.masked 1.masked 2.masked --shares 0.share 1.share 2.share -o OUT", "filter"),

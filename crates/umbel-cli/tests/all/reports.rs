@@ -59,6 +59,9 @@ fn with_filters() -> Folder {
     }
     folder.write("key", "00112233445566778899aabbccddeeff\n");
     folder.umbel("build -q -o secret --secret-file key a").run().done();
+    folder.umbel("key new --signing -o open.key").run().done();
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    fs::set_permissions(folder.path("open.key"), readable).unwrap();
     folder.write("domains", "example.org\n");
     folder.umbel("build -q --prefixes domain -o under domains").run().done();
     let parquet = root().join("testdata/foreign/parquet/groups.parquet");
@@ -94,7 +97,8 @@ const RUNS: &[(&str, &[&str])] = &[
     ("compare blocked held", &["compare"]),
     ("group mask blocked --as 0.secret --cards 0.card 1.card 2.card -o masked", &["round"]),
     ("key new -o fresh", &["key"]),
-    ("noisy a -o copies", &["report"]),
+    ("sign --sign open.key blocked", &["warning"]),
+    ("build --copies 3 a -o copies", &["report"]),
     ("query copies.1.umbel --and copies.2.umbel b", &["report"]),
     ("audit blocked --candidates b --universe ipv4", &["audit"]),
     ("audit secret --candidates b", &["audit"]),

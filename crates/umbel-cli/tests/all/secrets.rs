@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::Value;
+
 use crate::util::{Folder, lines, urls};
 
 fn key(folder: &Folder, name: &str) -> String {
@@ -17,7 +19,11 @@ fn a_new_secret_is_random_and_private() {
     assert_ne!(folder.read("first"), folder.read("second"));
     assert_eq!(folder.umbel("key id first").run().text(), first);
     let bytes = folder.read("first");
-    assert!(bytes.len() == 33 && bytes[..32].iter().all(u8::is_ascii_hexdigit));
+    assert!(bytes.starts_with(b"umbel-secret-1 ") && bytes.len() == 15 + 32 + 7 + 16 + 1);
+    let mut mistyped = bytes.clone();
+    mistyped[20] ^= 1;
+    folder.write("mistyped", mistyped);
+    folder.umbel("key id mistyped").run().fails(&["mistyped", "the right check"]);
     let mode = std::fs::metadata(folder.path("first")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     folder.umbel("key new -o first").run().fails(&["first: already exists", "never replaced"]);
@@ -73,6 +79,7 @@ fn filters_of_different_secrets_do_not_mix() {
         same.contains("learned      by whoever has both files: these figures, and with the secret"),
         "{same}"
     );
+    assert!(same.contains("use a new secret for each version"), "{same}");
     let different = folder.umbel("overlap a c").run().text();
     assert!(ids.iter().all(|id| different.contains(id)), "{different}");
     assert!(
@@ -114,7 +121,7 @@ fn secrets_that_others_may_read_are_warned_of() {
         folder.umbel(&format!("group join -o {name} --card {name}.card")).run().done();
     }
     let cards = "--cards a.card b.card c.card";
-    for (secret, run) in [
+    for (secret, line) in [
         ("key", "build -f -o keyed --secret-file key list".to_owned()),
         ("key", "key id key".to_owned()),
         ("signing", "sign --sign signing list.umbel".to_owned()),
@@ -124,12 +131,25 @@ fn secrets_that_others_may_read_are_warned_of() {
         for (mode, word) in [(0o600, None), (0o640, Some("read")), (0o602, Some("change"))] {
             let permissions = std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(folder.path(secret), permissions).unwrap();
-            let run = folder.umbel(&run).run();
+            let run = folder.umbel(&line).run();
             run.ended_with(0);
             let warning = format!("warning: {secret}: others than its owner may ");
             let expected = word.map(|word| format!("{warning}{word} this secret"));
             assert_eq!(expected.is_some(), run.stderr.contains(&warning), "{}", run.stderr);
             assert!(expected.is_none_or(|words| run.stderr.contains(&words)), "{}", run.stderr);
+            // With --json, it is in the report, or an object of its own.
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(folder.path(secret), permissions).unwrap();
+            let run = folder.umbel(&format!("{line} --json")).run();
+            run.ended_with(0);
+            let objects = run.stderr.lines().chain(str::from_utf8(&run.stdout).unwrap().lines());
+            let objects: Vec<Value> =
+                objects.map(|line| serde_json::from_str(line).expect(line)).collect();
+            let found = objects.iter().filter(|object| {
+                let own = object["type"] == "warning" && object["warning"].is_string();
+                own || object["warnings"][0].is_string()
+            });
+            assert_eq!(found.count(), usize::from(word.is_some()), "{line}: {objects:?}");
         }
     }
     folder.fifo("pipe");

@@ -452,6 +452,7 @@ fn bombs_are_refused_before_anything_is_written() {
     let folder = folder();
     folder.sign_keys();
     folder.umbel("build -q --keys 30M -o large keys").run().done();
+    folder.umbel("build -q -o small more").run().done();
     folder.umbel("pack -q large -o bomb").run().done();
     folder.umbel("pack -q large -o sealed --sign ours").run().done();
     folder.umbel("sign --sign ours large").run().done();
@@ -460,8 +461,13 @@ fn bombs_are_refused_before_anything_is_written() {
     let words =
         &["makes a filter of 36.3 MiB", "more than the limit of 16.0 MiB", "--trust", "--memory"];
     for name in ["bomb", "sealed", "inside"] {
-        for verb in ["query --memory 16MiB NAME keys", "unpack --memory 16MiB NAME -o out"] {
-            folder.keeps(&verb.replace("NAME", name), words);
+        for verb in [
+            "query NAME keys",
+            "query small --and NAME keys",
+            "audit NAME --candidates keys",
+            "unpack NAME -o out",
+        ] {
+            folder.keeps(&format!("{} --memory 16MiB", verb.replace("NAME", name)), words);
         }
     }
     let memory = "--memory 16MiB --trust ours.pub";
@@ -472,7 +478,7 @@ fn bombs_are_refused_before_anything_is_written() {
     );
     folder.umbel("unpack -q --memory 64MiB bomb -o out").run().done();
     // A delta to a scalable filter that grew.
-    folder.umbel("build -q --kind scalable --keys 100 -o small more").run().done();
+    folder.umbel("build -qf --kind scalable --keys 100 -o small more").run().done();
     fs::copy(folder.path("small"), folder.path("grown")).unwrap();
     folder.umbel("add -q grown keys").run().done();
     folder.umbel("delta -q small grown -o D").run().done();

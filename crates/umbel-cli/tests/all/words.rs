@@ -2,7 +2,7 @@
 
 use crate::util::{Folder, Umbel};
 
-const VERBS: [&str; 29] = [
+const VERBS: [&str; 28] = [
     "common",
     "except",
     "diff",
@@ -20,7 +20,6 @@ const VERBS: [&str; 29] = [
     "key",
     "group",
     "audit",
-    "noisy",
     "convert",
     "parquet",
     "pack",

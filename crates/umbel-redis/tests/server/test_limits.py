@@ -111,7 +111,7 @@ def test_secrets_come_from_small_files(client, tmp_path):
     good.write_text("000102030405060708090a0b0c0d0e0f\n"), empty.write_text(""), long.write_bytes(b"0" * 100_000)
     os.mkfifo(pipe)
     put = lambda path: client("CONFIG", "SET", "bf.secret-files", path)
-    for path, why in [("/dev/zero", "no regular file"), (pipe, "no regular file"), (tmp_path, "no regular file"), (long, "more than 64 bytes"), (empty, "found 0 bytes")]:
+    for path, why in [("/dev/zero", "no regular file"), (pipe, "no regular file"), (tmp_path, "no regular file"), (long, "more than 256 bytes"), (empty, "found 0 bytes")]:
         answer = put(path)
         assert isinstance(answer, Refused) and str(path) in answer and why in answer, answer
     link = tmp_path / "link"

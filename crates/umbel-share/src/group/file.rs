@@ -1,32 +1,33 @@
 //! The files of a group: three short texts, and masked lists.
 //!
 //! ```text
-//! umbel group secret 1           umbel group card 1      umbel group share 1
-//! secret 64 digits               member 64 digits        round 64 digits
-//! round 64 digits                check 16 digits         member 64 digits
-//! filter 64 digits                                       own 64 digits
-//! member 64 digits, each                                 dropped 64 digits 64 digits, each
-//! shared                                                 check 16 digits
-//! dropped 64 digits, each
-//! check 16 digits
+//! umbel-group-secret-1 64 digits      umbel-group-card-1 64 digits check 16 digits
+//! round 64 digits
+//! filter 64 digits                    umbel-group-share-1 64 digits
+//! member 64 digits, each              member 64 digits
+//! shared                              own 64 digits
+//! dropped 64 digits, each             dropped 64 digits 64 digits, each
+//! check 16 digits                     check 16 digits
 //!
-//! masked list:  "umbmask1", cards u64, header_length u64, the member's card, all cards, the filter's header,
-//!               8 bytes per bit of the payload, 32 bytes, SHA-256 of all before
+//! masked list:  magic, 8 bytes; version u16; zeros, 6 bytes; cards u64; header_length u64; the member's card; all cards;
+//!               the filter's header; 8 bytes per bit of the payload; 32 bytes; XXH3-64 of all before
 //! ```
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::hash::Hasher;
 use std::io::{self, BufReader, Read, Write};
 
-use sha2::{Digest, Sha256};
+use twox_hash::XxHash3_64;
 use umbel::format::{self, Reader};
+use umbel::internals::{Text, Words};
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{GroupError, Round};
+use crate::whole::{CARD, GROUP_SECRET, MASKED, SHARE};
 
-pub(crate) const MAGIC: &[u8; 8] = b"umbmask1";
-const MASKED: GroupError = GroupError::Damaged { expected: "masked list of a group" };
+const VERSION: u16 = 1;
+const DAMAGED: GroupError = GroupError::Damaged { expected: "masked list of a group" };
 /// The most cards of a file that is believed, and the most bytes of a header (FORMAT.md, section 2).
 const MOST_CARDS: u64 = 1 << 20;
 const MOST_HEADER: u64 = 1 << 17;
@@ -81,108 +82,37 @@ impl Drop for Share {
     }
 }
 
-/// A text with a title, lines of a name and values, and a checksum.
-struct Text(String);
-
-impl Text {
-    fn new(title: &str) -> Self {
-        Self(format!("{title}\n"))
-    }
-
-    fn line(&mut self, name: &str, values: &[&[u8; 32]]) {
-        self.0.push_str(name);
-        for value in values {
-            self.0.push(' ');
-            value.iter().for_each(|byte| write!(self.0, "{byte:02x}").expect("a string"));
-        }
-        self.0.push('\n');
-    }
-
-    fn check(text: &str) -> String {
-        let sum = Sha256::digest(text);
-        let digits: String = sum[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("check {digits}\n")
-    }
-
-    fn finish(self) -> String {
-        let check = Self::check(&self.0);
-        self.0 + &check
-    }
-
-    /// The lines of a text with this title: names, each with its values.
-    fn parse<'t>(text: &'t str, title: &'static str) -> Result<Lines<'t>, GroupError> {
-        let damaged = || GroupError::Damaged { expected: title };
-        let at = text.rfind("check ").ok_or_else(damaged)?;
-        let (body, check) = text.split_at(at);
-        // Whoever mails a card may lose its last line end.
-        if Self::check(body).trim_end() != check.trim_end() {
-            return Err(damaged());
-        }
-        let rest = body.strip_prefix(title).and_then(|rest| rest.strip_prefix(" 1\n"));
-        let lines = rest.ok_or_else(damaged)?.lines().map(|line| {
-            let mut words = line.split(' ');
-            let name = words.next().unwrap_or_default();
-            words.map(digits).collect::<Option<_>>().map(|values| (name, values))
-        });
-        let lines = lines.collect::<Option<Vec<_>>>().ok_or_else(damaged)?;
-        Ok(Lines { lines, next: 0, title })
-    }
+/// Reads a text of this sort by `values`, which take all of its words; `expected` is what people call it.
+fn parsed<T>(
+    text: &str,
+    sort: &str,
+    expected: &'static str,
+    values: impl FnOnce(&mut Words<'_>) -> Option<T>,
+) -> Result<T, GroupError> {
+    let mut words = Words::parse(text, sort);
+    let found = words.as_mut().and_then(values);
+    let found = found.filter(|_| words.is_some_and(|mut words| words.is_end()));
+    found.ok_or(GroupError::Damaged { expected })
 }
 
-/// 64 hexadecimal digits.
-fn digits(word: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if word.len() != 64 || !word.is_ascii() {
-        return None;
-    }
-    for (i, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&word[2 * i..2 * i + 2], 16).ok()?;
-    }
-    Some(bytes)
+/// The value after a name.
+fn named(words: &mut Words<'_>, name: &str) -> Option<[u8; 32]> {
+    if words.name(name) { words.bytes() } else { None }
 }
 
-struct Lines<'t> {
-    lines: Vec<(&'t str, Vec<[u8; 32]>)>,
-    next: usize,
-    title: &'static str,
+/// The cards after each repetition of a name.
+fn cards(words: &mut Words<'_>, name: &str) -> Option<BTreeSet<Card>> {
+    let mut cards = BTreeSet::new();
+    while words.name(name) {
+        cards.insert(Card(words.bytes()?));
+    }
+    Some(cards)
 }
-
-impl Lines<'_> {
-    fn damaged(&self) -> GroupError {
-        GroupError::Damaged { expected: self.title }
-    }
-
-    /// The values of the next line, if it has this name and as many values.
-    fn optional<const N: usize>(&mut self, name: &str) -> Option<[[u8; 32]; N]> {
-        let (own, values) = self.lines.get(self.next)?;
-        let values = (*own == name).then(|| values[..].try_into().ok())??;
-        self.next += 1;
-        Some(values)
-    }
-
-    fn one(&mut self, name: &str) -> Result<[u8; 32], GroupError> {
-        self.optional::<1>(name).map(|[value]| value).ok_or_else(|| self.damaged())
-    }
-
-    fn cards(&mut self, name: &str) -> BTreeSet<Card> {
-        std::iter::from_fn(|| self.optional::<1>(name).map(|[card]| Card(card))).collect()
-    }
-
-    fn end(&self) -> Result<(), GroupError> {
-        if self.next == self.lines.len() { Ok(()) } else { Err(self.damaged()) }
-    }
-}
-
-pub(crate) const SECRET: &str = "umbel group secret";
-pub(crate) const CARD: &str = "umbel group card";
-pub(crate) const SHARE: &str = "umbel group share";
 
 impl Card {
-    /// Returns the text of its file.
+    /// Returns the text of its file, without a line end after it.
     pub fn to_text(&self) -> String {
-        let mut text = Text::new(&format!("{CARD} 1"));
-        text.line("member", &[&self.0]);
-        text.finish()
+        Text::new(CARD, &[&self.0]).finish()
     }
 
     /// Reads the text of its file.
@@ -190,10 +120,7 @@ impl Card {
     /// # Errors
     /// [`GroupError::Damaged`].
     pub fn from_text(text: &str) -> Result<Self, GroupError> {
-        let mut lines = Text::parse(text, CARD)?;
-        let card = Self(lines.one("member")?);
-        lines.end()?;
-        Ok(card)
+        parsed(text, CARD, "card of a group", |words| words.bytes().map(Self))
     }
 }
 
@@ -213,10 +140,9 @@ impl Member {
         Card(PublicKey::from(&self.secret).to_bytes())
     }
 
-    /// Returns the text of the file of its secret.
+    /// Returns the text of the file of its secret, without a line end after it.
     pub fn to_text(&self) -> String {
-        let mut text = Text::new(&format!("{SECRET} 1"));
-        text.line("secret", &[self.secret.as_bytes()]);
+        let mut text = Text::new(GROUP_SECRET, &[self.secret.as_bytes()]);
         if let Some(Used { round, filter, cards, dropped }) = &self.used {
             text.line("round", &[round]);
             text.line("filter", &[filter]);
@@ -234,28 +160,29 @@ impl Member {
     /// # Errors
     /// [`GroupError::Damaged`].
     pub fn from_text(text: &str) -> Result<Self, GroupError> {
-        let mut lines = Text::parse(text, SECRET)?;
-        let secret = StaticSecret::from(*Zeroizing::new(lines.one("secret")?));
-        let used = match lines.optional::<1>("round") {
-            None => None,
-            Some([round]) => {
-                let filter = lines.one("filter")?;
-                let cards = lines.cards("member");
-                let shared = lines.optional::<0>("shared");
-                let dropped = shared.map(|_| lines.cards("dropped"));
-                Some(Used { round, filter, cards, dropped })
-            }
-        };
-        lines.end()?;
-        Ok(Self { secret, used })
+        parsed(text, GROUP_SECRET, "secret of a group", |words| {
+            let secret = StaticSecret::from(*Zeroizing::new(words.bytes()?));
+            let used = match words.name("round") {
+                false => None,
+                true => {
+                    let (round, filter) = (words.bytes()?, named(words, "filter")?);
+                    let members = cards(words, "member")?;
+                    let dropped = match words.name("shared") {
+                        true => Some(cards(words, "dropped")?),
+                        false => None,
+                    };
+                    Some(Used { round, filter, cards: members, dropped })
+                }
+            };
+            Some(Self { secret, used })
+        })
     }
 }
 
 impl Share {
-    /// Returns the text of its file.
+    /// Returns the text of its file, without a line end after it.
     pub fn to_text(&self) -> String {
-        let mut text = Text::new(&format!("{SHARE} 1"));
-        text.line("round", &[&self.round]);
+        let mut text = Text::new(SHARE, &[&self.round]);
         text.line("member", &[&self.member.0]);
         text.line("own", &[&self.own]);
         self.pairs.iter().for_each(|(card, key)| text.line("dropped", &[&card.0, key]));
@@ -267,20 +194,21 @@ impl Share {
     /// # Errors
     /// [`GroupError::Damaged`].
     pub fn from_text(text: &str) -> Result<Self, GroupError> {
-        let mut lines = Text::parse(text, SHARE)?;
-        let (round, member) = (lines.one("round")?, Card(lines.one("member")?));
-        let own = lines.one("own")?;
-        let pair = || lines.optional::<2>("dropped").map(|[card, key]| (Card(card), key));
-        let pairs = std::iter::from_fn(pair).collect();
-        lines.end()?;
-        Ok(Self { round, member, own, pairs })
+        parsed(text, SHARE, "share of a group", |words| {
+            let (round, member) = (words.bytes()?, Card(named(words, "member")?));
+            let mut share = Self { round, member, own: named(words, "own")?, pairs: Vec::new() };
+            while words.name("dropped") {
+                share.pairs.push((Card(words.bytes()?), words.bytes()?));
+            }
+            Some(share)
+        })
     }
 }
 
 /// Writes a masked list.
 pub(super) struct Masked<'a> {
     out: &'a mut dyn Write,
-    sum: Sha256,
+    sum: XxHash3_64,
 }
 
 impl<'a> Masked<'a> {
@@ -289,8 +217,10 @@ impl<'a> Masked<'a> {
         round: &Round,
         member: &Card,
     ) -> Result<Self, GroupError> {
-        let mut masked = Self { out, sum: Sha256::new() };
-        masked.put(MAGIC)?;
+        let mut masked = Self { out, sum: XxHash3_64::new() };
+        masked.put(&MASKED)?;
+        masked.put(&VERSION.to_le_bytes())?;
+        masked.put(&[0; 6])?;
         masked.put(&(round.cards.len() as u64).to_le_bytes())?;
         masked.put(&(round.header.len() as u64).to_le_bytes())?;
         masked.put(&member.0)?;
@@ -300,7 +230,7 @@ impl<'a> Masked<'a> {
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.sum.update(bytes);
+        self.sum.write(bytes);
         self.out.write_all(bytes)
     }
 
@@ -310,8 +240,7 @@ impl<'a> Masked<'a> {
     }
 
     pub(super) fn finish(self) -> Result<(), GroupError> {
-        let sum = self.sum.finalize();
-        self.out.write_all(&sum)?;
+        self.out.write_all(&self.sum.finish().to_le_bytes())?;
         Ok(self.out.flush()?)
     }
 }
@@ -319,34 +248,35 @@ impl<'a> Masked<'a> {
 /// Reads a masked list, front to back.
 pub(super) struct Masks<'a> {
     source: BufReader<&'a mut dyn Read>,
-    sum: Sha256,
+    sum: XxHash3_64,
     round: Round,
     member: Card,
 }
 
 impl<'a> Masks<'a> {
     pub(super) fn read(source: &'a mut dyn Read) -> Result<Self, GroupError> {
-        let (mut source, mut sum) = (BufReader::with_capacity(1 << 16, source), Sha256::new());
+        let (mut source, mut sum) = (BufReader::with_capacity(1 << 16, source), XxHash3_64::new());
         let mut take = |length: u64| {
             let mut bytes = Vec::new();
             source.by_ref().take(length).read_to_end(&mut bytes)?;
-            sum.update(&bytes);
-            if bytes.len() as u64 == length { Ok(bytes) } else { Err(MASKED) }
+            sum.write(&bytes);
+            if bytes.len() as u64 == length { Ok(bytes) } else { Err(DAMAGED) }
         };
         let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
-        let start = take(24)?;
-        let (cards, header) = (number(&start[8..16]), number(&start[16..]));
-        if start[..8] != *MAGIC || cards > MOST_CARDS || header > MOST_HEADER {
-            return Err(MASKED);
+        let start = take(32)?;
+        let (cards, header) = (number(&start[16..24]), number(&start[24..]));
+        let known = start[..8] == MASKED && number(&start[8..16]) == VERSION.into();
+        if !known || cards > MOST_CARDS || header > MOST_HEADER {
+            return Err(DAMAGED);
         }
         let keys = take(32 * (cards + 1))?;
         let mut keys = keys.as_chunks::<32>().0.iter().map(|key| Card(*key));
-        let member = keys.next().ok_or(MASKED)?;
+        let member = keys.next().ok_or(DAMAGED)?;
         let header = take(header)?;
         let length = format::length_of(&header)?;
         let round = Round::new(keys, Reader::new(&header[..], length)?.header())?;
         if round.cards.len() as u64 != cards || !round.cards.contains(&member) {
-            return Err(MASKED);
+            return Err(DAMAGED);
         }
         Ok(Self { source, sum, round, member })
     }
@@ -363,7 +293,7 @@ impl<'a> Masks<'a> {
     pub(super) fn add(&mut self, words: &mut [u64], bytes: &mut Vec<u8>) -> Result<(), GroupError> {
         bytes.resize(8 * words.len(), 0);
         self.fill(bytes)?;
-        self.sum.update(&bytes);
+        self.sum.write(bytes);
         for (word, own) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *word = word.wrapping_add(u64::from_le_bytes(*own));
         }
@@ -372,16 +302,16 @@ impl<'a> Masks<'a> {
 
     fn fill(&mut self, bytes: &mut [u8]) -> Result<(), GroupError> {
         self.source.read_exact(bytes).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => MASKED,
+            io::ErrorKind::UnexpectedEof => DAMAGED,
             _ => error.into(),
         })
     }
 
     /// Checks that it is whole and unaltered, and that nothing follows.
     pub(super) fn finish(mut self) -> Result<(), GroupError> {
-        let mut sum = [0; 32];
+        let mut sum = [0; 8];
         self.fill(&mut sum)?;
-        let whole = self.sum.finalize()[..] == sum && self.source.read(&mut [0])? == 0;
-        if whole { Ok(()) } else { Err(MASKED) }
+        let whole = self.sum.finish().to_le_bytes() == sum && self.source.read(&mut [0])? == 0;
+        if whole { Ok(()) } else { Err(DAMAGED) }
     }
 }

@@ -6,6 +6,7 @@
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use umbel::Secret;
 use zeroize::Zeroizing;
 
 use crate::ShareError;
@@ -21,7 +22,7 @@ const PURPOSE: &[u8] = b"umbel summary 1";
 /// [`Peers::receive`](super::Peers::receive) is told who sent a message. Cost: a pass of SHA-256 over each message, and 16
 /// bytes. The memory is cleared when it is dropped.
 #[derive(Clone)]
-pub struct GroupKey(Zeroizing<[u8; 32]>);
+pub struct GroupKey(Secret);
 
 impl std::fmt::Debug for GroupKey {
     /// Without the key.
@@ -31,13 +32,14 @@ impl std::fmt::Debug for GroupKey {
 }
 
 impl GroupKey {
-    /// Makes the key with these 32 bytes, which must be random and secret.
-    pub fn new(bytes: [u8; 32]) -> Self {
-        Self(Zeroizing::new(bytes))
+    /// Makes the key of a secret, such as `umbel key new` writes: one for this purpose alone.
+    pub fn new(secret: Secret) -> Self {
+        Self(secret)
     }
 
     fn mac(&self, message: &[u8]) -> Hmac<Sha256> {
-        let mac = Hmac::<Sha256>::new_from_slice(&self.0[..]).expect("HMAC takes every length");
+        let secret = Zeroizing::new(self.0.to_bytes());
+        let mac = Hmac::<Sha256>::new_from_slice(&secret[..]).expect("HMAC takes every length");
         mac.chain_update(PURPOSE).chain_update(message)
     }
 

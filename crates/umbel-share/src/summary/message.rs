@@ -68,6 +68,8 @@ pub(super) struct Changes {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message<'a> {
     pub(super) form: Form,
+    /// Which message of its cache in the epoch: a later one has a greater number. 0 in requests.
+    pub(super) number: u32,
     pub(super) cache: u64,
     pub(super) point: Point,
     pub(super) changes: Changes,
@@ -83,7 +85,7 @@ impl<'a> Message<'a> {
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
         bytes.extend_from_slice(&(self.form as u16).to_le_bytes());
-        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&self.number.to_le_bytes());
         for field in [self.cache, epoch, sequence, state, keys, came, left, self.base] {
             bytes.extend_from_slice(&field.to_le_bytes());
         }
@@ -118,15 +120,17 @@ impl<'a> Message<'a> {
             u64::from_le_bytes(covered[16 + 8 * at..][..8].try_into().expect("eight bytes"))
         };
         let body = &covered[HEADER..];
+        let number = u32::from_le_bytes(covered[12..16].try_into().expect("four bytes"));
         let fits = match form {
             Form::Full => field(7) == 0 && !body.is_empty(),
             Form::Delta => !body.is_empty(),
-            Form::Beat | Form::Request => field(7) == 0 && body.is_empty(),
+            Form::Beat => field(7) == 0 && body.is_empty(),
+            Form::Request => field(7) == 0 && body.is_empty() && number == 0,
         };
         // A filter holds what the cache does, without what came and with what left.
         let (keys, came, left) = (field(4), field(5), field(6));
         let possible = came <= keys.saturating_add(left);
-        if !intact || !fits || !possible || covered[12..16] != [0; 4] {
+        if !intact || !fits || !possible {
             return Err(ShareError::MessageDamaged);
         }
         if field(1) > GREATEST_EPOCH {
@@ -134,6 +138,7 @@ impl<'a> Message<'a> {
         }
         Ok(Self {
             form,
+            number,
             cache: field(0),
             point: Point { epoch: field(1), sequence: field(2), state: field(3) },
             changes: Changes { keys, came, left },

@@ -19,7 +19,7 @@
 //! ```
 //! use std::time::Duration;
 //! use umbel::KeyHasher;
-//! use umbel_share::summary::{Limits, Peers, Settings, Step, Summary};
+//! use umbel_share::summary::{Address, Limits, Peers, Settings, Step, Summary};
 //!
 //! // On cache "a", which holds a thousand pages.
 //! let mut summary = Summary::new("a", 1, 2_000, Settings::default(), KeyHasher::default())?;
@@ -32,7 +32,7 @@
 //! peers.add("a");
 //! let now = Duration::from_secs(5);
 //! let Step::Missing(Some(request)) = peers.receive("a", &summary.beat(), now)?.step else { panic!() };
-//! assert_eq!(peers.receive("a", &summary.answer(&request)?, now)?.step, Step::Applied);
+//! assert_eq!(peers.receive("a", &summary.answer(&request, Address::Verified)?, now)?.step, Step::Applied);
 //! assert_eq!(peers.candidates("/7", now)[0].peer, "a");
 //! assert!(peers.candidates("/elsewhere", now).is_empty());
 //!
@@ -45,10 +45,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //! Whoever can send messages can send wrong ones. Give [`Summary`] and [`Peers`] the same [`GroupKey`]: without it nobody makes a
-//! message that is taken. A message that is repeated later changes no filter; the latest one keeps a cache that is gone from
-//! looking silent. Without a key, authenticate the connection. Forged messages do not silence a cache for good even then: its
-//! next ones overcome them, as they do any loss. A full copy is far larger than its request, so do not send it to an
-//! address that is only claimed, as those of datagrams are: send it over a connection.
+//! message that is taken, and a message that is repeated later changes nothing: a cache that is gone still looks silent.
+//! Without a key, authenticate the connection. Forged messages do not silence a cache for good even then: its
+//! next ones overcome them, as they do any loss. A full copy is far larger than its request, so it goes to an
+//! [address](Address) that is verified only.
 
 mod key;
 mod message;
@@ -58,7 +58,7 @@ pub mod stale;
 
 pub use key::GroupKey;
 pub use message::MAGIC;
-pub use own::{Settings, Summary};
+pub use own::{Address, Settings, Summary};
 pub use peers::{Candidate, Limits, Peers, Received, Status, Step};
 
 /// The greatest epoch: nanoseconds of a clock in the year 2262. Part of the format.

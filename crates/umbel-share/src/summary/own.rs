@@ -38,9 +38,23 @@ pub struct Summary {
     /// The file of the published filter.
     published: Vec<u8>,
     point: Point,
+    /// Of the last message of this epoch.
+    number: u32,
     changes: Changes,
     key: Option<GroupKey>,
 }
+
+/// Where an answer goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// To whoever sent the request: over its connection.
+    Verified,
+    /// To where the request claims to come from, as a datagram does. Anybody may have sent it, to have others get the answer.
+    Claimed,
+}
+
+/// How many times as large as a request an answer to a [claimed](Address::Claimed) address may be.
+const AMPLIFIES: usize = 3;
 
 impl Summary {
     /// Makes the summary of an empty cache, planned for `keys` keys: about as many as the cache will hold.
@@ -72,6 +86,7 @@ impl Summary {
             planned: keys,
             published: Vec::new(),
             point: Point { epoch, ..Point::default() },
+            number: 0,
             changes: Changes::default(),
             key: None,
         };
@@ -200,7 +215,7 @@ impl Summary {
     }
 
     /// Returns the published filter as a message: what a new peer needs first.
-    pub fn full(&self) -> Vec<u8> {
+    pub fn full(&mut self) -> Vec<u8> {
         let mut body = Vec::new();
         pack::Encoder::new(&self.published[..], self.published.len() as u64)
             .and_then(|encoder| encoder.write(&mut body))
@@ -211,12 +226,15 @@ impl Summary {
     /// Returns a message that says which filter is the published one, and what has changed since: 88 bytes. Send it to
     /// every peer now and then. A peer that missed the last message notices, and one that hears nothing knows that the
     /// cache may be gone.
-    pub fn beat(&self) -> Vec<u8> {
+    pub fn beat(&mut self) -> Vec<u8> {
         self.message(Form::Beat, 0, &[])
     }
 
     /// Answers a [request](super::Step::Missing) of a peer, with a message for that peer alone: a full copy, or a
     /// [beat](Self::beat) if the peer has the published filter.
+    ///
+    /// To a [claimed](Address::Claimed) address it is also a beat if the full copy is more than three times as large as the
+    /// request: no answer floods somebody who did not ask. The peer then requests it again, over a connection.
     ///
     /// A peer that has a later filter of this cache got it before a restart, and the epoch was not a greater one:
     /// then the epoch becomes greater than the peer's, as in OSPF a router takes up its own number (RFC 2328, section
@@ -225,7 +243,11 @@ impl Summary {
     /// # Errors
     /// [`ShareError::UnknownCache`] if the request is for another cache; those of
     /// [`Peers::receive`](super::Peers::receive) for bytes that are no message; [`ShareError::NotRequest`]; [`ShareError::Unauthentic`].
-    pub fn answer(&mut self, request: &[u8]) -> Result<Vec<u8>, ShareError> {
+    pub fn answer(&mut self, request: &[u8], to: Address) -> Result<Vec<u8>, ShareError> {
+        let most = match to {
+            Address::Verified => usize::MAX,
+            Address::Claimed => AMPLIFIES * request.len(),
+        };
         let request = match &self.key {
             Some(key) => key.open(request)?,
             None => request,
@@ -242,15 +264,26 @@ impl Summary {
             return Ok(self.beat());
         }
         if found.order() >= self.point.order() && found.epoch < GREATEST_EPOCH {
-            self.point.epoch = found.epoch + 1;
-            self.point.sequence = 0;
+            self.begin(found.epoch + 1);
         }
-        Ok(self.full())
+        let full = self.full();
+        Ok(if full.len() <= most { full } else { self.beat() })
     }
 
-    fn message(&self, form: Form, base: u64, body: &[u8]) -> Vec<u8> {
-        let (cache, point, changes) = (self.cache, self.point, self.changes);
-        let mut message = Message { form, cache, point, changes, base, body }.write();
+    /// Continues from an epoch.
+    fn begin(&mut self, epoch: u64) {
+        (self.point.epoch, self.point.sequence, self.number) = (epoch, 0, 0);
+    }
+
+    fn message(&mut self, form: Form, base: u64, body: &[u8]) -> Vec<u8> {
+        match self.number.checked_add(1) {
+            Some(number) => self.number = number,
+            // Peers miss what follows, and request a full copy.
+            None => self.begin((self.point.epoch + 1).min(GREATEST_EPOCH)),
+        }
+        let (cache, number) = (self.cache, self.number);
+        let (point, changes) = (self.point, self.changes);
+        let mut message = Message { form, number, cache, point, changes, base, body }.write();
         if let Some(key) = &self.key {
             key.seal(&mut message);
         }

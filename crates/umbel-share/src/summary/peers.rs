@@ -51,6 +51,8 @@ struct Peer {
     /// When a message showed that the replica is the published filter.
     confirmed: Option<Duration>,
     heard: Option<Duration>,
+    /// The epoch and the number of its latest message that was authenticated: one that is repeated is not heard again.
+    authentic: Option<(u64, u32)>,
     requested: Option<Duration>,
     /// How often the peer had, and had not, what its filter named; halved when they are many.
     hits: f64,
@@ -174,6 +176,7 @@ impl Peers {
                 latest: None,
                 confirmed: None,
                 heard: None,
+                authentic: None,
                 requested: None,
                 hits: 0.0,
                 asked: 0.0,
@@ -216,7 +219,11 @@ impl Peers {
         if peer.name != from {
             return Err(ShareError::OtherCache { from: from.to_owned(), id });
         }
-        let mut step = peer.receive(&message, now, scheme, limits)?;
+        // Without a key anybody could send the greatest number, after which nothing would be heard.
+        let number = self.key.as_ref().map(|_| (message.point.epoch, message.number));
+        let is_later = number.is_none() || number > peer.authentic;
+        let mut step = peer.receive(&message, is_later, now, scheme, limits)?;
+        peer.authentic = peer.authentic.max(number);
         if let (Some(key), Step::Missing(Some(request))) = (&self.key, &mut step) {
             key.seal(request);
         }
@@ -286,6 +293,7 @@ impl Peer {
     fn receive(
         &mut self,
         message: &Message<'_>,
+        is_later: bool,
         now: Duration,
         scheme: Scheme,
         limits: Limits,
@@ -293,6 +301,7 @@ impl Peer {
         let ours = self.replica.as_ref().map(|replica| replica.point);
         let step = match (message.form, ours) {
             (Form::Request, _) => return Err(ShareError::IsRequest),
+            (_, Some(ours)) if ours == message.point && !is_later => Step::Old,
             (_, Some(ours)) if ours == message.point => {
                 self.confirm(message.changes, now);
                 Step::Confirmed
@@ -328,7 +337,9 @@ impl Peer {
                 self.missing(now, limits)
             }
         };
-        self.heard = Some(now);
+        if is_later {
+            self.heard = Some(now);
+        }
         Ok(step)
     }
 
@@ -369,8 +380,8 @@ impl Peer {
     fn request(&self) -> Vec<u8> {
         let point = self.replica.as_ref().map(|replica| replica.point).unwrap_or_default();
         let changes = Changes::default();
-        let (form, cache) = (Form::Request, self.id);
-        Message { form, cache, point, changes, base: 0, body: &[] }.write()
+        let (form, number, cache) = (Form::Request, 0, self.id);
+        Message { form, number, cache, point, changes, base: 0, body: &[] }.write()
     }
 
     fn age(&self, now: Duration) -> Option<Duration> {

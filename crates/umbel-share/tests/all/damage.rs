@@ -3,6 +3,7 @@
 use sha2::{Digest, Sha256};
 use twox_hash::XxHash3_64;
 use umbel::Kind;
+use umbel::internals::Text;
 use umbel_share::ShareError;
 use umbel_share::sign::{BLOCK, PublicKey, SecretKey, Signature};
 
@@ -197,20 +198,25 @@ fn keys_are_lines_of_text() {
         assert!(matches!(wrong.parse::<PublicKey>(), Err(ShareError::Key { .. })), "{wrong}");
     }
     // The neutral element of the curve, which accepts signatures that nobody made.
-    let weak = format!("umbel-public-key-1 01{}", "00".repeat(31));
+    let mut weak = [0; 32];
+    weak[0] = 1;
+    let weak = Text::new("umbel-public-key-1", &[&weak]).finish();
     assert!(weak.parse::<PublicKey>().is_err());
+    // Mistyped, and with a word more.
+    let text = secret.public().to_string();
+    assert!(text.replacen("1 ", "1 0", 1).parse::<PublicKey>().is_err());
+    let more = Text::new("umbel-public-key-1", &[&secret.public().to_bytes(), &[0]]).finish();
+    assert!(more.parse::<PublicKey>().is_err());
     assert!(secret.public().to_string().parse::<SecretKey>().is_err());
 }
 
 /// RFC 8032, section 7.3, has no context; a key pair of section 7.1 checks the arithmetic of keys.
 #[test]
 fn keys_as_in_the_rfc() {
-    let secret: SecretKey =
-        "umbel-signing-key-1 9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
-            .parse()
-            .unwrap();
-    assert_eq!(
-        secret.public().to_string(),
-        "umbel-public-key-1 d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+    let secret = crate::golden::secret_key(
+        "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
     );
+    let public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+    let text = secret.public().to_string();
+    assert!(text.starts_with(&format!("umbel-public-key-1 {public} check ")), "{text}");
 }

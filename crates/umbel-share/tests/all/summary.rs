@@ -12,7 +12,7 @@ use twox_hash::XxHash3_64;
 use umbel::{Blocked, KeyHasher, Secret};
 use umbel_share::ShareError;
 use umbel_share::summary::stale::{Errors, Mix, errors, mean_staleness};
-use umbel_share::summary::{GroupKey, Limits, Peers, Settings, Step, Summary};
+use umbel_share::summary::{Address, GroupKey, Limits, Peers, Settings, Step, Summary};
 
 use crate::Random;
 
@@ -144,7 +144,7 @@ impl World {
     /// A message reaches the side that it is for.
     fn arrive(&mut self, message: &[u8]) {
         if message[10] == 4 {
-            if let Ok(answer) = self.summary.answer(message) {
+            if let Ok(answer) = self.summary.answer(message, Address::Verified) {
                 // Its epoch may be a later one.
                 self.record();
                 self.under_way.push(answer);
@@ -264,7 +264,7 @@ fn each_fault_is_noticed() {
         receiver.receive("a", message, now).unwrap().step
     };
     assert!(matches!(step(&messages[1], &mut receiver, at(1)), Step::Missing(Some(_))));
-    let full = sender.answer(&request).unwrap();
+    let full = sender.answer(&request, Address::Verified).unwrap();
     assert_eq!(step(&full, &mut receiver, at(1)), Step::Applied);
     assert_eq!(step(&full, &mut receiver, at(1)), Step::Confirmed);
     assert_eq!(step(&messages[3], &mut receiver, at(1)), Step::Old);
@@ -285,13 +285,19 @@ fn each_fault_is_noticed() {
     assert_eq!(step(&one, &mut receiver, at(2)), Step::Applied);
     assert_eq!(step(&two, &mut receiver, at(2)), Step::Applied, "both are here now");
     assert_eq!(step(&beat, &mut receiver, at(2)), Step::Confirmed);
-    assert_eq!(step(&sender.answer(&request).unwrap(), &mut receiver, at(2)), Step::Confirmed);
+    assert_eq!(
+        step(&sender.answer(&request, Address::Verified).unwrap(), &mut receiver, at(2)),
+        Step::Confirmed
+    );
 
     // A restart: what it held says nothing any more.
     let mut sender = summary("a", 2, 1_000, 0.01);
     let Step::Missing(Some(request)) = step(&sender.beat(), &mut receiver, at(3)) else { panic!() };
     assert!(receiver.candidates(100u64, at(3)).is_empty());
-    assert_eq!(step(&sender.answer(&request).unwrap(), &mut receiver, at(3)), Step::Applied);
+    assert_eq!(
+        step(&sender.answer(&request, Address::Verified).unwrap(), &mut receiver, at(3)),
+        Step::Applied
+    );
     assert_eq!(step(&beat, &mut receiver, at(3)), Step::Old, "of before the restart");
 
     // Silence.
@@ -332,7 +338,7 @@ fn forged_epochs_are_refused_or_overcome() {
             let implausible = matches!(result, Err(ShareError::Epoch { found }) if found == epoch);
             assert_eq!(implausible, epoch > greatest, "{result:?}");
         }
-        let answer = sender.answer(&forged(&request, epoch, u64::MAX));
+        let answer = sender.answer(&forged(&request, epoch, u64::MAX), Address::Verified);
         assert_eq!(answer.is_err(), epoch > greatest);
         // What follows is as after any loss: two beats, each a retry after what was before. Also when the cache restarts.
         for restarts in [false, true] {
@@ -345,7 +351,7 @@ fn forged_epochs_are_refused_or_overcome() {
                 let now = at(second + 10 * u64::from(restarts));
                 let Ok(received) = receiver.receive("a", &sender.beat(), now) else { panic!() };
                 if let Step::Missing(Some(request)) = received.step {
-                    let full = sender.answer(&request).unwrap();
+                    let full = sender.answer(&request, Address::Verified).unwrap();
                     receiver.receive("a", &full, now).unwrap();
                 }
             }
@@ -361,7 +367,7 @@ fn forged_epochs_are_refused_or_overcome() {
 /// The vector of FORMAT.md.
 #[test]
 fn tags_are_those_of_the_format() {
-    let key = GroupKey::new(std::array::from_fn(|at| at as u8));
+    let key = GroupKey::new(Secret::new(std::array::from_fn(|at| at as u8)));
     let mut receiver = peers("cache-1.example:3128").with_key(key);
     let request = receiver.request("cache-1.example:3128", at(0)).unwrap();
     let (message, tag) = request.split_at(BEAT);
@@ -431,7 +437,7 @@ proptest! {
     /// that is repeated never makes a filter older. Then one beat and its answer heal all that was lost.
     #[test]
     fn no_forged_message_changes_an_answer(attacks in prop::collection::vec(attack(), 1..100)) {
-        let key = || GroupKey::new([7; 32]);
+        let key = || GroupKey::new(Secret::new([7; 16]));
         let mut sender = summary("a", 5, 40, 0.05).with_key(key());
         let mut receiver = peers("a").with_key(key());
         let mut liar = summary("a", 6, 40, 0.05);
@@ -446,9 +452,13 @@ proptest! {
             let forged = match attack {
                 Attack::Replay(which) => {
                     let version = receiver.status(now)[0].version;
-                    let step = receiver.receive("a", &seen[which % seen.len()], now);
+                    let received = receiver.receive("a", &seen[which % seen.len()], now).unwrap();
                     let status = &receiver.status(now)[0];
-                    prop_assert!(step.is_ok() && status.version.is_none_or(|now| Some(now) >= version));
+                    prop_assert!(status.version.is_none_or(|now| Some(now) >= version));
+                    if received.step == Step::Old {
+                        let after = (kept(&receiver, "a"), format!("{:?}", receiver.status(now)));
+                        prop_assert!(before == after, "repeated: {:?}, before {:?}", after.1, before.1);
+                    }
                     continue;
                 }
                 Attack::Insert => {
@@ -487,7 +497,7 @@ proptest! {
             let result = receiver.receive("a", &forged, now);
             prop_assert!(matches!(result, Err(ShareError::Unauthentic)), "{result:?}");
             let version = sender.version();
-            prop_assert!(matches!(sender.answer(&forged), Err(ShareError::Unauthentic)));
+            prop_assert!(matches!(sender.answer(&forged, Address::Verified), Err(ShareError::Unauthentic)));
             prop_assert_eq!(sender.version(), version);
             let after = (kept(&receiver, "a"), format!("{:?}", receiver.status(now)));
             prop_assert!(before == after, "changed by {:?}", forged);
@@ -496,10 +506,68 @@ proptest! {
         for _ in 0..2 {
             now += Duration::from_secs(2);
             if let Step::Missing(Some(request)) = receiver.receive("a", &sender.beat(), now).unwrap().step {
-                receiver.receive("a", &sender.answer(&request).unwrap(), now).unwrap();
+                receiver.receive("a", &sender.answer(&request, Address::Verified).unwrap(), now).unwrap();
             }
         }
         prop_assert!(kept(&receiver, "a").unwrap() == sender.published());
+    }
+}
+
+/// Whoever repeats the latest messages of a cache that is gone does not make it look alive.
+#[test]
+fn a_cache_that_is_gone_looks_silent_whatever_is_repeated() {
+    let key = || GroupKey::new(Secret::new([7; 16]));
+    let mut sender = summary("a", 1, 100, 0.1).with_key(key());
+    let mut receiver = peers("a").with_key(key());
+    sender.insert(1u64);
+    let delta = sender.publish(Vec::<u64>::new).unwrap().unwrap();
+    let messages = [sender.full(), delta, sender.beat()];
+    for message in &messages {
+        receiver.receive("a", message, at(1)).unwrap();
+    }
+    for second in 2..15 {
+        for message in &messages {
+            assert_eq!(receiver.receive("a", message, at(second)).unwrap().step, Step::Old);
+        }
+    }
+    let status = &receiver.status(at(15))[0];
+    assert_eq!((status.silent, status.age), (Some(at(14)), Some(at(14))));
+    assert!(receiver.candidates(1u64, at(15)).is_empty());
+    // It is back, after a restart too.
+    for mut back in [sender, summary("a", 2, 100, 0.1).with_key(key())] {
+        receiver.receive("a", &back.beat(), at(16)).unwrap();
+        assert_eq!(receiver.status(at(16))[0].silent, Some(at(0)));
+    }
+}
+
+/// A request whose address is only claimed gets no answer of more than three times its size: whatever it says it has, with
+/// and without a key, and however large the filter is.
+#[test]
+fn answers_to_claimed_addresses_are_small() {
+    for (keys, keyed) in [(10, false), (10, true), (1_000, true), (100_000, false), (100_000, true)]
+    {
+        let key = || GroupKey::new(Secret::new([7; 16]));
+        let mut sender = summary("a", 5, keys, 0.1);
+        let mut receiver = peers("a");
+        if keyed {
+            (sender, receiver) = (sender.with_key(key()), receiver.with_key(key()));
+        }
+        (0..keys).for_each(|key| sender.insert(key));
+        sender.publish(Vec::<u64>::new).unwrap();
+        let request = receiver.request("a", at(0)).unwrap();
+        let answer = sender.answer(&request, Address::Claimed).unwrap();
+        assert!(answer.len() <= 3 * request.len(), "{} for {}", answer.len(), request.len());
+        // The beat makes it request again, once it may; over a connection it gets the copy.
+        let Step::Missing(Some(again)) = receiver.receive("a", &answer, at(2)).unwrap().step else {
+            assert!(keys == 10, "a full copy of {keys} keys");
+            continue;
+        };
+        let full = sender.answer(&again, Address::Verified).unwrap();
+        assert!(full.len() > 3 * again.len());
+        assert_eq!(receiver.receive("a", &full, at(2)).unwrap().step, Step::Applied);
+        let has = receiver.request("a", at(4)).unwrap();
+        let beat = sender.answer(&has, Address::Claimed).unwrap();
+        assert_eq!(receiver.receive("a", &beat, at(4)).unwrap().step, Step::Confirmed);
     }
 }
 
@@ -540,7 +608,7 @@ fn messages_are_refused_when_damaged_or_for_others() {
             let mut damaged = message.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert!(receiver.receive("a", &damaged, at(0)).is_err(), "bit {bit}");
-            assert!(sender.answer(&damaged).is_err(), "bit {bit}");
+            assert!(sender.answer(&damaged, Address::Verified).is_err(), "bit {bit}");
         }
         for length in 0..message.len() {
             assert!(receiver.receive("a", &message[..length], at(0)).is_err(), "{length}");
@@ -553,12 +621,15 @@ fn messages_are_refused_when_damaged_or_for_others() {
     let error = receiver.receive("a", &unknown, at(0)).unwrap_err();
     assert!(matches!(error, ShareError::UnknownCache { .. }), "{error}");
     assert!(matches!(receiver.receive("a", &request, at(0)), Err(ShareError::IsRequest)));
-    assert!(matches!(sender.answer(&delta), Err(ShareError::NotRequest)));
+    assert!(matches!(sender.answer(&delta, Address::Verified), Err(ShareError::NotRequest)));
     let other = peers("b").request("b", at(0)).unwrap();
-    assert!(matches!(sender.answer(&other), Err(ShareError::UnknownCache { .. })));
+    assert!(matches!(
+        sender.answer(&other, Address::Verified),
+        Err(ShareError::UnknownCache { .. })
+    ));
 
     let hasher = KeyHasher::keyed(Secret::new([1; 16]));
-    let keyed = Summary::new("a", 2, 300, Settings::default(), hasher).unwrap();
+    let mut keyed = Summary::new("a", 2, 300, Settings::default(), hasher).unwrap();
     let error = receiver.receive("a", &keyed.full(), at(0)).unwrap_err();
     assert!(matches!(error, ShareError::Unlike { field: "hash scheme" }), "{error}");
     let limits = Limits { bytes: 200, ..Limits::default() };

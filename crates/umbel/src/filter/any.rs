@@ -13,6 +13,8 @@ use super::Loader;
 #[cfg(feature = "mmap")]
 use super::core::Core;
 use super::file::{self, Opened};
+use super::internal::{BlockedLayout, ClassicLayout, SlicedLayout};
+use super::layout::Layout;
 use super::{
     Attributes, Blocked, Bloomier, BuildError, Cascade, Classic, Coded, Counting, InsertError,
     MergeError, Names, Receipt, RowError, Scalable, Sliced, Stable, Window,
@@ -24,9 +26,7 @@ use crate::error::OutOfMemory;
 #[cfg(feature = "mmap")]
 use crate::format;
 use crate::format::{FileError, Header, KeyDescription};
-#[cfg(feature = "mmap")]
-use crate::hash::KeyHash;
-use crate::hash::{Hashing, Key, KeyHasher, Unlock};
+use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Unlock};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
@@ -502,6 +502,20 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
     /// If the slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
         of_any!(self, filter => filter.contains_all(keys, found));
+    }
+
+    /// Returns the bit positions of a key in a blocked, classic or sliced filter, or those of its counters in a counting one:
+    /// as many as it has probes, possibly with repeats. `None` for other kinds.
+    pub fn positions(&self, key: impl Key<H>) -> Option<Vec<u64>> {
+        let (plan, hash) = (*self.plan(), key.key_hash(self.hasher()));
+        let (plan, at): (_, fn(&Plan, KeyHash, u64) -> u64) = match plan.kind {
+            Kind::Blocked => (plan, BlockedLayout::position),
+            Kind::Counting => (plan.part(), BlockedLayout::position),
+            Kind::Classic => (plan, ClassicLayout::position),
+            Kind::Sliced => (plan, SlicedLayout::position),
+            _ => return None,
+        };
+        Some((0..u64::from(plan.probes)).map(|i| at(&plan, hash, i)).collect())
     }
 
     /// Converts to a filter of another kind that holds the same keys. A counting filter converts to a blocked one, as

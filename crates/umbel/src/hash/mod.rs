@@ -12,10 +12,13 @@ pub(crate) mod mix;
 mod xxh3;
 
 use core::fmt;
+use core::str::FromStr;
 
 use siphasher::sip128::SipHasher13;
 
 use crate::bits::wipe;
+use crate::prelude::*;
+use crate::text::{Text, Words, digits};
 
 pub(crate) use mix::{GOLDEN, mix, nth_word};
 
@@ -128,8 +131,9 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// The secret of a keyed filter, 16 bytes. Umbel never writes it to a file and never prints it, and overwrites its memory
-/// when it is dropped.
+/// The secret of a keyed filter, 16 bytes. It is in no filter's file, and its memory is overwritten when it is dropped.
+///
+/// As text ([`to_text`](Self::to_text), [`FromStr`]) it is one line with a check.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 16]);
 
@@ -156,6 +160,32 @@ impl Secret {
         Ok(secret)
     }
 
+    /// Reads the content of a file with a secret: its [text](Self::to_text), or, from other programs, its 16 bytes or their 32
+    /// hexadecimal digits.
+    ///
+    /// # Errors
+    /// [`SchemeError::NoSecret`].
+    ///
+    /// ```
+    /// use umbel::Secret;
+    ///
+    /// let secret = Secret::random()?;
+    /// assert_eq!(Secret::from_file(secret.to_text().as_bytes())?, secret);
+    /// assert_eq!(Secret::from_file(&secret.to_bytes())?, secret);
+    /// # Ok::<(), umbel::SchemeError>(())
+    /// ```
+    pub fn from_file(content: &[u8]) -> Result<Self, SchemeError> {
+        let text = || core::str::from_utf8(content).ok()?.parse().ok();
+        let secret = content.try_into().ok().map(Self).or_else(text);
+        secret.ok_or(SchemeError::NoSecret { found: content.len() })
+    }
+
+    /// Returns the text of its file, without a line end: `umbel-secret-1`, 32 hexadecimal digits, and a check that notices
+    /// mistyped ones.
+    pub fn to_text(&self) -> String {
+        Text::new(SECRET_TAG, &[&self.0]).finish()
+    }
+
     /// Returns its bytes. Store them apart from the files of its filters.
     pub const fn to_bytes(&self) -> [u8; 16] {
         self.0
@@ -170,6 +200,24 @@ impl Secret {
     fn hash(&self, key: &[u8]) -> KeyHash {
         let hash = SipHasher13::new_with_key(&self.0).hash(key);
         KeyHash { high: hash.h2, low: hash.h1 }
+    }
+}
+
+/// How the text of a secret begins.
+#[doc(hidden)]
+pub const SECRET_TAG: &str = "umbel-secret-1";
+
+impl FromStr for Secret {
+    type Err = SchemeError;
+
+    /// Reads its [text](Self::to_text), or 32 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, SchemeError> {
+        let whole = || {
+            let mut words = Words::parse(text, SECRET_TAG)?;
+            words.bytes().filter(|_| words.is_end())
+        };
+        let bytes = digits(text.trim_ascii()).or_else(whole);
+        bytes.map(Self).ok_or(SchemeError::NoSecret { found: text.len() })
     }
 }
 
@@ -429,6 +477,14 @@ pub enum SchemeError {
         expected: u64,
         /// Key id of the secret given.
         found: u64,
+    },
+    /// The content of a file is no secret.
+    #[error(
+        "a secret has 16 bytes, or 32 hexadecimal digits, or is a text that begins with {SECRET_TAG} and has the right check; found {found} bytes"
+    )]
+    NoSecret {
+        /// Bytes found.
+        found: usize,
     },
     /// A secret was given for a filter that is not keyed.
     #[error("the filter is not keyed ({0}); omit the secret")]

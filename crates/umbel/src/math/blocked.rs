@@ -102,10 +102,8 @@ pub fn bit_chance(probes: u32) -> f64 {
     }
 }
 
-/// The false positive rate of one block, from the bits set in it.
-///
-/// `ones` are the numbers of set bits in its eight 64-bit words.
-pub(crate) fn fpp_of_block(ones: [u32; 8], probes: u32) -> f64 {
+/// Returns the false positive rate of one block, from the numbers of set bits in its eight 64-bit words.
+pub fn fpp_of_block(ones: [u32; 8], probes: u32) -> f64 {
     if probes.is_multiple_of(8) {
         let product: f64 = ones.iter().map(|&ones| f64::from(ones) / LANE_BITS).product();
         product.powi(probes as i32 / 8)

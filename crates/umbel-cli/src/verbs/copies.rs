@@ -1,4 +1,4 @@
-//! `umbel noisy`: copies of one list that tell little alone.
+//! `umbel build --copies`: filters of one list that tell little alone.
 
 use std::path::PathBuf;
 
@@ -9,32 +9,36 @@ use umbel_share::noisy::Copies;
 
 use super::explain;
 use crate::Outcome;
-use crate::args::NoisyArgs;
+use crate::args::BuildArgs;
 use crate::lines::{self, OutputPath, Rows};
 use crate::output::print;
 use crate::report::{self, Run};
 use crate::target::Sort;
 use crate::{filters, standard};
 
-pub(crate) fn noisy(args: &NoisyArgs) -> Result<Outcome> {
+/// The rate of each copy, unless one is given.
+const FPP: f64 = 0.5;
+
+/// Builds copies, each in a pass of its own. Each is written completely or not at all; after an error, those before it are
+/// there.
+pub(super) fn build(args: &BuildArgs, count: u32) -> Result<Outcome> {
     if standard::is_standard(&args.output) {
         bail!("-: several filters are written, so standard output cannot take them; name a prefix");
     }
-    let paths: Vec<PathBuf> = (1..=args.copies).map(|number| path(args, number)).collect();
+    let paths: Vec<PathBuf> = (1..=count).map(|number| path(args, number)).collect();
     let claim = |path: &PathBuf| filters::claim_output(path, Sort::FILTER, args.replace.force);
     let claimed = paths.iter().map(claim).collect::<Result<Vec<_>>>()?;
     let options = lines::options(&args.work)?;
     let names = umbel_sets::keys_of(umbel::Kind::Blocked, &options, &args.names.names)?;
     let outputs: Vec<_> = paths.iter().map(|path| OutputPath::Filter(path)).collect();
     let sources = lines::open_beside(&args.files, &args.work, &outputs, Rows::OfOne, &options)?;
-    let run = Run::start("noisy", args.work.voice, &options.progress);
-    // Each copy is made in a pass of its own.
+    let run = Run::start("build", args.work.voice, &options.progress);
     let inputs = umbel_files::inputs::rereadable(sources, &options)?;
     let keys = match args.keys {
         Some(keys) => keys.0,
         None => umbel_sets::count(&inputs, &options)?.max(1),
     };
-    let copies = Copies::new(keys, args.fpp.0, args.copies, args.seed)?;
+    let copies = Copies::new(keys, args.fpp.map_or(FPP, |fpp| fpp.0), count, args.seed)?;
     if args.work.explain {
         print(explain::plan(copies.plan(), args.work.voice.json))?;
         return Ok(Outcome::Done);
@@ -51,13 +55,14 @@ pub(crate) fn noisy(args: &NoisyArgs) -> Result<Outcome> {
         report.bytes_written += filters::write(&filter, path, *existing, None)?;
         last = Some(filter.receipt());
     }
-    report.lines /= u64::from(args.copies);
+    report.lines /= u64::from(count);
+    run.check_keyed(&report)?;
     run.finish(&report, "", last.as_ref());
     Ok(Outcome::Done)
 }
 
 /// The file of a copy, by its number from 1.
-fn path(args: &NoisyArgs, number: u32) -> PathBuf {
+fn path(args: &BuildArgs, number: u32) -> PathBuf {
     let mut path = args.output.clone().into_os_string();
     path.push(format!(".{number}.umbel"));
     path.into()

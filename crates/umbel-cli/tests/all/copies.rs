@@ -1,4 +1,4 @@
-//! `umbel noisy`, and `umbel query --and`, as black boxes.
+//! `umbel build --copies`, and `umbel query --and`, as black boxes.
 
 use serde_json::Value;
 use umbel::math::binomial_bounds;
@@ -13,7 +13,7 @@ fn with_copies() -> Folder {
     let folder = Folder::new();
     folder.write("list", urls(0..KEYS));
     folder.write("lines", urls(0..KEYS + STRANGERS));
-    folder.umbel("noisy list -o copy").run().done();
+    folder.umbel("build --copies 5 list -o copy").run().done();
     folder
 }
 
@@ -72,7 +72,7 @@ fn filters_of_every_sort_are_queried_together() {
     let folder = with_copies();
     folder.write_private("secret", "00112233445566778899aabbccddeeff");
     folder.umbel("build -q -o keyed list --secret-file secret --fpp 0.3").run().done();
-    folder.umbel("build -q -o seeded list --seed 1 --fpp 0.3 --kind classic").run().done();
+    folder.umbel("build -q -o seeded list --seed 0 --fpp 0.3 --kind classic").run().done();
     folder.umbel("build -q -o guava list --format guava --key-type utf16 --fpp 0.3").run().done();
     let report = |arguments: &str| {
         let run = folder.umbel(&format!("query --total --json {arguments} lines")).run();
@@ -106,32 +106,41 @@ fn filters_of_every_sort_are_queried_together() {
 fn copies_are_the_filters_of_their_seeds() {
     let folder = with_copies();
     assert_eq!(folder.names().iter().filter(|name| name.starts_with("copy.")).count(), 5);
-    folder.umbel("build -q -o built list --fpp 0.5 --seed 3").run().done();
+    folder.umbel("build -q -o built list --fpp 0.5 --seed 2").run().done();
     assert!(folder.read("built") == folder.read("copy.3.umbel"));
-    let from_pipe = "noisy -o piped --copies 2 --seed 3";
+    let from_pipe = "build -o piped --copies 2 --seed 2";
     folder.umbel(from_pipe).stdin(folder.read("list")).run().done();
     assert!(folder.read("piped.1.umbel") == folder.read("built"));
     folder.umbel("compare copy.1.umbel copy.2.umbel").run().text();
-    folder.umbel("merge -o both copy.1.umbel copy.2.umbel").run().fails(&["seed 1", "seed 2"]);
-    let report = folder.umbel("noisy --json -f list -o copy --keys 9000").run().report();
+    folder.umbel("merge -o both copy.1.umbel copy.2.umbel").run().fails(&["seed 0", "seed 1"]);
+    let report = folder.umbel("build --copies 5 --json -f list -o copy --keys 9000").run().report();
     assert_eq!((&report["lines"], &report["passes"]), (&KEYS.into(), &5.into()));
 }
 
 #[test]
-fn what_noisy_and_and_refuse() {
+fn what_copies_and_and_refuse() {
     let folder = with_copies();
     let before = folder.read("copy.3.umbel");
     std::fs::remove_file(folder.path("copy.1.umbel")).unwrap();
     folder.write("copy.2.umbel", "mine");
-    folder.umbel("noisy list -o copy").run().fails(&["copy.2.umbel: is text", "--force"]);
-    folder.umbel("noisy -q list -o more").run().done();
+    folder
+        .umbel("build --copies 5 list -o copy")
+        .run()
+        .fails(&["copy.2.umbel: is text", "--force"]);
+    folder.umbel("build --copies 5 -q list -o more").run().done();
     std::fs::copy(folder.path("more.2.umbel"), folder.path("copy.2.umbel")).unwrap();
     assert!(!folder.path("copy.1.umbel").exists() && folder.read("copy.3.umbel") == before);
-    folder.umbel("noisy list -o -").run().fails(&["name a prefix"]);
-    folder.umbel("noisy list -o none/copy").run().fails(&["none", "does not exist"]);
-    folder.umbel("noisy list -o x --copies 0").run().fails(&["whole number from 1 to 64"]);
-    folder.umbel("noisy list -o x --fpp 1").run().fails(&["1"]);
-    folder.umbel("noisy copy.2.umbel -f -o copy").run().fails(&["copy.2.umbel", "input too"]);
+    folder.umbel("build --copies 5 list -o -").run().fails(&["name a prefix"]);
+    folder.umbel("build --copies 5 list -o none/copy").run().fails(&["none", "does not exist"]);
+    folder.umbel("build list -o x --copies 0").run().fails(&["whole number from 1 to 64"]);
+    folder.umbel("build --copies 5 list -o x --fpp 1").run().fails(&["1"]);
+    folder
+        .umbel("build --copies 5 copy.2.umbel -f -o copy")
+        .run()
+        .fails(&["copy.2.umbel", "input too"]);
+    for other in ["--kind classic", "--secret-file s", "--size 1M", "--since f", "--sign k"] {
+        folder.umbel(&format!("build --copies 5 list -o x {other}")).run().fails(&["--copies"]);
+    }
     folder.umbel("query copy.2.umbel --and none lines").run().fails(&["none", "No such file"]);
     folder.umbel("query copy.2.umbel --and list lines").run().fails(&["list", "not an umbel file"]);
     folder.umbel("query - --and - lines").run().fails(&["standard input can be read only once"]);

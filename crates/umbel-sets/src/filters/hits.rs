@@ -1,0 +1,68 @@
+//! The hashes of the lines that may be in a filter.
+
+use std::sync::Mutex;
+
+use umbel::{AnyFilter, KeyHash};
+
+use crate::input::{Input, lengths};
+use crate::report::Report;
+use crate::scan::{Lines, Scanner, Visit};
+use crate::{Error, Options};
+
+use super::room::room_left;
+
+/// Looks up the lines of `inputs` in a filter of keys, on all threads, and calls `each` with the hashes of those that may be
+/// in it, in their order. `beside` are the bytes of memory that the caller uses, without those of the filter.
+///
+/// # Errors
+/// Those of reading; [`Error::NoKey`]; [`Error::Memory`].
+pub fn hits(
+    inputs: &[Input],
+    filter: &AnyFilter,
+    beside: u64,
+    each: &mut (dyn FnMut(&[KeyHash]) + Send),
+    options: &Options,
+) -> Result<Report, Error> {
+    let scanner = Scanner::new(options, filter.hasher().clone())?;
+    let room = room_left(filter.bytes().saturating_add(beside), options)?;
+    options.progress.expect(lengths(inputs));
+    let ask = Ask { filter, room, hits: Mutex::new(Hits { each, found: 0 }) };
+    let tallies = scanner.scan(inputs, &ask)?;
+    let mut report = Report::default();
+    report.passed(inputs, &tallies);
+    report.found = ask.hits.into_inner().expect("no worker panics").found;
+    Ok(report)
+}
+
+struct Ask<'a> {
+    filter: &'a AnyFilter,
+    room: u64,
+    hits: Mutex<Hits<'a>>,
+}
+
+struct Hits<'a> {
+    each: &'a mut (dyn FnMut(&[KeyHash]) + Send),
+    found: u64,
+}
+
+impl Visit for Ask<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        self.filter.contains_all(lines.hashes(), keep);
+        Ok(())
+    }
+
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+        let mut hits = self.hits.lock().expect("no worker panics");
+        hits.found += lines.len() as u64;
+        (hits.each)(lines.hashes());
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        self.room
+    }
+}
