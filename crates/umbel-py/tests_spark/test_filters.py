@@ -106,6 +106,16 @@ def test_a_filter_with_a_secret_is_refused(spark):
         us.maybe_in(spark.range(3), "id", keyed)
 
 
+def test_texts_with_a_collation_are_refused(spark):
+    """Spark holds "a" and "A" to be equal; a filter does not."""
+    texts = spark.createDataFrame([("a",)], "t string").select(F.collate("t", "UTF8_LCASE").alias("t"))
+    for call in (lambda: us.build(texts, "t"), lambda: us.maybe_in(texts, "t", umbel.Bloom(10)), lambda: us.dedup(texts, "t", "x", keys=1)):
+        with pytest.raises(TypeError, match="column t has the collation UTF8_LCASE"):
+            call()
+    plain = texts.select(F.collate("t", "UTF8_BINARY").alias("t"))
+    assert "a" in us.build(plain, "t")
+
+
 @pytest.mark.parametrize("scheme", ["file://{folder}/", "viewfs://test/data/", "{folder}/"])
 def test_files(spark, pages, scheme, request):
     """On a local disk, and through Hadoop's own file systems."""

@@ -4,19 +4,27 @@ Needs PySpark 4: ``pip install 'umbel[spark]'``. The executors need umbel, too; 
 """
 
 try:
-    import pyspark  # noqa: F401
+    import pyspark
 except ImportError:
     raise ImportError("umbel.spark needs PySpark 4; pip install 'umbel[spark]'") from None
+if int(pyspark.__version__.split(".")[0]) < 4:
+    raise ImportError(f"umbel.spark needs PySpark 4, found {pyspark.__version__}; pip install 'umbel[spark]'")
+try:
+    import py4j  # type: ignore[import-untyped]  # noqa: F401
+except ImportError:
+    raise ImportError("umbel.spark needs PySpark 4, found its client of Spark Connect alone; pip install 'umbel[spark]'") from None
 
 from ._filters import build, maybe_in
 from ._hadoop import from_native, load, save, to_native
 from ._plan import Plan, Table
 from ._seen import New, dedup
+from ._shared import Shared
 from ._sets import anti_join, common, diff, distinct, except_, semi_join
 
 __all__ = [
     "New",
     "Plan",
+    "Shared",
     "Table",
     "anti_join",
     "build",

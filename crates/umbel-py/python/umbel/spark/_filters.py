@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark import TaskContext
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import umbel
 from umbel import Filter
 
+from ._shared import Shared, leave
 from ._keys import filter_columns, key_hash, fields_of, names_of, quoted
 from ._sample import sample
 
@@ -38,12 +39,12 @@ Batches = Iterator[pa.RecordBatch]
 P = TypeVar("P")
 
 
-def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter) -> Column:
+def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared) -> Column:
     """A column of booleans: False for rows whose key is certainly not in the filter.
 
     True is wrong at the filter's false positive rate, and null means that a column of the key is null. The key of several
-    columns is that of `Filter.contains_rows`; in a filter of rows (`umbel.Attributes`) columns are looked up by their names. The
-    filter is broadcast, and each Python process of an executor holds a copy.
+    columns is that of `Filter.contains_rows`; in a filter of rows (`umbel.Attributes`) columns are looked up by their names. A
+    filter goes to the executors with each call; a `Shared` one is there already.
 
     Raises `TypeError` unless the columns hold strings, binary or integers, `ValueError` for a filter with a secret, or one of
     rows without these fields.
@@ -52,18 +53,20 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter) -> Colu
     """
     names = names_of(column)
     filter_columns(df, names)
-    fields = filter.names if isinstance(filter, umbel.Attributes) else None
+    shared = filter if isinstance(filter, Shared) else Shared(filter, df.sparkSession)
+    fields = shared.filter.names if isinstance(shared.filter, umbel.Attributes) else None
     if fields is not None and not set(names) <= set(fields):
         raise ValueError(f"the filter holds rows of {', '.join(fields)}, found {', '.join(names)}; rename the columns")
-    shared = df.sparkSession.sparkContext.broadcast(filter)
     columns = [F.col(quoted(name)) for name in names]
     if len(names) == 1 and fields is None:
-        found = arrow_function(lambda keys: shared.value.contains_many(keys, threads=1))(columns[0])
+        found = arrow_function(lambda keys: shared.filter.contains_many(keys, threads=1))(columns[0])
     else:
         # A struct whose fields have names of ours: those of the table may be there twice in a key.
         places = [str(place) for place in range(len(names))] if fields is None else names
         row = F.struct(*[column.alias(place) for column, place in zip(columns, places)])
-        found = arrow_function(lambda rows: shared.value.contains_rows(rows, places))(row)
+        found = arrow_function(lambda rows: shared.filter.contains_rows(rows, places))(row)
+    if shared is not filter:
+        leave(shared)
     # A row with a null is no key.
     return F.when(~_any_null(columns), found)
 
@@ -179,7 +182,8 @@ def gather(
         if joined is not None:
             yield from _pieces(joined)
 
-    count = max(_cores(df), min(4 * _cores(df), _PARTIALS // max(nbytes, 1)))
+    together = cores(df)
+    count = max(together, min(4 * together, _PARTIALS // max(nbytes, 1)))
     parts = df.coalesce(count).mapInArrow(partial, _PIECES)
     if count <= _FAN_IN and count * nbytes <= _FETCH:
         # As little work for the driver as for a task, and no shuffle.
@@ -191,12 +195,22 @@ def gather(
     return next(_whole(_fetched(parts, nbytes)), None)
 
 
-def _cores(df: DataFrame) -> int:
-    """How many tasks run together: cores of the executors there are, or that may be started."""
-    context = df.sparkSession.sparkContext
-    if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
-        return max(context.defaultParallelism, int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200))
-    return context.defaultParallelism
+def cores(df: DataFrame) -> int:
+    """How many tasks run together: on the executors there are, or that were asked for or may be."""
+    spark = df.sparkSession
+    conf = spark.sparkContext.getConf()
+    if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        return max(_slots(spark), int(spark.conf.get("spark.sql.shuffle.partitions") or 200))
+    if _slots(spark) == 0:
+        # No executor is there yet. Spark starts no task before most of them are, so that a small job waits for them.
+        spark.range(0, 1, 1, 1).count()
+    asked = int(conf.get("spark.executor.instances") or 0) * int(conf.get("spark.executor.cores") or 1)
+    return max(1, _slots(spark), asked)
+
+
+def _slots(spark: SparkSession) -> int:
+    context: Any = spark.sparkContext._jsc.sc()
+    return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
 
 
 def to_partitions(df: DataFrame, count: int, place: Column) -> DataFrame:

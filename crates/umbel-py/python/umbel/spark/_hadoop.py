@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import os
+import socket
 import tempfile
+import time
 import uuid
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 import umbel
 from umbel import Filter
 
+from ._session import classic
+
+# Schemes of stores whose connectors for Hadoop show an object only when it is complete, and rename by copying.
+_OBJECT_STORES = {"s3", "s3a", "s3n", "gs", "oss", "cosn", "obs"}
+# Seconds after which a lock of another run counts as left behind: many times what it takes to read, merge and write a file.
+_STALE = 600.0
+
 
 def save(filter: Filter, path: str, *, spark: SparkSession | None = None) -> None:
     """Writes a filter as a file that every door of umbel opens.
 
-    The file is written under another name and renamed, so that readers see the old one or the new one, whole, on file systems
-    whose rename is atomic, such as HDFS; object stores show a file only when it is complete. Folders are made.
+    Readers see the old file or the new one, whole: on file systems it is written under another name and renamed; object
+    stores show a file only when it is complete. Folders are made.
 
     Raises `OSError` when the file system refuses.
     """
@@ -30,13 +41,20 @@ def save(filter: Filter, path: str, *, spark: SparkSession | None = None) -> Non
         return
     with _temporary() as local, place.errors():
         filter.save(local)
-        name = place.path.getName()
-        beside = place.new_path(place.path.getParent(), f".{name}.{uuid.uuid4().hex}")
+        source = place.new_path(f"file://{local}")
+        if place.is_object_store:
+            # A rename would delete the old file before it copies the new one.
+            place.files.copyFromLocalFile(False, True, source, place.path)
+            return
+        beside = place.beside(uuid.uuid4().hex)
         try:
-            place.files.copyFromLocalFile(False, True, place.new_path(f"file://{local}"), beside)
+            place.files.copyFromLocalFile(False, True, source, beside)
             place.rename(beside)
-        finally:
-            place.files.delete(beside, False)
+        except BaseException:
+            # Without the old file it is the only one.
+            if place.files.exists(place.path):
+                place.files.delete(beside, False)
+            raise
 
 
 def load(path: str, *, secret: bytes | None = None, spark: SparkSession | None = None) -> Any:
@@ -59,12 +77,45 @@ def load(path: str, *, secret: bytes | None = None, spark: SparkSession | None =
             raise ValueError(str(error).replace(local, path)) from None
 
 
+def saved(path: str, spark: SparkSession) -> Filter | None:
+    """The filter at this path, or None.
+
+    Most file systems of Hadoop replace a file in two steps. If a driver was stopped between them, the new file still has its
+    other name: it is taken from there.
+    """
+    place = _Place(path, spark)
+    if place.exists():
+        filter: Filter = load(path, spark=spark)
+        return filter
+    for beside in place.left_beside():
+        try:
+            filter = load(beside, spark=spark)
+        except (OSError, ValueError):
+            # It was not written completely, and so did not replace anything.
+            continue
+        return filter
+    return None
+
+
+def update(path: str, change: Callable[[Filter | None], Filter], spark: SparkSession) -> Filter:
+    """Replaces the filter at this path by what `change` makes of it. Of several callers each waits for the one before.
+
+    Raises `OSError` if the file system refuses, or a caller that waited for long has taken over.
+    """
+    with _Place(path, spark).locked() as is_locked:
+        filter = change(saved(path, spark))
+        if not is_locked():
+            raise OSError(f"{path}: another run has replaced the filter in the meantime; repeat the call")
+        save(filter, path, spark=spark)
+    return filter
+
+
 def from_native(filter: Any) -> umbel.Foreign:
     """A filter of Spark, such as ``df._jdf.stat().bloomFilter("id", 1000, 0.01)``, of version 1 or 2, as one of umbel.
 
     It answers for the same keys: integers as longs, and text as its UTF-8.
     """
-    stream = _session(None)._jvm.java.io.ByteArrayOutputStream()  # type: ignore[union-attr]
+    stream = classic()._jvm.java.io.ByteArrayOutputStream()  # type: ignore[union-attr]
     filter.writeTo(stream)
     native: umbel.Foreign = umbel.from_bytes(bytes(stream.toByteArray()), "spark")
     return native
@@ -77,23 +128,16 @@ def to_native(filter: umbel.Foreign, *, spark: SparkSession | None = None) -> An
     """
     if not isinstance(filter, umbel.Foreign) or filter.kind != "spark":
         raise TypeError(f"expected a filter of the format spark, found {filter.kind}; make one with build(format='spark')")
-    jvm: Any = _session(spark)._jvm
+    jvm: Any = classic(spark)._jvm
     stream = jvm.java.io.ByteArrayInputStream(bytearray(filter.to_bytes()))
     return jvm.org.apache.spark.util.sketch.BloomFilter.readFrom(stream)
-
-
-def _session(spark: SparkSession | None) -> SparkSession:
-    session = spark or SparkSession.getActiveSession()
-    if session is None:
-        raise RuntimeError("no Spark session is active; pass spark=")
-    return session
 
 
 class _Place:
     """A path, and the file system that it is on."""
 
     def __init__(self, path: str, spark: SparkSession | None) -> None:
-        session = _session(spark)
+        session = classic(spark)
         self.jvm: Any = session._jvm
         self.gateway: Any = session.sparkContext._gateway
         self.given = path
@@ -105,9 +149,25 @@ class _Place:
         # The driver's Python is on the driver's machine: its own rename is atomic, which Hadoop's on local files is not.
         uri = self.path.toUri()
         self.local: str | None = uri.getPath() if uri.getScheme() == "file" else None
+        self.is_object_store = uri.getScheme() in _OBJECT_STORES
 
     def new_path(self, *parts: Any) -> Any:
         return self.jvm.org.apache.hadoop.fs.Path(*parts)
+
+    def beside(self, suffix: str) -> Any:
+        """A hidden file next to it."""
+        return self.new_path(self.path.getParent(), f".{self.path.getName()}.{suffix}")
+
+    def left_beside(self) -> list[str]:
+        """The paths of files that were to be renamed to this one, the newest first."""
+        with self.errors():
+            folder = self.path.getParent()
+            found = self.files.listStatus(folder) if self.files.exists(folder) else []
+            start = f".{self.path.getName()}."
+            named = [one for one in found if one.getPath().getName().startswith(start)]
+            named = [one for one in named if len(one.getPath().getName()) == len(start) + 32]
+            named.sort(key=lambda one: one.getModificationTime(), reverse=True)
+            return [one.getPath().toString() for one in named]
 
     def exists(self) -> bool:
         with self.errors():
@@ -122,13 +182,102 @@ class _Place:
         context.rename(source, self.path, overwrite)
 
     @contextmanager
-    def errors(self) -> Iterator[None]:
-        from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    def locked(self) -> Iterator[Callable[[], bool]]:
+        """Holds a lock, a file beside this one; gives a function that tells whether it still does.
 
+        The lock of a process that is gone is broken: at once if it ran on this machine, otherwise when it has been there for ten
+        minutes. Object stores may let two callers in that come within the same second.
+        """
+        token = f"{socket.gethostname()} {os.getpid()} {uuid.uuid4().hex}"
+        lock = self.beside("lock")
+        other, since, told = "", time.monotonic(), False
+        while not self._make(lock, token):
+            found = self._content(lock)
+            if found != other:
+                other, since = found, time.monotonic()
+            if _is_gone(found) or time.monotonic() - since > _STALE:
+                if self._content(lock) == found:
+                    self._remove(lock)
+                continue
+            if not told and time.monotonic() - since > 5:
+                told = True
+                warnings.warn(f"{self.given}: waiting for another run; it holds {lock.toString()}", stacklevel=5)
+            time.sleep(0.2)
+        try:
+            yield lambda: self._content(lock) == token
+        finally:
+            if self._content(lock) == token:
+                self._remove(lock)
+
+    def _make(self, path: Any, content: str) -> bool:
+        """Makes a file; False if it is there."""
+        if self.local is not None:
+            # Hadoop looks for a local file before it makes it, which is not one step.
+            name = path.toUri().getPath()
+            os.makedirs(os.path.dirname(name), exist_ok=True)
+            try:
+                file = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+            except FileExistsError:
+                return False
+            with os.fdopen(file, "w") as out:
+                out.write(content)
+            return True
+        with self.errors():
+            if self.files.exists(path):
+                return False
+        try:
+            stream = self.files.create(path, False)
+            stream.write(bytearray(content.encode()))
+            stream.close()
+        except Py4JJavaError:
+            with self.errors():
+                if self.files.exists(path):
+                    return False
+            raise
+        if self.is_object_store:
+            # They look before they write, too: the last one to write has it.
+            time.sleep(1)
+        return self._content(path) == content
+
+    def _content(self, path: Any) -> str:
+        """The text of a small file; nothing if there is none."""
+        try:
+            stream = self.files.open(path)
+        except Py4JJavaError:
+            with self.errors():
+                if not self.files.exists(path):
+                    return ""
+            raise
+        try:
+            return str(self.jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def _remove(self, path: Any) -> None:
+        with self.errors():
+            self.files.delete(path, False)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
         try:
             yield
         except Py4JJavaError as error:
             raise OSError(f"{self.given}: {error.java_exception}") from error
+
+
+def _is_gone(token: str) -> bool:
+    """Whether a lock is certainly that of a process of this machine that has ended."""
+    host, _, rest = token.partition(" ")
+    process = rest.partition(" ")[0]
+    if host != socket.gethostname() or not process.isdigit():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return False
 
 
 @contextmanager

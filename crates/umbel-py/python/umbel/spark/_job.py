@@ -28,16 +28,21 @@ from pyspark.sql import types as T
 import umbel
 
 from ._bits import in_bits
-from ._filters import Batches, arrow_function, to_partitions, union
+from ._filters import Batches, arrow_function, cores, to_partitions, union
 from ._keys import HASH, Unpruned, fields_of, hashed_alike, key_hash, quoted, through_arrow
 from ._plan import FPP, PART, Limits, Plan, Table, decide, filter_size
 from ._sample import heads, partitions, sample
+from ._session import classic
+from ._shared import Shared, leave
 from ._stable import stable
 
-#: Bytes of a filter that is broadcast. Each Python process of an executor holds a copy.
+#: Bytes of a filter that is broadcast. Each executor has a copy, and each task that makes a part of the filter holds as much.
 LIMIT = 512 << 20
 # Bytes of candidates that are broadcast as a list; Spark's hash table of them takes a few times as much on each executor.
 _LISTED = 32 << 20
+# Tasks that gather it, if there are not more cores. Each may send eight times its share to the driver, so that the driver gets
+# at most 256 MiB before it knows that the list is too long.
+_GATHERERS = 1024
 # Bytes of a filter whose keys are not counted first: it is made for all rows, although keys may be there twice.
 _UNCOUNTED = 64 << 20
 # Rows that are looked at first. A share of 1 % of them has a standard error of 0.04 %.
@@ -50,7 +55,7 @@ class Options(TypedDict, total=False):
     """What all operations take.
 
     `prune` makes a filter (True) or leaves all to Spark (False) whatever the plan says. `limit` is the size in bytes up to
-    which a filter is broadcast, 512 MiB unless given; each Python process of an executor holds a copy.
+    which a filter is broadcast, 512 MiB unless given; an executor maps one copy, and holds as much per task while it is made.
     """
 
     prune: bool | None
@@ -68,6 +73,7 @@ class Job:
         on: Sequence[str] | None = None,
     ) -> None:
         """Of tables whose keys are the columns `on`, or with None the whole rows, by the places of their columns."""
+        classic(tables[0].sparkSession)
         self.operation = operation
         self.nulls = on is None
         self.named = [table.schema.fields if on is None else fields_of(table, on) for table in tables]
@@ -193,27 +199,38 @@ class Job:
 
     def candidates(self) -> Candidates | None:
         """The keys that both tables may have. None if pruning does not pay."""
-        if self.plan.prunes and self.plan.listed:
-            if (listed := self._list()) is not None:
-                return listed
         if not self.plan.prunes:
             return None
-        few, many = self.hashes(self.few), self.hashes(1 - self.few)
         if self.filter is None:
-            both = _passing_in_parts(few, many, self.keys, self.plan.parts)
-        else:
-            both = _passing(self.filter, many)
-        most = round(1.2 * (self.most + FPP) * self.plan.tables[1 - self.few].rows) + 1000
-        return Filtered(self, _filter_of(both, most))
+            few, many = self.hashes(self.few), self.hashes(1 - self.few)
+            return self._filtered(_passing_in_parts(few, many, self.keys, self.plan.parts))
+        # What looks it up is done when this returns.
+        with Shared(self.filter, self.tables[0].sparkSession) as filter:
+            if self.plan.listed and (listed := self._list(filter)) is not None:
+                return listed
+            return self._filtered(_passing(filter, self.hashes(1 - self.few))) if self.plan.prunes else None
 
-    def _list(self) -> Listed | None:
+    def _filtered(self, both: DataFrame) -> Filtered | None:
+        """The candidates, of which these are the hashes, in a filter. None if that would be too large."""
+        most = round(1.2 * (self.most + FPP) * self.plan.tables[1 - self.few].rows) + 1000
+        return Filtered(self, _filter_of(both, most)) if self.affords(most) else None
+
+    def affords(self, keys: int) -> bool:
+        """Whether a filter of so many keys may be broadcast. If not, the plan says so."""
+        if filter_size(keys) <= self.limit or self.forced:
+            return True
+        reason = f"a filter of the rows that pass would have {filter_size(keys):,} bytes; the limit is {self.limit:,}"
+        self.plan = replace(self.plan, prunes=False, reason=reason)
+        return False
+
+    def _list(self, filter: Shared) -> Listed | None:
         """The candidates as a list. If they are too many, None, and the plan is the one for that."""
-        assert self.filter is not None, "only a filter that is not split is listed"
         many = 1 - self.few
         names = [F.col(quoted(field.name)).alias(f"{_CANDIDATE}_{at}") for at, field in enumerate(self.fields[many])]
         rows = self.hashes(many, *names)
+        tasks = min(partitions(rows), max(_GATHERERS, cores(rows)))
         # Keys come in clusters, so a task has room for more than its share.
-        room = max(256 << 10, 8 * _LISTED // partitions(rows))
+        room = 8 * _LISTED // tasks
 
         def within(batches: Batches) -> Batches:
             used = 0
@@ -227,11 +244,11 @@ class Job:
                 if batch.num_rows:
                     yield batch
 
-        found = _passing(self.filter, rows, within).toArrow()
+        found = _passing(filter, rows.coalesce(tasks), within).toArrow()
         if not found.column(HASH).null_count and found.nbytes <= 2 * _LISTED:
             return Listed(self, many, found)
         table = self.plan.tables[many]
-        self.most = share = _passing(self.filter, self.hashes(many)).count() / max(1, table.rows)
+        self.most = share = _passing(filter, self.hashes(many)).count() / max(1, table.rows)
         plan = self._decide(_sharing(self.plan.tables, many, max(0.0, (share - FPP) / (1 - FPP))), listed=False)
         self.plan = replace(plan, prunes=True) if self.forced else plan
         return None
@@ -273,7 +290,8 @@ class Listed(Candidates):
         """Keys of the table at `place`, among them all that both have."""
         if place not in self.lists:
             keys = [F.col(quoted(field.name)) for field in self.job.fields[place]]
-            self.lists[place] = self.passing(place).select(self.job.hash(place), *keys).toArrow()
+            # Once each: there are no more of them than candidates, however many rows have them.
+            self.lists[place] = self.passing(place).select(self.job.hash(place), *keys).distinct().toArrow()
         return self.lists[place]
 
     def passing(self, place: int) -> DataFrame:
@@ -304,8 +322,10 @@ class Filtered(Candidates):
 
     def __init__(self, job: Job, filter: umbel.Filter) -> None:
         self.job = job
-        shared = job.tables[0].sparkSession.sparkContext.broadcast(filter)
-        self.maybe = arrow_function(lambda keys: shared.value.contains_many(keys, threads=1))
+        shared = Shared(filter, job.tables[0].sparkSession)
+        self.maybe = arrow_function(lambda keys: shared.filter.contains_many(keys, threads=1))
+        # It is looked up when the result is computed.
+        leave(shared)
 
     def passing(self, place: int) -> DataFrame:
         return self.job.tables[place].where(self.maybe(self.job.hash(place)))
@@ -319,12 +339,11 @@ def _filter_of(hashes: DataFrame, keys: int) -> umbel.Filter:
     return union(hashes, lambda: umbel.Bloom(keys, FPP))
 
 
-def _passing(filter: umbel.Filter, rows: DataFrame, then: Callable[[Batches], Batches] = iter) -> DataFrame:
-    """The rows whose hash, the first column, passes a filter, which is broadcast; after `then`."""
-    shared = rows.sparkSession.sparkContext.broadcast(filter)
+def _passing(filter: Shared, rows: DataFrame, then: Callable[[Batches], Batches] = iter) -> DataFrame:
+    """The rows whose hash, the first column, passes a filter; after `then`."""
 
     def look_up(batches: Batches) -> Batches:
-        return then(batch.filter(shared.value.contains_many(batch.column(0), threads=1)) for batch in batches)
+        return then(batch.filter(filter.filter.contains_many(batch.column(0), threads=1)) for batch in batches)
 
     schema = T.StructType([T.StructField(field.name, field.dataType) for field in rows.schema.fields])
     return rows.mapInArrow(look_up, schema)

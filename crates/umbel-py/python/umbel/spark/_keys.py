@@ -14,6 +14,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from ._session import classic
+
 #: The column of hashes in all tables of hashes.
 HASH = "umbel_hash"
 
@@ -117,7 +119,14 @@ def fields_of(df: DataFrame, names: Sequence[str]) -> list[T.StructField]:
 
 def filter_columns(df: DataFrame, names: Sequence[str]) -> None:
     """Raises `TypeError` unless these columns hold keys of filters: text, bytes or integers."""
+    classic(df.sparkSession)
     for field in fields_of(df, names):
         if not isinstance(field.dataType, _INTEGERS + (T.StringType, T.BinaryType)):
             found = field.dataType.simpleString()
             raise TypeError(f"column {field.name}: keys are strings, binary or integers, found {found}; cast it")
+        if isinstance(field.dataType, T.StringType) and field.dataType.collation != BINARY_ORDER:
+            # A filter sees bytes: it would miss texts that are equal to one of its keys.
+            raise TypeError(
+                f"column {field.name} has the collation {field.dataType.collation}: equal texts may differ in their bytes; "
+                f'use collate("{field.name}", "{BINARY_ORDER}") if they may not'
+            )

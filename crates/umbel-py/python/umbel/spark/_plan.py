@@ -133,7 +133,8 @@ class Limits:
 def decide(operation: str, tables: Sequence[Table], few: int, keys: int, limits: Limits) -> Plan:
     """What to do with these tables. The filter is for so many `keys`, of the table at the place `few`."""
     work = WORK[operation]
-    filter_bytes = filter_size(keys)
+    # Of one table: a filter of its keys, and one of those seen again.
+    filter_bytes = filter_size(keys) * (2 if len(tables) == 1 else 1)
     parts = 1 if filter_bytes <= limits.filter else max(2, -(-filter_bytes // PART))
     many = tables[len(tables) - 1 - few]
     candidates = many.rows * passing(many) * (many.key_bytes + 8)

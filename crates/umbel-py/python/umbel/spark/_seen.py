@@ -13,10 +13,15 @@ import umbel
 from umbel import Filter
 
 from ._filters import maybe_in, union
-from ._hadoop import _Place, load, save
+from ._hadoop import _Place, saved, update
 from ._keys import filter_columns, names_of, quoted
+from ._shared import Shared
 
 _ALONE = "umbel_alone"
+# What a folder has when all its rows are there: the file that Spark writes last, or the first commit of a Delta table.
+_COMPLETE = ("_SUCCESS", "_delta_log/00000000000000000000.json")
+# Formats that are plain files. Tables, such as Delta's, know their schema, and refuse another.
+_FILES = {"avro", "csv", "json", "orc", "parquet", "text", "xml"}
 
 
 def dedup(
@@ -42,11 +47,10 @@ def dedup(
     """
     names = names_of(column)
     filter_columns(df, names)
-    if _Place(seen, df.sparkSession).exists():
-        filter: Filter = load(seen, spark=df.sparkSession)
-    elif keys is None:
-        raise ValueError(f"{seen}: there is no filter yet; give keys, the number of keys of all runs to come")
-    else:
+    filter = saved(seen, df.sparkSession)
+    if filter is None:
+        if keys is None:
+            raise ValueError(f"{seen}: there is no filter yet; give keys, the number of keys of all runs to come")
         filter = umbel.Bloom(keys, fpp)
     if isinstance(filter, umbel.Attributes):
         raise ValueError(f"{seen}: the filter holds rows of {', '.join(filter.names)}; dedup() needs one of keys, made by dedup(keys=…)")
@@ -86,23 +90,26 @@ class New:
         spark = self.rows.sparkSession
         if not _Place(out, spark).exists():
             self.rows.write.format(format).options(**options).save(out)
-        elif not _Place(f"{out}/_SUCCESS", spark).exists():
+        elif not any(_Place(f"{out}/{sign}", spark).exists() for sign in _COMPLETE):
             raise FileExistsError(f"{out}: exists, but was not written completely, as _SUCCESS is missing; remove it first")
-        return self.commit(spark.read.format(format).options(**options).schema(self.rows.schema).load(out))
+        reader = spark.read.format(format).options(**options)
+        if format.lower() in _FILES:
+            # Text has no types, and a folder without rows may have no file that tells them.
+            reader = reader.schema(self.rows.schema)
+        return self.commit(reader.load(out))
 
     def commit(self, delivered: DataFrame) -> umbel.Receipt:
         """Records the keys of rows that were delivered: read them back from where they went.
 
         Rows that are computed again may differ from those that were delivered, and then rows that went nowhere would be
-        recorded. The file is read again first, so that keys recorded in the meantime stay. Returns the filter's receipt, and
-        warns if it is full now.
+        recorded. The file is read again, and locked until it is replaced, so that keys recorded by others stay. Returns the
+        filter's receipt, and warns if it is full now.
         """
         filter_columns(delivered, self._names)
         spark = delivered.sparkSession
-        empty = spark.sparkContext.broadcast(self._empty)
-        new = union(delivered.select(*map(quoted, self._names)), lambda: empty.value.copy(), self._empty)
-        filter = load(self._seen, spark=spark) | new if _Place(self._seen, spark).exists() else new
-        save(filter, self._seen, spark=spark)
+        with Shared(self._empty, spark) as empty:
+            new = union(delivered.select(*map(quoted, self._names)), lambda: empty.filter.copy(), self._empty)
+        filter = update(self._seen, lambda before: new if before is None else before | new, spark)
         receipt = filter.receipt()
         if receipt.over_filled:
             full = f"the filter is full, with about {receipt.keys:,.0f} keys: more rows than planned are dropped wrongly"

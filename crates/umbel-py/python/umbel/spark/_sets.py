@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 
 import umbel
 
-from ._filters import gather
+from ._filters import gather, union
 from ._job import Candidates, Filtered, Job, Options
-from ._keys import names_of
+from ._keys import HASH, names_of
 from ._plan import FPP, Plan, filter_size
 
 
@@ -182,16 +182,29 @@ def distinct(df: DataFrame, *, explain: bool = False, **options: Unpack[Options]
     job = Job("distinct", (df,), options)
     if explain:
         return job.plan
-    if not job.plan.prunes:
+    if not job.plan.prunes or (filter := _repeated(job)) is None:
         return plain
-    repeated = Filtered(job, _repeated(job.hashes(0), job.keys))
+    repeated = Filtered(job, filter)
     return repeated.others(0).unionAll(repeated.passing(0).distinct()).toDF(*plain.columns)
 
 
 Twice = tuple[umbel.Filter, umbel.Filter]
 
 
-def _repeated(hashes: DataFrame, keys: int) -> umbel.Filter:
+def _repeated(job: Job) -> umbel.Filter | None:
+    """A filter of the hashes that occur more than once; None if it would be too large."""
+    if job.plan.parts == 1:
+        return _repeated_in_tasks(job.hashes(0), job.keys)
+    # Hashes meet their like where the shuffle sends them.
+    (table,) = job.plan.tables
+    most = round(1.2 * table.rows * table.common / 2) + 1000
+    if not job.affords(most):
+        return None
+    repeated = job.hashes(0).groupBy(HASH).agg(F.count("*").alias("rows")).where("rows > 1").select(HASH)
+    return union(repeated, lambda: umbel.Bloom(most, FPP))
+
+
+def _repeated_in_tasks(hashes: DataFrame, keys: int) -> umbel.Filter:
     """A filter of the hashes that occur more than once.
 
     Each task has a filter of all its hashes, and one of those that it saw again. Where the filters of two tasks are joined,

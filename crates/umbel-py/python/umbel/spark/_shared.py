@@ -1,0 +1,99 @@
+"""A filter on all executors: one file on each, which its Python processes map.
+
+Spark hands a broadcast of Python to each executor as a file. Here that file is the filter's own rather than a pickle of it, so
+that processes share its pages, and a filter takes the memory of one copy however many of them look it up.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, BinaryIO
+
+from pyspark import SparkContext
+from pyspark.core.broadcast import Broadcast
+from pyspark.sql import SparkSession
+
+import umbel
+from umbel import Filter
+
+from ._session import classic
+
+
+class Shared:
+    """A filter that all executors have, for many calls of `maybe_in`: ``with Shared(blocked) as blocked: …``.
+
+    Each executor keeps one copy, in a file that its Python processes map, until `close` or the end of the application; the
+    driver has one, too. Tables that look it up cannot be computed afterwards. Keys that are added later are not in it.
+
+    Raises `ValueError` for a filter with a secret, which stays with those who have it.
+    """
+
+    def __init__(self, filter: Filter, spark: SparkSession | None = None) -> None:
+        context = classic(spark).sparkContext
+        _forget(context)
+        pickled: Any = filter.__reduce__()
+        _, (data, format, key_type) = pickled
+        #: The filter itself, on the driver.
+        self._filter: Filter | None = filter
+        self._kind: Any = {} if format is None else {"format": format, "key_type": key_type}
+        self._broadcast: Broadcast[Any] = _Own(context, (filter, data), context._pickled_broadcast_vars)
+
+    @property
+    def filter(self) -> Filter:
+        """The filter, here or in a Python process of an executor."""
+        if self._filter is None:
+            broadcast: Any = self._broadcast
+            if hasattr(broadcast, "_value"):
+                # It was encrypted on its way, and came through a socket.
+                self._filter = broadcast._value
+            else:
+                self._filter = umbel.open(broadcast._path, **self._kind, mmap=not self._kind)
+        return self._filter
+
+    def close(self) -> None:
+        """Removes the copies of driver and executors. Does nothing the second time."""
+        if os.path.exists(self._broadcast._path):
+            self._broadcast.destroy()
+
+    def __enter__(self) -> Shared:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_filter": None}
+
+
+class _Own(Broadcast[Any]):
+    """A broadcast whose file is that of a filter."""
+
+    def dump(self, value: Any, f: BinaryIO) -> None:
+        filter, data = value
+        if self._sc is not None and self._sc._encryption_enabled:
+            # Processes get no file then, but what is unpickled from a socket.
+            super().dump(filter, f)
+            return
+        f.write(data)
+        f.close()
+
+
+# Files on the driver of broadcasts that only plans need, and Java's weak references to these broadcasts.
+_left: list[tuple[SparkContext, Any, str]] = []
+
+
+def leave(shared: Shared) -> None:
+    """Leaves it to the plans that look it up: its files are removed after Java has collected the last of them as garbage."""
+    context = shared._broadcast._sc
+    assert context is not None and context._jvm is not None
+    reference = context._jvm.java.lang.ref.WeakReference(shared._broadcast._jbroadcast)
+    _left.append((context, reference, shared._broadcast._path))
+
+
+def _forget(context: SparkContext) -> None:
+    """Removes the driver's files of broadcasts whose plans are gone; Spark itself removes those of the executors."""
+    gone = [one for one in _left if one[0] is not context or one[1].get() is None]
+    for one in gone:
+        _left.remove(one)
+        if os.path.exists(one[2]):
+            os.unlink(one[2])
