@@ -123,6 +123,7 @@ pub(crate) fn large<'a>(
             matches!(reader.header().kind(), Ok(Kind::Blocked))
                 && matches!(fits, Err(umbel_sets::Error::Memory { .. }))
         }
+        Err(FileError::Io(error)) => return Err(error).with_context(context),
         // Reading it as a whole reports what is wrong.
         Err(_) => false,
     };

@@ -34,14 +34,15 @@ impl Run {
         let show = terminal && !voice.quiet && !voice.json;
         let started = Instant::now();
         on_terminal().over = false;
-        let bar = show.then(|| {
+        let bar = || {
             let stop = Arc::new(AtomicBool::new(false));
-            let thread = thread::spawn({
+            let thread = thread::Builder::new().spawn({
                 let (stop, progress) = (stop.clone(), progress.clone());
                 move || draw(&stop, &progress, started)
             });
-            (stop, thread)
-        });
+            Some((stop, thread.ok()?))
+        };
+        let bar = show.then(bar).flatten();
         Self { verb, voice, started, progress: Arc::clone(progress), bar }
     }
 

@@ -406,7 +406,7 @@ impl Notes {
         if let Some(contradiction) = contradiction {
             bail!(
                 "{contradiction} that an interrupted run wrote, as {} records; nothing was changed; put that file back, or name \
-                 another one with -o, which also gets the lines after the last checkpoint",
+                 another one with --append, which also gets the lines after the last checkpoint",
                 self.path.display()
             );
         }
@@ -500,12 +500,14 @@ pub struct Journal {
     out: Option<PageWriter<File>>,
     waiting: Vec<u8>,
     bytes: u64,
+    /// Whether writing failed: behind a frame that is cut off, nothing would be read.
+    failed: bool,
 }
 
 impl Journal {
     /// The journal at `path`, truncated after the last checkpoint, if it was `found`. Which filters were saved is kept.
     pub fn new(path: PathBuf, found: Option<&Notes>) -> Result<Self> {
-        let mut journal = Self { path, out: None, waiting: vec![0], bytes: 0 };
+        let mut journal = Self { path, out: None, waiting: vec![0], bytes: 0, failed: false };
         if let Some(found) = found {
             let context = || journal.path.display().to_string();
             let saved = found.saved_filters()?;
@@ -547,8 +549,7 @@ impl Journal {
     /// next run may not know the last lines again, and refuses to continue behind them.
     fn announce(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
         self.frame(&Announced::new(at, bytes).content())?;
-        let out = self.out.as_mut().expect("a frame was just written");
-        out.flush().with_context(|| self.path.display().to_string())
+        self.write(|out| out.flush())
     }
 
     /// Makes durable what was noted, and the position of the run.
@@ -569,10 +570,20 @@ impl Journal {
 
     /// Makes durable what was written.
     fn sync(&mut self) -> Result<()> {
-        let out = self.out.as_mut().expect("a frame was just written");
-        out.flush()
-            .and_then(|()| out.get_ref().sync_data())
-            .with_context(|| self.path.display().to_string())
+        self.write(|out| out.flush().and_then(|()| out.get_ref().sync_data()))
+    }
+
+    /// Writes to the file, unless that failed before.
+    fn write<T>(
+        &mut self,
+        write: impl FnOnce(&mut PageWriter<File>) -> io::Result<T>,
+    ) -> Result<T> {
+        if self.failed {
+            bail!("{}: could not be written", self.path.display());
+        }
+        let written = write(self.out.as_mut().expect("it was made"));
+        self.failed = written.is_err();
+        written.with_context(|| self.path.display().to_string())
     }
 
     /// Empties the journal, once the filter has all that was noted.
@@ -594,21 +605,21 @@ impl Journal {
     }
 
     fn frame(&mut self, content: &[u8]) -> Result<()> {
-        let context = || self.path.display().to_string();
-        let out = match &mut self.out {
-            Some(out) => out,
-            none => {
-                let mut file = create(&self.path).with_context(context)?;
-                file.write_all(&START).with_context(context)?;
-                // The new name must survive a crash too.
-                let folder = self.path.parent().filter(|folder| *folder != Path::new(""));
-                let folder = File::open(folder.unwrap_or(Path::new("."))).with_context(context)?;
-                folder.sync_all().with_context(context)?;
-                self.bytes = START.len() as u64;
-                none.insert(PageWriter::new(1 << 13, file))
-            }
-        };
-        self.bytes += write_frame(out, content).with_context(context)?;
+        if self.out.is_none() {
+            self.make().with_context(|| self.path.display().to_string())?;
+        }
+        self.bytes += self.write(|out| write_frame(out, content))?;
+        Ok(())
+    }
+
+    fn make(&mut self) -> io::Result<()> {
+        let mut file = create(&self.path)?;
+        file.write_all(&START)?;
+        // The new name must survive a crash too.
+        let folder = self.path.parent().filter(|folder| *folder != Path::new(""));
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+        self.bytes = START.len() as u64;
+        self.out = Some(PageWriter::new(1 << 13, file));
         Ok(())
     }
 }
@@ -688,6 +699,25 @@ mod tests {
             assert_eq!(fs::metadata(path_of(&path)).unwrap().mode() & 0o777, mode);
             journal.remove().unwrap();
         }
+    }
+
+    /// A frame that a full disk cut off hides all that follow: lines that these announce would seem to be of others.
+    #[test]
+    fn after_an_error_nothing_is_announced_and_nothing_appended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f.run");
+        let mut journal = Journal::new(path.clone(), None).unwrap();
+        journal.reached(&reached(None)).unwrap();
+        // Cannot be written.
+        let good = journal.out.replace(PageWriter::new(1 << 13, File::open(&path).unwrap()));
+        journal.note(&[KeyHasher::default().hash("key")]).unwrap();
+        assert!(journal.reached(&reached(None)).is_err());
+        journal.out = good;
+        let out = tempfile::tempfile_in(folder.path()).unwrap();
+        let mut lines = JournaledFile::new(out.try_clone().unwrap(), Mutex::new(journal).into());
+        let error = lines.write(b"line\n").unwrap_err();
+        assert!(error.to_string().contains("f.run"), "{error}");
+        assert_eq!(out.metadata().unwrap().len(), 0);
     }
 
     /// A run that ends between the opening of the journal and that of the filter takes nothing away.

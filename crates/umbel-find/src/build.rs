@@ -259,8 +259,8 @@ impl Segment<'_> {
         }
         let Ok(file) = OpenOptions::new().write(true).open(target) else { return Ok(None) };
         let context = || format!("{}: nothing was changed", target.display());
-        let put = || -> Result<()> {
-            let end = old.pages.count() * PAGE as u64;
+        let end = old.pages.count() * PAGE as u64;
+        let append = || -> Result<()> {
             // An update that did not come to its end has left some behind.
             file.set_len(end)?;
             (&file).seek(SeekFrom::Start(end))?;
@@ -270,11 +270,20 @@ impl Segment<'_> {
             pages.finish()?;
             out.flush()?;
             file.sync_data()?;
+            // While it is not complete, the one of the generation before counts.
             let number = (old.generation + 1) % HEADERS;
-            file.write_all_at(&pages::page(&layout.header, number), number * PAGE as u64)?;
-            Ok(file.sync_data()?)
+            Ok(file.write_all_at(&pages::page(&layout.header, number), number * PAGE as u64)?)
         };
-        put().with_context(context)?;
+        if let Err(error) = append() {
+            let _ = file.set_len(end);
+            return Err(error).with_context(context);
+        }
+        file.sync_data().with_context(|| {
+            format!(
+                "{}: was updated, but could not be synced: a crash of the system may bring the old one back",
+                target.display()
+            )
+        })?;
         Ok(Some(layout.pages * PAGE as u64))
     }
 

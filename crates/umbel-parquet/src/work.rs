@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, Write};
 
 use anyhow::{Context, Result, bail};
 use umbel_foreign::parquet::{FilterPlace, Footer, rewrite};
-use umbel_sets::Options;
+use umbel_sets::{Options, no_thread};
 
 use crate::plan::{Plan, Unit};
 use crate::{Added, Edited};
@@ -190,8 +190,11 @@ mod filters {
             Pool { plan, options, values, room, state: Mutex::default(), changed: Condvar::new() };
         thread::scope(|scope| {
             let _end = EndPool(&pool);
-            for _ in 0..options.threads.min(plan.units.len()) {
-                scope.spawn(|| pool.work());
+            for i in 0..options.threads.min(plan.units.len()) {
+                let worker = thread::Builder::new().spawn_scoped(scope, || pool.work());
+                if let (0, Err(error)) = (i, worker) {
+                    bail!(no_thread(&error));
+                }
             }
             copy()?;
             for (number, unit) in plan.units.iter().enumerate() {

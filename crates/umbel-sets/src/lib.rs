@@ -120,7 +120,7 @@ pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_o
 pub use report::{Changes, ErrorBound, Progress, Report};
 pub use rows::{Rows, SeeRow, Start};
 pub use temporary::TempFolders;
-pub use threads::{in_order, on_each};
+pub use threads::{in_order, no_thread, on_each};
 
 use std::sync::Arc;
 

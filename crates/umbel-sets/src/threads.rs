@@ -1,15 +1,18 @@
 //! Work that several threads share.
 
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Runs `work` on this thread and on `count` − 1 others, and returns their results once all have ended.
+/// Runs `work` on this thread and on `count` − 1 others, and returns their results once all have ended. If the system starts
+/// no more threads, there are fewer: each has to do all that is left to do.
 ///
 /// # Panics
 /// If `work` panics on any of them.
 pub fn on_each<T: Send>(count: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
-        let others: Vec<_> = (1..count).map(|_| scope.spawn(&work)).collect();
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, &work).ok();
+        let others: Vec<_> = (1..count).map_while(spawn).collect();
         let mut results = vec![work()];
         results.extend(
             others
@@ -18,6 +21,13 @@ pub fn on_each<T: Send>(count: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
         );
         results
     })
+}
+
+/// What is said if a job does not work without one more thread.
+pub fn no_thread(error: &io::Error) -> String {
+    format!(
+        "the system starts no more threads: {error}; raise its limit (ulimit -u, or that of the container)"
+    )
 }
 
 /// The results of `make` for the numbers below `count`, in their order, made on up to `threads` threads.

@@ -1,7 +1,7 @@
 //! `umbel delta` and `umbel patch`: what changed in a filter, and its new version.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -123,8 +123,35 @@ fn open(path: &Path, trust: Option<&Trust>, most: u64) -> Result<File> {
 }
 
 /// A file that is read from its start, and its length with the signature.
-fn buffered<'a>(mut file: &'a File, path: &Path) -> Result<(PageReader<&'a File>, u64)> {
+fn buffered<'a>(mut file: &'a File, path: &'a Path) -> Result<(PageReader<Named<'a>>, u64)> {
     file.rewind().with_context(|| path.display().to_string())?;
     let length = file.metadata().with_context(|| path.display().to_string())?.len();
-    Ok((PageReader::new(1 << 18, file), length))
+    Ok((PageReader::new(1 << 18, Named { file, path }), length))
+}
+
+/// A file whose errors of reading name it: of two that are read at once.
+struct Named<'a> {
+    file: &'a File,
+    path: &'a Path,
+}
+
+impl Read for Named<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.file.read(bytes).map_err(|error| self.named(error))
+    }
+}
+
+impl Seek for Named<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to).map_err(|error| self.named(error))
+    }
+}
+
+impl Named<'_> {
+    fn named(&self, error: io::Error) -> io::Error {
+        match error.kind() {
+            ErrorKind::Interrupted => error,
+            kind => io::Error::new(kind, format!("{}: {error}", self.path.display())),
+        }
+    }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::de::IgnoredAny;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -113,7 +113,7 @@ pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
     if output.goes_on {
         job.continue_output(output.under);
     }
-    until_stopped(&|| job.stop(), path, || {
+    until_stopped(&|| job.stop(), (path, args.append), || {
         for source in sources {
             match source {
                 Source::Files(inputs) => job.inputs(&inputs)?,
@@ -125,7 +125,7 @@ pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
         }
         Ok(())
     })?;
-    let mut report = job.finish()?;
+    let mut report = job.finish().map_err(|error| about(error, path, args.append))?;
     run.check_keyed(&report)?;
     report.bytes_written += save.bytes;
     // Of the filter only what is wrong with it, except in JSON.
@@ -182,7 +182,7 @@ fn in_pieces(
     if output.goes_on {
         job.continue_output(output.under);
     }
-    let (mut report, bytes, _lock) = until_stopped(&|| job.stop(), path, || {
+    let (mut report, bytes, _lock) = until_stopped(&|| job.stop(), (path, args.append), || {
         let inputs = inputs::rereadable(sources, options)?;
         let mut report = Report::default();
         let work = |file: &mut dyn Write| {
@@ -233,7 +233,7 @@ fn check_options(plan: &Plan, args: &Asked<'_>) -> Result<()> {
 /// Does the work. On a signal to stop, saves what was printed and ends the process; a second signal ends it at once.
 fn until_stopped<T>(
     stop: &(dyn Fn() -> Result<Checkpoint, umbel_sets::Error> + Sync),
-    filter: &Path,
+    (filter, append): (&Path, Option<&Path>),
     work: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
     let signals = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !machine::ignores(*signal));
@@ -244,7 +244,7 @@ fn until_stopped<T>(
     let mut signals = Signals::new(signals).context("signals")?;
     let handle = signals.handle();
     thread::scope(|scope| {
-        scope.spawn(move || {
+        let listen = move || {
             let Some(signal) = signals.forever().next() else { return };
             asked.store(true, Ordering::Relaxed);
             match stop() {
@@ -256,15 +256,27 @@ fn until_stopped<T>(
                 Err(error) => say(&format!("umbel: stopped: {error}")),
             }
             let _ = low_level::emulate_default_handler(signal);
-        });
+        };
+        let listen = thread::Builder::new().spawn_scoped(scope, listen);
+        listen.map_err(|error| anyhow!(umbel_sets::no_thread(&error)))?;
         let result = work();
         handle.close();
         result.map_err(|error| match error.downcast::<umbel_sets::Error>() {
-            Ok(error) => filters::about(error, filter),
+            Ok(error) => about(error, filter, append),
             // An input that cannot be opened: what was printed before is saved.
             Err(error) => stop().err().map_or(error, Into::into),
         })
     })
+}
+
+/// An error with the file that it is about: the filter or the output.
+fn about(error: umbel_sets::Error, filter: &Path, append: Option<&Path>) -> anyhow::Error {
+    match (error, append) {
+        (error @ umbel_sets::Error::Output(_), Some(path)) => {
+            anyhow::Error::new(error).context(path.display().to_string())
+        }
+        (error, _) => filters::about(error, filter),
+    }
 }
 
 /// The filter, its journal and the output.

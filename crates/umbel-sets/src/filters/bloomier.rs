@@ -11,6 +11,7 @@ use crate::budget::Budget;
 use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
+use crate::threads::on_each;
 use crate::{Error, Options};
 
 /// Builds a bloomier filter of lines.
@@ -88,11 +89,8 @@ impl<'a> BloomierBuild<'a> {
                 shard.build(&mut hashes.into_inner().expect("no worker panics"))?;
             }
         };
-        let built: Result<(), umbel::BuildError> = std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..self.scanner.budget.threads).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().expect("no worker panics"))
-        });
+        let built: Result<(), umbel::BuildError> =
+            on_each(self.scanner.budget.threads, work).into_iter().collect();
         drop(jobs);
         built?;
         Ok((builder.finish()?, self.report))

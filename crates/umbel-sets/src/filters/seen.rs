@@ -18,6 +18,7 @@ use crate::report::ErrorBound;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
+use crate::threads::no_thread;
 use crate::{Error, Header, Options};
 
 /// The progress of a run when its filter is saved.
@@ -143,13 +144,15 @@ impl<'a> Seen<'a> {
         self.skip.begin(Some(name), true)?;
         let tally = thread::scope(|scope| {
             let (ended, end) = channel::<()>();
-            scope.spawn(move || {
+            let timer = move || {
                 // Not all the time, if checkpoints are made after each batch.
                 let every = self.every.max(Duration::from_millis(10));
                 while end.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                     self.skip.checkpoint_if_due();
                 }
-            });
+            };
+            let timer = thread::Builder::new().spawn_scoped(scope, timer);
+            timer.map_err(|error| Error::Work(no_thread(&error).into()))?;
             let tally = self.scanner.stream(name, source, &self.skip);
             drop(ended);
             tally

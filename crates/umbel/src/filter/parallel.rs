@@ -2,6 +2,8 @@
 
 use core::convert::Infallible;
 use core::num::NonZero;
+use std::sync::Mutex;
+use std::thread;
 
 use super::bloom::BloomCore;
 use super::core::{Merge, MergeCore};
@@ -28,12 +30,20 @@ fn in_parts<F: Send, E: Send>(
     // Without the memory for more, those that are there do the work.
     let mut copies: Vec<F> = (0..wanted).map_while(|_| empty(filter)).collect();
     let parts = copies.len() + 1;
-    std::thread::scope(|scope| {
-        let insert = &insert;
-        let spawn = |(i, copy)| scope.spawn(move || insert(copy, i + 1, parts));
-        let others: Vec<_> = copies.iter_mut().enumerate().map(spawn).collect();
-        let own = insert(filter, 0, parts);
-        let join = |handle: std::thread::ScopedJoinHandle<'_, _>| {
+    let left = Mutex::new(copies.iter_mut().enumerate());
+    let work = || {
+        loop {
+            let next = left.lock().expect("the lock is not held over any work").next();
+            let Some((i, copy)) = next else { return Ok(()) };
+            insert(copy, i + 1, parts)?;
+        }
+    };
+    thread::scope(|scope| {
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (1..parts).map_while(spawn).collect();
+        // Without the threads for more, those that are there do the work.
+        let own = insert(filter, 0, parts).and_then(|()| work());
+        let join = |handle: thread::ScopedJoinHandle<'_, _>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         others.into_iter().map(join).fold(own, Result::and)

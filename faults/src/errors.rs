@@ -1,0 +1,345 @@
+//! Lets the n-th system call of a job fail, for each n and several errors, and looks at what is left.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use nix::errno::Errno;
+
+use crate::jobs::{Files, Folder, Job};
+use crate::trace::{self, Action, Call, Ended, How, Watch};
+
+/// The sorts of calls that fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sort {
+    Open,
+    Read,
+    Write,
+    Sync,
+    Name,
+    Remove,
+    Resize,
+    Copy,
+    Stat,
+    Lock,
+    Map,
+    Thread,
+}
+
+/// What happens to one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Fails(Errno),
+    /// It handles fewer bytes than asked.
+    Short,
+}
+
+impl Sort {
+    pub(crate) fn of(call: &Call) -> Option<Self> {
+        let [_, _, _, _, descriptor, _] = call.arguments;
+        Some(match call.number {
+            libc::SYS_open | libc::SYS_openat | libc::SYS_creat => Self::Open,
+            libc::SYS_read | libc::SYS_pread64 | libc::SYS_readv | libc::SYS_preadv => Self::Read,
+            libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_writev | libc::SYS_pwritev => {
+                Self::Write
+            }
+            libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_sync_file_range => Self::Sync,
+            libc::SYS_rename
+            | libc::SYS_renameat
+            | libc::SYS_renameat2
+            | libc::SYS_link
+            | libc::SYS_linkat
+            | libc::SYS_mkdir
+            | libc::SYS_mkdirat => Self::Name,
+            libc::SYS_unlink | libc::SYS_unlinkat => Self::Remove,
+            libc::SYS_ftruncate | libc::SYS_fallocate => Self::Resize,
+            libc::SYS_copy_file_range | libc::SYS_sendfile | libc::SYS_splice => Self::Copy,
+            libc::SYS_stat
+            | libc::SYS_fstat
+            | libc::SYS_newfstatat
+            | libc::SYS_statx
+            | libc::SYS_lseek
+            | libc::SYS_getdents64
+            | libc::SYS_fchmod
+            | libc::SYS_readlink => Self::Stat,
+            libc::SYS_flock => Self::Lock,
+            libc::SYS_mmap if descriptor as i32 >= 0 => Self::Map,
+            libc::SYS_clone3 | libc::SYS_clone => Self::Thread,
+            _ => return None,
+        })
+    }
+
+    fn faults(self) -> &'static [Fault] {
+        use Fault::{Fails, Short};
+        match self {
+            Self::Open => &[Fails(Errno::EIO), Fails(Errno::EMFILE), Fails(Errno::EACCES)],
+            Self::Read => &[Fails(Errno::EIO), Fails(Errno::EINTR), Short],
+            Self::Write => &[
+                Fails(Errno::EIO),
+                Fails(Errno::ENOSPC),
+                Fails(Errno::EDQUOT),
+                Fails(Errno::EINTR),
+                Short,
+            ],
+            Self::Sync | Self::Name => &[Fails(Errno::EIO), Fails(Errno::ENOSPC)],
+            Self::Remove => &[Fails(Errno::EIO)],
+            Self::Resize => &[Fails(Errno::ENOSPC), Fails(Errno::EOPNOTSUPP), Fails(Errno::EINTR)],
+            Self::Copy => &[Fails(Errno::EIO), Fails(Errno::ENOSPC), Fails(Errno::EXDEV)],
+            Self::Stat => &[Fails(Errno::EIO)],
+            Self::Lock => &[Fails(Errno::ENOLCK), Fails(Errno::EINTR)],
+            Self::Map => &[Fails(Errno::ENOMEM), Fails(Errno::ENODEV)],
+            Self::Thread => &[Fails(Errno::EAGAIN)],
+        }
+    }
+}
+
+/// A call that was made, counted among those of its sort from the program's start on.
+#[derive(Clone)]
+pub(crate) struct Made {
+    pub(crate) number: usize,
+    pub(crate) sort: Sort,
+    /// What it is about, in words.
+    pub(crate) about: String,
+    /// The file of the job that it is about.
+    file: Option<String>,
+}
+
+/// Counts calls, and lets one of them fail.
+struct Nth<'a> {
+    root: &'a Path,
+    fault: Option<(Sort, usize, Fault)>,
+    /// Whether the program runs, and its loader no more.
+    started: bool,
+    /// The calls so far of each sort.
+    counts: BTreeMap<Sort, usize>,
+    all: Vec<Made>,
+}
+
+impl Watch for Nth<'_> {
+    fn enter(&mut self, call: &Call) -> Action {
+        // Rust's runtime makes it before `main`.
+        self.started |= call.number == libc::SYS_sigaltstack;
+        let Some(sort) = Sort::of(call).filter(|_| self.started) else { return Action::Go };
+        let count = self.counts.entry(sort).or_default();
+        let number = *count;
+        *count += 1;
+        match self.fault {
+            None => self.all.push(self.made(number, sort, call)),
+            Some((of, n, fault)) if (of, n) == (sort, number) => match fault {
+                Fault::Fails(error) => return Action::Fail(error),
+                Fault::Short if call.arguments[2] > 1 => {
+                    return Action::Shorten(call.arguments[2] / 2);
+                }
+                Fault::Short => {}
+            },
+            Some(_) => {}
+        }
+        Action::Go
+    }
+}
+
+impl Nth<'_> {
+    fn made(&self, number: usize, sort: Sort, call: &Call) -> Made {
+        let path = match call.number {
+            libc::SYS_open | libc::SYS_rename | libc::SYS_unlink | libc::SYS_link => {
+                call.path(0, None)
+            }
+            libc::SYS_openat | libc::SYS_statx | libc::SYS_unlinkat | libc::SYS_newfstatat => {
+                call.path(1, Some(0))
+            }
+            libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat => call.path(3, Some(2)),
+            _ if sort == Sort::Thread => None,
+            libc::SYS_mmap => call.descriptor(4),
+            _ => call.descriptor(0),
+        };
+        let file = path.as_ref().and_then(|path| path.strip_prefix(self.root).ok());
+        let file = file.filter(|file| file.components().count() == 1);
+        Made {
+            number,
+            sort,
+            about: format!(
+                "{sort:?} of {}",
+                path.as_ref().map_or("nothing".into(), |path| path.display().to_string())
+            ),
+            file: file.map(|file| file.display().to_string()),
+        }
+    }
+}
+
+/// What a run without a fault leaves.
+struct Good {
+    ended: Ended,
+    files: Files,
+    after: Vec<Vec<u8>>,
+    calls: Vec<Made>,
+    /// Files that are the same in each run.
+    fixed: Vec<String>,
+}
+
+/// What was tried and found.
+#[derive(Default)]
+pub(crate) struct Tried {
+    pub(crate) runs: u64,
+    /// Runs with the right answer in spite of the fault, and with an error.
+    pub(crate) right: u64,
+    pub(crate) refused: u64,
+    pub(crate) findings: BTreeMap<String, u64>,
+}
+
+/// Tries calls of a job with every fault: of those of a sort about the same file the first `most`, and every one whose number
+/// doubles.
+pub(crate) fn try_job(umbel: &Path, job: &Job, most: usize) -> Result<Tried> {
+    let folder = Folder::new(umbel, job)?;
+    let start = folder.files()?;
+    let good = good(&folder, job, &start)?;
+    let mut tried = Tried::default();
+    // The first of a loop's calls, and some of the others.
+    let mut taken: BTreeMap<(Sort, &str), usize> = BTreeMap::new();
+    for made in &good.calls {
+        let times = taken.entry((made.sort, &made.about)).or_default();
+        *times += 1;
+        if *times > most && !times.is_power_of_two() {
+            continue;
+        }
+        for &fault in made.sort.faults() {
+            folder.put(&start)?;
+            let ended = run(&folder, job, &start, Some((made.sort, made.number, fault)))?.0;
+            tried.runs += 1;
+            let (right, finding) = judge(&folder, job, &start, &good, made, &ended)?;
+            match right {
+                true => tried.right += 1,
+                false => tried.refused += 1,
+            }
+            if let Some(finding) = finding {
+                let about = made.about.replace(&folder.root().display().to_string(), ".");
+                let stderr = ended.stderr.lines().next().unwrap_or("").to_owned();
+                let text = format!(
+                    "{}: {finding}\n      {about}: {fault:?}, number {}; {:?}: {stderr}",
+                    job.name, made.number, ended.how
+                );
+                *tried.findings.entry(text).or_default() += 1;
+            }
+        }
+    }
+    Ok(tried)
+}
+
+fn run(
+    folder: &Folder,
+    job: &Job,
+    start: &Files,
+    fault: Option<(Sort, usize, Fault)>,
+) -> Result<(Ended, Vec<Made>)> {
+    let root = folder.root();
+    let mut watch = Nth { root, fault, started: false, counts: BTreeMap::new(), all: Vec::new() };
+    let stdin = job.stdin.map_or_else(Vec::new, |name| start[name].clone());
+    let ended = trace::run(&mut folder.umbel(job.run), stdin, &mut watch)?;
+    Ok((ended, watch.all))
+}
+
+fn good(folder: &Folder, job: &Job, start: &Files) -> Result<Good> {
+    let (ended, calls) = run(folder, job, start, None)?;
+    let fine = matches!(ended.how, How::Exit(0 | 1)) && folder.left()?.is_empty();
+    ensure!(fine, "{}: {:?} without a fault: {}", job.name, ended.how, ended.stderr);
+    let (files, after) = (folder.files()?, after(folder, job)?);
+    folder.put(start)?;
+    let (_, _) = run(folder, job, start, None)?;
+    let again = folder.files()?;
+    let fixed = files.iter().filter(|(name, bytes)| again.get(*name) == Some(bytes));
+    let fixed = fixed.map(|(name, _)| name.clone()).collect();
+    Ok(Good { ended, files, after, calls, fixed })
+}
+
+/// What the commands print that show whether all is well.
+fn after(folder: &Folder, job: &Job) -> Result<Vec<Vec<u8>>> {
+    let run = |arguments: &&str| {
+        let output = folder.umbel(arguments).output().with_context(|| arguments.to_string())?;
+        ensure!(
+            output.status.success(),
+            "umbel {arguments}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        Ok(output.stdout)
+    };
+    job.after.iter().map(run).collect()
+}
+
+/// Whether the answer is right in spite of the fault, and what is wrong.
+fn judge(
+    folder: &Folder,
+    job: &Job,
+    start: &Files,
+    good: &Good,
+    made: &Made,
+    ended: &Ended,
+) -> Result<(bool, Option<String>)> {
+    let files = folder.files()?;
+    let left = folder.left()?;
+    let finding = |text: String| Ok((false, Some(text)));
+    if !left.is_empty() {
+        return finding(format!("temporary files are left: {left:?}"));
+    }
+    if ended.how == good.ended.how {
+        if ended.stdout != good.ended.stdout && !job.random {
+            return finding("another answer".into());
+        }
+        if files.keys().ne(good.files.keys()) {
+            let names: Vec<_> = files.keys().collect();
+            return finding(format!("other files: {names:?}"));
+        }
+        // What is looked at afterwards may have been made in another way.
+        let fixed = good.fixed.iter().filter(|_| job.after.is_empty());
+        if let Some(name) = fixed.into_iter().find(|name| files[*name] != good.files[*name]) {
+            return finding(format!("another {name}"));
+        }
+        return match after(folder, job) {
+            Ok(after) if after == good.after => Ok((true, None)),
+            Ok(_) => finding("another answer afterwards".into()),
+            Err(error) => finding(format!("afterwards {error:#}")),
+        };
+    }
+    if ended.how != How::Exit(2) {
+        return finding("neither the answer nor an error".into());
+    }
+    let message = ended.stderr.trim();
+    if message.is_empty() {
+        return finding("no message".into());
+    }
+    if ended.stderr.contains("panicked") {
+        return finding("a panic".into());
+    }
+    let known = |name: &&String| start.contains_key(*name) || good.files.contains_key(*name);
+    if let Some(name) = made.file.as_ref().filter(known).filter(|name| !message.contains(*name)) {
+        return finding(format!("the message does not name {name}"));
+    }
+    for (name, bytes) in files.iter().filter(|_| !job.goes_on) {
+        let known = start.contains_key(name) || good.files.contains_key(name);
+        if !known {
+            return finding(format!("{name} is left"));
+        }
+        let done = message.contains("could not be synced");
+        let whole = done || start.get(name) == Some(bytes) || good.files.get(name) == Some(bytes);
+        // What differs from run to run is whole if the next one can use it, as is tried below.
+        if !whole && good.fixed.contains(name) {
+            return finding(format!("{name} is neither as it was nor complete"));
+        }
+    }
+    if let Some(name) = start.keys().find(|name| !files.contains_key(*name)) {
+        return finding(format!("{name} is gone"));
+    }
+    // It is done, as the message says, and is not done twice: secrets are not replaced, nor lines removed.
+    if message.contains("could not be synced") || job.random {
+        return Ok((false, None));
+    }
+    let (again, _) = run(folder, job, start, None)?;
+    // The next run may find that all is done.
+    let done = job.goes_on && again.how == How::Exit(1);
+    if again.how != good.ended.how && !done {
+        return finding(format!("the next run ends with {:?}: {}", again.how, again.stderr.trim()));
+    }
+    match after(folder, job) {
+        Ok(after) if after == good.after => Ok((false, None)),
+        Ok(_) => finding("another answer after the next run".into()),
+        Err(error) => finding(format!("after the next run {error:#}")),
+    }
+}

@@ -1,0 +1,23 @@
+//! Tries umbel on a system that fails: lets the n-th system call of a job fail, for each n and several errors, or do less than
+//! asked. Each run has to end with the right answer, or with a message that names the file and nothing lost or left; then the
+//! next run, without a fault, has to give the right answer.
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod errors;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod jobs;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod tool;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod trace;
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn main() -> std::process::ExitCode {
+    tool::main()
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn main() -> std::process::ExitCode {
+    eprintln!("faults: changes registers of Linux on x86-64, and knows no others");
+    std::process::ExitCode::from(2)
+}
