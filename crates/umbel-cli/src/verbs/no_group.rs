@@ -7,6 +7,6 @@ use crate::args::GroupArgs;
 
 pub(crate) fn group(_: &GroupArgs) -> Result<Outcome> {
     bail!(
-        "this umbel was built without groups, which are experimental; build it with cargo build --release --features group"
+        "this umbel was built without groups, which are experimental; build it with the feature \"group\" of umbel-cli (docs/privacy.md)"
     )
 }
