@@ -34,6 +34,8 @@ pub struct Stream {
 enum Origin {
     Open(File),
     Path(PathBuf),
+    /// Bytes that may be compressed.
+    Bytes(Box<dyn Read + Send>),
     /// Lines as they are.
     Lines(Box<dyn Read + Send>),
 }
@@ -58,11 +60,10 @@ impl Stream {
         // The other half is for a long line.
         let (memory, room) = (options.memory, room / 2);
         let about = || self.name.clone();
-        let decompressed = |file| {
-            compression::decompressed(&self.name, Box::new(file), memory, room).with_context(about)
-        };
+        let decompressed =
+            |bytes| compression::decompressed(&self.name, bytes, memory, room).with_context(about);
         let bytes = match self.from {
-            Origin::Open(file) => decompressed(file)?,
+            Origin::Open(file) => decompressed(Box::new(file))?,
             Origin::Path(path) => {
                 let file = File::open(path).with_context(about)?;
                 let parts = match threads {
@@ -71,9 +72,10 @@ impl Stream {
                 };
                 match parts {
                     Some(parts) => compression::checked(&self.name, parts).with_context(about)?,
-                    None => decompressed(file)?,
+                    None => decompressed(Box::new(file))?,
                 }
             }
+            Origin::Bytes(bytes) => decompressed(bytes)?,
             Origin::Lines(bytes) => bytes,
         };
         let bytes = match umbel_sets::rewrites(self.delimiter, options) {
@@ -158,6 +160,8 @@ pub enum NamedInput {
     Path(PathBuf),
     /// A file that is open, such as standard input, and its name for messages.
     Open(String, File),
+    /// The bytes of a file that is elsewhere, maybe compressed, and its name for messages.
+    Bytes(String, Box<dyn Read + Send>),
     /// Lines from anywhere else, and their name for messages.
     Lines(String, Box<dyn Read + Send>),
 }
@@ -349,6 +353,7 @@ fn open_one(named: NamedInput, output: Option<&Metadata>) -> Result<Opened> {
     };
     let stream = |name, from| Ok(Opened::Stream(Stream { name, from, delimiter: None }));
     match named {
+        NamedInput::Bytes(name, bytes) => stream(name, Origin::Bytes(bytes)),
         NamedInput::Lines(name, bytes) => stream(name, Origin::Lines(bytes)),
         NamedInput::Open(name, file) => {
             let meta = file.metadata().with_context(|| name.clone())?;

@@ -1,15 +1,11 @@
 //! Boolean columns, one answer per key, in the library that the keys came in.
 
-#![allow(unsafe_code)] // Arrow's PyCapsule interface.
-
 use arrow_array::array::{Array, BooleanArray};
 use arrow_array::ffi::to_ffi;
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyCapsule, PyDict, PyList};
-
-use crate::errors::Failure;
 
 /// A boolean Arrow array, for whatever library takes one by Arrow's PyCapsule interface.
 #[pyclass(frozen, module = "umbel")]
@@ -38,10 +34,20 @@ impl Mask {
     }
 }
 
-/// The name of the library whose type a value has.
-pub(crate) fn library(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    let module = value.get_type().module()?;
-    Ok(module.to_str()?.split('.').next().unwrap_or_default().to_owned())
+/// The name of the library whose type a value has, or whose type its class extends; empty if it is none of those known.
+pub(crate) fn library(value: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+    for class in value.get_type().mro() {
+        let Ok(module) = class.getattr("__module__").and_then(|module| module.extract::<String>())
+        else {
+            continue;
+        };
+        let root = module.split('.').next().unwrap_or_default();
+        if let Some(known) = ["pandas", "polars", "pyarrow"].into_iter().find(|&name| name == root)
+        {
+            return Ok(known);
+        }
+    }
+    Ok("")
 }
 
 /// Answers as Arrow has them, 8 in a byte.
@@ -59,115 +65,136 @@ fn packed(answers: &[bool]) -> BooleanBuffer {
     BooleanBuffer::new(Buffer::from_vec(bytes), 0, answers.len())
 }
 
+/// Answers to the keys of a column, one after the other; which of them are null, if some are.
+#[derive(Default)]
+pub(crate) struct Answers {
+    pub(crate) answers: Vec<bool>,
+    valid: Option<Vec<bool>>,
+}
+
+impl Answers {
+    /// Room for more answers, all false; where `valid` is false the key is null.
+    pub(crate) fn more(&mut self, length: usize, valid: Option<Vec<bool>>) -> &mut [bool] {
+        let start = self.answers.len();
+        self.answers.resize(start + length, false);
+        if valid.is_some() || self.valid.is_some() {
+            let all = self.valid.get_or_insert_with(|| vec![true; start]);
+            all.extend(valid.unwrap_or_else(|| vec![true; length]));
+        }
+        &mut self.answers[start..]
+    }
+}
+
 /// Where answers go. It is made before any key changes a filter: answers without a place would be lost.
 pub(crate) enum Container<'py> {
-    /// A pyarrow array.
-    Arrow(Bound<'py, PyModule>),
-    /// A chunked one.
-    Chunked(Bound<'py, PyModule>),
-    Polars(Bound<'py, PyModule>),
-    NumPy(Bound<'py, PyModule>),
-    /// A pandas series, and its index.
-    Pandas(Bound<'py, PyModule>, Bound<'py, PyModule>, Bound<'py, PyAny>),
-    List,
+    /// A pyarrow array, or a chunked one.
+    Arrow {
+        library: Bound<'py, PyModule>,
+        chunked: bool,
+    },
+    /// A Polars series of a name.
+    Polars {
+        library: Bound<'py, PyModule>,
+        name: Bound<'py, PyAny>,
+    },
+    /// An array of NumPy, or one of no dimensions.
+    NumPy {
+        library: Bound<'py, PyModule>,
+        single: bool,
+    },
+    /// A pandas series of an index and a name.
+    Pandas {
+        library: Bound<'py, PyModule>,
+        numpy: Bound<'py, PyModule>,
+        named: Bound<'py, PyDict>,
+    },
+    List(Python<'py>),
 }
 
 impl<'py> Container<'py> {
     /// That of a column of keys, or of a table.
     pub(crate) fn of(keys: &Bound<'py, PyAny>) -> PyResult<Self> {
         let py = keys.py();
-        Ok(match &library(keys)?[..] {
-            "pyarrow" if keys.hasattr("chunks")? => Self::Chunked(py.import("pyarrow")?),
-            "pyarrow" => Self::Arrow(py.import("pyarrow")?),
-            "polars" => Self::Polars(py.import("polars")?),
+        let column = |keys: &Bound<'py, PyAny>| {
+            let dimensions = keys.getattr_opt("ndim")?;
+            dimensions.map_or(Ok(false), |dimensions| dimensions.eq(1))
+        };
+        Ok(match library(keys)? {
+            "pyarrow" => Self::Arrow {
+                library: py.import("pyarrow")?,
+                chunked: !keys.hasattr("__arrow_c_array__")?,
+            },
+            "polars" => Self::Polars {
+                library: py.import("polars")?,
+                name: match keys.hasattr("columns")? {
+                    true => "".into_pyobject(py)?.into_any(),
+                    false => keys.getattr("name")?,
+                },
+            },
             // An index, or the array inside of a series, has none.
             "pandas" if keys.hasattr("index")? => {
-                Self::Pandas(py.import("pandas")?, py.import("numpy")?, keys.getattr("index")?)
+                let named = PyDict::new(py);
+                named.set_item("index", keys.getattr("index")?)?;
+                // A table may have a column of this name.
+                if column(keys)? {
+                    named.set_item("name", keys.getattr("name")?)?;
+                }
+                Self::Pandas { library: py.import("pandas")?, numpy: py.import("numpy")?, named }
             }
-            _ => Self::NumPy(py.import("numpy")?),
+            _ => Self::NumPy {
+                library: py.import("numpy")?,
+                single: keys
+                    .getattr_opt("shape")?
+                    .is_some_and(|shape| shape.eq(()).unwrap_or(false)),
+            },
         })
     }
 
-    /// The answers: `fill` gives each of `length` keys its own, without the GIL. Where `valid` is false the key is null, and so
-    /// is its answer, if the library has nulls; elsewhere it is false.
-    pub(crate) fn filled(
-        self,
-        py: Python<'py>,
-        length: usize,
-        valid: Option<Vec<bool>>,
-        fill: impl FnOnce(&mut [bool]) -> Result<(), Failure> + Send,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        if let Self::Arrow(library) | Self::Chunked(library) | Self::Polars(library) = &self {
-            let bits = py.detach(|| {
-                let mut answers = vec![false; length];
-                fill(&mut answers)?;
-                Ok::<_, Failure>(packed(&answers))
-            })?;
-            let nulls = valid.map(NullBuffer::from);
-            let mask = Bound::new(py, Mask(BooleanArray::new(bits, nulls)))?;
-            if let Self::Polars(_) = self {
-                return library.call_method1("Series", (mask,));
-            }
-            let array = library.call_method1("array", (mask,))?;
-            return match self {
-                Self::Chunked(_) => {
-                    library.call_method1("chunked_array", (PyList::new(py, [array])?,))
+    /// The answers. What is null is so if the library has nulls; elsewhere it is false.
+    pub(crate) fn filled(self, answers: &Answers) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::List(py) => Ok(PyList::new(py, &answers.answers)?.into_any()),
+            Self::Arrow { library, chunked } => {
+                let array = library.call_method1("array", (mask(library.py(), answers)?,))?;
+                match chunked {
+                    true => library
+                        .call_method1("chunked_array", (PyList::new(library.py(), [array])?,)),
+                    false => Ok(array),
                 }
-                _ => Ok(array),
-            };
-        }
-        let mut result = Ok(());
-        let bytes = PyByteArray::new_with(py, length, |bytes| {
-            py.detach(|| {
-                // SAFETY: all are zero, which is false, and only bools are put there.
-                let answers = unsafe {
-                    std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len())
-                };
-                result = fill(answers);
-            });
-            Ok(())
-        })?;
-        result?;
-        self.of_bools(py, &bytes)
-    }
-
-    /// The answers to Python values.
-    pub(crate) fn holding(
-        self,
-        py: Python<'py>,
-        answers: Vec<bool>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        match self {
-            Self::List => Ok(PyList::new(py, answers)?.into_any()),
-            array => {
-                let length = answers.len();
-                array.filled(py, length, None, |to| {
-                    to.copy_from_slice(&answers);
-                    Ok(())
-                })
+            }
+            Self::Polars { library, name } => {
+                let series = library.call_method1("Series", (mask(library.py(), answers)?,))?;
+                series.call_method1("alias", (name,))
+            }
+            Self::Pandas { library, numpy, named } => {
+                library.call_method("Series", (bools(&numpy, &answers.answers)?,), Some(&named))
+            }
+            Self::NumPy { library, single } => {
+                let array = bools(&library, &answers.answers)?;
+                if single { array.call_method1("reshape", ((),)) } else { Ok(array) }
             }
         }
     }
+}
 
-    /// A NumPy array of these bytes, or a series of it.
-    fn of_bools(
-        self,
-        py: Python<'py>,
-        bytes: &Bound<'py, PyByteArray>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let array = |numpy: &Bound<'py, PyModule>| {
-            let dtype = PyDict::new(py);
-            dtype.set_item("dtype", "bool")?;
-            numpy.call_method("frombuffer", (bytes,), Some(&dtype))
-        };
-        match self {
-            Self::Pandas(pandas, numpy, index) => {
-                let named = PyDict::new(py);
-                named.set_item("index", index)?;
-                pandas.call_method("Series", (array(&numpy)?,), Some(&named))
-            }
-            Self::NumPy(numpy) => array(&numpy),
-            _ => unreachable!("Arrow's answers are packed, and a list holds Python's"),
+fn mask<'py>(py: Python<'py>, answers: &Answers) -> PyResult<Bound<'py, Mask>> {
+    let array = py.detach(|| {
+        let nulls = answers.valid.as_deref().map(NullBuffer::from);
+        BooleanArray::new(packed(&answers.answers), nulls)
+    });
+    Bound::new(py, Mask(array))
+}
+
+/// A NumPy array that can be written to.
+fn bools<'py>(numpy: &Bound<'py, PyModule>, answers: &[bool]) -> PyResult<Bound<'py, PyAny>> {
+    let py = numpy.py();
+    let bytes = PyByteArray::new_with(py, answers.len(), |bytes| {
+        for (byte, &answer) in bytes.iter_mut().zip(answers) {
+            *byte = answer.into();
         }
-    }
+        Ok(())
+    })?;
+    let dtype = PyDict::new(py);
+    dtype.set_item("dtype", "bool")?;
+    numpy.call_method("frombuffer", (bytes,), Some(&dtype))
 }

@@ -1,60 +1,39 @@
-//! Keys in columns: lists and other iterables, buffers such as NumPy arrays, and Arrow arrays, which are read where they are.
-//!
-//! Keys of buffers and Arrow arrays are worked on without the GIL, on several threads where there are many. A null is no key.
+//! Where keys come from: lists and other iterables, arrays, and streams of Arrow, a part at a time. Threads over them.
 
-#![allow(unsafe_code)] // What the interfaces of buffers and of Arrow demand.
+#![allow(unsafe_code)] // Arrow's PyCapsule interface.
 
+use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-use arrow_array::array::{
-    AnyDictionaryArray, Array, ArrayRef, BinaryArray, BinaryViewArray, FixedSizeBinaryArray,
-    LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray, StructArray,
-    make_array,
-};
-use arrow_array::cast::AsArray;
+use arrow_array::ArrayReader;
+use arrow_array::array::{Array, ArrayRef, make_array};
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::types::{
-    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
 use arrow_buffer::NullBuffer;
-use pyo3::buffer::{ElementType, PyBuffer, PyUntypedBuffer};
-use pyo3::exceptions::PyTypeError;
+use arrow_schema::{ArrowError, DataType};
+use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
+use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyCapsule, PyDict, PyMemoryView, PyString, PyTuple};
 
+use crate::answers::library;
+use crate::arrays::{Answer, BATCH, Buffer, PER_THREAD, Piece, Visit, check_type};
+use crate::calls::Values;
 use crate::errors::Failure;
-use crate::keys::{Element, KeyRef, OneKey, of_item};
+use crate::keys::{KeyRef, OneKey, of_item};
 
-/// What is done with keys, batch after batch.
-pub(crate) trait Take {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure>;
-}
-
-/// Keys gathered for a batch: their slices stay in the first-level cache.
-pub(crate) const BATCH: usize = 1024;
-/// Keys that are worth a thread.
-const PER_THREAD: usize = 1 << 16;
 /// Keys that are added on several threads: twice what pays for them.
 pub(crate) const MANY: usize = 1 << 18;
-
-/// A column of keys that is read without Python.
-pub(crate) struct Column {
-    pieces: Vec<Piece>,
-    length: usize,
-    /// Whether some keys are null.
-    has_nulls: bool,
-}
-
-enum Piece {
-    Arrow(ArrayRef),
-    Buffer(Buffer),
-}
+/// Keys of a stream that are worked on together, at most about.
+const TOGETHER: usize = 1 << 22;
+/// Their bytes, at most about.
+const BYTES_TOGETHER: usize = 256 << 20;
 
 /// Where keys come from.
 pub(crate) enum Source<'py> {
     Column(Column),
+    Stream(Stream),
     /// Python values, to be looked at one by one; those of a column may be missing.
     Items {
         items: Bound<'py, PyAny>,
@@ -65,11 +44,7 @@ pub(crate) enum Source<'py> {
 impl<'py> Source<'py> {
     /// Of whatever holds keys.
     pub(crate) fn of(keys: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let py = keys.py();
-        if keys.is_instance_of::<PyString>()
-            || keys.is_instance_of::<PyBytes>()
-            || keys.is_instance_of::<PyByteArray>()
-        {
+        if is_one_key(keys) {
             let name = keys.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
                 "a {name} is one key; use add() or in, or put it in a list"
@@ -78,44 +53,128 @@ impl<'py> Source<'py> {
         if keys.is_instance_of::<PyDict>() {
             return Ok(Self::Items { items: keys.clone(), column: false });
         }
-        if let Some(pieces) = arrow_of(keys)? {
-            return Column::new(pieces).map(Self::Column);
-        }
-        // A pandas series of integers is an array inside.
-        let inside = match crate::answers::library(keys)?.as_str() {
-            "pandas" => keys.call_method0("to_numpy")?,
-            _ => keys.clone(),
+        let keys = match library(keys)? {
+            "pandas" => &of_pandas(keys)?,
+            _ => keys,
         };
-        match PyUntypedBuffer::get(&inside) {
-            Ok(buffer) if !is_objects(&buffer) => {
-                let buffer = match buffer.is_c_contiguous() {
-                    true => buffer,
-                    false => PyUntypedBuffer::get(
-                        &py.import("numpy")?.call_method1("ascontiguousarray", (&inside,))?,
-                    )?,
-                };
-                let (buffer, valid) = (Buffer::of(&inside, buffer)?, unmasked(&inside)?);
-                Column::new(vec![Piece::Buffer(Buffer { valid, ..buffer })]).map(Self::Column)
-            }
-            Err(error) if inside.is_instance_of::<PyMemoryView>() => Err(error),
-            _ if inside.hasattr("dtype")? && !inside.hasattr("tolist")? => Err(
-                PyTypeError::new_err("an array of this type has no keys; convert it to str or int"),
-            ),
-            _ if inside.hasattr("dtype")? => {
-                let kind: String = inside.getattr("dtype")?.getattr("kind")?.extract()?;
-                match &kind[..] {
-                    // Objects, and text of variable width.
-                    "O" | "T" => {
-                        Ok(Self::Items { items: inside.call_method0("tolist")?, column: true })
-                    }
-                    _ => Err(PyTypeError::new_err(format!(
-                        "keys are integers, text or bytes; an array of {} has none: convert it with astype()",
-                        inside.getattr("dtype")?
-                    ))),
-                }
-            }
-            _ => Ok(Self::Items { items: inside, column: false }),
+        if let Some(stream) = Stream::of(keys)? {
+            check_type(stream.data_type())?;
+            return Ok(Self::Stream(stream));
         }
+        Self::of_buffer(keys)
+    }
+
+    /// Of an array of NumPy, another buffer, or an iterable.
+    fn of_buffer(keys: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let numpy = || keys.py().import("numpy");
+        let Some(dtype) = keys.getattr_opt("dtype")? else {
+            return match PyUntypedBuffer::get(keys) {
+                // NumPy knows more of them: those of several dimensions, or of the other byte order.
+                Ok(_) => Self::of_numpy(&numpy()?.call_method1("asarray", (keys,))?),
+                Err(error) if keys.is_instance_of::<PyMemoryView>() => Err(error),
+                Err(_) => Ok(Self::Items { items: keys.clone(), column: false }),
+            };
+        };
+        if keys.hasattr("tolist")? && dtype.hasattr("kind")? {
+            return Self::of_numpy(keys);
+        }
+        Err(PyTypeError::new_err("an array of this type has no keys; convert it to str or int"))
+    }
+
+    fn of_numpy(array: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let numpy = array.py().import("numpy")?;
+        let mut array = match array.getattr("ndim")?.extract::<usize>()? {
+            0 => array.call_method1("reshape", (1,))?,
+            _ => array.clone(),
+        };
+        let dtype = array.getattr("dtype")?;
+        let kind: String = dtype.getattr("kind")?.extract()?;
+        match &kind[..] {
+            // Objects, and text of variable width.
+            "O" | "T" => {
+                return Ok(Self::Items { items: array.call_method0("tolist")?, column: true });
+            }
+            // An empty array is often one of floats only because nobody said what it is.
+            _ if array.getattr("shape")?.eq((0,))? => {
+                return Ok(Self::Column(Column::new(Vec::new())));
+            }
+            "i" | "u" | "S" | "U" => {}
+            _ => {
+                return Err(PyTypeError::new_err(format!(
+                    "keys are integers, text or bytes; an array of {dtype} has none: convert it with astype()"
+                )));
+            }
+        }
+        let valid = unmasked(&array)?;
+        if !dtype.getattr("isnative")?.is_truthy()? {
+            array = array.call_method1("astype", (dtype.call_method1("newbyteorder", ("=",))?,))?;
+        }
+        let array = numpy.call_method1("ascontiguousarray", (array,))?;
+        let buffer = Buffer::of(&array, PyUntypedBuffer::get(&array)?, valid)?;
+        Ok(Self::Column(Column::new(vec![Piece::Buffer(buffer)])))
+    }
+}
+
+/// Whether it is one key, although it could be iterated.
+fn is_one_key(keys: &Bound<'_, PyAny>) -> bool {
+    let bytes = |view: &Bound<'_, PyMemoryView>| {
+        let format = view.getattr("format").and_then(|format| format.extract::<String>());
+        format.is_ok_and(|format| matches!(&format[..], "B" | "b" | "c"))
+    };
+    keys.is_instance_of::<PyString>()
+        || keys.is_instance_of::<PyBytes>()
+        || keys.is_instance_of::<PyByteArray>()
+        || keys.cast::<PyMemoryView>().is_ok_and(bytes)
+}
+
+/// A column of pandas as an array of NumPy or Arrow.
+///
+/// pandas makes one of Arrow from any column, since version 3, but only with pyarrow, and there is none for objects of several
+/// types. The array inside is there in all versions, and is not copied.
+fn of_pandas<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = keys.py();
+    if keys.getattr_opt("ndim")?.is_none_or(|dimensions| !dimensions.eq(1).unwrap_or(false)) {
+        return Err(PyTypeError::new_err(
+            "a table has rows, not keys; give one of its columns, or use add_rows() and contains_rows()",
+        ));
+    }
+    let dtype = keys.getattr("dtype")?;
+    // Only a series and an index have an array inside; that of several levels has none.
+    let array = keys.getattr("array").unwrap_or_else(|_| keys.clone());
+    let storage = dtype.getattr_opt("storage")?.map(|storage| storage.to_string());
+    if dtype.hasattr("pyarrow_dtype")? || storage.is_some_and(|name| name.contains("pyarrow")) {
+        return array.call_method0("__arrow_array__");
+    }
+    if let Some(categories) = dtype.getattr_opt("categories")? {
+        // Without any, it is not known what they would be.
+        if categories.len()? > 0
+            && let Ok(arrow) = py.import("pyarrow")
+            && let Ok(dictionary) = arrow.call_method1("array", (&array,))
+        {
+            return Ok(dictionary);
+        }
+        // The code of what is missing is -1: the last one.
+        let numpy = py.import("numpy")?;
+        let objects = numpy.call_method1("asarray", (categories, "object"))?;
+        let objects = numpy.call_method1("append", (objects, py.None()))?;
+        return objects.get_item(array.getattr("codes")?);
+    }
+    match dtype.getattr_opt("numpy_dtype")? {
+        // Integers that may be missing: as they are, not as floats.
+        Some(numpy) if matches!(&numpy.getattr("kind")?.to_string()[..], "i" | "u") => {
+            let missing = array.call_method0("isna")?;
+            if !missing.call_method0("any")?.is_truthy()? {
+                return array.call_method1("to_numpy", (numpy,));
+            }
+            let named = PyDict::new(py);
+            named.set_item("dtype", numpy)?;
+            named.set_item("na_value", 0)?;
+            let values = array.call_method("to_numpy", (), Some(&named))?;
+            let named = PyDict::new(py);
+            named.set_item("mask", missing)?;
+            py.import("numpy")?.getattr("ma")?.call_method("array", (values,), Some(&named))
+        }
+        _ => keys.call_method0("to_numpy"),
     }
 }
 
@@ -131,518 +190,135 @@ fn unmasked(array: &Bound<'_, PyAny>) -> PyResult<Option<NullBuffer>> {
     Ok(Some(mask.into_iter().map(|masked| masked == 0).collect::<Vec<_>>().into()))
 }
 
-fn is_objects(buffer: &PyUntypedBuffer) -> bool {
-    buffer.format().to_bytes().contains(&b'O')
+fn refused(error: ArrowError) -> PyErr {
+    PyTypeError::new_err(error.to_string())
 }
 
-/// The arrays of what speaks Arrow's PyCapsule interface.
-fn arrow_of(keys: &Bound<'_, PyAny>) -> PyResult<Option<Vec<Piece>>> {
-    let refused = |error: arrow_schema::ArrowError| PyTypeError::new_err(error.to_string());
-    if keys.hasattr("__arrow_c_stream__")? {
+/// The array of what speaks Arrow's PyCapsule interface.
+fn arrow_array(keys: &Bound<'_, PyAny>) -> PyResult<Option<ArrayRef>> {
+    if !keys.hasattr("__arrow_c_array__")? {
+        return Ok(None);
+    }
+    let capsules = keys.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>()?;
+    let schema = capsules.get_item(0)?.cast_into::<PyCapsule>()?;
+    let array = capsules.get_item(1)?.cast_into::<PyCapsule>()?;
+    let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
+    let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
+    // SAFETY: capsules of these names point to a schema and an array of it, by Arrow's PyCapsule interface; the
+    // array that is left there is marked as released.
+    let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) };
+    Ok(Some(make_array(data.map_err(refused)?)))
+}
+
+/// Arrays of what speaks Arrow's PyCapsule interface, pulled without the GIL: those who make them may need it themselves, on
+/// threads of their own.
+pub(crate) struct Stream {
+    /// None when this is dropped, and of a single array.
+    reader: Option<ArrayStreamReader>,
+    single: Option<ArrayRef>,
+    data_type: DataType,
+}
+
+impl Stream {
+    /// Of what has one, or an array; an ``ImportError`` where pandas needs pyarrow for it.
+    pub(crate) fn of(keys: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        if !keys.hasattr("__arrow_c_stream__")? {
+            let of = |array: ArrayRef| Self {
+                reader: None,
+                data_type: array.data_type().clone(),
+                single: Some(array),
+            };
+            return Ok(arrow_array(keys)?.map(of));
+        }
         let capsule = keys.call_method0("__arrow_c_stream__")?;
         let capsule = capsule.cast_into::<PyCapsule>()?;
         let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast();
         // SAFETY: a capsule of this name points to a stream, by Arrow's PyCapsule interface; what is left there is
         // marked as released.
         let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
-        let arrays = ArrayStreamReader::try_new(stream).map_err(refused)?;
-        let pieces = arrays.map(|array| array.map(Piece::Arrow));
-        return pieces.collect::<Result<_, _>>().map(Some).map_err(refused);
+        let reader = keys.py().detach(|| ArrayStreamReader::try_new(stream)).map_err(refused)?;
+        let data_type = reader.field().data_type().clone();
+        Ok(Some(Self { reader: Some(reader), single: None, data_type }))
     }
-    if keys.hasattr("__arrow_c_array__")? {
-        let capsules = keys.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>()?;
-        let schema = capsules.get_item(0)?.cast_into::<PyCapsule>()?;
-        let array = capsules.get_item(1)?.cast_into::<PyCapsule>()?;
-        let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
-        let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
-        // SAFETY: capsules of these names point to a schema and an array of it, by Arrow's PyCapsule interface; the
-        // array that is left there is marked as released.
-        let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) };
-        return Ok(Some(vec![Piece::Arrow(make_array(data.map_err(refused)?))]));
+
+    pub(crate) fn data_type(&self) -> &DataType {
+        &self.data_type
     }
-    Ok(None)
-}
 
-/// The arrays of a table that speaks Arrow; none of what does not.
-pub(crate) fn struct_arrays(rows: &Bound<'_, PyAny>) -> PyResult<Option<Vec<StructArray>>> {
-    let Some(pieces) = arrow_of(rows)? else { return Ok(None) };
-    let table = |piece| {
-        match piece {
-        Piece::Arrow(array) => array.as_struct_opt().cloned().ok_or_else(|| {
-            PyTypeError::new_err(format!(
-                "expected a table of columns, found a column of {}; use contains_many() or add_many()",
-                array.data_type()
-            ))
-        }),
-        Piece::Buffer(_) => unreachable!("Arrow gives arrays"),
+    /// The next arrays, enough of them to be worth several threads; none after the last.
+    pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Option<Vec<ArrayRef>>> {
+        self.take(py, TOGETHER, BYTES_TOGETHER)
     }
-    };
-    pieces.into_iter().map(table).collect::<PyResult<_>>().map(Some)
-}
 
-/// An array of Python's buffer protocol, of one dimension, whose items follow each other.
-struct Buffer {
-    /// Keeps the memory where it is.
-    buffer: PyUntypedBuffer,
-    items: Items,
-    /// Which items are there, if some are not.
-    valid: Option<NullBuffer>,
-}
+    /// All arrays that are left.
+    pub(crate) fn rest(&mut self, py: Python<'_>) -> PyResult<Vec<ArrayRef>> {
+        Ok(self.take(py, usize::MAX, usize::MAX)?.unwrap_or_default())
+    }
 
-/// What the items of a buffer are.
-#[derive(Clone, Copy, Debug)]
-enum Items {
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-    /// Bytes of a width, without the zeros at their end.
-    Bytes,
-    /// Text of a width, in code points of 4 bytes, without the zeros at their end.
-    Text,
-}
-
-impl Buffer {
-    fn of(array: &Bound<'_, PyAny>, buffer: PyUntypedBuffer) -> PyResult<Self> {
-        if buffer.dimensions() != 1 {
-            return Err(PyTypeError::new_err(format!(
-                "an array of {} dimensions has no column of keys; give one of one dimension",
-                buffer.dimensions()
-            )));
-        }
-        let format = buffer.format();
-        let letters = format.to_bytes();
-        let swapped: &[u8] = if cfg!(target_endian = "little") { b">!" } else { b"<" };
-        let element = match letters {
-            // Of the other byte order, or characters.
-            [first, ..] if swapped.contains(first) => ElementType::Float { bytes: 0 },
-            [.., b'c'] => ElementType::Float { bytes: 0 },
-            _ => ElementType::from_format(format),
+    fn take(
+        &mut self,
+        py: Python<'_>,
+        most: usize,
+        bytes: usize,
+    ) -> PyResult<Option<Vec<ArrayRef>>> {
+        let Some(reader) = &mut self.reader else {
+            return Ok(self.single.take().map(|array| vec![array]));
         };
-        let items = match (element, letters.last()) {
-            (ElementType::SignedInteger { bytes: 1 }, _) => Items::I8,
-            (ElementType::SignedInteger { bytes: 2 }, _) => Items::I16,
-            (ElementType::SignedInteger { bytes: 4 }, _) => Items::I32,
-            (ElementType::SignedInteger { bytes: 8 }, _) => Items::I64,
-            (ElementType::UnsignedInteger { bytes: 1 }, _) => Items::U8,
-            (ElementType::UnsignedInteger { bytes: 2 }, _) => Items::U16,
-            (ElementType::UnsignedInteger { bytes: 4 }, _) => Items::U32,
-            (ElementType::UnsignedInteger { bytes: 8 }, _) => Items::U64,
-            (ElementType::Unknown, Some(b's')) => Items::Bytes,
-            (ElementType::Unknown, Some(b'w')) => Items::Text,
-            _ => {
-                let what = array.getattr("dtype").map_or_else(
-                    |_| format!("format {}", String::from_utf8_lossy(letters)),
-                    |dtype| dtype.to_string(),
-                );
-                return Err(PyTypeError::new_err(format!(
-                    "keys are integers, text or bytes; an array of {what} has none: convert it with astype()"
-                )));
+        let arrays = py.detach(|| {
+            let (mut arrays, mut rows, mut size) = (Vec::new(), 0, 0);
+            while rows < most && size < bytes {
+                let Some(array) = reader.next().transpose()? else { break };
+                rows += array.len();
+                size += array.to_data().get_slice_memory_size().unwrap_or(0);
+                arrays.push(array);
             }
-        };
-        Ok(Self { buffer, items, valid: None })
-    }
-
-    fn len(&self) -> usize {
-        self.buffer.item_count()
-    }
-
-    fn width(&self) -> usize {
-        self.buffer.item_size()
-    }
-
-    /// All its bytes.
-    fn bytes(&self) -> &[u8] {
-        if self.buffer.len_bytes() == 0 {
-            return &[];
-        }
-        // SAFETY: the buffer, which lives as long as `self`, has so many bytes from there on, checked to follow each other.
-        // As with NumPy's own functions, nobody may write to the array meanwhile; any bytes are keys.
-        unsafe { std::slice::from_raw_parts(self.buffer.buf_ptr().cast(), self.buffer.len_bytes()) }
-    }
-
-    /// Refuses text that is none.
-    fn check(&self) -> Result<(), Failure> {
-        if !matches!(self.items, Items::Text) {
-            return Ok(());
-        }
-        let valid = Valid(self.valid.as_ref());
-        let mut text = Vec::new();
-        (0..self.len()).filter(|&i| valid.has(i)).try_for_each(|i| {
-            text.clear();
-            self.text(i, &mut text)
-        })
-    }
-
-    /// Appends the UTF-8 of an item of text. Surrogates that stand for bytes become those, as in a `str`.
-    fn text(&self, i: usize, to: &mut Vec<u8>) -> Result<(), Failure> {
-        let points = self.bytes()[i * self.width()..][..self.width()].chunks_exact(4);
-        let points = points.map(|point| u32::from_ne_bytes(point.try_into().expect("4 bytes")));
-        let length = points.clone().rposition(|point| point != 0).map_or(0, |last| last + 1);
-        for point in points.take(length) {
-            match (char::from_u32(point), point) {
-                (Some(point), _) => to.extend(point.encode_utf8(&mut [0; 4]).bytes()),
-                (None, 0xDC80..=0xDCFF) => to.push(point as u8),
-                (None, _) => {
-                    let text = format!("item {i} has {point:#x}, which is no character");
-                    return Err(Failure::Value(text));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// All its items.
-    ///
-    /// # Safety
-    /// They are of this type: an integer as wide as they are.
-    unsafe fn items<T: Copy>(&self) -> std::borrow::Cow<'_, [T]> {
-        let pointer = self.buffer.buf_ptr().cast::<T>();
-        if self.len() == 0 {
-            return (&[]).into();
-        }
-        if pointer.is_aligned() {
-            // SAFETY: as in `bytes`; the items are of this type.
-            return unsafe { std::slice::from_raw_parts(pointer, self.len()) }.into();
-        }
-        // SAFETY: as above; reads need no alignment.
-        (0..self.len())
-            .map(|i| unsafe { pointer.add(i).read_unaligned() })
-            .collect::<Vec<_>>()
-            .into()
+            Ok(arrays)
+        });
+        let failed = |error: ArrowError| PyOSError::new_err(format!("the stream failed: {error}"));
+        let arrays = arrays.map_err(failed)?;
+        py.check_signals()?;
+        Ok((!arrays.is_empty()).then_some(arrays))
     }
 }
 
-/// Keys that are slices of bytes, by their number.
-trait Slices {
-    fn get(&self, i: usize) -> &[u8];
-}
-
-macro_rules! slices {
-    ($($array:ty: $item:ident => $bytes:expr),* $(,)?) => {$(
-        impl Slices for $array {
-            #[inline(always)]
-            fn get(&self, i: usize) -> &[u8] {
-                let $item = self.value(i);
-                $bytes
-            }
-        }
-    )*};
-}
-
-slices!(
-    StringArray: text => text.as_bytes(),
-    LargeStringArray: text => text.as_bytes(),
-    StringViewArray: text => text.as_bytes(),
-    BinaryArray: bytes => bytes,
-    LargeBinaryArray: bytes => bytes,
-    BinaryViewArray: bytes => bytes,
-    FixedSizeBinaryArray: bytes => bytes,
-);
-
-/// Bytes of one width in a buffer. NumPy's items end before the zeros at their end.
-struct Padded<'a> {
-    bytes: &'a [u8],
-    width: usize,
-}
-
-impl Slices for Padded<'_> {
-    #[inline]
-    fn get(&self, i: usize) -> &[u8] {
-        let item = &self.bytes[i * self.width..][..self.width];
-        let end = item.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-        &item[..end]
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // To end it may mean to wait for threads that need the GIL. When the interpreter ends, it is left alone.
+        let reader = ManuallyDrop::new(self.reader.take());
+        Python::try_attach(|py| py.detach(|| drop(ManuallyDrop::into_inner(reader))));
     }
 }
 
-/// Which keys of an array are there.
-#[derive(Clone, Copy)]
-struct Valid<'a>(Option<&'a NullBuffer>);
-
-impl Valid<'_> {
-    #[inline]
-    fn has(&self, i: usize) -> bool {
-        self.0.is_none_or(|nulls| nulls.is_valid(i))
-    }
-}
-
-/// Hands the keys of a range over that are not null.
-fn hand_over<'a, K: Element + Copy>(
-    valid: Valid<'_>,
-    range: Range<usize>,
-    get: impl Fn(usize) -> Option<K> + 'a,
-    take: &mut impl Take,
-) -> Result<(), Failure> {
-    let mut keys = Vec::with_capacity(BATCH.min(range.len()));
-    for i in range {
-        if let Some(key) = valid.has(i).then(|| get(i)).flatten() {
-            keys.push(key);
-            if keys.len() == BATCH {
-                take.take(&keys)?;
-                keys.clear();
-            }
-        }
-    }
-    take.take(&keys)
-}
-
-fn numbers<K: Element + Copy>(
-    keys: &[K],
-    valid: Valid<'_>,
-    range: Range<usize>,
-    take: &mut impl Take,
-) -> Result<(), Failure> {
-    match valid.0 {
-        None => take.take(&keys[range]),
-        Some(_) => hand_over(valid, range, |i| Some(keys[i]), take),
-    }
-}
-
-fn texts(
-    keys: &impl Slices,
-    valid: Valid<'_>,
-    range: Range<usize>,
-    take: &mut impl Take,
-) -> Result<(), Failure> {
-    hand_over(valid, range, |i| Some(keys.get(i)), take)
-}
-
-impl Piece {
-    fn len(&self) -> usize {
-        match self {
-            Self::Arrow(array) => array.len(),
-            Self::Buffer(buffer) => buffer.len(),
-        }
-    }
-
-    /// Keys that are answered together. A dictionary is read as a whole, for each part of its array would read it again.
-    fn task(&self) -> usize {
-        match self {
-            Self::Arrow(array) if array.as_any_dictionary_opt().is_some() => array.len().max(1),
-            _ => PER_THREAD,
-        }
-    }
-
-    /// Refuses an array without keys, and text that is none.
-    fn check(&self) -> PyResult<()> {
-        use arrow_schema::DataType as D;
-        let array = match self {
-            Self::Arrow(array) => array,
-            Self::Buffer(buffer) => return Ok(buffer.check()?),
-        };
-        let of = match array.data_type() {
-            D::Dictionary(_, values) => values,
-            other => other,
-        };
-        match of {
-            D::Null
-            | D::Int8
-            | D::Int16
-            | D::Int32
-            | D::Int64
-            | D::UInt8
-            | D::UInt16
-            | D::UInt32
-            | D::UInt64
-            | D::Utf8
-            | D::LargeUtf8
-            | D::Utf8View
-            | D::Binary
-            | D::LargeBinary
-            | D::BinaryView
-            | D::FixedSizeBinary(_) => Ok(()),
-            D::Struct(_) => Err(PyTypeError::new_err(
-                "a table has rows, not keys; give one of its columns, or use add_rows() and contains_rows()",
-            )),
-            other => Err(PyTypeError::new_err(format!(
-                "keys are integers, text or bytes; a column of {other} has none: cast it"
-            ))),
-        }
-    }
-
-    /// Hands over the keys of a range.
-    fn walk(&self, range: Range<usize>, take: &mut impl Take) -> Result<(), Failure> {
-        match self {
-            Self::Arrow(array) => walk_array(array, range, take),
-            Self::Buffer(buffer) => walk_buffer(buffer, range, take),
-        }
-    }
-
-    /// Gives each key of a range its answer; those of nulls are false.
-    fn answer<A: Answer>(
-        &self,
-        range: Range<usize>,
-        part: &mut [bool],
-        answer: A,
-    ) -> Result<A, Failure> {
-        let mut answering = Answering { answer, part: &mut *part, at: 0 };
-        self.walk(range.clone(), &mut answering)?;
-        let Answering { answer, at: mut from, .. } = answering;
-        if let Some(nulls) = self.nulls() {
-            // The answers are in front; each goes to its key, the last first.
-            for (to, i) in range.enumerate().rev() {
-                let there = nulls.is_valid(i);
-                from -= usize::from(there);
-                part[to] = there && part[from];
-            }
-        }
-        Ok(answer)
-    }
-
-    /// Which keys are not null.
-    fn nulls(&self) -> Option<NullBuffer> {
-        let nulls = match self {
-            Self::Arrow(array) => array.logical_nulls(),
-            Self::Buffer(buffer) => buffer.valid.clone(),
-        };
-        nulls.filter(|nulls| nulls.null_count() > 0)
-    }
-}
-
-fn walk_buffer(buffer: &Buffer, range: Range<usize>, take: &mut impl Take) -> Result<(), Failure> {
-    let valid = Valid(buffer.valid.as_ref().filter(|nulls| nulls.null_count() > 0));
-    macro_rules! of {
-        ($type:ty) => {{
-            // SAFETY: the format says that the items are of this type.
-            let keys = unsafe { buffer.items::<$type>() };
-            numbers(&keys, valid, range, take)
-        }};
-    }
-    match buffer.items {
-        Items::I8 => of!(i8),
-        Items::I16 => of!(i16),
-        Items::I32 => of!(i32),
-        Items::I64 => of!(i64),
-        Items::U8 => of!(u8),
-        Items::U16 => of!(u16),
-        Items::U32 => of!(u32),
-        Items::U64 => of!(u64),
-        Items::Bytes => {
-            let padded = Padded { bytes: buffer.bytes(), width: buffer.width() };
-            texts(&padded, valid, range, take)
-        }
-        Items::Text => {
-            for start in range.clone().step_by(BATCH) {
-                let end = range.end.min(start + BATCH);
-                let mut text = Vec::new();
-                let mut ends = Vec::with_capacity(BATCH);
-                for i in (start..end).filter(|&i| valid.has(i)) {
-                    buffer.text(i, &mut text)?;
-                    ends.push(text.len());
-                }
-                let starts = std::iter::once(0).chain(ends.iter().copied());
-                let keys: Vec<&[u8]> =
-                    starts.zip(&ends).map(|(start, &end)| &text[start..end]).collect();
-                take.take(&keys)?;
-            }
-            Ok(())
-        }
-    }
-}
-
-fn walk_array(array: &ArrayRef, range: Range<usize>, take: &mut impl Take) -> Result<(), Failure> {
-    use arrow_schema::DataType as D;
-    let valid = Valid(array.nulls().filter(|nulls| nulls.null_count() > 0));
-    macro_rules! of {
-        ($type:ty) => {{
-            let array: &PrimitiveArray<$type> = array.as_primitive();
-            numbers(array.values(), valid, range, take)
-        }};
-    }
-    match array.data_type() {
-        D::Null => Ok(()),
-        D::Int8 => of!(Int8Type),
-        D::Int16 => of!(Int16Type),
-        D::Int32 => of!(Int32Type),
-        D::Int64 => of!(Int64Type),
-        D::UInt8 => of!(UInt8Type),
-        D::UInt16 => of!(UInt16Type),
-        D::UInt32 => of!(UInt32Type),
-        D::UInt64 => of!(UInt64Type),
-        D::Utf8 => texts(array.as_string::<i32>(), valid, range, take),
-        D::LargeUtf8 => texts(array.as_string::<i64>(), valid, range, take),
-        D::Utf8View => texts(array.as_string_view(), valid, range, take),
-        D::Binary => texts(array.as_binary::<i32>(), valid, range, take),
-        D::LargeBinary => texts(array.as_binary::<i64>(), valid, range, take),
-        D::BinaryView => texts(array.as_binary_view(), valid, range, take),
-        D::FixedSizeBinary(_) => texts(array.as_fixed_size_binary(), valid, range, take),
-        D::Dictionary(..) => {
-            let array: &dyn AnyDictionaryArray = array.as_any_dictionary();
-            if array.values().is_empty() {
-                return Ok(());
-            }
-            let words = entries(array.values());
-            let places = array.normalized_keys();
-            hand_over(valid, range, |i| words[places[i]], take)
-        }
-        other => unreachable!("{other} was checked"),
-    }
-}
-
-/// The keys of a dictionary; none where it has a null.
-fn entries(values: &ArrayRef) -> Vec<Option<KeyRef<'_>>> {
-    use arrow_schema::DataType as D;
-    fn all<'a>(values: &'a ArrayRef, get: impl Fn(usize) -> KeyRef<'a>) -> Vec<Option<KeyRef<'a>>> {
-        (0..values.len()).map(|i| values.is_valid(i).then(|| get(i))).collect()
-    }
-    macro_rules! of {
-        ($type:ty) => {{
-            let numbers = values.as_primitive::<$type>().values();
-            let widened = |i: usize| KeyRef::Int(numbers[i].into());
-            all(values, widened)
-        }};
-    }
-    match values.data_type() {
-        D::Int8 => of!(Int8Type),
-        D::Int16 => of!(Int16Type),
-        D::Int32 => of!(Int32Type),
-        D::Int64 => of!(Int64Type),
-        D::UInt8 => of!(UInt8Type),
-        D::UInt16 => of!(UInt16Type),
-        D::UInt32 => of!(UInt32Type),
-        D::UInt64 => {
-            let numbers = values.as_primitive::<UInt64Type>().values();
-            all(values, |i| {
-                i64::try_from(numbers[i]).map_or(KeyRef::Large(numbers[i]), KeyRef::Int)
-            })
-        }
-        D::Utf8 => all(values, |i| KeyRef::Bytes(values.as_string::<i32>().get(i))),
-        D::LargeUtf8 => all(values, |i| KeyRef::Bytes(values.as_string::<i64>().get(i))),
-        D::Utf8View => all(values, |i| KeyRef::Bytes(values.as_string_view().get(i))),
-        D::Binary => all(values, |i| KeyRef::Bytes(values.as_binary::<i32>().get(i))),
-        D::LargeBinary => all(values, |i| KeyRef::Bytes(values.as_binary::<i64>().get(i))),
-        D::BinaryView => all(values, |i| KeyRef::Bytes(values.as_binary_view().get(i))),
-        D::FixedSizeBinary(_) => {
-            all(values, |i| KeyRef::Bytes(values.as_fixed_size_binary().get(i)))
-        }
-        _ => vec![None; values.len()],
-    }
+/// A column of keys that is read without Python.
+pub(crate) struct Column {
+    pieces: Vec<Piece>,
+    length: usize,
 }
 
 impl Column {
-    fn new(pieces: Vec<Piece>) -> PyResult<Self> {
-        pieces.iter().try_for_each(Piece::check)?;
+    fn new(pieces: Vec<Piece>) -> Self {
         let length = pieces.iter().map(Piece::len).sum();
-        let has_nulls = pieces.iter().any(|piece| piece.nulls().is_some());
-        Ok(Self { pieces, length, has_nulls })
+        Self { pieces, length }
+    }
+
+    /// Of arrays whose type has keys.
+    pub(crate) fn of_arrays(arrays: Vec<ArrayRef>) -> Self {
+        Self::new(arrays.into_iter().map(Piece::Arrow).collect())
     }
 
     pub(crate) fn len(&self) -> usize {
         self.length
     }
 
-    /// Which of its keys are there, when some are null.
+    /// Which of its keys are there, if some are null.
     pub(crate) fn validity(&self) -> Option<Vec<bool>> {
-        if !self.has_nulls {
+        let nulls: Vec<_> = self.pieces.iter().map(|piece| piece.nulls(0..piece.len())).collect();
+        if nulls.iter().all(Option::is_none) {
             return None;
         }
         let mut valid = Vec::with_capacity(self.length);
-        for piece in &self.pieces {
-            match piece.nulls() {
+        for (piece, nulls) in self.pieces.iter().zip(nulls) {
+            match nulls {
                 Some(nulls) => valid.extend(nulls.iter()),
                 None => valid.resize(valid.len() + piece.len(), true),
             }
@@ -650,54 +326,72 @@ impl Column {
         Some(valid)
     }
 
-    /// Hands over all keys, in order.
-    pub(crate) fn each(&self, take: &mut impl Take) -> Result<(), Failure> {
-        self.part(0, 1, take)
+    /// Refuses text that is none.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.pieces.iter().try_for_each(Piece::check)
     }
 
-    /// Hands over one part of the keys, of so many parts.
-    pub(crate) fn part(
+    /// Shows all keys, in order.
+    pub(crate) fn visit(&self, visit: &mut impl Visit) -> Result<(), Failure> {
+        self.visit_range(0..self.length, visit)
+    }
+
+    /// Shows one part of the keys, of so many parts.
+    pub(crate) fn visit_part(
         &self,
         part: usize,
         parts: usize,
-        take: &mut impl Take,
+        visit: &mut impl Visit,
     ) -> Result<(), Failure> {
         let end_of = |part: usize| (self.length as u128 * part as u128 / parts as u128) as usize;
-        let (start, end, mut at) = (end_of(part), end_of(part + 1), 0);
+        self.visit_range(end_of(part)..end_of(part + 1), visit)
+    }
+
+    /// Shows the keys of a range.
+    pub(crate) fn visit_range(
+        &self,
+        wanted: Range<usize>,
+        visit: &mut impl Visit,
+    ) -> Result<(), Failure> {
+        let mut at = 0;
         for piece in &self.pieces {
             let length = piece.len();
             let within = |place: usize| place.clamp(at, at + length) - at;
-            let range = within(start)..within(end);
+            let range = within(wanted.start)..within(wanted.end);
             if !range.is_empty() {
-                piece.walk(range, take)?;
+                piece.visit(range, visit)?;
             }
             at += length;
         }
         Ok(())
     }
 
-    /// As [`answer`](Self::answer), by one who answers all keys in their order.
+    /// Answers all keys, in their order; the answers to nulls are false.
     pub(crate) fn answer_in_order(
         &self,
         answers: &mut [bool],
-        answer: impl Answer,
+        answer: &mut impl Answer,
     ) -> Result<(), Failure> {
-        let (mut answer, mut rest) = (answer, answers);
+        let mut rest = answers;
         for piece in &self.pieces {
             let (part, others) = rest.split_at_mut(piece.len());
             rest = others;
-            answer = piece.answer(0..piece.len(), part, answer)?;
+            piece.answer(0..piece.len(), part, answer)?;
         }
         Ok(())
     }
 
-    /// Hands over all keys with a place for the answer to each; nulls get none, and their places stay false.
-    pub(crate) fn answer<T: Answer>(
+    /// Answers all keys, on several threads; the answers to nulls are false.
+    pub(crate) fn answer<A: Answer>(
         &self,
         answers: &mut [bool],
         threads: usize,
-        start: impl Fn() -> T + Sync,
+        start: impl Fn() -> A + Sync,
     ) -> Result<(), Failure> {
+        let threads = threads.min(self.length / PER_THREAD);
+        if threads < 2 {
+            return self.answer_in_order(answers, &mut start());
+        }
         let mut tasks = Vec::new();
         let mut rest = answers;
         for piece in &self.pieces {
@@ -711,14 +405,10 @@ impl Column {
         }
         let work = |tasks: Vec<(&Piece, Range<usize>, &mut [bool])>| {
             for (piece, range, part) in tasks {
-                piece.answer(range, part, start())?;
+                piece.answer(range, part, &mut start())?;
             }
             Ok(())
         };
-        let threads = threads.min(self.length / PER_THREAD);
-        if threads < 2 {
-            return work(tasks);
-        }
         let each = tasks.len().div_ceil(threads);
         std::thread::scope(|scope| {
             let mut handles = Vec::new();
@@ -734,57 +424,50 @@ impl Column {
     }
 }
 
-/// What answers keys: `answers[i]` becomes that of `keys[i]`.
-pub(crate) trait Answer {
-    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure>;
-}
-
-/// Puts answers one behind the other.
-pub(crate) struct Answering<'a, A> {
-    pub(crate) answer: A,
-    pub(crate) part: &'a mut [bool],
-    pub(crate) at: usize,
-}
-
-impl<A: Answer> Take for Answering<'_, A> {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
-        let end = self.at + keys.len();
-        self.answer.answer(keys, &mut self.part[self.at..end])?;
-        self.at = end;
-        Ok(())
-    }
-}
-
-/// Hands over the keys of a Python iterable, in batches, with the GIL. In a `column`, values may be missing.
-pub(crate) fn each_item(
+/// Shows the keys of a Python iterable, in batches, with the GIL. Those in front of a bad one are shown. In a `column`, values
+/// may be missing.
+pub(crate) fn visit_items(
     items: &Bound<'_, PyAny>,
     column: bool,
     floats: bool,
-    take: &mut impl Take,
+    visit: &mut impl Visit,
 ) -> PyResult<()> {
-    let mut iterator = items.try_iter()?;
+    let mut values = Values::of(items)?;
+    let mut batch = Vec::with_capacity(BATCH);
     loop {
-        let values = iterator.by_ref().take(BATCH).collect::<PyResult<Vec<_>>>()?;
-        let keys = keys_of(&values, column, floats)?;
-        let keys: Vec<KeyRef<'_>> = keys.iter().flatten().map(OneKey::key).collect();
-        take.take(&keys)?;
-        if values.len() < BATCH {
+        batch.clear();
+        let more = values.fill(&mut batch, BATCH);
+        let (mut keys, mut bad) = (Vec::with_capacity(batch.len()), Ok(()));
+        for value in &batch {
+            match one_key(value, column, floats) {
+                Ok(key) => keys.extend(key),
+                Err(error) => {
+                    bad = Err(error);
+                    break;
+                }
+            }
+        }
+        let keys: Vec<KeyRef<'_>> = keys.iter().map(OneKey::key).collect();
+        visit.visit(&keys)?;
+        bad?;
+        if !more? {
             return Ok(());
         }
+        items.py().check_signals()?;
     }
 }
 
-/// The keys that values are; none where one is missing in a `column`.
-pub(crate) fn keys_of<'a>(
-    values: &'a [Bound<'_, PyAny>],
+/// The key that a value is; none where one is missing in a `column`.
+#[inline]
+pub(crate) fn one_key<'a>(
+    value: &'a Bound<'_, PyAny>,
     column: bool,
     floats: bool,
-) -> PyResult<Vec<Option<OneKey<'a>>>> {
-    let key = |value| match column {
+) -> PyResult<Option<OneKey<'a>>> {
+    match column {
         true => of_item(value, floats),
         false => OneKey::of(value, floats).map(Some),
-    };
-    values.iter().map(key).collect()
+    }
 }
 
 /// As many threads as are asked for, or as there are processors.

@@ -10,7 +10,9 @@ use umbel_files::atomic::Existing;
 use umbel_find::{Built, Found, Matching, Search, Sink, Wanted};
 use umbel_sets::{Bad, Missing, Normalization};
 
-use crate::jobs::{choice, delimiters, normalization, of_job, of_records, options, wait};
+use crate::feeds::Feeds;
+use crate::jobs::{delimiters, normalization, of_job, of_records, options, wait};
+use crate::values::{FilePath, choice};
 
 /// A line: its file, its number, its text and the numbers of the texts that it has.
 type Line = (PathBuf, u64, Vec<u8>, Vec<usize>);
@@ -27,8 +29,8 @@ type Answer = (Vec<Line>, Numbers, Vec<PathBuf>, Vec<PathBuf>, Vec<(usize, &'sta
 #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub(crate) fn index(
     py: Python<'_>,
-    target: PathBuf,
-    paths: Option<Vec<PathBuf>>,
+    target: FilePath,
+    paths: Option<Vec<FilePath>>,
     records: Option<&str>,
     key: Vec<String>,
     delimiter: Vec<String>,
@@ -43,6 +45,8 @@ pub(crate) fn index(
     memory: Option<Bound<'_, PyAny>>,
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Made> {
+    let (target, each) = (target.0, |path: FilePath| path.0);
+    let paths = paths.map(|paths| paths.into_iter().map(each).collect::<Vec<_>>());
     let mut options = options(memory, threads, None)?;
     options.separator = if null { 0 } else { b'\n' };
     options.records = of_records(records, key, &delimiters(&delimiter)?, header)?;
@@ -65,7 +69,7 @@ pub(crate) fn index(
             target.display()
         )));
     }
-    let built = wait(py, told, None, move || match paths {
+    let built = wait(py, told, None, Feeds::default(), move || match paths {
         Some(paths) => umbel_find::build(&target, Existing::Replace, &paths, &options),
         None => umbel_find::update(&target, &options),
     })?;
@@ -79,7 +83,7 @@ pub(crate) fn index(
 #[pyo3(name = "_find", signature = (place, texts, *, inside=false, ignore_case=false, memory=None, threads=None))]
 pub(crate) fn find(
     py: Python<'_>,
-    place: PathBuf,
+    place: FilePath,
     texts: Vec<Vec<u8>>,
     inside: bool,
     ignore_case: bool,
@@ -89,11 +93,11 @@ pub(crate) fn find(
     if texts.is_empty() || texts.iter().any(Vec::is_empty) {
         return Err(PyValueError::new_err("texts: an empty text is in every line; name a text"));
     }
-    let options = options(memory, threads, None)?;
+    let (place, options) = (place.0, options(memory, threads, None)?);
     let told = Arc::clone(&options.progress);
     let lines = Arc::new(Lines::default());
     let (sink, from) = (Arc::clone(&lines), place.clone());
-    let search = wait(py, told, None, move || {
+    let search = wait(py, told, None, Feeds::default(), move || {
         let wanted = Wanted { texts, matching: Matching { inside, ignore_case } };
         umbel_find::find(&place, &wanted, &options, &*sink, &mut |_| Ok(()))
     })?;

@@ -3,7 +3,7 @@
 use umbel::{AnyFilter, Kind, MappedBlocks};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, KeyType};
 
-use crate::columns::{Answer, Column, Take};
+use crate::arrays::{Answer, Visit};
 use crate::errors::Failure;
 use crate::keys::{Element, ForeignKey, KeyRef};
 
@@ -33,6 +33,17 @@ macro_rules! of_inner {
 }
 pub(crate) use of_inner;
 
+/// What is done with each of many keys, and what its answer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// Whether it may be there.
+    Contains,
+    /// It is added; whether it is certainly new.
+    Add,
+    /// It is removed once; whether it may have been there.
+    Remove,
+}
+
 impl Inner {
     /// What it is called in messages.
     pub(crate) fn name(&self) -> String {
@@ -56,11 +67,22 @@ impl Inner {
 
     /// Adds a key; true when it was certainly new.
     #[inline]
-    pub(crate) fn add(&mut self, key: KeyRef<'_>) -> Result<bool, Failure> {
+    pub(crate) fn insert(&mut self, key: KeyRef<'_>) -> Result<bool, Failure> {
         match self {
             Self::Own(filter) => Ok(filter.try_insert(key)?),
             Self::Foreign(other) => other.one(key, |filter, key| filter.insert(key)),
             mapped => mapped.own_mut("add").map(|_| unreachable!("it is mapped")),
+        }
+    }
+
+    /// Adds keys.
+    pub(crate) fn insert_all<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
+        match self {
+            Self::Own(filter) => Ok(filter.try_insert_all(keys)?),
+            Self::Foreign(other) => keys.iter().try_for_each(|key| {
+                other.one(key.key(), |filter, key| filter.insert(key).map(drop))
+            }),
+            mapped => mapped.own_mut("add_many").map(|_| unreachable!("it is mapped")),
         }
     }
 
@@ -89,15 +111,7 @@ impl Inner {
     /// Refuses keys that cannot be added, before the first of them is.
     pub(crate) fn check<K: Element>(&self, keys: &[K]) -> Result<(), Failure> {
         match self {
-            Self::Foreign(other) => Check(other).take(keys),
-            _ => Ok(()),
-        }
-    }
-
-    /// The same, of a column.
-    pub(crate) fn check_column(&self, column: &Column) -> Result<(), Failure> {
-        match self {
-            Self::Foreign(other) => column.each(&mut Check(other)),
+            Self::Foreign(other) => other.with_keys(keys, |_| Ok(())),
             _ => Ok(()),
         }
     }
@@ -108,10 +122,6 @@ impl Inner {
             filter: other.filter.to_owned()?,
             key_type: other.key_type,
         })))
-    }
-
-    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, Failure> {
-        of_inner!(self, own => Ok(own.to_bytes()), other => Ok(other.filter.encode()?))
     }
 
     /// Bytes of its bits.
@@ -169,82 +179,63 @@ impl Other {
     }
 }
 
-/// Refuses keys that a filter of another system does not have.
-struct Check<'a>(&'a Other);
-
-impl Take for Check<'_> {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
-        self.0.with_keys(keys, |_| Ok(()))
-    }
+/// A filter that is asked, or changed.
+pub(crate) enum Access<'a> {
+    Read(&'a Inner),
+    Write(&'a mut Inner, Operation),
 }
 
-/// Adds keys.
-pub(crate) struct Add<'a>(pub(crate) &'a mut Inner);
-
-impl Take for Add<'_> {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
-        match &mut *self.0 {
-            Inner::Foreign(other) => add_foreign(other, keys),
-            inner => AddOwn(inner.own_mut("add_many")?).take(keys),
-        }
-    }
-}
-
-/// Adds keys to one of umbel's own filters.
-pub(crate) struct AddOwn<'a>(pub(crate) &'a mut AnyFilter);
-
-impl Take for AddOwn<'_> {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
-        Ok(self.0.try_insert_all(keys)?)
-    }
-}
-
-fn add_foreign<K: Element>(other: &mut Other, keys: &[K]) -> Result<(), Failure> {
-    let mut buffer = Vec::new();
-    for key in keys {
-        buffer.clear();
-        let key = key.key();
-        let made = ForeignKey::of(key, other.type_of(key), &mut buffer)?;
-        other.filter.insert(made.within(&buffer))?;
-    }
-    Ok(())
-}
-
-/// Adds keys, and says which were certainly new.
-pub(crate) struct AddNew<'a>(pub(crate) &'a mut Inner);
-
-impl Answer for AddNew<'_> {
+impl Answer for Access<'_> {
     fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure> {
-        if matches!(self.0, Inner::Foreign(_)) {
-            for (key, new) in keys.iter().zip(answers) {
-                *new = self.0.add(key.key())?;
+        let (inner, operation) = match self {
+            Self::Read(inner) => {
+                inner.check_single()?;
+                return of_inner!(inner, own => {
+                    own.contains_all(keys, answers);
+                    Ok(())
+                }, other => other.with_keys(keys, |keys| other.filter.contains_all(keys, answers)));
             }
-            return Ok(());
+            Self::Write(inner, operation) => (inner, operation),
+        };
+        match (&mut **inner, operation) {
+            (Inner::Foreign(_), Operation::Add) => {
+                for (key, new) in keys.iter().zip(answers) {
+                    *new = inner.insert(key.key())?;
+                }
+            }
+            (inner, Operation::Remove) => {
+                inner.own_mut("remove_many")?.as_counting_mut()?.remove_all(keys, answers);
+            }
+            (inner, _) => inner.own_mut("add_new")?.try_insert_all_new(keys, answers)?,
         }
-        Ok(self.0.own_mut("add_new")?.try_insert_all_new(keys, answers)?)
-    }
-}
-
-/// Looks keys up.
-pub(crate) struct LookUp<'a>(pub(crate) &'a Inner);
-
-impl Answer for LookUp<'_> {
-    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure> {
-        self.0.check_single()?;
-        of_inner!(self.0, own => {
-            own.contains_all(keys, answers);
-            Ok(())
-        }, other => other.with_keys(keys, |keys| other.filter.contains_all(keys, answers)))
-    }
-}
-
-/// Takes keys out of a counting filter, and says which were there.
-pub(crate) struct Remove<'a>(pub(crate) &'a mut Inner);
-
-impl Answer for Remove<'_> {
-    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure> {
-        self.0.own_mut("remove_many")?.as_counting_mut()?.remove_all(keys, answers);
         Ok(())
+    }
+}
+
+/// Refuses keys that a filter does not have.
+pub(crate) struct Check<'a>(pub(crate) &'a Inner);
+
+impl Visit for Check<'_> {
+    fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
+        self.0.check(keys)
+    }
+}
+
+/// Inserts keys into a filter.
+pub(crate) struct Insert<'a>(pub(crate) &'a mut Inner);
+
+impl Visit for Insert<'_> {
+    fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
+        self.0.insert_all(keys)
+    }
+}
+
+/// Inserts keys into one of umbel's own, which may be a part of another.
+pub(crate) struct InsertOwn<'a>(pub(crate) &'a mut AnyFilter);
+
+impl Visit for InsertOwn<'_> {
+    fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
+        Ok(self.0.try_insert_all(keys)?)
     }
 }
 
@@ -254,8 +245,8 @@ pub(crate) struct Hashes {
     pub(crate) hashes: Vec<umbel::KeyHash>,
 }
 
-impl Take for Hashes {
-    fn take<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
+impl Visit for Hashes {
+    fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         self.hashes.extend(keys.iter().map(|key| key.key_hash(&self.hasher)));
         Ok(())
     }

@@ -4,32 +4,30 @@
 //! reports progress.
 
 use std::fs::File;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use pyo3::exceptions::{PyIsADirectoryError, PyMemoryError, PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIsADirectoryError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyIterator, PyString};
 use umbel_files::atomic::{self, Existing};
 use umbel_files::changes::{self, Files};
 use umbel_files::inputs::{self, NamedInput, Rows};
 use umbel_sets::{
-    Bad, Diff, Distinct, Error, Input, Join, Keep, Missing, Normalization, Options, PageReader,
-    Partners, Progress, Records, SetOperation, TempFolders, Top, Unpaired,
+    Bad, Diff, Distinct, Error, Input, Join, Keep, Missing, Normalization, Options, Partners,
+    Progress, Records, SetOperation, TempFolders, Top, Unpaired,
 };
 
+use crate::calls;
 use crate::errors::number;
-use crate::keys::escaped;
-use crate::kinds::size;
+use crate::feeds::Feeds;
+use crate::lines::Lines;
+use crate::values::{FilePath, choice, size};
 
-/// A byte order mark in UTF-8.
-const MARK: &[u8] = "\u{feff}".as_bytes();
 /// How often signals are looked for.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -52,7 +50,7 @@ impl Report {
 
     /// Lines of the result.
     #[getter]
-    fn found(&self) -> u64 {
+    pub(crate) fn found(&self) -> u64 {
         self.report.found
     }
 
@@ -107,153 +105,6 @@ impl Report {
             self.seconds,
             if self.exact() { "" } else { ", not exact" }
         )
-    }
-}
-
-/// The lines of a result, in a temporary file that is gone when this object is. Iterating reads it from the start; lines
-/// are `str`, with bytes that are not UTF-8 as Python's ``surrogateescape`` makes them.
-#[pyclass(frozen, module = "umbel")]
-pub(crate) struct Lines {
-    file: Arc<File>,
-    separator: u8,
-    /// What the job did.
-    #[pyo3(get)]
-    report: Py<Report>,
-}
-
-#[pymethods]
-impl Lines {
-    fn __iter__(&self) -> LineIterator {
-        let bytes = FileFrom { file: Arc::clone(&self.file), offset: 0 };
-        let (bytes, separator) = (PageReader::new(1 << 16, bytes), self.separator);
-        LineIterator(Mutex::new(Cursor { bytes, separator, line: Vec::new() }))
-    }
-
-    fn __repr__(&self) -> String {
-        let report = self.report.get();
-        format!("<Lines: {} found>", report.report.found)
-    }
-}
-
-#[pyclass(frozen, module = "umbel")]
-pub(crate) struct LineIterator(Mutex<Cursor>);
-
-struct Cursor {
-    bytes: PageReader<FileFrom>,
-    separator: u8,
-    line: Vec<u8>,
-}
-
-impl Cursor {
-    /// The next line; none after the last.
-    fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        self.line.clear();
-        let read = self.bytes.read_until(self.separator, &mut self.line)?;
-        if self.line.last() == Some(&self.separator) {
-            self.line.pop();
-        }
-        Ok((read > 0).then_some(&*self.line))
-    }
-}
-
-/// A file from an offset on, which others read too.
-struct FileFrom {
-    file: Arc<File>,
-    offset: u64,
-}
-
-impl Read for FileFrom {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(bytes, self.offset)?;
-        self.offset += read as u64;
-        Ok(read)
-    }
-}
-
-#[pymethods]
-impl LineIterator {
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let mut cursor = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(line) = cursor.next()? else { return Ok(None) };
-        match std::str::from_utf8(line) {
-            Ok(text) => Ok(Some(PyString::new(py, text).into_any())),
-            Err(_) => {
-                let bytes = PyBytes::new(py, line);
-                bytes.call_method1("decode", ("utf-8", "surrogateescape")).map(Some)
-            }
-        }
-    }
-}
-
-/// Lines of a Python iterable, as bytes.
-struct Items {
-    iterator: Py<PyIterator>,
-    started: bool,
-    separator: u8,
-    bytes: Vec<u8>,
-    at: usize,
-    /// What went wrong in Python.
-    error: Arc<Mutex<Option<PyErr>>>,
-}
-
-impl Items {
-    fn fill(&mut self) -> PyResult<()> {
-        (self.at, self.bytes) = (0, Vec::new());
-        Python::attach(|py| {
-            let mut iterator = self.iterator.bind(py).clone();
-            while self.bytes.len() < 1 << 16 {
-                let Some(item) = iterator.next() else { break };
-                let item = item?;
-                let start = self.bytes.len();
-                if let Ok(text) = item.cast::<PyString>() {
-                    match text.to_str() {
-                        Ok(text) => self.bytes.extend_from_slice(text.as_bytes()),
-                        Err(_) => self.bytes.extend(escaped(text)?),
-                    }
-                } else if let Ok(bytes) = item.cast::<PyBytes>() {
-                    self.bytes.extend_from_slice(bytes.as_bytes());
-                } else {
-                    return Err(PyTypeError::new_err(format!(
-                        "a line is str or bytes, not {}; convert it with str()",
-                        item.get_type().name()?
-                    )));
-                }
-                // Files give lines with their ends.
-                if self.bytes[start..].last() == Some(&self.separator) {
-                    self.bytes.pop();
-                }
-                if self.bytes[start..].contains(&self.separator) {
-                    return Err(PyValueError::new_err(format!(
-                        "{item:?} is more than one line; split it"
-                    )));
-                }
-                self.bytes.push(self.separator);
-            }
-            // The engine cuts a mark at the start of a file. One in a value belongs to it: another goes in front.
-            if !std::mem::replace(&mut self.started, true) && self.bytes.starts_with(MARK) {
-                self.bytes.splice(..0, MARK.iter().copied());
-            }
-            Ok(())
-        })
-    }
-}
-
-impl Read for Items {
-    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        if self.at == self.bytes.len() {
-            self.fill().map_err(|error| {
-                *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                io::Error::other("the iterable failed")
-            })?;
-        }
-        let length = to.len().min(self.bytes.len() - self.at);
-        to[..length].copy_from_slice(&self.bytes[self.at..self.at + length]);
-        self.at += length;
-        Ok(length)
     }
 }
 
@@ -342,10 +193,10 @@ pub(crate) fn job<'py>(
     py: Python<'py>,
     verb: &str,
     inputs: Vec<Bound<'py, PyAny>>,
-    out: Option<PathBuf>,
+    out: Option<FilePath>,
     memory: Option<Bound<'py, PyAny>>,
     threads: Option<NonZeroUsize>,
-    tmp: Option<PathBuf>,
+    tmp: Option<FilePath>,
     records: Option<&str>,
     key: Vec<String>,
     delimiter: Vec<String>,
@@ -367,15 +218,18 @@ pub(crate) fn job<'py>(
     missing: &str,
     bad: &str,
     progress: Option<Bound<'py, PyAny>>,
-    added: Option<PathBuf>,
-    removed: Option<PathBuf>,
-    kept: Option<PathBuf>,
+    added: Option<FilePath>,
+    removed: Option<FilePath>,
+    kept: Option<FilePath>,
     ignored: Vec<String>,
     how: &str,
     first: bool,
     unique: bool,
     prefix: Option<String>,
 ) -> PyResult<Py<PyAny>> {
+    let path = |path: Option<FilePath>| path.map(|path| path.0);
+    let (out, tmp) = (path(out), path(tmp));
+    let (added, removed, kept) = (path(added), path(removed), path(kept));
     let delimiters = delimiters(&delimiter)?;
     if !ignored.is_empty() && !matches!(records, Some("csv" | "tsv")) {
         return Err(PyValueError::new_err("ignore_columns goes with records=\"csv\" or \"tsv\""));
@@ -443,10 +297,10 @@ pub(crate) fn job<'py>(
             fpp,
         },
     };
-    let error = Arc::new(Mutex::new(None));
+    let mut feeds = Feeds::default();
     let mut sources = Vec::new();
     for (i, input) in inputs.iter().enumerate() {
-        match named(input, i, separator, &error)? {
+        match feeds.input(input, i, separator)? {
             NamedInput::Path(path) if recursive => {
                 let files = inputs::files_of_folders(vec![path]).map_err(of_job)?;
                 sources.extend(files.into_iter().map(NamedInput::Path));
@@ -463,18 +317,13 @@ pub(crate) fn job<'py>(
     let told = Arc::clone(&options.progress);
     let start = Instant::now();
     let outcome =
-        wait(py, told, progress, move || work(sources, &delimiters, &job, &options, out))?;
+        wait(py, told, progress, feeds, move || work(sources, &delimiters, &job, &options, out))?;
     let seconds = start.elapsed().as_secs_f64();
-    if let Some(error) = error.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(error);
-    }
     let (report, file) = outcome.map_err(of_job)?;
     let report = Py::new(py, Report { report, seconds })?;
     match file {
         None => Ok(report.into_any()),
-        Some(file) => {
-            Ok(Py::new(py, Lines { file: Arc::new(file), separator, report })?.into_any())
-        }
+        Some(file) => Ok(Py::new(py, Lines::new(file, separator, report))?.into_any()),
     }
 }
 
@@ -502,32 +351,41 @@ pub(crate) fn options(
     })
 }
 
-/// Runs `work` on another thread, and waits for it; a signal that raises an exception cancels it.
+/// Runs `work` on another thread, and waits for it. Meanwhile it reads the inputs that come from Python; an error of theirs, or a
+/// signal that raises an exception, cancels the work.
 pub(crate) fn wait<T: Send + 'static>(
     py: Python<'_>,
     told: Arc<Progress>,
     progress: Option<Bound<'_, PyAny>>,
+    feeds: Feeds<'_>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
-    let (done, ended) = mpsc::channel::<()>();
+    let (mut feeds, mut wanted, asks) = feeds.split();
     let worker = thread::spawn(move || {
-        let _done = done;
+        let _until_done = asks;
         work()
     });
-    let (ended, mut raised) = (Mutex::new(ended), None);
-    // Nothing is sent: the channel closes when the work ends.
-    let runs = || {
-        let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
-        ended.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout)
-    };
-    while py.detach(runs) {
-        if raised.is_some() {
-            continue;
+    let (mut raised, mut looked) = (None, Instant::now());
+    loop {
+        let receiver = &mut wanted;
+        let next = py.detach(move || receiver.recv_timeout(TICK));
+        let mut done = Ok(());
+        match next {
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            // Whoever still wants something gets nothing.
+            _ if raised.is_some() => continue,
+            Ok(wanted) => done = wanted.answer(&mut feeds, py),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
-        let reported = progress
-            .as_ref()
-            .map_or(Ok(()), |progress| progress.call1((told.done(), told.total())).map(drop));
-        if let Err(error) = py.check_signals().and(reported) {
+        if done.is_ok() && looked.elapsed() >= TICK {
+            looked = Instant::now();
+            let report = |progress: &Bound<'_, PyAny>| {
+                let numbers = (told.done(), told.total()).into_pyobject(py)?;
+                calls::call(progress, &numbers, None).map(drop)
+            };
+            done = py.check_signals().and_then(|()| progress.as_ref().map_or(Ok(()), report));
+        }
+        if let Err(error) = done {
             told.cancel();
             raised = Some(error);
         }
@@ -577,33 +435,6 @@ fn work(
             Ok((report, Some(file)))
         }
     }
-}
-
-/// The input that a value is: a path, or an iterable of lines.
-fn named(
-    input: &Bound<'_, PyAny>,
-    i: usize,
-    separator: u8,
-    error: &Arc<Mutex<Option<PyErr>>>,
-) -> PyResult<NamedInput> {
-    if input.is_instance_of::<PyString>() || input.hasattr("__fspath__")? {
-        return Ok(NamedInput::Path(input.extract()?));
-    }
-    let iterator = input.try_iter().map_err(|_| {
-        PyTypeError::new_err(format!(
-            "an input is a path or an iterable of lines, not {}",
-            input.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string())
-        ))
-    })?;
-    let items = Items {
-        iterator: iterator.unbind(),
-        started: false,
-        separator,
-        bytes: Vec::new(),
-        at: 0,
-        error: Arc::clone(error),
-    };
-    Ok(NamedInput::Lines(format!("input {}", i + 1), Box::new(items)))
 }
 
 /// Adds normal forms, by their names.
@@ -658,10 +489,6 @@ pub(crate) fn of_records(
         Some("fields") => Records::Fields { key },
         Some(other) => return Err(choice("records", "csv, tsv, jsonl or fields", other)),
     })
-}
-
-pub(crate) fn choice(name: &str, expected: &str, found: &str) -> PyErr {
-    PyValueError::new_err(format!("{name}: expected {expected}, found {found}"))
 }
 
 /// The exception of a job that failed.

@@ -230,7 +230,7 @@ pub(crate) fn of_item<'a>(
 }
 
 /// Whether a value stands for a missing one: `None`, NaN, NaT, the NA of pandas, what NumPy has masked.
-fn is_missing(value: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn is_missing(value: &Bound<'_, PyAny>) -> bool {
     let name = value.get_type().name();
     let name = name.map_or_else(|_| String::new(), |name| name.to_string());
     // NaN and NaT differ from themselves. These two would answer the question with themselves.

@@ -2,18 +2,20 @@
 
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyTuple};
 use umbel::{
     AnyFilter, Bloomier as Static, Form, Growth, KeyHash, KeyHasher, Kind, Plan, Tags, Variant,
 };
 use umbel_foreign::{Format, KeyType, Parameters};
-use umbel_numbers::Bytes;
 
-use crate::columns::{Answer, Source, each_item};
+use crate::arrays::Answer;
+use crate::calls::Values;
+use crate::columns::{Column, Source, visit_items};
 use crate::errors::Failure;
-use crate::filter::{Change, Changing, Filter};
-use crate::inner::{Hashes, Inner, Other, Remove};
+use crate::filter::Filter;
+use crate::inner::{Access, Hashes, Inner, Operation, Other};
 use crate::keys::OneKey;
+use crate::values::{Content, Number, count, hasher, size};
 
 /// A Python object of the class of the filter's kind.
 pub(crate) fn wrap(py: Python<'_>, inner: Inner) -> PyResult<Py<PyAny>> {
@@ -38,45 +40,6 @@ pub(crate) fn wrap(py: Python<'_>, inner: Inner) -> PyResult<Py<PyAny>> {
         Some(_) => Py::new(py, filter.add_subclass(Bloom))?.into_any(),
     })
 }
-
-/// A number of keys: an int, or a float such as 1e8 that is whole.
-pub(crate) fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
-    let refused = || {
-        PyValueError::new_err(format!(
-            "{name}: expected a whole number of at least 1, found {value}"
-        ))
-    };
-    if value.is_instance_of::<PyInt>() {
-        return value.extract::<u64>().ok().filter(|&keys| keys > 0).ok_or_else(refused);
-    }
-    if let Ok(float) = value.cast::<PyFloat>() {
-        let float = float.value();
-        let whole = (1.0..1.8e19).contains(&float) && float.fract() == 0.0;
-        return whole.then_some(float as u64).ok_or_else(refused);
-    }
-    match value.extract::<u64>() {
-        Ok(keys) if keys > 0 => Ok(keys),
-        Ok(_) => Err(refused()),
-        Err(_) => Err(PyTypeError::new_err(format!(
-            "{name}: expected an int, found {}; to make a filter of keys, make it for their number and add them",
-            value.get_type().name()?
-        ))),
-    }
-}
-
-/// A size in bytes: an int, or text such as "64MiB".
-pub(crate) fn size(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
-    match value.cast::<PyString>() {
-        Ok(text) => {
-            let bytes = text.to_str()?.parse::<Bytes>();
-            Ok(bytes.map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?.0)
-        }
-        Err(_) => count(value, name),
-    }
-}
-
-/// A number that may be left out.
-type Number<'py> = Option<Bound<'py, PyAny>>;
 
 /// The plan of two of these three; the rate is 1 % when it is left out.
 fn plan_of(
@@ -103,28 +66,23 @@ fn plan_of(
     Ok(plan.map_err(Failure::from)?)
 }
 
-/// The hasher with a seed, or a secret.
-pub(crate) fn hasher(seed: u64, secret: Option<&[u8]>) -> PyResult<KeyHasher> {
-    match crate::filter::secret(secret)? {
-        Some(_) if seed != 0 => {
-            Err(PyValueError::new_err("seed and secret: a keyed filter has no seed; leave one out"))
-        }
-        Some(secret) => Ok(KeyHasher::keyed(secret)),
-        None => Ok(KeyHasher::with_seed(seed)),
-    }
-}
-
-fn of_plan(plan: &Plan, seed: u64, secret: Option<&[u8]>) -> PyResult<Filter> {
+fn of_plan(plan: &Plan, seed: u64, secret: Option<Content<'_>>) -> PyResult<Filter> {
     let filter = AnyFilter::with_plan(plan, hasher(seed, secret)?).map_err(Failure::from)?;
-    Ok(Filter::new(Inner::Own(filter)))
+    Ok(Filter::empty(Inner::Own(filter)))
 }
 
 /// The hashes of all keys.
 fn hashes(keys: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<Vec<KeyHash>> {
     let mut all = Hashes { hasher, hashes: Vec::new() };
+    let py = keys.py();
     match Source::of(keys)? {
-        Source::Column(column) => keys.py().detach(|| column.each(&mut all))?,
-        Source::Items { items, column } => each_item(&items, column, false, &mut all)?,
+        Source::Column(column) => py.detach(|| column.visit(&mut all))?,
+        Source::Stream(mut stream) => {
+            while let Some(arrays) = stream.next(py)? {
+                py.detach(|| Column::of_arrays(arrays).visit(&mut all))?;
+            }
+        }
+        Source::Items { items, column } => visit_items(&items, column, false, &mut all)?,
     }
     Ok(all.hashes)
 }
@@ -154,7 +112,7 @@ impl Bloom {
         kind: &str,
         memory: Number<'_>,
         seed: u64,
-        secret: Option<&[u8]>,
+        secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let variant = match kind {
             "blocked" => Variant::Blocked,
@@ -177,16 +135,6 @@ impl Bloom {
 #[pyclass(extends = Filter, frozen, module = "umbel")]
 pub(crate) struct Counting;
 
-/// Keys that are removed.
-struct Removing;
-
-impl<'a> Change<'a> for Removing {
-    type Answer = Remove<'a>;
-    fn start(&self, inner: &'a mut Inner) -> Remove<'a> {
-        Remove(inner)
-    }
-}
-
 #[pymethods]
 impl Counting {
     #[new]
@@ -197,7 +145,7 @@ impl Counting {
         bits: u32,
         memory: Number<'_>,
         seed: u64,
-        secret: Option<&[u8]>,
+        secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let plan = plan_of(Variant::Counting { counter_bits: bits }, keys, fpp, memory)?;
         Ok(PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self))
@@ -208,7 +156,7 @@ impl Counting {
         let key = OneKey::of(key, false)?;
         let mut answer = [false];
         let mut inner = slf.as_super().get().write(slf.py());
-        Remove(&mut inner).answer(&[key.key()], &mut answer)?;
+        Access::Write(&mut inner, Operation::Remove).answer(&[key.key()], &mut answer)?;
         Ok(answer[0])
     }
 
@@ -218,7 +166,7 @@ impl Counting {
         slf: &Bound<'py, Self>,
         keys: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.as_super().get().answer(keys, 1, Changing(Removing))
+        slf.as_super().get().answer(keys, Operation::Remove, 1)
     }
 
     /// How often a key was added and not removed, at most; counters stop at their highest value.
@@ -234,11 +182,11 @@ impl Counting {
     /// A blocked filter of the same keys: a quarter of the size, or less.
     fn to_bloom(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let py = slf.py();
-        let blocked = match &*slf.as_super().get().read(py) {
+        let blocked = slf.as_super().get().look(py, |inner| match inner {
             Inner::Own(filter) => filter.convert(Kind::Blocked),
             Inner::Mapped(filter) => filter.convert(Kind::Blocked),
             Inner::Foreign(_) => unreachable!("the class is of counting filters"),
-        };
+        });
         wrap(py, Inner::Own(blocked.map_err(Failure::from)?))
     }
 }
@@ -258,7 +206,7 @@ impl Scalable {
         even: bool,
         memory: Number<'_>,
         seed: u64,
-        secret: Option<&[u8]>,
+        secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let growth = if even { Growth::Even } else { Growth::Doubling };
         let plan = plan_of(Variant::Scalable { growth }, keys, fpp, memory)?;
@@ -292,7 +240,7 @@ impl Window {
         span: Option<u64>,
         memory: Number<'_>,
         seed: u64,
-        secret: Option<&[u8]>,
+        secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let plan = plan_of(Variant::Window { generations }, keys, fpp, memory)?;
         let filter = match span {
@@ -355,7 +303,7 @@ impl Stable {
         cell_bits: u32,
         memory: Number<'_>,
         seed: u64,
-        secret: Option<&[u8]>,
+        secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let plan = plan_of(Variant::Stable { cell_bits }, keys, fpp, memory)?;
         Ok(PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self))
@@ -376,7 +324,7 @@ impl Coded {
         bits: Option<u32>,
         memory: Number<'_>,
         seed: u64,
-        secret: Option<&[u8]>,
+        secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let plan = plan_of(Variant::Coded { code_bits: bits }, keys, fpp, memory)?;
         Ok(PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self))
@@ -400,7 +348,7 @@ impl Bloomier {
         keys: &Bound<'_, PyAny>,
         fpp: f64,
         seed: u64,
-        secret: Option<&[u8]>,
+        secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let hasher = hasher(seed, secret)?;
         let hashes = hashes(keys, hasher.clone())?;
@@ -434,7 +382,7 @@ impl Map {
         items: &Bound<'_, PyAny>,
         fpp: f64,
         seed: u64,
-        secret: Option<&[u8]>,
+        secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let hasher = hasher(seed, secret)?;
         let items = match items.cast::<PyDict>() {
@@ -447,7 +395,7 @@ impl Map {
         };
         let room = 64 - fingerprint;
         let mut pairs = Vec::new();
-        for item in items.try_iter()? {
+        for item in Values::of(&items)? {
             let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
             let hash = hasher.hash(OneKey::of(&key, false)?.key());
             let number = value.extract::<u64>().ok().filter(|number| number >> room == 0);
@@ -541,7 +489,7 @@ impl Attributes {
         classic: bool,
         memory: Number<'_>,
         seed: u64,
-        secret: Option<&[u8]>,
+        secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let tags = match tags {
             "none" => Tags::None,
@@ -563,7 +511,7 @@ impl Attributes {
         };
         let plan = plan_of(variant, keys, fpp, memory)?;
         let filter = umbel::Attributes::with_names(&plan, &names, hasher(seed, secret)?);
-        Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Attributes(
+        Ok(PyClassInitializer::from(Filter::empty(Inner::Own(AnyFilter::Attributes(
             filter.map_err(Failure::from)?,
         ))))
         .add_subclass(Self))
@@ -623,7 +571,7 @@ impl Cascade {
         fpp: f64,
         exact_list: bool,
         seed: u64,
-        secret: Option<&[u8]>,
+        secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let hasher = hasher(seed, secret)?;
         let [included_hashes, excluded_hashes] =

@@ -5,35 +5,51 @@
 //!
 //! | module | what it alone knows |
 //! |---|---|
-//! | `keys` | which Python values are keys, and their bytes |
-//! | `columns` | keys in lists, buffers and Arrow arrays, and threads over them |
-//! | `answers` | boolean columns in the library of the input |
-//! | `inner` | the filter behind a Python object: of umbel, mapped, or another system's |
-//! | `filter` | what all filters do |
-//! | `find` | indexes of many files, and the lines that hold a text |
-//! | `kinds` | how each kind is made, and what only it does |
-//! | `parquet` | filters for Parquet files that have none |
-//! | `parts` | one set in several filters |
-//! | `rows` | keys of several fields |
-//! | `jobs` | exact set operations on files and iterables of lines |
-//! | `sharing` | packed files, deltas and signatures |
-//! | `reports` | receipts, plans and comparisons |
 //! | `errors` | which Python exception an error becomes |
+//! | `values` | arguments that many functions take |
+//! | `calls` | calls of Python code that others wrote, and how they end |
+//! | `fork` | that forks wait for threads without the GIL |
+//! | `keys` | which Python values are keys, and their bytes |
+//! | `arrays` | keys in buffers and Arrow arrays |
+//! | `columns` | where keys come from, and threads over them |
+//! | `inner` | the filter behind a Python object: of umbel, mapped, or another system's |
+//! | `answers` | boolean columns in the library of the input |
+//! | `filter` | the object: its lock, and work on many keys |
+//! | `rows` | keys of several fields |
+//! | `sharing` | packed files, deltas and signatures |
+//! | `kinds` | how each kind is made, and what only it does |
+//! | `reports` | receipts, plans and comparisons |
+//! | `files` | filters in files, at URLs and in bytes |
+//! | `methods` | what all filters do in Python |
+//! | `parts` | one set in several filters |
+//! | `feeds`, `jobs`, `lines` | exact set operations: inputs that come from Python, the jobs, their results |
+//! | `find` | indexes of many files, and the lines that hold a text |
+//! | `parquet` | filters for Parquet files that have none |
+//!
+//! Each uses those above it.
 
 mod answers;
+mod arrays;
+mod calls;
 mod columns;
 mod errors;
+mod feeds;
+mod files;
 mod filter;
 mod find;
+mod fork;
 mod inner;
 mod jobs;
 mod keys;
 mod kinds;
+mod lines;
+mod methods;
 mod parquet;
 mod parts;
 mod reports;
 mod rows;
 mod sharing;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -44,16 +60,20 @@ mod _umbel {
     #[pymodule_export]
     use super::answers::Mask;
     #[pymodule_export]
-    use super::filter::{Filter, from_bytes, open};
+    use super::files::{from_bytes, open};
+    #[pymodule_export]
+    use super::filter::{Filter, OverfilledWarning};
     #[pymodule_export]
     use super::find::{find, index};
     #[pymodule_export]
-    use super::jobs::{Lines, Report, job};
+    use super::jobs::{Report, job};
     #[pymodule_export]
     use super::kinds::{
         Attributes, Bloom, Bloomier, Cascade, Coded, Counting, Foreign, Map, Scalable, Stable,
         Window,
     };
+    #[pymodule_export]
+    use super::lines::Lines;
     #[pymodule_export]
     use super::parquet::parquet;
     #[pymodule_export]
@@ -63,6 +83,7 @@ mod _umbel {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::fork::register(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("FORMATS", umbel_foreign::Format::ALL.map(|format| format.name()).to_vec())
     }

@@ -1,7 +1,6 @@
 //! Filters for Parquet files that have none.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
@@ -9,7 +8,9 @@ use pyo3::prelude::*;
 use umbel_files::atomic::Existing;
 use umbel_parquet::{Edit, Edited, Plan, Removal};
 
+use crate::feeds::Feeds;
 use crate::jobs::{of_job, options, wait};
+use crate::values::FilePath;
 
 /// A filter: its row group, bytes, keys and rate.
 type Filter = (usize, u64, f64, f64);
@@ -24,12 +25,12 @@ type Answer = (Vec<Column>, Vec<(String, usize)>, u64, u64, u64);
 #[expect(clippy::too_many_arguments, reason = "they are the keywords of a Python function")]
 pub(crate) fn parquet(
     py: Python<'_>,
-    path: PathBuf,
+    path: FilePath,
     add: Vec<String>,
     remove: Option<Vec<String>>,
     fpp: f64,
     always: bool,
-    out: Option<PathBuf>,
+    out: Option<FilePath>,
     memory: Option<Bound<'_, PyAny>>,
     threads: Option<NonZeroUsize>,
 ) -> PyResult<Answer> {
@@ -39,9 +40,10 @@ pub(crate) fn parquet(
     let options = options(memory, threads, None)?;
     let edit = Edit { add, remove: remove.map_or(Removal::All, Removal::Of), fpp, always };
     let told = Arc::clone(&options.progress);
-    let edited = wait(py, told, None, move || {
+    let edited = wait(py, told, None, Feeds::default(), move || {
+        let path = path.0;
         let plan = Plan::new(&path, &edit, &options)?;
-        plan.write_to(out.as_ref().unwrap_or(&path), Existing::Replace, &options)
+        plan.write_to(out.as_ref().map_or(&*path, |out| &out.0), Existing::Replace, &options)
     })?;
     Ok(answer(edited.map_err(of_job)?))
 }

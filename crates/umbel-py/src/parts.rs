@@ -6,8 +6,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
+use crate::calls::Values;
 use crate::keys::OneKey;
-use crate::kinds::{count, hasher};
+use crate::values::{Content, count, hasher};
 
 /// Divides keys among the parts of a set that is too large for one filter, or for one machine.
 ///
@@ -27,7 +28,7 @@ pub(crate) struct Parts(umbel::Parts);
 impl Parts {
     #[new]
     #[pyo3(signature = (parts, *, seed=0, secret=None))]
-    fn new(parts: &Bound<'_, PyAny>, seed: u64, secret: Option<&[u8]>) -> PyResult<Self> {
+    fn new(parts: &Bound<'_, PyAny>, seed: u64, secret: Option<Content<'_>>) -> PyResult<Self> {
         let number = count(parts, "parts")?;
         let number = u32::try_from(number).ok().and_then(NonZeroU32::new).ok_or_else(|| {
             PyValueError::new_err(format!("parts: expected at most 4294967295, found {number}"))
@@ -47,7 +48,7 @@ impl Parts {
     /// The keys of each part, in their order: a list of lists, by part.
     fn split<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyList>>> {
         let lists: Vec<_> = (0..self.0.count()).map(|_| PyList::empty(keys.py())).collect();
-        for key in keys.try_iter()? {
+        for key in Values::of(keys)? {
             let key = key?;
             lists[self.part(&key)? as usize].append(key)?;
         }

@@ -8,7 +8,8 @@ use umbel_advice::{Costs, Goal, Verdict, advise};
 
 use crate::errors::Failure;
 use crate::filter::Filter;
-use crate::kinds::{count, size};
+use crate::inner::{Inner, of_inner};
+use crate::values::{count, size};
 
 /// What a filter delivers now, computed from its bits.
 #[pyclass(frozen, module = "umbel")]
@@ -325,6 +326,22 @@ impl Comparison {
 /// Estimates from two filters what their sets share. Both must be of one kind, size (or sizes that fold) and way of hashing.
 #[pyfunction]
 pub(crate) fn compare(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<Comparison> {
-    let found = left.get().with(right.get(), left.py(), crate::filter::compare)?;
-    Ok(Comparison(found))
+    Ok(Comparison(left.get().look_at_both(right.get(), left.py(), compared)?))
+}
+
+/// What two filters tell about the sets in them.
+pub(crate) fn compared(left: &Inner, right: &Inner) -> Result<Found, Failure> {
+    Ok(
+        of_inner!(left, left => of_inner!(right, right => left.compare(right)?, _other => return Err(mixed())), left => match right {
+            Inner::Foreign(right) => left.filter.compare(&right.filter)?,
+            _ => return Err(mixed()),
+        }),
+    )
+}
+
+pub(crate) fn mixed() -> Failure {
+    Failure::Type(
+        "a filter of umbel and one of another system do not go together; build both in one format"
+            .to_owned(),
+    )
 }

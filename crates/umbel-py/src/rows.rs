@@ -4,9 +4,7 @@
 //! several fields is for each value its length in bytes as a u32 and the value; that of one field is its value (FORMAT.md,
 //! section 3). A row with a null is no key.
 
-use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard};
-
-use arrow_array::array::{Array, ArrayRef, LargeBinaryArray, StructArray};
+use arrow_array::array::{Array, ArrayRef, LargeBinaryArray, StructArray, new_empty_array};
 use arrow_array::cast::AsArray;
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as D;
@@ -15,12 +13,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use umbel::{AnyFilter, Block};
 
-use crate::answers::Container;
-use crate::columns::{Answer, BATCH, struct_arrays};
+use crate::answers::{Answers, Container, library};
+use crate::arrays::{Answer, BATCH, has_keys, places};
+use crate::calls::Values;
+use crate::columns::Stream;
 use crate::errors::Failure;
 use crate::filter::Filter;
-use crate::inner::{AddNew, Inner, LookUp};
-use crate::keys::{KeyRef, OneKey};
+use crate::inner::{Access, Inner, Operation};
+use crate::keys::{KeyRef, OneKey, is_missing};
 
 /// The bytes of a field.
 pub(crate) fn field(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
@@ -85,79 +85,29 @@ impl Rows {
     }
 }
 
-/// What is done with rows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
-    LookUp,
-    AddNew,
-}
-
-/// A filter that is locked for it.
-enum Locked<'a> {
-    LookUp(RwLockReadGuard<'a, Inner>),
-    AddNew(RwLockWriteGuard<'a, Inner>),
-}
-
-impl<'a> Locked<'a> {
-    /// Without Python.
-    fn detached(filter: &'a Filter, work: Work) -> Self {
-        let lock = &filter.lock;
-        match work {
-            Work::LookUp => Self::LookUp(lock.read().unwrap_or_else(PoisonError::into_inner)),
-            Work::AddNew => Self::AddNew(lock.write().unwrap_or_else(PoisonError::into_inner)),
-        }
-    }
-
-    fn attached(filter: &'a Filter, py: Python<'_>, work: Work) -> Self {
-        match work {
-            Work::LookUp => Self::LookUp(filter.read(py)),
-            Work::AddNew => Self::AddNew(filter.write(py)),
-        }
-    }
-
-    fn inner(&self) -> &Inner {
-        match self {
-            Self::LookUp(inner) => inner,
-            Self::AddNew(inner) => inner,
-        }
-    }
-}
-
-/// Does it, each row getting its answer.
-fn work_on(
-    filter: &mut Locked<'_>,
+/// Does something with rows, each of which gets its answer.
+fn answer_rows(
+    access: &mut Access<'_>,
     names: &[String],
     rows: &Rows,
     answers: &mut [bool],
 ) -> Result<(), Failure> {
-    match filter.inner() {
-        Inner::Own(AnyFilter::Attributes(_)) => {}
-        Inner::Mapped(AnyFilter::Attributes(filter)) => {
-            return look_up(filter, names, rows, answers);
+    match access {
+        Access::Read(Inner::Own(AnyFilter::Attributes(filter))) => {
+            look_up(filter, names, rows, answers)
         }
-        _ => {
-            let keys = rows.keys()?;
-            let keys = keys.values();
-            return match filter {
-                Locked::LookUp(inner) => LookUp(inner).answer(&keys, answers),
-                Locked::AddNew(inner) => AddNew(inner).answer(&keys, answers),
-            };
+        Access::Read(Inner::Mapped(AnyFilter::Attributes(filter))) => {
+            look_up(filter, names, rows, answers)
         }
-    }
-    match filter {
-        Locked::LookUp(inner) => match &**inner {
-            Inner::Own(AnyFilter::Attributes(filter)) => look_up(filter, names, rows, answers),
-            _ => unreachable!("a filter of rows"),
-        },
-        Locked::AddNew(inner) => match inner.own_mut("add_rows")? {
-            AnyFilter::Attributes(filter) => add(filter, names, rows, answers),
-            _ => unreachable!("a filter of rows"),
-        },
+        Access::Write(Inner::Own(AnyFilter::Attributes(filter)), _) => {
+            add(filter, names, rows, answers)
+        }
+        access => access.answer(&rows.keys()?.values(), answers),
     }
 }
 
 /// Where the values of a row are in one of the filter.
-fn places<S: AsRef<[Block]>>(
+fn fields_of<S: AsRef<[Block]>>(
     filter: &umbel::Attributes<S>,
     names: &[String],
     rows: &Rows,
@@ -182,7 +132,7 @@ fn look_up<S: AsRef<[Block]>>(
     rows: &Rows,
     answers: &mut [bool],
 ) -> Result<(), Failure> {
-    let places = places(filter, names, rows)?;
+    let places = fields_of(filter, names, rows)?;
     let (values, fields) = (rows.values(), filter.names().len());
     let mut asked = vec![None; rows.len() * fields];
     for (row, asked) in values.chunks(rows.width).zip(asked.chunks_mut(fields)) {
@@ -201,7 +151,7 @@ fn add(
     if !names.is_empty() {
         filter.indices_of_all(names)?;
     }
-    let places = places(filter, names, rows)?;
+    let places = fields_of(filter, names, rows)?;
     let values = rows.values();
     let mut ordered = vec![&[][..]; values.len()];
     for (row, ordered) in values.chunks(rows.width).zip(ordered.chunks_mut(rows.width)) {
@@ -233,24 +183,6 @@ pub(crate) fn contains_row(
         Inner::Mapped(AnyFilter::Attributes(filter)) => ask(filter, names, values)?,
         _ => unreachable!("the class is of filters of rows"),
     })
-}
-
-/// Refuses a column that has no fields of rows.
-fn check(found: &D, name: &str) -> Result<(), Failure> {
-    let of = match found {
-        D::Dictionary(_, values) => values,
-        other => other,
-    };
-    let text = matches!(
-        of,
-        D::Null | D::Utf8 | D::LargeUtf8 | D::Utf8View | D::Binary | D::LargeBinary | D::BinaryView
-    );
-    if text || of.is_integer() || matches!(of, D::FixedSizeBinary(_)) {
-        return Ok(());
-    }
-    Err(Failure::Type(format!(
-        "column {name}: fields are text, bytes or integers, found {found}; cast it to text"
-    )))
 }
 
 /// Appends a value as text.
@@ -293,15 +225,20 @@ struct Table {
 impl Table {
     fn of(table: &StructArray, names: &[String]) -> Result<Self, Failure> {
         let columns = names.iter().map(|name| {
-            let column = table.column_by_name(name).ok_or_else(|| {
-                let has = table.column_names().join(", ");
-                Failure::Python(PyKeyError::new_err(format!(
-                    "no column {name}; the table has {has}"
-                )))
-            })?;
-            check(column.data_type(), name)?;
+            let column = table
+                .column_by_name(name)
+                .ok_or_else(|| Failure::Python(missing(name, &table.column_names().join(", "))))?;
+            let of = match column.data_type() {
+                D::Dictionary(_, values) => values,
+                other => other,
+            };
+            if !has_keys(of) {
+                return Err(Failure::Type(format!(
+                    "column {name}: fields are text, bytes or integers, found {of}; cast it to text"
+                )));
+            }
             // A dictionary is looked up once, not for each row.
-            Ok::<_, Failure>(match column.data_type() {
+            Ok(match column.data_type() {
                 D::Dictionary(..) => plain(column),
                 _ => column.clone(),
             })
@@ -320,118 +257,200 @@ impl Table {
     }
 }
 
-/// Works on the rows of a table, which get an answer each; those with a null get none.
-fn on_table(
-    filter: &Filter,
-    tables: &[Table],
-    work: Work,
+/// Does something with the rows of a table, which get an answer each; those with a null get none.
+fn answer_table(
+    access: &mut Access<'_>,
+    table: &Table,
     names: &[String],
     answers: &mut [bool],
 ) -> Result<(), Failure> {
-    let mut filter = Locked::detached(filter, work);
     let (mut rows, mut places) = (Rows::new(names.len()), Vec::new());
-    let mut start = 0;
-    for table in tables {
-        for i in (0..table.length).filter(|&i| table.has(i)) {
-            table.columns.iter().for_each(|column| value(column, i, &mut rows));
-            places.push(start + i);
-            if rows.len() == BATCH {
-                flush(&mut filter, names, &mut rows, &mut places, answers)?;
-            }
+    let mut flush = |rows: &mut Rows, places: &mut Vec<usize>| {
+        let mut found = vec![false; rows.len()];
+        answer_rows(access, names, rows, &mut found)?;
+        for (place, found) in places.drain(..).zip(found) {
+            answers[place] = found;
         }
-        start += table.length;
+        rows.clear();
+        Ok::<_, Failure>(())
+    };
+    for i in (0..table.length).filter(|&i| table.has(i)) {
+        table.columns.iter().for_each(|column| value(column, i, &mut rows));
+        places.push(i);
+        if rows.len() == BATCH {
+            flush(&mut rows, &mut places)?;
+        }
     }
-    flush(&mut filter, names, &mut rows, &mut places, answers)
+    flush(&mut rows, &mut places)
 }
 
 /// A dictionary's values, each where it is used.
 fn plain(column: &ArrayRef) -> ArrayRef {
-    let (dictionary, nulls) = (column.as_any_dictionary(), column.logical_nulls());
-    if dictionary.values().is_empty() {
-        return std::sync::Arc::new(LargeBinaryArray::new_null(column.len()));
-    }
-    let places = dictionary.normalized_keys();
-    let mut rows = Rows::new(1);
-    let mut texts: Vec<Option<Vec<u8>>> = Vec::with_capacity(column.len());
-    for (i, &place) in places.iter().enumerate() {
-        texts.push(match nulls.as_ref().is_none_or(|nulls| nulls.is_valid(i)) {
-            false => None,
-            true => {
-                rows.clear();
-                value(dictionary.values(), place, &mut rows);
-                Some(rows.bytes.clone())
-            }
+    let dictionary = column.as_any_dictionary();
+    let (words, nulls) = (dictionary.values(), column.logical_nulls());
+    let mut row = Rows::new(1);
+    let texts =
+        places(dictionary.keys(), 0..column.len()).into_iter().enumerate().map(|(i, place)| {
+            let there = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(i)) && place < words.len();
+            there.then(|| {
+                row.clear();
+                value(words, place, &mut row);
+                row.bytes.clone()
+            })
         });
-    }
-    std::sync::Arc::new(LargeBinaryArray::from_iter(texts))
+    std::sync::Arc::new(texts.collect::<LargeBinaryArray>())
 }
 
-fn flush(
-    filter: &mut Locked<'_>,
-    names: &[String],
-    rows: &mut Rows,
-    places: &mut Vec<usize>,
-    answers: &mut [bool],
-) -> Result<(), Failure> {
-    let mut found = vec![false; rows.len()];
-    work_on(filter, names, rows, &mut found)?;
-    for (place, found) in places.drain(..).zip(found) {
-        answers[place] = found;
+/// The values of a row that is a tuple, or a dict.
+fn values_of<'py>(row: &Bound<'py, PyAny>, names: &[String]) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    if let Ok(dict) = row.cast::<PyDict>() {
+        let value =
+            |name: &String| dict.get_item(name)?.ok_or_else(|| PyKeyError::new_err(name.clone()));
+        return names.iter().map(value).collect();
     }
-    rows.clear();
-    Ok(())
+    let tuple = row
+        .cast::<PyTuple>()
+        .map_err(|_| PyTypeError::new_err("a row is a tuple, or a dict when columns are named"))?;
+    Ok(tuple.iter().collect())
 }
 
 impl Filter {
-    /// Works on the rows of a table or on tuples.
-    pub(crate) fn on_rows<'py>(
+    /// Does something with the rows of a table, or with tuples.
+    pub(crate) fn answer_of_rows<'py>(
         &self,
         rows: &Bound<'py, PyAny>,
         names: Vec<String>,
-        work: Work,
+        operation: Operation,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = rows.py();
-        if let Some(tables) = struct_arrays(rows)? {
-            if names.is_empty() {
-                return Err(PyValueError::new_err(
-                    "name the columns of the table that make the key",
-                ));
-            }
-            let tables = tables.iter().map(|table| Table::of(table, &names));
-            let tables = tables.collect::<Result<Vec<_>, _>>()?;
-            let length = tables.iter().map(|table| table.length).sum();
-            let valid = tables.iter().any(|table| table.nulls.is_some()).then(|| {
-                let has =
-                    |table: &Table| (0..table.length).map(|i| table.has(i)).collect::<Vec<_>>();
-                tables.iter().flat_map(has).collect()
-            });
-            return Container::of(rows)?.filled(py, length, valid, |answers| {
-                on_table(self, &tables, work, &names, answers)
-            });
+        if library(rows)? == "pandas" && rows.hasattr("columns")? {
+            return self.answer_frame(rows, &names, operation);
+        }
+        if let Some(stream) = Stream::of(rows)? {
+            let container = Container::of(rows)?;
+            return self.answer_stream(py, container, stream, &names, operation);
         }
         if rows.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err("a str is no row; give tuples, or a table"));
         }
-        let mut answers = Vec::new();
-        let mut batch = Rows::new(names.len().max(1));
-        for row in rows.try_iter()? {
-            let row = row?;
-            let values: Vec<_> = match row.cast::<PyDict>() {
-                Ok(dict) => {
-                    let value = |name: &String| {
-                        dict.get_item(name)?.ok_or_else(|| PyKeyError::new_err(name.clone()))
-                    };
-                    names.iter().map(value).collect::<PyResult<_>>()?
-                }
-                Err(_) => row
-                    .cast::<PyTuple>()
-                    .map_err(|_| {
-                        PyTypeError::new_err("a row is a tuple, or a dict when columns are named")
-                    })?
-                    .iter()
-                    .collect(),
+        let answers = self.answer_tuples(rows, &names, false, operation)?;
+        self.given(py, operation, Container::List(py), &answers, Ok(()))
+    }
+
+    /// Of a table of pandas, which has no Arrow without pyarrow, nor for columns of several types.
+    fn answer_frame<'py>(
+        &self,
+        frame: &Bound<'py, PyAny>,
+        names: &[String],
+        operation: Operation,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, container) = (frame.py(), Container::of(frame)?);
+        named(names)?;
+        for name in names {
+            if !frame.contains(name)? {
+                let has = frame.getattr("columns")?.call_method0("tolist")?;
+                return Err(missing(name, &has.to_string()));
+            }
+        }
+        let columns = PyList::new(py, names)?;
+        let stream = frame.get_item(columns).and_then(|columns| Stream::of(&columns));
+        let has_types = |stream: &Stream| {
+            Table::of(new_empty_array(stream.data_type()).as_struct(), names).is_ok()
+        };
+        if let Ok(Some(stream)) = stream
+            && has_types(&stream)
+        {
+            return self.answer_stream(py, container, stream, names, operation);
+        }
+        let objects = |name| frame.get_item(name)?.call_method1("astype", ("object",));
+        let columns = names.iter().map(objects).collect::<PyResult<Vec<_>>>()?;
+        let tuples = py.import("builtins")?.getattr("zip")?.call1(PyTuple::new(py, columns)?)?;
+        let answers = self.answer_tuples(&tuples, names, true, operation)?;
+        self.given(py, operation, container, &answers, Ok(()))
+    }
+
+    fn answer_stream<'py>(
+        &self,
+        py: Python<'py>,
+        container: Container<'py>,
+        mut stream: Stream,
+        names: &[String],
+        operation: Operation,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let D::Struct(_) = stream.data_type() else {
+            return Err(PyTypeError::new_err(format!(
+                "expected a table of columns, found a column of {}; use contains_many() or add_many()",
+                stream.data_type()
+            )));
+        };
+        named(names)?;
+        // All columns are checked before the first row is there.
+        Table::of(new_empty_array(stream.data_type()).as_struct(), names)?;
+        let (mut answers, mut added) = (Answers::default(), 0);
+        let end = loop {
+            let arrays = match stream.next(py) {
+                Ok(Some(arrays)) => arrays,
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
             };
-            if answers.is_empty() && batch.len() == 0 && names.is_empty() {
+            let done = py.detach(|| {
+                let table = |array: &ArrayRef| Table::of(array.as_struct(), names);
+                arrays.iter().map(table).collect::<Result<Vec<_>, _>>()
+            });
+            let done = done.and_then(|tables| {
+                tables.iter().try_for_each(|table| {
+                    let valid = table.nulls.as_ref().map(|nulls| nulls.iter().collect());
+                    let answers = answers.more(table.length, valid);
+                    self.access(py, operation, |access| {
+                        answer_table(access, table, names, answers)
+                    })?;
+                    added += table.length;
+                    Ok(())
+                })
+            });
+            if let Err(error) = done {
+                break Err(error.into());
+            }
+        };
+        self.count_rows(operation, added);
+        self.given(py, operation, container, &answers, end)
+    }
+
+    fn count_rows(&self, operation: Operation, rows: usize) {
+        if operation == Operation::Add {
+            self.count(rows);
+        }
+    }
+
+    /// Answers tuples. In the rows of a table, values may be missing.
+    fn answer_tuples(
+        &self,
+        rows: &Bound<'_, PyAny>,
+        names: &[String],
+        table: bool,
+        operation: Operation,
+    ) -> PyResult<Answers> {
+        let (py, mut answers) = (rows.py(), Answers::default());
+        let mut batch = Rows::new(names.len().max(1));
+        let mut there: Vec<bool> = Vec::new();
+        let mut flush = |batch: &mut Rows, there: &mut Vec<bool>| {
+            let mut found = vec![false; batch.len()];
+            self.access_attached(py, operation, |access| {
+                answer_rows(access, names, batch, &mut found)
+            })?;
+            let mut found = found.into_iter();
+            for (&there, answer) in there.iter().zip(answers.more(there.len(), None)) {
+                *answer = there && found.next() == Some(true);
+            }
+            self.count_rows(operation, there.len());
+            batch.clear();
+            there.clear();
+            py.check_signals()
+        };
+        let mut first = true;
+        for row in Values::of(rows)? {
+            let values = values_of(&row?, names)?;
+            if std::mem::take(&mut first) && names.is_empty() {
                 batch.width = values.len().max(1);
             }
             if values.len() != batch.width {
@@ -441,31 +460,28 @@ impl Filter {
                     batch.width
                 )));
             }
-            for value in &values {
+            let missing = table && values.iter().any(is_missing);
+            there.push(!missing);
+            for value in values.iter().filter(|_| !missing) {
                 batch.push(&field(value)?);
             }
             // Rows that are added are all checked before the first is.
-            if work == Work::LookUp && batch.len() == BATCH {
-                self.on_batch(py, &mut batch, work, &names, &mut answers)?;
+            if operation == Operation::Contains && there.len() == BATCH {
+                flush(&mut batch, &mut there)?;
             }
         }
-        self.on_batch(py, &mut batch, work, &names, &mut answers)?;
-        Ok(PyList::new(py, answers)?.into_any())
+        flush(&mut batch, &mut there)?;
+        Ok(answers)
     }
+}
 
-    fn on_batch(
-        &self,
-        py: Python<'_>,
-        batch: &mut Rows,
-        work: Work,
-        names: &[String],
-        answers: &mut Vec<bool>,
-    ) -> PyResult<()> {
-        let start = answers.len();
-        answers.resize(start + batch.len(), false);
-        let mut filter = Locked::attached(self, py, work);
-        work_on(&mut filter, names, batch, &mut answers[start..])?;
-        batch.clear();
-        Ok(())
+fn named(names: &[String]) -> PyResult<()> {
+    match names {
+        [] => Err(PyValueError::new_err("name the columns of the table that make the key")),
+        _ => Ok(()),
     }
+}
+
+fn missing(name: &str, has: &str) -> PyErr {
+    PyKeyError::new_err(format!("no column {name}; the table has {has}"))
 }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fs;
 use std::io::{Cursor, Read};
-use std::path::PathBuf;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -11,13 +10,14 @@ use umbel_share::sign::PublicKey;
 use umbel_share::{Content, ShareError, Trust, delta, pack, receive};
 
 use crate::errors::{Failure, of_file};
+use crate::values::FilePath;
 
 /// What a packed file or a delta may make, unless its signature is checked: 1 GiB, as the jobs over files use.
 pub(crate) const MOST: u64 = 1 << 30;
 
 /// What is accepted: ``trust`` is the file of a public key, as `umbel key new --signing` writes it.
 pub(crate) fn trusted(
-    path: Option<PathBuf>,
+    path: Option<FilePath>,
     list: Option<String>,
     newer_than: Option<u64>,
 ) -> PyResult<Option<Trust>> {
@@ -27,7 +27,7 @@ pub(crate) fn trusted(
             _ => Err(PyTypeError::new_err("list and newer_than are checked with trust; give it")),
         };
     };
-    let name = path.display().to_string();
+    let name = path.name();
     let text = fs::read(&path).map_err(|error| of_file(&error, &name))?;
     let key = String::from_utf8_lossy(&text).parse::<PublicKey>();
     let key = key.map_err(|error| PyErr::from(Failure::from(error).about(&name)))?;

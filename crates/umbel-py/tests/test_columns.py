@@ -69,9 +69,9 @@ def test_numpy_that_is_no_column():
         np.array([1.5]),
         np.array([True]),
         np.array([[1, 2]]),
+        np.array([[]]),
         np.array(["2020-01-01"], "M8[D]"),
-        np.array(7),
-        np.array([1], ">i8"),
+        np.array(1.5),
         np.zeros(3, complex),
     ]:
         with pytest.raises(TypeError):
@@ -250,3 +250,33 @@ def test_answers_of_any_length(length):
     evens.update(range(0, length, 2))
     answers = evens.contains_many(pa.array(range(length), pa.int64()))
     assert answers.to_pylist() == [i % 2 == 0 for i in range(length)]
+
+
+def test_arrays_of_any_form():
+    filter = filter_of([7, -7])
+    assert filter.contains_many(np.array([7, 8, -7], ">i8")).tolist() == [True, False, True]
+    assert filter.contains_many(np.array([7, 8], ">u2")).tolist() == [True, False]
+    single = filter.contains_many(np.array(7))
+    assert single.shape == () and single
+    assert filter_of(["\u00e9"]).contains_many(np.array(["\u00e9", "e"], ">U2")).tolist() == [True, False]
+    for empty in [np.array([]), np.array([], bool), np.array([], "M8[s]")]:
+        assert filter.contains_many(empty).tolist() == filter.add_new(empty).tolist() == []
+
+
+def test_series_keep_their_names():
+    import pandas as pd
+    import polars as pl
+
+    filter = filter_of(["a"])
+    assert filter.contains_many(pl.Series("url", ["a", "b"])).name == "url"
+    assert filter.contains_many(pd.Series(["a", "b"], name="url", index=[5, 6])).name == "url"
+    assert filter.contains_rows(pl.DataFrame({"url": ["a"]}), ["url"]).name == ""
+
+
+@pytest.mark.parametrize("words", [["", "a", "x" * 40], ["\u00e9", "a", ""], ["a" * 7, "b" * 8, "c" * 9]])
+@pytest.mark.parametrize("kind", ["U", "S"])
+def test_padding_is_no_part_of_a_key(words, kind):
+    keys = words if kind == "U" else [word.encode() for word in words]
+    for width in [40, 41, 64]:
+        column = np.array(keys, f"{kind}{width + 1}")
+        assert filled(column) == filter_of(keys)

@@ -220,7 +220,7 @@ def test_errors(tmp_path):
     with pytest.raises(ValueError, match="fpp"):
         umbel.dedup(there, fpp=2)
     with pytest.raises(TypeError, match="line"):
-        umbel.dedup([1, 2])
+        umbel.dedup([1.5, 2])
     with pytest.raises(ValueError, match="more than one line"):
         umbel.dedup(["a\nb"])
     with pytest.raises(TypeError, match="input"):
@@ -279,3 +279,43 @@ def test_ctrl_c_ends_a_job_and_leaves_nothing(tmp_path):
     # At once, as far as a busy machine allows.
     assert time.monotonic() - start < 20
     assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_are_inputs():
+    import numpy as np
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    for column in [
+        ["b", "a", "b"],
+        np.array(["b", "a", "b"]),
+        pa.array(["b", None, "a", "b"]),
+        pa.chunked_array([["b"], [None, "a", "b"]]),
+        pa.array(["b", "a", "b"]).dictionary_encode(),
+        pd.Series(["b", None, "a", "b"]),
+        pl.Series(["b", None, "a", "b"]),
+        (word for word in [b"b", bytearray(b"a"), memoryview(b"b")]),
+    ]:
+        assert list(umbel.dedup(column)) == ["b", "a"]
+    for numbers in [[7, -1, 7], np.array([7, -1, 7]), pa.array([7, None, -1, 7]), pd.Series([7, None, -1, 7], dtype="Int64")]:
+        assert list(umbel.dedup(numbers)) == ["7", "-1"]
+    many = pa.chunked_array([[f"{number}" for number in range(start, start + 1000)] for start in range(0, 300_000, 1000)])
+    assert list(umbel.common(many, map(str, range(0, 300_000, 7)))) == [str(number) for number in range(0, 300_000, 7)]
+    with pytest.raises(TypeError, match="a line is"):
+        umbel.dedup(["a", None])
+    with pytest.raises(ValueError, match="more than one line"):
+        umbel.dedup(pa.array(["a", "b\nc"]))
+
+
+def test_inputs_at_urls(tmp_path):
+    import gzip
+
+    import fsspec
+
+    system = fsspec.filesystem("memory")
+    system.pipe_file("/lines.gz", gzip.compress(b"a\nb\na\n"))
+    system.pipe_file("/lines", b"b\nc\n")
+    assert list(umbel.common("memory://lines.gz", "memory://lines")) == ["b"]
+    path = write(tmp_path / "lines", ["c"])
+    assert list(umbel.except_("memory://lines", str(path).encode())) == ["b"]

@@ -92,7 +92,8 @@ def test_estimates_and_rates():
     # Binomial with the rate of its own bits: six standard deviations.
     assert abs(hits - receipt.fpp * 1e5) < 6 * (receipt.fpp * 1e5) ** 0.5
     assert "100000" in repr(filter) and "fpp" in repr(receipt)
-    filter.update(range(10**6, 12 * 10**5))
+    with pytest.warns(umbel.OverfilledWarning, match="holds about .* planned are 100000"):
+        filter.update(range(10**6, 12 * 10**5))
     assert filter.receipt().over_filled
     filter.clear()
     assert len(filter) == 0 and not filter
@@ -440,3 +441,58 @@ def test_plans():
 def test_figures():
     figure = umbel.plan(1e6, 0.01).figure()
     assert len(figure.axes[0].lines) >= 2
+
+
+def test_over_filling_warns_once(recwarn):
+    for add in [
+        lambda filter, keys: [filter.add(key) for key in keys],
+        lambda filter, keys: filter.update(keys),
+        lambda filter, keys: filter.add_new(keys),
+        lambda filter, keys: filter.add_rows([(key,) for key in keys]),
+    ]:
+        filter = umbel.Bloom(1000)
+        for start in range(0, 1000, 100):
+            add(filter, list(range(start, start + 100)))
+        assert not recwarn
+        for start in range(1000, 4000, 100):
+            add(filter, list(range(start, start + 100)))
+        assert [warning.category for warning in recwarn] == [umbel.OverfilledWarning]
+        assert recwarn[0].filename == __file__
+        recwarn.clear()
+    filter = umbel.from_bytes(filter.to_bytes())
+    filter.update(range(100_000))
+    assert len(recwarn) == 1
+    recwarn.clear()
+    for growing in [umbel.Scalable(100), umbel.Window(100), umbel.Stable(100)]:
+        growing.update(range(10_000))
+    assert not recwarn
+
+
+def test_a_warning_that_is_an_error_loses_no_answers():
+    import warnings
+
+    filter = umbel.Bloom(1000)
+    with warnings.catch_warnings(), pytest.raises(umbel.OverfilledWarning) as error:
+        warnings.simplefilter("error")
+        filter.add_new(list(range(5000)))
+    assert len(error.value.answers) == 5000 and sum(error.value.answers) > 2000
+
+
+def test_what_holds_bytes_and_paths(tmp_path):
+    import weakref
+
+    filter = umbel.Bloom(1000)
+    filter.add("a")
+    assert weakref.ref(filter)() is filter
+    data = filter.to_bytes()
+    for content in [bytearray(data), memoryview(data)]:
+        assert umbel.from_bytes(content) == filter
+    path = str(tmp_path / "seen.umbel").encode()
+    filter.save(path)
+    assert umbel.open(path) == filter == umbel.open(path, mmap=True)
+    keyed = umbel.Bloom(10, secret=bytearray(16))
+    assert umbel.from_bytes(keyed.to_bytes(), secret=memoryview(bytes(16))) == keyed
+    with pytest.raises(TypeError, match="expected bytes, found str"):
+        umbel.from_bytes("text")
+    with pytest.raises(TypeError, match="is one key"):
+        filter.update(memoryview(b"abc"))

@@ -9,8 +9,9 @@ from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from ._umbel import Lines, Report, _job
 
-Path: TypeAlias = str | PathLike[str]
-Input: TypeAlias = Path | Iterable[str] | Iterable[bytes]
+Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
+# A path, a URL, an iterable of lines, or a column of NumPy, pandas, Polars or Arrow.
+Input: TypeAlias = Path | Iterable[str] | Iterable[bytes] | Iterable[int] | Any
 Key: TypeAlias = str | Sequence[str] | Mapping[str, str]
 Form: TypeAlias = Literal["url", "email", "number", "nfc"]
 How: TypeAlias = Literal["inner", "left", "full"]

@@ -1,22 +1,61 @@
-"""Filters at URLs, through fsspec."""
+"""Files at URLs, through fsspec."""
 
-from typing import Any
+from secrets import token_hex
+from typing import IO, Any
 
 
-def _open(url: str, mode: str) -> Any:
+def _located(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it."""
     try:
-        import fsspec  # type: ignore[import-untyped,unused-ignore]
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
         raise ImportError(f"{url}: URLs need fsspec; pip install 'umbel[remote]'") from None
-    return fsspec.open(url, mode)
+    system, path = url_to_fs(url)
+    return system, path
+
+
+def open_read(url: str) -> IO[bytes]:
+    """The file, to be read."""
+    system, path = _located(url)
+    file: IO[bytes] = system.open(path, "rb")
+    return file
 
 
 def read(url: str) -> bytes:
-    with _open(url, "rb") as file:
-        content: bytes = file.read()
-    return content
+    """All bytes of the file."""
+    with open_read(url) as file:
+        return file.read()
 
 
 def write(url: str, content: bytes) -> None:
-    with _open(url, "wb") as file:
-        file.write(content)
+    """Makes the file have these bytes; after an error it is what it was.
+
+    An object store shows an object when all of it is there. What renames files itself (SFTP, FTP, SMB, HDFS, local disks) writes
+    to them in place, so there the bytes go to a file of another name in the same folder, which is renamed.
+    """
+    system, path = _located(url)
+    from fsspec import AbstractFileSystem  # type: ignore[import-untyped,unused-ignore]
+
+    if type(system).mv is AbstractFileSystem.mv:
+        system.pipe_file(path, content)
+        return
+    beside = f"{path}.umbel-{token_hex(4)}"
+    removed = False
+    try:
+        system.pipe_file(beside, content)
+        try:
+            system.mv(beside, path)
+        except Exception:
+            if not system.exists(path):
+                raise
+        if system.exists(beside):
+            # HDFS and SMB do not rename to a name that is taken, and HDFS does not even say so.
+            removed = True
+            system.rm_file(path)
+            system.mv(beside, path)
+    except BaseException as error:
+        if removed and not system.exists(path):
+            error.add_note(f"{url}: the new file is whole, at {beside}")
+        elif system.exists(beside):
+            system.rm_file(beside)
+        raise

@@ -15,7 +15,8 @@ _Answers: TypeAlias = Any
 
 _Size: TypeAlias = int | str
 _Interval: TypeAlias = tuple[float, float, float]
-_Path: TypeAlias = str | PathLike[str]
+_Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
+_Bytes: TypeAlias = bytes | bytearray | memoryview
 
 __all__ = [
     "Attributes",
@@ -32,6 +33,7 @@ __all__ = [
     "Lines",
     "Map",
     "Mask",
+    "OverfilledWarning",
     "Parts",
     "Receipt",
     "Report",
@@ -54,6 +56,8 @@ _K = TypeVar("_K", bound=_Key)
 
 FORMATS: list[str]
 __version__: str
+
+class OverfilledWarning(UserWarning): ...
 
 @disjoint_base
 class Filter:
@@ -93,9 +97,9 @@ class Filter:
     def delta(self, new: Filter) -> bytes: ...
     def patched(
         self,
-        delta: bytes,
+        delta: _Bytes,
         *,
-        secret: bytes | None = None,
+        secret: _Bytes | None = None,
         trust: _Path | None = None,
         list: str | None = None,
         newer_than: int | None = None,
@@ -112,7 +116,7 @@ class Bloom(Filter):
         kind: str = "blocked",
         memory: _Size | None = None,
         seed: int = 0,
-        secret: bytes | None = None,
+        secret: _Bytes | None = None,
     ) -> Self: ...
 
 @final
@@ -125,7 +129,7 @@ class Counting(Filter):
         bits: int = 4,
         memory: _Size | None = None,
         seed: int = 0,
-        secret: bytes | None = None,
+        secret: _Bytes | None = None,
     ) -> Self: ...
     def remove(self, key: _Key) -> bool: ...
     def remove_many(self, keys: _Keys) -> _Answers: ...
@@ -142,7 +146,7 @@ class Scalable(Filter):
         even: bool = False,
         memory: _Size | None = None,
         seed: int = 0,
-        secret: bytes | None = None,
+        secret: _Bytes | None = None,
     ) -> Self: ...
     def set_limit(self, memory: _Size) -> None: ...
 
@@ -157,7 +161,7 @@ class Window(Filter):
         span: int | None = None,
         memory: _Size | None = None,
         seed: int = 0,
-        secret: bytes | None = None,
+        secret: _Bytes | None = None,
     ) -> Self: ...
     @property
     def span(self) -> int | None: ...
@@ -174,7 +178,7 @@ class Stable(Filter):
         cell_bits: int = 4,
         memory: _Size | None = None,
         seed: int = 0,
-        secret: bytes | None = None,
+        secret: _Bytes | None = None,
     ) -> Self: ...
 
 @final
@@ -187,13 +191,13 @@ class Coded(Filter):
         bits: int | None = None,
         memory: _Size | None = None,
         seed: int = 0,
-        secret: bytes | None = None,
+        secret: _Bytes | None = None,
     ) -> Self: ...
 
 @final
 class Bloomier(Filter):
     def __new__(
-        cls, keys: _Keys, fpp: float = 0.01, *, seed: int = 0, secret: bytes | None = None
+        cls, keys: _Keys, fpp: float = 0.01, *, seed: int = 0, secret: _Bytes | None = None
     ) -> Self: ...
 
 @final
@@ -204,7 +208,7 @@ class Map(Filter):
         fpp: float = 0.0001,
         *,
         seed: int = 0,
-        secret: bytes | None = None,
+        secret: _Bytes | None = None,
     ) -> Self: ...
     # It does not keep its keys.
     __iter__: None
@@ -227,7 +231,7 @@ class Attributes(Filter):
         classic: bool = False,
         memory: _Size | None = None,
         seed: int = 0,
-        secret: bytes | None = None,
+        secret: _Bytes | None = None,
     ) -> Self: ...
     @property
     def names(self) -> list[str]: ...
@@ -244,7 +248,7 @@ class Cascade(Filter):
         *,
         exact_list: bool = False,
         seed: int = 0,
-        secret: bytes | None = None,
+        secret: _Bytes | None = None,
     ) -> Self: ...
 
 @final
@@ -303,7 +307,7 @@ class Receipt:
 
 @final
 class Parts:
-    def __new__(cls, parts: int, *, seed: int = 0, secret: bytes | None = None) -> Self: ...
+    def __new__(cls, parts: int, *, seed: int = 0, secret: _Bytes | None = None) -> Self: ...
     def __len__(self) -> int: ...
     def part(self, key: _Key) -> int: ...
     def split(self, keys: Iterable[_K]) -> list[list[_K]]: ...
@@ -359,7 +363,7 @@ def open(
     path: _Path,
     *,
     mmap: bool = False,
-    secret: bytes | None = None,
+    secret: _Bytes | None = None,
     format: str | None = None,
     key_type: str | None = None,
     trust: _Path | None = None,
@@ -368,11 +372,11 @@ def open(
     memory: int | str | None = None,
 ) -> Any: ...
 def from_bytes(
-    data: bytes,
+    data: _Bytes,
     format: str | None = None,
     key_type: str | None = None,
     *,
-    secret: bytes | None = None,
+    secret: _Bytes | None = None,
     trust: _Path | None = None,
     list: str | None = None,
     newer_than: int | None = None,
@@ -404,6 +408,8 @@ class Report:
 @final
 class Lines:
     def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
     @property
     def report(self) -> Report: ...
 

@@ -1,0 +1,564 @@
+//! Keys in arrays: buffers such as those of NumPy, and arrays of Arrow, which are read where they are, without the GIL.
+//!
+//! A null is no key.
+
+#![allow(unsafe_code)] // What the interface of buffers demands.
+
+use std::ops::Range;
+
+use arrow_array::array::{
+    AnyDictionaryArray, Array, ArrayRef, BinaryArray, BinaryViewArray, FixedSizeBinaryArray,
+    LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
+};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+use pyo3::buffer::{ElementType, PyUntypedBuffer};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+use crate::keys::{Element, KeyRef};
+
+/// Is shown keys, batch after batch.
+pub(crate) trait Visit {
+    fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure>;
+}
+
+/// Answers keys: `answers[i]` becomes that of `keys[i]`.
+pub(crate) trait Answer {
+    fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure>;
+}
+
+/// Keys gathered for a batch: their slices stay in the first-level cache.
+pub(crate) const BATCH: usize = 1024;
+/// Keys that are worth a thread.
+pub(crate) const PER_THREAD: usize = 1 << 16;
+
+/// An array, or a part of a column.
+pub(crate) enum Piece {
+    Arrow(ArrayRef),
+    Buffer(Buffer),
+}
+
+/// An array of Python's buffer protocol, of one dimension, whose items follow each other.
+pub(crate) struct Buffer {
+    /// Keeps the memory where it is.
+    buffer: PyUntypedBuffer,
+    items: Items,
+    /// Which items are there, if some are not.
+    valid: Option<NullBuffer>,
+}
+
+/// What the items of a buffer are.
+#[derive(Clone, Copy, Debug)]
+enum Items {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    /// Bytes of a width, without the zeros at their end.
+    Bytes,
+    /// Text of a width, in code points of 4 bytes, without the zeros at their end.
+    Text,
+}
+
+impl Buffer {
+    /// Of an array; `valid` are the items that are there, if some are not.
+    pub(crate) fn of(
+        array: &Bound<'_, PyAny>,
+        buffer: PyUntypedBuffer,
+        valid: Option<NullBuffer>,
+    ) -> PyResult<Self> {
+        if buffer.dimensions() != 1 {
+            return Err(PyTypeError::new_err(format!(
+                "an array of {} dimensions has no column of keys; give one of one dimension",
+                buffer.dimensions()
+            )));
+        }
+        let format = buffer.format();
+        let letters = format.to_bytes();
+        let element = match letters {
+            // Characters.
+            [.., b'c'] => ElementType::Float { bytes: 0 },
+            _ => ElementType::from_format(format),
+        };
+        let items = match (element, letters.last()) {
+            (ElementType::SignedInteger { bytes: 1 }, _) => Items::I8,
+            (ElementType::SignedInteger { bytes: 2 }, _) => Items::I16,
+            (ElementType::SignedInteger { bytes: 4 }, _) => Items::I32,
+            (ElementType::SignedInteger { bytes: 8 }, _) => Items::I64,
+            (ElementType::UnsignedInteger { bytes: 1 }, _) => Items::U8,
+            (ElementType::UnsignedInteger { bytes: 2 }, _) => Items::U16,
+            (ElementType::UnsignedInteger { bytes: 4 }, _) => Items::U32,
+            (ElementType::UnsignedInteger { bytes: 8 }, _) => Items::U64,
+            (ElementType::Unknown, Some(b's')) => Items::Bytes,
+            (ElementType::Unknown, Some(b'w')) => Items::Text,
+            _ => {
+                let what = array.getattr("dtype").map_or_else(
+                    |_| format!("format {}", String::from_utf8_lossy(letters)),
+                    |dtype| dtype.to_string(),
+                );
+                return Err(PyTypeError::new_err(format!(
+                    "keys are integers, text or bytes; an array of {what} has none: convert it with astype()"
+                )));
+            }
+        };
+        Ok(Self { buffer, items, valid })
+    }
+
+    fn len(&self) -> usize {
+        self.buffer.item_count()
+    }
+
+    fn width(&self) -> usize {
+        self.buffer.item_size()
+    }
+
+    /// All its bytes.
+    fn bytes(&self) -> &[u8] {
+        if self.buffer.len_bytes() == 0 {
+            return &[];
+        }
+        // SAFETY: the buffer, which lives as long as `self`, has so many bytes from there on, checked to follow each other.
+        // As with NumPy's own functions, nobody may write to the array meanwhile; any bytes are keys.
+        unsafe { std::slice::from_raw_parts(self.buffer.buf_ptr().cast(), self.buffer.len_bytes()) }
+    }
+
+    /// Refuses text that is none.
+    fn check(&self) -> Result<(), Failure> {
+        if !matches!(self.items, Items::Text) {
+            return Ok(());
+        }
+        let all = self
+            .bytes()
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .fold(0, |all, &point| all | u32::from_ne_bytes(point));
+        // Below are all of these but surrogates.
+        if all < 0xD800 {
+            return Ok(());
+        }
+        let valid = Valid(self.valid.as_ref());
+        let mut text = Vec::new();
+        (0..self.len()).filter(|&i| valid.has(i)).try_for_each(|i| {
+            text.clear();
+            self.text(i, &mut text)
+        })
+    }
+
+    /// Appends the UTF-8 of an item of text. Surrogates that stand for bytes become those, as in a `str`.
+    fn text(&self, i: usize, to: &mut Vec<u8>) -> Result<(), Failure> {
+        let points = self.bytes()[i * self.width()..][..self.width()].as_chunks::<4>().0;
+        let start = to.len();
+        // Most texts are ASCII. That is known when they are copied.
+        let mut all = 0;
+        to.extend(points.iter().map(|&point| {
+            let point = u32::from_ne_bytes(point);
+            all |= point;
+            point as u8
+        }));
+        if all < 0x80 {
+            to.truncate(start + unpadded(&to[start..]));
+            return Ok(());
+        }
+        to.truncate(start);
+        let points = points.iter().map(|&point| u32::from_ne_bytes(point));
+        let length = points.clone().rposition(|point| point != 0).map_or(0, |last| last + 1);
+        for point in points.take(length) {
+            match (char::from_u32(point), point) {
+                (Some(point), _) => to.extend(point.encode_utf8(&mut [0; 4]).bytes()),
+                (None, 0xDC80..=0xDCFF) => to.push(point as u8),
+                (None, _) => {
+                    let text = format!("item {i} has {point:#x}, which is no character");
+                    return Err(Failure::Value(text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All its items.
+    ///
+    /// # Safety
+    /// They are of this type: an integer as wide as they are.
+    unsafe fn items<T: Copy>(&self) -> std::borrow::Cow<'_, [T]> {
+        let pointer = self.buffer.buf_ptr().cast::<T>();
+        if self.len() == 0 {
+            return (&[]).into();
+        }
+        if pointer.is_aligned() {
+            // SAFETY: as in `bytes`; the items are of this type.
+            return unsafe { std::slice::from_raw_parts(pointer, self.len()) }.into();
+        }
+        // SAFETY: as above; reads need no alignment.
+        (0..self.len())
+            .map(|i| unsafe { pointer.add(i).read_unaligned() })
+            .collect::<Vec<_>>()
+            .into()
+    }
+}
+
+/// Keys that are slices of bytes, by their number.
+trait Slices {
+    fn get(&self, i: usize) -> &[u8];
+}
+
+macro_rules! slices {
+    ($($array:ty: $item:ident => $bytes:expr),* $(,)?) => {$(
+        impl Slices for $array {
+            #[inline(always)]
+            fn get(&self, i: usize) -> &[u8] {
+                let $item = self.value(i);
+                $bytes
+            }
+        }
+    )*};
+}
+
+slices!(
+    StringArray: text => text.as_bytes(),
+    LargeStringArray: text => text.as_bytes(),
+    StringViewArray: text => text.as_bytes(),
+    BinaryArray: bytes => bytes,
+    LargeBinaryArray: bytes => bytes,
+    BinaryViewArray: bytes => bytes,
+    FixedSizeBinaryArray: bytes => bytes,
+);
+
+/// Bytes of one width in a buffer. NumPy's items end before the zeros at their end.
+struct Padded<'a> {
+    bytes: &'a [u8],
+    width: usize,
+}
+
+impl Slices for Padded<'_> {
+    #[inline]
+    fn get(&self, i: usize) -> &[u8] {
+        let item = &self.bytes[i * self.width..][..self.width];
+        &item[..unpadded(item)]
+    }
+}
+
+/// Bytes in front of the zeros at the end.
+fn unpadded(item: &[u8]) -> usize {
+    let (front, eights) = item.as_rchunks::<8>();
+    let last = |bytes: &[u8]| bytes.iter().rposition(|&byte| byte != 0).map(|last| last + 1);
+    match eights.iter().rposition(|eight| *eight != [0; 8]) {
+        Some(i) => front.len() + 8 * i + last(&eights[i]).unwrap_or(0),
+        None => last(front).unwrap_or(0),
+    }
+}
+
+/// Which keys of an array are there.
+#[derive(Clone, Copy)]
+struct Valid<'a>(Option<&'a NullBuffer>);
+
+impl Valid<'_> {
+    #[inline]
+    fn has(&self, i: usize) -> bool {
+        self.0.is_none_or(|nulls| nulls.is_valid(i))
+    }
+}
+
+/// Shows the keys of a range that are not null.
+fn those_there<'a, K: Element + Copy>(
+    valid: Valid<'_>,
+    range: Range<usize>,
+    get: impl Fn(usize) -> Option<K> + 'a,
+    visit: &mut impl Visit,
+) -> Result<(), Failure> {
+    let mut keys = Vec::with_capacity(BATCH.min(range.len()));
+    for i in range {
+        if let Some(key) = valid.has(i).then(|| get(i)).flatten() {
+            keys.push(key);
+            if keys.len() == BATCH {
+                visit.visit(&keys)?;
+                keys.clear();
+            }
+        }
+    }
+    visit.visit(&keys)
+}
+
+fn numbers<K: Element + Copy>(
+    keys: &[K],
+    valid: Valid<'_>,
+    range: Range<usize>,
+    visit: &mut impl Visit,
+) -> Result<(), Failure> {
+    match valid.0 {
+        None => visit.visit(&keys[range]),
+        Some(_) => those_there(valid, range, |i| Some(keys[i]), visit),
+    }
+}
+
+fn texts(
+    keys: &impl Slices,
+    valid: Valid<'_>,
+    range: Range<usize>,
+    visit: &mut impl Visit,
+) -> Result<(), Failure> {
+    those_there(valid, range, |i| Some(keys.get(i)), visit)
+}
+
+impl Piece {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Arrow(array) => array.len(),
+            Self::Buffer(buffer) => buffer.len(),
+        }
+    }
+
+    /// Keys that are answered together. A dictionary is read as a whole for each part of its array.
+    pub(crate) fn task(&self) -> usize {
+        match self {
+            Self::Arrow(array) => array
+                .as_any_dictionary_opt()
+                .map_or(PER_THREAD, |words| PER_THREAD.max(4 * words.values().len())),
+            Self::Buffer(_) => PER_THREAD,
+        }
+    }
+
+    /// Refuses text that is none.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match self {
+            Self::Arrow(_) => Ok(()),
+            Self::Buffer(buffer) => buffer.check(),
+        }
+    }
+
+    /// Shows the keys of a range.
+    pub(crate) fn visit(&self, range: Range<usize>, visit: &mut impl Visit) -> Result<(), Failure> {
+        match self {
+            Self::Arrow(array) => visit_array(array, range, visit),
+            Self::Buffer(buffer) => visit_buffer(buffer, range, visit),
+        }
+    }
+
+    /// Gives each key of a range its answer; those of nulls are false.
+    pub(crate) fn answer(
+        &self,
+        range: Range<usize>,
+        part: &mut [bool],
+        answer: &mut impl Answer,
+    ) -> Result<(), Failure> {
+        let mut in_front = InFront { answer, answers: &mut *part, at: 0 };
+        self.visit(range.clone(), &mut in_front)?;
+        let mut from = in_front.at;
+        if let Some(nulls) = self.nulls(range) {
+            // The answers are in front; each goes to its key, the last first.
+            for (to, there) in nulls.iter().enumerate().rev() {
+                from -= usize::from(there);
+                part[to] = there && part[from];
+            }
+        }
+        Ok(())
+    }
+
+    /// Which keys of a range are not null, if some are.
+    pub(crate) fn nulls(&self, range: Range<usize>) -> Option<NullBuffer> {
+        let nulls = match self {
+            Self::Arrow(array) => array.slice(range.start, range.len()).logical_nulls(),
+            Self::Buffer(buffer) => {
+                buffer.valid.as_ref().map(|valid| valid.slice(range.start, range.len()))
+            }
+        };
+        nulls.filter(|nulls| nulls.null_count() > 0)
+    }
+}
+
+fn visit_buffer(
+    buffer: &Buffer,
+    range: Range<usize>,
+    visit: &mut impl Visit,
+) -> Result<(), Failure> {
+    let valid = Valid(buffer.valid.as_ref().filter(|nulls| nulls.null_count() > 0));
+    macro_rules! of {
+        ($type:ty) => {{
+            // SAFETY: the format says that the items are of this type.
+            let keys = unsafe { buffer.items::<$type>() };
+            numbers(&keys, valid, range, visit)
+        }};
+    }
+    match buffer.items {
+        Items::I8 => of!(i8),
+        Items::I16 => of!(i16),
+        Items::I32 => of!(i32),
+        Items::I64 => of!(i64),
+        Items::U8 => of!(u8),
+        Items::U16 => of!(u16),
+        Items::U32 => of!(u32),
+        Items::U64 => of!(u64),
+        Items::Bytes => {
+            let padded = Padded { bytes: buffer.bytes(), width: buffer.width() };
+            texts(&padded, valid, range, visit)
+        }
+        Items::Text => {
+            let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(BATCH));
+            for start in range.clone().step_by(BATCH) {
+                let end = range.end.min(start + BATCH);
+                text.clear();
+                ends.clear();
+                for i in (start..end).filter(|&i| valid.has(i)) {
+                    buffer.text(i, &mut text)?;
+                    ends.push(text.len());
+                }
+                let starts = std::iter::once(0).chain(ends.iter().copied());
+                let keys: Vec<&[u8]> =
+                    starts.zip(&ends).map(|(start, &end)| &text[start..end]).collect();
+                visit.visit(&keys)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn visit_array(
+    array: &ArrayRef,
+    range: Range<usize>,
+    visit: &mut impl Visit,
+) -> Result<(), Failure> {
+    let valid = Valid(array.nulls().filter(|nulls| nulls.null_count() > 0));
+    macro_rules! of {
+        ($type:ty) => {{
+            let array: &PrimitiveArray<$type> = array.as_primitive();
+            numbers(array.values(), valid, range, visit)
+        }};
+    }
+    match array.data_type() {
+        DataType::Null => Ok(()),
+        DataType::Int8 => of!(Int8Type),
+        DataType::Int16 => of!(Int16Type),
+        DataType::Int32 => of!(Int32Type),
+        DataType::Int64 => of!(Int64Type),
+        DataType::UInt8 => of!(UInt8Type),
+        DataType::UInt16 => of!(UInt16Type),
+        DataType::UInt32 => of!(UInt32Type),
+        DataType::UInt64 => of!(UInt64Type),
+        DataType::Utf8 => texts(array.as_string::<i32>(), valid, range, visit),
+        DataType::LargeUtf8 => texts(array.as_string::<i64>(), valid, range, visit),
+        DataType::Utf8View => texts(array.as_string_view(), valid, range, visit),
+        DataType::Binary => texts(array.as_binary::<i32>(), valid, range, visit),
+        DataType::LargeBinary => texts(array.as_binary::<i64>(), valid, range, visit),
+        DataType::BinaryView => texts(array.as_binary_view(), valid, range, visit),
+        DataType::FixedSizeBinary(_) => texts(array.as_fixed_size_binary(), valid, range, visit),
+        DataType::Dictionary(..) => {
+            let array: &dyn AnyDictionaryArray = array.as_any_dictionary();
+            let words = entries(array.values());
+            let (places, start) = (places(array.keys(), range.clone()), range.start);
+            // What is null may have any place, also one behind the last word.
+            those_there(valid, range, |i| *words.get(places[i - start])?, visit)
+        }
+        other => unreachable!("{other} was checked"),
+    }
+}
+
+/// Which words of a dictionary a range of its rows has.
+pub(crate) fn places(keys: &dyn Array, range: Range<usize>) -> Vec<usize> {
+    macro_rules! of {
+        ($($name:ident: $type:ty),*) => {
+            match keys.data_type() {
+                $(DataType::$name => {
+                    let keys = keys.as_primitive::<$type>().values();
+                    keys[range].iter().map(|&key| key as usize).collect()
+                })*
+                other => unreachable!("{other} is no type of places in a dictionary"),
+            }
+        };
+    }
+    of!(
+        Int8: Int8Type, Int16: Int16Type, Int32: Int32Type, Int64: Int64Type,
+        UInt8: UInt8Type, UInt16: UInt16Type, UInt32: UInt32Type, UInt64: UInt64Type
+    )
+}
+
+/// The keys of a dictionary; none where it has a null.
+fn entries(values: &ArrayRef) -> Vec<Option<KeyRef<'_>>> {
+    fn all<'a>(values: &'a ArrayRef, get: impl Fn(usize) -> KeyRef<'a>) -> Vec<Option<KeyRef<'a>>> {
+        (0..values.len()).map(|i| values.is_valid(i).then(|| get(i))).collect()
+    }
+    macro_rules! of {
+        ($type:ty) => {{
+            let numbers = values.as_primitive::<$type>().values();
+            let widened = |i: usize| KeyRef::Int(numbers[i].into());
+            all(values, widened)
+        }};
+    }
+    match values.data_type() {
+        DataType::Int8 => of!(Int8Type),
+        DataType::Int16 => of!(Int16Type),
+        DataType::Int32 => of!(Int32Type),
+        DataType::Int64 => of!(Int64Type),
+        DataType::UInt8 => of!(UInt8Type),
+        DataType::UInt16 => of!(UInt16Type),
+        DataType::UInt32 => of!(UInt32Type),
+        DataType::UInt64 => {
+            let numbers = values.as_primitive::<UInt64Type>().values();
+            all(values, |i| {
+                i64::try_from(numbers[i]).map_or(KeyRef::Large(numbers[i]), KeyRef::Int)
+            })
+        }
+        DataType::Utf8 => all(values, |i| KeyRef::Bytes(values.as_string::<i32>().get(i))),
+        DataType::LargeUtf8 => all(values, |i| KeyRef::Bytes(values.as_string::<i64>().get(i))),
+        DataType::Utf8View => all(values, |i| KeyRef::Bytes(values.as_string_view().get(i))),
+        DataType::Binary => all(values, |i| KeyRef::Bytes(values.as_binary::<i32>().get(i))),
+        DataType::LargeBinary => all(values, |i| KeyRef::Bytes(values.as_binary::<i64>().get(i))),
+        DataType::BinaryView => all(values, |i| KeyRef::Bytes(values.as_binary_view().get(i))),
+        DataType::FixedSizeBinary(_) => {
+            all(values, |i| KeyRef::Bytes(values.as_fixed_size_binary().get(i)))
+        }
+        _ => vec![None; values.len()],
+    }
+}
+
+/// Puts the answers to the keys that it is shown one behind the other.
+struct InFront<'a, A> {
+    answer: &'a mut A,
+    answers: &'a mut [bool],
+    at: usize,
+}
+
+impl<A: Answer> Visit for InFront<'_, A> {
+    fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
+        let end = self.at + keys.len();
+        self.answer.answer(keys, &mut self.answers[self.at..end])?;
+        self.at = end;
+        Ok(())
+    }
+}
+
+/// Refuses a type of Arrow that has no keys.
+pub(crate) fn check_type(of: &DataType) -> PyResult<()> {
+    let of = match of {
+        DataType::Dictionary(_, values) => values,
+        other => other,
+    };
+    match of {
+        DataType::Struct(_) => Err(PyTypeError::new_err(
+            "a table has rows, not keys; give one of its columns, or use add_rows() and contains_rows()",
+        )),
+        of if has_keys(of) => Ok(()),
+        other => Err(PyTypeError::new_err(format!(
+            "keys are integers, text or bytes; a column of {other} has none: cast it"
+        ))),
+    }
+}
+
+/// Whether values of a type are keys, or fields of keys.
+pub(crate) fn has_keys(of: &DataType) -> bool {
+    use DataType as D;
+    let text = matches!(
+        of,
+        D::Utf8 | D::LargeUtf8 | D::Utf8View | D::Binary | D::LargeBinary | D::BinaryView
+    );
+    text || of.is_integer() || matches!(of, D::Null | D::FixedSizeBinary(_))
+}

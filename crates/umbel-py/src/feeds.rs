@@ -1,0 +1,261 @@
+//! Inputs of jobs that come from Python: iterables, columns, and files at URLs.
+//!
+//! A job runs on a thread of its own, and asks the thread that called for them: iterables run where they were made, with their
+//! context variables, their connections to databases, and Ctrl-C.
+
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::sync::mpsc;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use umbel_files::inputs::NamedInput;
+
+use crate::arrays::{PER_THREAD, Visit};
+use crate::calls::{self, Values};
+use crate::columns::{Column, Source, Stream};
+use crate::errors::Failure;
+use crate::keys::{Element, KeyRef, OneKey, is_missing};
+use crate::values::{FilePath, is_url};
+
+/// A byte order mark in UTF-8.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+/// Bytes that are handed over together, at least.
+const TOGETHER: usize = 1 << 16;
+
+/// What a job wants: more bytes of an input, for which it waits.
+pub(crate) struct Wanted {
+    input: usize,
+    reply: mpsc::SyncSender<Vec<u8>>,
+}
+
+/// Inputs that the thread that called reads, by their numbers.
+pub(crate) struct Feeds<'py> {
+    feeds: Vec<Feed<'py>>,
+    ask: mpsc::Sender<Wanted>,
+    wanted: mpsc::Receiver<Wanted>,
+}
+
+impl Default for Feeds<'_> {
+    fn default() -> Self {
+        let (ask, wanted) = mpsc::channel();
+        Self { feeds: Vec::new(), ask, wanted }
+    }
+}
+
+impl<'py> Feeds<'py> {
+    /// The input that a value is: a path, a URL, or what has lines.
+    pub(crate) fn input(
+        &mut self,
+        value: &Bound<'py, PyAny>,
+        number: usize,
+        separator: u8,
+    ) -> PyResult<NamedInput> {
+        if is_url(value) {
+            let remote = value.py().import("umbel._remote")?;
+            let file = calls::call_method(
+                &remote,
+                "open_read",
+                &(value,).into_pyobject(value.py())?,
+                None,
+            )?;
+            return Ok(NamedInput::Bytes(value.to_string(), Box::new(self.add(Feed::File(file)))));
+        }
+        let is_path = value.is_instance_of::<PyString>()
+            || value.is_instance_of::<PyBytes>()
+            || value.hasattr("__fspath__")?;
+        if is_path {
+            return Ok(NamedInput::Path(value.extract::<FilePath>()?.0));
+        }
+        let lines = match Source::of(value)? {
+            Source::Column(column) => Lines::Column(column, 0),
+            Source::Stream(stream) => Lines::Stream(stream, None),
+            Source::Items { items, column } => {
+                let values = Values::of(&items).map_err(|_| {
+                    PyTypeError::new_err(format!(
+                        "an input is a path or an iterable of lines, not {}",
+                        name_of(value)
+                    ))
+                })?;
+                Lines::Values { values, column }
+            }
+        };
+        let feed = Feed::Lines { lines, separator, started: false };
+        Ok(NamedInput::Lines(format!("input {}", number + 1), Box::new(self.add(feed))))
+    }
+
+    fn add(&mut self, feed: Feed<'py>) -> Asking {
+        self.feeds.push(feed);
+        Asking { input: self.feeds.len() - 1, ask: self.ask.clone(), bytes: Vec::new(), at: 0 }
+    }
+
+    /// The inputs, and what is wanted of them: nothing more can be when the job, which keeps the last part, has ended.
+    pub(crate) fn split(self) -> (Vec<Feed<'py>>, mpsc::Receiver<Wanted>, mpsc::Sender<Wanted>) {
+        (self.feeds, self.wanted, self.ask)
+    }
+}
+
+impl Wanted {
+    /// Reads what is wanted and hands it over. After an error nothing comes, which ends the job.
+    pub(crate) fn answer(self, feeds: &mut [Feed<'_>], py: Python<'_>) -> PyResult<()> {
+        let bytes = feeds[self.input].more(py)?;
+        // A job that has ended since does not miss them.
+        let _ = self.reply.send(bytes);
+        Ok(())
+    }
+}
+
+/// An input as the job has it.
+struct Asking {
+    input: usize,
+    ask: mpsc::Sender<Wanted>,
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Read for Asking {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.bytes.len() {
+            let (reply, answer) = mpsc::sync_channel(1);
+            let failed = || io::Error::other("the input failed");
+            self.ask.send(Wanted { input: self.input, reply }).map_err(|_| failed())?;
+            (self.at, self.bytes) = (0, answer.recv().map_err(|_| failed())?);
+        }
+        let length = to.len().min(self.bytes.len() - self.at);
+        to[..length].copy_from_slice(&self.bytes[self.at..self.at + length]);
+        self.at += length;
+        Ok(length)
+    }
+}
+
+/// An input as the thread that called has it.
+pub(crate) enum Feed<'py> {
+    Lines {
+        lines: Lines<'py>,
+        separator: u8,
+        started: bool,
+    },
+    /// A file of Python's, whose bytes may be compressed.
+    File(Bound<'py, PyAny>),
+}
+
+pub(crate) enum Lines<'py> {
+    /// Those of a column may be missing.
+    Values { values: Values<'py>, column: bool },
+    /// And where the next is.
+    Column(Column, usize),
+    /// And those of it that are at hand.
+    Stream(Stream, Option<(Column, usize)>),
+}
+
+impl Feed<'_> {
+    /// The next bytes; none at the end.
+    fn more(&mut self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        match self {
+            Self::File(file) => {
+                let bytes = calls::call_method(file, "read", &(1 << 20,).into_pyobject(py)?, None)?;
+                Ok(bytes.extract()?)
+            }
+            Self::Lines { lines, separator, started } => {
+                let mut to = Joined { bytes: Vec::new(), separator: *separator };
+                lines.more(py, &mut to)?;
+                // The engine cuts a mark at the start of a file. One in a value belongs to it: another goes in front.
+                if !std::mem::replace(started, true) && to.bytes.starts_with(MARK) {
+                    to.bytes.splice(..0, MARK.iter().copied());
+                }
+                Ok(to.bytes)
+            }
+        }
+    }
+}
+
+impl Lines<'_> {
+    fn more(&mut self, py: Python<'_>, to: &mut Joined) -> PyResult<()> {
+        match self {
+            Self::Values { values, column } => {
+                while to.bytes.len() < TOGETHER {
+                    let Some(value) = values.next() else { break };
+                    to.push_value(&value?, *column)?;
+                }
+            }
+            Self::Column(column, at) => to.push_rows(column, at)?,
+            Self::Stream(stream, rows) => loop {
+                if let Some((column, at)) = rows {
+                    to.push_rows(column, at)?;
+                    if !to.bytes.is_empty() {
+                        break;
+                    }
+                }
+                match stream.next(py)? {
+                    Some(arrays) => *rows = Some((Column::of_arrays(arrays), 0)),
+                    None => break,
+                }
+            },
+        }
+        Ok(())
+    }
+}
+
+/// Lines, each with a separator behind it.
+struct Joined {
+    bytes: Vec<u8>,
+    separator: u8,
+}
+
+impl Joined {
+    fn push_value(&mut self, value: &Bound<'_, PyAny>, column: bool) -> PyResult<()> {
+        let key = match OneKey::of(value, false) {
+            Ok(key) => key,
+            Err(_) if column && is_missing(value) => return Ok(()),
+            Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => {
+                return Err(PyTypeError::new_err(format!(
+                    "a line is str, bytes or int, not {}; convert it with str()",
+                    name_of(value)
+                )));
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(self.push(key.key(), true)?)
+    }
+
+    /// Those of a column from `at` on, until there are enough bytes or no more rows. Missing ones are no lines.
+    fn push_rows(&mut self, column: &Column, at: &mut usize) -> Result<(), Failure> {
+        while self.bytes.len() < TOGETHER && *at < column.len() {
+            let range: Range<usize> = *at..column.len().min(*at + PER_THREAD / 16);
+            *at = range.end;
+            column.visit_range(range, self)?;
+        }
+        Ok(())
+    }
+
+    /// `read`: files give lines with their ends.
+    fn push(&mut self, key: KeyRef<'_>, read: bool) -> Result<(), Failure> {
+        let start = self.bytes.len();
+        match key {
+            KeyRef::Bytes(bytes) => self.bytes.extend_from_slice(bytes),
+            KeyRef::Int(int) => write!(self.bytes, "{int}").expect("memory takes all"),
+            KeyRef::Large(int) => write!(self.bytes, "{int}").expect("memory takes all"),
+            KeyRef::Float(_) => unreachable!("floats are refused"),
+        }
+        if read && self.bytes[start..].last() == Some(&self.separator) {
+            self.bytes.pop();
+        }
+        if self.bytes[start..].contains(&self.separator) {
+            let text = String::from_utf8_lossy(&self.bytes[start..]);
+            return Err(Failure::Value(format!("{text:?} is more than one line; split it")));
+        }
+        self.bytes.push(self.separator);
+        Ok(())
+    }
+}
+
+impl Visit for Joined {
+    fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
+        keys.iter().try_for_each(|key| self.push(key.key(), false))
+    }
+}
+
+fn name_of(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string())
+}

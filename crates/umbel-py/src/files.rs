@@ -1,0 +1,257 @@
+//! Filters in files, at URLs and in bytes.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use umbel::{AnyFilter, FileError, MappedFile, Secret};
+use umbel_files::atomic::{self, Existing};
+use umbel_files::journal::{self, Notes};
+use umbel_files::wrapped;
+use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
+use umbel_sets::PageReader;
+
+use crate::errors::{Failure, of_file, of_files, of_wrapped};
+use crate::filter::Filter;
+use crate::inner::{Inner, Other, not_for, of_inner};
+use crate::values::{self, Content, FilePath, is_url, size};
+use crate::{calls, kinds, sharing};
+
+/// The bytes of its file.
+pub(crate) fn to_bytes<'py>(
+    filter: &Filter,
+    py: Python<'py>,
+    packed: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    if packed {
+        let bytes = filter.look(py, |inner| sharing::packed(&own_file(inner, "packed=True")?))?;
+        return Ok(PyBytes::new(py, &bytes));
+    }
+    // A filter may grow before it is locked again.
+    loop {
+        let length = filter
+            .look(py, |inner| of_inner!(inner, own => Some(own.file_length()), _other => None));
+        let Some(length) = length.and_then(|length| usize::try_from(length).ok()) else {
+            let bytes = filter.look(
+                py,
+                |inner| of_inner!(inner, own => Ok(own.to_bytes()), other => other.filter.encode()),
+            );
+            return Ok(PyBytes::new(py, &bytes.map_err(Failure::from)?));
+        };
+        let written = calls::bytes_of(py, length, |out| {
+            filter
+                .look(py, |inner| of_inner!(inner, own => own.write(out).is_ok(), _other => false))
+        })?;
+        if let Some(bytes) = written {
+            return Ok(bytes);
+        }
+    }
+}
+
+/// Its file, if it is of umbel.
+pub(crate) fn own_file(inner: &Inner, what: &str) -> Result<Vec<u8>, Failure> {
+    of_inner!(inner, own => Ok(own.to_bytes()), other => Err(not_for(other, what)))
+}
+
+/// Writes its file.
+pub(crate) fn save(filter: &Filter, path: &Bound<'_, PyAny>, packed: bool) -> PyResult<()> {
+    let py = path.py();
+    if is_url(path) {
+        let bytes = to_bytes(filter, py, packed)?;
+        let remote = py.import("umbel._remote")?;
+        return calls::call_method(&remote, "write", &(path, bytes).into_pyobject(py)?, None)
+            .map(drop);
+    }
+    let path: FilePath = path.extract()?;
+    let written = filter.look(py, |inner| {
+        let packed = packed.then(|| sharing::packed(&own_file(inner, "packed=True")?)).transpose()?;
+        let written = atomic::write(&path.0, Existing::Replace, |out| match &packed {
+            Some(packed) => Ok(out.write_all(packed)?),
+            None => of_inner!(inner, own => Ok(own.write(out)?), other => Ok(other.filter.write_to(out)?)),
+        });
+        Ok::<_, Failure>(written)
+    });
+    written?.map(drop).map_err(|error| of_files(error, &path.name()))
+}
+
+/// The filter in bytes: of umbel, which may be packed or signed, or of the format named. With ``trust``, the file of a public
+/// key, the bytes must be signed by its owner; ``list``, ``newer_than`` and ``memory`` are those of :func:`open`.
+#[pyfunction]
+#[pyo3(signature = (data, format=None, key_type=None, *, secret=None, trust=None, list=None, newer_than=None, memory=None))]
+#[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
+pub(crate) fn from_bytes(
+    py: Python<'_>,
+    data: Content<'_>,
+    format: Option<&str>,
+    key_type: Option<&str>,
+    secret: Option<Content<'_>>,
+    trust: Option<FilePath>,
+    list: Option<String>,
+    newer_than: Option<u64>,
+    memory: Option<Bound<'_, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let (secret, trust) = (values::secret(secret)?, sharing::trusted(trust, list, newer_than)?);
+    let most = most(memory)?;
+    let kinds_of = kinds_of(format, key_type)?;
+    let data = data.bytes();
+    let inner = py.detach(|| {
+        decode(&sharing::unwrapped(data, trust.as_ref(), most)?, kinds_of, secret.as_ref())
+    })?;
+    kinds::wrap(py, inner)
+}
+
+/// Opens the filter in a file: of umbel, or of another system, whose format its content tells or ``format`` names.
+///
+/// With ``mmap=True`` an umbel file is queried where it is: processes that map the same file share its memory. While it is
+/// mapped, no program may write to the file or shorten it; replacing it by another, as `save` does, is fine. The file
+/// is checked in either case, byte for byte. Lines that an interrupted ``umbel unseen`` recorded next to the file are
+/// taken in, but cannot be mapped. A keyed filter needs its ``secret`` of 16 bytes.
+///
+/// A packed file is unpacked into a temporary file first. With ``trust``, the file of a public key, a file is refused unless
+/// the owner of that key signed it; with ``list``, unless it is signed as the list of that name, and with ``newer_than``,
+/// unless with a higher serial number. A packed file whose signature is not checked may make a filter of ``memory`` bytes at
+/// most, a number or text such as ``"4GiB"`` (1 GiB without it).
+#[pyfunction]
+#[pyo3(signature = (path, *, mmap=false, secret=None, format=None, key_type=None, trust=None, list=None, newer_than=None, memory=None))]
+#[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
+pub(crate) fn open(
+    py: Python<'_>,
+    path: &Bound<'_, PyAny>,
+    mmap: bool,
+    secret: Option<Content<'_>>,
+    format: Option<&str>,
+    key_type: Option<&str>,
+    trust: Option<FilePath>,
+    list: Option<String>,
+    newer_than: Option<u64>,
+    memory: Option<Bound<'_, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let (secret, trust) = (values::secret(secret)?, sharing::trusted(trust, list, newer_than)?);
+    let most = most(memory)?;
+    let kinds_of = kinds_of(format, key_type)?;
+    if is_url(path) {
+        if mmap {
+            return Err(PyValueError::new_err(format!("{path}: only a local file can be mapped")));
+        }
+        let remote = py.import("umbel._remote")?;
+        let data = calls::call_method(&remote, "read", &(path,).into_pyobject(py)?, None)?;
+        let data = data.cast_into::<PyBytes>()?;
+        let data = data.as_bytes();
+        let inner = py.detach(|| {
+            sharing::unwrapped(data, trust.as_ref(), most)
+                .and_then(|data| decode(&data, kinds_of, secret.as_ref()))
+        });
+        return kinds::wrap(py, inner.map_err(|error| error.about(&path.to_string()))?);
+    }
+    let path: FilePath = path.extract()?;
+    let (name, path) = (path.name(), path.0);
+    let work = || -> PyResult<Inner> {
+        let io = |error: std::io::Error| of_file(&error, &name);
+        let about = |error: Failure| PyErr::from(error.about(&name));
+        let wrong = |error| of_wrapped(error, &name);
+        let notes = Notes::of(&path).map_err(|error| of_files(error, &name))?;
+        let file = File::open(&path).map_err(io)?;
+        if file.metadata().map_err(io)?.is_dir() {
+            return Err(of_file(&std::io::Error::from_raw_os_error(21), &name));
+        }
+        let tmp = std::env::temp_dir();
+        let (mut file, wrapping) =
+            wrapped::unwrap(file, &path, &tmp, trust.as_ref(), most).map_err(wrong)?;
+        let length = file.metadata().map_err(io)?.len();
+        let signature = wrapped::signature(&file, &path, None).map_err(wrong)?;
+        let length = signature.map_or(length, |signature| signature.length());
+        if mmap {
+            if format.is_some() {
+                return Err(PyValueError::new_err(format!(
+                    "{name}: only umbel's own filters can be mapped"
+                )));
+            }
+            if wrapping.packed.is_some() || wrapping.signature.is_some() {
+                return Err(PyValueError::new_err(format!(
+                    "{name}: a packed or signed file cannot be mapped; open it without mmap"
+                )));
+            }
+            if notes.is_some() {
+                return Err(PyValueError::new_err(format!(
+                    "{name}: {} has lines that a run of umbel unseen recorded since the filter was saved; \
+                     open it without mmap, or save them with umbel unseen {name} </dev/null",
+                    journal::path_of(&path).display()
+                )));
+            }
+            // SAFETY: the documentation asks for it.
+            #[allow(unsafe_code)]
+            let mapped = unsafe { MappedFile::map(&file) }.map_err(io)?;
+            let filter = AnyFilter::map_with(&mapped, secret.as_ref());
+            return Ok(Inner::Mapped(filter.map_err(|error| about(error.into()))?));
+        }
+        if kinds_of.0.is_none() {
+            let source = PageReader::new(1 << 16, &file).take(length);
+            match AnyFilter::read_with(source, length, secret.as_ref()) {
+                Ok(mut filter) => {
+                    let taken = notes.map_or(Ok(()), |notes| notes.take_in(&mut filter, &file));
+                    taken.map_err(|error| of_files(error, &name))?;
+                    return Ok(Inner::Own(filter));
+                }
+                Err(FileError::NotUmbel { .. }) => {}
+                Err(error) => return Err(about(error.into())),
+            }
+            file.rewind().map_err(io)?;
+        }
+        let mut content = Vec::new();
+        file.take(length).read_to_end(&mut content).map_err(io)?;
+        decode(&content, kinds_of, secret.as_ref()).map_err(about)
+    };
+    let inner = py.detach(work)?;
+    kinds::wrap(py, inner)
+}
+
+/// The most bytes that a packed file or a delta may make.
+pub(crate) fn most(memory: Option<Bound<'_, PyAny>>) -> PyResult<u64> {
+    memory.map_or(Ok(sharing::MOST), |memory| size(&memory, "memory"))
+}
+
+/// The format and the type of keys that are named.
+fn kinds_of(
+    format: Option<&str>,
+    key_type: Option<&str>,
+) -> PyResult<(Option<Format>, Option<KeyType>)> {
+    let format = format.filter(|format| *format != "umbel").map(str::parse::<Format>).transpose();
+    let key_type = key_type.map(str::parse::<KeyType>).transpose();
+    Ok((format.map_err(Failure::from)?, key_type.map_err(Failure::from)?))
+}
+
+pub(crate) fn decode(
+    data: &[u8],
+    (format, key_type): (Option<Format>, Option<KeyType>),
+    secret: Option<&Secret>,
+) -> Result<Inner, Failure> {
+    let foreign = |format| {
+        let content = umbel_foreign::Bytes::copy_of(data, 0)?;
+        let filter = Foreign::decode_with(format, content, &Parameters::default())?;
+        Ok(Inner::Foreign(Other { filter, key_type }))
+    };
+    if let Some(format) = format {
+        return foreign(format);
+    }
+    let refused = match AnyFilter::from_bytes_with(data, secret) {
+        Ok(filter) => return Ok(Inner::Own(filter)),
+        Err(error @ FileError::NotUmbel { .. }) => error,
+        Err(error) => return Err(error.into()),
+    };
+    let found = umbel_foreign::recognize(data);
+    match &found[..] {
+        [(format, true), ..] => foreign(*format),
+        [] => Err(Failure::Value(format!(
+            "{refused}, or say its format when another system wrote it"
+        ))),
+        some => {
+            let names: Vec<_> = some.iter().map(|(format, _)| format.name()).collect();
+            Err(Failure::Value(format!(
+                "{refused}, or say its format when another system wrote it: its content could be that of {}",
+                names.join(", ")
+            )))
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! What all filters do in Python.
+
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use std::num::NonZeroUsize;
+use umbel::KeyDescription;
+use umbel_foreign::ForeignFilter;
+
+use crate::columns;
+use crate::errors::Failure;
+use crate::files::{self, own_file};
+use crate::filter::Filter;
+use crate::inner::{Inner, Operation, not_for, of_inner};
+use crate::keys::OneKey;
+use crate::reports::{Receipt, compared, mixed};
+use crate::values::{self, Content, FilePath};
+use crate::{kinds, sharing};
+
+#[pymethods]
+impl Filter {
+    /// The name of its kind, or of its format when it is of another system.
+    #[getter]
+    fn kind(&self, py: Python<'_>) -> String {
+        self.read(py).name()
+    }
+
+    /// Bytes of its bits.
+    #[getter]
+    fn nbytes(&self, py: Python<'_>) -> u64 {
+        self.read(py).bytes()
+    }
+
+    /// What its keys are, as its file says: pairs of a name and a value, such as ``("field", "email")``.
+    #[getter]
+    fn description(&self, py: Python<'_>) -> Vec<(String, String)> {
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        of_inner!(&*self.read(py), own => own.description().entries().map(owned).collect(), _other => Vec::new())
+    }
+
+    /// Says what its keys are, for people who find its file, and for programs that check that they look up what was added:
+    /// pairs of a name and a value. The names ``field``, ``type`` and ``normalization`` have a meaning, see FORMAT.md.
+    fn describe(&self, py: Python<'_>, entries: Vec<(String, String)>) -> PyResult<()> {
+        let mut keys = KeyDescription::default();
+        for (name, value) in entries {
+            keys.push(&name, &value).map_err(Failure::from)?;
+        }
+        self.write(py).own_mut("describe")?.describe(keys);
+        Ok(())
+    }
+
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        // The key comes before the lock: to get it may run code that uses this filter.
+        let found = OneKey::of(key, self.floats)?;
+        Ok(self.read(key.py()).contains(found.key())?)
+    }
+
+    /// Looks up many keys. Returns a boolean column of the library that the keys came in, or a list.
+    ///
+    /// A missing value in a column is no key: its answer is null in Arrow and Polars, and False elsewhere. In a list or another
+    /// iterable it raises a TypeError. Runs on several threads when there are more than some 100,000 keys.
+    #[pyo3(signature = (keys, *, threads=None))]
+    fn contains_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        threads: Option<NonZeroUsize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.answer(keys, Operation::Contains, columns::threads(threads).get())
+    }
+
+    /// Adds a key. Returns True when it was certainly not there before.
+    fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let added = OneKey::of(key, self.floats)?;
+        let mut inner = self.write(key.py());
+        let new = inner.insert(added.key())?;
+        let look = self.count(1);
+        drop(inner);
+        if look {
+            self.warn(key.py())?;
+        }
+        Ok(new)
+    }
+
+    /// Adds many keys. Missing values in a column are left out. Keys of an iterable are added as they come: if one is bad,
+    /// those before it stay.
+    ///
+    /// Columns of more than some 250,000 keys are added on several threads, each with a copy of the filter of at most 6 bytes
+    /// per key; to blocked, classic and sliced filters.
+    #[pyo3(signature = (keys, *, threads=None))]
+    fn add_many(&self, keys: &Bound<'_, PyAny>, threads: Option<NonZeroUsize>) -> PyResult<()> {
+        self.add_all(keys, threads)
+    }
+
+    /// Adds many keys in their order. Returns a boolean column like `contains_many`: True for keys that were certainly not
+    /// there before. This is how to drop repeats: ``table.filter(seen.add_new(table["url"]))``.
+    ///
+    /// All keys are checked before the first is added; an iterator is read to its end for that.
+    fn add_new<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.answer(keys, Operation::Add, 1)
+    }
+
+    /// Looks up rows: of a table that speaks Arrow (pyarrow, Polars, pandas 2.2 or later, DuckDB) by the columns named, or
+    /// tuples. Returns a boolean column like `contains_many`.
+    ///
+    /// In a filter of rows (`Attributes`) the columns are those of its fields that are looked up, by name. In any other, the key
+    /// is made of all of them, in this order, as ``umbel build --key A --key B`` makes it. A field is text: an integer is
+    /// looked up by its decimal digits.
+    #[pyo3(signature = (rows, columns=Vec::new()))]
+    fn contains_rows<'py>(
+        &self,
+        rows: &Bound<'py, PyAny>,
+        columns: Vec<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.answer_of_rows(rows, columns, Operation::Contains)
+    }
+
+    /// Adds rows, as `contains_rows` takes them. Returns a boolean column: True for those certainly not there before.
+    #[pyo3(signature = (rows, columns=Vec::new()))]
+    fn add_rows<'py>(
+        &self,
+        rows: &Bound<'py, PyAny>,
+        columns: Vec<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.answer_of_rows(rows, columns, Operation::Add)
+    }
+
+    /// Adds the keys of all the iterables, as ``set.update``.
+    #[pyo3(signature = (*others))]
+    fn update(&self, others: &Bound<'_, PyTuple>) -> PyResult<()> {
+        others.iter().try_for_each(|keys| self.add_many(&keys, None))
+    }
+
+    /// Removes all keys.
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        Ok(self.change(py, |inner| Ok::<_, Failure>(inner.own_mut("clear")?.clear()?))?)
+    }
+
+    /// A copy in memory.
+    fn copy(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let copied = slf.get().look(py, Inner::copy)?;
+        kinds::wrap(py, copied)
+    }
+
+    fn __copy__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Self::copy(slf)
+    }
+
+    fn __deepcopy__(slf: &Bound<'_, Self>, memo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let _ = memo;
+        Self::copy(slf)
+    }
+
+    /// The number of different keys, estimated from its bits; `receipt()` says how precisely.
+    fn __len__(&self, py: Python<'_>) -> usize {
+        let keys = self.receipt(py).keys;
+        if keys < usize::MAX as f64 / 2.0 { keys.round() as usize } else { usize::MAX / 2 }
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> bool {
+        self.look(py, |inner| of_inner!(inner, own => !own.is_empty(), other => other.filter.receipt().set_bits > 0))
+    }
+
+    fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        combined(slf, other, Join::Union)
+    }
+
+    fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        combined(slf, other, Join::Intersection)
+    }
+
+    fn __ior__(&self, other: &Bound<'_, Self>) -> PyResult<()> {
+        self.combine(other, Join::Union)
+    }
+
+    fn __iand__(&self, other: &Bound<'_, Self>) -> PyResult<()> {
+        self.combine(other, Join::Intersection)
+    }
+
+    /// ``==``: the same plan, hashing, description and bits. ``<=``: every bit of this filter is set in the other, which holds
+    /// when all its keys are in the other, and otherwise only by chance.
+    fn __richcmp__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'py, PyAny>,
+        compare: CompareOp,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let answer = |answer: bool| Ok(answer.into_pyobject(py)?.to_owned().into_any());
+        let Ok(other) = other.cast::<Self>() else {
+            return Ok(py.NotImplemented().into_bound(py));
+        };
+        match compare {
+            CompareOp::Eq => answer(equal(slf, other)?),
+            CompareOp::Ne => answer(!equal(slf, other)?),
+            CompareOp::Le => answer(subset(slf, other)?),
+            CompareOp::Ge => answer(subset(other, slf)?),
+            CompareOp::Lt => answer(!equal(slf, other)? && subset(slf, other)?),
+            CompareOp::Gt => answer(!equal(slf, other)? && subset(other, slf)?),
+        }
+    }
+
+    /// What the filter delivers now, computed from its bits: estimated keys, false positive rate, fill.
+    pub(crate) fn receipt(&self, py: Python<'_>) -> Receipt {
+        self.look(py, |inner| {
+            of_inner!(inner, own => Receipt::of(own.receipt()), other => Receipt::of_foreign(other.filter.receipt()))
+        })
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let name = slf.get_type().name()?;
+        Ok(format!("<{name}: {}>", slf.get().receipt(slf.py()).line()))
+    }
+
+    /// The bytes of its file: an umbel file, or what the other system would write.
+    ///
+    /// With ``packed=True`` the file of an umbel filter is as small as its bits allow, to be sent; a filter with half of its
+    /// bits set does not get smaller. :func:`open` and :func:`from_bytes` read it.
+    #[pyo3(signature = (*, packed=false))]
+    fn to_bytes<'py>(&self, py: Python<'py>, packed: bool) -> PyResult<Bound<'py, PyBytes>> {
+        files::to_bytes(self, py, packed)
+    }
+
+    /// What changed from this filter to ``new``, a later version of it: small if few keys came. Whoever has this filter makes
+    /// the new one with :meth:`patched`.
+    fn delta<'py>(&self, py: Python<'py>, new: &Self) -> PyResult<Bound<'py, PyBytes>> {
+        let made = self.look_at_both(new, py, |old, new| {
+            sharing::delta(&own_file(old, "delta")?, &own_file(new, "delta")?)
+        });
+        Ok(PyBytes::new(py, &made?))
+    }
+
+    /// The new version of this filter, by a delta made from exactly this one; any other is refused. With ``trust``, the file
+    /// of a public key, the delta must be signed by its owner; it has the SHA-256 of the new filter, so that the signer vouches
+    /// for the result. ``list``, ``newer_than`` and ``memory`` are those of :func:`open`, ``secret`` is that of a keyed filter.
+    #[pyo3(signature = (delta, *, secret=None, trust=None, list=None, newer_than=None, memory=None))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn patched(
+        &self,
+        py: Python<'_>,
+        delta: Content<'_>,
+        secret: Option<Content<'_>>,
+        trust: Option<FilePath>,
+        list: Option<String>,
+        newer_than: Option<u64>,
+        memory: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let secret = values::secret(secret)?;
+        let (trust, most) = (sharing::trusted(trust, list, newer_than)?, files::most(memory)?);
+        let delta = delta.bytes();
+        let inner = self.look(py, |old| {
+            let new = sharing::patched(&own_file(old, "patched")?, delta, trust.as_ref(), most)?;
+            files::decode(&new, (None, None), secret.as_ref())
+        });
+        kinds::wrap(py, inner?)
+    }
+
+    /// Writes its file, which appears whole or not at all, and replaces one that is there. With ``packed=True`` it is
+    /// packed, as by :meth:`to_bytes`.
+    ///
+    /// A URL such as ``s3://bucket/seen.umbel`` is written through fsspec, if that is installed.
+    #[pyo3(signature = (path, *, packed=false))]
+    fn save(slf: &Bound<'_, Self>, path: &Bound<'_, PyAny>, packed: bool) -> PyResult<()> {
+        files::save(slf.get(), path, packed)
+    }
+
+    /// Pickled as its file. A filter that is keyed by a secret is refused: its file needs the secret to be opened.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
+        let py = slf.py();
+        let (format, key_type) = {
+            let inner = slf.get().read(py);
+            let keyed =
+                of_inner!(&*inner, own => own.hasher().scheme().key_id != 0, _other => false);
+            if keyed {
+                return Err(PyValueError::new_err(
+                    "a keyed filter cannot be pickled: its file needs the secret; save() it, and open() it with the secret",
+                ));
+            }
+            match &*inner {
+                Inner::Foreign(other) => (
+                    Some(other.filter.format().to_string()),
+                    other.key_type.map(|key_type| key_type.to_string()),
+                ),
+                _ => (None, None),
+            }
+        };
+        let bytes = slf.get().to_bytes(py, false)?;
+        let module = py.import("umbel._umbel")?;
+        Ok((module.getattr("from_bytes")?, (bytes, format, key_type)))
+    }
+}
+
+/// The bytes of a file, its format if it is of another system, and the type of its keys.
+type Pickled<'py> = (Bound<'py, PyBytes>, Option<String>, Option<String>);
+
+/// How two filters become one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Join {
+    Union,
+    Intersection,
+}
+
+impl Filter {
+    fn combine(&self, other: &Bound<'_, Self>, join: Join) -> PyResult<()> {
+        let (py, other) = (other.py(), other.get());
+        if std::ptr::eq(self, other) {
+            return Ok(());
+        }
+        self.change_by(other, py, |ours, theirs| merge(ours, theirs, join))?;
+        Ok(())
+    }
+}
+
+fn merge(ours: &mut Inner, theirs: &Inner, join: Join) -> Result<(), Failure> {
+    if let Inner::Foreign(ours) = ours {
+        return match (theirs, join) {
+            (Inner::Foreign(theirs), Join::Union) => Ok(ours.filter.union(&theirs.filter)?),
+            (Inner::Foreign(_), Join::Intersection) => Err(not_for(ours, "&")),
+            _ => Err(mixed()),
+        };
+    }
+    let ours = ours.own_mut("|")?;
+    of_inner!(theirs, theirs => match join {
+        Join::Union => ours.union(theirs)?,
+        Join::Intersection => ours.intersect(theirs)?,
+    }, _other => return Err(mixed()));
+    Ok(())
+}
+
+fn combined(slf: &Bound<'_, Filter>, other: &Bound<'_, Filter>, join: Join) -> PyResult<Py<PyAny>> {
+    let py = slf.py();
+    let made = slf.get().look_at_both(other.get(), py, |left, right| {
+        let mut made = left.copy()?;
+        merge(&mut made, right, join)?;
+        Ok::<_, Failure>(made)
+    });
+    kinds::wrap(py, made?)
+}
+
+fn equal(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<bool> {
+    if left.is(right) {
+        return Ok(true);
+    }
+    let same = left.get().look_at_both(right.get(), left.py(), |left, right| {
+        Ok::<_, Failure>(of_inner!(left, left => of_inner!(right, right => left == right, _other => false), left => match right {
+            Inner::Foreign(right) => {
+                left.filter.format() == right.filter.format()
+                    && left.filter.encode()? == right.filter.encode()?
+            }
+            _ => false,
+        }))
+    });
+    Ok(same?)
+}
+
+fn subset(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<bool> {
+    let found = left.get().look_at_both(right.get(), left.py(), compared)?;
+    Ok(found.shared_bits == found.left_bits)
+}

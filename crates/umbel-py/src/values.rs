@@ -1,0 +1,134 @@
+//! Arguments that many functions take: numbers of keys, sizes, secrets, paths and names.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyFloat, PyInt, PyString};
+use umbel::{KeyHasher, Secret};
+use umbel_numbers::Bytes;
+
+/// A number of keys: an int, or a float such as 1e8 that is whole.
+pub(crate) fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    let refused = || {
+        PyValueError::new_err(format!(
+            "{name}: expected a whole number of at least 1, found {value}"
+        ))
+    };
+    if value.is_instance_of::<PyInt>() {
+        return value.extract::<u64>().ok().filter(|&keys| keys > 0).ok_or_else(refused);
+    }
+    if let Ok(float) = value.cast::<PyFloat>() {
+        let float = float.value();
+        let whole = (1.0..1.8e19).contains(&float) && float.fract() == 0.0;
+        return whole.then_some(float as u64).ok_or_else(refused);
+    }
+    match value.extract::<u64>() {
+        Ok(keys) if keys > 0 => Ok(keys),
+        Ok(_) => Err(refused()),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "{name}: expected an int, found {}; to make a filter of keys, make it for their number and add them",
+            value.get_type().name()?
+        ))),
+    }
+}
+
+/// A size in bytes: an int, or text such as "64MiB".
+pub(crate) fn size(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    match value.cast::<PyString>() {
+        Ok(text) => {
+            let bytes = text.to_str()?.parse::<Bytes>();
+            Ok(bytes.map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?.0)
+        }
+        Err(_) => count(value, name),
+    }
+}
+
+/// A number that may be left out.
+pub(crate) type Number<'py> = Option<Bound<'py, PyAny>>;
+
+/// The error of a word that is not one of those expected.
+pub(crate) fn choice(name: &str, expected: &str, found: &str) -> PyErr {
+    PyValueError::new_err(format!("{name}: expected {expected}, found {found}"))
+}
+
+/// The secret in bytes: 16 of them, or the content of a file of umbel key.
+pub(crate) fn secret(secret: Option<Content<'_>>) -> PyResult<Option<Secret>> {
+    let Some(content) = &secret else { return Ok(None) };
+    let secret = Secret::from_file(content.bytes());
+    secret.map(Some).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The hasher with a seed, or a secret.
+pub(crate) fn hasher(seed: u64, secret: Option<Content<'_>>) -> PyResult<KeyHasher> {
+    match self::secret(secret)? {
+        Some(_) if seed != 0 => {
+            Err(PyValueError::new_err("seed and secret: a keyed filter has no seed; leave one out"))
+        }
+        Some(secret) => Ok(KeyHasher::keyed(secret)),
+        None => Ok(KeyHasher::with_seed(seed)),
+    }
+}
+
+/// A path: ``str``, ``bytes`` or what has ``__fspath__``.
+pub(crate) struct FilePath(pub(crate) PathBuf);
+
+impl FromPyObject<'_, '_> for FilePath {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let path = value.py().import("os")?.call_method1("fsdecode", (value,))?;
+        Ok(Self(path.extract::<OsString>()?.into()))
+    }
+}
+
+impl FilePath {
+    /// Its text for messages.
+    pub(crate) fn name(&self) -> String {
+        self.0.display().to_string()
+    }
+}
+
+impl AsRef<Path> for FilePath {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// Whether it is a place beyond the file system.
+pub(crate) fn is_url(path: &Bound<'_, PyAny>) -> bool {
+    path.cast::<PyString>().is_ok_and(|text| text.to_str().is_ok_and(|text| text.contains("://")))
+}
+
+/// The bytes of ``bytes``, ``bytearray``, ``memoryview`` and other buffers. Those of ``bytes`` are not copied.
+pub(crate) enum Content<'py> {
+    Bytes(Bound<'py, PyBytes>),
+    Copied(Vec<u8>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Content<'py> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Ok(Self::Bytes(bytes.to_owned()));
+        }
+        let buffer = PyBuffer::<u8>::get(&value.to_owned()).map_err(|_| {
+            let name = value.get_type().name();
+            let name = name.map_or_else(|_| "this".to_owned(), |name| name.to_string());
+            PyTypeError::new_err(format!("expected bytes, found {name}"))
+        })?;
+        Ok(Self::Copied(buffer.to_vec(value.py())?))
+    }
+}
+
+impl Content<'_> {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes.as_bytes(),
+            Self::Copied(bytes) => bytes,
+        }
+    }
+}
