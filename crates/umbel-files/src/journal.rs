@@ -376,11 +376,12 @@ impl Notes {
         Ok(journal)
     }
 
-    /// Removes from `out`, which is the file `written`, what the interrupted run appended behind its last checkpoint.
+    /// Removes from `out`, which is the file `written`, what the interrupted run appended behind its last checkpoint. An error
+    /// names the `option` that names the file.
     ///
     /// # Errors
     /// Those of the system; a file in which anything is not as that run left it: it stays as it is.
-    pub fn take_back(&self, written: &OutputState, out: &File) -> Result<()> {
+    pub fn take_back(&self, written: &OutputState, out: &File, option: &str) -> Result<()> {
         let meta = out.metadata()?;
         let mut contradiction = written.contradiction(out, &meta)?;
         // What is ours at the end, and what the file had when more was announced; the end of the journal.
@@ -406,7 +407,7 @@ impl Notes {
         if let Some(contradiction) = contradiction {
             bail!(
                 "{contradiction} that an interrupted run wrote, as {} records; nothing was changed; put that file back, or name \
-                 another one with --append, which also gets the lines after the last checkpoint",
+                 another one with {option}, which also gets the lines after the last checkpoint",
                 self.path.display()
             );
         }
@@ -764,13 +765,13 @@ mod tests {
         let mut tried = |content: &[u8], ours: bool| {
             file.set_len(0).unwrap();
             file.write_all(content).unwrap();
-            let taken = notes.take_back(&written, &file);
+            let taken = notes.take_back(&written, &file, "-o");
             assert_eq!(taken.is_ok(), ours, "{} bytes: {taken:?}", content.len());
             let length = if ours { 5000 } else { content.len() as u64 };
             assert_eq!(file.metadata().unwrap().len(), length);
             if ours {
                 // Once more, by a run after one that stopped there.
-                notes.take_back(&written, &file).unwrap();
+                notes.take_back(&written, &file, "-o").unwrap();
                 assert_eq!(file.metadata().unwrap().len(), length);
                 fs::write(path_of(&path), &recorded).unwrap();
             }

@@ -28,6 +28,7 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
             filter,
             files,
             append,
+            option: "-o",
             fpp: *fpp,
             new,
             secret,

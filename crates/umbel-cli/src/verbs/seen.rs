@@ -49,6 +49,8 @@ pub(super) struct Asked<'a> {
     pub(super) files: &'a [PathBuf],
     /// The file that lines are appended to, if any.
     pub(super) append: Option<&'a Path>,
+    /// The option that names it.
+    pub(super) option: &'static str,
     pub(super) fpp: Option<Fpp>,
     pub(super) new: &'a NewArgs,
     pub(super) secret: &'a SecretArgs,
@@ -59,7 +61,19 @@ pub(super) struct Asked<'a> {
 pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     let UnseenArgs { filter, files, append, fpp, new, secret, work, names } = args;
     let append = append.as_deref().filter(|path| !is_standard(path));
-    seen(&Asked { verb: "unseen", filter, files, append, fpp: *fpp, new, secret, work, names })
+    let option = "--append";
+    seen(&Asked {
+        verb: "unseen",
+        filter,
+        files,
+        append,
+        option,
+        fpp: *fpp,
+        new,
+        secret,
+        work,
+        names,
+    })
 }
 
 pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
@@ -367,7 +381,7 @@ impl Output {
             let Reached { output, .. } = &notes.reached;
             let same = output.as_ref().filter(|output| named.as_ref() == Some(&output.path));
             if let Some(output) = same {
-                notes.take_back(output, &file).with_context(name)?;
+                notes.take_back(output, &file, args.option).with_context(name)?;
             }
             if !args.work.voice.quiet {
                 say(&interrupted(filter, &notes.reached, same));

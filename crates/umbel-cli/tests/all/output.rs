@@ -167,6 +167,8 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
         let again = "dedup --seen f --fpp 1e-9 -o q a";
         folder.write("a", urls(0..1000));
         folder.umbel(again).run().fails(&[": q: ", words, "f.run", "-o"]);
+        let again_unseen = "unseen f --fpp 1e-9 --append q a";
+        folder.umbel(again_unseen).run().fails(&[": q: ", words, "f.run", "--append"]);
         assert!(folder.read("q") == before, "{words}");
         // The other way out: each line is somewhere.
         let run = folder.umbel(&again.replace("-o q", "-o elsewhere")).run();
