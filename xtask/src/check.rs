@@ -30,6 +30,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let clippy = ["clippy", "--quiet", "--locked", "--workspace", "--all-targets"];
     run::run(cargo(&clippy).args(["--", "--deny", "warnings"]))?;
+    // The command line as it is built by itself: features that others switch on hide what is left over without them.
+    let plain = ["clippy", "--quiet", "--locked", "--package", "umbel-cli"];
+    run::run(cargo(&plain).args(["--", "--deny", "warnings"]))?;
     // The library by itself: without the standard library, and with all features.
     for features in ["--no-default-features", "--all-features"] {
         let alone = ["clippy", "--quiet", "--locked", "--package", "umbel", features];

@@ -3,11 +3,6 @@
 //! A library with one function, because a program cannot be compiled before all that it uses is, and a library can: that
 //! saves 1.5 s of a build from an empty folder. This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error.
 
-#![cfg_attr(
-    not(feature = "group"),
-    allow(dead_code, unused_imports, reason = "what only groups need")
-)]
-
 mod args;
 mod filters;
 mod formats;

@@ -37,6 +37,7 @@ pub(crate) fn write_new(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Replaces the text of the same secret, which was used.
+#[cfg(feature = "group")]
 pub(crate) fn rewrite(path: &Path, text: &str) -> Result<()> {
     write(path, Existing::Replace, text)
 }

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, Write};
 
 use anyhow::{Context, Result, bail};
 use umbel_foreign::parquet::{FilterPlace, Footer, rewrite};
-use umbel_sets::{Options, no_thread};
+use umbel_sets::Options;
 
 use crate::plan::{Plan, Unit};
 use crate::{Added, Edited};
@@ -193,7 +193,7 @@ mod filters {
             for i in 0..options.threads.min(plan.units.len()) {
                 let worker = thread::Builder::new().spawn_scoped(scope, || pool.work());
                 if let (0, Err(error)) = (i, worker) {
-                    bail!(no_thread(&error));
+                    bail!(umbel_sets::no_thread(&error));
                 }
             }
             copy()?;
