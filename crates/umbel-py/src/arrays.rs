@@ -11,9 +11,7 @@ use arrow_array::array::{
     LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
 };
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow_array::downcast_integer;
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use pyo3::buffer::{ElementType, PyUntypedBuffer};
@@ -434,16 +432,9 @@ fn visit_array(
             numbers(array.values(), valid, range, visit)
         }};
     }
-    match array.data_type() {
+    downcast_integer! {
+        array.data_type() => (of),
         DataType::Null => Ok(()),
-        DataType::Int8 => of!(Int8Type),
-        DataType::Int16 => of!(Int16Type),
-        DataType::Int32 => of!(Int32Type),
-        DataType::Int64 => of!(Int64Type),
-        DataType::UInt8 => of!(UInt8Type),
-        DataType::UInt16 => of!(UInt16Type),
-        DataType::UInt32 => of!(UInt32Type),
-        DataType::UInt64 => of!(UInt64Type),
         DataType::Utf8 => texts(array.as_string::<i32>(), valid, range, visit),
         DataType::LargeUtf8 => texts(array.as_string::<i64>(), valid, range, visit),
         DataType::Utf8View => texts(array.as_string_view(), valid, range, visit),
@@ -465,20 +456,15 @@ fn visit_array(
 /// Which words of a dictionary a range of its rows has.
 pub(crate) fn places(keys: &dyn Array, range: Range<usize>) -> Vec<usize> {
     macro_rules! of {
-        ($($name:ident: $type:ty),*) => {
-            match keys.data_type() {
-                $(DataType::$name => {
-                    let keys = keys.as_primitive::<$type>().values();
-                    keys[range].iter().map(|&key| key as usize).collect()
-                })*
-                other => unreachable!("{other} is no type of places in a dictionary"),
-            }
-        };
+        ($type:ty) => {{
+            let keys = keys.as_primitive::<$type>().values();
+            keys[range].iter().map(|&key| key as usize).collect()
+        }};
     }
-    of!(
-        Int8: Int8Type, Int16: Int16Type, Int32: Int32Type, Int64: Int64Type,
-        UInt8: UInt8Type, UInt16: UInt16Type, UInt32: UInt32Type, UInt64: UInt64Type
-    )
+    downcast_integer! {
+        keys.data_type() => (of),
+        other => unreachable!("{other} is no type of places in a dictionary"),
+    }
 }
 
 /// The keys of a dictionary; none where it has a null.
@@ -489,24 +475,11 @@ fn entries(values: &ArrayRef) -> Vec<Option<KeyRef<'_>>> {
     macro_rules! of {
         ($type:ty) => {{
             let numbers = values.as_primitive::<$type>().values();
-            let widened = |i: usize| KeyRef::Int(numbers[i].into());
-            all(values, widened)
+            all(values, |i| numbers[i].key())
         }};
     }
-    match values.data_type() {
-        DataType::Int8 => of!(Int8Type),
-        DataType::Int16 => of!(Int16Type),
-        DataType::Int32 => of!(Int32Type),
-        DataType::Int64 => of!(Int64Type),
-        DataType::UInt8 => of!(UInt8Type),
-        DataType::UInt16 => of!(UInt16Type),
-        DataType::UInt32 => of!(UInt32Type),
-        DataType::UInt64 => {
-            let numbers = values.as_primitive::<UInt64Type>().values();
-            all(values, |i| {
-                i64::try_from(numbers[i]).map_or(KeyRef::Large(numbers[i]), KeyRef::Int)
-            })
-        }
+    downcast_integer! {
+        values.data_type() => (of),
         DataType::Utf8 => all(values, |i| KeyRef::Bytes(values.as_string::<i32>().get(i))),
         DataType::LargeUtf8 => all(values, |i| KeyRef::Bytes(values.as_string::<i64>().get(i))),
         DataType::Utf8View => all(values, |i| KeyRef::Bytes(values.as_string_view().get(i))),

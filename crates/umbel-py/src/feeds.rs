@@ -16,6 +16,7 @@ use crate::arrays::{PER_THREAD, Visit};
 use crate::calls::{self, Values};
 use crate::columns::{Column, Source, Stream};
 use crate::errors::Failure;
+use crate::files;
 use crate::keys::{Element, KeyRef, OneKey, is_missing};
 use crate::values::{FilePath, is_url};
 
@@ -53,13 +54,7 @@ impl<'py> Feeds<'py> {
         separator: u8,
     ) -> PyResult<NamedInput> {
         if is_url(value) {
-            let remote = value.py().import("umbel._remote")?;
-            let file = calls::call_method(
-                &remote,
-                "open_read",
-                &(value,).into_pyobject(value.py())?,
-                None,
-            )?;
+            let file = files::remote("open_read", &(value,).into_pyobject(value.py())?)?;
             return Ok(NamedInput::Bytes(value.to_string(), Box::new(self.add(Feed::File(file)))));
         }
         let is_path = value.is_instance_of::<PyString>()

@@ -5,13 +5,14 @@ use std::io::{Read, Seek};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 use umbel::{AnyFilter, FileError, MappedFile, Secret};
 use umbel_files::atomic::{self, Existing};
 use umbel_files::journal::{self, Notes};
 use umbel_files::wrapped;
 use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
 use umbel_sets::PageReader;
+use umbel_share::Trust;
 
 use crate::errors::{Failure, of_file, of_files, of_wrapped};
 use crate::filter::Filter;
@@ -60,9 +61,7 @@ pub(crate) fn save(filter: &Filter, path: &Bound<'_, PyAny>, packed: bool) -> Py
     let py = path.py();
     if is_url(path) {
         let bytes = to_bytes(filter, py, packed)?;
-        let remote = py.import("umbel._remote")?;
-        return calls::call_method(&remote, "write", &(path, bytes).into_pyobject(py)?, None)
-            .map(drop);
+        return remote("write", &(path, bytes).into_pyobject(py)?).map(drop);
     }
     let path: FilePath = path.extract()?;
     let written = filter.look(py, |inner| {
@@ -92,8 +91,8 @@ pub(crate) fn from_bytes(
     newer_than: Option<u64>,
     memory: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let (secret, trust) = (values::secret(secret)?, sharing::trusted(trust, list, newer_than)?);
-    let most = most(memory)?;
+    let secret = values::secret(secret)?;
+    let (trust, most) = checks(trust, list, newer_than, memory)?;
     let kinds_of = kinds_of(format, key_type)?;
     let data = data.bytes();
     let inner = py.detach(|| {
@@ -128,15 +127,14 @@ pub(crate) fn open(
     newer_than: Option<u64>,
     memory: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let (secret, trust) = (values::secret(secret)?, sharing::trusted(trust, list, newer_than)?);
-    let most = most(memory)?;
+    let secret = values::secret(secret)?;
+    let (trust, most) = checks(trust, list, newer_than, memory)?;
     let kinds_of = kinds_of(format, key_type)?;
     if is_url(path) {
         if mmap {
             return Err(PyValueError::new_err(format!("{path}: only a local file can be mapped")));
         }
-        let remote = py.import("umbel._remote")?;
-        let data = calls::call_method(&remote, "read", &(path,).into_pyobject(py)?, None)?;
+        let data = remote("read", &(path,).into_pyobject(py)?)?;
         let data = data.cast_into::<PyBytes>()?;
         let data = data.as_bytes();
         let inner = py.detach(|| {
@@ -207,9 +205,25 @@ pub(crate) fn open(
     kinds::wrap(py, inner)
 }
 
-/// The most bytes that a packed file or a delta may make.
-pub(crate) fn most(memory: Option<Bound<'_, PyAny>>) -> PyResult<u64> {
-    memory.map_or(Ok(sharing::MOST), |memory| size(&memory, "memory"))
+/// Calls a function of the module for files at URLs.
+pub(crate) fn remote<'py>(
+    name: &str,
+    arguments: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let module = arguments.py().import("umbel._remote")?;
+    calls::call_method(&module, name, arguments, None)
+}
+
+/// Whom to trust, and the most bytes that a packed file or a delta may make.
+pub(crate) fn checks(
+    trust: Option<FilePath>,
+    list: Option<String>,
+    newer_than: Option<u64>,
+    memory: Option<Bound<'_, PyAny>>,
+) -> PyResult<(Option<Trust>, u64)> {
+    let trust = sharing::trusted(trust, list, newer_than)?;
+    let most = memory.map_or(Ok(sharing::MOST), |memory| size(&memory, "memory"))?;
+    Ok((trust, most))
 }
 
 /// The format and the type of keys that are named.

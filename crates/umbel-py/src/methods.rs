@@ -246,7 +246,7 @@ impl Filter {
         memory: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let secret = values::secret(secret)?;
-        let (trust, most) = (sharing::trusted(trust, list, newer_than)?, files::most(memory)?);
+        let (trust, most) = files::checks(trust, list, newer_than, memory)?;
         let delta = delta.bytes();
         let inner = self.look(py, |old| {
             let new = sharing::patched(&own_file(old, "patched")?, delta, trust.as_ref(), most)?;
