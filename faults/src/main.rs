@@ -3,17 +3,11 @@
 //! next run, without a fault, has to give the right answer.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod errors;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod jobs;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tool;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod trace;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn main() -> std::process::ExitCode {
-    tool::main()
+    tool::run()
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]

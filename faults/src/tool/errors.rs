@@ -1,13 +1,14 @@
 //! Lets the n-th system call of a job fail, for each n and several errors, and looks at what is left.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use nix::errno::Errno;
 
-use crate::jobs::{Files, Folder, Job};
-use crate::trace::{self, Action, Call, Ended, How, Watch};
+use super::jobs::{Files, Folder, Job};
+use super::trace::{self, Action, Call, Ended, How, Watch};
 
 /// The sorts of calls that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,11 +180,22 @@ struct Good {
 /// What was tried and found.
 #[derive(Default)]
 pub(crate) struct Tried {
-    pub(crate) runs: u64,
     /// Runs with the right answer in spite of the fault, and with an error.
     pub(crate) right: u64,
     pub(crate) refused: u64,
-    pub(crate) findings: BTreeMap<String, u64>,
+    pub(crate) findings: Vec<String>,
+}
+
+impl fmt::Display for Tried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { right, refused, findings } = self;
+        write!(
+            f,
+            "{} runs: {right} right in spite of the fault, {refused} refused, {} findings",
+            right + refused,
+            findings.len()
+        )
+    }
 }
 
 /// Tries calls of a job with every fault: of those of a sort about the same file the first `most`, and every one whose number
@@ -204,7 +216,6 @@ pub(crate) fn try_job(umbel: &Path, job: &Job, most: usize) -> Result<Tried> {
         for &fault in made.sort.faults() {
             folder.put(&start)?;
             let ended = run(&folder, job, &start, Some((made.sort, made.number, fault)))?.0;
-            tried.runs += 1;
             let (right, finding) = judge(&folder, job, &start, &good, made, &ended)?;
             match right {
                 true => tried.right += 1,
@@ -217,7 +228,7 @@ pub(crate) fn try_job(umbel: &Path, job: &Job, most: usize) -> Result<Tried> {
                     "{}: {finding}\n      {about}: {fault:?}, number {}; {:?}: {stderr}",
                     job.name, made.number, ended.how
                 );
-                *tried.findings.entry(text).or_default() += 1;
+                tried.findings.push(text);
             }
         }
     }
