@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 import umbel
 from umbel import spark as us
-from umbel.spark import _filters, _job
+from umbel.spark import _filters, _job, _shared
 from umbel.spark._filters import cores
 
 
@@ -22,8 +22,8 @@ def blocked(keys=1_000):
 
 
 def left(spark):
-    """Files of the driver's Python, which holds one for each broadcast."""
-    return len(os.listdir(spark.sparkContext._temp_dir))
+    """Files of the driver's Python, which holds one for each broadcast. Those of earlier tests may go at any time."""
+    return set(os.listdir(spark.sparkContext._temp_dir))
 
 
 def test_one_copy_for_all_calls(spark):
@@ -32,9 +32,9 @@ def test_one_copy_for_all_calls(spark):
     with us.Shared(blocked()) as shared:
         for _ in range(10):
             assert numbers.where(us.maybe_in(numbers, "id", shared)).count() == 100
-        assert left(spark) == before + 1
+        assert len(left(spark) - before) == 1
     shared.close()
-    assert left(spark) == before
+    assert not left(spark) - before
     with pytest.raises(Exception, match="(?i)broadcast"):
         numbers.where(us.maybe_in(numbers, "id", shared)).count()
 
@@ -69,14 +69,21 @@ def test_a_stream_leaves_no_files(spark, tmp_path, way):
     before = left(spark)
     shared = us.Shared(filter) if way == "shared" else filter
 
+    def held():
+        """Of these batches, the broadcasts that Java has not collected."""
+        new = [reference for _, reference, path in _shared._left if os.path.basename(path) not in before]
+        return sum(reference.get() is not None for reference in new)
+
     def screen(batch, number):
         found.append(batch.where(us.maybe_in(batch, "id", shared)).count())
         if way == "each":
-            gc.collect()
-            # Python tells Java later, by a thread of its own.
-            time.sleep(0.5)
-            spark._jvm.System.gc()
-        counts.append(left(spark) - before)
+            # Python tells Java by a thread of its own, which a busy machine keeps waiting.
+            until = time.monotonic() + 20
+            while held() > 3 and time.monotonic() < until:
+                gc.collect()
+                time.sleep(0.5)
+                spark._jvm.System.gc()
+        counts.append(len(left(spark) - before))
 
     stream = spark.readStream.schema("id long").option("maxFilesPerTrigger", 1).parquet(f"{tmp_path}/in").writeStream
     stream.trigger(availableNow=True).option("checkpointLocation", f"{tmp_path}/state").foreachBatch(screen).start().awaitTermination()
@@ -84,7 +91,7 @@ def test_a_stream_leaves_no_files(spark, tmp_path, way):
     assert max(counts) <= (1 if way == "shared" else 4), counts
     if way == "shared":
         shared.close()
-        assert left(spark) == before
+        assert not left(spark) - before
 
 
 def test_set_operations_leave_no_files(spark):
@@ -94,7 +101,7 @@ def test_set_operations_leave_no_files(spark):
     for _ in range(3):
         # Spark looks the list up; the filter that found it is gone.
         assert us.semi_join(spark.range(100), spark.range(50, 200), "id", prune=True).count() == 50
-        assert left(spark) == before
+        assert not left(spark) - before
 
 
 def test_other_filters_are_shared(spark):
