@@ -54,26 +54,37 @@ pub(crate) struct Open {
     /// The list that it must be signed as; empty if any.
     #[serde(default)]
     list: String,
-    /// The number that its serial number must exceed.
-    newer_than: Option<u64>,
+    /// The number that its serial number must exceed, as text: there are more than numbers in a page can be. Empty if any.
+    #[serde(default)]
+    newer_than: String,
 }
 
 impl Open {
-    fn trust(&self) -> Result<Option<Trust>> {
+    fn trust(&self) -> Result<Option<Trust>, Refused> {
         if self.trust.trim().is_empty() {
-            if !self.list.is_empty() || self.newer_than.is_some() {
-                bail!("a list and a number are checked with a public key to trust; give it");
+            if !self.list.is_empty() || !self.newer_than.is_empty() {
+                let text = "a list and a number are checked with a public key to trust; give it";
+                return Err(Refused::of("trust", text));
             }
             return Ok(None);
         }
-        let mut trust = Trust::of(self.trust.parse()?);
+        let key = self.trust.parse().map_err(|error: ShareError| Refused::of("trust", error))?;
+        let mut trust = Trust::of(key);
         if !self.list.is_empty() {
-            trust = trust.list(&self.list)?;
+            trust = trust.list(&self.list).map_err(|error| Refused::of("list", error))?;
         }
-        Ok(Some(match self.newer_than {
-            Some(serial) => trust.newer_than(serial),
-            None => trust,
-        }))
+        if !self.newer_than.is_empty() {
+            let serial = self.newer_than.parse().map_err(|_| {
+                let text = format!(
+                    "the number of a version is whole and from 0 to {}, not {:?}",
+                    u64::MAX,
+                    self.newer_than
+                );
+                Refused::of("newer_than", text)
+            })?;
+            trust = trust.newer_than(serial);
+        }
+        Ok(Some(trust))
     }
 }
 
@@ -224,7 +235,8 @@ impl<H: Host> Files<H> {
         Self { host: Rc::new(host), open: Vec::new() }
     }
 
-    pub(crate) fn open(&mut self, asked: &Open) -> Result<Value> {
+    pub(crate) fn open(&mut self, asked: &Open) -> Result<Value, Refused> {
+        let trust = asked.trust()?;
         let source = Reader {
             host: Rc::clone(&self.host),
             file: asked.file,
@@ -233,7 +245,7 @@ impl<H: Host> Files<H> {
             buffer: Vec::new(),
             used: 0,
         };
-        let read = match read(&source, asked) {
+        let read = match read(&source, asked, trust.as_ref()) {
             Ok(read) => read,
             Err(error) => match error.downcast::<Several>() {
                 Ok(Several { formats, message }) => {
@@ -242,7 +254,7 @@ impl<H: Host> Files<H> {
                         "message": format!("{}: {message}", asked.name),
                     }));
                 }
-                Err(error) => return Err(error.context(asked.name.clone())),
+                Err(error) => return Err(error.context(asked.name.clone()).into()),
             },
         };
         let (content, wrapping) = read;
@@ -253,7 +265,7 @@ impl<H: Host> Files<H> {
             coarse: Vec::new(),
             source,
             wrapping,
-            trust: asked.trust()?,
+            trust,
         };
         let free = self.open.iter().position(Option::is_none).unwrap_or(self.open.len());
         let answer = file.describe(free, asked.bytes);
@@ -348,11 +360,18 @@ impl std::fmt::Display for Several {
 impl std::error::Error for Several {}
 
 /// Reads what is in a file.
-fn read<H: Host>(source: &Reader<H>, asked: &Open) -> Result<(Content<H>, Wrapping)> {
+fn read<H: Host>(
+    source: &Reader<H>,
+    asked: &Open,
+    trust: Option<&Trust>,
+) -> Result<(Content<H>, Wrapping)> {
     let mut start = [0; 8];
     let there = source.length.min(8) as usize;
     source.read_exact_at(&mut start[..there], 0)?;
     if start.starts_with(b"PAR1") || start.starts_with(b"PARE") {
+        if let Some(trust) = trust {
+            trust.check(source.clone())?;
+        }
         return Ok((parquet(source, &asked.name)?, Wrapping::default()));
     }
     if start == delta::MAGIC {
@@ -367,10 +386,8 @@ fn read<H: Host>(source: &Reader<H>, asked: &Open) -> Result<(Content<H>, Wrappi
         );
     }
     if !asked.format.is_empty() {
-        return named(source, asked);
+        return named(source, asked, trust);
     }
-    let trust = asked.trust()?;
-    let trust = trust.as_ref();
     let read = source.clone().unwrapped(trust, |source, length| AnyFilter::read(source, length));
     let error = match read {
         Ok((filter, wrapping)) => {
@@ -396,12 +413,16 @@ fn read<H: Host>(source: &Reader<H>, asked: &Open) -> Result<(Content<H>, Wrappi
 }
 
 /// Reads a file of the format that is given.
-fn named<H: Host>(source: &Reader<H>, asked: &Open) -> Result<(Content<H>, Wrapping)> {
+fn named<H: Host>(
+    source: &Reader<H>,
+    asked: &Open,
+    trust: Option<&Trust>,
+) -> Result<(Content<H>, Wrapping)> {
     let format: Format = asked.format.parse()?;
     let mut given = Parameters::default();
     let salts = asked.params.split(',').filter(|salt| !salt.is_empty());
     given.salts.extend(salts.map(|salt| salt.trim().as_bytes().to_vec()));
-    let (length, wrapping) = source.clone().signed(asked.trust()?.as_ref())?;
+    let (length, wrapping) = source.clone().signed(trust)?;
     let content = source.clone().whole(length)?;
     let filter = Foreign::decode_with(format, content, &given)?;
     let receipt = filter.receipt();
@@ -619,7 +640,7 @@ impl<H: Host> File<H> {
             "query": "yes",
             "query_why": "",
             "probes": matches!(&self.content, Content::Own { filter, .. } if filter.kind().inserts()),
-            "verified": self.trust.is_some(),
+            "verified": self.wrapping.verified,
             "key_types": ["bytes"],
             "fields": [],
             "warnings": [],

@@ -202,7 +202,7 @@ test("a format is chosen by its name, and a signature is checked", async () => {
   const key = file("list");
   execFileSync(umbel, ["key", "new", "-q", "--signing", "-o", key]);
   const signed = file("signed.umbel");
-  execFileSync(umbel, ["build", "-q", "--keys", "100", "--sign", key, "-o", signed, join(repository, "examples", "monday.txt")]);
+  execFileSync(umbel, ["build", "-q", "--keys", "100", "--sign", key, "--list", "days", "--serial", "42", "-o", signed, join(repository, "examples", "monday.txt")]);
   const other = file("other");
   execFileSync(umbel, ["key", "new", "-q", "--signing", "-o", other]);
   const trusted = (name) => readFileSync(`${name}.pub`, "utf8").trim();
@@ -212,8 +212,19 @@ test("a format is chosen by its name, and a signature is checked", async () => {
   await look.setInputFiles(".drop input[type=file]", signed);
   await look.waitForSelector(".alert p");
   await look.getByLabel("Public key of who must have signed it").fill(trusted(key));
+  const list = look.getByLabel("List that it must be signed as");
+  const newer = look.getByLabel("Newer than version number");
+  for (const [name, number, reason] of [["nights", "", /signed as the list "days", not as the list "nights"/], ["days", "42", /serial number 42, which is not newer than 42/]]) {
+    await list.fill(name);
+    await newer.fill(number);
+    await look.setInputFiles(".drop input[type=file]", signed);
+    await look.waitForFunction(([text]) => document.querySelector(".alert").textContent.match(text), [reason]);
+    assert.equal(await look.$(".card"), null);
+  }
+  await newer.fill("41");
   await look.setInputFiles(".drop input[type=file]", signed);
   await look.waitForFunction(() => /signature checked/.test(document.querySelector(".card .title")?.textContent));
+  assert.equal(await look.textContent(".alert"), "");
 });
 
 test("a filter that is full leads to the plan of its successor", async () => {

@@ -70,6 +70,39 @@ test("packed and signed files are opened as what they hold, and say how they cam
   }
 });
 
+test("a signature is accepted from whom, as what and as new as asked for, and nothing else is", (t) => {
+  const path = folder(t);
+  const at = (name) => join(path, name);
+  for (const name of ["me", "other"]) run(["key", "new", "-q", "--signing", "-o", at(name)]);
+  writeFileSync(at("keys"), "a\nb\n");
+  run(["build", "--sign", at("me"), "--list", "block", "--serial", "42", "-o", at("a.umbel"), at("keys")]);
+  run(["pack", "--sign", at("me"), "--list", "block", "--serial", "42", at("a.umbel"), "-o", at("a.packed")]);
+  run(["build", "--keys", "10", "-o", at("plain.umbel"), at("keys")]);
+  const [trust, other] = ["me", "other"].map((name) => readFileSync(at(`${name}.pub`), "utf8"));
+  const parquet = join(root, "testdata/foreign/parquet/groups.parquet");
+  for (const name of ["a.umbel", "a.packed"]) {
+    for (const more of [{}, { list: "block" }, { newer_than: "41" }, { list: "block", newer_than: "0" }]) {
+      const opened = core.call({ type: "open", file: core.add(file(at(name))), trust, ...more });
+      assert.equal(opened.verified, true, name);
+    }
+    const refused = (more, reason, field) =>
+      assert.throws(() => core.call({ type: "open", file: core.add(file(at(name))), trust, ...more }), (error) => reason.test(error.message) && (error.field ?? undefined) === field);
+    refused({ trust: other }, /is signed by umbel-public|and not by the trusted key/);
+    refused({ list: "allow" }, /signed as the list "block", not as the list "allow"; get that list/);
+    refused({ newer_than: "42" }, /serial number 42, which is not newer than 42; get a newer version/);
+    refused({ newer_than: "18446744073709551615" }, /not newer than 18446744073709551615/);
+    refused({ trust: "me" }, /public key/, "trust");
+    refused({ trust: "", list: "block" }, /a public key to trust; give it/, "trust");
+    refused({ list: "two\nlines" }, /is not the name of a list/, "list");
+    for (const newer_than of ["new", "-1", "1.5", "18446744073709551616"]) refused({ newer_than }, /is whole and from 0 to 18446744073709551615/, "newer_than");
+  }
+  // Whatever has no signature is not verified, of whatever format it is.
+  for (const name of [at("plain.umbel"), parquet, join(root, "testdata/foreign/guava/utf8-p03.bin")]) {
+    assert.match(refusal(file(name), { trust }), /not signed; get a signed one/, name);
+    assert.equal(open(name).verified, false);
+  }
+});
+
 test("answers are those of umbel query, kind by kind", (t) => {
   const path = folder(t);
   const present = Array.from({ length: 3000 }, (_, i) => `user-${i}`);

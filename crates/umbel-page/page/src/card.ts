@@ -2,19 +2,15 @@
 
 import { Figure, tableBehind } from "./chart";
 import { Dropped, type Client } from "./client";
-import type { Opened, Profile, Row } from "./core";
+import type { Opened, Profile, Requests, Row } from "./core";
 import { fill, h, unique } from "./dom";
 import { FillMap } from "./map";
 import { words } from "./words";
 
 const here = words.look;
 
-/** What a reader says of a file: its format, what files of that do not contain, and whose signature it must have. */
-export interface Told {
-  format?: string;
-  params?: string;
-  trust?: string;
-}
+/** What a reader says of a file: its format, what files of that do not contain, and whose signature of what it must have. */
+export type Told = Omit<Requests["open"]["request"], "file">;
 
 /** Names and values as `umbel info` prints them. */
 export function receipt(rows: Row[]): HTMLElement {

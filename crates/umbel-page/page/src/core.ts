@@ -364,9 +364,10 @@ export interface Requests {
   calculate: { request: { keys?: string; fpp?: string; memory?: string; probes?: string }; answer: Calculated | null };
   /** All charts, or only those named: `bits` needs much longer than the others. */
   curves: { request: { goal: Goal; charts?: Chart["id"][] }; answer: Curves };
-  /** `file` is what `Core.add` gave. */
+  /** `file` is what `Core.add` gave. `trust` is a public key whose signature the file must have, as the version of `list`
+   * with a serial number above `newer_than`. */
   open: {
-    request: { file: number; format?: string; params?: string; trust?: string };
+    request: { file: number; format?: string; params?: string; trust?: string; list?: string; newer_than?: string };
     answer: Opened | Ambiguous;
   };
   /** A keyed filter with its secret, 32 hexadecimal digits: `query` works from then on. */

@@ -35,6 +35,8 @@ export class Look {
   private readonly format = h("select", { id: unique("format"), onchange: () => this.chosen() }, h("option", { value: "" }, here.told.recognize));
   private readonly salts: HTMLInputElement;
   private readonly trust: HTMLInputElement;
+  private readonly list: HTMLInputElement;
+  private readonly newer: HTMLInputElement;
   /** What files of a format do not contain. */
   private readonly required = new Map<string, string[]>();
 
@@ -66,12 +68,17 @@ export class Look {
     const trust = field("trust", here.told.trust, here.told.trustHint);
     this.salts = salts.input;
     this.trust = trust.input;
+    const list = field("list", here.told.list, here.told.listHint);
+    this.list = list.input;
+    const newer = field("newer", here.told.newer, here.told.newerHint);
+    newer.input.inputMode = "numeric";
+    this.newer = newer.input;
     salts.field.hidden = true;
     const told = h(
       "details",
       { class: "told" },
       h("summary", {}, here.told.title),
-      h("div", { class: "fields" }, h("p", { class: "field" }, h("label", { for: this.format.id }, here.told.format), this.format), salts.field, trust.field),
+      h("div", { class: "fields" }, h("p", { class: "field" }, h("label", { for: this.format.id }, here.told.format), this.format), salts.field, trust.field, list.field, newer.field),
     );
     this.root = h(
       "section",
@@ -111,12 +118,13 @@ export class Look {
 
   /** What the reader said of the files that come next. */
   private told(): Told {
-    return { format: this.format.value || undefined, params: this.salts.value || undefined, trust: this.trust.value.trim() || undefined };
+    const said = (input: { value: string }) => input.value.trim() || undefined;
+    return { format: said(this.format), params: said(this.salts), trust: said(this.trust), list: said(this.list), newer_than: said(this.newer) };
   }
 
   /** Opens files that another view made. */
   receive(files: File[]): void {
-    this.format.value = this.salts.value = this.trust.value = "";
+    for (const input of [this.format, this.salts, this.trust, this.list, this.newer]) input.value = "";
     void this.openAll(files);
   }
 

@@ -189,6 +189,10 @@ export const de: typeof en = {
       saltsHint: "die Dateien enthalten sie nicht",
       trust: "Öffentlicher Schlüssel dessen, der signiert haben muss",
       trustHint: "der Text seiner Datei .pub; eine Datei mit anderer oder ohne Signatur wird abgelehnt",
+      list: "Liste, als die sie signiert sein muss",
+      listHint: "ihr Name, wenn der Absender mehrere Listen verteilt",
+      newer: "Neuer als Version Nummer",
+      newerHint: "die Nummer der Version, die Sie haben; dieselbe oder eine ältere wird abgelehnt",
     },
     lock: { secret: "Geheimnis dieses Filters, 32 Hexadezimalziffern", unlock: "Aufschließen" },
     map: {

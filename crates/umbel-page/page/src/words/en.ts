@@ -188,6 +188,10 @@ export const en = {
       saltsHint: "its files do not contain them",
       trust: "Public key of who must have signed it",
       trustHint: "the text of its file .pub; a file with another signature, or none, is refused",
+      list: "List that it must be signed as",
+      listHint: "its name, if the signer serves several lists",
+      newer: "Newer than version number",
+      newerHint: "the number of the version that you have; the same one, or an older one, is refused",
     },
     lock: {
       secret: "Secret of this keyed filter, 32 hexadecimal digits",
