@@ -16,7 +16,7 @@ use clap_complete::Shell;
 
 pub(crate) use filters::{
     AddArgs, BuildArgs, ConvertArgs, ConvertTo, ForeignArgs, FormatArgs, InfoArgs, MergeArgs,
-    OverlapArgs, ParquetArgs, QueryArgs, RemoveArgs, SecretArgs,
+    OverlapArgs, ParquetArgs, QueryArgs, ReadArgs, RemoveArgs, SecretArgs,
 };
 pub(crate) use finding::{FindArgs, IndexArgs};
 pub(crate) use output::{OutputArgs, Print, PrintArgs, ReplaceArgs, ResultArgs};
@@ -28,7 +28,8 @@ pub(crate) use sets::{
     CommonArgs, DedupArgs, DiffArgs, ExceptArgs, JoinVerbArgs, Kept, Labelled, NewArgs, UnseenArgs,
 };
 pub(crate) use sharing::{
-    DeltaArgs, ListArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs, UnpackArgs,
+    DeltaArgs, ListArgs, MostArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs,
+    UnpackArgs,
 };
 pub(crate) use work::{NamesArgs, NormalForm, OnBad, OnMissing, RecordArgs, Voice, Work};
 

@@ -17,7 +17,7 @@ use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_sets::{Filter, ForeignLines, LargeFilter, OldShards, Options, PageReader, PageWriter};
 use umbel_share::Wrapping;
 
-use crate::args::{ForeignArgs, FormatArgs, NamesArgs, SecretArgs, TrustArgs};
+use crate::args::{ForeignArgs, FormatArgs, NamesArgs, ReadArgs, SecretArgs, TrustArgs};
 use crate::atomic::{self, Existing};
 use crate::formats;
 use crate::output::{StdoutClosed, check_open};
@@ -169,23 +169,15 @@ impl Large<'_> {
 }
 
 /// Opens a filter for its receipt, or to merge it: needs no secret.
-pub(crate) fn read_sealed(
-    path: &Path,
-    format: &FormatArgs,
-    trust: &TrustArgs,
-) -> Result<Filter<Scheme>> {
-    Ok(read_wrapped(path, format, trust)?.0)
+pub(crate) fn read_sealed(path: &Path, args: &ReadArgs) -> Result<Filter<Scheme>> {
+    Ok(read_wrapped(path, args)?.0)
 }
 
 /// As [`read_sealed`], and how the file came.
-pub(crate) fn read_wrapped(
-    path: &Path,
-    format: &FormatArgs,
-    trust: &TrustArgs,
-) -> Result<(Filter<Scheme>, Wrapping)> {
-    let (tmp, most) = (crate::machine::temporary_folder(), crate::machine::default_memory());
-    let (file, wrapping) = open_unwrapped(path, &tmp, trust, most)?;
-    Ok((sealed(&file, path, format)?, wrapping))
+pub(crate) fn read_wrapped(path: &Path, args: &ReadArgs) -> Result<(Filter<Scheme>, Wrapping)> {
+    let tmp = crate::machine::temporary_folder();
+    let (file, wrapping) = open_unwrapped(path, &tmp, &args.trust, args.most.bytes())?;
+    Ok((sealed(&file, path, &args.format)?, wrapping))
 }
 
 /// As [`read_sealed`], from an open file.

@@ -4,6 +4,7 @@ use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
 use umbel_files::content;
 use umbel_net::prefixes::ListError;
 use umbel_sets::{Input, Options, Records};
+use umbel_share::ShareError;
 
 use crate::formats::NotAFilter;
 use crate::standard::STANDARD;
@@ -34,7 +35,9 @@ fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
             matches!(cause.downcast_ref()?, ListError::Other { .. })
                 .then_some("umbel build --prefixes")
         };
-        job.or_else(plan).or_else(insert).or_else(row).or_else(file).or_else(list)
+        let shared = || cause.downcast_ref().and_then(of_shared);
+        let found = job.or_else(plan).or_else(insert).or_else(row);
+        found.or_else(file).or_else(list).or_else(shared)
     };
     hint.map(str::to_owned)
 }
@@ -189,6 +192,10 @@ fn of_insertions(error: &InsertError) -> Option<&'static str> {
 
 fn of_rows(error: &RowError) -> Option<&'static str> {
     matches!(error, RowError::NoAttributes | RowError::Unnamed { .. }).then_some(ROWS)
+}
+
+fn of_shared(error: &ShareError) -> Option<&'static str> {
+    matches!(error, ShareError::Unfolds { .. }).then_some("--trust, --memory")
 }
 
 fn of_files(error: &FileError) -> Option<&'static str> {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use umbel::FileError;
-pub(crate) use umbel_files::wrapped::{is_packed, refused, signature, unwrap};
+pub(crate) use umbel_files::wrapped::{is_packed, signature, unwrap};
 use umbel_foreign::Format;
 use umbel_sets::PageReader;
 use umbel_share::sign::{Label, PublicKey, SecretKey, Signer};

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use umbel_sets::{PageReader, PageWriter};
 use umbel_share::pack;
 use umbel_share::sign::Signature;
-use umbel_share::{Content, ShareError, Trust, Wrapping, receive};
+use umbel_share::{Content, Trust, Wrapping, receive};
 
 /// The signature at the end of a file, read from its start then; checked if its signer is to be trusted.
 pub fn signature(mut file: &File, path: &Path, trust: Option<&Trust>) -> Result<Option<Signature>> {
@@ -33,8 +33,7 @@ pub fn unwrap(
     if !file.metadata().with_context(name)?.is_file() {
         return Ok((file, Wrapping::default()));
     }
-    let received = receive(PageReader::new(1 << 18, &file), trust, most);
-    let received = received.map_err(|error| refused(error, path))?;
+    let received = receive(PageReader::new(1 << 18, &file), trust, most).with_context(name)?;
     let mut wrapping = received.wrapping;
     let mut decoder = match received.content {
         Content::Packed(decoder) => decoder,
@@ -58,20 +57,6 @@ pub fn unwrap(
         wrapping.signature = Signature::find(&unpacked).with_context(name)?;
     }
     Ok((unpacked, wrapping))
-}
-
-/// A refusal, with what to do in files.
-pub fn refused(error: ShareError, path: &Path) -> anyhow::Error {
-    let name = path.display();
-    match error {
-        ShareError::Unfolds { bytes, most, .. } => anyhow::anyhow!(
-            "{name}: makes a filter of {}, more than the limit of {}; check who signed it with --trust, or, if you know whose it \
-             is, raise the limit with --memory (umbel unpack and umbel patch have it)",
-            umbel_numbers::Size(bytes),
-            umbel_numbers::Size(most)
-        ),
-        error => anyhow::Error::new(error).context(name.to_string()),
-    }
 }
 
 /// Whether a regular file is a packed filter, which is read from its start then.

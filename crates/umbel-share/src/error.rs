@@ -3,6 +3,7 @@
 use std::io;
 
 use umbel::FileError;
+use umbel_numbers::Size;
 
 /// Why a file was not packed, unpacked, patched or trusted.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +135,9 @@ pub enum ShareError {
     SignedWithin,
     /// A packed file or a delta makes a larger filter than accepted.
     #[error(
-        "the {what} makes a filter of {bytes} bytes, more than the limit of {most}; check who signed it, or raise the limit if you know whose it is"
+        "the {what} makes a filter of {}, more than the limit of {}; check who signed it, or raise the limit if you know whose it is",
+        Size(*bytes),
+        Size(*most)
     )]
     Unfolds {
         /// What it is.

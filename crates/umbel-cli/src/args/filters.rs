@@ -10,7 +10,8 @@ use umbel_net::prefixes::Family;
 use umbel_numbers::{Bytes, Fpp, KeyCount};
 
 use super::{
-    ListArgs, NamesArgs, OutputArgs, ReplaceArgs, ResultArgs, SignArgs, TrustArgs, Voice, Work,
+    ListArgs, MostArgs, NamesArgs, OutputArgs, ReplaceArgs, ResultArgs, SignArgs, TrustArgs, Voice,
+    Work,
 };
 use crate::param::Param;
 use crate::{named, param};
@@ -67,6 +68,17 @@ impl FormatArgs {
     pub(crate) fn named(&self) -> Option<(umbel_foreign::Format, &[Param])> {
         Some((self.format?, &self.param))
     }
+}
+
+/// How a filter is read whose keys are not looked up.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ReadArgs {
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
+    #[command(flatten)]
+    pub(crate) most: MostArgs,
 }
 
 /// A filter of another system whose keys are lines.
@@ -316,9 +328,7 @@ pub(crate) struct InfoArgs {
     #[command(flatten)]
     pub(crate) voice: Voice,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
-    #[command(flatten)]
-    pub(crate) trust: TrustArgs,
+    pub(crate) read: ReadArgs,
 }
 
 /// Merge filters into one that holds the keys of all
@@ -345,11 +355,9 @@ pub(crate) struct MergeArgs {
     #[command(flatten)]
     pub(crate) voice: Voice,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    pub(crate) read: ReadArgs,
     #[command(flatten)]
     pub(crate) sign: SignArgs,
-    #[command(flatten)]
-    pub(crate) trust: TrustArgs,
 }
 
 /// Estimate from two filters how much their lists share
@@ -371,9 +379,7 @@ pub(crate) struct OverlapArgs {
     #[command(flatten)]
     pub(crate) voice: Voice,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
-    #[command(flatten)]
-    pub(crate) trust: TrustArgs,
+    pub(crate) read: ReadArgs,
 }
 
 /// Convert a filter to another kind or format
@@ -403,11 +409,9 @@ pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub(crate) voice: Voice,
     #[command(flatten)]
-    pub(crate) format: FormatArgs,
+    pub(crate) read: ReadArgs,
     #[command(flatten)]
     pub(crate) sign: SignArgs,
-    #[command(flatten)]
-    pub(crate) trust: TrustArgs,
 }
 
 /// List the Bloom filters of a Parquet file, or the row groups that may hold a key; add filters, or remove them

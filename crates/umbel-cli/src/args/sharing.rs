@@ -46,7 +46,7 @@ pub(crate) struct TrustArgs {
 }
 
 /// How large a filter may be that a small file makes.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct MostArgs {
     /// Largest filter to make of a file whose signature is not checked [default: a quarter of the machine's memory]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
@@ -127,6 +127,8 @@ pub(crate) struct DeltaArgs {
     pub(crate) sign: SignArgs,
     #[command(flatten)]
     pub(crate) trust: TrustArgs,
+    #[command(flatten)]
+    pub(crate) most: MostArgs,
     #[command(flatten)]
     pub(crate) voice: Voice,
 }

@@ -15,9 +15,9 @@ use crate::{filters, wrapped};
 
 pub(crate) fn convert(args: &ConvertArgs) -> Result<Outcome> {
     let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.replace.force)?;
-    let key = wrapped::seal(&args.sign, &args.trust.list, &args.output)?;
+    let key = wrapped::seal(&args.sign, &args.read.trust.list, &args.output)?;
     let run = Run::start("convert", args.voice, &std::sync::Arc::new(Progress::default()));
-    let filter = filters::read_sealed(&args.filter, &args.format, &args.trust)?;
+    let filter = filters::read_sealed(&args.filter, &args.read)?;
     let converted = converted(&filter, args).with_context(|| args.filter.display().to_string())?;
     let mut report = Report::default();
     report.bytes_read = filter.bytes();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use umbel_sets::{PageReader, Progress};
 use umbel_share::delta::{Decoder, Encoder};
-use umbel_share::{Content, FileKind, ShareError, Trust, pack, receive};
+use umbel_share::{Content, FileKind, Trust, pack, receive};
 
 use super::pack::finish;
 use crate::Outcome;
@@ -25,7 +25,7 @@ pub(crate) fn delta(args: &DeltaArgs) -> Result<Outcome> {
     let (existing, _lock) = filters::claim_output(&args.to.output, writes, args.to.replace.force)?;
     let key = wrapped::seal(&args.sign, &args.trust.list, &args.to.output)?;
     let trust = wrapped::trust(&args.trust)?;
-    let most = crate::machine::default_memory();
+    let most = args.most.bytes();
     let old = open(&args.old, trust.as_ref(), most)?;
     let new = open(&args.new, trust.as_ref(), most)?;
     let run = Run::start("delta", args.voice, &Arc::new(Progress::default()));
@@ -74,7 +74,7 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
     let delta = filters::open(&args.delta, &tmp)?;
     crate::formats::length(&delta, &args.delta)?;
     let received = receive(PageReader::new(1 << 18, &delta), trust.as_ref(), most)
-        .map_err(|error| wrapped::refused(error, &args.delta))?;
+        .with_context(|| args.delta.display().to_string())?;
     let source: &mut dyn Read = match received.content {
         Content::Delta(source) | Content::Filter(source) => &mut { source },
         // Refused by its first bytes.
@@ -85,11 +85,7 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
     let old = buffered(&old, &args.old)?;
     let read = received.length + old.1;
     let most = if trust.is_some() { u64::MAX } else { most };
-    let decoder = Decoder::new(old, source, most);
-    let mut decoder = decoder.map_err(|error| match error {
-        ShareError::Unfolds { .. } => wrapped::refused(error, &args.delta),
-        error => anyhow::Error::new(error).context(about(args)),
-    })?;
+    let mut decoder = Decoder::new(old, source, most).with_context(|| about(args))?;
     let mut patched = |out: &mut dyn Write| {
         io::copy(&mut decoder, out).map(drop).map_err(|error| wrapped::about(error, about(args)))
     };

@@ -13,9 +13,7 @@ use umbel_share::FileKind;
 use umbel_share::group::{Card, GroupError, Member, Round, Share, sum as sum_lists};
 
 use crate::Outcome;
-use crate::args::{
-    FormatArgs, GroupArgs, GroupVerb, JoinArgs, MaskArgs, RevealArgs, SumArgs, TrustArgs, Voice,
-};
+use crate::args::{GroupArgs, GroupVerb, JoinArgs, MaskArgs, ReadArgs, RevealArgs, SumArgs, Voice};
 use crate::atomic::{self, Existing};
 use crate::output::{print, refuse_in_place_of};
 use crate::report::{Run, add_warnings};
@@ -101,10 +99,7 @@ fn sum(args: &SumArgs, voice: Voice) -> Result<()> {
     })?;
     let receipt = match is_standard(&args.output) {
         true => None,
-        false => {
-            let (format, trust) = (FormatArgs::default(), TrustArgs::default());
-            Some(filters::read_sealed(&args.output, &format, &trust)?.receipt())
-        }
+        false => Some(filters::read_sealed(&args.output, &ReadArgs::default())?.receipt()),
     };
     run.finish(&report, "", receipt.as_ref());
     Ok(())

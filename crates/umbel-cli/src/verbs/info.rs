@@ -42,7 +42,7 @@ fn one(path: &Path, args: &InfoArgs) -> Result<String> {
     if !is_standard(path) && umbel_find::is_index(path) {
         return super::index::about(path, args.voice);
     }
-    let (filter, wrapping) = filters::read_wrapped(path, &args.format, &args.trust)?;
+    let (filter, wrapping) = filters::read_wrapped(path, &args.read)?;
     let name = standard::name(path);
     if let Some(picture) = &args.plot {
         let Filter::Own(filter) = &filter else {

@@ -15,14 +15,14 @@ use crate::{filters, wrapped};
 
 pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
     let (existing, _lock) = filters::claim_output(&args.output, Sort::FILTER, args.force)?;
-    let key = wrapped::seal(&args.sign, &args.trust.list, &args.output)?;
+    let key = wrapped::seal(&args.sign, &args.read.trust.list, &args.output)?;
     let run = Run::start("merge", args.voice, &std::sync::Arc::new(Progress::default()));
     let mut report = Report::default();
     let (first, others) = args.filters.split_first().context("at least one filter")?;
-    let mut merged = filters::read_sealed(first, &args.format, &args.trust)?;
+    let mut merged = filters::read_sealed(first, &args.read)?;
     report.bytes_read += merged.bytes();
     for path in others {
-        let other = filters::read_sealed(path, &args.format, &args.trust)?;
+        let other = filters::read_sealed(path, &args.read)?;
         report.bytes_read += other.bytes();
         join(&mut merged, &other, args.intersect)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;

@@ -13,8 +13,8 @@ use crate::{filters, report};
 pub(crate) fn overlap(args: &OverlapArgs) -> Result<Outcome> {
     refuse_in_place_of(args.output.file(), &[Some(&args.left), Some(&args.right)])?;
     check_target(args.output.file(), Sort::Text, args.output.replace.force)?;
-    let mut left = filters::read_sealed(&args.left, &args.format, &args.trust)?;
-    let right = filters::read_sealed(&args.right, &args.format, &args.trust)?;
+    let mut left = filters::read_sealed(&args.left, &args.read)?;
+    let right = filters::read_sealed(&args.right, &args.read)?;
     let receipts = [left.receipt(), right.receipt()];
     let compared = match (&mut left, &right) {
         (Filter::Own(left), Filter::Own(right)) => Compared::own(left, right),

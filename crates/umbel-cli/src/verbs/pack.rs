@@ -46,8 +46,7 @@ pub(crate) fn unpack(args: &UnpackArgs) -> Result<Outcome> {
     let (file, length) = open(&args.filter)?;
     let run = Run::start("unpack", args.voice, &std::sync::Arc::new(Progress::default()));
     let received = receive(PageReader::new(1 << 18, &file), trust.as_ref(), args.most.bytes());
-    let mut decoder = match received.map_err(|error| wrapped::refused(error, &args.filter))?.content
-    {
+    let mut decoder = match received.with_context(name)?.content {
         Content::Packed(decoder) => decoder,
         Content::Filter(other) | Content::Delta(other) => {
             return Err(not_packed(other)?).with_context(name);

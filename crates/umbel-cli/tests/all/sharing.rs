@@ -458,6 +458,11 @@ fn bombs_are_refused_before_anything_is_written() {
     folder.umbel("sign --sign ours large").run().done();
     folder.umbel("pack -q large -o inside").run().done();
     assert!(folder.read("bomb").len() < 30_000);
+    // A delta to a scalable filter that grew.
+    folder.umbel("build -q --kind scalable --keys 100 -o base more").run().done();
+    fs::copy(folder.path("base"), folder.path("grown")).unwrap();
+    folder.umbel("add -q grown keys").run().done();
+    folder.umbel("delta -q base grown -o D").run().done();
     let words =
         &["makes a filter of 36.3 MiB", "more than the limit of 16.0 MiB", "--trust", "--memory"];
     for name in ["bomb", "sealed", "inside"] {
@@ -466,10 +471,18 @@ fn bombs_are_refused_before_anything_is_written() {
             "query small --and NAME keys",
             "audit NAME --candidates keys",
             "unpack NAME -o out",
+            "info NAME",
+            "overlap small NAME",
+            "merge small NAME -o out",
+            "convert NAME --to blocked -o out",
+            "delta small NAME -o out",
+            "patch NAME D -o out",
         ] {
             folder.keeps(&format!("{} --memory 16MiB", verb.replace("NAME", name)), words);
         }
     }
+    // Without --memory, the limit is the machine's own.
+    folder.umbel("info bomb").run().done();
     let memory = "--memory 16MiB --trust ours.pub";
     folder.umbel(&format!("query {memory} sealed keys")).run().done();
     folder.keeps(
@@ -477,13 +490,11 @@ fn bombs_are_refused_before_anything_is_written() {
         &["inside: the packed file is not signed"],
     );
     folder.umbel("unpack -q --memory 64MiB bomb -o out").run().done();
-    // A delta to a scalable filter that grew.
-    folder.umbel("build -qf --kind scalable --keys 100 -o small more").run().done();
-    fs::copy(folder.path("small"), folder.path("grown")).unwrap();
-    folder.umbel("add -q grown keys").run().done();
-    folder.umbel("delta -q small grown -o D").run().done();
-    folder.keeps("patch small D --memory 1KiB", &["D: makes a filter of", "limit of 1.0"]);
-    folder.umbel("patch -q small D --memory 1MiB").run().done();
+    folder.keeps(
+        "patch base D --memory 1KiB",
+        &["D on base: the delta makes a filter of", "limit of 1.0"],
+    );
+    folder.umbel("patch -q base D --memory 1MiB").run().done();
 }
 
 #[test]
