@@ -103,6 +103,8 @@ class Server:
         self.port = None
         # To come back where it was.
         self.fixed_port = None
+        # Seconds until it must answer.
+        self.patience = 10
 
     def start(self):
         # Another program may take a port that was free.
@@ -124,7 +126,8 @@ class Server:
         ]
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
-        for _ in range(400):
+        end = time.monotonic() + self.patience
+        while time.monotonic() < end:
             if self.process.poll() is not None:
                 return False
             with contextlib.suppress(OSError):

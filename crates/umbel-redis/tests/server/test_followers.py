@@ -29,13 +29,13 @@ def follow(client, server):
     wait_for(lambda: b"master_link_status:up" in client("INFO", "replication"))
 
 
-def caught_up(client):
-    wait_for(lambda: client("WAIT", 1, 1000) == 1)
+def caught_up(client, seconds=20):
+    wait_for(lambda: client("WAIT", 1, 1000) == 1, seconds)
 
 
-def rewritten(client):
+def rewritten(client, seconds=20):
     """The append-only file has been rewritten; also after a replica's first snapshot, before which it does not end."""
-    wait_for(lambda: all(line in client("INFO", "persistence") for line in (b"aof_rewrite_in_progress:0", b"aof_rewrite_scheduled:0")))
+    wait_for(lambda: all(line in client("INFO", "persistence") for line in (b"aof_rewrite_in_progress:0", b"aof_rewrite_scheduled:0")), seconds)
     assert b"aof_last_bgrewrite_status:ok" in client("INFO", "persistence")
 
 
