@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use crate::atomic::{self, Existing};
 use crate::report::say;
@@ -36,6 +36,24 @@ pub(crate) fn write_new(path: &Path, text: &str) -> Result<()> {
     write(path, Existing::Keep, text)
 }
 
+/// Writes the text of a new secret, and to a second file what others get of it: both, or after an error neither.
+pub(crate) fn write_pair(path: &Path, text: &str, public: &Path, shown: &str) -> Result<()> {
+    let whole = public.exists();
+    check_new(path).map_err(|error| match whole {
+        true => error,
+        false => anyhow!(
+            "{error}; or remove it, if a run was interrupted before it wrote {}",
+            public.display()
+        ),
+    })?;
+    check_new(public)?;
+    write_new(path, text)?;
+    // Half a pair is of no use, and would be in the way.
+    atomic::write(public, Existing::Keep, |out| Ok(writeln!(out, "{shown}")?))
+        .map(drop)
+        .inspect_err(|_| drop(fs::remove_file(path)))
+}
+
 /// Replaces the text of the same secret, which was used.
 #[cfg(feature = "group")]
 pub(crate) fn rewrite(path: &Path, text: &str) -> Result<()> {
@@ -43,7 +61,7 @@ pub(crate) fn rewrite(path: &Path, text: &str) -> Result<()> {
 }
 
 fn write(path: &Path, existing: Existing, text: &str) -> Result<()> {
-    atomic::write_private(path, existing, format!("{text}\n").as_bytes())
+    atomic::write_with_mode(path, existing, 0o600, format!("{text}\n").as_bytes()).map(drop)
 }
 
 /// Refuses a file that exists, or cannot be made.

@@ -141,11 +141,11 @@ pub fn write_checked(
     write_by(path, existing, &mut once, &mut checked, None)
 }
 
-/// As [`write()`], for a file that only its owner may read.
-pub fn write_private(path: &Path, existing: Existing, bytes: &[u8]) -> Result<()> {
+/// As [`write()`], for a file with the permissions of `mode`.
+pub fn write_with_mode(path: &Path, existing: Existing, mode: u32, bytes: &[u8]) -> Result<File> {
     let mut write = |file| fill(file, |out| Ok(out.write_all(bytes)?));
-    let owner_only = Permissions::from_mode(0o600);
-    write_by(path, existing, &mut write, &mut |_| Ok(()), Some(owner_only)).map(drop)
+    let permissions = Permissions::from_mode(mode);
+    write_by(path, existing, &mut write, &mut |_| Ok(()), Some(permissions))
 }
 
 /// As [`write_checked`]; calls each function once. A file that is replaced leaves its owner and its permissions, unless
@@ -210,14 +210,21 @@ fn write_by(
             file
         }
     };
-    // The new name itself must survive a crash.
-    File::open(dir).and_then(|dir| dir.sync_all()).with_context(|| {
+    sync_folder_of(&target).with_context(|| {
         format!(
             "{}: was written, but its folder could not be synced: a crash of the system may bring the old file back",
             path.display()
         )
     })?;
     Ok(file)
+}
+
+/// Makes the name of a new file durable: to sync the file itself need not do that.
+///
+/// # Errors
+/// Those of the system.
+pub fn sync_folder_of(path: &Path) -> io::Result<()> {
+    File::open(folder(&target_of(path)))?.sync_all()
 }
 
 /// Gives `file` the owner of the file `before`, as far as we may, and returns the permissions to give it: the same, without

@@ -33,12 +33,9 @@ pub(crate) fn group(args: &GroupArgs) -> Result<Outcome> {
 
 fn join(args: &JoinArgs) -> Result<()> {
     refuse_in_place_of(Some(&args.card), &[Some(&args.output)])?;
-    private::check_new(&args.card)?;
     let member = Member::new()?;
-    private::write_new(&args.output, &member.to_text())?;
-    // A secret that nobody has the card of is of no use, and would be in the way.
-    write(&args.card, Existing::Keep, &member.card().to_text())
-        .inspect_err(|_| drop(fs::remove_file(&args.output)))
+    let card = member.card().to_text();
+    private::write_pair(&args.output, &member.to_text(), &args.card, &card)
 }
 
 fn mask(args: &MaskArgs, voice: Voice) -> Result<()> {

@@ -1,7 +1,6 @@
 //! `umbel key`: secrets of keyed filters, and signing keys.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -11,7 +10,6 @@ use umbel_share::sign::SecretKey;
 
 use crate::Outcome;
 use crate::args::{KeyArgs, KeyVerb};
-use crate::atomic::{self, Existing};
 use crate::filters;
 use crate::output::print;
 use crate::private;
@@ -43,14 +41,7 @@ pub(super) fn make_pair(path: &Path) -> Result<()> {
     let key = SecretKey::generate()?;
     let mut public: OsString = path.into();
     public.push(".pub");
-    let public = PathBuf::from(public);
-    private::check_new(path)?;
-    private::check_new(&public)?;
-    private::write_new(path, &key.to_text())?;
-    // Half a pair is of no use, and would be in the way.
-    atomic::write(&public, Existing::Keep, |out| Ok(writeln!(out, "{}", key.public())?))
-        .inspect_err(|_| drop(fs::remove_file(path)))?;
-    Ok(())
+    private::write_pair(path, &key.to_text(), &PathBuf::from(public), &key.public().to_string())
 }
 
 /// Prints the id of a secret.

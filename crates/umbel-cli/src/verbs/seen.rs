@@ -4,7 +4,7 @@
 //! journal is larger than it. So the next run knows where an interrupted one stopped. Lines in the file of `--append` that it
 //! wrote and did not record are removed, because they are printed again; nothing else of that file is.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use umbel_sets::{
 use super::explain;
 use crate::Outcome;
 use crate::args::{ForeignArgs, NamesArgs, NewArgs, SecretArgs, UnseenArgs, Work};
-use crate::atomic::Existing;
+use crate::atomic::{self, Existing};
 use crate::filters::{self, Large, Locked};
 use crate::lines::{self, Source};
 use crate::machine;
@@ -422,10 +422,12 @@ fn appended(path: &Path) -> Result<File> {
         file.with_context(|| path.display().to_string())
     };
     let file = open()?;
-    if file.metadata().is_ok_and(|meta| meta.is_file()) {
-        return filters::lock(file, path, &open);
+    let Some(meta) = file.metadata().ok().filter(Metadata::is_file) else { return Ok(file) };
+    if meta.len() == 0 {
+        // It may be new: lines that are recorded must not be lost with its name.
+        atomic::sync_folder_of(path).with_context(|| path.display().to_string())?;
     }
-    Ok(file)
+    filters::lock(file, path, &open)
 }
 
 /// What is told about an interrupted run; `written` is the output of both.

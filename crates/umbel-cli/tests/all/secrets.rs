@@ -1,5 +1,6 @@
 //! `umbel key`, and filters of different secrets, as black boxes.
 
+use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
@@ -106,6 +107,26 @@ fn filters_of_different_secrets_do_not_mix() {
     );
     folder.write("guesses", lines(["x"]));
     folder.umbel("query a guesses").run().fails(&["keyed", ids[0], "--secret-file"]);
+}
+
+/// A power failure between its two files leaves half a pair, which the next run must not take for a whole one.
+#[test]
+fn half_a_pair_is_told_from_a_whole_one() {
+    let folder = Folder::new();
+    for (command, secret, other) in [
+        ("key new --signing -o mine", "mine", "mine.pub"),
+        ("group join -o member --card card", "member", "card"),
+    ] {
+        folder.umbel(command).run().done();
+        let whole = folder.umbel(command).run().fails(&["already exists", "never replaced"]);
+        assert!(!whole.contains("interrupted"), "{whole}");
+        let before = folder.read(secret);
+        fs::remove_file(folder.path(other)).unwrap();
+        let half = format!("or remove it, if a run was interrupted before it wrote {other}");
+        folder.umbel(command).run().fails(&["already exists", "never replaced", &half]);
+        assert_eq!(folder.read(secret), before);
+        assert!(!folder.path(other).exists());
+    }
 }
 
 /// Every sort of secret, with modes that let others in; a pipe has none.
