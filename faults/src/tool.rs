@@ -1,5 +1,7 @@
-//! Tries every job with each of its system calls failing, one at a time.
+//! Tries every job with each of its system calls failing, one at a time; or with what a power failure may leave of its files.
 
+mod crashes;
+mod disk;
 mod errors;
 mod jobs;
 mod trace;
@@ -14,7 +16,6 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Parser;
 
-use errors::Tried;
 use jobs::{JOBS, Job};
 
 #[derive(Parser)]
@@ -28,6 +29,15 @@ struct Arguments {
     /// Of calls of the same sort about the same file, so many of the first, and then every one whose number doubles
     #[arg(long, default_value_t = 3)]
     first: usize,
+    /// Instead of failing calls, try states of the files after a power failure
+    #[arg(long)]
+    crashes: bool,
+    /// States to try of each moment between two operations
+    #[arg(long, default_value_t = 40)]
+    states: usize,
+    /// Draws the states of a moment that has more
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
     /// Jobs at a time
     #[arg(long, default_value_t = 1)]
     jobs: usize,
@@ -48,17 +58,23 @@ pub(crate) fn run() -> ExitCode {
 fn try_jobs(arguments: &Arguments) -> Result<bool> {
     let umbel = arguments.umbel.canonicalize()?;
     let chosen: Vec<&Job> = JOBS.iter().filter(|job| job.name.contains(&arguments.only)).collect();
-    let (next, total) = (AtomicUsize::new(0), Mutex::new(Tried::default()));
+    let (next, total) = (AtomicUsize::new(0), Mutex::new(Total::default()));
     let work = || -> Result<()> {
         while let Some(job) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
             let begin = Instant::now();
-            let tried = errors::try_job(&umbel, job, arguments.first)?;
-            println!("{:22} {tried}; {:.0} s", job.name, begin.elapsed().as_secs_f64());
-            tried.findings.iter().for_each(|text| println!("    {text}"));
+            let (tried, refused, text, findings) = if arguments.crashes {
+                let tried = crashes::try_job(&umbel, job, arguments.states, arguments.seed)?;
+                (tried.states, tried.refused, tried.to_string(), tried.findings)
+            } else {
+                let tried = errors::try_job(&umbel, job, arguments.first)?;
+                (tried.right + tried.refused, tried.refused, tried.to_string(), tried.findings)
+            };
+            println!("{:22} {text}; {:.0} s", job.name, begin.elapsed().as_secs_f64());
+            findings.iter().for_each(|text| println!("    {text}"));
             let mut total = total.lock().expect("no worker panics");
-            total.right += tried.right;
-            total.refused += tried.refused;
-            total.findings.extend(tried.findings);
+            total.tried += tried;
+            total.refused += refused;
+            total.findings += findings.len();
         }
         Ok(())
     };
@@ -66,7 +82,16 @@ fn try_jobs(arguments: &Arguments) -> Result<bool> {
         let workers: Vec<_> = (0..arguments.jobs.max(1)).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
     })?;
-    let total = total.into_inner().expect("no worker panics");
-    println!("{} jobs, {total}", chosen.len());
-    Ok(total.findings.is_empty())
+    let Total { tried, refused, findings } = total.into_inner().expect("no worker panics");
+    let what = if arguments.crashes { "states" } else { "runs" };
+    println!("{} jobs, {tried} {what}, {refused} refused, {findings} findings", chosen.len());
+    Ok(findings == 0)
+}
+
+/// Of all jobs.
+#[derive(Default)]
+struct Total {
+    tried: u64,
+    refused: u64,
+    findings: usize,
 }

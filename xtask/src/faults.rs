@@ -1,4 +1,4 @@
-//! `cargo x faults`: builds umbel and the tool that lets its system calls fail, and runs it.
+//! `cargo x faults`: builds umbel and the tool that lets its system calls fail or the power, and runs it.
 
 use anyhow::Result;
 use xtask::run::{self, cargo, root, target};
@@ -11,7 +11,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    run::run(&mut cargo(&["build", "--quiet", "--locked", "--release"]))?;
+    run::run(&mut cargo(&["build", "--quiet", "--locked", "--release", "--features", "group"]))?;
     let manifest = root().join("faults/Cargo.toml");
     let mut tool = cargo(&["run", "--quiet", "--locked", "--release", "--manifest-path"]);
     tool.arg(manifest).env("CARGO_TARGET_DIR", target().join("faults"));

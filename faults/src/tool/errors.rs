@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use nix::errno::Errno;
+use nix::sys::signal::Signal;
 
-use super::jobs::{Files, Folder, Job};
+use super::jobs::{Files, Folder, Job, sorted_lines};
 use super::trace::{self, Action, Call, Ended, How, Watch};
 
 /// The sorts of calls that fail.
@@ -25,12 +27,16 @@ pub(crate) enum Sort {
     Lock,
     Map,
     Thread,
+    /// Memory for the allocator.
+    Memory,
 }
 
 /// What happens to one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Fails(Errno),
+    /// It and all that follow fail.
+    NoMore(Errno),
     /// It handles fewer bytes than asked.
     Short,
 }
@@ -65,13 +71,17 @@ impl Sort {
             | libc::SYS_readlink => Self::Stat,
             libc::SYS_flock => Self::Lock,
             libc::SYS_mmap if descriptor as i32 >= 0 => Self::Map,
+            // What a thread's stack needs is part of starting it.
+            libc::SYS_mmap if call.arguments[3] as i32 & libc::MAP_STACK != 0 => Self::Thread,
+            libc::SYS_mmap | libc::SYS_mremap => Self::Memory,
+            libc::SYS_brk if call.arguments[0] != 0 => Self::Memory,
             libc::SYS_clone3 | libc::SYS_clone => Self::Thread,
             _ => return None,
         })
     }
 
     fn faults(self) -> &'static [Fault] {
-        use Fault::{Fails, Short};
+        use Fault::{Fails, NoMore, Short};
         match self {
             Self::Open => &[Fails(Errno::EIO), Fails(Errno::EMFILE), Fails(Errno::EACCES)],
             Self::Read => &[Fails(Errno::EIO), Fails(Errno::EINTR), Short],
@@ -90,6 +100,7 @@ impl Sort {
             Self::Lock => &[Fails(Errno::ENOLCK), Fails(Errno::EINTR)],
             Self::Map => &[Fails(Errno::ENOMEM), Fails(Errno::ENODEV)],
             Self::Thread => &[Fails(Errno::EAGAIN)],
+            Self::Memory => &[Fails(Errno::ENOMEM), NoMore(Errno::ENOMEM)],
         }
     }
 }
@@ -126,8 +137,11 @@ impl Watch for Nth<'_> {
         *count += 1;
         match self.fault {
             None => self.all.push(self.made(number, sort, call)),
+            Some((of, n, Fault::NoMore(error))) if of == sort && number >= n => {
+                return Action::Fail(error);
+            }
             Some((of, n, fault)) if (of, n) == (sort, number) => match fault {
-                Fault::Fails(error) => return Action::Fail(error),
+                Fault::Fails(error) | Fault::NoMore(error) => return Action::Fail(error),
                 Fault::Short if call.arguments[2] > 1 => {
                     return Action::Shorten(call.arguments[2] / 2);
                 }
@@ -149,12 +163,12 @@ impl Nth<'_> {
                 call.path(1, Some(0))
             }
             libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat => call.path(3, Some(2)),
-            _ if sort == Sort::Thread => None,
+            _ if matches!(sort, Sort::Thread | Sort::Memory) => None,
             libc::SYS_mmap => call.descriptor(4),
             _ => call.descriptor(0),
         };
         let file = path.as_ref().and_then(|path| path.strip_prefix(self.root).ok());
-        let file = file.filter(|file| file.components().count() == 1);
+        let file = file.filter(|file| !Folder::is_temporary(file));
         Made {
             number,
             sort,
@@ -261,18 +275,13 @@ fn good(folder: &Folder, job: &Job, start: &Files) -> Result<Good> {
     Ok(Good { ended, files, after, calls, fixed })
 }
 
-/// What the commands print that show whether all is well.
+/// What shows whether all is well: what commands print, and the lines that were appended.
 fn after(folder: &Folder, job: &Job) -> Result<Vec<Vec<u8>>> {
-    let run = |arguments: &&str| {
-        let output = folder.umbel(arguments).output().with_context(|| arguments.to_string())?;
-        ensure!(
-            output.status.success(),
-            "umbel {arguments}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-        Ok(output.stdout)
-    };
-    job.after.iter().map(run).collect()
+    let mut after = folder.answers(job)?;
+    if let Some(name) = job.appends {
+        after.push(sorted_lines(&fs::read(folder.path(name))?).concat());
+    }
+    Ok(after)
 }
 
 /// Whether the answer is right in spite of the fault, and what is wrong.
@@ -309,10 +318,14 @@ fn judge(
             Err(error) => finding(format!("afterwards {error:#}")),
         };
     }
-    if ended.how != How::Exit(2) {
+    let message = ended.stderr.trim();
+    // What Rust does where an allocation fails that nobody asks about: the process ends as if it were killed.
+    let aborted = made.sort == Sort::Memory
+        && ended.how == How::Signal(Signal::SIGABRT)
+        && message.contains("memory allocation of");
+    if ended.how != How::Exit(2) && !aborted {
         return finding("neither the answer nor an error".into());
     }
-    let message = ended.stderr.trim();
     if message.is_empty() {
         return finding("no message".into());
     }

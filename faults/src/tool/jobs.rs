@@ -7,25 +7,47 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use nix::sys::signal::Signal;
 use tempfile::TempDir;
+
+use super::trace::{self, Action, Call, How, Watch};
 
 /// A command and what surrounds it. One thread makes the same calls in each run.
 pub(crate) struct Job {
     pub(crate) name: &'static str,
     /// Commands that prepare the folder, which has the files `a`, `b` and `keys` of lines, `a.gz`, and `rows.csv`.
     pub(crate) before: &'static [&'static str],
+    /// One that follows them, and is killed when it is about to sync something for the n-th time.
+    pub(crate) interrupted: Option<(&'static str, u32)>,
     pub(crate) run: &'static str,
     pub(crate) stdin: Option<&'static str>,
-    /// Commands whose output afterwards tells whether all is well.
+    /// Commands whose output tells whether all is well.
     pub(crate) after: &'static [&'static str],
-    /// Whether a run that fails may leave some of its work done, for the next run to go on with.
+    /// Whether a run that ends early may leave some of its work done, for the next run to go on with.
     pub(crate) goes_on: bool,
-    /// Whether it prints something else each time.
+    /// The file that it appends lines to, each once in whatever order.
+    pub(crate) appends: Option<&'static str>,
+    /// Whether files are changed where they are, so that only the commands afterwards can tell whether they are whole.
+    pub(crate) in_place: bool,
+    /// Whether it prints something else each time, and replaces nothing.
     pub(crate) random: bool,
 }
 
-const PLAIN: Job =
-    Job { name: "", before: &[], run: "", stdin: None, after: &[], goes_on: false, random: false };
+const PLAIN: Job = Job {
+    name: "",
+    before: &[],
+    interrupted: None,
+    run: "",
+    stdin: None,
+    after: &[],
+    goes_on: false,
+    appends: None,
+    in_place: false,
+    random: false,
+};
+
+const SEEN: Job =
+    Job { after: &["query seen a b keys"], goes_on: true, appends: Some("out"), ..PLAIN };
 
 pub(crate) const JOBS: &[Job] = &[
     Job { name: "common", run: "common a b -j 1", ..PLAIN },
@@ -45,6 +67,12 @@ pub(crate) const JOBS: &[Job] = &[
     Job { name: "dedup, one pass", run: "dedup a b -j 1 --fpp 1e-9", ..PLAIN },
     Job { name: "dedup, rows", run: "dedup --csv -k id rows.csv -j 1 -o out", ..PLAIN },
     Job { name: "diff", run: "diff a b -j 1 -o out", ..PLAIN },
+    Job {
+        name: "diff, three files",
+        before: &["dedup a -o kept"],
+        run: "diff a b -j 1 --added added --removed removed --kept kept",
+        ..PLAIN
+    },
     Job { name: "join", run: "join --csv -k id=n rows.csv other.csv -j 1 -o out", ..PLAIN },
     Job { name: "build", run: "build -o seen keys -j 1", after: &["query seen keys"], ..PLAIN },
     Job {
@@ -95,15 +123,53 @@ pub(crate) const JOBS: &[Job] = &[
         name: "unseen",
         before: &["build --keys 20000 -o seen a"],
         run: "unseen seen b -j 1 --append out",
-        after: &["query seen a b", "dedup out"],
-        goes_on: true,
-        ..PLAIN
+        ..SEEN
     },
     Job {
         name: "unseen, a new filter",
         run: "unseen seen --keys 20000 a b -j 1 --append out",
-        after: &["query seen a b", "dedup out"],
-        goes_on: true,
+        ..SEEN
+    },
+    Job {
+        name: "unseen, each batch",
+        run: "unseen seen --keys 20000 a b -j 1 --append out --checkpoint 0s",
+        ..SEEN
+    },
+    Job {
+        name: "unseen, growing",
+        run: "unseen seen a b -j 1 --append out --checkpoint 0s --fpp 0.1",
+        ..SEEN
+    },
+    Job {
+        name: "unseen, printed",
+        run: "unseen seen --keys 20000 a b -j 1 --checkpoint 0s",
+        appends: None,
+        ..SEEN
+    },
+    Job {
+        name: "unseen, another folder",
+        run: "unseen seen --keys 20000 a b -j 1 --append more/out",
+        appends: Some("more/out"),
+        ..SEEN
+    },
+    Job {
+        name: "unseen, going on",
+        interrupted: Some(("unseen seen --keys 20000 a b -j 1 --append out --checkpoint 0s", 9)),
+        run: "unseen seen a b -j 1 --append out --checkpoint 0s",
+        ..SEEN
+    },
+    Job {
+        name: "unseen, other lines",
+        interrupted: Some(("unseen seen --keys 20000 a -j 1 --append out --checkpoint 1h", 4)),
+        run: "unseen seen keys b -j 1 --append out --checkpoint 1h",
+        ..SEEN
+    },
+    Job {
+        name: "add, after unseen",
+        interrupted: Some(("unseen seen --keys 20000 a b -j 1 --append out --checkpoint 0s", 9)),
+        run: "add seen keys -j 1",
+        after: &["query seen a b keys"],
+        in_place: true,
         ..PLAIN
     },
     Job { name: "pack", before: &["build -o seen a"], run: "pack seen -o packed", ..PLAIN },
@@ -123,6 +189,15 @@ pub(crate) const JOBS: &[Job] = &[
         ..PLAIN
     },
     Job { name: "key", run: "key new -o secret", random: true, ..PLAIN },
+    Job { name: "key, a pair", run: "key new --signing -o mine", random: true, ..PLAIN },
+    Job { name: "group join", run: "group join -o one --card card", random: true, ..PLAIN },
+    Job {
+        name: "group mask",
+        before: GROUP,
+        run: "group mask seen --as one --cards card card.two card.three -o masked",
+        ..PLAIN
+    },
+    Job { name: "group reveal", before: MASKED, run: "group reveal --as one -o share", ..PLAIN },
     Job {
         name: "sign",
         before: &["build -o seen a", "key new --signing -o mine"],
@@ -136,6 +211,15 @@ pub(crate) const JOBS: &[Job] = &[
         before: &["index -o all a b", "dedup a b -o b"],
         run: "index --update all -j 1",
         after: &["find all 1999"],
+        in_place: true,
+        ..PLAIN
+    },
+    Job {
+        name: "index, updated again",
+        before: &["index -o all a b", "dedup a b -o b", "index --update all", "dedup a keys -o a"],
+        run: "index --update all -j 1",
+        after: &["find all 1999", "find all 7999"],
+        in_place: true,
         ..PLAIN
     },
     Job { name: "find", before: &["index -o all a b a.gz"], run: "find all 1999 -j 1", ..PLAIN },
@@ -143,10 +227,24 @@ pub(crate) const JOBS: &[Job] = &[
 
 const VERSIONS: &[&str] = &["build --keys 20000 -o one a", "build --keys 20000 -o two a b"];
 const PATCH: &[&str] = &[VERSIONS[0], VERSIONS[1], "delta one two -o change"];
+const GROUP: &[&str] = &[
+    "build --keys 20000 -o seen a",
+    "group join -o one --card card",
+    "group join -o two --card card.two",
+    "group join -o three --card card.three",
+];
+const MASKED: &[&str] = &[
+    GROUP[0],
+    GROUP[1],
+    GROUP[2],
+    GROUP[3],
+    "group mask seen --as one --cards card card.two card.three -o masked",
+];
 
 /// A folder for a job.
 pub(crate) struct Folder {
-    root: TempDir,
+    base: TempDir,
+    root: PathBuf,
     umbel: PathBuf,
 }
 
@@ -155,8 +253,10 @@ pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 impl Folder {
     pub(crate) fn new(umbel: &Path, job: &Job) -> Result<Self> {
-        let folder = Self { root: TempDir::new()?, umbel: umbel.to_owned() };
-        fs::create_dir(folder.tmp())?;
+        let base = TempDir::new()?;
+        let folder = Self { root: base.path().join("files"), base, umbel: umbel.to_owned() };
+        fs::create_dir_all(folder.tmp())?;
+        fs::create_dir(folder.path(MORE))?;
         let lines = |numbers: std::ops::Range<u32>| -> String {
             numbers.map(|i| format!("https://example.org/w/{}/{i}\n", i % 3000)).collect()
         };
@@ -182,23 +282,41 @@ impl Folder {
                 String::from_utf8_lossy(&output.stderr)
             );
         }
+        if let Some((command, syncs)) = job.interrupted {
+            let ended = trace::run(&mut folder.umbel(command), Vec::new(), &mut Kill { syncs })?;
+            let killed = ended.how == How::Signal(Signal::SIGKILL);
+            ensure!(killed, "umbel {command} is over before its sync {syncs}: {:?}", ended.how);
+        }
         Ok(folder)
     }
 
-    /// Puts the files back as they were, and removes all others.
+    /// Puts the files back as they were, and removes all others. A file that is there keeps its number.
     pub(crate) fn put(&self, files: &Files) -> Result<()> {
-        for (name, bytes) in self.files()? {
-            if files.get(&name) != Some(&bytes) {
+        for name in self.names()? {
+            if !files.contains_key(&name) {
                 fs::remove_file(self.path(&name))?;
             }
         }
         for (name, bytes) in files {
-            if !self.path(name).exists() {
-                fs::write(self.path(name), bytes)?;
+            let path = self.path(name);
+            if fs::read(&path).ok().as_ref() != Some(bytes) {
+                fs::write(&path, bytes)?;
                 // Secrets are among them.
-                fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o600))?;
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
             }
         }
+        self.clear_temporary()
+    }
+
+    /// Removes all files.
+    pub(crate) fn clear(&self) -> Result<()> {
+        for name in self.names()? {
+            fs::remove_file(self.path(&name))?;
+        }
+        self.clear_temporary()
+    }
+
+    fn clear_temporary(&self) -> Result<()> {
         for name in self.left()? {
             fs::remove_file(self.tmp().join(name))?;
         }
@@ -210,15 +328,25 @@ impl Folder {
     }
 
     pub(crate) fn root(&self) -> &Path {
-        self.root.path()
+        &self.root
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.root().join(name)
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// A path on the same file system, in no folder that a job sees.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.base.path().join(name)
     }
 
     fn tmp(&self) -> PathBuf {
-        self.path("tmp")
+        self.path(TMP)
+    }
+
+    /// Whether a path in this folder is one for temporary use.
+    pub(crate) fn is_temporary(path: &Path) -> bool {
+        path.starts_with(TMP)
     }
 
     /// A command of umbel in this folder.
@@ -228,16 +356,39 @@ impl Folder {
         command
     }
 
-    pub(crate) fn files(&self) -> Result<Files> {
-        let mut files = Files::new();
-        for entry in fs::read_dir(self.root())? {
-            let entry = entry?;
-            if entry.file_type()?.is_file() {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                files.insert(name, fs::read(entry.path())?);
+    /// What the commands print that show whether all is well.
+    pub(crate) fn answers(&self, job: &Job) -> Result<Vec<Vec<u8>>> {
+        let run = |arguments: &&str| {
+            let output = self.umbel(arguments).output().with_context(|| arguments.to_string())?;
+            ensure!(
+                output.status.success(),
+                "umbel {arguments}: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
+            Ok(output.stdout)
+        };
+        job.after.iter().map(run).collect()
+    }
+
+    /// The names of files, without those for temporary use.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for (folder, prefix) in [(self.root().to_owned(), ""), (self.path(MORE), "more/")] {
+            for entry in fs::read_dir(folder)? {
+                let entry = entry?;
+                if entry.file_type().is_ok_and(|sort| sort.is_file()) {
+                    names.push(format!("{prefix}{}", entry.file_name().to_string_lossy()));
+                }
             }
         }
-        Ok(files)
+        Ok(names)
+    }
+
+    pub(crate) fn files(&self) -> Result<Files> {
+        self.names()?
+            .into_iter()
+            .map(|name| Ok((name.clone(), fs::read(self.path(&name))?)))
+            .collect()
     }
 
     /// The names of temporary files that are left.
@@ -245,5 +396,33 @@ impl Folder {
         let names = fs::read_dir(self.tmp())?
             .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
         names.collect()
+    }
+}
+
+/// Lines in order, whatever the order they were written in.
+pub(crate) fn sorted_lines(text: &[u8]) -> Vec<&[u8]> {
+    let mut lines: Vec<_> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.sort_unstable();
+    lines
+}
+
+const TMP: &str = "tmp";
+/// A folder in it.
+const MORE: &str = "more";
+
+/// Kills a program that is about to sync something once more.
+struct Kill {
+    syncs: u32,
+}
+
+impl Watch for Kill {
+    fn enter(&mut self, call: &Call) -> Action {
+        if matches!(call.number, libc::SYS_fsync | libc::SYS_fdatasync) {
+            self.syncs -= 1;
+            if self.syncs == 0 {
+                return Action::Kill;
+            }
+        }
+        Action::Go
     }
 }

@@ -24,6 +24,7 @@ use nix::unistd::Pid;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A system call of a thread.
+#[derive(Clone, Copy)]
 pub(crate) struct Call {
     pub(crate) thread: Pid,
     pub(crate) number: i64,
@@ -36,8 +37,14 @@ impl Call {
         fs::read_link(self.link(argument)).ok()
     }
 
-    fn link(&self, argument: usize) -> String {
+    pub(crate) fn link(&self, argument: usize) -> String {
         format!("/proc/{}/fd/{}", self.thread, self.arguments[argument] as i32)
+    }
+
+    /// Whether the first argument is standard output, or a copy of it.
+    pub(crate) fn is_standard_output(&self) -> bool {
+        let output = fs::read_link(format!("/proc/{}/fd/1", self.thread));
+        self.descriptor(0) == output.ok()
     }
 
     /// A path that an argument points to, from the working folder or from that of the descriptor before it.
@@ -79,11 +86,19 @@ pub(crate) enum Action {
     Fail(Errno),
     /// The third argument, a number of bytes, is less.
     Shorten(u64),
+    /// The program is killed before the call.
+    Kill,
 }
 
 /// Sees the calls of a program.
 pub(crate) trait Watch {
+    /// A call begins.
     fn enter(&mut self, call: &Call) -> Action;
+
+    /// It ended without an error.
+    fn leave(&mut self, _: &Call) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// How a run ended.
@@ -143,7 +158,7 @@ pub(crate) fn run(command: &mut Command, stdin: Vec<u8>, watch: &mut dyn Watch) 
 fn trace(child: Pid, watch: &mut dyn Watch) -> Result<How> {
     let flags = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
     let mut threads = HashSet::new();
-    let mut inside: HashMap<Pid, Action> = HashMap::new();
+    let mut inside: HashMap<Pid, (Call, Action)> = HashMap::new();
     loop {
         let status = match waitpid(None, Some(flags)) {
             Err(Errno::EINTR) => continue,
@@ -177,7 +192,11 @@ fn trace(child: Pid, watch: &mut dyn Watch) -> Result<How> {
     }
 }
 
-fn at_call(thread: Pid, watch: &mut dyn Watch, inside: &mut HashMap<Pid, Action>) -> Result<()> {
+fn at_call(
+    thread: Pid,
+    watch: &mut dyn Watch,
+    inside: &mut HashMap<Pid, (Call, Action)>,
+) -> Result<()> {
     let info = match ptrace::syscall_info(thread) {
         Err(Errno::ESRCH) => return Ok(()),
         info => info?,
@@ -192,15 +211,28 @@ fn at_call(thread: Pid, watch: &mut dyn Watch, inside: &mut HashMap<Pid, Action>
                 Action::Go => {}
                 Action::Fail(_) => change(thread, |registers| registers.orig_rax = u64::MAX)?,
                 Action::Shorten(bytes) => change(thread, |registers| registers.rdx = bytes)?,
+                Action::Kill => kill(thread, Signal::SIGKILL)?,
             }
-            inside.insert(thread, action);
+            inside.insert(thread, (call, action));
         }
-        libc::PTRACE_SYSCALL_INFO_EXIT => {
-            if let Some(Action::Fail(error)) = inside.remove(&thread) {
-                let result = -i64::from(error as i32);
+        libc::PTRACE_SYSCALL_INFO_EXIT => match inside.remove(&thread) {
+            Some((call, Action::Fail(error))) => {
+                let result = match call.number {
+                    // No error, but an end of the heap that is not the one asked for.
+                    libc::SYS_brk => 0,
+                    _ => -i64::from(error as i32),
+                };
                 change(thread, |registers| registers.rax = result as u64)?;
             }
-        }
+            Some((call, _)) => {
+                // SAFETY: the kernel says that these are the fields of a call's end.
+                let exit = unsafe { info.u.exit };
+                if exit.is_error == 0 {
+                    watch.leave(&call)?;
+                }
+            }
+            None => {}
+        },
         _ => bail!("a stop that is neither the start nor the end of a system call"),
     }
     Ok(())
