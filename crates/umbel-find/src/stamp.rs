@@ -16,7 +16,7 @@ use twox_hash::XxHash3_64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) size: u64,
-    /// Nanoseconds since 1970.
+    /// Nanoseconds since 1970, modulo 2⁶⁴: a file system may have years beyond 2262.
     pub(crate) modified: i64,
     pub(crate) changed: i64,
     pub(crate) device: u64,
@@ -32,7 +32,8 @@ const SAMPLES: u64 = 8;
 impl Stamp {
     /// The state of an open file, without its sum.
     fn of(meta: &Metadata) -> Self {
-        let nanoseconds = |seconds: i64, part: i64| seconds.saturating_mul(1_000_000_000) + part;
+        let nanoseconds =
+            |seconds: i64, part: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(part);
         Self {
             size: meta.len(),
             modified: nanoseconds(meta.mtime(), meta.mtime_nsec()),
@@ -50,7 +51,7 @@ impl Stamp {
         const TICKS: Duration = Duration::from_millis(20);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut stamp = Self::of(&file.metadata()?);
-        let age = now.as_nanos() as i64 - stamp.changed;
+        let age = (now.as_nanos() as i64).wrapping_sub(stamp.changed);
         if (0..TICKS.as_nanos() as i64).contains(&age) {
             std::thread::sleep(TICKS);
             stamp = Self::of(&file.metadata()?);
@@ -82,4 +83,31 @@ fn sum(file: &File, size: u64) -> io::Result<u64> {
         }
     }
     Ok(XxHash3_64::oneshot(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Also where nanoseconds no longer fit 64 bits. File systems that have no such years keep the last one they have.
+    #[test]
+    fn years_beyond_2038_2106_and_2262_tell_files_apart() {
+        let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        fs::write(&path, "text").unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        let mut stamps = Vec::new();
+        for seconds in [0, 1 << 31, 1 << 32, (1 << 33) + 1, 10_413_792_000, 13_569_465_600] {
+            let time = UNIX_EPOCH + Duration::new(seconds, 999_999_999);
+            let Ok(()) = file.set_modified(time) else { continue };
+            let stamp = Stamp::before_reading(&File::open(&path).unwrap()).unwrap();
+            assert!(stamp.is_of(&path, &file.metadata().unwrap()).unwrap());
+            if file.metadata().unwrap().modified().unwrap() == time {
+                assert!(!stamps.contains(&stamp.modified), "{seconds}");
+                stamps.push(stamp.modified);
+            }
+        }
+        assert!(stamps.len() >= 2, "{stamps:?}");
+    }
 }

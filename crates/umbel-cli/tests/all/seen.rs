@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 use std::process::{ChildStdin, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -465,6 +466,31 @@ fn killed_before_a_checkpoint_it_repeats_all() {
     run.kill(Signal::SIGKILL);
     run.finish().killed_by(Signal::SIGKILL);
     assert!(folder.umbel("dedup --seen f").stdin(urls(0..12)).run().done() == urls(0..12));
+}
+
+/// Places beyond 2³¹, 2³² and 2⁴¹ bytes are recorded and taken back like any others.
+#[test]
+fn a_file_of_terabytes_is_gone_on_with() {
+    for end in [1u64 << 31, 1 << 32, 1 << 41] {
+        let folder = Folder::new();
+        let out = File::create_new(folder.path("out")).unwrap();
+        // Most of it is a hole, which takes no space; file systems without holes of that size are left out.
+        let Ok(()) = out.write_all_at(b"before\n", end - 3) else { continue };
+        let length = || out.metadata().unwrap().len();
+        let mut umbel = folder.umbel("unseen -q f --keys 1000 --append out");
+        umbel.command.stdin(Stdio::piped());
+        let mut run = umbel.spawn();
+        let mut stdin = run.stdin();
+        stdin.write_all(&urls(0..10)).unwrap();
+        run.until("it wrote them", || length() == end + 4 + 660);
+        run.kill(Signal::SIGKILL);
+        run.finish().killed_by(Signal::SIGKILL);
+        folder.umbel("unseen -q f --append out").stdin(urls(5..12)).run().done();
+        let mut last = vec![0; 7 * 66 + 7];
+        File::open(folder.path("out")).unwrap().read_exact_at(&mut last, end - 3).unwrap();
+        assert!(last == [&b"before\n"[..], &urls(5..12)].concat(), "{end}");
+        assert_eq!(length(), end + 4 + 7 * 66);
+    }
 }
 
 #[test]
