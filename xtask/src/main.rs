@@ -6,6 +6,7 @@
 
 mod bench;
 mod check;
+mod dependencies;
 mod dist;
 mod faults;
 mod first;
@@ -61,6 +62,8 @@ enum Chore {
     Trial(library::Arguments),
     /// Exchange filters with other systems, running here: needs Java, and downloads 500 MB once.
     Roundtrip(library::Arguments),
+    /// List the crates of others in each program: unsafe code, build scripts, connections, other programs.
+    Dependencies,
     /// Let the command line's system calls fail, one at a time, and check that nothing is lost; exit 1 on a finding.
     Faults(faults::Arguments),
     /// Fuzz the decoders and operations, target by target; exit 1 on a finding. Needs a nightly compiler.
@@ -91,6 +94,7 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Rates(arguments) => library::run("rates", arguments),
         Chore::Trial(arguments) => library::run("trial", arguments),
         Chore::Roundtrip(arguments) => library::run("roundtrip", arguments),
+        Chore::Dependencies => dependencies::run(),
         Chore::Faults(arguments) => faults::run(arguments),
         Chore::Fuzz(arguments) => library::run("fuzz", arguments),
     }
