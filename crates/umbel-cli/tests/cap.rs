@@ -1,11 +1,14 @@
 //! The memory cap over inputs of any shape, as a black box: lines of 0 bytes to 8 MB in 1 to 300 files under caps of 16 MiB
 //! to 2 GiB. A job stays within its cap and 32 MiB, or names the least cap that works, which then works; and its answer
-//! is that without a cap.
+//! is that without a cap. Where this process may make groups with limits, a job that needs more is killed.
 
 mod util;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use util::{Folder, Outcome, long};
 
@@ -74,6 +77,46 @@ fn write(folder: &Folder, random: &mut Random) -> String {
     names
 }
 
+/// A group of processes that get no more memory, their pages of files included: the system kills one that needs more.
+struct Limited(PathBuf);
+
+impl Limited {
+    /// None where this process may not make one, which most need to be root for.
+    fn to(bytes: u64) -> Option<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        // Of the first version of cgroups, and of the second.
+        static KNOBS: LazyLock<Option<(&str, &str, &str)>> = LazyLock::new(|| {
+            let knobs = [
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"),
+                ("/sys/fs/cgroup", "memory.max", "memory.swap.max"),
+            ];
+            knobs.into_iter().find(|(folder, limit, _)| {
+                let probe = format!("{folder}/umbel-probe-{}", std::process::id());
+                let made = fs::create_dir(&probe).is_ok();
+                let has = fs::exists(format!("{probe}/{limit}")).unwrap_or(false);
+                made && fs::remove_dir(&probe).is_ok() && has
+            })
+        });
+        let (folder, limit, swap) = (*KNOBS)?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = format!("{folder}/umbel-{}-{number}", std::process::id());
+        let path = PathBuf::from(path);
+        fs::create_dir(&path).ok()?;
+        let group = Self(path);
+        fs::write(group.0.join(limit), bytes.to_string()).ok()?;
+        // Where there is no swap to account for, there is no such file.
+        let none = if swap == "memory.swap.max" { 0 } else { bytes };
+        let _ = fs::write(group.0.join(swap), none.to_string());
+        Some(group)
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
 fn holds(seed: u64) {
     let mut random = Random(seed << 32);
     let folder = Folder::new();
@@ -133,7 +176,11 @@ fn holds_for(folder: &Folder, random: &mut Random, job: &str) {
     let (seed, arguments) = job.split_once(": ").unwrap();
     let run = |cap: u64| {
         let options = format!("-o out --json --threads {threads} --memory {cap}MiB");
-        folder.umbel(&format!("{arguments} {options}")).run()
+        let arguments = format!("{arguments} {options}");
+        match Limited::to(cap * MIB + SLACK) {
+            Some(group) => folder.umbel_in_group(&group.0, &arguments).run(),
+            None => folder.umbel(&arguments).run(),
+        }
     };
     let peak = |outcome: &Outcome, cap: u64| {
         stays_within(outcome, cap, &format!("{job}, {threads} threads"));

@@ -107,6 +107,12 @@ impl Folder {
         self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
     }
 
+    /// As [`Folder::umbel`], in a group of processes, whose folder it is.
+    pub(crate) fn umbel_in_group(&self, group: &Path, arguments: &str) -> Umbel {
+        let script = format!("echo 0 > '{}/cgroup.procs' && exec \"$0\" \"$@\"", group.display());
+        self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
+    }
+
     pub(crate) fn program(&self, program: &str, arguments: &str) -> Umbel {
         let mut command = Command::new(program);
         command.current_dir(self.root.path()).env("TMPDIR", self.path(TMP));
