@@ -21,6 +21,7 @@ use crate::rocksdb::{self, RocksDb, RocksDbLegacy};
 use crate::salted::SaltedSha1;
 use crate::spark::Spark;
 use crate::squid::Squid;
+use crate::valkey_bloom::ValkeyBloom;
 use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 
 /// The enum of all systems, and what they share. Each line is a variant, its type and its formats. The type has `new`,
@@ -175,6 +176,8 @@ systems! {
     Squid(Squid<S>, Squid): Squid;
     /// Salted SHA-1.
     SaltedSha1(SaltedSha1<S>, SaltedSha1): SaltedSha1;
+    /// valkey-bloom.
+    ValkeyBloom(ValkeyBloom<S>, ValkeyBloom): ValkeyBloom;
 }
 
 /// What holds the content of a [`Foreign`] filter: [`Bytes`], `Vec<u8>` or `&[u8]`. Sealed.

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut, Range};
 
 use umbel::{Block, Blocks};
 
-use crate::{Error, Format, Value};
+use crate::{Error, Format, Relocate, Value};
 
 /// Bytes of a cache line, the unit of allocation.
 const LINE: usize = size_of::<Block>();
@@ -36,6 +36,34 @@ impl Bytes {
         let blocks = Blocks::zeroed(bytes.div_ceil(LINE as u64))
             .map_err(|_| Error::OutOfMemory { bytes })?;
         Ok(Self(Memory::Aligned { blocks, start, len }))
+    }
+
+    /// Allocates `len` zeroed bytes for bits that are read one by one, which gain nothing by starting a cache line: a small
+    /// array is a vector, with no byte more.
+    pub(crate) fn zeroed_bits(len: usize) -> Result<Self, Error> {
+        /// Up to here, allocators keep equal sizes side by side, and the space around a small array adds up.
+        const SMALL: usize = 14 << 10;
+        if len > SMALL {
+            return Self::zeroed(len, 0);
+        }
+        let mut bits = Vec::new();
+        bits.try_reserve_exact(len).map_err(|_| Error::OutOfMemory { bytes: len as u64 })?;
+        bits.resize(len, 0);
+        Ok(bits.into())
+    }
+
+    /// Copies bits that are read one by one.
+    pub(crate) fn copy_of_bits(content: &[u8]) -> Result<Self, Error> {
+        let mut copy = Self::zeroed_bits(content.len())?;
+        copy.copy_from_slice(content);
+        Ok(copy)
+    }
+
+    /// Moves a vector's memory; other memory stays, since it keeps to cache lines.
+    pub(crate) fn relocate(&mut self, to: &mut impl Relocate) {
+        if let Memory::Taken(content) = &mut self.0 {
+            to.vector(content);
+        }
     }
 
     /// Copies `content`, aligned at the byte `aligned`.
@@ -195,6 +223,9 @@ mod tests {
             assert_eq!((bytes.as_ptr() as usize + aligned) % 64, 0);
             bytes[199] = 1;
             assert_eq!(bytes.clone()[198..], [7, 1]);
+        }
+        for len in [0, 1, 144, 14 << 10, (14 << 10) + 1] {
+            assert_eq!(*Bytes::copy_of_bits(&vec![7; len]).unwrap(), vec![7; len]);
         }
         let vector = vec![7; 200];
         let place = vector.as_ptr();

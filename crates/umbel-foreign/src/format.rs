@@ -51,11 +51,13 @@ pub enum Format {
     Squid,
     /// A plain bit vector with SHA-1 of salt and key, as Perl programs store it.
     SaltedSha1,
+    /// The data of valkey-bloom's `BF.LOAD`.
+    ValkeyBloom,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Parquet,
         Self::ParquetBits,
         Self::Guava,
@@ -77,6 +79,7 @@ impl Format {
         Self::BitsAndBloomsJson,
         Self::Squid,
         Self::SaltedSha1,
+        Self::ValkeyBloom,
     ];
 
     /// Returns its name, as on the command line.
@@ -103,6 +106,7 @@ impl Format {
             Self::BitsAndBloomsJson => "bits-and-blooms-json",
             Self::Squid => "squid",
             Self::SaltedSha1 => "salted-sha1",
+            Self::ValkeyBloom => "valkey-bloom",
         }
     }
 
@@ -127,7 +131,8 @@ impl Format {
             | Self::Hadoop
             | Self::BitsAndBlooms
             | Self::BitsAndBloomsJson
-            | Self::SaltedSha1 => &[Bytes],
+            | Self::SaltedSha1
+            | Self::ValkeyBloom => &[Bytes],
         }
     }
 
@@ -138,7 +143,7 @@ impl Format {
             Self::Guava => &["keys", "fpp"],
             Self::Spark => &["keys", "fpp", "bits", "seed"],
             Self::DataSketches => &["keys", "fpp", "bits", "probes", "seed"],
-            Self::RedisBloom => &["keys", "fpp", "growth"],
+            Self::RedisBloom | Self::ValkeyBloom => &["keys", "fpp", "growth"],
             Self::RedisBloomCuckoo => &["keys", "bucket_size", "max_iterations", "growth"],
             Self::LevelDb => &["keys", "bits_per_key", "fpp"],
             Self::RocksDbLegacy | Self::RocksDb => &["keys", "bits_per_key"],
@@ -202,6 +207,7 @@ impl Format {
                 | Self::RedisBloomCuckoo
                 | Self::Pybloom3Scalable
                 | Self::Pybloom4Scalable
+                | Self::ValkeyBloom
         )
     }
 
@@ -245,7 +251,8 @@ impl Format {
             | Self::Pybloom3Scalable
             | Self::Pybloom4Scalable
             | Self::BitsAndBlooms
-            | Self::BitsAndBloomsJson => return None,
+            | Self::BitsAndBloomsJson
+            | Self::ValkeyBloom => return None,
             Self::SaltedSha1 => "the hash has 32 bits: bits from 2^32 on are never used",
         })
     }

@@ -30,6 +30,7 @@ mod arch;
 mod bits;
 pub mod bits_and_blooms;
 mod bytes;
+mod chain;
 pub mod datasketches;
 mod error;
 mod format;
@@ -52,11 +53,13 @@ pub mod rocksdb;
 pub mod salted;
 pub mod spark;
 pub mod squid;
+pub mod valkey_bloom;
 
 use std::io::Write;
 
 pub use any::{Content, Foreign, KeyCounter};
 pub use bytes::Bytes;
+pub use chain::{Chain, Rule};
 pub use error::{Error, Value};
 pub use format::Format;
 pub use key::{Key, KeyType};
@@ -172,6 +175,13 @@ pub trait ForeignInsert: ForeignFilter {
     fn finish(&mut self) -> Result<(), Error> {
         Ok(())
     }
+}
+
+/// Moves memory to better places, as the defragmentation of a server does.
+#[doc(hidden)]
+pub trait Relocate {
+    /// Moves the memory of a vector, which keeps its content.
+    fn vector<T>(&mut self, vector: &mut Vec<T>);
 }
 
 /// Returns the formats that `content` can have, and for each whether any other is very unlikely; those come first.

@@ -12,29 +12,24 @@
 //! ```
 //!
 //! A file here is the header followed by all data chunks, in order; [`RedisBloom::chunks`] and
-//! [`RedisBloom::from_chunks`] convert between it and what the commands carry. A chain grows: once the newest link has
-//! its entries, it gets one of `growth` times as many at half the error. A key that any link may hold already is
-//! dropped.
+//! [`RedisBloom::from_chunks`] convert between it and what the commands carry. Once the newest link has its entries, the
+//! chain gets one of `growth` times as many at half the error.
 //!
 //! A server's snapshots have the same links as separate fields: [`RedisBloom::from_links`]. Both ways in go through
 //! one check, so each accepts what the other accepts.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::io::Write;
 use std::iter;
 
 use umbel::filter::{Fact, Figure};
 
-use crate::bits::{self, Order, padding_is_clear};
+use crate::bits::padding_is_clear;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
-use crate::error::differ;
+use crate::chain::{Chain, ChainLink, Remainder, Rule};
 use crate::hash::murmur2::{murmur2, murmur64a};
-use crate::measure::Measure;
-use crate::receipt::{Part, sampled_rate};
-use crate::{
-    Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt, Value,
-};
+use crate::plain::sealed;
+use crate::{Bytes, Error, Format, Parameters, Plan, Value};
 
 /// A filter of RedisBloom: one or more links.
 ///
@@ -53,18 +48,15 @@ use crate::{
 /// assert!(loaded.contains(Key::from("203.0.113.7"))?);
 /// # Ok::<(), umbel_foreign::Error>(())
 /// ```
-#[derive(Clone)]
-pub struct RedisBloom<S = Bytes> {
-    options: u32,
-    growth: u32,
-    links: Vec<Link>,
-    /// The file it was read from, and where in it the arrays of the first links start.
-    content: S,
-    starts: Vec<usize>,
-    /// The arrays of all other links, each by itself, so that growth copies nothing.
-    arrays: Vec<Bytes>,
-    /// The limit in bytes while it grows.
-    limit: u64,
+pub type RedisBloom<S = Bytes> = Chain<Options, S>;
+
+/// What the links of a filter share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// 1 if sizes are not rounded up to a power of two, 4 for hashes of 64 bits, 8 if it does not grow.
+    pub options: u32,
+    /// The factor by which the next link has more entries.
+    pub growth: u32,
 }
 
 /// The fields of a link in a header: those of RedisBloom, and no more.
@@ -142,23 +134,6 @@ impl Link {
         self.bits / 8
     }
 
-    /// Positions are below this.
-    #[inline]
-    fn modulus(&self) -> u64 {
-        if self.n2 > 0 { 1 << self.n2 } else { self.bits }
-    }
-
-    #[inline]
-    fn positions(&self, (first, second): (u64, u64)) -> impl Iterator<Item = u64> {
-        let modulus = self.modulus();
-        let mut at = first;
-        (0..self.hashes).map(move |_| {
-            let position = at % modulus;
-            at = at.wrapping_add(second);
-            position
-        })
-    }
-
     fn encode(&self) -> [u8; LINK] {
         let mut link = [0; LINK];
         let words = [
@@ -204,6 +179,44 @@ impl Link {
         let clear = self.n2 == 0 || padding_is_clear(piece, used);
         check(FORMAT, "bits of a link", "bits set behind 2^n2", clear, "all clear")
     }
+}
+
+impl ChainLink for Link {
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+
+    #[inline]
+    fn modulus(&self) -> u64 {
+        if self.n2 > 0 { 1 << self.n2 } else { self.bits }
+    }
+
+    fn probes(&self) -> u32 {
+        self.hashes
+    }
+
+    fn items(&self) -> u64 {
+        self.items
+    }
+
+    fn items_mut(&mut self) -> &mut u64 {
+        &mut self.items
+    }
+
+    fn capacity(&self) -> u64 {
+        self.entries
+    }
+
+    #[inline]
+    fn positions(&self, (first, second): (u64, u64)) -> impl Iterator<Item = u64> {
+        let by = Remainder::by(self.modulus());
+        let mut at = first;
+        (0..self.hashes).map(move |_| {
+            let position = by.of(at);
+            at = at.wrapping_add(second);
+            position
+        })
+    }
 
     fn facts(&self) -> Vec<Fact> {
         vec![
@@ -211,6 +224,63 @@ impl Link {
             Fact::new("items", Figure::Count(self.items)),
             Fact::new("error", Figure::Rate(self.error)),
         ]
+    }
+
+    fn shape(&self) -> Vec<(&'static str, Value)> {
+        let Self { bits, hashes, n2, .. } = *self;
+        vec![
+            ("number of bits of a link", bits.into()),
+            ("number of probes", hashes.into()),
+            ("n2", n2.into()),
+        ]
+    }
+}
+
+impl sealed::Sealed for Options {}
+
+impl Rule for Options {
+    type Link = Link;
+    const FORMAT: Format = FORMAT;
+    const FILE: u64 = HEAD as u64;
+    const LINK: u64 = LINK as u64;
+
+    fn scheme(&self) -> String {
+        let name = if self.options & FORCE64 != 0 { "murmur64a/double" } else { "murmur2/double" };
+        name.to_owned()
+    }
+
+    #[inline]
+    fn hash(&self, key: &[u8]) -> (u64, u64) {
+        if self.options & FORCE64 != 0 {
+            let first = murmur64a(0xc6a4_a793_5bd1_e995, key);
+            return (first, murmur64a(first, key));
+        }
+        let first = murmur2(0x9747_b28c, key);
+        (first.into(), murmur2(first, key).into())
+    }
+
+    fn grows(&self) -> bool {
+        self.options & NO_SCALING == 0
+    }
+
+    fn next(&self, links: &[Link]) -> Option<Link> {
+        let last = links.last()?;
+        let entries = last.entries.checked_mul(self.growth.into())?;
+        Link::planned(entries, last.error * TIGHTENING, self.options)
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let facts = [("growth", self.growth), ("options", self.options)];
+        facts.map(|(name, value)| Fact::new(name, Figure::Count(value.into()))).into()
+    }
+
+    fn shape(&self) -> Vec<(&'static str, Value)> {
+        vec![("options", self.options.into()), ("growth", self.growth.into())]
+    }
+
+    fn write<S: AsRef<[u8]>>(filter: &RedisBloom<S>, out: &mut dyn Write) -> Result<(), Error> {
+        out.write_all(&filter.header())?;
+        Ok(filter.arrays().try_for_each(|array| out.write_all(array))?)
     }
 }
 
@@ -322,8 +392,7 @@ impl RedisBloom {
         if bytes > limit {
             return Err(Error::GrowthLimit { bytes, limit });
         }
-        let arrays = links.iter().map(|link| zeroed(link.bytes())).collect::<Result<_, _>>()?;
-        Self::of(options, growth, links, arrays)
+        Self::of_empty(Options { options, growth }, links)
     }
 
     /// Creates a filter from its links and their arrays, as a server's snapshot has them.
@@ -343,12 +412,7 @@ impl RedisBloom {
         }
         let head = Head { options, growth, links };
         head.check(items)?;
-        Self::of(options, growth, head.links, arrays)
-    }
-
-    fn of(options: u32, growth: u32, links: Vec<Link>, arrays: Vec<Bytes>) -> Result<Self, Error> {
-        let content = Bytes::zeroed(0, 0)?;
-        Ok(Self { options, growth, links, content, starts: Vec::new(), arrays, limit: u64::MAX })
+        Self::of(Options { options, growth }, head.links, arrays)
     }
 
     /// Loads a data chunk with the iterator that `BF.SCANDUMP` returned with it.
@@ -362,7 +426,7 @@ impl RedisBloom {
         let offset = iterator.checked_sub(1).and_then(|end| end.checked_sub(length));
         let offset = offset.ok_or_else(|| wrong("1 and the bytes up to the end of the chunk"))?;
         let (i, at) = self.place(offset).ok_or_else(|| wrong("that of a place in a link"))?;
-        let (link, end) = (&self.links[i], at + length);
+        let (link, end) = (&self.links()[i], at + length);
         if end > link.bytes() {
             return Err(Error::Length {
                 format: FORMAT,
@@ -374,115 +438,6 @@ impl RedisBloom {
         self.array_mut(i)[at as usize..end as usize].copy_from_slice(chunk);
         Ok(())
     }
-
-    fn array_mut(&mut self, i: usize) -> &mut [u8] {
-        match self.starts.get(i) {
-            Some(start) => &mut self.content[*start..][..self.links[i].bytes() as usize],
-            None => &mut self.arrays[i - self.starts.len()],
-        }
-    }
-
-    /// Adds many keys in order with overlapped cache misses. `answer` gets the result of
-    /// [`insert`](ForeignInsert::insert) for each key, and stops by returning false.
-    pub fn insert_each(
-        &mut self,
-        keys: &[&[u8]],
-        mut answer: impl FnMut(Result<bool, Error>) -> bool,
-    ) {
-        let mut hashes = [(0, 0); TOGETHER];
-        for keys in keys.chunks(TOGETHER) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash(key);
-                self.prefetch(*hash);
-            }
-            for hash in &hashes[..keys.len()] {
-                if !answer(self.insert_hash(*hash)) {
-                    return;
-                }
-            }
-        }
-    }
-
-    fn insert_hash(&mut self, hash: (u64, u64)) -> Result<bool, Error> {
-        if self.holds(hash) {
-            return Ok(false);
-        }
-        if self.links.last().is_some_and(|last| last.items >= last.entries) {
-            self.grow()?;
-        }
-        let newest = self.links.len() - 1;
-        let link = self.links[newest].clone();
-        let array = self.array_mut(newest);
-        for position in link.positions(hash) {
-            Order::Bytes.set(array, position);
-        }
-        self.links[newest].items += 1;
-        Ok(true)
-    }
-
-    /// Adds all keys of `other`, link by link: counts of items are added, and links that only one of the filters has
-    /// are unchanged. RedisBloom has no such command, but loads the result. A merged link may hold more items than it
-    /// was made for; its receipt reports the resulting rate.
-    ///
-    /// # Errors
-    /// [`Error::Differ`] if they were made with different parameters; [`Error::OutOfMemory`].
-    pub fn union<T: AsRef<[u8]>>(&mut self, other: &RedisBloom<T>) -> Result<(), Error> {
-        let of = |options: u32, growth: u32| [options, growth].map(Value::from);
-        let (ours, theirs) = (of(self.options, self.growth), of(other.options, other.growth));
-        differ(["options", "growth"], ours, theirs)?;
-        for (left, right) in self.links.iter().zip(&other.links) {
-            let of = |link: &Link| [link.bits, link.hashes.into(), link.n2.into()].map(Value::from);
-            let names = ["number of bits of a link", "number of probes", "n2"];
-            differ(names, of(left), of(right))?;
-        }
-        if other.links.len() > self.links.len() {
-            let mut longer = other.to_owned()?;
-            longer.join(self);
-            *self = longer;
-        } else {
-            self.join(other);
-        }
-        Ok(())
-    }
-
-    /// Sets the bits of a chain that is at most as long as this one and agrees with it.
-    fn join<T: AsRef<[u8]>>(&mut self, other: &RedisBloom<T>) {
-        for i in 0..other.links.len() {
-            bits::or(self.array_mut(i), other.array(i));
-        }
-        // The sum over all links must not wrap either, or the file would be refused.
-        let mut left = u64::MAX - self.items();
-        for (link, theirs) in self.links.iter_mut().zip(&other.links) {
-            let more = theirs.items.min(left);
-            link.items += more;
-            left -= more;
-        }
-    }
-
-    /// Appends an empty link.
-    fn grow(&mut self) -> Result<(), Error> {
-        let last = self.links.last().expect("a chain has a link");
-        let full = Error::Full { format: FORMAT, keys: self.capacity() };
-        if !self.grows() {
-            return Err(full);
-        }
-        let entries = last.entries.checked_mul(self.growth.into());
-        let planned = |entries| Link::planned(entries, last.error * TIGHTENING, self.options);
-        let Some(link) = entries.and_then(planned) else { return Err(full) };
-        let bytes = ForeignFilter::bytes(self).saturating_add(LINK as u64 + link.bytes());
-        if bytes > self.limit {
-            return Err(Error::GrowthLimit { bytes, limit: self.limit });
-        }
-        self.arrays.push(zeroed(link.bytes())?);
-        self.links.push(link);
-        Ok(())
-    }
-}
-
-/// Allocates an array of zeros.
-fn zeroed(bytes: u64) -> Result<Bytes, Error> {
-    let len = usize::try_from(bytes).map_err(|_| Error::OutOfMemory { bytes })?;
-    Bytes::zeroed(len, 0)
 }
 
 /// The checked fields of a header.
@@ -517,11 +472,6 @@ impl Head {
 }
 
 impl<S: AsRef<[u8]>> RedisBloom<S> {
-    fn measure(&self, i: usize) -> Measure {
-        let link = &self.links[i];
-        Measure::spread(self.array(i), link.modulus(), link.hashes)
-    }
-
     /// Decodes the filter that `content` holds, which must be the header chunk and all data chunks and nothing else.
     ///
     /// # Errors
@@ -539,72 +489,32 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         for (link, start) in links.iter().zip(&starts) {
             link.check_piece(0, &bytes[*start..][..link.bytes() as usize])?;
         }
-        let arrays = Vec::new();
-        Ok(Self { options, growth, links, content, starts, arrays, limit: u64::MAX })
-    }
-
-    /// Copies the filter; the copy owns its content and accepts keys.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`].
-    pub fn to_owned(&self) -> Result<RedisBloom, Error> {
-        let arrays = (0..self.links.len()).map(|i| Bytes::copy_of(self.array(i), 0));
-        let arrays = arrays.collect::<Result<_, _>>()?;
-        let copy = RedisBloom::of(self.options, self.growth, self.links.clone(), arrays)?;
-        Ok(RedisBloom { limit: self.limit, ..copy })
-    }
-
-    #[inline]
-    fn array(&self, i: usize) -> &[u8] {
-        match self.starts.get(i) {
-            Some(start) => &self.content.as_ref()[*start..][..(self.links[i].bits / 8) as usize],
-            None => &self.arrays[i - self.starts.len()],
-        }
-    }
-
-    /// Returns the arrays of its links, oldest first.
-    pub fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.links.len()).map(|i| self.array(i))
-    }
-
-    /// Returns its links, oldest first; at least one.
-    pub fn links(&self) -> &[Link] {
-        &self.links
+        Ok(Self::in_content(Options { options, growth }, links, content, starts))
     }
 
     /// Returns the factor by which the next link has more entries.
     pub fn growth(&self) -> u32 {
-        self.growth
+        self.rule.growth
     }
 
     /// Returns its options: 1 if sizes are not rounded up to a power of two, 4 for hashes of 64 bits, 8 if it does not
     /// [grow](Self::grows).
     pub fn options(&self) -> u32 {
-        self.options
-    }
-
-    /// Returns whether the filter grows; one made as `NONSCALING` does not.
-    pub fn grows(&self) -> bool {
-        self.options & NO_SCALING == 0
-    }
-
-    /// Returns the planned keys of all links.
-    pub fn capacity(&self) -> u64 {
-        self.links.iter().fold(0, |keys, link| keys.saturating_add(link.entries))
+        self.rule.options
     }
 
     /// Returns the header chunk.
     pub fn header(&self) -> Vec<u8> {
         let mut head = self.items().to_le_bytes().to_vec();
-        let words = [self.links.len() as u32, self.options, self.growth];
+        let words = [self.links().len() as u32, self.options(), self.growth()];
         head.extend(words.map(u32::to_le_bytes).as_flattened());
-        self.links.iter().for_each(|link| head.extend(link.encode()));
+        self.links().iter().for_each(|link| head.extend(link.encode()));
         head
     }
 
     /// The link that has the byte `offset` of all arrays laid end to end, and which of its bytes that is.
     fn place(&self, offset: u64) -> Option<(usize, u64)> {
-        place(self.links.iter().map(Link::bytes), offset)
+        place(self.links().iter().map(Link::bytes), offset)
     }
 
     /// Returns the data chunk from the byte `offset` of all arrays, laid end to end: what `BF.SCANDUMP` returns for the
@@ -620,143 +530,12 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
     pub fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
         dump(self.header(), |offset| self.chunk(offset))
     }
-
-    /// Returns the items added, as RedisBloom counts them.
-    pub fn items(&self) -> u64 {
-        self.links.iter().fold(0, |items, link| items.saturating_add(link.items))
-    }
-
-    #[inline]
-    fn hash(&self, key: &[u8]) -> (u64, u64) {
-        if self.options & FORCE64 != 0 {
-            let first = murmur64a(0xc6a4_a793_5bd1_e995, key);
-            return (first, murmur64a(first, key));
-        }
-        let first = murmur2(0x9747_b28c, key);
-        (first.into(), murmur2(first, key).into())
-    }
-
-    /// Prefetches the cache lines of a key, except in links that are near the processor anyway: a chain may have a thousand
-    /// small ones with hundreds of probes each, of which a lookup needs two or so.
-    #[inline]
-    fn prefetch(&self, hash: (u64, u64)) {
-        for (i, link) in self.links.iter().enumerate().filter(|(_, link)| link.bytes() >= NEAR) {
-            let array = self.array(i);
-            link.positions(hash).for_each(|position| Order::Bytes.prefetch(array, position));
-        }
-    }
-
-    #[inline]
-    fn holds(&self, hash: (u64, u64)) -> bool {
-        self.links.iter().enumerate().rev().any(|(i, link)| {
-            let array = self.array(i);
-            link.positions(hash).all(|position| Order::Bytes.get(array, position))
-        })
-    }
-}
-
-/// Keys that are hashed and prefetched together.
-const TOGETHER: usize = 16;
-
-/// Bytes of an array that fits the processor's first cache.
-const NEAR: u64 = 16 << 10;
-
-impl<S: AsRef<[u8]>> ForeignFilter for RedisBloom<S> {
-    fn format(&self) -> Format {
-        Format::RedisBloom
-    }
-
-    fn scheme(&self) -> String {
-        let name = if self.options & FORCE64 != 0 { "murmur64a/double" } else { "murmur2/double" };
-        name.to_owned()
-    }
-
-    fn is_certain(&self) -> bool {
-        true
-    }
-
-    fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
-        let hash = self.hash(key.bytes(FORMAT)?);
-        // Otherwise a wrong guess at the first bits delays the other cache misses.
-        self.prefetch(hash);
-        Ok(self.holds(hash))
-    }
-
-    fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
-        assert_eq!(keys.len(), found.len(), "one answer for each key");
-        let mut hashes = [(0, 0); TOGETHER];
-        for (keys, found) in keys.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash(key.bytes(FORMAT)?);
-                self.prefetch(*hash);
-            }
-            for (found, hash) in found.iter_mut().zip(hashes) {
-                *found = self.holds(hash);
-            }
-        }
-        Ok(())
-    }
-
-    fn bytes(&self) -> u64 {
-        let head = (HEAD + LINK * self.links.len()) as u64;
-        self.links.iter().fold(head, |sum, link| sum.saturating_add(link.bytes()))
-    }
-
-    fn measured(&self) -> Option<Measure> {
-        match &self.links[..] {
-            [_] => Some(self.measure(0)),
-            _ => None,
-        }
-    }
-
-    fn receipt(&self) -> Receipt {
-        let part =
-            |(i, link): (usize, &Link)| Part::new(self.measure(i), link.hashes, link.facts());
-        let facts = vec![
-            Fact::new("items", Figure::Count(self.items())),
-            Fact::new("growth", Figure::Count(self.growth.into())),
-            Fact::new("options", Figure::Count(self.options.into())),
-        ];
-        let least_bits = self.links.iter().map(Link::modulus).min().unwrap_or(0);
-        let probes = self.links.iter().fold(0u32, |sum, link| sum.saturating_add(link.hashes));
-        let mut receipt =
-            Receipt::of_parts(self, self.links.iter().enumerate().map(part).collect(), facts);
-        receipt.fpp = sampled_rate(&|key| self.contains(key), least_bits, probes, receipt.fpp);
-        receipt
-    }
-
-    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
-        out.write_all(&self.header())?;
-        Ok(self.arrays().try_for_each(|array| out.write_all(array))?)
-    }
-}
-
-impl ForeignInsert for RedisBloom {
-    fn set_limit(&mut self, bytes: u64) {
-        self.limit = bytes;
-    }
-
-    fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
-        let hash = self.hash(key.bytes(FORMAT)?);
-        self.prefetch(hash);
-        self.insert_hash(hash)
-    }
-}
-
-impl<S> fmt::Debug for RedisBloom<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { options, growth, links, .. } = self;
-        f.debug_struct("RedisBloom")
-            .field("options", options)
-            .field("growth", growth)
-            .field("links", links)
-            .finish()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ForeignFilter, ForeignInsert, Key};
     use std::ops::Range;
 
     fn filled(given: &Parameters, range: Range<u32>) -> RedisBloom {
@@ -781,15 +560,15 @@ mod tests {
     fn chains_grow_and_join() {
         let given = Parameters { growth: Some(3), ..Parameters::for_keys(4, 0.01) };
         let (mut short, long) = (filled(&given, 0..3), filled(&given, 100..120));
-        assert_eq!((short.links.len(), long.links.len()), (1, 3));
-        assert_eq!(long.links.iter().map(|link| link.entries).collect::<Vec<_>>(), [4, 12, 36]);
+        assert_eq!((short.links().len(), long.links().len()), (1, 3));
+        assert_eq!(long.links().iter().map(|link| link.entries).collect::<Vec<_>>(), [4, 12, 36]);
         let again = decoded(&long).unwrap();
-        assert_eq!(again.links, long.links);
+        assert_eq!(again.links(), long.links());
         short.union(&again).unwrap();
         let held = |key: u32| short.contains(key.to_string().as_str().into()).unwrap();
         assert!((0..3).chain(100..120).all(held));
         assert_eq!(short.items(), 3 + long.items());
-        assert_eq!(decoded(&short).unwrap().links, short.links);
+        assert_eq!(decoded(&short).unwrap().links(), short.links());
         let other = filled(&Parameters::for_keys(4, 0.01), 0..3);
         assert!(matches!(short.union(&other), Err(Error::Differ { what: "growth", .. })));
     }
@@ -820,9 +599,9 @@ mod tests {
         for key in 0..200u32 {
             filter.insert(Key::Bytes(&key.to_le_bytes())).unwrap();
         }
-        assert_eq!(filter.links.len(), 2);
+        assert_eq!(filter.links().len(), 2);
         assert!((0..200u32).all(|key| filter.contains(Key::Bytes(&key.to_le_bytes())).unwrap()));
-        assert_eq!(decoded(&filter).unwrap().links, filter.links);
+        assert_eq!(decoded(&filter).unwrap().links(), filter.links());
         assert_eq!(
             Link::planned(10, 0.01, ENTRIES_IS_BITS).map(|link| (link.n2, link.entries)),
             Some((10, 106))
@@ -880,7 +659,7 @@ mod tests {
         let given = Parameters::for_keys(1000, 0.5);
         let [cut, whole] = [given.clone(), given.with("redisbloom-2")].map(|given| {
             let filter = RedisBloom::new(Format::RedisBloom, &given).unwrap();
-            let link = &filter.links[0];
+            let link = &filter.links()[0];
             (link.bytes(), link.error, link.hashes)
         });
         assert_eq!((cut, whole), ((544, 0.125, 4), (368, 0.25, 3)));

@@ -34,7 +34,9 @@ use crate::bytes::{Reader, check, refuse};
 use crate::hash::murmur2::murmur64a;
 use crate::receipt::Part;
 use crate::redisbloom::{self, MOST_CHUNK};
-use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
+use crate::{
+    Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt, Relocate,
+};
 
 const FORMAT: Format = Format::RedisBloomCuckoo;
 
@@ -344,6 +346,13 @@ impl RedisBloomCuckoo {
         Self::of(head, arrays)
     }
 
+    /// Moves its memory, except for large arrays.
+    #[doc(hidden)]
+    pub fn relocate(&mut self, to: &mut impl Relocate) {
+        to.vector(&mut self.arrays);
+        self.arrays.iter_mut().for_each(|array| array.relocate(to));
+    }
+
     fn of(head: Head, arrays: Vec<Bytes>) -> Result<Self, Error> {
         let (content, limit, most_filters) = (Bytes::zeroed(0, 0)?, u64::MAX, MOST_FILTERS);
         Ok(Self { head, content, read: 0, arrays, limit, most_filters })
@@ -565,7 +574,7 @@ impl RedisBloomCuckoo {
 /// Free slots.
 fn zeroed(slots: u64) -> Result<Bytes, Error> {
     let len = usize::try_from(slots).map_err(|_| Error::OutOfMemory { bytes: slots })?;
-    Bytes::zeroed(len, 0)
+    Bytes::zeroed_bits(len)
 }
 
 impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
@@ -586,7 +595,7 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn to_owned(&self) -> Result<RedisBloomCuckoo, Error> {
-        let arrays = (0..self.filters()).map(|i| Bytes::copy_of(self.array(i), 0));
+        let arrays = (0..self.filters()).map(|i| Bytes::copy_of_bits(self.array(i)));
         let copy = RedisBloomCuckoo::of(self.head, arrays.collect::<Result<_, _>>()?)?;
         Ok(RedisBloomCuckoo { limit: self.limit, most_filters: self.most_filters, ..copy })
     }

@@ -53,7 +53,7 @@ const FORMATS = {
   badger: "leveldb", goleveldb: "leveldb", leveldb: "leveldb", "bits-and-blooms": "bits-and-blooms", datasketches: "datasketches",
   guava: "guava", hadoop: "hadoop", hive: "hive", orc: "orc", parquet: "parquet", "pybloom-live-3": "pybloom-3",
   "pybloom-live-4": "pybloom-4", redisbloom: "redisbloom", "redisbloom-cuckoo": "redisbloom-cuckoo", rocksdb: "rocksdb",
-  spark: "spark", squid: "squid",
+  spark: "spark", squid: "squid", "valkey-bloom": "valkey-bloom",
 };
 const TYPES = { utf8: "bytes", utf16le: "utf16", "url (method GET)": "url" };
 

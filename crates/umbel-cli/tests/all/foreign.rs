@@ -80,6 +80,7 @@ impl Vector {
             "bits-and-blooms" if self.text("file").ends_with(".json") => "bits-and-blooms-json",
             "bits-and-blooms" => "bits-and-blooms",
             "squid" => "squid",
+            "valkey-bloom" => "valkey-bloom",
             other => panic!("no system is called {other}"),
         }
     }
@@ -267,7 +268,7 @@ impl Shape {
     }
 }
 
-const PEERS: [&str; 17] = [
+const PEERS: [&str; 18] = [
     "badger",
     "bits-and-blooms",
     "datasketches",
@@ -285,6 +286,7 @@ const PEERS: [&str; 17] = [
     "rocksdb",
     "spark",
     "squid",
+    "valkey-bloom",
 ];
 
 #[test]

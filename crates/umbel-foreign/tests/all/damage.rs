@@ -19,6 +19,7 @@ fn make_files() -> Vec<(Format, Vec<u8>)> {
     for format in [
         Format::RedisBloom,
         Format::RedisBloomCuckoo,
+        Format::ValkeyBloom,
         Format::Pybloom3Scalable,
         Format::Pybloom4Scalable,
     ] {

@@ -15,6 +15,7 @@ use std::path::Path;
 use manifest::{Keys, Manifest, Vector};
 use umbel_foreign::redisbloom::RedisBloom;
 use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo;
+use umbel_foreign::valkey_bloom::{Properties, ValkeyBloom};
 use umbel_foreign::{
     Bytes, Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize,
 };
@@ -78,6 +79,10 @@ fn recipe(peer: &str, vector: &Vector) -> Recipe {
             given.bucket_size = count("bucket_size").map(|size| size as u32);
             given.max_iterations = count("max_iterations").map(|moves| moves as u32);
             Format::RedisBloomCuckoo
+        }
+        "valkey-bloom" => {
+            given.growth = count("expansion").map(|expansion| expansion as u32);
+            Format::ValkeyBloom
         }
         "leveldb" => Format::LevelDb,
         "goleveldb" | "badger" => {
@@ -281,6 +286,31 @@ fn dumps_of_redisbloom_are_what_its_commands_carry() {
         let snapshot = RedisBloom::from_links(items, options, growth, links).unwrap();
         assert_eq!(snapshot.encode().unwrap(), vector.content(folder), "{}", vector.name);
     });
+}
+
+/// The filters that a server makes have a random seed, and may have another tightening.
+#[test]
+fn seeds_of_valkey_bloom_are_their_own() {
+    let folder = manifest::folder().join("valkey-bloom");
+    let file = std::fs::read(folder.join("seed.bin")).unwrap();
+    let seed = std::array::from_fn(|i| i as u8);
+    let properties = Properties { expansion: 3, rate: 0.01, tightening: 0.8, seed };
+    let mut built = ValkeyBloom::reserved(properties, 100).unwrap();
+    for key in 1..=1000 {
+        built.insert(Key::from(&format!("key-{key:06}")[..])).unwrap();
+    }
+    assert!(built.encode().unwrap() == file);
+    let read = ValkeyBloom::decode(Format::ValkeyBloom, file, &Parameters::default()).unwrap();
+    let passes =
+        |probe: &u32| read.contains(Key::from(&format!("probe-{:06}", probe + 1)[..])).unwrap();
+    let passed: String = (0..2000).filter(passes).map(|probe| format!("{probe}\n")).collect();
+    assert_eq!(passed, std::fs::read_to_string(folder.join("seed.fp.txt")).unwrap());
+    // A server's snapshot has the links as fields.
+    let links = read.links_with_heads();
+    let links =
+        links.map(|(link, array)| (Bytes::copy_of(array, 0).unwrap(), link.items, link.capacity));
+    let snapshot = ValkeyBloom::from_links(read.properties().clone(), links.collect()).unwrap();
+    assert!(snapshot.encode().unwrap() == read.encode().unwrap());
 }
 
 #[test]

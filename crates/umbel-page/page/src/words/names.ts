@@ -22,6 +22,7 @@ export const formats: { [format: string]: string } = {
   "bits-and-blooms": "bits-and-blooms (Go)",
   "bits-and-blooms-json": "bits-and-blooms (Go), JSON",
   squid: "Squid, cache digest",
+  "valkey-bloom": "valkey-bloom, data of BF.LOAD",
   "salted-sha1": "SHA-1 of salts and key",
 };
 

@@ -1,0 +1,454 @@
+//! Filters that grow by links, each an array of bits of its own: a [`Rule`] defines a system's links, hash and file, and
+//! [`Chain`] does the rest for all of them.
+//!
+//! Only the newest link is written. Once it has its planned keys, the chain gets another one. A key that any link may
+//! hold already is dropped.
+
+use std::fmt;
+use std::io::Write;
+
+use umbel::filter::Fact;
+
+use crate::bits::{self, Order};
+use crate::error::differ;
+use crate::measure::Measure;
+use crate::plain::sealed;
+use crate::receipt::{Part, sampled_rate};
+use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Receipt, Relocate, Value};
+
+/// A link of a chain: the fields of its head.
+#[doc(hidden)]
+pub trait ChainLink: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
+    /// Bytes that its array has in front of its bits.
+    const FRONT: usize = 0;
+
+    /// Bytes of its bits.
+    fn bytes(&self) -> u64;
+    /// Positions are below this.
+    fn modulus(&self) -> u64;
+    fn probes(&self) -> u32;
+    /// Keys added to it.
+    fn items(&self) -> u64;
+    fn items_mut(&mut self) -> &mut u64;
+    /// Its planned keys.
+    fn capacity(&self) -> u64;
+    fn positions(&self, hash: (u64, u64)) -> impl Iterator<Item = u64>;
+    fn facts(&self) -> Vec<Fact>;
+    /// What two links must share to be merged.
+    fn shape(&self) -> Vec<(&'static str, Value)>;
+}
+
+/// Remainders of division by one number, which is below 2^63, by multiplication: a key has eight or so, and the processor divides one
+/// after the other (8 positions: 28 ns).
+#[derive(Clone, Copy)]
+pub(crate) struct Remainder {
+    divisor: u64,
+    /// (2^64 − 1) / divisor, rounded down. A product with it, over 2^64, is at most 1 below the quotient.
+    reciprocal: u64,
+}
+
+impl Remainder {
+    #[inline]
+    pub(crate) fn by(divisor: u64) -> Self {
+        Self { divisor, reciprocal: u64::MAX / divisor }
+    }
+
+    #[inline]
+    pub(crate) fn of(self, number: u64) -> u64 {
+        let product = u128::from(number) * u128::from(self.reciprocal);
+        let rest = number.wrapping_sub(((product >> 64) as u64).wrapping_mul(self.divisor));
+        if rest >= self.divisor { rest - self.divisor } else { rest }
+    }
+}
+
+/// The rules of a system's chains. A value has what all links share. Sealed.
+pub trait Rule: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
+    /// A link.
+    #[doc(hidden)]
+    type Link: ChainLink;
+    #[doc(hidden)]
+    const FORMAT: Format;
+    /// Bytes of a file beside its links, and of a link beside its bits.
+    #[doc(hidden)]
+    const FILE: u64;
+    #[doc(hidden)]
+    const LINK: u64;
+
+    #[doc(hidden)]
+    fn scheme(&self) -> String;
+    #[doc(hidden)]
+    fn hash(&self, key: &[u8]) -> (u64, u64);
+    #[doc(hidden)]
+    fn grows(&self) -> bool;
+    /// Returns the link after these, empty; `None` if there is none.
+    #[doc(hidden)]
+    fn next(&self, links: &[Self::Link]) -> Option<Self::Link>;
+    /// Writes what an array of a new link has in front of its bits.
+    #[doc(hidden)]
+    fn front(&self, link: &Self::Link, array: &mut [u8]) {
+        let _ = (link, array);
+    }
+    #[doc(hidden)]
+    fn facts(&self) -> Vec<Fact>;
+    /// What two chains must share to be merged.
+    #[doc(hidden)]
+    fn shape(&self) -> Vec<(&'static str, Value)>;
+    #[doc(hidden)]
+    fn write<S: AsRef<[u8]>>(chain: &Chain<Self, S>, out: &mut dyn Write) -> Result<(), Error>;
+}
+
+/// A chain of filters. `S` holds the content of the file that it was read from.
+#[derive(Clone)]
+pub struct Chain<R: Rule, S = Bytes> {
+    pub(crate) rule: R,
+    links: Vec<R::Link>,
+    /// The file it was read from, and where in it the arrays of the first links start.
+    content: S,
+    starts: Vec<usize>,
+    /// The arrays of all other links, each by itself, so that growth copies nothing.
+    arrays: Vec<Bytes>,
+    /// The limit in bytes while it grows.
+    limit: u64,
+}
+
+impl<R: Rule> Chain<R> {
+    /// Makes a chain of links and their arrays, with their fronts; of the right lengths.
+    pub(crate) fn of(rule: R, links: Vec<R::Link>, arrays: Vec<Bytes>) -> Result<Self, Error> {
+        let content = Bytes::zeroed(0, 0)?;
+        Ok(Self { rule, links, content, starts: Vec::new(), arrays, limit: u64::MAX })
+    }
+
+    /// Makes a chain of links without keys.
+    pub(crate) fn of_empty(rule: R, links: Vec<R::Link>) -> Result<Self, Error> {
+        let arrays = links.iter().map(|link| empty(&rule, link)).collect::<Result<_, _>>()?;
+        Self::of(rule, links, arrays)
+    }
+
+    /// Moves its memory, except for large arrays.
+    #[doc(hidden)]
+    pub fn relocate(&mut self, to: &mut impl Relocate) {
+        to.vector(&mut self.links);
+        to.vector(&mut self.arrays);
+        self.arrays.iter_mut().for_each(|array| array.relocate(to));
+    }
+
+    /// The array of a link, with its front.
+    fn whole_mut(&mut self, i: usize) -> &mut [u8] {
+        let bytes = R::Link::FRONT + self.links[i].bytes() as usize;
+        match self.starts.get(i) {
+            Some(start) => &mut self.content[*start..][..bytes],
+            None => &mut self.arrays[i - self.starts.len()],
+        }
+    }
+
+    pub(crate) fn array_mut(&mut self, i: usize) -> &mut [u8] {
+        &mut self.whole_mut(i)[R::Link::FRONT..]
+    }
+
+    /// Adds many keys in order with overlapped cache misses. `answer` gets the result of
+    /// [`insert`](ForeignInsert::insert) for each key, and stops by returning false.
+    pub fn insert_each(
+        &mut self,
+        keys: &[&[u8]],
+        mut answer: impl FnMut(Result<bool, Error>) -> bool,
+    ) {
+        let mut hashes = [(0, 0); TOGETHER];
+        for keys in keys.chunks(TOGETHER) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.rule.hash(key);
+                self.prefetch(*hash);
+            }
+            for hash in &hashes[..keys.len()] {
+                if !answer(self.insert_hash(*hash)) {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn insert_hash(&mut self, hash: (u64, u64)) -> Result<bool, Error> {
+        if self.holds(hash) {
+            return Ok(false);
+        }
+        if self.links.last().is_some_and(|last| last.items() >= last.capacity()) {
+            self.grow()?;
+        }
+        let newest = self.links.len() - 1;
+        let link = self.links[newest].clone();
+        let array = self.array_mut(newest);
+        for position in link.positions(hash) {
+            Order::Bytes.set(array, position);
+        }
+        *self.links[newest].items_mut() += 1;
+        Ok(true)
+    }
+
+    /// Adds all keys of `other`, link by link: counts of items are added, and links that only one of the filters has
+    /// are unchanged. The systems have no such command, but load the result. A merged link may hold more items than it
+    /// was made for; its receipt reports the resulting rate.
+    ///
+    /// # Errors
+    /// [`Error::Differ`] if they were made with different parameters; [`Error::OutOfMemory`].
+    pub fn union<T: AsRef<[u8]>>(&mut self, other: &Chain<R, T>) -> Result<(), Error> {
+        agree(self.rule.shape(), other.rule.shape())?;
+        for (left, right) in self.links.iter().zip(&other.links) {
+            agree(left.shape(), right.shape())?;
+        }
+        if other.links.len() > self.links.len() {
+            let mut longer = other.to_owned()?;
+            longer.join(self);
+            *self = longer;
+        } else {
+            self.join(other);
+        }
+        Ok(())
+    }
+
+    /// Sets the bits of a chain that is at most as long as this one and agrees with it.
+    fn join<T: AsRef<[u8]>>(&mut self, other: &Chain<R, T>) {
+        for i in 0..other.links.len() {
+            bits::or(self.array_mut(i), other.array(i));
+        }
+        // The sum over all links must not wrap either, or the file would be refused.
+        let mut left = MOST_ITEMS - self.items().min(MOST_ITEMS);
+        for (link, theirs) in self.links.iter_mut().zip(&other.links) {
+            let more = theirs.items().min(left);
+            *link.items_mut() += more;
+            left -= more;
+        }
+    }
+
+    /// Appends an empty link.
+    fn grow(&mut self) -> Result<(), Error> {
+        let full = || Error::Full { format: R::FORMAT, keys: self.capacity() };
+        let link = self.rule.next(&self.links).filter(|_| self.grows()).ok_or_else(full)?;
+        let bytes = ForeignFilter::bytes(self).saturating_add(R::LINK).saturating_add(link.bytes());
+        if bytes > self.limit {
+            return Err(Error::GrowthLimit { bytes, limit: self.limit });
+        }
+        self.arrays.push(empty(&self.rule, &link)?);
+        self.links.push(link);
+        Ok(())
+    }
+}
+
+/// The most items of a chain: what every system's count holds.
+const MOST_ITEMS: u64 = i64::MAX as u64;
+
+/// The array of a link without keys.
+fn empty<R: Rule>(rule: &R, link: &R::Link) -> Result<Bytes, Error> {
+    let bytes = link.bytes().saturating_add(R::Link::FRONT as u64);
+    let len = usize::try_from(bytes).map_err(|_| Error::OutOfMemory { bytes })?;
+    let mut array = Bytes::zeroed_bits(len)?;
+    rule.front(link, &mut array[..R::Link::FRONT]);
+    Ok(array)
+}
+
+/// Returns an error that names the first of two lists of values that differs.
+fn agree(left: Vec<(&'static str, Value)>, right: Vec<(&'static str, Value)>) -> Result<(), Error> {
+    left.into_iter()
+        .zip(right)
+        .try_for_each(|((name, left), (_, right))| differ([name], [left], [right]))
+}
+
+impl<R: Rule, S: AsRef<[u8]>> Chain<R, S> {
+    /// Makes a chain of links whose arrays, with their fronts, start in `content`.
+    pub(crate) fn in_content(rule: R, links: Vec<R::Link>, content: S, starts: Vec<usize>) -> Self {
+        Self { rule, links, content, starts, arrays: Vec::new(), limit: u64::MAX }
+    }
+
+    /// Copies the filter; the copy owns its content and accepts keys.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn to_owned(&self) -> Result<Chain<R>, Error> {
+        let arrays = self.wholes().map(Bytes::copy_of_bits);
+        let arrays = arrays.collect::<Result<_, _>>()?;
+        let copy = Chain::of(self.rule.clone(), self.links.clone(), arrays)?;
+        Ok(Chain { limit: self.limit, ..copy })
+    }
+
+    /// The array of a link, with its front.
+    #[inline]
+    fn whole(&self, i: usize) -> &[u8] {
+        match self.starts.get(i) {
+            Some(start) => {
+                let bytes = R::Link::FRONT + self.links[i].bytes() as usize;
+                &self.content.as_ref()[*start..][..bytes]
+            }
+            None => &self.arrays[i - self.starts.len()],
+        }
+    }
+
+    #[inline]
+    pub(crate) fn array(&self, i: usize) -> &[u8] {
+        &self.whole(i)[R::Link::FRONT..]
+    }
+
+    /// The arrays of all links with their fronts, oldest first.
+    pub(crate) fn wholes(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.links.len()).map(|i| self.whole(i))
+    }
+
+    /// Returns the arrays of bits of its links, oldest first.
+    pub fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.links.len()).map(|i| self.array(i))
+    }
+
+    /// Returns its links, oldest first; at least one.
+    pub fn links(&self) -> &[R::Link] {
+        &self.links
+    }
+
+    /// Returns whether the filter grows; one made as `NONSCALING` does not.
+    pub fn grows(&self) -> bool {
+        self.rule.grows()
+    }
+
+    /// Returns the planned keys of all links.
+    pub fn capacity(&self) -> u64 {
+        self.links.iter().fold(0, |keys, link| keys.saturating_add(link.capacity()))
+    }
+
+    /// Returns the items added, as the system counts them.
+    pub fn items(&self) -> u64 {
+        self.links.iter().fold(0, |items, link| items.saturating_add(link.items()))
+    }
+
+    fn measure(&self, i: usize) -> Measure {
+        let link = &self.links[i];
+        Measure::spread(self.array(i), link.modulus(), link.probes())
+    }
+
+    /// Prefetches the cache lines of a key, except in links that are near the processor anyway: a chain may have a thousand
+    /// small ones with hundreds of probes each, of which a lookup needs two or so.
+    #[inline]
+    fn prefetch(&self, hash: (u64, u64)) {
+        for (i, link) in self.links.iter().enumerate().filter(|(_, link)| link.bytes() >= NEAR) {
+            let array = self.array(i);
+            link.positions(hash).for_each(|position| Order::Bytes.prefetch(array, position));
+        }
+    }
+
+    #[inline]
+    fn holds(&self, hash: (u64, u64)) -> bool {
+        self.links.iter().enumerate().rev().any(|(i, link)| {
+            let array = self.array(i);
+            link.positions(hash).all(|position| Order::Bytes.get(array, position))
+        })
+    }
+}
+
+/// Keys that are hashed and prefetched together.
+const TOGETHER: usize = 16;
+
+/// Bytes of an array that fits the processor's first cache.
+const NEAR: u64 = 16 << 10;
+
+impl<R: Rule, S: AsRef<[u8]>> ForeignFilter for Chain<R, S> {
+    fn format(&self) -> Format {
+        R::FORMAT
+    }
+
+    fn scheme(&self) -> String {
+        self.rule.scheme()
+    }
+
+    fn is_certain(&self) -> bool {
+        true
+    }
+
+    fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
+        let hash = self.rule.hash(key.bytes(R::FORMAT)?);
+        // Otherwise a wrong guess at the first bits delays the other cache misses.
+        self.prefetch(hash);
+        Ok(self.holds(hash))
+    }
+
+    fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        let mut hashes = [(0, 0); TOGETHER];
+        for (keys, found) in keys.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = self.rule.hash(key.bytes(R::FORMAT)?);
+                self.prefetch(*hash);
+            }
+            for (found, hash) in found.iter_mut().zip(hashes) {
+                *found = self.holds(hash);
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        let bytes = |link: &R::Link| R::LINK.saturating_add(link.bytes());
+        self.links.iter().fold(R::FILE, |sum, link| sum.saturating_add(bytes(link)))
+    }
+
+    fn measured(&self) -> Option<Measure> {
+        match &self.links[..] {
+            [_] => Some(self.measure(0)),
+            _ => None,
+        }
+    }
+
+    fn receipt(&self) -> Receipt {
+        let part =
+            |(i, link): (usize, &R::Link)| Part::new(self.measure(i), link.probes(), link.facts());
+        let parts = self.links.iter().enumerate().map(part).collect();
+        let least_bits = self.links.iter().map(ChainLink::modulus).min().unwrap_or(0);
+        let probes = self.links.iter().fold(0u32, |sum, link| sum.saturating_add(link.probes()));
+        let mut facts = self.rule.facts();
+        facts.insert(0, Fact::new("items", umbel::filter::Figure::Count(self.items())));
+        let mut receipt = Receipt::of_parts(self, parts, facts);
+        receipt.fpp = sampled_rate(&|key| self.contains(key), least_bits, probes, receipt.fpp);
+        receipt
+    }
+
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
+        R::write(self, out)
+    }
+}
+
+impl<R: Rule> ForeignInsert for Chain<R> {
+    fn set_limit(&mut self, bytes: u64) {
+        self.limit = bytes;
+    }
+
+    fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
+        let hash = self.rule.hash(key.bytes(R::FORMAT)?);
+        self.prefetch(hash);
+        self.insert_hash(hash)
+    }
+}
+
+impl<R: Rule, S> fmt::Debug for Chain<R, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chain").field("rule", &self.rule).field("links", &self.links).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remainders_are_those_of_division() {
+        let mut state = 1u64;
+        let mut draw = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            state ^ state >> 32
+        };
+        let edges = [1, 2, 3, 7, 64, 1152, (1 << 32) - 1, 1 << 32, (1 << 62) + 1, (1 << 63) - 1];
+        let mut divisors = edges.to_vec();
+        divisors.extend((0..1000).map(|i| (draw() >> (1 + i % 60)).max(1)));
+        for divisor in divisors {
+            let by = Remainder::by(divisor);
+            let near = [0, 1, divisor - 1, divisor, u64::MAX, u64::MAX - divisor];
+            let last = u64::MAX / divisor * divisor;
+            for number in near.into_iter().chain([last, last - 1]).chain((0..20).map(|_| draw())) {
+                assert_eq!(by.of(number), number % divisor, "{number} by {divisor}");
+            }
+        }
+    }
+}
