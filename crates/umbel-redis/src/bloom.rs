@@ -1,34 +1,36 @@
-//! The commands `BF.*`: syntax, answers and errors of RedisBloom over its Bloom filters.
+//! The commands `BF.*`: syntax, answers and errors of RedisBloom over its Bloom filters, and over those of valkey-bloom, which has
+//! its own words for `BF.INSERT`, its own `BF.INFO`, and `BF.LOAD`.
 
 use std::fmt::Display;
 
 use umbel_foreign::redisbloom::RedisBloom;
-use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
+use umbel_foreign::valkey_bloom::{Properties, ScaledTo, USUAL_TIGHTENING, ValkeyBloom};
+use umbel_foreign::{Chain, Error, ForeignFilter, ForeignInsert, Format, Parameters, Rule};
 
 use crate::lookup::{NOT_FOUND, exists, look, mexists};
 use crate::server::{
-    Access, Answer, Argument, CommandSpec, Context, Found, NO_WORDS, Refusal, exported, no_memory,
-    spec,
+    Access, Answer, Argument, CommandSpec, Context, Either, Found, Key, NO_WORDS, Refusal,
+    exported, no_memory, spec,
 };
-use crate::settings::{self, MOST_CAPACITY, MOST_ERROR, MOST_EXPANSION, check_size};
-use crate::values::Bloom;
+use crate::settings::{self, MOST_CAPACITY, MOST_ERROR, MOST_EXPANSION, check_size, object_limit};
+use crate::values::{Bloom, Foreign, Kept, Valkey};
 
 /// All of them.
-pub(crate) const COMMANDS: [CommandSpec; 11] = [
+pub(crate) const COMMANDS: [CommandSpec; 12] = [
     spec(c"bf.reserve", exported!(reserve), -4, Access::Insert, c"Creates a Bloom filter").fast(),
     spec(c"bf.add", exported!(add), 3, Access::Insert, c"Adds an item; creates the filter"),
     spec(c"bf.madd", exported!(madd), -3, Access::Insert, c"Adds items; creates the filter"),
     spec(c"bf.insert", exported!(insert), -4, Access::Insert, c"Adds items, with options"),
     spec(
         c"bf.exists",
-        exported!(exists::<RedisBloom>),
+        exported!(exists::<RedisBloom, ValkeyBloom>),
         3,
         Access::Read,
         c"Whether an item may be there",
     ),
     spec(
         c"bf.mexists",
-        exported!(mexists::<RedisBloom>),
+        exported!(mexists::<RedisBloom, ValkeyBloom>),
         -3,
         Access::Read,
         c"Whether items may be there",
@@ -41,6 +43,7 @@ pub(crate) const COMMANDS: [CommandSpec; 11] = [
     spec(c"bf.scandump", exported!(scandump), 3, Access::Read, c"A filter, chunk by chunk")
         .not_cached(),
     spec(c"bf.loadchunk", exported!(loadchunk), 4, Access::Insert, c"Takes a chunk of a filter"),
+    spec(c"bf.load", exported!(load), 3, Access::Insert, c"Takes a filter of valkey-bloom"),
 ];
 
 const FULL: &str = "ERR non scaling filter is full";
@@ -52,6 +55,8 @@ struct Creation {
     capacity: i64,
     /// 0 if it does not grow.
     expansion: i64,
+    /// For a filter of valkey-bloom: the tightening and the seed.
+    valkey: Option<(f64, [u8; 32])>,
 }
 
 impl Creation {
@@ -61,7 +66,28 @@ impl Creation {
             error: settings::BF_ERROR_RATE.get(),
             capacity: settings::BF_INITIAL_SIZE.get(),
             expansion: settings::BF_EXPANSION_FACTOR.get(),
+            valkey: None,
         }
+    }
+
+    /// The properties of a filter of valkey-bloom.
+    fn properties(&self) -> Option<Properties> {
+        let (tightening, seed) = self.valkey?;
+        let expansion = u32::try_from(self.expansion).unwrap_or(u32::MAX);
+        Some(Properties { expansion, rate: self.error, tightening, seed })
+    }
+
+    fn make_valkey(
+        &self,
+        context: &Context,
+        properties: Properties,
+    ) -> Result<Box<Valkey>, Refusal> {
+        let capacity = self.capacity as u64;
+        // One link, however much room there is.
+        let first = Properties { expansion: 0, ..properties.clone() }.scaled(capacity, u64::MAX, 1);
+        check_size(context, first.bytes, first.bytes).map_err(no_memory)?;
+        let filter = ValkeyBloom::reserved(properties, capacity).map_err(no_memory)?;
+        Ok(Box::new(Valkey::new(filter)))
     }
 
     fn make(&self, context: &Context) -> Result<Box<Bloom>, Refusal> {
@@ -77,42 +103,57 @@ impl Creation {
 
     /// Creates the filter on replicas with the same parameters, whatever their configuration.
     fn replicate(&self, context: &Context, key: Argument<'_>) {
-        let Self { error, capacity, expansion } = self;
-        let mut arguments = vec![format!("{error:e}"), capacity.to_string()];
+        let Self { error, capacity, expansion, valkey } = self;
+        let (error, capacity) = (format!("{error:e}").into_bytes(), capacity.to_string().into());
+        let word = |word: &str| word.as_bytes().to_vec();
+        let (command, mut arguments) = match valkey {
+            None => (c"BF.RESERVE", vec![error, capacity]),
+            Some((tightening, seed)) => {
+                let mut arguments = vec![word("CAPACITY"), capacity, word("ERROR"), error];
+                arguments.extend([word("TIGHTENING"), format!("{tightening:e}").into_bytes()]);
+                arguments.extend([word("SEED"), seed.to_vec()]);
+                (c"BF.INSERT", arguments)
+            }
+        };
         match expansion {
-            0 => arguments.push("NONSCALING".to_owned()),
-            _ => arguments.extend(["EXPANSION".to_owned(), expansion.to_string()]),
+            0 => arguments.push(word("NONSCALING")),
+            _ => arguments.extend([word("EXPANSION"), expansion.to_string().into()]),
         }
-        context.replicate_as(c"BF.RESERVE", key, &arguments, &[]);
+        context.replicate_as(command, key, &arguments, &[]);
     }
 }
 
-/// Parses an error rate and caps it as RedisBloom does.
+/// Parses an error rate, before it is capped.
 fn error_rate(argument: Argument<'_>, bad: &'static str) -> Result<f64, Refusal> {
     let rate = argument.number().ok_or(Refusal::Words(bad))?;
     if !(rate > 0.0 && rate < 1.0) {
         let words = "ERR error rate must be in the range (0.000000, 1.000000)";
         return Err(Refusal::Words(words));
     }
-    Ok(rate.min(MOST_ERROR))
+    Ok(rate)
 }
 
-fn capacity(argument: Argument<'_>, bad: &'static str) -> Result<i64, Refusal> {
-    let capacity = argument.integer().ok_or(Refusal::Words(bad))?;
-    if !(1..=MOST_CAPACITY).contains(&capacity) {
-        let range = format!("ERR capacity must be in the range [1, {MOST_CAPACITY}]");
+/// Parses a whole number from `least` to `most`.
+fn number(
+    argument: Argument<'_>,
+    bad: &'static str,
+    what: &str,
+    (least, most): (i64, i64),
+) -> Result<i64, Refusal> {
+    let number = argument.integer().ok_or(Refusal::Words(bad))?;
+    if !(least..=most).contains(&number) {
+        let range = format!("ERR {what} must be in the range [{least}, {most}]");
         return Err(Refusal::Text(range));
     }
-    Ok(capacity)
+    Ok(number)
 }
 
-fn expansion(argument: Argument<'_>, bad: &'static str) -> Result<i64, Refusal> {
-    let expansion = argument.integer().ok_or(Refusal::Words(bad))?;
-    if !(0..=MOST_EXPANSION).contains(&expansion) {
-        let range = format!("ERR expansion must be in the range [0, {MOST_EXPANSION}]");
-        return Err(Refusal::Text(range));
-    }
-    Ok(expansion)
+fn capacity(argument: Argument<'_>, bad: &'static str, most: i64) -> Result<i64, Refusal> {
+    number(argument, bad, "capacity", (1, most))
+}
+
+fn expansion(argument: Argument<'_>, bad: &'static str, most: i64) -> Result<i64, Refusal> {
+    number(argument, bad, "expansion", (0, most))
 }
 
 /// `BF.RESERVE key error capacity [EXPANSION n] [NONSCALING]`
@@ -121,16 +162,15 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         return Err(Refusal::Arity);
     }
     let (key, options) = (arguments[1], &arguments[4..]);
-    let error = error_rate(arguments[2], "ERR bad error rate")?;
-    let capacity = capacity(arguments[3], "ERR bad capacity")?;
-    let usual = settings::BF_EXPANSION_FACTOR.get();
-    let mut creation = Creation { error, capacity, expansion: usual };
+    let error = error_rate(arguments[2], "ERR bad error rate")?.min(MOST_ERROR);
+    let capacity = capacity(arguments[3], "ERR bad capacity", MOST_CAPACITY)?;
+    let mut creation = Creation { error, capacity, ..Creation::usual() };
     let nonscaling = options.iter().any(|option| option.is("NONSCALING"));
     // Unknown words are ignored, as in RedisBloom.
     match options.iter().position(|option| option.is("EXPANSION")) {
         Some(at) => {
             let number = options.get(at + 1).ok_or(Refusal::Words("ERR no expansion"))?;
-            creation.expansion = expansion(*number, "ERR bad expansion")?;
+            creation.expansion = expansion(*number, "ERR bad expansion", MOST_EXPANSION)?;
             if nonscaling && creation.expansion > 0 {
                 return Err(Refusal::Words("Nonscaling filters cannot expand"));
             }
@@ -139,10 +179,10 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         None => {}
     }
     let mut opened = context.key_for_writing(key);
-    match opened.get::<Bloom>() {
-        Found::Missing => {}
-        Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Value(_) => return Err(Refusal::Words("ERR item exists")),
+    match opened.get_either::<Bloom, Valkey>() {
+        Either::Missing => {}
+        Either::Other => return Err(Refusal::WRONG_TYPE),
+        Either::First(_) | Either::Second(_) => return Err(Refusal::Words("ERR item exists")),
     }
     opened.set(creation.make(context)?);
     drop(opened);
@@ -155,9 +195,9 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 type Outcome = Result<bool, &'static str>;
 
 /// Adds items to a filter, which grows if it fits, until a fixed filter is full. Returns how many have an outcome.
-fn fill(
+fn fill<R: Rule>(
     context: &Context,
-    filter: &mut RedisBloom,
+    filter: &mut Chain<R>,
     items: &[&[u8]],
     outcomes: &mut [Outcome],
 ) -> usize {
@@ -195,24 +235,57 @@ fn fill(
     done
 }
 
-/// Adds items to the filter of a key. If there is none, creates it with `creation`. Returns how many items have an outcome.
+/// Adds items to a new filter, and sets it.
+fn set_filled<R: Rule>(
+    context: &Context,
+    opened: &mut Key<'_>,
+    mut made: Box<Kept<Chain<R>>>,
+    items: &[&[u8]],
+    outcomes: &mut [Outcome],
+) -> usize
+where
+    Chain<R>: Foreign,
+{
+    let done = fill(context, made.filter_mut(), items, outcomes);
+    opened.set(made);
+    done
+}
+
+/// A command that adds items.
+struct Addition<'a> {
+    key: Argument<'a>,
+    items: &'a [Argument<'a>],
+    /// For a filter that is missing; `None` if it must be there.
+    creation: Option<&'a Creation>,
+    /// Whether the command does the same where the filter is.
+    can_be_repeated: bool,
+}
+
+/// Adds items, whose bytes are these, to the filter of a key. Returns how many items have an outcome.
 fn add_to(
     context: &Context,
-    key: Argument<'_>,
-    items: &[Argument<'_>],
-    creation: Option<&Creation>,
+    addition: &Addition<'_>,
+    bytes: &[&[u8]],
     outcomes: &mut [Outcome],
 ) -> Result<usize, Refusal> {
-    let bytes: Vec<&[u8]> = items.iter().map(|item| item.bytes()).collect();
+    let Addition { key, items, creation, can_be_repeated } = *addition;
     let mut opened = context.key_for_writing(key);
-    let (done, made) = match opened.get::<Bloom>() {
-        Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Value(bloom) => (fill(context, bloom.filter_mut(), &bytes, outcomes), None),
-        Found::Missing => {
+    let (done, made) = match opened.get_either::<Bloom, Valkey>() {
+        Either::Other => return Err(Refusal::WRONG_TYPE),
+        Either::First(bloom) => (fill(context, bloom.filter_mut(), bytes, outcomes), None),
+        Either::Second(bloom) => (fill(context, bloom.filter_mut(), bytes, outcomes), None),
+        Either::Missing => {
             let creation = creation.ok_or(NOT_FOUND)?;
-            let mut bloom = creation.make(context)?;
-            let done = fill(context, bloom.filter_mut(), &bytes, outcomes);
-            opened.set(bloom);
+            let done = match creation.properties() {
+                Some(properties) => {
+                    let made = creation.make_valkey(context, properties)?;
+                    set_filled(context, &mut opened, made, bytes, outcomes)
+                }
+                None => {
+                    let made = creation.make(context)?;
+                    set_filled(context, &mut opened, made, bytes, outcomes)
+                }
+            };
             (done, Some(creation))
         }
     };
@@ -222,24 +295,27 @@ fn add_to(
         context.notify(c"bloom.reserve", key);
     }
     // Only what was added: a replica or a restarted server has no limit, and would add what was refused here.
-    let added = items.iter().zip(&*outcomes).filter(|(_, outcome)| **outcome == Ok(true));
-    let added: Vec<Argument<'_>> = added.map(|(item, _)| *item).collect();
-    if !added.is_empty() {
-        context.replicate_as(c"BF.MADD", key, NO_WORDS, &added);
-        context.notify(c"bloom.add", key);
+    let is_added = |outcome: &Outcome| *outcome == Ok(true);
+    if !outcomes.iter().any(is_added) {
+        return Ok(done);
     }
+    if can_be_repeated && outcomes.iter().all(is_added) {
+        // The server has this command already, and need not make another one.
+        context.replicate();
+    } else {
+        let added = items.iter().zip(&*outcomes).filter(|(_, outcome)| is_added(outcome));
+        let added: Vec<Argument<'_>> = added.map(|(item, _)| *item).collect();
+        context.replicate_as(c"BF.MADD", key, NO_WORDS, &added);
+    }
+    context.notify(c"bloom.add", key);
     Ok(done)
 }
 
 /// Adds items and replies for each.
-fn add_all(
-    context: &Context,
-    key: Argument<'_>,
-    items: &[Argument<'_>],
-    creation: Option<&Creation>,
-) -> Answer {
-    let mut outcomes = vec![Ok(false); items.len()];
-    let done = add_to(context, key, items, creation, &mut outcomes)?;
+fn add_all(context: &Context, addition: &Addition<'_>) -> Answer {
+    let bytes: Vec<&[u8]> = addition.items.iter().map(|item| item.bytes()).collect();
+    let mut outcomes = vec![Ok(false); bytes.len()];
+    let done = add_to(context, addition, &bytes, &mut outcomes)?;
     context.reply_array(done);
     for outcome in &outcomes[..done] {
         match outcome {
@@ -252,9 +328,12 @@ fn add_all(
 
 /// `BF.ADD key item`
 fn add(context: &Context, arguments: &[Argument<'_>]) -> Answer {
-    let [_, key, item] = arguments else { return Err(Refusal::Arity) };
+    let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
+    let [item] = items else { return Err(Refusal::Arity) };
+    let creation = Some(&Creation::usual());
+    let addition = Addition { key: *key, items, creation, can_be_repeated: true };
     let mut outcome = [Ok(false)];
-    add_to(context, *key, &[*item], Some(&Creation::usual()), &mut outcome)?;
+    add_to(context, &addition, &[item.bytes()], &mut outcome)?;
     context.reply_bool(outcome[0].map_err(Refusal::Words)?);
     Ok(())
 }
@@ -265,64 +344,146 @@ fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     if items.is_empty() {
         return Err(Refusal::Arity);
     }
-    add_all(context, *key, items, Some(&Creation::usual()))
+    let creation = Some(&Creation::usual());
+    add_all(context, &Addition { key: *key, items, creation, can_be_repeated: true })
 }
 
-/// `BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] ITEMS item...`
+/// Words of `BF.INSERT` that only valkey-bloom has. They make a filter of valkey-bloom.
+const VALKEY_WORDS: [&str; 3] = ["TIGHTENING", "SEED", "VALIDATESCALETO"];
+
+/// `BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] ITEMS item...`, and with valkey-bloom's words
+/// `[TIGHTENING t] [SEED seed] [VALIDATESCALETO n] [ITEMS item...]`
 fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, options @ ..] = arguments else { return Err(Refusal::Arity) };
     let mut creation = Creation::usual();
-    let (mut nocreate, mut nonscaling) = (false, false);
+    let (mut nocreate, mut nonscaling, mut scale_to) = (false, false, None);
+    let mut words = options.iter().take_while(|option| !option.is("ITEMS"));
+    let is_valkey = words.any(|option| VALKEY_WORDS.iter().any(|word| option.is(word)));
+    let (most_error, most_capacity, most_expansion) = match is_valkey {
+        true => (1.0, i64::MAX, i64::from(u32::MAX)),
+        false => (MOST_ERROR, MOST_CAPACITY, MOST_EXPANSION),
+    };
+    let (mut tightening, mut seed) = (USUAL_TIGHTENING, None);
     let mut options = options.iter();
     loop {
-        // Without ITEMS, RedisBloom reports the number of arguments.
-        let option = options.next().ok_or(Refusal::Arity)?;
-        let mut value = || options.next().copied().ok_or(Refusal::Arity);
+        let option = match options.next() {
+            Some(option) => option,
+            None if is_valkey => break,
+            // RedisBloom reports the number of arguments.
+            None => return Err(Refusal::Arity),
+        };
         if option.is("ITEMS") {
+            if options.as_slice().is_empty() {
+                return Err(Refusal::Arity);
+            }
             break;
-        } else if option.is("CAPACITY") {
-            creation.capacity = capacity(value()?, "Bad capacity")?;
+        }
+        let mut value = || options.next().copied().ok_or(Refusal::Arity);
+        if option.is("CAPACITY") {
+            creation.capacity = capacity(value()?, "Bad capacity", most_capacity)?;
         } else if option.is("ERROR") {
-            creation.error = error_rate(value()?, "Bad error rate")?;
+            creation.error = error_rate(value()?, "Bad error rate")?.min(most_error);
         } else if option.is("EXPANSION") {
-            creation.expansion = expansion(value()?, "Bad expansion")?;
+            creation.expansion = expansion(value()?, "Bad expansion", most_expansion)?;
         } else if option.is("NOCREATE") {
             nocreate = true;
         } else if option.is("NONSCALING") {
             nonscaling = true;
+        } else if option.is("TIGHTENING") {
+            let given = value()?.number().ok_or(Refusal::Words("ERR bad tightening ratio"))?;
+            if !(given > 0.0 && given < 1.0) {
+                return Err(Refusal::Words("ERR (0 < tightening ratio range < 1)"));
+            }
+            tightening = given;
+        } else if option.is("SEED") {
+            let given = value()?.bytes().try_into();
+            seed = Some(given.map_err(|_| Refusal::Words("ERR invalid seed"))?);
+        } else if option.is("VALIDATESCALETO") {
+            scale_to = Some(capacity(value()?, "Bad capacity", i64::MAX)?);
         } else {
             return Err(Refusal::Words("Unknown argument received"));
         }
     }
-    let items = options.as_slice();
-    if items.is_empty() {
-        return Err(Refusal::Arity);
-    }
     if nonscaling {
         creation.expansion = 0;
     }
-    add_all(context, *key, items, (!nocreate).then_some(&creation))
+    if is_valkey {
+        creation.valkey = Some((tightening, seed.unwrap_or_else(|| context.random())));
+    }
+    if let (Some(wanted), Some(properties)) = (scale_to, creation.properties()) {
+        scales(context, &properties, creation.capacity as u64, wanted as u64)?;
+    }
+    let (items, creation) = (options.as_slice(), (!nocreate).then_some(&creation));
+    // With its options, it is a command for a filter that is not there yet.
+    add_all(context, &Addition { key: *key, items, creation, can_be_repeated: false })
+}
+
+/// Returns an error if a filter of valkey-bloom cannot grow so far.
+fn scales(context: &Context, properties: &Properties, capacity: u64, wanted: u64) -> Answer {
+    if properties.expansion == 0 {
+        let words = "ERR cannot use NONSCALING and VALIDATESCALETO options together";
+        return Err(Refusal::Words(words));
+    }
+    if context.must_obey() {
+        return Ok(());
+    }
+    Err(Refusal::Words(match properties.scaled(capacity, object_limit(), wanted).end {
+        ScaledTo::Wanted => return Ok(()),
+        ScaledTo::Bytes => {
+            "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit"
+        }
+        ScaledTo::Rate => "ERR provided VALIDATESCALETO causes false positive to degrade to 0",
+    }))
+}
+
+/// `BF.LOAD key data`
+fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+    let [_, key, data] = arguments else { return Err(Refusal::Arity) };
+    let data = data.bytes();
+    let mut opened = context.key_for_writing(*key);
+    match opened.get_either::<Bloom, Valkey>() {
+        Either::Missing => {}
+        Either::Other => return Err(Refusal::WRONG_TYPE),
+        Either::First(_) | Either::Second(_) => {
+            return Err(Refusal::Words("BUSYKEY Target key name already exists."));
+        }
+    }
+    let bytes = data.len() as u64;
+    check_size(context, bytes, bytes).map_err(no_memory)?;
+    let bad = |why: Error| Refusal::Text(format!("ERR bloom object decoding failed: {why}"));
+    let filter = ValkeyBloom::decode(Format::ValkeyBloom, data, &Parameters::default());
+    let filter = filter.map_err(bad)?.to_owned().map_err(no_memory)?;
+    opened.set(Box::new(Valkey::new(filter)));
+    drop(opened);
+    context.replicate();
+    context.notify(c"bloom.reserve", *key);
+    context.reply_ok()
 }
 
 /// `BF.CARD key`
 fn card(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key] = arguments else { return Err(Refusal::Arity) };
-    let items = match context.key(*key).get::<Bloom>() {
-        Found::Missing => 0,
-        Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Value(bloom) => bloom.filter().items(),
+    let items = match context.key(*key).get_either::<Bloom, Valkey>() {
+        Either::Missing => 0,
+        Either::Other => return Err(Refusal::WRONG_TYPE),
+        Either::First(bloom) => bloom.filter().items(),
+        Either::Second(bloom) => bloom.filter().items(),
     };
     context.reply_count(items);
     Ok(())
 }
 
-/// `BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]`
+/// `BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]`, and for filters of valkey-bloom
+/// `[ERROR | TIGHTENING | MAXSCALEDCAPACITY]`
 fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let (key, field) = match arguments {
         [_, key] => (*key, None),
         [_, key, field] => (*key, Some(*field)),
         _ => return Err(Refusal::Arity),
     };
+    if let Either::Second(bloom) = context.key(key).get_either::<Bloom, Valkey>() {
+        return info_of_valkey(context, bloom, field);
+    }
     look(context, key, |bloom: &Bloom| {
         let filter = bloom.filter();
         let growth = filter.grows().then_some(u64::from(filter.growth()));
@@ -356,6 +517,52 @@ fn info(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         reply(value);
         Ok(())
     })
+}
+
+/// A figure of a filter of valkey-bloom.
+enum Figure {
+    Count(u64),
+    Number(f64),
+    None,
+}
+
+/// Replies as valkey-bloom does: a flat array, or the value of one field.
+fn info_of_valkey(context: &Context, bloom: &Valkey, field: Option<Argument<'_>>) -> Answer {
+    let filter = bloom.filter();
+    let Properties { expansion, rate, tightening, .. } = *filter.properties();
+    let growth = if expansion == 0 { Figure::None } else { Figure::Count(expansion.into()) };
+    let mut fields = vec![
+        ("CAPACITY", c"Capacity", Figure::Count(filter.capacity())),
+        ("SIZE", c"Size", Figure::Count(bloom.size())),
+        ("FILTERS", c"Number of filters", Figure::Count(filter.links().len() as u64)),
+        ("ITEMS", c"Number of items inserted", Figure::Count(filter.items())),
+        ("ERROR", c"Error rate", Figure::Number(rate)),
+        ("EXPANSION", c"Expansion rate", growth),
+    ];
+    if expansion > 0 {
+        let most = filter.scaled(object_limit(), u64::MAX).capacity;
+        fields.extend([
+            ("TIGHTENING", c"Tightening ratio", Figure::Number(tightening)),
+            ("MAXSCALEDCAPACITY", c"Max scaled capacity", Figure::Count(most)),
+        ]);
+    }
+    let reply = |figure: &Figure| match figure {
+        Figure::Count(count) => context.reply_count(*count),
+        Figure::Number(number) => context.reply_number(*number),
+        Figure::None => context.reply_null(),
+    };
+    let Some(field) = field else {
+        context.reply_array(2 * fields.len());
+        for (_, name, figure) in &fields {
+            context.reply_name(name);
+            reply(figure);
+        }
+        return Ok(());
+    };
+    let found = fields.iter().find(|(word, ..)| field.is(word));
+    let (.., figure) = found.ok_or(Refusal::Words("ERR invalid information value"))?;
+    reply(figure);
+    Ok(())
 }
 
 /// `BF.DEBUG key`

@@ -21,14 +21,14 @@ pub(crate) const COMMANDS: [CommandSpec; 14] = [
     spec(c"cf.insertnx", exported!(insertnx), -4, Access::Insert, c"Adds items that are not there"),
     spec(
         c"cf.exists",
-        exported!(exists::<RedisBloomCuckoo>),
+        exported!(exists::<RedisBloomCuckoo, RedisBloomCuckoo>),
         3,
         Access::Read,
         c"Whether an item may be there",
     ),
     spec(
         c"cf.mexists",
-        exported!(mexists::<RedisBloomCuckoo>),
+        exported!(mexists::<RedisBloomCuckoo, RedisBloomCuckoo>),
         -3,
         Access::Read,
         c"Whether items may be there",

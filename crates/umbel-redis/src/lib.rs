@@ -23,7 +23,7 @@ mod settings;
 mod um;
 mod values;
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 
 use server::api::{Ctx, ERR, OK, Str};
 use server::{CommandSpec, Refused, Registration};
@@ -32,8 +32,12 @@ use server::{CommandSpec, Refused, Registration};
 static MEMORY: server::memory::ServerMemory = server::memory::ServerMemory;
 
 /// The name that clients look for, and the version of RedisBloom that has these commands: 2.8.2.
-const NAME: &std::ffi::CStr = c"bf";
+const NAME: &CStr = c"bf";
 const VERSION: c_int = 20_802;
+
+/// All commands, each family with its category for access control.
+const FAMILIES: [(&CStr, &[CommandSpec]); 3] =
+    [(c"bloom", &bloom::COMMANDS), (c"cuckoo", &cuckoo::COMMANDS), (c"umbel", &um::COMMANDS)];
 
 /// The entry point of the module.
 ///
@@ -55,12 +59,9 @@ fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> 
     module.value::<values::Bloom>()?;
     module.value::<values::Cuckoo>()?;
     module.value::<values::Umbel>()?;
-    module.category(c"bloom");
-    module.category(c"cuckoo");
-    module.category(c"umbel");
-    let families: [(&[CommandSpec], _); 3] =
-        [(&bloom::COMMANDS, "bloom"), (&cuckoo::COMMANDS, "cuckoo"), (&um::COMMANDS, "umbel")];
-    for (commands, category) in families {
+    module.value::<values::Valkey>()?;
+    for (category, commands) in FAMILIES {
+        module.category(category);
         commands.iter().try_for_each(|spec| module.command(spec, category))?;
     }
     settings::register(module, arguments)

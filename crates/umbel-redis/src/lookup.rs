@@ -1,8 +1,8 @@
 //! Lookups that the commands `BF.*` and `CF.*` share.
 
-use umbel_foreign::Key;
+use umbel_foreign::{ForeignFilter, Key};
 
-use crate::server::{Answer, Argument, Context, Found, Refusal, Value};
+use crate::server::{Answer, Argument, Context, Either, Found, Refusal, Value};
 use crate::values::{Foreign, Kept};
 
 pub(crate) const NOT_FOUND: Refusal = Refusal::Words("ERR not found");
@@ -24,29 +24,41 @@ pub(crate) fn look<T: Value, R>(
 }
 
 /// `EXISTS key item`; 0 if there is no filter.
-pub(crate) fn exists<F: Foreign>(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+pub(crate) fn exists<A: Foreign, B: Foreign>(
+    context: &Context,
+    arguments: &[Argument<'_>],
+) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
     let mut opened = context.key(*key);
-    let found = match opened.get::<Kept<F>>() {
-        // If a lookup failed, the item might be there.
-        Found::Value(value) => value.filter().contains(Key::Bytes(item.bytes())).unwrap_or(true),
-        Found::Missing | Found::Other => false,
+    let item = Key::Bytes(item.bytes());
+    let found = match opened.get_either::<Kept<A>, Kept<B>>() {
+        Either::First(value) => value.filter().contains(item),
+        Either::Second(value) => value.filter().contains(item),
+        Either::Missing | Either::Other => Ok(false),
     };
-    context.reply_bool(found);
+    // If a lookup failed, the item might be there.
+    context.reply_bool(found.unwrap_or(true));
     Ok(())
 }
 
 /// `MEXISTS key item...`
-pub(crate) fn mexists<F: Foreign>(context: &Context, arguments: &[Argument<'_>]) -> Answer {
+pub(crate) fn mexists<A: Foreign, B: Foreign>(
+    context: &Context,
+    arguments: &[Argument<'_>],
+) -> Answer {
     let [_, key, items @ ..] = arguments else { return Err(Refusal::Arity) };
     if items.is_empty() {
         return Err(Refusal::Arity);
     }
     let mut opened = context.key(*key);
     context.reply_array(items.len());
-    let Found::Value(value) = opened.get::<Kept<F>>() else {
-        items.iter().for_each(|_| context.reply_bool(false));
-        return Ok(());
+    let filter: &dyn ForeignFilter = match opened.get_either::<Kept<A>, Kept<B>>() {
+        Either::First(value) => value.filter(),
+        Either::Second(value) => value.filter(),
+        Either::Missing | Either::Other => {
+            items.iter().for_each(|_| context.reply_bool(false));
+            return Ok(());
+        }
     };
     for items in items.chunks(BATCH) {
         let mut keys = [Key::Bytes(b""); BATCH];
@@ -55,7 +67,7 @@ pub(crate) fn mexists<F: Foreign>(context: &Context, arguments: &[Argument<'_>])
         }
         let mut found = [true; BATCH];
         let (keys, found) = (&keys[..items.len()], &mut found[..items.len()]);
-        let _ = value.filter().contains_all(keys, found);
+        let _ = filter.contains_all(keys, found);
         found.iter().for_each(|found| context.reply_bool(*found));
     }
     Ok(())

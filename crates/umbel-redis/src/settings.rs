@@ -167,6 +167,14 @@ fn argument(pair: &[String]) -> Result<(), String> {
     setting.ok_or_else(|| format!("{name} is not one of RedisBloom's settings"))?.set(value)
 }
 
+/// Returns the most bytes of a filter; the largest number if there is no such limit.
+pub(crate) fn object_limit() -> u64 {
+    match OBJECT_LIMIT.load(Ordering::Relaxed).unsigned_abs() {
+        0 => u64::MAX,
+        limit => limit,
+    }
+}
+
 /// Filters up to this size are refused only by `object-limit`.
 const ALWAYS: u64 = 1 << 20;
 
@@ -213,8 +221,8 @@ pub(crate) fn check_size(context: &Context, bytes: u64, more: u64) -> Result<(),
         return Ok(());
     }
     let too_large = |limit| Err(TooLarge { bytes, limit });
-    let limit = OBJECT_LIMIT.load(Ordering::Relaxed).unsigned_abs();
-    if limit > 0 && bytes > limit {
+    let limit = object_limit();
+    if bytes > limit {
         return too_large(Limit::Object(limit));
     }
     if bytes <= ALWAYS {

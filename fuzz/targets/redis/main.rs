@@ -221,7 +221,11 @@ fn changed(bytes: &mut Vec<u8>, change: &Change) {
 fn replay(server: &Server, commands: &[(Vec<u8>, i64, Vec<u8>)], key: &[u8], obeys: bool) -> bool {
     commands.iter().all(|(name, iterator, chunk)| {
         let iterator = iterator.to_string();
-        let words = [&name[..], key, iterator.as_bytes(), chunk];
+        let mut words: Vec<&[u8]> = vec![name, key];
+        if name != b"BF.LOAD" {
+            words.push(iterator.as_bytes());
+        }
+        words.push(chunk);
         let replies = server.run(server.command(name), &words, false, obeys);
         !matches!(replies[..], [Reply::Error(_)])
     })

@@ -56,7 +56,7 @@ pub enum Field {
 pub struct Snapshot {
     pub fields: VecDeque<Field>,
     failed: bool,
-    /// Command, iterator and chunk.
+    /// Command, iterator and chunk; 0 for a command that takes the whole content.
     pub commands: Vec<(Vec<u8>, i64, Vec<u8>)>,
 }
 
@@ -315,6 +315,7 @@ fn function(name: &str) -> *const c_void {
         "ThreadSafeContextLock" => nothing,
         "ThreadSafeContextUnlock" => nothing,
         "AvoidReplicaTraffic" => nothing,
+        "GetRandomBytes" => nothing,
         "GetServerInfo" => server_info,
         "FreeServerInfo" => nothing,
         "ServerInfoGetFieldUnsigned" => info_number,
@@ -497,19 +498,24 @@ unsafe extern "C" fn free_string(_: *mut Context, string: *mut Str) {
     drop(unsafe { Box::from_raw(string) });
 }
 
-/// Takes `COMMAND key iterator chunk`, which the module passes as further arguments.
+/// Takes `COMMAND key iterator chunk` or `COMMAND key content`, which the module passes as further arguments.
 unsafe extern "C" fn emit(
     file: *mut Snapshot,
     command: *const c_char,
-    _: *const c_char,
+    format: *const c_char,
     _: *mut Str,
     iterator: c_longlong,
     chunk: *const u8,
     length: usize,
 ) {
-    // SAFETY: a file in progress, a text and so many bytes.
+    // SAFETY: a file in progress, texts and so many bytes; without an iterator, the bytes and their number are one place further
+    // ahead.
     unsafe {
         let command = CStr::from_ptr(command).to_bytes().to_vec();
+        let (iterator, chunk, length) = match CStr::from_ptr(format).to_bytes() {
+            b"sb" => (0, iterator as *const u8, chunk as usize),
+            _ => (iterator, chunk, length),
+        };
         let chunk = std::slice::from_raw_parts(chunk, length).to_vec();
         (*file).commands.push((command, iterator, chunk));
     }

@@ -7,7 +7,9 @@
 // These are the server's names.
 #![allow(non_snake_case)]
 
-use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_longlong, c_uint, c_ulonglong, c_void};
+use std::ffi::{
+    CStr, c_char, c_double, c_int, c_long, c_longlong, c_uchar, c_uint, c_ulonglong, c_void,
+};
 use std::sync::OnceLock;
 
 /// Declares opaque types of the server.
@@ -260,6 +262,7 @@ functions! {
         fn ThreadSafeContextLock(*mut Ctx);
         fn ThreadSafeContextUnlock(*mut Ctx);
         fn AvoidReplicaTraffic() -> c_int;
+        fn GetRandomBytes(*mut c_uchar, usize);
         fn GetServerInfo(*mut Ctx, *const c_char) -> *mut ServerInfo;
         fn FreeServerInfo(*mut Ctx, *mut ServerInfo);
         fn ServerInfoGetFieldUnsigned(*mut ServerInfo, *const c_char, *mut c_int) -> c_ulonglong;

@@ -16,7 +16,7 @@ pub(crate) use background::{End, Job, settle};
 pub(crate) use register::{
     Access, CommandSpec, Refused, Registration, Setting, load_arguments, spec,
 };
-pub(crate) use types::{Fields, Rewrite, ServerType, Value};
+pub(crate) use types::{Fields, Mover, Rewrite, ServerType, Value};
 
 /// The error that a command answers with.
 #[derive(Debug)]
@@ -159,6 +159,14 @@ pub(crate) enum Found<'a, T> {
     Value(&'a mut T),
 }
 
+/// What a key holds for commands that know two types.
+pub(crate) enum Either<'a, A, B> {
+    Missing,
+    Other,
+    First(&'a mut A),
+    Second(&'a mut B),
+}
+
 /// An open key.
 pub(crate) struct Key<'a> {
     raw: *mut KeyHandle,
@@ -168,19 +176,33 @@ pub(crate) struct Key<'a> {
 impl Key<'_> {
     /// Returns what it holds.
     pub(crate) fn get<T: Value>(&mut self) -> Found<'_, T> {
-        if self.raw.is_null() {
-            return Found::Missing;
+        match self.get_either::<T, T>() {
+            Either::Missing => Found::Missing,
+            Either::Other => Found::Other,
+            Either::First(value) | Either::Second(value) => Found::Value(value),
         }
-        // SAFETY: an open key; a value of the type is one that this module gave the server.
+    }
+
+    /// Returns what it holds, of two types.
+    pub(crate) fn get_either<A: Value, B: Value>(&mut self) -> Either<'_, A, B> {
+        if self.raw.is_null() {
+            return Either::Missing;
+        }
+        // SAFETY: an open key; a value of a type is one that this module gave the server.
         unsafe {
             match (api().KeyType)(self.raw) {
-                api::KEY_EMPTY => Found::Missing,
-                api::KEY_MODULE
-                    if (api().ModuleTypeGetType)(self.raw) == T::server_type().raw() =>
-                {
-                    Found::Value(&mut *(api().ModuleTypeGetValue)(self.raw).cast::<T>())
-                }
-                _ => Found::Other,
+                api::KEY_EMPTY => return Either::Missing,
+                api::KEY_MODULE => {}
+                _ => return Either::Other,
+            }
+            let (found, value) =
+                ((api().ModuleTypeGetType)(self.raw), (api().ModuleTypeGetValue)(self.raw));
+            if found == A::server_type().raw() {
+                Either::First(&mut *value.cast::<A>())
+            } else if found == B::server_type().raw() {
+                Either::Second(&mut *value.cast::<B>())
+            } else {
+                Either::Other
             }
         }
     }
@@ -296,6 +318,14 @@ impl Context {
     pub(crate) fn milliseconds(&self) -> u64 {
         // SAFETY: it may always be called.
         unsafe { (api().Milliseconds)() }.unsigned_abs()
+    }
+
+    /// Returns random bytes.
+    pub(crate) fn random<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        // SAFETY: it writes so many bytes.
+        unsafe { (api().GetRandomBytes)(bytes.as_mut_ptr(), N) };
+        bytes
     }
 
     /// Publishes a keyspace event.

@@ -126,7 +126,7 @@ impl Registration {
     }
 
     /// Registers a command. `category` is its category for access control, next to `read` or `write`.
-    pub(crate) fn command(&self, spec: &CommandSpec, category: &str) -> Result<(), Refused> {
+    pub(crate) fn command(&self, spec: &CommandSpec, category: &CStr) -> Result<(), Refused> {
         let (flags, key) = match spec.access {
             Access::Read if spec.is_long => (c"readonly", api::KEY_RO | api::KEY_ACCESS),
             Access::Read => (c"readonly fast", api::KEY_RO | api::KEY_ACCESS),
@@ -185,7 +185,8 @@ impl Registration {
                 let access = if spec.access == Access::Read { "read" } else { "write" };
                 let fast = if spec.is_fast { " fast" } else { "" };
                 // Custom categories came after the function that sets them.
-                let own = if api().AddACLCategory.is_some() { category } else { "" };
+                let own = if api().AddACLCategory.is_some() { category } else { c"" };
+                let own = own.to_string_lossy();
                 let categories = super::text(&format!("{access}{fast} {own}"));
                 done(set(command, categories.as_ptr()))?;
             }

@@ -1,8 +1,11 @@
 //! Types of values: how the server saves, loads, copies and frees them.
 
 use std::ffi::{CStr, c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
+
+use umbel_foreign::Relocate;
 
 use super::Context;
 use super::api::{self, DefragCtx, DigestHandle, Io, ModuleType, Str, TypeMethods, api};
@@ -47,6 +50,10 @@ pub(crate) trait Value: Sized + 'static {
     fn digest(&self, add: &mut dyn FnMut(&[u8]));
     /// Copies the value; `None` if there is no memory.
     fn copy(&self) -> Option<Self>;
+    /// Moves its small allocations.
+    fn relocate(&mut self, to: &mut Mover) {
+        let _ = to;
+    }
     /// Returns what stands for a copy that the primary has and this server has no memory for.
     fn lost() -> Option<Self> {
         None
@@ -124,6 +131,21 @@ pub(crate) struct Rewrite {
 }
 
 impl Rewrite {
+    /// Writes `COMMAND key content`.
+    pub(crate) fn whole(&self, command: &CStr, content: &[u8]) {
+        // SAFETY: a file in progress; the format tells the types: a string of the server, bytes.
+        unsafe {
+            (api().EmitAOF)(
+                self.io,
+                command.as_ptr(),
+                c"sb".as_ptr(),
+                self.key,
+                content.as_ptr(),
+                content.len(),
+            );
+        }
+    }
+
     /// Writes `COMMAND key iterator chunk`.
     pub(crate) fn chunk(&self, command: &CStr, iterator: u64, chunk: &[u8]) {
         // SAFETY: a file in progress; the format tells the types: a string of the server, a number, bytes.
@@ -263,20 +285,45 @@ unsafe extern "C" fn copy<T: Value>(_: *mut Str, _: *mut Str, this: *const c_voi
     })
 }
 
-/// Moves the value itself. Its bits stay: above 14 KiB, jemalloc gives them pages of their own, which `DefragAlloc` never moves, and
-/// smaller ones start at a multiple of 64, which it does not keep.
+/// The server's defragmentation.
+pub(crate) struct Mover {
+    ctx: *mut DefragCtx,
+}
+
+impl Relocate for Mover {
+    fn vector<T>(&mut self, vector: &mut Vec<T>) {
+        const { assert!(align_of::<T>() <= 16, "its memory is the server's as it is") };
+        if vector.capacity() == 0 || size_of::<T>() == 0 {
+            return;
+        }
+        let mut parts = ManuallyDrop::new(std::mem::take(vector));
+        let (start, length, capacity) = (parts.as_mut_ptr(), parts.len(), parts.capacity());
+        // SAFETY: the vector's memory is the server's as it is, which copies the bytes to a better place, or answers null; values
+        // may be moved. Nothing else has the parts.
+        *vector = unsafe {
+            let moved: *mut T = (api().DefragAlloc)(self.ctx, start.cast()).cast();
+            Vec::from_raw_parts(if moved.is_null() { start } else { moved }, length, capacity)
+        };
+    }
+}
+
+/// Moves the value itself, and its small allocations. Above 14 KiB, jemalloc gives bits pages of their own, which `DefragAlloc` never
+/// moves.
 unsafe extern "C" fn defrag<T: Value>(
     ctx: *mut DefragCtx,
     _: *mut Str,
     this: *mut *mut c_void,
 ) -> c_int {
     const { assert!(align_of::<T>() <= 16, "its memory is the server's as it is") };
-    // SAFETY: the server copies the bytes to a better place, or answers null; a value may be moved.
-    unsafe {
-        let moved = (api().DefragAlloc)(ctx, *this);
-        if !moved.is_null() {
-            *this = moved;
+    guarded(0, || {
+        // SAFETY: the server copies the bytes to a better place, or answers null; a value may be moved. Nobody else has it.
+        unsafe {
+            let moved = (api().DefragAlloc)(ctx, *this);
+            if !moved.is_null() {
+                *this = moved;
+            }
+            (*(*this).cast::<T>()).relocate(&mut Mover { ctx });
         }
-    }
-    0
+        0
+    })
 }

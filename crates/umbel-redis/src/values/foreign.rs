@@ -1,16 +1,17 @@
-//! Values as RedisBloom saves them: each loads the other's snapshots.
+//! Values as RedisBloom and valkey-bloom save them: each loads the other's snapshots.
 
-use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
+use std::io::{self, Write};
 
 use umbel_foreign::redisbloom::{Link, RedisBloom};
 use umbel_foreign::redisbloom_cuckoo::{Head, RedisBloomCuckoo};
-use umbel_foreign::{Bytes, Error, ForeignInsert};
+use umbel_foreign::valkey_bloom::{FIXED_SEED, Properties, ValkeyBloom};
+use umbel_foreign::{Bytes, Error, ForeignFilter, ForeignInsert};
 
-use crate::server::{Context, Fields, Rewrite, ServerType, Value};
+use crate::server::{Context, Fields, Mover, Rewrite, ServerType, Value};
 use crate::settings::{self, check_size};
 
-/// A filter of RedisBloom as a value.
+/// A filter of another module as a value.
 pub(crate) struct Kept<F>(F);
 
 /// A Bloom filter.
@@ -19,12 +20,15 @@ pub(crate) type Bloom = Kept<RedisBloom>;
 /// A cuckoo filter.
 pub(crate) type Cuckoo = Kept<RedisBloomCuckoo>;
 
-/// What the server has to know of a filter of RedisBloom.
+/// A Bloom filter of valkey-bloom.
+pub(crate) type Valkey = Kept<ValkeyBloom>;
+
+/// What the server has to know of a filter of another module.
 pub(crate) trait Foreign: ForeignInsert + Sized + 'static {
     /// The name of the type.
     const TYPE: &'static CStr;
-    /// The command that takes a chunk of a dump.
-    const LOADCHUNK: &'static CStr;
+    /// The version of its snapshots.
+    const VERSION: c_int;
     /// Bytes as `BF.INFO` and `CF.INFO` count them: of the head, and of each array next to its content.
     const HEAD: u64;
     const ARRAY_HEAD: u64;
@@ -33,9 +37,9 @@ pub(crate) trait Foreign: ForeignInsert + Sized + 'static {
     fn load(fields: &mut Fields, version: c_int, arrays: &mut Arrays<'_>) -> Result<Self, String>;
     fn save(&self, fields: &mut Fields);
     fn arrays(&self) -> impl Iterator<Item = &[u8]>;
-    fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)>;
-    fn header(&self) -> Vec<u8>;
+    fn rewrite(&self, rewrite: &Rewrite);
     fn copy(&self) -> Result<Self, Error>;
+    fn relocate(&mut self, to: &mut Mover);
 }
 
 impl<F: Foreign> Kept<F> {
@@ -78,7 +82,7 @@ impl Arrays<'_> {
 
 impl<F: Foreign> Value for Kept<F> {
     const NAME: &'static CStr = F::TYPE;
-    const VERSION: c_int = 4;
+    const VERSION: c_int = F::VERSION;
 
     fn server_type() -> &'static ServerType {
         F::server_type()
@@ -93,9 +97,7 @@ impl<F: Foreign> Value for Kept<F> {
     }
 
     fn rewrite(&self, rewrite: &Rewrite) {
-        for (iterator, chunk) in self.0.chunks() {
-            rewrite.chunk(F::LOADCHUNK, iterator, &chunk);
-        }
+        self.0.rewrite(rewrite);
     }
 
     fn bytes(&self) -> u64 {
@@ -103,12 +105,29 @@ impl<F: Foreign> Value for Kept<F> {
     }
 
     fn digest(&self, add: &mut dyn FnMut(&[u8])) {
-        add(&self.0.header());
-        self.0.arrays().for_each(add);
+        self.0.write_to(&mut Each(add)).expect("it takes all");
     }
 
     fn copy(&self) -> Option<Self> {
         self.0.copy().ok().map(Self::new)
+    }
+
+    fn relocate(&mut self, to: &mut Mover) {
+        self.0.relocate(to);
+    }
+}
+
+/// Calls a function with all that is written.
+struct Each<'a>(&'a mut dyn FnMut(&[u8]));
+
+impl Write for Each<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (self.0)(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -120,7 +139,7 @@ const CUCKOO_WITHOUT_SIZES: c_int = 3;
 
 impl Foreign for RedisBloom {
     const TYPE: &'static CStr = c"MBbloom--";
-    const LOADCHUNK: &'static CStr = c"BF.LOADCHUNK";
+    const VERSION: c_int = 4;
     const HEAD: u64 = 32;
     const ARRAY_HEAD: u64 = 64;
 
@@ -175,22 +194,24 @@ impl Foreign for RedisBloom {
         self.arrays()
     }
 
-    fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
-        self.chunks()
-    }
-
-    fn header(&self) -> Vec<u8> {
-        self.header()
+    fn rewrite(&self, rewrite: &Rewrite) {
+        for (iterator, chunk) in self.chunks() {
+            rewrite.chunk(c"BF.LOADCHUNK", iterator, &chunk);
+        }
     }
 
     fn copy(&self) -> Result<Self, Error> {
         self.to_owned()
     }
+
+    fn relocate(&mut self, to: &mut Mover) {
+        self.relocate(to);
+    }
 }
 
 impl Foreign for RedisBloomCuckoo {
     const TYPE: &'static CStr = c"MBbloomCF";
-    const LOADCHUNK: &'static CStr = c"CF.LOADCHUNK";
+    const VERSION: c_int = 4;
     const HEAD: u64 = 40;
     const ARRAY_HEAD: u64 = 16;
 
@@ -246,15 +267,88 @@ impl Foreign for RedisBloomCuckoo {
         self.arrays()
     }
 
-    fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
-        self.chunks()
-    }
-
-    fn header(&self) -> Vec<u8> {
-        self.header().to_vec()
+    fn rewrite(&self, rewrite: &Rewrite) {
+        for (iterator, chunk) in self.chunks() {
+            rewrite.chunk(c"CF.LOADCHUNK", iterator, &chunk);
+        }
     }
 
     fn copy(&self) -> Result<Self, Error> {
         self.to_owned()
+    }
+
+    fn relocate(&mut self, to: &mut Mover) {
+        self.relocate(to);
+    }
+}
+
+impl Foreign for ValkeyBloom {
+    const TYPE: &'static CStr = c"bloomfltr";
+    const VERSION: c_int = 1;
+    const HEAD: u64 = 32;
+    const ARRAY_HEAD: u64 = 64;
+
+    fn server_type() -> &'static ServerType {
+        static TYPE: ServerType = ServerType::new();
+        &TYPE
+    }
+
+    /// Version 1 only: that of valkey-bloom 1.0.
+    fn load(fields: &mut Fields, version: c_int, arrays: &mut Arrays<'_>) -> Result<Self, String> {
+        if version < Self::VERSION {
+            return Err(format!("a filter of valkey-bloom before 1.0, version {version}"));
+        }
+        let count = fields.unsigned()?;
+        let expansion = fields.small("the expansion")?;
+        let (rate, tightening) = (fields.double()?, fields.double()?);
+        // It follows from the seed.
+        let is_seed_random = fields.unsigned()? == 1;
+        let mut links = Vec::new();
+        for number in 0..count {
+            let capacity = fields.unsigned()?;
+            // All but the last are full.
+            let items = if number + 1 == count { fields.unsigned()? } else { capacity };
+            links.push((arrays.next(fields)?, items, capacity));
+        }
+        // The seed is in the arrays.
+        let properties = Properties { expansion, rate, tightening, seed: FIXED_SEED };
+        let filter = Self::from_links(properties, links).map_err(|error| error.to_string())?;
+        match filter.properties().is_seed_random() == is_seed_random {
+            true => Ok(filter),
+            false => Err("its seed is not the one that it declares".to_owned()),
+        }
+    }
+
+    fn save(&self, fields: &mut Fields) {
+        let Properties { expansion, rate, tightening, .. } = *self.properties();
+        let count = self.links().len();
+        fields.save_unsigned(count as u64);
+        fields.save_unsigned(expansion.into());
+        fields.save_double(rate);
+        fields.save_double(tightening);
+        fields.save_unsigned(self.properties().is_seed_random().into());
+        for (number, (link, array)) in self.links_with_heads().enumerate() {
+            fields.save_unsigned(link.capacity);
+            if number + 1 == count {
+                fields.save_unsigned(link.items);
+            }
+            fields.save_string(array);
+        }
+    }
+
+    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+        self.arrays()
+    }
+
+    fn rewrite(&self, rewrite: &Rewrite) {
+        rewrite.whole(c"BF.LOAD", &self.encode().expect("a vector takes all"));
+    }
+
+    fn copy(&self) -> Result<Self, Error> {
+        self.to_owned()
+    }
+
+    fn relocate(&mut self, to: &mut Mover) {
+        self.relocate(to);
     }
 }

@@ -1,7 +1,7 @@
 //! The types of values: what the server saves, copies and frees.
 
-mod redisbloom;
+mod foreign;
 mod umbel;
 
-pub(crate) use redisbloom::{Bloom, Cuckoo, Foreign, Kept};
+pub(crate) use foreign::{Bloom, Cuckoo, Foreign, Kept, Valkey};
 pub(crate) use umbel::{Filter, Umbel};

@@ -18,7 +18,7 @@ HEADERS = [("redis-module", "redismodule.h", "Redis"), ("valkey-module", "redism
 LATER = {"CONFIG_UNPREFIXED"}
 
 TYPES = {
-    "c_char": "char", "c_int": "int", "c_uint": "unsigned int", "c_long": "long", "c_longlong": "long long", "c_ulonglong": "unsigned long long",
+    "c_char": "char", "c_uchar": "unsigned char", "c_int": "int", "c_uint": "unsigned int", "c_long": "long", "c_longlong": "long long", "c_ulonglong": "unsigned long long",
     "c_double": "double", "c_void": "void", "u64": "uint64_t", "usize": "size_t", "Ctx": "MODULECtx", "Str": "MODULEString", "KeyHandle": "MODULEKey",
     "ModuleType": "MODULEType", "Io": "MODULEIO", "DigestHandle": "MODULEDigest", "DefragCtx": "MODULEDefragCtx", "CommandHandle": "MODULECommand",
     "ServerInfo": "MODULEServerInfoData", "BlockedClient": "MODULEBlockedClient", "TypeMethods": "MODULETypeMethods", "CommandInfo": "MODULECommandInfo",

@@ -5,7 +5,7 @@ import random
 from resp import Refused, Simple
 
 COMMANDS = [
-    "BF.RESERVE", "BF.ADD", "BF.MADD", "BF.INSERT", "BF.EXISTS", "BF.MEXISTS", "BF.CARD", "BF.INFO", "BF.DEBUG", "BF.SCANDUMP", "BF.LOADCHUNK",
+    "BF.RESERVE", "BF.ADD", "BF.MADD", "BF.INSERT", "BF.EXISTS", "BF.MEXISTS", "BF.CARD", "BF.INFO", "BF.DEBUG", "BF.SCANDUMP", "BF.LOADCHUNK", "BF.LOAD",
     "CF.RESERVE", "CF.ADD", "CF.ADDNX", "CF.INSERT", "CF.INSERTNX", "CF.EXISTS", "CF.MEXISTS", "CF.COUNT", "CF.DEL", "CF.COMPACT", "CF.INFO", "CF.DEBUG",
     "CF.SCANDUMP", "CF.LOADCHUNK", "UM.RESERVE", "UM.ADD", "UM.MADD", "UM.ADDAT", "UM.EXISTS", "UM.MEXISTS", "UM.DEL", "UM.INFO", "UM.MERGE", "UM.DUMP", "UM.LOAD",
 ]
@@ -13,6 +13,7 @@ WORDS = [
     "CAPACITY", "ERROR", "EXPANSION", "NOCREATE", "NONSCALING", "ITEMS", "BUCKETSIZE", "MAXITERATIONS", "KIND", "SPAN", "SECRET", "NONE", "blocked", "counting:8",
     "scalable", "window", "window:8", "stable", "coded", "sliced", "0", "1", "2", "3", "7", "100", "1000", "-1", "0.5", "0.01", "1e-9", "nan", "inf",
     "9223372036854775807", "-9223372036854775808", "18446744073709551616", "4294967296", "1073741824", "",
+    "TIGHTENING", "SEED", "VALIDATESCALETO", "a seed as long as a seed must be",
 ]
 
 
