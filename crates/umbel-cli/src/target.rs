@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use umbel_files::compression;
 use umbel_report::recognize::Content;
 use umbel_share::FileKind;
 
@@ -54,6 +55,9 @@ impl Sort {
 /// file that appears during the work.
 pub(crate) fn check(path: &Path, writes: Sort, force: bool) -> Result<Existing> {
     atomic::check_target(path, Existing::Replace)?;
+    if matches!(writes, Sort::Text | Sort::Nulls) {
+        compression::check_result_name(path)?;
+    }
     let Ok(meta) = fs::metadata(path) else {
         // A link that leads nowhere yet is written through.
         return Ok(if path.is_symlink() { Existing::Replace } else { Existing::Keep });

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use umbel_sets::{Change, Diff, Error, PageWriter, Report};
 
 use crate::atomic::{self, Existing};
+use crate::compression::check_result_name;
 
 /// Files for some of the differences; nothing is written where none is named.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +34,7 @@ impl Files<'_> {
     pub fn check(&self) -> Result<()> {
         for (i, path) in self.named().enumerate() {
             atomic::check_target(path, Existing::Replace)?;
+            check_result_name(path)?;
             if path == Path::new("-") {
                 bail!(
                     "-: one kind of differences goes to a file; name one, or omit the option to print all with marks"

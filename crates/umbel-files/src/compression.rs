@@ -13,8 +13,8 @@ use crate::content;
 use crate::frames::{self, Counted, Frames, Gzip, Noting, Zstd};
 
 pub use crate::frames::{Point, Resume};
-pub use crate::start::Compression;
 pub(crate) use crate::start::Start;
+pub use crate::start::{Compression, check_result_name};
 
 /// The lines in `source`, named `name`: its bytes, decompressed if they are compressed, by a decoder in `room` bytes of a cap
 /// of `memory`. At first, no more of a pipe is awaited than needed to recognize it.

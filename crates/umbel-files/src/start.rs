@@ -1,6 +1,10 @@
-//! The first bytes of an input, by which its compression is recognized, whatever its name.
+//! The first bytes of an input, by which its compression is recognized, whatever its name; and what names say of it.
 
+use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use anyhow::{Result, bail};
 
 /// How bytes are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,27 @@ impl Compression {
             Self::Lz4 => "lz4",
         }
     }
+}
+
+/// Refuses a name for results that says they are compressed, which they never are.
+///
+/// # Errors
+/// If the name ends like those of a format that inputs may be compressed with.
+pub fn check_result_name(path: &Path) -> Result<()> {
+    let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    let compression = match &ending.to_ascii_lowercase()[..] {
+        "gz" | "gzip" | "bgz" => Compression::Gzip,
+        "zst" | "zstd" => Compression::Zstd,
+        "xz" => Compression::Xz,
+        "bz2" => Compression::Bzip2,
+        "lz4" => Compression::Lz4,
+        _ => return Ok(()),
+    };
+    bail!(
+        "{}: .{ending} is for {} data, and results are not compressed; omit .{ending}, and compress the file afterwards",
+        path.display(),
+        compression.name()
+    )
 }
 
 /// What the first bytes of an input show.

@@ -18,6 +18,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
+use umbel_files::compression;
 use umbel_files::inputs;
 use umbel_files::journal::{self, Journal, Notes, OutputState, Reached};
 use umbel_sets::{
@@ -82,6 +83,7 @@ pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
     let secret = filters::secret(args.secret)?;
     let named = args.append;
     refuse_in_place_of(named, &[Some(args.filter), args.secret.secret_file.as_ref()])?;
+    named.map_or(Ok(()), compression::check_result_name)?;
     let outputs = named.map(lines::OutputPath::Lines).into_iter();
     let outputs: Vec<_> = outputs.chain([lines::OutputPath::Filter(path)]).collect();
     let sources = lines::open_unaligned(args.files, args.work, &outputs, &options)?;

@@ -42,6 +42,25 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
     ("group sum", "0.masked 1.masked 2.masked --shares 0.share 1.share 2.share -o OUT", "filter"),
 ];
 
+#[test]
+fn results_have_no_name_of_compressed_data() {
+    let folder = folder();
+    for (verb, arguments, _) in OUTPUTS.iter().filter(|(_, _, sort)| *sort == "text") {
+        let arguments = arguments.replace("OUT", "out.gz");
+        folder.refuses(
+            &format!("{verb} {arguments}"),
+            &["out.gz: ", "gzip data", "not compressed", "omit .gz"],
+        );
+    }
+    for ending in ["zst", "XZ", "bz2", "lz4"] {
+        folder.refuses(&format!("dedup text -o out.{ending}"), &["results are not compressed"]);
+    }
+    let unseen = "unseen new text --append queue.gz";
+    folder.refuses(unseen, &["queue.gz: ", "not compressed"]);
+    // Filters are what they are, whatever their name.
+    folder.umbel("build -q text -o filter.gz").run().done();
+}
+
 /// Those that write secrets, or append.
 const OTHERS: &[&str] = &["key new", "group join", "unseen"];
 
