@@ -33,7 +33,7 @@ const PYTHON: Python = Python {
 pub(crate) struct Arguments {
     /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, `--prefixes
     /// [OPTIONS]` for longest prefixes next to tries, `--python
-    /// [OPTIONS]` for the Python package next to others, `--python --corpus [OPTIONS]` for its corpus recipe, `--redis
+    /// [OPTIONS]` for the Python package next to others, `--python --corpus [OPTIONS]` for its corpus recipe, `--python --sizes [OPTIONS]` next to rbloom at every size, `--redis
     /// [OPTIONS]` for the module next to RedisBloom, `--spark [OPTIONS]` for Spark pruned by umbel, `--page [OPTIONS]` for the explorer's core next to the same code without a
     /// browser, else the options of the
     /// filter benchmark, such as `--kinds` for a table of every kind; add `--help` to see them.
@@ -53,6 +53,7 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
             wheel::install(&PYTHON, None, "dist")?;
             let (script, options) = match options.split_first() {
                 Some((first, options)) if first == "--corpus" => ("corpus.py", options),
+                Some((first, options)) if first == "--sizes" => ("sizes.py", options),
                 _ => ("bench.py", options),
             };
             let mut bench = PYTHON.command()?;

@@ -1,6 +1,7 @@
 //! `cargo x test python`: the wheel, built and installed into a Python of its own under the target folder, and its tests.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -27,6 +28,10 @@ const PYTHON: Python = Python {
     ],
 };
 
+/// Older versions of pandas that are tested too, in long tests, and what they need beyond the packages above.
+const PANDAS: [&str; 2] = ["2.2.3", "2.3.3"];
+const OF_PANDAS: [&str; 2] = ["pytz==2026.6", "tzdata==2026.6"];
+
 /// Keys and probes of filters that the command line and Python exchange, in long tests.
 const MANY_PROBES: &str = "1000000";
 
@@ -42,6 +47,9 @@ pub(crate) fn run(full: bool, interpreter: Option<&Path>) -> Result<()> {
     tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "crates/umbel-py/tests"]);
     if full {
         tests.env("UMBEL_PROBES", MANY_PROBES);
+        let versions = PANDAS.map(|version| pandas(&python, &folder, version));
+        let folders = versions.into_iter().collect::<Result<Vec<_>>>()?;
+        tests.env("UMBEL_PANDAS", std::env::join_paths(folders)?);
     }
     run::run(&mut tests)?;
     for arguments in [
@@ -52,6 +60,18 @@ pub(crate) fn run(full: bool, interpreter: Option<&Path>) -> Result<()> {
         run::run(python()?.args(arguments).env("MYPY_CACHE_DIR", folder.join("mypy")))?;
     }
     Ok(())
+}
+
+/// A folder with this version of pandas, for the path of modules.
+fn pandas(python: &dyn Fn() -> Result<Command>, folder: &Path, version: &str) -> Result<PathBuf> {
+    let folder = folder.join(format!("pandas-{version}"));
+    if !folder.exists() {
+        let mut pip = python()?;
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+        pip.arg("--target").arg(&folder).arg(format!("pandas=={version}"));
+        run::run(pip.args(OF_PANDAS))?;
+    }
+    Ok(folder)
 }
 
 /// Builds the wheel with a profile of Cargo, and installs it into this Python.

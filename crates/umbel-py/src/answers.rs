@@ -73,6 +73,17 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
+    /// Whether all keys that are there have the answer true.
+    pub(crate) fn all(&self) -> bool {
+        let there = |i| self.valid.as_ref().is_none_or(|valid| valid[i]);
+        self.answers.iter().enumerate().all(|(i, &answer)| answer || !there(i))
+    }
+
+    /// Whether a key has the answer true.
+    pub(crate) fn any(&self) -> bool {
+        self.answers.contains(&true)
+    }
+
     /// Room for more answers, all false; where `valid` is false the key is null.
     pub(crate) fn more(&mut self, length: usize, valid: Option<Vec<bool>>) -> &mut [bool] {
         let start = self.answers.len();

@@ -155,21 +155,7 @@ impl Buffer {
 
     /// Appends the UTF-8 of an item of text. Surrogates that stand for bytes become those, as in a `str`.
     fn text(&self, i: usize, to: &mut Vec<u8>) -> Result<(), Failure> {
-        let points = self.bytes()[i * self.width()..][..self.width()].as_chunks::<4>().0;
-        let start = to.len();
-        // Most texts are ASCII. That is known when they are copied.
-        let mut all = 0;
-        to.extend(points.iter().map(|&point| {
-            let point = u32::from_ne_bytes(point);
-            all |= point;
-            point as u8
-        }));
-        if all < 0x80 {
-            to.truncate(start + unpadded(&to[start..]));
-            return Ok(());
-        }
-        to.truncate(start);
-        let points = points.iter().map(|&point| u32::from_ne_bytes(point));
+        let points = self.points(i..i + 1).iter().map(|&point| u32::from_ne_bytes(point));
         let length = points.clone().rposition(|point| point != 0).map_or(0, |last| last + 1);
         for point in points.take(length) {
             match (char::from_u32(point), point) {
@@ -180,6 +166,40 @@ impl Buffer {
                     return Err(Failure::Value(text));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// The code points of items of text.
+    fn points(&self, range: Range<usize>) -> &[[u8; 4]] {
+        let width = self.width();
+        self.bytes()[range.start * width..range.end * width].as_chunks::<4>().0
+    }
+
+    /// Shows items of text, in batches of some 64 KiB of UTF-8, which stay in the second-level cache.
+    fn visit_texts(&self, range: Range<usize>, visit: &mut impl Visit) -> Result<(), Failure> {
+        let (valid, points) = (Valid(self.valid.as_ref()), self.width() / 4);
+        let batch = BATCH.min((1 << 16) / points.max(1)).max(1);
+        let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(batch));
+        for start in range.clone().step_by(batch) {
+            let items = start..range.end.min(start + batch);
+            // Most texts are ASCII, and then all of a batch are copied at once: 20 characters in 3 ns, in place of 60 one by one.
+            text.resize(items.len() * points, 0);
+            if narrow(self.points(items.clone()), &mut text) {
+                let padded = Padded { bytes: &text, width: points };
+                let keys = items.clone().filter(|&i| valid.has(i)).map(|i| padded.get(i - start));
+                visit.visit(&keys.collect::<Vec<_>>())?;
+                continue;
+            }
+            text.clear();
+            ends.clear();
+            for i in items.filter(|&i| valid.has(i)) {
+                self.text(i, &mut text)?;
+                ends.push(text.len());
+            }
+            let starts = std::iter::once(0).chain(ends.iter().copied());
+            let keys = starts.zip(&ends).map(|(start, &end)| &text[start..end]);
+            visit.visit(&keys.collect::<Vec<_>>())?;
         }
         Ok(())
     }
@@ -246,6 +266,17 @@ impl Slices for Padded<'_> {
     }
 }
 
+/// Makes bytes of code points. Returns whether they are ASCII; otherwise the bytes are of no use.
+fn narrow(points: &[[u8; 4]], to: &mut [u8]) -> bool {
+    let mut all = 0;
+    for (point, byte) in points.iter().zip(to) {
+        let point = u32::from_ne_bytes(*point);
+        all |= point;
+        *byte = point as u8;
+    }
+    all < 0x80
+}
+
 /// Bytes in front of the zeros at the end.
 fn unpadded(item: &[u8]) -> usize {
     let (front, eights) = item.as_rchunks::<8>();
@@ -268,7 +299,7 @@ impl Valid<'_> {
 }
 
 /// Shows the keys of a range that are not null.
-fn those_there<'a, K: Element + Copy>(
+fn valid_keys<'a, K: Element + Copy>(
     valid: Valid<'_>,
     range: Range<usize>,
     get: impl Fn(usize) -> Option<K> + 'a,
@@ -295,7 +326,7 @@ fn numbers<K: Element + Copy>(
 ) -> Result<(), Failure> {
     match valid.0 {
         None => visit.visit(&keys[range]),
-        Some(_) => those_there(valid, range, |i| Some(keys[i]), visit),
+        Some(_) => valid_keys(valid, range, |i| Some(keys[i]), visit),
     }
 }
 
@@ -305,7 +336,7 @@ fn texts(
     range: Range<usize>,
     visit: &mut impl Visit,
 ) -> Result<(), Failure> {
-    those_there(valid, range, |i| Some(keys.get(i)), visit)
+    valid_keys(valid, range, |i| Some(keys.get(i)), visit)
 }
 
 impl Piece {
@@ -349,15 +380,11 @@ impl Piece {
         part: &mut [bool],
         answer: &mut impl Answer,
     ) -> Result<(), Failure> {
-        let mut in_front = InFront { answer, answers: &mut *part, at: 0 };
-        self.visit(range.clone(), &mut in_front)?;
-        let mut from = in_front.at;
+        let mut compacted = Compacted { answer, answers: &mut *part, at: 0 };
+        self.visit(range.clone(), &mut compacted)?;
+        let there = compacted.at;
         if let Some(nulls) = self.nulls(range) {
-            // The answers are in front; each goes to its key, the last first.
-            for (to, there) in nulls.iter().enumerate().rev() {
-                from -= usize::from(there);
-                part[to] = there && part[from];
-            }
+            spread(part, there, nulls.iter());
         }
         Ok(())
     }
@@ -371,6 +398,20 @@ impl Piece {
             }
         };
         nulls.filter(|nulls| nulls.null_count() > 0)
+    }
+}
+
+/// Moves the first `count` answers to the keys that are there, and makes those of the others false.
+pub(crate) fn spread(
+    answers: &mut [bool],
+    count: usize,
+    valid: impl DoubleEndedIterator<Item = bool> + ExactSizeIterator,
+) {
+    let mut from = count;
+    // The last first, so that none is overwritten before it has moved.
+    for (to, there) in valid.enumerate().rev() {
+        from -= usize::from(there);
+        answers[to] = there && answers[from];
     }
 }
 
@@ -400,23 +441,7 @@ fn visit_buffer(
             let padded = Padded { bytes: buffer.bytes(), width: buffer.width() };
             texts(&padded, valid, range, visit)
         }
-        Items::Text => {
-            let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(BATCH));
-            for start in range.clone().step_by(BATCH) {
-                let end = range.end.min(start + BATCH);
-                text.clear();
-                ends.clear();
-                for i in (start..end).filter(|&i| valid.has(i)) {
-                    buffer.text(i, &mut text)?;
-                    ends.push(text.len());
-                }
-                let starts = std::iter::once(0).chain(ends.iter().copied());
-                let keys: Vec<&[u8]> =
-                    starts.zip(&ends).map(|(start, &end)| &text[start..end]).collect();
-                visit.visit(&keys)?;
-            }
-            Ok(())
-        }
+        Items::Text => buffer.visit_texts(range, visit),
     }
 }
 
@@ -447,7 +472,7 @@ fn visit_array(
             let words = entries(array.values());
             let (places, start) = (places(array.keys(), range.clone()), range.start);
             // What is null may have any place, also one behind the last word.
-            those_there(valid, range, |i| *words.get(places[i - start])?, visit)
+            valid_keys(valid, range, |i| *words.get(places[i - start])?, visit)
         }
         other => unreachable!("{other} was checked"),
     }
@@ -494,13 +519,13 @@ fn entries(values: &ArrayRef) -> Vec<Option<KeyRef<'_>>> {
 }
 
 /// Puts the answers to the keys that it is shown one behind the other.
-struct InFront<'a, A> {
+struct Compacted<'a, A> {
     answer: &'a mut A,
     answers: &'a mut [bool],
     at: usize,
 }
 
-impl<A: Answer> Visit for InFront<'_, A> {
+impl<A: Answer> Visit for Compacted<'_, A> {
     fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         let end = self.at + keys.len();
         self.answer.answer(keys, &mut self.answers[self.at..end])?;

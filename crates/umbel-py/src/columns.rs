@@ -5,6 +5,7 @@
 use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::Mutex;
 
 use arrow_array::ArrayReader;
 use arrow_array::array::{Array, ArrayRef, make_array};
@@ -16,12 +17,13 @@ use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyCapsule, PyDict, PyMemoryView, PyString, PyTuple};
+use umbel_sets::on_each;
 
 use crate::answers::library;
 use crate::arrays::{Answer, BATCH, Buffer, PER_THREAD, Piece, Visit, check_type};
 use crate::calls::Values;
 use crate::errors::Failure;
-use crate::keys::{KeyRef, OneKey, of_item};
+use crate::keys::{OneKey, of_item, small_int, utf8};
 
 /// Keys that are added on several threads: twice what pays for them.
 pub(crate) const MANY: usize = 1 << 18;
@@ -403,24 +405,73 @@ impl Column {
                 tasks.push((piece, range, part));
             }
         }
-        let work = |tasks: Vec<(&Piece, Range<usize>, &mut [bool])>| {
-            for (piece, range, part) in tasks {
-                piece.answer(range, part, &mut start())?;
+        let left = Mutex::new(tasks.into_iter());
+        let work = || {
+            let mut access = start();
+            loop {
+                let next = left.lock().expect("the lock is not held over any work").next();
+                let Some((piece, range, part)) = next else { return Ok(()) };
+                piece.answer(range, part, &mut access)?;
             }
-            Ok(())
         };
-        let each = tasks.len().div_ceil(threads);
-        std::thread::scope(|scope| {
-            let mut handles = Vec::new();
-            while !tasks.is_empty() {
-                let mine = tasks.split_off(tasks.len().saturating_sub(each));
-                handles.push(scope.spawn(|| work(mine)));
-            }
-            let join = |handle: std::thread::ScopedJoinHandle<'_, _>| {
-                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        on_each(threads, work).into_iter().collect()
+    }
+}
+
+/// The keys that Python values are. Values of one type, as most have, become keys of one type: they take half the time.
+pub(crate) enum Keys<'a> {
+    Ints(Vec<i64>),
+    Texts(Vec<&'a [u8]>),
+    /// None where one is missing in a column.
+    Any(Vec<Option<OneKey<'a>>>),
+}
+
+impl<'a> Keys<'a> {
+    /// Those in front of the first value that is no key, and the error of that. In a `column`, values may be missing.
+    pub(crate) fn of(
+        values: &'a [Bound<'_, PyAny>],
+        column: bool,
+        floats: bool,
+    ) -> (Self, PyResult<()>) {
+        if let Some(ints) = values.iter().map(small_int).collect() {
+            return (Self::Ints(ints), Ok(()));
+        }
+        if let Some(texts) = values.iter().map(utf8).collect() {
+            return (Self::Texts(texts), Ok(()));
+        }
+        let mut keys = Vec::with_capacity(values.len());
+        for value in values {
+            let key = match column {
+                true => of_item(value, floats),
+                false => OneKey::of(value, floats).map(Some),
             };
-            handles.into_iter().try_for_each(join)
-        })
+            match key {
+                Ok(key) => keys.push(key),
+                Err(error) => return (Self::Any(keys), Err(error)),
+            }
+        }
+        (Self::Any(keys), Ok(()))
+    }
+
+    /// Which are there, if some are missing.
+    pub(crate) fn valid(&self) -> Option<Vec<bool>> {
+        match self {
+            Self::Any(keys) if keys.iter().any(Option::is_none) => {
+                Some(keys.iter().map(Option::is_some).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// Shows all that are there.
+    pub(crate) fn visit(&self, visit: &mut impl Visit) -> Result<(), Failure> {
+        match self {
+            Self::Ints(ints) => visit.visit(ints),
+            Self::Texts(texts) => visit.visit(texts),
+            Self::Any(keys) => {
+                visit.visit(&keys.iter().flatten().map(OneKey::key).collect::<Vec<_>>())
+            }
+        }
     }
 }
 
@@ -437,36 +488,13 @@ pub(crate) fn visit_items(
     loop {
         batch.clear();
         let more = values.fill(&mut batch, BATCH);
-        let (mut keys, mut bad) = (Vec::with_capacity(batch.len()), Ok(()));
-        for value in &batch {
-            match one_key(value, column, floats) {
-                Ok(key) => keys.extend(key),
-                Err(error) => {
-                    bad = Err(error);
-                    break;
-                }
-            }
-        }
-        let keys: Vec<KeyRef<'_>> = keys.iter().map(OneKey::key).collect();
-        visit.visit(&keys)?;
-        bad?;
+        let (keys, end) = Keys::of(&batch, column, floats);
+        keys.visit(visit)?;
+        end?;
         if !more? {
             return Ok(());
         }
         items.py().check_signals()?;
-    }
-}
-
-/// The key that a value is; none where one is missing in a `column`.
-#[inline]
-pub(crate) fn one_key<'a>(
-    value: &'a Bound<'_, PyAny>,
-    column: bool,
-    floats: bool,
-) -> PyResult<Option<OneKey<'a>>> {
-    match column {
-        true => of_item(value, floats),
-        false => OneKey::of(value, floats).map(Some),
     }
 }
 

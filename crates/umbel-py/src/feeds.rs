@@ -26,7 +26,7 @@ const MARK: &[u8] = "\u{feff}".as_bytes();
 const TOGETHER: usize = 1 << 16;
 
 /// What a job wants: more bytes of an input, for which it waits.
-pub(crate) struct Wanted {
+pub(crate) struct Request {
     input: usize,
     reply: mpsc::SyncSender<Vec<u8>>,
 }
@@ -34,8 +34,8 @@ pub(crate) struct Wanted {
 /// Inputs that the thread that called reads, by their numbers.
 pub(crate) struct Feeds<'py> {
     feeds: Vec<Feed<'py>>,
-    ask: mpsc::Sender<Wanted>,
-    wanted: mpsc::Receiver<Wanted>,
+    ask: mpsc::Sender<Request>,
+    wanted: mpsc::Receiver<Request>,
 }
 
 impl Default for Feeds<'_> {
@@ -80,18 +80,18 @@ impl<'py> Feeds<'py> {
         Ok(NamedInput::Lines(format!("input {}", number + 1), Box::new(self.add(feed))))
     }
 
-    fn add(&mut self, feed: Feed<'py>) -> Asking {
+    fn add(&mut self, feed: Feed<'py>) -> FeedReader {
         self.feeds.push(feed);
-        Asking { input: self.feeds.len() - 1, ask: self.ask.clone(), bytes: Vec::new(), at: 0 }
+        FeedReader { input: self.feeds.len() - 1, ask: self.ask.clone(), bytes: Vec::new(), at: 0 }
     }
 
     /// The inputs, and what is wanted of them: nothing more can be when the job, which keeps the last part, has ended.
-    pub(crate) fn split(self) -> (Vec<Feed<'py>>, mpsc::Receiver<Wanted>, mpsc::Sender<Wanted>) {
+    pub(crate) fn split(self) -> (Vec<Feed<'py>>, mpsc::Receiver<Request>, mpsc::Sender<Request>) {
         (self.feeds, self.wanted, self.ask)
     }
 }
 
-impl Wanted {
+impl Request {
     /// Reads what is wanted and hands it over. After an error nothing comes, which ends the job.
     pub(crate) fn answer(self, feeds: &mut [Feed<'_>], py: Python<'_>) -> PyResult<()> {
         let bytes = feeds[self.input].more(py)?;
@@ -102,19 +102,19 @@ impl Wanted {
 }
 
 /// An input as the job has it.
-struct Asking {
+struct FeedReader {
     input: usize,
-    ask: mpsc::Sender<Wanted>,
+    ask: mpsc::Sender<Request>,
     bytes: Vec<u8>,
     at: usize,
 }
 
-impl Read for Asking {
+impl Read for FeedReader {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         if self.at == self.bytes.len() {
             let (reply, answer) = mpsc::sync_channel(1);
             let failed = || io::Error::other("the input failed");
-            self.ask.send(Wanted { input: self.input, reply }).map_err(|_| failed())?;
+            self.ask.send(Request { input: self.input, reply }).map_err(|_| failed())?;
             (self.at, self.bytes) = (0, answer.recv().map_err(|_| failed())?);
         }
         let length = to.len().min(self.bytes.len() - self.at);

@@ -80,8 +80,8 @@ pub(crate) fn save(filter: &Filter, path: &Bound<'_, PyAny>, packed: bool) -> Py
 #[pyfunction]
 #[pyo3(signature = (data, format=None, key_type=None, *, secret=None, trust=None, list=None, newer_than=None, memory=None))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
-pub(crate) fn from_bytes(
-    py: Python<'_>,
+pub(crate) fn from_bytes<'py>(
+    py: Python<'py>,
     data: Content<'_>,
     format: Option<&str>,
     key_type: Option<&str>,
@@ -90,7 +90,7 @@ pub(crate) fn from_bytes(
     list: Option<String>,
     newer_than: Option<u64>,
     memory: Option<Bound<'_, PyAny>>,
-) -> PyResult<Py<PyAny>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let secret = values::secret(secret)?;
     let (trust, most) = checks(trust, list, newer_than, memory)?;
     let kinds_of = kinds_of(format, key_type)?;
@@ -115,8 +115,8 @@ pub(crate) fn from_bytes(
 #[pyfunction]
 #[pyo3(signature = (path, *, mmap=false, secret=None, format=None, key_type=None, trust=None, list=None, newer_than=None, memory=None))]
 #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
-pub(crate) fn open(
-    py: Python<'_>,
+pub(crate) fn open<'py>(
+    py: Python<'py>,
     path: &Bound<'_, PyAny>,
     mmap: bool,
     secret: Option<Content<'_>>,
@@ -126,7 +126,7 @@ pub(crate) fn open(
     list: Option<String>,
     newer_than: Option<u64>,
     memory: Option<Bound<'_, PyAny>>,
-) -> PyResult<Py<PyAny>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let secret = values::secret(secret)?;
     let (trust, most) = checks(trust, list, newer_than, memory)?;
     let kinds_of = kinds_of(format, key_type)?;
@@ -227,7 +227,7 @@ pub(crate) fn checks(
 }
 
 /// The format and the type of keys that are named.
-fn kinds_of(
+pub(crate) fn kinds_of(
     format: Option<&str>,
     key_type: Option<&str>,
 ) -> PyResult<(Option<Format>, Option<KeyType>)> {

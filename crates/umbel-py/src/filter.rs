@@ -11,13 +11,13 @@ use pyo3::sync::RwLockExt;
 use umbel::Kind;
 
 use crate::answers::{Answers, Container};
-use crate::arrays::{Answer, BATCH, Visit};
+use crate::arrays::{Answer, BATCH, Visit, spread};
 use crate::calls::Values;
-use crate::columns::{self, Column, Source, one_key, visit_items};
+use crate::columns::{self, Column, Keys, Source, visit_items};
 use crate::errors::Failure;
 use crate::fork::{self, NoFork};
 use crate::inner::{Access, Check, Inner, Insert, InsertOwn, Operation, of_inner};
-use crate::keys::{Element, OneKey};
+use crate::keys::Element;
 
 pyo3::create_exception!(
     umbel,
@@ -71,6 +71,14 @@ impl Filter {
             unchecked: AtomicU64::new(planned(&inner).map_or(u64::MAX, |keys| keys / LOOK_EVERY)),
             lock: RwLock::new(inner),
         }
+    }
+
+    /// Puts another of the same sort in its place.
+    pub(crate) fn replace(&self, py: Python<'_>, inner: Inner) {
+        let new = Self::new(inner);
+        let mut old = self.write(py);
+        self.unchecked.store(new.unchecked.into_inner(), Relaxed);
+        *old = new.lock.into_inner().unwrap_or_else(PoisonError::into_inner);
     }
 
     /// A new one without keys.
@@ -237,42 +245,51 @@ impl Filter {
         operation: Operation,
         threads: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = keys.py();
-        match Source::of(keys)? {
+        let source = Source::of(keys)?;
+        let container = match source {
+            Source::Items { column: false, .. } => Container::List(keys.py()),
+            _ => Container::of(keys)?,
+        };
+        let mut answers = Answers::default();
+        let end = self.answer_source(keys.py(), source, operation, threads, &mut answers);
+        self.given(keys.py(), operation, container, &answers, end)
+    }
+
+    /// Looks up many keys, on all processors.
+    pub(crate) fn look_up(&self, keys: &Bound<'_, PyAny>) -> PyResult<Answers> {
+        let (mut answers, threads) = (Answers::default(), columns::threads(None).get());
+        let source = Source::of(keys)?;
+        self.answer_source(keys.py(), source, Operation::Contains, threads, &mut answers)?;
+        Ok(answers)
+    }
+
+    fn answer_source(
+        &self,
+        py: Python<'_>,
+        source: Source<'_>,
+        operation: Operation,
+        threads: usize,
+        answers: &mut Answers,
+    ) -> PyResult<()> {
+        let mut stream = match source {
             Source::Column(column) => {
-                let (container, mut answers) = (Container::of(keys)?, Answers::default());
-                let end = self.answer_column(py, &column, operation, threads, &mut answers);
-                self.given(py, operation, container, &answers, end)
-            }
-            Source::Stream(mut stream) => {
-                let (container, mut answers) = (Container::of(keys)?, Answers::default());
-                // All keys of another system's filter are checked before the first is added.
-                let together = operation != Operation::Contains && self.floats;
-                let next = |stream: &mut columns::Stream| match together {
-                    true => stream.rest(py).map(|all| (!all.is_empty()).then_some(all)),
-                    false => stream.next(py),
-                };
-                let end = loop {
-                    match next(&mut stream) {
-                        Ok(None) => break Ok(()),
-                        Err(error) => break Err(error),
-                        Ok(Some(arrays)) => {
-                            let column = Column::of_arrays(arrays);
-                            let done =
-                                self.answer_column(py, &column, operation, threads, &mut answers);
-                            if done.is_err() {
-                                break done;
-                            }
-                        }
-                    }
-                };
-                self.given(py, operation, container, &answers, end)
+                return self.answer_column(py, &column, operation, threads, answers);
             }
             Source::Items { items, column } => {
-                let container = if column { Container::of(keys)? } else { Container::List(py) };
-                let answers = self.answer_items(&items, column, operation)?;
-                self.given(py, operation, container, &answers, Ok(()))
+                return self.answer_items(&items, column, operation, answers);
             }
+            Source::Stream(stream) => stream,
+        };
+        // All keys of another system's filter are checked before the first is added.
+        let together = operation != Operation::Contains && self.floats;
+        loop {
+            let arrays = match together {
+                true => Some(stream.rest(py)?).filter(|all| !all.is_empty()),
+                false => stream.next(py)?,
+            };
+            let Some(arrays) = arrays else { return Ok(()) };
+            let column = Column::of_arrays(arrays);
+            self.answer_column(py, &column, operation, threads, answers)?;
         }
     }
 
@@ -336,8 +353,9 @@ impl Filter {
         items: &Bound<'_, PyAny>,
         column: bool,
         operation: Operation,
-    ) -> PyResult<Answers> {
-        let (py, mut answers) = (items.py(), Answers::default());
+        answers: &mut Answers,
+    ) -> PyResult<()> {
+        let py = items.py();
         let mut values = Values::of(items)?;
         let asks = operation == Operation::Contains;
         let mut batch = Vec::new();
@@ -349,40 +367,20 @@ impl Filter {
                 more = values.fill(&mut batch, most)?;
                 py.check_signals()?;
             }
-            let key = |value| one_key(value, column, self.floats);
-            let keys = batch.iter().map(key).collect::<PyResult<Vec<_>>>()?;
-            let there: Vec<_> = keys.iter().flatten().map(OneKey::key).collect();
-            let mut found = vec![false; there.len()];
-            self.on_batch(py, operation, &there, &mut found)?;
-            let mut found = found.into_iter();
-            for (key, answer) in keys.iter().zip(answers.more(keys.len(), None)) {
-                *answer = key.is_some() && found.next() == Some(true);
+            let (keys, end) = Keys::of(&batch, column, self.floats);
+            end?;
+            let mut found = vec![false; batch.len()];
+            keys.visit(&mut OnBatch { filter: self, py, operation, answers: &mut found })?;
+            let valid = keys.valid();
+            if let Some(valid) = &valid {
+                let count = valid.iter().filter(|there| **there).count();
+                spread(&mut found, count, valid.iter().copied());
             }
+            answers.more(batch.len(), valid).copy_from_slice(&found);
             if !more {
-                return Ok(answers);
+                return Ok(());
             }
         }
-    }
-
-    /// Does something with keys that are Python's, or made of Python values, with the GIL.
-    fn on_batch<K: Element>(
-        &self,
-        py: Python<'_>,
-        operation: Operation,
-        keys: &[K],
-        answers: &mut [bool],
-    ) -> PyResult<()> {
-        let done = self.access_attached(py, operation, |access| {
-            if let Access::Write(inner, _) = access {
-                inner.check(keys)?;
-            }
-            access.answer(keys, answers)?;
-            if operation == Operation::Add {
-                self.count(keys.len());
-            }
-            Ok::<_, Failure>(())
-        });
-        Ok(done?)
     }
 
     /// Adds keys, without the GIL where they are in a column.
@@ -422,6 +420,29 @@ impl Filter {
             Ok::<_, Failure>(())
         });
         Ok(added?)
+    }
+}
+
+/// Does something with keys that are Python's, or made of Python values, with the GIL.
+struct OnBatch<'a, 'py> {
+    filter: &'a Filter,
+    py: Python<'py>,
+    operation: Operation,
+    answers: &'a mut [bool],
+}
+
+impl Visit for OnBatch<'_, '_> {
+    fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
+        self.filter.access_attached(self.py, self.operation, |access| {
+            if let Access::Write(inner, _) = access {
+                inner.check(keys)?;
+            }
+            access.answer(keys, &mut self.answers[..keys.len()])?;
+            if self.operation == Operation::Add {
+                self.filter.count(keys.len());
+            }
+            Ok(())
+        })
     }
 }
 

@@ -89,23 +89,14 @@ impl Inner {
     /// Whether a key may be in it.
     #[inline]
     pub(crate) fn contains(&self, key: KeyRef<'_>) -> Result<bool, Failure> {
-        self.check_single()?;
-        of_inner!(self, own => Ok(own.contains(key)), other => {
+        of_inner!(self, own => match own {
+            AnyFilter::Attributes(rows) => Err(only_rows(rows.names())),
+            own => Ok(own.contains(key)),
+        }, other => {
             let mut buffer = Vec::new();
             let made = ForeignKey::of(key, other.type_of(key), &mut buffer)?;
             Ok(other.filter.contains(made.within(&buffer))?)
         })
-    }
-
-    /// Refuses a filter of rows: it has no single keys, and no answer for one.
-    fn check_single(&self) -> Result<(), Failure> {
-        of_inner!(self, own => match own.as_attributes() {
-            Ok(rows) => Err(Failure::Value(format!(
-                "the filter holds rows of {}, not single keys; use contains_row() or contains_rows()",
-                rows.names().join(", ")
-            ))),
-            Err(_) => Ok(()),
-        }, _other => Ok(()))
     }
 
     /// Refuses keys that cannot be added, before the first of them is.
@@ -124,10 +115,26 @@ impl Inner {
         })))
     }
 
+    /// One without keys, of the same plan and hashing.
+    pub(crate) fn empty(&self) -> Result<Self, Failure> {
+        of_inner!(self, own => {
+            Ok(Self::Own(AnyFilter::with_plan(own.plan(), own.hasher().clone())?))
+        }, other => Err(not_for(other, "keys in place of a filter")))
+    }
+
     /// Bytes of its bits.
     pub(crate) fn bytes(&self) -> u64 {
         of_inner!(self, own => own.bytes(), other => other.filter.bytes())
     }
+}
+
+/// The error of a filter of rows: it has no single keys, and no answer for one.
+#[cold]
+fn only_rows(names: &[String]) -> Failure {
+    Failure::Value(format!(
+        "the filter holds rows of {}, not single keys; use contains_row() or contains_rows()",
+        names.join(", ")
+    ))
 }
 
 /// The error of something that filters of other systems do not do.
@@ -189,10 +196,12 @@ impl Answer for Access<'_> {
     fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure> {
         let (inner, operation) = match self {
             Self::Read(inner) => {
-                inner.check_single()?;
-                return of_inner!(inner, own => {
-                    own.contains_all(keys, answers);
-                    Ok(())
+                return of_inner!(inner, own => match own {
+                    AnyFilter::Attributes(rows) => Err(only_rows(rows.names())),
+                    own => {
+                        own.contains_all(keys, answers);
+                        Ok(())
+                    }
                 }, other => other.with_keys(keys, |keys| other.filter.contains_all(keys, answers)));
             }
             Self::Write(inner, operation) => (inner, operation),

@@ -12,99 +12,59 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyIsADirectoryError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use umbel_files::atomic::{self, Existing};
 use umbel_files::changes::{self, Files};
+use umbel_files::compression;
 use umbel_files::inputs::{self, NamedInput, Rows};
 use umbel_sets::{
     Bad, Diff, Distinct, Error, Input, Join, Keep, Missing, Normalization, Options, Partners,
-    Progress, Records, SetOperation, TempFolders, Top, Unpaired,
+    Progress, Records, SetOperation, TempFolders, Top, Unpaired, no_thread,
 };
 
 use crate::calls;
 use crate::errors::number;
 use crate::feeds::Feeds;
 use crate::lines::Lines;
+use crate::reports::reported;
 use crate::values::{FilePath, choice, size};
 
 /// How often signals are looked for.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What a job did.
-#[pyclass(frozen, module = "umbel")]
-pub(crate) struct Report {
-    report: umbel_sets::Report,
-    /// Seconds it took.
-    #[pyo3(get)]
+/// The fields of a report.
+#[derive(IntoPyObject)]
+struct Report {
+    lines: u64,
+    found: u64,
+    missing: u64,
+    bad: u64,
+    bytes_read: u64,
+    bytes_spilled: u64,
+    bytes_written: u64,
+    exact: bool,
+    changes: Option<(u64, u64, u64, u64)>,
     seconds: f64,
 }
 
-#[pymethods]
 impl Report {
-    /// Lines of all inputs, or records.
-    #[getter]
-    fn lines(&self) -> u64 {
-        self.report.lines
-    }
-
-    /// Lines of the result.
-    #[getter]
-    pub(crate) fn found(&self) -> u64 {
-        self.report.found
-    }
-
-    /// Records left out because they lack a field of the key.
-    #[getter]
-    fn missing(&self) -> u64 {
-        self.report.missing
-    }
-
-    /// Records left out because they cannot be read.
-    #[getter]
-    fn bad(&self) -> u64 {
-        self.report.bad
-    }
-
-    /// Bytes read, over all passes.
-    #[getter]
-    fn bytes_read(&self) -> u64 {
-        self.report.bytes_read
-    }
-
-    /// Bytes written to temporary files.
-    #[getter]
-    fn bytes_spilled(&self) -> u64 {
-        self.report.bytes_spilled
-    }
-
-    /// Bytes of the result.
-    #[getter]
-    fn bytes_written(&self) -> u64 {
-        self.report.bytes_written
-    }
-
-    /// Whether the answer is exact: it is, unless `fpp` was given.
-    #[getter]
-    fn exact(&self) -> bool {
-        self.report.error.is_none()
-    }
-
-    /// Of `diff`, the numbers of rows removed, added, changed and kept; None of other jobs.
-    #[getter]
-    fn changes(&self) -> Option<(u64, u64, u64, u64)> {
-        let changes = self.report.changes?;
-        Some((changes.removed, changes.added, changes.changed, changes.kept))
-    }
-
-    fn __repr__(&self) -> String {
-        format!(
-            "<Report: {} lines, {} found, {:.3} s{}>",
-            self.report.lines,
-            self.report.found,
-            self.seconds,
-            if self.exact() { "" } else { ", not exact" }
-        )
+    fn of(report: &umbel_sets::Report, seconds: f64) -> Self {
+        Self {
+            lines: report.lines,
+            found: report.found,
+            missing: report.missing,
+            bad: report.bad,
+            bytes_read: report.bytes_read,
+            bytes_spilled: report.bytes_spilled,
+            bytes_written: report.bytes_written,
+            exact: report.error.is_none(),
+            changes: report
+                .changes
+                .map(|found| (found.removed, found.added, found.changed, found.kept)),
+            seconds,
+        }
     }
 }
 
@@ -226,7 +186,7 @@ pub(crate) fn job<'py>(
     first: bool,
     unique: bool,
     prefix: Option<String>,
-) -> PyResult<Py<PyAny>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let path = |path: Option<FilePath>| path.map(|path| path.0);
     let (out, tmp) = (path(out), path(tmp));
     let (added, removed, kept) = (path(added), path(removed), path(kept));
@@ -320,10 +280,12 @@ pub(crate) fn job<'py>(
         wait(py, told, progress, feeds, move || work(sources, &delimiters, &job, &options, out))?;
     let seconds = start.elapsed().as_secs_f64();
     let (report, file) = outcome.map_err(of_job)?;
-    let report = Py::new(py, Report { report, seconds })?;
+    let told = reported(py, "Report", Report::of(&report, seconds))?;
     match file {
-        None => Ok(report.into_any()),
-        Some(file) => Ok(Py::new(py, Lines::new(file, separator, report))?.into_any()),
+        None => Ok(told),
+        Some(file) => {
+            Lines::new(file, separator, report.found, told.unbind()).into_bound_py_any(py)
+        }
     }
 }
 
@@ -361,10 +323,11 @@ pub(crate) fn wait<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (mut feeds, mut wanted, asks) = feeds.split();
-    let worker = thread::spawn(move || {
+    let worker = thread::Builder::new().spawn(move || {
         let _until_done = asks;
         work()
     });
+    let worker = worker.map_err(|error| PyOSError::new_err((number(&error), no_thread(&error))))?;
     let (mut raised, mut looked) = (None, Instant::now());
     loop {
         let receiver = &mut wanted;
@@ -409,6 +372,7 @@ fn work(
 ) -> Outcome {
     if let Some(out) = &out {
         atomic::check_target(out, Existing::Replace)?;
+        compression::check_result_name(out)?;
     }
     if let Job::Diff(separate) = job {
         separate.files().check()?;

@@ -157,23 +157,52 @@ impl OneKey<'_> {
     /// The key that a value is; only some filters have `floats` for keys.
     #[inline]
     pub(crate) fn of<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
-        if let Ok(text) = value.cast::<PyString>() {
-            return match text.to_str() {
-                Ok(text) => Ok(OneKey::Ref(KeyRef::Bytes(text.as_bytes()))),
-                Err(_) => escaped(text).map(OneKey::Owned),
-            };
+        // Whether it is exactly of a class is seen without a call; whether of one that extends it is not.
+        if let Ok(int) = value.cast_exact::<PyInt>() {
+            return of_int(int);
         }
-        if let Ok(bytes) = value.cast::<PyBytes>() {
-            return Ok(OneKey::Ref(KeyRef::Bytes(bytes.as_bytes())));
+        if let Ok(text) = value.cast_exact::<PyString>() {
+            return of_text(text);
         }
-        if let Ok(int) = value.cast::<PyInt>() {
-            return if value.is_instance_of::<PyBool>() {
-                Err(refused(value))
-            } else {
-                of_int(int)
-            };
-        }
-        of_other(value, floats)
+        of_extended(value, floats)
+    }
+}
+
+/// An int of 64 bits, and of no class that extends int.
+#[inline]
+pub(crate) fn small_int(value: &Bound<'_, PyAny>) -> Option<i64> {
+    value.cast_exact::<PyInt>().ok()?.extract().ok()
+}
+
+/// The UTF-8 of a text that has one, and is of no class that extends str.
+#[inline]
+pub(crate) fn utf8<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a [u8]> {
+    Some(value.cast_exact::<PyString>().ok()?.to_str().ok()?.as_bytes())
+}
+
+#[inline]
+fn of_text<'a>(text: &'a Bound<'_, PyString>) -> PyResult<OneKey<'a>> {
+    match text.to_str() {
+        Ok(text) => Ok(OneKey::Ref(KeyRef::Bytes(text.as_bytes()))),
+        Err(_) => escaped(text).map(OneKey::Owned),
+    }
+}
+
+/// As [`OneKey::of`], of any other class.
+#[inline(never)]
+fn of_extended<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(OneKey::Ref(KeyRef::Bytes(bytes.as_bytes())));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return of_text(text);
+    }
+    if value.is_instance_of::<PyBool>() {
+        return Err(refused(value));
+    }
+    match value.cast::<PyInt>() {
+        Ok(int) => of_int(int),
+        Err(_) => of_other(value, floats),
     }
 }
 
@@ -184,10 +213,16 @@ pub(crate) fn escaped(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
     Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
 }
 
+#[inline]
 fn of_int<'a>(int: &Bound<'_, PyInt>) -> PyResult<OneKey<'a>> {
-    if let Ok(int) = int.extract::<i64>() {
-        return Ok(OneKey::Ref(KeyRef::Int(int)));
+    match int.extract::<i64>() {
+        Ok(int) => Ok(OneKey::Ref(KeyRef::Int(int))),
+        Err(_) => of_large(int),
     }
+}
+
+#[cold]
+fn of_large<'a>(int: &Bound<'_, PyInt>) -> PyResult<OneKey<'a>> {
     let large = int.extract::<u64>().map_err(|_| {
         PyValueError::new_err(format!(
             "{int} is out of range: an int key is from -2**63 to 2**64 - 1; use str({int}) for larger ones"

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple, PyType};
 use umbel::{
     AnyFilter, Bloomier as Static, Form, Growth, KeyHash, KeyHasher, Kind, Plan, Tags, Variant,
 };
@@ -15,10 +15,10 @@ use crate::errors::Failure;
 use crate::filter::Filter;
 use crate::inner::{Access, Hashes, Inner, Operation, Other};
 use crate::keys::OneKey;
-use crate::values::{Content, Number, count, hasher, size};
+use crate::values::{Content, Names, Number, count, hasher, size};
 
 /// A Python object of the class of the filter's kind.
-pub(crate) fn wrap(py: Python<'_>, inner: Inner) -> PyResult<Py<PyAny>> {
+pub(crate) fn wrap(py: Python<'_>, inner: Inner) -> PyResult<Bound<'_, PyAny>> {
     let is_map = match &inner {
         Inner::Own(AnyFilter::Bloomier(filter)) => filter.value_bits() > 0,
         Inner::Mapped(AnyFilter::Bloomier(filter)) => filter.value_bits() > 0,
@@ -27,18 +27,47 @@ pub(crate) fn wrap(py: Python<'_>, inner: Inner) -> PyResult<Py<PyAny>> {
     let kind = inner.kind();
     let filter = PyClassInitializer::from(Filter::new(inner));
     Ok(match kind {
-        None => Py::new(py, filter.add_subclass(Foreign))?.into_any(),
-        Some(Kind::Counting) => Py::new(py, filter.add_subclass(Counting))?.into_any(),
-        Some(Kind::Scalable) => Py::new(py, filter.add_subclass(Scalable))?.into_any(),
-        Some(Kind::Stable) => Py::new(py, filter.add_subclass(Stable))?.into_any(),
-        Some(Kind::Window) => Py::new(py, filter.add_subclass(Window))?.into_any(),
-        Some(Kind::Bloomier) if is_map => Py::new(py, filter.add_subclass(Map))?.into_any(),
-        Some(Kind::Bloomier) => Py::new(py, filter.add_subclass(Bloomier))?.into_any(),
-        Some(Kind::Attributes) => Py::new(py, filter.add_subclass(Attributes))?.into_any(),
-        Some(Kind::Coded) => Py::new(py, filter.add_subclass(Coded))?.into_any(),
-        Some(Kind::Cascade) => Py::new(py, filter.add_subclass(Cascade))?.into_any(),
-        Some(_) => Py::new(py, filter.add_subclass(Bloom))?.into_any(),
+        None => Bound::new(py, filter.add_subclass(Foreign))?.into_any(),
+        Some(Kind::Counting) => Bound::new(py, filter.add_subclass(Counting))?.into_any(),
+        Some(Kind::Scalable) => Bound::new(py, filter.add_subclass(Scalable))?.into_any(),
+        Some(Kind::Stable) => Bound::new(py, filter.add_subclass(Stable))?.into_any(),
+        Some(Kind::Window) => Bound::new(py, filter.add_subclass(Window))?.into_any(),
+        Some(Kind::Bloomier) if is_map => Bound::new(py, filter.add_subclass(Map))?.into_any(),
+        Some(Kind::Bloomier) => Bound::new(py, filter.add_subclass(Bloomier))?.into_any(),
+        Some(Kind::Attributes) => Bound::new(py, filter.add_subclass(Attributes))?.into_any(),
+        Some(Kind::Coded) => Bound::new(py, filter.add_subclass(Coded))?.into_any(),
+        Some(Kind::Cascade) => Bound::new(py, filter.add_subclass(Cascade))?.into_any(),
+        Some(_) => Bound::new(py, filter.add_subclass(Bloom))?.into_any(),
     })
+}
+
+/// As [`wrap`], but of a class that may extend the kind's class; its `state` are the attributes of the object, as
+/// ``object.__getstate__`` gives them.
+pub(crate) fn wrap_as<'py>(
+    class: &Bound<'py, PyType>,
+    inner: Inner,
+    state: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = class.py();
+    // No other class can be extended.
+    let bloom = py.get_type::<Bloom>();
+    if class.is(&bloom) || !class.is_subclass(&bloom)? {
+        return wrap(py, inner);
+    }
+    let made = bloom.call_method1("__new__", (class, 1))?;
+    made.cast::<Filter>()?.get().replace(py, inner);
+    // Those of the class's dictionary, or with slots a pair of them and those in slots.
+    let state = state()?;
+    let both = match state.cast::<PyTuple>() {
+        Ok(pair) => [pair.get_item(0)?, pair.get_item(1)?],
+        Err(_) => [state, py.None().into_bound(py)],
+    };
+    for attributes in both.iter().filter_map(|attributes| attributes.cast::<PyDict>().ok()) {
+        for (name, value) in attributes {
+            made.setattr(name.cast::<PyString>()?, value)?;
+        }
+    }
+    Ok(made)
 }
 
 /// The plan of two of these three; the rate is 1 % when it is left out.
@@ -180,7 +209,7 @@ impl Counting {
     }
 
     /// A blocked filter of the same keys: a quarter of the size, or less.
-    fn to_bloom(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+    fn to_bloom<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let blocked = slf.as_super().get().look(py, |inner| match inner {
             Inner::Own(filter) => filter.convert(Kind::Blocked),
@@ -482,7 +511,7 @@ impl Attributes {
     #[pyo3(signature = (names, keys=None, fpp=None, *, tags="row", classic=false, memory=None, seed=0, secret=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        names: Vec<String>,
+        names: Names,
         keys: Number<'_>,
         fpp: Option<f64>,
         tags: &str,
@@ -491,6 +520,7 @@ impl Attributes {
         seed: u64,
         secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
+        let names = names.0;
         let tags = match tags {
             "none" => Tags::None,
             "row" => Tags::Row,
@@ -607,7 +637,7 @@ impl Foreign {
     #[new]
     #[pyo3(signature = (
         format, keys=None, fpp=None, *, key_type=None, bits=None, bits_per_key=None, probes=None, seed=None, growth=None,
-        bucket_size=None, max_iterations=None, salts=Vec::new(), options=Vec::new()
+        bucket_size=None, max_iterations=None, salts=Vec::new(), options=Names::default()
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -623,7 +653,7 @@ impl Foreign {
         bucket_size: Option<u32>,
         max_iterations: Option<u32>,
         salts: Vec<Vec<u8>>,
-        options: Vec<String>,
+        options: Names,
     ) -> PyResult<PyClassInitializer<Self>> {
         let format: Format = format.parse().map_err(Failure::from)?;
         let key_type = key_type.map(str::parse::<KeyType>).transpose().map_err(Failure::from)?;
@@ -639,7 +669,7 @@ impl Foreign {
             bucket_size,
             max_iterations,
             salts,
-            options,
+            options: options.0,
         };
         let filter = umbel_foreign::Foreign::new(format, &given).map_err(Failure::from)?;
         Ok(PyClassInitializer::from(Filter::new(Inner::Foreign(Other { filter, key_type })))

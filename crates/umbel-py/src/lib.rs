@@ -1,7 +1,8 @@
 //! umbel for Python. The module `umbel._umbel`; the package around it is in `python/umbel`.
 //!
 //! This crate converts Python's values and calls the other crates: it holds no formula and no bit. Bulk work releases the
-//! GIL. Filters are behind a lock each, so that any number of threads can use one, also without a GIL.
+//! GIL. Filters are behind a lock each, so that any number of threads can use one. Pythons without a GIL are not tested: they
+//! are told to have one.
 //!
 //! | module | what it alone knows |
 //! |---|---|
@@ -9,11 +10,11 @@
 //! | `values` | arguments that many functions take |
 //! | `calls` | calls of Python code that others wrote, and how they end |
 //! | `fork` | that forks wait for threads without the GIL |
+//! | `answers` | boolean columns in the library of the input |
 //! | `keys` | which Python values are keys, and their bytes |
 //! | `arrays` | keys in buffers and Arrow arrays |
 //! | `columns` | where keys come from, and threads over them |
 //! | `inner` | the filter behind a Python object: of umbel, mapped, or another system's |
-//! | `answers` | boolean columns in the library of the input |
 //! | `filter` | the object: its lock, and work on many keys |
 //! | `rows` | keys of several fields |
 //! | `sharing` | packed files, deltas and signatures |
@@ -22,7 +23,7 @@
 //! | `files` | filters in files, at URLs and in bytes |
 //! | `methods` | what all filters do in Python |
 //! | `parts` | one set in several filters |
-//! | `feeds`, `jobs`, `lines` | exact set operations: inputs that come from Python, the jobs, their results |
+//! | `feeds`, `lines`, `jobs` | exact set operations: inputs that come from Python, the lines found, the jobs |
 //! | `find` | indexes of many files, and the lines that hold a text |
 //! | `parquet` | filters for Parquet files that have none |
 //!
@@ -53,7 +54,7 @@ mod values;
 
 use pyo3::prelude::*;
 
-#[pymodule(gil_used = false)]
+#[pymodule(gil_used = true)]
 mod _umbel {
     use pyo3::prelude::*;
 
@@ -66,7 +67,7 @@ mod _umbel {
     #[pymodule_export]
     use super::find::{find, index};
     #[pymodule_export]
-    use super::jobs::{Report, job};
+    use super::jobs::job;
     #[pymodule_export]
     use super::kinds::{
         Attributes, Bloom, Bloomier, Cascade, Coded, Counting, Foreign, Map, Scalable, Stable,
@@ -75,11 +76,13 @@ mod _umbel {
     #[pymodule_export]
     use super::lines::Lines;
     #[pymodule_export]
+    use super::methods::unpickled;
+    #[pymodule_export]
     use super::parquet::parquet;
     #[pymodule_export]
     use super::parts::Parts;
     #[pymodule_export]
-    use super::reports::{Choice, Comparison, Receipt, compare, plan};
+    use super::reports::{Parameters, compare, plan};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,22 +10,21 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyString};
 use umbel_sets::PageReader;
 
-use crate::jobs::Report;
-
 /// The lines of a result, in a temporary file that is gone when this object is. Iterating reads it from the start; lines
 /// are `str`, with bytes that are not UTF-8 as Python's ``surrogateescape`` makes them.
 #[pyclass(frozen, weakref, module = "umbel")]
 pub(crate) struct Lines {
     file: Arc<File>,
     separator: u8,
+    found: u64,
     /// What the job did.
     #[pyo3(get)]
-    report: Py<Report>,
+    report: Py<PyAny>,
 }
 
 impl Lines {
-    pub(crate) fn new(file: File, separator: u8, report: Py<Report>) -> Self {
-        Self { file: Arc::new(file), separator, report }
+    pub(crate) fn new(file: File, separator: u8, found: u64, report: Py<PyAny>) -> Self {
+        Self { file: Arc::new(file), separator, found, report }
     }
 }
 
@@ -39,15 +38,15 @@ impl Lines {
 
     /// The number of lines.
     fn __len__(&self) -> usize {
-        self.report.get().found() as usize
+        self.found as usize
     }
 
     fn __bool__(&self) -> bool {
-        self.report.get().found() > 0
+        self.found > 0
     }
 
     fn __repr__(&self) -> String {
-        format!("<Lines: {} found>", self.report.get().found())
+        format!("<Lines: {} found>", self.found)
     }
 }
 

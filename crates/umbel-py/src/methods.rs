@@ -1,9 +1,8 @@
 //! What all filters do in Python.
 
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyTuple, PyType};
 use std::num::NonZeroUsize;
 use umbel::KeyDescription;
 use umbel_foreign::ForeignFilter;
@@ -14,8 +13,8 @@ use crate::files::{self, own_file};
 use crate::filter::Filter;
 use crate::inner::{Inner, Operation, not_for, of_inner};
 use crate::keys::OneKey;
-use crate::reports::{Receipt, compared, mixed};
-use crate::values::{self, Content, FilePath};
+use crate::reports::{Receipt, compared, mixed, reported};
+use crate::values::{self, Content, FilePath, Names};
 use crate::{kinds, sharing};
 
 #[pymethods]
@@ -106,29 +105,90 @@ impl Filter {
     /// In a filter of rows (`Attributes`) the columns are those of its fields that are looked up, by name. In any other, the key
     /// is made of all of them, in this order, as ``umbel build --key A --key B`` makes it. A field is text: an integer is
     /// looked up by its decimal digits.
-    #[pyo3(signature = (rows, columns=Vec::new()))]
+    #[pyo3(signature = (rows, columns=Names::default()))]
     fn contains_rows<'py>(
         &self,
         rows: &Bound<'py, PyAny>,
-        columns: Vec<String>,
+        columns: Names,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.answer_of_rows(rows, columns, Operation::Contains)
+        self.answer_of_rows(rows, columns.0, Operation::Contains)
     }
 
     /// Adds rows, as `contains_rows` takes them. Returns a boolean column: True for those certainly not there before.
-    #[pyo3(signature = (rows, columns=Vec::new()))]
+    #[pyo3(signature = (rows, columns=Names::default()))]
     fn add_rows<'py>(
         &self,
         rows: &Bound<'py, PyAny>,
-        columns: Vec<String>,
+        columns: Names,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.answer_of_rows(rows, columns, Operation::Add)
+        self.answer_of_rows(rows, columns.0, Operation::Add)
     }
 
-    /// Adds the keys of all the iterables, as ``set.update``.
+    /// Adds the keys of all others: filters, columns and other iterables, as ``set.update``.
     #[pyo3(signature = (*others))]
     fn update(&self, others: &Bound<'_, PyTuple>) -> PyResult<()> {
-        others.iter().try_for_each(|keys| self.add_many(&keys, None))
+        others.iter().try_for_each(|other| match other.cast::<Self>() {
+            Ok(other) => self.combine(other, Join::Union),
+            Err(_) => self.add_many(&other, None),
+        })
+    }
+
+    /// Keeps the keys that all others may have, too: filters, columns and other iterables, as ``set.intersection_update``. A key
+    /// that is in all of them stays; others pass by chance.
+    #[pyo3(signature = (*others))]
+    fn intersection_update(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<()> {
+        others
+            .iter()
+            .try_for_each(|other| slf.get().combine(&like(slf, &other)?, Join::Intersection))
+    }
+
+    /// A new filter of the keys of this one and of all others, as :meth:`update` takes them.
+    #[pyo3(signature = (*others))]
+    fn union<'py>(
+        slf: &Bound<'py, Self>,
+        others: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let made = Self::copy(slf)?;
+        made.cast::<Self>()?.get().update(others)?;
+        Ok(made)
+    }
+
+    /// A new filter of the keys that are in this one and in all others, as :meth:`intersection_update` takes them.
+    #[pyo3(signature = (*others))]
+    fn intersection<'py>(
+        slf: &Bound<'py, Self>,
+        others: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let made = Self::copy(slf)?;
+        Self::intersection_update(made.cast()?, others)?;
+        Ok(made)
+    }
+
+    /// Whether all keys of this filter may be in the other, or among its keys: False for certain, or maybe.
+    fn issubset(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        subset(slf, &like(slf, other)?)
+    }
+
+    /// Whether all keys of the other may be in this filter: False for certain, or maybe.
+    fn issuperset(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match other.cast::<Self>() {
+            Ok(other) => subset(other, slf),
+            Err(_) => Ok(slf.get().look_up(other)?.all()),
+        }
+    }
+
+    /// Whether no key is in both this filter and the other: True for certain; False if one may be.
+    ///
+    /// Two filters are certainly disjoint only if no bit is set in both, so nearly always False for filters of many keys;
+    /// :func:`compare` estimates how many keys they share.
+    fn isdisjoint(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match other.cast::<Self>() {
+            Ok(other) => {
+                let found = slf.get().look_at_both(other.get(), slf.py(), compared)?;
+                Ok(found.shared_bits == 0)
+            }
+            Err(_) => Ok(!slf.get().look_up(other)?.any()),
+        }
     }
 
     /// Removes all keys.
@@ -137,24 +197,30 @@ impl Filter {
     }
 
     /// A copy in memory.
-    fn copy(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        let py = slf.py();
-        let copied = slf.get().look(py, Inner::copy)?;
-        kinds::wrap(py, copied)
+    fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let copied = slf.get().look(slf.py(), Inner::copy)?;
+        kinds::wrap(slf.py(), copied)
     }
 
-    fn __copy__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::copy(slf)
+    fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let copied = slf.get().look(slf.py(), Inner::copy)?;
+        kinds::wrap_as(&slf.get_type(), copied, || slf.call_method0("__getstate__"))
     }
 
-    fn __deepcopy__(slf: &Bound<'_, Self>, memo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let _ = memo;
-        Self::copy(slf)
+    fn __deepcopy__<'py>(
+        slf: &Bound<'py, Self>,
+        memo: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let copied = slf.get().look(slf.py(), Inner::copy)?;
+        kinds::wrap_as(&slf.get_type(), copied, || {
+            let state = slf.call_method0("__getstate__")?;
+            slf.py().import("copy")?.call_method1("deepcopy", (state, memo))
+        })
     }
 
     /// The number of different keys, estimated from its bits; `receipt()` says how precisely.
     fn __len__(&self, py: Python<'_>) -> usize {
-        let keys = self.receipt(py).keys;
+        let keys = self.figures(py).keys;
         if keys < usize::MAX as f64 / 2.0 { keys.round() as usize } else { usize::MAX / 2 }
     }
 
@@ -162,11 +228,14 @@ impl Filter {
         self.look(py, |inner| of_inner!(inner, own => !own.is_empty(), other => other.filter.receipt().set_bits > 0))
     }
 
-    fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+    fn __or__<'py>(slf: &Bound<'py, Self>, other: &Bound<'_, Self>) -> PyResult<Bound<'py, PyAny>> {
         combined(slf, other, Join::Union)
     }
 
-    fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+    fn __and__<'py>(
+        slf: &Bound<'py, Self>,
+        other: &Bound<'_, Self>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         combined(slf, other, Join::Intersection)
     }
 
@@ -201,15 +270,16 @@ impl Filter {
     }
 
     /// What the filter delivers now, computed from its bits: estimated keys, false positive rate, fill.
-    pub(crate) fn receipt(&self, py: Python<'_>) -> Receipt {
-        self.look(py, |inner| {
-            of_inner!(inner, own => Receipt::of(own.receipt()), other => Receipt::of_foreign(other.filter.receipt()))
-        })
+    fn receipt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        reported(py, "Receipt", self.figures(py))
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        let name = slf.get_type().name()?;
-        Ok(format!("<{name}: {}>", slf.get().receipt(slf.py()).line()))
+        Ok(format!("<{}: {}>", slf.get_type().name()?, slf.get().receipt(slf.py())?))
+    }
+
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.receipt(py)?.call_method0("_repr_html_")
     }
 
     /// The bytes of its file: an umbel file, or what the other system would write.
@@ -235,16 +305,16 @@ impl Filter {
     /// for the result. ``list``, ``newer_than`` and ``memory`` are those of :func:`open`, ``secret`` is that of a keyed filter.
     #[pyo3(signature = (delta, *, secret=None, trust=None, list=None, newer_than=None, memory=None))]
     #[allow(clippy::too_many_arguments, reason = "they are keywords in Python")]
-    fn patched(
+    fn patched<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         delta: Content<'_>,
         secret: Option<Content<'_>>,
         trust: Option<FilePath>,
         list: Option<String>,
         newer_than: Option<u64>,
         memory: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let secret = values::secret(secret)?;
         let (trust, most) = files::checks(trust, list, newer_than, memory)?;
         let delta = delta.bytes();
@@ -265,17 +335,11 @@ impl Filter {
     }
 
     /// Pickled as its file. A filter that is keyed by a secret is refused: its file needs the secret to be opened.
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Pickled<'py>> {
         let py = slf.py();
         let (format, key_type) = {
             let inner = slf.get().read(py);
-            let keyed =
-                of_inner!(&*inner, own => own.hasher().scheme().key_id != 0, _other => false);
-            if keyed {
-                return Err(PyValueError::new_err(
-                    "a keyed filter cannot be pickled: its file needs the secret; save() it, and open() it with the secret",
-                ));
-            }
+            of_inner!(&*inner, own => values::check_unkeyed(own.hasher(), "a filter")?, _other => ());
             match &*inner {
                 Inner::Foreign(other) => (
                     Some(other.filter.format().to_string()),
@@ -284,14 +348,36 @@ impl Filter {
                 _ => (None, None),
             }
         };
-        let bytes = slf.get().to_bytes(py, false)?;
-        let module = py.import("umbel._umbel")?;
-        Ok((module.getattr("from_bytes")?, (bytes, format, key_type)))
+        let file = (slf.get().to_bytes(py, false)?, format, key_type);
+        let state = slf.call_method0("__getstate__")?;
+        let class = slf.get_type();
+        let made = py.import("umbel._umbel")?.getattr("_unpickled")?;
+        Ok((made, (class, file.0, file.1, file.2), state))
     }
 }
 
-/// The bytes of a file, its format if it is of another system, and the type of its keys.
-type Pickled<'py> = (Bound<'py, PyBytes>, Option<String>, Option<String>);
+/// What makes it, of its class, the bytes of its file, its format if it is of another system, and the type of its keys; and the
+/// attributes of a class that extends it.
+type Pickled<'py> = (
+    Bound<'py, PyAny>,
+    (Bound<'py, PyType>, Bound<'py, PyBytes>, Option<String>, Option<String>),
+    Bound<'py, PyAny>,
+);
+
+/// The filter that :meth:`Filter.__reduce__` pickled.
+#[pyfunction]
+#[pyo3(name = "_unpickled")]
+pub(crate) fn unpickled<'py>(
+    class: &Bound<'py, PyType>,
+    data: Content<'_>,
+    format: Option<&str>,
+    key_type: Option<&str>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let kinds_of = files::kinds_of(format, key_type)?;
+    let bytes = data.bytes();
+    let inner = class.py().detach(|| files::decode(bytes, kinds_of, None))?;
+    kinds::wrap_as(class, inner, || Ok(class.py().None().into_bound(class.py())))
+}
 
 /// How two filters become one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -301,6 +387,12 @@ enum Join {
 }
 
 impl Filter {
+    fn figures(&self, py: Python<'_>) -> Receipt {
+        self.look(py, |inner| {
+            of_inner!(inner, own => Receipt::of(own.receipt()), other => Receipt::of_foreign(other.filter.receipt()))
+        })
+    }
+
     fn combine(&self, other: &Bound<'_, Self>, join: Join) -> PyResult<()> {
         let (py, other) = (other.py(), other.get());
         if std::ptr::eq(self, other) {
@@ -327,7 +419,22 @@ fn merge(ours: &mut Inner, theirs: &Inner, join: Join) -> Result<(), Failure> {
     Ok(())
 }
 
-fn combined(slf: &Bound<'_, Filter>, other: &Bound<'_, Filter>, join: Join) -> PyResult<Py<PyAny>> {
+/// Another filter, or one made like `slf` of the keys in what is none.
+fn like<'py>(slf: &Bound<'py, Filter>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Filter>> {
+    if let Ok(other) = other.cast::<Filter>() {
+        return Ok(other.clone());
+    }
+    let empty = slf.get().look(slf.py(), Inner::empty)?;
+    let made = kinds::wrap(slf.py(), empty)?.cast_into::<Filter>()?;
+    made.get().add_all(other, None)?;
+    Ok(made)
+}
+
+fn combined<'py>(
+    slf: &Bound<'py, Filter>,
+    other: &Bound<'_, Filter>,
+    join: Join,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = slf.py();
     let made = slf.get().look_at_both(other.get(), py, |left, right| {
         let mut made = left.copy()?;

@@ -4,11 +4,12 @@ use std::num::NonZeroU32;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{IntoPyDict, PyDict, PyList};
+use umbel::KeyHasher;
 
 use crate::calls::Values;
 use crate::keys::OneKey;
-use crate::values::{Content, count, hasher};
+use crate::values::{Content, check_unkeyed, count, hasher};
 
 /// Divides keys among the parts of a set that is too large for one filter, or for one machine.
 ///
@@ -22,7 +23,11 @@ use crate::values::{Content, count, hasher};
 /// >>> parts.share(1_000_000_000)
 /// 62533685
 #[pyclass(frozen, module = "umbel")]
-pub(crate) struct Parts(umbel::Parts);
+pub(crate) struct Parts {
+    parts: umbel::Parts,
+    hasher: KeyHasher,
+    seed: u64,
+}
 
 #[pymethods]
 impl Parts {
@@ -33,21 +38,27 @@ impl Parts {
         let number = u32::try_from(number).ok().and_then(NonZeroU32::new).ok_or_else(|| {
             PyValueError::new_err(format!("parts: expected at most 4294967295, found {number}"))
         })?;
-        Ok(Self(umbel::Parts::with_hasher(number, hasher(seed, secret)?)))
+        let hasher = hasher(seed, secret)?;
+        Ok(Self { parts: umbel::Parts::with_hasher(number, hasher.clone()), hasher, seed })
+    }
+
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((u32,), Bound<'py, PyDict>)> {
+        check_unkeyed(&self.hasher, "Parts")?;
+        Ok(((self.parts.count(),), [("seed", self.seed)].into_py_dict(py)?))
     }
 
     fn __len__(&self) -> usize {
-        self.0.count() as usize
+        self.parts.count() as usize
     }
 
     /// The part of a key, from 0.
     fn part(&self, key: &Bound<'_, PyAny>) -> PyResult<u32> {
-        Ok(self.0.part(OneKey::of(key, false)?.key()))
+        Ok(self.parts.part(OneKey::of(key, false)?.key()))
     }
 
     /// The keys of each part, in their order: a list of lists, by part.
     fn split<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyList>>> {
-        let lists: Vec<_> = (0..self.0.count()).map(|_| PyList::empty(keys.py())).collect();
+        let lists: Vec<_> = (0..self.parts.count()).map(|_| PyList::empty(keys.py())).collect();
         for key in Values::of(keys)? {
             let key = key?;
             lists[self.part(&key)? as usize].append(key)?;
@@ -57,10 +68,10 @@ impl Parts {
 
     /// For how many keys to plan each part of a set of ``keys`` keys: with a probability of at least 99.9 %, none gets more.
     fn share(&self, keys: &Bound<'_, PyAny>) -> PyResult<u64> {
-        Ok(self.0.share(count(keys, "keys")?))
+        Ok(self.parts.share(count(keys, "keys")?))
     }
 
     fn __repr__(&self) -> String {
-        format!("<umbel.Parts: {}>", self.0.count())
+        format!("<umbel.Parts: {}>", self.parts.count())
     }
 }

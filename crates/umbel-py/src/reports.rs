@@ -1,9 +1,12 @@
 //! Receipts, plans and comparisons as Python objects.
 
+use std::collections::BTreeMap;
+
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use umbel::Estimate;
 use umbel::filter::{Comparison as Found, Fact, Figure};
+use umbel::{Estimate, ParseKindError, Plan, Variant};
 use umbel_advice::{Costs, Goal, Verdict, advise};
 
 use crate::errors::Failure;
@@ -11,52 +14,77 @@ use crate::filter::Filter;
 use crate::inner::{Inner, of_inner};
 use crate::values::{count, size};
 
-/// What a filter delivers now, computed from its bits.
-#[pyclass(frozen, module = "umbel")]
+/// Makes what is reported: an object of a class of `umbel._reports`.
+pub(crate) fn reported<'py>(
+    py: Python<'py>,
+    class: &str,
+    fields: impl IntoPyObject<'py, Target = PyDict, Output = Bound<'py, PyDict>, Error = PyErr>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import("umbel._reports")?.getattr(class)?.call((), Some(&fields.into_pyobject(py)?))
+}
+
+/// The fields of a receipt.
+#[derive(IntoPyObject)]
 pub(crate) struct Receipt {
-    /// Its kind, or its format when it is of another system.
-    #[pyo3(get)]
     kind: String,
-    /// Estimated number of different keys.
-    #[pyo3(get)]
     pub(crate) keys: f64,
-    /// Lower end of the 95 % interval of `keys`.
-    #[pyo3(get)]
     keys_low: f64,
-    /// Upper end of the 95 % interval of `keys`.
-    #[pyo3(get)]
     keys_high: f64,
-    /// The chance that a key never added passes now.
-    #[pyo3(get)]
     fpp: f64,
-    /// Keys it was planned for; None when its file does not say.
-    #[pyo3(get)]
     planned_keys: Option<u64>,
-    /// The rate it was planned for; None when its file does not say.
-    #[pyo3(get)]
     planned_fpp: Option<f64>,
-    /// Bits of all its parts.
-    #[pyo3(get)]
     bits: u64,
-    /// Bits set, or cells in use.
-    #[pyo3(get)]
     set_bits: u64,
-    /// Set bits over bits, or cells in use over cells.
-    #[pyo3(get)]
     fill: f64,
-    /// Bytes of its bits.
-    #[pyo3(get)]
     nbytes: u64,
-    /// Keys until it holds as many as planned, about; None when its file does not say.
-    #[pyo3(get)]
     room: Option<u64>,
-    /// Whether it certainly holds more keys than planned.
-    #[pyo3(get)]
     over_filled: bool,
-    /// How it hashes keys.
-    #[pyo3(get)]
     scheme: String,
-    facts: Vec<Fact>,
+    facts: BTreeMap<&'static str, Value>,
+    #[pyo3(item("_parameters"))]
+    parameters: Option<Parameters>,
+}
+
+/// The value of a fact.
+#[derive(IntoPyObject)]
+enum Value {
+    Count(u64),
+    Number(f64),
+    Text(String),
+}
+
+fn facts(facts: Vec<Fact>) -> BTreeMap<&'static str, Value> {
+    let value = |figure| match figure {
+        Figure::Count(count) => Some(Value::Count(count)),
+        Figure::Number(number) | Figure::Rate(number) => Some(Value::Number(number)),
+        Figure::Text(text) => Some(Value::Text(text)),
+        _ => None,
+    };
+    facts.into_iter().filter_map(|fact| Some((fact.name, value(fact.figure)?))).collect()
+}
+
+/// The parameters of a filter, from which its rate is computed.
+#[pyclass(frozen, name = "_Parameters", module = "umbel._umbel")]
+pub(crate) struct Parameters(Plan);
+
+#[pymethods]
+impl Parameters {
+    #[new]
+    fn new(variant: &str, keys: u64, fpp: f64, bits: u64, probes: u32) -> PyResult<Self> {
+        let variant: Variant = variant
+            .parse()
+            .map_err(|error: ParseKindError| PyValueError::new_err(error.to_string()))?;
+        Ok(Self(Plan::from_parts(variant, keys, fpp, bits, probes).map_err(Failure::from)?))
+    }
+
+    fn __getnewargs__(&self) -> (String, u64, f64, u64, u32) {
+        let plan = &self.0;
+        (plan.variant().to_string(), plan.keys(), plan.fpp(), plan.bits(), plan.probes())
+    }
+
+    fn predicted_fpp(&self, keys: &Bound<'_, PyAny>) -> PyResult<f64> {
+        Ok(self.0.predicted_fpp_at(count(keys, "keys")?))
+    }
 }
 
 impl Receipt {
@@ -77,7 +105,8 @@ impl Receipt {
             room: Some(receipt.room),
             over_filled: receipt.over_filled,
             scheme: receipt.scheme.to_string(),
-            facts: receipt.facts,
+            facts: facts(receipt.facts),
+            parameters: Some(Parameters(receipt.plan)),
         }
     }
 
@@ -98,101 +127,27 @@ impl Receipt {
             room: None,
             over_filled: false,
             scheme: receipt.scheme,
-            facts: receipt.facts,
+            facts: facts(receipt.facts),
+            parameters: None,
         }
-    }
-
-    /// It in one line.
-    pub(crate) fn line(&self) -> String {
-        let mut line = format!("{}, about {:.0} keys", self.kind, self.keys);
-        if let Some(planned) = self.planned_keys {
-            line += &format!(" of {planned}");
-        }
-        line += &format!(", fpp {:.3e}", self.fpp);
-        if let Some(planned) = self.planned_fpp {
-            line += &format!(" (planned {planned})");
-        }
-        line + &format!(", {} bytes", self.nbytes)
     }
 }
 
-#[pymethods]
-impl Receipt {
-    /// What only filters of its kind report, by name.
-    #[getter]
-    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let facts = PyDict::new(py);
-        for Fact { name, figure, .. } in &self.facts {
-            match figure {
-                Figure::Count(count) => facts.set_item(name, count)?,
-                Figure::Number(number) | Figure::Rate(number) => facts.set_item(name, number)?,
-                Figure::Text(text) => facts.set_item(name, text)?,
-                _ => {}
-            }
-        }
-        Ok(facts)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Receipt: {}>", self.line())
-    }
-}
-
-/// A kind of filter for a goal, as `plan` ranks them.
-#[pyclass(frozen, module = "umbel")]
+/// The fields of a choice.
+#[derive(IntoPyObject)]
 pub(crate) struct Choice {
-    /// The kind.
-    #[pyo3(get)]
     kind: String,
-    /// Whether it fits the goal.
-    #[pyo3(get)]
     fits: bool,
-    /// Why it does not fit.
-    #[pyo3(get)]
     obstacles: Vec<String>,
-    /// The false positive rate that the formulas give; None when there is no plan.
-    #[pyo3(get)]
     fpp: Option<f64>,
-    /// Keys it is for; None when there is no plan.
-    #[pyo3(get)]
     keys: Option<u64>,
-    /// Bits per key; None when there is no plan.
-    #[pyo3(get)]
     bits_per_key: Option<f64>,
-    /// Probes per key; None when there is no plan.
-    #[pyo3(get)]
     probes: Option<u32>,
-    /// Bytes in memory.
-    #[pyo3(get)]
     nbytes: u64,
-    /// Bytes of the file that is sent to others.
-    #[pyo3(get)]
     ship: u64,
-    /// Expected nanoseconds per lookup with the filter in front, where the goal says what lookups cost.
-    #[pyo3(get)]
     cost: Option<f64>,
-    plan: Option<umbel::Plan>,
-}
-
-#[pymethods]
-impl Choice {
-    /// The false positive rate with so many keys, also more than planned; None when there is no plan.
-    fn predicted_fpp(&self, keys: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
-        let keys = count(keys, "keys")?;
-        Ok(self.plan.map(|plan| plan.predicted_fpp_at(keys)))
-    }
-
-    fn __repr__(&self) -> String {
-        match (self.fits, self.bits_per_key, self.fpp) {
-            (true, Some(bits), Some(fpp)) => {
-                format!(
-                    "<Choice: {}, {bits:.2} bits per key, fpp {fpp:.3e}, {} bytes>",
-                    self.kind, self.nbytes
-                )
-            }
-            _ => format!("<Choice: not {}: {}>", self.kind, self.obstacles.join("; ")),
-        }
-    }
+    #[pyo3(item("_parameters"))]
+    parameters: Option<Parameters>,
 }
 
 /// The kinds of filters for a goal: those that fit, the best first, then the others, and why they do not fit. Also a word on the
@@ -253,14 +208,22 @@ pub(crate) fn plan(
         nbytes: choice.memory,
         ship: choice.ship,
         cost: choice.cost,
-        plan: choice.plan,
+        parameters: choice.plan.map(Parameters),
     });
     Ok((verdict, choices.collect()))
 }
 
-/// What two filters tell about the sets in them; estimates are tuples of a value and the ends of its 95 % interval.
-#[pyclass(frozen, module = "umbel")]
-pub(crate) struct Comparison(Found);
+/// The fields of a comparison.
+#[derive(IntoPyObject)]
+struct Comparison {
+    left: Interval,
+    right: Interval,
+    union: Option<Interval>,
+    intersection: Option<Interval>,
+    jaccard: Option<Interval>,
+    left_in_right: Option<Interval>,
+    right_in_left: Option<Interval>,
+}
 
 type Interval = (f64, f64, f64);
 
@@ -268,65 +231,26 @@ fn interval(estimate: Estimate) -> Interval {
     (estimate.value, estimate.low, estimate.high)
 }
 
-#[pymethods]
-impl Comparison {
-    /// Keys of the first set.
-    #[getter]
-    fn left(&self) -> Interval {
-        interval(self.0.left)
-    }
-
-    /// Keys of the second set.
-    #[getter]
-    fn right(&self) -> Interval {
-        interval(self.0.right)
-    }
-
-    /// Keys in either; None when the filters are too full to tell. So are the others.
-    #[getter]
-    fn union(&self) -> Option<Interval> {
-        self.0.overlap.map(|overlap| interval(overlap.union))
-    }
-
-    /// Keys in both.
-    #[getter]
-    fn intersection(&self) -> Option<Interval> {
-        self.0.overlap.map(|overlap| interval(overlap.intersection))
-    }
-
-    /// Keys in both over keys in either.
-    #[getter]
-    fn jaccard(&self) -> Option<Interval> {
-        self.0.overlap.map(|overlap| interval(overlap.jaccard))
-    }
-
-    /// The share of the first set that is in the second.
-    #[getter]
-    fn left_in_right(&self) -> Option<Interval> {
-        self.0.overlap.map(|overlap| interval(overlap.left_in_right))
-    }
-
-    /// The share of the second set that is in the first.
-    #[getter]
-    fn right_in_left(&self) -> Option<Interval> {
-        self.0.overlap.map(|overlap| interval(overlap.right_in_left))
-    }
-
-    fn __repr__(&self) -> String {
-        let about = |estimate: &Estimate| format!("{:.0}", estimate.value);
-        let both = self.0.overlap.map_or("unknown".to_owned(), |found| about(&found.intersection));
-        format!(
-            "<Comparison: about {} and {} keys, {both} in both>",
-            about(&self.0.left),
-            about(&self.0.right)
-        )
-    }
-}
-
 /// Estimates from two filters what their sets share. Both must be of one kind, size (or sizes that fold) and way of hashing.
 #[pyfunction]
-pub(crate) fn compare(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<Comparison> {
-    Ok(Comparison(left.get().look_at_both(right.get(), left.py(), compared)?))
+pub(crate) fn compare<'py>(
+    left: &Bound<'py, Filter>,
+    right: &Bound<'py, Filter>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let found = left.get().look_at_both(right.get(), left.py(), compared)?;
+    let of = |which: fn(&umbel::math::Overlap) -> Estimate| {
+        found.overlap.as_ref().map(which).map(interval)
+    };
+    let fields = Comparison {
+        left: interval(found.left),
+        right: interval(found.right),
+        union: of(|overlap| overlap.union),
+        intersection: of(|overlap| overlap.intersection),
+        jaccard: of(|overlap| overlap.jaccard),
+        left_in_right: of(|overlap| overlap.left_in_right),
+        right_in_left: of(|overlap| overlap.right_in_left),
+    };
+    reported(left.py(), "Comparison", fields)
 }
 
 /// What two filters tell about the sets in them.

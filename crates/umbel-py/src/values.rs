@@ -97,6 +97,37 @@ impl AsRef<Path> for FilePath {
     }
 }
 
+/// Names: several, or a single ``str``.
+#[derive(Default)]
+pub(crate) struct Names(pub(crate) Vec<String>);
+
+impl FromPyObject<'_, '_> for Names {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if let Ok(name) = value.cast::<PyString>() {
+            return Ok(Self(vec![name.to_string()]));
+        }
+        value.extract().map(Self).map_err(|_| {
+            PyTypeError::new_err(format!(
+                "expected a name, or a list of names that are str, found {}",
+                value.repr().map_or_else(|_| "something else".to_owned(), |text| text.to_string())
+            ))
+        })
+    }
+}
+
+/// Refuses to pickle what is keyed by a secret.
+pub(crate) fn check_unkeyed(hasher: &KeyHasher, what: &str) -> PyResult<()> {
+    match hasher.scheme().key_id {
+        0 => Ok(()),
+        _ => Err(PyValueError::new_err(format!(
+            "{what} keyed by a secret cannot be pickled, because it is of no use without the secret; make or open it where it is \
+             used, with the secret"
+        ))),
+    }
+}
+
 /// Whether it is a place beyond the file system.
 pub(crate) fn is_url(path: &Bound<'_, PyAny>) -> bool {
     path.cast::<PyString>().is_ok_and(|text| text.to_str().is_ok_and(|text| text.contains("://")))

@@ -238,8 +238,59 @@ def test_errors(tmp_path):
     assert out.read_text() == "before"
 
 
-def test_progress():
-    assert list(umbel.dedup(["a"], progress=True)) == ["a"]
+def test_progress(monkeypatch, tmp_path):
+    import tqdm.auto
+
+    bars = []
+
+    class Bar(tqdm.auto.tqdm):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options, file=io.StringIO())
+            bars.append(self)
+
+    monkeypatch.setattr(tqdm.auto, "tqdm", Bar)
+    path = tmp_path / "lines"
+    path.write_text("".join(f"line {i}\n" for i in range(500_000)))
+    assert umbel.dedup(path, path, progress=True).report.found == 500_000
+    [bar] = bars
+    assert bar.desc == "dedup" and bar.n == bar.total or bar.total is None
+    told = []
+
+    def tell(done, total):
+        told.append((done, total))
+
+    slowly = (time.sleep(0.1) or str(i) for i in range(5))
+    assert len(umbel.dedup(slowly, progress=tell)) == 5 and told
+    assert list(umbel.dedup(tqdm.auto.tqdm(["a", "a"], disable=True))) == ["a"]
+    with pytest.raises(ZeroDivisionError):
+        umbel.dedup((time.sleep(0.1) or "a" for _ in range(50)), progress=lambda done, total: 1 // 0)
+
+
+def test_progress_without_tqdm(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ImportError, match="pip install 'umbel.progress.'"):
+        umbel.dedup(["a"], progress=True)
+
+
+def test_reports_are_logged(caplog, tmp_path):
+    with caplog.at_level("INFO", "umbel"):
+        umbel.dedup(["a", "a"])
+        umbel.common(["a"], ["a"], out=tmp_path / "out", fpp=0.01)
+    first, second = caplog.messages
+    assert first.startswith("dedup: 2 lines, 1 found, ") and second.endswith(" s, not exact")
+    assert {record.name for record in caplog.records} == {"umbel"}
+
+
+@pytest.mark.parametrize("name", ["o.gz", "o.ZST", "o.xz", "o.bz2", "o.lz4"])
+def test_results_are_not_compressed(tmp_path, name):
+    for job in [
+        lambda: umbel.dedup(["a"], out=tmp_path / name),
+        lambda: umbel.diff(["a"], ["b"], added=tmp_path / name),
+        lambda: umbel.dedup(["a"], out=f"memory://{name}"),
+    ]:
+        with pytest.raises(ValueError, match="results are not compressed; omit"):
+            job()
+    assert not list(tmp_path.iterdir())
 
 
 def test_threads_run_jobs_together():

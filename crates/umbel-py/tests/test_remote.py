@@ -20,6 +20,10 @@ class InPlace(MemoryFileSystem):
         if self.breaks:
             raise OSError("the connection broke")
 
+    def put_file(self, lpath, rpath, **_):
+        with open(lpath, "rb") as file:
+            self.pipe_file(rpath, file.read())
+
     def mv(self, path1, path2, **_):
         if self.replaces is False and self.exists(path2):
             return
@@ -73,3 +77,21 @@ def test_a_local_url(tmp_path):
     filled("b").save(f"file://{tmp_path}/seen.umbel")
     assert umbel.open(tmp_path / "seen.umbel") == filled("b")
     assert [path.name for path in tmp_path.iterdir()] == ["seen.umbel"]
+
+
+def test_results_at_urls(system, monkeypatch, tmp_path):
+    report = umbel.dedup(["a", "b", "a"], out="inplace://results/once.txt", tmp=tmp_path)
+    assert report.found == 2 and system().cat_file("inplace://results/once.txt") == b"a\nb\n"
+    assert umbel.dedup("inplace://results/once.txt", ["c"], out="memory://once.txt").found == 3
+    assert list(umbel.dedup("memory://once.txt")) == ["a", "b", "c"]
+    umbel.diff(["a"], ["b"], added="inplace://results/added", removed=tmp_path / "removed")
+    assert system().cat_file("inplace://results/added") == b"b\n" and (tmp_path / "removed").read_text() == "a\n"
+    before = dict(system.store)
+    monkeypatch.setattr(system, "breaks", True)
+    with pytest.raises(OSError, match="connection broke"):
+        umbel.dedup(["c"], out="inplace://results/once.txt")
+    with pytest.raises(ZeroDivisionError):
+        umbel.dedup((str(1 // (3 - i)) for i in range(5)), out="inplace://results/once.txt")
+    assert system.store == before and [path.name for path in tmp_path.iterdir()] == ["removed"]
+    with pytest.raises(ValueError, match="nowhere"):
+        umbel.dedup((pytest.fail("the work began") for _ in range(1)), out="nowhere://once.txt")

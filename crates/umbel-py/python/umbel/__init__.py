@@ -13,7 +13,8 @@ A filter answers "have I seen this key?": no for certain, or maybe with a known 
 
 from . import parquet
 from ._files import common, dedup, diff, except_, join
-from ._plans import Plan, plan
+from ._plans import Choice, Plan, plan
+from ._reports import Comparison, Receipt, Report
 from ._search import Hit, Hits, Indexed, SearchReport, find, index
 from ._umbel import (
     FORMATS,
@@ -21,9 +22,7 @@ from ._umbel import (
     Bloom,
     Bloomier,
     Cascade,
-    Choice,
     Coded,
-    Comparison,
     Counting,
     Filter,
     Foreign,
@@ -31,8 +30,6 @@ from ._umbel import (
     Map,
     OverfilledWarning,
     Parts,
-    Receipt,
-    Report,
     Scalable,
     Stable,
     Window,

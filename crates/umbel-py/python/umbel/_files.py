@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from os import PathLike
+from contextlib import contextmanager, nullcontext
+from logging import getLogger
+from os import PathLike, fsdecode
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
-from ._umbel import Lines, Report, _job
+from . import _remote
+from ._reports import Report
+from ._umbel import Lines, _job
+
+_log = getLogger("umbel")
 
 Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
 # A path, a URL, an iterable of lines, or a column of NumPy, pandas, Polars or Arrow.
 Input: TypeAlias = Path | Iterable[str] | Iterable[bytes] | Iterable[int] | Any
 Key: TypeAlias = str | Sequence[str] | Mapping[str, str]
 Form: TypeAlias = Literal["url", "email", "number", "nfc"]
+# A bar of tqdm, or a function of the bytes read and those to read.
+Progress: TypeAlias = bool | Callable[[int, int], None]
 How: TypeAlias = Literal["inner", "left", "full"]
 
 
@@ -35,11 +43,14 @@ class Options(TypedDict, total=False):
     normalize: Form | Sequence[Form] | None
     missing: Literal["error", "skip", "keep"]
     bad: Literal["error", "skip"]
-    progress: bool
+    progress: Progress
 
 
 @contextmanager
-def _progress(verb: str, wanted: bool) -> Iterator[Callable[[int, int], None] | None]:
+def _progress(verb: str, wanted: Progress) -> Iterator[Callable[[int, int], None] | None]:
+    if not isinstance(wanted, bool):
+        yield wanted
+        return
     if not wanted:
         yield None
         return
@@ -54,9 +65,25 @@ def _progress(verb: str, wanted: bool) -> Iterator[Callable[[int, int], None] | 
             bar.update(done - bar.n)
 
         yield report
+        # The last of it was read after the last look.
+        report(bar.total or bar.n, bar.total or 0)
 
 
-def _run(verb: str, inputs: Sequence[Input], out: Path | None, given: Any, **own: Any) -> Any:
+@contextmanager
+def _local(outs: dict[str, Path | None], tmp: Path | None) -> Iterator[dict[str, Any]]:
+    """Local files in place of those at URLs, to which they are uploaded when all are complete."""
+    urls = {name: out for name, out in outs.items() if isinstance(out, str) and "://" in out}
+    for url in urls.values():
+        _remote.check(url)
+    place = None if tmp is None else fsdecode(tmp)
+    with TemporaryDirectory(prefix="umbel-", dir=place) if urls else nullcontext() as folder:
+        local = {name: f"{folder}/{name}-{url.rpartition('/')[2]}" for name, url in urls.items()}
+        yield {**outs, **local}
+        for name, url in urls.items():
+            _remote.upload(url, local[name])
+
+
+def _run(verb: str, inputs: Sequence[Input], outs: dict[str, Path | None], given: Any, **own: Any) -> Any:
     options = dict(given)
     key = options.get("key")
     if isinstance(key, Mapping):
@@ -66,15 +93,20 @@ def _run(verb: str, inputs: Sequence[Input], out: Path | None, given: Any, **own
     for several in ("key", "normalize", "delimiter"):
         value = options.pop(several, None)
         options[several] = [value] if isinstance(value, str) else list(value or ())
-    with _progress(verb, options.pop("progress", False)) as progress:
-        return _job(
+    with (
+        _local(outs, options.get("tmp")) as local,
+        _progress(verb, options.pop("progress", False)) as progress,
+    ):
+        result = _job(
             verb,
             list(inputs),
-            out=out,
             progress=progress,
+            **local,
             **own,
             **options,
         )
+    _log.info("%s: %s", verb, result.report if isinstance(result, Lines) else result)
+    return result
 
 
 @overload
@@ -108,7 +140,7 @@ def common(
     """
     if not others:
         raise ValueError("common compares two inputs or more; found one")
-    return _run("common", (first, *others), out, options, all=all, at_least=at_least, fpp=fpp)  # type: ignore[no-any-return]
+    return _run("common", (first, *others), {"out": out}, options, all=all, at_least=at_least, fpp=fpp)  # type: ignore[no-any-return]
 
 
 @overload
@@ -139,7 +171,7 @@ def except_(
     """
     if not others:
         raise ValueError("except_ compares two inputs or more; found one")
-    return _run("except", (first, *others), out, options, all=all, fpp=fpp)  # type: ignore[no-any-return]
+    return _run("except", (first, *others), {"out": out}, options, all=all, fpp=fpp)  # type: ignore[no-any-return]
 
 
 @overload
@@ -181,7 +213,7 @@ def join(
         raise TypeError("join takes on in place of key")
     given = {**options, "key": on}
     return _run(  # type: ignore[no-any-return]
-        "join", (left, right), out, given, how=how, first=first, unique=unique, prefix=prefix,
+        "join", (left, right), {"out": out}, given, how=how, first=first, unique=unique, prefix=prefix,
     )
 
 
@@ -222,7 +254,7 @@ def dedup(
     """
     least = at_least if at_least is not None else 2 if repeated else 1
     return _run(  # type: ignore[no-any-return]
-        "dedup", (first, *others), out, options,
+        "dedup", (first, *others), {"out": out}, options,
         at_least=least, keep=keep, counted=count, by_count=by_count, top=top, fpp=fpp,
     )
 
@@ -263,4 +295,4 @@ def diff(
     if out is not None and any(separate.values()):
         raise ValueError("out is for all changes; omit it with added, removed and kept")
     ignored = [ignore_columns] if isinstance(ignore_columns, str) else list(ignore_columns)
-    return _run("diff", (old, new), out, options, ignored=ignored, **separate)  # type: ignore[no-any-return]
+    return _run("diff", (old, new), {"out": out, **separate}, options, ignored=ignored)  # type: ignore[no-any-return]

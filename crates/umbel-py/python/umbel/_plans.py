@@ -2,10 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from ._umbel import Choice, _plan
+from ._reports import draw_rates, figure_of_rates
+from ._umbel import _plan
+
+
+@dataclass(frozen=True, repr=False)
+class Choice:
+    """A kind of filter for a goal, as `plan` ranks them.
+
+    `fits` says whether it fits the goal, `obstacles` why it does not. `fpp` is the false positive rate that the formulas give, `keys`
+    how many it is for, `bits_per_key` and `probes` are per key: None when there is no plan. `nbytes` are the bytes in memory, `ship`
+    those of the file that is sent to others. `cost` are the expected nanoseconds per lookup with the filter in front, where the
+    goal says what lookups cost.
+    """
+
+    kind: str
+    fits: bool
+    obstacles: list[str]
+    fpp: float | None
+    keys: int | None
+    bits_per_key: float | None
+    probes: int | None
+    nbytes: int
+    ship: int
+    cost: float | None
+    _parameters: Any = field(default=None, compare=False)
+
+    def predicted_fpp(self, keys: float) -> float | None:
+        """The false positive rate with so many keys, also more than planned; None when there is no plan."""
+        return None if self._parameters is None else float(self._parameters.predicted_fpp(keys))
+
+    def __repr__(self) -> str:
+        if not self.fits or self.bits_per_key is None:
+            return f"<Choice: not {self.kind}: {'; '.join(self.obstacles)}>"
+        return f"<Choice: {self.kind}, {self.bits_per_key:.2f} bits per key, fpp {self.fpp:.3e}, {self.nbytes} bytes>"
 
 
 @dataclass(frozen=True)
@@ -34,21 +67,12 @@ class Plan:
             lines.append(f"  {choice.kind:<10} {what}")
         return "\n".join(lines)
 
-    def figure(self) -> Any:
+    def plot(self) -> Any:
         """A matplotlib figure: the false positive rate of the kinds that fit, by how many keys they hold."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise ImportError("figures need matplotlib; pip install 'umbel[plot]'") from None
-        figure = Figure(figsize=(7, 4.5), layout="constrained")
-        axes = figure.subplots()
+        figure, axes = figure_of_rates()
         for choice in self.choices:
-            if not choice.fits or choice.keys is None:
-                continue
-            counts = [max(1, choice.keys * step // 20) for step in range(1, 41)]
-            rates = [choice.predicted_fpp(count) or 0.0 for count in counts]
-            axes.plot(counts, rates, label=choice.kind)
-        axes.set(xlabel="keys", ylabel="false positive rate", yscale="log")
+            if choice.fits and choice.keys is not None:
+                draw_rates(axes, choice.keys, choice.predicted_fpp, choice.kind)
         axes.legend()
         return figure
 
@@ -93,4 +117,4 @@ def plan(
         false_answer=false_answer,
         absent=absent,
     )
-    return Plan(verdict, choices)
+    return Plan(verdict, [Choice(**choice) for choice in choices])

@@ -1,5 +1,6 @@
 """Files at URLs, through fsspec."""
 
+from collections.abc import Callable
 from secrets import token_hex
 from typing import IO, Any
 
@@ -27,8 +28,23 @@ def read(url: str) -> bytes:
         return file.read()
 
 
+def check(url: str) -> None:
+    """Refuses a URL of which no file system is known, or whose package is missing."""
+    _located(url)
+
+
 def write(url: str, content: bytes) -> None:
-    """Makes the file have these bytes; after an error it is what it was.
+    """Makes the file have these bytes; after an error it is what it was."""
+    _replace(url, lambda system, path: system.pipe_file(path, content))
+
+
+def upload(url: str, local: str) -> None:
+    """Makes the file have the bytes of a local one; after an error it is what it was."""
+    _replace(url, lambda system, path: system.put_file(local, path))
+
+
+def _replace(url: str, put: Callable[[Any, str], None]) -> None:
+    """Puts a file in the place of the one at a URL.
 
     An object store shows an object when all of it is there. What renames files itself (SFTP, FTP, SMB, HDFS, local disks) writes
     to them in place, so there the bytes go to a file of another name in the same folder, which is renamed.
@@ -37,12 +53,12 @@ def write(url: str, content: bytes) -> None:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped,unused-ignore]
 
     if type(system).mv is AbstractFileSystem.mv:
-        system.pipe_file(path, content)
+        put(system, path)
         return
     beside = f"{path}.umbel-{token_hex(4)}"
     removed = False
     try:
-        system.pipe_file(beside, content)
+        put(system, beside)
         try:
             system.mv(beside, path)
         except Exception:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from ._umbel import _find, _index
 
-Path: TypeAlias = str | PathLike[str]
+Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
 Form: TypeAlias = Literal["url", "email", "number", "nfc"]
 
 
@@ -99,7 +99,7 @@ def index(
         raise ValueError("name the paths of a new index, or give update=True")
     if records is not None and not key:
         raise ValueError("key: an index of records is of the values of fields; name one")
-    listed = None if paths is None else [paths] if isinstance(paths, (str, PathLike)) else list(paths)
+    listed = None if paths is None else [paths] if isinstance(paths, (str, bytes, PathLike)) else list(paths)
     made = _index(
         target,
         listed,

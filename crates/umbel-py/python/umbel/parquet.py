@@ -11,7 +11,7 @@ from ._umbel import _parquet
 
 __all__ = ["Column", "Filter", "Report", "add_filters", "remove_filters"]
 
-Path: TypeAlias = str | PathLike[str]
+Path: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]
 
 
 @dataclass(frozen=True)
