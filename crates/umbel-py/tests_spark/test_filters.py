@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 import umbel
 from umbel import spark as us
-from umbel.spark import _filters
+from umbel.spark import _filters, _jvm
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +70,7 @@ def test_no_rows(spark):
 
 def test_without_functions_of_arrow_columns(spark, pages, monkeypatch):
     """As in Spark 4.0."""
+    monkeypatch.setattr(_jvm, "_loader", lambda context: None)
     made = us.build(pages, ["url", "number"])
     monkeypatch.setattr(_filters, "arrow_function", _filters._pandas_function)
     for column, filter in [("url", us.build(pages, "url")), (["url", "number"], made)]:
@@ -77,7 +78,11 @@ def test_without_functions_of_arrow_columns(spark, pages, monkeypatch):
         assert found == pages.where("url is not null").count()
 
 
-def test_parts_come_in_many_pieces_and_are_fetched_in_turns(pages, monkeypatch):
+@pytest.mark.parametrize("way", ["java", "python"])
+def test_parts_come_in_many_pieces_and_are_fetched_in_turns(pages, monkeypatch, way):
+    if way == "python":
+        monkeypatch.setattr(_jvm, "_loader", lambda context: None)
+        monkeypatch.setattr(_filters, "_PIECE", 16 << 10)
     monkeypatch.setattr(_filters, "_FETCH", 16 << 10)
     monkeypatch.setattr(_filters, "_FAN_IN", 2)
     made = us.build(pages, "number", 1e-6, keys=40_000)

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from umbel import spark as us
+from umbel.spark import _job, _plan
 
 INF, NAN = float("inf"), float("nan")
 # Types of columns, and values of which some are equal without being alike.
@@ -109,28 +110,35 @@ def pair(spark, request):
         spark.conf.set(name, value)
     frames = [spark.createDataFrame(rows[side], SCHEMAS[side], verifySchema=False) for side in (0, 1)]
     frames = [frame.repartition(partitions).cache() for frame in frames]
-    yield frames
+    yield *frames, {name: theirs(*frames, KEYS) for name, (_, theirs) in OPERATIONS.items()}, {}
     for frame in frames:
         frame.unpersist()
     for name, value in before.items():
         spark.conf.set(name, value)
 
 
-@pytest.mark.parametrize("way", ["listed", "filtered", "split"])
+# How candidates are found, and whether Java looks filters up; split ones Python always does.
+WAYS = ["listed", "filtered in Python", "split", *(["listed in Python", "filtered"] if FULL else [])]
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_random_tables(pair, way, monkeypatch):
     """All cases by each of the three ways to find candidates; one job per operation. With --full in four kinds of plans."""
-    left, right = pair
-    if way == "filtered":
+    left, right, plain, bags = pair
+    if way.endswith("in Python"):
+        monkeypatch.setattr("umbel.spark._jvm._loader", lambda context: None)
+    if way.startswith("filtered"):
         monkeypatch.setattr("umbel.spark._job._LISTED", -1)
         # As for a large table, whose different keys are counted.
         monkeypatch.setattr("umbel.spark._job._UNCOUNTED", -1)
     how = {"limit": 0} if way == "split" else {}
-    for name, (ours, theirs) in OPERATIONS.items():
+    for name, (ours, _) in OPERATIONS.items():
         pruned = ours(left, right, KEYS, prune=True, **how)
-        plain = theirs(left, right, KEYS)
-        assert pruned.dtypes == plain.dtypes, name
+        assert pruned.dtypes == plain[name].dtypes, name
         found = bag(pruned)
-        assert found == bag(plain), name
+        if name not in bags:
+            bags[name] = bag(plain[name])
+        assert found == bags[name], name
         assert len(found) > 500, name
 
 
@@ -256,13 +264,23 @@ def test_a_join_of_pruned_tables(spark):
     assert both < one < plain
 
 
-@pytest.fixture(scope="module")
-def large(spark):
-    """Three million rows, as many of which 1 % are common, and of which 90 % are."""
-    def rows(first):
-        return spark.range(first, first + 3_000_000, 1, 4).select(F.sha1(F.col("id").cast("string")).alias("key"))
+# Rows of large tables. With fewer, all limits are as much lower.
+LARGE = 3_000_000 if FULL else 600_000
 
-    return rows(0), rows(2_970_000), rows(300_000)
+
+@pytest.fixture
+def large(spark, monkeypatch):
+    """So many rows, as many of which 1 % are common, and of which 90 % are."""
+    share = LARGE / 3_000_000
+    monkeypatch.setattr(_plan, "START", _plan.START * share)
+    for limit in ("_FIRST", "_LISTED"):
+        monkeypatch.setattr(_job, limit, int(getattr(_job, limit) * share))
+    monkeypatch.setattr(_job.Job, "_broadcast_threshold", lambda job: int((10 << 20) * share))
+
+    def rows(first):
+        return spark.range(first, first + LARGE, 1, 4).select(F.sha1(F.col("id").cast("string")).alias("key"))
+
+    return rows(0), rows(LARGE * 99 // 100), rows(LARGE // 10)
 
 
 def test_the_plan(spark, large):
@@ -271,15 +289,15 @@ def test_the_plan(spark, large):
     assert plan.prunes
     assert plan.tables[0].common < 0.02
     assert plan.pruned_bytes < plan.plain_bytes / 10
-    assert abs(plan.tables[0].rows - 3e6) < 2e5
+    assert plan.tables[0].rows == LARGE
     plan = us.semi_join(left, many, "key", explain=True)
     assert not plan.prunes
     # The first rows of each partition are among those in common.
     assert plan.tables[0].common > 0.9
     assert "of the rows would pass the filter, which costs more than it saves" in str(plan)
     plain = us.semi_join(left, many, "key")
-    assert "Python" not in plain._jdf.queryExecution().toString()
-    plan = us.semi_join(left, spark.range(50_000).select(F.sha1(F.col("id").cast("string")).alias("key")), "key", explain=True)
+    assert "UDF(" not in plain._jdf.queryExecution().toString()
+    plan = us.semi_join(left, spark.range(10_000).select(F.sha1(F.col("id").cast("string")).alias("key")), "key", explain=True)
     assert not plan.prunes
     assert "small enough for Spark to broadcast" in plan.reason
 
@@ -288,13 +306,14 @@ def test_first_rows_that_are_unlike_the_others(spark, large):
     """The plan expects few candidates; there are many, and tasks stop before the driver has them all."""
     left, _, _ = large
     id = F.col("id").cast("string")
-    rows = spark.range(0, 3_000_000, 1, 4).select(F.sha1(F.when(F.col("id") % 750_000 > 60_000, id).otherwise("no")).alias("key"), "id")
+    part, first = LARGE // 4, LARGE // 50
+    rows = spark.range(0, LARGE, 1, 4).select(F.sha1(F.when(F.col("id") % part > first, id).otherwise("no")).alias("key"), "id")
     assert us.semi_join(left, rows, "key", explain=True).listed
     for how in ({}, {"prune": True}):
         found = us.semi_join(left, rows, "key", **how)
-        pruned = "Python" in found._jdf.queryExecution().toString()
+        pruned = "UDF(" in found._jdf.queryExecution().toString()
         assert pruned == ("prune" in how)
-        assert found.count() == 4 * (750_000 - 60_001)
+        assert found.count() == 4 * (part - first - 1)
 
 
 def test_an_executor_is_killed(spark, large):
@@ -309,4 +328,4 @@ def test_an_executor_is_killed(spark, large):
         found = pruned.agg(F.count("*"), F.sum(F.xxhash64("key").cast("decimal(38,0)"))).first()
     assert killed and killed[0] in before
     assert found == expected
-    assert found[0] == 30_000
+    assert found[0] == LARGE // 100

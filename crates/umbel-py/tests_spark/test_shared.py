@@ -215,9 +215,9 @@ def test_distinct_keeps_to_the_limit(spark, monkeypatch):
 
     sizes, gather = [], _filters.gather
 
-    def watched(df, start, add, join, nbytes):
+    def watched(df, start, add, join, nbytes, *more):
         sizes.append(nbytes)
-        return gather(df, start, add, join, nbytes)
+        return gather(df, start, add, join, nbytes, *more)
 
     for module in (_filters, _sets):
         monkeypatch.setattr(module, "gather", watched)

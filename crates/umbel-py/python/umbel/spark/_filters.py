@@ -20,9 +20,10 @@ from pyspark.sql import functions as F
 import umbel
 from umbel import Filter
 
-from ._shared import Shared, leave
+from ._jvm import MAGIC, filled, java_key, knows, may_contain
 from ._keys import filter_columns, key_hash, fields_of, names_of, quoted
 from ._sample import sample
+from ._shared import Shared, leave
 
 # Filters that one task merges.
 _FAN_IN = 8
@@ -52,23 +53,30 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared
     >>> mail.where(maybe_in(mail, "sender", blocked))  # doctest: +SKIP
     """
     names = names_of(column)
-    filter_columns(df, names)
+    types = filter_columns(df, names)
     shared = filter if isinstance(filter, Shared) else Shared(filter, df.sparkSession)
     fields = shared.filter.names if isinstance(shared.filter, umbel.Attributes) else None
     if fields is not None and not set(names) <= set(fields):
         raise ValueError(f"the filter holds rows of {', '.join(fields)}, found {', '.join(names)}; rename the columns")
-    columns = [F.col(quoted(name)) for name in names]
+    columns = [java_key(field) for field in types] if shared.in_java else [F.col(quoted(name)) for name in names]
     if len(names) == 1 and fields is None:
-        found = arrow_function(lambda keys: shared.filter.contains_many(keys, threads=1))(columns[0])
+        found = found_in(shared, columns[0])
     else:
         # A struct whose fields have names of ours: those of the table may be there twice in a key.
         places = [str(place) for place in range(len(names))] if fields is None else names
         row = F.struct(*[column.alias(place) for column, place in zip(columns, places)])
-        found = arrow_function(lambda rows: shared.filter.contains_rows(rows, places))(row)
+        found = found_in(shared, row, lambda rows: shared.filter.contains_rows(rows, places))
     if shared is not filter:
         leave(shared)
     # A row with a null is no key.
     return F.when(~_any_null(columns), found)
+
+
+def found_in(shared: Shared, key: Column, answer: Callable[[Any], Any] | None = None) -> Column:
+    """Whether the values of a column may be keys of a filter: by Java, or by Python's `answer` to an Arrow column."""
+    if shared.in_java:
+        return may_contain(key, shared._broadcast)
+    return arrow_function(answer or (lambda keys: shared.filter.contains_many(keys, threads=1)))(key)
 
 
 def _any_null(columns: Sequence[Column]) -> Column:
@@ -149,7 +157,10 @@ def union(df: DataFrame, make: Callable[[], Filter], empty: Filter | None = None
             filter.add_rows(batch, batch.schema.names)
 
     empty = make() if empty is None else empty
-    whole = gather(df, make, add, operator.ior, empty.nbytes)
+    java: Callable[[DataFrame], DataFrame] | None = None
+    if isinstance(empty, umbel.Bloom) and empty.kind == "blocked" and knows(data := empty.to_bytes(), df.sparkSession):
+        java = lambda rows: filled(rows, data, _PIECES)
+    whole = gather(df, make, add, operator.ior, empty.nbytes, java)
     return empty if whole is None else whole
 
 
@@ -159,11 +170,12 @@ def gather(
     add: Callable[[P, pa.RecordBatch], None],
     join: Callable[[P, P], P],
     nbytes: int,
+    java: Callable[[DataFrame], DataFrame] | None = None,
 ) -> P | None:
     """What `join` makes of the parts that `start` and `add` make of the rows, on the executors; None without rows.
 
     Parts are pickled, to about `nbytes`. They are joined in any order, `_FAN_IN` per task, as a tree; a few small ones by the
-    driver.
+    driver. `java` makes the pieces of the first parts in place of `start` and `add`.
     """
 
     def partial(batches: Batches) -> Batches:
@@ -184,7 +196,8 @@ def gather(
 
     together = cores(df)
     count = max(together, min(4 * together, _PARTIALS // max(nbytes, 1)))
-    parts = df.coalesce(count).mapInArrow(partial, _PIECES)
+    rows = df.coalesce(count)
+    parts = java(rows) if java else rows.mapInArrow(partial, _PIECES)
     if count <= _FAN_IN and count * nbytes <= _FETCH:
         # As little work for the driver as for a task, and no shuffle.
         whole = list(_whole(parts.toArrow().to_batches()))
@@ -238,7 +251,8 @@ def _whole(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
             missing[0] -= len(row["piece"])
             if missing[0] == 0:
                 del begun[row["place"]]
-                yield pickle.loads(data)
+                # Java makes the file of a filter.
+                yield umbel.from_bytes(data) if data.startswith(MAGIC) else pickle.loads(data)
     if begun:
         raise RuntimeError(f"{len(begun)} parts of a filter arrived without all their pieces")
 

@@ -28,7 +28,8 @@ from pyspark.sql import types as T
 import umbel
 
 from ._bits import in_bits
-from ._filters import Batches, arrow_function, cores, to_partitions, union
+from ._filters import Batches, cores, found_in, to_partitions, union
+from ._jvm import has_java
 from ._keys import HASH, Unpruned, fields_of, hashed_alike, key_hash, quoted, through_arrow
 from ._plan import FPP, PART, Limits, Plan, Table, decide, filter_size
 from ._sample import heads, partitions, sample
@@ -102,8 +103,12 @@ class Job:
 
     def hashes(self, place: int, *others: Column) -> DataFrame:
         """The hash of each row that has a key."""
-        keys = self.tables[place].select(self.hash(place).alias(HASH), *others)
-        return keys if self.nulls else keys.where(F.col(HASH).isNotNull())
+        table = self.tables[place]
+        if not self.nulls:
+            # Not by the hash, which Spark would compute twice.
+            for field in self.fields[place]:
+                table = table.where(F.col(quoted(field.name)).isNotNull())
+        return table.select(key_hash(self.fields[place], nulls=True).alias(HASH), *others)
 
     def _plan(self) -> Plan:
         if self.forced is False:
@@ -187,7 +192,8 @@ class Job:
     def _decide(self, tables: Sequence[Table], *, listed: bool = True) -> Plan:
         listed = listed and all(map(through_arrow, self.fields))
         limits = Limits(self.limit, _LISTED if listed else -1, self._broadcast_threshold())
-        return decide(self.operation, tables, self.few, self.keys, limits)
+        java = has_java(self.tables[0].sparkSession)
+        return decide(self.operation, tables, self.few, self.keys, limits, java=java)
 
     def sent(self, place: int) -> T.StructType:
         """The columns that Spark alone sends through the shuffle: of the right table of a join only its key."""
@@ -322,30 +328,33 @@ class Filtered(Candidates):
 
     def __init__(self, job: Job, filter: umbel.Filter) -> None:
         self.job = job
-        shared = Shared(filter, job.tables[0].sparkSession)
-        self.maybe = arrow_function(lambda keys: shared.filter.contains_many(keys, threads=1))
+        self.filter = Shared(filter, job.tables[0].sparkSession)
         # It is looked up when the result is computed.
-        leave(shared)
+        leave(self.filter)
 
     def passing(self, place: int) -> DataFrame:
-        return self.job.tables[place].where(self.maybe(self.job.hash(place)))
+        return self.job.tables[place].where(found_in(self.filter, self.job.hash(place)))
 
     def others(self, place: int) -> DataFrame:
         key = self.job.hash(place)
-        return self.job.tables[place].where(key.isNull() | ~self.maybe(key))
+        return self.job.tables[place].where(key.isNull() | ~found_in(self.filter, key))
 
 
 def _filter_of(hashes: DataFrame, keys: int) -> umbel.Filter:
     return union(hashes, lambda: umbel.Bloom(keys, FPP))
 
 
-def _passing(filter: Shared, rows: DataFrame, then: Callable[[Batches], Batches] = iter) -> DataFrame:
-    """The rows whose hash, the first column, passes a filter; after `then`."""
+def _passing(filter: Shared, rows: DataFrame, then: Callable[[Batches], Batches] | None = None) -> DataFrame:
+    """The rows whose hash passes a filter; after `then`."""
+    schema = T.StructType([T.StructField(field.name, field.dataType) for field in rows.schema.fields])
+    if filter.in_java:
+        found = rows.where(found_in(filter, F.col(HASH)))
+        return found.mapInArrow(then, schema) if then else found
 
     def look_up(batches: Batches) -> Batches:
-        return then(batch.filter(filter.filter.contains_many(batch.column(0), threads=1)) for batch in batches)
+        found = (batch.filter(filter.filter.contains_many(batch.column(0), threads=1)) for batch in batches)
+        return then(found) if then else found
 
-    schema = T.StructType([T.StructField(field.name, field.dataType) for field in rows.schema.fields])
     return rows.mapInArrow(look_up, schema)
 
 

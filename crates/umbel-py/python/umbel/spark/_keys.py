@@ -117,10 +117,14 @@ def fields_of(df: DataFrame, names: Sequence[str]) -> list[T.StructField]:
     return df.select(*[quoted(name) for name in names]).schema.fields
 
 
-def filter_columns(df: DataFrame, names: Sequence[str]) -> None:
-    """Raises `TypeError` unless these columns hold keys of filters: text, bytes or integers."""
+def filter_columns(df: DataFrame, names: Sequence[str]) -> list[T.StructField]:
+    """The fields of these columns.
+
+    Raises `TypeError` unless they hold keys of filters: text, bytes or integers.
+    """
     classic(df.sparkSession)
-    for field in fields_of(df, names):
+    fields = fields_of(df, names)
+    for field in fields:
         if not isinstance(field.dataType, _INTEGERS + (T.StringType, T.BinaryType)):
             found = field.dataType.simpleString()
             raise TypeError(f"column {field.name}: keys are strings, binary or integers, found {found}; cast it")
@@ -130,3 +134,4 @@ def filter_columns(df: DataFrame, names: Sequence[str]) -> None:
                 f"column {field.name} has the collation {field.dataType.collation}: equal texts may differ in their bytes; "
                 f'use collate("{field.name}", "{BINARY_ORDER}") if they may not'
             )
+    return fields

@@ -10,7 +10,8 @@ import umbel
 # Processor time in nanoseconds, of Spark 4.3 on an AMD EPYC, for rows with a key of 40 bytes; bench/record/2026-11-23-spark.md.
 # Per row that is read from Parquet.
 READ = 180
-# Per row whose hash goes to Python and into a filter or through one, and per byte of a key that goes with it.
+# Per row whose hash goes into a filter or through one in Java, and in Python; per byte of a key that goes to Python.
+HASHED_IN_JAVA = 50
 HASHED = 150
 SENT_BYTE = 3.5
 # Per row that is looked up in a list.
@@ -130,8 +131,11 @@ class Limits:
     table: int
 
 
-def decide(operation: str, tables: Sequence[Table], few: int, keys: int, limits: Limits) -> Plan:
-    """What to do with these tables. The filter is for so many `keys`, of the table at the place `few`."""
+def decide(operation: str, tables: Sequence[Table], few: int, keys: int, limits: Limits, *, java: bool = False) -> Plan:
+    """What to do with these tables. The filter is for so many `keys`, of the table at the place `few`.
+
+    With `java`, it fills filters and looks them up, but for those in parts and the two of one table.
+    """
     work = WORK[operation]
     # Of one table: a filter of its keys, and one of those seen again.
     filter_bytes = filter_size(keys) * (2 if len(tables) == 1 else 1)
@@ -139,20 +143,23 @@ def decide(operation: str, tables: Sequence[Table], few: int, keys: int, limits:
     many = tables[len(tables) - 1 - few]
     candidates = many.rows * passing(many) * (many.key_bytes + 8)
     listed = len(tables) > 1 and parts == 1 and candidates <= limits.candidates
+    java = java and parts == 1 and len(tables) > 1
+    hashed = HASHED_IN_JAVA if java else HASHED
     plain_seconds, pruned_seconds = 0.0, START
     plain_bytes, pruned_bytes = 0, filter_bytes if parts == 1 else 0
     for place, table in enumerate(tables):
         share = passing(table)
         plain = work.plain[place]
-        # Each table is read, and its hashes go through Python, for the filter and its answers.
-        nanoseconds = float(READ + HASHED)
+        # Each table is read, for the filter and its answers.
+        nanoseconds = float(READ + hashed)
         if listed:
             looks = work.looked[place] + (place == 1 == few)
             kept = share * work.listed[place] + (1 - share) * work.unlisted[place]
-            nanoseconds += looks * (READ + LISTED) + (SENT_BYTE * table.key_bytes if place != few else 0)
+            sent = 0.0 if place == few else share if java else 1.0
+            nanoseconds += looks * (READ + LISTED) + sent * SENT_BYTE * table.key_bytes
         else:
             kept = share * work.passing[place] + (1 - share) * work.others[place]
-            nanoseconds += work.hashed[place] * (READ + HASHED)
+            nanoseconds += work.hashed[place] * (READ + hashed)
         exchanged = EXCHANGED + EXCHANGED_BYTE * table.row_bytes
         plain_bytes += round(table.rows * table.row_bytes * plain)
         pruned_bytes += round(table.rows * table.row_bytes * kept)

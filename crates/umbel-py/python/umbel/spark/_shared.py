@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 import umbel
 from umbel import Filter
 
+from ._jvm import knows
 from ._session import classic
 
 
@@ -29,13 +30,16 @@ class Shared:
     """
 
     def __init__(self, filter: Filter, spark: SparkSession | None = None) -> None:
-        context = classic(spark).sparkContext
+        spark = classic(spark)
+        context = spark.sparkContext
         _forget(context)
         pickled: Any = filter.__reduce__()
         _, (data, format, key_type) = pickled
         #: The filter itself, on the driver.
         self._filter: Filter | None = filter
         self._kind: Any = {} if format is None else {"format": format, "key_type": key_type}
+        #: Whether Java looks it up, and no key goes to Python.
+        self.in_java = format is None and knows(data, spark)
         self._broadcast: Broadcast[Any] = _Own(context, (filter, data), context._pickled_broadcast_vars)
 
     @property

@@ -1,0 +1,105 @@
+"""Filters filled and looked up in Java, where Spark's rows are, so that no key has to go to Python.
+
+`Filter.java` knows blocked filters without a secret. Janino compiles it, which is part of Spark and compiles Spark's own generated
+code: so neither building the package nor running it needs a JDK, and the classes fit the Spark that is there. They are given to
+the executors as a jar of 20 KB. For other filters, and where Spark encrypts files or keeps the jars of sessions apart, Python does
+the same.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import warnings
+import weakref
+import zipfile
+from importlib.resources import files
+from typing import Any
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkContext
+from pyspark.core.broadcast import Broadcast
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from ._keys import quoted
+
+# The classes of each application, or None where they cannot be had.
+_classes: weakref.WeakKeyDictionary[SparkContext, Any] = weakref.WeakKeyDictionary()
+MAGIC = b"\x89UMBEL\r\n"
+_HEADER = 128
+_compiling = threading.Lock()
+
+
+def has_java(spark: SparkSession) -> bool:
+    """Whether a session has the classes, and executors the files of filters."""
+    context = spark.sparkContext
+    apart = spark.conf.get("spark.sql.artifact.isolation.enabled", "false") == "true"
+    return not context._encryption_enabled and not apart and _loader(context) is not None
+
+
+def knows(data: bytes, spark: SparkSession) -> bool:
+    """Whether Java looks up, and fills, the filter in a file with these bytes: of version 1, kind 1 and algorithm 1."""
+    known = data[:8] == MAGIC and struct.unpack_from("<8xHHIH", data) == (1, 1, _HEADER, 1)
+    return known and has_java(spark)
+
+
+def may_contain(key: Column, filter: Broadcast[Any]) -> Column:
+    """Whether the values of a column, integers, bytes or structs of these, may be keys of a filter; null for null."""
+    context: Any = filter._sc
+    java: Any = key
+    return type(key)(_new(context, "MightContain", filter._jbroadcast).of(java._jc))
+
+
+def filled(keys: DataFrame, empty: bytes, schema: str) -> DataFrame:
+    """For each partition of a table of keys the file of the filter that has them, in rows of this schema; `empty` is one without keys."""
+    jvm: Any = keys.sparkSession._jvm
+    encoders = jvm.org.apache.spark.sql.Encoders
+    columns = [java_key(field) for field in keys.schema.fields]
+    rows = keys.dropna().select(*columns)._jdf
+    if len(columns) == 1:
+        long = isinstance(keys.schema.fields[0].dataType, T.IntegralType)
+        rows = getattr(rows, "as")(encoders.LONG() if long else encoders.BINARY())
+    fill = _new(keys.sparkSession.sparkContext, "Fill", bytearray(empty[:_HEADER]))
+    encoder = encoders.row(jvm.org.apache.spark.sql.types.StructType.fromDDL(schema))
+    return DataFrame(rows.mapPartitions(fill, encoder).toDF(), keys.sparkSession)
+
+
+def java_key(field: T.StructField) -> Column:
+    """A column of a key as Java takes it. A Java string would lose bytes that are no text."""
+    return F.col(quoted(field.name)).cast("bigint" if isinstance(field.dataType, T.IntegralType) else "binary")
+
+
+def _loader(context: SparkContext) -> Any:
+    with _compiling:
+        if context not in _classes:
+            try:
+                _classes[context] = _compiled(context)
+            except Py4JError as error:
+                _classes[context] = None
+                slower = "keys go to Python, which takes longer"
+                warnings.warn(f"Spark's Java compiler refuses Filter.java, so that {slower}: {error}", stacklevel=2)
+        return _classes[context]
+
+
+def _compiled(context: SparkContext) -> Any:
+    jvm: Any = context._jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook((files(__package__) / "Filter.java").read_text(encoding="utf-8"))
+    jar = os.path.join(context._temp_dir, "umbel.jar")
+    with zipfile.ZipFile(jar, "w") as out:
+        for name, code in compiler.getBytecodes().items():
+            out.writestr(name.replace(".", "/") + ".class", bytes(code))
+    context._jsc.sc().addJar(jar)
+    return compiler.getClassLoader()
+
+
+def _new(context: SparkContext, name: str, argument: Any) -> Any:
+    """An object of one of the classes, whose constructor takes one argument."""
+    gateway: Any = context._gateway
+    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 1)
+    arguments[0] = argument
+    return _loader(context).loadClass(f"umbel.spark.Filter${name}").getConstructors()[0].newInstance(arguments)
