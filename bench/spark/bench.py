@@ -1,9 +1,9 @@
 """Spark next to Spark pruned by umbel, on a cluster of two workers of one core each.
 
-    cargo x bench --spark [--rows 10000000] [--build-rows 100000000] [--rounds 3] [--only join,inner,killed,common,build] [--out FILE.jsonl]
+    cargo x bench --spark [--rows 10000000] [--build-rows 100000000] [--rounds 3] [--only join,inner,killed,common,build] [--ways spark,umbel] [--out FILE.jsonl]
 
 join     semi_join of two tables of keys of 40 bytes, 1 % common, next to Spark's sort-merge join without and with its runtime
-         filters, in turn, after each has run once; the time includes the plan
+         filters, in turn, after each has run once; the time includes the plan. `--ways` names those that run
 inner    Spark's inner join of two such tables, 1 % and 90 % common, next to the same after a semi_join of the left one and of both
 killed   the semi_join with an executor killed midway: the rows must be the same
 common   90 % common: what the planner does
@@ -31,7 +31,10 @@ os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executa
 
 from pyspark.sql import SparkSession, functions as F  # noqa: E402
 
+sys.path.append(str(Path(__file__).parents[2] / "crates/umbel-py/tests_spark"))
+from cluster import java_options  # noqa: E402
 from umbel import spark as us  # noqa: E402
+from umbel.spark import _jvm  # noqa: E402
 
 
 def session(folder):
@@ -39,6 +42,8 @@ def session(folder):
         SparkSession.builder.master("local-cluster[2,1,1024]")
         .config("spark.driver.memory", "1g")
         .config("spark.ui.port", "0")
+        .config("spark.driver.extraJavaOptions", java_options())
+        .config("spark.executor.extraJavaOptions", java_options())
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
         .getOrCreate()
@@ -87,6 +92,15 @@ def plain(spark, left, right, runtime_filters):
         spark.conf.unset("spark.sql.optimizer.runtime.bloomFilter.enabled")
 
 
+def in_python(work):
+    """As where Java cannot have the class."""
+    loader, _jvm._loader = _jvm._loader, lambda context: None
+    try:
+        return work()
+    finally:
+        _jvm._loader = loader
+
+
 def processes():
     """This process and its descendants: of each its command and its seconds of processor time."""
     children, told = {}, {}
@@ -123,6 +137,7 @@ def main():
     parser.add_argument("--build-rows", type=float, default=1e8)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="join,inner,killed,common,build")
+    parser.add_argument("--ways", default="spark,spark with runtime filters,umbel,umbel in Python,umbel split by hash range")
     parser.add_argument("--umbel", help="the command line, for build")
     parser.add_argument("--data", help="where tables go; default: a temporary folder")
     parser.add_argument("--out")
@@ -160,8 +175,10 @@ def main():
                 "spark": lambda: plain(spark, left, right, False),
                 "spark with runtime filters": lambda: plain(spark, left, right, True),
                 "umbel": lambda: total(us.semi_join(left, right, "key")),
-                "umbel, split by hash range": lambda: total(us.semi_join(left, right, "key", limit=0, prune=True)),
+                "umbel in Python": lambda: in_python(lambda: total(us.semi_join(left, right, "key"))),
+                "umbel split by hash range": lambda: total(us.semi_join(left, right, "key", limit=0, prune=True)),
             }
+            ways = {way: ways[way] for way in given.ways.split(",")}
             for number in range(given.rounds):
                 order = list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]
                 for way in order:

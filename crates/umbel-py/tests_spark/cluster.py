@@ -1,11 +1,31 @@
-"""The executors of the cluster: how they are found, and how one is killed."""
+"""The cluster: what Java needs, how executors are found, and how one is killed."""
 
 import os
 import signal
 import threading
 import time
+import tempfile
+import zipfile
 from contextlib import contextmanager
 from pathlib import Path
+
+
+def java_options():
+    """What Java needs where musl is installed next to another C library: Spark's snappy takes the system for one of musl."""
+    import pyspark
+
+    machine = os.uname().machine
+    if not os.path.exists(f"/lib/ld-musl-{machine}.so.1") or not os.confstr("CS_GNU_LIBC_VERSION"):
+        return ""
+    (jar,) = (Path(pyspark.__file__).parent / "jars").glob("snappy-java-*.jar")
+    folder = Path(tempfile.gettempdir()) / f"{jar.stem}-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    library = folder / "libsnappyjava.so"
+    if not library.exists():
+        part = folder / f"{os.getpid()}"
+        part.write_bytes(zipfile.ZipFile(jar).read(f"org/xerial/snappy/native/Linux/{machine}/libsnappyjava.so"))
+        part.rename(library)
+    return f" -Dorg.xerial.snappy.lib.path={folder}"
 
 
 def executors():

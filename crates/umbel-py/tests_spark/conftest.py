@@ -4,6 +4,7 @@ import os
 import sys
 
 import pytest
+from cluster import java_options
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -18,6 +19,10 @@ def session(folder, **options):
         "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Tests are many small jobs: compiling them well takes longer than running them.
+        **{f"spark.{process}.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC{java_options()}" for process in ("driver", "executor")},
+        # Otherwise a core waits for 3 s before it takes a task whose rows the other one has.
+        "spark.locality.wait": "0",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
         # Another scheme than file:, so that Hadoop's own renaming is tested.
