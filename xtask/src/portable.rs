@@ -1,16 +1,16 @@
 //! `cargo x portable`: tests the library on processors with other byte orders and word lengths, in an emulator if this
-//! processor cannot run them, and builds it for more processors and systems.
-//!
-//! A target that rustup has installed is compiled with the Rust that runs this. For others the standard library is
-//! built from source with Debian's Rust, whose package manager has everything needed. Missing tools are an error:
-//! nothing is skipped.
+//! processor cannot run them, and builds it for more processors and systems. The engine and the command line are tested on
+//! Windows by Wine, and linked for macOS.
 
-use std::path::Path;
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use xtask::run::{self, cargo, root, target};
+use xtask::run::{self, target};
+
+use crate::cross::{self, Need, Std};
 
 /// The options: for which targets.
 #[derive(clap::Args)]
@@ -49,30 +49,47 @@ const SLOW: &[&str] = &[
 /// The number of random cases of a test in an emulator, unless the test sets it: a quarter of the default.
 const CASES: &str = "64";
 
-/// A file that exists if a Debian package is installed; without a slash, a program.
-type Need = (&'static str, &'static str);
-
-/// The Rust of Debian.
-const DEBIAN: &[Need] = &[
-    ("/usr/bin/rustc", "rustc-web"),
-    ("/usr/bin/cargo", "cargo-web"),
-    ("/usr/lib/rustlib/src/rust/library/Cargo.lock", "rust-web-src"),
+/// What differs between systems, and all that works on files.
+const ON_FILES: &[&str] = &[
+    "--package=umbel-system",
+    "--package=umbel-sets",
+    "--package=umbel-files",
+    "--package=umbel-find",
+    "--package=umbel-cli",
 ];
+
+/// Tests left out in Wine, by parts of their names, and why.
+const NOT_IN_WINE: &[&str] = &[];
+
+/// The random bytes of Rust's standard library, which Wine 8 does not know by this name.
+const RANDOM: &str = "\
+__declspec(dllimport) unsigned char __stdcall SystemFunction036(void *, unsigned long);
+__declspec(dllexport) int __stdcall ProcessPrng(void *bytes, unsigned long long length) {
+    return SystemFunction036(bytes, (unsigned long)length);
+}
+";
 
 struct Target {
     triple: &'static str,
     /// In addition to Rust.
     needs: &'static [Need],
     has_std: bool,
-    /// Tests are linked and run, or the library is only built.
-    tests: Option<Tests>,
+    work: Work,
 }
 
-struct Tests {
-    linker: &'static str,
-    runner: &'static str,
-    is_emulated: bool,
+enum Work {
+    /// The library is built.
+    Library,
+    /// The tests of the library are linked and run.
+    Tests { linker: &'static str, runner: &'static str, is_emulated: bool },
+    /// Those of what works on files are, in Wine.
+    Wine,
+    /// The command line is linked.
+    Program,
 }
+
+/// The C compiler and linker for Windows.
+const WINDOWS: &str = "x86_64-w64-mingw32-gcc-win32";
 
 const TARGETS: &[Target] = &[
     Target {
@@ -83,11 +100,11 @@ const TARGETS: &[Target] = &[
             ("qemu-aarch64", "qemu-user"),
         ],
         has_std: true,
-        tests: Some(Tests {
+        work: Work::Tests {
             linker: "aarch64-linux-gnu-gcc",
             runner: "qemu-aarch64 -L /usr/aarch64-linux-gnu",
             is_emulated: true,
-        }),
+        },
     },
     // Big-endian.
     Target {
@@ -98,11 +115,11 @@ const TARGETS: &[Target] = &[
             ("qemu-s390x", "qemu-user"),
         ],
         has_std: true,
-        tests: Some(Tests {
+        work: Work::Tests {
             linker: "s390x-linux-gnu-gcc",
             runner: "qemu-s390x -L /usr/s390x-linux-gnu",
             is_emulated: true,
-        }),
+        },
     },
     // 32-bit. An x86-64 runs it, given the loader and libraries.
     Target {
@@ -112,32 +129,32 @@ const TARGETS: &[Target] = &[
             ("/usr/i686-linux-gnu/lib/crt1.o", "libc6-dev-i386-cross"),
         ],
         has_std: true,
-        tests: Some(Tests {
+        work: Work::Tests {
             linker: "i686-linux-gnu-gcc",
             runner: "/usr/i686-linux-gnu/lib/ld-linux.so.2 --library-path /usr/i686-linux-gnu/lib",
             is_emulated: false,
-        }),
+        },
     },
     // No files, no pages, 32-bit.
-    Target { triple: "wasm32-unknown-unknown", needs: &[], has_std: true, tests: None },
-    // Its import libraries are written by a program of binutils.
+    Target { triple: "wasm32-unknown-unknown", needs: &[], has_std: true, work: Work::Library },
     Target {
         triple: "x86_64-pc-windows-gnu",
-        needs: &[("x86_64-w64-mingw32-dlltool", "binutils-mingw-w64-x86-64")],
+        needs: &[(WINDOWS, "gcc-mingw-w64-x86-64-win32"), ("wine", "wine wine64")],
         has_std: true,
-        tests: None,
+        work: Work::Wine,
     },
+    Target { triple: "aarch64-apple-darwin", needs: &[], has_std: true, work: Work::Program },
     // Big-endian, 32-bit, without 64-bit atomics.
-    Target { triple: "powerpc-unknown-linux-gnu", needs: &[], has_std: true, tests: None },
+    Target { triple: "powerpc-unknown-linux-gnu", needs: &[], has_std: true, work: Work::Library },
     // No system at all, 32-bit.
-    Target { triple: "thumbv7em-none-eabi", needs: &[], has_std: false, tests: None },
+    Target { triple: "thumbv7em-none-eabi", needs: &[], has_std: false, work: Work::Library },
     // Nor an instruction that compares and exchanges.
-    Target { triple: "thumbv6m-none-eabi", needs: &[], has_std: false, tests: None },
+    Target { triple: "thumbv6m-none-eabi", needs: &[], has_std: false, work: Work::Library },
 ];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let targets = chosen(&arguments.targets)?;
-    require(&targets)?;
+    cross::require(targets.iter().map(|target| (target.triple, target.needs)))?;
     let results: Vec<_> = targets.iter().map(|target| target.run()).collect();
     let mut failed = Vec::new();
     for (target, result) in targets.iter().zip(results) {
@@ -165,86 +182,69 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Target>> {
     names.iter().map(find).collect()
 }
 
-/// Fails, with the packages to install, if something is missing.
-fn require(targets: &[&Target]) -> Result<()> {
-    let mut missing = Vec::new();
-    for target in targets {
-        let rust = if target.is_installed()? { &[][..] } else { DEBIAN };
-        for (file, package) in rust.iter().chain(target.needs) {
-            if !missing.contains(package) && !is_there(file) {
-                missing.push(*package);
-            }
-        }
-    }
-    ensure!(
-        missing.is_empty(),
-        "missing: apt-get install --no-install-recommends {} (on Debian; targets of rustup need none of its Rust)",
-        missing.join(" ")
-    );
-    Ok(())
-}
-
-/// Whether there is such a file, or such a program.
-fn is_there(file: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    // A path from the root stays as it is when joined.
-    std::env::split_paths(&path).any(|folder| folder.join(file).is_file())
-}
-
 impl Target {
-    /// Whether the Rust that runs this has the standard library for this target.
-    fn is_installed(&self) -> Result<bool> {
-        let mut rustc = Command::new("rustc");
-        let output = rustc.args(["--print", "sysroot"]).current_dir(root()).output();
-        let output = output.context("cannot run rustc")?.stdout;
-        let sysroot = String::from_utf8(output).context("the path of rustc is not UTF-8")?;
-        Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(self.triple).join("lib").is_dir())
-    }
-
     /// Builds and tests; returns a description of what was done.
     fn run(&self) -> Result<String> {
-        let Some(tests) = &self.tests else {
-            run::run(self.cargo("build")?.arg("--lib"))?;
-            return Ok("library built".to_owned());
-        };
         let variable =
             |name| format!("CARGO_TARGET_{}_{name}", self.triple.replace('-', "_").to_uppercase());
-        let mut command = self.cargo("test")?;
-        command.arg("--package=umbel-tests");
-        command.args(["--no-fail-fast", "--lib", "--test", "*", "--"]);
-        command.env(variable("LINKER"), tests.linker).env(variable("RUNNER"), tests.runner);
-        if tests.is_emulated {
-            command.args(SLOW.iter().flat_map(|name| ["--skip", name]));
-            command.env("PROPTEST_CASES", CASES);
+        let mut tests = self.cargo("test")?;
+        tests.arg("--no-fail-fast").arg("--lib");
+        match self.work {
+            Work::Library => {
+                let packages = if self.has_std { PACKAGES } else { WITHOUT_STD };
+                run::run(self.cargo("build")?.args(packages).arg("--lib"))?;
+                return Ok("library built".to_owned());
+            }
+            Work::Program => {
+                run::run(cross::zigbuild(self.triple)?.arg("--package=umbel-cli"))?;
+                return Ok("command line linked".to_owned());
+            }
+            Work::Tests { linker, runner, is_emulated } => {
+                tests.args(PACKAGES).args(["--package=umbel-tests", "--test", "*", "--"]);
+                tests.env(variable("LINKER"), linker).env(variable("RUNNER"), runner);
+                if is_emulated {
+                    tests.args(SLOW.iter().flat_map(|name| ["--skip", name]));
+                    tests.env("PROPTEST_CASES", CASES);
+                }
+            }
+            Work::Wine => {
+                tests.args(ON_FILES).args(["--test", "all", "--"]);
+                tests.args(NOT_IN_WINE.iter().flat_map(|name| ["--skip", name]));
+                tests.env(variable("LINKER"), WINDOWS).env(variable("RUNNER"), "wine");
+                tests.env("PROPTEST_CASES", CASES).envs(wine()?);
+            }
         }
-        let counts = counts(&mut command)?;
+        let counts = counts(&mut tests)?;
         ensure!(counts.passed > 0, "no tests were run");
         let Counts { passed, ignored, skipped } = counts;
-        Ok(format!("{passed} tests passed, {ignored} left to --full, {skipped} too slow here"))
+        Ok(format!("{passed} tests passed, {ignored} left to --full, {skipped} left out here"))
     }
 
     /// A cargo that compiles for this target, for one of its commands.
     fn cargo(&self, command: &str) -> Result<Command> {
-        let options = ["--quiet", "--locked", "--target", self.triple];
-        let mut cargo = if self.is_installed()? {
-            let mut cargo = cargo(&[command]);
+        let std = if self.has_std { Std::Whole } else { Std::Without };
+        let mut cargo = cross::cargo_for(self.triple, command, std)?;
+        if cross::is_installed(self.triple)? {
             // Some names are used on some processors only.
             cargo.env("RUSTFLAGS", "-Dwarnings");
-            cargo
-        } else {
-            let mut cargo = Command::new("/usr/bin/cargo");
-            let built =
-                if self.has_std { "std,panic_unwind,panic_abort,test" } else { "core,alloc" };
-            cargo.args([command, &format!("-Zbuild-std={built}")]);
-            // What builds the standard library is not stable. Libraries of the Rust that runs this are of no use to another.
-            cargo.env("RUSTC", "/usr/bin/rustc").env("RUSTC_BOOTSTRAP", "1");
-            cargo.env_remove("LD_LIBRARY_PATH");
-            cargo
-        };
-        cargo.args(options).args(if self.has_std { PACKAGES } else { WITHOUT_STD });
-        cargo.env("CARGO_TARGET_DIR", target().join("portable"));
+        }
         Ok(cargo)
     }
+}
+
+/// What makes Wine run programs of Rust, in a Windows of its own.
+pub(crate) fn wine() -> Result<[(&'static str, PathBuf); 3]> {
+    let folder = target().join("wine");
+    fs::create_dir_all(&folder)?;
+    let source = folder.join("random.c");
+    fs::write(&source, RANDOM)?;
+    let mut compile = Command::new(WINDOWS);
+    compile.args(["-shared", "-O2", "-o"]).arg(folder.join("bcryptprimitives.dll"));
+    run::run(compile.arg(source).arg("-ladvapi32"))?;
+    let windows = folder.join("prefix");
+    // Where Windows has the root of Unix.
+    let dlls = PathBuf::from(format!("Z:{}", folder.display()).replace('/', "\\"));
+    Ok([("WINEPREFIX", windows), ("WINEPATH", dlls), ("WINEDEBUG", "-all".into())])
 }
 
 /// The results of tests.

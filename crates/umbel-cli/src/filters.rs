@@ -6,7 +6,6 @@ use std::io::{self, IsTerminal, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use nix::errno::Errno;
 use umbel::format::Reader;
 use umbel::{
     AnyFilter, AnyScheme, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme,
@@ -16,6 +15,7 @@ use umbel_files::journal::{self, Notes};
 use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_sets::{Filter, ForeignLines, LargeFilter, OldShards, Options, PageReader, PageWriter};
 use umbel_share::Wrapping;
+use umbel_system::State;
 
 use crate::args::{ForeignArgs, FormatArgs, NamesArgs, ReadArgs, SecretArgs, TrustArgs};
 use crate::atomic::{self, Existing};
@@ -175,7 +175,7 @@ pub(crate) fn read_sealed(path: &Path, args: &ReadArgs) -> Result<Filter<Scheme>
 
 /// As [`read_sealed`], and how the file came.
 pub(crate) fn read_wrapped(path: &Path, args: &ReadArgs) -> Result<(Filter<Scheme>, Wrapping)> {
-    let tmp = crate::machine::temporary_folder();
+    let tmp = umbel_system::temporary_folder();
     let (file, wrapping) = open_unwrapped(path, &tmp, &args.trust, args.most.bytes())?;
     Ok((sealed(&file, path, &args.format)?, wrapping))
 }
@@ -286,18 +286,18 @@ pub(crate) fn lock(mut file: File, path: &Path, open: &dyn Fn() -> Result<File>)
     let context = || path.display().to_string();
     let mut writable = false;
     loop {
-        match file.try_lock() {
+        match umbel_system::try_lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 say(&format!(
                     "umbel: {}: waiting for another run that is changing it",
                     path.display()
                 ));
-                file.lock().with_context(context)?;
+                umbel_system::lock(&file).with_context(context)?;
             }
             // NFS locks only what is open for writing.
             Err(TryLockError::Error(error))
-                if error.raw_os_error() == Some(Errno::EBADF as i32) && !writable =>
+                if umbel_system::locks_only_writable(&error) && !writable =>
             {
                 writable = true;
                 let options = OpenOptions::new().read(true).write(true).open(path);
@@ -307,9 +307,9 @@ pub(crate) fn lock(mut file: File, path: &Path, open: &dyn Fn() -> Result<File>)
             Err(TryLockError::Error(error)) => return Err(error).with_context(context),
         }
         // While we waited the file may have been replaced by a newer one.
-        let ours = file.metadata().with_context(context)?;
-        let named = fs::metadata(path).with_context(context)?;
-        if atomic::is_same(&ours, &named) {
+        let ours = State::of(&file).with_context(context)?;
+        let named = State::at(path).with_context(context)?;
+        if ours.id == named.id {
             return Ok(file);
         }
         (file, writable) = (open()?, false);

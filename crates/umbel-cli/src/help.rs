@@ -437,6 +437,20 @@ fn verbs(umbel: &Command, groups: &[(&str, &[&str])]) -> String {
     text
 }
 
+/// What a terminal shows when nothing was typed but the name.
+pub(crate) fn greeting() -> String {
+    let mut text =
+        "Umbel finds the lines that huge files share, lack or repeat. Three to try:\n\n".to_owned();
+    for (command, what) in [
+        ("umbel common monday.txt tuesday.txt", "lines that both files have"),
+        ("umbel dedup --top 10 --count urls.txt", "the ten most frequent lines"),
+        ("umbel plan --keys 1M --fpp 1%", "which Bloom filter to choose; needs no file"),
+    ] {
+        text += &format!("  {command:37}   {what}\n");
+    }
+    text + "\numbel help shows all that it does."
+}
+
 /// A page of help that is about no verb: `help --all` or `help options`.
 pub(crate) fn page(mut arguments: impl Iterator<Item = OsString>) -> Option<StyledStr> {
     if arguments.next()? != "help" {

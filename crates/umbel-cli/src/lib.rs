@@ -4,12 +4,12 @@
 //! saves 1.5 s of a build from an empty folder. This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error.
 
 mod args;
+mod elsewhere;
 mod filters;
 mod formats;
 mod help;
 mod hints;
 mod lines;
-mod machine;
 mod named;
 mod output;
 mod param;
@@ -22,9 +22,8 @@ mod verb;
 mod verbs;
 mod wrapped;
 
-use std::env;
 use std::ffi::OsStr;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::process::ExitCode;
 
 use umbel_files::atomic;
@@ -42,18 +41,18 @@ enum Outcome {
 
 /// Runs the command line with the arguments of the process; returns its exit status.
 pub fn run() -> ExitCode {
-    let first = env::args_os().nth(1);
+    let mut arguments: Vec<_> = umbel_system::arguments().collect();
+    let first = arguments.get(1).cloned();
     if let Some(verb) = first.as_deref().and_then(OsStr::to_str).and_then(Verb::named) {
         report::begin(verb.name);
     }
-    if let Some(page) = help::page(env::args_os().skip(1)) {
+    if let Some(page) = help::page(arguments.iter().skip(1).cloned()) {
         let page = match report::is_colourful(&io::stdout()) {
             true => page.ansi().to_string(),
             false => page.to_string(),
         };
         return end(output::print(page).map(|()| Outcome::Done), None);
     }
-    let mut arguments: Vec<_> = env::args_os().collect();
     if first.as_deref() == Some(OsStr::new("help"))
         && let Some(of) = arguments.get(2)
         && of.to_str().is_none_or(|of| of != "help" && Verb::named(of).is_none())
@@ -63,11 +62,22 @@ pub fn run() -> ExitCode {
     }
     let matches = match help::command(first.as_deref()).try_get_matches_from(arguments) {
         Ok(matches) => matches,
-        Err(error) if error.use_stderr() => return misused(&error),
+        Err(mut error) if error.use_stderr() => {
+            // Whoever types nothing else wants to know what to type.
+            if first.is_none() && io::stderr().is_terminal() {
+                report::say(&help::greeting());
+                return ExitCode::from(2);
+            }
+            elsewhere::explain(
+                &mut error,
+                first.as_deref().and_then(OsStr::to_str).and_then(Verb::named),
+            );
+            return misused(&error);
+        }
         Err(help) => return end(output::print_by(|| help.print()).map(|()| Outcome::Done), None),
     };
-    machine::return_memory();
-    machine::allow_open_files();
+    umbel_system::return_memory();
+    umbel_system::allow_open_files();
     let (name, arguments) = matches.subcommand().expect("it is required");
     let verb = Verb::named(name).expect("one that was defined");
     // Options may come before the verb.

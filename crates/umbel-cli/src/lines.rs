@@ -1,10 +1,8 @@
 //! Inputs as the command line names them: files, lists of files, standard input.
 
-use std::ffi::OsString;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::Read;
 use std::num::NonZeroUsize;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
@@ -17,11 +15,10 @@ use umbel_sets::{
     Bad, Input, Missing, Normalization, Options, Progress, Records, Report, SpoolWriter,
     TempFolders, room_left,
 };
+use umbel_system::State;
 
 use crate::args::{NormalForm, OnBad, OnMissing, Print, RecordArgs, Voice, Work};
-use crate::atomic;
 use crate::hints;
-use crate::machine;
 use crate::output::stdout;
 use crate::report::{self, say};
 use crate::standard::{is_standard, name, stdin};
@@ -37,7 +34,8 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
         );
     }
     let records = records(&work.records, key)?;
-    let folders = if work.tmp.is_empty() { &[machine::temporary_folder()][..] } else { &work.tmp };
+    let folders =
+        if work.tmp.is_empty() { &[umbel_system::temporary_folder()][..] } else { &work.tmp };
     if let Some(none) = folders.iter().find(|folder| !folder.is_dir()) {
         bail!("{}: is not a folder for temporary files; name one with --tmp", none.display());
     }
@@ -46,8 +44,8 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
     } else {
         warn_if_in_memory
     }));
-    let memory = work.memory.map_or_else(machine::default_memory, |bytes| bytes.0);
-    if let (Some(there), false) = (machine::memory(), work.voice.quiet || work.voice.json)
+    let memory = work.memory.map_or_else(default_memory, |bytes| bytes.0);
+    if let (Some(there), false) = (umbel_system::memory(), work.voice.quiet || work.voice.json)
         && memory > there
     {
         say(&format!(
@@ -85,7 +83,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
 
 /// Warns if a folder for temporary files is in memory.
 fn warn_if_in_memory(folder: &Path) {
-    if machine::is_in_memory(folder) {
+    if umbel_system::is_in_memory(folder) {
         say(&format!(
             "umbel: warning: {}: is in memory (tmpfs), so temporary files use memory beyond the cap; name a folder on disk with --tmp",
             folder.display()
@@ -226,14 +224,14 @@ fn check_beside(paths: &[PathBuf], outputs: &[OutputPath<'_>]) -> Result<()> {
             OutputPath::Lines(path) => (path, "lines are appended to it"),
             OutputPath::Filter(path) => (path, "the filter is written to it"),
         };
-        let Ok(out) = output.metadata() else { continue };
+        let Ok(out) = State::at(output) else { continue };
         // A device such as a terminal or /dev/null is read and written by anybody.
         let is_output = |path: &&PathBuf| {
-            let meta = match is_standard(path) {
-                true => stdin().and_then(|file| Ok(file.metadata()?)).ok(),
-                false => path.metadata().ok(),
+            let input = match is_standard(path) {
+                true => stdin().and_then(|file| Ok(State::of(&file)?)).ok(),
+                false => State::at(path).ok(),
             };
-            out.is_file() && meta.is_some_and(|meta| atomic::is_same(&meta, &out))
+            out.is_file && input.is_some_and(|input| input.id == out.id)
         };
         if let Some(path) = paths.iter().find(is_output) {
             bail!("{}: {what}, so it cannot be an input too; name another file", name(path));
@@ -248,13 +246,24 @@ fn open_paths(paths: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
         bail!("-: standard input can be read only once; name it once");
     }
     let named = |path: &PathBuf| match is_standard(path) {
-        true => Ok(NamedInput::Open(name(path), stdin()?)),
+        true => {
+            let file = stdin()?;
+            Ok(match umbel_system::typed() {
+                Some(typed) => NamedInput::Bytes(name(path), typed),
+                None => NamedInput::Open(name(path), file),
+            })
+        }
         false => Ok(NamedInput::Path(path.clone())),
     };
     let named = paths.iter().map(named).collect::<Result<_>>()?;
-    let output = stdout().and_then(|out| Ok(out.metadata()?));
+    let output = stdout().and_then(|out| Ok(State::of(&out)?)).ok().filter(|out| out.is_file);
     let delimiters: Vec<_> = work.records.delimiter.iter().map(|delimiter| delimiter.0).collect();
-    inputs::open(named, output.ok().filter(Metadata::is_file).as_ref(), &delimiters)
+    inputs::open(named, output.map(|out| out.id), &delimiters)
+}
+
+/// The memory cap without `--memory`: a quarter of what there is, or of 1 GiB if that is unknown.
+pub(crate) fn default_memory() -> u64 {
+    umbel_system::memory().unwrap_or(1 << 30) / 4
 }
 
 /// The paths of all inputs.
@@ -271,8 +280,12 @@ pub(crate) fn listed(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
                 "-: standard input can be read only once, and --files-from reads the list from it"
             );
         }
-        let listed = list_in(list, work.null)?.into_iter();
-        paths.extend(listed.map(|path| PathBuf::from(OsString::from_vec(path))));
+        for path in list_in(list, work.null)? {
+            let path = umbel_system::path_from(path).with_context(|| {
+                format!("{}: has a path that is not UTF-8; write the list in UTF-8", name(list))
+            })?;
+            paths.push(path);
+        }
         if paths.is_empty() {
             bail!("{}: the list is empty; name files in it", name(list));
         }

@@ -2,12 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
-use nix::errno::Errno;
 
 use umbel_sets::Report;
 
@@ -27,29 +24,10 @@ impl std::fmt::Display for StdoutClosed {
 
 impl std::error::Error for StdoutClosed {}
 
-/// Whether standard output was closed when the program was started. Before `main`, the standard library opens /dev/null
-/// in its place, so that all output would be lost in silence.
-static CLOSED: AtomicBool = AtomicBool::new(false);
-
-/// Called before the standard library starts.
-#[used]
-#[expect(unsafe_code, reason = "nothing else runs that early")]
-// SAFETY: the section holds functions of this type, which the loader calls.
-#[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
-#[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
-static LOOK: extern "C" fn() = {
-    extern "C" fn look() {
-        // SAFETY: asks for the flags of a number that need not be open.
-        let flags = unsafe { nix::libc::fcntl(nix::libc::STDOUT_FILENO, nix::libc::F_GETFD) };
-        CLOSED.store(flags < 0, Ordering::Relaxed);
-    }
-    look
-};
-
 /// Refuses to write to standard output if it was closed.
 pub(crate) fn check_open() -> Result<()> {
-    match CLOSED.load(Ordering::Relaxed) {
-        true => Err(StdoutClosed(Errno::EBADF.into()).into()),
+    match umbel_system::is_stdout_closed() {
+        true => Err(StdoutClosed(umbel_system::closed()).into()),
         false => Ok(()),
     }
 }
@@ -57,8 +35,7 @@ pub(crate) fn check_open() -> Result<()> {
 /// Standard output without a buffer of its own, for those who write in large blocks.
 pub(crate) fn stdout() -> Result<File> {
     check_open()?;
-    let stdout = io::stdout().as_fd().try_clone_to_owned();
-    Ok(File::from(stdout.context("standard output")?))
+    umbel_system::stdout().context("standard output")
 }
 
 /// Standard output for lines: on a terminal, nothing else is shown from the first one on.
@@ -78,13 +55,15 @@ impl Write for Screen {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.is_terminal {
             report::hush();
+            return umbel_system::write_to_terminal(&mut self.out, bytes);
         }
         self.out.write(bytes)
     }
 
     fn write_vectored(&mut self, pieces: &[io::IoSlice<'_>]) -> io::Result<usize> {
         if self.is_terminal {
-            report::hush();
+            let first = pieces.iter().find(|piece| !piece.is_empty());
+            return first.map_or(Ok(0), |piece| self.write(piece));
         }
         self.out.write_vectored(pieces)
     }

@@ -2,10 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
+use umbel_system::Access;
 
 use crate::atomic::{self, Existing};
 use crate::report::say;
@@ -15,10 +15,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let name = || path.display().to_string();
     let mut file = File::open(path).with_context(name)?;
     let meta = file.metadata().with_context(name)?;
-    let mode = meta.permissions().mode();
     // The mode of a pipe, such as that of a shell's <(…), says nothing.
-    if meta.is_file() && mode & 0o077 != 0 {
-        let what = if mode & 0o022 == 0 { "read" } else { "change" };
+    if let Some(what) = umbel_system::others_may(&meta).filter(|_| meta.is_file()) {
         say(&format!(
             "umbel: warning: {0}: others than its owner may {what} this secret; if they did, make a new one; otherwise: chmod 600 {0}",
             path.display()
@@ -61,7 +59,7 @@ pub(crate) fn rewrite(path: &Path, text: &str) -> Result<()> {
 }
 
 fn write(path: &Path, existing: Existing, text: &str) -> Result<()> {
-    atomic::write_with_mode(path, existing, 0o600, format!("{text}\n").as_bytes()).map(drop)
+    atomic::write_for(path, existing, Access::private(), format!("{text}\n").as_bytes()).map(drop)
 }
 
 /// Refuses a file that exists, or cannot be made.

@@ -15,7 +15,7 @@ use umbel_sets::{Changes, ErrorBound, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
 
 use crate::args::Voice;
-use crate::{machine, standard};
+use crate::standard;
 use umbel_numbers::{Count, Rate, Size, counted};
 
 /// A run being timed, with its progress shown on a terminal.
@@ -143,7 +143,7 @@ impl Run {
             "bytes_written": report.bytes_written,
             "passes": report.passes,
             "grown": report.grown,
-            "peak_memory": machine::peak_memory(),
+            "peak_memory": umbel_system::peak_memory(),
             "seconds": seconds,
             "exact": report.error.is_none() && filter.is_none(),
         });
@@ -229,7 +229,7 @@ fn full(mut words: Vec<String>, report: &Report, filter: Option<&Receipt>, secon
         words.push(format!("spilled {}", Size(report.bytes_spilled)));
     }
     words.push(format!("wrote {}", Size(report.bytes_written)));
-    words.push(format!("peak {}", Size(machine::peak_memory())));
+    words.push(format!("peak {}", Size(umbel_system::peak_memory())));
     words.push(format!("{seconds:.3} s"));
     words.push(match (report.error, filter) {
         (Some(ErrorBound { extra, missing }), _) => {

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -37,5 +36,5 @@ pub(crate) fn is_typed() -> bool {
 /// Standard input by a descriptor of its own, so that a redirected file can be read again.
 pub(crate) fn stdin() -> Result<File> {
     TYPED.fetch_or(io::stdin().is_terminal(), Ordering::Relaxed);
-    Ok(File::from(io::stdin().as_fd().try_clone_to_owned().context("standard input")?))
+    umbel_system::stdin().context(STANDARD)
 }

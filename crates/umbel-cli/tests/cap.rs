@@ -2,6 +2,8 @@
 //! to 2 GiB. A job stays within its cap and 32 MiB, or names the least cap that works, which then works; and its answer
 //! is that without a cap. Where this process may make groups with limits, a job that needs more is killed.
 
+#![cfg(unix)]
+
 mod util;
 
 use std::fs::{self, File};

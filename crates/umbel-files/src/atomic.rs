@@ -1,18 +1,14 @@
 //! Files that appear whole or not at all.
 //!
-//! On Linux the new file has no name until it is complete and synced (`O_TMPFILE`), so that even
-//! SIGKILL leaves nothing behind; elsewhere, and on file systems without that, it is a temporary
-//! file next to the target. Replacing a file takes two steps on Linux, a link next to it and a
-//! rename. The link is named by the number of its file, so that one left by a SIGKILL between the two
-//! is known as such, and removed when a file next to it is replaced; no file of somebody else is.
+//! [`NewFile`] tells what happens meanwhile, on which system.
 
-use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Seek, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use umbel_sets::PageWriter;
+use umbel_system::{Access, NewFile, State};
 
 /// What to do about a file that already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,18 +64,13 @@ fn target_of(path: &Path) -> PathBuf {
             Err(_) => break,
         }
     }
-    fs::canonicalize(&target).unwrap_or(target)
-}
-
-/// Whether both are of the same file.
-pub fn is_same(left: &Metadata, right: &Metadata) -> bool {
-    (left.dev(), left.ino()) == (right.dev(), right.ino())
+    umbel_system::canonical(&target).unwrap_or(target)
 }
 
 /// Whether both paths lead to one file, or would if it were made.
 pub fn is_same_path(left: &Path, right: &Path) -> bool {
-    match (fs::metadata(left), fs::metadata(right)) {
-        (Ok(left), Ok(right)) => is_same(&left, &right),
+    match (State::at(left), State::at(right)) {
+        (Ok(left), Ok(right)) => left.id == right.id,
         _ => would_be(left) == would_be(right),
     }
 }
@@ -87,7 +78,7 @@ pub fn is_same_path(left: &Path, right: &Path) -> bool {
 /// The path of a file that does not exist, from the root.
 fn would_be(path: &Path) -> PathBuf {
     let target = target_of(path);
-    match (fs::canonicalize(folder(&target)), target.file_name()) {
+    match (umbel_system::canonical(folder(&target)), target.file_name()) {
         (Ok(folder), Some(name)) => folder.join(name),
         _ => target,
     }
@@ -141,21 +132,20 @@ pub fn write_checked(
     write_by(path, existing, &mut once, &mut checked, None)
 }
 
-/// As [`write()`], for a file with the permissions of `mode`.
-pub fn write_with_mode(path: &Path, existing: Existing, mode: u32, bytes: &[u8]) -> Result<File> {
+/// As [`write()`], for a file that only those may read whom `access` allows to.
+pub fn write_for(path: &Path, existing: Existing, access: Access, bytes: &[u8]) -> Result<File> {
     let mut write = |file| fill(file, |out| Ok(out.write_all(bytes)?));
-    let permissions = Permissions::from_mode(mode);
-    write_by(path, existing, &mut write, &mut |_| Ok(()), Some(permissions))
+    write_by(path, existing, &mut write, &mut |_| Ok(()), Some(access))
 }
 
 /// As [`write_checked`]; calls each function once. A file that is replaced leaves its owner and its permissions, unless
-/// others are given. Compiled once, and not for every caller.
+/// the new one gets an `access` of its own. Compiled once, and not for every caller.
 fn write_by(
     path: &Path,
     existing: Existing,
     write: &mut Fill<'_>,
     check: &mut dyn FnMut(&File) -> Result<()>,
-    permissions: Option<Permissions>,
+    access: Option<Access>,
 ) -> Result<File> {
     check_target(path, existing)?;
     let target = target_of(path);
@@ -168,48 +158,20 @@ fn write_by(
         return write(file).with_context(|| path.display().to_string());
     }
     let dir = folder(&target);
-    // Nobody else reads what replaces a private file, not even while it is written.
-    let mode = if permissions.is_some() || before.is_some() { 0o600 } else { 0o666 };
     let context = || format!("{}: nothing was written", path.display());
-    let mut complete = |file: File| {
-        let file = write(file).with_context(context)?;
-        let permissions = match (&permissions, &before) {
-            (None, Some(before)) => Some(inherited(&file, before).with_context(context)?),
-            (given, _) => given.clone(),
-        };
-        if let Some(permissions) = permissions {
-            file.set_permissions(permissions).with_context(context)?;
-        }
-        file.sync_all().with_context(context)?;
-        check(&file)?;
-        Ok::<_, anyhow::Error>(file)
-    };
-    let file = match nameless::open(dir, mode) {
-        Some(file) => {
-            let file = complete(file)?;
-            nameless::give_name(&file, &target, existing).with_context(context)?;
-            file
-        }
-        None => {
-            let temporary = tempfile::Builder::new()
-                .prefix(BESIDE)
-                .permissions(Permissions::from_mode(mode))
-                .tempfile_in(dir)
-                .with_context(context)?;
-            let (file, name) = temporary.into_parts();
-            let file = complete(file)?;
-            match existing {
-                Existing::Keep => name.persist_noclobber(&target),
-                Existing::Replace => {
-                    file.lock().with_context(context)?;
-                    name.persist(&target)
-                }
-            }
-            .map_err(|error| error.error)
-            .with_context(context)?;
-            file
-        }
-    };
+    // Nobody else reads what replaces a private file, not even while it is written.
+    let private = access.is_some() || before.is_some();
+    let (file, new) = NewFile::in_folder(dir, private).with_context(context)?;
+    if let Some(access) = access {
+        access.set(&file).with_context(context)?;
+    }
+    let file = write(file).with_context(context)?;
+    if let Some(before) = before.filter(|_| access.is_none()) {
+        umbel_system::inherit(&file, &before).with_context(context)?;
+    }
+    file.sync_all().with_context(context)?;
+    check(&file)?;
+    new.give_name(&file, &target, existing == Existing::Replace).with_context(context)?;
     sync_folder_of(&target).with_context(|| {
         format!(
             "{}: was written, but its folder could not be synced: a crash of the system may bring the old file back",
@@ -224,23 +186,8 @@ fn write_by(
 /// # Errors
 /// Those of the system.
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {
-    File::open(folder(&target_of(path)))?.sync_all()
+    umbel_system::sync_folder(folder(&target_of(path)))
 }
-
-/// Gives `file` the owner of the file `before`, as far as we may, and returns the permissions to give it: the same, without
-/// those to act as its owner, and for another group only what everybody may.
-fn inherited(file: &File, before: &Metadata) -> io::Result<Permissions> {
-    let (user, group) = (Some(before.uid()), Some(before.gid()));
-    if fchown(file, user, group).is_err() {
-        let _ = fchown(file, None, group);
-    }
-    let mode = before.mode() & 0o777;
-    let same_group = file.metadata()?.gid() == before.gid();
-    Ok(Permissions::from_mode(if same_group { mode } else { mode & !(!mode << 3 & 0o070) }))
-}
-
-/// What names of files next to a target begin with.
-const BESIDE: &str = ".umbel-";
 
 /// Replaces the file at `path` as [`write()`] does, and gives what `work` gives.
 pub fn replace<T>(
@@ -264,92 +211,17 @@ fn fill(file: File, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -
     Ok(out.into_inner().map_err(|(error, _)| error)?)
 }
 
-#[cfg(target_os = "linux")]
-mod nameless {
-    use std::os::fd::AsRawFd;
-    use std::path::PathBuf;
-
-    use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
-    use nix::unistd::linkat;
-
-    use super::*;
-
-    /// A file in `dir` that has no name yet, where the system can do that.
-    pub(super) fn open(dir: &Path, mode: u32) -> Option<File> {
-        // Naming goes through /proc.
-        if !Path::new("/proc/self/fd").is_dir() {
-            return None;
-        }
-        OpenOptions::new()
-            .read(true)
-            .write(true)
-            .mode(mode)
-            .custom_flags(OFlag::O_TMPFILE.bits())
-            .open(dir)
-            .ok()
-    }
-
-    pub(super) fn give_name(file: &File, target: &Path, existing: Existing) -> io::Result<()> {
-        let open = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-        let link =
-            |name: &Path| Ok(linkat(AT_FDCWD, &open, AT_FDCWD, name, AtFlags::AT_SYMLINK_FOLLOW)?);
-        if existing == Existing::Keep {
-            return link(target);
-        }
-        // A link cannot replace a file: link next to the target, then rename over it.
-        // The lock shows other processes that it is about to be renamed.
-        file.lock()?;
-        remove_orphans(folder(target));
-        let prefix = format!("{BESIDE}{:x}-", file.metadata()?.ino());
-        let linked = tempfile::Builder::new().prefix(&prefix).make_in(folder(target), link)?;
-        linked.into_temp_path().persist(target).map_err(|error| error.error)
-    }
-
-    /// Removes the links in `dir` that no process is left to rename. What cannot be removed stays.
-    fn remove_orphans(dir: &Path) {
-        let Ok(entries) = fs::read_dir(dir) else { return };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix(BESIDE)?.split_once('-'));
-            let Some(number) = number.and_then(|(hex, _)| u64::from_str_radix(hex, 16).ok()) else {
-                continue;
-            };
-            // A copy, or what somebody else named so, has another number.
-            let is_link = |meta: Metadata| meta.is_file() && meta.ino() == number;
-            // Somebody may put a named pipe or a link there meanwhile.
-            let flags = (OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW).bits();
-            let open = || OpenOptions::new().read(true).custom_flags(flags).open(entry.path());
-            if entry.metadata().is_ok_and(is_link)
-                && let Ok(file) = open()
-                && file.try_lock().is_ok()
-            {
-                // If it was renamed meanwhile, nothing has this name.
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod nameless {
-    use super::*;
-
-    pub(super) fn open(_: &Path, _: u32) -> Option<File> {
-        None
-    }
-
-    pub(super) fn give_name(_: &File, _: &Path, _: Existing) -> io::Result<()> {
-        unreachable!("no file is nameless here")
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::chown;
+    #[cfg(unix)]
+    use std::fs::Permissions;
+    #[cfg(unix)]
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
     use super::*;
 
     /// What replaces a file that only its owner may read.
+    #[cfg(unix)]
     #[test]
     fn a_private_file_is_replaced_in_private() {
         let dir = tempfile::tempdir().unwrap();
@@ -373,6 +245,7 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_file_keeps_its_owner_and_loses_the_right_to_act_as_it() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,8 +1,7 @@
 //! Inputs: files, pipes and lines from elsewhere, compressed or not, in the order they are named.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -10,10 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use anyhow::{Context, Result, bail};
 use umbel_numbers::counted;
 use umbel_sets::{Header, Input, Options, Rewritten, Spool, in_order, on_each};
+use umbel_system::{FileAt, FileId, State};
 
 use crate::compression::{self, NeedsMemory, Start};
+use crate::content;
 use crate::parts::SideBySide;
-use crate::{atomic, content};
 
 /// Inputs as they were named, in their order.
 pub enum Source {
@@ -217,7 +217,7 @@ pub fn files_of_folder(path: &Path, all: &mut Vec<PathBuf>) -> Result<()> {
 /// Those of the system, with the name in front; more delimiters than inputs.
 pub fn open(
     named: Vec<NamedInput>,
-    output: Option<&Metadata>,
+    output: Option<FileId>,
     delimiters: &[u8],
 ) -> Result<Vec<Source>> {
     /// Inputs that stay open: a process may have 256 files open where little is allowed, and temporary files need some.
@@ -266,7 +266,7 @@ pub fn open(
     for source in &mut sources {
         if let Source::Stream(Stream { name, from, .. }) = source
             && let Origin::Path(path) = from
-            && path.metadata().is_ok_and(|meta| meta.file_type().is_fifo())
+            && path.metadata().is_ok_and(|meta| umbel_system::is_fifo(&meta))
         {
             *from = Origin::Open(File::open(path).with_context(|| name.clone())?);
         }
@@ -344,33 +344,34 @@ impl Opened {
     }
 }
 
-fn open_one(named: NamedInput, output: Option<&Metadata>) -> Result<Opened> {
-    let check = |meta: &Metadata, name: &str| match output {
-        Some(output) if atomic::is_same(output, meta) => {
-            bail!("{name}: is also the output; write to another file")
-        }
-        _ => Ok(()),
-    };
+fn open_one(named: NamedInput, output: Option<FileId>) -> Result<Opened> {
+    let check =
+        |state: io::Result<State>, name: &str| match state.with_context(|| name.to_owned())? {
+            state if output == Some(state.id) => {
+                bail!("{name}: is also the output; write to another file")
+            }
+            _ => anyhow::Ok(()),
+        };
     let stream = |name, from| Ok(Opened::Stream(Stream { name, from, delimiter: None }));
     match named {
         NamedInput::Bytes(name, bytes) => stream(name, Origin::Bytes(bytes)),
         NamedInput::Lines(name, bytes) => stream(name, Origin::Lines(bytes)),
         NamedInput::Open(name, file) => {
             let meta = file.metadata().with_context(|| name.clone())?;
-            check(&meta, &name)?;
-            if is_plain(&name, &meta)?
-                && !starts_midway(&file)
-                && !is_short(&name, &file, &meta)?
-                && !is_compressed(&name, &file)?
-            {
-                return Ok(Opened::Input(Input::file(name, file)?));
+            check(State::of(&file), &name)?;
+            if is_plain(&name, &meta)? && !starts_midway(&file) {
+                if !is_short(&name, &file, &meta)? && !is_compressed(&name, &file)? {
+                    return Ok(Opened::Input(Input::file(name, file)?));
+                }
+                // A look at it may have moved that.
+                (&file).rewind().with_context(|| name.clone())?;
             }
             stream(name, Origin::Open(file))
         }
         NamedInput::Path(path) => {
             let name = path.display().to_string();
             let meta = path.metadata().with_context(|| name.clone())?;
-            check(&meta, &name)?;
+            check(State::at(&path), &name)?;
             if !is_plain(&name, &meta)? {
                 return stream(name, Origin::Path(path));
             }
@@ -412,5 +413,5 @@ fn is_short(name: &str, file: &File, meta: &Metadata) -> Result<bool> {
 
 /// Whether something was read from a shared descriptor before us: then the rest is a stream.
 fn starts_midway(mut file: &File) -> bool {
-    io::Seek::stream_position(&mut file).is_ok_and(|position| position > 0)
+    file.stream_position().is_ok_and(|position| position > 0)
 }

@@ -22,11 +22,8 @@
 //!            journal it has all hashes
 //! ```
 
-use std::ffi::OsString;
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,6 +32,7 @@ use serde_json::{Value, json};
 use umbel::format::Reader;
 use umbel::{AnyFilter, Capacity, KeyHash, KeyHasher};
 use umbel_sets::{PageReader, PageWriter};
+use umbel_system::{Access, FileAt, State};
 
 use crate::atomic::{self, Existing};
 
@@ -66,8 +64,9 @@ impl Reached {
     fn content(&self) -> Vec<u8> {
         let output = self.output.as_ref().map(|OutputState { path, inode, length, tail }| {
             // As text, or if it is none as the numbers of its bytes.
-            let path =
-                path.to_str().map_or_else(|| json!(path.as_os_str().as_bytes()), Value::from);
+            let path = path
+                .to_str()
+                .map_or_else(|| json!(path.as_os_str().as_encoded_bytes()), Value::from);
             json!({ "path": path, "inode": inode, "length": length, "tail": tail })
         });
         let Self { input, offset, found, .. } = self;
@@ -83,7 +82,7 @@ impl Reached {
                 path: match &output["path"] {
                     Value::Array(bytes) => {
                         let byte = |byte: &Value| u8::try_from(byte.as_u64()?).ok();
-                        OsString::from_vec(bytes.iter().map(byte).collect::<Option<_>>()?).into()
+                        umbel_system::path_from(bytes.iter().map(byte).collect::<Option<_>>()?)?
                     }
                     text => text.as_str()?.into(),
                 },
@@ -120,19 +119,18 @@ impl OutputState {
     /// # Errors
     /// Those of the system; a file that was removed, with what is written to it.
     pub fn now(path: &Path, file: &File) -> Result<Self> {
-        let meta = file.metadata()?;
-        if meta.nlink() == 0 {
+        let State { id, length, links, .. } = State::of(file)?;
+        if links == 0 {
             bail!("was removed while lines were written to it; they are not recorded");
         }
-        let (length, inode) = (meta.len(), meta.ino());
-        Ok(Self { path: path.to_owned(), inode, length, tail: tail(file, length)? })
+        Ok(Self { path: path.to_owned(), inode: id.inode, length, tail: tail(file, length)? })
     }
 
     /// What contradicts that `file` is this one, with at least what is recorded.
-    fn contradiction(&self, file: &File, meta: &Metadata) -> io::Result<Option<&'static str>> {
-        Ok(if meta.ino() != self.inode {
+    fn contradiction(&self, file: &File, now: &State) -> io::Result<Option<&'static str>> {
+        Ok(if now.id.inode != self.inode {
             Some("is another file than the one")
-        } else if meta.len() < self.length {
+        } else if now.length < self.length {
             Some("is shorter than the file")
         } else if tail(file, self.length)? != self.tail {
             Some("has other lines than the file")
@@ -250,7 +248,7 @@ impl Read for ReadAt<'_> {
 /// The journal of the filter at a path.
 pub fn path_of(filter: &Path) -> PathBuf {
     // Runs that name the filter by a link share its journal.
-    let filter = fs::canonicalize(filter).unwrap_or_else(|_| filter.to_owned());
+    let filter = umbel_system::canonical(filter).unwrap_or_else(|_| filter.to_owned());
     let mut name = filter.file_name().unwrap_or_default().to_owned();
     name.push(".run");
     filter.with_file_name(name)
@@ -364,8 +362,7 @@ impl Notes {
         let context = || self.path.display().to_string();
         let saved = Saved { sum: sum_of(file).with_context(context)?, up_to: self.end };
         let append = || -> io::Result<()> {
-            let mut journal = OpenOptions::new().append(true).open(&self.path)?;
-            journal.set_len(journal_end)?;
+            let mut journal = open_at(&self.path, journal_end)?;
             write_frame(&mut journal, &saved.content())?;
             journal.sync_data()
         };
@@ -378,8 +375,8 @@ impl Notes {
     /// # Errors
     /// Those of the system; a file in which anything is not as that run left it: it stays as it is.
     pub fn take_back(&self, written: &OutputState, out: &File, option: &str) -> Result<()> {
-        let meta = out.metadata()?;
-        let mut contradiction = written.contradiction(out, &meta)?;
+        let now = State::of(out)?;
+        let mut contradiction = written.contradiction(out, &now)?;
         // What is ours at the end.
         let mut ours = written.length;
         each_frame(&self.file, &self.path, u64::MAX, |frame, end| {
@@ -391,7 +388,7 @@ impl Notes {
             }
             Ok(())
         })?;
-        if contradiction.is_none() && ours != meta.len() {
+        if contradiction.is_none() && ours != now.length {
             contradiction = Some("has lines of others behind those");
         }
         if let Some(contradiction) = contradiction {
@@ -401,8 +398,8 @@ impl Notes {
                 self.path.display()
             );
         }
-        if meta.len() > written.length {
-            out.set_len(written.length)?;
+        if now.length > written.length {
+            umbel_system::set_length(out, written.length)?;
             // The announcements are removed next: without them these lines would seem to be of others.
             out.sync_data()?;
         }
@@ -500,8 +497,7 @@ impl Journal {
         if let Some(found) = found {
             let context = || journal.path.display().to_string();
             let saved = found.saved_filters()?;
-            let file = OpenOptions::new().append(true).open(&journal.path).with_context(context)?;
-            file.set_len(found.end).with_context(context)?;
+            let file = open_at(&journal.path, found.end).with_context(context)?;
             // Otherwise a power failure could leave some of these hashes between new frames.
             file.sync_data().with_context(context)?;
             journal.bytes = found.end;
@@ -606,16 +602,23 @@ impl Journal {
     /// Makes the file, which has its start whenever it is there: whoever may read the filter may read what is added to it, and
     /// nobody else.
     fn make(&mut self) -> Result<()> {
-        let mode =
-            fs::metadata(self.path.with_extension("")).map_or(0o600, |meta| meta.mode() & 0o777);
+        let access = Access::of(&self.path.with_extension(""));
         // A link that leads nowhere stays: the journal belongs next to the filter.
         let there = self.path.is_file();
         let existing = if there { Existing::Replace } else { Existing::Keep };
-        let file = atomic::write_with_mode(&self.path, existing, mode, &START)?;
+        let file = atomic::write_for(&self.path, existing, access, &START)?;
         self.bytes = START.len() as u64;
         self.out = Some(PageWriter::new(1 << 13, file));
         Ok(())
     }
+}
+
+/// Opens a journal to write on from `end`, where it is cut off.
+fn open_at(path: &Path, end: u64) -> io::Result<File> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    file.set_len(end)?;
+    file.seek(SeekFrom::Start(end))?;
+    Ok(file)
 }
 
 fn write_frame(out: &mut impl Write, content: &[u8]) -> io::Result<u64> {
@@ -659,7 +662,9 @@ impl Write for JournaledFile {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
     use std::fs::Permissions;
+    #[cfg(unix)]
     use std::os::unix::fs::PermissionsExt;
 
     use umbel::{Plan, Variant};
@@ -670,6 +675,7 @@ mod tests {
         Reached { input: "a".to_owned(), offset: 7, found: 1, output }
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_journal_is_as_private_as_its_filter() {
         let folder = tempfile::tempdir().unwrap();
@@ -679,9 +685,9 @@ mod tests {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             let mut journal = Journal::new(path_of(&path), None).unwrap();
             journal.reached(&reached(None)).unwrap();
-            assert_eq!(fs::metadata(path_of(&path)).unwrap().mode() & 0o777, mode);
+            assert_eq!(fs::metadata(path_of(&path)).unwrap().permissions().mode() & 0o777, mode);
             journal.begin_again(&reached(None)).unwrap();
-            assert_eq!(fs::metadata(path_of(&path)).unwrap().mode() & 0o777, mode);
+            assert_eq!(fs::metadata(path_of(&path)).unwrap().permissions().mode() & 0o777, mode);
             journal.remove().unwrap();
         }
     }

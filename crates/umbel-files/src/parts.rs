@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 
 use umbel_sets::in_order;
+use umbel_system::FileAt;
 
 use crate::compression::{self, Compression, Decoder, Point};
 

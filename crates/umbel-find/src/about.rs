@@ -1,9 +1,10 @@
 //! What an index says of itself.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use umbel_system::State;
 
 use crate::folders;
 use crate::layout::Index;
@@ -60,9 +61,9 @@ pub fn about(path: &Path) -> Result<About> {
     about.fill = index.check().with_context(name)? as f64 / (8 * about.filters).max(1) as f64;
     for entry in &index.files {
         let path = folder.join(&entry.path);
-        match fs::metadata(&path) {
-            Ok(meta) if meta.is_file() => {
-                let same = entry.stamp.is_of(&path, &meta);
+        match State::at(&path) {
+            Ok(state) if state.is_file => {
+                let same = entry.stamp.is_of(&path, &state);
                 if !same.with_context(|| path.display().to_string())? {
                     about.stale.push(path);
                 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,6 +12,7 @@ use umbel::KeyHasher;
 use umbel_files::atomic::{self, Existing};
 use umbel_files::compression::Point;
 use umbel_sets::{Missing, Options, on_each};
+use umbel_system::{FileAt, State};
 
 use crate::column::Keys;
 use crate::folders;
@@ -89,7 +89,7 @@ fn locked(target: &Path) -> io::Result<File> {
         let file = File::open(target)?;
         file.lock()?;
         // Another process may have replaced it meanwhile.
-        if atomic::is_same(&file.metadata()?, &fs::metadata(target)?) {
+        if State::of(&file)?.id == State::at(target)?.id {
             return Ok(file);
         }
     }
@@ -506,8 +506,8 @@ impl Indexed {
 /// A file of the old index, if it is as it was.
 fn keep(path: &Path, entry: &Entry, index: &Index) -> Result<Option<Indexed>> {
     let name = || path.display().to_string();
-    let meta = fs::metadata(path).with_context(name)?;
-    if !entry.stamp.is_of(path, &meta).with_context(name)? {
+    let state = State::at(path).with_context(name)?;
+    if !entry.stamp.is_of(path, &state).with_context(name)? {
         return Ok(None);
     }
     let blocks = index.blocks(entry.first, entry.blocks)?;

@@ -1,7 +1,7 @@
 //! Finding lines: which blocks may hold a text, and which of their lines do.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -282,11 +282,11 @@ enum State {
 
 fn state(entry: &Entry, path: &Path) -> Result<State> {
     let name = || path.display().to_string();
-    match fs::metadata(path) {
+    match umbel_system::State::at(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(State::Gone),
         Err(error) => Err(error).with_context(name),
-        Ok(meta) if !meta.is_file() => Ok(State::Gone),
-        Ok(meta) => Ok(match entry.stamp.is_of(path, &meta).with_context(name)? {
+        Ok(now) if !now.is_file => Ok(State::Gone),
+        Ok(now) => Ok(match entry.stamp.is_of(path, &now).with_context(name)? {
             true => State::Same,
             false => State::Stale,
         }),

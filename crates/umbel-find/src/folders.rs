@@ -39,9 +39,9 @@ pub(crate) fn of_index(index: &Path) -> PathBuf {
 /// How an index in `folder` names a file or a folder: from there, if it is under it, and from the root otherwise.
 pub(crate) fn stored(path: &Path, folder: &Path) -> Result<PathBuf> {
     let name = || path.display().to_string();
-    let whole = fs::canonicalize(path).with_context(name)?;
+    let whole = umbel_system::canonical(path).with_context(name)?;
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let here = fs::canonicalize(here).with_context(|| here.display().to_string())?;
+    let here = umbel_system::canonical(here).with_context(|| here.display().to_string())?;
     Ok(match whole.strip_prefix(&here) {
         Ok(under) => under.to_owned(),
         Err(_) => whole,

@@ -9,10 +9,8 @@
 //! looks something up reads the settings, roots, files and groups, and of the rest the rows of the keys and what is needed of
 //! the blocks that are found.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use umbel_files::compression::{Compression, Point, Resume};
@@ -115,9 +113,9 @@ impl Plan<'_> {
             put_bytes(&mut all, value.as_bytes());
         }
         put_number(&mut all, self.roots.len());
-        self.roots.iter().for_each(|root| put_bytes(&mut all, root.as_os_str().as_bytes()));
+        self.roots.iter().for_each(|root| put_bytes(&mut all, root.as_os_str().as_encoded_bytes()));
         for file in self.files {
-            put_bytes(&mut all, file.path.as_os_str().as_bytes());
+            put_bytes(&mut all, file.path.as_os_str().as_encoded_bytes());
             put_bytes(&mut all, file.header.as_deref().unwrap_or_default());
             let Stamp { size, modified, changed, device, inode, sum } = file.stamp;
             let header = u64::from(file.header.is_some());
@@ -193,7 +191,7 @@ impl<'a> Taken<'a> {
     }
 
     fn path(&mut self) -> Option<PathBuf> {
-        Some(PathBuf::from(OsStr::from_bytes(self.list()?)))
+        umbel_system::path_from(self.list()?.to_vec())
     }
 
     fn text(&mut self) -> Option<String> {

@@ -6,9 +6,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use umbel::KeyHash;
+use umbel_system::FileAt;
 
 use crate::IndexError;
 use crate::column::probed;

@@ -7,9 +7,9 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 
 use twox_hash::XxHash3_64;
+use umbel_system::FileAt;
 
 use crate::IndexError;
 

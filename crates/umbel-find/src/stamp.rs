@@ -1,12 +1,12 @@
 //! What shows whether a file is still the one that was indexed.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use twox_hash::XxHash3_64;
+use umbel_system::{FileAt, State};
 
 /// The state of a file.
 ///
@@ -31,17 +31,9 @@ const SAMPLES: u64 = 8;
 
 impl Stamp {
     /// The state of an open file, without its sum.
-    fn of(meta: &Metadata) -> Self {
-        let nanoseconds =
-            |seconds: i64, part: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(part);
-        Self {
-            size: meta.len(),
-            modified: nanoseconds(meta.mtime(), meta.mtime_nsec()),
-            changed: nanoseconds(meta.ctime(), meta.ctime_nsec()),
-            device: meta.dev(),
-            inode: meta.ino(),
-            sum: 0,
-        }
+    fn of(state: &State) -> Self {
+        let State { id, length, modified, changed, .. } = *state;
+        Self { size: length, modified, changed, device: id.device, inode: id.inode, sum: 0 }
     }
 
     /// The state of a file that is about to be read. If it changed within the last ticks of the system's clock, a later change
@@ -50,19 +42,19 @@ impl Stamp {
         /// Two ticks of the slowest clock.
         const TICKS: Duration = Duration::from_millis(20);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut stamp = Self::of(&file.metadata()?);
+        let mut stamp = Self::of(&State::of(file)?);
         let age = (now.as_nanos() as i64).wrapping_sub(stamp.changed);
         if (0..TICKS.as_nanos() as i64).contains(&age) {
             std::thread::sleep(TICKS);
-            stamp = Self::of(&file.metadata()?);
+            stamp = Self::of(&State::of(file)?);
         }
         stamp.sum = sum(file, stamp.size)?;
         Ok(stamp)
     }
 
-    /// Whether the file at `path`, of which the system now says `meta`, is as it was.
-    pub(crate) fn is_of(&self, path: &Path, meta: &Metadata) -> io::Result<bool> {
-        let now = Self { sum: self.sum, ..Self::of(meta) };
+    /// Whether the file at `path`, which the system now says is in `state`, is as it was.
+    pub(crate) fn is_of(&self, path: &Path, state: &State) -> io::Result<bool> {
+        let now = Self { sum: self.sum, ..Self::of(state) };
         Ok(now == *self
             || (now.size, now.modified) == (self.size, self.modified)
                 && sum(&File::open(path)?, self.size)? == self.sum)
@@ -102,7 +94,7 @@ mod tests {
             let time = UNIX_EPOCH + Duration::new(seconds, 999_999_999);
             let Ok(()) = file.set_modified(time) else { continue };
             let stamp = Stamp::before_reading(&File::open(&path).unwrap()).unwrap();
-            assert!(stamp.is_of(&path, &file.metadata().unwrap()).unwrap());
+            assert!(stamp.is_of(&path, &State::of(&file).unwrap()).unwrap());
             if file.metadata().unwrap().modified().unwrap() == time {
                 assert!(!stamps.contains(&stamp.modified), "{seconds}");
                 stamps.push(stamp.modified);

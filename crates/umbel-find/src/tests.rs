@@ -1,9 +1,7 @@
 //! Random files, changes and texts, against a search of every line; and damage.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -313,7 +311,7 @@ fn random_texts_are_found_as_a_search_of_every_line_finds_them() {
                     let plain = folder.join("plain");
                     for (path, text) in &texts {
                         fs::write(&plain, text).unwrap();
-                        let needle = OsStr::from_bytes(&wanted.texts[0]);
+                        let needle = umbel_system::path_from(wanted.texts[0].clone()).unwrap();
                         let out = Command::new("grep")
                             .env("LC_ALL", "C")
                             .args(if matching.ignore_case { &["-a", "-i"][..] } else { &["-a"] })

@@ -2,11 +2,11 @@
 //! them, and whether all of them are in a dictionary.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 
 use anyhow::{Context, Result, bail};
 use umbel_foreign::Error;
 use umbel_foreign::parquet::{Chunk, PageHeader, PageKind};
+use umbel_system::FileAt;
 
 /// Bytes of a header that are read at first: most have 20 to 60.
 const HEADER: u64 = 256;

@@ -1,7 +1,6 @@
 //! Which filters come and go, and what of the file stays.
 
 use std::fs::{self, File, Metadata};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -301,7 +300,7 @@ impl Plan {
         let edited = work::write(self, out, options)?;
         // Whoever writes to a file in place changes one of these.
         let now = fs::File::metadata(&self.file).with_context(|| self.name.clone())?;
-        let same = |meta: &Metadata| (meta.len(), meta.mtime(), meta.mtime_nsec());
+        let same = |meta: &Metadata| (meta.len(), meta.modified().ok());
         if same(&now) != same(&self.before) {
             return Err(Error::Changed { name: self.name.clone() }.into());
         }

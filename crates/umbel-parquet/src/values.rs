@@ -5,7 +5,6 @@
 //! hashed where they are: their values lie one after the other, so nulls and nesting need not be decoded.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -22,6 +21,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescPtr, Type as SchemaType};
 use umbel_foreign::Key;
 use umbel_foreign::parquet::{Chunk, Column, Physical, hash};
+use umbel_system::FileAt;
 
 use crate::pages::Pages;
 

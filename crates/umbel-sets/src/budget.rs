@@ -86,7 +86,7 @@ impl Budget {
             kept: kept as usize,
             bucketed: bucketed as usize,
             rest,
-            files: open_files(),
+            files: umbel_system::open_files(),
         }
     }
 
@@ -235,13 +235,6 @@ impl Budget {
 pub fn most_threads(memory: u64) -> usize {
     let threads = memory.saturating_sub(BASE) / 2 / worker(CHUNK[0], KEPT[0], BUCKETED[0]);
     usize::try_from(threads).unwrap_or(usize::MAX).max(1)
-}
-
-/// Files that this process may have open.
-fn open_files() -> u64 {
-    use nix::sys::resource::{Resource, getrlimit};
-    // POSIX grants 20; systems that do not report it grant 256 and more.
-    getrlimit(Resource::RLIMIT_NOFILE).map_or(256, |(soft, _)| soft)
 }
 
 /// Bytes of a worker.

@@ -1,32 +1,20 @@
 //! Inputs: files, which can be read again, and pipes, made rereadable by spooling.
 
-use std::fs::{self, File, Metadata};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use memchr::memchr_iter;
 use umbel::KeyHasher;
+use umbel_system::{FileAt, FileId, State, read_ahead};
 
 use crate::buffer::{PageBuffer, PageWriter};
 use crate::line_counter::LineCounter;
 use crate::temporary::TempFile;
 use crate::threads::in_order;
 use crate::{Error, Options, Progress};
-
-/// Tells the system that the file is read from start to end, so that the disk works while lines are processed. A system
-/// that ignores this is only slower.
-fn read_ahead(file: &File) {
-    #[cfg(target_os = "linux")]
-    {
-        use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
-        let _ = posix_fadvise(file, 0, 0, PosixFadviseAdvice::POSIX_FADV_SEQUENTIAL);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = file;
-}
 
 /// Lines that can be read any number of times, from any offset: a file, or a spooled pipe.
 #[derive(Debug)]
@@ -61,19 +49,9 @@ enum Bytes {
 /// passes.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Stamp {
-    inode: (u64, u64),
+    id: FileId,
     length: u64,
-    modified: (i64, i64),
-}
-
-impl Stamp {
-    fn of(meta: &Metadata) -> Self {
-        Self {
-            inode: (meta.dev(), meta.ino()),
-            length: meta.len(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-        }
-    }
+    modified: i64,
 }
 
 impl Input {
@@ -97,7 +75,7 @@ impl Input {
     /// [`Error::Directory`]; [`Error::Read`] if the system does not report its length.
     pub fn file(name: impl Into<String>, file: File) -> Result<Self, Error> {
         let name = name.into();
-        let stamp = stamp(&name, file.metadata())?;
+        let stamp = stamp(&name, State::of(&file))?;
         let edges = edges(&file, stamp.length)
             .map_err(|source| Error::Read { name: name.clone(), source })?;
         read_ahead(&file);
@@ -211,7 +189,7 @@ impl Input {
         match &self.bytes {
             Bytes::Open(file) => self.compare(file),
             Bytes::Spooled(..) => Ok(()),
-            Bytes::Closed(path) => match stamp(&self.name, fs::metadata(path))? {
+            Bytes::Closed(path) => match stamp(&self.name, State::at(path))? {
                 same if same == self.stamp => Ok(()),
                 _ => self.open().map(drop),
             },
@@ -221,11 +199,11 @@ impl Input {
     /// Compares what the system reports. A file that only grew still begins with its old content: its edges tell at once
     /// whether it may, and another pass over it whether it does.
     fn compare(&self, file: &File) -> Result<(), Error> {
-        let now = stamp(&self.name, file.metadata())?;
+        let now = stamp(&self.name, State::of(file))?;
         if now == self.stamp {
             return Ok(());
         }
-        if now.inode != self.stamp.inode || now.length <= self.stamp.length {
+        if now.id != self.stamp.id || now.length <= self.stamp.length {
             return Err(self.changed());
         }
         match edges(file, self.length) {
@@ -393,10 +371,10 @@ pub(crate) fn read_error(name: String, source: io::Error) -> Error {
     }
 }
 
-fn stamp(name: &str, meta: io::Result<Metadata>) -> Result<Stamp, Error> {
-    match meta {
-        Ok(meta) if meta.is_dir() => Err(Error::Directory { name: name.to_owned() }),
-        Ok(meta) => Ok(Stamp::of(&meta)),
+fn stamp(name: &str, state: io::Result<State>) -> Result<Stamp, Error> {
+    match state {
+        Ok(state) if state.is_dir => Err(Error::Directory { name: name.to_owned() }),
+        Ok(State { id, length, modified, .. }) => Ok(Stamp { id, length, modified }),
         Err(source) => Err(Error::Read { name: name.to_owned(), source }),
     }
 }
@@ -487,6 +465,8 @@ impl Spool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::testing::{input, options};
 

@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use umbel_system::FileAt;
 
 use crate::Error;
 use crate::buffer::PageWriter;
@@ -55,7 +56,7 @@ impl TempFolders {
     }
 }
 
-/// A temporary file. It is unlinked as soon as it is made, so it disappears however the process ends.
+/// A temporary file. It disappears however the process ends: it has no name, or the system removes it when it is closed.
 #[derive(Debug)]
 pub(crate) struct TempFile {
     file: File,

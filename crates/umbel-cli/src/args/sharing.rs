@@ -56,7 +56,7 @@ pub(crate) struct MostArgs {
 impl MostArgs {
     /// The limit, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        self.memory.map_or_else(crate::machine::default_memory, |memory| memory.0)
+        self.memory.map_or_else(crate::lines::default_memory, |memory| memory.0)
     }
 }
 

@@ -1,7 +1,6 @@
 //! `umbel find`: the lines of many files that hold a text.
 
 use std::io::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -14,7 +13,7 @@ use crate::args::{FindArgs, Voice};
 use crate::output::{Screen, stdout};
 use crate::report::{Run, add_warnings, say, say_error};
 use crate::standard::{is_standard, name, names};
-use crate::{Outcome, lines, machine};
+use crate::{Outcome, lines};
 
 pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
     let work = &args.work;
@@ -55,7 +54,8 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
 
 /// The texts of the arguments and of a list.
 fn texts(args: &FindArgs) -> Result<Vec<Vec<u8>>> {
-    let mut texts: Vec<_> = args.texts.iter().map(|text| text.clone().into_vec()).collect();
+    let mut texts: Vec<_> =
+        args.texts.iter().map(|text| text.clone().into_encoded_bytes()).collect();
     if let Some(list) = &args.texts_from {
         texts.extend(lines::list_in(list, args.work.null)?);
         if texts.is_empty() {
@@ -98,7 +98,7 @@ impl Sink for Printer<'_> {
             out.push(b'\n');
             return true;
         }
-        out.extend_from_slice(found.file.as_os_str().as_bytes());
+        out.extend_from_slice(found.file.as_os_str().as_encoded_bytes());
         out.extend_from_slice(format!(":{}:", found.line).as_bytes());
         out.extend_from_slice(found.text);
         out.push(if self.args.work.null { 0 } else { b'\n' });
@@ -118,7 +118,7 @@ impl Sink for Printer<'_> {
             out.extend_from_slice(format!("{object}\n").as_bytes());
             return;
         }
-        out.extend_from_slice(file.as_os_str().as_bytes());
+        out.extend_from_slice(file.as_os_str().as_encoded_bytes());
         if count {
             out.extend_from_slice(format!(":{lines}").as_bytes());
         }
@@ -154,7 +154,7 @@ fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice
             "gone": names(&search.gone),
             "searched_in_full": wide,
             "index": !search.without_index,
-            "peak_memory": machine::peak_memory(),
+            "peak_memory": umbel_system::peak_memory(),
             "seconds": seconds,
             "exact": true,
         });
@@ -207,7 +207,7 @@ fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice
     }
     words.push(format!("{} of text read", Size(search.text_read)));
     if voice.verbose {
-        words.push(format!("peak {}", Size(machine::peak_memory())));
+        words.push(format!("peak {}", Size(umbel_system::peak_memory())));
     }
     say(&format!("umbel find: {}, {seconds:.3} s, exact", words.join(", ")));
     if search.found == 0 && !wanted.matching.inside && search.wide.is_empty() {

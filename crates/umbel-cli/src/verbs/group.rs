@@ -104,7 +104,7 @@ fn sum(args: &SumArgs, voice: Voice) -> Result<()> {
 
 /// The header and the bits of a filter of umbel.
 fn read_filter(path: &Path) -> Result<(Header, Vec<u8>)> {
-    let file = filters::open(path, &crate::machine::temporary_folder())?;
+    let file = filters::open(path, &umbel_system::temporary_folder())?;
     let length = formats::length(&file, path)?;
     let read = || {
         let reader = Reader::new(PageReader::new(1 << 16, &file), length)?;

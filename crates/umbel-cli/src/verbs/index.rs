@@ -13,7 +13,7 @@ use crate::atomic::Existing;
 use crate::report::{Run, add_warnings, say};
 use crate::standard::{is_standard, names};
 use crate::target::{self, Sort};
-use crate::{Outcome, lines, machine};
+use crate::{Outcome, lines};
 
 pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
     let work = &args.work;
@@ -66,7 +66,7 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
                 "text_read": text_read,
                 "keys": keys,
                 "bytes_written": bytes,
-                "peak_memory": machine::peak_memory(),
+                "peak_memory": umbel_system::peak_memory(),
                 "seconds": seconds,
             });
             add_warnings(&mut report);
@@ -86,7 +86,7 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
     words.push(format!("index of {} ({share})", Size(bytes)));
     if voice.verbose {
         words.push(format!("{} of blocks read", counted(keys, "distinct key")));
-        words.push(format!("peak {}", Size(machine::peak_memory())));
+        words.push(format!("peak {}", Size(umbel_system::peak_memory())));
     }
     say(&format!("umbel index: {}, {seconds:.3} s", words.join(", ")));
 }

@@ -4,19 +4,14 @@
 //! journal is larger than it. So the next run knows where an interrupted one stopped. Lines in the file of `--append` that it
 //! wrote and did not record are removed, because they are printed again; nothing else of that file is.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::de::IgnoredAny;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use signal_hook::{flag, low_level};
 use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
 use umbel_files::compression;
 use umbel_files::inputs;
@@ -25,6 +20,7 @@ use umbel_sets::{
     Checkpoint, Header, Input, Options, Receipt, Records, Report, Save, SaveError, Seen,
     SeenInPieces,
 };
+use umbel_system::{FileAt, Stops};
 
 use super::explain;
 use crate::Outcome;
@@ -32,7 +28,6 @@ use crate::args::{ForeignArgs, NamesArgs, NewArgs, SecretArgs, UnseenArgs, Work}
 use crate::atomic::{self, Existing};
 use crate::filters::{self, Large, Locked};
 use crate::lines::{self, Source};
-use crate::machine;
 use crate::output::{Screen, print, refuse_in_place_of, stdout};
 use crate::report::{Run, say};
 use crate::standard::is_standard;
@@ -252,17 +247,11 @@ fn until_stopped<T>(
     (filter, append): (&Path, Option<&Path>),
     work: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    let signals = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !machine::ignores(*signal));
-    let asked = Arc::new(AtomicBool::new(false));
-    for signal in signals.clone() {
-        flag::register_conditional_default(signal, Arc::clone(&asked)).context("signals")?;
-    }
-    let mut signals = Signals::new(signals).context("signals")?;
-    let handle = signals.handle();
+    let stops = Stops::new().context("signals")?;
+    let closer = stops.closer();
     thread::scope(|scope| {
         let listen = move || {
-            let Some(signal) = signals.forever().next() else { return };
-            asked.store(true, Ordering::Relaxed);
+            let Some(stopped) = stops.wait() else { return };
             match stop() {
                 Ok(Checkpoint { found, .. }) => say(&format!(
                     "umbel: stopped: {} records what was printed, {}",
@@ -271,12 +260,12 @@ fn until_stopped<T>(
                 )),
                 Err(error) => say(&format!("umbel: stopped: {error}")),
             }
-            let _ = low_level::emulate_default_handler(signal);
+            stopped.end();
         };
         let listen = thread::Builder::new().spawn_scoped(scope, listen);
         listen.map_err(|error| anyhow!(umbel_sets::no_thread(&error)))?;
         let result = work();
-        handle.close();
+        closer.close();
         result.map_err(|error| match error.downcast::<umbel_sets::Error>() {
             Ok(error) => about(error, filter, append),
             // An input that cannot be opened: what was printed before is saved.
@@ -378,7 +367,7 @@ impl Output {
         let named = args.append;
         let mut file = named.map_or_else(stdout, appended)?;
         let name = || named.map_or("standard output".to_owned(), |path| path.display().to_string());
-        let named = named.map(fs::canonicalize).transpose()?;
+        let named = named.map(umbel_system::canonical).transpose()?;
         if let Some(notes) = notes {
             let Reached { output, .. } = &notes.reached;
             let same = output.as_ref().filter(|output| named.as_ref() == Some(&output.path));
@@ -463,13 +452,13 @@ fn goes_on(
         _ => return Ok((false, None)),
     };
     let position = io::Seek::stream_position(out).with_context(|| name.to_owned())?;
-    if length == 0 || (position < length && !appends(out)) {
+    if length == 0 || (position < length && !umbel_system::appends(out)) {
         return Ok((false, None));
     }
     // Standard output is open for writing alone.
     let readable = match named {
         true => out.try_clone(),
-        false => File::open("/proc/self/fd/1").or_else(|_| File::open("/dev/fd/1")),
+        false => umbel_system::reopen_stdout(),
     };
     let Ok(readable) = readable else { return Ok((true, None)) };
     let begins_with_json = || -> io::Result<bool> {
@@ -494,11 +483,4 @@ fn goes_on(
         out.write_all(&[options.separator]).with_context(|| name.to_owned())?;
     }
     Ok((true, header))
-}
-
-/// Whether all that is written goes to the end.
-fn appends(file: &File) -> bool {
-    use nix::fcntl::{FcntlArg, OFlag, fcntl};
-    fcntl(file, FcntlArg::F_GETFL)
-        .is_ok_and(|flags| OFlag::from_bits_truncate(flags).contains(OFlag::O_APPEND))
 }

@@ -83,6 +83,7 @@ fn each_line_is_told_the_files_that_have_it() {
 }
 
 /// Two files of 20 MB: as `LC_ALL=C comm` and `uniq` have it; and with a line out of order, as without the order.
+#[cfg(unix)]
 #[test]
 fn sorted_files_are_merged_and_others_that_seem_so_are_not() {
     let folder = Folder::new();
@@ -296,6 +297,7 @@ fn dash_is_standard_input_from_where_a_file_stands() {
     assert_eq!(rest.text(), "2\n1\n");
 }
 
+#[cfg(unix)]
 #[test]
 fn named_pipes_are_inputs() {
     let folder = Folder::new();
@@ -485,6 +487,7 @@ fn with_quiet_nothing_is_said() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_file_name_may_be_any_bytes_and_look_like_an_option() {
     use std::os::unix::ffi::OsStrExt;

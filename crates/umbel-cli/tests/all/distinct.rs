@@ -215,6 +215,7 @@ fn standard_input_is_an_input() {
     assert!(folder.umbel("dedup").stdin_file(file).run().done() == urls(1990..2000));
 }
 
+#[cfg(unix)]
 #[test]
 fn named_pipes_are_inputs() {
     let folder = Folder::new();

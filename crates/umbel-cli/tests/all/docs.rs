@@ -8,6 +8,7 @@
 //! With `UPDATE_DOCS` in the environment the pages are rewritten with what the commands print.
 
 use std::fs;
+#[cfg(unix)]
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,7 @@ fn pages() -> Vec<PathBuf> {
 
 /// A folder as the commands of a page find it: a copy of the example files, which they may change, the test data,
 /// and `umbel` in the path.
+#[cfg(unix)]
 fn checkout() -> Folder {
     let folder = Folder::new();
     fs::create_dir(folder.path("examples")).unwrap();
@@ -45,6 +47,7 @@ fn checkout() -> Folder {
 }
 
 /// What a command prints, standard output first, and its exit status.
+#[cfg(unix)]
 fn run(folder: &Folder, command: &str) -> (String, Option<i32>) {
     let mut shell = folder.program("sh", "-c").arg(format!("PATH=\"$PWD/bin:$PATH\"; {command}"));
     // A terminal without progress bars, which slow machines would show.
@@ -74,6 +77,7 @@ fn steady(printed: &str) -> String {
 }
 
 /// Runs the commands of a page. Returns their number, what differs, and the page with what they print now.
+#[cfg(unix)]
 fn follow(page: &str) -> (usize, Vec<String>, String) {
     let folder = checkout();
     let (mut count, mut differences, mut renewed) = (0, Vec::new(), String::new());
@@ -116,6 +120,7 @@ fn follow(page: &str) -> (usize, Vec<String>, String) {
     (count, differences, renewed)
 }
 
+#[cfg(unix)]
 #[test]
 fn every_command_prints_what_its_page_shows() {
     let (mut count, mut wrong) = (0, Vec::new());
@@ -133,6 +138,7 @@ fn every_command_prints_what_its_page_shows() {
     assert!(wrong.is_empty(), "UPDATE_DOCS=1 shows these as they are now:\n\n{}", wrong.join("\n"));
 }
 
+#[cfg(unix)]
 #[test]
 fn a_page_that_shows_something_else_is_noticed() {
     let block = |command: &str, shown: &str| format!("text\n```\n$ {command}\n{shown}```\nmore\n");

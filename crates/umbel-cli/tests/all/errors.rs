@@ -2,7 +2,9 @@
 //! on standard output, and no file made or changed.
 
 use std::fs;
+#[cfg(unix)]
 use std::os::unix::fs::symlink;
+#[cfg(unix)]
 use std::os::unix::net::UnixListener;
 
 use crate::util::{Folder, gzip, least_memory, lines, urls};
@@ -98,6 +100,7 @@ fn a_directory_is_no_input() {
 
 // Permissions do not make a file unreadable to whoever runs tests as root, so these are files that
 // nobody can open, or nobody can read.
+#[cfg(unix)]
 #[test]
 fn an_unreadable_file_is_named() {
     let folder = folder();
@@ -340,6 +343,7 @@ fn a_small_cap_needs_no_word_about_threads() {
     folder.umbel("common keys keys --memory 16MiB").run().done();
 }
 
+#[cfg(unix)]
 #[test]
 fn an_existing_output_of_another_sort_needs_force() {
     let folder = folder();
@@ -418,6 +422,7 @@ fn what_common_cannot_do_is_refused() {
     folder.refuses("common keys keys --threads -1", &["--threads", "-1"]);
 }
 
+#[cfg(unix)]
 #[test]
 fn what_cannot_be_printed_is_told() {
     let folder = folder();
@@ -438,6 +443,7 @@ fn what_cannot_be_printed_is_told() {
     folder.program("sh", "-c").arg(command).arg(env!("CARGO_BIN_EXE_umbel")).run().done();
 }
 
+#[cfg(unix)]
 #[test]
 fn a_link_is_written_through() {
     let folder = folder();
@@ -455,6 +461,7 @@ fn a_link_is_written_through() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn two_outputs_are_two_files() {
     let folder = folder();

@@ -3,16 +3,19 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::FileExt;
+#[cfg(unix)]
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
 use nix::sys::signal::Signal;
+use umbel_system::FileAt;
 
 use crate::util::{Folder, urls};
 
+#[cfg(unix)]
 const SIGNALS: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL];
 
 /// A folder with lines in `keys` and a filter of them in `seen`, larger than 64 KiB.
@@ -31,6 +34,7 @@ fn with_large_files() -> Folder {
     folder
 }
 
+#[cfg(unix)]
 #[test]
 fn killed_while_a_pipe_is_spooled_it_leaves_nothing() {
     let folder = folder();
@@ -56,6 +60,7 @@ fn killed_while_a_pipe_is_spooled_it_leaves_nothing() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn killed_with_lines_on_disk_it_leaves_nothing() {
     let folder = with_large_files();
@@ -78,6 +83,7 @@ fn killed_with_lines_on_disk_it_leaves_nothing() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn killed_while_lines_go_to_disk_it_leaves_nothing() {
     let folder = with_large_files();
@@ -93,6 +99,7 @@ fn killed_while_lines_go_to_disk_it_leaves_nothing() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn killed_while_lines_come_in_it_leaves_filters_alone() {
     let folder = folder();
@@ -117,6 +124,7 @@ fn killed_while_lines_come_in_it_leaves_filters_alone() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 #[ignore = "hundreds of kills: cargo x test --full"]
 fn add_killed_at_any_moment_leaves_a_whole_filter() {
@@ -210,6 +218,7 @@ fn files_next_to_a_filter_stay() {
     assert_eq!(folder.names().len(), 6, "{:?}", folder.names());
 }
 
+#[cfg(unix)]
 #[test]
 fn a_full_temporary_disk_is_told() {
     let folder = with_large_files();
@@ -252,6 +261,7 @@ fn a_full_temporary_disk_is_told() {
     assert_eq!(folder.names(), names);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_filter_larger_than_the_cap_is_written_whole_or_not_at_all() {
     let folder = folder();
@@ -280,6 +290,7 @@ fn a_filter_larger_than_the_cap_is_written_whole_or_not_at_all() {
     assert_eq!(folder.names(), ["keys", "seen"]);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_the_old_filter_or_none() {
     let folder = folder();
@@ -298,6 +309,7 @@ fn a_full_disk_leaves_the_old_filter_or_none() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_limit_that_kills_leaves_the_old_filter_or_none() {
     let folder = folder();
@@ -347,6 +359,7 @@ fn a_full_disk_under_the_answer_is_told() {
 
 /// Runs `arguments`, which name a pipe and the file `keys`; when both are open and the pipe has still
 /// to be read, changes the file.
+#[cfg(unix)]
 fn changed(arguments: &str, change: impl Fn(&Folder)) {
     let folder = folder();
     folder.fifo("pipe");
@@ -364,6 +377,7 @@ fn changed(arguments: &str, change: impl Fn(&Folder)) {
     assert!(folder.read("seen") == filter);
 }
 
+#[cfg(unix)]
 #[test]
 fn an_input_that_changes_meanwhile_is_noticed() {
     for arguments in [
@@ -425,6 +439,7 @@ fn an_input_that_is_written_anew_and_longer_is_noticed() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn of_an_input_that_grows_meanwhile_the_job_covers_what_was_there() {
     for (arguments, expected) in [
@@ -464,6 +479,7 @@ fn an_input_that_changes_between_passes_is_noticed() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn an_input_that_is_at_rest_is_not_said_to_change() {
     let folder = folder();
@@ -561,6 +577,7 @@ fn a_reader_of_answers_that_leaves_ends_a_query_of_a_pipe() {
     outcome.done();
 }
 
+#[cfg(unix)]
 #[test]
 fn words_that_nobody_can_read_are_no_error() {
     let folder = folder();

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Write};
+#[cfg(unix)]
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Stdio;
 use std::thread;
@@ -364,6 +365,7 @@ fn lines_of_any_bytes_and_lengths_are_keys() {
     assert_eq!(folder.umbel("query -v f").stdin("a\n\x01\n").run().text(), "a\n\x01\n");
 }
 
+#[cfg(unix)]
 #[test]
 fn add_through_a_link_changes_what_it_leads_to() {
     let folder = with_filter();
@@ -378,6 +380,7 @@ fn add_through_a_link_changes_what_it_leads_to() {
     assert_eq!(fs::read_dir(folder.path("store")).unwrap().count(), 1);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_replaced_file_keeps_its_permissions() {
     let folder = with_filter();
@@ -393,6 +396,7 @@ fn a_replaced_file_keeps_its_permissions() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_new_file_has_the_permissions_of_new_files() {
     let folder = with_filter();
@@ -401,6 +405,7 @@ fn a_new_file_has_the_permissions_of_new_files() {
     assert_eq!(mode("seen"), mode("usual"));
 }
 
+#[cfg(unix)]
 #[test]
 fn force_replaces_and_a_pipe_is_written_to() {
     let folder = with_filter();
@@ -431,6 +436,7 @@ fn adding_at_once_loses_nothing() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn adding_waits_for_whoever_adds() {
     let folder = with_filter();
@@ -667,6 +673,7 @@ fn a_bloomier_filter_is_built_at_once() {
     assert!(code == 2 && words.contains("this run needs at least"), "{words}");
 }
 
+#[cfg(unix)]
 #[test]
 fn an_output_that_is_an_input_is_refused() {
     let folder = with_filter();

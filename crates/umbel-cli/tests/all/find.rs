@@ -2,6 +2,7 @@
 
 use std::fs;
 
+#[cfg(unix)]
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -148,6 +149,7 @@ fn what_cannot_be_indexed_is_refused() {
 }
 
 /// At whatever moment an update is killed, the index is the old one or the new one, whole, and nothing lies beside it.
+#[cfg(unix)]
 #[test]
 fn a_killed_update_leaves_an_index() {
     let folder = Folder::new();

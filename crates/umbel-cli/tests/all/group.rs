@@ -1,5 +1,6 @@
 //! `umbel group` as a black box.
 
+#[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 
 use crate::util::{Folder, urls};
@@ -57,6 +58,7 @@ fn the_list_of_a_group_is_the_merge_of_its_filters() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn secrets_are_private_and_used_once() {
     let folder = group(4, "");
@@ -188,6 +190,7 @@ fn files_next_to_a_secret_stay() {
 }
 
 /// Half a pair of keys is of no use.
+#[cfg(unix)]
 #[test]
 fn a_secret_key_is_not_left_without_its_public_one() {
     let folder = Folder::new();

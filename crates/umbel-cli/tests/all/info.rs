@@ -11,6 +11,7 @@ fn with_filter() -> Folder {
     folder
 }
 
+#[cfg(unix)]
 #[test]
 fn a_filter_from_a_pipe() {
     let folder = with_filter();
@@ -55,6 +56,7 @@ fn other_systems_filters_and_other_verbs_from_a_pipe() {
     assert!(folder.read("union") == folder.read("seen"));
 }
 
+#[cfg(unix)]
 #[test]
 fn what_a_pipe_cannot_be() {
     let folder = with_filter();

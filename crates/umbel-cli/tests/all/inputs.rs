@@ -13,6 +13,7 @@ fn many(folder: &Folder, count: u32) -> Vec<u8> {
     lines((0..count).map(name))
 }
 
+#[cfg(unix)]
 #[test]
 fn more_files_than_may_be_open_work_for_every_verb() {
     let folder = Folder::new();
@@ -40,6 +41,7 @@ fn more_files_than_may_be_open_work_for_every_verb() {
     umbel("dedup --seen seen --files-from list").nothing();
 }
 
+#[cfg(unix)]
 #[test]
 fn many_compressed_files_go_through_one_temporary_file() {
     let folder = Folder::new();
@@ -79,6 +81,7 @@ fn lists_name_files_by_line_or_by_nul_and_stand_behind_those_named() {
     folder.umbel("dedup - --files-from -").stdin("a\n").run().fails(&["-:", "once"]);
 }
 
+#[cfg(unix)]
 #[test]
 fn the_files_of_a_folder_are_read_in_the_order_of_their_paths() {
     let folder = Folder::new();
@@ -118,6 +121,7 @@ fn the_files_of_a_folder_are_read_in_the_order_of_their_paths() {
         .fails(&["in/b.txt: the filter is written to it"]);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_file_among_many_that_changes_is_noticed() {
     let folder = Folder::new();
@@ -153,6 +157,7 @@ fn an_input_that_is_the_output_is_refused_before_anything_is_written() {
     folder.umbel("dedup a").stdout(emptied).run().fails(&["a: is also the output"]);
 }
 
+#[cfg(unix)]
 #[test]
 fn compression_is_told_by_content_whatever_the_name() {
     let folder = Folder::new();

@@ -261,6 +261,7 @@ fn of_several_inputs_one_header_goes_out() {
     assert_eq!(piped.text(), expected);
 }
 
+#[cfg(unix)]
 #[test]
 fn answers_to_a_pipe_come_at_once() {
     let folder = tables();

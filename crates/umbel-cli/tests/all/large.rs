@@ -3,6 +3,7 @@
 
 use std::io::Write;
 
+#[cfg(unix)]
 use nix::sys::signal::Signal;
 
 use crate::util::{Folder, urls};
@@ -105,6 +106,7 @@ fn a_full_filter_is_told_before_any_line_goes_out() {
     assert!(folder.read("large") == before && folder.read("out").is_empty());
 }
 
+#[cfg(unix)]
 #[test]
 fn what_a_killed_run_noted_is_known() {
     let folder = with_filter("");

@@ -1,5 +1,8 @@
 //! The command line as a black box, in one program: each file is about one verb or one promise.
 
+// Elsewhere, tests of signals, named pipes and terminals are left out.
+#![cfg_attr(not(unix), allow(dead_code, unused_imports))]
+
 #[path = "../util/mod.rs"]
 mod util;
 

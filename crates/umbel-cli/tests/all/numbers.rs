@@ -18,6 +18,16 @@ use umbel_net::prefixes::{Family, Network, PrefixKeys};
 type Sentence = (&'static str, &'static str, fn() -> Vec<f64>);
 
 const SENTENCES: &[Sentence] = &[
+    (
+        "docs/pictures/common-light.svg",
+        "umbel, 256 MiB {} s and {} MiB, DuckDB, 8 GB (*) {} s and {} MiB, DuckDB, 1 GB {} s and {} MiB, sort -u, comm {} s and {} MiB",
+        of_chart,
+    ),
+    (
+        "docs/pictures/common-dark.svg",
+        "umbel, 256 MiB {} s and {} MiB, DuckDB, 8 GB (*) {} s and {} MiB, DuckDB, 1 GB {} s and {} MiB, sort -u, comm {} s and {} MiB",
+        of_chart,
+    ),
     ("docs/net.md", "| one | 1 | {} | {} |", || bits_of_prefixes(1)),
     ("docs/net.md", "| four, such as labels 2 to 5 | 4 | {} | {} |", || bits_of_prefixes(4)),
     ("docs/net.md", "| /8 to /32 of IPv4 | 25 | {} | {} |", || bits_of_prefixes(25)),
@@ -790,6 +800,19 @@ fn of_prefixes(of: &str, structure: &str) -> Vec<f64> {
 /// The same for IPv4 and IPv6.
 fn of_networks(structure: &str) -> Vec<f64> {
     ["IPv4", "IPv6"].into_iter().flat_map(|of| of_prefixes(of, structure)).collect()
+}
+
+/// Seconds and most memory of the bars of the chart in README.md.
+fn of_chart() -> Vec<f64> {
+    [
+        "umbel common, --memory 256MiB, to a file",
+        "DuckDB, memory_limit 8GB",
+        "DuckDB, memory_limit 1GB, to a file",
+        "sort -u, comm -12, to a file",
+    ]
+    .into_iter()
+    .flat_map(|command| [seconds("common", command), peak("common", command)])
+    .collect()
 }
 
 /// Bits per prefix for as many questions per look-up, at 1 % and at 0.1 %.

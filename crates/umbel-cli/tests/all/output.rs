@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::thread;
 use std::time::Duration;
 
+#[cfg(unix)]
 use nix::sys::signal::Signal;
 
 use crate::util::{Folder, Outcome, Running, lines, long, url, urls};
@@ -21,6 +22,7 @@ fn folder() -> Folder {
 const VERBS: [&str; 5] =
     ["common a b", "except a b", "dedup a b", "dedup --count b a", "query f a"];
 
+#[cfg(unix)]
 #[test]
 fn a_file_gets_the_bytes_that_standard_output_would() {
     let folder = folder();
@@ -61,6 +63,7 @@ fn an_input_may_be_the_file() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn what_fails_leaves_the_old_file_and_nothing_else() {
     let folder = folder();
@@ -88,6 +91,7 @@ fn what_fails_leaves_the_old_file_and_nothing_else() {
     assert_eq!(folder.names(), names);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_kill_leaves_the_old_file_and_nothing_else() {
     let folder = folder();
@@ -127,6 +131,7 @@ fn lines_that_no_run_had_are_added_to_the_file() {
 }
 
 /// What an interrupted run left may be removed; nothing that others put there.
+#[cfg(unix)]
 #[test]
 fn lines_of_others_behind_an_interrupted_run_are_kept() {
     let folder = Folder::new();
@@ -185,6 +190,7 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
 }
 
 /// A run that has read `urls(0..10)` from a pipe and put them out to `q`.
+#[cfg(unix)]
 fn fed(folder: &Folder) -> (Running, File) {
     folder.fifo("pipe");
     let mut run = folder.umbel("dedup -q --seen f -o q pipe").spawn();
@@ -194,6 +200,7 @@ fn fed(folder: &Folder) -> (Running, File) {
     (run, pipe)
 }
 
+#[cfg(unix)]
 #[test]
 fn a_file_that_is_removed_meanwhile_is_told() {
     let folder = Folder::new();
@@ -204,6 +211,7 @@ fn a_file_that_is_removed_meanwhile_is_told() {
     folder.umbel("query f").stdin(urls(0..10)).run().nothing();
 }
 
+#[cfg(unix)]
 #[test]
 fn two_runs_to_one_file_wait_for_each_other() {
     let folder = Folder::new();
@@ -221,6 +229,7 @@ fn two_runs_to_one_file_wait_for_each_other() {
 }
 
 /// What was taken back stays taken back, whatever happens to the run that did it.
+#[cfg(unix)]
 #[test]
 fn a_run_that_fails_after_it_took_lines_back_is_no_obstacle() {
     let folder = Folder::new();
@@ -248,6 +257,7 @@ fn a_run_that_fails_after_it_took_lines_back_is_no_obstacle() {
 /// Runs over two filters that write to one file and are killed at any moment, while others append to that file or put
 /// another in its place: each line goes out exactly once, or the run refuses to go on and names the file; no byte of others
 /// is lost.
+#[cfg(unix)]
 fn any_writers(seed: u64) -> bool {
     const LINES: u64 = 20_000;
     let folder = Folder::new();
@@ -326,6 +336,7 @@ fn any_writers(seed: u64) -> bool {
     refused != [false; 2]
 }
 
+#[cfg(unix)]
 #[test]
 fn of_any_writers_each_line_goes_out_once_or_the_file_is_named() {
     let cases = long(500, 16);
@@ -335,6 +346,7 @@ fn of_any_writers_each_line_goes_out_once_or_the_file_is_named() {
 }
 
 /// Of runs that are killed at any moment, one after the other, each line goes out exactly once.
+#[cfg(unix)]
 fn exactly_once(kills: u64, options: &str) {
     const LINES: u64 = 150_000;
     let folder = Folder::new();
@@ -376,6 +388,7 @@ fn exactly_once(kills: u64, options: &str) {
     assert!(kills < 100 || taken_back > kills / 100, "{taken_back} taken back");
 }
 
+#[cfg(unix)]
 #[test]
 fn a_killed_run_goes_on_behind_what_is_recorded() {
     exactly_once(8, "--keys 2e5");
@@ -385,6 +398,7 @@ fn a_killed_run_goes_on_behind_what_is_recorded() {
     exactly_once(4, "--keys 4e6 --memory 16MiB");
 }
 
+#[cfg(unix)]
 #[test]
 #[ignore = "hundreds of kills: cargo x test --full"]
 fn of_runs_killed_hundreds_of_times_each_line_goes_out_exactly_once() {
@@ -411,6 +425,7 @@ fn a_run_that_is_to_ignore_a_signal_goes_on() {
     assert!(folder.read("out") == urls(0..20));
 }
 
+#[cfg(unix)]
 #[test]
 fn a_filter_that_another_run_changes_is_waited_for() {
     let folder = Folder::new();

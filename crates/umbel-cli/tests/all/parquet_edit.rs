@@ -1,10 +1,11 @@
 //! `umbel parquet --add` and `--remove`, on files that pyarrow wrote (`testdata/foreign/README.md` tells how).
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 
+#[cfg(unix)]
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use umbel_system::State;
 
 use crate::util::Folder;
 
@@ -60,20 +61,20 @@ fn a_file_is_changed_in_place_in_one_step() {
     let folder = Folder::new();
     let old = events(&folder);
     let path = folder.path("events.parquet");
-    let before = fs::metadata(&path).unwrap();
+    let before = State::at(&path).unwrap();
     // An error leaves it as it is.
     folder
         .umbel("parquet events.parquet --add user_id --add nowhere")
         .run()
         .fails(&["there is no column nowhere"]);
-    assert!(fs::read(&path).unwrap() == old && fs::metadata(&path).unwrap().ino() == before.ino());
+    assert!(fs::read(&path).unwrap() == old && State::at(&path).unwrap().id == before.id);
     let run = folder.umbel("parquet events.parquet --add user_id --fpp 0.1% --json").run();
     let told = objects(&run.stderr);
     assert_eq!(told[0]["filters"].as_array().unwrap().len(), 3);
     assert_eq!((&told[1]["added"], &told[1]["row_groups"]), (&3.into(), &3.into()));
     let new = fs::read(&path).unwrap();
     assert_eq!(told[1]["bytes_written"], new.len());
-    assert_ne!(fs::metadata(&path).unwrap().ino(), before.ino());
+    assert_ne!(State::at(&path).unwrap().id, before.id);
     // Again: nothing to do, and nothing is done.
     let run = folder.umbel("parquet events.parquet --add user_id").run();
     run.ended_with(1);
@@ -138,6 +139,7 @@ fn memory_is_capped() {
 }
 
 /// Whatever is done to a file, the one in its place is whole.
+#[cfg(unix)]
 #[test]
 fn a_run_that_is_killed_leaves_the_old_file_or_the_new_one() {
     let folder = Folder::new();

@@ -41,6 +41,7 @@ impl Validator {
 }
 
 /// A folder with lines, rows, and a filter of each sort.
+#[cfg(unix)]
 fn with_filters() -> Folder {
     let folder = Folder::new();
     folder.write("a", urls(0..2000));
@@ -133,6 +134,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("parquet groups.parquet --add user.host --explain", &["parquet_plan"]),
 ];
 
+#[cfg(unix)]
 #[test]
 fn what_is_printed_as_json_follows_the_schema() {
     let schema = schema();
@@ -171,6 +173,7 @@ fn what_is_printed_as_json_follows_the_schema() {
     assert_eq!(all, described);
 }
 
+#[cfg(unix)]
 #[test]
 fn what_does_not_follow_the_schema_is_refused() {
     let schema = schema();

@@ -394,6 +394,7 @@ fn a_symmetric_difference_is_a_file_of_its_own() {
     refused(&folder, "diff --symmetric --old --csv -k id a b", "--old");
 }
 
+#[cfg(unix)]
 #[test]
 fn sorted_results_are_in_the_order_of_bytes() {
     let folder = Folder::new();

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+#[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
@@ -12,6 +13,7 @@ fn key(folder: &Folder, name: &str) -> String {
     folder.umbel(&format!("key new -o {name}")).run().text()
 }
 
+#[cfg(unix)]
 #[test]
 fn a_new_secret_is_random_and_private() {
     let folder = Folder::new();
@@ -39,6 +41,7 @@ fn a_new_secret_is_random_and_private() {
     assert_eq!(folder.umbel("key id hex").run().text(), "163d19d5742f2273\n");
 }
 
+#[cfg(unix)]
 #[test]
 fn what_is_no_secret_is_refused() {
     let folder = Folder::new();
@@ -130,6 +133,7 @@ fn half_a_pair_is_told_from_a_whole_one() {
 }
 
 /// Every sort of secret, with modes that let others in; a pipe has none.
+#[cfg(unix)]
 #[test]
 fn secrets_that_others_may_read_are_warned_of() {
     let folder = Folder::new();

@@ -4,13 +4,14 @@
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::FileExt;
 use std::process::{ChildStdin, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use umbel_system::FileAt;
 
 use crate::util::{Folder, Outcome, Running, gzip, lines, url, urls};
 
@@ -367,6 +368,7 @@ fn rows_from_a_pipe_come_out_at_once() {
     run.finish().done();
 }
 
+#[cfg(unix)]
 #[test]
 fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
     let folder = Folder::new();
@@ -428,6 +430,7 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn what_is_recorded_went_out_before() {
     // Lines so short that those of a batch go out through a buffer.
@@ -454,6 +457,7 @@ fn what_is_recorded_went_out_before() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn killed_before_a_checkpoint_it_repeats_all() {
     let folder = Folder::new();
@@ -469,6 +473,7 @@ fn killed_before_a_checkpoint_it_repeats_all() {
 }
 
 /// Places beyond 2³¹, 2³² and 2⁴¹ bytes are recorded and taken back like any others.
+#[cfg(unix)]
 #[test]
 fn a_file_of_terabytes_is_gone_on_with() {
     for end in [1u64 << 31, 1 << 32, 1 << 41] {
@@ -493,6 +498,7 @@ fn a_file_of_terabytes_is_gone_on_with() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn what_nobody_got_is_not_recorded() {
     let folder = Folder::new();
@@ -525,6 +531,7 @@ fn what_nobody_got_is_not_recorded() {
     assert!(folder.umbel(&format!("{seen} a")).run().done() == all);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_filter_that_cannot_be_saved_is_told_and_stays_as_it_was() {
     let folder = Folder::new();
@@ -572,6 +579,7 @@ fn half_a_line_at_the_end_of_the_output_does_not_run_into_the_next() {
     assert_eq!(folder.read("over"), b"one\nnd");
 }
 
+#[cfg(unix)]
 #[test]
 fn a_second_run_waits_for_the_first() {
     let folder = Folder::new();
@@ -666,6 +674,7 @@ struct Ran {
 }
 
 /// Runs a day's file to a good end, killing the first runs at random moments.
+#[cfg(unix)]
 fn crawl_a_day(folder: &Folder, number: u64, options: &str, usual: Duration) -> Vec<Ran> {
     /// Runs a day that are killed, unless they end before.
     const KILLS: u64 = 4;
@@ -721,6 +730,7 @@ fn crawl_a_day(folder: &Folder, number: u64, options: &str, usual: Duration) -> 
 
 /// Crawls for some days, with kills, into one file. Asserts that lines are whole and none repeats that
 /// was recorded; gives how many were never put out.
+#[cfg(unix)]
 fn crawl(fpp: &str) -> u64 {
     let folder = Folder::new();
     let options = format!("--keys 1.2e6 --fpp {fpp} --threads 2");
@@ -791,6 +801,7 @@ fn crawl(fpp: &str) -> u64 {
     missing
 }
 
+#[cfg(unix)]
 #[test]
 #[ignore = "hundreds of kills: cargo x test --full"]
 fn days_of_a_crawl_with_kills_lose_nothing() {
@@ -798,6 +809,7 @@ fn days_of_a_crawl_with_kills_lose_nothing() {
     assert_eq!(crawl("1e-9"), 0);
 }
 
+#[cfg(unix)]
 #[test]
 #[ignore = "hundreds of kills: cargo x test --full"]
 fn days_of_a_crawl_with_kills_miss_no_more_than_the_rate() {
@@ -876,6 +888,7 @@ fn rows_go_under_the_header_that_is_there_or_nowhere() {
     assert_eq!(folder.umbel("query -v f").stdin("4\n").run().text(), "4\n", "nothing recorded");
 }
 
+#[cfg(unix)]
 #[test]
 fn a_silent_input_is_recorded_as_well() {
     let folder = Folder::new();
@@ -992,6 +1005,7 @@ fn what_the_saved_filter_has_is_not_taken_in_again() {
 }
 
 /// Who changes the filter saves what the journal holds, too: nobody takes that in again.
+#[cfg(unix)]
 #[test]
 fn what_others_saved_is_not_taken_in_again() {
     for kind in ["window", "stable", "counting"] {

@@ -1,6 +1,7 @@
 //! Filters that travel: packed, patched and signed, as a black box.
 
 use std::fs;
+#[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -188,6 +189,7 @@ fn damage_is_refused_and_nothing_is_written() {
     folder.keeps("delta seen next -o out", &["next", "damaged"]);
 }
 
+#[cfg(unix)]
 #[test]
 fn key_pairs() {
     let folder = Folder::new();

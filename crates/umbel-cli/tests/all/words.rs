@@ -279,6 +279,7 @@ fn others_mask_and_reveal(folder: &Folder) {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn every_help_ends_with_examples_that_work_and_with_what_the_exit_status_means() {
     let umbel = std::path::Path::new(env!("CARGO_BIN_EXE_umbel")).parent().unwrap();
@@ -315,6 +316,7 @@ fn every_help_ends_with_examples_that_work_and_with_what_the_exit_status_means()
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn help_comes_by_the_verb_too_and_options_of_all_verbs_may_come_first() {
     let folder = with_examples();
@@ -345,6 +347,7 @@ fn short_options_are_those_that_people_try() {
     assert_eq!(folder.umbel("query -v seen.umbel urls.txt").run().stderr, "");
 }
 
+#[cfg(unix)]
 #[test]
 fn the_end_is_told_on_a_terminal_alone_unless_more_is_asked_for() {
     let folder = with_examples();
@@ -414,6 +417,7 @@ fn what_is_empty_has_no_repeats_and_that_is_done() {
 }
 
 /// What a terminal shows of a run that is fed by a pipe, in which lines come slowly.
+#[cfg(unix)]
 fn shown(folder: &Folder, arguments: &str, results: bool) -> String {
     folder.fifo("pipe");
     let terminal = nix::pty::openpty(None, None).unwrap();
@@ -435,6 +439,7 @@ fn shown(folder: &Folder, arguments: &str, results: bool) -> String {
     String::from_utf8(shown.join().unwrap()).unwrap()
 }
 
+#[cfg(unix)]
 #[test]
 fn progress_is_shown_on_a_terminal_and_never_beside_results() {
     let folder = Folder::new();
@@ -463,6 +468,7 @@ fn progress_is_shown_on_a_terminal_and_never_beside_results() {
     assert!(!screen[screen.find("line 0").unwrap()..].contains(" read, "), "{screen:?}");
 }
 
+#[cfg(unix)]
 #[test]
 fn errors_are_red_on_a_terminal_that_shows_colours() {
     let folder = Folder::new();
@@ -520,6 +526,19 @@ fn what_is_mistyped_suggests_the_nearest() {
     ] {
         folder.umbel(arguments).run().fails(&[&near]);
     }
+    // What others call it, rather than what only looks like that.
+    for (arguments, name) in [
+        ("intersect a b", "tip: umbel common: Print the lines that all files have"),
+        ("uniq a", "tip: umbel dedup: "),
+        ("grep x", "tip: umbel find: "),
+        ("dedup --limit 3 a.csv", "tip: here that is --top"),
+        ("dedup -c a.csv", "tip: here that is --count"),
+        ("common --count a.csv b.csv", "tip: here that is --total"),
+        ("build -o f --error-rate 1% urls.txt", "tip: here that is --fpp"),
+    ] {
+        let message = folder.umbel(arguments).run().fails(&[name]);
+        assert_eq!(message.matches("tip:").count(), 1, "{message}");
+    }
     // What is like nothing gets no guess.
     for arguments in ["dedup --csv -k price a.csv", "build -o f --kind x urls.txt"] {
         let message = folder.umbel(arguments).run().fails(&[]);
@@ -527,6 +546,28 @@ fn what_is_mistyped_suggests_the_nearest() {
     }
 }
 
+/// Elsewhere than on a terminal, a run without arguments shows all of the help.
+#[cfg(unix)]
+#[test]
+fn a_terminal_is_greeted_with_three_commands_that_work() {
+    let folder = with_examples();
+    for name in ["monday.txt", "tuesday.txt"] {
+        folder.write(name, folder.read("urls.txt"));
+    }
+    let greeting = folder.umbel("").run_on_terminal();
+    greeting.ended_with(2);
+    let commands: Vec<_> =
+        greeting.stderr.lines().filter_map(|line| line.strip_prefix("  umbel ")).collect();
+    assert_eq!(commands.len(), 3, "{}", greeting.stderr);
+    for command in commands {
+        folder.umbel(command.split("   ").next().unwrap()).run().done();
+    }
+    let piped = folder.umbel("").run();
+    piped.ended_with(2);
+    assert!(piped.stderr.contains("Exit status:"), "{}", piped.stderr);
+}
+
+#[cfg(unix)]
 #[test]
 fn help_and_advice_have_colours_on_a_terminal_alone() {
     let folder = with_examples();

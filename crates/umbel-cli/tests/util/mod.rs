@@ -10,21 +10,17 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::fcntl::OFlag;
-use nix::sys::signal::{Signal, kill};
-use nix::sys::stat::Mode;
-use nix::unistd::{Pid, mkfifo};
 use serde_json::Value;
 use tempfile::TempDir;
+
+#[cfg(unix)]
+mod unix;
 
 /// Far more than any run takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -53,8 +49,9 @@ impl Folder {
     /// Writes a file that only its owner may read.
     pub(crate) fn write_private(&self, name: &str, bytes: impl AsRef<[u8]>) {
         self.write(name, bytes);
-        let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-        fs::set_permissions(self.path(name), private).unwrap();
+        let file = OpenOptions::new().write(true).open(self.path(name)).unwrap();
+        #[cfg(unix)]
+        umbel_system::Access::private().set(&file).unwrap();
     }
 
     pub(crate) fn append(&self, name: &str, bytes: impl AsRef<[u8]>) {
@@ -71,13 +68,6 @@ impl Folder {
         fs::read(self.path(name)).unwrap_or_default()
     }
 
-    /// A named pipe that nobody has opened yet; an old one goes, for its writers may be a moment in
-    /// closing it: another test's process, just forked, has all descriptors until it runs its program.
-    pub(crate) fn fifo(&self, name: &str) {
-        let _ = fs::remove_file(self.path(name));
-        mkfifo(&self.path(name), Mode::from_bits_truncate(0o600)).unwrap();
-    }
-
     /// What is in the folder, but for the folder of temporary files.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names = names(self.root.path());
@@ -88,46 +78,22 @@ impl Folder {
     /// A run of `umbel` with arguments as typed, without quotes.
     pub(crate) fn umbel(&self, arguments: &str) -> Umbel {
         let umbel = env!("CARGO_BIN_EXE_umbel");
-        if interrupts_are_ignored() {
+        #[cfg(unix)]
+        if unix::interrupts_are_ignored() {
             return self.program("env", "--default-signal=INT,TERM").arg(umbel).args(arguments);
         }
         self.program(umbel, arguments)
     }
 
-    /// As [`Folder::umbel`], in a process that may write no file beyond `blocks` of 512 bytes: the
-    /// write fails as on a full disk, with another word.
-    pub(crate) fn umbel_on_small_disk(&self, blocks: u32, arguments: &str) -> Umbel {
-        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
-        self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
-    }
-
-    /// As [`Folder::umbel`], in a process that may have so many files open.
-    pub(crate) fn umbel_with_few_files(&self, files: u32, arguments: &str) -> Umbel {
-        let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
-        self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
-    }
-
-    /// As [`Folder::umbel`], in a group of processes, whose folder it is.
-    pub(crate) fn umbel_in_group(&self, group: &Path, arguments: &str) -> Umbel {
-        let script = format!("echo 0 > '{}/cgroup.procs' && exec \"$0\" \"$@\"", group.display());
-        self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
-    }
-
     pub(crate) fn program(&self, program: &str, arguments: &str) -> Umbel {
         let mut command = Command::new(program);
-        command.current_dir(self.root.path()).env("TMPDIR", self.path(TMP));
+        command
+            .current_dir(self.root.path())
+            .env("TMPDIR", self.path(TMP))
+            .env("TMP", self.path(TMP));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Umbel { command, stdin: None, tmp: self.path(TMP) }.args(arguments)
     }
-}
-
-/// Whether this process ignores SIGINT, as those do that a script starts in the background; what they
-/// start ignores it too, and could not be interrupted by a test.
-fn interrupts_are_ignored() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let bits = ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
-    bits & (1 << (nix::sys::signal::Signal::SIGINT as u32 - 1)) != 0
 }
 
 /// A run to be.
@@ -169,15 +135,6 @@ impl Umbel {
     pub(crate) fn stderr(mut self, to: impl Into<Stdio>) -> Self {
         self.command.stderr(to);
         self
-    }
-
-    /// Runs it to its end with standard error on a terminal; what that shows is what it says.
-    pub(crate) fn run_on_terminal(self) -> Outcome {
-        let terminal = nix::pty::openpty(None, None).unwrap();
-        let shown = drain(File::from(terminal.master));
-        let mut outcome = self.stderr(terminal.slave).run();
-        outcome.stderr = String::from_utf8(shown.join().unwrap()).unwrap().replace('\r', "");
-        outcome
     }
 
     /// Standard output to a pipe that nobody reads.
@@ -230,10 +187,6 @@ impl Running {
         self.child.try_wait().unwrap().is_none()
     }
 
-    pub(crate) fn kill(&self, signal: Signal) {
-        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
-    }
-
     /// Waits until `done`, for as long as it runs.
     pub(crate) fn until(&mut self, what: &str, mut done: impl FnMut() -> bool) {
         let start = Instant::now();
@@ -242,42 +195,6 @@ impl Running {
             assert!(start.elapsed() < PATIENCE, "{}: never {what}", self.command);
             thread::sleep(Duration::from_millis(1));
         }
-    }
-
-    /// Opens a named pipe for writing as soon as it has been opened for reading.
-    pub(crate) fn feed(&mut self, folder: &Folder, name: &str) -> File {
-        let mut pipe = None;
-        let mut options = OpenOptions::new();
-        options.write(true).custom_flags(OFlag::O_NONBLOCK.bits());
-        self.until("it opened the pipe", || match options.open(folder.path(name)) {
-            Ok(file) => {
-                pipe = Some(file);
-                true
-            }
-            Err(error) if error.raw_os_error() == Some(Errno::ENXIO as i32) => false,
-            Err(error) => panic!("{name}: {error}"),
-        });
-        // The first descriptor does not wait for room in the pipe. It stays open until there is a
-        // second one that does: a moment without any would be the end of the input.
-        OpenOptions::new().write(true).open(folder.path(name)).unwrap()
-    }
-
-    /// Waits until a temporary file is open.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn until_temporary(&mut self) {
-        let files = PathBuf::from(format!("/proc/{}/fd", self.child.id()));
-        let tmp = self.tmp.clone();
-        self.until("it had a temporary file", || {
-            let open = fs::read_dir(&files).into_iter().flatten().flatten();
-            open.filter_map(|entry| fs::read_link(entry.path()).ok())
-                .any(|path| path.starts_with(&tmp))
-        });
-    }
-
-    /// Elsewhere nobody tells: gives it time.
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn until_temporary(&mut self) {
-        thread::sleep(Duration::from_millis(200));
     }
 
     /// Waits for its end, reading what it says meanwhile.
@@ -387,11 +304,6 @@ impl Outcome {
         }
     }
 
-    /// Asserts that a signal ended it.
-    pub(crate) fn killed_by(self, signal: Signal) {
-        assert_eq!(self.status.signal(), Some(signal as i32), "{}: {}", self.command, self.stderr);
-    }
-
     pub(crate) fn ended_with(&self, code: i32) {
         assert_eq!(self.status.code(), Some(code), "{}: {}", self.command, self.stderr);
     }
@@ -494,8 +406,8 @@ pub(crate) fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>>
     thread::spawn(move || {
         let mut bytes = Vec::new();
         match pipe.read_to_end(&mut bytes) {
-            // A terminal whose other side is closed.
-            Err(error) if error.raw_os_error() == Some(Errno::EIO as i32) => bytes,
+            #[cfg(unix)]
+            Err(error) if unix::is_closed_terminal(&error) => bytes,
             Err(error) if error.kind() != ErrorKind::Interrupted => panic!("{error}"),
             _ => bytes,
         }

@@ -66,10 +66,9 @@ pub trait ReadAt {
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
-#[cfg(unix)]
 impl ReadAt for std::fs::File {
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-        std::os::unix::fs::FileExt::read_exact_at(self, bytes, offset)
+        umbel_system::FileAt::read_exact_at(self, bytes, offset)
     }
 }
 

@@ -1,0 +1,283 @@
+//! What umbel asks of the system, and systems do differently: the same names for Unix and Windows.
+//!
+//! All code that knows which system it runs on is here, with what is unsafe in calling it; the other crates have no
+//! `cfg` of a system. [`unix`](self) is Linux, macOS and their like. Elsewhere, as in a browser, there are only [`FileAt`]
+//! and its errors.
+
+#[cfg(any(unix, windows))]
+mod new_file;
+mod read_at;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+#[expect(unsafe_code, reason = "the system is called directly")]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+#[cfg(any(unix, windows))]
+pub use here::*;
+pub use read_at::FileAt;
+
+#[cfg(any(unix, windows))]
+mod here {
+    use std::ffi::OsString;
+    use std::fs::{File, Metadata, TryLockError};
+    use std::io::{self, Read};
+    use std::path::{Path, PathBuf};
+
+    use super::system;
+
+    pub use crate::new_file::NewFile;
+    pub use system::{Closer, Stop, Stops};
+
+    /// What tells files apart: the number of its file system, and its own there.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct FileId {
+        /// The file system.
+        pub device: u64,
+        /// The file.
+        pub inode: u64,
+    }
+
+    /// What the system says of a file.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct State {
+        /// Which file it is.
+        pub id: FileId,
+        /// Its bytes.
+        pub length: u64,
+        /// When its bytes last changed: nanoseconds since 1970.
+        pub modified: i64,
+        /// When anything of it last changed, which no program sets back.
+        pub changed: i64,
+        /// Names that it has: 0 once it is removed.
+        pub links: u64,
+        /// Whether it is a folder.
+        pub is_dir: bool,
+        /// Whether it is a regular file.
+        pub is_file: bool,
+    }
+
+    impl State {
+        /// The state of an open file.
+        ///
+        /// # Errors
+        /// Those of the system.
+        pub fn of(file: &File) -> io::Result<Self> {
+            system::state_of(file)
+        }
+
+        /// The state of what a path leads to.
+        ///
+        /// # Errors
+        /// Those of the system.
+        pub fn at(path: &Path) -> io::Result<Self> {
+            system::state_at(path)
+        }
+    }
+
+    /// The path of these bytes, as a list of paths or a file has them: on Windows they are UTF-8.
+    pub fn path_from(bytes: Vec<u8>) -> Option<PathBuf> {
+        Some(PathBuf::from(system::os_string(bytes)?))
+    }
+
+    /// The arguments of the process. `cmd.exe` leaves `*` and `?` to programs: on Windows, those outside of quotes stand for
+    /// the files that are there.
+    pub fn arguments() -> impl Iterator<Item = OsString> {
+        system::arguments()
+    }
+
+    /// Whether it is a named pipe.
+    pub fn is_fifo(meta: &Metadata) -> bool {
+        system::is_fifo(meta)
+    }
+
+    /// What others than its owner may do with a file: "read" or "change" it. Windows does not tell so easily.
+    pub fn others_may(meta: &Metadata) -> Option<&'static str> {
+        system::others_may(meta)
+    }
+
+    /// Who may read and write a file. On Windows its owner alone, or whom the folder allows to.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Access(system::Access);
+
+    impl Access {
+        /// Its owner alone.
+        pub fn private() -> Self {
+            Self(system::Access::PRIVATE)
+        }
+
+        /// Who may read and write the file at `path`; its owner alone, if there is none.
+        pub fn of(path: &Path) -> Self {
+            Self(system::Access::of(path))
+        }
+
+        /// Lets them read and write `file`, and nobody else.
+        ///
+        /// # Errors
+        /// Those of the system.
+        pub fn set(self, file: &File) -> io::Result<()> {
+            self.0.set(file)
+        }
+    }
+
+    /// Gives `file` the owner of the file `before`, as far as we may, and its permissions: without those to act as its owner,
+    /// and for another group only what everybody may. On Windows a file has the permissions of its folder.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn inherit(file: &File, before: &Metadata) -> io::Result<()> {
+        system::inherit(file, before)
+    }
+
+    /// The path of a file from the root, without links: as [`std::fs::canonicalize`], and on Windows in the form in which
+    /// people write it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn canonical(path: &Path) -> io::Result<PathBuf> {
+        system::canonical(path)
+    }
+
+    /// Makes the names in a folder survive a crash. Windows does that by itself.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn sync_folder(folder: &Path) -> io::Result<()> {
+        system::sync_folder(folder)
+    }
+
+    /// Cuts off a file that may have been opened for appending alone.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn set_length(file: &File, length: u64) -> io::Result<()> {
+        system::set_length(file, length)
+    }
+
+    /// Whether all that is written to a file goes to its end.
+    pub fn appends(file: &File) -> bool {
+        system::appends(file)
+    }
+
+    /// Tells the system that a file is read from start to end, so that the disk works while its bytes are processed. A
+    /// system that ignores this is only slower.
+    pub fn read_ahead(file: &File) {
+        system::read_ahead(file);
+    }
+
+    /// Locks a file, or says that another process has. It keeps nobody from reading or writing.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn try_lock(file: &File) -> Result<(), TryLockError> {
+        system::try_lock(file)
+    }
+
+    /// Locks a file, after waiting for others that have.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn lock(file: &File) -> io::Result<()> {
+        system::lock(file)
+    }
+
+    /// Whether a file could not be locked because it is not open for writing, as over NFS.
+    pub fn locks_only_writable(error: &io::Error) -> bool {
+        system::locks_only_writable(error)
+    }
+
+    /// Whether standard output was closed when the process started: what is written then is lost in silence.
+    pub fn is_stdout_closed() -> bool {
+        system::is_stdout_closed()
+    }
+
+    /// The error of writing to what is closed.
+    pub fn closed() -> io::Error {
+        system::closed()
+    }
+
+    /// Standard output without a buffer.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn stdout() -> io::Result<File> {
+        system::stdout()
+    }
+
+    /// Standard input without a buffer, so that a redirected file can be read again.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn stdin() -> io::Result<File> {
+        system::stdin()
+    }
+
+    /// What is typed, where a terminal's bytes are in another encoding than text is here.
+    pub fn typed() -> Option<Box<dyn Read + Send>> {
+        system::typed()
+    }
+
+    /// The file that is standard output, opened for reading.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn reopen_stdout() -> io::Result<File> {
+        system::reopen_stdout()
+    }
+
+    /// Writes to standard output, which is a terminal.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn write_to_terminal(out: &mut File, bytes: &[u8]) -> io::Result<usize> {
+        system::write_to_terminal(out, bytes)
+    }
+
+    /// The memory of the machine in bytes, or less if this process may use less, where the system tells.
+    pub fn memory() -> Option<u64> {
+        system::memory()
+    }
+
+    /// The most memory that this process has had in use, in bytes.
+    pub fn peak_memory() -> u64 {
+        system::peak_memory()
+    }
+
+    /// Makes the allocator return freed memory of 1 MiB or more to the system. By itself, glibc keeps blocks as large as the
+    /// largest one freed before, up to 32 MiB: with lines of 4 MB, some 60 MiB above a memory cap.
+    pub fn return_memory() {
+        system::return_memory();
+    }
+
+    /// Makes the allocator keep up to `bytes` of freed memory per thread, for work that allocates and frees buffers of some
+    /// MiB over and over: the system clears each that it hands out.
+    pub fn keep_memory(bytes: u64) {
+        system::keep_memory(bytes);
+    }
+
+    /// Files that this process may have open.
+    pub fn open_files() -> u64 {
+        system::open_files()
+    }
+
+    /// Allows this process as many open files as it may allow itself, within reason: lines that do not fit in memory go to
+    /// some hundred temporary files. Where that is refused, work has fewer of them.
+    pub fn allow_open_files() {
+        system::allow_open_files();
+    }
+
+    /// The folder for temporary files: the system's, unless that is in memory and another is on a disk.
+    pub fn temporary_folder() -> PathBuf {
+        system::temporary_folder()
+    }
+
+    /// Whether a folder is in memory.
+    pub fn is_in_memory(folder: &Path) -> bool {
+        system::is_in_memory(folder)
+    }
+}

@@ -1,0 +1,64 @@
+//! Files that have their name only when they are complete.
+//!
+//! On Linux a new file has no name until then (`O_TMPFILE`), so that even SIGKILL leaves nothing behind; elsewhere, and
+//! on file systems without that, it is a temporary file next to the target. Replacing a file takes two steps on Linux, a
+//! link next to it and a rename. The link is named by the number of its file, so that one left by a SIGKILL between the two
+//! is known as such, and removed when a file next to it is replaced; no file of somebody else is.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use tempfile::TempPath;
+
+use crate::system;
+
+/// What names of files next to a target begin with.
+pub(crate) const BESIDE: &str = ".umbel-";
+
+/// A file that is being written.
+pub struct NewFile {
+    /// Its name until then: none, if it has none.
+    name: Option<TempPath>,
+}
+
+impl NewFile {
+    /// Makes one in a folder. A `private` one can be read only by its owner.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn in_folder(folder: &Path, private: bool) -> io::Result<(File, Self)> {
+        if let Some(file) = system::nameless(folder, private) {
+            return Ok((file, Self { name: None }));
+        }
+        let make = |path: &Path| system::create_new(path, private);
+        let made = tempfile::Builder::new().prefix(BESIDE).make_in(folder, make)?;
+        let (file, name) = made.into_parts();
+        Ok((file, Self { name: Some(name) }))
+    }
+
+    /// Gives the file the name `target`. If it takes the place of another file, it is locked as long as it is open.
+    ///
+    /// # Errors
+    /// Those of the system; without `replace`, if there is such a file.
+    pub fn give_name(self, file: &File, target: &Path, replace: bool) -> io::Result<()> {
+        if replace {
+            // The lock shows other processes that it is about to be renamed.
+            system::lock(file)?;
+        }
+        match (self.name, replace) {
+            (None, false) => system::link(file, target),
+            // A link cannot replace a file: link next to the target, then rename over it.
+            (None, true) => replace_by(system::link_beside(file, target)?, target),
+            (Some(name), false) => Ok(name.persist_noclobber(target)?),
+            (Some(name), true) => replace_by(name, target),
+        }
+    }
+}
+
+/// Renames a file, also in place of one that is open.
+fn replace_by(mut name: TempPath, target: &Path) -> io::Result<()> {
+    system::rename(&name, target)?;
+    name.disable_cleanup(true);
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Compiles for other processors and systems.
+//!
+//! A target that rustup has installed is compiled with the Rust that runs this. For others the standard library is
+//! built from source with Debian's Rust, whose package manager has everything needed. Missing tools are an error:
+//! nothing is skipped.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use xtask::python::Python;
+use xtask::run::{cargo, root, target};
+
+/// A file that exists if a Debian package is installed; without a slash, a program.
+pub(crate) type Need = (&'static str, &'static str);
+
+/// The Rust of Debian.
+const DEBIAN: &[Need] = &[
+    ("/usr/bin/rustc", "rustc-web"),
+    ("/usr/bin/cargo", "cargo-web"),
+    ("/usr/lib/rustlib/src/rust/library/Cargo.lock", "rust-web-src"),
+];
+
+/// The C compiler and linker of Zig, which has the libraries of all systems, and what hands them to Cargo.
+const ZIG: Python =
+    Python { name: "zig", packages: &[("cargo-zigbuild", "0.24.0"), ("ziglang", "0.17.1")] };
+
+/// Whether the Rust that runs this has the standard library for a target.
+pub(crate) fn is_installed(triple: &str) -> Result<bool> {
+    let mut rustc = Command::new("rustc");
+    let output = rustc.args(["--print", "sysroot"]).current_dir(root()).output();
+    let output = output.context("cannot run rustc")?.stdout;
+    let sysroot = String::from_utf8(output).context("the path of rustc is not UTF-8")?;
+    Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(triple).join("lib").is_dir())
+}
+
+/// Fails, with the packages to install, if something is missing for targets that need these things in addition to Rust.
+pub(crate) fn require<'a>(targets: impl IntoIterator<Item = (&'a str, &'a [Need])>) -> Result<()> {
+    let mut missing = Vec::new();
+    for (triple, needs) in targets {
+        let rust = if is_installed(triple)? { &[][..] } else { DEBIAN };
+        for (file, package) in rust.iter().chain(needs) {
+            if !missing.contains(package) && !is_there(file) {
+                missing.push(*package);
+            }
+        }
+    }
+    ensure!(
+        missing.is_empty(),
+        "missing: apt-get install --no-install-recommends {} (on Debian; targets of rustup need none of its Rust)",
+        missing.join(" ")
+    );
+    Ok(())
+}
+
+/// Whether there is such a file, or such a program.
+fn is_there(file: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // A path from the root stays as it is when joined.
+    std::env::split_paths(&path).any(|folder| folder.join(file).is_file())
+}
+
+/// What is built of the standard library.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Std {
+    /// Nothing: there is no system.
+    Without,
+    /// All of it.
+    Whole,
+}
+
+/// A cargo that compiles for a target, for one of its commands.
+pub(crate) fn cargo_for(triple: &str, command: &str, std: Std) -> Result<Command> {
+    let mut cargo = if is_installed(triple)? {
+        cargo(&[command])
+    } else {
+        let mut cargo = Command::new("/usr/bin/cargo");
+        let built = match std {
+            Std::Whole => "std,panic_unwind,panic_abort,test",
+            Std::Without => "core,alloc",
+        };
+        cargo.args([command, &format!("-Zbuild-std={built}")]);
+        // What builds the standard library is not stable. Libraries of the Rust that runs this are of no use to another.
+        cargo.env("RUSTC", "/usr/bin/rustc").env("RUSTC_BOOTSTRAP", "1");
+        cargo.env_remove("LD_LIBRARY_PATH").env("CARGO", "/usr/bin/cargo");
+        cargo
+    };
+    cargo.args(["--quiet", "--locked", "--target", triple]);
+    cargo.env("CARGO_TARGET_DIR", target().join("portable"));
+    Ok(cargo)
+}
+
+/// As [`cargo_for`] its command `build`, linked by Zig. `triple` may end with a version of glibc, as in `….2.17`.
+pub(crate) fn zigbuild(triple: &str) -> Result<Command> {
+    let python = ZIG.command()?;
+    let programs = Path::new(python.get_program()).parent().expect("it is in a folder");
+    let mut parts = triple.splitn(2, '.');
+    let cargo = cargo_for(parts.next().expect("one part"), "build", Std::Whole)?;
+    let mut command = Command::new(programs.join("cargo-zigbuild"));
+    command.arg("zigbuild").args(cargo.get_args().skip(1).map(|argument| {
+        // The version is Zig's to know.
+        let is_triple = argument.to_str().is_some_and(|text| triple.starts_with(text));
+        if is_triple { triple.as_ref() } else { argument }
+    }));
+    for (name, value) in cargo.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = [programs.to_owned()].into_iter().chain(std::env::split_paths(&others));
+    command.env("PATH", std::env::join_paths(path)?);
+    Ok(command)
+}
