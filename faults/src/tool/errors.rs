@@ -27,6 +27,8 @@ pub(crate) enum Sort {
     Lock,
     Map,
     Thread,
+    /// Memory of a thread, for its stack or for that of its signals.
+    Stack,
     /// Memory for the allocator.
     Memory,
 }
@@ -71,8 +73,7 @@ impl Sort {
             | libc::SYS_readlink => Self::Stat,
             libc::SYS_flock => Self::Lock,
             libc::SYS_mmap if descriptor as i32 >= 0 => Self::Map,
-            // What a thread's stack needs is part of starting it.
-            libc::SYS_mmap if call.arguments[3] as i32 & libc::MAP_STACK != 0 => Self::Thread,
+            libc::SYS_mmap if call.arguments[3] as i32 & libc::MAP_STACK != 0 => Self::Stack,
             libc::SYS_mmap | libc::SYS_mremap => Self::Memory,
             libc::SYS_brk if call.arguments[0] != 0 => Self::Memory,
             libc::SYS_clone3 | libc::SYS_clone => Self::Thread,
@@ -100,6 +101,7 @@ impl Sort {
             Self::Lock => &[Fails(Errno::ENOLCK), Fails(Errno::EINTR)],
             Self::Map => &[Fails(Errno::ENOMEM), Fails(Errno::ENODEV)],
             Self::Thread => &[Fails(Errno::EAGAIN)],
+            Self::Stack => &[Fails(Errno::ENOMEM)],
             Self::Memory => &[Fails(Errno::ENOMEM), NoMore(Errno::ENOMEM)],
         }
     }
@@ -163,7 +165,7 @@ impl Nth<'_> {
                 call.path(1, Some(0))
             }
             libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat => call.path(3, Some(2)),
-            _ if matches!(sort, Sort::Thread | Sort::Memory) => None,
+            _ if matches!(sort, Sort::Thread | Sort::Stack | Sort::Memory) => None,
             libc::SYS_mmap => call.descriptor(4),
             _ => call.descriptor(0),
         };
@@ -319,17 +321,20 @@ fn judge(
         };
     }
     let message = ended.stderr.trim();
-    // What Rust does where an allocation fails that nobody asks about: the process ends as if it were killed.
-    let aborted = made.sort == Sort::Memory
-        && ended.how == How::Signal(Signal::SIGABRT)
-        && message.contains("memory allocation of");
+    // What Rust does where an allocation fails that nobody asks about, and without a message where the stack for a thread's
+    // signals fails: the process ends as if it were killed.
+    let aborted = ended.how == How::Signal(Signal::SIGABRT)
+        && match made.sort {
+            Sort::Memory => message.contains("memory allocation of"),
+            sort => sort == Sort::Stack,
+        };
     if ended.how != How::Exit(2) && !aborted {
         return finding("neither the answer nor an error".into());
     }
-    if message.is_empty() {
+    if message.is_empty() && !aborted {
         return finding("no message".into());
     }
-    if ended.stderr.contains("panicked") {
+    if message.contains("panicked") && !aborted {
         return finding("a panic".into());
     }
     let known = |name: &&String| start.contains_key(*name) || good.files.contains_key(*name);
