@@ -17,6 +17,7 @@ mod page;
 mod portable;
 mod proxies;
 mod redis;
+mod release;
 mod side_by_side;
 mod spark;
 mod squid;
@@ -56,6 +57,12 @@ enum Chore {
     Page(page::Arguments),
     /// Build the Python package as it is handed out, into target/handed-out: a wheel and a source archive.
     Wheel,
+    /// Build all that is handed out, into target/dist-out: programs for each system, packages, crates, the Python package;
+    /// each is used once.
+    Dist(dist::Arguments),
+    /// Check everything before a release, build all that is handed out, and print the commands that publish; publishes
+    /// nothing.
+    Release(release::Arguments),
     /// Write the golden files and their manifest; they change only with the format.
     Golden(library::Arguments),
     /// Measure error rates and compare them with the promised ones; exit 1 if one is out of bounds.
@@ -91,7 +98,9 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Bench(arguments) => bench::run_bench(arguments),
         Chore::First(arguments) => first::run(arguments),
         Chore::Page(arguments) => page::run(arguments),
-        Chore::Wheel => dist::run(),
+        Chore::Wheel => dist::wheel::run(),
+        Chore::Dist(arguments) => dist::run(arguments),
+        Chore::Release(arguments) => release::run(arguments),
         Chore::Golden(arguments) => library::run("golden", arguments),
         Chore::Rates(arguments) => library::run("rates", arguments),
         Chore::Trial(arguments) => library::run("trial", arguments),

@@ -4,11 +4,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
 use xtask::python::Python;
 use xtask::run::{self, cargo, root, target};
+
+use super::Piece;
 
 /// Maturin builds the wheel with the C compiler and linker of Zig, which know old versions of glibc.
 const PYTHON: Python = Python {
@@ -30,6 +33,27 @@ const TRY: &str = "import umbel; seen = umbel.Bloom(100); assert seen.add('a') a
                    assert list(umbel.dedup(['a', 'a'])) == ['a']; print(umbel.__version__)";
 
 pub(crate) fn run() -> Result<()> {
+    for file in made()? {
+        println!("{}: {:.1} MB", file.display(), fs::metadata(&file)?.len() as f64 / 1e6);
+    }
+    Ok(())
+}
+
+/// Copies both to a folder.
+pub(super) fn all(out: &Path) -> Result<Vec<Piece>> {
+    let start = Instant::now();
+    let files = made()?;
+    let used = ["installed with pip and used", "built without the network, installed and used"];
+    let pieces = files.into_iter().zip(used).map(|(file, used)| {
+        let to = out.join(file.file_name().context("it has a name")?);
+        fs::copy(file, &to)?;
+        Ok(Piece { file: to, took: start.elapsed() / 2, used: used.to_owned() })
+    });
+    pieces.collect()
+}
+
+/// Makes and uses a wheel and a source archive.
+fn made() -> Result<[PathBuf; 2]> {
     let folder = target().join("handed-out");
     let _ = fs::remove_dir_all(&folder);
     let maturin = |arguments: &[&str]| -> Result<Command> {
@@ -51,10 +75,7 @@ pub(crate) fn run() -> Result<()> {
     with_dependencies(&archive)?;
     let built = from_archive(&archive, &folder.join("built"))?;
     try_out(&built, &folder.join("source"))?;
-    for file in [&wheel, &archive] {
-        println!("{}: {:.1} MB", file.display(), fs::metadata(file)?.len() as f64 / 1e6);
-    }
-    Ok(())
+    Ok([wheel, archive])
 }
 
 /// This Python, with its programs in the path: maturin calls Zig's, and pip calls maturin.

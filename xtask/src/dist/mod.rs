@@ -1,0 +1,141 @@
+//! `cargo x dist`: all that is handed out, in `target/dist-out`, each piece used once; and a table of the pieces.
+
+mod crates;
+mod packages;
+mod parts;
+mod programs;
+pub(crate) mod wheel;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use xtask::run::{self, root, target};
+
+/// The options: which pieces.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The pieces: `programs` (with packages and manifests), `crates`, `wheel`; by default all.
+    #[arg(value_name = "PIECE", value_parser = ["programs", "crates", "wheel"])]
+    pieces: Vec<String>,
+
+    /// Only programs for these targets, such as `x86_64-unknown-linux-musl`.
+    #[arg(long, value_name = "TARGET")]
+    target: Vec<String>,
+
+    /// Build programs twice, in two folders, and compare them byte for byte.
+    #[arg(long)]
+    twice: bool,
+}
+
+/// Something to hand out.
+struct Piece {
+    file: PathBuf,
+    took: Duration,
+    /// How it was used.
+    used: String,
+}
+
+impl Piece {
+    /// Makes one, and tells how long that took.
+    fn make(make: impl FnOnce() -> Result<(PathBuf, String)>) -> Result<Self> {
+        let start = Instant::now();
+        let (file, used) = make()?;
+        Ok(Self { file, took: start.elapsed(), used })
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let out = out();
+    let _ = fs::remove_dir_all(&out);
+    fs::create_dir_all(&out)?;
+    let wanted =
+        |piece: &str| arguments.pieces.is_empty() || arguments.pieces.iter().any(|p| p == piece);
+    let mut pieces = Vec::new();
+    if wanted("programs") {
+        pieces.extend(programs::all(&out, &arguments.target, arguments.twice)?);
+    }
+    if wanted("crates") {
+        pieces.extend(crates::all(&out)?);
+    }
+    if wanted("wheel") {
+        pieces.extend(wheel::all(&out)?);
+    }
+    fs::write(out.join("NOTES.md"), notes()?)?;
+    sums(&out)?;
+    println!("{:58} {:>10} {:>7}  used", "piece", "bytes", "s");
+    for Piece { file, took, used } in &pieces {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let bytes = fs::metadata(file)?.len();
+        println!("{name:58} {bytes:>10} {:>7.1}  {used}", took.as_secs_f64());
+    }
+    Ok(())
+}
+
+/// Where all pieces go.
+fn out() -> PathBuf {
+    target().join("dist-out")
+}
+
+/// The version of all crates.
+pub(crate) fn version() -> Result<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
+    let line = manifest.lines().find_map(|line| line.strip_prefix("version = \""));
+    Ok(line
+        .and_then(|rest| rest.strip_suffix('"'))
+        .context("Cargo.toml has no version")?
+        .to_owned())
+}
+
+/// What the changelog says of this version; before it is released, of what is not released yet.
+pub(crate) fn notes() -> Result<String> {
+    let changelog = fs::read_to_string(root().join("CHANGELOG.md"))?;
+    let mut sections = changelog.split("\n## ").skip(1);
+    let version = version()?;
+    let of_version = |section: &&str| section.starts_with(&version);
+    let section = sections.clone().find(of_version).or_else(|| sections.next());
+    let section = section.context("CHANGELOG.md has no section")?;
+    Ok(section.split_once('\n').map_or("", |(_, text)| text).trim().to_owned() + "\n")
+}
+
+/// The time of the last commit, which all files of all pieces have: so they are the same whenever they are made.
+fn epoch() -> Result<String> {
+    let output =
+        Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root()).output()?;
+    ensure!(output.status.success(), "git does not tell the time of the last commit");
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+/// Writes the SHA-256 sums of all files.
+fn sums(folder: &Path) -> Result<()> {
+    let names = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
+    let names: Result<Option<Vec<_>>> = names.collect();
+    let mut names = names?.context("a name is not UTF-8")?;
+    names.sort_unstable();
+    let mut text = String::new();
+    for name in names {
+        text += &format!("{}  {name}\n", sha256(&folder.join(&name))?);
+    }
+    Ok(fs::write(folder.join("SHA256SUMS"), text)?)
+}
+
+/// The SHA-256 of a file.
+fn sha256(file: &Path) -> Result<String> {
+    let output = Command::new("sha256sum").arg(file).output().context("cannot run sha256sum")?;
+    let text = String::from_utf8(output.stdout)?;
+    match text.split_once(' ') {
+        // Marks an unusual name.
+        Some((sum, _)) if output.status.success() => Ok(sum.trim_start_matches('\\').to_owned()),
+        _ => bail!("{}: sha256sum fails", file.display()),
+    }
+}
+
+/// Runs a command and gives what it prints.
+fn printed(command: &mut Command) -> Result<String> {
+    let mut text = String::new();
+    run::each_line(command, |line| text += &format!("{line}\n"))?;
+    Ok(text)
+}

@@ -1,0 +1,184 @@
+//! Packages of Linux with the program of an archive, and manifests of Homebrew and Scoop, which fetch archives.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use xtask::run::{self, root, target};
+
+use super::{Piece, epoch, programs, sha256, version};
+
+const SUMMARY: &str = "exact set operations on huge files, and Bloom filters";
+/// Where releases are.
+const PAGE: &str = "https://github.com/umbel/umbel";
+
+/// A .deb and a .rpm of what is in `folder`.
+pub(super) fn of(folder: &Path, triple: &str, out: &Path) -> Result<[Piece; 2]> {
+    let processor = triple.split('-').next().unwrap_or_default();
+    let tree = tree(folder, processor)?;
+    let deb = Piece::make(|| deb(&tree, processor, out))?;
+    Ok([deb, Piece::make(|| rpm(&tree, processor, out))?])
+}
+
+/// The files where a system has them.
+fn tree(folder: &Path, processor: &str) -> Result<PathBuf> {
+    let tree = target().join("dist-packages").join(processor);
+    let _ = fs::remove_dir_all(&tree);
+    let put = |from: PathBuf, to: &str| -> Result<()> {
+        let to = tree.join(to);
+        fs::create_dir_all(to.parent().context("it is in a folder")?)?;
+        fs::copy(from, to)?;
+        Ok(())
+    };
+    put(folder.join("umbel"), "usr/bin/umbel")?;
+    put(folder.join("completions/umbel.bash"), "usr/share/bash-completion/completions/umbel")?;
+    put(folder.join("completions/_umbel"), "usr/share/zsh/vendor-completions/_umbel")?;
+    put(folder.join("completions/umbel.fish"), "usr/share/fish/vendor_completions.d/umbel.fish")?;
+    put(folder.join("LICENSES-OF-PARTS.txt"), "usr/share/doc/umbel/LICENSES-OF-PARTS.txt")?;
+    put(folder.join("LICENSE-MIT"), "usr/share/doc/umbel/copyright")?;
+    put(folder.join("LICENSE-APACHE"), "usr/share/doc/umbel/LICENSE-APACHE")?;
+    put(folder.join("CHANGELOG.md"), "usr/share/doc/umbel/changelog")?;
+    for page in fs::read_dir(folder.join("man"))? {
+        let page = page?;
+        let name = page.file_name().to_string_lossy().into_owned();
+        put(page.path(), &format!("usr/share/man/man1/{name}"))?;
+    }
+    let mut gzip = Command::new("gzip");
+    gzip.args(["-9nr"])
+        .arg(tree.join("usr/share/man"))
+        .arg(tree.join("usr/share/doc/umbel/changelog"));
+    run::run(&mut gzip)?;
+    run::run(Command::new("chmod").args(["-R", "u=rwX,go=rX"]).arg(&tree))?;
+    Ok(tree)
+}
+
+fn deb(tree: &Path, processor: &str, out: &Path) -> Result<(PathBuf, String)> {
+    let architecture = if processor == "x86_64" { "amd64" } else { "arm64" };
+    let version = version()?;
+    let control = format!(
+        "Package: umbel\nVersion: {version}\nArchitecture: {architecture}\nSection: utils\nPriority: optional\n\
+         Maintainer: The umbel authors <umbel@users.noreply.github.com>\nHomepage: {PAGE}\n\
+         Description: {SUMMARY}\n Umbel finds the lines that huge files share, lack or repeat: exactly, on files\n \
+         larger than memory, under a memory cap.\n"
+    );
+    let folder = tree.with_file_name(format!("{processor}-deb"));
+    let _ = fs::remove_dir_all(&folder);
+    run::run(Command::new("cp").arg("-r").arg(tree).arg(&folder))?;
+    fs::create_dir(folder.join("DEBIAN"))?;
+    fs::write(folder.join("DEBIAN/control"), control)?;
+    let package = out.join(format!("umbel_{version}_{architecture}.deb"));
+    let mut build = Command::new("dpkg-deb");
+    build.args(["--root-owner-group", "-Zxz", "--build"]).arg(&folder).arg(&package);
+    run::run(build.env("SOURCE_DATE_EPOCH", epoch()?))?;
+    let root = clean_root(&format!("{processor}-deb"))?;
+    fs::create_dir_all(root.join("var/lib/dpkg/info"))?;
+    fs::create_dir_all(root.join("var/lib/dpkg/updates"))?;
+    fs::write(root.join("var/lib/dpkg/status"), "")?;
+    let mut install = Command::new("dpkg");
+    install.arg(format!("--root={}", root.display())).args(["--force-architecture", "--install"]);
+    run::run(install.arg(&package))?;
+    Ok((package, installed(&root, processor)?))
+}
+
+fn rpm(tree: &Path, processor: &str, out: &Path) -> Result<(PathBuf, String)> {
+    let version = version()?;
+    let spec = format!(
+        "Name: umbel\nVersion: {version}\nRelease: 1\nSummary: {SUMMARY}\nLicense: MIT OR Apache-2.0\nURL: {PAGE}\n\
+         AutoReqProv: no\n%description\nUmbel finds the lines that huge files share, lack or repeat: exactly, on files\n\
+         larger than memory, under a memory cap.\n%install\ncp -r {}/. %{{buildroot}}\n%files\n/usr/bin/umbel\n\
+         /usr/share/bash-completion/completions/umbel\n/usr/share/zsh/vendor-completions/_umbel\n\
+         /usr/share/fish/vendor_completions.d/umbel.fish\n/usr/share/doc/umbel\n/usr/share/man/man1/*\n",
+        tree.display()
+    );
+    let top = tree.with_file_name(format!("{processor}-rpm"));
+    let _ = fs::remove_dir_all(&top);
+    fs::create_dir_all(&top)?;
+    let file = top.join("umbel.spec");
+    fs::write(&file, spec)?;
+    let mut build = Command::new("rpmbuild");
+    build.args(["-bb", "--quiet", "--target", &format!("{processor}-linux")]);
+    for (name, value) in [
+        ("_topdir", top.to_str().context("the path is not UTF-8")?),
+        ("_build_id_links", "none"),
+        ("__os_install_post", "%{nil}"),
+        ("debug_package", "%{nil}"),
+        ("_buildhost", "umbel"),
+        ("use_source_date_epoch_as_buildtime", "1"),
+        ("clamp_mtime_to_source_date_epoch", "1"),
+    ] {
+        build.args(["--define", &format!("{name} {value}")]);
+    }
+    run::run(build.env("SOURCE_DATE_EPOCH", epoch()?).arg(&file))?;
+    let name = format!("umbel-{version}-1.{processor}.rpm");
+    let package = out.join(&name);
+    fs::copy(top.join("RPMS").join(processor).join(&name), &package)?;
+    let root = clean_root(&format!("{processor}-rpm"))?;
+    let mut install = Command::new("rpm");
+    install.arg("--root").arg(&root).args(["--ignorearch", "--nodeps", "-i"]);
+    run::run(install.arg(&package))?;
+    Ok((package, installed(&root, processor)?))
+}
+
+/// An empty folder that packages are installed into.
+fn clean_root(name: &str) -> Result<PathBuf> {
+    let root = target().join("dist-roots").join(name);
+    let _ = fs::remove_dir_all(&root);
+    fs::create_dir_all(&root)?;
+    Ok(root)
+}
+
+/// Runs what was installed.
+fn installed(root: &Path, processor: &str) -> Result<String> {
+    let program = root.join("usr/bin/umbel");
+    let mut command = match processor {
+        "x86_64" => Command::new(program),
+        _ => {
+            let mut command = Command::new("qemu-aarch64-static");
+            command.arg(program);
+            command
+        }
+    };
+    Ok(format!("installed in an empty root; {}", programs::check_runs(&mut command)?))
+}
+
+/// A formula of Homebrew and a manifest of Scoop.
+pub(super) fn manifests(archives: &[(&str, PathBuf)], out: &Path) -> Result<()> {
+    let version = version()?;
+    let of = |triple: &str| -> Result<Option<(String, String)>> {
+        let Some((_, file)) = archives.iter().find(|(found, _)| *found == triple) else {
+            return Ok(None);
+        };
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Some((format!("{PAGE}/releases/download/v{version}/{name}"), sha256(file)?)))
+    };
+    if let Some((url, sum)) = of("x86_64-pc-windows-gnu")? {
+        let manifest = json!({
+            "version": version,
+            "description": SUMMARY,
+            "homepage": PAGE,
+            "license": "MIT|Apache-2.0",
+            "architecture": { "64bit": {
+                "url": url,
+                "hash": sum,
+                "extract_dir": format!("umbel-{version}-x86_64-pc-windows-gnu"),
+            } },
+            "bin": "umbel.exe",
+            "checkver": "github",
+        });
+        fs::write(out.join("umbel.json"), serde_json::to_string_pretty(&manifest)? + "\n")?;
+    }
+    let formula = fs::read_to_string(root().join("packaging/umbel.rb"))?;
+    let mut formula = formula.replace("VERSION", &version);
+    for (triple, word) in [
+        ("aarch64-apple-darwin", "MACOS_ARM"),
+        ("x86_64-unknown-linux-musl", "LINUX_INTEL"),
+        ("aarch64-unknown-linux-musl", "LINUX_ARM"),
+    ] {
+        let Some((_, sum)) = of(triple)? else { return Ok(()) };
+        formula = formula.replace(word, &sum);
+    }
+    Ok(fs::write(out.join("umbel.rb"), formula)?)
+}
