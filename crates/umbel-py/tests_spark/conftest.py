@@ -38,6 +38,21 @@ def session(folder, **options):
     return spark
 
 
+@pytest.fixture
+def scaled(monkeypatch):
+    """A function after which plans are those of tables larger by one over a share."""
+
+    def scale(share):
+        from umbel.spark import _job, _plan
+
+        monkeypatch.setattr(_plan, "START", _plan.START * share)
+        for limit in ("_FIRST", "_LISTED"):
+            monkeypatch.setattr(_job, limit, int(getattr(_job, limit) * share))
+        monkeypatch.setattr(_job.Job, "_broadcast_threshold", lambda job: int((10 << 20) * share))
+
+    return scale
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     spark = session(tmp_path_factory.mktemp("spark"))

@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import functions as F
 
 from umbel import spark as us
-from umbel.spark import _job, _plan
 
 INF, NAN = float("inf"), float("nan")
 # Types of columns, and values of which some are equal without being alike.
@@ -269,13 +268,9 @@ LARGE = 3_000_000 if FULL else 600_000
 
 
 @pytest.fixture
-def large(spark, monkeypatch):
+def large(spark, scaled):
     """So many rows, as many of which 1 % are common, and of which 90 % are."""
-    share = LARGE / 3_000_000
-    monkeypatch.setattr(_plan, "START", _plan.START * share)
-    for limit in ("_FIRST", "_LISTED"):
-        monkeypatch.setattr(_job, limit, int(getattr(_job, limit) * share))
-    monkeypatch.setattr(_job.Job, "_broadcast_threshold", lambda job: int((10 << 20) * share))
+    scaled(LARGE / 3_000_000)
 
     def rows(first):
         return spark.range(first, first + LARGE, 1, 4).select(F.sha1(F.col("id").cast("string")).alias("key"))
