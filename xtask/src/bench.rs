@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, `--prefixes
     /// [OPTIONS]` for longest prefixes next to tries, `--python
     /// [OPTIONS]` for the Python package next to others, `--python --corpus [OPTIONS]` for its corpus recipe, `--python --sizes [OPTIONS]` next to rbloom at every size, `--redis
-    /// [OPTIONS]` for the module next to RedisBloom, `--spark [OPTIONS]` for Spark pruned by umbel, `--page [OPTIONS]` for the explorer's core next to the same code without a
+    /// [OPTIONS]` for the module next to RedisBloom, `--redis --snapshot [OPTIONS]` for the time and memory that loading a large filter takes, `--spark [OPTIONS]` for Spark pruned by umbel, `--page [OPTIONS]` for the explorer's core next to the same code without a
     /// browser, else the options of the
     /// filter benchmark, such as `--kinds` for a table of every kind; add `--help` to see them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -71,7 +71,11 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
             let mut bench = servers::python("dist")?;
             bench.env("UMBEL_LOAD", built.join(format!("redis-load{EXE_SUFFIX}")));
             bench.env("UMBEL_LIMIT", built.join(servers::library("redis_limit")));
-            run(bench.arg("bench/redis/bench.py").args(options))
+            let (script, options) = match options.split_first() {
+                Some((first, options)) if first == "--snapshot" => ("snapshot.py", options),
+                _ => ("bench.py", options),
+            };
+            run(bench.arg(root().join("bench/redis").join(script)).args(options))
         }
         Some((first, options)) if first == "--page" => page::bench(options),
         Some((first, options)) if first == "--spark" => spark::bench(options),

@@ -192,7 +192,8 @@ def loaded(kind, module, seconds, threads, check):
         print(f"{kind}, {module.name}: {seconds:.0f} s, {kills} kills, {failovers} failovers, {added:,} items, pipelines p50 {p50:.1f} ms, p99 {p99:.1f} ms, {grown}")
         check(pair, clients)
         assert added > 50 * len(clients) and kills >= 2
-        assert max(memory) < 1.3 * maxmemory, "it stays within its limit, and does not grow"
+        if module == MODULE:
+            assert max(memory) < 1.3 * maxmemory, "it stays within its limit, and does not grow"
 
 
 @pytest.mark.parametrize("kind", ["redis-8.2", "valkey-8.1"])
