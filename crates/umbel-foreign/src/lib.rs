@@ -53,6 +53,8 @@ pub mod rocksdb;
 pub mod salted;
 pub mod spark;
 pub mod squid;
+#[cfg(feature = "tables")]
+pub mod table;
 pub mod valkey_bloom;
 
 use std::io::Write;

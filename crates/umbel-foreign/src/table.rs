@@ -1,0 +1,693 @@
+//! Table files of LevelDB (`.ldb`) and RocksDB (`.sst`): the filters in them, and which of them a key asks.
+//!
+//! ```text
+//! data block 0 | data block 1 | … | filter block | (properties) | metaindex block | index block | footer
+//! block   = content | compression u8 | checksum u32 LE
+//! entries = shared | unshared | length of value | unshared bytes of key | value | … | restarts, u32 each | count u32
+//! ```
+//!
+//! The footer locates metaindex and index; the metaindex locates the filter; the index has, for each data block, a key
+//! that is not less than its last one. A key in a table is followed by 8 bytes with its version. LevelDB has a filter
+//! for each 2 KiB of the file in which data blocks start, so it searches the index before it queries a filter; RocksDB
+//! has one filter for the whole table and queries it first. Formats: `google/leveldb`, `doc/table_format.md`;
+//! `facebook/rocksdb`, `table/format.cc`. Checked against LevelDB 1.23 and RocksDB 7.8.3; RocksDB's footers from format
+//! version 6 on, by its source.
+
+use std::io;
+use std::ops::Range;
+
+use twox_hash::{XxHash3_64, XxHash32, XxHash64};
+
+use crate::{Error, Foreign, ForeignFilter, Format, Key};
+
+/// Why a table was refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// It does not end as a table does.
+    #[error(
+        "not a table of LevelDB or RocksDB: it does not end as one does; truncated? copy it again"
+    )]
+    NotTable,
+    /// A block or a field ends beyond what contains it.
+    #[error("a block or a field of the table ends beyond it; truncated or damaged? copy it again")]
+    Short,
+    /// A block does not match its checksum.
+    #[error(
+        "the block at byte {offset} of the table is damaged: its checksum does not match; copy the file again"
+    )]
+    Damaged {
+        /// Where the block starts.
+        offset: u64,
+    },
+    /// A block does not fit the limit.
+    #[error(
+        "the block at byte {offset} of the table has {bytes} bytes, more than the limit of {limit}"
+    )]
+    TooLarge {
+        /// Where the block starts.
+        offset: u64,
+        /// Its bytes.
+        bytes: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A part is of a version or kind that is not read.
+    #[error("the table has {what} {found}, which is not read")]
+    Unsupported {
+        /// What it is.
+        what: &'static str,
+        /// The version, kind or name found.
+        found: String,
+    },
+    /// It has no filter.
+    #[error(
+        "the table has no filter; its writer needs a filter policy, such as NewBloomFilterPolicy(10)"
+    )]
+    NoFilter,
+    /// The filter is none of its format.
+    #[error(transparent)]
+    Filter(#[from] Error),
+    /// The file could not be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// A table file whose filters and index were read.
+#[derive(Debug)]
+pub struct Table {
+    format: Format,
+    pieces: Vec<Piece>,
+    /// LevelDB: the bytes of the file for each filter, as a power of two.
+    shift: Option<u32>,
+    index: Option<Index>,
+}
+
+/// For each data block, a key that is not less than any of its own, and where it is.
+type Index = Vec<(Vec<u8>, Range<u64>)>;
+
+/// A filter of a table.
+#[derive(Debug)]
+pub struct Piece {
+    /// It has the keys of the data blocks that start in these bytes of the file.
+    pub blocks: Range<u64>,
+    /// Without bytes it holds no key.
+    pub filter: Foreign,
+}
+
+/// The location of a block: its first byte, and its bytes without its trailer.
+#[derive(Clone, Copy, Default)]
+struct Handle {
+    offset: u64,
+    size: u64,
+}
+
+/// Bytes after a block: its compression, and a checksum.
+const TRAILER: u64 = 5;
+/// Bytes after a key: its sequence number and its type.
+const VERSION: usize = 8;
+/// Magics at the end of a file; the first one is also that of RocksDB's format version 0.
+const LEVELDB: [u8; 8] = 0xdb47_7524_8b80_fb57_u64.to_le_bytes();
+const ROCKSDB: [u8; 8] = 0x88e2_41b7_85f4_cff7_u64.to_le_bytes();
+/// The bytes of the longest footer.
+const FOOTER: u64 = 53;
+/// In place of the handles, from format version 6 on.
+const EXTENDED: [u8; 4] = [0x3e, 0, 0x7a, 0];
+
+/// Returns whether a file whose last bytes these are is a table.
+pub fn is_table(tail: &[u8]) -> bool {
+    tail.ends_with(&LEVELDB) || tail.ends_with(&ROCKSDB)
+}
+
+impl Table {
+    /// Reads the filters and, if it can, the index of a file of `length` bytes; `read` fills bytes from an offset on. No
+    /// block may have more than `most` bytes.
+    ///
+    /// Cost: reads the end of the file and those blocks; the index of a RocksDB table that is compressed with anything but
+    /// Snappy is left out.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn open(
+        length: u64,
+        most: u64,
+        read: impl Fn(u64, &mut [u8]) -> io::Result<()>,
+    ) -> Result<Self, TableError> {
+        let mut tail = vec![0; length.min(FOOTER) as usize];
+        read(length - tail.len() as u64, &mut tail)?;
+        if !is_table(&tail) {
+            return Err(TableError::NotTable);
+        }
+        let footer = Footer::parse(&tail, length)?;
+        let file = File { length, most, read, footer };
+        let content = file.block(file.footer.metaindex)?;
+        let metaindex = entries(&content, plain)?;
+        let filters: Vec<_> = metaindex
+            .iter()
+            .filter(|(name, _)| name.windows(6).any(|six| six == b"filter"))
+            .collect();
+        let [&(ref name, mut handle)] = filters[..] else {
+            return Err(if filters.is_empty() {
+                TableError::NoFilter
+            } else {
+                unsupported("filters", filters.len())
+            });
+        };
+        let content = file.block(Handle::read(&mut handle)?)?;
+        let (format, shift, pieces) = match &name[..] {
+            b"filter.leveldb.BuiltinBloomFilter2" => {
+                let (shift, pieces) = leveldb_pieces(&content)?;
+                (Format::LevelDb, Some(shift), pieces)
+            }
+            b"fullfilter.rocksdb.BuiltinBloomFilter" => {
+                // Where newer filters have 0xff or 0xfe, older ones have the number of probes.
+                let format = match content.iter().nth_back(4) {
+                    Some(0..=0x7f) => Format::RocksDbLegacy,
+                    _ => Format::RocksDb,
+                };
+                let filter = Foreign::decode(format, content.into())?;
+                (format, None, vec![Piece { blocks: 0..length, filter }])
+            }
+            name => return Err(unsupported("a filter", name.escape_ascii())),
+        };
+        let index = match file.index(&metaindex) {
+            Ok(index) => Some(index),
+            // Without it, a filter for all keys still answers.
+            Err(TableError::Unsupported { .. }) if shift.is_none() => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Self { format, pieces, shift, index })
+    }
+
+    /// Returns the format of its filters.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Returns its filters, in the order of the file.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Returns its filter if it has a single one for all keys.
+    pub fn into_filter(mut self) -> Result<Foreign, Self> {
+        match self.shift {
+            None if self.pieces.len() == 1 => Ok(self.pieces.remove(0).filter),
+            _ => Err(self),
+        }
+    }
+
+    /// Returns where in the file the data block is that has this key if any has; `None` after the last key. Keys are
+    /// compared byte by byte, as by the comparators that both systems use unless told otherwise.
+    ///
+    /// # Errors
+    /// [`TableError::Unsupported`] if the index was not read.
+    pub fn block_of(&self, key: &[u8]) -> Result<Option<Range<u64>>, TableError> {
+        let index =
+            self.index.as_ref().ok_or_else(|| unsupported("an index", "with compression"))?;
+        let at = index.partition_point(|(last, _)| last.as_slice() < key);
+        Ok(index.get(at).map(|(_, block)| block.clone()))
+    }
+
+    /// Returns the number of the filter that is asked for a key; `None` after the last key of the table.
+    fn piece_of(&self, key: &[u8]) -> Result<Option<usize>, TableError> {
+        let Some(shift) = self.shift else { return Ok(Some(0)) };
+        let block = self.block_of(key)?;
+        Ok(block.map(|block| block.start.checked_shr(shift).unwrap_or(0) as usize))
+    }
+
+    /// Returns whether the table may have a key, as its system answers it without a read of a data block.
+    ///
+    /// # Errors
+    /// Those of the filter.
+    pub fn contains(&self, key: &[u8]) -> Result<bool, TableError> {
+        let Some(number) = self.piece_of(key)? else { return Ok(false) };
+        match self.pieces.get(number) {
+            Some(piece) => Ok(piece.filter.contains(Key::Bytes(key))?),
+            None => Ok(true),
+        }
+    }
+}
+
+/// Returns the keys of a data block, without their versions; `block` is all of it with its trailer.
+///
+/// # Errors
+/// [`TableError::Short`], [`TableError::Unsupported`].
+pub fn keys(block: &[u8]) -> Result<Vec<Vec<u8>>, TableError> {
+    let (content, [compression, ..]) =
+        block.split_last_chunk::<{ TRAILER as usize }>().ok_or(TableError::Short)?;
+    let content = decompressed(content.to_vec(), *compression, u64::MAX)?;
+    let entries = entries(&content, plain)?;
+    entries.iter().map(|(key, _)| Ok(user_key(key)?.to_vec())).collect()
+}
+
+fn unsupported(what: &'static str, found: impl ToString) -> TableError {
+    TableError::Unsupported { what, found: found.to_string() }
+}
+
+/// What a footer says.
+struct Footer {
+    checksum: u8,
+    /// Mixed into checksums, with the place of a block; 0 if not.
+    context: u32,
+    metaindex: Handle,
+    /// Absent where the metaindex has it.
+    index: Option<Handle>,
+}
+
+impl Footer {
+    fn parse(tail: &[u8], length: u64) -> Result<Self, TableError> {
+        /// Bytes of two handles with what fills them up.
+        const HANDLES: usize = 40;
+        const CRC32C: u8 = 1;
+        let (rest, magic) = tail.split_last_chunk::<8>().ok_or(TableError::Short)?;
+        if *magic == LEVELDB {
+            let mut handles = last(rest, HANDLES)?;
+            let metaindex = Handle::read(&mut handles)?;
+            let index = Some(Handle::read(&mut handles)?);
+            return Ok(Self { checksum: CRC32C, context: 0, metaindex, index });
+        }
+        let (rest, version) = rest.split_last_chunk().ok_or(TableError::Short)?;
+        let version = u32::from_le_bytes(*version);
+        let (checksum, mut handles) =
+            last(rest, 1 + HANDLES)?.split_first().ok_or(TableError::Short)?;
+        match version {
+            1..=5 => {
+                let metaindex = Handle::read(&mut handles)?;
+                let index = Some(Handle::read(&mut handles)?);
+                Ok(Self { checksum: *checksum, context: 0, metaindex, index })
+            }
+            6..=7 => {
+                let handles = handles.strip_prefix(&EXTENDED).ok_or(TableError::Short)?;
+                let number = |at: usize| {
+                    u32::from_le_bytes(handles[at..at + 4].try_into().expect("4 bytes"))
+                };
+                let [expected, context, size] = [0, 4, 8].map(number);
+                let start = length - FOOTER;
+                let mut zeroed = last(tail, FOOTER as usize)?.to_vec();
+                zeroed[5..9].fill(0);
+                let sum = checksum_of(*checksum, &zeroed)?.wrapping_add(modifier(context, start));
+                if sum != expected {
+                    return Err(TableError::Damaged { offset: start });
+                }
+                let size = u64::from(size);
+                let offset = start.checked_sub(TRAILER + size).ok_or(TableError::Short)?;
+                Ok(Self {
+                    checksum: *checksum,
+                    context,
+                    metaindex: Handle { offset, size },
+                    index: None,
+                })
+            }
+            other => Err(unsupported("format version", other)),
+        }
+    }
+}
+
+/// What is added to the checksum of what starts at an offset.
+fn modifier(context: u32, offset: u64) -> u32 {
+    if context == 0 { 0 } else { context ^ (offset as u32).wrapping_add((offset >> 32) as u32) }
+}
+
+/// The checksum of a block with the byte of its compression.
+fn checksum_of(kind: u8, bytes: &[u8]) -> Result<u32, TableError> {
+    Ok(match kind {
+        1 => crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8),
+        2 => XxHash32::oneshot(0, bytes),
+        3 => XxHash64::oneshot(0, bytes) as u32,
+        4 => {
+            let (last, rest) = bytes.split_last().ok_or(TableError::Short)?;
+            XxHash3_64::oneshot(rest) as u32 ^ u32::from(*last).wrapping_mul(0x6b90_83d9)
+        }
+        other => return Err(unsupported("checksums of kind", other)),
+    })
+}
+
+/// CRC-32C, a byte at a time.
+fn crc32c(bytes: &[u8]) -> u32 {
+    const TABLE: [u32; 256] = {
+        let mut table = [0; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            let (mut value, mut bit) = (byte as u32, 0);
+            while bit < 8 {
+                value = (value >> 1) ^ if value & 1 == 1 { 0x82f6_3b78 } else { 0 };
+                bit += 1;
+            }
+            table[byte] = value;
+            byte += 1;
+        }
+        table
+    };
+    !bytes.iter().fold(!0, |crc, byte| TABLE[usize::from(crc as u8 ^ byte)] ^ (crc >> 8))
+}
+
+/// A file that is being opened.
+struct File<R> {
+    length: u64,
+    most: u64,
+    read: R,
+    footer: Footer,
+}
+
+impl<R: Fn(u64, &mut [u8]) -> io::Result<()>> File<R> {
+    /// The content of a block.
+    fn block(&self, Handle { offset, size }: Handle) -> Result<Vec<u8>, TableError> {
+        let end = offset.checked_add(size).and_then(|end| end.checked_add(TRAILER));
+        if end.is_none_or(|end| end > self.length) {
+            return Err(TableError::Short);
+        }
+        if size > self.most {
+            return Err(TableError::TooLarge { offset, bytes: size, limit: self.most });
+        }
+        let mut content = vec![0; (size + TRAILER) as usize];
+        (self.read)(offset, &mut content)?;
+        let sum = content.split_off(content.len() - 4);
+        let found = u32::from_le_bytes(sum.try_into().expect("4 bytes"));
+        let expected = checksum_of(self.footer.checksum, &content)?;
+        if found != expected.wrapping_add(modifier(self.footer.context, offset)) {
+            return Err(TableError::Damaged { offset });
+        }
+        let compression = content.pop().ok_or(TableError::Short)?;
+        decompressed(content, compression, self.most)
+    }
+
+    /// Reads the index.
+    fn index(&self, metaindex: &[(Vec<u8>, &[u8])]) -> Result<Index, TableError> {
+        let find = |name: &str| {
+            let found = metaindex.iter().find(|(key, _)| key == name.as_bytes());
+            found.map(|&(_, mut handle)| Handle::read(&mut handle)).transpose()
+        };
+        let index = match self.footer.index {
+            Some(index) => index,
+            None => find("rocksdb.index")?.ok_or(TableError::Short)?,
+        };
+        let content = self.block(index)?;
+        let properties =
+            find("rocksdb.properties")?.map(|handle| self.block(handle)).transpose()?;
+        let properties = properties.as_deref().map(|block| entries(block, plain)).transpose()?;
+        let property = |name: &str| {
+            let mut properties = properties.iter().flatten();
+            let found = properties.find(|(key, _)| key == name.as_bytes());
+            found.map_or(Ok(0), |&(_, mut value)| varint(&mut value))
+        };
+        if property("rocksdb.block.based.table.index.type")? != 0 {
+            return Err(unsupported("an index", "in partitions, or hashed"));
+        }
+        let bare = property("rocksdb.index.key.is.user.key")? != 0;
+        let delta = property("rocksdb.index.value.is.delta.encoded")? != 0;
+        let mut before = Handle::default();
+        let next = |rest: &mut &[u8], shared, length| {
+            if !delta {
+                let mut value = plain(rest, shared, length)?;
+                return Handle::read(&mut value);
+            }
+            // A key that shares nothing comes with its offset; others only with the difference in size from the block
+            // before, which they follow directly.
+            before = match shared {
+                0 => Handle::read(rest)?,
+                _ => {
+                    let zigzag = varint(rest)?;
+                    let more = (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64);
+                    let place = before.offset.checked_add(before.size + TRAILER);
+                    let size = before.size.checked_add_signed(more);
+                    let (offset, size) = place.zip(size).ok_or(TableError::Short)?;
+                    Handle { offset, size }
+                }
+            };
+            Ok(before)
+        };
+        let index = entries_with(&content, !delta, next)?;
+        let entry = |(key, handle): (Vec<u8>, Handle)| {
+            let key = if bare { key } else { user_key(&key)?.to_vec() };
+            let end =
+                handle.offset.checked_add(handle.size).and_then(|end| end.checked_add(TRAILER));
+            let end = end.filter(|&end| end <= self.length).ok_or(TableError::Short)?;
+            Ok((key, handle.offset..end))
+        };
+        index.into_iter().map(entry).collect()
+    }
+}
+
+/// The filters in LevelDB's block: filter 0 | filter 1 | … | offset of each u32 | offset of the offsets u32 | shift u8.
+fn leveldb_pieces(content: &[u8]) -> Result<(u32, Vec<Piece>), TableError> {
+    let (rest, &[shift]) = content.split_last_chunk().ok_or(TableError::Short)?;
+    let (_, at) = rest.split_last_chunk().ok_or(TableError::Short)?;
+    let offsets = rest.get(u32::from_le_bytes(*at) as usize..).ok_or(TableError::Short)?;
+    let offsets: Vec<_> =
+        offsets.as_chunks().0.iter().map(|offset| u32::from_le_bytes(*offset)).collect();
+    let start = |number: usize| (number as u64).checked_shl(shift.into()).unwrap_or(u64::MAX);
+    let piece = |(number, ends): (usize, &[u32])| {
+        let piece = content.get(ends[0] as usize..ends[1] as usize).ok_or(TableError::Short)?;
+        let filter = Foreign::decode(Format::LevelDb, piece.to_vec().into())?;
+        Ok(Piece { blocks: start(number)..start(number + 1), filter })
+    };
+    let pieces = offsets.windows(2).enumerate().map(piece).collect::<Result<_, TableError>>()?;
+    Ok((shift.into(), pieces))
+}
+
+/// A block as it was before it was compressed.
+fn decompressed(content: Vec<u8>, compression: u8, most: u64) -> Result<Vec<u8>, TableError> {
+    match compression {
+        0 => Ok(content),
+        1 => {
+            let bytes = snap::raw::decompress_len(&content).map_err(|_| TableError::Short)?;
+            if bytes as u64 > most {
+                return Err(TableError::TooLarge { offset: 0, bytes: bytes as u64, limit: most });
+            }
+            snap::raw::Decoder::new().decompress_vec(&content).map_err(|_| TableError::Short)
+        }
+        other => Err(unsupported("compression of kind", other)),
+    }
+}
+
+impl Handle {
+    fn read(bytes: &mut &[u8]) -> Result<Self, TableError> {
+        let [offset, size] = [varint(bytes)?, varint(bytes)?];
+        Ok(Self { offset, size })
+    }
+}
+
+fn last(bytes: &[u8], length: usize) -> Result<&[u8], TableError> {
+    bytes.len().checked_sub(length).map(|from| &bytes[from..]).ok_or(TableError::Short)
+}
+
+/// Seven bits per byte, the lowest first.
+fn varint(bytes: &mut &[u8]) -> Result<u64, TableError> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first().ok_or(TableError::Short)?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if *byte < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(TableError::Short)
+}
+
+/// The key without its version.
+fn user_key(key: &[u8]) -> Result<&[u8], TableError> {
+    key.len().checked_sub(VERSION).map(|end| &key[..end]).ok_or(TableError::Short)
+}
+
+/// A value as in most blocks: as many bytes as its length.
+fn plain<'a>(rest: &mut &'a [u8], _: u64, length: u64) -> Result<&'a [u8], TableError> {
+    let length = usize::try_from(length).map_err(|_| TableError::Short)?;
+    let (value, after) = rest.split_at_checked(length).ok_or(TableError::Short)?;
+    *rest = after;
+    Ok(value)
+}
+
+/// The keys of a block of entries, with their values.
+fn entries<'a, T>(
+    content: &'a [u8],
+    value: impl FnMut(&mut &'a [u8], u64, u64) -> Result<T, TableError>,
+) -> Result<Vec<(Vec<u8>, T)>, TableError> {
+    entries_with(content, true, value)
+}
+
+/// A key repeats the first `shared` bytes of the one before. `value` reads what follows the key.
+fn entries_with<'a, T>(
+    content: &'a [u8],
+    lengths: bool,
+    mut value: impl FnMut(&mut &'a [u8], u64, u64) -> Result<T, TableError>,
+) -> Result<Vec<(Vec<u8>, T)>, TableError> {
+    let (rest, restarts) = content.split_last_chunk().ok_or(TableError::Short)?;
+    let restarts = 4 * u64::from(u32::from_le_bytes(*restarts));
+    let end = (rest.len() as u64).checked_sub(restarts).ok_or(TableError::Short)?;
+    let mut rest = &rest[..end as usize];
+    let (mut found, mut key) = (Vec::new(), Vec::new());
+    while !rest.is_empty() {
+        let (shared, unshared) = (varint(&mut rest)?, varint(&mut rest)?);
+        let length = if lengths { varint(&mut rest)? } else { 0 };
+        if shared > key.len() as u64 {
+            return Err(TableError::Short);
+        }
+        key.truncate(shared as usize);
+        key.extend(plain(&mut rest, shared, unshared)?);
+        found.push((key.clone(), value(&mut rest, shared, length)?));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(name: &str) -> Vec<u8> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/tables");
+        std::fs::read(format!("{folder}/{name}")).unwrap()
+    }
+
+    fn open(file: &[u8]) -> Result<Table, TableError> {
+        Table::open(file.len() as u64, 1 << 20, |offset, bytes| {
+            bytes.copy_from_slice(&file[offset as usize..][..bytes.len()]);
+            Ok(())
+        })
+    }
+
+    fn key(number: u32) -> String {
+        format!("user-{number:06}")
+    }
+
+    /// The samples have the keys of even numbers below 4000.
+    fn check(table: &Table) {
+        for number in (0..4000).step_by(2) {
+            assert!(table.contains(key(number).as_bytes()).unwrap(), "{number}");
+        }
+        let passing =
+            (1..4000).step_by(2).filter(|&number| table.contains(key(number).as_bytes()).unwrap());
+        // 10 bits per key let 0.8 to 1 % pass: 2000 keys mean 20, and 20 + 6 · √20 < 47.
+        assert!((1..47).contains(&passing.count()));
+    }
+
+    #[test]
+    fn tables_of_both_systems_answer_for_their_keys() {
+        let leveldb = open(&sample("leveldb.ldb")).unwrap();
+        check(&leveldb);
+        assert_eq!(leveldb.format(), Format::LevelDb);
+        assert!(leveldb.pieces().len() > 10 && leveldb.pieces()[1].blocks == (2048..4096));
+        assert!(!leveldb.contains(b"w").unwrap(), "after the last key");
+        let rocksdb = open(&sample("rocksdb.sst")).unwrap();
+        check(&rocksdb);
+        let filter = rocksdb.into_filter().unwrap();
+        assert_eq!(filter.format(), Format::RocksDb);
+        assert!(leveldb.into_filter().is_err());
+    }
+
+    /// The sample of format version 5 with a footer and checksums of version 6.
+    fn version_6(file: &[u8], context: u32) -> Vec<u8> {
+        let length = file.len() as u64;
+        let Footer { checksum, metaindex, index, .. } =
+            Footer::parse(&file[file.len() - 53..], length).unwrap();
+        let at = |handle: Handle| handle.offset as usize..(handle.offset + handle.size) as usize;
+        let meta = &file[at(metaindex)];
+        let mut entries = entries(meta, plain).unwrap();
+        let mut handle = Vec::new();
+        for mut number in [index.unwrap().offset, index.unwrap().size] {
+            while number >= 0x80 {
+                handle.push(number as u8 | 0x80);
+                number >>= 7;
+            }
+            handle.push(number as u8);
+        }
+        entries.push((b"rocksdb.index".to_vec(), &handle));
+        // All blocks keep their places; the metaindex gets another one behind them.
+        let mut new = file[..file.len() - FOOTER as usize].to_vec();
+        let start = new.len();
+        for (name, value) in &entries {
+            new.extend([0, name.len() as u8, value.len() as u8]);
+            new.extend_from_slice(name);
+            new.extend_from_slice(value);
+        }
+        new.extend([0, 0, 0, 0, 1, 0, 0, 0]);
+        let size = new.len() - start;
+        new.extend([0; 5]);
+        let mut blocks: Vec<_> =
+            entries.iter().map(|&(_, mut value)| Handle::read(&mut value).unwrap()).collect();
+        blocks.push(Handle { offset: start as u64, size: size as u64 });
+        for block in blocks {
+            let end = at(block).end;
+            let sum = checksum_of(checksum, &new[at(block).start..=end]).unwrap();
+            let sum = sum.wrapping_add(modifier(context, block.offset));
+            new[end + 1..end + 5].copy_from_slice(&sum.to_le_bytes());
+        }
+        let mut footer = vec![checksum];
+        footer.extend(EXTENDED);
+        for number in [0, context, size as u32] {
+            footer.extend(number.to_le_bytes());
+        }
+        footer.resize(41, 0);
+        footer.extend(6u32.to_le_bytes());
+        footer.extend(ROCKSDB);
+        let sum = checksum_of(checksum, &footer)
+            .unwrap()
+            .wrapping_add(modifier(context, new.len() as u64));
+        footer[5..9].copy_from_slice(&sum.to_le_bytes());
+        new.extend(footer);
+        new
+    }
+
+    #[test]
+    fn footers_of_version_6_are_read_and_checked() {
+        for context in [0, 0xdead_beef] {
+            let file = version_6(&sample("rocksdb.sst"), context);
+            let table = open(&file).unwrap();
+            assert!(table.block_of(b"user-000100").unwrap().is_some());
+            check(&table);
+            for at in file.len() - 53..file.len() {
+                let mut damaged = file.clone();
+                damaged[at] ^= 4;
+                assert!(open(&damaged).is_err(), "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_tables_are_refused() {
+        for name in ["leveldb.ldb", "rocksdb.sst"] {
+            let file = sample(name);
+            for end in (0..file.len()).step_by(97) {
+                assert!(
+                    matches!(open(&file[..end]), Err(TableError::NotTable)),
+                    "{name}: {end} bytes"
+                );
+            }
+            let table = open(&file).unwrap();
+            let last = table.block_of(b"user-003998").unwrap().unwrap().end as usize;
+            let (mut refused, mut all) = (0, 0);
+            for at in last..file.len() {
+                for bit in [0, 3, 7] {
+                    let mut changed = file.clone();
+                    changed[at] ^= 1 << bit;
+                    all += 1;
+                    match open(&changed) {
+                        Err(_) => refused += 1,
+                        // In what is not read or fills the footer up: nothing is different.
+                        Ok(table) => check(&table),
+                    }
+                }
+            }
+            assert!(refused * 10 > all * 9, "{name}: {refused} of {all}");
+        }
+    }
+
+    #[test]
+    fn a_block_above_the_limit_is_not_read() {
+        let file = sample("rocksdb.sst");
+        let read = |offset: u64, bytes: &mut [u8]| {
+            bytes.copy_from_slice(&file[offset as usize..][..bytes.len()]);
+            Ok(())
+        };
+        let error = Table::open(file.len() as u64, 1000, read).unwrap_err();
+        assert!(matches!(error, TableError::TooLarge { limit: 1000, .. }), "{error}");
+    }
+
+    #[test]
+    fn checksums_are_those_of_the_standards() {
+        // RFC 3720, B.4, and the check value of the catalogue of CRCs.
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
+    }
+}
