@@ -148,7 +148,7 @@ pub(crate) fn get(blocks: &[Block], position: u64) -> bool {
 /// Prefetches the cache line of bit `position`.
 #[inline]
 pub(crate) fn prefetch(blocks: &[Block], position: u64) {
-    arch::prefetch(&blocks[(position / BLOCK_BITS) as usize]);
+    arch::ask(blocks, (position / BLOCK_BITS) as usize);
 }
 
 #[inline]

@@ -9,7 +9,7 @@ use super::isa::{Isa, Work};
 #[cfg(any(target_arch = "x86_64", all(feature = "std", target_has_atomic = "64"), test))]
 use super::pattern;
 use super::set::Set;
-use super::{Block, prefetch};
+use super::{Block, ask};
 use crate::bits::place;
 use crate::hash::KeyHash;
 use crate::prelude::*;
@@ -46,7 +46,7 @@ impl Run {
 
     #[inline(always)]
     fn ask(&self, blocks: &[Block], hash: KeyHash) {
-        prefetch(blocks.as_ptr().wrapping_add(self.place(hash)));
+        ask(blocks, self.place(hash));
     }
 }
 

@@ -52,6 +52,19 @@ pub(crate) use wipe::wipe;
 
 use super::Block;
 
+/// Begins to read a block, if there is one at this place. WebAssembly has no prefetch, so there it is read: that waits for
+/// nothing by itself, and the processor goes on to the next reads, as many as it can keep in flight.
+#[inline(always)]
+pub(crate) fn ask(blocks: &[Block], at: usize) {
+    #[cfg(target_arch = "wasm32")]
+    if let Some(block) = blocks.get(at) {
+        // SAFETY: the word is borrowed. A volatile read stays in the code, although nobody uses it.
+        unsafe { (&raw const block.0[0]).read_volatile() };
+    }
+    #[cfg(not(target_arch = "wasm32"))]
+    prefetch(blocks.as_ptr().wrapping_add(at));
+}
+
 /// Prefetches a cache line; any address will do.
 #[inline(always)]
 pub fn prefetch<T>(at: *const T) {
