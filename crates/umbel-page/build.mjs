@@ -56,13 +56,11 @@ async function bundle(entry, more = {}) {
 async function translated(html, { words: language, script }) {
   const module = await bundle(`src/words/${language}.ts`, { format: "esm" });
   const { [language]: words } = await import(`data:text/javascript;base64,${Buffer.from(module).toString("base64")}`);
-  return html
-    .replace("<!-- words -->\n", script ? `<script defer src="${script}"></script>\n` : "")
-    .replace(/\{\{([\w.]+)\}\}/g, (_, path) => {
-      const word = path.split(".").reduce((all, name) => all?.[name], words);
-      if (typeof word !== "string") throw new Error(`index.html: words/${language}.ts has no ${path}`);
-      return word.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
-    });
+  return html.replace("<!-- words -->\n", script ? `<script defer src="${script}"></script>\n` : "").replace(/\{\{([\w.]+)\}\}/g, (_, path) => {
+    const word = path.split(".").reduce((all, name) => all?.[name], words);
+    if (typeof word !== "string") throw new Error(`index.html: words/${language}.ts has no ${path}`);
+    return word.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+  });
 }
 
 const [main, plans, files, style, german] = await Promise.all([

@@ -45,5 +45,7 @@ server.listen(0, "127.0.0.1", () => {
   if (open !== "--open") return;
   const program = { darwin: "open", win32: "explorer" }[process.platform] ?? "xdg-open";
   // Without such a program the address is all there is.
-  spawn(program, [address], { stdio: "ignore", detached: true }).on("error", () => {}).unref();
+  spawn(program, [address], { stdio: "ignore", detached: true })
+    .on("error", () => {})
+    .unref();
 });

@@ -9,6 +9,8 @@ use anyhow::{Context, Result, ensure};
 use xtask::python::Python;
 use xtask::run::{self, cargo, root, target};
 
+use crate::page;
+
 /// The options of the checks.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -57,6 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 .env("CARGO_TARGET_DIR", target().join("check")),
         )?;
     }
+    page::check()?;
     run::run(LINKS.command()?.args(["-m", "mdlinkcheck", "."]))?;
     workflows()?;
     dependencies(arguments.advisories)

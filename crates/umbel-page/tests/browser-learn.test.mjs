@@ -30,7 +30,11 @@ test("apples, plums and mango, step by step", async () => {
   await next(page);
   assert.match(await caption(page), /mango.*never inserted/s);
   const probes = await page.$$eval(".found tbody tr", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
-  assert.deepEqual(probes, [["8", "1", "plums"], ["3", "1", "apples"], ["12", "1", "apples"]]);
+  assert.deepEqual(probes, [
+    ["8", "1", "plums"],
+    ["3", "1", "apples"],
+    ["12", "1", "apples"],
+  ]);
   assert.equal(await page.textContent(".steps [aria-current] .tag"), "may be in: wrong");
   assert.equal((await page.$$(".wire")).length, 3);
   await next(page);
@@ -66,9 +70,6 @@ test("a filter that is filled with fruits lets almost everything pass", async ()
   await page.waitForFunction(() => document.querySelectorAll(".box.set").length >= 26);
 });
 
-/** The rows of the probes' table: cell, value, by whom. */
-const values = (page) => page.$$eval(".found tbody tr", (rows) => rows.map((row) => Number.parseInt(row.cells[1].textContent, 10)));
-
 test("two words share a counter: one leaves, and the other stays", async () => {
   const page = await open("#learn?lesson=counting");
   const tags = await page.$$eval(".steps li", (items) => items.map((item) => item.querySelector(".tag")?.textContent ?? ""));
@@ -91,7 +92,10 @@ test("an over-filled filter takes strangers for members", async () => {
     await next(page);
     chances.push(Number(/([\d.]+) %/.exec(await page.textContent(".chance"))[1]));
   }
-  assert(chances.every((chance, index) => index === 0 || chance >= chances[index - 1]), `${chances}`);
+  assert(
+    chances.every((chance, index) => index === 0 || chance >= chances[index - 1]),
+    `${chances}`,
+  );
   assert(chances[2] < 15 && chances[11] > 50, `${chances}`);
   const tags = await page.$$eval(".steps .tag", (all) => all.map((one) => one.textContent));
   assert(tags.includes("may be in: wrong"), `${tags}`);
@@ -103,7 +107,7 @@ test("a scalable filter gets another part in its fourth step", async () => {
     await next(page);
     assert.equal(await page.locator(".part-label").count(), parts);
   }
-  assert(await page.locator(".steps li").count() <= 7);
+  assert((await page.locator(".steps li").count()) <= 7);
 });
 
 test("a window forgets what is older than its generations", async () => {
@@ -181,6 +185,9 @@ test("own words stay while another lesson or view is looked at; a step that is n
 
 test("nothing moves where less motion is asked for", async () => {
   const page = await open("#learn", { reducedMotion: "reduce" });
-  const durations = await page.$$eval("*", (all) => all.map((one) => getComputedStyle(one)).filter((style) => style.animationName !== "none" || !/^0s?(, 0s)*$/.test(style.transitionDuration)).length);
+  const durations = await page.$$eval(
+    "*",
+    (all) => all.map((one) => getComputedStyle(one)).filter((style) => style.animationName !== "none" || !/^0s?(, 0s)*$/.test(style.transitionDuration)).length,
+  );
   assert.equal(durations, 0);
 });

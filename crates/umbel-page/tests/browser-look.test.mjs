@@ -41,7 +41,10 @@ async function ask(page, keys) {
 
 test("a receipt is the command line's", async () => {
   const page = await open(golden("blocked-k8.umbel"));
-  const lines = execFileSync(umbel, ["info", golden("blocked-k8.umbel")], { encoding: "utf8" }).trimEnd().split("\n").slice(1);
+  const lines = execFileSync(umbel, ["info", golden("blocked-k8.umbel")], { encoding: "utf8" })
+    .trimEnd()
+    .split("\n")
+    .slice(1);
   const rows = lines.flatMap((line) => line.trim().split(/ {2,}/));
   assert.deepEqual(await receipt(page), rows);
   assert.equal(await page.textContent(".card h2"), "blocked-k8.umbel");
@@ -66,7 +69,10 @@ test("typed keys are looked up", async () => {
   const page = await open(golden("blocked-k8.umbel"));
   const found = await ask(page, ["member-0", "member-999", "probe-0", "probe-374", "probe-480"]);
   // The manifest lists 374 and 480 as the first false positives.
-  assert.deepEqual(found.map(([, answer]) => answer), ["may be in", "may be in", "not in", "may be in", "may be in"]);
+  assert.deepEqual(
+    found.map(([, answer]) => answer),
+    ["may be in", "may be in", "not in", "may be in", "may be in"],
+  );
   assert.match(await page.textContent(".summary"), /4 of 5/);
 });
 
@@ -74,10 +80,11 @@ test("100,000 pasted keys are looked up, and the page goes on", async () => {
   const page = await open(golden("blocked-k8.umbel"));
   await page.evaluate(() => {
     window.frames_seen = 0;
-    const count = () => requestAnimationFrame(() => {
-      window.frames_seen += 1;
-      count();
-    });
+    const count = () =>
+      requestAnimationFrame(() => {
+        window.frames_seen += 1;
+        count();
+      });
     count();
   });
   await page.$eval("textarea", (text) => {
@@ -99,11 +106,15 @@ test("what is pasted joins the keys that are there, and cannot be cut by a lette
   await text.fill("member-0\nmember-1\n");
   await text.press("ControlOrMeta+End");
   const paste = (keys) =>
-    page.$eval("textarea", (text, keys) => {
-      const data = new DataTransfer();
-      data.setData("text/plain", keys);
-      text.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
-    }, keys);
+    page.$eval(
+      "textarea",
+      (text, keys) => {
+        const data = new DataTransfer();
+        data.setData("text/plain", keys);
+        text.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+      },
+      keys,
+    );
   await paste(Array.from({ length: 100_000 }, (_, i) => `member-${i % 2000}`).join("\n"));
   await page.waitForFunction(() => /of 100,002/.test(document.querySelector(".summary").textContent));
   await text.press("x");
@@ -146,7 +157,11 @@ test("two filters are asked at once, with a column each", async () => {
   assert.deepEqual(member.slice(0, 3), ["member-0", "may be in", "may be in"]);
   assert.match(member[3], /^\d+$/);
   assert.deepEqual(other, ["probe-0", "not in", "not in", ""]);
-  assert.deepEqual(await page.$$eval(".answers option", (all) => all.map((one) => one.textContent)), ["all: 2", "A may be in, B may be in: 1", "A not in, B not in: 1"]);
+  assert.deepEqual(await page.$$eval(".answers option", (all) => all.map((one) => one.textContent)), [
+    "all: 2",
+    "A may be in, B may be in: 1",
+    "A not in, B not in: 1",
+  ]);
   await page.getByRole("button", { name: "Close blocked-k8.umbel" }).click();
   await page.waitForFunction(() => document.querySelectorAll(".answers thead th").length === 3);
   assert.equal(await page.locator("textarea").inputValue(), "member-0\nprobe-0", "the keys stay");
@@ -157,7 +172,8 @@ test("a key is clicked, and its probes are on the map", async () => {
   await ask(page, ["member-0", "probe-0"]);
   await page.getByRole("button", { name: "member-0", exact: true }).click();
   await page.waitForFunction(() => /^Probes of member-0: /.test(document.querySelector(".marked").textContent));
-  const bits = async () => [...(await page.textContent(".marked")).matchAll(/bit ([\d,]+): (\d)/g)].map(([, at, value]) => [Number(at.replaceAll(",", "")), value]);
+  const bits = async () =>
+    [...(await page.textContent(".marked")).matchAll(/bit ([\d,]+): (\d)/g)].map(([, at, value]) => [Number(at.replaceAll(",", "")), value]);
   const member = await bits();
   assert(member.length >= 6 && member.length <= 8 && member.every(([, value]) => value === "1"), `${member}`);
   assert(Math.floor(member[0][0] / 512) === Math.floor(member.at(-1)[0] / 512), "in one block");
@@ -202,7 +218,21 @@ test("a format is chosen by its name, and a signature is checked", async () => {
   const key = file("list");
   execFileSync(umbel, ["key", "new", "-q", "--signing", "-o", key]);
   const signed = file("signed.umbel");
-  execFileSync(umbel, ["build", "-q", "--keys", "100", "--sign", key, "--list", "days", "--serial", "42", "-o", signed, join(repository, "examples", "monday.txt")]);
+  execFileSync(umbel, [
+    "build",
+    "-q",
+    "--keys",
+    "100",
+    "--sign",
+    key,
+    "--list",
+    "days",
+    "--serial",
+    "42",
+    "-o",
+    signed,
+    join(repository, "examples", "monday.txt"),
+  ]);
   const other = file("other");
   execFileSync(umbel, ["key", "new", "-q", "--signing", "-o", other]);
   const trusted = (name) => readFileSync(`${name}.pub`, "utf8").trim();
@@ -214,7 +244,10 @@ test("a format is chosen by its name, and a signature is checked", async () => {
   await look.getByLabel("Public key of who must have signed it").fill(trusted(key));
   const list = look.getByLabel("List that it must be signed as");
   const newer = look.getByLabel("Newer than version number");
-  for (const [name, number, reason] of [["nights", "", /signed as the list "days", not as the list "nights"/], ["days", "42", /serial number 42, which is not newer than 42/]]) {
+  for (const [name, number, reason] of [
+    ["nights", "", /signed as the list "days", not as the list "nights"/],
+    ["days", "42", /serial number 42, which is not newer than 42/],
+  ]) {
     await list.fill(name);
     await newer.fill(number);
     await look.setInputFiles(".drop input[type=file]", signed);
@@ -282,7 +315,10 @@ test("a keyed filter opens with its secret only", async () => {
   await page.getByRole("button", { name: "Unlock" }).click();
   await page.waitForSelector("textarea");
   const found = await ask(page, ["member-7", "probe-0", "probe-301"]);
-  assert.deepEqual(found.map(([, answer]) => answer), ["may be in", "not in", "may be in"]);
+  assert.deepEqual(
+    found.map(([, answer]) => answer),
+    ["may be in", "not in", "may be in"],
+  );
 });
 
 test("a map gives values, and rows of fields are looked up field by field", async () => {
@@ -295,28 +331,46 @@ test("a map gives values, and rows of fields are looked up field by field", asyn
   execFileSync(umbel, ["build", "-q", "--kind", "attributes", "--csv", "--key", "order", "--key", "customer", "-o", orders, from]);
   const rows = await open(orders);
   await rows.getByLabel("Field").selectOption("customer");
-  assert.deepEqual((await ask(rows, ["C-17", "1001"])).map(([, answer]) => answer), ["may be in", "not in"]);
+  assert.deepEqual(
+    (await ask(rows, ["C-17", "1001"])).map(([, answer]) => answer),
+    ["may be in", "not in"],
+  );
   await rows.getByLabel("Field").selectOption("order");
   await rows.waitForFunction(() => document.querySelector(".answers tbody tr").className === "no");
-  assert.deepEqual((await list(rows)).map(([, answer]) => answer), ["not in", "may be in"]);
+  assert.deepEqual(
+    (await list(rows)).map(([, answer]) => answer),
+    ["not in", "may be in"],
+  );
 });
 
 test("other systems' filters are recognized, and asked which where several fit", async () => {
   const page = await open(foreign("guava/utf8-p03.bin"));
   assert.match(await page.textContent(".card .title"), /[Gg]uava/);
   const found = await ask(page, ["key-000001", "key-001000", "probe-000001"]);
-  assert.deepEqual(found.map(([, answer]) => answer), ["may be in", "may be in", "not found"]);
+  assert.deepEqual(
+    found.map(([, answer]) => answer),
+    ["may be in", "may be in", "not found"],
+  );
   // Until the type of its keys is chosen, it promises nothing.
   const longs = await open(foreign("guava/long-p05.bin"));
-  assert.deepEqual((await ask(longs, ["1", "2"])).map(([, answer]) => answer), ["not found", "not found"]);
+  assert.deepEqual(
+    (await ask(longs, ["1", "2"])).map(([, answer]) => answer),
+    ["not found", "not found"],
+  );
   assert.doesNotMatch(await longs.textContent(".query"), /certainly|not in\b/);
   assert.match(await longs.textContent(".summary"), /choose their type/);
   await longs.getByLabel("Keys are").selectOption("i64");
   await longs.waitForFunction(() => /^2 of 2 may be in\./.test(document.querySelector(".summary").textContent));
-  assert.deepEqual((await list(longs)).map(([, answer]) => answer), ["may be in", "may be in"]);
+  assert.deepEqual(
+    (await list(longs)).map(([, answer]) => answer),
+    ["may be in", "may be in"],
+  );
   await page.getByLabel("Keys are").selectOption("bytes");
   await page.waitForFunction(() => /1 certainly is not\./.test(document.querySelector(".summary").textContent));
-  assert.deepEqual((await list(page)).map(([, answer]) => answer), ["may be in", "may be in", "not in"]);
+  assert.deepEqual(
+    (await list(page)).map(([, answer]) => answer),
+    ["may be in", "may be in", "not in"],
+  );
 
   const other = await site.open("#look");
   await other.setInputFiles("input[type=file]", foreign("leveldb/bpk10.bin"));
@@ -327,7 +381,7 @@ test("other systems' filters are recognized, and asked which where several fit",
 
 test("a Parquet file shows its filters, and which row groups may hold a key", async () => {
   const page = await open(foreign("parquet/groups.parquet"));
-  assert(await page.$$eval(".card table tbody tr", (rows) => rows.length) > 5);
+  assert((await page.$$eval(".card table tbody tr", (rows) => rows.length)) > 5);
   const field = page.getByLabel("Field");
   assert.deepEqual((await field.locator("option").allTextContents()).slice(0, 2), ["id", "name"]);
   await field.selectOption("id");
@@ -387,7 +441,12 @@ test("there is an example for those without a file", async () => {
   await page.waitForSelector(".answers td");
   const found = await page.$$eval(".answers tbody tr", (rows) => rows.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.className)));
   // Keys of the first file, of both, of the second, of none.
-  assert.deepEqual(found, [["yes", "no"], ["yes", "yes"], ["no", "yes"], ["no", "no"]]);
+  assert.deepEqual(found, [
+    ["yes", "no"],
+    ["yes", "yes"],
+    ["no", "yes"],
+    ["no", "no"],
+  ]);
 });
 
 test("files that are no filters, or damaged, are refused with a reason", async () => {
@@ -408,7 +467,10 @@ test("files that are no filters, or damaged, are refused with a reason", async (
   writeFileSync(file("huge.umbel"), whole);
   truncateSync(file("huge.umbel"), 3 * 2 ** 30);
   const page = await site.open("#look");
-  for (const [name, reason] of [...Object.entries(bad).map(([name, [, reason]]) => [name, reason]), ["huge.umbel", /has 3.00 GiB, and a page can hold 2.00 GiB/]]) {
+  for (const [name, reason] of [
+    ...Object.entries(bad).map(([name, [, reason]]) => [name, reason]),
+    ["huge.umbel", /has 3.00 GiB, and a page can hold 2.00 GiB/],
+  ]) {
     await page.setInputFiles(".drop input[type=file]", file(name));
     await page.waitForFunction((name) => document.querySelector(".alert").textContent.startsWith(`${name} was not opened`), name);
     const message = (await page.textContent(".alert")).replace(`${name} was not opened`, "");
@@ -416,7 +478,10 @@ test("files that are no filters, or damaged, are refused with a reason", async (
     assert.equal((await page.$$(".card")).length, 0);
   }
   // What may be a filter that no header names is asked about.
-  for (const [name, bytes] of [["magic.umbel", whole.subarray(0, 7)], ["zeros.bin", Buffer.alloc(4096)]]) {
+  for (const [name, bytes] of [
+    ["magic.umbel", whole.subarray(0, 7)],
+    ["zeros.bin", Buffer.alloc(4096)],
+  ]) {
     writeFileSync(file(name), bytes);
     await page.setInputFiles(".drop input[type=file]", file(name));
     await page.waitForFunction((name) => document.querySelector(".busy").textContent.includes(`${name}: not an umbel file`), name);

@@ -47,7 +47,10 @@ test("a list becomes a filter, byte for byte that of the command line, of every 
   for (const name of names) {
     await page.getByLabel("Kind or format").selectOption(name);
     if (name === "squid") {
-      await page.getByLabel("Keys, one per line").first().fill(keys.map((key) => `GET http://example.org/${key}`).join("\n"));
+      await page
+        .getByLabel("Keys, one per line")
+        .first()
+        .fill(keys.map((key) => `GET http://example.org/${key}`).join("\n"));
     }
     await make(page);
     const input = name === "squid" ? keys.map((key) => `GET http://example.org/${key}\n`).join("") : keys.map((key) => `${key}\n`).join("");

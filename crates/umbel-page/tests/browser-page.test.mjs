@@ -88,10 +88,15 @@ for (const [name, open] of Object.entries(views)) {
     for (const width of [320, 360, 740, 768, 1000, 1024, 1180, 1280]) {
       await page.setViewportSize({ width, height: 740 });
       await page.waitForTimeout(150);
-      const { scroll, wide } = await page.evaluate((width) => ({
-        scroll: document.documentElement.scrollWidth,
-        wide: [...document.querySelectorAll("main *")].filter((one) => one.getBoundingClientRect().right > width + 1 && !one.closest(".scroll, pre, .visually-hidden, svg, thead")).map((one) => one.className || one.tagName),
-      }), width);
+      const { scroll, wide } = await page.evaluate(
+        (width) => ({
+          scroll: document.documentElement.scrollWidth,
+          wide: [...document.querySelectorAll("main *")]
+            .filter((one) => one.getBoundingClientRect().right > width + 1 && !one.closest(".scroll, pre, .visually-hidden, svg, thead"))
+            .map((one) => one.className || one.tagName),
+        }),
+        width,
+      );
       assert.equal(scroll, width, `too wide: ${wide}`);
       assert.deepEqual(wide, [], `${width}`);
     }
@@ -217,7 +222,11 @@ test("the page cannot connect, nor can its workers", async () => {
   await page.waitForSelector("#chart-bits");
   const count = site.logged.length;
   const tries = await page.evaluate(async () => {
-    const attempt = (how) => how().then(() => "connected", () => "refused");
+    const attempt = (how) =>
+      how().then(
+        () => "connected",
+        () => "refused",
+      );
     const script = "fetch('https://example.org/').then(() => postMessage('connected'), () => postMessage('refused'))";
     const worker = new Worker(URL.createObjectURL(new Blob([script])));
     const inWorker = new Promise((resolve) => (worker.onmessage = ({ data }) => resolve(data)));
@@ -289,7 +298,11 @@ test("the page is there in German, with the same views and figures", async () =>
   await page.waitForFunction(() => document.querySelector(".plans td")?.textContent === "2,000,000");
   assert.equal(await page.getAttribute("html", "lang"), "de");
   assert.equal(await page.getByLabel("Schlüssel", { exact: true }).inputValue(), "2M");
-  for (const [name, heading] of [["Öffnen", "Was ist darin?"], ["Machen", "Einen Filter machen"], ["Lernen", "Wie arbeitet er?"]]) {
+  for (const [name, heading] of [
+    ["Öffnen", "Was ist darin?"],
+    ["Machen", "Einen Filter machen"],
+    ["Lernen", "Wie arbeitet er?"],
+  ]) {
     await page.getByRole("navigation", { name: "Ansichten" }).getByRole("link", { name }).click();
     await page.getByRole("heading", { name: heading }).waitFor();
   }

@@ -29,7 +29,10 @@ test("the page starts with a plan, the one that the command line prints", async 
   const page = await site.open();
   const { verdict, rows } = printed("--keys", "1M", "--fpp", "1%");
   const found = await ranking(page);
-  assert.deepEqual(found.map((cells) => cells.join(" ")), rows);
+  assert.deepEqual(
+    found.map((cells) => cells.join(" ")),
+    rows,
+  );
   assert.equal(await page.textContent(".verdict"), verdict);
   assert.match(await page.title(), /^Plan: umbel/);
 });
@@ -86,7 +89,11 @@ test("a browser that refuses to write the address still plans what was typed", a
   await keys.fill("2M");
   await page.waitForFunction(() => document.querySelector(".plans td")?.textContent === "2,000,000");
   assert((await page.evaluate(() => window.left())) > 60, "the address is not written with every letter");
-  await page.evaluate(() => { history.replaceState = history.pushState = () => { throw new DOMException("too many", "SecurityError"); }; });
+  await page.evaluate(() => {
+    history.replaceState = history.pushState = () => {
+      throw new DOMException("too many", "SecurityError");
+    };
+  });
   await keys.fill("3M");
   await page.waitForFunction(() => document.querySelector(".plans td")?.textContent === "3,000,000");
 });
@@ -96,7 +103,10 @@ test("the goal stays while another view is looked at, and Back brings the one be
   await ranking(page);
   const keys = page.getByLabel("Keys", { exact: true });
   const first = (text) => page.waitForFunction((text) => document.querySelector(".plans td")?.textContent === text, text);
-  for (const [typed, shown] of [["2M", "2,000,000"], ["3M", "3,000,000"]]) {
+  for (const [typed, shown] of [
+    ["2M", "2,000,000"],
+    ["3M", "3,000,000"],
+  ]) {
     await keys.fill(typed);
     await keys.press("Tab");
     await first(shown);
@@ -154,7 +164,10 @@ test("n, p, m and k: two or three of them give the rest, as the formulas do", as
   assert.deepEqual(await textbook(page), ["4,000", "1.00e-7 (1 in 10,000,000)", "134,191 bits (16.4 KiB)", "23", "33.55 bits per key."]);
   const field = (name) => page.getByLabel(name, { exact: true });
   const becomes = (expected) =>
-    page.waitForFunction((expected) => [...document.querySelectorAll(".textbook dd, .textbook p")].map((one) => one.textContent).join(" | ") === expected, expected.join(" | "));
+    page.waitForFunction(
+      (expected) => [...document.querySelectorAll(".textbook dd, .textbook p")].map((one) => one.textContent).join(" | ") === expected,
+      expected.join(" | "),
+    );
   // The rate of a filter that one has: (1 - e^(-kn/m))^k.
   await field("Keys").fill("1000");
   await field("False positive rate").fill("");
@@ -166,7 +179,13 @@ test("n, p, m and k: two or three of them give the rest, as the formulas do", as
   await field("Memory at most").fill("");
   await field("False positive rate").fill("1 in 50");
   const bits = Math.ceil((1000 * -3) / Math.log(1 - 0.02 ** (1 / 3)));
-  await becomes(["1,000", "0.0200 (1 in 50)", `${bits.toLocaleString("en")} bits (1.16 KiB)`, "3", `${(bits / 1000).toFixed(2)} bits per key. k = 7 would be best.`]);
+  await becomes([
+    "1,000",
+    "0.0200 (1 in 50)",
+    `${bits.toLocaleString("en")} bits (1.16 KiB)`,
+    "3",
+    `${(bits / 1000).toFixed(2)} bits per key. k = 7 would be best.`,
+  ]);
   // Keys of a size.
   await field("Keys").fill("");
   await field("Probes per key").fill("");
@@ -175,7 +194,9 @@ test("n, p, m and k: two or three of them give the rest, as the formulas do", as
   await becomes([keys.toLocaleString("en"), "0.0200 (1 in 50)", "8,192 bits (1.00 KiB)", "6", `${(8192 / keys).toFixed(2)} bits per key.`]);
   // All three: whether they agree.
   await field("Keys").fill("2000");
-  await page.waitForFunction(() => /^4.10 bits per key. The rate needs 16,285 bits; these lead to 0.14\d+ \(1 in 7\)\.$/.test(document.querySelector(".textbook p")?.textContent));
+  await page.waitForFunction(() =>
+    /^4.10 bits per key. The rate needs 16,285 bits; these lead to 0.14\d+ \(1 in 7\)\.$/.test(document.querySelector(".textbook p")?.textContent),
+  );
   await field("Probes per key").fill("none");
   await page.waitForSelector("input[name=probes][aria-invalid=true]");
   assert(await page.$(".plans, .unfit"), "kinds are ranked all the same");
@@ -196,7 +217,12 @@ test("links of other calculators work", async () => {
 test("the best kind is a card, and kinds are compared side by side", async () => {
   const page = await site.open("#plan?keys=1M&fpp=1%25");
   await ranking(page);
-  assert.deepEqual(await page.$$eval(".headline > *", (all) => all.map((one) => one.textContent.trim())), ["blocked · 1.21 MiB", "10.15 bits per key", "k = 8", "1 in 102"]);
+  assert.deepEqual(await page.$$eval(".headline > *", (all) => all.map((one) => one.textContent.trim())), [
+    "blocked · 1.21 MiB",
+    "10.15 bits per key",
+    "k = 8",
+    "1 in 102",
+  ]);
   for (const kind of ["classic", "counting"]) await page.getByLabel(`Compare ${kind}`, { exact: true }).check();
   const column = (index) => page.$$eval(".side-by-side tr", (rows, index) => rows.map((row) => row.cells[index].textContent.trim()), index);
   assert.deepEqual((await column(0)).slice(0, 3), ["", "for", "keys"]);
@@ -313,7 +339,10 @@ test("charts are drawn, read by keys, and have their values in a table", async (
   await page.click("#chart-time summary");
   await page.waitForSelector("#chart-time tbody tr");
   const times = await page.$$eval("#chart-time tr", (rows) => rows.slice(0, 2).map((row) => [...row.cells].map((cell) => cell.textContent)));
-  assert.deepEqual(times, [["", "one key per call", "in a batch"], ["blocked", "21", "6.4"]]);
+  assert.deepEqual(times, [
+    ["", "one key per call", "in a batch"],
+    ["blocked", "21", "6.4"],
+  ]);
   await page.click("#chart-overfill summary");
   await page.waitForSelector("#chart-overfill tbody tr");
   const rows = await page.$$eval("#chart-overfill tbody tr", (rows) => rows.map((row) => row.textContent));

@@ -36,9 +36,16 @@ test("every golden file has the receipt of umbel info", () => {
   for (const [i, name] of paths.entries()) {
     const opened = open(join(golden, name));
     close(opened.documents[0], { ...expected[i], file: name }, name);
-    const shown = run(["info", join(golden, name)]).split("\n").slice(1).filter(Boolean);
+    const shown = run(["info", join(golden, name)])
+      .split("\n")
+      .slice(1)
+      .filter(Boolean);
     const lines = opened.rows.map(([title, words]) => `${title} ${words}`.replace(/ +/g, " ").trim());
-    assert.deepEqual(lines, shown.map((line) => line.replace(/ +/g, " ").trim()), name);
+    assert.deepEqual(
+      lines,
+      shown.map((line) => line.replace(/ +/g, " ").trim()),
+      name,
+    );
     for (const [part, { cells, block }] of opened.parts.entries()) {
       const whole = core.call({ type: "map", handle: opened.handle, part, cells: 100 });
       assert.equal(whole.to, cells);
@@ -63,10 +70,16 @@ test("packed and signed files are opened as what they hold, and say how they cam
     const opened = open(join(path, name));
     const [expected] = documents(["info", "--json", join(path, name)]);
     close(opened.documents[0], { ...expected, file: name }, name);
-    assert(opened.wrapping.some((words) => words.startsWith("signed by ")), name);
+    assert(
+      opened.wrapping.some((words) => words.startsWith("signed by ")),
+      name,
+    );
     assert.equal(opened.wrapping.includes("packed"), name === "a.packed");
     const { keys: answers } = core.call({ type: "query", handle: opened.handle, keys: ["key 0", "key 4999", "nobody"] });
-    assert.deepEqual(answers.map((answer) => answer.found), [true, true, false]);
+    assert.deepEqual(
+      answers.map((answer) => answer.found),
+      [true, true, false],
+    );
   }
 });
 
@@ -86,7 +99,10 @@ test("a signature is accepted from whom, as what and as new as asked for, and no
       assert.equal(opened.verified, true, name);
     }
     const refused = (more, reason, field) =>
-      assert.throws(() => core.call({ type: "open", file: core.add(file(at(name))), trust, ...more }), (error) => reason.test(error.message) && (error.field ?? undefined) === field);
+      assert.throws(
+        () => core.call({ type: "open", file: core.add(file(at(name))), trust, ...more }),
+        (error) => reason.test(error.message) && (error.field ?? undefined) === field,
+      );
     refused({ trust: other }, /is signed by umbel-public|and not by the trusted key/);
     refused({ list: "allow" }, /signed as the list "block", not as the list "allow"; get that list/);
     refused({ newer_than: "42" }, /serial number 42, which is not newer than 42; get a newer version/);
@@ -112,7 +128,11 @@ test("answers are those of umbel query, kind by kind", (t) => {
   for (const kind of ["blocked", "classic", "sliced", "counting:8", "scalable", "stable", "window", "bloomier", "coded", "cascade"]) {
     const filter = join(path, "f.umbel");
     run(["build", "--force", "--kind", kind, "--fpp", "0.02", "-o", filter, join(path, "keys")]);
-    const expected = new Set(run(["query", filter, join(path, "asked")]).trim().split("\n"));
+    const expected = new Set(
+      run(["query", filter, join(path, "asked")])
+        .trim()
+        .split("\n"),
+    );
     const opened = open(filter);
     const answer = core.call({ type: "query", handle: opened.handle, keys: asked });
     for (const { key, found } of answer.keys) assert.equal(found, expected.has(key), `${kind}: ${key}`);
@@ -134,11 +154,17 @@ test("a keyed filter answers with its secret, and with no other", (t) => {
   const { handle, query, query_why } = open(join(path, "k.umbel"));
   assert.deepEqual([query, /keyed/.test(query_why)], ["secret", true]);
   assert.throws(() => core.call({ type: "query", handle, keys: ["a"] }), /keyed/);
-  assert.throws(() => core.call({ type: "unlock", handle, secret: "abc" }), (error) => error.field === "secret" && /32 hexadecimal digits/.test(error.message));
+  assert.throws(
+    () => core.call({ type: "unlock", handle, secret: "abc" }),
+    (error) => error.field === "secret" && /32 hexadecimal digits/.test(error.message),
+  );
   assert.throws(() => core.call({ type: "unlock", handle, secret: secret.replace("0f", "10") }), /secret|key/);
   assert.equal(core.call({ type: "unlock", handle, secret }).query, "yes");
   const { keys } = core.call({ type: "query", handle, keys: ["a", "z"] });
-  assert.deepEqual(keys.map((key) => key.found), [true, false]);
+  assert.deepEqual(
+    keys.map((key) => key.found),
+    [true, false],
+  );
 });
 
 test("maps give values, and rows are looked up by field", (t) => {
@@ -156,11 +182,19 @@ test("maps give values, and rows are looked up by field", (t) => {
 test("comparisons are those of umbel compare", (t) => {
   const path = folder(t);
   const keys = (from, to) => Array.from({ length: to - from }, (_, i) => `k${from + i}`).join("\n");
-  for (const [name, from, to, more] of [["a", 0, 4000, []], ["b", 2000, 6000, []], ["seeded", 0, 4000, ["--seed", "7"]]]) {
+  for (const [name, from, to, more] of [
+    ["a", 0, 4000, []],
+    ["b", 2000, 6000, []],
+    ["seeded", 0, 4000, ["--seed", "7"]],
+  ]) {
     writeFileSync(join(path, "keys"), keys(from, to));
     run(["build", ...more, "--keys", "4000", "-o", join(path, `${name}.umbel`), join(path, "keys")]);
   }
-  for (const [one, other] of [["a", "b"], ["a", "a"], ["a", "seeded"]]) {
+  for (const [one, other] of [
+    ["a", "b"],
+    ["a", "a"],
+    ["a", "seeded"],
+  ]) {
     const [left, right] = [one, other].map((name) => open(join(path, `${name}.umbel`)).handle);
     const found = core.call({ type: "compare", left, right });
     const [expected] = documents(["compare", "--json", ...[one, other].map((name) => join(path, `${name}.umbel`))]);
@@ -178,10 +212,22 @@ test("ten bad files: each has a message that says what is wrong", (t) => {
   flipped[good.length >> 1] ^= 4;
   const newer = Buffer.from(good);
   newer[8] = 99;
-  const packed = readFileSync(join(root, "testdata/shared", readdirSync(join(root, "testdata/shared")).find((name) => name.endsWith(".packed"))));
+  const packed = readFileSync(
+    join(
+      root,
+      "testdata/shared",
+      readdirSync(join(root, "testdata/shared")).find((name) => name.endsWith(".packed")),
+    ),
+  );
   const badly = Buffer.from(packed);
   badly[packed.length - 40] ^= 1;
-  const delta = readFileSync(join(root, "testdata/shared", readdirSync(join(root, "testdata/shared")).find((name) => name.endsWith(".delta"))));
+  const delta = readFileSync(
+    join(
+      root,
+      "testdata/shared",
+      readdirSync(join(root, "testdata/shared")).find((name) => name.endsWith(".delta")),
+    ),
+  );
   const jpeg = Buffer.concat([Buffer.from("ffd8ffe000104a46494600010100", "hex"), Buffer.alloc(3000, "picture")]);
   const parquet = readFileSync(join(root, "testdata/foreign/parquet/groups.parquet"));
   const cases = [
@@ -203,7 +249,10 @@ test("ten bad files: each has a message that says what is wrong", (t) => {
     writeFileSync(join(path, name), content);
     const verb = name.endsWith(".parquet") ? "parquet" : "info";
     const { stderr } = spawnSync(umbel, [verb, join(path, name)], { encoding: "utf8" });
-    const native = stderr.trim().replaceAll(join(path, name), name).replace(/^umbel \w+: |unpacking it to [^:]*: | \(--\S+\)$/g, "");
+    const native = stderr
+      .trim()
+      .replaceAll(join(path, name), name)
+      .replace(/^umbel \w+: |unpacking it to [^:]*: | \(--\S+\)$/g, "");
     assert.equal(said, native, name);
   }
   assert.match(refusal(bytes("x", good), { format: "guava" }), /^x: /);
@@ -216,9 +265,17 @@ test("a file that is too large, and one that shrinks while it is read", (t) => {
   writeSync(large, readFileSync(join(golden, "blocked-k8.umbel")));
   ftruncateSync(large, 3e9);
   closeSync(large);
-  assert.match(refusal(file(path)), /^large\.umbel: has 2\.79 GiB, and a page can hold 2\.00 GiB at most; look into it on the command line: umbel info large\.umbel/);
+  assert.match(
+    refusal(file(path)),
+    /^large\.umbel: has 2\.79 GiB, and a page can hold 2\.00 GiB at most; look into it on the command line: umbel info large\.umbel/,
+  );
   const good = readFileSync(join(golden, "blocked-k8.umbel"));
-  const shrinking = { ...bytes("s.umbel", good), read() { throw new Error("the file has changed"); } };
+  const shrinking = {
+    ...bytes("s.umbel", good),
+    read() {
+      throw new Error("the file has changed");
+    },
+  };
   assert.match(refusal(shrinking), /^s\.umbel: the file has changed/);
   // The core goes on after all of this.
   assert.equal(open(join(golden, "blocked-k8.umbel")).format, "umbel");
@@ -257,11 +314,31 @@ test("every toy shows what its operations did", () => {
   assert.match(classic.title, /Ceglowski/);
   assert(classic.steps.every((step, index) => index === 0 || step.fpp >= classic.steps[index - 1].fpp));
   const { steps } = classic;
-  assert.deepEqual(steps[2].probes.map(({ cell, by }) => [cell, by]), [[8, "plums"], [3, "apples"], [12, "apples"]]);
+  assert.deepEqual(
+    steps[2].probes.map(({ cell, by }) => [cell, by]),
+    [
+      [8, "plums"],
+      [3, "apples"],
+      [12, "apples"],
+    ],
+  );
   // Two words share a counter, which is 2; one of them leaves, and the other stays.
   const remove = { op: "remove", word: "apples" };
-  const counting = core.call({ type: "toy", kind: "counting", bits: 14, probes: 3, published: true, operations: [...published, remove, look("plums"), look("apples"), remove] });
-  assert.deepEqual(counting.steps.map((step) => step.parts[0].cells[11]), [1, 2, 1, 1, 1, 1]);
-  assert.deepEqual(counting.steps.slice(3, 5).map((step) => step.found), [true, false]);
+  const counting = core.call({
+    type: "toy",
+    kind: "counting",
+    bits: 14,
+    probes: 3,
+    published: true,
+    operations: [...published, remove, look("plums"), look("apples"), remove],
+  });
+  assert.deepEqual(
+    counting.steps.map((step) => step.parts[0].cells[11]),
+    [1, 2, 1, 1, 1, 1],
+  );
+  assert.deepEqual(
+    counting.steps.slice(3, 5).map((step) => step.found),
+    [true, false],
+  );
   assert.match(counting.steps[5].text, /nothing changes/);
 });

@@ -50,10 +50,24 @@ function keys(recipes) {
 
 /** The format and the type of keys, by the folder and the type in its vectors. */
 const FORMATS = {
-  badger: "leveldb", goleveldb: "leveldb", leveldb: "leveldb", "bits-and-blooms": "bits-and-blooms", datasketches: "datasketches",
-  guava: "guava", hadoop: "hadoop", hive: "hive", orc: "orc", parquet: "parquet", "pybloom-live-3": "pybloom-3",
-  "pybloom-live-4": "pybloom-4", redisbloom: "redisbloom", "redisbloom-cuckoo": "redisbloom-cuckoo", rocksdb: "rocksdb",
-  spark: "spark", squid: "squid", "valkey-bloom": "valkey-bloom",
+  badger: "leveldb",
+  goleveldb: "leveldb",
+  leveldb: "leveldb",
+  "bits-and-blooms": "bits-and-blooms",
+  datasketches: "datasketches",
+  guava: "guava",
+  hadoop: "hadoop",
+  hive: "hive",
+  orc: "orc",
+  parquet: "parquet",
+  "pybloom-live-3": "pybloom-3",
+  "pybloom-live-4": "pybloom-4",
+  redisbloom: "redisbloom",
+  "redisbloom-cuckoo": "redisbloom-cuckoo",
+  rocksdb: "rocksdb",
+  spark: "spark",
+  squid: "squid",
+  "valkey-bloom": "valkey-bloom",
 };
 const TYPES = { utf8: "bytes", utf16le: "utf16", "url (method GET)": "url" };
 
@@ -88,11 +102,22 @@ for (const name of readdirSync(folder).filter((name) => existsSync(join(folder, 
           return [found, known[place][1]];
         });
       };
-      assert(ask(keys(vector.members)).every(([found]) => found), `${what}: a member is missing`);
-      const passed = new Set(readFileSync(join(folder, name, vector.false_positives), "utf8").split("\n").filter(Boolean).map(Number));
+      assert(
+        ask(keys(vector.members)).every(([found]) => found),
+        `${what}: a member is missing`,
+      );
+      const passed = new Set(
+        readFileSync(join(folder, name, vector.false_positives), "utf8")
+          .split("\n")
+          .filter(Boolean)
+          .map(Number),
+      );
       for (const [found, number] of ask(keys(vector.probes))) assert.equal(found, passed.has(number), `${what}: probe ${number}`);
       const map = core.call({ type: "map", handle: opened.handle, cells: 256 });
-      assert(map.values.every((value) => value >= 0 && value <= 1), what);
+      assert(
+        map.values.every((value) => value >= 0 && value <= 1),
+        what,
+      );
       core.call({ type: "close", handle: opened.handle });
     }
     assert(asked > 100, `${name}: ${asked} keys`);

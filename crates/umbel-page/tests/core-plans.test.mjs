@@ -12,8 +12,7 @@ const cases = JSON.parse(readFileSync(join(root, "testdata/plans.json"), "utf8")
 const core = await start();
 
 /** The options of the command line for a goal. */
-const options = (goal) =>
-  Object.entries(goal).flatMap(([name, value]) => [`--${name.replace("_", "-")}`, ...(value === true ? [] : [value])]);
+const options = (goal) => Object.entries(goal).flatMap(([name, value]) => [`--${name.replace("_", "-")}`, ...(value === true ? [] : [value])]);
 
 test("40 goals have the plans of the command line, document by document", () => {
   assert.equal(cases.length, 40);
@@ -35,7 +34,11 @@ test("the table is the one that the command line prints", () => {
   for (const { goal } of cases.filter((one) => one.take)) {
     const text = run(["plan", ...options(goal)]);
     const advice = core.call({ type: "advise", goal });
-    const words = (line) => line.trim().split(/ {2,}| (?=\d)/).join(" ");
+    const words = (line) =>
+      line
+        .trim()
+        .split(/ {2,}| (?=\d)/)
+        .join(" ");
     assert.equal(text.split("\n")[0], advice.verdict);
     for (const { variant, cells } of advice.rows.filter((row) => row.fits)) {
       const line = [variant, ...advice.columns.map((column) => cells[column.id])].join(" ");
@@ -56,7 +59,8 @@ test("what only the page reads is planned as what it means, and told as the comm
     close(advice.document, documents([...command.split(" ").slice(1), "--json"]).at(-1));
     close(advice.rows[0].document.bits, documents([...command.split(" ").slice(1), "--json"])[0].bits);
   }
-  for (const keys of ["3 *", "+", "1e30 * 1e30", "0 * 5"]) assert.throws(() => core.call({ type: "advise", goal: { keys, fpp: "1%" } }), /is not a number of keys|zero keys/);
+  for (const keys of ["3 *", "+", "1e30 * 1e30", "0 * 5"])
+    assert.throws(() => core.call({ type: "advise", goal: { keys, fpp: "1%" } }), /is not a number of keys|zero keys/);
 });
 
 test("what is wrong with a goal names the member that it is about", () => {
@@ -67,7 +71,7 @@ test("what is wrong with a goal names the member that it is about", () => {
     [{ keys: "0", fpp: "1%" }, "keys", /zero keys/],
     [{ keys: "1,5", fpp: "1%" }, "keys", /"1,5" is not a number of keys/],
     [{ keys: "1M", fpp: "2" }, "fpp", /between 0 and 1|2/],
-    [{ keys: "1M", fpp: "" , memory: "4 gigs" }, "memory", /is not a size such as/],
+    [{ keys: "1M", fpp: "", memory: "4 gigs" }, "memory", /is not a size such as/],
     [{ keys: "1M", fpp: "1%", except: "5" }, "except", /--known/],
     [{ keys: "1M", fpp: "1%", absent: "0.5" }, "absent", /--lookup/],
     [{ keys: "1M", fpp: "1%", lookup: "1 day" }, "lookup", /is not a time such as/],
@@ -112,18 +116,27 @@ test("the lines to copy make the filter that was planned", (t) => {
 
 test("charts have points within their axes, and a source", () => {
   const { charts } = core.call({ type: "curves", goal: { keys: "1000", fpp: "1%" } });
-  assert.deepEqual(charts.map((chart) => chart.id), ["overfill", "keys", "probes", "bits", "exponent", "time"]);
+  assert.deepEqual(
+    charts.map((chart) => chart.id),
+    ["overfill", "keys", "probes", "bits", "exponent", "time"],
+  );
   for (const { id, x, y, series, source, formula } of charts) {
     assert(series.length > 0 && formula && /^https:/.test(source.url), id);
     for (const one of series) {
       assert.equal(one.x.length, one.y.length);
       assert(one.x.every(Number.isFinite) && one.y.every(Number.isFinite), `${id}: ${one.name}`);
-      assert(one.x.some((at, i) => x.low <= at && at <= x.high && y.low <= one.y[i] && one.y[i] <= y.high), `${id}: ${one.name}`);
+      assert(
+        one.x.some((at, i) => x.low <= at && at <= x.high && y.low <= one.y[i] && one.y[i] <= y.high),
+        `${id}: ${one.name}`,
+      );
     }
   }
   // A filter planned for 1 % has this rate at 1 times its keys.
   const overfill = charts[0].series.find((one) => one.kinds.includes("classic"));
   const planned = overfill.x.findIndex((times) => Math.abs(times - 1) < 1e-3);
   if (planned >= 0) assert(Math.abs(overfill.y[planned] - 0.01) < 0.001);
-  assert.deepEqual(core.call({ type: "curves", goal: { keys: "1000", fpp: "1%" }, charts: ["time"] }).charts.map((chart) => chart.id), ["time"]);
+  assert.deepEqual(
+    core.call({ type: "curves", goal: { keys: "1000", fpp: "1%" }, charts: ["time"] }).charts.map((chart) => chart.id),
+    ["time"],
+  );
 });

@@ -10,13 +10,30 @@ import { folder, wasm } from "./core.mjs";
 
 test("a random secret is refused", async (t) => {
   const deps = join(dirname(wasm), "deps");
-  const built = readdirSync(deps).filter((name) => /^libumbel-[0-9a-f]+\.rlib$/.test(name)).map((name) => join(deps, name));
+  const built = readdirSync(deps)
+    .filter((name) => /^libumbel-[0-9a-f]+\.rlib$/.test(name))
+    .map((name) => join(deps, name));
   // What runs while it compiles, macros, is built for this machine. Of libraries, the one built last.
   const [library] = built.sort((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs);
   const module = join(folder(t), "secrets.wasm");
   const compiled = spawnSync(
     process.env.RUSTC ?? "rustc",
-    ["--edition=2024", "--crate-type=cdylib", "-Cpanic=abort", "-Clto=fat", "--target=wasm32-unknown-unknown", "-o", module, "--extern", `umbel=${library}`, "-L", deps, "-L", join(dirname(wasm), "../../page/deps"), "-"],
+    [
+      "--edition=2024",
+      "--crate-type=cdylib",
+      "-Cpanic=abort",
+      "-Clto=fat",
+      "--target=wasm32-unknown-unknown",
+      "-o",
+      module,
+      "--extern",
+      `umbel=${library}`,
+      "-L",
+      deps,
+      "-L",
+      join(dirname(wasm), "../../page/deps"),
+      "-",
+    ],
     {
       input: `
         #[unsafe(no_mangle)]

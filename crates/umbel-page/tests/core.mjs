@@ -57,7 +57,10 @@ export const run = (args, input) => execFileSync(umbel, args, { input, encoding:
 /** The documents that the command line prints, whatever its exit status. */
 export function documents(args) {
   const { stdout } = spawnSync(umbel, args, { encoding: "utf8", maxBuffer: 1 << 28 });
-  return stdout.trim().split("\n").map((line) => JSON.parse(line));
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
 }
 
 /** A folder that is removed after the test. */

@@ -18,7 +18,10 @@ async function take(name, hash, { height, from = "body", steps = async () => {},
   const page = await site.open(hash, options);
   await steps(page);
   await page.setViewportSize({ width: options.width ?? 1280, height });
-  await page.locator(from).first().evaluate((one) => one.scrollIntoView({ block: "start" }));
+  await page
+    .locator(from)
+    .first()
+    .evaluate((one) => one.scrollIntoView({ block: "start" }));
   // Charts and maps are drawn when their size is known.
   await page.waitForTimeout(600);
   await page.screenshot({ path: join(folder, `explorer-${name}.png`) });
@@ -64,7 +67,9 @@ await card.setViewportSize({ width: 1200, height: 630 });
 await card.screenshot({ path: join(own, "card.png") });
 const icon = await site.browser.newPage({ viewport: { width: 512, height: 512 } });
 // A margin of a tenth: systems cut icons into shapes of their own.
-await icon.setContent(`<body style="margin:0;background:#faf8f4;display:grid;place-items:center;height:100vh">${await readFile(join(own, "icon.svg"), "utf8")}`);
+await icon.setContent(
+  `<body style="margin:0;background:#faf8f4;display:grid;place-items:center;height:100vh">${await readFile(join(own, "icon.svg"), "utf8")}`,
+);
 await icon.addStyleTag({ content: "svg { width: 60%; }" });
 await icon.screenshot({ path: join(own, "icon.png") });
 await site.close();

@@ -172,10 +172,13 @@ export class FilterCard {
       );
     return h(
       "form",
-      { class: "lock", onsubmit: (event: Event) => {
-        event.preventDefault();
-        void unlock();
-      } },
+      {
+        class: "lock",
+        onsubmit: (event: Event) => {
+          event.preventDefault();
+          void unlock();
+        },
+      },
       why,
       h("p", { class: "field" }, h("label", { for: id }, here.lock.secret), input),
       h("button", { type: "submit" }, here.lock.unlock),

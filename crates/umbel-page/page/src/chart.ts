@@ -77,7 +77,11 @@ export class Figure {
   private chart: uPlot | undefined;
   private chosen: string;
 
-  constructor(private readonly what: Drawn, chosen: string, open: boolean) {
+  constructor(
+    private readonly what: Drawn,
+    chosen: string,
+    open: boolean,
+  ) {
     this.chosen = chosen;
     this.bars = what.series.some((one) => one.style === "bar");
     this.data = joined(what.series);
@@ -143,7 +147,10 @@ export class Figure {
     if (right?.x === x) return right.y;
     if (!left || !right || this.what.series[number]!.style === "points") return null;
     const along = (log: boolean, value: number) => (log ? Math.log(value) : value);
-    const { x: { log: logX }, y: { log: logY } } = this.what;
+    const {
+      x: { log: logX },
+      y: { log: logY },
+    } = this.what;
     const [x0, x1, y0, y1] = [left.x, right.x, left.y, right.y];
     const share = (along(logX, x) - along(logX, x0)) / (along(logX, x1) - along(logX, x0));
     const between = along(logY, y0) + share * (along(logY, y1) - along(logY, y0));
@@ -358,7 +365,12 @@ function barsOf(what: Drawn): HTMLElement {
       "ul",
       {},
       ...what.series.map((one) =>
-        h("li", {}, h("span", { class: "name" }, one.name), h("span", { class: "pair" }, bar(one.y[0], words.charts.bars, "one"), bar(one.y[1], words.charts.batch, "batch"))),
+        h(
+          "li",
+          {},
+          h("span", { class: "name" }, one.name),
+          h("span", { class: "pair" }, bar(one.y[0], words.charts.bars, "one"), bar(one.y[1], words.charts.batch, "batch")),
+        ),
       ),
     ),
     h("p", { class: "key" }, h("span", { class: "bar one" }), words.charts.bars, h("span", { class: "bar batch" }), words.charts.batch),

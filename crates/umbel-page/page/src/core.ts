@@ -48,16 +48,7 @@ export interface Snippets {
   redis: string | null;
 }
 
-export type PlanCell =
-  | "keys"
-  | "fpp"
-  | "memory"
-  | "bits_per_key"
-  | "bound"
-  | "lines"
-  | "ns"
-  | "expected_ns"
-  | "ship";
+export type PlanCell = "keys" | "fpp" | "memory" | "bits_per_key" | "bound" | "lines" | "ns" | "expected_ns" | "ship";
 
 export interface PlanRow {
   /** blocked, classic, … */
@@ -282,13 +273,7 @@ export interface Comparison {
 
 // ---------------------------------------------------------------- learning
 
-export type ToyKind =
-  | "classic"
-  | "blocked"
-  | "counting"
-  | "scalable"
-  | "stable"
-  | "window";
+export type ToyKind = "classic" | "blocked" | "counting" | "scalable" | "stable" | "window";
 
 export interface Toy {
   kind: ToyKind;
@@ -454,19 +439,13 @@ export class Core {
   #reading = "";
   #given: Uint8Array<ArrayBuffer>[] = [];
 
-  private constructor(
-    instantiate: (imports: WebAssembly.Imports) => WebAssembly.Instance,
-    progress: (done: number, total: number) => void,
-  ) {
+  private constructor(instantiate: (imports: WebAssembly.Imports) => WebAssembly.Instance, progress: (done: number, total: number) => void) {
     this.#progress = progress;
     this.#exports = instantiate({ umbel: this.#imports() }).exports as unknown as Exports;
   }
 
   /** `progress` hears of bytes read while a file is opened. */
-  static async start(
-    code: BufferSource,
-    progress: (done: number, total: number) => void = () => {},
-  ): Promise<Core> {
+  static async start(code: BufferSource, progress: (done: number, total: number) => void = () => {}): Promise<Core> {
     const module = await WebAssembly.compile(code);
     return new Core((imports) => new WebAssembly.Instance(module, imports), progress);
   }
@@ -515,10 +494,7 @@ export class Core {
   }
 
   #imports(): WebAssembly.ModuleImports {
-    const text = (pointer: number, length: number) =>
-      new TextDecoder().decode(
-        new Uint8Array(this.#exports.memory.buffer, pointer >>> 0, length >>> 0),
-      );
+    const text = (pointer: number, length: number) => new TextDecoder().decode(new Uint8Array(this.#exports.memory.buffer, pointer >>> 0, length >>> 0));
     return {
       /** Reads `length` bytes of a file; 0, or the length of a message that `message` then copies. */
       read: (file: number, offset: number, pointer: number, length: number): number => {

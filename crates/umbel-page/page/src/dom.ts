@@ -15,11 +15,7 @@ function assign(element: Element, attributes: Record<string, Value>): void {
 }
 
 /** Makes an HTML element. */
-export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  attributes: Record<string, Value> = {},
-  ...children: Child[]
-): HTMLElementTagNameMap[K] {
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Record<string, Value> = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   assign(element, attributes);
   fill(element, ...children);
@@ -27,11 +23,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 }
 
 /** Makes an SVG element. */
-export function svg<K extends keyof SVGElementTagNameMap>(
-  tag: K,
-  attributes: Record<string, Value> = {},
-  ...children: Child[]
-): SVGElementTagNameMap[K] {
+export function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<string, Value> = {}, ...children: Child[]): SVGElementTagNameMap[K] {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   assign(element, attributes);
   fill(element, ...children);

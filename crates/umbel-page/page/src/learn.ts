@@ -49,7 +49,10 @@ export class Learn {
   private timer: number | undefined;
   private asked = "";
 
-  constructor(private readonly client: Client, private readonly changed: (query: string) => void) {
+  constructor(
+    private readonly client: Client,
+    private readonly changed: (query: string) => void,
+  ) {
     const button = (text: string, what: () => void) => h("button", { type: "button", onclick: what }, text);
     this.first = button(here.restart, () => this.go(0));
     this.back = button(here.back, () => this.go(this.at - 1));
@@ -131,8 +134,7 @@ export class Learn {
       else link.removeAttribute("aria-current");
     }
     const { can } = lesson;
-    const button = (text: string, what: () => void, main = false) =>
-      h("button", { type: main ? "submit" : "button", onclick: main ? null : what }, text);
+    const button = (text: string, what: () => void, main = false) => h("button", { type: main ? "submit" : "button", onclick: main ? null : what }, text);
     fill(
       this.own,
       h("h3", {}, here.own),
@@ -183,11 +185,7 @@ export class Learn {
     };
     const item = (index: number, ...inside: (Node | string)[]) =>
       h("li", {}, h("button", { type: "button", class: "quiet", onclick: () => this.go(index) }, ...inside));
-    fill(
-      this.steps,
-      item(0, here.empty),
-      ...this.all().map((step, index) => item(index + 1, ...line(step))),
-    );
+    fill(this.steps, item(0, here.empty), ...this.all().map((step, index) => item(index + 1, ...line(step))));
   }
 
   private draw(): void {
@@ -259,7 +257,12 @@ export class Learn {
   private bulk(count: number): void {
     const now = this.operations ?? this.lesson.script;
     const there = new Set(now.filter(({ op }) => op === "insert").map(({ word }) => word));
-    this.append(here.fruits.filter((word) => !there.has(word)).slice(0, count).map((word) => ({ op: "insert", word })));
+    this.append(
+      here.fruits
+        .filter((word) => !there.has(word))
+        .slice(0, count)
+        .map((word) => ({ op: "insert", word })),
+    );
   }
 
   private append(more: Operation[]): void {

@@ -78,7 +78,15 @@ export class Look {
       "details",
       { class: "told" },
       h("summary", {}, here.told.title),
-      h("div", { class: "fields" }, h("p", { class: "field" }, h("label", { for: this.format.id }, here.told.format), this.format), salts.field, trust.field, list.field, newer.field),
+      h(
+        "div",
+        { class: "fields" },
+        h("p", { class: "field" }, h("label", { for: this.format.id }, here.told.format), this.format),
+        salts.field,
+        trust.field,
+        list.field,
+        newer.field,
+      ),
     );
     this.root = h(
       "section",
@@ -209,10 +217,18 @@ export class Look {
         h("p", { class: "question" }, message),
         h("span", {}, here.which),
         ...formats.map((format) => h("button", { type: "button", onclick: () => choose(format) }, words.formats[format] ?? format)),
-        h("button", { type: "button", class: "quiet", onclick: () => {
-          fill(this.busy);
-          resolve(undefined);
-        } }, here.none),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            onclick: () => {
+              fill(this.busy);
+              resolve(undefined);
+            },
+          },
+          here.none,
+        ),
       );
       this.busy.querySelector("button")?.focus();
     });
@@ -252,10 +268,17 @@ export class Look {
       this.close(this.cards[0]!);
       this.status.textContent += ` ${here.only}`;
     }
-    const card = new FilterCard(this.client, file, told, opened, () => void this.closed(card), () => {
-      this.query.set(this.cards);
-      this.query.focus();
-    });
+    const card = new FilterCard(
+      this.client,
+      file,
+      told,
+      opened,
+      () => void this.closed(card),
+      () => {
+        this.query.set(this.cards);
+        this.query.focus();
+      },
+    );
     this.cards.push(card);
     this.arrange();
     card.redraw();

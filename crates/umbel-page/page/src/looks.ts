@@ -65,14 +65,62 @@ const SHAPES: Record<Marker, [number, number][] | null> = {
   disc: null,
   ring: null,
   none: [],
-  square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]],
-  box: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]],
-  up: [[0, -1.2], [1.2, 1], [-1.2, 1]],
-  down: [[0, 1.2], [1.2, -1], [-1.2, -1]],
-  diamond: [[0, -1.3], [1.2, 0], [0, 1.3], [-1.2, 0]],
-  cross: [[-1, -1], [1, 1], [0, 0], [1, -1], [-1, 1], [0, 0]],
-  plus: [[-1.3, 0], [1.3, 0], [0, 0], [0, -1.3], [0, 1.3], [0, 0]],
-  star: [[0, -1.8], [0.5, -0.5], [1.8, -0.4], [0.7, 0.4], [1.1, 1.6], [0, 0.9], [-1.1, 1.6], [-0.7, 0.4], [-1.8, -0.4], [-0.5, -0.5]],
+  square: [
+    [-0.9, -0.9],
+    [0.9, -0.9],
+    [0.9, 0.9],
+    [-0.9, 0.9],
+  ],
+  box: [
+    [-0.9, -0.9],
+    [0.9, -0.9],
+    [0.9, 0.9],
+    [-0.9, 0.9],
+  ],
+  up: [
+    [0, -1.2],
+    [1.2, 1],
+    [-1.2, 1],
+  ],
+  down: [
+    [0, 1.2],
+    [1.2, -1],
+    [-1.2, -1],
+  ],
+  diamond: [
+    [0, -1.3],
+    [1.2, 0],
+    [0, 1.3],
+    [-1.2, 0],
+  ],
+  cross: [
+    [-1, -1],
+    [1, 1],
+    [0, 0],
+    [1, -1],
+    [-1, 1],
+    [0, 0],
+  ],
+  plus: [
+    [-1.3, 0],
+    [1.3, 0],
+    [0, 0],
+    [0, -1.3],
+    [0, 1.3],
+    [0, 0],
+  ],
+  star: [
+    [0, -1.8],
+    [0.5, -0.5],
+    [1.8, -0.4],
+    [0.7, 0.4],
+    [1.1, 1.6],
+    [0, 0.9],
+    [-1.1, 1.6],
+    [-0.7, 0.4],
+    [-1.8, -0.4],
+    [-0.5, -0.5],
+  ],
 };
 
 const HOLLOW: Marker[] = ["ring", "box", "cross", "plus"];
@@ -88,13 +136,7 @@ function outline(marker: Marker, x: number, y: number, radius: number): string {
 }
 
 /** Draws a marker; `paper` is the colour behind it. */
-export function drawMarker(
-  context: CanvasRenderingContext2D,
-  look: Look,
-  ink: string,
-  paper: string,
-  at: { x: number; y: number; radius: number },
-): void {
+export function drawMarker(context: CanvasRenderingContext2D, look: Look, ink: string, paper: string, at: { x: number; y: number; radius: number }): void {
   const path = new Path2D(outline(look.marker, at.x, at.y, at.radius));
   context.fillStyle = HOLLOW.includes(look.marker) ? paper : ink;
   context.strokeStyle = ink;

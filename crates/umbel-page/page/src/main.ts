@@ -29,11 +29,12 @@ const quick = new Client("core");
 const makers: Record<Name, () => View> = {
   plan: () => new Plan(quick, (query, step) => address.keep("plan", query, step)),
   look: () => new Look(),
-  make: () => new Make(new Client("files"), (files) => {
-    const look = (views.look ??= makers.look()) as Look;
-    look.receive(files);
-    location.hash = hash("look");
-  }),
+  make: () =>
+    new Make(new Client("files"), (files) => {
+      const look = (views.look ??= makers.look()) as Look;
+      look.receive(files);
+      location.hash = hash("look");
+    }),
   learn: () => new Learn(quick, (query) => address.keep("learn", query)),
 };
 const views: Partial<Record<Name, View>> = {};
@@ -43,10 +44,19 @@ const links = names.map((name) => h("a", { href: hash(name) }, words[name].nav))
 const home = h("a", { href: hash("plan") }, h("strong", {}, words.site.name), " ", words.site.sub);
 const version = h("span");
 const { name: language, language: lang, page } = words.site.other;
-const other = h("a", { href: page, lang, hreflang: lang, onclick: () => {
-  // The same view in the other language.
-  other.setAttribute("href", `${page}${location.hash}`);
-} }, language);
+const other = h(
+  "a",
+  {
+    href: page,
+    lang,
+    hreflang: lang,
+    onclick: () => {
+      // The same view in the other language.
+      other.setAttribute("href", `${page}${location.hash}`);
+    },
+  },
+  language,
+);
 
 const address = new Address((name, query) => {
   links[names.indexOf(name)]!.href = hash(name, query);
@@ -76,10 +86,18 @@ function route(): void {
   view.redraw();
 }
 
-const skip = h("a", { class: "skip", href: "#content", onclick: (event: Event) => {
-  event.preventDefault();
-  content.focus();
-} }, words.site.skip);
+const skip = h(
+  "a",
+  {
+    class: "skip",
+    href: "#content",
+    onclick: (event: Event) => {
+      event.preventDefault();
+      content.focus();
+    },
+  },
+  words.site.skip,
+);
 
 document.body.append(
   skip,

@@ -31,18 +31,39 @@ export class Make {
   private formats: Format[] = [];
 
   /** `look` opens files in the other view. */
-  constructor(private readonly client: Client, private readonly look: (files: File[]) => void) {
+  constructor(
+    private readonly client: Client,
+    private readonly look: (files: File[]) => void,
+  ) {
     const id = unique("rate");
-    this.rate = h("input", { id, type: "text", value: USUAL, autocomplete: "off", spellcheck: "false", oninput: () => this.stale(), "aria-describedby": `${id}-hint` });
-    this.rated = h("p", { class: "field" }, h("label", { for: id }, here.rate), this.rate, h("span", { class: "hint", id: `${id}-hint` }, words.plan.fields.fpp.hint));
+    this.rate = h("input", {
+      id,
+      type: "text",
+      value: USUAL,
+      autocomplete: "off",
+      spellcheck: "false",
+      oninput: () => this.stale(),
+      "aria-describedby": `${id}-hint`,
+    });
+    this.rated = h(
+      "p",
+      { class: "field" },
+      h("label", { for: id }, here.rate),
+      this.rate,
+      h("span", { class: "hint", id: `${id}-hint` }, words.plan.fields.fpp.hint),
+    );
     this.typed = h("label", { class: "field" }, words.look.query.type, " ", this.type);
     this.except.root.hidden = this.typed.hidden = true;
     const form = h(
       "form",
-      { class: "recipe", novalidate: true, onsubmit: (event: Event) => {
-        event.preventDefault();
-        void this.make();
-      } },
+      {
+        class: "recipe",
+        novalidate: true,
+        onsubmit: (event: Event) => {
+          event.preventDefault();
+          void this.make();
+        },
+      },
       this.keys.root,
       h("label", { class: "field" }, here.what, " ", this.what),
       this.typed,
@@ -156,7 +177,13 @@ export class Make {
         h("button", { type: "button", class: "main", onclick: () => download(name, content, "application/octet-stream") }, here.download),
         h("button", { type: "button", onclick: () => this.look([new File([content], name)]) }, here.look),
       ),
-      h("div", { class: "same" }, h("p", {}, here.same), h("pre", { tabindex: 0 }, code), copyButton(here.same, () => command, code)),
+      h(
+        "div",
+        { class: "same" },
+        h("p", {}, here.same),
+        h("pre", { tabindex: 0 }, code),
+        copyButton(here.same, () => command, code),
+      ),
     );
     this.made.querySelector("h2")!.focus();
   }

@@ -113,14 +113,12 @@ export class FillMap {
 
   private load(): void {
     const { number, from, to, columns } = this;
-    this.client
-      .ask({ type: "map", handle: this.handle(), part: number, from, to, cells: columns * ROWS }, { replaces: [this, "map"] })
-      .then(
-        (answer) => this.show(answer),
-        (error: Error) => {
-          if (!(error instanceof Dropped)) this.reading.textContent = error.message;
-        },
-      );
+    this.client.ask({ type: "map", handle: this.handle(), part: number, from, to, cells: columns * ROWS }, { replaces: [this, "map"] }).then(
+      (answer) => this.show(answer),
+      (error: Error) => {
+        if (!(error instanceof Dropped)) this.reading.textContent = error.message;
+      },
+    );
   }
 
   private show(answer: MapAnswer): void {
@@ -192,7 +190,10 @@ export class FillMap {
       if (cell < answer.from || cell >= answer.to) continue;
       const [x, y] = place(index);
       const radius = Math.max(size * 0.5, 4 * ratio);
-      for (const [name, wide] of [["--card", 5], ["--vermilion", 2.5]] as const) {
+      for (const [name, wide] of [
+        ["--card", 5],
+        ["--vermilion", 2.5],
+      ] as const) {
         context.strokeStyle = colour(name);
         context.lineWidth = wide * ratio;
         context.beginPath();
@@ -201,7 +202,10 @@ export class FillMap {
       }
     }
     const [x, y] = place(this.cursor);
-    for (const [name, wide] of [["--card", 4], ["--ink", 2]] as const) {
+    for (const [name, wide] of [
+      ["--card", 4],
+      ["--ink", 2],
+    ] as const) {
       context.strokeStyle = colour(name);
       context.lineWidth = wide * ratio;
       context.strokeRect(x + ratio, y + ratio, size - gap - 2 * ratio, size - gap - 2 * ratio);
@@ -351,13 +355,7 @@ export class FillMap {
     if (!answer) return h("p", {}, here.none);
     const rows = answer.values.map((value, index) => {
       const [from, to] = this.range(index);
-      return h(
-        "tr",
-        {},
-        h("th", { scope: "row" }, count(from)),
-        h("td", {}, count(to - 1)),
-        h("td", {}, answer.fill ? percent(value) : String(value)),
-      );
+      return h("tr", {}, h("th", { scope: "row" }, count(from)), h("td", {}, count(to - 1)), h("td", {}, answer.fill ? percent(value) : String(value)));
     });
     const head = [here.from, here.to, answer.fill ? here.value : here.state];
     return h(

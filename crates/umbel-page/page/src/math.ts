@@ -96,7 +96,7 @@ class Parser {
         const term = sign && this.product();
         return term ? { is: "row", parts: [{ is: "sign", text: sign === "+" ? "+" : "−" }, term] } : null;
       });
-      if (!next || next.is !== "row") return parts.length === 1 ? parts[0]! : { is: "row", parts };
+      if (next?.is !== "row") return parts.length === 1 ? parts[0]! : { is: "row", parts };
       parts.push(...next.parts);
     }
   }
@@ -156,11 +156,34 @@ class Parser {
     if (token.text === "sum" && over?.text === "over" && index && of?.text === "of") {
       this.at += 4;
       const terms = this.product();
-      return terms && { is: "row", parts: [{ is: "below", of: [{ is: "sign", text: "∑" }, { is: "name", text: index.text }] }, terms] };
+      return (
+        terms && {
+          is: "row",
+          parts: [
+            {
+              is: "below",
+              of: [
+                { is: "sign", text: "∑" },
+                { is: "name", text: index.text },
+              ],
+            },
+            terms,
+          ],
+        }
+      );
     }
     if (FUNCTIONS.has(token.text)) {
       this.at += 1;
-      const name: Tree = token.text === "log2" ? { is: "below", of: [{ is: "word", text: "log" }, { is: "number", text: "2" }] } : { is: "word", text: token.text };
+      const name: Tree =
+        token.text === "log2"
+          ? {
+              is: "below",
+              of: [
+                { is: "word", text: "log" },
+                { is: "number", text: "2" },
+              ],
+            }
+          : { is: "word", text: token.text };
       // A logarithm takes what follows, as in ln p.
       const of = next?.text === "(" ? this.atom() : ["ln", "log2"].includes(token.text) ? this.power() : null;
       return of && { is: "call", name, of };
@@ -168,7 +191,14 @@ class Parser {
     const low = /^([A-Za-z])_([A-Za-z0-9])$/.exec(token.text);
     if (!FACTORS.test(token.text) && !low && token.text !== "Max") return null;
     this.at += 1;
-    if (low) return { is: "below", of: [{ is: "name", text: low[1]! }, { is: "name", text: low[2]! }] };
+    if (low)
+      return {
+        is: "below",
+        of: [
+          { is: "name", text: low[1]! },
+          { is: "name", text: low[2]! },
+        ],
+      };
     if (token.text === "Max") return { is: "name", text: "Max" };
     const letters = [...token.text].map((letter): Tree => ({ is: "name", text: letter }));
     return letters.length === 1 ? letters[0]! : { is: "row", parts: letters };
@@ -260,11 +290,12 @@ export function formula(text: string): HTMLElement {
   span.className = "math";
   for (const piece of parse(text)) {
     if (typeof piece === "string") span.append(piece);
-    else lines(piece).forEach((line, index) => {
-      const whole = mathml("math", draw(line));
-      whole.setAttribute("displaystyle", "true");
-      span.append(index > 0 ? " " : "", whole);
-    });
+    else
+      lines(piece).forEach((line, index) => {
+        const whole = mathml("math", draw(line));
+        whole.setAttribute("displaystyle", "true");
+        span.append(index > 0 ? " " : "", whole);
+      });
   }
   return span;
 }

@@ -65,7 +65,10 @@ export class Plan {
   private readonly plotter = new Client("core");
 
   /** `changed` takes the state for the page's address, and whether Back should come to what it was before. */
-  constructor(private readonly client: Client, private readonly changed: (query: string, step: boolean) => void) {
+  constructor(
+    private readonly client: Client,
+    private readonly changed: (query: string, step: boolean) => void,
+  ) {
     this.costs = h("details", { class: "group" }, h("summary", {}, here.costs), ...COSTS.map((name) => this.field(name)));
     const form = h(
       "form",
@@ -397,10 +400,18 @@ export class Plan {
           h("tbody", {}, ...lines.map(([name, of]) => h("tr", {}, h("th", { scope: "row" }, name), ...all.map((row) => h("td", {}, of(row)))))),
         ),
       ),
-      h("button", { type: "button", class: "quiet", onclick: () => {
-        for (const box of this.ranking.querySelectorAll<HTMLInputElement>(".tick input")) box.checked = false;
-        this.compare([]);
-      } }, text.clear),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet",
+          onclick: () => {
+            for (const box of this.ranking.querySelectorAll<HTMLInputElement>(".tick input")) box.checked = false;
+            this.compare([]);
+          },
+        },
+        text.clear,
+      ),
     );
   }
 
@@ -480,11 +491,21 @@ export class Plan {
       return {
         id,
         title,
-        panel: h("div", { class: "snippet" }, h("pre", { tabindex: 0, role: "region", "aria-label": title }, code), copyButton(title, () => text, code)),
+        panel: h(
+          "div",
+          { class: "snippet" },
+          h("pre", { tabindex: 0, role: "region", "aria-label": title }, code),
+          copyButton(title, () => text, code),
+        ),
       };
     });
     const title = here.make(row.variant);
-    return h("div", { class: "make" }, h("h3", {}, title), tabs(title, all, this.code, (id) => (this.code = id)));
+    return h(
+      "div",
+      { class: "make" },
+      h("h3", {}, title),
+      tabs(title, all, this.code, (id) => (this.code = id)),
+    );
   }
 
   /** Replaces the charts of these names. */

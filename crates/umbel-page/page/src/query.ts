@@ -45,7 +45,11 @@ export class Lines {
   private whole: string | null = null;
   private readonly many = h("p", { class: "hint", role: "status" });
 
-  constructor(label: string, hint: string, private readonly changed: () => void) {
+  constructor(
+    label: string,
+    hint: string,
+    private readonly changed: () => void,
+  ) {
     const id = unique("keys");
     this.text = h("textarea", {
       id,
@@ -67,13 +71,18 @@ export class Lines {
         this.show(value.slice(0, selectionStart) + clip + value.slice(selectionEnd));
       },
     });
-    const file = h("input", { type: "file", id: `${id}-file`, class: "visually-hidden", onchange: async () => {
-      const keys = file.files?.[0];
-      file.value = "";
-      if (!keys) return;
-      if (keys.size > KEYS_FILE) this.many.textContent = here.large(keys.name);
-      else this.show(await keys.text());
-    } });
+    const file = h("input", {
+      type: "file",
+      id: `${id}-file`,
+      class: "visually-hidden",
+      onchange: async () => {
+        const keys = file.files?.[0];
+        file.value = "";
+        if (!keys) return;
+        if (keys.size > KEYS_FILE) this.many.textContent = here.large(keys.name);
+        else this.show(await keys.text());
+      },
+    });
     this.root = h(
       "div",
       { class: "lines-box" },
@@ -93,10 +102,18 @@ export class Lines {
     text.readOnly = this.whole !== null;
     text.value = this.whole === null ? keys : keys.slice(0, keys.lastIndexOf("\n", SHOWN / 10) + 1 || SHOWN / 10);
     const clear = () =>
-      h("button", { type: "button", class: "quiet", onclick: () => {
-        this.show("");
-        text.focus();
-      } }, here.clear);
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet",
+          onclick: () => {
+            this.show("");
+            text.focus();
+          },
+        },
+        here.clear,
+      );
     if (this.whole === null) fill(this.many);
     else fill(this.many, here.many, " ", clear());
     this.changed();
@@ -136,7 +153,12 @@ export class Query {
         continue;
       }
       const choice = (label: string, options: string[], unknown?: string) => {
-        const select = h("select", { onchange: () => void this.ask() }, unknown && h("option", { value: "" }, unknown), ...options.map((option) => h("option", {}, option)));
+        const select = h(
+          "select",
+          { onchange: () => void this.ask() },
+          unknown && h("option", { value: "" }, unknown),
+          ...options.map((option) => h("option", {}, option)),
+        );
         labels.push(h("label", { class: "field" }, named(label, letter), " ", select));
         return select;
       };
@@ -242,19 +264,39 @@ function answerTable(keys: string[], told: Told[]): HTMLElement {
     fill(body, ...shown.slice(0, LISTED).map(line));
     const rest = () => {
       const left = shown.length - body.childElementCount;
-      fill(more, left > 0 && h("button", { type: "button", class: "quiet", onclick: () => {
-        body.append(...shown.slice(body.childElementCount, body.childElementCount + LISTED).map(line));
-        rest();
-      } }, here.more(Math.min(LISTED, left), left)));
+      fill(
+        more,
+        left > 0 &&
+          h(
+            "button",
+            {
+              type: "button",
+              class: "quiet",
+              onclick: () => {
+                body.append(...shown.slice(body.childElementCount, body.childElementCount + LISTED).map(line));
+                rest();
+              },
+            },
+            here.more(Math.min(LISTED, left), left),
+          ),
+      );
     };
     rest();
   };
   const heads = [here.key, ...told.map((one) => titled(here.answer, one)), ...valued.map((one) => titled(here.value, one))];
-  const save = h("button", { type: "button", class: "quiet", onclick: () => {
-    const rows = keys.map((key, index) => [key, ...told.map((one) => word(one, index)), ...valued.map(({ answer }) => answer.keys[index]!.value ?? "")]);
-    const text = [heads, ...rows].map((row) => `${row.map(csv).join(",")}\n`).join("");
-    download(`${told.map(({ asked }) => asked.opened.name).join("-")}-answers.csv`, text, "text/csv");
-  } }, here.save);
+  const save = h(
+    "button",
+    {
+      type: "button",
+      class: "quiet",
+      onclick: () => {
+        const rows = keys.map((key, index) => [key, ...told.map((one) => word(one, index)), ...valued.map(({ answer }) => answer.keys[index]!.value ?? "")]);
+        const text = [heads, ...rows].map((row) => `${row.map(csv).join(",")}\n`).join("");
+        download(`${told.map(({ asked }) => asked.opened.name).join("-")}-answers.csv`, text, "text/csv");
+      },
+    },
+    here.save,
+  );
   list();
   const speeds = told.flatMap(({ answer }) => (answer.nanoseconds === null || keys.length < 1000 ? [] : [here.speed(answer.nanoseconds.toFixed(0))]));
   return h(

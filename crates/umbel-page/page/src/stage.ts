@@ -212,18 +212,11 @@ export class Stage {
       h(
         "thead",
         {},
-        h(
-          "tr",
-          {},
-          several && h("th", { scope: "col" }, here.part),
-          ...[here.cell, here.state, here.by].map((name) => h("th", { scope: "col" }, name)),
-        ),
+        h("tr", {}, several && h("th", { scope: "col" }, here.part), ...[here.cell, here.state, here.by].map((name) => h("th", { scope: "col" }, name))),
       ),
       h("tbody", {}, ...rows),
     );
     const large = !this.large.hidden;
-    return large
-      ? h("div", {}, h("details", { class: "behind" }, h("summary", {}, here.probes), table))
-      : h("div", {}, h("h3", {}, here.probes), table);
+    return large ? h("div", {}, h("details", { class: "behind" }, h("summary", {}, here.probes), table)) : h("div", {}, h("h3", {}, here.probes), table);
   }
 }

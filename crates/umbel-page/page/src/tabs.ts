@@ -27,15 +27,24 @@ export function tabs(name: string, all: Tab[], first: string, chosen: (id: strin
     });
     if (byReader) chosen(id);
   };
-  const list = h("div", { role: "tablist", class: "tabs", "aria-label": name, onkeydown: (event: KeyboardEvent) => {
-    const at = buttons.indexOf(document.activeElement as HTMLButtonElement);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
-    if (at < 0 || to === undefined) return;
-    event.preventDefault();
-    const next = (to + buttons.length) % buttons.length;
-    show(all[next]!.id, true);
-    buttons[next]!.focus();
-  } }, ...buttons);
+  const list = h(
+    "div",
+    {
+      role: "tablist",
+      class: "tabs",
+      "aria-label": name,
+      onkeydown: (event: KeyboardEvent) => {
+        const at = buttons.indexOf(document.activeElement as HTMLButtonElement);
+        const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
+        if (at < 0 || to === undefined) return;
+        event.preventDefault();
+        const next = (to + buttons.length) % buttons.length;
+        show(all[next]!.id, true);
+        buttons[next]!.focus();
+      },
+    },
+    ...buttons,
+  );
   show(all.some(({ id }) => id === first) ? first : all[0]!.id, false);
   return h("div", { class: "tabbed" }, list, ...all.map(({ panel }) => panel));
 }

@@ -5,7 +5,10 @@ export function short(value: number): string {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (size >= 1e15 || size < 1e-4) {
-    return value.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e");
+    return value
+      .toExponential(2)
+      .replace(/\.?0+e/, "e")
+      .replace("e+", "e");
   }
   if (size >= 1000) return Math.round(value).toLocaleString("en");
   return String(Number(value.toPrecision(3)));

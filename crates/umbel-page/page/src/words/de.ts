@@ -179,7 +179,10 @@ export const de: typeof en = {
     part: "Teil",
     verified: "Signatur geprüft",
     saturated: "saturated",
-    full: (share) => (share === "saturated" ? "Dieser Filter ist gesättigt: fast jeder Schlüssel geht durch." : `Dieser Filter hält ${share} der Schlüssel, für die er geplant war.`),
+    full: (share) =>
+      share === "saturated"
+        ? "Dieser Filter ist gesättigt: fast jeder Schlüssel geht durch."
+        : `Dieser Filter hält ${share} der Schlüssel, für die er geplant war.`,
     successor: "Den Nachfolger planen",
     told: {
       title: "Format, und wessen Signatur die Datei haben muss",

@@ -10,8 +10,7 @@ export const en = {
     /** This page in another language. */
     other: { name: "Deutsch", language: "de", page: "de.html" },
     title: "umbel explorer: plan, open and understand Bloom filters",
-    description:
-      "Choose a kind of Bloom filter for a goal, see what a filter file holds, and watch how filters work. Everything is computed in this page.",
+    description: "Choose a kind of Bloom filter for a goal, see what a filter file holds, and watch how filters work. Everything is computed in this page.",
     noscript: "The explorer computes everything in this page, so it needs JavaScript and WebAssembly.",
     name: "umbel",
     sub: "explorer",
@@ -95,7 +94,9 @@ export const en = {
     caption: "Kinds of filters that fit, the best first. Choose one to see its code and formulas; tick up to four to compare them.",
     kind: "kind",
     /** The heads of columns whose title does not say the unit. */
-    columns: { fpp: "false positive rate", memory: "memory", bound: "× bound", lines: "cache lines", ns: "look-up, ns", expected_ns: "with costs, ns" } as { [column: string]: string },
+    columns: { fpp: "false positive rate", memory: "memory", bound: "× bound", lines: "cache lines", ns: "look-up, ns", expected_ns: "with costs, ns" } as {
+      [column: string]: string;
+    },
     headline: {
       size: (kind: string, size: string) => `${kind} · ${size}`,
       bits: (bits: string) => `${bits} bits per key`,
@@ -178,7 +179,8 @@ export const en = {
     part: "Part",
     verified: "signature checked",
     saturated: "saturated",
-    full: (share: string) => (share === "saturated" ? "This filter is saturated: almost every key passes." : `This filter holds ${share} of the keys that it was planned for.`),
+    full: (share: string) =>
+      share === "saturated" ? "This filter is saturated: almost every key passes." : `This filter holds ${share} of the keys that it was planned for.`,
     successor: "Plan its successor",
     told: {
       title: "Format, and whose signature it must have",
