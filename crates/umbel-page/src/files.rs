@@ -11,18 +11,21 @@ use umbel::{
 };
 use umbel_advice::{Inside, Profile};
 use umbel_foreign::parquet::Parquet;
+use umbel_foreign::table::{Table, is_table};
 use umbel_foreign::{Bytes, Foreign, ForeignFilter, Format, Parameters};
-use umbel_numbers::{Size, counted};
+use umbel_numbers::{Count, Size};
 use umbel_report::compare::Compared;
-use umbel_report::parquet::{ParquetFile, ReadAt, TITLES};
+use umbel_report::parquet::{ParquetFile, ReadAt, TITLES, foreign_cells};
 use umbel_report::receipt::{
-    Receipt, Row, add_keys, add_wrapping, guessable, key_rows, warning_of, wrapping_rows,
+    Receipt, Row, add_keys, add_wrapping, foreign_json, guessable, key_rows, warning_of,
+    wrapping_rows,
 };
 use umbel_report::recognize::{Recognized, other, perhaps, unknown};
 use umbel_share::sign::Signature;
 use umbel_share::{Content as Arrived, ShareError, Trust, Wrapping, delta, pack, receive};
 
 use crate::Host;
+use crate::reason::{Because, Reason};
 use crate::refused::Refused;
 
 /// The largest file that a filter is read from: WebAssembly has 4 GiB of memory, and no more than half of it in one
@@ -114,7 +117,14 @@ pub(crate) enum Content<H> {
     /// A keyed filter of umbel without its secret.
     Sealed { filter: AnyFilter<Blocks, Scheme>, receipt: umbel::Receipt },
     /// A filter of another system.
-    Foreign { filter: Foreign, receipt: umbel_foreign::Receipt },
+    Foreign {
+        filter: Foreign,
+        receipt: umbel_foreign::Receipt,
+        /// Whether it was in a table file, with the keys that it is for.
+        table: bool,
+    },
+    /// A table of LevelDB, and of those of its filters that have keys the number and the receipt.
+    Table { table: Table, receipts: Vec<(usize, umbel_foreign::Receipt)> },
     /// A Parquet file.
     Parquet { file: ParquetFile<Reader<H>>, filters: Vec<Found> },
 }
@@ -294,8 +304,10 @@ impl<H: Host> Files<H> {
 
     /// Reads a keyed filter again, with its secret.
     pub(crate) fn unlock(&mut self, handle: u32, secret: &str) -> Result<Value, Refused> {
-        let secret =
-            secret.parse::<Secret>().map_err(|error| Refused::of("secret", error.to_string()))?;
+        let secret = secret.parse::<Secret>().map_err(|error| Refused {
+            reason: Some(Reason::NoSecret),
+            ..Refused::of("secret", error)
+        })?;
         let file = self.get_mut(handle)?;
         let bytes = file.source.length;
         if !matches!(file.content, Content::Sealed { .. }) {
@@ -368,22 +380,33 @@ fn read<H: Host>(
     let mut start = [0; 8];
     let there = source.length.min(8) as usize;
     source.read_exact_at(&mut start[..there], 0)?;
-    if start.starts_with(b"PAR1") || start.starts_with(b"PARE") {
+    let mut end = [0; 8];
+    source.read_exact_at(&mut end[..there], source.length - there as u64)?;
+    let parquet = start.starts_with(b"PAR1") || start.starts_with(b"PARE");
+    if parquet || is_table(&end[..there]) {
+        // Neither ends with a signature.
         if let Some(trust) = trust {
             trust.check(source.clone())?;
         }
-        return Ok((parquet(source, &asked.name)?, Wrapping::default()));
+        let content = if parquet { parquet_file(source, &asked.name)? } else { table(source)? };
+        return Ok((content, Wrapping::default()));
     }
     if start == delta::MAGIC {
-        bail!("is a delta, not a filter; apply it to its base: umbel patch FILTER {}", asked.name);
+        let text = format!(
+            "is a delta, not a filter; apply it to its base: umbel patch FILTER {}",
+            asked.name
+        );
+        bail!(Because { reason: Reason::Delta, text });
     }
-    if start != pack::MAGIC && source.length > MOST_BYTES {
-        bail!(
+    let bytes = source.length;
+    if start != pack::MAGIC && bytes > MOST_BYTES {
+        let text = format!(
             "has {}, and a page can hold {} at most; look into it on the command line: umbel info {}",
-            Size(source.length),
+            Size(bytes),
             Size(MOST_BYTES),
             asked.name
         );
+        bail!(Because { reason: Reason::TooLarge { bytes, most: MOST_BYTES }, text });
     }
     if !asked.format.is_empty() {
         return named(source, asked, trust);
@@ -426,7 +449,7 @@ fn named<H: Host>(
     let content = source.clone().whole(length)?;
     let filter = Foreign::decode_with(format, content, &given)?;
     let receipt = filter.receipt();
-    Ok((Content::Foreign { filter, receipt }, wrapping))
+    Ok((Content::Foreign { filter, receipt, table: false }, wrapping))
 }
 
 /// Reads a file that is not umbel's, in the format that its content shows.
@@ -440,18 +463,30 @@ fn recognize<H: Host>(
         Recognized::One(format) => {
             let filter = Foreign::decode(format, content)?;
             let receipt = filter.receipt();
-            Ok(Content::Foreign { filter, receipt })
+            Ok(Content::Foreign { filter, receipt, table: false })
         }
         Recognized::Perhaps(formats) => {
             Err(Several { message: perhaps(refused, &formats), formats }.into())
         }
-        Recognized::Other(content) => bail!(other(refused, content)),
-        Recognized::Unknown => bail!(unknown(refused)),
+        Recognized::Other(content) => {
+            let text = other(refused, content);
+            match Reason::other(content) {
+                Some(reason) => bail!(Because { reason, text }),
+                None => bail!(text),
+            }
+        }
+        Recognized::Unknown => {
+            let text = unknown(refused);
+            match Reason::of(refused) {
+                Some(reason) => bail!(Because { reason, text }),
+                None => bail!(text),
+            }
+        }
     }
 }
 
 /// Reads the filters of a Parquet file.
-fn parquet<H: Host>(source: &Reader<H>, name: &str) -> Result<Content<H>> {
+fn parquet_file<H: Host>(source: &Reader<H>, name: &str) -> Result<Content<H>> {
     let admit = |bytes: u64| match bytes {
         0..=MOST_OF_PARQUET => Ok(()),
         _ => bail!("needs {}, and a page can hold {} of it", Size(bytes), Size(MOST_OF_PARQUET)),
@@ -485,6 +520,24 @@ fn parquet<H: Host>(source: &Reader<H>, name: &str) -> Result<Content<H>> {
     Ok(Content::Parquet { file, filters })
 }
 
+/// Reads the filters of a table of LevelDB or RocksDB.
+fn table<H: Host>(source: &Reader<H>) -> Result<Content<H>> {
+    let read = |offset, bytes: &mut [u8]| source.read_exact_at(bytes, offset);
+    let table = Table::open(source.length, MOST_BYTES, read)?;
+    Ok(match table.into_filter() {
+        Ok(filter) => {
+            let receipt = filter.receipt();
+            Content::Foreign { filter, receipt, table: true }
+        }
+        Err(table) => {
+            let pieces = table.pieces().iter().enumerate();
+            let filled = pieces.filter(|(_, piece)| piece.filter.bytes() > 0);
+            let receipts = filled.map(|(number, piece)| (number, piece.filter.receipt())).collect();
+            Content::Table { table, receipts }
+        }
+    })
+}
+
 /// An error without the name of the file, which all errors get in the end.
 fn without_name(error: &anyhow::Error, name: &str) -> anyhow::Error {
     let text = format!("{error:#}");
@@ -506,7 +559,9 @@ impl<H: Host> Reader<H> {
         read: impl FnOnce(&mut dyn Read, u64) -> Result<T, FileError>,
     ) -> Result<(T, Wrapping)> {
         let too_large = |bytes| {
-            anyhow!("unpacks to {}, and a page can hold {} at most", Size(bytes), Size(MOST_BYTES))
+            let (whole, most) = (Size(bytes), Size(MOST_BYTES));
+            let text = format!("unpacks to {whole}, and a page can hold {most} at most");
+            anyhow!(Because { reason: Reason::TooLarge { bytes, most: MOST_BYTES }, text })
         };
         let received = receive(self, trust, MOST_BYTES).map_err(|error| match error {
             ShareError::Unfolds { bytes, .. } => too_large(bytes),
@@ -586,6 +641,9 @@ impl<H: Host> File<H> {
             Content::Parquet { .. } => {
                 bail!("{}: is a Parquet file, whose filters cannot be compared here", self.name)
             }
+            Content::Table { .. } => {
+                bail!("{}: is a table of many filters, which cannot be compared here", self.name)
+            }
         }
     }
 
@@ -621,13 +679,11 @@ impl<H: Host> File<H> {
     /// The answer to who opened it.
     fn describe(&self, handle: usize, bytes: u64) -> Value {
         let Wrapping { packed, signature, .. } = &self.wrapping;
-        let wrapping: Vec<String> = [
-            packed.map(|_| "packed".to_owned()),
-            signature.as_ref().map(|signature| format!("signed by {}", signature.signer())),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let wrapping = json!({
+            "packed": packed.is_some(),
+            "table": matches!(&self.content, Content::Foreign { table: true, .. }),
+            "signer": signature.as_ref().map(|signature| signature.signer().to_string()),
+        });
         let mut answer = json!({
             "handle": handle,
             "name": self.name,
@@ -648,7 +704,7 @@ impl<H: Host> File<H> {
         match &self.content {
             Content::Own { filter, receipt } => {
                 answer["format"] = json!("umbel");
-                answer["title"] = json!(title(receipt));
+                answer["title"] = title(receipt);
                 if filter.kind().rows()
                     && let Ok(rows) = filter.as_attributes()
                 {
@@ -666,18 +722,18 @@ impl<H: Host> File<H> {
             }
             Content::Sealed { receipt, .. } => {
                 answer["format"] = json!("umbel");
-                answer["title"] = json!(title(receipt));
+                answer["title"] = title(receipt);
                 answer["query"] = json!("secret");
-                answer["query_why"] =
-                    json!("the filter is keyed: nobody can look up keys without its secret");
             }
-            Content::Foreign { filter, receipt } => {
+            Content::Foreign { filter, receipt, .. } => {
                 let format = filter.format();
                 answer["format"] = json!(format.name());
-                answer["title"] = json!(format!("{format} filter of {}", Size(receipt.bytes)));
+                answer["title"] =
+                    json!({ "name": "foreign", "format": format.name(), "bytes": receipt.bytes });
                 let types = format.key_types().iter();
                 answer["key_types"] = types.map(|key_type| key_type.name()).collect();
             }
+            Content::Table { table, receipts } => describe_table(&mut answer, table, receipts),
             Content::Parquet { file, filters } => self.describe_parquet(&mut answer, file, filters),
         }
         answer
@@ -689,11 +745,11 @@ impl<H: Host> File<H> {
         file: &ParquetFile<Reader<H>>,
         filters: &[Found],
     ) {
-        let bytes = filters.iter().map(|found| found.receipt.bytes).sum();
-        let heading = file.heading(filters.len(), bytes);
-        let heading = heading.strip_prefix(&format!("{}: ", self.name)).unwrap_or(&heading);
+        let bytes: u64 = filters.iter().map(|found| found.receipt.bytes).sum();
         answer["format"] = json!("parquet_file");
-        answer["title"] = json!(format!("Parquet file: {heading}"));
+        answer["title"] = json!({
+            "name": "parquet", "row_groups": file.row_groups(), "filters": filters.len(), "bytes": bytes,
+        });
         let columns: Vec<Value> =
             TITLES.iter().map(|(title, right)| json!({ "title": title, "right": right })).collect();
         let rows: Vec<_> = filters.iter().map(|found| &found.cells).collect();
@@ -723,6 +779,13 @@ impl<H: Host> File<H> {
             Content::Foreign { receipt, .. } => {
                 vec![part(String::new(), 8 * receipt.bytes, "bits of the file", 512)]
             }
+            Content::Table { table, receipts } => receipts
+                .iter()
+                .map(|(number, receipt)| {
+                    let name = format!("from byte {}", Count(table.pieces()[*number].blocks.start));
+                    part(name, 8 * receipt.bytes, "bits of the filter", 512)
+                })
+                .collect(),
             Content::Parquet { filters, .. } => filters
                 .iter()
                 .map(|found| {
@@ -734,13 +797,32 @@ impl<H: Host> File<H> {
     }
 }
 
-/// What a filter of umbel is, in a few words.
-fn title(receipt: &umbel::Receipt) -> String {
-    format!(
-        "{} filter of umbel, {}",
-        receipt.plan.kind(),
-        counted(receipt.plan.keys(), "planned key")
-    )
+fn describe_table(answer: &mut Value, table: &Table, receipts: &[(usize, umbel_foreign::Receipt)]) {
+    let bytes: u64 = receipts.iter().map(|(_, receipt)| receipt.bytes).sum();
+    answer["format"] = json!(table.format().name());
+    answer["title"] = json!({ "name": "table", "filters": receipts.len(), "bytes": bytes });
+    let titles = ["data blocks from byte", "size", "set bits", "keys", "rate now"];
+    let columns: Vec<Value> =
+        titles.iter().map(|title| json!({ "title": title, "right": true })).collect();
+    let cells = |(number, receipt): &(usize, umbel_foreign::Receipt)| {
+        let from = Count(table.pieces()[*number].blocks.start).to_string();
+        [vec![from], foreign_cells(receipt)].concat()
+    };
+    let rows: Vec<_> = receipts.iter().map(cells).collect();
+    answer["table"] = json!({ "columns": columns, "rows": rows });
+    let document = |(number, receipt): &(usize, umbel_foreign::Receipt)| {
+        let mut object = foreign_json(receipt);
+        let blocks = &table.pieces()[*number].blocks;
+        object["type"] = json!("table_filter");
+        object["blocks"] = json!([blocks.start, blocks.end]);
+        object
+    };
+    answer["documents"] = receipts.iter().map(document).collect();
+}
+
+/// What a filter of umbel is.
+fn title(receipt: &umbel::Receipt) -> Value {
+    json!({ "name": "own", "kind": receipt.plan.kind().name(), "keys": receipt.plan.keys() })
 }
 
 fn own_parts<H: umbel::Hashing>(

@@ -26,20 +26,31 @@ pub(crate) struct Typed {
     absent: String,
 }
 
-/// A number of keys: as umbel reads it, or a sum of products, such as `3 * 1000 + 500`.
+/// The value of a sum of products of powers, such as `3 * 1000 + 2^10`; `None` if it is none, or too large.
+fn sum(text: &str) -> Option<u64> {
+    let power = |factor: &str| match factor.split_once('^') {
+        None => whole(factor.trim()),
+        Some((base, exponent)) => whole(base.trim())?.checked_pow(exponent.trim().parse().ok()?),
+    };
+    let product =
+        |term: &str| term.split('*').try_fold(1u64, |all, factor| all.checked_mul(power(factor)?));
+    text.split('+').try_fold(0u64, |all, term| all.checked_add(product(term)?))
+}
+
+/// What only a sum has; 1e+9 has a sign, too.
+fn is_sum(text: &str) -> bool {
+    text.contains(['*', '+', '^'])
+}
+
+/// A number of keys: as umbel reads it, or a [`sum`].
 pub(crate) struct Keys(pub(crate) u64);
 
 impl FromStr for Keys {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let product = |term: &str| {
-            term.split('*').try_fold(1u64, |all, factor| all.checked_mul(whole(factor.trim())?))
-        };
-        let sum = text.split('+').try_fold(0u64, |all, term| all.checked_add(product(term)?));
-        match sum {
-            // What is no sum is read as umbel reads it: 1e+9 has a sign, too.
-            Some(keys @ 1..) if text.contains(['*', '+']) => Ok(Self(keys)),
+        match sum(text) {
+            Some(keys @ 1..) if is_sum(text) => Ok(Self(keys)),
             _ => text.parse::<KeyCount>().map(|keys| Self(keys.0)),
         }
     }
@@ -60,15 +71,16 @@ impl FromStr for OneIn {
     }
 }
 
-/// A size in bits: as umbel reads sizes, or a number of bits, such as `9600000 bits`.
+/// A size in bits: as umbel reads sizes, or a number of bits, such as `9600000 bits` or `2^16`.
 pub(crate) struct Bits(pub(crate) u64);
 
 impl FromStr for Bits {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.strip_suffix("bits").or_else(|| text.strip_suffix("bit")) {
-            Some(bits) => match whole(bits.trim()) {
+        let bits = text.strip_suffix("bits").or_else(|| text.strip_suffix("bit"));
+        match bits.or(Some(text).filter(|text| text.contains('^'))) {
+            Some(bits) => match sum(bits) {
                 Some(bits @ 1..) => Ok(Self(bits)),
                 _ => Err(format!("{text:?} is not a number of bits such as 1000000 bits")),
             },
@@ -131,7 +143,7 @@ impl Typed {
     pub(crate) fn command(&self) -> String {
         // What only the page reads is told as the command line has it.
         let keys = match self.keys.trim().parse() {
-            Ok(Keys(keys)) if self.keys.contains(['*', '+']) => keys.to_string(),
+            Ok(Keys(keys)) if is_sum(&self.keys) => keys.to_string(),
             _ => self.keys.clone(),
         };
         let fpp = match self.fpp.trim().parse() {
@@ -139,7 +151,9 @@ impl Typed {
             _ => self.fpp.clone(),
         };
         let memory = match self.memory.trim().parse() {
-            Ok(Bits(bits)) if self.memory.contains("bit") => (bits / 8).max(1).to_string(),
+            Ok(Bits(bits)) if self.memory.contains("bit") || is_sum(&self.memory) => {
+                (bits / 8).max(1).to_string()
+            }
             _ => self.memory.clone(),
         };
         let mut command = "umbel plan".to_owned();

@@ -12,13 +12,15 @@
 //! | `shelf`, `files` | files: what they are, and their receipts |
 //! | `map`, `query`, `probes` | the bits of a filter, keys looked up in it, and where they fall |
 //! | `make` | filters made from lists |
-//! | `toy` | filters so small that every bit can be followed |
+//! | `refused`, `reason` | why there is no answer, in words and as data |
+//! | `toy`, `built` | filters so small that every bit can be followed; those that are built once from lists |
 //! | `request` | which of them answers |
 //! | `abi` | the functions that WebAssembly exports and imports; all its unsafe code |
 
 #[cfg(target_arch = "wasm32")]
 mod abi;
 mod advise;
+mod built;
 mod calculate;
 mod curves;
 #[cfg(feature = "files")]
@@ -32,6 +34,8 @@ mod map;
 mod probes;
 #[cfg(feature = "files")]
 mod query;
+#[cfg(feature = "files")]
+mod reason;
 mod refused;
 mod request;
 #[cfg(feature = "files")]

@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use umbel_advice::{Inside, Profile};
 use umbel_foreign::ForeignFilter;
-use umbel_numbers::Count;
 use umbel_report::fill;
 
 use crate::Host;
@@ -145,6 +144,9 @@ impl<H: Host> File<H> {
             Content::Foreign { filter, .. } => {
                 (part == 0).then(|| Box::new(Foreign(filter)) as Box<dyn Cells + 'a>)
             }
+            Content::Table { table, receipts } => {
+                Some(Box::new(Foreign(&table.pieces()[receipts.get(part)?.0].filter)))
+            }
             Content::Parquet { filters, .. } => Some(Box::new(Foreign(&filters.get(part)?.filter))),
         }
     }
@@ -238,31 +240,9 @@ pub(crate) fn answer<H: Host>(files: &mut Files<H>, asked: &Asked) -> Result<Val
         }
         _ => None,
     };
-    let (least, largest) = values
-        .iter()
-        .fold((f64::MAX, 0f64), |(least, largest), &value| (least.min(value), largest.max(value)));
-    let text = match fill {
-        true => format!(
-            "Cells {} to {}: stretches of {}, from {:.2} % to {:.2} % full; {:.2} % of all cells are in use.",
-            Count(from),
-            Count(to),
-            Count(per),
-            least * 100.0,
-            largest * 100.0,
-            mean * 100.0
-        ),
-        false => format!(
-            "Cells {} to {}, each by itself: {} of {} are in use.",
-            Count(from),
-            Count(to),
-            Count(values.iter().filter(|value| **value > 0.0).count() as u64),
-            Count(values.len() as u64)
-        ),
-    };
     Ok(json!({
         "from": from, "to": to, "per": per, "values": values, "most": most, "fill": fill, "mean": mean,
         "expected": expected.map(|range| json!({ "low": range.start, "high": range.end })),
-        "text": text,
     }))
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use umbel::{AnyFilter, Capacity, Kind};
 use umbel_foreign::parquet::hash;
 use umbel_foreign::{Foreign, ForeignFilter, KeyType};
-use umbel_numbers::{Count, Rate};
+use umbel_numbers::Rate;
 use umbel_report::parquet::ParquetFile;
 
 use crate::Host;
@@ -50,68 +50,55 @@ pub(crate) fn answer<H: Host>(files: &Files<H>, asked: &Asked) -> Result<String,
             let text = format!("{}: is keyed; give its secret", file.name);
             return Err(Refused::of("secret", text));
         }
-        Content::Foreign { filter, receipt } => {
+        Content::Foreign { filter, receipt, .. } => {
             let types = filter.format().key_types();
-            doubt = Some(Doubt::Assumed(types[0]))
+            doubt = Some(Doubt::Assumed { key_type: types[0].name() })
                 .filter(|_| asked.key_type.is_empty() && types.len() > 1);
             (foreign(filter, asked)?, receipt.fpp)
+        }
+        Content::Table { table, receipts } => {
+            doubt = Some(Doubt::Sorted);
+            let all: f64 = receipts.iter().map(|(_, receipt)| receipt.fpp).sum();
+            let answer = |key: &String| match table.contains(key.as_bytes()) {
+                Ok(found) => Answer { found, ..Answer::default() },
+                Err(error) => Answer { error: Some(error.to_string()), ..Answer::default() },
+            };
+            let answers = asked.keys.iter().map(answer).collect();
+            (answers, all / receipts.len().max(1) as f64)
         }
         Content::Parquet { file, filters } => parquet(file, filters, asked)?,
     };
     let spent = files.host.now() - started;
     let found = answers.iter().filter(|answer| answer.found).count();
-    let wrong = answers.iter().filter(|answer| answer.error.is_some()).count();
-    let text = meaning(answers.len(), found, wrong, doubt, fpp);
+    let failed = answers.iter().filter(|answer| answer.error.is_some()).count();
     let nanoseconds = (asked.keys.len() >= TIMED).then(|| spent / asked.keys.len() as f64);
     let keys = asked.keys.iter().zip(answers).map(|(key, answer)| Told { key, answer }).collect();
-    let all = Answers { keys, found, certain: doubt.is_none(), fpp, text, nanoseconds };
+    let all = Answers { keys, found, failed, doubt, fpp, rate: Rate(fpp).to_string(), nanoseconds };
     serde_json::to_string(&all).map_err(|error| Refused::from(anyhow!(error)))
 }
 
 /// Why a key that is not found may have been inserted.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
+#[serde(tag = "name", rename_all = "snake_case")]
 enum Doubt {
     /// Keys are of another system, which hashes several types, and nobody said which: of this type, they are not found.
-    Assumed(KeyType),
-    /// The filter forgets old keys, in this way.
-    Forgets(&'static str),
+    Assumed { key_type: &'static str },
+    /// Old keys have left the window of the filter.
+    Left,
+    /// Old keys have faded.
+    Faded,
+    /// The filter to ask depends on the order of keys, which is taken to be that of their bytes.
+    Sorted,
 }
 
 impl Doubt {
     fn of(filter: &AnyFilter) -> Option<Self> {
         match (filter.kind(), filter.kind().capacity()) {
-            (Kind::Window, _) => Some(Self::Forgets("have left its window and are forgotten")),
-            (_, Capacity::Last) => Some(Self::Forgets("have faded and are forgotten")),
+            (Kind::Window, _) => Some(Self::Left),
+            (_, Capacity::Last) => Some(Self::Faded),
             _ => None,
         }
     }
-}
-
-/// What the answers for some keys mean, in sentences.
-fn meaning(keys: usize, found: usize, wrong: usize, doubt: Option<Doubt>, fpp: f64) -> String {
-    let absent = keys - found - wrong;
-    let number = |count: usize| Count(count as u64).to_string();
-    let are = if absent == 1 { "is" } else { "are" };
-    let mut text = format!("{} of {} may be in", number(found), number(keys));
-    text += &match doubt {
-        _ if absent == 0 => ".".to_owned(),
-        None => format!("; {} certainly {are} not.", number(absent)),
-        Some(Doubt::Assumed(_)) => format!("; {} {are} not found.", number(absent)),
-        Some(Doubt::Forgets(how)) => {
-            format!("; {} {are} not found: they were never inserted, or {how}.", number(absent))
-        }
-    };
-    if wrong > 0 {
-        text += &format!(" {} could not be looked up.", number(wrong));
-    }
-    if let Some(Doubt::Assumed(key_type)) = doubt {
-        text += &format!(
-            " This assumed keys of type {}, since the filter does not record it; choose their type, for keys of another one are \
-             not found even if they are in.",
-            key_type.name()
-        );
-    }
-    text + &format!(" An absent key passes with a chance of {}.", Rate(fpp))
 }
 
 /// The answers, as they are told.
@@ -119,10 +106,13 @@ fn meaning(keys: usize, found: usize, wrong: usize, doubt: Option<Doubt>, fpp: f
 struct Answers<'a> {
     keys: Vec<Told<'a>>,
     found: usize,
-    /// Whether those not found are certainly not in.
-    certain: bool,
+    /// Those that could not be looked up.
+    failed: usize,
+    /// Why those not found may have been inserted; null if they certainly were not.
+    doubt: Option<Doubt>,
     fpp: f64,
-    text: String,
+    /// The same as text.
+    rate: String,
     nanoseconds: Option<f64>,
 }
 

@@ -1,21 +1,40 @@
 //! Why a request was not answered, and what of it that is about.
 
+#[cfg(feature = "files")]
+use crate::reason::Reason;
+
 /// Why a request was not answered.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize)]
 pub(crate) struct Refused {
     pub(crate) message: String,
     /// What of the request it is about.
     pub(crate) field: Option<&'static str>,
+    /// As data, where a page has words of its own for it.
+    #[cfg(feature = "files")]
+    pub(crate) reason: Option<Reason>,
 }
 
 impl Refused {
     pub(crate) fn of(field: &'static str, message: impl ToString) -> Self {
-        Self { message: message.to_string(), field: Some(field) }
+        Self { field: Some(field), ..Self::new(message) }
+    }
+
+    pub(crate) fn new(message: impl ToString) -> Self {
+        Self {
+            message: message.to_string(),
+            field: None,
+            #[cfg(feature = "files")]
+            reason: None,
+        }
     }
 }
 
 impl From<anyhow::Error> for Refused {
     fn from(error: anyhow::Error) -> Self {
-        Self { message: format!("{error:#}"), field: None }
+        Self {
+            #[cfg(feature = "files")]
+            reason: Reason::of(&error),
+            ..Self::new(format!("{error:#}"))
+        }
     }
 }

@@ -48,9 +48,7 @@ impl<H: Host> Core<H> {
         let answer = self.work(request);
         match answer {
             Ok(answer) => format!("{{\"ok\":{answer}}}"),
-            Err(Refused { message, field }) => {
-                json!({ "error": { "message": message, "field": field } }).to_string()
-            }
+            Err(refused) => json!({ "error": refused }).to_string(),
         }
     }
 
@@ -84,6 +82,5 @@ pub(crate) fn unknown(name: &str) -> Refused {
 
 /// Reads a request, or what of it is asked for.
 pub(crate) fn read<'a, T: Deserialize<'a>>(request: &'a [u8]) -> Result<T, Refused> {
-    serde_json::from_slice(request)
-        .map_err(|error| Refused { message: format!("not a request: {error}"), field: None })
+    serde_json::from_slice(request).map_err(|error| Refused::new(format!("not a request: {error}")))
 }

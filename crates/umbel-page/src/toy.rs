@@ -11,34 +11,37 @@ use umbel_advice::Inside;
 use umbel_numbers::{Rate, counted};
 use umbel_report::words::{Answer, At, Shown, Step, example as published, joined, quoted};
 
+use crate::built;
 use crate::refused::Refused;
 
 /// A toy, and what is done with it.
 #[derive(Deserialize)]
 pub(crate) struct Toy {
     kind: String,
-    bits: Option<u64>,
+    pub(crate) bits: Option<u64>,
     blocks: Option<u64>,
-    probes: Option<u32>,
+    pub(crate) probes: Option<u32>,
     #[serde(default)]
-    seed: u64,
+    pub(crate) seed: u64,
     /// Whether apples, plums and mango have the bits that the texts give them.
     #[serde(default)]
     published: bool,
-    operations: Vec<Operation>,
+    pub(crate) operations: Vec<Operation>,
 }
 
 #[derive(Clone, Deserialize)]
-struct Operation {
-    op: Op,
+pub(crate) struct Operation {
+    pub(crate) op: Op,
     #[serde(default)]
-    word: String,
+    pub(crate) word: String,
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
-enum Op {
+pub(crate) enum Op {
     Insert,
+    /// A word that must not pass, of a cascade.
+    Except,
     Remove,
     Query,
     Advance,
@@ -63,21 +66,20 @@ pub(crate) fn answer(toy: &Toy) -> Result<Value, Refused> {
             let model = Model::new(kind, toy).map_err(|error| Refused::of("blocks", error))?;
             Ok(model.told(toy)?)
         }
+        Kind::Bloomier => built::bloomier(toy),
+        Kind::Cascade => built::cascade(toy),
         _ => Err(Refused::of("kind", format!("there is no toy of kind {kind}"))),
     }
 }
 
 /// The places of words among a few cells: as published, or where the library's classic filter of so many bits has them.
-struct Places {
+pub(crate) struct Places {
     published: Vec<At>,
     hashed: Classic,
 }
 
 impl Places {
     fn new(toy: &Toy, bits: u64, probes: u32) -> Result<Self, Refused> {
-        if !(1..=4096).contains(&bits) {
-            return Err(Refused::of("bits", format!("1 to 4096 bits; found {bits}")));
-        }
         let published = if toy.published { published() } else { Vec::new() };
         let fit =
             |at: &At| at.bits.len() == probes as usize && at.bits.iter().all(|bit| *bit < bits);
@@ -85,14 +87,25 @@ impl Places {
             let text = format!("{}: has not {probes} bits below {bits}", quoted(&at.word));
             return Err(Refused::of("published", text));
         }
-        // Its rate is not what it is about: it is planned for one key.
-        let hashed = Plan::from_parts(Kind::Classic, 1, 0.5, bits, probes)
-            .and_then(|plan| Classic::with_plan(&plan, KeyHasher::with_seed(toy.seed)))
-            .map_err(|error| Refused::of("probes", error))?;
-        Ok(Self { published, hashed })
+        Ok(Self { published, ..Self::hashed(bits, probes, toy.seed)? })
     }
 
-    fn of(&self, word: &str) -> Vec<u64> {
+    pub(crate) fn hashed(bits: u64, probes: u32, seed: u64) -> Result<Self, Refused> {
+        if !(1..=4096).contains(&bits) {
+            return Err(Refused::of("bits", format!("1 to 4096 bits; found {bits}")));
+        }
+        // Its rate is not what it is about: it is planned for one key.
+        let hashed = Plan::from_parts(Kind::Classic, 1, 0.5, bits, probes)
+            .and_then(|plan| Classic::with_plan(&plan, KeyHasher::with_seed(seed)))
+            .map_err(|error| Refused::of("probes", error))?;
+        Ok(Self { published: Vec::new(), hashed })
+    }
+
+    pub(crate) fn probes(&self) -> u32 {
+        self.hashed.plan().probes()
+    }
+
+    pub(crate) fn of(&self, word: &str) -> Vec<u64> {
         match self.published.iter().find(|at| at.word == word) {
             Some(at) => at.bits.clone(),
             None => self.hashed.positions(word).collect(),
@@ -123,7 +136,7 @@ fn classic(toy: &Toy) -> Result<Value, Refused> {
                 let found = Some(before.found);
                 (text, before, found, Vec::new())
             }
-            Op::Remove | Op::Advance => {
+            Op::Remove | Op::Advance | Op::Except => {
                 let text = "a classic filter only inserts and answers; keys cannot be removed";
                 return Err(Refused::of("operations", text));
             }
@@ -213,8 +226,8 @@ fn counters(toy: &Toy) -> Result<Value, Refused> {
                 };
                 (format!("Look up {name}: {told}"), Some(there), false)
             }
-            Op::Advance => {
-                let text = "a counting filter has no clock";
+            Op::Advance | Op::Except => {
+                let text = "a counting filter has neither a clock nor a second list";
                 return Err(Refused::of("operations", text));
             }
         };
@@ -253,9 +266,10 @@ fn shown(filter: &Shown) -> Value {
     json!({ "label": "", "cells": cells, "block": filter.len() })
 }
 
-fn name_of(op: Op) -> &'static str {
+pub(crate) fn name_of(op: Op) -> &'static str {
     match op {
         Op::Insert => "insert",
+        Op::Except => "except",
         Op::Remove => "remove",
         Op::Query => "query",
         Op::Advance => "advance",
@@ -443,6 +457,7 @@ impl Model {
                 filter.advance(self.tick)?;
                 format!("The clock ticks: {}.", self.tick)
             }
+            Op::Except => return Err(anyhow!("only a cascade has a second list")),
         };
         let after = self.state();
         let places = match op {

@@ -191,3 +191,26 @@ test("nothing moves where less motion is asked for", async () => {
   );
   assert.equal(durations, 0);
 });
+
+test("a cascade has levels, and is right about both lists; a Bloomier filter has values", async () => {
+  const page = await site.open("#learn?lesson=cascade");
+  await page.waitForSelector(".steps li");
+  const steps = page.locator(".steps button");
+  await steps.filter({ hasText: "cloud must not pass" }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".rows .boxes").length > 1);
+  for (const [word, verdict] of [
+    ["cherries", "It passes, which is right"],
+    ["hammer", "It does not pass, which is right"],
+  ]) {
+    await steps.filter({ hasText: `Look up ${word}` }).click();
+    await page.waitForFunction((verdict) => document.querySelector(".caption").textContent.includes(verdict), verdict);
+  }
+  await page.getByLabel("Word", { exact: true }).fill("revoked");
+  await page.getByRole("button", { name: "Must not pass", exact: true }).click();
+  await page.waitForFunction(() => /revoked must not pass\./.test(document.querySelector(".caption").textContent));
+  await page.waitForFunction(() => location.hash.includes("e=revoked"));
+
+  const bloomier = await site.open("#learn?lesson=bloomier&at=5");
+  await bloomier.waitForFunction(() => / give \d+ XOR \d+ XOR \d+ = \d+, its fingerprint/.test(document.querySelector(".caption").textContent));
+  assert.equal(await bloomier.locator(".found th[scope=col]").count(), 2, "nobody set a slot alone");
+});

@@ -245,8 +245,8 @@ test("a format is chosen by its name, and a signature is checked", async () => {
   const list = look.getByLabel("List that it must be signed as");
   const newer = look.getByLabel("Newer than version number");
   for (const [name, number, reason] of [
-    ["nights", "", /signed as the list "days", not as the list "nights"/],
-    ["days", "42", /serial number 42, which is not newer than 42/],
+    ["nights", "", /signed as the list “days”, not as “nights”/],
+    ["days", "42", /version is 42, which is not newer than 42/],
   ]) {
     await list.fill(name);
     await newer.fill(number);
@@ -379,6 +379,24 @@ test("other systems' filters are recognized, and asked which where several fit",
   assert.match(await other.textContent(".card"), /leveldb/i);
 });
 
+test("a table of LevelDB shows its filters, and one of RocksDB its filter; both answer", async () => {
+  const page = await open(foreign("tables/leveldb.ldb"));
+  assert.match(await page.textContent(".card .title"), /^LevelDB table, \d+ Bloom filters of /);
+  const rows = await page.$$eval(".card section table tbody tr", (all) => all.length);
+  assert.equal(await page.locator(".card select option").count(), rows);
+  const [member, other, beyond] = await ask(page, ["user-000100", "user-000101", "w"]);
+  assert.deepEqual([member[1], beyond[1]], ["may be in", "not found"]);
+  assert.match(other[1], /not found|may be in/);
+  assert.match(await page.textContent(".summary"), /if the table has its keys in the order of their bytes/);
+  const one = await open(foreign("tables/rocksdb.sst"));
+  assert.match(await one.textContent(".card .title"), /^RocksDB, filter of .*, in a table file$/);
+  assert.deepEqual(
+    (await ask(one, ["user-000100"])).map(([, answer]) => answer),
+    ["may be in"],
+  );
+  assert.doesNotMatch(await one.textContent(".summary"), /order of their bytes/);
+});
+
 test("a Parquet file shows its filters, and which row groups may hold a key", async () => {
   const page = await open(foreign("parquet/groups.parquet"));
   assert((await page.$$eval(".card table tbody tr", (rows) => rows.length)) > 5);
@@ -456,12 +474,12 @@ test("files that are no filters, or damaged, are refused with a reason", async (
   const header = Buffer.from(whole);
   header[20] ^= 4;
   const bad = {
-    "empty.umbel": [Buffer.alloc(0), /it is empty/],
-    "cut.umbel": [whole.subarray(0, 900), /the header declares 1424 bytes, the file has 900/],
-    "flipped.umbel": [flipped, /the payload is damaged between bytes 128 and 1408/],
-    "header.umbel": [header, /the header is damaged/],
-    "photo.jpg": [Buffer.from("ffd8ffe000104a46494600010101004800480000", "hex"), /not an umbel file: it begins with/],
-    "text.txt": [Buffer.from("https://example.org/\n".repeat(50)), /it is text/],
+    "empty.umbel": [Buffer.alloc(0), /The file is empty\./],
+    "cut.umbel": [whole.subarray(0, 900), /should have 1,424 bytes and has 900: it was cut off\. Copy it again\./],
+    "flipped.umbel": [flipped, /is damaged between bytes 128 and 1,408\./],
+    "header.umbel": [header, /is damaged at its start/],
+    "photo.jpg": [Buffer.from("ffd8ffe000104a46494600010101004800480000", "hex"), /no filter that can be recognized: it begins with “\\xff\\xd8/],
+    "text.txt": [Buffer.from("https://example.org/\n".repeat(50)), /This is text\. To make a filter of its lines, open it under Make\./],
   };
   for (const [name, [bytes]] of Object.entries(bad)) writeFileSync(file(name), bytes);
   writeFileSync(file("huge.umbel"), whole);
@@ -469,7 +487,7 @@ test("files that are no filters, or damaged, are refused with a reason", async (
   const page = await site.open("#look");
   for (const [name, reason] of [
     ...Object.entries(bad).map(([name, [, reason]]) => [name, reason]),
-    ["huge.umbel", /has 3.00 GiB, and a page can hold 2.00 GiB/],
+    ["huge.umbel", /has 3\.00 GiB, and a page can hold 2\.00 GiB\. The command line opens it/],
   ]) {
     await page.setInputFiles(".drop input[type=file]", file(name));
     await page.waitForFunction((name) => document.querySelector(".alert").textContent.startsWith(`${name} was not opened`), name);
@@ -484,7 +502,10 @@ test("files that are no filters, or damaged, are refused with a reason", async (
   ]) {
     writeFileSync(file(name), bytes);
     await page.setInputFiles(".drop input[type=file]", file(name));
-    await page.waitForFunction((name) => document.querySelector(".busy").textContent.includes(`${name}: not an umbel file`), name);
+    await page.waitForFunction(
+      (name) => document.querySelector(".busy").textContent.includes(`${name} is not a file of umbel, and fits several systems`),
+      name,
+    );
     await page.getByRole("button", { name: "None of these" }).click();
     assert.equal(await page.textContent(".busy"), "");
     assert.equal((await page.$$(".card")).length, 0);

@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { chromium } from "playwright-core";
+import { chromium, firefox } from "playwright-core";
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const repository = join(here, "..", "..", "..");
@@ -66,7 +66,7 @@ const TYPES = {
 };
 
 /** Serves the page below a path, with no header but the type: what the page promises, it has to keep by itself. */
-async function serve() {
+export async function serve() {
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, "http://localhost").pathname;
     const name = path === "/some/path/" ? "index.html" : path.replace("/some/path/", "");
@@ -81,10 +81,18 @@ async function serve() {
   return { server, base: `http://127.0.0.1:${server.address().port}/some/path/` };
 }
 
+/** Debian's Firefox, if it is installed: no package of npm has one. Newer versions of Playwright ask for more than it has. */
+export const installedFirefox = ["/usr/bin/firefox-esr", "/usr/bin/firefox"].find((path) => existsSync(path));
+
+const launch = {
+  chromium: async () => chromium.launch({ executablePath: await browserPath(), args: ["--no-sandbox"] }),
+  firefox: () => firefox.launch({ channel: "moz-firefox", executablePath: installedFirefox }),
+};
+
 /** A browser and the page's address. `open` makes pages; `close` checks what they have asked for and logged. */
-export async function start() {
+export async function start(which = "chromium") {
   assert(existsSync(join(folder, "index.html")), `no page in ${folder}: cargo x page builds it`);
-  const browser = await chromium.launch({ executablePath: await browserPath(), args: ["--no-sandbox"] });
+  const browser = await launch[which]();
   const { server, base } = await serve();
   const requested = new Set();
   const logged = [];

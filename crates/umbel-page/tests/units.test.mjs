@@ -86,3 +86,45 @@ test("formulas are understood, and sentences stay sentences", () => {
     assert.equal(letters(parsed(text)), letters(text), text);
   }
 });
+
+test("an address is written by the visible view alone, and not too often", async () => {
+  const written = [];
+  const clicked = [];
+  const history = { replaceState: (...all) => written.push(["replace", all[2]]), pushState: (...all) => written.push(["push", all[2]]) };
+  const page = {
+    location: { hash: "" },
+    history,
+    window: globalThis,
+    document: { addEventListener: (_, what) => clicked.push(what) },
+    addEventListener: () => {},
+  };
+  Object.assign(globalThis, page);
+  const { Address, hash, named } = await module("address");
+  for (const [at, name, query] of [
+    ["", "plan", ""],
+    ["#learn?lesson=first&at=2", "learn", "lesson=first&at=2"],
+    ["#nothing?x=?", "plan", "x=?"],
+  ]) {
+    globalThis.location.hash = at;
+    assert.deepEqual(named(), { name, query });
+  }
+  assert.equal(hash("plan", "keys=5"), "#plan?keys=5");
+  const moved = [];
+  const address = new Address((...all) => moved.push(all));
+  address.show("plan", "keys=1");
+  address.keep("learn", "lesson=words");
+  assert.deepEqual(moved, [["plan", "keys=1"]], "a view that is hidden writes nothing");
+  for (let i = 0; i < 50; i += 1) address.keep("plan", `keys=${i}`, i === 10);
+  // A link that is copied finds the last one; 50 changes are one step.
+  clicked[0]();
+  assert.deepEqual(written, [["push", "#plan?keys=49"]]);
+  globalThis.location.hash = "#plan?keys=49";
+  address.keep("plan", "keys=49");
+  clicked[0]();
+  assert.equal(written.length, 1, "the same address is not written again");
+  history.replaceState = () => {
+    throw new Error("too many");
+  };
+  address.keep("plan", "keys=50");
+  clicked[0]();
+});

@@ -82,7 +82,7 @@ export class FilterCard {
         this.badge,
         h("h2", { id: this.heading, tabindex: -1 }, opened.name),
         h("button", { type: "button", class: "quiet close", "aria-label": here.close(opened.name), onclick: () => this.close() }, "×"),
-        h("p", { class: "title" }, [opened.title, ...wrapping, ...(opened.verified ? [here.verified] : [])].join(", ")),
+        h("p", { class: "title" }, [here.kinds(opened.title), ...here.wrapping(wrapping), ...(opened.verified ? [here.verified] : [])].join(", ")),
       ),
       opened.query === "secret" && this.lock(),
       successor(opened),
@@ -157,7 +157,7 @@ export class FilterCard {
   private lock(): HTMLElement {
     const id = unique("secret");
     const input = h("input", { id, type: "password", autocomplete: "off", "aria-describedby": `${id}-why` });
-    const why = h("p", { id: `${id}-why`, class: "hint" }, this.opened.query_why);
+    const why = h("p", { id: `${id}-why`, class: "hint" }, here.lock.why);
     const wrong = h("p", { class: "error", role: "alert" });
     const unlock = () =>
       this.client.ask({ type: "unlock", handle: this.opened.handle, secret: input.value.trim() }).then(

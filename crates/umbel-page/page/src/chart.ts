@@ -1,6 +1,9 @@
 //! Charts: curves on a canvas (uPlot draws them), a slider that reads them out, a legend, and a table with the same
 //! values. All numbers come from the core.
 
+// Before uPlot, which asks for the language.
+import "./language";
+
 import uPlot from "uplot";
 
 import type { Axis, Chart, Series } from "./core";

@@ -136,9 +136,9 @@ export class Client {
     }
     this.current = undefined;
     if ("error" in reply) {
-      const { message, field, fatal } = reply.error;
+      const { message, field, fatal, reason } = reply.error;
       if (fatal) this.end();
-      waiting.reject(new CoreError(message, field ?? undefined, fatal));
+      waiting.reject(new CoreError(reason ? words.reason(reason) : message, field ?? undefined, fatal, reason));
     } else {
       waiting.resolve(reply.answer as never);
     }

@@ -176,26 +176,33 @@ export interface Part {
   block: number;
 }
 
+export type Title =
+  | { name: "own"; kind: string; keys: number }
+  | { name: "foreign"; format: string; bytes: number }
+  /** Of a database: one filter for each stretch of the file. */
+  | { name: "table"; filters: number; bytes: number }
+  | { name: "parquet"; row_groups: number; filters: number; bytes: number };
+
 export interface Opened {
   handle: number;
   name: string;
   bytes: number;
   /** `umbel`, `parquet_file`, or the name of another system's format. */
   format: string;
-  /** What it was recognized as, in a few words. */
-  title: string;
-  /** How it came: packed, signed; empty if neither. */
-  wrapping: string[];
+  /** What it was recognized as. */
+  title: Title;
+  /** How it came: packed, in a table of a database, signed by whom. */
+  wrapping: { packed: boolean; table: boolean; signer: string | null };
   /** As `umbel info` prints it; of a Parquet file, as `umbel parquet` does. */
   rows: Row[];
-  /** The table of a Parquet file's filters. */
+  /** The filters of a Parquet file or a database's table. */
   table: { columns: { title: string; right: boolean }[]; rows: string[][] } | null;
   /** The document of `umbel info --json`; the lines of `umbel parquet --json`. */
   documents: Document[];
   parts: Part[];
   /** Whether keys can be queried: `secret` when only with the secret, which `unlock` gives. */
   query: "yes" | "secret" | "no";
-  /** Why not. */
+  /** Why not, if `no`. */
   query_why: string;
   /** Whether it can be seen where a key's probes fall. */
   probes: boolean;
@@ -212,6 +219,7 @@ export interface Opened {
 /** A file that fits several formats, none certainly: open it again with one of them as `format`. */
 export interface Ambiguous {
   formats: string[];
+  /** The same in the words of the command line. */
   message: string;
 }
 
@@ -229,8 +237,6 @@ export interface MapAnswer {
   /** The fill of the whole part, and within which 99.9 % of stretches of so many cells should be by chance; null unknown. */
   mean: number;
   expected: { low: number; high: number } | null;
-  /** A sentence for those who do not see the picture. */
-  text: string;
 }
 
 export interface Profile {
@@ -245,6 +251,10 @@ export interface Profile {
   generations: { fill: number[]; min: number[]; max: number[] };
 }
 
+/** Why a key that is not found may have been inserted: nobody said what type keys have; old keys have left the window, or have
+ * faded; the order of keys in a table decides which filter is asked. */
+export type Doubt = { name: "assumed"; key_type: string } | { name: "left" } | { name: "faded" } | { name: "sorted" };
+
 export interface QueryAnswer {
   keys: {
     key: string;
@@ -257,12 +267,13 @@ export interface QueryAnswer {
     error: string | null;
   }[];
   found: number;
-  /** Whether keys not found are certainly not in: the filter forgets none, and the type of its keys is known. */
-  certain: boolean;
-  /** How often an absent key passes. */
+  /** Those that could not be looked up. */
+  failed: number;
+  /** Why keys not found may have been inserted; null if they certainly were not. */
+  doubt: Doubt | null;
+  /** How often an absent key passes, and the same as text. */
   fpp: number;
-  /** What the answers mean, in a sentence. */
-  text: string;
+  rate: string;
   nanoseconds: number | null;
 }
 
@@ -273,11 +284,12 @@ export interface Comparison {
 
 // ---------------------------------------------------------------- learning
 
-export type ToyKind = "classic" | "blocked" | "counting" | "scalable" | "stable" | "window";
+export type ToyKind = "classic" | "blocked" | "counting" | "scalable" | "stable" | "window" | "bloomier" | "cascade";
 
 export interface Toy {
   kind: ToyKind;
-  /** Of classic filters, and of counting ones without blocks; others have blocks. */
+  /** Of classic filters, and of counting ones without blocks; the slots of a Bloomier filter, the first level of a cascade;
+   * others have blocks. */
   bits?: number;
   /** Blocks of the others, 1 to 8. */
   blocks?: number;
@@ -286,7 +298,8 @@ export interface Toy {
   seed?: number;
   /** Whether apples, plums and mango have the positions that the texts give them; of classic and counting filters with `bits`. */
   published?: boolean;
-  operations: { op: "insert" | "remove" | "query" | "advance"; word?: string }[];
+  /** `except` is a word of the second list of a cascade, which must not pass. */
+  operations: { op: "insert" | "except" | "remove" | "query" | "advance"; word?: string }[];
 }
 
 export interface ToyPart {
@@ -298,7 +311,7 @@ export interface ToyPart {
 }
 
 export interface ToyStep {
-  op: "insert" | "remove" | "query" | "advance";
+  op: Toy["operations"][number]["op"];
   word: string;
   /** What happened, and why, in sentences. */
   text: string;
@@ -386,7 +399,36 @@ export type Name = keyof Requests;
 export type Request<N extends Name = Name> = { [K in N]: { type: K } & Requests[K]["request"] }[N];
 export type Answer<N extends Name> = Requests[N]["answer"];
 
-/** What was wrong with a request, in the words of the command line. */
+/** Why a file was refused, where the page has words of its own for it: `crates/umbel-page/src/reason.rs`. */
+export type Reason =
+  | {
+      name:
+        | "empty"
+        | "text"
+        | "utf16"
+        | "zip"
+        | "delta"
+        | "newer"
+        | "header_damaged"
+        | "broken"
+        | "wrong_secret"
+        | "no_secret"
+        | "not_signed"
+        | "signed_within"
+        | "forged"
+        | "no_filter";
+    }
+  | { name: "unknown"; start: string }
+  | { name: "compressed"; with: string }
+  | { name: "too_large"; bytes: number; most: number }
+  | { name: "cut" | "appended"; expected: number; found: number }
+  | { name: "damaged"; start: number; end: number }
+  | { name: "other_signer" | "other_list"; found: string; expected: string }
+  | { name: "not_newer"; found: string; newer_than: string }
+  | { name: "other_length"; format: string; expected: number; found: number }
+  | { name: "other_format"; format: string };
+
+/** What was wrong with a request, in the words of the command line; and for many files as data. */
 export class CoreError extends Error {
   constructor(
     message: string,
@@ -394,6 +436,7 @@ export class CoreError extends Error {
     readonly field?: string,
     /** Whether the core has to be started anew: its files are closed. */
     readonly fatal = false,
+    readonly reason?: Reason,
   ) {
     super(message);
     this.name = "CoreError";
@@ -467,7 +510,7 @@ export class Core {
     const bytes = new TextEncoder().encode(JSON.stringify(text));
     this.#panic = "";
     this.#given = [];
-    let answer: { ok: Answer<N> } | { error: { message: string; field?: string } };
+    let answer: { ok: Answer<N> } | { error: { message: string; field?: string; reason?: Reason } };
     try {
       const pointer = allocate(bytes.length);
       new Uint8Array(this.#exports.memory.buffer, pointer, bytes.length).set(bytes);
@@ -477,7 +520,7 @@ export class Core {
     } catch (error) {
       throw new CoreError(this.#trapped(error), undefined, true);
     }
-    if ("error" in answer) throw new CoreError(answer.error.message, answer.error.field);
+    if ("error" in answer) throw new CoreError(answer.error.message, answer.error.field, false, answer.error.reason);
     if (this.#given.length > 0) (answer.ok as { files: Made[] }).files.forEach((file, index) => (file.content = this.#given[index]!));
     return answer.ok;
   }

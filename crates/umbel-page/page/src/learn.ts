@@ -10,7 +10,7 @@ import { words } from "./words";
 
 const here = words.learn;
 const PLAY = 1400;
-const OPS = { i: "insert", r: "remove", q: "query", t: "advance" } as const;
+const OPS = { i: "insert", e: "except", r: "remove", q: "query", t: "advance" } as const;
 
 /** Operations in the page's address, in order: `i=apples&q=mango&t=`. */
 function written(operations: Operation[]): string {
@@ -141,6 +141,7 @@ export class Learn {
       h("label", { for: this.word.id }, here.word),
       this.word,
       button(here.insert, () => {}, true),
+      can.except && button(here.except, () => this.act("except")),
       button(here.query, () => this.act("query")),
       can.remove && button(here.remove, () => this.act("remove")),
       can.advance && button(here.advance, () => this.act("advance")),

@@ -12,12 +12,13 @@ export interface Lesson {
   /** What is done first. */
   script: Operation[];
   /** What can be done with own words. */
-  can: { remove?: boolean; advance?: boolean; bulk?: number };
+  can: { remove?: boolean; except?: boolean; advance?: boolean; bulk?: number };
 }
 
 const fruits = words.learn.fruits;
 const insert = (list: string[]): Operation[] => list.map((word) => ({ op: "insert", word }));
 const query = (word: string): Operation => ({ op: "query", word });
+const except = (word: string): Operation => ({ op: "except", word });
 const remove = (word: string): Operation => ({ op: "remove", word });
 
 export const lessons: Lesson[] = [
@@ -71,5 +72,23 @@ export const lessons: Lesson[] = [
     ],
     script: [...insert(fruits.slice(0, 4)), query("plums"), query("mango")],
     can: { bulk: 25 },
+  },
+  {
+    id: "bloomier",
+    toys: [{ kind: "bloomier", bits: 12 }],
+    script: [...insert(fruits.slice(0, 4)), query("plums"), ...words.learn.strangers.map(query)],
+    can: { bulk: 2 },
+  },
+  {
+    id: "cascade",
+    toys: [{ kind: "cascade", bits: 14, probes: 2 }],
+    script: [
+      ...insert(fruits.slice(0, 4)),
+      ...words.learn.strangers.map(except),
+      query("cherries"),
+      ...words.learn.strangers.slice(0, 2).map(query),
+      query("mango"),
+    ],
+    can: { except: true, bulk: 2 },
   },
 ];

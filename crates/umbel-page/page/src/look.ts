@@ -6,20 +6,13 @@ import { fill, h, unique } from "./dom";
 import { FilterCard, receipt, type Told } from "./card";
 import { Query } from "./query";
 import { words } from "./words";
+import { bytes } from "./words/names";
 
 const here = words.look;
 /** Files that are open at a time. */
 const MOST = 2;
 /** A closed file of more bytes leaves the core with memory that only an end of it gives back. */
 const LARGE = 16 << 20;
-
-/** A size as files have it. */
-export function bytes(size: number): string {
-  const units = ["B", "KiB", "MiB", "GiB"];
-  const unit = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, size)) / 10));
-  const value = size / 1024 ** unit;
-  return `${unit === 0 ? value : value.toPrecision(3)} ${units[unit]}`;
-}
 
 export class Look {
   readonly root: HTMLElement;
@@ -206,7 +199,7 @@ export class Look {
   }
 
   /** Lets the reader say which format a file has that fits several. */
-  private ask(file: File, told: Told, { formats, message }: Ambiguous): Promise<[Told, Opened] | undefined> {
+  private ask(file: File, told: Told, { formats }: Ambiguous): Promise<[Told, Opened] | undefined> {
     return new Promise((resolve) => {
       const choose = (format: string) => {
         fill(this.busy);
@@ -214,8 +207,7 @@ export class Look {
       };
       fill(
         this.busy,
-        h("p", { class: "question" }, message),
-        h("span", {}, here.which),
+        h("p", { class: "question" }, here.which(file.name)),
         ...formats.map((format) => h("button", { type: "button", onclick: () => choose(format) }, words.formats[format] ?? format)),
         h(
           "button",
@@ -263,7 +255,7 @@ export class Look {
   }
 
   private add(file: File, told: Told, opened: Opened): void {
-    this.status.textContent = here.opened(file.name, opened.title);
+    this.status.textContent = here.opened(file.name, here.kinds(opened.title));
     if (this.cards.length === MOST) {
       this.close(this.cards[0]!);
       this.status.textContent += ` ${here.only}`;

@@ -126,7 +126,7 @@ export class FillMap {
     this.from = answer.from;
     this.to = answer.to;
     this.cursor = Math.min(this.cursor, answer.values.length - 1);
-    this.canvas.setAttribute("aria-label", here.label(answer.text));
+    this.canvas.setAttribute("aria-label", here.label(answer));
     this.caption.textContent = answer.per === 1 ? here.one(this.part.unit) : here.caption(count(answer.per), this.part.unit);
     const { expected } = answer;
     fill(
@@ -361,7 +361,7 @@ export class FillMap {
     return h(
       "table",
       {},
-      h("caption", {}, answer.text),
+      h("caption", {}, here.label(answer)),
       h("thead", {}, h("tr", {}, ...head.map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, ...rows),
     );

@@ -149,7 +149,7 @@ export class Query {
     for (const asked of all) {
       const { opened, letter } = asked;
       if (opened.query !== "yes") {
-        reasons.push(h("p", { class: "hint" }, named(opened.query_why, letter)));
+        reasons.push(h("p", { class: "hint" }, named(opened.query === "secret" ? words.look.lock.why : opened.query_why, letter)));
         continue;
       }
       const choice = (label: string, options: string[], unknown?: string) => {
@@ -199,7 +199,7 @@ export class Query {
     const all = await Promise.all(columns.map(request));
     if (times !== this.times || all.some((one) => one instanceof Dropped)) return;
     const said = (one: QueryAnswer | Error, index: number) => {
-      const text = one instanceof Error ? one.message : one.text;
+      const text = one instanceof Error ? one.message : here.meaning(one);
       const { letter } = columns[index]!.asked;
       return h("p", {}, letter === "" ? text : `${letter}: ${text}`);
     };
@@ -218,7 +218,7 @@ interface Told {
 function answerTable(keys: string[], told: Told[]): HTMLElement {
   const word = ({ answer }: Told, index: number) => {
     const one = answer.keys[index]!;
-    return one.error ?? (one.row_groups ? here.groups(one.row_groups) : one.found ? here.maybe : answer.certain ? here.no : here.unfound);
+    return one.error ?? (one.row_groups ? here.groups(one.row_groups) : one.found ? here.maybe : answer.doubt ? here.unfound : here.no);
   };
   const valued = told.filter(({ answer }) => answer.keys.some((one) => one.value !== null));
   const titled = (title: string, { asked }: Told) => (told.length > 1 ? `${title} ${asked.letter}` : title);

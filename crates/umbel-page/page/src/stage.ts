@@ -17,10 +17,10 @@ function percent(chance: number): string {
 
 export class Stage {
   readonly root = h("div", { class: "stage" });
-  private readonly boxes = h("div", { class: "boxes", "aria-hidden": "true" });
+  private readonly rows = h("div", { class: "rows", "aria-hidden": "true" });
   private readonly wires = svg("svg", { class: "wires", "aria-hidden": "true", focusable: "false" });
   private readonly word = h("p", { class: "word", "aria-hidden": "true" });
-  private readonly small = h("div", { class: "small" }, this.wires, this.word, this.boxes);
+  private readonly small = h("div", { class: "small" }, this.wires, this.word, this.rows);
   private readonly large = h("div", { class: "large" });
   private readonly gauge = h("span", { class: "filled" });
   private readonly rate = h("span", {});
@@ -28,6 +28,8 @@ export class Stage {
   private readonly found = h("div", { class: "found" });
   private parts: ToyPart[] = [];
   private step: ToyStep | undefined;
+  /** Whether a cell is somebody's: those of a Bloomier filter are of several words together. */
+  private setters = false;
 
   private readonly caption = h("p", { class: "stage-caption" });
   private readonly sizes = new ResizeObserver(() => this.redraw());
@@ -51,8 +53,9 @@ export class Stage {
   /** Shows the state after a step; before the first one it is that of the empty filter. */
   show(told: Told, at: number): void {
     this.step = told.steps[at - 1];
+    this.setters = told.steps.some((step) => step.probes.some(({ by }) => by !== null));
     this.parts = this.step?.parts ?? told.empty;
-    const small = this.parts.length === 1 && this.parts[0]!.cells.length <= BOXES;
+    const small = this.parts.reduce((sum, part) => sum + part.cells.length, 0) <= BOXES;
     this.caption.textContent = this.step ? here.touched(this.touched(this.step)) : here.start;
     const fpp = this.step?.fpp ?? 0;
     this.rate.textContent = here.chance(percent(fpp));
@@ -74,18 +77,22 @@ export class Stage {
 
   private drawBoxes(): void {
     const { step } = this;
-    const probes = new Map(step?.probes.map((probe) => [probe.cell, probe]));
-    const boxes = this.parts[0]!.cells.map((value, cell) => {
-      const probe = probes.get(cell);
-      const names = ["box", value > 0 && "set", probe && "probed", probe?.changed && "changed"];
-      return h(
-        "span",
-        { class: names.filter(Boolean).join(" ") },
-        h("span", { class: "index" }, String(cell)),
-        h("span", { class: "cell" }, value > 0 ? String(value) : ""),
-      );
-    });
-    fill(this.boxes, ...boxes);
+    const row = (part: ToyPart, number: number) => {
+      const probes = new Map(step?.probes.filter((probe) => probe.part === number).map((probe) => [probe.cell, probe]));
+      const boxes = part.cells.map((value, cell) => {
+        const probe = probes.get(cell);
+        const names = ["box", value > 0 && "set", probe && "probed", probe?.changed && "changed"];
+        return h(
+          "span",
+          { class: names.filter(Boolean).join(" ") },
+          h("span", { class: "index" }, String(cell)),
+          h("span", { class: "cell" }, value > 0 ? String(value) : ""),
+        );
+      });
+      return [part.label && h("p", { class: "part-label" }, part.label), h("div", { class: "boxes" }, ...boxes)];
+    };
+    fill(this.rows, ...this.parts.flatMap(row));
+    this.rows.classList.toggle("several", this.parts.length > 1);
     this.word.textContent = step?.word ?? "";
     this.word.className = `word ${step?.op ?? ""}`;
   }
@@ -98,8 +105,9 @@ export class Stage {
     const from = this.word.getBoundingClientRect();
     const x0 = from.left + from.width / 2 - frame.left;
     const y0 = from.bottom - frame.top;
-    const paths = (this.step?.probes ?? []).map(({ cell, set, changed }) => {
-      const box = this.boxes.children[cell]!.getBoundingClientRect();
+    const rows = this.rows.querySelectorAll(".boxes");
+    const paths = (this.step?.probes ?? []).map(({ part, cell, set, changed }) => {
+      const box = rows[part]!.children[cell]!.getBoundingClientRect();
       const x = box.left + box.width / 2 - frame.left;
       const y = box.top - frame.top - 2;
       const half = (y - y0) / 2;
@@ -202,7 +210,7 @@ export class Stage {
         several && h("td", {}, this.parts[part]!.label),
         h("th", { scope: "row" }, String(cell)),
         h("td", {}, String(value), changed && h("span", { class: "tag" }, here.changed)),
-        h("td", {}, by ?? here.nobody),
+        this.setters && h("td", {}, by ?? here.nobody),
       );
     });
     const table = h(
@@ -212,7 +220,12 @@ export class Stage {
       h(
         "thead",
         {},
-        h("tr", {}, several && h("th", { scope: "col" }, here.part), ...[here.cell, here.state, here.by].map((name) => h("th", { scope: "col" }, name))),
+        h(
+          "tr",
+          {},
+          several && h("th", { scope: "col" }, here.part),
+          ...[here.cell, here.state, ...(this.setters ? [here.by] : [])].map((name) => h("th", { scope: "col" }, name)),
+        ),
       ),
       h("tbody", {}, ...rows),
     );

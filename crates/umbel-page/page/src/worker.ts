@@ -4,7 +4,7 @@ import { XzReadableStream } from "xz-decompress";
 
 import packed from "umbel:core";
 
-import { Core, CoreError, readable, type Request } from "./core";
+import { Core, CoreError, readable, type Reason, type Request } from "./core";
 
 /** What the page sends. `file` is for `open`. */
 export interface Question {
@@ -17,7 +17,7 @@ export interface Question {
 export type Reply =
   | { id: number; progress: { done: number; total: number } }
   | { id: number; answer: unknown }
-  | { id: number; error: { message: string; field?: string; fatal: boolean } };
+  | { id: number; error: { message: string; field?: string; fatal: boolean; reason?: Reason } };
 
 const page = self as unknown as DedicatedWorkerGlobalScope;
 const reply = (message: Reply) => page.postMessage(message);
@@ -47,9 +47,9 @@ async function answer({ id, request, file }: Question): Promise<void> {
     const complete = file ? { ...request, file: core.add(readable(file)) } : request;
     reply({ id, answer: core.call(complete as Request<"advise">) });
   } catch (error) {
-    const known = error instanceof CoreError;
     const message = error instanceof Error ? error.message : String(error);
-    reply({ id, error: { message, field: known ? error.field : undefined, fatal: known && error.fatal } });
+    const { field, fatal = false, reason } = error instanceof CoreError ? error : {};
+    reply({ id, error: { message, field, fatal, reason } });
   }
 }
 

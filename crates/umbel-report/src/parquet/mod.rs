@@ -57,6 +57,16 @@ pub const TITLES: [(&str, bool); 8] = [
     ("rate now", true),
 ];
 
+/// Returns the cells of a filter in a table of several: size, set bits, keys, rate now.
+pub fn foreign_cells(receipt: &umbel_foreign::Receipt) -> Vec<String> {
+    vec![
+        Size(receipt.bytes).to_string(),
+        format!("{} ({:.1} %)", Count(receipt.set_bits), receipt.fill * 100.0),
+        estimate(&receipt.keys),
+        Rate(receipt.fpp).to_string(),
+    ]
+}
+
 /// A file that is read at any place.
 pub trait ReadAt {
     /// Fills `bytes` from byte `offset` of the file on.
@@ -344,16 +354,14 @@ impl<F: ReadAt> Chunk<'_, F> {
 
     /// Returns the cells of its filter in the table, below the [`TITLES`].
     pub fn cells(&self, receipt: &umbel_foreign::Receipt) -> Vec<String> {
-        vec![
+        let mut cells = vec![
             self.row_group.to_string(),
             self.column(),
             self.values().to_string(),
             Count(self.rows).to_string(),
-            Size(receipt.bytes).to_string(),
-            format!("{} ({:.1} %)", Count(receipt.set_bits), receipt.fill * 100.0),
-            estimate(&receipt.keys),
-            Rate(receipt.fpp).to_string(),
-        ]
+        ];
+        cells.extend(foreign_cells(receipt));
+        cells
     }
 
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! All words of the page, in German. What the core says (advice, receipts, formulas, errors) stays English.
 
 import type { en } from "./en";
-import { formats, fruits } from "./names";
+import { bytes, formats, fruits, percent, range } from "./names";
 
 const zahl = (count: number) => count.toLocaleString("en");
 
@@ -23,6 +23,60 @@ export const de: typeof en = {
   theme: { label: "Farben", auto: "System", light: "Hell", dark: "Dunkel" },
   failed: {
     core: (name) => `Die Datei ${name} ließ sich nicht laden. Sie gehört neben index.html.`,
+  },
+  reason(reason) {
+    switch (reason.name) {
+      case "empty":
+        return "Die Datei ist leer.";
+      case "text":
+        return "Das ist Text. Einen Filter seiner Zeilen gibt es unter Machen.";
+      case "utf16":
+        return "Das ist Text in UTF-16 und kein Filter.";
+      case "zip":
+        return "Das ist ein Zip-Archiv: entpacken Sie es, und öffnen Sie, was darin ist.";
+      case "compressed":
+        return `Das ist mit ${reason.with} komprimiert: entpacken Sie es zuerst.`;
+      case "unknown":
+        return `Das ist kein Filter, der sich erkennen lässt: die Datei beginnt mit „${reason.start}“. Hat ein anderes System sie geschrieben, wählen Sie sein Format, und öffnen Sie sie noch einmal.`;
+      case "delta":
+        return "Das ist ein Delta, das einen Filter ändert und selbst keiner ist. Wenden Sie es auf seine Grundlage an: umbel patch";
+      case "too_large":
+        return `Sie hat ${bytes(reason.bytes)}, und eine Seite fasst ${bytes(reason.most)}. Die Kommandozeile öffnet sie: umbel info`;
+      case "newer":
+        return "Eine neuere Version von umbel hat diese Datei geschrieben; diese Seite kann sie noch nicht lesen.";
+      case "cut":
+        return `Die Datei sollte ${zahl(reason.expected)} Bytes haben und hat ${zahl(reason.found)}: sie ist abgeschnitten. Kopieren Sie sie noch einmal.`;
+      case "appended":
+        return `Die Datei sollte ${zahl(reason.expected)} Bytes haben und hat ${zahl(reason.found)}: etwas wurde angehängt. Kopieren Sie sie noch einmal.`;
+      case "header_damaged":
+        return "Die Datei ist am Anfang beschädigt. Kopieren oder bauen Sie sie noch einmal.";
+      case "damaged":
+        return `Die Datei ist zwischen den Bytes ${zahl(reason.start)} und ${zahl(reason.end)} beschädigt. Kopieren oder bauen Sie sie noch einmal.`;
+      case "broken":
+        return "Die Datei ist beschädigt: ihr Inhalt passt nicht zu ihren Prüfsummen. Kopieren Sie sie noch einmal.";
+      case "wrong_secret":
+        return "Das ist ein anderes Geheimnis als das, mit dem der Filter gebaut wurde.";
+      case "no_secret":
+        return "Ein Geheimnis hat 32 Hexadezimalziffern oder ist der Text, den umbel key new ausgegeben hat.";
+      case "not_signed":
+        return "Die Datei ist nicht signiert. Besorgen Sie eine signierte, oder öffnen Sie sie ohne einen Schlüssel, der sie signiert haben muss.";
+      case "signed_within":
+        return "Nur der Filter in dieser gepackten Datei ist signiert, nicht die gepackte Datei. Besorgen Sie eine signierte, oder entpacken Sie sie zuerst.";
+      case "other_signer":
+        return `Sie ist von ${reason.found} signiert, nicht von ${reason.expected}.`;
+      case "other_list":
+        return `Sie ist ${reason.found === "" ? "ohne Namen einer Liste" : `als die Liste „${reason.found}“`} signiert, nicht als „${reason.expected}“. Besorgen Sie diese Liste.`;
+      case "not_newer":
+        return `Ihre Version ist ${reason.found}, und die ist nicht neuer als ${reason.newer_than}. Besorgen Sie eine neuere.`;
+      case "forged":
+        return "Die Signatur passt nicht: die Datei wurde verändert oder gefälscht. Verwenden Sie sie nicht.";
+      case "no_filter":
+        return "Diese Tabelle hat keinen Filter: wer sie schreibt, muss eine Filter-Policy wählen.";
+      case "other_length":
+        return `Als ${formats[reason.format] ?? reason.format} sollte sie ${zahl(reason.expected)} Bytes haben, und hat ${zahl(reason.found)}: sie ist abgeschnitten oder hat ein anderes Format.`;
+      case "other_format":
+        return `Das ist kein Filter des Formats ${formats[reason.format] ?? reason.format}, oder er ist beschädigt. Wählen Sie ein anderes Format.`;
+    }
   },
   copy: {
     copy: "Kopieren",
@@ -59,7 +113,7 @@ export const de: typeof en = {
     fields: {
       keys: { label: "Schlüssel", hint: "etwa 5e9, 5G oder 3 * 1,000" },
       fpp: { label: "Fehlerrate", hint: "etwa 0.01, 1% oder 1 in 100" },
-      memory: { label: "Höchstens so viel Speicher", hint: "etwa 64MiB oder 9.6M bits" },
+      memory: { label: "Höchstens so viel Speicher", hint: "etwa 64MiB, 9.6M bits oder 2^16" },
       probes: { label: "Proben je Schlüssel", hint: "wird gewählt, wenn leer" },
       ship: { label: "Datei höchstens", hint: "wenn sie verschickt wird, etwa 12MB" },
       except: { label: "Schlüssel, die nie durchgehen dürfen", hint: "wie viele auf der Ausnahmeliste stehen" },
@@ -164,12 +218,12 @@ export const de: typeof en = {
     progress: (done, total) => `${done} von ${total}`,
     cancel: "Abbrechen",
     cancelled: (name) => `Abgebrochen: ${name} ist nicht offen.`,
-    refused: (name) => `${name} wurde nicht geöffnet`,
+    refused: (name) => `${name} wurde nicht geöffnet.`,
     only: "Zwei Dateien sind offen; die ältere wurde geschlossen.",
     others: (names) => `Zwei Dateien können zugleich offen sein. Nicht geöffnet: ${names}.`,
     closed: (name) => `${name} ist geschlossen.`,
     close: (name) => `${name} schließen`,
-    which: "Öffnen als",
+    which: (name) => `${name} ist keine Datei von umbel und passt zu mehreren Systemen. Öffnen als`,
     none: "Keines davon",
     opened: (name, title) => `${name} ist offen: ${title}`,
     receipt: "Beleg",
@@ -178,6 +232,23 @@ export const de: typeof en = {
     filters: "Filter in dieser Datei",
     part: "Teil",
     verified: "Signatur geprüft",
+    kinds(title) {
+      switch (title.name) {
+        case "own":
+          return `${title.kind}-Filter von umbel, für ${zahl(title.keys)} Schlüssel geplant`;
+        case "foreign":
+          return `${formats[title.format] ?? title.format}, Filter von ${bytes(title.bytes)}`;
+        case "table":
+          return `LevelDB-Tabelle, ${zahl(title.filters)} Bloomfilter von ${bytes(title.bytes)}`;
+        case "parquet":
+          return `Parquet-Datei, ${zahl(title.row_groups)} Zeilengruppen, ${zahl(title.filters)} Bloomfilter von ${bytes(title.bytes)}`;
+      }
+    },
+    wrapping: ({ packed, table, signer }) => [
+      ...(packed ? ["gepackt"] : []),
+      ...(table ? ["in einer Tabellendatei"] : []),
+      ...(signer === null ? [] : [`signiert von ${signer}`]),
+    ],
     saturated: "saturated",
     full: (share) =>
       share === "saturated"
@@ -197,7 +268,11 @@ export const de: typeof en = {
       newer: "Neuer als Version Nummer",
       newerHint: "die Nummer der Version, die Sie haben; dieselbe oder eine ältere wird abgelehnt",
     },
-    lock: { secret: "Geheimnis dieses Filters, 32 Hexadezimalziffern", unlock: "Aufschließen" },
+    lock: {
+      why: "Der Filter hat ein Geheimnis, ohne das niemand Schlüssel suchen kann.",
+      secret: "Geheimnis dieses Filters, 32 Hexadezimalziffern",
+      unlock: "Aufschließen",
+    },
     map: {
       title: "Seine Bits",
       unit: (unit) => `Sein Inhalt: ${unit}`,
@@ -205,7 +280,12 @@ export const de: typeof en = {
       keys: "Ziehen verschiebt; ein Klick, und danach das Rad, vergrößert. Mit Tasten: Pfeile bewegen, + und − vergrößern und verkleinern, Pos1 zeigt alles.",
       marked: (key, cells) => `Proben von ${key}: ${cells}`,
       elsewhere: (key) => `Die Proben von ${key} sind in einem anderen Teil dieses Filters.`,
-      label: (text) => `Karte. ${text}`,
+      label: ({ from, to, per, values, fill, mean }) => {
+        const [low, high] = range(values);
+        return fill
+          ? `Karte. Zellen ${zahl(from)} bis ${zahl(to)}: Abschnitte von ${zahl(per)}, von ${percent(low)} bis ${percent(high)} voll; ${percent(mean)} aller Zellen sind benutzt.`
+          : `Karte. Zellen ${zahl(from)} bis ${zahl(to)}, jede für sich: ${values.filter((value) => value > 0).length} von ${values.length} sind benutzt.`;
+      },
       in: "Größer",
       out: "Kleiner",
       left: "Früher",
@@ -244,6 +324,26 @@ export const de: typeof en = {
       maybe: "vielleicht drin",
       no: "nicht drin",
       unfound: "nicht gefunden",
+      meaning({ keys, found, failed, doubt, rate }) {
+        const absent = keys.length - found - failed;
+        const sind = absent === 1 ? "ist" : "sind";
+        const not = {
+          none: `; ${zahl(absent)} ${sind} sicher nicht darin.`,
+          assumed: `; ${zahl(absent)} ${sind} nicht gefunden.`,
+          left: `; ${zahl(absent)} ${sind} nicht gefunden: nie eingefügt, oder aus seinem Fenster gefallen und vergessen.`,
+          faded: `; ${zahl(absent)} ${sind} nicht gefunden: nie eingefügt, oder verblasst und vergessen.`,
+          sorted: `; ${zahl(absent)} ${sind} nicht darin, wenn die Tabelle ihre Schlüssel nach deren Bytes ordnet, wie es üblich ist.`,
+        }[doubt?.name ?? "none"];
+        return [
+          `${zahl(found)} von ${zahl(keys.length)} vielleicht darin${absent === 0 ? "." : not}`,
+          failed > 0 && `${zahl(failed)} ließen sich nicht suchen.`,
+          doubt?.name === "assumed" &&
+            `Gesucht wurden Schlüssel des Typs ${doubt.key_type}, denn der Filter sagt ihn nicht; wählen Sie den Typ, denn Schlüssel eines anderen werden auch dann nicht gefunden, wenn sie darin sind.`,
+          `Ein Schlüssel, der nicht darin ist, geht mit einer Wahrscheinlichkeit von ${rate} durch.`,
+        ]
+          .filter(Boolean)
+          .join(" ");
+      },
       groups: (groups) => (groups.length === 0 ? "in keiner Zeilengruppe" : `Zeilengruppen ${groups.join(", ")}`),
       all: "alle",
       shown: "Gezeigte Antworten",
@@ -308,12 +408,14 @@ export const de: typeof en = {
     insert: "Einfügen",
     query: "Suchen",
     remove: "Entfernen",
+    except: "Darf nicht durch",
     advance: "Zeit vergeht",
     bulk: (count) => `${count} Früchte einfügen`,
     clear: "Mit leerem Filter beginnen",
     again: "Zurück zur Lektion",
     ops: {
       insert: (word) => `${word} einfügen`,
+      except: (word) => `${word} darf nicht durch`,
       remove: (word) => `${word} entfernen`,
       query: (word) => `${word} suchen`,
       advance: () => "Zeit vergeht",
@@ -378,6 +480,18 @@ export const de: typeof en = {
         title: "In Blöcken: eine Cachezeile",
         short: "Blöcke",
         text: "Speicher wird in Cachezeilen von 64 Bytes gelesen, 512 Bits. Die Proben eines klassischen Filters liegen überall, eine Suche wartet auf mehrere Zeilen. Ein Filter in Blöcken hält alle Proben eines Wortes in einer Zeile.",
+      },
+      {
+        id: "bloomier",
+        title: "Bloomier: einmal gebaut, aus allen Wörtern",
+        short: "Bloomier",
+        text: "Sind alle Wörter vorher bekannt, genügen einer Tabelle weniger Bits. Ein Wort hat einen Fingerabdruck von 4 Bits und ein Fach in jedem Drittel der Tabelle. Die Fächer bekommen Werte, deren XOR den Fingerabdruck jedes Wortes ergibt. Die Fächer eines Fremden ergeben irgendeinen Wert: 1 von 16 Fremden geht durch. umbel nimmt längere Fingerabdrücke.",
+      },
+      {
+        id: "cascade",
+        title: "Kaskade: kein Fehler auf zwei Listen",
+        short: "Kaskade",
+        text: "Manche Wörter müssen durch, und manche bekannten dürfen es nicht, wie gültige und gesperrte Zertifikate. Ebene 1 hält die Wörter, die durch müssen. Ebene 2 hält jene, die nicht durch dürfen und Ebene 1 doch passieren; Ebene 3 jene, bei denen wiederum Ebene 2 irrt. Die erste Ebene, die ein Wort abweist, entscheidet.",
       },
     ],
     beside: { classic: "Klassisch", blocked: "In Blöcken" },

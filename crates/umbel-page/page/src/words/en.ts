@@ -1,6 +1,7 @@
 //! All words of the page, in English. What the core says (advice, receipts, formulas, errors) comes from umbel itself.
 
-import { formats, fruits } from "./names";
+import type { MapAnswer, Opened, QueryAnswer, Reason, Title } from "../core";
+import { bytes, formats, fruits, percent, range } from "./names";
 
 const plural = (count: number, one: string) => `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
 
@@ -27,6 +28,62 @@ export const en = {
   },
   failed: {
     core: (name: string) => `The file ${name} could not be loaded. It belongs next to index.html.`,
+  },
+  /** Why a file was refused. */
+  reason(reason: Reason): string {
+    const number = (value: number) => value.toLocaleString("en");
+    switch (reason.name) {
+      case "empty":
+        return "The file is empty.";
+      case "text":
+        return "This is text. To make a filter of its lines, open it under Make.";
+      case "utf16":
+        return "This is text in UTF-16, and no filter.";
+      case "zip":
+        return "This is a zip archive: unpack it, and open what is inside.";
+      case "compressed":
+        return `This is compressed with ${reason.with}: decompress it first.`;
+      case "unknown":
+        return `This is no filter that can be recognized: it begins with “${reason.start}”. If another system wrote it, choose its format, and open it again.`;
+      case "delta":
+        return "This is a delta, which changes a filter and is none itself. Apply it to its base: umbel patch";
+      case "too_large":
+        return `It has ${bytes(reason.bytes)}, and a page can hold ${bytes(reason.most)}. The command line opens it: umbel info`;
+      case "newer":
+        return "A newer version of umbel wrote this file; this page cannot read it yet.";
+      case "cut":
+        return `The file should have ${number(reason.expected)} bytes and has ${number(reason.found)}: it was cut off. Copy it again.`;
+      case "appended":
+        return `The file should have ${number(reason.expected)} bytes and has ${number(reason.found)}: something was appended. Copy it again.`;
+      case "header_damaged":
+        return "The file is damaged at its start. Copy it again, or build it again.";
+      case "damaged":
+        return `The file is damaged between bytes ${number(reason.start)} and ${number(reason.end)}. Copy it again, or build it again.`;
+      case "broken":
+        return "The file is damaged: what it contains does not match its checksums. Copy it again.";
+      case "wrong_secret":
+        return "This is another secret than the one that the filter was built with.";
+      case "no_secret":
+        return "A secret has 32 hexadecimal digits, or is the text that umbel key new printed.";
+      case "not_signed":
+        return "The file is not signed. Get a signed one, or open it without a key that it must be signed with.";
+      case "signed_within":
+        return "Only the filter inside this packed file is signed, not the packed file itself. Get a signed packed file, or unpack it first.";
+      case "other_signer":
+        return `It is signed by ${reason.found}, not by ${reason.expected}.`;
+      case "other_list":
+        return `It is signed ${reason.found === "" ? "without the name of a list" : `as the list “${reason.found}”`}, not as “${reason.expected}”. Get that list.`;
+      case "not_newer":
+        return `Its version is ${reason.found}, which is not newer than ${reason.newer_than}. Get a newer one.`;
+      case "forged":
+        return "The signature does not match: the file was altered or forged. Do not use it.";
+      case "no_filter":
+        return "This table has no filter: whoever wrote it has to choose a filter policy.";
+      case "other_length":
+        return `As ${formats[reason.format] ?? reason.format} it should have ${number(reason.expected)} bytes, and has ${number(reason.found)}: it was cut off, or has another format.`;
+      case "other_format":
+        return `This is no filter of the format ${formats[reason.format] ?? reason.format}, or it is damaged. Choose another format.`;
+    }
   },
   copy: {
     copy: "Copy",
@@ -63,7 +120,7 @@ export const en = {
     fields: {
       keys: { label: "Keys", hint: "such as 5e9, 5G or 3 * 1,000" },
       fpp: { label: "False positive rate", hint: "such as 0.01, 1% or 1 in 100" },
-      memory: { label: "Memory at most", hint: "such as 64MiB or 9.6M bits" },
+      memory: { label: "Memory at most", hint: "such as 64MiB, 9.6M bits or 2^16" },
       probes: { label: "Probes per key", hint: "chosen for you if empty" },
       ship: { label: "File at most", hint: "if it is sent, such as 12MB" },
       except: { label: "Keys that must never pass", hint: "how many are on the allow list" },
@@ -164,12 +221,12 @@ export const en = {
     progress: (done: string, total: string) => `${done} of ${total}`,
     cancel: "Cancel",
     cancelled: (name: string) => `Cancelled: ${name} is not open.`,
-    refused: (name: string) => `${name} was not opened`,
+    refused: (name: string) => `${name} was not opened.`,
     only: "Two files are open; the older one was closed.",
     others: (names: string) => `Two files can be open at a time. Not opened: ${names}.`,
     closed: (name: string) => `${name} is closed.`,
     close: (name: string) => `Close ${name}`,
-    which: "Open it as",
+    which: (name: string) => `${name} is not a file of umbel, and fits several systems. Open it as`,
     none: "None of these",
     opened: (name: string, title: string) => `${name} is open: ${title}`,
     receipt: "Receipt",
@@ -178,6 +235,25 @@ export const en = {
     filters: "Filters in this file",
     part: "Part",
     verified: "signature checked",
+    /** What a file is. */
+    kinds(title: Title): string {
+      switch (title.name) {
+        case "own":
+          return `${title.kind} filter of umbel, ${plural(title.keys, "planned key")}`;
+        case "foreign":
+          return `${formats[title.format] ?? title.format}, filter of ${bytes(title.bytes)}`;
+        case "table":
+          return `LevelDB table, ${plural(title.filters, "Bloom filter")} of ${bytes(title.bytes)}`;
+        case "parquet":
+          return `Parquet file, ${plural(title.row_groups, "row group")}, ${plural(title.filters, "Bloom filter")} of ${bytes(title.bytes)}`;
+      }
+    },
+    /** How it came. */
+    wrapping: ({ packed, table, signer }: Opened["wrapping"]) => [
+      ...(packed ? ["packed"] : []),
+      ...(table ? ["in a table file"] : []),
+      ...(signer === null ? [] : [`signed by ${signer}`]),
+    ],
     saturated: "saturated",
     full: (share: string) =>
       share === "saturated" ? "This filter is saturated: almost every key passes." : `This filter holds ${share} of the keys that it was planned for.`,
@@ -196,6 +272,7 @@ export const en = {
       newerHint: "the number of the version that you have; the same one, or an older one, is refused",
     },
     lock: {
+      why: "The filter is keyed: nobody can look up keys without its secret.",
       secret: "Secret of this keyed filter, 32 hexadecimal digits",
       unlock: "Unlock",
     },
@@ -206,7 +283,12 @@ export const en = {
       keys: "Drag to move; click, or turn the wheel after it, to zoom. By keys: arrows move, + and − zoom, Home shows everything.",
       marked: (key: string, cells: string) => `Probes of ${key}: ${cells}`,
       elsewhere: (key: string) => `The probes of ${key} are in another part of this filter.`,
-      label: (text: string) => `Map. ${text}`,
+      label: ({ from, to, per, values, fill, mean }: MapAnswer) => {
+        const [low, high] = range(values);
+        return fill
+          ? `Map. Cells ${from.toLocaleString("en")} to ${to.toLocaleString("en")}: stretches of ${per.toLocaleString("en")}, from ${percent(low)} to ${percent(high)} full; ${percent(mean)} of all cells are in use.`
+          : `Map. Cells ${from.toLocaleString("en")} to ${to.toLocaleString("en")}, each by itself: ${values.filter((value) => value > 0).length} of ${values.length} are in use.`;
+      },
       in: "Zoom in",
       out: "Zoom out",
       left: "Earlier",
@@ -251,6 +333,28 @@ export const en = {
       maybe: "may be in",
       no: "not in",
       unfound: "not found",
+      /** What the answers mean. */
+      meaning({ keys, found, failed, doubt, rate }: QueryAnswer): string {
+        const absent = keys.length - found - failed;
+        const are = absent === 1 ? "is" : "are";
+        const number = (value: number) => value.toLocaleString("en");
+        const not = {
+          none: `; ${number(absent)} certainly ${are} not.`,
+          assumed: `; ${number(absent)} ${are} not found.`,
+          left: `; ${number(absent)} ${are} not found: they were never inserted, or have left its window and are forgotten.`,
+          faded: `; ${number(absent)} ${are} not found: they were never inserted, or have faded and are forgotten.`,
+          sorted: `; ${number(absent)} ${are} not in, if the table has its keys in the order of their bytes, as is usual.`,
+        }[doubt?.name ?? "none"];
+        return [
+          `${number(found)} of ${number(keys.length)} may be in${absent === 0 ? "." : not}`,
+          failed > 0 && `${number(failed)} could not be looked up.`,
+          doubt?.name === "assumed" &&
+            `This assumed keys of type ${doubt.key_type}, since the filter does not record it; choose their type, for keys of another one are not found even if they are in.`,
+          `An absent key passes with a chance of ${rate}.`,
+        ]
+          .filter(Boolean)
+          .join(" ");
+      },
       groups: (groups: number[]) => (groups.length === 0 ? "in no row group" : `row groups ${groups.join(", ")}`),
       all: "all",
       shown: "Answers that are shown",
@@ -315,12 +419,14 @@ export const en = {
     insert: "Insert",
     query: "Look up",
     remove: "Remove",
+    except: "Must not pass",
     advance: "Time passes",
     bulk: (count: number) => `Insert ${count} fruits`,
     clear: "Start with an empty filter",
     again: "Back to the lesson",
     ops: {
       insert: (word: string) => `Insert ${word}`,
+      except: (word: string) => `${word} must not pass`,
       remove: (word: string) => `Remove ${word}`,
       query: (word: string) => `Look up ${word}`,
       advance: () => "Time passes",
@@ -385,6 +491,18 @@ export const en = {
         title: "Blocked: one cache line",
         short: "Blocked",
         text: "Memory is read in cache lines of 64 bytes, 512 bits. The probes of a classic filter are all over it, so a look-up waits for several lines. A blocked filter keeps all probes of a word in one line.",
+      },
+      {
+        id: "bloomier",
+        title: "Bloomier: built once, from all words",
+        short: "Bloomier",
+        text: "If all words are known in advance, a table does with fewer bits. A word has a fingerprint of 4 bits and a slot in each third of the table. The slots get values that give each word’s fingerprint by XOR. A stranger’s slots give any value, so it passes 1 time in 16, and umbel uses longer fingerprints.",
+      },
+      {
+        id: "cascade",
+        title: "Cascade: no error on two lists",
+        short: "Cascade",
+        text: "Some words must pass, and some that are known must not, such as valid and revoked certificates. Level 1 holds the words that must pass. Level 2 holds those that must not, but do at level 1; level 3 those that level 2 gets wrong in turn. The first level that refuses a word decides.",
       },
     ],
     beside: { classic: "Classic", blocked: "Blocked" },

@@ -26,6 +26,21 @@ export const formats: { [format: string]: string } = {
   "salted-sha1": "SHA-1 of salts and key",
 };
 
+/** A size as files have it. */
+export function bytes(size: number): string {
+  const units = ["B", "KiB", "MiB", "GiB"];
+  const unit = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, size)) / 10));
+  const value = size / 1024 ** unit;
+  return `${unit === 0 ? value : value.toPrecision(3)} ${units[unit]}`;
+}
+
+/** A share with two digits after the point. */
+export const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
+
+/** The range of some numbers. */
+export const range = (values: number[]): [number, number] =>
+  values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+
 /** Words for lessons. Apples and plums come first: the published example has them. */
 export const fruits =
   "apples plums cherries pears quinces figs dates grapes lemons limes oranges melons papayas mangoes kiwis lychees guavas peaches apricots nectarines currants gooseberries blackberries blueberries raspberries strawberries cranberries mulberries elderberries rowanberries medlars persimmons pomegranates pineapples bananas plantains coconuts avocados olives tamarinds durians rambutans longans loquats kumquats tangerines satsumas clementines pomelos grapefruits".split(

@@ -1,0 +1,191 @@
+//! Why a file was refused, as data that a page turns into words of its own: the message is that of the command line.
+
+use serde::Serialize;
+use umbel::{FileError, SchemeError};
+use umbel_foreign::table::TableError;
+use umbel_report::recognize::Content;
+use umbel_share::ShareError;
+
+/// Why a file was refused; what has no reason here has only its message. `page/src/core.ts` has the same list.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub(crate) enum Reason {
+    Empty,
+    /// It begins with these bytes.
+    Unknown {
+        start: String,
+    },
+    Text,
+    Utf16,
+    Zip,
+    Compressed {
+        with: &'static str,
+    },
+    Delta,
+    TooLarge {
+        bytes: u64,
+        most: u64,
+    },
+    /// It is of a release that did not exist yet.
+    Newer,
+    Cut {
+        expected: u64,
+        found: u64,
+    },
+    Appended {
+        expected: u64,
+        found: u64,
+    },
+    HeaderDamaged,
+    Damaged {
+        start: u64,
+        end: u64,
+    },
+    /// Somewhere.
+    Broken,
+    WrongSecret,
+    NoSecret,
+    NotSigned,
+    /// Only the filter in a packed file is signed.
+    SignedWithin,
+    OtherSigner {
+        found: String,
+        expected: String,
+    },
+    OtherList {
+        found: String,
+        expected: String,
+    },
+    /// As text: there are more than numbers in a page can be.
+    NotNewer {
+        found: String,
+        newer_than: String,
+    },
+    Forged,
+    /// A table of a database without a filter.
+    NoFilter,
+    /// A filter of another system has more or fewer bytes than it declares.
+    OtherLength {
+        format: &'static str,
+        expected: u64,
+        found: u64,
+    },
+    OtherFormat {
+        format: &'static str,
+    },
+}
+
+/// An error of a page's own, with its reason.
+#[derive(Debug)]
+pub(crate) struct Because {
+    pub(crate) reason: Reason,
+    pub(crate) text: String,
+}
+
+impl std::fmt::Display for Because {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Because {}
+
+impl Reason {
+    /// The reason of an error, if it has one.
+    pub(crate) fn of(error: &anyhow::Error) -> Option<Self> {
+        if let Some(Because { reason, .. }) = error.downcast_ref() {
+            return Some(reason.clone());
+        }
+        if let Some(error) = error.downcast_ref() {
+            return of_file(error);
+        }
+        if let Some(error) = error.downcast_ref() {
+            return of_shared(error);
+        }
+        if let Some(error) = error.downcast_ref() {
+            return of_foreign(error);
+        }
+        match error.downcast_ref()? {
+            TableError::Short | TableError::Damaged { .. } => Some(Self::Broken),
+            TableError::NoFilter => Some(Self::NoFilter),
+            TableError::TooLarge { bytes, limit, .. } => {
+                Some(Self::TooLarge { bytes: *bytes, most: *limit })
+            }
+            TableError::Filter(error) => of_foreign(error),
+            _ => None,
+        }
+    }
+
+    /// The reason of a file that is not umbel's, which `refused` says, and hardly a filter.
+    pub(crate) fn other(content: Content) -> Option<Self> {
+        match content {
+            Content::Text | Content::CarriageReturns => Some(Self::Text),
+            Content::Utf16 => Some(Self::Utf16),
+            Content::Zip => Some(Self::Zip),
+            Content::Compressed(with) => Some(Self::Compressed { with }),
+            Content::Parquet => None,
+        }
+    }
+}
+
+fn of_file(error: &FileError) -> Option<Reason> {
+    Some(match error {
+        FileError::NotUmbel { found } if found.is_empty() => Reason::Empty,
+        FileError::NotUmbel { found } => {
+            Reason::Unknown { start: found.escape_ascii().to_string() }
+        }
+        FileError::Version { .. } | FileError::UnknownKind(_) | FileError::UnknownAlgorithm(_) => {
+            Reason::Newer
+        }
+        FileError::Length { expected, found } => length(*expected, *found),
+        FileError::HeaderDamaged | FileError::Field(_) | FileError::Plan(_) => {
+            Reason::HeaderDamaged
+        }
+        FileError::PayloadDamaged { start, end } => Reason::Damaged { start: *start, end: *end },
+        FileError::ChecksumsDamaged => Reason::Broken,
+        FileError::Scheme(SchemeError::WrongSecret { .. }) => Reason::WrongSecret,
+        FileError::Scheme(SchemeError::NoSecret { .. }) => Reason::NoSecret,
+        _ => return None,
+    })
+}
+
+fn of_shared(error: &ShareError) -> Option<Reason> {
+    Some(match error {
+        ShareError::HeaderDamaged { .. } => Reason::HeaderDamaged,
+        ShareError::FrameDamaged { .. } | ShareError::SignatureDamaged => Reason::Broken,
+        ShareError::Version { .. } => Reason::Newer,
+        ShareError::NotSigned => Reason::NotSigned,
+        ShareError::SignedWithin => Reason::SignedWithin,
+        ShareError::OtherSigner { found, expected } => {
+            Reason::OtherSigner { found: found.clone(), expected: expected.clone() }
+        }
+        ShareError::OtherList { found, expected } => {
+            Reason::OtherList { found: found.clone(), expected: expected.clone() }
+        }
+        ShareError::NotNewer { found, newer_than } => {
+            Reason::NotNewer { found: found.to_string(), newer_than: newer_than.to_string() }
+        }
+        ShareError::Forged => Reason::Forged,
+        _ => return None,
+    })
+}
+
+fn of_foreign(error: &umbel_foreign::Error) -> Option<Reason> {
+    use umbel_foreign::Error;
+    Some(match error {
+        Error::Length { format, expected, found } => {
+            Reason::OtherLength { format: format.name(), expected: *expected, found: *found }
+        }
+        Error::Field { format, .. } | Error::Json { format, .. } => {
+            Reason::OtherFormat { format: format.name() }
+        }
+        _ => return None,
+    })
+}
+
+fn length(expected: u64, found: u64) -> Reason {
+    match found < expected {
+        true => Reason::Cut { expected, found },
+        false => Reason::Appended { expected, found },
+    }
+}
