@@ -44,7 +44,7 @@ enum Door {
     SummaryCache,
     /// A proxy that exchanges cache digests with Squid, between two servers of Squid.
     Squid,
-    /// The explorer, in Node and in a browser that npm brings along.
+    /// The explorer, in Node and in a browser that npm brings along; in full also in Firefox and WebKit.
     Page,
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Some(Door::Spark) => spark::run(arguments.full),
         Some(Door::SummaryCache) => proxies::summary_cache(),
         Some(Door::Squid) => squid::squid(),
-        Some(Door::Page) => page::test(),
+        Some(Door::Page) => page::test(arguments.full),
         None => libraries(arguments),
     }
 }
@@ -85,6 +85,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel-find",
         "umbel-parquet",
         "umbel-report",
+        "umbel-system",
         "umbel-cli",
         "xtask-pages",
     ];

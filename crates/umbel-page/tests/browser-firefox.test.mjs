@@ -1,4 +1,4 @@
-//! Every view in Firefox, if it is installed: what differs between browsers is there, or it is not.
+//! Every view in Firefox: what differs between browsers is there, or it is not. Only `cargo x test page --full` needs it.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -6,11 +6,13 @@ import { after, before, test } from "node:test";
 
 import { installedFirefox, repository, start } from "./browser.mjs";
 
-const skip = installedFirefox === undefined && "Firefox is not installed: apt-get install firefox-esr";
 const filter = join(repository, "testdata", "golden", "blocked-k8.umbel");
 
 let site;
-before(async () => (site = skip ? undefined : await start("firefox")));
+before(async () => {
+  assert(installedFirefox, "Firefox is not installed: apt-get install firefox-esr");
+  site = await start("firefox");
+});
 after(() => site?.close());
 
 const WIDTHS = [320, 360, 740, 768, 1000, 1024, 1280];
@@ -25,7 +27,7 @@ async function fits(page) {
   }
 }
 
-test("Firefox: plans, their details and charts", { skip }, async () => {
+test("Firefox: plans, their details and charts", async () => {
   const page = await site.open("#plan?keys=5e9&fpp=1%25");
   await page.waitForSelector("#chart-bits canvas");
   assert.match(await page.textContent(".headline"), /5\.91 GiB/);
@@ -37,7 +39,7 @@ test("Firefox: plans, their details and charts", { skip }, async () => {
   await fits(page);
 });
 
-test("Firefox: a file is opened, mapped and looked into", { skip }, async () => {
+test("Firefox: a file is opened, mapped and looked into", async () => {
   const page = await site.open("#look");
   await page.setInputFiles(".drop input[type=file]", filter);
   await page.waitForSelector(".card .profile canvas");
@@ -51,7 +53,7 @@ test("Firefox: a file is opened, mapped and looked into", { skip }, async () => 
   await fits(page);
 });
 
-test("Firefox: a filter is made, and opened", { skip }, async () => {
+test("Firefox: a filter is made, and opened", async () => {
   const page = await site.open("#make");
   await page.getByLabel("Keys, one per line").first().fill("a\nb\nc");
   await page.getByRole("button", { name: "Make the filter" }).click();
@@ -61,7 +63,7 @@ test("Firefox: a filter is made, and opened", { skip }, async () => {
   await page.waitForSelector(".card .receipt");
 });
 
-test("Firefox: a lesson goes step by step, and German is there", { skip }, async () => {
+test("Firefox: a lesson goes step by step, and German is there", async () => {
   const page = await site.open("#learn");
   await page.waitForSelector(".steps li");
   await page.getByRole("button", { name: "Next" }).click();
