@@ -25,12 +25,14 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a command at the root, and fails if it does.
+/// Runs a command, at the root unless it has a folder of its own, and fails if it does.
 pub fn run(command: &mut Command) -> Result<()> {
     let line = words(command);
     eprintln!("$ {line}");
-    let status =
-        command.current_dir(root()).status().with_context(|| format!("cannot run {line}"))?;
+    if command.get_current_dir().is_none() {
+        command.current_dir(root());
+    }
+    let status = command.status().with_context(|| format!("cannot run {line}"))?;
     ensure!(status.success(), "{line}: {status}");
     Ok(())
 }
