@@ -34,7 +34,7 @@ class Shared:
         context = spark.sparkContext
         _forget(context)
         pickled: Any = filter.__reduce__()
-        _, (data, format, key_type) = pickled
+        _, (_, data, format, key_type), _ = pickled
         #: The filter itself, on the driver.
         self._filter: Filter | None = filter
         self._kind: Any = {} if format is None else {"format": format, "key_type": key_type}
