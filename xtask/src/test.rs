@@ -38,7 +38,7 @@ enum Door {
     Python,
     /// The module, in Redis 7.0, Redis 8.2 and Valkey 8.1, and the filter in front of PostgreSQL.
     Redis,
-    /// The Python package on Spark, with two workers on this machine. Needs Java 17 or later.
+    /// The Python package on Spark, with two workers on this machine. Needs a JDK, 17 or later.
     Spark,
     /// Caching proxies that know from summaries which peer has a page.
     SummaryCache,

@@ -190,9 +190,9 @@ def test_damage_is_refused_by_java(spark, opened, tmp_path):
             opened(path)
 
 
-@pytest.mark.skipif(not shutil.which("javac"), reason="needs a JDK; Spark runs without one")
 def test_the_page_for_scala_and_java(tmp_path):
     """What docs/spark.md shows is compiled, and with --full run."""
+    assert shutil.which("javac"), "no javac: apt-get install openjdk-17-jdk-headless"
     page = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
     (commands,) = re.findall(r"```\n(javac .*?)```", page, re.DOTALL)
     snippets = {kind: re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)[0] for kind in ("java", "scala")}
