@@ -3,18 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
-use xtask::run::{cargo, each_line};
 
-/// The programs that are handed out, by the options that select their packages.
-const PROGRAMS: [(&str, &[&str]); 5] = [
-    ("cli", &["-p", "umbel-cli"]),
-    ("cli, all features", &["-p", "umbel-cli", "--features", "group,parquet"]),
-    ("python", &["-p", "umbel-py"]),
-    ("redis", &["-p", "umbel-redis"]),
-    ("page", &["-p", "umbel-page"]),
+use crate::parts::{self, Part};
+
+/// The programs that are handed out: their packages and features.
+const PROGRAMS: [(&str, &str, &str); 5] = [
+    ("cli", "umbel-cli", ""),
+    ("cli, all features", "umbel-cli", "group,parquet"),
+    ("python", "umbel-py", ""),
+    ("redis", "umbel-redis", ""),
+    ("page", "umbel-page", ""),
 ];
 
 /// What the source of a crate has.
@@ -28,25 +29,18 @@ struct Source {
 }
 
 pub(crate) fn run() -> Result<()> {
-    let mut crates: BTreeMap<(String, String), BTreeSet<&str>> = BTreeMap::new();
-    for (program, options) in PROGRAMS {
-        let tree = ["tree", "--locked", "--prefix", "none", "--edges", "normal,build"];
-        each_line(cargo(&tree).args(["--format", "{p}"]).args(options), |line| {
-            let mut words = line.split(' ');
-            if let (Some(name), Some(version), false) =
-                (words.next(), words.next(), line.contains("(/"))
-            {
-                let version = version.trim_start_matches('v').to_owned();
-                crates.entry((name.to_owned(), version)).or_default().insert(program);
-            }
-        })?;
+    let mut crates: BTreeMap<Part, BTreeSet<&str>> = BTreeMap::new();
+    for (program, package, features) in PROGRAMS {
+        let parts = parts::of(package, features, "normal,build", None)?;
+        for part in parts.into_iter().filter(|part| !part.own) {
+            crates.entry(part).or_default().insert(program);
+        }
     }
     println!(
         "| crate | in | lines | unsafe | runs while built | C library | connects | starts programs |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    for ((name, version), programs) in &crates {
-        let folder = folder(name, version)?;
+    for (Part { name, version, folder, .. }, programs) in &crates {
         let manifest = fs::read_to_string(folder.join("Cargo.toml"))?;
         let has = |line: &str| manifest.lines().any(|found| found.starts_with(line));
         let built = match (has("build = \""), has("proc-macro = true")) {
@@ -75,18 +69,6 @@ pub(crate) fn run() -> Result<()> {
     }
     println!("\n{} crates", crates.len());
     Ok(())
-}
-
-/// Where cargo has unpacked a crate.
-fn folder(name: &str, version: &str) -> Result<PathBuf> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).context("no home")?;
-    let registries = fs::read_dir(home.join("registry/src")).context("cargo's crates")?;
-    let folders = registries.flatten().map(|entry| entry.path().join(format!("{name}-{version}")));
-    folders
-        .into_iter()
-        .find(|path| path.is_dir())
-        .with_context(|| format!("{name} {version} is not unpacked; cargo fetch downloads it"))
 }
 
 fn read(folder: &Path, source: &mut Source) -> Result<()> {

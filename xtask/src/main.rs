@@ -14,6 +14,7 @@ mod first;
 mod library;
 mod miri;
 mod page;
+mod parts;
 mod portable;
 mod proxies;
 mod redis;

@@ -27,11 +27,7 @@ pub fn cargo(arguments: &[&str]) -> Command {
 
 /// Runs a command, at the root unless it has a folder of its own, and fails if it does.
 pub fn run(command: &mut Command) -> Result<()> {
-    let line = words(command);
-    eprintln!("$ {line}");
-    if command.get_current_dir().is_none() {
-        command.current_dir(root());
-    }
+    let line = announce(command);
     let status = command.status().with_context(|| format!("cannot run {line}"))?;
     ensure!(status.success(), "{line}: {status}");
     Ok(())
@@ -47,10 +43,9 @@ pub fn read(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
 
 /// Like [`run`], but passes each line of the command's output to `each` instead of printing it.
 pub fn each_line(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()> {
-    let line = words(command);
-    eprintln!("$ {line}");
-    command.current_dir(root()).stdout(Stdio::piped());
-    let mut child = command.spawn().with_context(|| format!("cannot run {line}"))?;
+    let line = announce(command);
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {line}"))?;
     let output = BufReader::new(child.stdout.take().expect("a pipe"));
     for printed in output.lines() {
         let printed = printed.with_context(|| format!("cannot read what {line} prints"))?;
@@ -59,6 +54,23 @@ pub fn each_line(command: &mut Command, mut each: impl FnMut(&str)) -> Result<()
     let status = child.wait()?;
     ensure!(status.success(), "{line}: {status}");
     Ok(())
+}
+
+/// Like [`run`], but returns what the command prints.
+pub fn printed(command: &mut Command) -> Result<String> {
+    let mut text = String::new();
+    each_line(command, |line| text += &format!("{line}\n"))?;
+    Ok(text)
+}
+
+/// Prints a command that is about to run, and gives it a folder.
+fn announce(command: &mut Command) -> String {
+    let line = words(command);
+    eprintln!("$ {line}");
+    if command.get_current_dir().is_none() {
+        command.current_dir(root());
+    }
+    line
 }
 
 /// Returns a program of a cargo package, installed in this folder if it is not there in this version; `version_from`

@@ -15,7 +15,7 @@ pub(super) fn all(out: &Path) -> Result<Vec<Piece>> {
     let packed = target().join("dist-crates");
     let _ = fs::remove_dir_all(&packed);
     // Those that are not published are left out by Cargo only if they are named.
-    let metadata = super::printed(&mut cargo(&[
+    let metadata = run::printed(&mut cargo(&[
         "metadata",
         "--quiet",
         "--locked",

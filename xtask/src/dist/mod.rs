@@ -2,7 +2,6 @@
 
 mod crates;
 mod packages;
-mod parts;
 mod programs;
 pub(crate) mod wheel;
 
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use xtask::run::{self, root, target};
+use xtask::run::{root, target};
 
 /// The options: which pieces.
 #[derive(clap::Args)]
@@ -131,11 +130,4 @@ fn sha256(file: &Path) -> Result<String> {
         Some((sum, _)) if output.status.success() => Ok(sum.trim_start_matches('\\').to_owned()),
         _ => bail!("{}: sha256sum fails", file.display()),
     }
-}
-
-/// Runs a command and gives what it prints.
-fn printed(command: &mut Command) -> Result<String> {
-    let mut text = String::new();
-    run::each_line(command, |line| text += &format!("{line}\n"))?;
-    Ok(text)
 }

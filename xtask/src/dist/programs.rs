@@ -8,8 +8,9 @@ use anyhow::{Context, Result, bail, ensure};
 
 use xtask::run::{self, cargo, root, target};
 
-use super::{Piece, epoch, packages, parts, printed, version};
+use super::{Piece, epoch, packages, version};
 use crate::cross;
+use crate::parts;
 
 /// Those of Linux are static. What cannot be run here is run by the workflow `release`, before anything is published.
 const TARGETS: &[&str] = &[
@@ -144,7 +145,7 @@ fn texts() -> Result<PathBuf> {
     ] {
         fs::write(
             folder.join("completions").join(name),
-            printed(&mut umbel(&["completions", shell]))?,
+            run::printed(&mut umbel(&["completions", shell]))?,
         )?;
     }
     Ok(folder)
@@ -167,7 +168,7 @@ fn filled(triple: &str, program: &Path, texts: &Path) -> Result<PathBuf> {
             .arg(texts.join("completions"))
             .arg(&folder),
     )?;
-    let parts = parts::of("umbel-cli", FEATURES, triple)?;
+    let parts = parts::of("umbel-cli", FEATURES, "normal", Some(triple))?;
     fs::write(folder.join("LICENSES-OF-PARTS.txt"), parts::licences(&parts)?)?;
     fs::write(folder.join("umbel.cdx.json"), parts::bill("umbel", &version, &parts)?)?;
     Ok(folder)
@@ -219,7 +220,7 @@ fn emulated(by: &str, program: &Path) -> Command {
 /// Lets a program find the lines that two files share.
 pub(super) fn check_runs(command: &mut Command) -> Result<String> {
     command.args(["common", "examples/monday.txt", "examples/tuesday.txt"]);
-    let lines = printed(command)?.lines().count();
+    let lines = run::printed(command)?.lines().count();
     let told = format!("common of two files: {lines} lines");
     // As many as README.md shows.
     if lines == 78 { Ok(told) } else { bail!("{told}, and there are 78") }

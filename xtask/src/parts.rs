@@ -4,72 +4,67 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use xtask::run::{cargo, root};
-
-use super::printed;
+use xtask::run::{self, cargo, root};
 
 /// A crate that is in a program.
-#[derive(Debug)]
-pub(super) struct Part {
-    name: String,
-    version: String,
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) version: String,
     licence: String,
-    /// `None` if it is one of this repository.
-    source: Option<String>,
-    folder: PathBuf,
+    /// Whether it is one of this repository.
+    pub(crate) own: bool,
+    /// Where its source is.
+    pub(crate) folder: PathBuf,
 }
 
-/// The crates that a package needs on a target, but for those that only build it or test it.
-pub(super) fn of(package: &str, features: &str, triple: &str) -> Result<Vec<Part>> {
-    let manifest = root().join("crates").join(package).join("Cargo.toml");
-    let mut command = cargo(&["metadata", "--quiet", "--locked", "--format-version", "1"]);
-    command.args(["--filter-platform", triple, "--features", features, "--manifest-path"]);
-    let metadata: Value = serde_json::from_str(&printed(command.arg(&manifest))?)?;
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let nodes: BTreeMap<String, Value> = list(&metadata["resolve"]["nodes"])
-        .into_iter()
-        .map(|node| (text(&node["id"]), node))
-        .collect();
-    let mut found = BTreeSet::new();
-    let mut next = vec![text(&metadata["resolve"]["root"])];
-    while let Some(id) = next.pop() {
-        if !found.insert(id.clone()) {
-            continue;
-        }
-        for dependency in list(&nodes.get(&id).context("an unknown package")?["deps"]) {
-            if list(&dependency["dep_kinds"]).iter().any(|kind| kind["kind"].is_null()) {
-                next.push(text(&dependency["pkg"]));
-            }
-        }
+/// The crates of a package on a target, or on this machine, with the `edges` of `cargo tree`. It knows which ones are in the
+/// program; `cargo metadata`, which knows where they are, also lists those that other packages of the workspace ask for.
+pub(crate) fn of(
+    package: &str,
+    features: &str,
+    edges: &str,
+    triple: Option<&str>,
+) -> Result<Vec<Part>> {
+    let mut tree = cargo(&["tree", "--locked", "--prefix", "none", "--format", "{p}"]);
+    tree.args(["--edges", edges, "--package", package, "--features", features]);
+    let mut metadata = cargo(&["metadata", "--quiet", "--locked", "--format-version", "1"]);
+    metadata.arg("--all-features");
+    if let Some(triple) = triple {
+        tree.args(["--target", triple]);
+        metadata.args(["--filter-platform", triple]);
     }
-    let packages = list(&metadata["packages"])
-        .into_iter()
-        .filter(|package| found.contains(&text(&package["id"])));
-    let mut parts: Vec<_> = packages
-        .map(|package| Part {
-            name: text(&package["name"]),
-            version: text(&package["version"]),
-            licence: text(&package["license"]),
-            source: package["source"].as_str().map(str::to_owned),
-            folder: Path::new(&text(&package["manifest_path"]))
-                .parent()
-                .unwrap_or(Path::new(""))
-                .to_owned(),
-        })
-        .collect();
-    parts.sort_unstable_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+    let tree = run::printed(&mut tree)?;
+    let named = |line: &str| {
+        let mut words = line.split(' ');
+        Some((words.next()?.to_owned(), words.next()?.strip_prefix('v')?.to_owned()))
+    };
+    let found: BTreeSet<_> = tree.lines().filter_map(named).collect();
+    let metadata: Value = serde_json::from_str(&run::printed(&mut metadata)?)?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let packages = metadata["packages"].as_array().context("no packages")?;
+    let parts = packages.iter().map(|package| Part {
+        name: text(&package["name"]),
+        version: text(&package["version"]),
+        licence: text(&package["license"]),
+        own: package["source"].is_null(),
+        folder: Path::new(&text(&package["manifest_path"])).with_file_name(""),
+    });
+    let mut parts: Vec<_> =
+        parts.filter(|part| found.contains(&(part.name.clone(), part.version.clone()))).collect();
+    parts.sort_unstable();
+    ensure!(parts.len() == found.len(), "cargo tree and cargo metadata name different crates");
     Ok(parts)
 }
 
 /// The texts of all licences, each once, with the crates that have it.
-pub(super) fn licences(parts: &[Part]) -> Result<String> {
+pub(crate) fn licences(parts: &[Part]) -> Result<String> {
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut all = "Umbel is under MIT or Apache-2.0, as you prefer. It contains:\n\n".to_owned();
-    for part in parts.iter().filter(|part| part.source.is_some()) {
+    for part in parts.iter().filter(|part| !part.own) {
         let Part { name, version, licence, .. } = part;
         let mut none = true;
         let mut entries: Vec<_> =
@@ -94,7 +89,7 @@ pub(super) fn licences(parts: &[Part]) -> Result<String> {
 }
 
 /// The list of the crates in a program, as CycloneDX 1.6.
-pub(super) fn bill(program: &str, version: &str, parts: &[Part]) -> Result<String> {
+pub(crate) fn bill(program: &str, version: &str, parts: &[Part]) -> Result<String> {
     let lock = fs::read_to_string(root().join("Cargo.lock"))?;
     let checksum = |part: &Part| {
         let start = format!("name = \"{}\"\nversion = \"{}\"\n", part.name, part.version);
