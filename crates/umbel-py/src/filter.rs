@@ -16,7 +16,7 @@ use crate::calls::Values;
 use crate::columns::{self, Column, Keys, Source, visit_items};
 use crate::errors::Failure;
 use crate::fork::{self, NoFork};
-use crate::inner::{Access, Check, Inner, Insert, InsertOwn, Operation, of_inner};
+use crate::inner::{Access, Check, Inner, InsertOwn, Operation, of_inner};
 use crate::keys::Element;
 
 pyo3::create_exception!(
@@ -37,7 +37,7 @@ pub(crate) struct Filter {
     lock: RwLock<Inner>,
     /// Whether floats can be keys.
     pub(crate) floats: bool,
-    /// Keys that may be added before it is looked whether they are too many. Changed under the lock.
+    /// New keys that may come before it is looked whether there are too many. Changed under the lock.
     unchecked: AtomicU64,
 }
 
@@ -61,14 +61,14 @@ impl<G: DerefMut<Target = Inner>> DerefMut for Held<G> {
     }
 }
 
-/// Keys more than planned that a filter can get before it is looked again, as a part of those planned.
+/// New keys that a filter gets at least before it is looked again, as a part of those planned.
 const LOOK_EVERY: u64 = 16;
 
 impl Filter {
     pub(crate) fn new(inner: Inner) -> Self {
         Self {
             floats: matches!(inner, Inner::Foreign(_)),
-            unchecked: AtomicU64::new(planned(&inner).map_or(u64::MAX, |keys| keys / LOOK_EVERY)),
+            unchecked: AtomicU64::new(planned(&inner).map_or(u64::MAX, least)),
             lock: RwLock::new(inner),
         }
     }
@@ -201,21 +201,41 @@ impl Filter {
         })
     }
 
-    /// Counts keys that were added, under the lock for writing. Returns whether to look if there are too many.
+    /// Counts keys that may be new, under the lock for writing.
     #[inline]
-    pub(crate) fn count(&self, added: usize) -> bool {
+    pub(crate) fn count(&self, new: usize) {
         let unchecked = self.unchecked.load(Relaxed);
-        if unchecked == u64::MAX {
-            return false;
+        if unchecked != u64::MAX {
+            self.unchecked.store(unchecked.saturating_sub(new as u64), Relaxed);
         }
-        let left = unchecked.saturating_sub(added as u64);
-        self.unchecked.store(left, Relaxed);
-        left == 0
     }
 
-    /// Warns of a filter that holds too many keys, once; to be called without the lock.
+    /// Adds keys, under the lock for writing, and counts those that may be new: all, which costs nothing, until it is time to
+    /// look; from then on those that are new. A full filter that gets the keys it has is not looked at again and again.
+    fn insert_all<K: Element>(&self, inner: &mut Inner, keys: &[K]) -> Result<(), Failure> {
+        let least = planned(inner).map_or(0, least);
+        if self.unchecked.load(Relaxed).saturating_sub(keys.len() as u64) >= least {
+            inner.insert_all(keys)?;
+            self.count(keys.len());
+            return Ok(());
+        }
+        let mut answers = [false; BATCH];
+        for keys in keys.chunks(BATCH) {
+            let new = &mut answers[..keys.len()];
+            Access::Write(inner, Operation::Add).answer(keys, new)?;
+            self.count(new.iter().filter(|new| **new).count());
+        }
+        Ok(())
+    }
+
+    /// Warns of a filter that holds too many keys, once, if it is time to look; to be called without the lock.
+    #[inline]
+    pub(crate) fn warn_if_full(&self, py: Python<'_>) -> PyResult<()> {
+        if self.unchecked.load(Relaxed) == 0 { self.look_and_warn(py) } else { Ok(()) }
+    }
+
     #[cold]
-    pub(crate) fn warn(&self, py: Python<'_>) -> PyResult<()> {
+    fn look_and_warn(&self, py: Python<'_>) -> PyResult<()> {
         let receipt =
             self.look(py, |inner| of_inner!(inner, own => Some(own.receipt()), _other => None));
         let Some(receipt) = receipt.filter(|_| self.unchecked.load(Relaxed) == 0) else {
@@ -223,7 +243,7 @@ impl Filter {
         };
         let planned = receipt.plan.keys();
         if !receipt.over_filled {
-            self.unchecked.store(receipt.room.max(planned / LOOK_EVERY).max(1), Relaxed);
+            self.unchecked.store(receipt.room.max(least(planned)), Relaxed);
             return Ok(());
         }
         self.unchecked.store(u64::MAX, Relaxed);
@@ -303,8 +323,12 @@ impl Filter {
         end: PyResult<()>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut end = end;
-        if operation == Operation::Add && end.is_ok() && self.unchecked.load(Relaxed) == 0 {
-            end = self.warn(py);
+        if operation == Operation::Add {
+            let new = answers.answers.iter().filter(|new| **new).count();
+            let held = self.write(py);
+            self.count(new);
+            drop(held);
+            end = end.and_then(|()| self.warn_if_full(py));
         }
         let given = container.filled(answers)?;
         let Err(error) = end else { return Ok(given) };
@@ -338,11 +362,7 @@ impl Filter {
                 self.look(py, |inner| column.answer(answers, threads, || Access::Read(inner)))
             }
             _ => self.change(py, |inner| {
-                column.answer_in_order(answers, &mut Access::Write(inner, operation))?;
-                if operation == Operation::Add {
-                    self.count(column.len());
-                }
-                Ok(())
+                column.answer_in_order(answers, &mut Access::Write(inner, operation))
             }),
         }?)
     }
@@ -402,7 +422,7 @@ impl Filter {
                 visit_items(&items, column, self.floats, &mut AddItems { filter: self, py })?;
             }
         }
-        if self.unchecked.load(Relaxed) == 0 { self.warn(py) } else { Ok(()) }
+        self.warn_if_full(py)
     }
 
     fn add_column(&self, py: Python<'_>, column: &Column, threads: NonZeroUsize) -> PyResult<()> {
@@ -413,10 +433,11 @@ impl Filter {
                     own.insert_in_parts(threads, column.len(), |own, part, parts| {
                         column.visit_part(part, parts, &mut InsertOwn(own))
                     })?;
+                    // A part knows only of its own keys which are new. To look at the filter takes no longer than to merge them.
+                    self.count(column.len());
                 }
-                inner => column.visit(&mut Insert(inner))?,
+                inner => column.visit(&mut InsertCounted { filter: self, inner })?,
             }
-            self.count(column.len());
             Ok::<_, Failure>(())
         });
         Ok(added?)
@@ -437,11 +458,7 @@ impl Visit for OnBatch<'_, '_> {
             if let Access::Write(inner, _) = access {
                 inner.check(keys)?;
             }
-            access.answer(keys, &mut self.answers[..keys.len()])?;
-            if self.operation == Operation::Add {
-                self.filter.count(keys.len());
-            }
-            Ok(())
+            access.answer(keys, &mut self.answers[..keys.len()])
         })
     }
 }
@@ -474,6 +491,11 @@ fn planned(inner: &Inner) -> Option<u64> {
     }
 }
 
+/// New keys that a filter planned for so many gets at least before it is looked again.
+fn least(planned: u64) -> u64 {
+    (planned / LOOK_EVERY).max(1)
+}
+
 /// Adds keys of an iterable, with the filter locked for one batch after the other.
 struct AddItems<'a, 'py> {
     filter: &'a Filter,
@@ -482,10 +504,19 @@ struct AddItems<'a, 'py> {
 
 impl Visit for AddItems<'_, '_> {
     fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
-        let mut inner = self.filter.write(self.py);
-        inner.insert_all(keys)?;
-        self.filter.count(keys.len());
-        Ok(())
+        self.filter.insert_all(&mut self.filter.write(self.py), keys)
+    }
+}
+
+/// Adds keys to a filter that is locked.
+struct InsertCounted<'a> {
+    filter: &'a Filter,
+    inner: &'a mut Inner,
+}
+
+impl Visit for InsertCounted<'_> {
+    fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
+        self.filter.insert_all(self.inner, keys)
     }
 }
 

@@ -230,15 +230,6 @@ impl Visit for Check<'_> {
     }
 }
 
-/// Inserts keys into a filter.
-pub(crate) struct Insert<'a>(pub(crate) &'a mut Inner);
-
-impl Visit for Insert<'_> {
-    fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
-        self.0.insert_all(keys)
-    }
-}
-
 /// Inserts keys into one of umbel's own, which may be a part of another.
 pub(crate) struct InsertOwn<'a>(pub(crate) &'a mut AnyFilter);
 

@@ -562,13 +562,16 @@ impl Attributes {
     fn add_row(slf: &Bound<'_, Self>, values: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let values =
             values.iter().map(|value| crate::rows::field(&value)).collect::<PyResult<Vec<_>>>()?;
-        let mut inner = slf.as_super().get().write(slf.py());
-        match inner.own_mut("add_row")? {
-            AnyFilter::Attributes(filter) => {
-                Ok(filter.insert_row(&values).map_err(Failure::from)?)
-            }
-            _ => unreachable!("the class is of filters of rows"),
-        }
+        let filter = slf.as_super().get();
+        let mut inner = filter.write(slf.py());
+        let AnyFilter::Attributes(rows) = inner.own_mut("add_row")? else {
+            unreachable!("the class is of filters of rows")
+        };
+        let new = rows.insert_row(&values).map_err(Failure::from)?;
+        filter.count(new.into());
+        drop(inner);
+        filter.warn_if_full(slf.py())?;
+        Ok(new)
     }
 
     /// Whether a row with these values may be there; fields without a value are not looked at.

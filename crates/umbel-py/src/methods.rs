@@ -73,11 +73,9 @@ impl Filter {
         let added = OneKey::of(key, self.floats)?;
         let mut inner = self.write(key.py());
         let new = inner.insert(added.key())?;
-        let look = self.count(1);
+        self.count(new.into());
         drop(inner);
-        if look {
-            self.warn(key.py())?;
-        }
+        self.warn_if_full(key.py())?;
         Ok(new)
     }
 
@@ -386,6 +384,16 @@ enum Join {
     Intersection,
 }
 
+impl Join {
+    /// New keys that a filter gets by it at most.
+    fn most_new(self) -> usize {
+        match self {
+            Self::Union => usize::MAX,
+            Self::Intersection => 0,
+        }
+    }
+}
+
 impl Filter {
     fn figures(&self, py: Python<'_>) -> Receipt {
         self.look(py, |inner| {
@@ -398,8 +406,12 @@ impl Filter {
         if std::ptr::eq(self, other) {
             return Ok(());
         }
-        self.change_by(other, py, |ours, theirs| merge(ours, theirs, join))?;
-        Ok(())
+        self.change_by(other, py, |ours, theirs| {
+            merge(ours, theirs, join)?;
+            self.count(join.most_new());
+            Ok::<_, Failure>(())
+        })?;
+        self.warn_if_full(py)
     }
 }
 
@@ -441,7 +453,11 @@ fn combined<'py>(
         merge(&mut made, right, join)?;
         Ok::<_, Failure>(made)
     });
-    kinds::wrap(py, made?)
+    let made = kinds::wrap(py, made?)?;
+    let filter = made.cast::<Filter>()?.get();
+    filter.count(join.most_new());
+    filter.warn_if_full(py)?;
+    Ok(made)
 }
 
 fn equal(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<bool> {

@@ -386,7 +386,7 @@ impl Filter {
         named(names)?;
         // All columns are checked before the first row is there.
         Table::of(new_empty_array(stream.data_type()).as_struct(), names)?;
-        let (mut answers, mut added) = (Answers::default(), 0);
+        let mut answers = Answers::default();
         let end = loop {
             let arrays = match stream.next(py) {
                 Ok(Some(arrays)) => arrays,
@@ -401,25 +401,14 @@ impl Filter {
                 tables.iter().try_for_each(|table| {
                     let valid = table.nulls.as_ref().map(|nulls| nulls.iter().collect());
                     let answers = answers.more(table.length, valid);
-                    self.access(py, operation, |access| {
-                        answer_table(access, table, names, answers)
-                    })?;
-                    added += table.length;
-                    Ok(())
+                    self.access(py, operation, |access| answer_table(access, table, names, answers))
                 })
             });
             if let Err(error) = done {
                 break Err(error.into());
             }
         };
-        self.count_rows(operation, added);
         self.given(py, operation, container, &answers, end)
-    }
-
-    fn count_rows(&self, operation: Operation, rows: usize) {
-        if operation == Operation::Add {
-            self.count(rows);
-        }
     }
 
     /// Answers tuples. In the rows of a table, values may be missing.
@@ -442,7 +431,6 @@ impl Filter {
             for (&there, answer) in there.iter().zip(answers.more(there.len(), None)) {
                 *answer = there && found.next() == Some(true);
             }
-            self.count_rows(operation, there.len());
             batch.clear();
             there.clear();
             py.check_signals()

@@ -4,8 +4,10 @@ import copy
 import json
 import pickle
 import threading
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -499,9 +501,63 @@ def test_over_filling_warns_once(recwarn):
     assert not recwarn
 
 
-def test_a_warning_that_is_an_error_loses_no_answers():
-    import warnings
+@pytest.mark.parametrize("kind", ["blocked", "classic", "sliced"])
+def test_known_keys_do_not_over_fill(kind, recwarn):
+    warnings.simplefilter("always")
 
+    def full():
+        filter = umbel.Bloom(1000, kind=kind)
+        filter.update(range(990))
+        return umbel.from_bytes(filter.to_bytes())
+
+    once = umbel.Bloom(1000, kind=kind)
+    for _ in range(5000):
+        once.add("a")
+    for add in [
+        lambda filter, keys: [filter.add(key) for key in keys],
+        lambda filter, keys: filter.update(keys),
+        lambda filter, keys: filter.update(np.array(keys)),
+        lambda filter, keys: filter.add_new(keys),
+        lambda filter, keys: filter.add_new(np.array(keys)),
+        lambda filter, keys: filter.__ior__(full()),
+        lambda filter, keys: filter | full(),
+    ]:
+        filter = full()
+        for _ in range(20):
+            add(filter, list(range(990)))
+        assert not recwarn
+        # These are new, and more than the four standard deviations that an estimate may be wrong by.
+        filter.update(np.arange(10_000, 11_000))
+        assert [warning.category for warning in recwarn] == [umbel.OverfilledWarning]
+        recwarn.clear()
+
+
+def test_a_union_and_single_rows_over_fill(recwarn):
+    warnings.simplefilter("always")
+
+    def of(keys):
+        filter = umbel.Bloom(1000)
+        filter.update(keys)
+        return filter
+
+    def by_or(left, right):
+        left |= right
+
+    for join in [by_or, lambda left, right: left | right, umbel.Bloom.union, umbel.Bloom.update]:
+        join(of(range(900)), of(range(900, 1800)))
+        assert [warning.category for warning in recwarn] == [umbel.OverfilledWarning]
+        assert recwarn[0].filename == __file__
+        recwarn.clear()
+    of(range(900)) & of(range(900, 1800))
+    assert not recwarn
+    rows = umbel.Attributes(["user", "item"], 1000)
+    for i in range(3000):
+        rows.add_row(i % 700, i)
+        assert i > 1000 or not recwarn
+    assert [warning.category for warning in recwarn] == [umbel.OverfilledWarning]
+
+
+def test_a_warning_that_is_an_error_loses_no_answers():
     filter = umbel.Bloom(1000)
     with warnings.catch_warnings(), pytest.raises(umbel.OverfilledWarning) as error:
         warnings.simplefilter("error")
