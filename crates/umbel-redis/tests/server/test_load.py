@@ -63,11 +63,24 @@ class Pair:
 
     def fails_over(self):
         """The replica takes over once it has everything."""
-        with self.primary.client() as client:
-            assert client("FAILOVER", "TO", "127.0.0.1", self.replica.port) == OK
+
+        def over():
+            # By other connections: one that asked for it is held up with all others.
+            if role(self.replica) == b"master" and role(self.primary) == b"slave":
+                return True
+            with contextlib.suppress(OSError, AssertionError):
+                with self.primary.client() as client:
+                    # Not asked for yet, or given up by the server, as when the replica has just begun to follow it anew.
+                    if b"master_failover_state:no-failover" in client("INFO", "replication"):
+                        client("FAILOVER", "TO", "127.0.0.1", self.replica.port)
+            return False
+
+        try:
+            wait_for(over, PATIENCE)
+        except AssertionError:
+            logs = "\n".join(f"{server.port}:\n{server.log()}" for server in self.servers)
+            raise AssertionError(f"{self.replica.port} does not take over from {self.primary.port}:\n{logs}") from None
         self.primary, self.replica = self.replica, self.primary
-        # By another connection: the one that asked for it is held up with all others.
-        wait_for(lambda: role(self.primary) == b"master" and role(self.replica) == b"slave", PATIENCE)
         self.follows()
 
 
@@ -146,8 +159,20 @@ def missing(server, clients):
     return denied
 
 
+def numbers(client):
+    """What INFO tells, as whole numbers."""
+    lines = (line.split(b":") for section in ("memory", "stats") for line in client("INFO", section).splitlines() if b":" in line)
+    return {name.decode(): int(value) for name, value, *_ in lines if value.isdigit()}
+
+
+def part(taken, share):
+    """The time within which this share of pipelines was answered."""
+    return sorted(taken)[int(share * len(taken))] if taken else float("nan")
+
+
 def loaded(kind, module, seconds, threads, check):
-    """Calls `check` with the servers and clients after so many seconds of load, and prints what was done."""
+    """Calls `check` with the servers and clients after so many seconds of load, and prints what was done, in each round and in
+    all."""
     pause = 60 if seconds > 300 else seconds / 3
     families = {add: exists for add, exists in FAMILIES.items() if module == MODULE or not add.startswith("UM")}
     stop = threading.Event()
@@ -163,14 +188,16 @@ def loaded(kind, module, seconds, threads, check):
         clients = [Client(pair.servers, families, number, stop) for number in range(threads)]
         for each in clients:
             each.start()
-        memory, kills, failovers, end = [], 0, 0, time.monotonic() + seconds
+        begun, memory, taken, kills, failovers = time.monotonic(), [], [], 0, 0
         try:
-            while time.monotonic() < end:
+            # A busy machine takes long for a round.
+            while kills < 2 or time.monotonic() < begun + seconds:
                 for what in (["BGSAVE"], ["BGREWRITEAOF"]):
                     time.sleep(pause / 5)
                     with pair.primary.client() as client:
                         client(*what)
-                        memory.append(int(client("INFO", "memory").split(b"used_memory:")[1].split()[0]))
+                        info = numbers(client)
+                        memory.append(info["used_memory"])
                 pair.replica.kill()
                 pair.comes_back(pair.replica)
                 time.sleep(pause / 5)
@@ -181,17 +208,29 @@ def loaded(kind, module, seconds, threads, check):
                 kills += 1
                 pair.comes_back(pair.primary)
                 time.sleep(pause / 5)
+                latest, added = [], sum(sum(each.acknowledged.values()) for each in clients)
+                for each in clients:
+                    latest, each.taken = latest + each.taken, []
+                taken += latest
+                print(
+                    f"{kind}, {module.stem}: {time.monotonic() - begun:4.0f} s, {added:10,} items, {memory[-1] >> 20} MiB used, "
+                    f"{info['used_memory_rss'] >> 20} resident, {info['evicted_keys']:,} evicted and {info['expired_keys']:,} expired "
+                    f"since it started, pipelines p50 {part(latest, 0.5):.1f} ms, p99 {part(latest, 0.99):.1f} ms",
+                    flush=True,
+                )
         finally:
             stop.set()
             for each in clients:
                 each.join()
         added = sum(sum(each.acknowledged.values()) for each in clients)
-        taken = sorted(time for each in clients for time in each.taken)
-        p50, p99 = (taken[int(part * len(taken))] for part in (0.5, 0.99))
-        grown = f"{min(memory) >> 20} to {max(memory) >> 20} MiB"
-        print(f"{kind}, {module.name}: {seconds:.0f} s, {kills} kills, {failovers} failovers, {added:,} items, pipelines p50 {p50:.1f} ms, p99 {p99:.1f} ms, {grown}")
+        print(
+            f"{kind}, {module.stem}: {time.monotonic() - begun:.0f} s, {kills} kills of a primary and as many of a replica, "
+            f"{failovers} failovers, {added:,} items, pipelines p50 {part(taken, 0.5):.1f} ms, p99 {part(taken, 0.99):.1f} ms, "
+            f"{min(memory) >> 20} to {max(memory) >> 20} MiB",
+            flush=True,
+        )
         check(pair, clients)
-        assert added > 50 * len(clients) and kills >= 2
+        assert added > 50 * len(clients)
         if module == MODULE:
             assert max(memory) < 1.3 * maxmemory, "it stays within its limit, and does not grow"
 
