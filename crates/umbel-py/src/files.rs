@@ -27,15 +27,17 @@ pub(crate) fn to_bytes<'py>(
     packed: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     if packed {
-        let bytes = filter.look(py, |inner| sharing::packed(&own_file(inner, "packed=True")?))?;
+        let bytes =
+            filter.inner.look(py, |inner| sharing::packed(&own_file(inner, "packed=True")?))?;
         return Ok(PyBytes::new(py, &bytes));
     }
     // A filter may grow before it is locked again.
     loop {
         let length = filter
+            .inner
             .look(py, |inner| of_inner!(inner, own => Some(own.file_length()), _other => None));
         let Some(length) = length.and_then(|length| usize::try_from(length).ok()) else {
-            let bytes = filter.look(
+            let bytes = filter.inner.look(
                 py,
                 |inner| of_inner!(inner, own => Ok(own.to_bytes()), other => other.filter.encode()),
             );
@@ -43,6 +45,7 @@ pub(crate) fn to_bytes<'py>(
         };
         let written = calls::bytes_of(py, length, |out| {
             filter
+                .inner
                 .look(py, |inner| of_inner!(inner, own => own.write(out).is_ok(), _other => false))
         })?;
         if let Some(bytes) = written {
@@ -64,7 +67,7 @@ pub(crate) fn save(filter: &Filter, path: &Bound<'_, PyAny>, packed: bool) -> Py
         return remote("write", &(path, bytes).into_pyobject(py)?).map(drop);
     }
     let path: FilePath = path.extract()?;
-    let written = filter.look(py, |inner| {
+    let written = filter.inner.look(py, |inner| {
         let packed = packed.then(|| sharing::packed(&own_file(inner, "packed=True")?)).transpose()?;
         let written = atomic::write(&path.0, Existing::Replace, |out| match &packed {
             Some(packed) => Ok(out.write_all(packed)?),

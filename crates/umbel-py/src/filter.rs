@@ -1,13 +1,10 @@
-//! A filter as a Python object: its lock, and work on many keys at once.
+//! A filter as a Python object: work on many keys at once, and the warning of too many.
 
 use std::num::NonZeroUsize;
-use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use pyo3::sync::RwLockExt;
 use umbel::Kind;
 
 use crate::answers::{Answers, Container};
@@ -15,9 +12,9 @@ use crate::arrays::{Answer, BATCH, Visit, spread};
 use crate::calls::Values;
 use crate::columns::{self, Column, Keys, Source, visit_items};
 use crate::errors::Failure;
-use crate::fork::{self, NoFork};
 use crate::inner::{Access, Check, Inner, InsertOwn, Operation, of_inner};
 use crate::keys::Element;
+use crate::lock::Lock;
 
 pyo3::create_exception!(
     umbel,
@@ -34,31 +31,11 @@ pyo3::create_exception!(
 /// methods take lists and other iterables, NumPy arrays, pandas and Polars series, and Arrow arrays.
 #[pyclass(frozen, subclass, weakref, module = "umbel")]
 pub(crate) struct Filter {
-    lock: RwLock<Inner>,
+    pub(crate) inner: Lock<Inner>,
     /// Whether floats can be keys.
     pub(crate) floats: bool,
     /// New keys that may come before it is looked whether there are too many. Changed under the lock.
     unchecked: AtomicU64,
-}
-
-/// A lock, held for a moment. Where it had to be waited for, no thread may fork meanwhile.
-pub(crate) struct Held<G> {
-    guard: G,
-    _no_fork: Option<NoFork>,
-}
-
-impl<G: Deref<Target = Inner>> Deref for Held<G> {
-    type Target = Inner;
-
-    fn deref(&self) -> &Inner {
-        &self.guard
-    }
-}
-
-impl<G: DerefMut<Target = Inner>> DerefMut for Held<G> {
-    fn deref_mut(&mut self) -> &mut Inner {
-        &mut self.guard
-    }
 }
 
 /// New keys that a filter gets at least before it is looked again, as a part of those planned.
@@ -69,69 +46,22 @@ impl Filter {
         Self {
             floats: matches!(inner, Inner::Foreign(_)),
             unchecked: AtomicU64::new(planned(&inner).map_or(u64::MAX, least)),
-            lock: RwLock::new(inner),
+            inner: Lock::new(inner),
         }
     }
 
     /// Puts another of the same sort in its place.
     pub(crate) fn replace(&self, py: Python<'_>, inner: Inner) {
         let new = Self::new(inner);
-        let mut old = self.write(py);
+        let mut old = self.inner.write(py);
         self.unchecked.store(new.unchecked.into_inner(), Relaxed);
-        *old = new.lock.into_inner().unwrap_or_else(PoisonError::into_inner);
+        *old = new.inner.into_inner();
     }
 
     /// A new one without keys.
     pub(crate) fn empty(inner: Inner) -> Self {
-        let filter = Self::new(inner);
-        let planned = filter.lock.read().ok().and_then(|inner| planned(&inner));
-        filter.unchecked.store(planned.unwrap_or(u64::MAX), Relaxed);
-        filter
-    }
-
-    /// To look at it. Nothing that panics leaves a filter half changed: keys go in one by one.
-    #[inline]
-    pub(crate) fn read(&self, py: Python<'_>) -> Held<RwLockReadGuard<'_, Inner>> {
-        match self.lock.try_read() {
-            Ok(guard) => Held { guard, _no_fork: None },
-            Err(TryLockError::Poisoned(error)) => {
-                Held { guard: error.into_inner(), _no_fork: None }
-            }
-            Err(TryLockError::WouldBlock) => {
-                let _no_fork = Some(NoFork::attached(py));
-                let guard = self.lock.read_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-                Held { guard, _no_fork }
-            }
-        }
-    }
-
-    #[inline]
-    pub(crate) fn write(&self, py: Python<'_>) -> Held<RwLockWriteGuard<'_, Inner>> {
-        match self.lock.try_write() {
-            Ok(guard) => Held { guard, _no_fork: None },
-            Err(TryLockError::Poisoned(error)) => {
-                Held { guard: error.into_inner(), _no_fork: None }
-            }
-            Err(TryLockError::WouldBlock) => {
-                let _no_fork = Some(NoFork::attached(py));
-                let guard = self.lock.write_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-                Held { guard, _no_fork }
-            }
-        }
-    }
-
-    /// Looks at it without the GIL.
-    pub(crate) fn look<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Inner) -> T + Send) -> T {
-        fork::detached(py, || work(&self.lock.read().unwrap_or_else(PoisonError::into_inner)))
-    }
-
-    /// Changes it without the GIL.
-    pub(crate) fn change<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut Inner) -> T + Send,
-    ) -> T {
-        fork::detached(py, || work(&mut self.lock.write().unwrap_or_else(PoisonError::into_inner)))
+        let unchecked = planned(&inner).unwrap_or(u64::MAX);
+        Self { unchecked: AtomicU64::new(unchecked), ..Self::new(inner) }
     }
 
     /// Does something with it, without the GIL.
@@ -142,8 +72,8 @@ impl Filter {
         work: impl FnOnce(&mut Access<'_>) -> T + Send,
     ) -> T {
         match operation {
-            Operation::Contains => self.look(py, |inner| work(&mut Access::Read(inner))),
-            _ => self.change(py, |inner| work(&mut Access::Write(inner, operation))),
+            Operation::Contains => self.inner.look(py, |inner| work(&mut Access::Read(inner))),
+            _ => self.inner.change(py, |inner| work(&mut Access::Write(inner, operation))),
         }
     }
 
@@ -155,50 +85,9 @@ impl Filter {
         work: impl FnOnce(&mut Access<'_>) -> T,
     ) -> T {
         match operation {
-            Operation::Contains => work(&mut Access::Read(&self.read(py))),
-            _ => work(&mut Access::Write(&mut self.write(py), operation)),
+            Operation::Contains => work(&mut Access::Read(&self.inner.read(py))),
+            _ => work(&mut Access::Write(&mut self.inner.write(py), operation)),
         }
-    }
-
-    /// Looks at this filter and another, without the GIL.
-    pub(crate) fn look_at_both<T: Send>(
-        &self,
-        other: &Self,
-        py: Python<'_>,
-        work: impl FnOnce(&Inner, &Inner) -> T + Send,
-    ) -> T {
-        fork::detached(py, || {
-            if std::ptr::eq(self, other) {
-                // A second lock of one filter could wait for a writer that waits for the first.
-                let inner = self.lock.read().unwrap_or_else(PoisonError::into_inner);
-                return work(&inner, &inner);
-            }
-            let (left, right) = in_order(
-                self,
-                other,
-                || self.lock.read().unwrap_or_else(PoisonError::into_inner),
-                || other.lock.read().unwrap_or_else(PoisonError::into_inner),
-            );
-            work(&left, &right)
-        })
-    }
-
-    /// Changes this filter by another one, without the GIL.
-    pub(crate) fn change_by<T: Send>(
-        &self,
-        other: &Self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut Inner, &Inner) -> T + Send,
-    ) -> T {
-        fork::detached(py, || {
-            let (mut left, right) = in_order(
-                self,
-                other,
-                || self.lock.write().unwrap_or_else(PoisonError::into_inner),
-                || other.lock.read().unwrap_or_else(PoisonError::into_inner),
-            );
-            work(&mut left, &right)
-        })
     }
 
     /// Counts keys that may be new, under the lock for writing.
@@ -236,8 +125,9 @@ impl Filter {
 
     #[cold]
     fn look_and_warn(&self, py: Python<'_>) -> PyResult<()> {
-        let receipt =
-            self.look(py, |inner| of_inner!(inner, own => Some(own.receipt()), _other => None));
+        let receipt = self
+            .inner
+            .look(py, |inner| of_inner!(inner, own => Some(own.receipt()), _other => None));
         let Some(receipt) = receipt.filter(|_| self.unchecked.load(Relaxed) == 0) else {
             return Ok(());
         };
@@ -325,7 +215,7 @@ impl Filter {
         let mut end = end;
         if operation == Operation::Add {
             let new = answers.answers.iter().filter(|new| **new).count();
-            let held = self.write(py);
+            let held = self.inner.write(py);
             self.count(new);
             drop(held);
             end = end.and_then(|()| self.warn_if_full(py));
@@ -354,14 +244,14 @@ impl Filter {
         answers: &mut Answers,
     ) -> PyResult<()> {
         if operation != Operation::Contains {
-            self.look(py, |inner| check(inner, column))?;
+            self.inner.look(py, |inner| check(inner, column))?;
         }
         let answers = answers.more(column.len(), column.validity());
         Ok(match operation {
             Operation::Contains => {
-                self.look(py, |inner| column.answer(answers, threads, || Access::Read(inner)))
+                self.inner.look(py, |inner| column.answer(answers, threads, || Access::Read(inner)))
             }
-            _ => self.change(py, |inner| {
+            _ => self.inner.change(py, |inner| {
                 column.answer_in_order(answers, &mut Access::Write(inner, operation))
             }),
         }?)
@@ -426,7 +316,7 @@ impl Filter {
     }
 
     fn add_column(&self, py: Python<'_>, column: &Column, threads: NonZeroUsize) -> PyResult<()> {
-        let added = self.change(py, |inner| {
+        let added = self.inner.change(py, |inner| {
             check(inner, column)?;
             match inner {
                 Inner::Own(own) if column.len() >= columns::MANY => {
@@ -504,7 +394,7 @@ struct AddItems<'a, 'py> {
 
 impl Visit for AddItems<'_, '_> {
     fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
-        self.filter.insert_all(&mut self.filter.write(self.py), keys)
+        self.filter.insert_all(&mut self.filter.inner.write(self.py), keys)
     }
 }
 
@@ -517,21 +407,5 @@ struct InsertCounted<'a> {
 impl Visit for InsertCounted<'_> {
     fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure> {
         self.filter.insert_all(self.inner, keys)
-    }
-}
-
-/// Locks two filters, the one at the lower address first: threads that lock two filters crosswise do not wait for each other.
-fn in_order<L, R>(
-    left: &Filter,
-    right: &Filter,
-    lock_left: impl FnOnce() -> L,
-    lock_right: impl FnOnce() -> R,
-) -> (L, R) {
-    if std::ptr::from_ref(left) < std::ptr::from_ref(right) {
-        let left = lock_left();
-        (left, lock_right())
-    } else {
-        let right = lock_right();
-        (lock_left(), right)
     }
 }

@@ -31,7 +31,7 @@ impl NoFork {
         loop {
             match Self::now() {
                 Some(held) => return held,
-                None => py.detach(|| sleep(TICK)),
+                None => tick(py),
             }
         }
     }
@@ -50,6 +50,11 @@ impl Drop for NoFork {
     fn drop(&mut self) {
         AT_WORK.fetch_sub(1, SeqCst);
     }
+}
+
+/// Waits a moment, with the GIL given up.
+pub(crate) fn tick(py: Python<'_>) {
+    py.detach(|| sleep(TICK));
 }
 
 /// Works on filters without the GIL.

@@ -157,11 +157,16 @@ impl OneKey<'_> {
     /// The key that a value is; only some filters have `floats` for keys.
     #[inline]
     pub(crate) fn of<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
-        // Whether it is exactly of a class is seen without a call; whether of one that extends it is not.
-        if let Ok(int) = value.cast_exact::<PyInt>() {
+        // Whether it is exactly of a class is seen without a call; whether of one that extends it is not. A cast that fails makes
+        // an error, which takes 2 ns, so the question comes first.
+        if value.is_exact_instance_of::<PyInt>()
+            && let Ok(int) = value.cast_exact::<PyInt>()
+        {
             return of_int(int);
         }
-        if let Ok(text) = value.cast_exact::<PyString>() {
+        if value.is_exact_instance_of::<PyString>()
+            && let Ok(text) = value.cast_exact::<PyString>()
+        {
             return of_text(text);
         }
         of_extended(value, floats)

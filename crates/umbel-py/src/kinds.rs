@@ -184,7 +184,7 @@ impl Counting {
     fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let key = OneKey::of(key, false)?;
         let mut answer = [false];
-        let mut inner = slf.as_super().get().write(slf.py());
+        let mut inner = slf.as_super().get().inner.write(slf.py());
         Access::Write(&mut inner, Operation::Remove).answer(&[key.key()], &mut answer)?;
         Ok(answer[0])
     }
@@ -201,7 +201,7 @@ impl Counting {
     /// How often a key was added and not removed, at most; counters stop at their highest value.
     fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u32> {
         let key = OneKey::of(key, false)?;
-        match &*slf.as_super().get().read(slf.py()) {
+        match &*slf.as_super().get().inner.read(slf.py()) {
             Inner::Own(AnyFilter::Counting(filter)) => Ok(filter.count(key.key())),
             Inner::Mapped(AnyFilter::Counting(filter)) => Ok(filter.count(key.key())),
             _ => unreachable!("the class is of counting filters"),
@@ -211,7 +211,7 @@ impl Counting {
     /// A blocked filter of the same keys: a quarter of the size, or less.
     fn to_bloom<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let blocked = slf.as_super().get().look(py, |inner| match inner {
+        let blocked = slf.as_super().get().inner.look(py, |inner| match inner {
             Inner::Own(filter) => filter.convert(Kind::Blocked),
             Inner::Mapped(filter) => filter.convert(Kind::Blocked),
             Inner::Foreign(_) => unreachable!("the class is of counting filters"),
@@ -246,7 +246,7 @@ impl Scalable {
     /// with a ValueError.
     fn set_limit(slf: &Bound<'_, Self>, memory: &Bound<'_, PyAny>) -> PyResult<()> {
         let bytes = size(memory, "memory")?;
-        slf.as_super().get().write(slf.py()).own_mut("set_limit")?.set_limit(bytes);
+        slf.as_super().get().inner.write(slf.py()).own_mut("set_limit")?.set_limit(bytes);
         Ok(())
     }
 }
@@ -289,20 +289,20 @@ impl Window {
     /// Adds a key at a tick. Returns True when it was certainly not there before.
     fn add_at(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, tick: u64) -> PyResult<bool> {
         let key = OneKey::of(key, false)?;
-        let mut inner = slf.as_super().get().write(slf.py());
+        let mut inner = slf.as_super().get().inner.write(slf.py());
         Ok(window(&mut inner)?.insert_at(key.key(), tick).map_err(Failure::from)?)
     }
 
     /// Sets the time to a tick, and forgets what is too old then. An earlier tick changes nothing.
     fn advance(slf: &Bound<'_, Self>, tick: u64) -> PyResult<()> {
-        let mut inner = slf.as_super().get().write(slf.py());
+        let mut inner = slf.as_super().get().inner.write(slf.py());
         Ok(window(&mut inner)?.advance(tick).map_err(Failure::from)?)
     }
 
     /// Ticks of the window; None when it is of a number of keys.
     #[getter]
     fn span(slf: &Bound<'_, Self>) -> Option<u64> {
-        match &*slf.as_super().get().read(slf.py()) {
+        match &*slf.as_super().get().inner.read(slf.py()) {
             Inner::Own(AnyFilter::Window(filter)) => filter.span(),
             Inner::Mapped(AnyFilter::Window(filter)) => filter.span(),
             _ => unreachable!("the class is of window filters"),
@@ -481,7 +481,7 @@ fn not_in_map(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, room: u32, fpp: 
 impl Map {
     fn value(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         let key = OneKey::of(key, false)?;
-        Ok(match &*slf.as_super().get().read(slf.py()) {
+        Ok(match &*slf.as_super().get().inner.read(slf.py()) {
             Inner::Own(AnyFilter::Bloomier(map)) => map.get(key.key()),
             Inner::Mapped(AnyFilter::Bloomier(map)) => map.get(key.key()),
             _ => unreachable!("the class is of maps"),
@@ -550,7 +550,7 @@ impl Attributes {
     /// The names of the fields, in the order of a row.
     #[getter]
     fn names(slf: &Bound<'_, Self>) -> Vec<String> {
-        match &*slf.as_super().get().read(slf.py()) {
+        match &*slf.as_super().get().inner.read(slf.py()) {
             Inner::Own(AnyFilter::Attributes(filter)) => filter.names().to_vec(),
             Inner::Mapped(AnyFilter::Attributes(filter)) => filter.names().to_vec(),
             _ => unreachable!("the class is of filters of rows"),
@@ -563,7 +563,7 @@ impl Attributes {
         let values =
             values.iter().map(|value| crate::rows::field(&value)).collect::<PyResult<Vec<_>>>()?;
         let filter = slf.as_super().get();
-        let mut inner = filter.write(slf.py());
+        let mut inner = filter.inner.write(slf.py());
         let AnyFilter::Attributes(rows) = inner.own_mut("add_row")? else {
             unreachable!("the class is of filters of rows")
         };
@@ -583,7 +583,7 @@ impl Attributes {
             names.push(name.extract()?);
             given.push(crate::rows::field(&value)?);
         }
-        crate::rows::contains_row(&slf.as_super().get().read(slf.py()), &names, given)
+        crate::rows::contains_row(&slf.as_super().get().inner.read(slf.py()), &names, given)
     }
 }
 
@@ -682,7 +682,7 @@ impl Foreign {
     /// Does what the system's writer does after the last key, such as folding a Parquet filter. Nothing for most.
     fn finish(slf: &Bound<'_, Self>) -> PyResult<()> {
         use umbel_foreign::ForeignInsert;
-        match &mut *slf.as_super().get().write(slf.py()) {
+        match &mut *slf.as_super().get().inner.write(slf.py()) {
             Inner::Foreign(other) => Ok(other.filter.finish().map_err(Failure::from)?),
             _ => unreachable!("the class is of other systems' filters"),
         }

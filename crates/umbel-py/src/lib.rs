@@ -10,12 +10,13 @@
 //! | `values` | arguments that many functions take |
 //! | `calls` | calls of Python code that others wrote, and how they end |
 //! | `fork` | that forks wait for threads without the GIL |
+//! | `lock` | who may look at a filter or change it, with the GIL and without |
 //! | `answers` | boolean columns in the library of the input |
 //! | `keys` | which Python values are keys, and their bytes |
 //! | `arrays` | keys in buffers and Arrow arrays |
 //! | `columns` | where keys come from, and threads over them |
 //! | `inner` | the filter behind a Python object: of umbel, mapped, or another system's |
-//! | `filter` | the object: its lock, and work on many keys |
+//! | `filter` | the object: work on many keys, and the warning of too many |
 //! | `rows` | keys of several fields |
 //! | `sharing` | packed files, deltas and signatures |
 //! | `kinds` | how each kind is made, and what only it does |
@@ -44,6 +45,7 @@ mod jobs;
 mod keys;
 mod kinds;
 mod lines;
+mod lock;
 mod methods;
 mod parquet;
 mod parts;

@@ -22,20 +22,20 @@ impl Filter {
     /// The name of its kind, or of its format when it is of another system.
     #[getter]
     fn kind(&self, py: Python<'_>) -> String {
-        self.read(py).name()
+        self.inner.read(py).name()
     }
 
     /// Bytes of its bits.
     #[getter]
     fn nbytes(&self, py: Python<'_>) -> u64 {
-        self.read(py).bytes()
+        self.inner.read(py).bytes()
     }
 
     /// What its keys are, as its file says: pairs of a name and a value, such as ``("field", "email")``.
     #[getter]
     fn description(&self, py: Python<'_>) -> Vec<(String, String)> {
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        of_inner!(&*self.read(py), own => own.description().entries().map(owned).collect(), _other => Vec::new())
+        of_inner!(&*self.inner.read(py), own => own.description().entries().map(owned).collect(), _other => Vec::new())
     }
 
     /// Says what its keys are, for people who find its file, and for programs that check that they look up what was added:
@@ -45,14 +45,14 @@ impl Filter {
         for (name, value) in entries {
             keys.push(&name, &value).map_err(Failure::from)?;
         }
-        self.write(py).own_mut("describe")?.describe(keys);
+        self.inner.write(py).own_mut("describe")?.describe(keys);
         Ok(())
     }
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         // The key comes before the lock: to get it may run code that uses this filter.
         let found = OneKey::of(key, self.floats)?;
-        Ok(self.read(key.py()).contains(found.key())?)
+        Ok(self.inner.read(key.py()).contains(found.key())?)
     }
 
     /// Looks up many keys. Returns a boolean column of the library that the keys came in, or a list.
@@ -71,7 +71,7 @@ impl Filter {
     /// Adds a key. Returns True when it was certainly not there before.
     fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let added = OneKey::of(key, self.floats)?;
-        let mut inner = self.write(key.py());
+        let mut inner = self.inner.write(key.py());
         let new = inner.insert(added.key())?;
         self.count(new.into());
         drop(inner);
@@ -182,7 +182,7 @@ impl Filter {
     fn isdisjoint(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         match other.cast::<Self>() {
             Ok(other) => {
-                let found = slf.get().look_at_both(other.get(), slf.py(), compared)?;
+                let found = slf.get().inner.look_at_both(&other.get().inner, slf.py(), compared)?;
                 Ok(found.shared_bits == 0)
             }
             Err(_) => Ok(!slf.get().look_up(other)?.any()),
@@ -191,17 +191,17 @@ impl Filter {
 
     /// Removes all keys.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(self.change(py, |inner| Ok::<_, Failure>(inner.own_mut("clear")?.clear()?))?)
+        Ok(self.inner.change(py, |inner| Ok::<_, Failure>(inner.own_mut("clear")?.clear()?))?)
     }
 
     /// A copy in memory.
     fn copy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let copied = slf.get().look(slf.py(), Inner::copy)?;
+        let copied = slf.get().inner.look(slf.py(), Inner::copy)?;
         kinds::wrap(slf.py(), copied)
     }
 
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let copied = slf.get().look(slf.py(), Inner::copy)?;
+        let copied = slf.get().inner.look(slf.py(), Inner::copy)?;
         kinds::wrap_as(&slf.get_type(), copied, || slf.call_method0("__getstate__"))
     }
 
@@ -209,7 +209,7 @@ impl Filter {
         slf: &Bound<'py, Self>,
         memo: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let copied = slf.get().look(slf.py(), Inner::copy)?;
+        let copied = slf.get().inner.look(slf.py(), Inner::copy)?;
         kinds::wrap_as(&slf.get_type(), copied, || {
             let state = slf.call_method0("__getstate__")?;
             slf.py().import("copy")?.call_method1("deepcopy", (state, memo))
@@ -223,7 +223,7 @@ impl Filter {
     }
 
     fn __bool__(&self, py: Python<'_>) -> bool {
-        self.look(py, |inner| of_inner!(inner, own => !own.is_empty(), other => other.filter.receipt().set_bits > 0))
+        self.inner.look(py, |inner| of_inner!(inner, own => !own.is_empty(), other => other.filter.receipt().set_bits > 0))
     }
 
     fn __or__<'py>(slf: &Bound<'py, Self>, other: &Bound<'_, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -292,7 +292,7 @@ impl Filter {
     /// What changed from this filter to ``new``, a later version of it: small if few keys came. Whoever has this filter makes
     /// the new one with :meth:`patched`.
     fn delta<'py>(&self, py: Python<'py>, new: &Self) -> PyResult<Bound<'py, PyBytes>> {
-        let made = self.look_at_both(new, py, |old, new| {
+        let made = self.inner.look_at_both(&new.inner, py, |old, new| {
             sharing::delta(&own_file(old, "delta")?, &own_file(new, "delta")?)
         });
         Ok(PyBytes::new(py, &made?))
@@ -316,7 +316,7 @@ impl Filter {
         let secret = values::secret(secret)?;
         let (trust, most) = files::checks(trust, list, newer_than, memory)?;
         let delta = delta.bytes();
-        let inner = self.look(py, |old| {
+        let inner = self.inner.look(py, |old| {
             let new = sharing::patched(&own_file(old, "patched")?, delta, trust.as_ref(), most)?;
             files::decode(&new, (None, None), secret.as_ref())
         });
@@ -336,7 +336,7 @@ impl Filter {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Pickled<'py>> {
         let py = slf.py();
         let (format, key_type) = {
-            let inner = slf.get().read(py);
+            let inner = slf.get().inner.read(py);
             of_inner!(&*inner, own => values::check_unkeyed(own.hasher(), "a filter")?, _other => ());
             match &*inner {
                 Inner::Foreign(other) => (
@@ -396,7 +396,7 @@ impl Join {
 
 impl Filter {
     fn figures(&self, py: Python<'_>) -> Receipt {
-        self.look(py, |inner| {
+        self.inner.look(py, |inner| {
             of_inner!(inner, own => Receipt::of(own.receipt()), other => Receipt::of_foreign(other.filter.receipt()))
         })
     }
@@ -406,7 +406,7 @@ impl Filter {
         if std::ptr::eq(self, other) {
             return Ok(());
         }
-        self.change_by(other, py, |ours, theirs| {
+        self.inner.change_by(&other.inner, py, |ours, theirs| {
             merge(ours, theirs, join)?;
             self.count(join.most_new());
             Ok::<_, Failure>(())
@@ -436,7 +436,7 @@ fn like<'py>(slf: &Bound<'py, Filter>, other: &Bound<'py, PyAny>) -> PyResult<Bo
     if let Ok(other) = other.cast::<Filter>() {
         return Ok(other.clone());
     }
-    let empty = slf.get().look(slf.py(), Inner::empty)?;
+    let empty = slf.get().inner.look(slf.py(), Inner::empty)?;
     let made = kinds::wrap(slf.py(), empty)?.cast_into::<Filter>()?;
     made.get().add_all(other, None)?;
     Ok(made)
@@ -448,7 +448,7 @@ fn combined<'py>(
     join: Join,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = slf.py();
-    let made = slf.get().look_at_both(other.get(), py, |left, right| {
+    let made = slf.get().inner.look_at_both(&other.get().inner, py, |left, right| {
         let mut made = left.copy()?;
         merge(&mut made, right, join)?;
         Ok::<_, Failure>(made)
@@ -464,7 +464,7 @@ fn equal(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<bool> 
     if left.is(right) {
         return Ok(true);
     }
-    let same = left.get().look_at_both(right.get(), left.py(), |left, right| {
+    let same = left.get().inner.look_at_both(&right.get().inner, left.py(), |left, right| {
         Ok::<_, Failure>(of_inner!(left, left => of_inner!(right, right => left == right, _other => false), left => match right {
             Inner::Foreign(right) => {
                 left.filter.format() == right.filter.format()
@@ -477,6 +477,6 @@ fn equal(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<bool> 
 }
 
 fn subset(left: &Bound<'_, Filter>, right: &Bound<'_, Filter>) -> PyResult<bool> {
-    let found = left.get().look_at_both(right.get(), left.py(), compared)?;
+    let found = left.get().inner.look_at_both(&right.get().inner, left.py(), compared)?;
     Ok(found.shared_bits == found.left_bits)
 }

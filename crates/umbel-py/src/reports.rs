@@ -237,7 +237,7 @@ pub(crate) fn compare<'py>(
     left: &Bound<'py, Filter>,
     right: &Bound<'py, Filter>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let found = left.get().look_at_both(right.get(), left.py(), compared)?;
+    let found = left.get().inner.look_at_both(&right.get().inner, left.py(), compared)?;
     let of = |which: fn(&umbel::math::Overlap) -> Estimate| {
         found.overlap.as_ref().map(which).map(interval)
     };

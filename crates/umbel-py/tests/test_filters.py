@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -374,6 +375,37 @@ def test_threads_that_merge_crosswise_end():
     assert not any(thread.is_alive() for thread in threads)
 
 
+def test_single_keys_next_to_work_without_the_gil():
+    # It moves in memory as it grows: who looked at it meanwhile would miss keys, or crash.
+    filter, failures = umbel.Scalable(100, 1e-6), []
+
+    def columns(number):
+        for start in range(0, 100_000, 5000):
+            keys = np.arange(start, start + 5000) + (number << 32)
+            filter.add_many(keys)
+            if not filter.contains_many(keys).all():
+                failures.append(start)
+
+    def singles(number):
+        for i in range(20_000):
+            filter.add(f"{number} {i}")
+            if f"{number} {i}" not in filter:
+                failures.append(i)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2) for work in [columns, singles]]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failures
+    for number in range(2):
+        assert filter.contains_many(np.arange(100_000) + (number << 32)).all()
+        assert all(filter.contains_many([f"{number} {i}" for i in range(20_000)]))
+
+
 def test_a_filter_is_used_by_the_iterable_that_fills_it():
     filter = umbel.Bloom(10_000, 1e-9)
     filter.update(i for i in range(5000) if i - 1 not in filter)
@@ -454,8 +486,6 @@ def test_figures():
 
 
 def test_figures_without_matplotlib(monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     for plot in [umbel.plan(1e6, 0.01).plot, umbel.Bloom(10).receipt().plot]:
         with pytest.raises(ImportError, match=r"needs matplotlib; pip install 'umbel\[plot\]'"):
@@ -570,7 +600,8 @@ def test_what_holds_bytes_and_paths(tmp_path):
 
     filter = umbel.Bloom(1000)
     filter.add("a")
-    assert weakref.ref(filter)() is filter
+    for made in [filter, filter.receipt(), umbel.plan(10, 0.1), umbel.Parts(3), umbel.dedup(["a"]), umbel.dedup(["a"]).report]:
+        assert weakref.ref(made)() is made
     data = filter.to_bytes()
     for content in [bytearray(data), memoryview(data)]:
         assert umbel.from_bytes(content) == filter

@@ -322,3 +322,8 @@ def test_without_more_threads():
     """
     ended = python(code)
     assert ended.returncode == 0, ended.stderr
+
+
+def test_a_python_without_a_gil_is_refused():
+    ended = python("import sys; sys._is_gil_enabled = lambda: False; import umbel")
+    assert ended.returncode == 1 and "ImportError: umbel needs Python's GIL: start Python without -X gil=0" in ended.stderr

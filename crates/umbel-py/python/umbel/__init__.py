@@ -11,6 +11,8 @@ A filter answers "have I seen this key?": no for certain, or maybe with a known 
 [True, False]
 """
 
+import sys as _sys
+
 from . import parquet
 from ._files import common, dedup, diff, except_, join
 from ._plans import Choice, Plan, plan
@@ -38,6 +40,10 @@ from ._umbel import (
     from_bytes,
     open,
 )
+
+# What says so is in Python from 3.13 on.
+if not getattr(_sys, "_is_gil_enabled", lambda: True)():
+    raise ImportError("umbel needs Python's GIL: start Python without -X gil=0, and without PYTHON_GIL=0 in the environment")
 
 __all__ = [
     "FORMATS",
