@@ -32,6 +32,8 @@ const PYTHON: Python = Python {
 const PANDAS: [&str; 2] = ["2.2.3", "2.3.3"];
 const OF_PANDAS: [&str; 2] = ["pytz==2026.6", "tzdata==2026.6"];
 
+/// Examples of each of the four properties of arrays of any form, in long tests: 100,000 in all.
+const MANY_EXAMPLES: &str = "25000";
 /// Keys and probes of filters that the command line and Python exchange, in long tests.
 const MANY_PROBES: &str = "1000000";
 
@@ -46,7 +48,7 @@ pub(crate) fn run(full: bool, interpreter: Option<&Path>) -> Result<()> {
     tests.env("UMBEL", target().join("debug").join(program)).env("PYTHONDONTWRITEBYTECODE", "1");
     tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "crates/umbel-py/tests"]);
     if full {
-        tests.env("UMBEL_PROBES", MANY_PROBES);
+        tests.env("UMBEL_PROBES", MANY_PROBES).env("UMBEL_EXAMPLES", MANY_EXAMPLES);
         let versions = PANDAS.map(|version| pandas(&python, &folder, version));
         let folders = versions.into_iter().collect::<Result<Vec<_>>>()?;
         tests.env("UMBEL_PANDAS", std::env::join_paths(folders)?);
