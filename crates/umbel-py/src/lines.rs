@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, Read};
-use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyString};
 use umbel_sets::PageReader;
+use umbel_system::FileAt;
 
 /// The lines of a result, in a temporary file that is gone when this object is. Iterating reads it from the start; lines
 /// are `str`, with bytes that are not UTF-8 as Python's ``surrogateescape`` makes them.

@@ -22,7 +22,7 @@ use crate::values::{Content, check_unkeyed, count, hasher};
 /// 15
 /// >>> parts.share(1_000_000_000)
 /// 62533685
-#[pyclass(frozen, module = "umbel")]
+#[pyclass(frozen, weakref, module = "umbel")]
 pub(crate) struct Parts {
     parts: umbel::Parts,
     hasher: KeyHasher,
