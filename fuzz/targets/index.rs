@@ -39,6 +39,7 @@ fn search(bytes: &[u8]) {
     let path = FOLDER.path().join("index");
     fs::write(&path, bytes).expect("a file");
     let Ok(about) = umbel_find::about(&path) else { return };
+    let about = about.index;
     assert!(about.fill >= 0.0 && about.fill <= 1.0, "{about:?}");
     // Not all of the machine is searched.
     let inside = |root: &PathBuf| {

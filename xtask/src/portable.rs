@@ -55,6 +55,7 @@ const ON_FILES: &[&str] = &[
     "--package=umbel-sets",
     "--package=umbel-files",
     "--package=umbel-find",
+    "--package=umbel-index",
     "--package=umbel-cli",
 ];
 

@@ -83,6 +83,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel-share",
         "umbel-files",
         "umbel-find",
+        "umbel-index",
         "umbel-parquet",
         "umbel-report",
         "umbel-system",

@@ -1,4 +1,4 @@
-//! What an index says of itself.
+//! What an index says of itself, and what has changed since.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -6,31 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use umbel_system::State;
 
-use crate::folders;
-use crate::layout::Index;
+use crate::{folders, opened, stamp};
 
 /// What is in an index, and what has changed since.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct About {
-    /// Files and their blocks.
-    pub files: u64,
-    /// Blocks of all files.
-    pub blocks: u64,
-    /// Bytes of the text of all files.
-    pub text: u64,
-    /// Bytes of the index, and of the filters in it.
-    pub bytes: u64,
-    /// Bytes of the filters of all blocks.
-    pub filters: u64,
-    /// Bits that are set, of all bits of filters: a key with p probes passes a block wrongly with about fill^p.
-    pub fill: f64,
-    /// The fields that keys are values of; none if they are words.
-    pub fields: Vec<String>,
-    /// How many filters are looked up together, at most.
-    pub groups: u64,
-    /// What was named when it was made.
-    pub roots: Vec<PathBuf>,
+    /// What is in it.
+    pub index: umbel_index::About,
     /// Files that changed since they were indexed.
     pub stale: Vec<PathBuf>,
     /// Files that are gone.
@@ -45,25 +28,15 @@ pub fn about(path: &Path) -> Result<About> {
     let name = || path.display().to_string();
     let file = File::open(path).with_context(name)?;
     let bytes = file.metadata().with_context(name)?.len();
-    let index = Index::open(file).map_err(anyhow::Error::from).with_context(name)?;
+    let (index, _) = opened::open(file).map_err(anyhow::Error::from).with_context(name)?;
     let folder = folders::of_index(path);
-    let mut about = About {
-        files: index.files.len() as u64,
-        blocks: index.block_count().into(),
-        text: index.files.iter().map(|file| file.text).sum(),
-        bytes,
-        filters: index.groups.iter().map(|group| group.bytes()).sum(),
-        fields: index.settings.records.key().to_vec(),
-        groups: index.groups.len() as u64,
-        roots: index.roots.clone(),
-        ..About::default()
-    };
-    about.fill = index.check().with_context(name)? as f64 / (8 * about.filters).max(1) as f64;
+    let of = umbel_index::About::of(&index, bytes, &opened::is_start).with_context(name)?;
+    let mut about = About { index: of, ..About::default() };
     for entry in &index.files {
         let path = folder.join(&entry.path);
         match State::at(&path) {
             Ok(state) if state.is_file => {
-                let same = entry.stamp.is_of(&path, &state);
+                let same = stamp::is_of(&entry.stamp, &path, &state);
                 if !same.with_context(|| path.display().to_string())? {
                     about.stale.push(path);
                 }

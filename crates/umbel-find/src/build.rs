@@ -11,20 +11,19 @@ use anyhow::{Context, Result, bail};
 use umbel::KeyHasher;
 use umbel_files::atomic::{self, Existing};
 use umbel_files::compression::Point;
+use umbel_index::column::Keys;
+use umbel_index::layout::{Block, Entry, GONE, HEADERS, Plan, Stamp};
+use umbel_index::look_up::FIELD_PROBES;
+use umbel_index::matrix::{self, Apart, Group, WIDTH};
+use umbel_index::pages::{self, DATA, PAGE, PagesWriter};
 use umbel_sets::{Missing, Options, on_each};
 use umbel_system::{FileAt, State};
 
-use crate::column::Keys;
 use crate::folders;
-use crate::layout::{Block, Entry, GONE, HEADERS, Index, Plan};
-use crate::matrix::{self, Apart, Group, WIDTH};
-use crate::pages::{self, DATA, PAGE, PagesWriter};
+use crate::opened::{self, Index};
 use crate::settings::Settings;
-use crate::stamp::Stamp;
+use crate::stamp;
 use crate::text::{BLOCK, Reading};
-
-/// Probes of the value of a field: 2⁻⁸ of the blocks pass wrongly, for 11.6 bits per key. Part of the format.
-pub(crate) const FIELD_PROBES: u32 = 8;
 
 /// What was done to make an index.
 #[derive(Clone, Debug, Default)]
@@ -74,12 +73,11 @@ pub fn build(
 /// As [`build`]; an [`IndexError`](crate::IndexError) of the index.
 pub fn update(target: &Path, options: &Options) -> Result<Built> {
     let name = || target.display().to_string();
-    let index = Index::open(locked(target).with_context(name)?)
+    let (index, settings) = opened::open(locked(target).with_context(name)?)
         .map_err(anyhow::Error::from)
         .with_context(name)?;
-    let options = &index.settings.apply(options);
-    let draft =
-        Draft { settings: index.settings.clone(), roots: index.roots.clone(), old: Some(index) };
+    let options = &settings.apply(options);
+    let draft = Draft { settings, roots: index.roots.clone(), old: Some(index) };
     write(target, Existing::Replace, &draft, options)
 }
 
@@ -207,7 +205,14 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
         }
     }
     built.blocks = blocks.len() as u64;
-    let mut segment = Segment { draft, files: &files, blocks, starts, temporary: &temporary };
+    let mut segment = Segment {
+        draft,
+        settings: draft.settings.entries(),
+        files: &files,
+        blocks,
+        starts,
+        temporary: &temporary,
+    };
     built.bytes = match &draft.old {
         Some(old) => match segment.append(target, old, &filters)? {
             Some(bytes) => bytes,
@@ -221,6 +226,7 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
 /// What is written of an index: a catalog of all of it, and what is new.
 struct Segment<'a> {
     draft: &'a Draft,
+    settings: Vec<(String, String)>,
     files: &'a [Entry],
     blocks: Vec<Block>,
     starts: Vec<Start>,
@@ -337,7 +343,7 @@ impl Segment<'_> {
     }
 
     fn plan<'a>(&'a self, groups: &'a Groups) -> Plan<'a> {
-        let Draft { settings, roots, .. } = self.draft;
+        let (settings, roots) = (&self.settings[..], &self.draft.roots[..]);
         Plan { settings, roots, files: self.files, blocks: &self.blocks, groups: &groups.all }
     }
 
@@ -476,7 +482,7 @@ fn split<'a>(path: &'a Path, reading: &mut Reading, parts: &mut Vec<Part<'a>>) -
     if size > PART && reading.ends_with_lines {
         let file = File::open(path).with_context(name)?;
         if reading.recognize(path, &file)?.is_none() {
-            let stamp = Stamp::before_reading(&file).with_context(name)?;
+            let stamp = stamp::before_reading(&file).with_context(name)?;
             let starts = (0..stamp.size.max(1)).step_by(PART as usize);
             parts.extend(starts.map(|start| {
                 let end = if start + PART < stamp.size { start + PART } else { u64::MAX };
@@ -507,7 +513,7 @@ impl Indexed {
 fn keep(path: &Path, entry: &Entry, index: &Index) -> Result<Option<Indexed>> {
     let name = || path.display().to_string();
     let state = State::at(path).with_context(name)?;
-    if !entry.stamp.is_of(path, &state).with_context(name)? {
+    if !stamp::is_of(&entry.stamp, path, &state).with_context(name)? {
         return Ok(None);
     }
     let blocks = index.blocks(entry.first, entry.blocks)?;
@@ -538,7 +544,7 @@ impl One<'_> {
         let file = File::open(path).with_context(name)?;
         let stamp = match part.stamp {
             Some(stamp) => stamp,
-            None => Stamp::before_reading(&file).with_context(name)?,
+            None => stamp::before_reading(&file).with_context(name)?,
         };
         let compression = match part.range {
             Some(_) => None,
@@ -589,7 +595,7 @@ impl One<'_> {
         let entry = Entry {
             path: stored,
             stamp,
-            compression,
+            compression: opened::number_of(compression),
             text: text.offset,
             header,
             first: 0,

@@ -11,12 +11,16 @@ use anyhow::{Context, Result, bail};
 use memchr::{memchr, memchr_iter, memrchr};
 use umbel_files::atomic;
 use umbel_files::compression::{Compression, Point};
+use umbel_index::layout::{Block, Entry};
+use umbel_index::look_up::{Blocks, Wide, key_of_field};
 use umbel_sets::{Bad, Missing, Options, on_each};
 
 use crate::build::threads;
 use crate::folders;
-use crate::layout::{Block, Entry, GONE, Index};
-use crate::query::{Matching, Text, Wide, key_of_field};
+use crate::opened::{self, Index};
+use crate::query::{Matching, Text};
+use crate::settings::Settings;
+use crate::stamp;
 use crate::text::{self, Reading};
 
 /// A line, or a record, that was found.
@@ -120,7 +124,7 @@ pub fn find(
 ) -> Result<Search> {
     let mut search = Search::default();
     let (jobs, options) = match open(path)? {
-        Some(index) => {
+        Some((index, settings)) => {
             let name = || path.display().to_string();
             if options.records != umbel_sets::Records::Lines {
                 bail!(
@@ -128,8 +132,8 @@ pub fn find(
                     name()
                 );
             }
-            let options = index.settings.apply(options);
-            if !index.settings.are_words() && wanted.matching != Matching::default() {
+            let options = settings.apply(options);
+            if !settings.are_words() && wanted.matching != Matching::default() {
                 bail!(
                     "{}: is of a field, whose values are compared as a whole; omit -F, -w and -i",
                     name()
@@ -166,7 +170,7 @@ pub fn find(
 }
 
 /// The index at a path, unless that is something else.
-fn open(path: &Path) -> Result<Option<Index>> {
+fn open(path: &Path) -> Result<Option<(Index, Settings)>> {
     let name = || path.display().to_string();
     let mut file = File::open(path).with_context(name)?;
     let mut start = Vec::new();
@@ -178,7 +182,7 @@ fn open(path: &Path) -> Result<Option<Index>> {
         return Ok(None);
     }
     file.rewind().with_context(name)?;
-    Ok(Some(Index::open(file).with_context(name)?))
+    Ok(Some(opened::open(file).with_context(name)?))
 }
 
 /// Which files have to be read, and which blocks of them.
@@ -194,35 +198,24 @@ fn of_index(
     let folder = folders::of_index(path);
     let mut candidates: HashMap<u32, Vec<usize>> = HashMap::new();
     let mut everywhere = Vec::new();
-    let mut columns_of: Vec<Option<Vec<u32>>> = vec![None; index.groups.len()];
+    let mut blocks = Blocks::of(index);
     for (number, text) in wanted.texts.iter().enumerate() {
-        let keys = match index.settings.are_words() {
+        let keys = match index.fields().next().is_none() {
             true => {
                 let text = Text::new(text, wanted.matching);
-                if let Some(wide) = text.wide {
-                    search.wide.push((number, wide));
-                    everywhere.push(number);
-                    continue;
+                match text.keys {
+                    Ok(keys) => keys,
+                    Err(wide) => {
+                        search.wide.push((number, wide));
+                        everywhere.push(number);
+                        continue;
+                    }
                 }
-                text.keys
             }
             false => vec![key_of_field(&reading.rows[0].normalized(text))],
         };
-        for (group, place) in index.groups.iter().zip(0..) {
-            let found = group.find(&index.pages, &keys).with_context(name)?;
-            if found == [0; 8] {
-                continue;
-            }
-            let columns = match &mut columns_of[place] {
-                Some(columns) => columns,
-                none => none.insert(index.columns(place).with_context(name)?),
-            };
-            for (block, column) in columns.iter().zip(0..) {
-                if *block != GONE && found[column / 64] >> (column % 64) & 1 == 1 {
-                    candidates.entry(*block).or_default().push(number);
-                }
-            }
-        }
+        let see = |block| candidates.entry(block).or_default().push(number);
+        blocks.each(&keys, see).with_context(name)?;
     }
     search.blocks = index.block_count().into();
     let mut known = HashSet::new();
@@ -243,7 +236,7 @@ fn of_index(
                 search.blocks_read += blocks.len() as u64;
                 if !blocks.is_empty() {
                     let (path, header) = (path.clone(), entry.header.clone());
-                    let compression = entry.compression;
+                    let compression = opened::compression(entry.compression);
                     jobs.push(Job { path, blocks: Some(blocks), compression, header });
                 }
             }
@@ -286,7 +279,7 @@ fn state(entry: &Entry, path: &Path) -> Result<State> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(State::Gone),
         Err(error) => Err(error).with_context(name),
         Ok(now) if !now.is_file => Ok(State::Gone),
-        Ok(now) => Ok(match entry.stamp.is_of(path, &now).with_context(name)? {
+        Ok(now) => Ok(match stamp::is_of(&entry.stamp, path, &now).with_context(name)? {
             true => State::Same,
             false => State::Stale,
         }),
@@ -319,7 +312,7 @@ fn blocks_of(
             }
             let point = match found.last() {
                 Some(last) if last.block.point == block.point => last.point.clone(),
-                _ => Arc::new(index.point(block)?),
+                _ => Arc::new(opened::point(index, block)?),
             };
             found.push(Candidate { block: *block, point, end, texts });
         }

@@ -6,42 +6,32 @@
 //!
 //! | module | what it alone knows |
 //! |---|---|
-//! | `words` | what a word is, and which keys a text has |
-//! | `column` | the filter of one block |
-//! | `matrix` | filters side by side, so that a key is looked up in 512 at a time |
-//! | `pages` | a file whose parts can be read and checked by themselves |
-//! | `layout` | the file of an index |
 //! | `settings` | which keys an index has, as options and in its file |
+//! | `opened` | an index that is open, and where decoders start in its files |
 //! | `stamp` | whether a file is still the one that was indexed |
 //! | `folders` | the files of folders, and how an index names them |
 //! | `text` | the text of a file in blocks |
 //! | `build` | making an index and bringing it up to date |
-//! | `query` | which keys a block must have to hold a text |
+//! | `query` | how a text is compared with lines |
 //! | `find` | the search |
 //! | `about` | what an index says of itself |
 //!
-//! Errors are [`anyhow::Error`]s with the path in front, as in `umbel-files`; those of the file of an index are [`IndexError`]s.
+//! The file of an index, and what looks keys up in it, are `umbel-index`. Errors are [`anyhow::Error`]s with the path in front, as in `umbel-files`; those of the file of an index are [`IndexError`]s.
 
 mod about;
 mod build;
-mod column;
-mod error;
 mod find;
 mod folders;
-mod layout;
-mod matrix;
-mod pages;
+mod opened;
 mod query;
 mod settings;
 mod stamp;
 #[cfg(test)]
 mod tests;
 mod text;
-mod words;
 
 pub use about::{About, about};
 pub use build::{Built, build, update};
-pub use error::IndexError;
 pub use find::{Found, Search, Sink, Wanted, find};
-pub use layout::{MAGIC, is_index};
-pub use query::{Matching, Wide};
+pub use query::Matching;
+pub use umbel_index::{IndexError, MAGIC, Wide, is_index};

@@ -1,10 +1,8 @@
-//! What is looked for: texts in lines, or values of a field, and which keys a block must have to hold them.
+//! What is looked for: texts in lines.
 
 use memchr::memmem::Finder;
-use umbel::{KeyHash, KeyHasher};
-
-use crate::build::FIELD_PROBES;
-use crate::words;
+use umbel_index::look_up::{Probed, Wide, keys_of_text};
+use umbel_index::words;
 
 /// How a text is compared with lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,64 +13,21 @@ pub struct Matching {
     pub ignore_case: bool,
 }
 
-/// Why an index cannot narrow a text down, so that all is searched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wide {
-    /// It has no word.
-    NoWord,
-    /// It may be a part of longer words, and has none of its own.
-    PartOfWord,
-    /// It is not UTF-8, so that its words may be others where it is found.
-    NotUtf8,
-}
-
-impl Wide {
-    /// Returns the reason, as the end of a sentence about the text.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::NoWord => "has no word",
-            Self::PartOfWord => "may be a part of longer words",
-            Self::NotUtf8 => "is not UTF-8",
-        }
-    }
-}
-
 /// A text that lines are searched for.
 pub(crate) struct Text {
     finder: Finder<'static>,
     matching: Matching,
-    /// What a block must have.
-    pub(crate) keys: Vec<(KeyHash, u32)>,
-    pub(crate) wide: Option<Wide>,
+    /// What a block must have, or why nothing.
+    pub(crate) keys: Result<Vec<Probed>, Wide>,
 }
 
 impl Text {
     /// The text must not be empty.
     pub(crate) fn new(text: &[u8], matching: Matching) -> Self {
         let folded = text.to_ascii_lowercase();
-        let hasher = KeyHasher::default();
-        let (mut keys, mut any) = (Vec::new(), false);
-        if std::str::from_utf8(text).is_ok() {
-            words::each(&folded, |key| {
-                any = true;
-                let at_end = key.range.start == 0 || key.range.end == folded.len();
-                if !matching.inside || key.single || !at_end {
-                    keys.push((hasher.hash(&folded[key.range]), key.probes));
-                }
-            });
-        }
-        let wide = match keys.is_empty() {
-            false => None,
-            true if std::str::from_utf8(text).is_err() => Some(Wide::NotUtf8),
-            true if any => Some(Wide::PartOfWord),
-            true => Some(Wide::NoWord),
-        };
-        // The longest words have the most probes, which leave the fewest blocks.
-        keys.sort_by_key(|&(_, probes)| std::cmp::Reverse(probes));
-        keys.dedup();
         let finder =
             Finder::new(if matching.ignore_case { &folded[..] } else { text }).into_owned();
-        Self { finder, matching, keys, wide }
+        Self { finder, matching, keys: keys_of_text(text, matching.inside) }
     }
 
     pub(crate) fn ignores_case(&self) -> bool {
@@ -93,9 +48,4 @@ impl Text {
             from = at + 1;
         }
     }
-}
-
-/// What a block must have to hold a value of the field.
-pub(crate) fn key_of_field(value: &[u8]) -> (KeyHash, u32) {
-    (KeyHasher::default().hash(value), FIELD_PROBES)
 }

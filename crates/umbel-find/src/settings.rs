@@ -1,5 +1,6 @@
 //! What the keys of an index are, as options and as its file has them.
 
+use umbel_index::layout::{FIELD, NORMALIZATION};
 use umbel_sets::{Bad, Missing, Normalization, Options, Records};
 
 /// What the keys of an index are.
@@ -52,8 +53,8 @@ impl Settings {
             _ => "lines",
         };
         say("records", records);
-        self.records.key().iter().for_each(|field| say("field", field));
-        self.normalization.steps().for_each(|step| say("normalization", step));
+        self.records.key().iter().for_each(|field| say(FIELD, field));
+        self.normalization.steps().for_each(|step| say(NORMALIZATION, step));
         say("missing", yes_no(self.missing == Missing::Skip));
         say("bad", yes_no(self.bad == Bad::Skip));
         entries
@@ -70,7 +71,7 @@ impl Settings {
             Some("no") => Some(false),
             _ => None,
         };
-        let key: Vec<_> = all("field").map(str::to_owned).collect();
+        let key: Vec<_> = all(FIELD).map(str::to_owned).collect();
         let records = match one("records")? {
             "lines" if key.is_empty() => Records::Lines,
             "csv" => Records::Csv {
@@ -88,7 +89,7 @@ impl Settings {
         known.then_some(Self {
             separator: one("separator")?.parse().ok()?,
             records,
-            normalization: Normalization::of_steps(all("normalization"))?,
+            normalization: Normalization::of_steps(all(NORMALIZATION))?,
             missing: if yes("missing")? { Missing::Skip } else { Missing::Refuse },
             bad: if yes("bad")? { Bad::Skip } else { Bad::Refuse },
         })

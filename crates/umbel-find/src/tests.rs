@@ -10,7 +10,8 @@ use umbel::internals::mix;
 use umbel_files::atomic::Existing;
 use umbel_sets::{Options, Progress, Records, TempFolders};
 
-use crate::{Found, IndexError, Matching, Search, Sink, Wanted, about, build, find, update, words};
+use crate::{Found, IndexError, Matching, Search, Sink, Wanted, about, build, find, update};
+use umbel_index::words;
 
 /// Draws numbers.
 struct Draw(u64);

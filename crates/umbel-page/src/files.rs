@@ -13,9 +13,11 @@ use umbel_advice::{Inside, Profile};
 use umbel_foreign::parquet::Parquet;
 use umbel_foreign::table::{Table, is_table};
 use umbel_foreign::{Bytes, Foreign, ForeignFilter, Format, Parameters};
+use umbel_index::{About, Index};
 use umbel_numbers::{Count, Size};
 use umbel_report::compare::Compared;
-use umbel_report::parquet::{ParquetFile, ReadAt, TITLES, foreign_cells};
+use umbel_report::index;
+use umbel_report::parquet::{ParquetFile, TITLES, foreign_cells};
 use umbel_report::receipt::{
     Receipt, Row, add_keys, add_wrapping, foreign_json, guessable, key_rows, warning_of,
     wrapping_rows,
@@ -23,6 +25,7 @@ use umbel_report::receipt::{
 use umbel_report::recognize::{Recognized, other, perhaps, unknown};
 use umbel_share::sign::Signature;
 use umbel_share::{Content as Arrived, ShareError, Trust, Wrapping, delta, pack, receive};
+use umbel_system::ReadAt;
 
 use crate::Host;
 use crate::reason::{Because, Reason};
@@ -125,6 +128,8 @@ pub(crate) enum Content<H> {
     },
     /// A table of LevelDB, and of those of its filters that have keys the number and the receipt.
     Table { table: Table, receipts: Vec<(usize, umbel_foreign::Receipt)> },
+    /// An index of files.
+    Index { index: Index<Reader<H>>, about: About },
     /// A Parquet file.
     Parquet { file: ParquetFile<Reader<H>>, filters: Vec<Found> },
 }
@@ -382,6 +387,15 @@ fn read<H: Host>(
     source.read_exact_at(&mut start[..there], 0)?;
     let mut end = [0; 8];
     source.read_exact_at(&mut end[..there], source.length - there as u64)?;
+    if start == umbel_index::MAGIC {
+        let index = Index::open(source.clone(), source.length)?;
+        // Only `umbel find` starts a decoder.
+        let about = About::of(&index, source.length, &|_| true)?;
+        if let Some(trust) = trust {
+            trust.check(source.clone())?;
+        }
+        return Ok((Content::Index { index, about }, Wrapping::default()));
+    }
     let parquet = start.starts_with(b"PAR1") || start.starts_with(b"PARE");
     if parquet || is_table(&end[..there]) {
         // Neither ends with a signature.
@@ -644,11 +658,17 @@ impl<H: Host> File<H> {
             Content::Table { .. } => {
                 bail!("{}: is a table of many filters, which cannot be compared here", self.name)
             }
+            Content::Index { .. } => {
+                bail!("{}: is an index of files, which cannot be compared", self.name)
+            }
         }
     }
 
     /// The document of a receipt, as `umbel info` prints it.
     fn document(&self) -> Option<Value> {
+        if let Content::Index { about, .. } = &self.content {
+            return Some(index::json(about, &self.name));
+        }
         let receipt = self.receipt().ok()?;
         let mut object = receipt.json();
         object["type"] = json!("info");
@@ -669,6 +689,9 @@ impl<H: Host> File<H> {
     }
 
     fn rows(&self) -> Vec<Row> {
+        if let Content::Index { about, .. } = &self.content {
+            return index::rows(about);
+        }
         let Ok(receipt) = self.receipt() else { return Vec::new() };
         let mut rows = receipt.rows();
         rows.extend(self.description().into_iter().flat_map(|keys| key_rows(keys, receipt)));
@@ -734,6 +757,15 @@ impl<H: Host> File<H> {
                 answer["key_types"] = types.map(|key_type| key_type.name()).collect();
             }
             Content::Table { table, receipts } => describe_table(&mut answer, table, receipts),
+            Content::Index { index, about } => {
+                describe_index(&mut answer, index, about);
+                if index.is_normalized() {
+                    let text = "has normalized keys, which are looked up on the command line";
+                    answer["query"] = json!("no");
+                    answer["query_why"] =
+                        json!(format!("{}: {text}: umbel find {0} KEY", self.name));
+                }
+            }
             Content::Parquet { file, filters } => self.describe_parquet(&mut answer, file, filters),
         }
         answer
@@ -779,6 +811,7 @@ impl<H: Host> File<H> {
             Content::Foreign { receipt, .. } => {
                 vec![part(String::new(), 8 * receipt.bytes, "bits of the file", 512)]
             }
+            Content::Index { .. } => Vec::new(),
             Content::Table { table, receipts } => receipts
                 .iter()
                 .map(|(number, receipt)| {
@@ -818,6 +851,23 @@ fn describe_table(answer: &mut Value, table: &Table, receipts: &[(usize, umbel_f
         object
     };
     answer["documents"] = receipts.iter().map(document).collect();
+}
+
+fn describe_index<F: ReadAt>(answer: &mut Value, index: &Index<F>, about: &About) {
+    answer["format"] = json!("index");
+    let About { files, blocks, text, .. } = about;
+    answer["title"] = json!({ "name": "index", "files": files, "blocks": blocks, "bytes": text });
+    let columns = [("file", false), ("text", true), ("blocks", true)]
+        .map(|(title, right)| json!({ "title": title, "right": right }));
+    let row = |file: &umbel_index::layout::Entry| {
+        [
+            file.path.display().to_string(),
+            Size(file.text).to_string(),
+            Count(file.blocks.into()).to_string(),
+        ]
+    };
+    let rows: Vec<_> = index.files.iter().map(row).collect();
+    answer["table"] = json!({ "columns": columns, "rows": rows });
 }
 
 /// What a filter of umbel is.

@@ -147,6 +147,7 @@ impl<H: Host> File<H> {
             Content::Table { table, receipts } => {
                 Some(Box::new(Foreign(&table.pieces()[receipts.get(part)?.0].filter)))
             }
+            Content::Index { .. } => None,
             Content::Parquet { filters, .. } => Some(Box::new(Foreign(&filters.get(part)?.filter))),
         }
     }

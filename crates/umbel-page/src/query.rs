@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 use umbel::{AnyFilter, Capacity, Kind};
 use umbel_foreign::parquet::hash;
 use umbel_foreign::{Foreign, ForeignFilter, KeyType};
+use umbel_index::look_up::{Blocks, FIELD_PROBES, Probed, key_of_field, keys_of_text};
+use umbel_index::{About, Index, IndexError};
 use umbel_numbers::Rate;
 use umbel_report::parquet::ParquetFile;
+use umbel_system::ReadAt;
 
 use crate::Host;
 use crate::files::{Content, Files, Found, Reader};
@@ -30,6 +33,8 @@ struct Answer {
     /// As text: there are more than numbers in a page can be.
     value: Option<String>,
     row_groups: Option<Vec<usize>>,
+    /// Of an index: the files that may have it, by their numbers.
+    files: Option<Vec<u32>>,
     error: Option<String>,
 }
 
@@ -66,6 +71,10 @@ pub(crate) fn answer<H: Host>(files: &Files<H>, asked: &Asked) -> Result<String,
             let answers = asked.keys.iter().map(answer).collect();
             (answers, all / receipts.len().max(1) as f64)
         }
+        Content::Index { index, about } => {
+            doubt = Some(Doubt::Indexed);
+            index_of(index, about, &asked.keys).with_context(|| file.name.clone())?
+        }
         Content::Parquet { file, filters } => parquet(file, filters, asked)?,
     };
     let spent = files.host.now() - started;
@@ -87,6 +96,8 @@ enum Doubt {
     Left,
     /// Old keys have faded.
     Faded,
+    /// Files may have changed since they were indexed.
+    Indexed,
     /// The filter to ask depends on the order of keys, which is taken to be that of their bytes.
     Sorted,
 }
@@ -180,6 +191,41 @@ fn foreign(filter: &Foreign, asked: &Asked) -> Result<Vec<Answer>> {
         }
     };
     Ok(keys.into_iter().map(answer).collect())
+}
+
+/// The files of an index that may have each text, and the chance that a block does not narrow it down: that of a value, or of
+/// the commonest words.
+fn index_of<F: ReadAt>(
+    index: &Index<F>,
+    about: &About,
+    keys: &[String],
+) -> Result<(Vec<Answer>, f64), IndexError> {
+    let are_words = about.fields.is_empty();
+    let mut blocks = Blocks::of(index);
+    let mut answer = |key: &String| {
+        let probed: Vec<Probed> = match are_words {
+            false => vec![key_of_field(key.as_bytes())],
+            true => match keys_of_text(key.as_bytes(), false) {
+                Ok(keys) => keys,
+                Err(wide) => {
+                    let error = Some(format!("{key:?} {}", wide.reason()));
+                    return Ok(Answer { error, ..Answer::default() });
+                }
+            },
+        };
+        let mut files = Vec::new();
+        blocks.each(&probed, |block| {
+            // The last one that starts there or before; those without blocks start where the next one does.
+            let after = index.files.partition_point(|file| file.first <= block);
+            files.push(after as u32 - 1);
+        })?;
+        files.sort_unstable();
+        files.dedup();
+        Ok(Answer { found: !files.is_empty(), files: Some(files), ..Answer::default() })
+    };
+    let answers = keys.iter().map(&mut answer).collect::<Result<_, IndexError>>()?;
+    let probes = if are_words { 4 } else { FIELD_PROBES as i32 };
+    Ok((answers, about.fill.powi(probes)))
 }
 
 /// The row groups that may hold each key, and the chance that some may for a key that is nowhere.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use umbel::{FileError, SchemeError};
 use umbel_foreign::table::TableError;
+use umbel_index::IndexError;
 use umbel_report::recognize::Content;
 use umbel_share::ShareError;
 
@@ -105,6 +106,9 @@ impl Reason {
         if let Some(error) = error.downcast_ref() {
             return of_foreign(error);
         }
+        if let Some(error) = error.downcast_ref() {
+            return of_index(error);
+        }
         match error.downcast_ref()? {
             TableError::Short | TableError::Damaged { .. } => Some(Self::Broken),
             TableError::NoFilter => Some(Self::NoFilter),
@@ -179,6 +183,15 @@ fn of_foreign(error: &umbel_foreign::Error) -> Option<Reason> {
         Error::Field { format, .. } | Error::Json { format, .. } => {
             Reason::OtherFormat { format: format.name() }
         }
+        _ => return None,
+    })
+}
+
+fn of_index(error: &IndexError) -> Option<Reason> {
+    Some(match error {
+        IndexError::Version(_) => Reason::Newer,
+        IndexError::Length { found, expected: Some(expected) } => length(*expected, *found),
+        IndexError::Length { .. } | IndexError::Damaged { .. } => Reason::Broken,
         _ => return None,
     })
 }

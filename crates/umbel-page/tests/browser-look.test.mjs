@@ -76,6 +76,21 @@ test("typed keys are looked up", async () => {
   assert.match(await page.textContent(".summary"), /4 of 5/);
 });
 
+test("an index is asked which files may hold a text", async () => {
+  const page = await open(join(repository, "testdata", "find", "words.index"));
+  assert.match(await page.textContent(".card .title"), /^index of 3 files, .* of text in \d+ blocks$/);
+  const names = await page.$$eval(".card tbody tr td:first-child", (cells) => cells.map((cell) => cell.textContent));
+  assert.deepEqual(names, ["a.log", "b.log", "c.log"]);
+  assert.deepEqual(await ask(page, ["user_id=17", "10.0.3.17", "absentabsent", "?"]), [
+    ["user_id=17", "may be in a.log, c.log"],
+    ["10.0.3.17", "may be in a.log"],
+    ["absentabsent", "not found"],
+    ["?", '"?" has no word'],
+  ]);
+  assert.match(await page.textContent(".summary"), /^2 of 4 may be in; 1 certainly is not, unless files have changed since/);
+  assert.equal(await page.locator(".map").count(), 0);
+});
+
 test("100,000 pasted keys are looked up, and the page goes on", async () => {
   const page = await open(golden("blocked-k8.umbel"));
   await page.evaluate(() => {

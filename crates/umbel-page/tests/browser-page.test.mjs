@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { folder, repository, start } from "./browser.mjs";
+import { english } from "./english.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const filter = join(repository, "testdata", "golden", "blocked-chunks.umbel");
@@ -51,8 +52,8 @@ const views = {
   },
   make: async (options) => {
     const page = await site.open("#make", options);
-    await page.getByLabel("Keys, one per line").first().fill("a\nb\nc");
-    await page.getByRole("button", { name: "Make the filter" }).click();
+    await page.locator(".recipe textarea").first().fill("a\nb\nc");
+    await page.locator(".recipe .main:enabled").click();
     await page.waitForSelector(".made .receipt");
     return page;
   },
@@ -60,6 +61,13 @@ const views = {
     const page = await site.open("#look", options);
     await page.setInputFiles(".drop input[type=file]", join(repository, "testdata", "foreign", "parquet", "groups.parquet"));
     await page.waitForSelector(".card table");
+    return page;
+  },
+  index: async (options) => {
+    const page = await site.open("#look", options);
+    await page.setInputFiles(".drop input[type=file]", join(repository, "testdata", "find", "words.index"));
+    await page.locator("textarea").first().fill("user_id=17\nabsentabsent\n?");
+    await page.waitForSelector(".answers td");
     return page;
   },
   ...Object.fromEntries(
@@ -319,3 +327,37 @@ test("the page is there in German, with the same views and figures", async () =>
   await page.getByRole("link", { name: "English" }).click();
   await page.getByRole("heading", { name: "How does it work?" }).waitFor();
 });
+
+/** Texts that are seen or read out, but for code, names of files, and titles of papers. */
+const said = (page) =>
+  page.evaluate(() => {
+    const kept = "pre, code, cite, script, style, noscript, math, textarea, [hreflang], .answers th, h2[tabindex='-1'], .pick";
+    const found = [document.title];
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) if (!walk.currentNode.parentElement.closest(kept)) found.push(walk.currentNode.data);
+    for (const name of ["aria-label", "title", "placeholder", "alt"]) {
+      for (const one of document.querySelectorAll(`[${name}]`)) if (!one.closest(kept)) found.push(one.getAttribute(name));
+    }
+    return found;
+  });
+
+for (const [name, open] of Object.entries(views)) {
+  test(`${name}: no English is left in German`, async () => {
+    const page = await open({ document: "de.html" });
+    if (name.startsWith("learn ")) {
+      const found = new Set();
+      for (let step = 0; step < 12; step += 1) {
+        for (const text of await said(page)) found.add(text);
+        await page.keyboard.press("ArrowRight");
+      }
+      assert.deepEqual([...found].filter(english), []);
+    } else {
+      await page.$$eval("details", (all) => {
+        for (const one of all) one.open = true;
+      });
+      await page.waitForTimeout(300);
+      assert.deepEqual([...new Set(await said(page))].filter(english), []);
+    }
+    await page.close();
+  });
+}

@@ -6,6 +6,7 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 
 import { chromium, firefox } from "playwright-core";
 
@@ -18,7 +19,7 @@ export const umbel = process.env.UMBEL ?? join(repository, "target", "debug", "u
 const packed = join(dirname(fileURLToPath(import.meta.resolve("@sparticuz/chromium"))), "..");
 
 /** Chromium comes in a package with the few libraries that it needs, so it runs without root; it is unpacked once. */
-async function browserPath() {
+export async function browserPath() {
   if (process.platform !== "linux" || process.arch !== "x64") {
     throw new Error("the package's Chromium is for Linux on x86-64: run these tests there");
   }
@@ -65,14 +66,17 @@ const TYPES = {
   ".webmanifest": "application/manifest+json",
 };
 
-/** Serves the page below a path, with no header but the type: what the page promises, it has to keep by itself. */
-export async function serve() {
+/** Serves the page below a path, with no header but the type: what the page promises, it has to keep by itself. `compressed`, as
+ * most hosts do. */
+export async function serve({ compressed = false } = {}) {
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, "http://localhost").pathname;
     const name = path === "/some/path/" ? "index.html" : path.replace("/some/path/", "");
     try {
       const body = await readFile(join(folder, name));
-      response.writeHead(200, { "content-type": TYPES[extname(name)] }).end(body);
+      const type = { "content-type": TYPES[extname(name)] };
+      if (compressed) response.writeHead(200, { ...type, "content-encoding": "gzip" }).end(gzipSync(body, { level: 9 }));
+      else response.writeHead(200, type).end(body);
     } catch {
       response.writeHead(404).end();
     }
@@ -97,7 +101,7 @@ export async function start(which = "chromium") {
   const requested = new Set();
   const logged = [];
 
-  async function open(hash = "", { width = 1280, dark = false, ...more } = {}) {
+  async function open(hash = "", { width = 1280, dark = false, document = "", ...more } = {}) {
     const context = await browser.newContext({
       viewport: { width, height: 800 },
       // Without one, headless Chromium says "en-US@posix", which Intl refuses.
@@ -115,7 +119,7 @@ export async function start(which = "chromium") {
     const blocked = "Service Worker registration blocked by Playwright";
     page.on("console", (message) => ["error", "warning"].includes(message.type()) && message.text() !== blocked && logged.push(message.text()));
     page.on("pageerror", (error) => logged.push(String(error)));
-    await page.goto(`${base}${hash}`);
+    await page.goto(`${base}${document}${hash}`);
     return page;
   }
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { ftruncateSync, openSync, readFileSync, readdirSync, closeSync, writeFileSync, writeSync } from "node:fs";
+import { ftruncateSync, mkdirSync, openSync, readFileSync, readdirSync, closeSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
 
@@ -197,6 +197,84 @@ test("comparisons are those of umbel compare", (t) => {
     expected.left.file = `${one}.umbel`;
     expected.right.file = `${other}.umbel`;
     close(found.document, expected, `${one} and ${other}`);
+  }
+});
+
+test("an index names the files in which umbel find looks", (t) => {
+  const path = folder(t);
+  const at = (name) => join(path, name);
+  const find = (index, key) =>
+    spawnSync(umbel, ["find", "-q", "--files", at(index), key], { encoding: "utf8" })
+      .stdout.split("\n")
+      .filter(Boolean)
+      .map((name) => name.slice(path.length + 1));
+  mkdirSync(at("logs"));
+  for (let number = 0; number < 40; number += 1) {
+    const line = (i) => `user_id=${number * 50 + i} from 10.0.${number}.${i}:8080 Zoë request-${number}-${i}-of-many\n`;
+    writeFileSync(at(`logs/${number}.log`), Array.from({ length: 50 }, (_, i) => line(i)).join(""));
+  }
+  writeFileSync(at("rows.csv"), "id,town\nC-17,Oslo\nC-18,Rome\n");
+  run(["index", "-q", "-o", at("words.index"), at("logs")]);
+  run(["index", "-q", "--csv", "-k", "id", "-o", at("rows.index"), at("rows.csv")]);
+  run(["index", "-q", "--csv", "-k", "town", "--ignore-case", "-o", at("folded.index"), at("rows.csv")]);
+  for (const [name, present, absent] of [
+    [
+      "words.index",
+      ["user_id=1017", "USER_ID=1017", "10.0.3.17", "request-39-49-of-many", "from 10.0.7", "Zoë"],
+      ["another-absent-name", "absent-from-all-files"],
+    ],
+    ["rows.index", ["C-17", "C-18"], ["C-19", "Oslo"]],
+  ]) {
+    const opened = open(at(name));
+    const [expected] = documents(["info", "--json", at(name)]);
+    const { stale, gone, ...document } = expected;
+    assert.deepEqual([stale, gone], [[], []]);
+    close(opened.documents[0], { ...document, file: name }, name);
+    const shown = run(["info", at(name)])
+      .trim()
+      .split("\n")
+      .slice(1, -2);
+    assert.deepEqual(
+      opened.rows.map(([title, words]) => `${title} ${words}`),
+      shown.map((line) => line.trim().replace(/ +/g, " ")),
+    );
+    const answer = core.call({ type: "query", handle: opened.handle, keys: [...present, ...absent, " ?! "] });
+    assert.equal(answer.doubt.name, "indexed");
+    const files = (one) => one.files.map((file) => opened.table.rows[file][0]);
+    for (const one of answer.keys.slice(0, -1)) {
+      const found = find(name, one.key);
+      assert(
+        found.every((file) => files(one).includes(file)),
+        `${one.key}: ${files(one)}, not all of ${found}`,
+      );
+      // Short words are in the filters of many blocks by chance.
+      assert(files(one).length <= found.length + 12, `${one.key}: ${files(one)}, and ${found}`);
+    }
+    for (const one of answer.keys.slice(present.length, -1)) assert.deepEqual([one.found, files(one)], [false, []], one.key);
+    const none = answer.keys.at(-1);
+    if (name === "words.index") assert.deepEqual([none.error, answer.failed], ['" ?! " has no word', 1]);
+    core.call({ type: "close", handle: opened.handle });
+  }
+  assert.match(open(at("folded.index")).query_why, /normalized keys.*umbel find folded\.index KEY/);
+  const good = readFileSync(at("words.index"));
+  const flipped = Buffer.from(good);
+  flipped[good.length - 200] ^= 1;
+  assert.match(refusal(bytes("a.index", flipped)), /^a\.index: is damaged \(page \d+\); make it again with umbel index/);
+  assert.match(refusal(bytes("a.index", good.subarray(0, good.length - 2000))), /it was cut off or damaged/);
+  const [left, right] = ["words.index", "rows.index"].map((name) => open(at(name)).handle);
+  assert.throws(() => core.call({ type: "compare", left, right }), /is an index of files, which cannot be compared/);
+});
+
+test("the index in testdata has the answers of its manifest", () => {
+  const from = join(root, "testdata/find");
+  for (const { file: name, answers } of JSON.parse(readFileSync(join(from, "manifest.json"), "utf8"))) {
+    const opened = open(join(from, name));
+    const keys = Object.keys(answers);
+    const found = core.call({ type: "query", handle: opened.handle, keys }).keys;
+    for (const one of found) {
+      const files = one.files.map((file) => opened.table.rows[file][0]);
+      assert.deepEqual(files, [...new Set(answers[one.key].map(([file]) => file))], one.key);
+    }
   }
 });
 

@@ -6,8 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use umbel_files::atomic::{self, Existing};
 use umbel_foreign::parquet::{Chunk, Column, FilterPlace, Footer, Physical, declared_extent};
-use umbel_report::parquet::{self, ReadAt};
+use umbel_report::parquet;
 use umbel_sets::{Error, Options, nearest, room_left};
+use umbel_system::ReadAt;
 
 use crate::{Edit, Edited, Reason, Removal, work};
 

@@ -9,6 +9,7 @@
 //! | [`receipt`] | what a filter is and delivers |
 //! | [`fill`] | how full its blocks are |
 //! | [`compare`] | what two filters share |
+//! | [`index`] | what an index of files has |
 //! | [`parquet`] | the filters in a Parquet file, and its keys |
 //! | [`recognize`] | what a file of an unknown format is |
 //! | [`words`] | a filter so small that its bits can be followed |
@@ -18,6 +19,7 @@
 pub mod compare;
 pub mod curves;
 pub mod fill;
+pub mod index;
 pub mod parquet;
 pub mod pictures;
 pub mod plan;

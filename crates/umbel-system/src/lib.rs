@@ -1,8 +1,8 @@
 //! What umbel asks of the system, and systems do differently: the same names for Unix and Windows.
 //!
 //! All code that knows which system it runs on is here, with what is unsafe in calling it; the other crates have no
-//! `cfg` of a system. [`unix`](self) is Linux, macOS and their like. Elsewhere, as in a browser, there are only [`FileAt`]
-//! and its errors.
+//! `cfg` of a system. [`unix`](self) is Linux, macOS and their like. Elsewhere, as in a browser, there are only [`ReadAt`], the
+//! errors of [`FileAt`], and [`path_from`].
 
 #[cfg(any(unix, windows))]
 mod new_file;
@@ -20,7 +20,13 @@ use windows as system;
 
 #[cfg(any(unix, windows))]
 pub use here::*;
-pub use read_at::FileAt;
+pub use read_at::{FileAt, ReadAt};
+
+/// The path of these bytes: where there are no files, it is only shown.
+#[cfg(not(any(unix, windows)))]
+pub fn path_from(bytes: Vec<u8>) -> Option<std::path::PathBuf> {
+    Some(String::from_utf8_lossy(&bytes).into_owned().into())
+}
 
 #[cfg(any(unix, windows))]
 mod here {

@@ -3,6 +3,21 @@
 use std::fs::File;
 use std::io;
 
+/// What can be read at any place.
+pub trait ReadAt {
+    /// Fills `bytes` from byte `offset` on.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+impl ReadAt for File {
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        FileAt::read_exact_at(self, bytes, offset)
+    }
+}
+
 /// A file that is read and written at any place, by several threads. Where it stands for those who read it from start to end
 /// is undefined afterwards: on Windows, each of these calls moves that.
 pub trait FileAt {

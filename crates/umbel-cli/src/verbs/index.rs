@@ -4,8 +4,9 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use serde_json::json;
-use umbel_find::Built;
-use umbel_numbers::{Count, Rate, Size, counted};
+use umbel_find::{About, Built};
+use umbel_numbers::{Count, Size, counted};
+use umbel_report::index::{self, percent};
 use umbel_report::receipt::aligned;
 
 use crate::args::{IndexArgs, Voice};
@@ -91,48 +92,15 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
     say(&format!("umbel index: {}, {seconds:.3} s", words.join(", ")));
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
-}
-
 /// `umbel info` of an index.
 pub(super) fn about(path: &Path, voice: Voice) -> Result<String> {
-    let about = umbel_find::about(path)?;
-    let per_block = 8.0 * about.filters as f64 / about.blocks.max(1) as f64;
+    let About { index: about, stale, gone, .. } = umbel_find::about(path)?;
     if voice.json {
-        let object = json!({
-            "type": "info",
-            "file": path.display().to_string(),
-            "kind": "index",
-            "keys": if about.fields.is_empty() { "words" } else { "fields" },
-            "fields": about.fields,
-            "files": about.files,
-            "blocks": about.blocks,
-            "text": about.text,
-            "bytes": about.bytes,
-            "bits_per_block": per_block,
-            "fill": about.fill,
-            "groups": about.groups,
-            "roots": names(&about.roots),
-            "stale": names(&about.stale),
-            "gone": names(&about.gone),
-        });
+        let mut object = index::json(&about, &path.display().to_string());
+        object["stale"] = json!(names(&stale));
+        object["gone"] = json!(names(&gone));
         return Ok(format!("{object}\n"));
     }
-    let keys = match &about.fields[..] {
-        [] => "words of lines".to_owned(),
-        [field] => format!("values of the field {field}"),
-        fields => format!("values of the fields {}", fields.join(", ")),
-    };
-    let rate = match about.fields[..] {
-        [_, ..] => format!("{} of a value", Rate(about.fill.powi(8))),
-        [] => format!(
-            "{} of a word of 12 letters or more, {} of one of 4 to 7",
-            Rate(about.fill.powi(12)),
-            Rate(about.fill.powi(4))
-        ),
-    };
-    let share = percent(about.bytes as f64 / about.text.max(1) as f64);
     let listed = |paths: &[std::path::PathBuf]| match names(paths).as_slice() {
         [] => "none".to_owned(),
         names if names.len() > 5 => {
@@ -140,18 +108,8 @@ pub(super) fn about(path: &Path, voice: Voice) -> Result<String> {
         }
         names => names.join(", "),
     };
-    let rows = [
-        ("keys", keys),
-        ("of", names(&about.roots).join(", ")),
-        ("files", Count(about.files).to_string()),
-        ("text", format!("{} in {}", Size(about.text), counted(about.blocks, "block"))),
-        ("size", format!("{}, {share} of the text", Size(about.bytes))),
-        ("filters", format!("{per_block:.0} bits per block, {} of them set", percent(about.fill))),
-        ("false positives", format!("{rate}, per block")),
-        ("looked up in", counted(about.groups, "group")),
-        ("changed since", listed(&about.stale)),
-        ("gone since", listed(&about.gone)),
-    ];
-    let rows: Vec<_> = rows.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let mut rows = index::rows(&about);
+    rows.push(("changed since".to_owned(), listed(&stale)));
+    rows.push(("gone since".to_owned(), listed(&gone)));
     Ok(format!("{}\n{}", path.display(), aligned(&rows)))
 }

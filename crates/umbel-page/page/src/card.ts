@@ -88,7 +88,7 @@ export class FilterCard {
       successor(opened),
       warnings.length > 0 && h("div", { class: "warnings" }, h("h3", {}, here.warnings), ...warnings.map((text) => h("p", {}, text))),
       opened.rows.length > 0 && h("section", {}, h("h3", {}, here.receipt), receipt(opened.rows)),
-      table && filters(table),
+      table && tableOf(opened.title.name === "index" ? here.files : here.filters, table),
       documents.length > 0 && behindText(here.json, json),
       this.parts(),
       this.picture,
@@ -115,7 +115,7 @@ export class FilterCard {
     fill(this.profile);
     this.dispose();
     this.map = this.figure = undefined;
-    if (!part || part.cells === 0) return fill(this.picture, h("p", { class: "hint" }, here.map.none));
+    if (!part || part.cells === 0) return fill(this.picture, this.opened.title.name !== "index" && h("p", { class: "hint" }, here.map.none));
     this.map = new FillMap(this.client, () => this.opened.handle, number, part);
     fill(this.picture, this.map.root);
     this.client.ask({ type: "profile", handle: this.opened.handle }, { replaces: [this, "profile"] }).then(
@@ -209,22 +209,30 @@ function successor({ documents }: Opened): HTMLElement | null {
   return h("p", { class: "successor" }, here.full(share), " ", h("a", { href: `#plan?keys=${next}&fpp=${rate}` }, here.successor));
 }
 
-/** The filters of a Parquet file. */
-function filters({ columns, rows }: NonNullable<Opened["table"]>): HTMLElement {
+/** Rows of a table that are shown: a browser needs seconds to lay out many. */
+const ROWS = 200;
+
+/** The filters of a Parquet file, or the files of an index. */
+function tableOf(title: string, { columns, rows }: NonNullable<Opened["table"]>): HTMLElement {
   return h(
     "section",
     {},
-    h("h3", {}, here.filters),
+    h("h3", {}, title),
     h(
       "div",
-      { class: "scroll", tabindex: 0, role: "region", "aria-label": here.filters },
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": title },
       h(
         "table",
         {},
         h("thead", {}, h("tr", {}, ...columns.map(({ title, right }) => h("th", { scope: "col", class: right ? "right" : null }, title)))),
-        h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell, index) => h("td", { class: columns[index]?.right ? "right" : null }, cell))))),
+        h(
+          "tbody",
+          {},
+          ...rows.slice(0, ROWS).map((row) => h("tr", {}, ...row.map((cell, index) => h("td", { class: columns[index]?.right ? "right" : null }, cell)))),
+        ),
       ),
     ),
+    rows.length > ROWS && h("p", { class: "hint" }, here.rest(rows.length - ROWS)),
   );
 }
 

@@ -1,6 +1,7 @@
 //! The page's side of the worker: requests are promises, and can be replaced or cancelled.
 
 import { CoreError, type Answer, type Name, type Request } from "./core";
+import { told } from "./told";
 import { words } from "./words";
 import type { Question, Reply } from "./worker";
 
@@ -138,9 +139,9 @@ export class Client {
     if ("error" in reply) {
       const { message, field, fatal, reason } = reply.error;
       if (fatal) this.end();
-      waiting.reject(new CoreError(reason ? words.reason(reason) : message, field ?? undefined, fatal, reason));
+      waiting.reject(new CoreError(reason ? words.reason(reason) : (words.core?.(message) ?? message), field ?? undefined, fatal, reason));
     } else {
-      waiting.resolve(reply.answer as never);
+      waiting.resolve(told(waiting.question.request.type, reply.answer as never) as never);
     }
     this.next();
   }

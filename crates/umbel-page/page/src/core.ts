@@ -181,13 +181,15 @@ export type Title =
   | { name: "foreign"; format: string; bytes: number }
   /** Of a database: one filter for each stretch of the file. */
   | { name: "table"; filters: number; bytes: number }
+  /** Of the words, or a field's values, of many files. */
+  | { name: "index"; files: number; blocks: number; bytes: number }
   | { name: "parquet"; row_groups: number; filters: number; bytes: number };
 
 export interface Opened {
   handle: number;
   name: string;
   bytes: number;
-  /** `umbel`, `parquet_file`, or the name of another system's format. */
+  /** `umbel`, `parquet_file`, `index`, or the name of another system's format. */
   format: string;
   /** What it was recognized as. */
   title: Title;
@@ -195,7 +197,7 @@ export interface Opened {
   wrapping: { packed: boolean; table: boolean; signer: string | null };
   /** As `umbel info` prints it; of a Parquet file, as `umbel parquet` does. */
   rows: Row[];
-  /** The filters of a Parquet file or a database's table. */
+  /** The filters of a Parquet file or a database's table; the files of an index. */
   table: { columns: { title: string; right: boolean }[]; rows: string[][] } | null;
   /** The document of `umbel info --json`; the lines of `umbel parquet --json`. */
   documents: Document[];
@@ -252,8 +254,8 @@ export interface Profile {
 }
 
 /** Why a key that is not found may have been inserted: nobody said what type keys have; old keys have left the window, or have
- * faded; the order of keys in a table decides which filter is asked. */
-export type Doubt = { name: "assumed"; key_type: string } | { name: "left" } | { name: "faded" } | { name: "sorted" };
+ * faded; the order of keys in a table decides which filter is asked; files may have changed since they were indexed. */
+export type Doubt = { name: "assumed"; key_type: string } | { name: "left" } | { name: "faded" } | { name: "sorted" } | { name: "indexed" };
 
 export interface QueryAnswer {
   keys: {
@@ -263,6 +265,8 @@ export interface QueryAnswer {
     value: string | null;
     /** Of a Parquet file: the row groups that may hold it. */
     row_groups: number[] | null;
+    /** Of an index: the files that may have it, by their rows in its table. */
+    files: number[] | null;
     /** Why it cannot be looked up. */
     error: string | null;
   }[];

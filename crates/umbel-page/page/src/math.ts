@@ -219,7 +219,7 @@ export function parse(text: string): (string | Tree)[] {
     const found = new Parser(tokens(rest)).relation();
     const source = found ? rest.slice(0, found.end) : "";
     // A number or a letter by itself is part of a sentence; a formula ends where a word does.
-    if (found && /[=^/·]|\bln\b|\blog2\b/.test(source) && !/^[A-Za-z0-9]/.test(rest.slice(found.end))) {
+    if (found && /[=^/·]|\bln\b|\blog2\b/.test(source) && !/^[\p{L}0-9]/u.test(rest.slice(found.end))) {
       if (plain) pieces.push(plain);
       plain = "";
       pieces.push(found.tree);
@@ -227,7 +227,7 @@ export function parse(text: string): (string | Tree)[] {
       continue;
     }
     // The next place where one may begin: after a word, or a sign of the sentence.
-    const skip = /^(?:[A-Za-z]+|\d[\d,.]*|[^A-Za-z0-9])\s*/.exec(rest)![0].length;
+    const skip = /^(?:\p{L}+|\d[\d,.]*|[^\p{L}0-9])\s*/u.exec(rest)![0].length;
     plain += rest.slice(0, skip);
     at += skip;
   }

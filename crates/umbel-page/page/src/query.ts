@@ -214,17 +214,24 @@ interface Told {
   asked: Asked;
 }
 
+/** Names of files that are listed in an answer; its CSV has all. */
+const NAMED = 5;
+
 /** The answers, all or those of one sort, some at a time; and all of them as a file. */
 function answerTable(keys: string[], told: Told[]): HTMLElement {
-  const word = ({ answer }: Told, index: number) => {
+  const word = ({ answer, asked }: Told, index: number, named = NAMED) => {
     const one = answer.keys[index]!;
+    if (one.files && one.found) {
+      const names = one.files.slice(0, named).map((file) => asked.opened.table!.rows[file]![0]!);
+      return here.files(names, one.files.length - names.length);
+    }
     return one.error ?? (one.row_groups ? here.groups(one.row_groups) : one.found ? here.maybe : answer.doubt ? here.unfound : here.no);
   };
   const valued = told.filter(({ answer }) => answer.keys.some((one) => one.value !== null));
   const titled = (title: string, { asked }: Told) => (told.length > 1 ? `${title} ${asked.letter}` : title);
   const sortOf = (one: Told, index: number) => {
-    const { error, found, row_groups } = one.answer.keys[index]!;
-    const sort = error ? here.failed : row_groups && found ? here.maybe : word(one, index);
+    const { error, found, row_groups, files } = one.answer.keys[index]!;
+    const sort = error ? here.failed : (row_groups ?? files) && found ? here.maybe : word(one, index);
     return told.length > 1 ? `${one.asked.letter} ${sort}` : sort;
   };
   const sorted = keys.map((_, index) => told.map((one) => sortOf(one, index)).join(", "));
@@ -290,7 +297,11 @@ function answerTable(keys: string[], told: Told[]): HTMLElement {
       type: "button",
       class: "quiet",
       onclick: () => {
-        const rows = keys.map((key, index) => [key, ...told.map((one) => word(one, index)), ...valued.map(({ answer }) => answer.keys[index]!.value ?? "")]);
+        const rows = keys.map((key, index) => [
+          key,
+          ...told.map((one) => word(one, index, Infinity)),
+          ...valued.map(({ answer }) => answer.keys[index]!.value ?? ""),
+        ]);
         const text = [heads, ...rows].map((row) => `${row.map(csv).join(",")}\n`).join("");
         download(`${told.map(({ asked }) => asked.opened.name).join("-")}-answers.csv`, text, "text/csv");
       },

@@ -14,20 +14,20 @@ pub fn curve(bits_per_key: f64) -> Vec<Point> {
     (1..400).map(|i| f64::from(i) / 400.0).map(|u| (u, log_fpp_at_clear(bits_per_key, u))).collect()
 }
 
-/// Returns which probes to mark: every first, fifth or 25th number of probes: so that they do not crowd.
-pub fn step(bits_per_key: f64) -> usize {
-    match bits_per_key {
-        ..14.0 => 1,
-        14.0..70.0 => 5,
-        _ => 25,
+/// Returns which probes to mark: every first, fifth, 25th … number of probes, so that there are at most 33, which do not crowd.
+pub fn step(bits_per_key: f64) -> u64 {
+    let mut step = 1;
+    while bits_per_key >= 14.0 * step as f64 {
+        step *= 5;
     }
+    step
 }
 
 /// Returns where some whole numbers of probes are on a curve, as far as u = 0.1.
 pub fn whole_probes(bits_per_key: f64) -> Vec<Point> {
-    let clear = |k: u32| (-f64::from(k) / bits_per_key).exp();
+    let clear = |k: f64| (-k / bits_per_key).exp();
     let step = step(bits_per_key);
-    let points = (step as u32..).step_by(step).map(clear).take_while(|&u| u > 0.1);
+    let points = (1..).map(|i: u32| clear(f64::from(i) * step as f64)).take_while(|&u| u > 0.1);
     points.map(|u| (u, log_fpp_at_clear(bits_per_key, u))).collect()
 }
 
@@ -49,6 +49,15 @@ mod tests {
                 (log_fpp_at_clear(bits, 0.3) - log_fpp_at_clear(bits, 0.7)).abs() < 1e-12,
                 "symmetric"
             );
+        }
+    }
+
+    #[test]
+    fn few_are_marked_however_many_bits_a_key_has() {
+        for bits in [0.1, 9.6, 13.9, 14.0, 69.9, 70.0, 350.0, 8.6e8, 9.2e18] {
+            let marked = whole_probes(bits);
+            assert!(marked.len() <= 33, "{bits}: {}", marked.len());
+            assert!(marked.len() >= 6 || bits < 9.0, "{bits}: {}", marked.len());
         }
     }
 

@@ -4,13 +4,12 @@
 
 mod values;
 
-use std::io;
-
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use umbel_foreign::parquet::{self, Column, Footer, Parquet, declared_extent};
 use umbel_foreign::{Format, Parameters};
 use umbel_numbers::{Count, Rate, Size, counted};
+use umbel_system::ReadAt;
 
 use crate::receipt::{estimate, foreign_json};
 
@@ -65,21 +64,6 @@ pub fn foreign_cells(receipt: &umbel_foreign::Receipt) -> Vec<String> {
         estimate(&receipt.keys),
         Rate(receipt.fpp).to_string(),
     ]
-}
-
-/// A file that is read at any place.
-pub trait ReadAt {
-    /// Fills `bytes` from byte `offset` of the file on.
-    ///
-    /// # Errors
-    /// Those of reading.
-    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
-}
-
-impl ReadAt for std::fs::File {
-    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-        umbel_system::FileAt::read_exact_at(self, bytes, offset)
-    }
 }
 
 impl<F: ReadAt> ParquetFile<F> {
@@ -364,7 +348,7 @@ impl<F: ReadAt> Chunk<'_, F> {
         cells
     }
 
-    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {
         self.file.file.read_exact_at(bytes, offset)
     }
 }

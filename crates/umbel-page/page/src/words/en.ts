@@ -1,4 +1,4 @@
-//! All words of the page, in English. What the core says (advice, receipts, formulas, errors) comes from umbel itself.
+//! All words of the page, in English. What the core says (advice, receipts, formulas, errors) comes from umbel itself, in English, too.
 
 import type { MapAnswer, Opened, QueryAnswer, Reason, Title } from "../core";
 import { bytes, formats, fruits, percent, range } from "./names";
@@ -6,6 +6,8 @@ import { bytes, formats, fruits, percent, range } from "./names";
 const plural = (count: number, one: string) => `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
 
 export const en = {
+  /** What the core says, in this language. */
+  core: null as ((english: string) => string) | null,
   site: {
     language: "en",
     /** This page in another language. */
@@ -210,7 +212,7 @@ export const en = {
   look: {
     nav: "Look",
     title: "What is inside?",
-    lede: "Open a filter file: of umbel, RedisBloom, Guava, Spark, LevelDB, RocksDB and others, or a Parquet file. It is read on your computer and sent nowhere.",
+    lede: "Open a filter file: of umbel, RedisBloom, Guava, Spark, LevelDB, RocksDB and others, a Parquet file, or an index of files. It is read on your computer and sent nowhere.",
     drop: "Drop a filter file here, or",
     choose: "choose a file",
     two: "Open two files to compare them.",
@@ -233,6 +235,8 @@ export const en = {
     json: "The same as JSON",
     warnings: "Warnings",
     filters: "Filters in this file",
+    files: "Files of this index",
+    rest: (count: number) => `… and ${count.toLocaleString("en")} more`,
     part: "Part",
     verified: "signature checked",
     /** What a file is. */
@@ -244,6 +248,8 @@ export const en = {
           return `${formats[title.format] ?? title.format}, filter of ${bytes(title.bytes)}`;
         case "table":
           return `LevelDB table, ${plural(title.filters, "Bloom filter")} of ${bytes(title.bytes)}`;
+        case "index":
+          return `index of ${plural(title.files, "file")}, ${bytes(title.bytes)} of text in ${plural(title.blocks, "block")}`;
         case "parquet":
           return `Parquet file, ${plural(title.row_groups, "row group")}, ${plural(title.filters, "Bloom filter")} of ${bytes(title.bytes)}`;
       }
@@ -343,6 +349,7 @@ export const en = {
           assumed: `; ${number(absent)} ${are} not found.`,
           left: `; ${number(absent)} ${are} not found: they were never inserted, or have left its window and are forgotten.`,
           faded: `; ${number(absent)} ${are} not found: they were never inserted, or have faded and are forgotten.`,
+          indexed: `; ${number(absent)} certainly ${are} not, unless files have changed since.`,
           sorted: `; ${number(absent)} ${are} not in, if the table has its keys in the order of their bytes, as is usual.`,
         }[doubt?.name ?? "none"];
         return [
@@ -350,11 +357,15 @@ export const en = {
           failed > 0 && `${number(failed)} could not be looked up.`,
           doubt?.name === "assumed" &&
             `This assumed keys of type ${doubt.key_type}, since the filter does not record it; choose their type, for keys of another one are not found even if they are in.`,
-          `An absent key passes with a chance of ${rate}.`,
+          doubt?.name === "indexed"
+            ? "Words are whole and in any case; umbel find reads the files that are named, and compares the text itself."
+            : `An absent key passes with a chance of ${rate}.`,
         ]
           .filter(Boolean)
           .join(" ");
       },
+      /** Those that are listed, and how many more there are. */
+      files: (names: string[], more: number) => `may be in ${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en")} more` : ""}`,
       groups: (groups: number[]) => (groups.length === 0 ? "in no row group" : `row groups ${groups.join(", ")}`),
       all: "all",
       shown: "Answers that are shown",

@@ -8,39 +8,42 @@ use std::fs::File;
 use std::io;
 
 use umbel::KeyHash;
-use umbel_system::FileAt;
+use umbel_system::{FileAt, ReadAt};
 
 use crate::IndexError;
 use crate::column::probed;
 use crate::pages::Pages;
 
 /// The most filters of a group. Part of the format.
-pub(crate) const WIDTH: usize = 512;
+pub const WIDTH: usize = 512;
 
 /// Some filters of equally many rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Group {
+pub struct Group {
     /// A multiple of 8.
-    pub(crate) rows: u32,
+    pub rows: u32,
     /// From 1 to [`WIDTH`].
-    pub(crate) columns: u32,
+    pub columns: u32,
     /// Where its rows are among the data.
-    pub(crate) place: u64,
+    pub place: u64,
 }
 
 /// A set of columns of a group.
-pub(crate) type Columns = [u64; WIDTH / 64];
+pub type Columns = [u64; WIDTH / 64];
 
 impl Group {
     /// Bytes of its rows.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         u64::from(self.rows / 8) * u64::from(self.columns)
     }
 
     /// The columns that may have all keys.
-    pub(crate) fn find(
+    ///
+    /// # Errors
+    /// Those of [`Pages::read`].
+    pub fn find(
         &self,
-        pages: &Pages,
+        pages: &Pages<impl ReadAt>,
         keys: &[(KeyHash, u32)],
     ) -> Result<Columns, IndexError> {
         let columns = self.columns as usize;
@@ -84,25 +87,28 @@ fn bits_at(bytes: &[u8], at: usize) -> u64 {
 const STRIP: usize = 1 << 15;
 
 /// Where the filters are that become a group: each at an offset of a file.
-pub(crate) struct Apart<'a> {
-    pub(crate) file: &'a File,
-    pub(crate) offsets: &'a [u64],
-    pub(crate) rows: u32,
+pub struct Apart<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// Where in it each filter is.
+    pub offsets: &'a [u64],
+    /// Bits of each.
+    pub rows: u32,
 }
 
 impl Apart<'_> {
     /// Passes the rows of the group to `put`, some at a time.
-    pub(crate) fn each_strip(
-        &self,
-        put: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-    ) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Those of reading, and of `put`.
+    pub fn each_strip(&self, put: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let columns = self.offsets.len();
         let mut filters = vec![0; STRIP / 8 * columns];
         for start in (0..self.rows as usize).step_by(STRIP) {
             let rows = STRIP.min(self.rows as usize - start);
             let filters = &mut filters[..rows / 8 * columns];
             for (filter, offset) in filters.chunks_exact_mut(rows / 8).zip(self.offsets) {
-                self.file.read_exact_at(filter, offset + start as u64 / 8)?;
+                FileAt::read_exact_at(self.file, filter, offset + start as u64 / 8)?;
             }
             put(&turn(filters, columns, rows))?;
         }
@@ -165,9 +171,12 @@ fn transpose(words: &mut [u64; 64]) {
 
 /// Takes a group apart: appends its filters to `file`, from `end` on, in the order of its columns; they are as long as
 /// rows / 8 bytes each.
-pub(crate) fn take_apart(
+///
+/// # Errors
+/// Those of reading and writing.
+pub fn take_apart(
     group: &Group,
-    pages: &Pages,
+    pages: &Pages<impl ReadAt>,
     file: &File,
     end: u64,
 ) -> Result<(), IndexError> {
@@ -242,7 +251,7 @@ mod tests {
             out.finish().unwrap();
             let index = tempfile::tempfile().unwrap();
             index.write_all_at(&paged, 0).unwrap();
-            let pages = Pages::new(index).unwrap();
+            let pages = Pages::new(index, paged.len() as u64).unwrap();
             let group = Group { rows, columns: columns as u32, place: 13 };
             let mut wrong = 0;
             for key in 0..columns * 50 {
@@ -256,13 +265,13 @@ mod tests {
             take_apart(&group, &pages, &apart, 5).unwrap();
             let (mut before, mut after) = (vec![0; columns * rows as usize / 8], Vec::new());
             after.clone_from(&before);
-            file.read_exact_at(&mut before, 0).unwrap();
-            apart.read_exact_at(&mut after, 5).unwrap();
+            FileAt::read_exact_at(&file, &mut before, 0).unwrap();
+            FileAt::read_exact_at(&apart, &mut after, 5).unwrap();
             assert!(before == after);
         }
     }
 
-    /// 100,000 blocks of 28 KB each: `cargo test --release -p umbel-find -- --ignored --nocapture look_ups`.
+    /// 100,000 blocks of 28 KB each: `cargo test --release -p umbel-index -- --ignored --nocapture look_ups`.
     #[test]
     #[ignore = "a measurement that writes 2.9 GB: bench/record has its figures"]
     fn look_ups_in_many_blocks() {
@@ -280,7 +289,8 @@ mod tests {
         }
         pages.finish().unwrap();
         drop(out);
-        let pages = Pages::new(file).unwrap();
+        let length = file.metadata().unwrap().len();
+        let pages = Pages::new(file, length).unwrap();
         let size = u64::from(ROWS) * (WIDTH / 8) as u64;
         let group = |number: usize| Group { rows: ROWS, columns: 512, place: number as u64 * size };
         let hasher = KeyHasher::default();

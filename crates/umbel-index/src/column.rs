@@ -10,7 +10,7 @@ const MOST_PROBES: usize = 12;
 
 /// The distinct keys of a block, and its filter.
 #[derive(Default)]
-pub(crate) struct Keys {
+pub struct Keys {
     hasher: KeyHasher,
     /// Keys of at most 16 bytes, padded with zeros, which no key has: so most words of a text need no hash.
     short: Table,
@@ -108,14 +108,15 @@ impl Table {
 
 impl Keys {
     /// Forgets all keys.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.short.clear();
         self.hashes.clear();
         self.by_probes.iter_mut().for_each(Vec::clear);
     }
 
+    /// Inserts a key with so many probes.
     #[inline]
-    pub(crate) fn insert(&mut self, hash: KeyHash, probes: u32) {
+    pub fn insert(&mut self, hash: KeyHash, probes: u32) {
         // The one hash of zeros is inserted each time.
         if self.hashes.insert([hash.low, hash.high]) {
             self.by_probes[probes as usize].push(hash);
@@ -123,7 +124,7 @@ impl Keys {
     }
 
     /// Inserts the keys of a text.
-    pub(crate) fn words_of(&mut self, text: &[u8]) {
+    pub fn words_of(&mut self, text: &[u8]) {
         let mut folded = std::mem::take(&mut self.folded);
         folded.clear();
         folded.extend_from_slice(text);
@@ -168,12 +169,14 @@ impl Keys {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many there are.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
         self.by_probes.iter().map(Vec::len).sum()
     }
 
     /// The filter: as many bits as rows, filled to at most half on average.
-    pub(crate) fn column(&mut self) -> &[u8] {
+    pub fn column(&mut self) -> &[u8] {
         let probes = |(probes, keys): (u64, &Vec<KeyHash>)| probes * keys.len() as u64;
         let rows = rows((0..).zip(&self.by_probes).map(probes).sum());
         self.bits.clear();
@@ -200,7 +203,7 @@ fn rows(probes: u64) -> u32 {
 }
 
 /// The rows that a key sets a bit in. Part of the format.
-pub(crate) fn probed(hash: KeyHash, probes: u32, rows: u32) -> impl Iterator<Item = u32> {
+pub fn probed(hash: KeyHash, probes: u32, rows: u32) -> impl Iterator<Item = u32> {
     (0..u64::from(probes)).map(move |probe| {
         place(mix(hash.high.wrapping_add(probe.wrapping_mul(hash.low))), u64::from(rows)) as u32
     })

@@ -13,13 +13,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use umbel_files::compression::{Compression, Point, Resume};
+use umbel_system::ReadAt;
 
 use crate::IndexError;
 use crate::matrix::{Group, WIDTH};
 use crate::pages::{DATA, PAGE, Pages};
-use crate::settings::Settings;
-use crate::stamp::Stamp;
 
 /// The first bytes of an index.
 pub const MAGIC: [u8; 8] = *b"\x89UMIDX\r\n";
@@ -34,81 +32,113 @@ pub fn is_index(path: &Path) -> bool {
 }
 
 const VERSION: u16 = 2;
+/// The last way of compression.
+const MOST_COMPRESSION: u8 = 5;
 const HEADER: usize = 72;
 const GROUP: u64 = 16;
 const BLOCK: u64 = 40;
 const COLUMN: u64 = 4;
 
 /// Pages of headers.
-pub(crate) const HEADERS: u64 = 2;
+pub const HEADERS: u64 = 2;
 
 /// In place of the number of a block, for a column whose block is gone.
-pub(crate) const GONE: u32 = u32::MAX;
+pub const GONE: u32 = u32::MAX;
 
-/// Ways of compression, from 1 on. Part of the format.
-const COMPRESSIONS: [Compression; 5] =
-    [Compression::Gzip, Compression::Zstd, Compression::Xz, Compression::Bzip2, Compression::Lz4];
+/// The name of a setting, a field that keys are values of. Part of the format.
+pub const FIELD: &str = "field";
+/// The name of a setting, something that is done with these values. Part of the format.
+pub const NORMALIZATION: &str = "normalization";
+
+/// What tells whether a file is still the one that was indexed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Its bytes.
+    pub size: u64,
+    /// Nanoseconds since 1970, modulo 2⁶⁴: a file system may have years beyond 2262.
+    pub modified: i64,
+    /// When anything of it last changed, as above.
+    pub changed: i64,
+    /// Its file system.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// XXH3-64 of eight samples.
+    pub sum: u64,
+}
 
 /// A file of an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// From the folder of the index, or from the root.
-    pub(crate) path: PathBuf,
-    pub(crate) stamp: Stamp,
-    pub(crate) compression: Option<Compression>,
+    pub path: PathBuf,
+    /// How it was when it was read.
+    pub stamp: Stamp,
+    /// How it is compressed: 0 not, then gzip, zstd, xz, bzip2, lz4.
+    pub compression: u8,
     /// Bytes of its text, decompressed.
-    pub(crate) text: u64,
+    pub text: u64,
     /// The first record of a table, which names its columns.
-    pub(crate) header: Option<Vec<u8>>,
-    /// Its first block among all, and the number of its blocks.
-    pub(crate) first: u32,
-    pub(crate) blocks: u32,
+    pub header: Option<Vec<u8>>,
+    /// Its first block among all.
+    pub first: u32,
+    /// The number of its blocks.
+    pub blocks: u32,
 }
 
 /// A block of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Block {
-    /// Where it starts in the text, and the lines before it.
-    pub(crate) start: u64,
-    pub(crate) lines: u64,
+pub struct Block {
+    /// Where it starts in the text.
+    pub start: u64,
+    /// The lines before it.
+    pub lines: u64,
     /// Where reading starts: an offset of the file, and the offset of the text that is there.
-    pub(crate) point: (u64, u64),
+    pub point: (u64, u64),
     /// Where among the data the text before is that the decoder needs there; 0 if it needs none.
-    pub(crate) resume: u64,
+    pub resume: u64,
 }
 
 /// An index that is open.
 #[derive(Debug)]
-pub(crate) struct Index {
-    pub(crate) pages: Pages,
-    pub(crate) settings: Settings,
+pub struct Index<F> {
+    /// Its pages.
+    pub pages: Pages<F>,
+    /// What its keys are, as names and values.
+    pub settings: Vec<(String, String)>,
     /// What was named when it was made.
-    pub(crate) roots: Vec<PathBuf>,
-    pub(crate) files: Vec<Entry>,
-    pub(crate) groups: Vec<Group>,
-    pub(crate) generation: u64,
+    pub roots: Vec<PathBuf>,
+    /// Its files, in the order of their blocks.
+    pub files: Vec<Entry>,
+    /// Where the filters of blocks are.
+    pub groups: Vec<Group>,
+    /// How many updates it has had since it was written.
+    pub generation: u64,
     /// Where blocks and columns are among the data.
     blocks: u64,
     columns: u64,
 }
 
 /// What an index is written from, besides the rows of its groups.
-pub(crate) struct Plan<'a> {
-    pub(crate) settings: &'a Settings,
-    pub(crate) roots: &'a [PathBuf],
-    pub(crate) files: &'a [Entry],
-    pub(crate) blocks: &'a [Block],
+pub struct Plan<'a> {
+    /// What its keys are, as names and values.
+    pub settings: &'a [(String, String)],
+    /// What was named.
+    pub roots: &'a [PathBuf],
+    /// All files.
+    pub files: &'a [Entry],
+    /// All blocks.
+    pub blocks: &'a [Block],
     /// Groups with their places, and their blocks in the order of their columns.
-    pub(crate) groups: &'a [(Group, Vec<u32>)],
+    pub groups: &'a [(Group, Vec<u32>)],
 }
 
 impl Plan<'_> {
     /// The catalog, and the bytes of its lists.
-    pub(crate) fn encode(&self) -> (Vec<u8>, u64) {
+    pub fn encode(&self) -> (Vec<u8>, u64) {
         let mut all = Vec::new();
-        let entries = self.settings.entries();
-        put_number(&mut all, entries.len());
-        for (name, value) in &entries {
+        put_number(&mut all, self.settings.len());
+        for (name, value) in self.settings {
             put_bytes(&mut all, name.as_bytes());
             put_bytes(&mut all, value.as_bytes());
         }
@@ -119,9 +149,7 @@ impl Plan<'_> {
             put_bytes(&mut all, file.header.as_deref().unwrap_or_default());
             let Stamp { size, modified, changed, device, inode, sum } = file.stamp;
             let header = u64::from(file.header.is_some());
-            let format =
-                file.compression.and_then(|one| COMPRESSIONS.iter().position(|&of| of == one));
-            let format = format.map_or(0, |at| at as u64 + 1);
+            let format = u64::from(file.compression);
             let numbers = [size, modified as u64, changed as u64, device, inode, sum, file.text];
             let numbers = numbers.into_iter().chain([u64::from(file.blocks), header, format]);
             numbers.for_each(|number| all.extend_from_slice(&number.to_le_bytes()));
@@ -144,7 +172,7 @@ impl Plan<'_> {
     }
 
     /// The data of a header: the catalog is at a place of a file of `pages` pages.
-    pub(crate) fn header(&self, generation: u64, pages: u64, catalog: u64, lists: u64) -> Vec<u8> {
+    pub fn header(&self, generation: u64, pages: u64, catalog: u64, lists: u64) -> Vec<u8> {
         let mut all = Vec::new();
         all.extend_from_slice(&MAGIC);
         all.extend_from_slice(&VERSION.to_le_bytes());
@@ -199,14 +227,15 @@ impl<'a> Taken<'a> {
     }
 }
 
-impl Index {
+impl<F: ReadAt> Index<F> {
     /// Opens an index: reads and checks what it has of files and groups, and neither blocks nor rows.
     ///
     /// # Errors
     /// An [`IndexError`].
-    pub(crate) fn open(mut file: File) -> Result<Self, IndexError> {
-        let mut start = Vec::new();
-        file.by_ref().take(10).read_to_end(&mut start)?;
+    pub fn open(file: F, length: u64) -> Result<Self, IndexError> {
+        let mut start = [0; 10];
+        let start = &mut start[..length.min(10) as usize];
+        file.read_exact_at(start, 0)?;
         if !start.starts_with(&MAGIC) {
             return Err(IndexError::NotIndex);
         }
@@ -214,7 +243,7 @@ impl Index {
         if version != VERSION {
             return Err(IndexError::Version(version));
         }
-        let mut pages = Pages::new(file)?;
+        let mut pages = Pages::new(file, length)?;
         let header =
             |page: u64| Header::parse(&pages.take(page * DATA as u64, HEADER as u64).ok()?);
         // One that was being written when the system failed is none: the other one has what was before.
@@ -244,8 +273,12 @@ impl Index {
         Ok(Self { pages, settings, roots, files, groups, generation, blocks, columns })
     }
 
-    /// Checks all pages, and that each block has one column; returns how many bits of filters are set.
-    pub(crate) fn check(&self) -> Result<u64, IndexError> {
+    /// Checks all pages, that each block has one column, and by `is_start` what decoders need; returns how many bits of filters
+    /// are set.
+    ///
+    /// # Errors
+    /// An [`IndexError`].
+    pub fn check(&self, is_start: &dyn Fn(&[u8]) -> bool) -> Result<u64, IndexError> {
         for page in 0..HEADERS {
             // Nothing was written into the second one before the first update.
             if self.generation > 0 || page == 0 || !self.pages.is_empty(page)? {
@@ -276,17 +309,39 @@ impl Index {
             if !ends.is_sorted() {
                 return Err(IndexError::Damaged { page: self.blocks / DATA as u64 });
             }
-            blocks.iter().try_for_each(|block| self.point(block).map(drop))?;
+            for block in blocks.iter().filter(|block| block.resume > 0) {
+                if !is_start(&self.resume(block.resume)?) {
+                    return Err(IndexError::Damaged { page: block.resume / DATA as u64 });
+                }
+            }
         }
         Ok(set)
     }
 
-    pub(crate) fn block_count(&self) -> u32 {
+    fn said<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.settings.iter().filter(move |entry| entry.0 == name).map(|entry| entry.1.as_str())
+    }
+
+    /// The fields that keys are values of; none if they are words.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.said(FIELD)
+    }
+
+    /// Whether keys are changed before they are compared, which only who knows the rules can do.
+    pub fn is_normalized(&self) -> bool {
+        self.said(NORMALIZATION).next().is_some()
+    }
+
+    /// The number of its blocks.
+    pub fn block_count(&self) -> u32 {
         self.files.last().map_or(0, |last| last.first + last.blocks)
     }
 
     /// Some blocks.
-    pub(crate) fn blocks(&self, first: u32, count: u32) -> Result<Vec<Block>, IndexError> {
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn blocks(&self, first: u32, count: u32) -> Result<Vec<Block>, IndexError> {
         let place = self.blocks + u64::from(first) * BLOCK;
         let bytes = self.pages.take(place, u64::from(count) * BLOCK)?;
         let block = |bytes: &[u8]| {
@@ -297,26 +352,21 @@ impl Index {
         Ok(bytes.chunks_exact(BLOCK as usize).map(block).collect())
     }
 
-    /// Where reading a block starts.
-    pub(crate) fn point(&self, block: &Block) -> Result<Point, IndexError> {
-        let (input, text) = block.point;
-        if block.resume == 0 {
-            return Ok(Point { input, text, resume: None });
-        }
-        let resume = Resume::decode(&self.resume(block.resume)?);
-        let damaged = || IndexError::Damaged { page: block.resume / DATA as u64 };
-        Ok(Point { input, text, resume: Some(resume.ok_or_else(damaged)?) })
-    }
-
     /// What a decoder needs to start somewhere, as it was encoded.
-    pub(crate) fn resume(&self, place: u64) -> Result<Vec<u8>, IndexError> {
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn resume(&self, place: u64) -> Result<Vec<u8>, IndexError> {
         let length = self.pages.take(place, 4)?;
         let length = u32::from_le_bytes(length.try_into().expect("4 bytes"));
         self.pages.take(place, 4 + u64::from(length))
     }
 
     /// The blocks of the columns of a group; [`GONE`] where there is none.
-    pub(crate) fn columns(&self, number: usize) -> Result<Vec<u32>, IndexError> {
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn columns(&self, number: usize) -> Result<Vec<u32>, IndexError> {
         let before: u64 = self.groups[..number].iter().map(|group| u64::from(group.columns)).sum();
         let place = self.columns + before * COLUMN;
         let columns = u64::from(self.groups[number].columns);
@@ -330,13 +380,15 @@ impl Index {
     }
 }
 
-fn parse(lists: &[u8], files: u64, blocks: u64) -> Option<(Settings, Vec<PathBuf>, Vec<Entry>)> {
+/// Settings, roots and files.
+type Lists = (Vec<(String, String)>, Vec<PathBuf>, Vec<Entry>);
+
+fn parse(lists: &[u8], files: u64, blocks: u64) -> Option<Lists> {
     let mut taken = Taken(lists);
-    let mut entries = Vec::new();
+    let mut settings = Vec::new();
     for _ in 0..taken.u32()? {
-        entries.push((taken.text()?, taken.text()?));
+        settings.push((taken.text()?, taken.text()?));
     }
-    let settings = Settings::from_entries(&entries)?;
     let mut roots = Vec::new();
     for _ in 0..taken.u32()? {
         roots.push(taken.path()?);
@@ -354,10 +406,7 @@ fn parse(lists: &[u8], files: u64, blocks: u64) -> Option<(Settings, Vec<PathBuf
             1 => Some(header),
             _ => return None,
         };
-        let compression = match next()? {
-            0 => None,
-            one => Some(*COMPRESSIONS.get(usize::try_from(one - 1).ok()?)?),
-        };
+        let compression = u8::try_from(next()?).ok().filter(|one| *one <= MOST_COMPRESSION)?;
         all.push(Entry { path, stamp, compression, text, header, first, blocks });
         first = first.checked_add(blocks)?;
     }

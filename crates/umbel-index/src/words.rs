@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// What a character is to words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
+pub enum Class {
     /// Between words.
     Other,
     /// Part of a word.
@@ -127,7 +127,7 @@ fn last(bytes: &[u8]) -> Class {
 }
 
 /// Whether a word may start or end between two bytes of a text.
-pub(crate) fn is_edge(text: &[u8], at: usize) -> bool {
+pub fn is_edge(text: &[u8], at: usize) -> bool {
     let (before, after) = text.split_at(at);
     before.is_empty()
         || after.is_empty()
@@ -135,13 +135,15 @@ pub(crate) fn is_edge(text: &[u8], at: usize) -> bool {
         || first(after).0 != Class::Letter
 }
 
-/// A key of a text: where it is, and how many probes it has in a filter.
+/// A key of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    pub(crate) range: Range<usize>,
-    pub(crate) probes: u32,
+pub struct Key {
+    /// Where it is.
+    pub range: Range<usize>,
+    /// How many probes it has in a filter.
+    pub probes: u32,
     /// Whether it is a word by itself wherever it is.
-    pub(crate) single: bool,
+    pub single: bool,
 }
 
 /// Words of a chain have at most so many bytes. Part of the format.
@@ -166,7 +168,7 @@ const PIECE: usize = 1 << 12;
 
 /// Passes each key of a text to `see`.
 #[inline]
-pub(crate) fn each(text: &[u8], see: impl FnMut(Key)) {
+pub fn each(text: &[u8], see: impl FnMut(Key)) {
     let mut cut = Cut { text, see, starts: [0; 2], singles: [false; 2], linked: 0, end: 0 };
     // Places of bytes that differ from the byte before: starts and ends of runs, in turn. The first may be the start of a run
     // that goes on from the piece before.

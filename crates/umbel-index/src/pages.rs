@@ -5,29 +5,29 @@
 //! ```
 //! Data have places of their own, which do not count the checksums; after their end, the last page has zeros.
 
-use std::fs::File;
 use std::io::{self, Write};
 
 use twox_hash::XxHash3_64;
-use umbel_system::FileAt;
+use umbel_system::ReadAt;
 
 use crate::IndexError;
 
-/// Bytes of a page, and of the data in it. Part of the format.
-pub(crate) const PAGE: usize = 1024;
-pub(crate) const DATA: usize = PAGE - 8;
+/// Bytes of a page. Part of the format.
+pub const PAGE: usize = 1024;
+/// Bytes of data in a page. Part of the format.
+pub const DATA: usize = PAGE - 8;
 
 fn sum(data: &[u8], number: u64) -> [u8; 8] {
     XxHash3_64::oneshot_with_seed(number, data).to_le_bytes()
 }
 
 /// Pages that some data need.
-pub(crate) fn count(data: u64) -> u64 {
+pub fn count(data: u64) -> u64 {
     data.div_ceil(DATA as u64)
 }
 
 /// A page of its own, with up to [`DATA`] bytes.
-pub(crate) fn page(data: &[u8], number: u64) -> Vec<u8> {
+pub fn page(data: &[u8], number: u64) -> Vec<u8> {
     let mut page = data.to_vec();
     page.resize(DATA, 0);
     page.extend_from_slice(&sum(&page, number));
@@ -35,7 +35,7 @@ pub(crate) fn page(data: &[u8], number: u64) -> Vec<u8> {
 }
 
 /// Writes data in pages.
-pub(crate) struct PagesWriter<'a> {
+pub struct PagesWriter<'a> {
     out: &'a mut dyn Write,
     page: Vec<u8>,
     number: u64,
@@ -43,11 +43,15 @@ pub(crate) struct PagesWriter<'a> {
 
 impl<'a> PagesWriter<'a> {
     /// From a page on.
-    pub(crate) fn new(out: &'a mut dyn Write, number: u64) -> Self {
+    pub fn new(out: &'a mut dyn Write, number: u64) -> Self {
         Self { out, page: Vec::with_capacity(PAGE), number }
     }
 
-    pub(crate) fn write(&mut self, mut data: &[u8]) -> io::Result<()> {
+    /// Writes some data.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn write(&mut self, mut data: &[u8]) -> io::Result<()> {
         while !data.is_empty() {
             let (now, later) = data.split_at(data.len().min(DATA - self.page.len()));
             self.page.extend_from_slice(now);
@@ -60,7 +64,7 @@ impl<'a> PagesWriter<'a> {
     }
 
     /// Fills the page with zeros.
-    pub(crate) fn end_page(&mut self) -> io::Result<()> {
+    fn end_page(&mut self) -> io::Result<()> {
         self.page.resize(DATA, 0);
         self.page.extend_from_slice(&sum(&self.page, self.number));
         self.out.write_all(&self.page)?;
@@ -70,46 +74,58 @@ impl<'a> PagesWriter<'a> {
     }
 
     /// Fills the last page with zeros.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn finish(mut self) -> io::Result<()> {
         if self.page.is_empty() { Ok(()) } else { self.end_page() }
     }
 }
 
 /// Reads data from pages.
 #[derive(Debug)]
-pub(crate) struct Pages {
-    file: File,
+pub struct Pages<F> {
+    file: F,
     count: u64,
 }
 
-impl Pages {
+impl<F: ReadAt> Pages<F> {
     /// Of a file of at least one page; what is left of one that was being appended is none.
-    pub(crate) fn new(file: File) -> Result<Self, IndexError> {
-        let length = file.metadata()?.len();
+    ///
+    /// # Errors
+    /// `Length` if it has less.
+    pub fn new(file: F, length: u64) -> Result<Self, IndexError> {
         if length < PAGE as u64 {
             return Err(IndexError::Length { found: length, expected: None });
         }
         Ok(Self { file, count: length / PAGE as u64 })
     }
 
-    pub(crate) fn count(&self) -> u64 {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
         self.count
     }
 
     /// Uses no more than the first pages.
-    pub(crate) fn keep(&mut self, count: u64) {
+    pub fn keep(&mut self, count: u64) {
         self.count = count.min(self.count);
     }
 
     /// Whether nothing was written into a page.
-    pub(crate) fn is_empty(&self, number: u64) -> io::Result<bool> {
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn is_empty(&self, number: u64) -> io::Result<bool> {
         let mut page = [0; PAGE];
         self.file.read_exact_at(&mut page, number * PAGE as u64)?;
         Ok(page == [0; PAGE])
     }
 
     /// Fills `bytes` with the data from `place` on.
-    pub(crate) fn read(&self, bytes: &mut [u8], place: u64) -> Result<(), IndexError> {
+    ///
+    /// # Errors
+    /// `Damaged` if a page does not have its checksum; those of reading.
+    pub fn read(&self, bytes: &mut [u8], place: u64) -> Result<(), IndexError> {
         /// Pages that are read in one call.
         const TOGETHER: usize = 256;
         let mut buffer = [0; PAGE];
@@ -145,7 +161,10 @@ impl Pages {
     }
 
     /// Reads `length` bytes of data from `place` on.
-    pub(crate) fn take(&self, place: u64, length: u64) -> Result<Vec<u8>, IndexError> {
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn take(&self, place: u64, length: u64) -> Result<Vec<u8>, IndexError> {
         if place.checked_add(length).is_none_or(|end| count(end) > self.count) {
             return Err(IndexError::Damaged { page: place / DATA as u64 });
         }
@@ -169,8 +188,8 @@ mod tests {
         assert_eq!(file.len(), 4 * PAGE);
         let open = |bytes: &[u8]| {
             let file = tempfile::tempfile().unwrap();
-            file.write_all_at(bytes, 0).unwrap();
-            Pages::new(file)
+            umbel_system::FileAt::write_all_at(&file, bytes, 0).unwrap();
+            Pages::new(file, bytes.len() as u64)
         };
         let pages = open(&file).unwrap();
         for (place, length) in [(0, 1), (DATA - 1, 2), (5, 3 * DATA), (DATA, DATA), (3 * DATA, 100)]

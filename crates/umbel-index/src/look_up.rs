@@ -1,0 +1,107 @@
+//! Which keys a block must have to hold a text, and which blocks may have them.
+
+use umbel::{KeyHash, KeyHasher};
+use umbel_system::ReadAt;
+
+use crate::layout::{GONE, Index};
+use crate::{IndexError, words};
+
+/// Probes of the value of a field: 2⁻⁸ of the blocks pass wrongly, for 11.6 bits per key. Part of the format.
+pub const FIELD_PROBES: u32 = 8;
+
+/// A key, and how many probes it has.
+pub type Probed = (KeyHash, u32);
+
+/// Why an index cannot narrow a text down, so that all is searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wide {
+    /// It has no word.
+    NoWord,
+    /// It may be a part of longer words, and has none of its own.
+    PartOfWord,
+    /// It is not UTF-8, so that its words may be others where it is found.
+    NotUtf8,
+}
+
+impl Wide {
+    /// Returns the reason, as the end of a sentence about the text.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NoWord => "has no word",
+            Self::PartOfWord => "may be a part of longer words",
+            Self::NotUtf8 => "is not UTF-8",
+        }
+    }
+}
+
+/// What a block must have to hold a text; it may start and end `inside` of a word, or not.
+///
+/// # Errors
+/// Why there is no such key.
+pub fn keys_of_text(text: &[u8], inside: bool) -> Result<Vec<Probed>, Wide> {
+    if std::str::from_utf8(text).is_err() {
+        return Err(Wide::NotUtf8);
+    }
+    let folded = text.to_ascii_lowercase();
+    let hasher = KeyHasher::default();
+    let (mut keys, mut any) = (Vec::new(), false);
+    words::each(&folded, |key| {
+        any = true;
+        let at_end = key.range.start == 0 || key.range.end == folded.len();
+        if !inside || key.single || !at_end {
+            keys.push((hasher.hash(&folded[key.range]), key.probes));
+        }
+    });
+    if keys.is_empty() {
+        return Err(if any { Wide::PartOfWord } else { Wide::NoWord });
+    }
+    // The longest words have the most probes, which leave the fewest blocks.
+    keys.sort_by_key(|&(_, probes)| std::cmp::Reverse(probes));
+    keys.dedup();
+    Ok(keys)
+}
+
+/// What a block must have to hold a value of the field.
+pub fn key_of_field(value: &[u8]) -> Probed {
+    (KeyHasher::default().hash(value), FIELD_PROBES)
+}
+
+/// The blocks of an index, which keys are looked up in.
+#[derive(Debug)]
+pub struct Blocks<'a, F> {
+    index: &'a Index<F>,
+    /// The blocks of the columns of each group, once they were needed.
+    columns: Vec<Option<Vec<u32>>>,
+}
+
+impl<'a, F: ReadAt> Blocks<'a, F> {
+    /// Looks nothing up yet.
+    pub fn of(index: &'a Index<F>) -> Self {
+        Self { index, columns: vec![None; index.groups.len()] }
+    }
+
+    /// Passes each block that may have all keys to `see`, in no order.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn each(&mut self, keys: &[Probed], mut see: impl FnMut(u32)) -> Result<(), IndexError> {
+        for ((number, group), columns) in
+            self.index.groups.iter().enumerate().zip(&mut self.columns)
+        {
+            let found = group.find(&self.index.pages, keys)?;
+            if found == [0; 8] {
+                continue;
+            }
+            let columns = match columns {
+                Some(columns) => columns,
+                none => none.insert(self.index.columns(number)?),
+            };
+            for (&block, column) in columns.iter().zip(0..) {
+                if block != GONE && found[column / 64] >> (column % 64) & 1 == 1 {
+                    see(block);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,50 @@
+//! The core's sentences in another language.
+
+/** Letters of a sentence without which it may be a part of others. */
+const FEW = 8;
+
+/** Sentences of the core by those of another language: `{}` in both stands for what differs, such as a number, which is
+ * in its order unless it has a number, `{2}`. What is no sentence itself may be several, or a list. */
+export function translation(pairs: readonly (readonly [english: string, other: string])[]): (english: string) => string {
+  const whole = new Map<string, string>();
+  const patterns: { pattern: RegExp; other: string; letters: number }[] = [];
+  for (const [english, other] of pairs) {
+    if (!english.includes("{}")) {
+      whole.set(english, other);
+      continue;
+    }
+    const pattern = new RegExp(`^${english.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replaceAll("{}", "([^]+?)")}$`);
+    // Of what is said before a colon, all the rest is said.
+    const letters = /^[^{}]+: \{\}$/.test(english) ? 1000 : (english.match(/\p{L}/gu)?.length ?? 0);
+    patterns.push({ pattern, other, letters });
+  }
+  // The more of a sentence is given, the surer it is that one.
+  patterns.sort((one, other) => other.letters - one.letters);
+  const short = patterns.findIndex(({ letters }) => letters < FEW);
+  const long = patterns.splice(0, short < 0 ? patterns.length : short);
+  const matched = (text: string, some: typeof patterns) => {
+    for (const { pattern, other } of some) {
+      const found = pattern.exec(text);
+      if (!found) continue;
+      let next = 0;
+      return other.replace(/\{(\d?)\}/g, (_, number: string) => say(found[number ? Number(number) : (next += 1)]!));
+    }
+    return null;
+  };
+  const parts = (text: string, between: RegExp, by: string) => {
+    const all = text.split(between);
+    return all.length > 1 ? all.map(say).join(by) : null;
+  };
+  function say(text: string): string {
+    return (
+      whole.get(text) ??
+      parts(text, /(?<=[\p{Ll}\d)%][.!?]) (?=[\p{Lu}\d])/u, " ") ??
+      matched(text, long) ??
+      parts(text, /; /, "; ") ??
+      parts(text, /, /, ", ") ??
+      matched(text, patterns) ??
+      text
+    );
+  }
+  return say;
+}
