@@ -101,6 +101,20 @@ def test_filters_are_those_of_the_core(spark, table, key):
         assert filter.to_bytes() == alone.to_bytes()
 
 
+def test_rows_that_pass(spark):
+    """Of 300 rows of 10 bytes to 2 MB the 100 in the filter, in their order; or those that fit, and a row of nulls."""
+    table = spark.range(0, 300, 1, 1).selectExpr("id", "repeat('x', int(if(id % 37 = 0, 2e6, 10 * id % 1000))) text")
+    filter = umbel.Bloom(1_000, 1e-9)
+    filter.update(range(0, 300, 3))
+    with us.Shared(filter) as shared:
+        passed = [(row.id, len(row.text)) for row in _jvm.passing(table, shared._broadcast).collect()]
+        assert passed == [(id, 2_000_000 if id % 37 == 0 else 10 * id % 1000) for id in range(0, 300, 3)]
+        *fit, last = _jvm.passing(table, shared._broadcast, 4_100_000).collect()
+        assert [(row.id, len(row.text)) for row in fit] == passed[: len(fit)]
+        # The next one would be the third of 2 MB.
+        assert last == (None, None) and passed[len(fit)] == (222, 2_000_000)
+
+
 def test_other_filters_are_left_to_python(spark):
     for filter in (umbel.Bloom(10, kind="classic"), umbel.Counting(10), umbel.Foreign("spark", 10, 0.1), umbel.Attributes(["a", "b"], 10)):
         assert not us.Shared(filter).in_java

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.Map;
+import java.util.NoSuchElementException;
 import java.util.WeakHashMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
@@ -20,7 +21,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.api.java.function.MapPartitionsFunction;
+import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.api.python.PythonBroadcast;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.Column;
@@ -28,8 +29,13 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.util.TaskCompletionListener;
 
@@ -45,6 +51,13 @@ import org.apache.spark.util.TaskCompletionListener;
 public final class Filter {
     /** Words of one part: an array, or a mapped piece of a file, of which Java has none larger than 2 GiB. A block is in one part. */
     private static final int PART = 27;
+    /**
+     * Keys that wait for each other. The memory of all their blocks is touched first, so that a processor fetches it side by side:
+     * in a filter of 17 MB, a key then takes 50 ns instead of 180 (Zen 4).
+     */
+    private static final int BATCH = 256;
+    /** Once per executor, and as long as that has the broadcast: a value of that is the key. */
+    private static final Map OPEN = new WeakHashMap();
 
     private final Header header;
     private final LongBuffer[] parts;
@@ -103,6 +116,24 @@ public final class Filter {
         }
     }
 
+    /** The filter that executors have: of `Words`, or Python's of a filter's file. */
+    private static Filter shared(Broadcast shared) throws IOException {
+        Object value = shared.value();
+        synchronized (OPEN) {
+            Filter filter = (Filter) OPEN.get(value);
+            if (filter == null) {
+                if (value instanceof Words) {
+                    Words words = (Words) value;
+                    filter = new Filter(new Header("broadcast", words.header, -1), wrapped(words.words));
+                } else {
+                    filter = map(((PythonBroadcast) value).path());
+                }
+                OPEN.put(value, filter);
+            }
+            return filter;
+        }
+    }
+
     private static LongBuffer[] wrapped(long[][] words) {
         LongBuffer[] parts = new LongBuffer[words.length];
         for (int part = 0; part < parts.length; part++) {
@@ -155,14 +186,16 @@ public final class Filter {
 
     private Boolean ofFields(Row row) {
         boolean lost = false;
-        for (int field = 0; field < row.size(); field++) {
+        Object[] values = new Object[row.size()];
+        for (int field = 0; field < values.length; field++) {
             Object value = row.get(field);
             if (value == null) {
                 return null;
             }
             lost |= value instanceof String && isLost((String) value);
+            values[field] = value;
         }
-        return Boolean.valueOf(lost || mightContain(bytesOf(row)));
+        return Boolean.valueOf(lost || mightContain(bytesOf(values)));
     }
 
     /** Whether a decoder may have replaced bytes that are no text: which they were is lost. */
@@ -171,11 +204,11 @@ public final class Filter {
     }
 
     /** The key of several fields, section 3, of which integers are decimal text, as in CSV. */
-    private static byte[] bytesOf(Row row) {
-        byte[][] values = new byte[row.size()][];
+    private static byte[] bytesOf(Object[] fields) {
+        byte[][] values = new byte[fields.length][];
         int length = 0;
         for (int field = 0; field < values.length; field++) {
-            Object value = row.get(field);
+            Object value = fields[field];
             values[field] = value instanceof byte[] ? (byte[]) value : value.toString().getBytes(StandardCharsets.UTF_8);
             length += 4 + values[field].length;
         }
@@ -186,9 +219,14 @@ public final class Filter {
         return key.array();
     }
 
+    private long firstWord(long high) {
+        long start = header.firstWord(high);
+        return parts[(int) (start >>> PART)].get((int) start & (1 << PART) - 1);
+    }
+
     /** Section 5. */
     private boolean contains(long high, long low) {
-        long start = 8 * Xxh3.multiplyHigh(high, header.blocks);
+        long start = header.firstWord(high);
         LongBuffer part = parts[(int) (start >>> PART)];
         int block = (int) start & (1 << PART) - 1;
         if (header.probes % 8 == 0) {
@@ -299,6 +337,11 @@ public final class Filter {
             return 8 * blocks;
         }
 
+        /** Of the block of a key. */
+        long firstWord(long high) {
+            return 8 * Xxh3.multiplyHigh(high, blocks);
+        }
+
         long chunks() {
             return (64 * blocks - 1) / CHUNK + 1;
         }
@@ -346,9 +389,6 @@ public final class Filter {
 
     /** The function of a column's values; null for null. */
     public static final class MightContain implements UDF1, Serializable {
-        /** Once per executor, and as long as that has the broadcast: a value of that is the key. */
-        private static final Map OPEN = new WeakHashMap();
-
         private final Broadcast shared;
         private transient Filter filter;
 
@@ -366,46 +406,150 @@ public final class Filter {
                 return null;
             }
             if (filter == null) {
-                filter = opened(shared.value());
+                filter = shared(shared);
             }
             return filter.answer(key);
         }
+    }
 
-        private static synchronized Filter opened(Object value) throws IOException {
-            Filter filter = (Filter) OPEN.get(value);
-            if (filter == null) {
-                if (value instanceof Words) {
-                    Words words = (Words) value;
-                    Header header = new Header("broadcast", words.header, -1);
-                    filter = new Filter(header, wrapped(words.words));
-                } else {
-                    filter = map(((PythonBroadcast) value).path());
-                }
-                OPEN.put(value, filter);
-            }
-            return filter;
+    /** Of a partition's rows those whose first column, an integer without nulls, may be a key. */
+    public static final class Passing implements FlatMapFunction, Serializable {
+        private final Broadcast shared;
+        private final long room;
+
+        /** Up to so many bytes of rows; a last row of nulls stands for those that are left out. */
+        public Passing(Broadcast shared, Number room) {
+            this.shared = shared;
+            this.room = room.longValue();
+        }
+
+        public Iterator call(Object rows) throws Exception {
+            return new PassingRows(shared(shared), (Iterator) rows, room);
         }
     }
 
-    /** Makes a filter of a partition's keys: the rows are the pieces of its file. */
-    public static final class Fill implements MapPartitionsFunction, Serializable {
-        private final byte[] header;
+    private static final class PassingRows implements Iterator {
+        private final Filter filter;
+        private final Iterator rows;
+        /** Bytes of rows, so that large ones do not wait. */
+        private static final int ENOUGH = 1 << 20;
+        /** Those that wait, and where each begins. */
+        private byte[] waiting = new byte[64 * BATCH];
+        private final int[] starts = new int[BATCH + 1];
+        private int fields;
+        private final long[] highs = new long[BATCH];
+        private final long[] lows = new long[BATCH];
+        private int count;
+        private int at;
+        private long room;
+        /** Keeps the compiler from dropping the reads whose values nobody needs. */
+        private long touched;
 
-        /** With the header of the file that it makes. */
-        public Fill(byte[] header) {
-            this.header = header;
+        PassingRows(Filter filter, Iterator rows, long room) {
+            this.filter = filter;
+            this.rows = rows;
+            this.room = room;
         }
 
-        public Iterator call(Iterator keys) throws Exception {
+        public boolean hasNext() {
+            while (true) {
+                for (; at < count; at++) {
+                    if (filter.contains(highs[at], lows[at])) {
+                        return true;
+                    }
+                }
+                if (room < 0 || !rows.hasNext()) {
+                    return false;
+                }
+                fetch();
+            }
+        }
+
+        private void fetch() {
+            for (count = 0; count < BATCH && starts[count] < ENOUGH && rows.hasNext(); count++) {
+                UnsafeRow row = (UnsafeRow) rows.next();
+                long key = row.getLong(0);
+                highs[count] = Xxh3.highOfLong(key, filter.header.seed);
+                lows[count] = Xxh3.lowOfLong(key, filter.header.seed);
+                // Spark writes the next row over this one.
+                int end = Math.addExact(starts[count], row.getSizeInBytes());
+                if (end > waiting.length) {
+                    waiting = Arrays.copyOf(waiting, (int) Math.min(2L * end, Integer.MAX_VALUE - 8));
+                }
+                row.writeToMemory(waiting, Platform.BYTE_ARRAY_OFFSET + starts[count]);
+                starts[count + 1] = end;
+                fields = row.numFields();
+            }
+            for (at = 0; at < count; at++) {
+                touched += filter.firstWord(highs[at]);
+            }
+            at = 0;
+        }
+
+        public Object next() {
+            if (!hasNext()) {
+                throw new NoSuchElementException();
+            }
+            byte[] bytes = Arrays.copyOfRange(waiting, starts[at], starts[at + 1]);
+            at++;
+            room -= bytes.length;
+            if (room < 0) {
+                at = count;
+                return new GenericInternalRow(fields);
+            }
+            UnsafeRow row = new UnsafeRow(fields);
+            row.pointTo(bytes, bytes.length);
+            return row;
+        }
+
+        public void remove() {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    /** Makes a filter of a partition's keys, whose columns have no nulls: the rows are the pieces of its file. */
+    public static final class Fill implements FlatMapFunction, Serializable {
+        private final byte[] header;
+        private final DataType[] types;
+
+        /** With the header of the file that it makes, and the columns of a key: integers of 64 bits or binary. */
+        public Fill(byte[] header, StructType key) {
+            this.header = header;
+            this.types = new DataType[key.size()];
+            for (int field = 0; field < types.length; field++) {
+                types[field] = key.fields()[field].dataType();
+            }
+        }
+
+        public Iterator call(Object partition) throws Exception {
+            Iterator keys = (Iterator) partition;
             if (!keys.hasNext()) {
                 return new ArrayList().iterator();
             }
             Memory memory = new Memory(new Header("a filter", header, -1));
             TaskContext.get().addTaskCompletionListener(memory);
+            boolean integers = types.length == 1 && types[0].equals(DataTypes.LongType);
             while (keys.hasNext()) {
-                memory.add(keys.next());
+                InternalRow row = (InternalRow) keys.next();
+                if (integers) {
+                    memory.add(row.getLong(0));
+                } else {
+                    memory.add(bytes(row));
+                }
             }
+            memory.flush();
             return memory;
+        }
+
+        private byte[] bytes(InternalRow row) {
+            if (types.length == 1) {
+                return row.getBinary(0);
+            }
+            Object[] values = new Object[types.length];
+            for (int field = 0; field < values.length; field++) {
+                values[field] = row.get(field, types[field]);
+            }
+            return bytesOf(values);
         }
     }
 
@@ -417,6 +561,10 @@ public final class Filter {
         private final Long place = Long.valueOf(TaskContext.getPartitionId());
         private final Header header;
         private final byte[] sums;
+        private final long[] highs = new long[BATCH];
+        private final long[] lows = new long[BATCH];
+        private int count;
+        private long touched;
         private long address;
         private long at;
 
@@ -432,34 +580,52 @@ public final class Filter {
             address = 0;
         }
 
-        void add(Object key) {
-            if (key instanceof Long) {
-                long word = ((Long) key).longValue();
-                add(Xxh3.highOfLong(word, header.seed), Xxh3.lowOfLong(word, header.seed));
-            } else {
-                Xxh3 hash = new Xxh3(key instanceof Row ? bytesOf((Row) key) : (byte[]) key, header.seed);
-                add(hash.high, hash.low);
-            }
+        void add(long key) {
+            add(Xxh3.highOfLong(key, header.seed), Xxh3.lowOfLong(key, header.seed));
+        }
+
+        void add(byte[] key) {
+            Xxh3 hash = new Xxh3(key, header.seed);
+            add(hash.high, hash.low);
         }
 
         private void add(long high, long low) {
-            long block = address + 64 * Xxh3.multiplyHigh(high, header.blocks);
+            highs[count] = high;
+            lows[count] = low;
+            count++;
+            if (count == BATCH) {
+                flush();
+            }
+        }
+
+        void flush() {
+            for (int key = 0; key < count; key++) {
+                touched += Platform.getLong(null, address + 8 * header.firstWord(highs[key]));
+            }
+            for (int key = 0; key < count; key++) {
+                set(highs[key], lows[key]);
+            }
+            count = 0;
+        }
+
+        private void set(long high, long low) {
+            long block = address + 8 * header.firstWord(high);
             if (header.probes % 8 == 0) {
                 for (int round = 0; round < header.probes / 8; round++) {
                     long positions = stretch(low, round);
                     for (int lane = 0; lane < 8; lane++) {
-                        set(block + 8 * lane, (int) (positions >>> 6 * lane) & 63);
+                        setBit(block + 8 * lane, (int) (positions >>> 6 * lane) & 63);
                     }
                 }
                 return;
             }
             for (int probe = 0; probe < header.probes; probe++) {
                 int position = position(low, probe);
-                set(block + 8 * (position >> 6), position & 63);
+                setBit(block + 8 * (position >> 6), position & 63);
             }
         }
 
-        private static void set(long word, int bit) {
+        private static void setBit(long word, int bit) {
             Platform.putLong(null, word, Platform.getLong(null, word) | little(1L << bit));
         }
 

@@ -13,7 +13,7 @@ where the part for them is made.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import TypedDict
@@ -29,7 +29,7 @@ import umbel
 
 from ._bits import in_bits
 from ._filters import Batches, cores, found_in, to_partitions, union
-from ._jvm import has_java
+from ._jvm import has_java, passing
 from ._keys import HASH, Unpruned, fields_of, hashed_alike, key_hash, quoted, through_arrow
 from ._plan import FPP, PART, Limits, Plan, Table, decide, filter_size
 from ._sample import heads, partitions, sample
@@ -238,19 +238,7 @@ class Job:
         # Keys come in clusters, so a task has room for more than its share.
         room = 8 * _LISTED // tasks
 
-        def within(batches: Batches) -> Batches:
-            used = 0
-            for batch in batches:
-                used += batch.nbytes
-                if used > room:
-                    # A hash that is null stands for candidates that are left out.
-                    columns = [pa.nulls(1, field.type) for field in batch.schema]
-                    yield pa.RecordBatch.from_arrays(columns, batch.schema.names)
-                    return
-                if batch.num_rows:
-                    yield batch
-
-        found = _passing(filter, rows.coalesce(tasks), within).toArrow()
+        found = _passing(filter, rows.coalesce(tasks), room).toArrow()
         if not found.column(HASH).null_count and found.nbytes <= 2 * _LISTED:
             return Listed(self, many, found)
         table = self.plan.tables[many]
@@ -344,17 +332,24 @@ def _filter_of(hashes: DataFrame, keys: int) -> umbel.Filter:
     return union(hashes, lambda: umbel.Bloom(keys, FPP))
 
 
-def _passing(filter: Shared, rows: DataFrame, then: Callable[[Batches], Batches] | None = None) -> DataFrame:
-    """The rows whose hash passes a filter; after `then`."""
-    schema = T.StructType([T.StructField(field.name, field.dataType) for field in rows.schema.fields])
+def _passing(filter: Shared, rows: DataFrame, room: int | None = None) -> DataFrame:
+    """The rows whose hash passes a filter: in each partition up to `room` bytes of them, then one of nulls in place of more."""
     if filter.in_java:
-        found = rows.where(found_in(filter, F.col(HASH)))
-        return found.mapInArrow(then, schema) if then else found
+        return passing(rows, filter._broadcast, room)
 
     def look_up(batches: Batches) -> Batches:
-        found = (batch.filter(filter.filter.contains_many(batch.column(0), threads=1)) for batch in batches)
-        return then(found) if then else found
+        used = 0
+        for batch in batches:
+            found = batch.filter(filter.filter.contains_many(batch.column(0), threads=1))
+            used += found.nbytes
+            if room is not None and used > room:
+                columns = [pa.nulls(1, field.type) for field in batch.schema]
+                yield pa.RecordBatch.from_arrays(columns, batch.schema.names)
+                return
+            if found.num_rows:
+                yield found
 
+    schema = T.StructType([T.StructField(field.name, field.dataType) for field in rows.schema.fields])
     return rows.mapInArrow(look_up, schema)
 
 

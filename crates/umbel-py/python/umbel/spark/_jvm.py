@@ -53,18 +53,32 @@ def may_contain(key: Column, filter: Broadcast[Any]) -> Column:
     return type(key)(_new(context, "MightContain", filter._jbroadcast).of(java._jc))
 
 
+def passing(rows: DataFrame, filter: Broadcast[Any], room: int | None = None) -> DataFrame:
+    """The rows whose first column, an integer without nulls, may be a key of a filter. Shuffles that they need are done now.
+
+    Each partition has up to `room` bytes of them, then a row of nulls in place of more.
+    """
+    spark: Any = rows.sparkSession
+    most = 2**63 - 1 if room is None else room
+    found = _rows(rows).mapPartitions(_new(spark.sparkContext, "Passing", filter._jbroadcast, most))
+    nullable = T.StructType([T.StructField(field.name, field.dataType) for field in rows.schema.fields])
+    schema = spark._jsparkSession.parseDataType(nullable.json())
+    return DataFrame(spark._jsparkSession.internalCreateDataFrame(found.rdd(), schema, False), spark)
+
+
 def filled(keys: DataFrame, empty: bytes, schema: str) -> DataFrame:
     """For each partition of a table of keys the file of the filter that has them, in rows of this schema; `empty` is one without keys."""
-    jvm: Any = keys.sparkSession._jvm
-    encoders = jvm.org.apache.spark.sql.Encoders
     columns = [java_key(field) for field in keys.schema.fields]
-    rows = keys.dropna().select(*columns)._jdf
-    if len(columns) == 1:
-        long = isinstance(keys.schema.fields[0].dataType, T.IntegralType)
-        rows = getattr(rows, "as")(encoders.LONG() if long else encoders.BINARY())
-    fill = _new(keys.sparkSession.sparkContext, "Fill", bytearray(empty[:_HEADER]))
-    encoder = encoders.row(jvm.org.apache.spark.sql.types.StructType.fromDDL(schema))
-    return DataFrame(rows.mapPartitions(fill, encoder).toDF(), keys.sparkSession)
+    key = keys.dropna().select(*columns)
+    spark: Any = keys.sparkSession
+    pieces = _rows(key).mapPartitions(_new(spark.sparkContext, "Fill", bytearray(empty[:_HEADER]), key._jdf.schema()))
+    of_piece = spark._jvm.org.apache.spark.sql.types.StructType.fromDDL(schema)
+    return DataFrame(spark._jsparkSession.createDataFrame(pieces, of_piece), spark)
+
+
+def _rows(df: DataFrame) -> Any:
+    """Spark's own rows of a table, in Java."""
+    return df._jdf.queryExecution().toRdd().toJavaRDD()
 
 
 def java_key(field: T.StructField) -> Column:
@@ -97,9 +111,10 @@ def _compiled(context: SparkContext) -> Any:
     return compiler.getClassLoader()
 
 
-def _new(context: SparkContext, name: str, argument: Any) -> Any:
-    """An object of one of the classes, whose constructor takes one argument."""
+def _new(context: SparkContext, name: str, *arguments: Any) -> Any:
+    """An object of one of the classes, which has one constructor."""
     gateway: Any = context._gateway
-    arguments = gateway.new_array(gateway.jvm.java.lang.Object, 1)
-    arguments[0] = argument
-    return _loader(context).loadClass(f"umbel.spark.Filter${name}").getConstructors()[0].newInstance(arguments)
+    array = gateway.new_array(gateway.jvm.java.lang.Object, len(arguments))
+    for place, argument in enumerate(arguments):
+        array[place] = argument
+    return _loader(context).loadClass(f"umbel.spark.Filter${name}").getConstructors()[0].newInstance(array)
