@@ -84,7 +84,7 @@ test("an index is asked which files may hold a text", async () => {
   assert.deepEqual(await ask(page, ["user_id=17", "10.0.3.17", "absentabsent", "?"]), [
     ["user_id=17", "may be in a.log, c.log"],
     ["10.0.3.17", "may be in a.log"],
-    ["absentabsent", "not found"],
+    ["absentabsent", "in no file"],
     ["?", '"?" has no word'],
   ]);
   assert.match(await page.textContent(".summary"), /^2 of 4 may be in; 1 certainly is not, unless files have changed since/);

@@ -225,6 +225,7 @@ function answerTable(keys: string[], told: Told[]): HTMLElement {
       const names = one.files.slice(0, named).map((file) => asked.opened.table!.rows[file]![0]!);
       return here.files(names, one.files.length - names.length);
     }
+    if (one.files) return here.noFile;
     return one.error ?? (one.row_groups ? here.groups(one.row_groups) : one.found ? here.maybe : answer.doubt ? here.unfound : here.no);
   };
   const valued = told.filter(({ answer }) => answer.keys.some((one) => one.value !== null));

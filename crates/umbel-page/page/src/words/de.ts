@@ -862,7 +862,7 @@ export const de: typeof en = {
     kind: "Art",
     columns: {
       keys: "Schlüssel",
-      fpp: "Fehlerrate",
+      fpp: "Rate",
       memory: "Speicher",
       bits_per_key: "Bits je Schlüssel",
       bound: "× Schranke",
@@ -1069,6 +1069,7 @@ export const de: typeof en = {
           .join(" ");
       },
       files: (names, more) => `vielleicht in ${names.join(", ")}${more > 0 ? ` und ${zahl(more)} weiteren` : ""}`,
+      noFile: "in keiner Datei",
       groups: (groups) => (groups.length === 0 ? "in keiner Zeilengruppe" : `Zeilengruppen ${groups.join(", ")}`),
       all: "alle",
       shown: "Gezeigte Antworten",

@@ -153,7 +153,7 @@ export const en = {
     caption: "Kinds of filters that fit, the best first. Choose one to see its code and formulas; tick up to four to compare them.",
     kind: "kind",
     /** The heads of columns whose title does not say the unit. */
-    columns: { fpp: "false positive rate", memory: "memory", bound: "× bound", lines: "cache lines", ns: "look-up, ns", expected_ns: "with costs, ns" } as {
+    columns: { fpp: "rate", memory: "memory", bound: "× bound", lines: "cache lines", ns: "look-up, ns", expected_ns: "with costs, ns" } as {
       [column: string]: string;
     },
     headline: {
@@ -366,6 +366,7 @@ export const en = {
       },
       /** Those that are listed, and how many more there are. */
       files: (names: string[], more: number) => `may be in ${names.join(", ")}${more > 0 ? ` and ${more.toLocaleString("en")} more` : ""}`,
+      noFile: "in no file",
       groups: (groups: number[]) => (groups.length === 0 ? "in no row group" : `row groups ${groups.join(", ")}`),
       all: "all",
       shown: "Answers that are shown",
