@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use umbel::Kind;
+use umbel::{AnyFilter, Key, Kind};
 
 use crate::answers::{Answers, Container};
 use crate::arrays::{Answer, BATCH, Visit, spread};
@@ -13,7 +13,7 @@ use crate::calls::Values;
 use crate::columns::{self, Column, Keys, Source, visit_items};
 use crate::errors::Failure;
 use crate::inner::{Access, Check, Inner, InsertOwn, Operation, of_inner};
-use crate::keys::Element;
+use crate::keys::{Element, OneKey};
 use crate::lock::Lock;
 
 pyo3::create_exception!(
@@ -88,6 +88,51 @@ impl Filter {
             Operation::Contains => work(&mut Access::Read(&self.inner.read(py))),
             _ => work(&mut Access::Write(&mut self.inner.write(py), operation)),
         }
+    }
+
+    /// Whether a key may be in it, where that is known at once: what is left has an answer of nine words, or an error, and to move
+    /// that about took longer than to look it up.
+    #[inline]
+    pub(crate) fn contains_at_once(&self, py: Python<'_>, key: impl Key) -> Option<bool> {
+        match &*self.inner.try_read(py)? {
+            Inner::Own(AnyFilter::Attributes(_)) | Inner::Mapped(_) | Inner::Foreign(_) => None,
+            Inner::Own(own) => Some(own.contains(key)),
+        }
+    }
+
+    /// Adds a key, where that is done at once. As for [`contains_at_once`](Self::contains_at_once).
+    #[inline]
+    pub(crate) fn add_at_once(&self, py: Python<'_>, key: impl Key) -> Option<bool> {
+        let mut inner = self.inner.try_write(py)?;
+        let Inner::Own(own) = &mut *inner else { return None };
+        // The last key before it is looked whether there are too many is not for here.
+        if self.unchecked.load(Relaxed) < 2 {
+            return None;
+        }
+        // Where there is an error, nothing was added.
+        let new = own.try_insert(key).ok()?;
+        self.count(new.into());
+        Some(new)
+    }
+
+    /// Whether any key may be in it.
+    #[inline(never)]
+    pub(crate) fn contains_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        // The key comes before the lock: to get it may run code that uses this filter.
+        let found = OneKey::of(key, self.floats)?;
+        Ok(self.inner.read(key.py()).contains(found.key())?)
+    }
+
+    /// Adds any key; true when it was certainly new.
+    #[inline(never)]
+    pub(crate) fn add_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let added = OneKey::of(key, self.floats)?;
+        let mut inner = self.inner.write(key.py());
+        let new = inner.insert(added.key())?;
+        self.count(new.into());
+        drop(inner);
+        self.warn_if_full(key.py())?;
+        Ok(new)
     }
 
     /// Counts keys that may be new, under the lock for writing.

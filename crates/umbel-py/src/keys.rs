@@ -2,8 +2,11 @@
 //!
 //! Python's own `hash()` differs from run to run, so it is never used.
 
+#![allow(unsafe_code)] // Two functions of Python that are called for every key.
+
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 use umbel::{Key, KeyHash, KeyHasher};
@@ -157,35 +160,47 @@ impl OneKey<'_> {
     /// The key that a value is; only some filters have `floats` for keys.
     #[inline]
     pub(crate) fn of<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
-        // Whether it is exactly of a class is seen without a call; whether of one that extends it is not. A cast that fails makes
-        // an error, which takes 2 ns, so the question comes first.
-        if value.is_exact_instance_of::<PyInt>()
-            && let Ok(int) = value.cast_exact::<PyInt>()
-        {
-            return of_int(int);
+        if let Some(int) = small_int(value) {
+            return Ok(OneKey::Ref(KeyRef::Int(int)));
         }
-        if value.is_exact_instance_of::<PyString>()
-            && let Ok(text) = value.cast_exact::<PyString>()
-        {
-            return of_text(text);
+        if let Some(text) = utf8(value) {
+            return Ok(OneKey::Ref(KeyRef::Bytes(text)));
         }
-        of_extended(value, floats)
+        of_other_types(value, floats)
     }
 }
 
 /// An int of 64 bits, and of no class that extends int.
 #[inline]
 pub(crate) fn small_int(value: &Bound<'_, PyAny>) -> Option<i64> {
-    value.cast_exact::<PyInt>().ok()?.extract().ok()
+    // Whether it is exactly of a class is seen without a call; whether of one that extends it is not.
+    if !value.is_exact_instance_of::<PyInt>() {
+        return None;
+    }
+    let mut overflow = 0;
+    // SAFETY: it is an int, so that there is no other error than that it is too large, which is no exception.
+    let int = unsafe { ffi::PyLong_AsLongLongAndOverflow(value.as_ptr(), &mut overflow) };
+    (overflow == 0).then_some(int)
 }
 
 /// The UTF-8 of a text that has one, and is of no class that extends str.
 #[inline]
 pub(crate) fn utf8<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a [u8]> {
-    Some(value.cast_exact::<PyString>().ok()?.to_str().ok()?.as_bytes())
+    if !value.is_exact_instance_of::<PyString>() {
+        return None;
+    }
+    let mut length = 0;
+    // SAFETY: it is a str.
+    let start = unsafe { ffi::PyUnicode_AsUTF8AndSize(value.as_ptr(), &mut length) };
+    if start.is_null() {
+        // SAFETY: an exception is set, and the GIL is held.
+        unsafe { ffi::PyErr_Clear() };
+        return None;
+    }
+    // SAFETY: the text keeps its UTF-8, of this length, as long as it lives.
+    Some(unsafe { std::slice::from_raw_parts(start.cast(), length as usize) })
 }
 
-#[inline]
 fn of_text<'a>(text: &'a Bound<'_, PyString>) -> PyResult<OneKey<'a>> {
     match text.to_str() {
         Ok(text) => Ok(OneKey::Ref(KeyRef::Bytes(text.as_bytes()))),
@@ -193,9 +208,9 @@ fn of_text<'a>(text: &'a Bound<'_, PyString>) -> PyResult<OneKey<'a>> {
     }
 }
 
-/// As [`OneKey::of`], of any other class.
+/// As [`OneKey::of`], of all that [`small_int`] and [`utf8`] do not take.
 #[inline(never)]
-fn of_extended<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
+fn of_other_types<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(OneKey::Ref(KeyRef::Bytes(bytes.as_bytes())));
     }
@@ -218,7 +233,6 @@ pub(crate) fn escaped(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
     Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
 }
 
-#[inline]
 fn of_int<'a>(int: &Bound<'_, PyInt>) -> PyResult<OneKey<'a>> {
     match int.extract::<i64>() {
         Ok(int) => Ok(OneKey::Ref(KeyRef::Int(int))),

@@ -65,12 +65,34 @@ impl<T: Send + Sync> Lock<T> {
         Writing(self.inside(py, Use::Change))
     }
 
+    /// As [`read`](Self::read), if nobody has to be waited for.
+    #[inline]
+    pub(crate) fn try_read<'a>(&'a self, py: Python<'a>) -> Option<Reading<'a, T>> {
+        self.try_inside(py, Use::Look).map(Reading)
+    }
+
+    /// As [`write`](Self::write), if nobody has to be waited for.
+    #[inline]
+    pub(crate) fn try_write<'a>(&'a self, py: Python<'a>) -> Option<Writing<'a, T>> {
+        self.try_inside(py, Use::Change).map(Writing)
+    }
+
     #[inline]
     fn inside<'a>(&'a self, py: Python<'a>, what: Use) -> Inside<'a, T> {
-        let waited = match self.outside.load(Ordering::Acquire) == 0 && self.is_free(what) {
-            true => None,
-            false => Some(self.waited(py, what)),
-        };
+        self.try_inside(py, what).unwrap_or_else(|| {
+            let waited = self.waited(py, what);
+            self.enter(what, Some(waited))
+        })
+    }
+
+    #[inline]
+    fn try_inside<'a>(&'a self, _py: Python<'a>, what: Use) -> Option<Inside<'a, T>> {
+        let free = self.outside.load(Ordering::Acquire) == 0 && self.is_free(what);
+        free.then(|| self.enter(what, None))
+    }
+
+    #[inline]
+    fn enter<'a>(&'a self, what: Use, waited: Option<Waited<'a>>) -> Inside<'a, T> {
         let inside = self.inside.load(Ordering::Relaxed);
         self.inside.store(inside + what.step(), Ordering::Relaxed);
         Inside { of: self, what, _waited: waited, _gil: PhantomData }

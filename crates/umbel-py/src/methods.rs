@@ -12,7 +12,7 @@ use crate::errors::Failure;
 use crate::files::{self, own_file};
 use crate::filter::Filter;
 use crate::inner::{Inner, Operation, not_for, of_inner};
-use crate::keys::OneKey;
+use crate::keys::{small_int, utf8};
 use crate::reports::{Receipt, compared, mixed, reported};
 use crate::values::{self, Content, FilePath, Names};
 use crate::{kinds, sharing};
@@ -50,9 +50,11 @@ impl Filter {
     }
 
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        // The key comes before the lock: to get it may run code that uses this filter.
-        let found = OneKey::of(key, self.floats)?;
-        Ok(self.inner.read(key.py()).contains(found.key())?)
+        let found = match small_int(key) {
+            Some(int) => self.contains_at_once(key.py(), int),
+            None => utf8(key).and_then(|text| self.contains_at_once(key.py(), text)),
+        };
+        found.map_or_else(|| self.contains_any(key), Ok)
     }
 
     /// Looks up many keys. Returns a boolean column of the library that the keys came in, or a list.
@@ -70,13 +72,11 @@ impl Filter {
 
     /// Adds a key. Returns True when it was certainly not there before.
     fn add(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let added = OneKey::of(key, self.floats)?;
-        let mut inner = self.inner.write(key.py());
-        let new = inner.insert(added.key())?;
-        self.count(new.into());
-        drop(inner);
-        self.warn_if_full(key.py())?;
-        Ok(new)
+        let new = match small_int(key) {
+            Some(int) => self.add_at_once(key.py(), int),
+            None => utf8(key).and_then(|text| self.add_at_once(key.py(), text)),
+        };
+        new.map_or_else(|| self.add_any(key), Ok)
     }
 
     /// Adds many keys. Missing values in a column are left out. Keys of an iterable are added as they come: if one is bad,
