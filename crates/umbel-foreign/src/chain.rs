@@ -32,7 +32,8 @@ pub trait ChainLink: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     fn items_mut(&mut self) -> &mut u64;
     /// Its planned keys.
     fn capacity(&self) -> u64;
-    fn positions(&self, hash: (u64, u64)) -> impl Iterator<Item = u64>;
+    /// Positions of a key; `by` has its remainders by the modulus.
+    fn positions(&self, by: Remainder, hash: (u64, u64)) -> impl Iterator<Item = u64>;
     fn facts(&self) -> Vec<Fact>;
     /// What two links must share to be merged.
     fn shape(&self) -> Vec<(&'static str, Value)>;
@@ -40,8 +41,9 @@ pub trait ChainLink: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
 
 /// Remainders of division by one number, which is below 2^63, by multiplication: a key has eight or so, and the processor divides one
 /// after the other (8 positions: 28 ns).
-#[derive(Clone, Copy)]
-pub(crate) struct Remainder {
+#[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
+pub struct Remainder {
     divisor: u64,
     /// (2^64 − 1) / divisor, rounded down. A product with it, over 2^64, is at most 1 below the quotient.
     reciprocal: u64,
@@ -102,6 +104,8 @@ pub trait Rule: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
 pub struct Chain<R: Rule, S = Bytes> {
     pub(crate) rule: R,
     links: Vec<R::Link>,
+    /// Of the links, by their moduli: the reciprocal of each takes as long as two of its positions.
+    remainders: Vec<Remainder>,
     /// The file it was read from, and where in it the arrays of the first links start.
     content: S,
     starts: Vec<usize>,
@@ -114,8 +118,8 @@ pub struct Chain<R: Rule, S = Bytes> {
 impl<R: Rule> Chain<R> {
     /// Makes a chain of links and their arrays, with their fronts; of the right lengths.
     pub(crate) fn of(rule: R, links: Vec<R::Link>, arrays: Vec<Bytes>) -> Result<Self, Error> {
-        let content = Bytes::zeroed(0, 0)?;
-        Ok(Self { rule, links, content, starts: Vec::new(), arrays, limit: u64::MAX })
+        let chain = Self::in_content(rule, links, Bytes::zeroed(0, 0)?, Vec::new());
+        Ok(Self { arrays, ..chain })
     }
 
     /// Makes a chain of links without keys.
@@ -128,6 +132,7 @@ impl<R: Rule> Chain<R> {
     #[doc(hidden)]
     pub fn relocate(&mut self, to: &mut impl Relocate) {
         to.vector(&mut self.links);
+        to.vector(&mut self.remainders);
         to.vector(&mut self.arrays);
         self.arrays.iter_mut().for_each(|array| array.relocate(to));
     }
@@ -152,16 +157,17 @@ impl<R: Rule> Chain<R> {
         keys: &[&[u8]],
         mut answer: impl FnMut(Result<bool, Error>) -> bool,
     ) {
-        let mut hashes = [(0, 0); TOGETHER];
-        for keys in keys.chunks(TOGETHER) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.rule.hash(key);
-                self.prefetch(*hash);
+        let mut hashes = [(0, 0); AHEAD];
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = self.hash_ahead(key);
+        }
+        for i in 0..keys.len() {
+            let hash = hashes[i % AHEAD];
+            if let Some(key) = keys.get(i + AHEAD) {
+                hashes[i % AHEAD] = self.hash_ahead(key);
             }
-            for hash in &hashes[..keys.len()] {
-                if !answer(self.insert_hash(*hash)) {
-                    return;
-                }
+            if !answer(self.insert_hash(hash)) {
+                return;
             }
         }
     }
@@ -174,9 +180,9 @@ impl<R: Rule> Chain<R> {
             self.grow()?;
         }
         let newest = self.links.len() - 1;
-        let link = self.links[newest].clone();
+        let (link, by) = (self.links[newest].clone(), self.remainders[newest]);
         let array = self.array_mut(newest);
-        for position in link.positions(hash) {
+        for position in link.positions(by, hash) {
             Order::Bytes.set(array, position);
         }
         *self.links[newest].items_mut() += 1;
@@ -227,6 +233,7 @@ impl<R: Rule> Chain<R> {
             return Err(Error::GrowthLimit { bytes, limit: self.limit });
         }
         self.arrays.push(empty(&self.rule, &link)?);
+        self.remainders.push(Remainder::by(link.modulus()));
         self.links.push(link);
         Ok(())
     }
@@ -254,7 +261,9 @@ fn agree(left: Vec<(&'static str, Value)>, right: Vec<(&'static str, Value)>) ->
 impl<R: Rule, S: AsRef<[u8]>> Chain<R, S> {
     /// Makes a chain of links whose arrays, with their fronts, start in `content`.
     pub(crate) fn in_content(rule: R, links: Vec<R::Link>, content: S, starts: Vec<usize>) -> Self {
-        Self { rule, links, content, starts, arrays: Vec::new(), limit: u64::MAX }
+        let remainders = links.iter().map(|link| Remainder::by(link.modulus())).collect();
+        let (arrays, limit) = (Vec::new(), u64::MAX);
+        Self { rule, links, remainders, content, starts, arrays, limit }
     }
 
     /// Copies the filter; the copy owns its content and accepts keys.
@@ -320,13 +329,22 @@ impl<R: Rule, S: AsRef<[u8]>> Chain<R, S> {
         Measure::spread(self.array(i), link.modulus(), link.probes())
     }
 
+    /// Hashes a key and prefetches its cache lines.
+    #[inline]
+    fn hash_ahead(&self, key: &[u8]) -> (u64, u64) {
+        let hash = self.rule.hash(key);
+        self.prefetch(hash);
+        hash
+    }
+
     /// Prefetches the cache lines of a key, except in links that are near the processor anyway: a chain may have a thousand
     /// small ones with hundreds of probes each, of which a lookup needs two or so.
     #[inline]
     fn prefetch(&self, hash: (u64, u64)) {
         for (i, link) in self.links.iter().enumerate().filter(|(_, link)| link.bytes() >= NEAR) {
             let array = self.array(i);
-            link.positions(hash).for_each(|position| Order::Bytes.prefetch(array, position));
+            let positions = link.positions(self.remainders[i], hash);
+            positions.for_each(|position| Order::Bytes.prefetch(array, position));
         }
     }
 
@@ -334,13 +352,15 @@ impl<R: Rule, S: AsRef<[u8]>> Chain<R, S> {
     fn holds(&self, hash: (u64, u64)) -> bool {
         self.links.iter().enumerate().rev().any(|(i, link)| {
             let array = self.array(i);
-            link.positions(hash).all(|position| Order::Bytes.get(array, position))
+            let mut positions = link.positions(self.remainders[i], hash);
+            positions.all(|position| Order::Bytes.get(array, position))
         })
     }
 }
 
-/// Keys that are hashed and prefetched together.
-const TOGETHER: usize = 16;
+/// Keys that are hashed, and whose cache lines are prefetched, before the one that is looked up or added: RedisBloom's eight
+/// lines each keep all of a processor's line buffers busy.
+const AHEAD: usize = 16;
 
 /// Bytes of an array that fits the processor's first cache.
 const NEAR: u64 = 16 << 10;
@@ -359,23 +379,23 @@ impl<R: Rule, S: AsRef<[u8]>> ForeignFilter for Chain<R, S> {
     }
 
     fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
-        let hash = self.rule.hash(key.bytes(R::FORMAT)?);
         // Otherwise a wrong guess at the first bits delays the other cache misses.
-        self.prefetch(hash);
+        let hash = self.hash_ahead(key.bytes(R::FORMAT)?);
         Ok(self.holds(hash))
     }
 
     fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
-        let mut hashes = [(0, 0); TOGETHER];
-        for (keys, found) in keys.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.rule.hash(key.bytes(R::FORMAT)?);
-                self.prefetch(*hash);
+        let mut hashes = [(0, 0); AHEAD];
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = self.hash_ahead(key.bytes(R::FORMAT)?);
+        }
+        for (i, found) in found.iter_mut().enumerate() {
+            let hash = hashes[i % AHEAD];
+            if let Some(key) = keys.get(i + AHEAD) {
+                hashes[i % AHEAD] = self.hash_ahead(key.bytes(R::FORMAT)?);
             }
-            for (found, hash) in found.iter_mut().zip(hashes) {
-                *found = self.holds(hash);
-            }
+            *found = self.holds(hash);
         }
         Ok(())
     }

@@ -208,8 +208,7 @@ impl ChainLink for Link {
     }
 
     #[inline]
-    fn positions(&self, (first, second): (u64, u64)) -> impl Iterator<Item = u64> {
-        let by = Remainder::by(self.modulus());
+    fn positions(&self, by: Remainder, (first, second): (u64, u64)) -> impl Iterator<Item = u64> {
         let mut at = first;
         (0..self.hashes).map(move |_| {
             let position = by.of(at);

@@ -160,10 +160,9 @@ impl ChainLink for Link {
     }
 
     #[inline]
-    fn positions(&self, (first, second): (u64, u64)) -> impl Iterator<Item = u64> {
+    fn positions(&self, by: Remainder, (first, second): (u64, u64)) -> impl Iterator<Item = u64> {
         /// The largest prime below 2^64.
         const PRIME: u64 = 0xffff_ffff_ffff_ffc5;
-        let by = Remainder::by(self.modulus());
         (0..self.hashes).map(move |i| {
             let at = match i {
                 0 => first,
