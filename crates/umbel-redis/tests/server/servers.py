@@ -148,7 +148,7 @@ class Server:
     def stop(self):
         if self.process and self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(20)
+            self.process.wait(max(20, self.patience))
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)

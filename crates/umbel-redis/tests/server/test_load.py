@@ -62,7 +62,10 @@ class Pair:
         wait_for(linked, PATIENCE)
 
     def fails_over(self):
-        """The replica takes over once it has everything."""
+        """The replica takes over once it has everything, also in its file: after a full synchronization the servers begin a new
+        append-only file, and what they acknowledge before it is complete is not there after `kill -9`."""
+        with self.replica.client() as client:
+            rewritten(client, PATIENCE)
 
         def over():
             # By other connections: one that asked for it is held up with all others.
@@ -137,12 +140,12 @@ class Client(threading.Thread):
             return False
         for (command, what), answer in zip(expected, answers):
             if isinstance(answer, Refused):
-                self.wrong.append((command, answer))
+                self.wrong.append((time.strftime("%X"), command, answer))
             elif command in FAMILIES:
                 assert len(answer) == what
                 self.acknowledged[command] += what
             elif not all(answer):
-                self.wrong.append((command, what, answer))
+                self.wrong.append((time.strftime("%X"), command, what, answer))
         return True
 
 
