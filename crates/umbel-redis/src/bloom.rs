@@ -4,7 +4,7 @@
 use std::fmt::Display;
 
 use umbel_foreign::redisbloom::RedisBloom;
-use umbel_foreign::valkey_bloom::{Properties, ScaledTo, USUAL_TIGHTENING, ValkeyBloom};
+use umbel_foreign::valkey_bloom::{FIXED_SEED, Properties, ScaledTo, ValkeyBloom};
 use umbel_foreign::{Chain, Error, ForeignFilter, ForeignInsert, Format, Parameters, Rule};
 
 use crate::lookup::{NOT_FOUND, exists, look, mexists};
@@ -363,7 +363,7 @@ fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         true => (1.0, i64::MAX, i64::from(u32::MAX)),
         false => (MOST_ERROR, MOST_CAPACITY, MOST_EXPANSION),
     };
-    let (mut tightening, mut seed) = (USUAL_TIGHTENING, None);
+    let (mut tightening, mut seed) = (settings::BLOOM_TIGHTENING_RATIO.get(), None);
     let mut options = options.iter();
     loop {
         let option = match options.next() {
@@ -408,7 +408,11 @@ fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         creation.expansion = 0;
     }
     if is_valkey {
-        creation.valkey = Some((tightening, seed.unwrap_or_else(|| context.random())));
+        let usual_seed = || match settings::BLOOM_USE_RANDOM_SEED.is_on() {
+            true => context.random(),
+            false => FIXED_SEED,
+        };
+        creation.valkey = Some((tightening, seed.unwrap_or_else(usual_seed)));
     }
     if let (Some(wanted), Some(properties)) = (scale_to, creation.properties()) {
         scales(context, &properties, creation.capacity as u64, wanted as u64)?;

@@ -2,7 +2,10 @@
 
 use std::ffi::CStr;
 use std::fmt;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+use umbel_foreign::valkey_bloom::USUAL_TIGHTENING;
 
 use crate::secrets;
 use crate::server::{Context, Refused, Registration, Setting};
@@ -17,7 +20,7 @@ pub(crate) const MOST_BUCKET_SIZE: i64 = 255;
 pub(crate) const MOST_ITERATIONS: i64 = 65_535;
 const MOST_EXPANSIONS: i64 = 65_536;
 
-pub(crate) static BF_ERROR_RATE: Rate = Rate::new(c"bf-error-rate", 0.01);
+pub(crate) static BF_ERROR_RATE: Rate = Rate::new(c"bf-error-rate", 0.01, MOST_ERROR);
 pub(crate) static BF_INITIAL_SIZE: Number =
     Number::new(c"bf-initial-size", 100, || (1, MOST_CAPACITY));
 pub(crate) static BF_EXPANSION_FACTOR: Number =
@@ -53,7 +56,27 @@ const OLD_NAMES: [(&str, &str); 3] = [
 ];
 
 /// The most bytes of a filter; 0 for no such limit. As many as a string of the server may have by default.
-static OBJECT_LIMIT: AtomicI64 = AtomicI64::new(512 << 20);
+static OBJECT_LIMIT: Number = Number::new(c"object-limit", 512 << 20, || (0, i64::MAX));
+
+pub(crate) static BLOOM_TIGHTENING_RATIO: Rate =
+    Rate::new(c"bloom-tightening-ratio", USUAL_TIGHTENING, 1.0);
+pub(crate) static BLOOM_USE_RANDOM_SEED: Switch = Switch::new(c"bloom-use-random-seed");
+pub(crate) static BLOOM_DEFRAG_ENABLED: Switch = Switch::new(c"bloom-defrag-enabled");
+static BLOOM_CAPACITY: Alias = Alias::new(c"bloom-capacity", &BF_INITIAL_SIZE);
+static BLOOM_EXPANSION: Alias = Alias::new(c"bloom-expansion", &BF_EXPANSION_FACTOR);
+static BLOOM_FP_RATE: Alias = Alias::new(c"bloom-fp-rate", &BF_ERROR_RATE);
+static BLOOM_MEMORY_USAGE_LIMIT: Alias = Alias::new(c"bloom-memory-usage-limit", &OBJECT_LIMIT);
+
+/// valkey-bloom's settings, with which a server that had it starts. They come after those of which they are other names.
+static VALKEY_BLOOM: [&dyn Setting; 7] = [
+    &BLOOM_CAPACITY,
+    &BLOOM_EXPANSION,
+    &BLOOM_FP_RATE,
+    &BLOOM_MEMORY_USAGE_LIMIT,
+    &BLOOM_TIGHTENING_RATIO,
+    &BLOOM_USE_RANDOM_SEED,
+    &BLOOM_DEFRAG_ENABLED,
+];
 
 /// A whole number in a range.
 pub(crate) struct Number {
@@ -92,15 +115,17 @@ impl Setting for Number {
     }
 }
 
-/// An error rate.
+/// A number between 0 and 1.
 pub(crate) struct Rate {
     name: &'static CStr,
     bits: AtomicU64,
+    /// Larger ones are reduced to it.
+    most: f64,
 }
 
 impl Rate {
-    const fn new(name: &'static CStr, default: f64) -> Self {
-        Self { name, bits: AtomicU64::new(default.to_bits()) }
+    const fn new(name: &'static CStr, default: f64, most: f64) -> Self {
+        Self { name, bits: AtomicU64::new(default.to_bits()), most }
     }
 
     pub(crate) fn get(&self) -> f64 {
@@ -123,8 +148,79 @@ impl Setting for Rate {
         if !(rate > 0.0 && rate < 1.0) {
             return Err(outside(self.name, "(0.000000, 1.000000)"));
         }
-        self.bits.store(rate.min(MOST_ERROR).to_bits(), Ordering::Relaxed);
+        self.bits.store(rate.min(self.most).to_bits(), Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// Yes or no; at first yes.
+pub(crate) struct Switch {
+    name: &'static CStr,
+    is_on: AtomicBool,
+}
+
+impl Switch {
+    const fn new(name: &'static CStr) -> Self {
+        Self { name, is_on: AtomicBool::new(true) }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+}
+
+impl Setting for Switch {
+    fn name(&self) -> &'static CStr {
+        self.name
+    }
+
+    fn text(&self) -> String {
+        if self.is_on() { "yes" } else { "no" }.to_owned()
+    }
+
+    fn set(&self, text: &str) -> Result<(), String> {
+        let is_on = match text.to_ascii_lowercase().as_str() {
+            "yes" => true,
+            "no" => false,
+            _ => return Err(format!("{}: yes or no", invalid(self.name))),
+        };
+        self.is_on.store(is_on, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Another name of a setting.
+struct Alias {
+    name: &'static CStr,
+    setting: &'static dyn Setting,
+    default: OnceLock<String>,
+}
+
+/// Whether the settings in the server's configuration have been loaded.
+static IS_LOADED: AtomicBool = AtomicBool::new(false);
+
+impl Alias {
+    const fn new(name: &'static CStr, setting: &'static dyn Setting) -> Self {
+        Self { name, setting, default: OnceLock::new() }
+    }
+}
+
+impl Setting for Alias {
+    fn name(&self) -> &'static CStr {
+        self.name
+    }
+
+    fn text(&self) -> String {
+        let text = self.setting.text();
+        self.default.get_or_init(|| text.clone());
+        text
+    }
+
+    fn set(&self, text: &str) -> Result<(), String> {
+        // A setting that the configuration does not have gets its default, which is not meant for the other name.
+        let is_meant = IS_LOADED.load(Ordering::Relaxed)
+            || self.default.get().is_none_or(|default| default != text);
+        if is_meant { self.setting.set(text) } else { Ok(()) }
     }
 }
 
@@ -146,8 +242,10 @@ pub(crate) fn cf_initial_size() -> i64 {
 pub(crate) fn register(module: &Registration, arguments: &[String]) -> Result<(), Refused> {
     REDISBLOOM.iter().try_for_each(|setting| module.setting(*setting))?;
     module.own_setting(&secrets::FILES)?;
-    module.bytes_setting(c"object-limit", &OBJECT_LIMIT)?;
+    module.bytes_setting(OBJECT_LIMIT.name, &OBJECT_LIMIT.value)?;
+    VALKEY_BLOOM.iter().try_for_each(|setting| module.prefixed_setting(*setting))?;
     module.load_settings()?;
+    IS_LOADED.store(true, Ordering::Relaxed);
     for pair in arguments.chunks(2) {
         if let Err(what) = argument(pair) {
             module.warn(&format!("loadmodule: {what}"));
@@ -169,7 +267,7 @@ fn argument(pair: &[String]) -> Result<(), String> {
 
 /// Returns the most bytes of a filter; the largest number if there is no such limit.
 pub(crate) fn object_limit() -> u64 {
-    match OBJECT_LIMIT.load(Ordering::Relaxed).unsigned_abs() {
+    match OBJECT_LIMIT.get().unsigned_abs() {
         0 => u64::MAX,
         limit => limit,
     }

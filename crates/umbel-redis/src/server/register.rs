@@ -203,6 +203,11 @@ impl Registration {
         self.named(setting, if unprefixed { api::CONFIG_UNPREFIXED } else { 0 })
     }
 
+    /// Registers a text setting with the module's name in front.
+    pub(crate) fn prefixed_setting(&self, setting: &'static dyn Setting) -> Result<(), Refused> {
+        self.named(setting, 0)
+    }
+
     /// Registers a text setting with the module's name in front. `CONFIG SET` changes it only where the server allows that for
     /// protected settings, because it names files.
     pub(crate) fn own_setting(&self, setting: &'static dyn Setting) -> Result<(), Refused> {

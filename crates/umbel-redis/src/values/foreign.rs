@@ -113,7 +113,9 @@ impl<F: Foreign> Value for Kept<F> {
     }
 
     fn relocate(&mut self, to: &mut Mover) {
-        self.0.relocate(to);
+        if settings::BLOOM_DEFRAG_ENABLED.is_on() {
+            self.0.relocate(to);
+        }
     }
 }
 

@@ -1,4 +1,7 @@
-"""docs/redis.md: its sessions print what the page shows, and its Python works. UPDATE_DOCS rewrites the sessions."""
+"""docs/redis.md: its sessions print what the page shows, and its Python works. UPDATE_DOCS rewrites the sessions.
+
+docs/redis-production.md: a server starts with its configuration.
+"""
 
 import os
 import re
@@ -42,6 +45,25 @@ def test_its_python_loads_and_dumps(tmp_path):
         names["load"](client, "f", GOLDEN / "blocked-k8.umbel")
         names["dump"](client, "f", tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == (GOLDEN / "blocked-k8.umbel").read_bytes()
+
+
+def test_a_server_starts_with_the_configuration_for_production(tmp_path):
+    (tmp_path / "umbel.key").write_bytes(bytes(range(16)))
+    lines = re.search(r"```conf\n(.*?)```", (ROOT / "docs/redis-production.md").read_text(), flags=re.DOTALL).group(1).splitlines()
+    assert lines[0].startswith("loadmodule ")
+    words = [line.replace("/etc/redis", str(tmp_path)).split(" ") for line in lines[1:]]
+    with Server(options=[word for name, *values in words for word in (f"--{name}", *values)]) as server:
+        with server.client() as client:
+            assert client("UM.RESERVE", "seen", 1000, 0.01) == "OK"
+            # Its hash is keyed.
+            assert b"siphash" in b" ".join(word for word in client("UM.INFO", "seen") if isinstance(word, bytes))
+        for user, password, may in [("readers", "choose-one", False), ("writers", "choose-another", True)]:
+            with server.client() as client:
+                assert client("AUTH", user, password) == "OK"
+                assert client("UM.EXISTS", "seen", "x") == 0
+                added = client("UM.ADD", "seen", "b")
+                assert added == 1 if may else added.startswith("NOPERM")
+                assert all(client(*words).startswith("NOPERM") for words in (["UM.DUMP", "seen", 0], ["DEL", "seen"], ["UM.EXISTS", "other", "x"]))
 
 
 def test_its_formula_gives_the_parts_of_umbel():

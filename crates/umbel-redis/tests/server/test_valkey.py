@@ -207,3 +207,39 @@ def test_replicas_and_files_have_the_same_filters(kind):
             assert before == follower("DEBUG", "DIGEST")
             assert client("DEBUG", "LOADAOF") == OK and client("DEBUG", "DIGEST") == before
             assert client("DEBUG", "RELOAD") == OK and client("DEBUG", "DIGEST") == before
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_a_server_starts_with_its_settings(kind):
+    """Four of them are other names of the module's; a setting that the configuration lacks leaves the other name as it is."""
+    given = {
+        "bloom-capacity": ("5000", "bf-initial-size"),
+        "bloom-expansion": ("4", "bf-expansion-factor"),
+        "bloom-fp-rate": ("0.001", "bf-error-rate"),
+        "bloom-memory-usage-limit": ("1048576", "bf.object-limit"),
+        "bloom-tightening-ratio": ("0.7", None),
+        "bloom-use-random-seed": ("no", None),
+        "bloom-defrag-enabled": ("no", None),
+    }
+    names = {name: other if kind == "redis-8.2" or other == "bf.object-limit" else f"bf.{other}" for name, (_, other) in given.items() if other}
+    with Server(kind, options=[word for name, (value, _) in given.items() for word in (f"--bf.{name}", value)]) as server, server.client() as client:
+        for name, (value, _) in given.items():
+            for known in (f"bf.{name}", names.get(name, f"bf.{name}")):
+                assert client("CONFIG", "GET", known)[1].decode() == value, known
+        assert client("BF.ADD", "new", "a") == 1
+        assert client("BF.INFO", "new")[1::8] == [5000, 4] and b"ratio:0.0005" in client("BF.DEBUG", "new")[1]
+        for name in ("one", "two"):
+            assert client("BF.INSERT", name, "VALIDATESCALETO", 10_000, "ITEMS", "a") == [1]
+        assert float(client("BF.INFO", "one", "TIGHTENING")) == 0.7
+        one, two = client("DEBUG", "DIGEST-VALUE", "one", "two")
+        assert one == two
+        assert "bf.object-limit" in client("BF.RESERVE", "large", 0.01, 10**6)
+        # One setting, two names; also back to the default.
+        for value in ("0.02", "0.01"):
+            assert client("CONFIG", "SET", "bf.bloom-fp-rate", value) == OK
+            assert client("CONFIG", "GET", names["bloom-fp-rate"])[1].decode() == value
+        for name, value in (("bloom-fp-rate", "1"), ("bloom-tightening-ratio", "0"), ("bloom-use-random-seed", "maybe"), ("bloom-memory-usage-limit", "-1")):
+            assert isinstance(client("CONFIG", "SET", f"bf.{name}", value), Refused), name
+    for name, other in names.items():
+        with Server(kind, options=[f"--{other}", given[name][0]]) as server, server.client() as client:
+            assert client("CONFIG", "GET", other)[1].decode() == client("CONFIG", "GET", f"bf.{name}")[1].decode() == given[name][0]
