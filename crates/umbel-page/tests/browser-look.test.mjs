@@ -30,7 +30,7 @@ async function open(files, options) {
 }
 
 const receipt = (page) => page.$$eval(".card .receipt > *", (all) => all.map((one) => one.textContent));
-const list = (page) => page.$$eval(".answers tbody tr", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent.replace(/^[●○!] /, ""))));
+const list = (page) => page.$$eval(".answers tbody tr", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent.replace(/^!/, ""))));
 
 /** Types keys, and waits for as many answers as there are keys listed. */
 async function ask(page, keys) {
@@ -88,7 +88,7 @@ test("an index is asked which files may hold a text", async () => {
     ["?", '"?" has no word'],
   ]);
   assert.match(await page.textContent(".summary"), /^2 of 4 may be in; 1 certainly is not, unless files have changed since/);
-  assert.equal(await page.locator(".map").count(), 0);
+  assert.equal(await page.locator(".map-view").count(), 0);
 });
 
 test("100,000 pasted keys are looked up, and the page goes on", async () => {

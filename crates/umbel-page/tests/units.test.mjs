@@ -1,6 +1,7 @@
 //! Parts of the front end that need no browser: goals in addresses, ticks of axes, formulas, lines of keys.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -127,4 +128,15 @@ test("an address is written by the visible view alone, and not too often", async
   };
   address.keep("plan", "keys=50");
   clicked[0]();
+});
+
+test("the table for who has no script is the textbook's", () => {
+  const html = readFileSync(new URL("../page/index.html", import.meta.url), "utf8");
+  const rows = [...html.matchAll(/<td>([\d.]+) %<\/td><td>([\d.]+)<\/td><td>(\d+)<\/td>/g)];
+  assert.equal(rows.length, 6);
+  for (const [, percent, bits, probes] of rows) {
+    const binary = -Math.log2(Number(percent) / 100);
+    assert.equal(bits, (binary / Math.LN2).toFixed(2));
+    assert.equal(probes, String(Math.round(binary)));
+  }
 });

@@ -252,8 +252,7 @@ function answerTable(keys: string[], told: Told[]): HTMLElement {
     const key = keys[index]!;
     const cell = (one: Told) => {
       const { error, found } = one.answer.keys[index]!;
-      const sign = error ? "!" : found ? "●" : "○";
-      return h("td", { class: error ? "bad" : found ? "yes" : "no" }, h("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word(one, index)}`);
+      return h("td", { class: error ? "bad" : found ? "yes" : "no" }, h("span", { class: "sign", "aria-hidden": "true" }, error && "!"), word(one, index));
     };
     const mark = () => {
       for (const { asked } of marks) asked.mark(key);

@@ -729,7 +729,12 @@ export const de: typeof en = {
     title: "umbel-Explorer: Bloomfilter planen, öffnen, machen und verstehen",
     description:
       "Die Art eines Bloomfilters für ein Ziel wählen, in eine Filterdatei schauen, einen Filter machen und sehen, wie Filter arbeiten. Alles wird auf dieser Seite berechnet.",
-    noscript: "Der Explorer berechnet alles auf dieser Seite und braucht dafür JavaScript und WebAssembly.",
+    without: {
+      text: "Der Explorer berechnet alles auf dieser Seite und braucht dafür JavaScript und WebAssembly. Ohne sie: ein klassischer Bloomfilter für n Schlüssel braucht das n-fache der Bits in dieser Tabelle, und so viele Proben je Schlüssel.",
+      rate: "Fehlerrate",
+      bits: "Bits je Schlüssel",
+      probes: "Proben",
+    },
     name: "umbel",
     sub: "Explorer",
     skip: "Zum Inhalt springen",

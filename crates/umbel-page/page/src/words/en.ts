@@ -14,7 +14,13 @@ export const en = {
     other: { name: "Deutsch", language: "de", page: "de.html" },
     title: "umbel explorer: plan, open and understand Bloom filters",
     description: "Choose a kind of Bloom filter for a goal, see what a filter file holds, and watch how filters work. Everything is computed in this page.",
-    noscript: "The explorer computes everything in this page, so it needs JavaScript and WebAssembly.",
+    /** Where no script runs: the textbook's filter, to be read from a table. */
+    without: {
+      text: "The explorer computes everything in this page, so it needs JavaScript and WebAssembly. Without them: a classic Bloom filter of n keys needs n times as many bits as this table says, and as many probes per key.",
+      rate: "False positive rate",
+      bits: "Bits per key",
+      probes: "Probes",
+    },
     name: "umbel",
     sub: "explorer",
     skip: "Skip to the content",
