@@ -109,7 +109,7 @@ pub(crate) fn large<'a>(
     }
     let context = || path.display().to_string();
     let length = formats::length(file, path)?;
-    if !file.metadata().with_context(context)?.is_file() {
+    if !State::of(file).with_context(context)?.is_file {
         return Ok(None);
     }
     let rewound = || {
@@ -511,9 +511,9 @@ pub(crate) fn open(path: &Path, tmp: &Path) -> Result<File> {
         true => stdin()?,
         false => open_file(path)?,
     };
-    let meta = file.metadata().with_context(name)?;
+    let state = State::of(&file).with_context(name)?;
     // Of a file as standard input, another program may have read a part; a directory is refused by who reads it.
-    if meta.is_dir() || meta.is_file() && file.stream_position().with_context(name)? == 0 {
+    if state.is_dir || state.is_file && file.stream_position().with_context(name)? == 0 {
         return Ok(file);
     }
     let mut copy = tempfile::tempfile_in(tmp).with_context(|| tmp.display().to_string())?;
@@ -539,7 +539,7 @@ fn open_in_place(path: &Path) -> Result<File> {
 }
 
 fn open_file(path: &Path) -> Result<File> {
-    File::open(path).with_context(|| path.display().to_string())
+    umbel_system::open(path).with_context(|| path.display().to_string())
 }
 
 fn read_file<T>(

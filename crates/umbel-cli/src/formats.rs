@@ -10,6 +10,7 @@ use umbel_files::wrapped;
 use umbel_foreign::{Bytes, Foreign, Format};
 use umbel_report::recognize::{Recognized, other, perhaps, unknown};
 use umbel_sets::Options;
+use umbel_system::State;
 
 use crate::param::{Param, told};
 
@@ -105,14 +106,14 @@ fn content(mut file: &File, path: &Path, options: Option<&Options>) -> Result<By
 
 /// Bytes of a filter's file, without a signature at its end. It is read from its start then.
 pub(crate) fn length(file: &File, path: &Path) -> Result<u64> {
-    let meta = file.metadata().with_context(|| path.display().to_string())?;
-    if meta.is_dir() {
+    let state = State::of(file).with_context(|| path.display().to_string())?;
+    if state.is_dir {
         bail!("{}: is a directory; name a filter file", path.display());
     }
-    match meta.is_file() {
+    match state.is_file {
         true => {
-            Ok(wrapped::signature(file, path, None)?.map_or(meta.len(), |found| found.length()))
+            Ok(wrapped::signature(file, path, None)?.map_or(state.length, |found| found.length()))
         }
-        false => Ok(meta.len()),
+        false => Ok(state.length),
     }
 }

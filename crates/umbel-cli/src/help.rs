@@ -482,7 +482,9 @@ pub(crate) fn command(first: Option<&OsStr>) -> Command {
         Some(typed) if typed.name != verb.name => Command::new(verb.name),
         _ => whole(verb),
     };
-    let umbel = Cli::command().styles(STYLES).subcommands(VERBS.iter().map(define));
+    // On Windows, too.
+    let umbel =
+        Cli::command().bin_name("umbel").styles(STYLES).subcommands(VERBS.iter().map(define));
     if typed.is_some() {
         return umbel;
     }

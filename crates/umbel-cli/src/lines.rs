@@ -1,6 +1,5 @@
 //! Inputs as the command line names them: files, lists of files, standard input.
 
-use std::fs::File;
 use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -300,7 +299,7 @@ pub(crate) fn list_in(path: &Path, null: bool) -> Result<Vec<Vec<u8>>> {
     let name = || name(path);
     let mut file = match is_standard(path) {
         true => stdin()?,
-        false => File::open(path).with_context(name)?,
+        false => umbel_system::open(path).with_context(name)?,
     };
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).with_context(name)?;

@@ -12,6 +12,7 @@ use umbel_foreign::Format;
 use umbel_sets::PageReader;
 use umbel_share::sign::{Label, PublicKey, SecretKey, Signer};
 use umbel_share::{ShareError, Trust};
+use umbel_system::State;
 
 use crate::args::{ListArgs, SignArgs, TrustArgs};
 use crate::formats;
@@ -79,7 +80,7 @@ fn public_key(path: &Path) -> Result<PublicKey> {
 
 /// Refuses a filter that cannot be replaced by a changed one: packed, or signed if the new one will not be.
 pub(crate) fn check_changeable(file: &File, path: &Path, signs: bool) -> Result<()> {
-    if !file.metadata().with_context(|| path.display().to_string())?.is_file() {
+    if !State::of(file).with_context(|| path.display().to_string())?.is_file {
         return Ok(());
     }
     let path_name = path.display();

@@ -1,6 +1,6 @@
 //! Inputs: files, pipes and lines from elsewhere, compressed or not, in the order they are named.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -350,34 +350,32 @@ fn open_one(named: NamedInput, output: Option<FileId>) -> Result<Opened> {
             state if output == Some(state.id) => {
                 bail!("{name}: is also the output; write to another file")
             }
-            _ => anyhow::Ok(()),
+            state => anyhow::Ok(state),
         };
     let stream = |name, from| Ok(Opened::Stream(Stream { name, from, delimiter: None }));
     match named {
         NamedInput::Bytes(name, bytes) => stream(name, Origin::Bytes(bytes)),
         NamedInput::Lines(name, bytes) => stream(name, Origin::Lines(bytes)),
         NamedInput::Open(name, file) => {
-            let meta = file.metadata().with_context(|| name.clone())?;
-            check(State::of(&file), &name)?;
-            if is_plain(&name, &meta)? && !starts_midway(&file) {
-                if !is_short(&name, &file, &meta)? && !is_compressed(&name, &file)? {
-                    return Ok(Opened::Input(Input::file(name, file)?));
-                }
-                // A look at it may have moved that.
-                (&file).rewind().with_context(|| name.clone())?;
+            let state = check(State::of(&file), &name)?;
+            if is_plain(&name, &state)?
+                && !starts_midway(&file)
+                && !is_short(&name, &file, &state)?
+                && !is_compressed(&name, &file)?
+            {
+                return Ok(Opened::Input(Input::file(name, file)?));
             }
             stream(name, Origin::Open(file))
         }
         NamedInput::Path(path) => {
             let name = path.display().to_string();
-            let meta = path.metadata().with_context(|| name.clone())?;
-            check(State::at(&path), &name)?;
-            if !is_plain(&name, &meta)? {
+            let state = check(State::at(&path), &name)?;
+            if !is_plain(&name, &state)? {
                 return stream(name, Origin::Path(path));
             }
             // Opened now even if it is opened again later, so that an error comes before any work.
             let file = File::open(&path).with_context(|| name.clone())?;
-            if is_short(&name, &file, &meta)? || is_compressed(&name, &file)? {
+            if is_short(&name, &file, &state)? || is_compressed(&name, &file)? {
                 return stream(name, Origin::Path(path));
             }
             Ok(Opened::Input(Input::file(name, file)?))
@@ -398,16 +396,16 @@ fn is_compressed(name: &str, file: &File) -> Result<bool> {
 
 /// Whether it is a file with a known length. Files of the kernel claim to be empty; only reading them shows what they
 /// have.
-fn is_plain(name: &str, meta: &Metadata) -> Result<bool> {
-    if meta.is_dir() {
+fn is_plain(name: &str, state: &State) -> Result<bool> {
+    if state.is_dir {
         return Err(umbel_sets::Error::Directory { name: name.to_owned() }.into());
     }
-    Ok(meta.is_file() && meta.len() > 0)
+    Ok(state.is_file && state.length > 0)
 }
 
 /// Whether the file ends before the length that it claims: those of sysfs claim a page.
-fn is_short(name: &str, file: &File, meta: &Metadata) -> Result<bool> {
-    let read = file.read_at(&mut [0], meta.len() - 1);
+fn is_short(name: &str, file: &File, state: &State) -> Result<bool> {
+    let read = file.read_at(&mut [0], state.length - 1);
     Ok(read.with_context(|| name.to_owned())? == 0)
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
 use umbel_sets::in_order;
-use umbel_system::FileAt;
+use umbel_system::{FileAt, State};
 
 use crate::compression::{self, Compression, Decoder, Point};
 
@@ -51,9 +51,8 @@ impl SideBySide {
         memory: u64,
         room: u64,
     ) -> io::Result<Option<Self>> {
-        let meta = file.metadata()?;
-        let length = meta.len();
-        if !meta.is_file() || length == 0 {
+        let State { length, is_file, .. } = State::of(file)?;
+        if !is_file || length == 0 {
             return Ok(None);
         }
         let start = compression::Start::read(|bytes, offset| file.read_at(bytes, offset))?;

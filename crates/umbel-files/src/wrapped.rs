@@ -9,6 +9,7 @@ use umbel_sets::{PageReader, PageWriter};
 use umbel_share::pack;
 use umbel_share::sign::Signature;
 use umbel_share::{Content, Trust, Wrapping, receive};
+use umbel_system::State;
 
 /// The signature at the end of a file, read from its start then; checked if its signer is to be trusted.
 pub fn signature(mut file: &File, path: &Path, trust: Option<&Trust>) -> Result<Option<Signature>> {
@@ -30,7 +31,7 @@ pub fn unwrap(
 ) -> Result<(File, Wrapping)> {
     let name = || path.display().to_string();
     // A directory is refused by who reads it.
-    if !file.metadata().with_context(name)?.is_file() {
+    if !State::of(&file).with_context(name)?.is_file {
         return Ok((file, Wrapping::default()));
     }
     let received = receive(PageReader::new(1 << 18, &file), trust, most).with_context(name)?;

@@ -172,7 +172,7 @@ pub fn find(
 /// The index at a path, unless that is something else.
 fn open(path: &Path) -> Result<Option<(Index, Settings)>> {
     let name = || path.display().to_string();
-    let mut file = File::open(path).with_context(name)?;
+    let mut file = umbel_system::open(path).with_context(name)?;
     let mut start = Vec::new();
     if file.metadata().with_context(name)?.is_dir() {
         return Ok(None);

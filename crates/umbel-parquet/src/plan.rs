@@ -58,7 +58,7 @@ struct Unchanged;
 /// Those of the system, and what the file is instead, with its path in front.
 pub fn open(path: &Path) -> Result<(File, Metadata)> {
     let name = || path.display().to_string();
-    let file = File::open(path).with_context(name)?;
+    let file = umbel_system::open(path).with_context(name)?;
     let meta = file.metadata().with_context(name)?;
     if meta.is_dir() {
         bail!("{}: is a directory; name one of its Parquet files", name());

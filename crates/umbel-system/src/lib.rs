@@ -165,6 +165,14 @@ mod here {
         system::set_length(file, length)
     }
 
+    /// Opens a file to read it. A folder opens, too, on all systems, so that those who ask what it is can say so.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn open(path: &Path) -> io::Result<File> {
+        system::open(path)
+    }
+
     /// Whether all that is written to a file goes to its end.
     pub fn appends(file: &File) -> bool {
         system::appends(file)

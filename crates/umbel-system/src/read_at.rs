@@ -19,7 +19,7 @@ impl ReadAt for File {
 }
 
 /// A file that is read and written at any place, by several threads. Where it stands for those who read it from start to end
-/// is undefined afterwards: on Windows, each of these calls moves that.
+/// stays; on Windows, only if they do not read meanwhile.
 pub trait FileAt {
     /// Reads some bytes from byte `offset` of the file on; 0 at its end.
     ///
@@ -77,7 +77,7 @@ impl FileAt for File {
         #[cfg(unix)]
         return std::os::unix::fs::FileExt::read_at(self, bytes, offset);
         #[cfg(windows)]
-        return std::os::windows::fs::FileExt::seek_read(self, bytes, offset);
+        return crate::windows::read_at(self, bytes, offset);
         #[cfg(not(any(unix, windows)))]
         return Err(unsupported(bytes, offset));
     }
@@ -86,7 +86,7 @@ impl FileAt for File {
         #[cfg(unix)]
         return std::os::unix::fs::FileExt::write_at(self, bytes, offset);
         #[cfg(windows)]
-        return std::os::windows::fs::FileExt::seek_write(self, bytes, offset);
+        return crate::windows::write_at(self, bytes, offset);
         #[cfg(not(any(unix, windows)))]
         return Err(unsupported(bytes, offset));
     }

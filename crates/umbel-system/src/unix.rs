@@ -52,6 +52,10 @@ pub(crate) fn arguments() -> env::ArgsOs {
     env::args_os()
 }
 
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
 pub(crate) fn is_fifo(meta: &Metadata) -> bool {
     meta.file_type().is_fifo()
 }

@@ -3,9 +3,9 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::mem;
-use std::os::windows::fs::OpenOptionsExt;
+use std::os::windows::fs::{FileExt, OpenOptionsExt};
 use std::os::windows::io::{AsHandle, AsRawHandle, FromRawHandle, RawHandle};
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -96,6 +96,29 @@ pub(crate) fn os_string(bytes: Vec<u8>) -> Option<OsString> {
 
 pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
     wild::args_os()
+}
+
+pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    stays(file, || file.seek_read(bytes, offset))
+}
+
+pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    stays(file, || file.seek_write(bytes, offset))
+}
+
+/// Moves a file back to where it stands, as far as it stands anywhere.
+fn stays(mut file: &File, run: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
+    let position = file.stream_position();
+    let done = run();
+    if let Ok(position) = position {
+        file.seek(SeekFrom::Start(position))?;
+    }
+    done
+}
+
+/// Opens a file to read it, or a folder to learn that it is one.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(files::FILE_FLAG_BACKUP_SEMANTICS).open(path)
 }
 
 pub(crate) fn is_fifo(_: &Metadata) -> bool {

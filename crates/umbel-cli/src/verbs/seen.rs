@@ -4,7 +4,7 @@
 //! journal is larger than it. So the next run knows where an interrupted one stopped. Lines in the file of `--append` that it
 //! wrote and did not record are removed, because they are printed again; nothing else of that file is.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use umbel_sets::{
     Checkpoint, Header, Input, Options, Receipt, Records, Report, Save, SaveError, Seen,
     SeenInPieces,
 };
-use umbel_system::{FileAt, Stops};
+use umbel_system::{FileAt, State, Stops};
 
 use super::explain;
 use crate::Outcome;
@@ -329,7 +329,7 @@ impl Saved<'_> {
 impl Save for Saved<'_> {
     fn sync(&mut self) -> io::Result<()> {
         // Of a pipe or a terminal nothing more can be known.
-        if self.out.metadata()?.is_file() { self.out.sync_data() } else { Ok(()) }
+        if State::of(&self.out)?.is_file { self.out.sync_data() } else { Ok(()) }
     }
 
     fn note(&mut self, hashes: &[KeyHash]) -> Result<(), SaveError> {
@@ -413,8 +413,11 @@ fn appended(path: &Path) -> Result<File> {
         file.with_context(|| path.display().to_string())
     };
     let file = open()?;
-    let Some(meta) = file.metadata().ok().filter(Metadata::is_file) else { return Ok(file) };
-    if meta.len() == 0 {
+    let state = State::of(&file).unwrap_or_default();
+    if !state.is_file {
+        return Ok(file);
+    }
+    if state.length == 0 {
         // It may be new: lines that are recorded must not be lost with its name.
         atomic::sync_folder_of(path).with_context(|| path.display().to_string())?;
     }
@@ -447,12 +450,11 @@ fn goes_on(
     name: &str,
     options: &Options,
 ) -> Result<(bool, Option<Header>)> {
-    let length = match out.metadata() {
-        Ok(meta) if meta.is_file() => meta.len(),
-        _ => return Ok((false, None)),
+    let State { length, is_file: true, .. } = State::of(out).unwrap_or_default() else {
+        return Ok((false, None));
     };
     let position = io::Seek::stream_position(out).with_context(|| name.to_owned())?;
-    if length == 0 || (position < length && !umbel_system::appends(out)) {
+    if length == 0 || (position < length && !named && !umbel_system::appends(out)) {
         return Ok((false, None));
     }
     // Standard output is open for writing alone.

@@ -176,7 +176,7 @@ fn a_keyed_filter_answers_nobody_without_its_secret() {
 fn what_cannot_be_audited_is_refused() {
     let folder = with_lists();
     folder.umbel("audit open.umbel").run().fails(&["--candidates"]);
-    folder.umbel("audit open.umbel --candidates none").run().fails(&["none", "No such file"]);
+    folder.umbel("audit open.umbel --candidates none").run().fails(&["none", "(os error 2)"]);
     folder.umbel("audit guesses --candidates guesses").run().fails(&["not an umbel file"]);
     folder.umbel("audit - --candidates -").run().fails(&["standard input can be read only once"]);
     folder.umbel("audit open.umbel --candidates guesses --prior 2").run().fails(&["share"]);

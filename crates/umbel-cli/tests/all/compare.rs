@@ -60,7 +60,7 @@ fn what_cannot_be_compared_is_told() {
         assert!(text.contains("keys in B    about "), "{text}");
     }
     folder.umbel("overlap a").run().fails(&["<B>"]);
-    folder.umbel("overlap a none").run().fails(&["none", "No such file"]);
+    folder.umbel("overlap a none").run().fails(&["none", "(os error 2)"]);
     folder.umbel("overlap a left").run().fails(&["left", "not an umbel file"]);
 }
 

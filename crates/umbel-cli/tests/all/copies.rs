@@ -141,7 +141,7 @@ fn what_copies_and_and_refuse() {
     for other in ["--kind classic", "--secret-file s", "--size 1M", "--since f", "--sign k"] {
         folder.umbel(&format!("build --copies 5 list -o x {other}")).run().fails(&["--copies"]);
     }
-    folder.umbel("query copy.2.umbel --and none lines").run().fails(&["none", "No such file"]);
+    folder.umbel("query copy.2.umbel --and none lines").run().fails(&["none", "(os error 2)"]);
     folder.umbel("query copy.2.umbel --and list lines").run().fails(&["list", "not an umbel file"]);
     folder.umbel("query - --and - lines").run().fails(&["standard input can be read only once"]);
     folder.umbel("query copy.2.umbel --and -").run().fails(&["standard input"]);

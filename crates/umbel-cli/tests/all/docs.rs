@@ -190,7 +190,12 @@ fn links_lead_to_files() {
 fn the_readme_links_every_page() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     for path in pages() {
-        let page = path.strip_prefix(root()).unwrap().display().to_string();
+        let page = path
+            .strip_prefix(root())
+            .unwrap()
+            .display()
+            .to_string()
+            .replace(std::path::MAIN_SEPARATOR, "/");
         assert!(page == "README.md" || readme.contains(&format!("]({page})")), "no link to {page}");
     }
 }

@@ -59,7 +59,7 @@ impl Folder {
 #[test]
 fn a_missing_file_is_named() {
     let folder = folder();
-    let words = &[": gone: No such file or directory"];
+    let words = &[": gone: ", "(os error 2)"];
     for arguments in [
         "common keys gone",
         "common gone keys",
@@ -382,7 +382,7 @@ fn a_folder_for_temporary_files_must_be_there() {
         }
     }
     let mut umbel = folder.umbel("common keys keys");
-    umbel.command.env("TMPDIR", folder.path("gone"));
+    umbel.command.env("TMPDIR", folder.path("gone")).env("TMP", folder.path("gone"));
     umbel.run().fails(&["gone: is not a folder for temporary files; name one with --tmp"]);
 }
 

@@ -69,14 +69,16 @@ fn lists_name_files_by_line_or_by_nul_and_stand_behind_those_named() {
     assert_eq!(folder.umbel("except b --files-from list").run().nothing(), ());
     let piped = folder.umbel("dedup b --files-from -").stdin("c\na\n").run();
     assert_eq!(piped.text(), "2\n3\n4\n1\n");
-    folder.write("line\nfeed", "1\0\0");
-    folder.write("nul", "line\nfeed\0line\nfeed");
-    assert_eq!(folder.umbel("dedup -0 --files-from nul").run().text(), "1\0\0");
+    // Windows has no such names.
+    let name = if cfg!(unix) { "line\nfeed" } else { "line feed" };
+    folder.write(name, "1\0\0");
+    folder.write("nuls", format!("{name}\0{name}"));
+    assert_eq!(folder.umbel("dedup -0 --files-from nuls").run().text(), "1\0\0");
     folder.write("empty", "\n");
     folder.umbel("dedup --files-from empty").run().fails(&["empty: the list is empty"]);
     folder.umbel("dedup --files-from none").run().fails(&["none: "]);
     folder.write("wrong", "a\nnone\n");
-    folder.umbel("dedup --files-from wrong").run().fails(&["none: No such file"]);
+    folder.umbel("dedup --files-from wrong").run().fails(&["none: ", "(os error 2)"]);
     folder.umbel("common a").run().fails(&["a: is the only file", "two or more"]);
     folder.umbel("dedup - --files-from -").stdin("a\n").run().fails(&["-:", "once"]);
 }

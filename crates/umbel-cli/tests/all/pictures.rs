@@ -2,7 +2,7 @@
 
 use roxmltree::Document;
 
-use crate::util::{Folder, urls};
+use crate::util::{Folder, here, urls};
 
 const NAMES: [&str; 5] = ["rate-by-probes", "exponent", "rate-by-keys", "overfill", "bits-by-rate"];
 
@@ -42,7 +42,7 @@ fn five_pictures_of_a_plan() {
     assert!(table.contains("blocked") && table.contains("1,000,000"), "the table stays");
     let (_, written) = table.split_once("\nPictures written:\n").expect("it says what it wrote");
     let written = written.lines().map(|line| line.split_whitespace().next().unwrap());
-    let expected = NAMES.map(|name| format!("pictures/{name}.svg"));
+    let expected = NAMES.map(|name| here(&format!("pictures/{name}.svg")));
     assert!(written.eq(expected.iter().map(String::as_str)), "{table}");
     assert_eq!(folder.names(), ["pictures"]);
     let texts = NAMES.map(|name| texts(&folder, &format!("pictures/{name}.svg")));
@@ -139,7 +139,7 @@ fn existing_pictures_stay_unless_forced() {
     folder
         .umbel("plan --keys 1000 --fpp 0.1 --plot p")
         .run()
-        .fails(&["p/overfill.svg: is text, and a picture would replace it"]);
+        .fails(&[&here("p/overfill.svg: is text, and a picture would replace it")]);
     assert_eq!(folder.read("p/overfill.svg"), b"mine");
     assert!(!folder.path("p/exponent.svg").exists(), "refused before any work");
     folder.umbel("plan --keys 1000 --fpp 0.1 --plot p --force").run().text();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::util::Folder;
+use crate::util::{Folder, here};
 
 /// The choices, and the advice under them.
 fn plan(question: &str) -> (Vec<Value>, Value) {
@@ -240,7 +240,10 @@ fn pictures_that_were_written_are_named() {
     let text = folder.umbel("plan --keys 1000 --fpp 0.1 --plot p").run().text();
     let (_, written) = text.split_once("\nPictures written:\n").expect("it says so");
     assert_eq!(written.lines().count(), 5, "{text}");
-    assert!(written.contains("  p/rate-by-keys.svg    the false-positive rate by keys"), "{text}");
+    assert!(
+        written.contains(&here("  p/rate-by-keys.svg    the false-positive rate by keys")),
+        "{text}"
+    );
     let json = folder.umbel("plan --keys 1000 --fpp 0.1 --plot p -f --json").run().text();
     let rows: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let files = rows.iter().filter(|row| row["type"] == "picture");

@@ -49,7 +49,7 @@ fn what_is_no_secret_is_refused() {
         folder.write(name, bytes);
         folder.umbel(&format!("key id {name}")).run().fails(&[name, "32 hexadecimal digits"]);
     }
-    folder.umbel("key id none").run().fails(&["none", "No such file"]);
+    folder.umbel("key id none").run().fails(&["none", "(os error 2)"]);
     folder.umbel("key new -o none/key").run().fails(&["none/key", "folder none does not exist"]);
     folder.umbel("key new").run().fails(&["--output"]);
     let alone = folder.umbel("key").run();

@@ -77,9 +77,9 @@ fn any_bytes_make_a_line() {
     assert!(folder.umbel("dedup --seen f a").run().done() == expected);
     folder.write("b", "last\nnew\nlast");
     assert_eq!(folder.umbel("dedup --seen f b a").run().text(), "new\n");
-    folder.write("nul", "x\0two\nlines\0x\0last");
-    assert_eq!(folder.umbel("dedup -0 --seen g nul").run().text(), "x\0two\nlines\0last\0");
-    folder.umbel("dedup -0 --seen g nul").run().nothing();
+    folder.write("nuls", "x\0two\nlines\0x\0last");
+    assert_eq!(folder.umbel("dedup -0 --seen g nuls").run().text(), "x\0two\nlines\0last\0");
+    folder.umbel("dedup -0 --seen g nuls").run().nothing();
     folder.umbel("dedup --seen g").stdin("last\n").run().nothing();
     folder.write("empty", "");
     folder.umbel("dedup --seen h empty").run().nothing();
@@ -567,9 +567,9 @@ fn half_a_line_at_the_end_of_the_output_does_not_run_into_the_next() {
     // A whole line needs nothing.
     run("dedup --seen f", append(&folder, "out"), b"three\n");
     assert!(folder.read("out").ends_with(b"\none\ntwo\nthree\n"));
-    folder.write("nul", b"x\0y");
-    run("dedup -0 --seen g", append(&folder, "nul"), b"z\0");
-    assert_eq!(folder.read("nul"), b"x\0y\0z\0");
+    folder.write("nuls", b"x\0y");
+    run("dedup -0 --seen g", append(&folder, "nuls"), b"z\0");
+    assert_eq!(folder.read("nuls"), b"x\0y\0z\0");
     // Nor does a file that is written anew, or over.
     run("dedup --seen h", File::create(folder.path("new")).unwrap(), b"one\n");
     assert_eq!(folder.read("new"), b"one\n");

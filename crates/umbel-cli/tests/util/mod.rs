@@ -26,6 +26,11 @@ mod unix;
 const PATIENCE: Duration = Duration::from_secs(120);
 const TMP: &str = "tmp";
 
+/// A text with paths as this system writes them.
+pub(crate) fn here(text: &str) -> String {
+    text.replace('/', std::path::MAIN_SEPARATOR_STR)
+}
+
 /// A folder that a test has for itself. Runs start in it, so paths are short names.
 pub(crate) struct Folder {
     root: TempDir,
@@ -49,9 +54,10 @@ impl Folder {
     /// Writes a file that only its owner may read.
     pub(crate) fn write_private(&self, name: &str, bytes: impl AsRef<[u8]>) {
         self.write(name, bytes);
-        let file = OpenOptions::new().write(true).open(self.path(name)).unwrap();
         #[cfg(unix)]
-        umbel_system::Access::private().set(&file).unwrap();
+        umbel_system::Access::private()
+            .set(&OpenOptions::new().write(true).open(self.path(name)).unwrap())
+            .unwrap();
     }
 
     pub(crate) fn append(&self, name: &str, bytes: impl AsRef<[u8]>) {
