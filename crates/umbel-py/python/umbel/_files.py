@@ -281,9 +281,9 @@ def diff(
     ignore_columns: str | Sequence[str] = (),
     **options: Unpack[Options],
 ) -> Lines | Report:
-    """The lines that only one of two inputs has: ``- `` in front of those removed, ``+ `` of those added.
+    """The lines that only one of two inputs has: `-` in front of those removed, `+` of those added.
 
-    With `records` and `key`, ``~ `` is in front of rows whose key is in both and whose other fields changed. `added`, `removed`
+    With `records` and `key`, `~` is in front of rows whose key is in both and whose other fields changed. `added`, `removed`
     and `kept` write rows without marks to a file each instead, and a report is returned; changed rows count as added.
     Rows of CSV or TSV that differ in `ignore_columns` alone are the same. `report.changes` has the numbers.
 
