@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, cargo, target};
 
@@ -40,6 +40,10 @@ pub(super) fn all(out: &Path) -> Result<Vec<Piece>> {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "crate") {
             run::run(Command::new("tar").arg("xzf").arg(&path).arg("-C").arg(&unpacked))?;
+            let folder = unpacked.join(path.file_stem().context("it has a name")?);
+            for needed in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+                ensure!(folder.join(needed).is_file(), "{}: no {needed}", path.display());
+            }
             files.push(path);
         }
     }
