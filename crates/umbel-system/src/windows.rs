@@ -148,8 +148,10 @@ impl Access {
 }
 
 fn make_private(file: &File) -> io::Result<()> {
-    // Full access for its owner and the system, and nothing inherited of the folder.
-    let text: Vec<u16> = "D:P(A;;FA;;;OW)(A;;FA;;;SY)\0".encode_utf16().collect();
+    // Full access for its owner, the system and administrators, as OpenSSH wants it of its keys, and nothing inherited of
+    // the folder. Wine knows no rights of an owner, but it knows who is an administrator.
+    let text = "D:P(A;;FA;;;OW)(A;;FA;;;SY)(A;;FA;;;BA)\0";
+    let text: Vec<u16> = text.encode_utf16().collect();
     let mut descriptor: PSECURITY_DESCRIPTOR = ptr::null_mut();
     let which = DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION;
     // SAFETY: the text ends with a zero; what the first call allocates is used by the second and freed by the third.
@@ -199,7 +201,8 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
             fs::rename(to, &old)?;
             let renamed = fs::rename(from, to);
             match renamed {
-                Ok(()) => fs::remove_file(&old),
+                // If the old one stays, the new one is there all the same.
+                Ok(()) => Ok(drop(fs::remove_file(&old))),
                 Err(_) => fs::rename(&old, to).and(renamed),
             }
         }
