@@ -50,7 +50,8 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     );
     let mut canvas = titled(&words, 685.0 + legend.width(), 545.0);
     let x = Axis::log(RANGE.0, RANGE.1, 9, "false-positive rate, p");
-    let ticks = (1..=9).map(|power| 10f64.powi(-power));
+    // Powers of ten are exact, and their inverses rounded once: on some systems negative powers are not.
+    let ticks = (1..=9).map(|power| 1.0 / 10f64.powi(power));
     let label = |rate: f64| if rate > 5e-4 { format!("{rate}") } else { format!("{rate:e}") };
     let x = x.with_ticks(ticks.map(|rate| (rate, label(rate))).collect());
     let y = Axis::linear(1.0, TOP, 6, "times the bound");
