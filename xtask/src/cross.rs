@@ -7,10 +7,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use xtask::python::Python;
-use xtask::run::{cargo, root, target};
+use xtask::run::{self, cargo, root, target};
 
 /// A file that exists if a Debian package is installed; without a slash, a program.
 pub(crate) type Need = (&'static str, &'static str);
@@ -33,6 +33,17 @@ pub(crate) fn is_installed(triple: &str) -> Result<bool> {
     let output = output.context("cannot run rustc")?.stdout;
     let sysroot = String::from_utf8(output).context("the path of rustc is not UTF-8")?;
     Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(triple).join("lib").is_dir())
+}
+
+/// Lets rustup add the standard library for a target, unless it is there.
+pub(crate) fn install(triple: &str) -> Result<()> {
+    if is_installed(triple)? {
+        return Ok(());
+    }
+    if Command::new("rustup").arg("--version").output().is_err() {
+        bail!("this needs Rust's target {triple}, which rustup installs: https://rustup.rs");
+    }
+    run::run(Command::new("rustup").args(["target", "add", triple]))
 }
 
 /// Fails, with the packages to install, if something is missing for targets that need these things in addition to Rust.

@@ -20,6 +20,7 @@ mod proxies;
 mod redis;
 mod release;
 mod side_by_side;
+mod site;
 mod spark;
 mod squid;
 mod test;
@@ -56,6 +57,9 @@ enum Chore {
     First(first::Arguments),
     /// Build the explorer, a page that runs the library in a browser, into target/page; with --open serve it here.
     Page(page::Arguments),
+    /// Build the site into target/site/html: all pages, the interfaces of libraries and Python package, the explorer, a search; and
+    /// check its links.
+    Site,
     /// Build the Python package as it is handed out, into target/handed-out: a wheel and a source archive.
     Wheel,
     /// Build all that is handed out, into target/dist-out: programs for each system, packages, crates, the Python package;
@@ -99,6 +103,7 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Bench(arguments) => bench::run_bench(arguments),
         Chore::First(arguments) => first::run(arguments),
         Chore::Page(arguments) => page::run(arguments),
+        Chore::Site => site::run(),
         Chore::Wheel => dist::wheel::run(),
         Chore::Dist(arguments) => dist::run(arguments),
         Chore::Release(arguments) => release::run(arguments),

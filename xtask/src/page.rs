@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, cargo, root, target};
+
+use crate::cross;
 
 /// The options.
 #[derive(clap::Args)]
@@ -109,7 +111,7 @@ fn folder() -> PathBuf {
 }
 
 /// Builds the page; gives the folder that any server can serve, and the file of the core.
-fn build() -> Result<(PathBuf, PathBuf)> {
+pub(crate) fn build() -> Result<(PathBuf, PathBuf)> {
     prepare()?;
     let core = cores(Core::HandedOut)?;
     Ok((bundle(Core::HandedOut)?, core))
@@ -122,7 +124,7 @@ fn prepare() -> Result<()> {
         node >= NODE,
         "found version {node} of node, and the page needs {NODE}; install a newer one: https://nodejs.org"
     );
-    add_target()?;
+    cross::install(TARGET)?;
     install()
 }
 
@@ -174,21 +176,6 @@ fn node() -> Result<u32> {
     let text = String::from_utf8_lossy(&output.stdout);
     let major = text.trim().trim_start_matches('v').split('.').next().and_then(|n| n.parse().ok());
     major.with_context(|| format!("node --version printed {text:?}"))
-}
-
-/// Installs the standard library for WebAssembly, if rustup is there.
-fn add_target() -> Result<()> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or("rustc".into());
-    let ask = ["--print", "target-libdir", "--target", TARGET];
-    let output = Command::new(rustc).args(ask).output().context("cannot run rustc")?;
-    let there = String::from_utf8_lossy(&output.stdout);
-    if Path::new(there.trim()).is_dir() {
-        return Ok(());
-    }
-    if Command::new("rustup").arg("--version").output().is_err() {
-        bail!("the page needs Rust's target {TARGET}, which rustup installs: https://rustup.rs");
-    }
-    run::run(Command::new("rustup").args(["target", "add", TARGET]))
 }
 
 /// Installs what package-lock.json lists, unless it is there.

@@ -24,6 +24,12 @@ impl Python {
         self.command_with(None)
     }
 
+    /// As [`command`](Self::command), for a program of one of its packages.
+    pub fn program(&self, name: &str) -> Result<Command> {
+        let python = self.command()?;
+        Ok(Command::new(Path::new(python.get_program()).with_file_name(name)))
+    }
+
     /// The folder that it is in, made by an interpreter or by `python3`.
     pub fn folder(&self, interpreter: Option<&Path>) -> Result<PathBuf> {
         let Some(interpreter) = interpreter else { return Ok(target().join(self.name)) };

@@ -74,7 +74,7 @@ export async function serve({ compressed = false } = {}) {
     const name = path === "/some/path/" ? "index.html" : path.replace("/some/path/", "");
     try {
       const body = await readFile(join(folder, name));
-      const type = { "content-type": TYPES[extname(name)] };
+      const type = { "content-type": TYPES[extname(name)] ?? "application/octet-stream" };
       if (compressed) response.writeHead(200, { ...type, "content-encoding": "gzip" }).end(gzipSync(body, { level: 9 }));
       else response.writeHead(200, type).end(body);
     } catch {

