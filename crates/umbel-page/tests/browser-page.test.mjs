@@ -358,6 +358,12 @@ for (const [name, open] of Object.entries(views)) {
       await page.waitForTimeout(300);
       assert.deepEqual([...new Set(await said(page))].filter(english), []);
     }
+    // Its words are longer.
+    for (const width of [320, 768, 1280]) {
+      await page.setViewportSize({ width, height: 740 });
+      await page.waitForTimeout(100);
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+    }
     await page.close();
   });
 }

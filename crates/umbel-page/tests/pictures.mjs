@@ -54,10 +54,10 @@ const learn = async (page) => {
 await take("plan", "#plan?keys=5e9&fpp=1%25&kind=classic", { height: 1240, steps: plan });
 await take("curves", "#plan?keys=1M&fpp=1%25", { height: 900, from: ".what-if", dark: true, steps: plan });
 await take("look", "#look", { height: 1500, from: ".query", steps: look });
-await take("make", "#make", { height: 1180, steps: make });
+await take("make", "#make", { height: 760, steps: make });
 await take("learn", "#learn?lesson=first&at=4", { height: 960, dark: true, steps: learn });
 await take("blocked", "#learn?lesson=blocked&at=6", { height: 1020, from: ".lesson", steps: learn });
-await take("small-plan", "#plan?keys=10M&ship=12MB&known", { width: 360, height: 760, from: ".answer", steps: plan });
+await take("small-plan", "#plan?keys=10M&ship=12MB&known", { width: 360, height: 760, from: ".ranking", steps: plan });
 await take("small-look", "#look", { width: 360, height: 760, from: ".map-view", dark: true, steps: look });
 await take("small-learn", "#learn?lesson=words&at=5", { width: 360, height: 760, from: ".lesson", steps: learn });
 const own = join(repository, "crates/umbel-page/page");

@@ -69,7 +69,7 @@ export class Plan {
     private readonly client: Client,
     private readonly changed: (query: string, step: boolean) => void,
   ) {
-    this.costs = h("details", { class: "group" }, h("summary", {}, here.costs), ...COSTS.map((name) => this.field(name)));
+    this.costs = h("details", { class: "group" }, h("summary", {}, here.costs), h("div", { class: "fields" }, ...COSTS.map((name) => this.field(name))));
     const form = h(
       "form",
       { class: "goal", "aria-label": here.form, novalidate: true, onsubmit: (event: Event) => event.preventDefault() },
