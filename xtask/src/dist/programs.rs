@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use xtask::run::{self, cargo, root, target};
 
+use super::build::{self, Build};
 use super::{Piece, epoch, packages, version};
 use crate::cross;
 use crate::parts;
@@ -23,8 +24,6 @@ const TARGETS: &[&str] = &[
 const FEATURES: &str = "group,parquet";
 /// No archive is larger, in bytes.
 const LARGEST: u64 = 6_000_000;
-/// Puts the list of dependencies into the program, where scanners find it.
-const AUDITABLE: &str = "0.7.7";
 /// Makes a zip file of sorted names that is the same whenever it is made.
 const ZIP: &str = "\
 import os, sys, time, zipfile
@@ -51,14 +50,12 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
     for triple in targets {
         let mut folder = PathBuf::new();
         let piece = Piece::make(|| {
-            let program = build(triple, root(), &target().join("portable"))?;
-            if twice {
-                same_elsewhere(triple, &program)?;
-            }
+            let build =
+                Build { package: "umbel-cli", features: FEATURES, triple, file: name(triple) };
+            let program = build.run(twice)?;
             folder = filled(triple, &program, &texts)?;
             let archive = pack(&folder, triple, out)?;
-            let used = used(&folder, triple)?;
-            Ok((archive, if twice { format!("{used}; built twice, identical") } else { used }))
+            Ok((archive, used(&folder, triple)? + build::told(twice)))
         })?;
         let bytes = fs::metadata(&piece.file)?.len();
         ensure!(bytes <= LARGEST, "{}: {bytes} bytes, and at most {LARGEST}", piece.file.display());
@@ -72,58 +69,8 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
     Ok(pieces)
 }
 
-/// Compiles the command line of a folder with the repository.
-fn build(triple: &str, sources: &Path, to: &Path) -> Result<PathBuf> {
-    // It does not tell its version, so that its folder does.
-    let tools = target().join("tools").join(format!("auditable-{AUDITABLE}"));
-    let auditable = tools.join("bin/cargo-auditable");
-    if !auditable.is_file() {
-        let install = ["install", "--quiet", "--locked", "--debug", "cargo-auditable", "--version"];
-        run::run(cargo(&install).arg(AUDITABLE).arg("--root").arg(&tools))?;
-    }
-    let zigbuild = cross::zigbuild(triple)?;
-    let mut build = Command::new(auditable);
-    build.arg("auditable").args(zigbuild.get_args());
-    for (name, value) in zigbuild.get_envs() {
-        match value {
-            Some(value) => build.env(name, value),
-            None => build.env_remove(name),
-        };
-    }
-    build.args(["--profile", "dist", "--package", "umbel-cli", "--features", FEATURES]);
-    let home = std::env::home_dir().context("no home folder")?;
-    let cargo_home = std::env::var_os("CARGO_HOME").map_or(home.join(".cargo"), PathBuf::from);
-    // These replace those of .cargo/config.toml. Of paths, the last one that fits counts: the target folder may be in the
-    // sources.
-    let mut flags = "--cfg=curve25519_dalek_backend=\"serial\"".to_owned();
-    for (from, short) in [(cargo_home.as_path(), "/cargo"), (sources, "/umbel"), (to, "/target")] {
-        flags += &format!(" --remap-path-prefix={}={short}", from.display());
-    }
-    if triple.contains("musl") {
-        // Zig has musl itself.
-        flags += " -Clink-self-contained=no";
-    }
-    build.env("RUSTFLAGS", flags);
-    build.env("CARGO_TARGET_DIR", to).arg("--manifest-path").arg(sources.join("Cargo.toml"));
-    run::run(&mut build)?;
-    Ok(to.join(triple).join("dist").join(name(triple)))
-}
-
 fn name(triple: &str) -> &'static str {
     if triple.contains("windows") { "umbel.exe" } else { "umbel" }
-}
-
-/// Builds what is committed once more, in another folder, and compares.
-fn same_elsewhere(triple: &str, program: &Path) -> Result<()> {
-    let twin = std::env::temp_dir().join(format!("umbel-twin-{}", std::process::id()));
-    fs::create_dir_all(&twin)?;
-    let tar = twin.join("sources.tar");
-    run::run(Command::new("git").args(["archive", "--format=tar", "HEAD", "-o"]).arg(&tar))?;
-    run::run(Command::new("tar").arg("xf").arg(&tar).arg("-C").arg(&twin))?;
-    let other = build(triple, &twin, &twin.join("built"))?;
-    let same = fs::read(program)? == fs::read(&other)?;
-    ensure!(same, "{} and {} differ", program.display(), other.display());
-    Ok(fs::remove_dir_all(&twin)?)
 }
 
 /// Manual pages and completions, printed by the command line of this machine: they are the same everywhere.
@@ -153,14 +100,9 @@ fn texts() -> Result<PathBuf> {
 
 /// A folder with all that belongs into an archive.
 fn filled(triple: &str, program: &Path, texts: &Path) -> Result<PathBuf> {
-    let version = version()?;
-    let folder = target().join("dist-folders").join(format!("umbel-{version}-{triple}"));
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder)?;
+    let folder = with_licences("umbel", "umbel-cli", FEATURES, triple)?;
     fs::copy(program, folder.join(name(triple)))?;
-    for file in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
-        fs::copy(root().join(file), folder.join(file))?;
-    }
+    fs::copy(root().join("README.md"), folder.join("README.md"))?;
     run::run(
         Command::new("cp")
             .arg("-r")
@@ -168,14 +110,31 @@ fn filled(triple: &str, program: &Path, texts: &Path) -> Result<PathBuf> {
             .arg(texts.join("completions"))
             .arg(&folder),
     )?;
-    let parts = parts::of("umbel-cli", FEATURES, "normal", Some(triple))?;
+    Ok(folder)
+}
+
+/// An empty folder for an archive, with licences, those of all parts, and the list of these.
+pub(super) fn with_licences(
+    name: &str,
+    package: &str,
+    features: &str,
+    triple: &str,
+) -> Result<PathBuf> {
+    let version = version()?;
+    let folder = target().join("dist-folders").join(format!("{name}-{version}-{triple}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder)?;
+    for file in ["CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+        fs::copy(root().join(file), folder.join(file))?;
+    }
+    let parts = parts::of(package, features, "normal", Some(triple))?;
     fs::write(folder.join("LICENSES-OF-PARTS.txt"), parts::licences(&parts)?)?;
-    fs::write(folder.join("umbel.cdx.json"), parts::bill("umbel", &version, &parts)?)?;
+    fs::write(folder.join(format!("{name}.cdx.json")), parts::bill(name, &version, &parts)?)?;
     Ok(folder)
 }
 
 /// Packs a folder, the same way every time.
-fn pack(folder: &Path, triple: &str, out: &Path) -> Result<PathBuf> {
+pub(super) fn pack(folder: &Path, triple: &str, out: &Path) -> Result<PathBuf> {
     let top = folder.file_name().context("it has a name")?;
     let beside = folder.parent().context("it is in a folder")?;
     let kind = if triple.contains("windows") { "zip" } else { "tar.gz" };

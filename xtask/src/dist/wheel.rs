@@ -1,10 +1,9 @@
-//! `cargo x wheel`: what is handed out for Python, in `target/handed-out`: a wheel for any Linux with glibc 2.17 or later, and a
-//! source archive that builds without the network, because it carries the sources of all dependencies.
+//! What is handed out for Python: wheels for each system, and a source archive that builds without the network, because it
+//! carries the sources of all dependencies. `cargo x wheel` makes that and this system's wheel, in `target/handed-out`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
@@ -12,12 +11,35 @@ use xtask::python::Python;
 use xtask::run::{self, cargo, root, target};
 
 use super::Piece;
+use crate::{cross, portable};
 
-/// Maturin builds the wheel with the C compiler and linker of Zig, which know old versions of glibc.
+/// Maturin builds wheels with the C compiler and linker of Zig, which know other systems and old versions of glibc. The others
+/// check what a wheel says of itself: to the registry, of the libraries that it needs, and of Python's stable interface.
 const PYTHON: Python = Python {
     name: "dist-python",
-    packages: &[("maturin", "1.16.0"), ("ziglang", "0.17.1"), ("numpy", "2.4.6")],
+    packages: &[
+        ("maturin", "1.16.0"),
+        ("ziglang", "0.17.1"),
+        ("numpy", "2.4.6"),
+        ("twine", "7.0.0"),
+        ("auditwheel", "6.8.2"),
+        ("abi3audit", "0.0.26"),
+    ],
 };
+/// A system that a wheel is made for.
+struct System {
+    triple: &'static str,
+    /// The oldest libraries that it works with, as the name of the wheel says.
+    oldest: Option<&'static str>,
+}
+const SYSTEMS: [System; 6] = [
+    System { triple: "x86_64-unknown-linux-gnu", oldest: Some("manylinux_2_17") },
+    System { triple: "aarch64-unknown-linux-gnu", oldest: Some("manylinux_2_17") },
+    System { triple: "x86_64-unknown-linux-musl", oldest: Some("musllinux_1_2") },
+    System { triple: "aarch64-unknown-linux-musl", oldest: Some("musllinux_1_2") },
+    System { triple: "x86_64-pc-windows-gnu", oldest: None },
+    System { triple: "aarch64-apple-darwin", oldest: None },
+];
 /// No wheel is larger, in bytes.
 const LARGEST: u64 = 6_000_000;
 /// Where Cargo finds the dependencies in the source archive.
@@ -33,49 +55,101 @@ const TRY: &str = "import umbel; seen = umbel.Bloom(100); assert seen.add('a') a
                    assert list(umbel.dedup(['a', 'a'])) == ['a']; print(umbel.__version__)";
 
 pub(crate) fn run() -> Result<()> {
-    for file in made()? {
+    let folder = empty()?;
+    let mut maturin = maturin(&["build", "--quiet", "--locked", "--profile", "dist"], &folder)?;
+    let here = &SYSTEMS[0];
+    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        maturin.args(here.options());
+    }
+    run::run(&mut maturin)?;
+    let wheel = newest(&folder, "whl")?;
+    try_out(&wheel, &folder.join("wheel"))?;
+    for file in [wheel, source(&folder)?] {
         println!("{}: {:.1} MB", file.display(), fs::metadata(&file)?.len() as f64 / 1e6);
     }
     Ok(())
 }
 
-/// Copies both to a folder.
-pub(super) fn all(out: &Path) -> Result<Vec<Piece>> {
-    let start = Instant::now();
-    let files = made()?;
-    let used = ["installed with pip and used", "built without the network, installed and used"];
-    let pieces = files.into_iter().zip(used).map(|(file, used)| {
-        let to = out.join(file.file_name().context("it has a name")?);
-        fs::copy(file, &to)?;
-        Ok(Piece { file: to, took: start.elapsed() / 2, used: used.to_owned() })
-    });
-    pieces.collect()
+/// Makes all, checks and uses them, and copies them to a folder.
+pub(super) fn all(out: &Path, only: &[String]) -> Result<Vec<Piece>> {
+    let folder = empty()?;
+    let mut pieces = Vec::new();
+    let wanted = |system: &&System| only.is_empty() || only.iter().any(|t| t == system.triple);
+    for system in SYSTEMS.iter().filter(wanted) {
+        pieces.push(Piece::make(|| system.wheel(&folder))?);
+    }
+    if only.is_empty() {
+        let used = "built without the network, installed and used".to_owned();
+        pieces.push(Piece::make(|| Ok((source(&folder)?, used)))?);
+    }
+    let mut twine = python()?;
+    twine.args(["-m", "twine", "check", "--strict"]);
+    run::run(twine.args(pieces.iter().map(|piece| &piece.file)))?;
+    for piece in &mut pieces {
+        let to = out.join(piece.file.file_name().context("it has a name")?);
+        fs::copy(&piece.file, &to)?;
+        piece.file = to;
+    }
+    Ok(pieces)
 }
 
-/// Makes and uses a wheel and a source archive.
-fn made() -> Result<[PathBuf; 2]> {
+impl System {
+    fn options(&self) -> Vec<&'static str> {
+        let oldest = self.oldest.iter().flat_map(|oldest| ["--compatibility", *oldest]);
+        // Debian's MinGW links for Windows.
+        let zig = (!self.triple.contains("windows")).then_some("--zig");
+        ["--target", self.triple].into_iter().chain(oldest).chain(zig).collect()
+    }
+
+    /// Makes a wheel, checks and uses it.
+    fn wheel(&self, folder: &Path) -> Result<(PathBuf, String)> {
+        cross::install(self.triple)?;
+        let mut build = maturin(&["build", "--quiet", "--locked", "--profile", "dist"], folder)?;
+        build.args(self.options()).envs(portable::linker(self.triple));
+        build.env("CARGO_TARGET_DIR", target().join("dist-wheels"));
+        run::run(&mut build)?;
+        let wheel = newest(folder, "whl")?;
+        let bytes = fs::metadata(&wheel)?.len();
+        ensure!(bytes <= LARGEST, "{}: {bytes} bytes, and at most {LARGEST}", wheel.display());
+        run::run(python()?.args(["-m", "abi3audit", "--strict"]).arg(&wheel))?;
+        let mut used = "uses the stable interface alone".to_owned();
+        if let Some(oldest) = self.oldest {
+            let audit = run::printed(python()?.args(["-m", "auditwheel", "show"]).arg(&wheel))?;
+            ensure!(audit.contains(oldest), "{} is not of {oldest}:\n{audit}", wheel.display());
+            used += &format!(", needs no more than {oldest}");
+        }
+        if self.triple == "x86_64-unknown-linux-gnu" {
+            try_out(&wheel, &folder.join("wheel"))?;
+            used = format!("installed with pip and used; {used}");
+        }
+        Ok((wheel, used))
+    }
+}
+
+/// The folder for what is made, empty.
+fn empty() -> Result<PathBuf> {
     let folder = target().join("handed-out");
     let _ = fs::remove_dir_all(&folder);
-    let maturin = |arguments: &[&str]| -> Result<Command> {
-        let mut command = python()?;
-        command.args(["-m", "maturin"]).args(arguments).arg("--manifest-path");
-        command.arg(root().join("crates/umbel-py/Cargo.toml")).arg("--out").arg(&folder);
-        Ok(command)
-    };
-    let linux = ["--compatibility", "manylinux_2_17", "--zig"];
-    let wheel = ["build", "--quiet", "--locked", "--profile", "dist"];
-    run::run(maturin(&wheel)?.args(linux.iter().filter(|_| cfg!(target_os = "linux"))))?;
-    let wheel = the_file(&folder, "whl")?;
-    let bytes = fs::metadata(&wheel)?.len();
-    ensure!(bytes <= LARGEST, "{}: {bytes} bytes, and at most {LARGEST}", wheel.display());
-    try_out(&wheel, &folder.join("wheel"))?;
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
 
-    run::run(&mut maturin(&["sdist"])?)?;
-    let archive = the_file(&folder, "gz")?;
+/// One of maturin's commands, whose result goes to a folder.
+fn maturin(arguments: &[&str], folder: &Path) -> Result<Command> {
+    let mut command = python()?;
+    command.args(["-m", "maturin"]).args(arguments).arg("--manifest-path");
+    command.arg(root().join("crates/umbel-py/Cargo.toml")).arg("--out").arg(folder);
+    Ok(command)
+}
+
+/// Makes the source archive, and a wheel from it, which is used.
+fn source(folder: &Path) -> Result<PathBuf> {
+    run::run(&mut maturin(&["sdist"], folder)?)?;
+    let archive = newest(folder, "gz")?;
     with_dependencies(&archive)?;
     let built = from_archive(&archive, &folder.join("built"))?;
     try_out(&built, &folder.join("source"))?;
-    Ok([wheel, archive])
+    Ok(archive)
 }
 
 /// This Python, with its programs in the path: maturin calls Zig's, and pip calls maturin.
@@ -89,11 +163,13 @@ fn python() -> Result<Command> {
     Ok(command)
 }
 
-/// The only file in a folder with an extension.
-fn the_file(folder: &Path, extension: &str) -> Result<PathBuf> {
+/// The file with an extension that was last made in a folder.
+fn newest(folder: &Path, extension: &str) -> Result<PathBuf> {
     let files = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
-    let files: Vec<PathBuf> = files.collect::<Result<_>>()?;
-    let found = files.into_iter().find(|file| file.extension().is_some_and(|e| e == extension));
+    let mut files: Vec<PathBuf> = files.collect::<Result<_>>()?;
+    files.retain(|file| file.extension().is_some_and(|found| found == extension));
+    let made = |file: &PathBuf| file.metadata().and_then(|meta| meta.modified()).ok();
+    let found = files.into_iter().max_by_key(made);
     found.with_context(|| format!("{}: no .{extension} was made", folder.display()))
 }
 
@@ -126,7 +202,7 @@ fn from_archive(archive: &Path, folder: &Path) -> Result<PathBuf> {
     pip.env("CARGO_HOME", folder.join("cargo")).env("CARGO_NET_OFFLINE", "true");
     pip.env("CARGO_TARGET_DIR", target().join("dist-source"));
     run::run(pip.env("MATURIN_PEP517_ARGS", "--locked --profile dev"))?;
-    the_file(folder, "whl")
+    newest(folder, "whl")
 }
 
 /// Installs a wheel into a folder and uses it.

@@ -1,0 +1,97 @@
+//! Compiles what is handed out, so that it is the same wherever that is done.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use xtask::run::{self, cargo, root, target};
+
+use crate::cross;
+
+/// Puts the list of dependencies into the program, where scanners find it.
+const AUDITABLE: &str = "0.7.7";
+
+/// Something to compile.
+pub(super) struct Build<'a> {
+    pub(super) package: &'a str,
+    pub(super) features: &'a str,
+    /// The target; it may end with the oldest version of glibc, as in `….2.28`.
+    pub(super) triple: &'a str,
+    /// The name of what comes out.
+    pub(super) file: &'a str,
+}
+
+/// What the table says of how often it was compiled.
+pub(super) fn told(twice: bool) -> &'static str {
+    if twice { "; built twice, identical" } else { "" }
+}
+
+impl Build<'_> {
+    /// Compiles it; with `twice`, what is committed also in another folder, and compares.
+    pub(super) fn run(&self, twice: bool) -> Result<PathBuf> {
+        let file = self.build(root(), &target().join("portable"))?;
+        if twice {
+            self.same_elsewhere(&file)?;
+        }
+        Ok(file)
+    }
+
+    /// Compiles the repository that is in a folder.
+    fn build(&self, sources: &Path, to: &Path) -> Result<PathBuf> {
+        // It does not tell its version, so that its folder does.
+        let tools = target().join("tools").join(format!("auditable-{AUDITABLE}"));
+        let auditable = tools.join("bin/cargo-auditable");
+        if !auditable.is_file() {
+            let install =
+                ["install", "--quiet", "--locked", "--debug", "cargo-auditable", "--version"];
+            run::run(cargo(&install).arg(AUDITABLE).arg("--root").arg(&tools))?;
+        }
+        let zigbuild = cross::zigbuild(self.triple)?;
+        let mut build = Command::new(auditable);
+        build.arg("auditable").args(zigbuild.get_args());
+        for (name, value) in zigbuild.get_envs() {
+            match value {
+                Some(value) => build.env(name, value),
+                None => build.env_remove(name),
+            };
+        }
+        build.args(["--profile", "dist", "--package", self.package, "--features", self.features]);
+        let home = std::env::home_dir().context("no home folder")?;
+        let cargo_home = std::env::var_os("CARGO_HOME").map_or(home.join(".cargo"), PathBuf::from);
+        // These replace those of .cargo/config.toml. Of paths, the last one that fits counts: the target folder may be in the
+        // sources.
+        let mut flags = "--cfg=curve25519_dalek_backend=\"serial\"".to_owned();
+        for (from, short) in
+            [(cargo_home.as_path(), "/cargo"), (sources, "/umbel"), (to, "/target")]
+        {
+            flags += &format!(" --remap-path-prefix={}={short}", from.display());
+        }
+        if self.triple.contains("musl") {
+            // Zig has musl itself. A library for a program that is linked to musl cannot have a copy of it.
+            flags += " -Clink-self-contained=no";
+            if self.file.ends_with(".so") {
+                flags += " -Ctarget-feature=-crt-static";
+            }
+        }
+        build.env("RUSTFLAGS", flags);
+        build.env("CARGO_TARGET_DIR", to).arg("--manifest-path").arg(sources.join("Cargo.toml"));
+        run::run(&mut build)?;
+        let triple = self.triple.split('.').next().expect("one part");
+        Ok(to.join(triple).join("dist").join(self.file))
+    }
+
+    /// Compiles what is committed once more, in another folder, and compares.
+    fn same_elsewhere(&self, file: &Path) -> Result<()> {
+        let twin = std::env::temp_dir().join(format!("umbel-twin-{}", std::process::id()));
+        fs::create_dir_all(&twin)?;
+        let tar = twin.join("sources.tar");
+        run::run(Command::new("git").args(["archive", "--format=tar", "HEAD", "-o"]).arg(&tar))?;
+        run::run(Command::new("tar").arg("xf").arg(&tar).arg("-C").arg(&twin))?;
+        let other = self.build(&twin, &twin.join("built"))?;
+        let same = fs::read(file)? == fs::read(&other)?;
+        ensure!(same, "{} and {} differ", file.display(), other.display());
+        Ok(fs::remove_dir_all(&twin)?)
+    }
+}

@@ -1,0 +1,101 @@
+//! The module for Redis and Valkey: an archive for each system, with the library and its licences.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use xtask::run::{self, root};
+use xtask::servers;
+
+use super::build::{self, Build};
+use super::{Piece, programs};
+
+/// The oldest glibc is that of Debian 10 and RHEL 8.
+const TARGETS: [&str; 4] = [
+    "x86_64-unknown-linux-gnu.2.28",
+    "aarch64-unknown-linux-gnu.2.28",
+    "x86_64-unknown-linux-musl",
+    "aarch64-unknown-linux-musl",
+];
+const FILE: &str = "libumbel_redis.so";
+/// All that it may need of a system.
+const LIBRARIES: [&str; 9] = [
+    "libc.so",
+    "libc.so.6",
+    "libm.so.6",
+    "libdl.so.2",
+    "libpthread.so.0",
+    "librt.so.1",
+    "libgcc_s.so.1",
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+];
+/// Adds to a filter and looks it up, in each server.
+const TRY: &str = "\
+import servers
+for version in servers.PROGRAMS:
+    with servers.Server(version) as server, server.client() as client:
+        assert client('UM.ADD', 'seen', 'a') == 1
+        assert client('UM.EXISTS', 'seen', 'a') == 1
+        assert client('BF.ADD', 'old', 'a') == 1
+print('used in', ', '.join(servers.PROGRAMS))
+";
+
+pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>> {
+    let plain = |triple: &&str| triple.split('.').next().unwrap_or_default().to_owned();
+    let wanted = |triple: &&&str| only.is_empty() || only.contains(&plain(triple));
+    let pieces = TARGETS.iter().filter(wanted).map(|triple| {
+        Piece::make(|| {
+            let build = Build { package: "umbel-redis", features: "", triple, file: FILE };
+            let library = build.run(twice)?;
+            let mut used = needs(&library, triple)?;
+            if *triple == TARGETS[0] {
+                used = format!("{}; {used}", in_servers(&library)?);
+            }
+            let triple = plain(triple);
+            let folder = programs::with_licences("umbel-redis", "umbel-redis", "", &triple)?;
+            fs::copy(&library, folder.join(FILE))?;
+            for page in ["redis.md", "redis-production.md"] {
+                fs::copy(root().join("docs").join(page), folder.join(page))?;
+            }
+            Ok((programs::pack(&folder, &triple, out)?, used + build::told(twice)))
+        })
+    });
+    pieces.collect()
+}
+
+/// Which libraries, and which version of glibc, it needs; fails if that is too much, or if a server finds no entry.
+fn needs(library: &Path, triple: &str) -> Result<String> {
+    let read = |options: &[&str]| {
+        run::printed(Command::new("readelf").args(options).arg("--wide").arg(library))
+    };
+    let dynamic = read(&["--dynamic"])?;
+    let needed = dynamic.lines().filter(|line| line.contains("(NEEDED)"));
+    let needed = needed.filter_map(|line| line.split_once('[')?.1.strip_suffix(']'));
+    let needed: Vec<_> = needed.collect();
+    let unknown = needed.iter().find(|name| !LIBRARIES.contains(name));
+    ensure!(unknown.is_none(), "{}: needs {unknown:?}", library.display());
+    let symbols = read(&["--dyn-syms"])?;
+    ensure!(symbols.contains(" RedisModule_OnLoad"), "{}: no entry", library.display());
+    let versions = symbols.match_indices("@GLIBC_2.").filter_map(|(at, start)| {
+        let rest = &symbols[at + start.len()..];
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
+    });
+    let Some(newest) = versions.max() else {
+        ensure!(triple.contains("musl"), "{}: needs no glibc", library.display());
+        return Ok(format!("needs {}", needed.join(", ")));
+    };
+    ensure!(newest <= 28, "{}: needs glibc 2.{newest}", library.display());
+    Ok(format!("needs glibc 2.{newest}"))
+}
+
+/// Loads it into the servers that can be had.
+fn in_servers(library: &PathBuf) -> Result<String> {
+    let mut python = servers::python("dist")?;
+    python.env("UMBEL_MODULE", library);
+    python.env("PYTHONPATH", root().join("crates/umbel-redis/tests/server"));
+    let printed = run::printed(python.args(["-c", TRY]))?;
+    Ok(printed.lines().last().context("nothing was printed")?.to_owned())
+}
