@@ -166,7 +166,10 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let capacity = capacity(arguments[3], "ERR bad capacity", MOST_CAPACITY)?;
     let mut creation = Creation { error, capacity, ..Creation::usual() };
     let nonscaling = options.iter().any(|option| option.is("NONSCALING"));
-    // Unknown words are ignored, as in RedisBloom.
+    // Otherwise unknown words are ignored, as in RedisBloom. This one of its development version would promise a secret.
+    if options.iter().any(|option| option.is("SEED")) {
+        return Err(Refusal::Words("ERR a SEED is not supported; UM.RESERVE makes keyed filters"));
+    }
     match options.iter().position(|option| option.is("EXPANSION")) {
         Some(at) => {
             let number = options.get(at + 1).ok_or(Refusal::Words("ERR no expansion"))?;

@@ -59,7 +59,15 @@ class Pair:
             with self.replica.client() as client:
                 return b"master_link_status:up" in client("INFO", "replication")
 
-        wait_for(linked, PATIENCE)
+        self.waits_for(linked)
+
+    def waits_for(self, condition):
+        """With the logs of both, if it does not come to that."""
+        try:
+            wait_for(condition, PATIENCE)
+        except AssertionError as error:
+            logs = "\n".join(f"{'primary' if server is self.primary else 'replica'}, {server.port}:\n{server.log()}" for server in self.servers)
+            raise AssertionError(f"{error}\n{logs}") from None
 
     def fails_over(self):
         """The replica takes over once it has everything, also in its file: after a full synchronization the servers begin a new
@@ -78,11 +86,7 @@ class Pair:
                         client("FAILOVER", "TO", "127.0.0.1", self.replica.port)
             return False
 
-        try:
-            wait_for(over, PATIENCE)
-        except AssertionError:
-            logs = "\n".join(f"{server.port}:\n{server.log()}" for server in self.servers)
-            raise AssertionError(f"{self.replica.port} does not take over from {self.primary.port}:\n{logs}") from None
+        self.waits_for(over)
         self.primary, self.replica = self.replica, self.primary
         self.follows()
 
