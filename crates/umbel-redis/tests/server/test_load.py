@@ -185,7 +185,8 @@ def loaded(kind, module, seconds, threads, check):
     stop = threading.Event()
     # More than so many clients in Python send, of each family. BF grows on the way.
     planned = 100_000 + int(6000 * seconds)
-    maxmemory = (100 << 20) + 20 * planned
+    # The filters have some 6 bytes for each, and texts wait for what is left.
+    maxmemory = (64 << 20) + 8 * planned
     with Pair(kind, module, maxmemory) as pair:
         with pair.primary.client() as client:
             if "UM.MADD" in families:
@@ -195,7 +196,7 @@ def loaded(kind, module, seconds, threads, check):
         clients = [Client(pair.servers, families, number, stop) for number in range(threads)]
         for each in clients:
             each.start()
-        begun, memory, taken, kills, failovers = time.monotonic(), [], [], 0, 0
+        begun, memory, taken, kills, failovers, evicted = time.monotonic(), [], [], 0, 0, 0
         try:
             # A busy machine takes long for a round.
             while kills < 2 or time.monotonic() < begun + seconds:
@@ -205,6 +206,8 @@ def loaded(kind, module, seconds, threads, check):
                         client(*what)
                         info = numbers(client)
                         memory.append(info["used_memory"])
+                # Since it started, after it was killed in the round before.
+                evicted += info["evicted_keys"]
                 pair.replica.kill()
                 pair.comes_back(pair.replica)
                 time.sleep(pause / 5)
@@ -232,7 +235,7 @@ def loaded(kind, module, seconds, threads, check):
         added = sum(sum(each.acknowledged.values()) for each in clients)
         print(
             f"{kind}, {module.stem}: {time.monotonic() - begun:.0f} s, {kills} kills of a primary and as many of a replica, "
-            f"{failovers} failovers, {added:,} items, pipelines p50 {part(taken, 0.5):.1f} ms, p99 {part(taken, 0.99):.1f} ms, "
+            f"{failovers} failovers, {added:,} items, {evicted:,} texts evicted, pipelines p50 {part(taken, 0.5):.1f} ms, p99 {part(taken, 0.99):.1f} ms, "
             f"{min(memory) >> 20} to {max(memory) >> 20} MiB",
             flush=True,
         )
