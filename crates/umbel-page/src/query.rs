@@ -26,16 +26,37 @@ pub(crate) struct Asked {
     field: String,
 }
 
-/// The answer for a key.
-#[derive(Clone, Default, Serialize)]
+/// The answer for a key: small, for many keys have no more than whether they were found.
+#[derive(Default)]
 struct Answer {
     found: bool,
+    more: Option<Box<More>>,
+}
+
+/// What else there is to say.
+#[derive(Default, Serialize)]
+struct More {
     /// As text: there are more than numbers in a page can be.
     value: Option<String>,
     row_groups: Option<Vec<usize>>,
     /// Of an index: the files that may have it, by their numbers.
     files: Option<Vec<u32>>,
     error: Option<String>,
+}
+
+impl Answer {
+    fn with(found: bool, more: More) -> Self {
+        Self { found, more: Some(Box::new(more)) }
+    }
+
+    /// Of a key that cannot be looked up.
+    fn failed(error: String) -> Self {
+        Self::with(false, More { error: Some(error), ..More::default() })
+    }
+
+    fn has_failed(&self) -> bool {
+        self.more.as_ref().is_some_and(|more| more.error.is_some())
+    }
 }
 
 /// Fewer keys are looked up too quickly to be timed.
@@ -66,7 +87,7 @@ pub(crate) fn answer<H: Host>(files: &Files<H>, asked: &Asked) -> Result<String,
             let all: f64 = receipts.iter().map(|(_, receipt)| receipt.fpp).sum();
             let answer = |key: &String| match table.contains(key.as_bytes()) {
                 Ok(found) => Answer { found, ..Answer::default() },
-                Err(error) => Answer { error: Some(error.to_string()), ..Answer::default() },
+                Err(error) => Answer::failed(error.to_string()),
             };
             let answers = asked.keys.iter().map(answer).collect();
             (answers, all / receipts.len().max(1) as f64)
@@ -79,9 +100,14 @@ pub(crate) fn answer<H: Host>(files: &Files<H>, asked: &Asked) -> Result<String,
     };
     let spent = files.host.now() - started;
     let found = answers.iter().filter(|answer| answer.found).count();
-    let failed = answers.iter().filter(|answer| answer.error.is_some()).count();
+    let failed = answers.iter().filter(|answer| answer.has_failed()).count();
     let nanoseconds = (asked.keys.len() >= TIMED).then(|| spent / asked.keys.len() as f64);
-    let keys = asked.keys.iter().zip(answers).map(|(key, answer)| Told { key, answer }).collect();
+    let told = asked.keys.iter().zip(answers).map(|(key, answer)| Told {
+        key,
+        found: answer.found,
+        more: answer.more.map(|more| *more).unwrap_or_default(),
+    });
+    let keys = told.collect();
     let all = Answers { keys, found, failed, doubt, fpp, rate: Rate(fpp).to_string(), nanoseconds };
     serde_json::to_string(&all).map_err(|error| Refused::from(anyhow!(error)))
 }
@@ -130,8 +156,9 @@ struct Answers<'a> {
 #[derive(Serialize)]
 struct Told<'a> {
     key: &'a str,
+    found: bool,
     #[serde(flatten)]
-    answer: Answer,
+    more: More,
 }
 
 fn own(filter: &AnyFilter, asked: &Asked) -> Result<Vec<Answer>> {
@@ -141,7 +168,7 @@ fn own(filter: &AnyFilter, asked: &Asked) -> Result<Vec<Answer>> {
         let value = |key: &String| {
             let value = map.get(key);
             let value = value.map(|value| value.to_string());
-            Answer { found: value.is_some(), value, ..Answer::default() }
+            Answer::with(value.is_some(), More { value, ..More::default() })
         };
         return Ok(asked.keys.iter().map(value).collect());
     }
@@ -187,7 +214,7 @@ fn foreign(filter: &Foreign, asked: &Asked) -> Result<Vec<Answer>> {
         });
         match found {
             Ok(found) => Answer { found, ..Answer::default() },
-            Err(error) => Answer { error: Some(error.to_string()), ..Answer::default() },
+            Err(error) => Answer::failed(error.to_string()),
         }
     };
     Ok(keys.into_iter().map(answer).collect())
@@ -208,8 +235,7 @@ fn index_of<F: ReadAt>(
             true => match keys_of_text(key.as_bytes(), false) {
                 Ok(keys) => keys,
                 Err(wide) => {
-                    let error = Some(format!("{key:?} {}", wide.reason()));
-                    return Ok(Answer { error, ..Answer::default() });
+                    return Ok(Answer::failed(format!("{key:?} {}", wide.reason())));
                 }
             },
         };
@@ -221,7 +247,7 @@ fn index_of<F: ReadAt>(
         })?;
         files.sort_unstable();
         files.dedup();
-        Ok(Answer { found: !files.is_empty(), files: Some(files), ..Answer::default() })
+        Ok(Answer::with(!files.is_empty(), More { files: Some(files), ..More::default() }))
     };
     let answers = keys.iter().map(&mut answer).collect::<Result<_, IndexError>>()?;
     let probes = if are_words { 4 } else { FIELD_PROBES as i32 };
@@ -265,9 +291,9 @@ fn parquet<H: Host>(
         Ok(_) => {
             let groups = groups.next().unwrap_or_default();
             let found = !groups.is_empty();
-            Ok(Answer { found, row_groups: Some(groups), ..Answer::default() })
+            Ok(Answer::with(found, More { row_groups: Some(groups), ..More::default() }))
         }
-        Err(error) => Ok(Answer { error: Some(format!("{error:#}")), ..Answer::default() }),
+        Err(error) => Ok(Answer::failed(format!("{error:#}"))),
     };
     let answers = hashes.into_iter().map(answer).collect::<Result<_>>();
     Ok((answers.map_err(|error: anyhow::Error| anyhow!(error))?, 1.0 - spared))
