@@ -363,6 +363,8 @@ for (const [name, open] of Object.entries(views)) {
       await page.setViewportSize({ width, height: 740 });
       await page.waitForTimeout(100);
       assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+      const heights = await page.$$eval(".top nav a", (links) => links.map((link) => link.offsetHeight));
+      assert(Math.max(...heights) < 50, `${width}: ${heights}`);
     }
     await page.close();
   });
