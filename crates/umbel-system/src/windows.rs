@@ -14,6 +14,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use tempfile::TempPath;
+use windows_sys::Wdk::Storage::FileSystem::{
+    FILE_ACCESS_INFORMATION, FileAccessInformation, NtQueryInformationFile,
+};
 use windows_sys::Win32::Foundation::{
     ERROR_IO_PENDING, ERROR_LOCK_VIOLATION, GENERIC_READ, GENERIC_WRITE, HANDLE,
     INVALID_HANDLE_VALUE, LocalFree, STATUS_CONTROL_C_EXIT,
@@ -29,7 +32,7 @@ use windows_sys::Win32::Storage::FileSystem as files;
 use windows_sys::Win32::System::Console::{
     CTRL_CLOSE_EVENT, GetStdHandle, STD_OUTPUT_HANDLE, SetConsoleCtrlHandler,
 };
-use windows_sys::Win32::System::IO::OVERLAPPED;
+use windows_sys::Win32::System::IO::{IO_STATUS_BLOCK, OVERLAPPED};
 use windows_sys::Win32::System::JobObjects as jobs;
 use windows_sys::Win32::System::ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS};
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
@@ -243,15 +246,29 @@ pub(crate) fn set_length(file: &File, length: u64) -> io::Result<()> {
     reopen(file.as_raw_handle(), GENERIC_WRITE)?.set_len(length)
 }
 
-pub(crate) fn appends(_: &File) -> bool {
-    // Shells open what they append to for writing, and go to its end.
-    false
+pub(crate) fn appends(file: &File) -> bool {
+    let mut access: FILE_ACCESS_INFORMATION = empty();
+    let mut done: IO_STATUS_BLOCK = empty();
+    let to = (&raw mut access).cast();
+    let size = size_of_val(&access) as u32;
+    // SAFETY: the handle is open, and both structures are as large as is told.
+    let status = unsafe {
+        let handle = file.as_raw_handle() as HANDLE;
+        NtQueryInformationFile(handle, &raw mut done, to, size, FileAccessInformation)
+    };
+    // Who may append alone. Shells open what they append to for writing, and go to its end.
+    let rights = access.AccessFlags & (files::FILE_APPEND_DATA | files::FILE_WRITE_DATA);
+    status == 0 && rights == files::FILE_APPEND_DATA
 }
 
 pub(crate) fn read_ahead(_: &File) {}
 
 /// Locks the last byte that a file could have: a lock of bytes that are there would keep others from reading them.
 fn lock_with(file: &File, flags: u32) -> io::Result<()> {
+    if state_of(file)?.is_dir {
+        // Folders have no bytes to lock. Whoever reads this one says what it is.
+        return Ok(());
+    }
     let mut place: OVERLAPPED = empty();
     place.Anonymous.Anonymous.Offset = u32::MAX - 1;
     place.Anonymous.Anonymous.OffsetHigh = i32::MAX as u32;

@@ -454,7 +454,7 @@ fn goes_on(
         return Ok((false, None));
     };
     let position = io::Seek::stream_position(out).with_context(|| name.to_owned())?;
-    if length == 0 || (position < length && !named && !umbel_system::appends(out)) {
+    if length == 0 || (position < length && !umbel_system::appends(out)) {
         return Ok((false, None));
     }
     // Standard output is open for writing alone.

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Write};
 use std::process::{ChildStdin, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,17 +17,7 @@ use crate::util::{Folder, Outcome, Running, gzip, lines, url, urls};
 
 /// A file for standard output as `>>` opens it.
 fn append(folder: &Folder, name: &str) -> File {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    if cfg!(windows) {
-        // Shells open it for writing there, and go to its end.
-        options.append(false).write(true).read(true).truncate(false);
-    }
-    let mut file = options.open(folder.path(name)).unwrap();
-    if cfg!(windows) {
-        file.seek(SeekFrom::End(0)).unwrap();
-    }
-    file
+    OpenOptions::new().append(true).create(true).open(folder.path(name)).unwrap()
 }
 
 /// The last checkpoint in the journal of the filter `f`.
