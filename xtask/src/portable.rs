@@ -218,7 +218,8 @@ impl Target {
             Work::Wine => {
                 tests.args(ON_FILES).args(["--test", "all", "--"]);
                 tests.args(NOT_IN_WINE.iter().flat_map(|name| ["--skip", name]));
-                tests.envs(linker(self.triple)).env(variable(self.triple, "RUNNER"), "wine");
+                tests.env(variable(self.triple, "LINKER"), WINDOWS);
+                tests.env(variable(self.triple, "RUNNER"), "wine");
                 tests.env("PROPTEST_CASES", CASES).envs(wine()?);
             }
         }
@@ -243,11 +244,6 @@ impl Target {
 /// The variable that sets something of a target.
 fn variable(triple: &str, name: &str) -> String {
     format!("CARGO_TARGET_{}_{name}", triple.replace('-', "_").to_uppercase())
-}
-
-/// The linker for Windows; for other systems, what Cargo and Zig choose.
-pub(crate) fn linker(triple: &str) -> Option<(String, &'static str)> {
-    triple.contains("windows").then(|| (variable(triple, "LINKER"), WINDOWS))
 }
 
 /// What makes Wine run programs of Rust, in a Windows of its own.

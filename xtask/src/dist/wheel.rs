@@ -11,9 +11,9 @@ use xtask::python::Python;
 use xtask::run::{self, cargo, root, target};
 
 use super::Piece;
-use crate::{cross, portable};
+use crate::cross;
 
-/// Maturin builds wheels with the C compiler and linker of Zig, which know other systems and old versions of glibc. The others
+/// Maturin builds wheels with the C compiler and linker of Zig, which know other processors, musl and old versions of glibc. The others
 /// check what a wheel says of itself: to the registry, of the libraries that it needs, and of Python's stable interface.
 const PYTHON: Python = Python {
     name: "dist-python",
@@ -30,15 +30,13 @@ const PYTHON: Python = Python {
 struct System {
     triple: &'static str,
     /// The oldest libraries that it works with, as the name of the wheel says.
-    oldest: Option<&'static str>,
+    oldest: &'static str,
 }
-const SYSTEMS: [System; 6] = [
-    System { triple: "x86_64-unknown-linux-gnu", oldest: Some("manylinux_2_17") },
-    System { triple: "aarch64-unknown-linux-gnu", oldest: Some("manylinux_2_17") },
-    System { triple: "x86_64-unknown-linux-musl", oldest: Some("musllinux_1_2") },
-    System { triple: "aarch64-unknown-linux-musl", oldest: Some("musllinux_1_2") },
-    System { triple: "x86_64-pc-windows-gnu", oldest: None },
-    System { triple: "aarch64-apple-darwin", oldest: None },
+const SYSTEMS: [System; 4] = [
+    System { triple: "x86_64-unknown-linux-gnu", oldest: "manylinux_2_17" },
+    System { triple: "aarch64-unknown-linux-gnu", oldest: "manylinux_2_17" },
+    System { triple: "x86_64-unknown-linux-musl", oldest: "musllinux_1_2" },
+    System { triple: "aarch64-unknown-linux-musl", oldest: "musllinux_1_2" },
 ];
 /// No wheel is larger, in bytes.
 const LARGEST: u64 = 6_000_000;
@@ -94,30 +92,24 @@ pub(super) fn all(out: &Path, only: &[String]) -> Result<Vec<Piece>> {
 }
 
 impl System {
-    fn options(&self) -> Vec<&'static str> {
-        let oldest = self.oldest.iter().flat_map(|oldest| ["--compatibility", *oldest]);
-        // Debian's MinGW links for Windows.
-        let zig = (!self.triple.contains("windows")).then_some("--zig");
-        ["--target", self.triple].into_iter().chain(oldest).chain(zig).collect()
+    fn options(&self) -> [&'static str; 5] {
+        ["--target", self.triple, "--compatibility", self.oldest, "--zig"]
     }
 
     /// Makes a wheel, checks and uses it.
     fn wheel(&self, folder: &Path) -> Result<(PathBuf, String)> {
         cross::install(self.triple)?;
         let mut build = maturin(&["build", "--quiet", "--locked", "--profile", "dist"], folder)?;
-        build.args(self.options()).envs(portable::linker(self.triple));
-        build.env("CARGO_TARGET_DIR", target().join("dist-wheels"));
+        build.args(self.options()).env("CARGO_TARGET_DIR", target().join("dist-wheels"));
         run::run(&mut build)?;
         let wheel = newest(folder, "whl")?;
         let bytes = fs::metadata(&wheel)?.len();
         ensure!(bytes <= LARGEST, "{}: {bytes} bytes, and at most {LARGEST}", wheel.display());
         run::run(python()?.args(["-m", "abi3audit", "--strict"]).arg(&wheel))?;
-        let mut used = "uses the stable interface alone".to_owned();
-        if let Some(oldest) = self.oldest {
-            let audit = run::printed(python()?.args(["-m", "auditwheel", "show"]).arg(&wheel))?;
-            ensure!(audit.contains(oldest), "{} is not of {oldest}:\n{audit}", wheel.display());
-            used += &format!(", needs no more than {oldest}");
-        }
+        let audit = run::printed(python()?.args(["-m", "auditwheel", "show"]).arg(&wheel))?;
+        let oldest = self.oldest;
+        ensure!(audit.contains(oldest), "{} is not of {oldest}:\n{audit}", wheel.display());
+        let mut used = format!("uses the stable interface alone, needs no more than {oldest}");
         if self.triple == "x86_64-unknown-linux-gnu" {
             try_out(&wheel, &folder.join("wheel"))?;
             used = format!("installed with pip and used; {used}");
