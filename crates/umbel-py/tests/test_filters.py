@@ -420,6 +420,26 @@ def test_a_filter_is_used_by_the_iterable_that_fills_it():
     assert "inner" in filter and 7 in filter
 
 
+def test_lists_that_change_meanwhile():
+    class Index:
+        def __init__(self, change):
+            self.change = change
+
+        def __index__(self):
+            self.change()
+            return 7
+
+    filter, keys = umbel.Bloom(10_000, 1e-9), list(range(1000, 6000))
+    keys.insert(0, Index(keys.clear))
+    filter.update(keys)
+    # A batch was fetched before.
+    assert 7 in filter and 1500 in filter and 5000 not in filter and not keys
+    keys.append(Index(lambda: keys.extend(range(9000, 11_000)) if len(keys) == 1 else None))
+    filter.update(keys)
+    assert len(keys) == 2001 and 9000 not in filter
+    assert filter.contains_many(()) == filter.add_new([]) == []
+
+
 def test_descriptions():
     filter = umbel.Bloom(10)
     assert filter.description == []
