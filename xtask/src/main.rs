@@ -13,12 +13,14 @@ mod faults;
 mod first;
 mod library;
 mod miri;
+mod nightly;
 mod page;
 mod parts;
 mod portable;
 mod proxies;
 mod redis;
 mod release;
+mod sanitize;
 mod side_by_side;
 mod site;
 mod spark;
@@ -51,6 +53,8 @@ enum Chore {
     Portable(portable::Arguments),
     /// The library's tests in Miri, which finds undefined behaviour, for several processors. Needs a nightly compiler with Miri.
     Miri(miri::Arguments),
+    /// The libraries' tests under the address and the thread sanitizer. Needs a nightly compiler with its sources.
+    Sanitize(sanitize::Arguments),
     /// Measure speed: filters compared with other filters and with memory, or with --files whole commands.
     Bench(bench::Arguments),
     /// Measure the README's commands from an empty target folder, next to the build of ripgrep.
@@ -100,6 +104,7 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Test(arguments) => test::run(arguments),
         Chore::Portable(arguments) => portable::run(arguments),
         Chore::Miri(arguments) => miri::run(arguments),
+        Chore::Sanitize(arguments) => sanitize::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
         Chore::First(arguments) => first::run(arguments),
         Chore::Page(arguments) => page::run(arguments),

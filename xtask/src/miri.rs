@@ -7,10 +7,10 @@
 //! nor mapped files, so the library is tested without the feature `mmap`. What only calculates, as a size for a rate does, is left to the other tests too: it
 //! takes minutes.
 
-use std::process::Command;
+use anyhow::{Context, Result};
+use xtask::run::{self, target};
 
-use anyhow::{Context, Result, ensure};
-use xtask::run::{self, root, target};
+use crate::nightly;
 
 /// The options: for which targets.
 #[derive(clap::Args)]
@@ -39,12 +39,7 @@ const MODULES: &[&str] = &["bits::", "filter::", "format::", "hash::", "plan::bl
 const OUTSIDE: &[&str] = &["shared::"];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let miri =
-        Command::new("rustup").args(["run", "nightly", "cargo", "miri", "--version"]).output();
-    ensure!(
-        miri.is_ok_and(|output| output.status.success()),
-        "Miri is missing; `rustup toolchain install nightly --profile minimal --component miri,rust-src` gets it"
-    );
+    nightly::has("miri")?;
     let known = |name: &String| {
         let found = TARGETS.iter().find(|(triple, _)| triple == name);
         let names = TARGETS.iter().map(|(triple, _)| *triple).collect::<Vec<_>>().join(", ");
@@ -61,14 +56,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn test(triple: &str, features: &str, options: &[&str], names: &[&str]) -> Result<()> {
-    let mut command = Command::new("rustup");
-    command.args(["run", "nightly", "cargo", "miri", "test", "--locked", "--target", triple]);
+    let mut command = nightly::cargo();
+    command.args(["miri", "test", "--locked", "--target", triple]);
     command.args(options).arg("--").args(names);
-    // Otherwise those of the cargo that runs this would override the nightly ones.
-    for name in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN", "LD_LIBRARY_PATH"] {
-        command.env_remove(name);
-    }
-    command.current_dir(root()).env("CARGO_TARGET_DIR", target().join("miri"));
+    command.env("CARGO_TARGET_DIR", target().join("miri"));
     command.env("RUSTFLAGS", format!("-Ctarget-feature={features}")).env("PROPTEST_CASES", "1");
     // Without isolation for the files of proptest; and addresses are not numbers, nor aligned by luck.
     let flags = ["disable-isolation", "strict-provenance", "symbolic-alignment-check"];

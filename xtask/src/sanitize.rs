@@ -1,0 +1,53 @@
+//! `cargo x sanitize`: tests in which the compiler watches each access to memory, for what is freed, out of bounds or raced for.
+//!
+//! The sanitizers run the code at a half to a tenth of its speed, so with the vector kernels, mapped files and threads that
+//! Miri has to leave out; the standard library is built with them, too, so that they see into it. Assembly they do not see.
+//! The module and the Python package run inside of programs that are not built this way, and are left to the tests of their
+//! libraries. Tests of documentation would each be a program of 100 MB.
+
+use anyhow::{Context, Result};
+use xtask::run::{self, target};
+
+use crate::nightly;
+
+/// The options: which sanitizers.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// `address`, `thread`; by default both.
+    #[arg(value_name = "SANITIZER")]
+    sanitizers: Vec<String>,
+}
+
+const SANITIZERS: &[&str] = &["address", "thread"];
+/// Those for which Rust has the sanitizers; the one that this runs on is the one to build for.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// What has unsafe code, threads, or reads what others wrote.
+const TESTS: &[&[&str]] = &[
+    &["--package=umbel", "--lib"],
+    &["--package=umbel-tests", "--test=library"],
+    &["--package=umbel-system", "--package=umbel-files", "--package=umbel-sets", "--lib"],
+    &["--package=umbel-share", "--package=umbel-foreign", "--package=umbel-find", "--lib"],
+];
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    nightly::has("rust-src")?;
+    let known = |name: &String| {
+        let found = SANITIZERS.iter().find(|sanitizer| *sanitizer == name);
+        found.with_context(|| format!("no sanitizer {name}; there are {}", SANITIZERS.join(", ")))
+    };
+    let chosen: Vec<_> = arguments.sanitizers.iter().map(known).collect::<Result<_>>()?;
+    for sanitizer in if chosen.is_empty() { SANITIZERS.iter().collect() } else { chosen } {
+        for options in TESTS {
+            let mut tests = nightly::cargo();
+            tests.args(["test", "--quiet", "--locked", "-Zbuild-std", "--target", TARGET]);
+            tests.args(*options).env("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"));
+            // A folder for each: what one has built is no use to the other.
+            tests.env("CARGO_TARGET_DIR", target().join("sanitize").join(sanitizer));
+            // Some tests ask for more memory than there is: as elsewhere, the answer is no.
+            let refuse = "allocator_may_return_null=1";
+            tests.env("ASAN_OPTIONS", refuse).env("TSAN_OPTIONS", refuse);
+            run::run(tests.env("PROPTEST_CASES", "32"))?;
+        }
+    }
+    Ok(())
+}
