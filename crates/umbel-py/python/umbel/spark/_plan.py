@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import umbel
 
-# Processor time in nanoseconds, of Spark 4.3 on an AMD EPYC, for rows with a key of 40 bytes; bench/record/2026-11-23-spark.md.
+# Processor time in nanoseconds, of Spark 4.3 on an AMD EPYC, for rows with a key of 40 bytes; bench/record/2026-11-23-spark.md,
+# and for Java 2026-11-25-spark.md.
 # Per row that is read from Parquet.
 READ = 180
-# Per row whose hash goes into a filter or through one in Java, which is an estimate, and in Python; per byte of a key that goes
-# to Python.
+# Per row whose hash goes into a filter or through one in Java, and in Python; per byte of a key that goes to Python.
 HASHED_IN_JAVA = 50
 HASHED = 150
 SENT_BYTE = 3.5
