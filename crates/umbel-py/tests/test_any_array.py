@@ -1,6 +1,7 @@
 """No panic crosses into Python, and every answer is that of the key itself, for arrays of every type, stride, offset, mask and chunking."""
 
 import os
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -99,6 +100,18 @@ DTYPES = st.one_of(
 )
 
 
+def check_texts(column, keys):
+    """Text with a surrogate that stands for no byte is refused, by itself and in an array."""
+    wrong = [key for key in keys if isinstance(key, str) and re.search("[\ud800-\udc7f\udd00-\udfff]", key)]
+    if not wrong:
+        check(column, keys)
+    filter = umbel.Bloom(100)
+    for key in wrong:
+        for use, item in [(filter.add, key), (filter.add_many, column), (filter.add_new, column), (filter.contains_many, column)]:
+            with pytest.raises(ValueError):
+                use(item)
+
+
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.data())
 def test_arrays_of_numpy(data):
@@ -108,9 +121,18 @@ def test_arrays_of_numpy(data):
     if data.draw(st.booleans()):
         mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(array), max_size=len(array))), bool)
         array = np.ma.array(array, mask=mask)
-        check(array, [None if masked else value for value, masked in zip(np.asarray(array.data).tolist(), mask)])
+        check_texts(array, [None if masked else value for value, masked in zip(np.asarray(array.data).tolist(), mask)])
     else:
-        check(array, array.tolist())
+        check_texts(array, array.tolist())
+
+
+@pytest.mark.parametrize("texts", [["\udd00"], ["x", "a\ud800"], ["\udcff", "b"], ["\udcff\udbff"]], ids=ascii)
+def test_surrogates_in_numpy(texts):
+    for endian in "<>":
+        array = np.array(texts).astype(f"{endian}U2")
+        check_texts(array, array.tolist())
+        masked = np.ma.array(array, mask=[True] + [False] * (len(texts) - 1))
+        check_texts(masked, [None, *texts[1:]])
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
