@@ -1,6 +1,7 @@
 //! What the commands of `cargo x` share, in this package and in `xtask-library`: running programs, and Python
 //! environments.
 
+pub mod nightly;
 pub mod python;
 pub mod run;
 pub mod servers;

@@ -13,7 +13,6 @@ mod faults;
 mod first;
 mod library;
 mod miri;
-mod nightly;
 mod page;
 mod parts;
 mod portable;

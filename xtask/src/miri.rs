@@ -8,9 +8,8 @@
 //! takes minutes.
 
 use anyhow::{Context, Result};
+use xtask::nightly;
 use xtask::run::{self, target};
-
-use crate::nightly;
 
 /// The options: for which targets.
 #[derive(clap::Args)]
@@ -39,7 +38,6 @@ const MODULES: &[&str] = &["bits::", "filter::", "format::", "hash::", "plan::bl
 const OUTSIDE: &[&str] = &["shared::"];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    nightly::has("miri")?;
     let known = |name: &String| {
         let found = TARGETS.iter().find(|(triple, _)| triple == name);
         let names = TARGETS.iter().map(|(triple, _)| *triple).collect::<Vec<_>>().join(", ");
@@ -56,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn test(triple: &str, features: &str, options: &[&str], names: &[&str]) -> Result<()> {
-    let mut command = nightly::cargo();
+    let mut command = nightly::command("cargo", "miri")?;
     command.args(["miri", "test", "--locked", "--target", triple]);
     command.args(options).arg("--").args(names);
     command.env("CARGO_TARGET_DIR", target().join("miri"));

@@ -6,9 +6,8 @@
 //! libraries. Tests of documentation would each be a program of 100 MB.
 
 use anyhow::{Context, Result};
+use xtask::nightly;
 use xtask::run::{self, target};
-
-use crate::nightly;
 
 /// The options: which sanitizers.
 #[derive(clap::Args)]
@@ -30,7 +29,6 @@ const TESTS: &[&[&str]] = &[
 ];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    nightly::has("rust-src")?;
     let known = |name: &String| {
         let found = SANITIZERS.iter().find(|sanitizer| *sanitizer == name);
         found.with_context(|| format!("no sanitizer {name}; there are {}", SANITIZERS.join(", ")))
@@ -38,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let chosen: Vec<_> = arguments.sanitizers.iter().map(known).collect::<Result<_>>()?;
     for sanitizer in if chosen.is_empty() { SANITIZERS.iter().collect() } else { chosen } {
         for options in TESTS {
-            let mut tests = nightly::cargo();
+            let mut tests = nightly::command("cargo", "rust-src")?;
             tests.args(["test", "--quiet", "--locked", "-Zbuild-std", "--target", TARGET]);
             tests.args(*options).env("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"));
             // A folder for each: what one has built is no use to the other.

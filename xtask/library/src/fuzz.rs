@@ -12,6 +12,7 @@ use umbel_foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
 use umbel_share::group::{Member, Round};
 
 use crate::statistics::splitmix;
+use xtask::nightly;
 use xtask::run::{self, root};
 
 /// The driver, pinned.
@@ -147,18 +148,12 @@ fn folder() -> PathBuf {
 
 /// Builds all programs with the address sanitizer and coverage counters.
 fn build() -> Result<()> {
-    let nightly = Command::new("rustup").args(["run", "nightly", "rustc", "--version"]).output();
-    ensure!(
-        nightly.is_ok_and(|output| output.status.success()),
-        "fuzzing needs a nightly compiler; `rustup toolchain install nightly --profile minimal` gets one"
-    );
     let tools = folder().join("tools");
     let driver = run::tool("cargo-fuzz", CARGO_FUZZ, &tools, &["fuzz", "--version"], &[])?;
-    let mut command = Command::new("rustup");
-    command.args(["run", "nightly"]).arg(&driver).args(["fuzz", "build", "--fuzz-dir"]);
-    command.arg(root().join("fuzz")).arg("--target-dir").arg(folder().join("build"));
-    // Otherwise those of the cargo that runs this would override the nightly ones.
-    run::run(command.env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN"))
+    let driver = driver.to_str().context("the folder's name is no text")?;
+    let mut command = nightly::command(driver, "rustc")?;
+    command.args(["fuzz", "build", "--fuzz-dir"]).arg(root().join("fuzz"));
+    run::run(command.arg("--target-dir").arg(folder().join("build")))
 }
 
 /// A program that [`build`] made; its folder is named after the machine.

@@ -54,13 +54,13 @@ const TRY: &str = "import umbel; seen = umbel.Bloom(100); assert seen.add('a') a
 
 pub(crate) fn run() -> Result<()> {
     let folder = empty()?;
-    let mut maturin = maturin(&["build", "--quiet", "--locked", "--profile", "dist"], &folder)?;
-    let here = &SYSTEMS[0];
-    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+    let mut maturin = maturin(&["build"], &folder)?;
+    let arch = std::env::consts::ARCH;
+    let here = SYSTEMS.iter().find(|system| system.triple == format!("{arch}-unknown-linux-gnu"));
+    if let Some(here) = here.filter(|_| cfg!(target_os = "linux")) {
         maturin.args(here.options());
     }
-    run::run(&mut maturin)?;
-    let wheel = newest(&folder, "whl")?;
+    let wheel = built(maturin, &folder)?;
     try_out(&wheel, &folder.join("wheel"))?;
     for file in [wheel, source(&folder)?] {
         println!("{}: {:.1} MB", file.display(), fs::metadata(&file)?.len() as f64 / 1e6);
@@ -99,12 +99,9 @@ impl System {
     /// Makes a wheel, checks and uses it.
     fn wheel(&self, folder: &Path) -> Result<(PathBuf, String)> {
         cross::install(self.triple)?;
-        let mut build = maturin(&["build", "--quiet", "--locked", "--profile", "dist"], folder)?;
-        build.args(self.options()).env("CARGO_TARGET_DIR", target().join("dist-wheels"));
-        run::run(&mut build)?;
-        let wheel = newest(folder, "whl")?;
-        let bytes = fs::metadata(&wheel)?.len();
-        ensure!(bytes <= LARGEST, "{}: {bytes} bytes, and at most {LARGEST}", wheel.display());
+        let mut maturin = maturin(&["build"], folder)?;
+        maturin.args(self.options()).env("CARGO_TARGET_DIR", target().join("dist-wheels"));
+        let wheel = built(maturin, folder)?;
         run::run(python()?.args(["-m", "abi3audit", "--strict"]).arg(&wheel))?;
         let audit = run::printed(python()?.args(["-m", "auditwheel", "show"]).arg(&wheel))?;
         let oldest = self.oldest;
@@ -132,6 +129,15 @@ fn maturin(arguments: &[&str], folder: &Path) -> Result<Command> {
     command.args(["-m", "maturin"]).args(arguments).arg("--manifest-path");
     command.arg(root().join("crates/umbel-py/Cargo.toml")).arg("--out").arg(folder);
     Ok(command)
+}
+
+/// Runs a command of maturin that builds a wheel.
+fn built(mut maturin: Command, folder: &Path) -> Result<PathBuf> {
+    run::run(maturin.args(["--quiet", "--locked", "--profile", "dist"]))?;
+    let wheel = newest(folder, "whl")?;
+    let bytes = fs::metadata(&wheel)?.len();
+    ensure!(bytes <= LARGEST, "{}: {bytes} bytes, and at most {LARGEST}", wheel.display());
+    Ok(wheel)
 }
 
 /// Makes the source archive, and a wheel from it, which is used.
