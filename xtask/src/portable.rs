@@ -98,6 +98,9 @@ enum Work {
 
 /// The C compiler and linker for Windows.
 const WINDOWS: &str = "x86_64-w64-mingw32-gcc-win32";
+/// What links programs for Windows, and runs them.
+pub(crate) const WINE: &[Need] =
+    &[(WINDOWS, "gcc-mingw-w64-x86-64-win32"), ("wine", "wine wine64")];
 
 const TARGETS: &[Target] = &[
     Target {
@@ -145,12 +148,7 @@ const TARGETS: &[Target] = &[
     },
     // No files, no pages, 32-bit.
     Target { triple: "wasm32-unknown-unknown", needs: &[], has_std: true, work: Work::Library },
-    Target {
-        triple: "x86_64-pc-windows-gnu",
-        needs: &[(WINDOWS, "gcc-mingw-w64-x86-64-win32"), ("wine", "wine wine64")],
-        has_std: true,
-        work: Work::Wine,
-    },
+    Target { triple: "x86_64-pc-windows-gnu", needs: WINE, has_std: true, work: Work::Wine },
     Target { triple: "aarch64-apple-darwin", needs: &[], has_std: true, work: Work::Program },
     // Big-endian, 32-bit, without 64-bit atomics.
     Target { triple: "powerpc-unknown-linux-gnu", needs: &[], has_std: true, work: Work::Library },

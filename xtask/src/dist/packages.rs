@@ -1,15 +1,16 @@
-//! Packages of Linux with the program of an archive, and manifests of Homebrew and Scoop, which fetch archives.
+//! Packages of Linux with the program of an archive, and manifests of Homebrew and Scoop, which fetch archives. All are made from
+//! the same facts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
-use serde_json::json;
+use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, root, target};
 
 use super::{Piece, epoch, programs, sha256, version};
+use crate::check;
 
 const SUMMARY: &str = "exact set operations on huge files, and Bloom filters";
 /// Where releases are.
@@ -144,41 +145,40 @@ fn installed(root: &Path, processor: &str) -> Result<String> {
     Ok(format!("installed in an empty root; {}", programs::check_runs(&mut command)?))
 }
 
-/// A formula of Homebrew and a manifest of Scoop.
+/// The manifests, and the archives whose sums they have in place of words.
+const MANIFESTS: [(&str, &[(&str, &str)]); 2] = [
+    (
+        "umbel.rb",
+        &[
+            ("aarch64-apple-darwin", "MACOS_ARM"),
+            ("x86_64-unknown-linux-musl", "LINUX_INTEL"),
+            ("aarch64-unknown-linux-musl", "LINUX_ARM"),
+        ],
+    ),
+    ("umbel.json", &[("x86_64-pc-windows-gnu", "WINDOWS_INTEL")]),
+];
+
+/// A formula of Homebrew and a manifest of Scoop, those whose archives are all there.
 pub(super) fn manifests(archives: &[(&str, PathBuf)], out: &Path) -> Result<()> {
     let version = version()?;
-    let of = |triple: &str| -> Result<Option<(String, String)>> {
-        let Some((_, file)) = archives.iter().find(|(found, _)| *found == triple) else {
-            return Ok(None);
-        };
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        Ok(Some((format!("{PAGE}/releases/download/v{version}/{name}"), sha256(file)?)))
-    };
-    if let Some((url, sum)) = of("x86_64-pc-windows-gnu")? {
-        let manifest = json!({
-            "version": version,
-            "description": SUMMARY,
-            "homepage": PAGE,
-            "license": "MIT|Apache-2.0",
-            "architecture": { "64bit": {
-                "url": url,
-                "hash": sum,
-                "extract_dir": format!("umbel-{version}-x86_64-pc-windows-gnu"),
-            } },
-            "bin": "umbel.exe",
-            "checkver": "github",
-        });
-        fs::write(out.join("umbel.json"), serde_json::to_string_pretty(&manifest)? + "\n")?;
+    let of = |triple| archives.iter().find(|(found, _)| *found == triple).map(|(_, file)| file);
+    for (name, words) in MANIFESTS {
+        let mut text = fs::read_to_string(root().join("packaging").join(name))?;
+        text = text.replace("VERSION", &version);
+        let files: Option<Vec<_>> = words.iter().map(|(triple, _)| of(*triple)).collect();
+        let Some(files) = files else { continue };
+        for (file, (_, word)) in files.into_iter().zip(words) {
+            let archive = file.file_name().context("it has a name")?.to_string_lossy();
+            ensure!(text.contains(&*archive), "packaging/{name} does not name {archive}");
+            text = text.replace(word, &sha256(file)?);
+        }
+        let manifest = out.join(name);
+        fs::write(&manifest, text)?;
+        if name.ends_with(".rb") {
+            run::run(Command::new("ruby").args(["-wc"]).arg(&manifest))?;
+        } else {
+            check::schema(["--schemafile", "packaging/scoop.schema.json"], &manifest)?;
+        }
     }
-    let formula = fs::read_to_string(root().join("packaging/umbel.rb"))?;
-    let mut formula = formula.replace("VERSION", &version);
-    for (triple, word) in [
-        ("aarch64-apple-darwin", "MACOS_ARM"),
-        ("x86_64-unknown-linux-musl", "LINUX_INTEL"),
-        ("aarch64-unknown-linux-musl", "LINUX_ARM"),
-    ] {
-        let Some((_, sum)) = of(triple)? else { return Ok(()) };
-        formula = formula.replace(word, &sum);
-    }
-    Ok(fs::write(out.join("umbel.rb"), formula)?)
+    Ok(())
 }

@@ -10,8 +10,8 @@ use xtask::run::{self, cargo, root, target};
 
 use super::build::{self, Build};
 use super::{Piece, epoch, packages, version};
-use crate::cross;
-use crate::parts;
+use crate::cross::{self, Need};
+use crate::{parts, portable};
 
 /// Those of Linux are static. What cannot be run here is run by the workflow `release`, before anything is published.
 const TARGETS: &[&str] = &[
@@ -43,7 +43,7 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
         .filter(|triple| only.is_empty() || only.iter().any(|t| t == *triple))
         .collect();
     ensure!(!targets.is_empty(), "no such target; there are {}", TARGETS.join(", "));
-    cross::require(targets.iter().map(|triple| (**triple, &[][..])))?;
+    cross::require(targets.iter().map(|triple| (**triple, needs(triple))))?;
     let texts = texts()?;
     let mut pieces = Vec::new();
     let mut archives = Vec::new();
@@ -67,6 +67,16 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
     }
     packages::manifests(&archives, out)?;
     Ok(pieces)
+}
+
+/// What makes packages, runs programs of other systems, and reads the formula.
+fn needs(triple: &str) -> &'static [Need] {
+    match triple {
+        "x86_64-unknown-linux-musl" => &[("dpkg-deb", "dpkg"), ("rpmbuild", "rpm")],
+        "aarch64-unknown-linux-musl" => &[("qemu-aarch64-static", "qemu-user-static")],
+        "x86_64-pc-windows-gnu" => portable::WINE,
+        _ => &[("ruby", "ruby")],
+    }
 }
 
 fn name(triple: &str) -> &'static str {
@@ -162,7 +172,7 @@ fn used(folder: &Path, triple: &str) -> Result<String> {
         "aarch64-unknown-linux-musl" => emulated("qemu-aarch64-static", &program),
         "x86_64-pc-windows-gnu" => {
             let mut wine = emulated("wine", &program);
-            wine.envs(crate::portable::wine()?);
+            wine.envs(portable::wine()?);
             wine
         }
         _ => return Ok("not here: the workflow runs it".to_owned()),

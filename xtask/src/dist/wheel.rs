@@ -13,7 +13,7 @@ use xtask::run::{self, cargo, root, target};
 use super::Piece;
 use crate::cross;
 
-/// Maturin builds wheels with the C compiler and linker of Zig, which know other processors, musl and old versions of glibc. The others
+/// Maturin builds wheels with the C compiler and linker of Zig, which know other systems and old versions of glibc. The others
 /// check what a wheel says of itself: to the registry, of the libraries that it needs, and of Python's stable interface.
 const PYTHON: Python = Python {
     name: "dist-python",
@@ -29,14 +29,17 @@ const PYTHON: Python = Python {
 /// A system that a wheel is made for.
 struct System {
     triple: &'static str,
-    /// The oldest libraries that it works with, as the name of the wheel says.
-    oldest: &'static str,
+    /// The oldest libraries of Linux that it works with, as the name of the wheel says.
+    oldest: Option<&'static str>,
 }
-const SYSTEMS: [System; 4] = [
-    System { triple: "x86_64-unknown-linux-gnu", oldest: "manylinux_2_17" },
-    System { triple: "aarch64-unknown-linux-gnu", oldest: "manylinux_2_17" },
-    System { triple: "x86_64-unknown-linux-musl", oldest: "musllinux_1_2" },
-    System { triple: "aarch64-unknown-linux-musl", oldest: "musllinux_1_2" },
+/// Those that cannot be used here are used by the workflow `release`, before anything is published.
+const SYSTEMS: [System; 6] = [
+    System { triple: "x86_64-unknown-linux-gnu", oldest: Some("manylinux_2_17") },
+    System { triple: "aarch64-unknown-linux-gnu", oldest: Some("manylinux_2_17") },
+    System { triple: "x86_64-unknown-linux-musl", oldest: Some("musllinux_1_2") },
+    System { triple: "aarch64-unknown-linux-musl", oldest: Some("musllinux_1_2") },
+    System { triple: "x86_64-pc-windows-gnu", oldest: None },
+    System { triple: "aarch64-apple-darwin", oldest: None },
 ];
 /// No wheel is larger, in bytes.
 const LARGEST: u64 = 6_000_000;
@@ -54,14 +57,16 @@ const TRY: &str = "import umbel; seen = umbel.Bloom(100); assert seen.add('a') a
 
 pub(crate) fn run() -> Result<()> {
     let folder = empty()?;
-    let mut maturin = maturin(&["build"], &folder)?;
-    let arch = std::env::consts::ARCH;
-    let here = SYSTEMS.iter().find(|system| system.triple == format!("{arch}-unknown-linux-gnu"));
-    if let Some(here) = here.filter(|_| cfg!(target_os = "linux")) {
-        maturin.args(here.options());
-    }
-    let wheel = built(maturin, &folder)?;
-    try_out(&wheel, &folder.join("wheel"))?;
+    let here = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let here = SYSTEMS.iter().find(|system| cfg!(target_os = "linux") && system.triple == here);
+    let wheel = match here {
+        Some(system) => system.wheel(&folder)?.0,
+        None => {
+            let wheel = built(maturin(&["build"], &folder)?, &folder)?;
+            try_out(&wheel, &folder.join("wheel"))?;
+            wheel
+        }
+    };
     for file in [wheel, source(&folder)?] {
         println!("{}: {:.1} MB", file.display(), fs::metadata(&file)?.len() as f64 / 1e6);
     }
@@ -92,22 +97,22 @@ pub(super) fn all(out: &Path, only: &[String]) -> Result<Vec<Piece>> {
 }
 
 impl System {
-    fn options(&self) -> [&'static str; 5] {
-        ["--target", self.triple, "--compatibility", self.oldest, "--zig"]
-    }
-
-    /// Makes a wheel, checks and uses it.
+    /// Makes a wheel, checks it, and uses it where this machine can.
     fn wheel(&self, folder: &Path) -> Result<(PathBuf, String)> {
         cross::install(self.triple)?;
         let mut maturin = maturin(&["build"], folder)?;
-        maturin.args(self.options()).env("CARGO_TARGET_DIR", target().join("dist-wheels"));
+        maturin.args(["--zig", "--target", self.triple]);
+        maturin.args(self.oldest.iter().flat_map(|oldest| ["--compatibility", oldest]));
+        maturin.env("CARGO_TARGET_DIR", target().join("dist-wheels"));
         let wheel = built(maturin, folder)?;
         run::run(python()?.args(["-m", "abi3audit", "--strict"]).arg(&wheel))?;
-        let audit = run::printed(python()?.args(["-m", "auditwheel", "show"]).arg(&wheel))?;
-        let oldest = self.oldest;
-        ensure!(audit.contains(oldest), "{} is not of {oldest}:\n{audit}", wheel.display());
-        let mut used = format!("uses the stable interface alone, needs no more than {oldest}");
-        if self.triple == "x86_64-unknown-linux-gnu" {
+        let mut used = "uses the stable interface alone".to_owned();
+        if let Some(oldest) = self.oldest {
+            let audit = run::printed(python()?.args(["-m", "auditwheel", "show"]).arg(&wheel))?;
+            ensure!(audit.contains(oldest), "{} is not of {oldest}:\n{audit}", wheel.display());
+            used += &format!(", needs no more than {oldest}");
+        }
+        if self.triple == format!("{}-unknown-linux-gnu", std::env::consts::ARCH) {
             try_out(&wheel, &folder.join("wheel"))?;
             used = format!("installed with pip and used; {used}");
         }
