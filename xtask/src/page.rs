@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, cargo, root, target};
 
-use crate::cross;
+use crate::{cross, parts};
 
 /// The options.
 #[derive(clap::Args)]
@@ -114,7 +114,11 @@ fn folder() -> PathBuf {
 pub(crate) fn build() -> Result<(PathBuf, PathBuf)> {
     prepare()?;
     let core = cores(Core::HandedOut)?;
-    Ok((bundle(Core::HandedOut)?, core))
+    let page = bundle(Core::HandedOut)?;
+    // Those of scripts are in the scripts.
+    let parts = parts::of(CORES[1].1, "", "normal", Some(TARGET))?;
+    fs::write(page.join("licences.txt"), parts::licences(&parts)?)?;
+    Ok((page, core))
 }
 
 /// Sees to it that there is what builds it.

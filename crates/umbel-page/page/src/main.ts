@@ -109,7 +109,7 @@ document.body.append(
     themeSwitch(() => Object.values(views).forEach((view) => view.redraw())),
   ),
   content,
-  h("footer", {}, h("p", {}, words.site.foot), h("p", {}, other, " · ", version)),
+  h("footer", {}, h("p", {}, words.site.foot), h("p", {}, other, " · ", h("a", { href: "licences.txt" }, words.site.licences), " · ", version)),
 );
 
 // A goal as other calculators' links have it becomes one of this page's.

@@ -739,6 +739,7 @@ export const de: typeof en = {
     sub: "Explorer",
     skip: "Zum Inhalt springen",
     views: "Ansichten",
+    licences: "Lizenzen der Teile",
     foot: "Berechnet auf dieser Seite von umbels eigenem Code. Nichts, was Sie eingeben oder öffnen, verlässt Ihren Rechner.",
     version: (version) => `umbel ${version}`,
   },

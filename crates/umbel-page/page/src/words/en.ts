@@ -25,6 +25,7 @@ export const en = {
     sub: "explorer",
     skip: "Skip to the content",
     views: "Views",
+    licences: "Licences of its parts",
     foot: "Computed in this page by umbel’s own code. Nothing that you type or open leaves your computer.",
     version: (version: string) => `umbel ${version}`,
   },
