@@ -348,12 +348,14 @@ fn judge(
         }
         let done = message.contains("could not be synced");
         let whole = done || start.get(name) == Some(bytes) || good.files.get(name) == Some(bytes);
-        // What differs from run to run is whole if the next one can use it, as is tried below.
-        if !whole && good.fixed.contains(name) {
+        // What differs from run to run, or is changed where it is, is whole if the next one can use it, as is tried below.
+        if !whole && !job.in_place && good.fixed.contains(name) {
             return finding(format!("{name} is neither as it was nor complete"));
         }
     }
-    if let Some(name) = start.keys().find(|name| !files.contains_key(*name)) {
+    // Done in spite of the error, it may have removed what it removes in the end: a journal.
+    let kept = |name: &&String| !job.goes_on || good.files.contains_key(*name);
+    if let Some(name) = start.keys().filter(kept).find(|name| !files.contains_key(*name)) {
         return finding(format!("{name} is gone"));
     }
     // It is done, as the message says, and is not done twice: secrets are not replaced, nor lines removed.
