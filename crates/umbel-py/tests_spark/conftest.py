@@ -23,6 +23,8 @@ def session(folder, **options):
         **{f"spark.{process}.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC{java_options()}" for process in ("driver", "executor")},
         # Otherwise a core waits for 3 s before it takes a task whose rows the other one has.
         "spark.locality.wait": "0",
+        # Executors work in a folder with this name; without the process, two clusters that start within a second share it.
+        "spark.deploy.appIdPattern": f"app-%s-%04d-{os.getpid()}",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
         # Another scheme than file:, so that Hadoop's own renaming is tested.

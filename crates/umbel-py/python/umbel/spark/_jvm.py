@@ -106,7 +106,8 @@ def _compiled(context: SparkContext) -> Any:
     jar = os.path.join(context._temp_dir, "umbel.jar")
     with zipfile.ZipFile(jar, "w") as out:
         for name, code in compiler.getBytecodes().items():
-            out.writestr(name.replace(".", "/") + ".class", bytes(code))
+            # Without the time, so that an executor whose folder has the jar of another application finds the same one.
+            out.writestr(zipfile.ZipInfo(name.replace(".", "/") + ".class"), bytes(code))
     context._jsc.sc().addJar(jar)
     return compiler.getClassLoader()
 
