@@ -23,6 +23,7 @@ const PYTHON: Python = Python {
         ("setuptools", "80.9.0"),
         ("mypy", "2.4.1"),
         ("pytest", "9.2.0"),
+        ("pytest-xdist", "3.8.0"),
     ],
 };
 /// The oldest Java that Spark 4 runs on.
@@ -44,14 +45,16 @@ pub(crate) fn run(full: bool) -> Result<()> {
     if full {
         tests.env("UMBEL_TEST_FULL", "1");
     }
-    run::run(tests.args([
+    tests.args([
         "-m",
         "pytest",
         "--quiet",
         "-p",
         "no:cacheprovider",
         "crates/umbel-py/tests_spark",
-    ]))
+    ]);
+    // Two clusters, with a file of tests each: one alone leaves half of two processors idle, waiting for its driver.
+    run::run(tests.args(["-n", "2", "--dist", "loadfile"]))
 }
 
 /// `cargo x bench --spark`: Spark pruned by umbel next to Spark alone.
