@@ -18,6 +18,7 @@ const TYPES = {
   svg: "image/svg+xml",
   png: "image/png",
   webmanifest: "application/manifest+json",
+  txt: "text/plain; charset=utf-8",
 };
 const files = await readdir(folder);
 const html = await readFile(join(folder, "index.html"), "utf8");

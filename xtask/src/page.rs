@@ -114,11 +114,7 @@ fn folder() -> PathBuf {
 pub(crate) fn build() -> Result<(PathBuf, PathBuf)> {
     prepare()?;
     let core = cores(Core::HandedOut)?;
-    let page = bundle(Core::HandedOut)?;
-    // Those of scripts are in the scripts.
-    let parts = parts::of(CORES[1].1, "", "normal", Some(TARGET))?;
-    fs::write(page.join("licences.txt"), parts::licences(&parts)?)?;
-    Ok((page, core))
+    Ok((bundle(Core::HandedOut)?, core))
 }
 
 /// Sees to it that there is what builds it.
@@ -134,6 +130,11 @@ fn prepare() -> Result<()> {
 
 /// The cores, and their packages: one that has plans and lessons alone, and is loaded first, and the whole one.
 const CORES: [(&str, &str); 2] = [("core", "umbel-page-plans"), ("files", "umbel-page-files")];
+
+/// The licences of the crates that the whole core contains, which has all of the other one.
+fn licences() -> PathBuf {
+    target().join("wasm/licences.txt")
+}
 
 /// A core, packed.
 fn packed(name: &str) -> PathBuf {
@@ -152,6 +153,8 @@ fn cores(which: Core) -> Result<PathBuf> {
             squeeze.arg("0");
         }
         run::run(&mut squeeze)?;
+        let parts = parts::of(package, "", "normal", Some(TARGET))?;
+        fs::write(licences(), parts::licences(&parts)?)?;
     }
     Ok(file)
 }
@@ -161,6 +164,7 @@ fn bundle(which: Core) -> Result<PathBuf> {
     let page = target().join("page");
     let mut bundle = Command::new("node");
     bundle.arg(folder().join("build.mjs")).arg("--out").arg(&page);
+    bundle.arg("--licences").arg(licences());
     for (name, _) in CORES {
         bundle.arg(format!("--{name}")).arg(packed(name));
     }

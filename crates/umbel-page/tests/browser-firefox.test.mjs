@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 
-import { installedFirefox, repository, start } from "./browser.mjs";
+import { drawn, installedFirefox, repository, start } from "./browser.mjs";
 
 const filter = join(repository, "testdata", "golden", "blocked-k8.umbel");
 
@@ -13,6 +13,7 @@ before(async () => {
   assert(installedFirefox, "Firefox is not installed: apt-get install firefox-esr");
   site = await start("firefox");
 });
+afterEach(() => site?.clear());
 after(() => site?.close());
 
 const WIDTHS = [320, 360, 740, 768, 1000, 1024, 1280];
@@ -29,7 +30,8 @@ async function fits(page) {
 
 test("Firefox: plans, their details and charts", async () => {
   const page = await site.open("#plan?keys=5e9&fpp=1%25");
-  await page.waitForSelector("#chart-bits canvas");
+  await page.waitForSelector("#chart-bits");
+  await drawn(page, "#chart-bits");
   assert.match(await page.textContent(".headline"), /5\.91 GiB/);
   await page.getByLabel("Keys", { exact: true }).fill("2M");
   await page.waitForFunction(() => document.querySelector(".plans td")?.textContent === "2,000,000");
@@ -42,7 +44,8 @@ test("Firefox: plans, their details and charts", async () => {
 test("Firefox: a file is opened, mapped and looked into", async () => {
   const page = await site.open("#look");
   await page.setInputFiles(".drop input[type=file]", filter);
-  await page.waitForSelector(".card .profile canvas");
+  await page.waitForSelector(".card .profile .chart");
+  await drawn(page, ".card .profile");
   await page.locator("textarea").first().fill("member-0\nprobe-0");
   await page.waitForSelector(".answers tbody tr:nth-child(2)");
   assert.deepEqual(await page.$$eval(".answers tbody td", (all) => all.map((one) => one.className)), ["yes", "no"]);

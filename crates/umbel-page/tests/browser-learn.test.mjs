@@ -1,12 +1,13 @@
 //! Learn: each lesson steps through, and takes own words.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 
 import { start } from "./browser.mjs";
 
 let site;
 before(async () => (site = await start()));
+afterEach(() => site?.clear());
 after(() => site?.close());
 
 const open = async (hash, options) => {

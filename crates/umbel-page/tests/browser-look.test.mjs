@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 
 import { repository, start, umbel } from "./browser.mjs";
 
@@ -16,6 +16,7 @@ const file = (name) => join(folder, name);
 
 let site;
 before(async () => (site = await start()));
+afterEach(() => site?.clear());
 after(async () => {
   rmSync(folder, { recursive: true });
   await site?.close();
@@ -307,7 +308,10 @@ test("of more than two files the others are named; a closed file leaves nothing 
   const turn = async () => {
     await page.setInputFiles(".drop input[type=file]", golden("blocked-k8.umbel"));
     // A handle of an element would keep it.
-    await page.waitForFunction(() => document.querySelector(".profile .chart canvas") !== null);
+    await page.waitForFunction(() => {
+      document.querySelector(".profile")?.scrollIntoView();
+      return document.querySelector(".profile .chart canvas") !== null;
+    });
     await page.getByRole("button", { name: "Close blocked-k8.umbel" }).click();
     await page.waitForFunction(() => document.querySelectorAll(".card").length === 0);
   };

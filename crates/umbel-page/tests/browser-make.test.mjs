@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 
 import { start, umbel } from "./browser.mjs";
 
@@ -14,6 +14,7 @@ const keys = Array.from({ length: 500 }, (_, i) => `key-${i}`);
 
 let site;
 before(async () => (site = await start()));
+afterEach(() => site?.clear());
 after(async () => {
   rmSync(folder, { recursive: true });
   await site?.close();

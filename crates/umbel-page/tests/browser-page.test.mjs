@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { folder, repository, start } from "./browser.mjs";
+import { drawn, folder, repository, start } from "./browser.mjs";
 import { english } from "./english.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -15,6 +15,7 @@ const filter = join(repository, "testdata", "golden", "blocked-chunks.umbel");
 
 let site;
 before(async () => (site = await start()));
+afterEach(() => site?.clear());
 after(() => site?.close());
 
 /** Every view, filled. */
@@ -207,6 +208,7 @@ test("a word as long as a page makes the page no wider", async () => {
 
 test("landmarks, headings and live regions are there", async () => {
   const page = await site.open("#plan");
+  await page.waitForSelector(".plans");
   for (const role of ["banner", "main", "contentinfo"]) assert.equal(await page.getByRole(role).count(), 1, role);
   assert.equal(await page.getByRole("heading", { level: 1 }).count(), 1);
   assert.equal(await page.getAttribute(".verdict", "role"), "status");
@@ -256,10 +258,62 @@ test("the page cannot connect, nor can its workers", async () => {
   assert(refusals.length >= 3 && refusals.every((line) => /Content Security Policy|violates/.test(line)), refusals.join("\n"));
 });
 
+test("there is something to read before any script, in the colours that were chosen", async () => {
+  const page = await site.open();
+  await page.getByLabel("Colours").selectOption("dark");
+  const dark = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const before = await page.context().newPage();
+  await before.route("**/main.js", (route) => route.abort());
+  for (const [hash, heading] of [
+    ["", "Which filter?"],
+    ["#look", "What is inside?"],
+    ["#make?kind=classic", "Make a filter"],
+    ["#learn?lesson=blocked", "How does it work?"],
+  ]) {
+    await before.goto("about:blank");
+    await before.goto(`${site.base}${hash}`);
+    assert.deepEqual(await before.getByRole("heading").allTextContents(), [heading]);
+    assert.equal(await before.evaluate(() => getComputedStyle(document.body).backgroundColor), dark);
+  }
+  // main.js is missing.
+  for (let at = site.logged.length - 1; at >= 0; at -= 1) if (/ERR_FAILED/.test(site.logged[at])) site.logged.splice(at, 1);
+});
+
+test("without scripts there is a heading, a table, and where it comes from", async () => {
+  const page = await site.open("", { javaScriptEnabled: false });
+  assert.deepEqual(await page.getByRole("heading").allTextContents(), ["Which filter?"]);
+  assert.equal(await page.getByRole("row").count(), 7);
+  await page.getByRole("link", { name: "Licences" }).waitFor();
+});
+
+test("a view loads what it needs, and no more", async () => {
+  const page = await site.open("#learn");
+  await page.waitForSelector(".steps li");
+  const loaded = [];
+  page.context().on("request", (request) => request.url().startsWith(site.base) && loaded.push(request.url().replace(site.base, "")));
+  await page.goto(`${site.base}#plan`);
+  await page.waitForSelector("#chart-bits");
+  assert.deepEqual(loaded, []);
+  await drawn(page, "#chart-bits");
+  assert.deepEqual(loaded, ["plot.js"]);
+  await page.goto(`${site.base}#look`);
+  await page.waitForSelector(".told option:nth-child(2)", { state: "attached" });
+  assert.deepEqual(loaded, ["plot.js", "files.js"]);
+});
+
+test("the licences of all parts are there", async () => {
+  const page = await site.open();
+  await page.getByRole("link", { name: "Licences" }).click();
+  const text = await page.textContent("body");
+  for (const part of ["uplot 1.", "xz-decompress 0.", "serde_json 1.", "ed25519-dalek 3.", "Copyright (c) 2022 Leon Sorokin"])
+    assert(text.includes(part), part);
+});
+
 test("a system without a language has the page all the same", async () => {
   // Headless Chromium then says "en-US@posix", which its own Intl refuses, and WebKit "C".
   const page = await site.open("", { locale: undefined });
-  await page.waitForSelector("#chart-bits canvas");
+  await page.waitForSelector("#chart-bits");
+  await drawn(page, "#chart-bits");
 });
 
 test("an address with an unknown view or lesson shows the first one", async () => {

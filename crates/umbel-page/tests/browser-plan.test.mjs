@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { after, before, test } from "node:test";
+import { after, afterEach, before, test } from "node:test";
 
-import { start, umbel } from "./browser.mjs";
+import { drawn, start, umbel } from "./browser.mjs";
 
 let site;
 before(async () => (site = await start()));
+afterEach(() => site?.clear());
 after(() => site?.close());
 
 /** The ranking as rows of text: the variant, then its figures. */
@@ -293,10 +294,11 @@ test("charts are drawn, read by keys, and have their values in a table", async (
   await page.waitForSelector("#chart-bits");
   assert.equal(await page.locator(".chart:visible").count(), 2);
   await page.click(".more summary");
-  await page.waitForFunction(() => document.querySelectorAll(".chart canvas").length === 5);
+  await page.waitForSelector("#chart-exponent");
   const ids = await page.$$eval(".chart", (charts) => charts.map((chart) => chart.id));
   assert.deepEqual([...ids].sort(), ["chart-bits", "chart-exponent", "chart-keys", "chart-overfill", "chart-probes", "chart-time"]);
   for (const id of ids.filter((id) => id !== "chart-time")) {
+    await drawn(page, `#${id}`);
     // Something other than axes is on the canvas: many colours.
     const colours = await page.$eval(`#${id} canvas`, (canvas) => {
       const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -329,6 +331,7 @@ test("charts are drawn, read by keys, and have their values in a table", async (
 
   // The pointer reads between the points, too.
   const canvas = page.locator("#chart-overfill .u-over");
+  await canvas.scrollIntoViewIfNeeded();
   const box = await canvas.boundingBox();
   const at = new Set();
   for (let x = 0; x < 8; x += 1) {

@@ -79,7 +79,7 @@ after(async () => {
 test("WebKit: a plan, whose address follows", async () => {
   await go("#plan?keys=5e9&fpp=1%25");
   assert.match(await wait("return document.querySelector('.plans') && document.querySelector('.headline').textContent"), /5\.91 GiB/);
-  await wait("return document.querySelector('#chart-bits canvas') !== null");
+  await wait("document.querySelector('#chart-bits')?.scrollIntoView(); return document.querySelector('#chart-bits canvas') !== null");
   // Safari refuses more than 100 writes of the address in 30 seconds.
   await type("input[type=text]", "000000000000000000000000000000");
   await wait("return document.querySelector('.verdict.refused, .field .error:not(:empty)') !== null || location.hash.includes('000000')");
@@ -93,7 +93,7 @@ test("WebKit: an example is opened, and keys are looked up", async () => {
     "return [...document.querySelectorAll('.answers tbody tr')].map((row) => [...row.querySelectorAll('td')].map((cell) => cell.className).join(' ')).join(', ')",
   );
   assert.equal(found, "yes no, yes yes, no yes, no no");
-  await wait("return document.querySelectorAll('.profile canvas').length === 2");
+  await wait("document.querySelector('.profile')?.scrollIntoView(); return document.querySelectorAll('.profile canvas').length === 2");
 });
 
 test("WebKit: a file is opened", async () => {

@@ -64,6 +64,7 @@ const TYPES = {
   ".svg": "image/svg+xml",
   ".png": "image/png",
   ".webmanifest": "application/manifest+json",
+  ".txt": "text/plain; charset=utf-8",
 };
 
 /** Serves the page below a path, with no header but the type: what the page promises, it has to keep by itself. `compressed`, as
@@ -93,7 +94,13 @@ const launch = {
   firefox: () => firefox.launch({ channel: "moz-firefox", executablePath: installedFirefox }),
 };
 
-/** A browser and the page's address. `open` makes pages; `close` checks what they have asked for and logged. */
+/** Scrolls to a chart, and waits until it is drawn. */
+export async function drawn(page, chart) {
+  await page.locator(`${chart} .plot`).first().scrollIntoViewIfNeeded();
+  await page.waitForSelector(`${chart} canvas`);
+}
+
+/** A browser and the page's address. `open` makes pages, `clear` closes them; `close` checks what they have asked for and logged. */
 export async function start(which = "chromium") {
   assert(existsSync(join(folder, "index.html")), `no page in ${folder}: cargo x page builds it`);
   const browser = await launch[which]();
@@ -123,6 +130,11 @@ export async function start(which = "chromium") {
     return page;
   }
 
+  /** After each test: what is still drawn and computed would slow the others down. */
+  async function clear() {
+    await Promise.all(browser.contexts().map((context) => context.close()));
+  }
+
   async function close() {
     await browser.close();
     server.close();
@@ -131,5 +143,5 @@ export async function start(which = "chromium") {
     assert.deepEqual(logged, [], "errors and warnings in the console");
   }
 
-  return { base, browser, open, close, logged };
+  return { base, browser, open, clear, close, logged };
 }

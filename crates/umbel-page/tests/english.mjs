@@ -6,5 +6,5 @@ const WORDS =
 const GERMAN = new Set(["in", "was", "am", "an", "filter", "link", "per", "rate", "hash", "bits?", "use", "index"]);
 const PATTERN = new RegExp(`(?<![\\p{L}\\d_./<-])(${[...new Set(WORDS.split(" "))].filter((word) => !GERMAN.has(word)).join("|")})(?![\\p{L}\\d_=./-])`, "u");
 
-/** Whether a text has a word that German has not. */
-export const english = (text) => PATTERN.test(text.replace(/„[^“]*“|"[^"]*"|umbel \w+( --[\w-]+)*/g, ""));
+/** Whether a text has a word that German has not; a sum is shown as a sign. */
+export const english = (text) => PATTERN.test(text.replace(/„[^“]*“|"[^"]*"|umbel \w+( --[\w-]+)*|sum over \w of/g, ""));

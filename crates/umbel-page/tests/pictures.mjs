@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { repository, start } from "./browser.mjs";
+import { drawn, repository, start } from "./browser.mjs";
 
 const folder = process.argv[2];
 if (!folder) {
@@ -36,7 +36,7 @@ const look = async (page) => {
   await page.getByRole("button", { name: "Open an example" }).click();
   await page.waitForSelector(".comparison .receipt");
   await page.waitForSelector(".answers td");
-  await page.waitForSelector(".card:last-child .profile canvas");
+  for (const card of [".card:first-child", ".card:last-child"]) await drawn(page, `${card} .profile`);
   await page.getByRole("button", { name: "key-1", exact: true }).click();
   await page.waitForFunction(() => document.querySelectorAll(".marked:not(:empty)").length === 2);
 };

@@ -1,14 +1,13 @@
 //! Charts: curves on a canvas (uPlot draws them), a slider that reads them out, a legend, and a table with the same
 //! values. All numbers come from the core.
 
-// Before uPlot, which asks for the language.
-import "./language";
-
-import uPlot from "uplot";
+import type uPlot from "uplot";
 
 import type { Axis, Chart, Series } from "./core";
 import { colour, h, unique } from "./dom";
 import { STAR, drawMarker, lookOf, swatch, type Look } from "./looks";
+import type {} from "./plot";
+import { load } from "./script";
 import { logTicks, power, short } from "./ticks";
 import { words } from "./words";
 
@@ -57,8 +56,23 @@ function scale(kind: Axis): uPlot.Scale {
 }
 
 /** One table of all curves: their points side by side, `null` where one has none. */
-function joined(series: Series[]): uPlot.AlignedData {
-  return uPlot.join(series.map((one) => [one.x, one.y]));
+function joined(series: Series[]): [xs: number[], ...ys: (number | null)[][]] {
+  const xs = [...new Set(series.flatMap(({ x }) => x))].sort((one, other) => one - other);
+  const ys = series.map(({ x, y }) => {
+    const at = new Map(x.map((value, index) => [value, y[index]!]));
+    return xs.map((value) => at.get(value) ?? null);
+  });
+  return [xs, ...ys];
+}
+
+let plotter: Promise<void> | undefined;
+/** Loads what draws curves; if that fails, the next chart asks again. */
+function plotting(): Promise<void> {
+  plotter ??= load("plot.js").catch((error: Error) => {
+    plotter = undefined;
+    throw error;
+  });
+  return plotter;
 }
 
 /** The figure of a chart. `chosen` is the kind whose curve is drawn bolder. */
@@ -69,8 +83,14 @@ export class Figure {
   // The slider says it too.
   private readonly at = h("span", { class: "at", "aria-hidden": "true" });
   private readonly resized = new ResizeObserver(() => this.resize());
+  /** It is drawn when it is about to be seen, a window's height before. */
+  private readonly near = new IntersectionObserver((entries) => entries.some(({ isIntersecting }) => isIntersecting) && this.come(), {
+    rootMargin: "100% 0px",
+  });
+  private seen = false;
+  private gone = false;
   private readonly values: HTMLElement[] = [];
-  private readonly data: uPlot.AlignedData;
+  private readonly data: ReturnType<typeof joined>;
   private readonly behind: HTMLDetailsElement;
   private readonly bars: boolean;
   /** Whether only whole numbers are on its axis, such as probes. */
@@ -116,7 +136,7 @@ export class Figure {
     );
     if (this.bars) return;
     this.plot.setAttribute("aria-hidden", "true");
-    this.resized.observe(this.plot);
+    this.near.observe(this.plot);
     this.read(this.start(), false);
   }
 
@@ -200,7 +220,7 @@ export class Figure {
       ? [["", words.charts.bars, words.charts.batch], series.map((one) => ({ name: one.name, values: one.y }))]
       : [
           [x.label, ...series.map((one) => one.name)],
-          (this.data[0] as number[]).map((at) => ({ name: short(at), values: series.map((_, number) => this.value(at, number)) })),
+          this.data[0].map((at) => ({ name: short(at), values: series.map((_, number) => this.value(at, number)) })),
         ];
     return h(
       "table",
@@ -218,10 +238,24 @@ export class Figure {
     this.draw();
   }
 
+  private come(): void {
+    this.near.disconnect();
+    plotting().then(
+      () => {
+        if (this.gone) return;
+        this.seen = true;
+        this.resized.observe(this.plot);
+      },
+      // Its values are there all the same, as a table.
+      () => {},
+    );
+  }
+
   /** Draws it again, as after a change of colours. */
   draw(): void {
     this.chart?.destroy();
     this.chart = undefined;
+    if (!this.seen) return;
     const width = this.plot.clientWidth;
     if (width === 0) return;
     const ink = colour("--soft");
@@ -266,11 +300,13 @@ export class Figure {
         ],
       },
     };
-    this.chart = new uPlot(options, this.data, this.plot);
+    this.chart = new globalThis.umbelPlot!(options, this.data, this.plot);
   }
 
   /** Gives up what listens to the window and to sizes. */
   dispose(): void {
+    this.gone = true;
+    this.near.disconnect();
     this.resized.disconnect();
     this.chart?.destroy();
     this.chart = undefined;

@@ -1,6 +1,7 @@
 //! The page's side of the worker: requests are promises, and can be replaced or cancelled.
 
 import { CoreError, type Answer, type Name, type Request } from "./core";
+import { load } from "./script";
 import { told } from "./told";
 import { words } from "./words";
 import type { Question, Reply } from "./worker";
@@ -18,24 +19,42 @@ const scripts = new Map<Which, Promise<string>>();
 function source(which: Which): Promise<string> {
   const there = scripts.get(which);
   if (there) return there;
-  const script = new Promise<string>((resolve, reject) => {
-    const element = document.createElement("script");
-    element.src = `${which}.js`;
-    element.onerror = () => {
-      // It may have been the network: the next request asks for it again.
-      scripts.delete(which);
-      element.remove();
-      reject(new Error(words.failed.core(element.src.split("/").pop()!)));
-    };
-    element.onload = () => {
-      const code = new Blob([globalThis.umbelCore ?? ""], { type: "text/javascript" });
-      globalThis.umbelCore = undefined;
-      resolve(URL.createObjectURL(code));
-    };
-    document.head.append(element);
-  });
+  const script = aside(which).catch(() => inPage(which));
+  // It may have been the network: the next request asks for it again.
+  script.catch(() => scripts.delete(which));
   scripts.set(which, script);
   return script;
+}
+
+const TYPE = { type: "text/javascript" };
+
+/** Loads a worker's script in another worker, so that half a megabyte of it does not hold up the page. */
+function aside(which: Which): Promise<string> {
+  const { href } = new URL(`${which}.js`, document.baseURI);
+  const code = `importScripts(${JSON.stringify(href)}); postMessage(new Blob([umbelCore], ${JSON.stringify(TYPE)}));`;
+  const url = URL.createObjectURL(new Blob([code], TYPE));
+  const worker = new Worker(url);
+  const loaded = new Promise<string>((resolve, reject) => {
+    worker.onmessage = ({ data }: MessageEvent<Blob>) => resolve(URL.createObjectURL(data));
+    worker.onerror = (event) => {
+      event.preventDefault();
+      reject(new Error(event.message));
+    };
+  });
+  const end = () => {
+    worker.terminate();
+    URL.revokeObjectURL(url);
+  };
+  loaded.then(end, end);
+  return loaded;
+}
+
+/** Loads it in the page: a page from a folder has no other way. */
+async function inPage(which: Which): Promise<string> {
+  await load(`${which}.js`);
+  const url = URL.createObjectURL(new Blob([globalThis.umbelCore ?? ""], TYPE));
+  globalThis.umbelCore = undefined;
+  return url;
 }
 
 export interface Options {
@@ -110,7 +129,7 @@ export class Client {
   private async start(): Promise<Worker> {
     const worker = new Worker(await source(this.which));
     worker.onmessage = (event: MessageEvent<Reply>) => this.hear(event.data);
-    worker.onerror = (event) => this.fail(event.message || words.failed.core(`${this.which}.js`));
+    worker.onerror = (event) => this.fail(event.message || words.failed.script(`${this.which}.js`));
     return worker;
   }
 

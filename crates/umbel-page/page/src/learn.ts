@@ -24,7 +24,6 @@ function parsed(parameters: URLSearchParams): Operation[] {
 }
 
 export class Learn {
-  readonly root: HTMLElement;
   private readonly links = new Map<string, HTMLAnchorElement>();
   private readonly title = h("h2", { tabindex: -1 });
   private readonly text = h("p", { class: "lesson-text" });
@@ -49,7 +48,9 @@ export class Learn {
   private timer: number | undefined;
   private asked = "";
 
+  /** `root` has the view's heading. */
   constructor(
+    readonly root: HTMLElement,
     private readonly client: Client,
     private readonly changed: (query: string) => void,
   ) {
@@ -70,10 +71,7 @@ export class Learn {
       this.links.set(id, link);
       return h("li", {}, link);
     });
-    this.root = h(
-      "section",
-      { class: "view learn" },
-      h("header", { class: "head" }, h("h1", { tabindex: -1 }, here.title), h("p", { class: "lede" }, here.lede)),
+    root.append(
       h(
         "div",
         { class: "columns" },
@@ -84,7 +82,7 @@ export class Learn {
           this.title,
           this.text,
           h("div", { class: "tools", role: "group", "aria-label": here.steps }, this.first, this.back, this.next, this.play, this.place),
-          h("p", { class: "hint" }, here.keys),
+          h("p", { class: "hint by-keys" }, here.keys),
           this.caption,
           this.stages,
           this.summary,

@@ -15,7 +15,6 @@ const MOST = 2;
 const LARGE = 16 << 20;
 
 export class Look {
-  readonly root: HTMLElement;
   private readonly client = new Client("files");
   private cards: FilterCard[] = [];
   private readonly status = h("p", { class: "status", role: "status" });
@@ -33,7 +32,8 @@ export class Look {
   /** What files of a format do not contain. */
   private readonly required = new Map<string, string[]>();
 
-  constructor() {
+  /** `root` has the view's heading. */
+  constructor(readonly root: HTMLElement) {
     const id = unique("file");
     const input = h("input", {
       id,
@@ -48,7 +48,7 @@ export class Look {
     this.zone = h(
       "div",
       { class: "drop" },
-      h("p", {}, here.drop, " ", input, h("label", { for: id, class: "button" }, here.choose)),
+      h("p", {}, h("span", { class: "here" }, here.drop, " "), input, h("label", { for: id, class: "button" }, here.choose)),
       h("p", { class: "hint" }, here.two),
       h("p", {}, h("button", { type: "button", class: "quiet", onclick: () => void this.samples() }, here.sample)),
     );
@@ -81,19 +81,7 @@ export class Look {
         newer.field,
       ),
     );
-    this.root = h(
-      "section",
-      { class: "view look" },
-      h("header", { class: "head" }, h("h1", { tabindex: -1 }, here.title), h("p", { class: "lede" }, here.lede)),
-      this.zone,
-      told,
-      this.busy,
-      this.status,
-      this.alert,
-      this.query.root,
-      this.comparison,
-      this.shelf,
-    );
+    root.append(this.zone, told, this.busy, this.status, this.alert, this.query.root, this.comparison, this.shelf);
     this.droppable();
   }
 

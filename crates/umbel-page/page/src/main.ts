@@ -1,8 +1,8 @@
-//! The page: its frame, and which view the address names. Each view is made when it is first shown.
+//! The page: which view the address names. The frame and the views' headings are in index.html, so that there is something to read
+//! before this script; what else a view has is made when it is first shown.
 
 import { Address, hash, named, names, type Name } from "./address";
 import { Client } from "./client";
-import { fill, h } from "./dom";
 import { isForeign, read, write } from "./goal";
 import { Learn } from "./learn";
 import { Look } from "./look";
@@ -26,37 +26,33 @@ interface View {
 // A file that is being read does not keep a plan waiting.
 const quick = new Client("core");
 
-const makers: Record<Name, () => View> = {
-  plan: () => new Plan(quick, (query, step) => address.keep("plan", query, step)),
-  look: () => new Look(),
-  make: () =>
-    new Make(new Client("files"), (files) => {
-      const look = (views.look ??= makers.look()) as Look;
-      look.receive(files);
+const makers: Record<Name, (root: HTMLElement) => View> = {
+  plan: (root) => new Plan(root, quick, (query, step) => address.keep("plan", query, step)),
+  look: (root) => new Look(root),
+  make: (root) =>
+    new Make(root, new Client("files"), (files) => {
+      (view("look") as Look).receive(files);
       location.hash = hash("look");
     }),
-  learn: () => new Learn(quick, (query) => address.keep("learn", query)),
+  learn: (root) => new Learn(root, quick, (query) => address.keep("learn", query)),
 };
 const views: Partial<Record<Name, View>> = {};
 
-const content = h("main", { id: "content", tabindex: -1 });
-const links = names.map((name) => h("a", { href: hash(name) }, words[name].nav));
-const home = h("a", { href: hash("plan") }, h("strong", {}, words.site.name), " ", words.site.sub);
-const version = h("span");
-const { name: language, language: lang, page } = words.site.other;
-const other = h(
-  "a",
-  {
-    href: page,
-    lang,
-    hreflang: lang,
-    onclick: () => {
-      // The same view in the other language.
-      other.setAttribute("href", `${page}${location.hash}`);
-    },
-  },
-  language,
-);
+const one = <E extends Element>(selector: string) => document.querySelector<E>(selector)!;
+const content = one<HTMLElement>("main");
+const links = [...document.querySelectorAll<HTMLAnchorElement>(".top nav a")];
+/** The views' elements, which are in the order of their names, as links are. */
+const roots = [...content.children] as HTMLElement[];
+const home = one<HTMLAnchorElement>(".name a");
+const other = one<HTMLAnchorElement>(".other");
+other.addEventListener("click", () => {
+  // The same view in the other language.
+  other.hash = location.hash;
+});
+
+function view(name: Name): View {
+  return (views[name] ??= makers[name](roots[names.indexOf(name)]!));
+}
 
 const address = new Address((name, query) => {
   links[names.indexOf(name)]!.href = hash(name, query);
@@ -66,7 +62,7 @@ const address = new Address((name, query) => {
 let shown: Name | undefined;
 function route(): void {
   const { name, query } = named();
-  const view = (views[name] ??= makers[name]());
+  const now = view(name);
   document.title = `${words[name].nav}: ${words.site.title}`;
   names.forEach((other, index) => {
     if (other === name) links[index]!.setAttribute("aria-current", "page");
@@ -76,41 +72,24 @@ function route(): void {
     const first = shown === undefined;
     if (shown) views[shown]!.hide?.();
     shown = name;
-    fill(content, view.root);
+    document.documentElement.dataset.view = name;
+    // What is there stays: a heading that goes and comes is drawn twice.
+    for (const other of [...content.children]) if (other !== now.root) other.remove();
+    content.append(...(now.root.isConnected ? [] : [now.root]));
     scrollTo(0, 0);
     // Who came by a link hears where they are.
-    if (!first) view.root.querySelector("h1")?.focus({ preventScroll: true });
+    if (!first) now.root.querySelector("h1")?.focus({ preventScroll: true });
   }
   address.show(name, query);
-  view.show(query);
-  view.redraw();
+  now.show(query);
+  now.redraw();
 }
 
-const skip = h(
-  "a",
-  {
-    class: "skip",
-    href: "#content",
-    onclick: (event: Event) => {
-      event.preventDefault();
-      content.focus();
-    },
-  },
-  words.site.skip,
-);
-
-document.body.append(
-  skip,
-  h(
-    "header",
-    { class: "top" },
-    h("p", { class: "name" }, home),
-    h("nav", { "aria-label": words.site.views }, ...links),
-    themeSwitch(() => Object.values(views).forEach((view) => view.redraw())),
-  ),
-  content,
-  h("footer", {}, h("p", {}, words.site.foot), h("p", {}, other, " · ", h("a", { href: "licences.txt" }, words.site.licences), " · ", version)),
-);
+one(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  content.focus();
+});
+themeSwitch(one(".theme select"), () => Object.values(views).forEach((view) => view.redraw()));
 
 // A goal as other calculators' links have it becomes one of this page's.
 const { search } = location;
@@ -120,18 +99,25 @@ addEventListener("hashchange", route);
 // A file that is dropped beside its place would otherwise replace the page.
 for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => event.preventDefault());
 route();
-quick.ask({ type: "about" }).then(
-  ({ version: number }) => {
-    version.textContent = words.site.version(number);
-  },
-  () => {},
-);
-
-// A page from a server opens again without one.
-if (!UMBEL_DRAFT && location.protocol.startsWith("http")) {
-  addEventListener("load", () => {
-    navigator.serviceWorker?.register("offline.js").catch(() => {
-      // Its visitor needs the network, as for other pages.
-    });
+quick
+  .ask({ type: "about" })
+  .then(
+    ({ version: number }) => {
+      one(".version").textContent = words.site.version(number);
+    },
+    () => {},
+  )
+  .finally(() => {
+    delete document.documentElement.dataset.starting;
   });
+
+// A page from a server opens again without one. Its files are fetched for that when nothing else waits for the network.
+function keep(): void {
+  navigator.serviceWorker?.register("offline.js").catch(() => {
+    // Its visitor needs the network, as for other pages.
+  });
+}
+if (!UMBEL_DRAFT && location.protocol.startsWith("http")) {
+  if (document.readyState === "complete") keep();
+  else addEventListener("load", keep);
 }

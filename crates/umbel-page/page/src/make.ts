@@ -15,7 +15,6 @@ const OTHERS = ["attributes"];
 const USUAL = "1%";
 
 export class Make {
-  readonly root: HTMLElement;
   private readonly keys = new Lines(here.keys, here.hint, () => this.stale());
   private readonly except = new Lines(here.except, here.exceptHint, () => this.stale());
   private readonly what = h("select", { onchange: () => this.chosen() });
@@ -30,8 +29,9 @@ export class Make {
   private readonly submit = h("button", { type: "submit", class: "main", disabled: true }, here.make);
   private formats: Format[] = [];
 
-  /** `look` opens files in the other view. */
+  /** `root` has the view's heading; `look` opens files in the other view. */
   constructor(
+    readonly root: HTMLElement,
     private readonly client: Client,
     private readonly look: (files: File[]) => void,
   ) {
@@ -72,14 +72,7 @@ export class Make {
       this.submit,
       this.wrong,
     );
-    this.root = h(
-      "section",
-      { class: "view maker" },
-      h("header", { class: "head" }, h("h1", { tabindex: -1 }, here.title), h("p", { class: "lede" }, here.lede)),
-      form,
-      this.status,
-      this.made,
-    );
+    root.append(form, this.status, this.made);
   }
 
   show(query: string): void {

@@ -87,7 +87,7 @@ export class FillMap {
       this.reading,
       this.scale,
       this.caption,
-      h("p", { class: "hint map-keys", id: keys }, here.keys),
+      h("p", { class: "hint by-keys", id: keys }, here.keys),
       this.behind,
     );
     this.sizes.observe(this.root);

@@ -20,37 +20,36 @@ type Flag = (typeof FLAGS)[number];
 /** In the order in which they are shown: the first ones at once, the others when they are asked for. */
 const FIRST: ChartId[] = ["bits", "overfill"];
 const MORE: ChartId[] = ["probes", "time", "keys", "exponent"];
-const SLOW: ChartId[] = ["bits"];
-const QUICK = [...FIRST, ...MORE].filter((name) => !SLOW.includes(name));
 
 const MAIN: Text[] = ["keys", "fpp", "memory", "probes"];
 const COSTS: Text[] = ["ship", "except", "lookup", "false_answer", "absent"];
 /** Of these two make a goal. */
 const GOAL: Text[] = ["keys", "fpp", "memory", "ship"];
 
-const REPOSITORY = "https://github.com/umbel/umbel";
-
 export class Plan {
-  readonly root: HTMLElement;
   private readonly inputs = {} as Record<Text, HTMLInputElement>;
   private readonly errors = {} as Record<Text, HTMLElement>;
   private readonly boxes = {} as Record<Flag, HTMLInputElement>;
   private readonly costs: HTMLDetailsElement;
-  private readonly textbook = h("div", { class: "textbook", role: "status" });
+  private readonly textbook = h("div", { class: "textbook", role: "status" }, h("h2", {}, here.textbook.title));
   private readonly headline = h("p", { class: "headline" });
   private readonly verdict = h("p", { class: "verdict", role: "status" });
   private readonly ranking = h("div", { class: "ranking" });
   private readonly comparison = h("section", { class: "side-by-side" });
   private readonly charts = h("div", { class: "charts" });
   private readonly more = h("div", { class: "charts" });
-  private readonly lower = h(
-    "section",
-    { class: "what-if" },
-    h("h2", {}, here.charts),
-    h("p", { class: "lede" }, here.chartsLede),
-    this.charts,
-    h("details", { class: "more" }, h("summary", {}, here.more), this.more),
+  private readonly others = h(
+    "details",
+    {
+      class: "more",
+      ontoggle: () => {
+        if (this.others.open && !this.figures.has(MORE[0]!)) this.curves(MORE);
+      },
+    },
+    h("summary", {}, here.more),
+    this.more,
   );
+  private readonly lower = h("section", { class: "what-if" }, h("h2", {}, here.charts), h("p", { class: "lede" }, here.chartsLede), this.charts, this.others);
   private readonly figures = new Map<ChartId, Figure>();
   private advice: Advice | undefined;
   /** Whether `advice` is that of the goal. */
@@ -64,8 +63,9 @@ export class Plan {
 
   private readonly plotter = new Client("core");
 
-  /** `changed` takes the state for the page's address, and whether Back should come to what it was before. */
+  /** `root` has the view's heading; `changed` takes the state for the page's address, and whether Back should come to what it was before. */
   constructor(
+    readonly root: HTMLElement,
     private readonly client: Client,
     private readonly changed: (query: string, step: boolean) => void,
   ) {
@@ -84,22 +84,7 @@ export class Plan {
       h("h2", {}, here.examples),
       h("ul", {}, ...here.presets.map(({ label, goal }) => h("li", {}, h("a", { href: `#plan?${goal}` }, label)))),
     );
-    this.root = h(
-      "section",
-      { class: "view plan" },
-      h(
-        "header",
-        { class: "head" },
-        h("h1", { tabindex: -1 }, here.title),
-        h("p", { class: "lede" }, here.lede),
-        h(
-          "p",
-          { class: "links" },
-          h("a", { href: `${REPOSITORY}#install`, rel: "noreferrer external" }, here.links.install),
-          h("a", { href: REPOSITORY, rel: "noreferrer external" }, here.links.source),
-          h("a", { href: "#learn" }, here.links.learn),
-        ),
-      ),
+    root.append(
       h(
         "div",
         { class: "columns" },
@@ -207,17 +192,24 @@ export class Plan {
       },
       (error: Error) => this.refused(error),
     );
-    // Charts have a worker of their own, so that the ranking never waits for them; the slow one comes last.
-    for (const charts of [QUICK, SLOW]) {
-      this.plotter.ask({ type: "curves", goal, charts }, { replaces: [this, charts[0]!] }).then(
-        (curves) => {
-          if (asked === this.state.goal) this.draw(curves, charts);
-        },
-        (error: Error) => {
-          if (!(error instanceof Dropped)) this.draw({ charts: [] }, charts);
-        },
-      );
-    }
+    // One after the other, so that none keeps the page from answering; the first one takes longest, and comes last.
+    if (this.others.open) this.curves(MORE);
+    else this.draw({ charts: [] }, MORE);
+    for (const chart of [...FIRST].reverse()) this.curves([chart]);
+  }
+
+  /** Asks for charts of the goal. They have a worker of their own, so that the ranking never waits for them. */
+  private curves(charts: ChartId[]): void {
+    const asked = this.state.goal;
+    const { probes: _, ...goal } = asked;
+    this.plotter.ask({ type: "curves", goal, charts }, { replaces: [this, charts[0]!] }).then(
+      (curves) => {
+        if (asked === this.state.goal) this.draw(curves, charts);
+      },
+      (error: Error) => {
+        if (!(error instanceof Dropped)) this.draw({ charts: [] }, charts);
+      },
+    );
   }
 
   /** The textbook's filter: what is given, and what follows from it. */

@@ -12,6 +12,7 @@ const LINE = 512;
 
 /** A chance as people read it: 0 %, 0.3 %, 41 %. */
 function percent(chance: number): string {
+  if (chance > 0 && chance < 1e-6) return here.below("0.0001 %");
   return `${chance === 0 ? 0 : Number((100 * chance).toPrecision(2))} %`;
 }
 

@@ -1,8 +1,5 @@
 //! Dark and light: as the system has it, or as chosen here.
 
-import { h } from "./dom";
-import { words } from "./words";
-
 const STORE = "umbel-theme";
 type Theme = "auto" | "light" | "dark";
 
@@ -16,33 +13,30 @@ function stored(): Theme {
   }
 }
 
+/** Uses the stored colours. */
+export function applyStored(): void {
+  apply(stored());
+}
+
 function apply(theme: Theme): void {
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 }
 
-/** The switch; `changed` is called when colours have changed, by it or by the system. */
-export function themeSwitch(changed: () => void): HTMLElement {
-  const now = stored();
-  apply(now);
+/** Makes `select` the switch; `changed` is called when colours have changed, by it or by the system. */
+export function themeSwitch(select: HTMLSelectElement, changed: () => void): void {
+  select.value = stored();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
-  const names: Theme[] = ["auto", "light", "dark"];
-  const select = h(
-    "select",
-    {
-      onchange: () => {
-        const theme = select.value as Theme;
-        apply(theme);
-        try {
-          localStorage.setItem(STORE, theme);
-        } catch {
-          // It holds until the page is left.
-        }
-        changed();
-      },
-    },
-    ...names.map((name) => h("option", { value: name, selected: name === now }, words.theme[name])),
-  );
+  select.addEventListener("change", () => {
+    const theme = select.value as Theme;
+    apply(theme);
+    try {
+      localStorage.setItem(STORE, theme);
+    } catch {
+      // It holds until the page is left.
+    }
+    changed();
+  });
   // Another tab of the page may have chosen.
   window.addEventListener("storage", ({ key }) => {
     if (key !== STORE) return;
@@ -50,5 +44,4 @@ export function themeSwitch(changed: () => void): HTMLElement {
     apply(stored());
     changed();
   });
-  return h("label", { class: "theme" }, h("span", {}, words.theme.label), select);
 }

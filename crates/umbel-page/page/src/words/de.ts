@@ -19,7 +19,8 @@ const formats: typeof names = {
 
 const zahl = (count: number) => count.toLocaleString("en");
 
-/** What the core says. Kinds keep their names: they are those of the command line. */
+/** What the core says. Kinds keep their names: they are those of the command line. Formulas stay as they are, for they are shown as such:
+ * `sum over L of` as a sign. */
 const CORE: [english: string, german: string][] = [
   // Words and counts, of which sentences are made.
   ["{} key", "{} Schlüssel"],
@@ -201,7 +202,7 @@ const CORE: [english: string, german: string][] = [
   ["levels", "Ebenen"],
   ["growth", "Wachstum"],
   ["cost", "Kosten"],
-  ["m/n is the least with sum over L of {} <= p: {}", "m/n ist das kleinste mit Summe über L von {} <= p: {}"],
+  ["m/n is the least with sum over L of {} <= p: {}", "m/n ist das kleinste mit sum over L of {} <= p: {}"],
   ["{} blocks of 512 bits with {} keys on average, k = {}", "{} Blöcke von 512 Bits mit durchschnittlich {} Schlüsseln, k = {}"],
   ["m = {}, in blocks of 512: {} bits; {}", "m = {}, in Blöcken von 512: {} Bits; {}"],
   ["{} slices of {} bits each: {}", "{} Scheiben von je {} Bits: {}"],
@@ -220,10 +221,7 @@ const CORE: [english: string, german: string][] = [
     "codes of {} bits, {} in a bucket of 512 bits; {} keys a bucket on average",
     "Codes von {} Bits, {} in einem Behälter von 512 Bits; durchschnittlich {} Schlüssel je Behälter",
   ],
-  [
-    "sum over L of {} = {}, f(L) exact for {} probes of L keys in a block",
-    "Summe über L von {} = {}, f(L) exakt für {} Proben von L Schlüsseln in einem Block",
-  ],
+  ["sum over L of {} = {}, f(L) exact for {} probes of L keys in a block", "sum over L of {} = {}, f(L) exakt für {} Proben von L Schlüsseln in einem Block"],
   ["(1 - e^(-kn/m))^k = {}; exactly {}", "(1 - e^(-kn/m))^k = {}; exakt {}"],
   ["at most the sum of all links' rates, {}; {} with n keys", "höchstens die Summe der Raten aller Glieder, {}; {} mit n Schlüsseln"],
   ["{} at the stable point = {}", "{} am stabilen Punkt = {}"],
@@ -745,7 +743,7 @@ export const de: typeof en = {
   },
   theme: { label: "Farben", auto: "System", light: "Hell", dark: "Dunkel" },
   failed: {
-    core: (name) => `Die Datei ${name} ließ sich nicht laden. Sie gehört neben index.html.`,
+    script: (name) => `Die Datei ${name} ließ sich nicht laden. Sie gehört neben index.html.`,
   },
   reason(reason) {
     switch (reason.name) {
@@ -932,8 +930,8 @@ export const de: typeof en = {
     nav: "Öffnen",
     title: "Was ist darin?",
     lede: "Öffnen Sie eine Filterdatei: von umbel, RedisBloom, Guava, Spark, LevelDB, RocksDB und anderen, eine Parquet-Datei oder einen Index von Dateien. Sie wird auf Ihrem Rechner gelesen und nirgendwohin gesandt.",
-    drop: "Legen Sie eine Filterdatei hier ab, oder",
-    choose: "wählen Sie eine",
+    drop: "Legen Sie eine Filterdatei hier ab oder",
+    choose: "wählen Sie eine Datei",
     two: "Zwei Dateien werden verglichen.",
     sample: "Ein Beispiel öffnen",
     sampleKeys: "key-1\nkey-15000\nkey-25000\nno such key",
@@ -1064,7 +1062,7 @@ export const de: typeof en = {
         }[doubt?.name ?? "none"];
         return [
           `${zahl(found)} von ${zahl(keys.length)} vielleicht darin${absent === 0 ? "." : not}`,
-          failed > 0 && `${zahl(failed)} ließen sich nicht suchen.`,
+          failed > 0 && `${zahl(failed)} ${failed === 1 ? "ließ" : "ließen"} sich nicht suchen.`,
           doubt?.name === "assumed" &&
             `Gesucht wurden Schlüssel des Typs ${doubt.key_type}, denn der Filter sagt ihn nicht; wählen Sie den Typ, denn Schlüssel eines anderen werden auch dann nicht gefunden, wenn sie darin sind.`,
           doubt?.name === "indexed"
@@ -1125,6 +1123,7 @@ export const de: typeof en = {
     lessons: "Lektionen",
     keys: "Auch die Pfeiltasten gehen weiter und zurück.",
     chance: (chance) => `So oft geht jetzt ein Wort durch, das nie eingefügt wurde: ${chance}`,
+    below: (chance) => `weniger als ${chance}`,
     strangers: ["hammer", "violin", "cloud"],
     steps: "Schritte",
     step: (at, of) => `Schritt ${at} von ${of}`,

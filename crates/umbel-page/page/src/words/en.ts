@@ -36,7 +36,7 @@ export const en = {
     dark: "Dark",
   },
   failed: {
-    core: (name: string) => `The file ${name} could not be loaded. It belongs next to index.html.`,
+    script: (name: string) => `The file ${name} could not be loaded. It belongs next to index.html.`,
   },
   /** Why a file was refused. */
   reason(reason: Reason): string {
@@ -423,6 +423,7 @@ export const en = {
     lessons: "Lessons",
     keys: "The arrow keys step, too.",
     chance: (chance: string) => `Chance now that a word which was never inserted passes: ${chance}`,
+    below: (chance: string) => `less than ${chance}`,
     strangers: ["hammer", "violin", "cloud"],
     steps: "Steps",
     step: (at: number, of: number) => `Step ${at} of ${of}`,
