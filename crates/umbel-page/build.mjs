@@ -1,6 +1,6 @@
-//! Bundles the explorer: `node build.mjs --core FILE.xz --files FILE.xz --licences FILE --out DIR [--draft]` writes its pages, scripts and
-//! pictures, and the licences of all parts, after those of the cores' crates. A draft is not kept for use without a network, so that a
-//! reload shows what has changed. `cargo x page` calls it.
+//! Bundles the explorer: `node build.mjs --core FILE.xz --files FILE.xz --licences FILE --out DIR [--draft] [--at URL]` writes its pages,
+//! scripts and pictures, and the licences of all parts, after those of the cores' crates. A draft is not kept for use without a network,
+//! so that a reload shows what has changed; `--at` is where it will be. `cargo x page` calls it.
 
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -17,10 +17,11 @@ const { values: options } = parseArgs({
     licences: { type: "string" },
     out: { type: "string" },
     draft: { type: "boolean", default: false },
+    at: { type: "string" },
   },
 });
 if (!options.core || !options.files || !options.licences || !options.out) {
-  console.error("usage: node build.mjs --core FILE.xz --files FILE.xz --licences FILE --out DIR [--draft]");
+  console.error("usage: node build.mjs --core FILE.xz --files FILE.xz --licences FILE --out DIR [--draft] [--at URL]");
   process.exit(2);
 }
 const page = join(dirname(fileURLToPath(import.meta.url)), "page");
@@ -85,7 +86,9 @@ const [first, main, plot, plans, files, style, german] = await Promise.all([
   bundle("style.css"),
   bundle("src/words/de.ts", { format: "iife", globalName: "umbelGerman", footer: { js: "globalThis.umbelWords=umbelGerman.de;" } }),
 ]);
-const html = await readFile(join(page, "index.html"), "utf8");
+// Who shows a link asks for its picture by a whole address.
+const card = options.at ? new URL("card.png", options.at.replace(/\/?$/, "/")).href : "card.png";
+const html = (await readFile(join(page, "index.html"), "utf8")).replace('content="card.png"', `content="${card}"`);
 const built = {
   "style.css": style,
   "main.js": main,

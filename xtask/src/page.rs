@@ -23,6 +23,9 @@ pub(crate) struct Arguments {
     /// Serve it, and build it again whenever a source changes; the core is then larger, slower and sooner compiled.
     #[arg(long)]
     watch: bool,
+    /// The address where it will be, so that those who show a link to it find its picture.
+    #[arg(long, value_name = "URL", conflicts_with = "watch")]
+    at: Option<String>,
 }
 
 /// How the cores are compiled and packed.
@@ -43,7 +46,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.watch {
         return watch(arguments.open);
     }
-    let (page, _) = build()?;
+    prepare()?;
+    cores(Core::HandedOut)?;
+    let page = bundle(Core::HandedOut, arguments.at.as_deref())?;
     println!("{}", page.display());
     if arguments.open {
         run::run(&mut serve(&page, true))?;
@@ -73,8 +78,8 @@ fn watch(open: bool) -> Result<()> {
         if now != built {
             let started = Instant::now();
             let done = match now[1] == built[1] {
-                true => bundle(Core::Draft),
-                false => cores(Core::Draft).and_then(|_| bundle(Core::Draft)),
+                true => bundle(Core::Draft, None),
+                false => cores(Core::Draft).and_then(|_| bundle(Core::Draft, None)),
             };
             built = now;
             match done {
@@ -114,7 +119,7 @@ fn folder() -> PathBuf {
 pub(crate) fn build() -> Result<(PathBuf, PathBuf)> {
     prepare()?;
     let core = cores(Core::HandedOut)?;
-    Ok((bundle(Core::HandedOut)?, core))
+    Ok((bundle(Core::HandedOut, None)?, core))
 }
 
 /// Sees to it that there is what builds it.
@@ -159,8 +164,8 @@ fn cores(which: Core) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Bundles the front end with the packed cores; gives the folder.
-fn bundle(which: Core) -> Result<PathBuf> {
+/// Bundles the front end with the packed cores, for a host `at` an address; gives the folder.
+fn bundle(which: Core, at: Option<&str>) -> Result<PathBuf> {
     let page = target().join("page");
     let mut bundle = Command::new("node");
     bundle.arg(folder().join("build.mjs")).arg("--out").arg(&page);
@@ -171,6 +176,7 @@ fn bundle(which: Core) -> Result<PathBuf> {
     if let Core::Draft = which {
         bundle.arg("--draft");
     }
+    bundle.args(at.map(|at| format!("--at={at}")));
     run::run(&mut bundle)?;
     Ok(page)
 }
@@ -226,9 +232,9 @@ pub(crate) fn bench(options: &[OsString]) -> Result<()> {
     let (page, core) = build()?;
     let release = ["build", "--release", "--quiet", "--locked"];
     run::run(cargo(&release).args(["--package", "umbel-page", "--example", "native"]))?;
-    run::run(cargo(&release).args(["--package", "umbel-cli"]))?;
     let filter = target().join("100M.umbel");
     if !filter.exists() {
+        run::run(cargo(&release).args(["--package", "umbel-cli"]))?;
         let mut build = Command::new(target().join("release/umbel"));
         build.args(["build", "--quiet", "--keys", "100M", "--fpp", "0.01", "-o"]).arg(&filter);
         let mut child = build.stdin(Stdio::piped()).spawn().context("cannot run umbel")?;

@@ -105,7 +105,9 @@ if (values.lighthouse) {
     const config = preset === "desktop" ? (await import(pathToFileURL(join(entry, "../config/desktop-config.js")))).default : undefined;
     const { lhr } = await lighthouse(`${base}#${view}`, { port, logLevel: "silent", onlyCategories, skipAudits }, config);
     const marks = Object.values(lhr.categories).map(({ title, score }) => `${title} ${Math.round(100 * score)}`);
-    console.log(`| Lighthouse ${lhr.lighthouseVersion}, ${view}, ${preset} | ${marks.join(", ")} |`);
+    const shown = { "largest-contentful-paint": "first text", "total-blocking-time": "blocked", "cumulative-layout-shift": "shift" };
+    const figures = Object.entries(shown).map(([id, name]) => `${name} ${lhr.audits[id].displayValue}`);
+    console.log(`| Lighthouse ${lhr.lighthouseVersion}, ${view}, ${preset} | ${marks.join(", ")}; ${figures.join(", ")} |`);
     for (const [id, { score, scoreDisplayMode, title, displayValue }] of Object.entries(lhr.audits)) {
       if (score !== null && score < 0.9 && !["informative", "notApplicable", "manual", "metricSavings"].includes(scoreDisplayMode))
         console.error(`${view}, ${preset}: ${id}: ${title} ${displayValue ?? ""}`);
