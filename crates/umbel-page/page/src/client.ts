@@ -1,5 +1,6 @@
 //! The page's side of the worker: requests are promises, and can be replaced or cancelled.
 
+import { TYPE, aside, type Which } from "./aside";
 import { CoreError, type Answer, type Name, type Request } from "./core";
 import { load } from "./script";
 import { told } from "./told";
@@ -11,42 +12,18 @@ declare global {
   var umbelCore: string | undefined;
 }
 
-/** The two cores: of plans and lessons, which is small and loaded first, and the whole one, which also opens and makes files. */
-export type Which = "core" | "files";
-
 /** Workers' scripts as blobs: such a worker has the page's Content-Security-Policy, on any host. */
 const scripts = new Map<Which, Promise<string>>();
 function source(which: Which): Promise<string> {
   const there = scripts.get(which);
   if (there) return there;
-  const script = aside(which).catch(() => inPage(which));
+  const begun = which === "core" ? globalThis.umbelBegun : undefined;
+  globalThis.umbelBegun = undefined;
+  const script = (begun ?? aside(which)).catch(() => inPage(which));
   // It may have been the network: the next request asks for it again.
   script.catch(() => scripts.delete(which));
   scripts.set(which, script);
   return script;
-}
-
-const TYPE = { type: "text/javascript" };
-
-/** Loads a worker's script in another worker, so that half a megabyte of it does not hold up the page. */
-function aside(which: Which): Promise<string> {
-  const { href } = new URL(`${which}.js`, document.baseURI);
-  const code = `importScripts(${JSON.stringify(href)}); postMessage(new Blob([umbelCore], ${JSON.stringify(TYPE)}));`;
-  const url = URL.createObjectURL(new Blob([code], TYPE));
-  const worker = new Worker(url);
-  const loaded = new Promise<string>((resolve, reject) => {
-    worker.onmessage = ({ data }: MessageEvent<Blob>) => resolve(URL.createObjectURL(data));
-    worker.onerror = (event) => {
-      event.preventDefault();
-      reject(new Error(event.message));
-    };
-  });
-  const end = () => {
-    worker.terminate();
-    URL.revokeObjectURL(url);
-  };
-  loaded.then(end, end);
-  return loaded;
 }
 
 /** Loads it in the page: a page from a folder has no other way. */

@@ -3,7 +3,15 @@
 //! there is something to read.
 
 import { named } from "./address";
+import { aside } from "./aside";
 import { applyStored } from "./theme";
+
+declare global {
+  /** The script of the first core, which is on its way before any other script. */
+  var umbelBegun: Promise<string> | undefined;
+}
+globalThis.umbelBegun = aside("core");
+globalThis.umbelBegun.catch(() => {});
 
 const { dataset } = document.documentElement;
 dataset.view = named().name;
