@@ -275,6 +275,8 @@ test("there is something to read before any script, in the colours that were cho
     assert.deepEqual(await before.getByRole("heading").allTextContents(), [heading]);
     assert.equal(await before.evaluate(() => getComputedStyle(document.body).backgroundColor), dark);
   }
+  await before.getByLabel("Colours").selectOption("light");
+  assert.notEqual(await before.evaluate(() => getComputedStyle(document.body).backgroundColor), dark);
   // main.js is missing.
   for (let at = site.logged.length - 1; at >= 0; at -= 1) if (/ERR_FAILED/.test(site.logged[at])) site.logged.splice(at, 1);
 });

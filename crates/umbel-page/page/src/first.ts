@@ -4,7 +4,7 @@
 
 import { named } from "./address";
 import { aside } from "./aside";
-import { applyStored } from "./theme";
+import { useColours } from "./theme";
 
 declare global {
   /** The script of the first core, which is on its way before any other script. */
@@ -16,7 +16,7 @@ globalThis.umbelBegun.catch(() => {});
 const { dataset } = document.documentElement;
 dataset.view = named().name;
 dataset.starting = "";
-applyStored();
+useColours();
 
 function start(): void {
   for (const { href } of document.querySelectorAll<HTMLLinkElement>("link[rel=preload]")) {

@@ -8,7 +8,7 @@ import { Learn } from "./learn";
 import { Look } from "./look";
 import { Make } from "./make";
 import { Plan } from "./plan";
-import { themeSwitch } from "./theme";
+import { afterColours } from "./theme";
 import { words } from "./words";
 
 /** Whether somebody works on the page, as build.mjs was told. */
@@ -89,7 +89,7 @@ one(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   content.focus();
 });
-themeSwitch(one(".theme select"), () => Object.values(views).forEach((view) => view.redraw()));
+afterColours(() => Object.values(views).forEach((view) => view.redraw()));
 
 // A goal as other calculators' links have it becomes one of this page's.
 const { search } = location;
