@@ -83,12 +83,19 @@ const views = {
   ),
 };
 
+/** When what has changed is drawn, and no colour fades any more. */
+const settled = (page) =>
+  page.evaluate(async () => {
+    for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
+    await Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => {})));
+  });
+
 for (const [name, open] of Object.entries(views)) {
   test(`${name}: axe finds nothing, light or dark; any width is enough`, async () => {
     const page = await open({ bypassCSP: true });
     await page.evaluate(axe);
     const checked = async (what) => {
-      await page.waitForTimeout(250);
+      await settled(page);
       const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
       const said = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ target }) => target).join(" | ")}`);
       assert.deepEqual(said, [], what);
@@ -98,7 +105,9 @@ for (const [name, open] of Object.entries(views)) {
     await page.emulateMedia({ colorScheme: "light" });
     for (const width of [320, 360, 740, 768, 1000, 1024, 1180, 1280]) {
       await page.setViewportSize({ width, height: 740 });
-      await page.waitForTimeout(150);
+      // Maps take their size 100 ms later.
+      await page.waitForTimeout((await page.locator("canvas.map").count()) > 0 ? 150 : 0);
+      await settled(page);
       const { scroll, wide } = await page.evaluate(
         (width) => ({
           scroll: document.documentElement.scrollWidth,
@@ -417,7 +426,7 @@ for (const [name, open] of Object.entries(views)) {
     // Its words are longer.
     for (const width of [320, 768, 1280]) {
       await page.setViewportSize({ width, height: 740 });
-      await page.waitForTimeout(100);
+      await settled(page);
       assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
       const heights = await page.$$eval(".top nav a", (links) => links.map((link) => link.offsetHeight));
       assert(Math.max(...heights) < 50, `${width}: ${heights}`);

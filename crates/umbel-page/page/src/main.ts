@@ -98,26 +98,28 @@ if (location.hash === "" && isForeign(search)) location.replace(hash("plan", wri
 addEventListener("hashchange", route);
 // A file that is dropped beside its place would otherwise replace the page.
 for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => event.preventDefault());
-route();
-quick
-  .ask({ type: "about" })
-  .then(
-    ({ version: number }) => {
-      one(".version").textContent = words.site.version(number);
-    },
-    () => {},
-  )
-  .finally(() => {
-    delete document.documentElement.dataset.starting;
-  });
 
 // A page from a server opens again without one. Its files are fetched for that when nothing else waits for the network.
 function keep(): void {
+  if (UMBEL_DRAFT || !location.protocol.startsWith("http")) return;
   navigator.serviceWorker?.register("offline.js").catch(() => {
     // Its visitor needs the network, as for other pages.
   });
 }
-if (!UMBEL_DRAFT && location.protocol.startsWith("http")) {
-  if (document.readyState === "complete") keep();
-  else addEventListener("load", keep);
-}
+
+// After this script, not within it: the page answers in between.
+setTimeout(() => {
+  route();
+  quick
+    .ask({ type: "about" })
+    .then(
+      ({ version: number }) => {
+        one(".version").textContent = words.site.version(number);
+      },
+      () => {},
+    )
+    .finally(() => {
+      delete document.documentElement.dataset.starting;
+      keep();
+    });
+});
