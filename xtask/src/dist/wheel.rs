@@ -11,7 +11,7 @@ use xtask::python::Python;
 use xtask::run::{self, cargo, root, target};
 
 use super::Piece;
-use crate::cross;
+use crate::{cross, parts};
 
 /// Maturin builds wheels with the C compiler and linker of Zig, which know other systems and old versions of glibc. The others
 /// check what a wheel says of itself: to the registry, of the libraries that it needs, and of Python's stable interface.
@@ -104,7 +104,13 @@ impl System {
         maturin.args(["--zig", "--target", self.triple]);
         maturin.args(self.oldest.iter().flat_map(|oldest| ["--compatibility", oldest]));
         maturin.env("CARGO_TARGET_DIR", target().join("dist-wheels"));
-        let wheel = built(maturin, folder)?;
+        // Maturin takes what is named so, and only from there.
+        let licences = root().join("crates/umbel-py/LICENSES-OF-PARTS.txt");
+        let parts = parts::of("umbel-py", "", "normal", Some(self.triple))?;
+        fs::write(&licences, parts::licences(&parts)?)?;
+        let wheel = built(maturin, folder);
+        fs::remove_file(&licences)?;
+        let wheel = wheel?;
         run::run(python()?.args(["-m", "abi3audit", "--strict"]).arg(&wheel))?;
         let mut used = "uses the stable interface alone".to_owned();
         if let Some(oldest) = self.oldest {
