@@ -44,7 +44,7 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
         .collect();
     ensure!(!targets.is_empty(), "no such target; there are {}", TARGETS.join(", "));
     cross::require(targets.iter().map(|triple| (**triple, needs(triple))))?;
-    let texts = texts()?;
+    let mut texts = None;
     let mut pieces = Vec::new();
     let mut archives = Vec::new();
     for triple in targets {
@@ -53,9 +53,16 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
             let build =
                 Build { package: "umbel-cli", features: FEATURES, triple, file: name(triple) };
             let program = build.run(twice)?;
-            folder = filled(triple, &program, &texts)?;
+            if texts.is_none() {
+                texts = Some(self::texts(triple, &program)?);
+            }
+            folder = filled(triple, &program, texts.as_deref().expect("made"))?;
             let archive = pack(&folder, triple, out)?;
-            Ok((archive, used(&folder, triple)? + build::told(twice)))
+            let used = match running(triple, &program)? {
+                Some(mut program) => check_runs(&mut program)?,
+                None => "not here: the workflow runs it".to_owned(),
+            };
+            Ok((archive, used + build::told(twice)))
         })?;
         let bytes = fs::metadata(&piece.file)?.len();
         ensure!(bytes <= LARGEST, "{}: {bytes} bytes, and at most {LARGEST}", piece.file.display());
@@ -83,17 +90,21 @@ fn name(triple: &str) -> &'static str {
     if triple.contains("windows") { "umbel.exe" } else { "umbel" }
 }
 
-/// Manual pages and completions, printed by the command line of this machine: they are the same everywhere.
-fn texts() -> Result<PathBuf> {
+/// Manual pages and completions, printed by a program that runs here, or by this machine's: they are the same everywhere.
+fn texts(triple: &str, program: &Path) -> Result<PathBuf> {
     let folder = target().join("dist-texts");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("completions"))?;
-    let umbel = |arguments: &[&str]| {
-        let mut umbel = cargo(&["run", "--quiet", "--locked", "--package", "umbel-cli"]);
-        umbel.args(["--features", FEATURES, "--"]).args(arguments);
-        umbel
+    let umbel = |arguments: &[&str]| -> Result<Command> {
+        let mut umbel = running(triple, program)?.unwrap_or_else(|| {
+            let mut umbel = cargo(&["run", "--quiet", "--locked", "--package", "umbel-cli"]);
+            umbel.args(["--features", FEATURES, "--"]);
+            umbel
+        });
+        umbel.args(arguments);
+        Ok(umbel)
     };
-    run::run(umbel(&["man", "--dir"]).arg(folder.join("man")))?;
+    run::run(umbel(&["man", "--dir"])?.arg(folder.join("man")))?;
     for (shell, name) in [
         ("bash", "umbel.bash"),
         ("zsh", "_umbel"),
@@ -102,7 +113,7 @@ fn texts() -> Result<PathBuf> {
     ] {
         fs::write(
             folder.join("completions").join(name),
-            run::printed(&mut umbel(&["completions", shell]))?,
+            run::printed(&mut umbel(&["completions", shell])?)?,
         )?;
     }
     Ok(folder)
@@ -164,20 +175,18 @@ pub(super) fn pack(folder: &Path, triple: &str, out: &Path) -> Result<PathBuf> {
     Ok(archive)
 }
 
-/// Runs the program of a folder, where something here can.
-fn used(folder: &Path, triple: &str) -> Result<String> {
-    let program = folder.join(name(triple));
-    let mut command = match triple {
-        "x86_64-unknown-linux-musl" => Command::new(&program),
-        "aarch64-unknown-linux-musl" => emulated("qemu-aarch64-static", &program),
+/// What runs a program here, if something does.
+fn running(triple: &str, program: &Path) -> Result<Option<Command>> {
+    Ok(Some(match triple {
+        "x86_64-unknown-linux-musl" => Command::new(program),
+        "aarch64-unknown-linux-musl" => emulated("qemu-aarch64-static", program),
         "x86_64-pc-windows-gnu" => {
-            let mut wine = emulated("wine", &program);
+            let mut wine = emulated("wine", program);
             wine.envs(portable::wine()?);
             wine
         }
-        _ => return Ok("not here: the workflow runs it".to_owned()),
-    };
-    check_runs(&mut command)
+        _ => return Ok(None),
+    }))
 }
 
 fn emulated(by: &str, program: &Path) -> Command {
