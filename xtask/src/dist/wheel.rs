@@ -13,7 +13,7 @@ use xtask::run::{self, cargo, root, target};
 use super::Piece;
 use crate::{cross, parts};
 
-/// Maturin builds wheels with the C compiler and linker of Zig, which know other systems and old versions of glibc. The others
+/// Maturin builds wheels with the C compiler and linker of Zig, which know other processors, musl and old versions of glibc. The others
 /// check what a wheel says of itself: to the registry, of the libraries that it needs, and of Python's stable interface.
 const PYTHON: Python = Python {
     name: "dist-python",
@@ -29,17 +29,15 @@ const PYTHON: Python = Python {
 /// A system that a wheel is made for.
 struct System {
     triple: &'static str,
-    /// The oldest libraries of Linux that it works with, as the name of the wheel says.
-    oldest: Option<&'static str>,
+    /// The oldest libraries that it works with, as the name of the wheel says.
+    oldest: &'static str,
 }
 /// Those that cannot be used here are used by the workflow `release`, before anything is published.
-const SYSTEMS: [System; 6] = [
-    System { triple: "x86_64-unknown-linux-gnu", oldest: Some("manylinux_2_17") },
-    System { triple: "aarch64-unknown-linux-gnu", oldest: Some("manylinux_2_17") },
-    System { triple: "x86_64-unknown-linux-musl", oldest: Some("musllinux_1_2") },
-    System { triple: "aarch64-unknown-linux-musl", oldest: Some("musllinux_1_2") },
-    System { triple: "x86_64-pc-windows-gnu", oldest: None },
-    System { triple: "aarch64-apple-darwin", oldest: None },
+const SYSTEMS: [System; 4] = [
+    System { triple: "x86_64-unknown-linux-gnu", oldest: "manylinux_2_17" },
+    System { triple: "aarch64-unknown-linux-gnu", oldest: "manylinux_2_17" },
+    System { triple: "x86_64-unknown-linux-musl", oldest: "musllinux_1_2" },
+    System { triple: "aarch64-unknown-linux-musl", oldest: "musllinux_1_2" },
 ];
 /// No wheel is larger, in bytes.
 const LARGEST: u64 = 6_000_000;
@@ -101,8 +99,7 @@ impl System {
     fn wheel(&self, folder: &Path) -> Result<(PathBuf, String)> {
         cross::install(self.triple)?;
         let mut maturin = maturin(&["build"], folder)?;
-        maturin.args(["--zig", "--target", self.triple]);
-        maturin.args(self.oldest.iter().flat_map(|oldest| ["--compatibility", oldest]));
+        maturin.args(["--zig", "--target", self.triple, "--compatibility", self.oldest]);
         maturin.env("CARGO_TARGET_DIR", target().join("dist-wheels"));
         // Maturin takes what is named so, and only from there.
         let licences = root().join("crates/umbel-py/LICENSES-OF-PARTS.txt");
@@ -112,12 +109,10 @@ impl System {
         fs::remove_file(&licences)?;
         let wheel = wheel?;
         run::run(python()?.args(["-m", "abi3audit", "--strict"]).arg(&wheel))?;
-        let mut used = "uses the stable interface alone".to_owned();
-        if let Some(oldest) = self.oldest {
-            let audit = run::printed(python()?.args(["-m", "auditwheel", "show"]).arg(&wheel))?;
-            ensure!(audit.contains(oldest), "{} is not of {oldest}:\n{audit}", wheel.display());
-            used += &format!(", needs no more than {oldest}");
-        }
+        let audit = run::printed(python()?.args(["-m", "auditwheel", "show"]).arg(&wheel))?;
+        let oldest = self.oldest;
+        ensure!(audit.contains(oldest), "{} is not of {oldest}:\n{audit}", wheel.display());
+        let mut used = format!("uses the stable interface alone, needs no more than {oldest}");
         if self.triple == format!("{}-unknown-linux-gnu", std::env::consts::ARCH) {
             try_out(&wheel, &folder.join("wheel"))?;
             used = format!("installed with pip and used; {used}");
