@@ -100,9 +100,9 @@ def role(server):
 class Client(threading.Thread):
     """Adds numbered items, in pipelines, and looks for those that were acknowledged."""
 
-    def __init__(self, servers, families, number, stop):
+    def __init__(self, servers, families, number, threads, stop):
         super().__init__()
-        self.servers, self.families, self.number, self.stop = servers, families, number, stop
+        self.servers, self.families, self.number, self.threads, self.stop = servers, families, number, threads, stop
         self.draw = random.Random(number)
         # Items of each family that were acknowledged: all below.
         self.acknowledged = dict.fromkeys(families, 0)
@@ -118,8 +118,9 @@ class Client(threading.Thread):
                 with contextlib.suppress(OSError, AssertionError):
                     with server.client() as client:
                         if client("ROLE")[0] == b"master":
+                            # Together they send at most 500 pipelines in a second: more, and their threads wait for each other.
                             while not self.stop.is_set() and self.step(client):
-                                time.sleep(0.01)
+                                time.sleep(0.002 * self.threads)
             time.sleep(0.1)
 
     def step(self, client):
@@ -135,7 +136,9 @@ class Client(threading.Thread):
                 known = [self.item(self.draw.randrange(acknowledged)) for _ in range(10)]
                 commands.append([exists, add[:2], *known])
                 expected.append((exists, known))
-        commands.append(["SET", f"text {self.draw.randrange(100_000)}", "x" * self.draw.randrange(20_000), "PX", self.draw.randrange(1, 20_000)])
+        # Half expire soon; the others fill what memory is left within two minutes, and are evicted.
+        lasts = self.draw.randrange(1, self.draw.choice([20_000, 1_200_000]))
+        commands.append(["SET", f"text {self.draw.randrange(100_000)}", "x" * self.draw.randrange(20_000), "PX", lasts])
         begun = time.perf_counter()
         answers = client.pipeline(commands)
         self.taken.append(1000 * (time.perf_counter() - begun))
@@ -193,7 +196,7 @@ def loaded(kind, module, seconds, threads, check):
                 assert client("UM.RESERVE", "UM", planned, 0.001) == OK
             assert client("CF.RESERVE", "CF", planned, "EXPANSION", 1) == OK
             assert client("BF.RESERVE", "BF", 0.001, planned // 8) == OK
-        clients = [Client(pair.servers, families, number, stop) for number in range(threads)]
+        clients = [Client(pair.servers, families, number, threads, stop) for number in range(threads)]
         for each in clients:
             each.start()
         begun, memory, taken, kills, failovers, evicted = time.monotonic(), [], [], 0, 0, 0
