@@ -192,7 +192,7 @@ def test_commands_are_described(server, client):
     for name, arity, flags in [
         ("bf.reserve", -4, {"write", "denyoom"}), ("bf.add", 3, {"write", "denyoom"}), ("bf.mexists", -3, {"readonly", "fast"}),
         ("bf.info", -2, {"readonly", "fast"}), ("cf.del", 3, {"write", "fast"}), ("cf.compact", 2, {"write"}), ("cf.loadchunk", 4, {"write", "denyoom"}),
-        ("um.exists", 3, {"readonly", "fast"}), ("um.info", 2, {"readonly"}), ("um.dump", 3, {"readonly"}), ("um.merge", -3, {"write", "denyoom"}),
+        ("um.exists", 3, {"readonly", "fast"}), ("um.mexists", -3, {"readonly", "fast"}), ("um.info", 2, {"readonly"}), ("um.dump", 3, {"readonly"}), ("um.merge", -3, {"write", "denyoom"}),
     ]:
         [described] = client("COMMAND", "INFO", name)
         assert described[:2] == [name.encode(), arity]
@@ -201,7 +201,7 @@ def test_commands_are_described(server, client):
         categories = {"redis-7.0": set()}.get(server.kind, {{"bf": "@bloom", "cf": "@cuckoo", "um": "@umbel"}[name[:2]]})
         assert categories <= set(described[6])
         # What is not told by a write must not be cached by clients: the bits of a filter in numbers, and what windows forget.
-        assert (b"dont_cache" in described[7]) == (name in ("bf.info", "um.exists", "um.info", "um.dump")), name
+        assert (b"dont_cache" in described[7]) == (name in ("bf.info", "um.exists", "um.mexists", "um.info", "um.dump")), name
         arguments = ["key", *"abcd"[: abs(arity) - 2]]
         assert client("COMMAND", "GETKEYS", name, *arguments)[0] == b"key"
     if server.kind != "redis-7.0":
@@ -251,6 +251,36 @@ def test_wrong_load_arguments_are_refused(arguments):
     server = Server(arguments=arguments)
     assert not server.try_start()
     assert "loadmodule: " in server.log()
+
+
+def test_a_tracking_client_does_not_keep_what_a_window_forgets(server, client):
+    """It keeps replies until the server says that their key was written, but for commands that say they must not be kept."""
+    with server.client() as tracked, server.client() as invalid:
+        tracked("CLIENT", "TRACKING", "ON", "REDIRECT", invalid("CLIENT", "ID"))
+        invalid("SUBSCRIBE", "__redis__:invalidate")
+        kept = {}
+
+        def cached(*command):
+            invalid.send(["PING"])
+            while (message := invalid.read())[0] != b"pong":
+                for key in message[2]:
+                    for known in [known for known in kept if known[1].encode() == key]:
+                        del kept[known]
+            if command not in kept:
+                answer, [described] = tracked(*command), client("COMMAND", "INFO", command[0])
+                if b"dont_cache" in described[7]:
+                    return answer
+                kept[command] = answer
+            return kept[command]
+
+        assert client("UM.RESERVE", "window", 1000, 0.001, "KIND", "window", "SPAN", 2000) == OK
+        client("BF.ADD", "bloom", "a"), client("UM.ADD", "window", "a")
+        assert cached("UM.EXISTS", "window", "a") == 1 and cached("UM.MEXISTS", "window", "a", "b") == [1, 0]
+        assert cached("BF.EXISTS", "bloom", "b") == 0 and ("BF.EXISTS", "bloom", "b") in kept
+        wait_for(lambda: client("UM.EXISTS", "window", "a") == 0)
+        assert cached("UM.EXISTS", "window", "a") == 0 and cached("UM.MEXISTS", "window", "a", "b") == [0, 0]
+        client("BF.ADD", "bloom", "b")
+        assert cached("BF.EXISTS", "bloom", "b") == 1
 
 
 def test_one_module_of_the_name(client):

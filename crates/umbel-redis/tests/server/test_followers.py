@@ -2,6 +2,7 @@
 
 import random
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ APPEND_ONLY = ["--appendonly", "yes", "--appendfsync", "always", "--aof-use-rdb-
 STRICT = ["--propagation-error-behavior", "panic"]
 SECRET = "000102030405060708090a0b0c0d0e0f"
 LOST = "NOFILTER this server could not take all writes"
+VECTORS = Path(__file__).parents[4] / "testdata/foreign/valkey-bloom"
 
 
 @pytest.fixture
@@ -109,6 +111,68 @@ def test_no_acknowledged_key_is_missing_after_a_failover(kind, secret, full):
                 assert all(follower("UM.MEXISTS", "keyed", *added)), kill
             primary.start()
     assert len(added) > 10
+
+
+def copied(client, dump, load, source, key):
+    """A filter by way of its parts, and more than the first of them."""
+    iterator, part = client(dump, source, 0)
+    while iterator:
+        assert client(load, key, iterator, part) == OK
+        iterator, part = client(dump, source, iterator)
+
+
+def loaded(client):
+    client("UM.RESERVE", "other", 100, 0.01), client("UM.MADD", "other", "a", "b")
+    assert client("UM.LOAD", "k", 0, client("UM.DUMP", "other", 0)[1]) == 0
+
+
+WRITES = {
+    "bf.reserve": [["BF.RESERVE", "k", 0.01, 100]],
+    "bf.add": [["BF.ADD", "k", "a"]],
+    "bf.madd": [["BF.MADD", "k", "a", "b", "c"]],
+    # With capacity 2 it grows.
+    "bf.insert": [["BF.INSERT", "k", "CAPACITY", 2, "ITEMS", *"abcde"]],
+    "bf.loadchunk": [["BF.RESERVE", "other", 0.01, 50], ["BF.MADD", "other", *range(200)], lambda client: copied(client, "BF.SCANDUMP", "BF.LOADCHUNK", "other", "k")],
+    "bf.load": [["BF.LOAD", "k", (VECTORS / "seed.bin").read_bytes()]],
+    "cf.reserve": [["CF.RESERVE", "k", 100, "BUCKETSIZE", 2]],
+    "cf.add": [["CF.ADD", "k", "a"]],
+    "cf.addnx": [["CF.ADD", "k", "a"], ["CF.ADDNX", "k", "b"]],
+    "cf.insert": [["CF.INSERT", "k", "ITEMS", *"abc"]],
+    "cf.insertnx": [["CF.INSERTNX", "k", "ITEMS", *"abc"]],
+    "cf.del": [["CF.ADD", "k", "a"], ["CF.ADD", "k", "a"], ["CF.DEL", "k", "a"]],
+    "cf.compact": [["CF.RESERVE", "k", 8], ["CF.INSERT", "k", "ITEMS", *range(100)], *(["CF.DEL", "k", i] for i in range(3)), ["CF.COMPACT", "k"]],
+    "cf.loadchunk": [["CF.RESERVE", "other", 50], ["CF.INSERT", "other", "ITEMS", *range(200)], lambda client: copied(client, "CF.SCANDUMP", "CF.LOADCHUNK", "other", "k")],
+    "um.reserve": [["UM.RESERVE", "k", 100, 0.01]],
+    "um.add": [["UM.RESERVE", "k", 100, 0.01], ["UM.ADD", "k", "a"]],
+    "um.madd": [["UM.RESERVE", "k", 100, 0.01], ["UM.MADD", "k", *"abc"]],
+    "um.addat": [["UM.RESERVE", "k", 100, 0.01, "KIND", "window", "SPAN", 10**9], lambda client: client("UM.ADDAT", "k", int(client("TIME")[0]) * 1000, "a", "b")],
+    "um.del": [["UM.RESERVE", "k", 100, 0.01, "KIND", "counting"], ["UM.MADD", "k", *"abc"], ["UM.DEL", "k", "b"]],
+    "um.merge": [["UM.RESERVE", "other", 100, 0.01], ["UM.MADD", "other", *"abc"], ["UM.MERGE", "k", "other"]],
+    "um.load": [loaded],
+}
+# Only primaries and append-only files send it.
+NOT_FOR_CLIENTS = {"um.replay"}
+
+
+def test_every_write_is_replicated():
+    """As RedisBloom's own test of replication, for each command that writes."""
+    with Server(options=APPEND_ONLY) as primary, Server(options=STRICT) as replica:
+        with primary.client() as client, replica.client() as follower:
+            names = client("COMMAND", "LIST", "FILTERBY", "MODULE", "bf")
+            described = client("COMMAND", "INFO", *names)
+            assert {name.decode() for name, _, flags, *_ in described if "write" in flags} == WRITES.keys() | NOT_FOR_CLIENTS
+            follow(follower, primary)
+            for name, steps in WRITES.items():
+                client("FLUSHALL")
+                for step in steps:
+                    answer = step(client) if callable(step) else client(*step)
+                    assert not isinstance(answer, Refused), (name, answer)
+                caught_up(client)
+                keys = sorted(client("KEYS", "*"))
+                assert b"k" in keys and sorted(follower("KEYS", "*")) == keys, name
+                for key in keys:
+                    assert client("DUMP", key) == follower("DUMP", key), (name, key)
+                same_after_a_restart(client)
 
 
 def test_what_was_refused_is_not_taken_by_others():

@@ -2,16 +2,14 @@
 
 import json
 import struct
-from pathlib import Path
 
 import pytest
 
 from resp import Refused, Simple
 from servers import PROGRAMS, Server
-from test_followers import APPEND_ONLY, STRICT, caught_up, follow
+from test_followers import APPEND_ONLY, STRICT, VECTORS, caught_up, follow
 
 OK = Simple("OK")
-VECTORS = Path(__file__).parents[4] / "testdata/foreign/valkey-bloom"
 WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
 
