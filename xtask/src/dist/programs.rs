@@ -90,13 +90,14 @@ fn name(triple: &str) -> &'static str {
     if triple.contains("windows") { "umbel.exe" } else { "umbel" }
 }
 
-/// Manual pages and completions, printed by a program that runs here, or by this machine's: they are the same everywhere.
+/// Manual pages and completions, printed by a program for Linux, or else by this machine's: they are the same everywhere.
 fn texts(triple: &str, program: &Path) -> Result<PathBuf> {
     let folder = target().join("dist-texts");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("completions"))?;
     let umbel = |arguments: &[&str]| -> Result<Command> {
-        let mut umbel = running(triple, program)?.unwrap_or_else(|| {
+        let for_linux = running(triple, program)?.filter(|_| triple.contains("linux"));
+        let mut umbel = for_linux.unwrap_or_else(|| {
             let mut umbel = cargo(&["run", "--quiet", "--locked", "--package", "umbel-cli"]);
             umbel.args(["--features", FEATURES, "--"]);
             umbel
