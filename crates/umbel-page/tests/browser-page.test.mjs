@@ -203,7 +203,7 @@ test("a core that could not be loaded is asked for again", async () => {
   let refuse = true;
   await other.route("**/core.js", (route) => (refuse ? route.abort() : route.continue()));
   await other.goto(site.base);
-  await other.waitForFunction(() => /core\.js could not be loaded/.test(document.querySelector(".verdict").textContent));
+  await other.waitForFunction(() => /core\.js could not be loaded/.test(document.querySelector(".verdict")?.textContent));
   refuse = false;
   await other.getByLabel("Keys", { exact: true }).fill("2M");
   await other.waitForSelector(".plans");

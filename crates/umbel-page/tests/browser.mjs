@@ -118,7 +118,8 @@ export async function start(which = "chromium") {
       serviceWorkers: "block",
       ...more,
     });
-    context.setDefaultTimeout(15_000);
+    // A chart takes a second of a processor, of which a busy machine gives one in twenty.
+    context.setDefaultTimeout(30_000);
     context.on("request", (request) => requested.add(request.url()));
     // What the policy refuses was not sent; it is in the console.
     context.on("requestfailed", (request) => request.failure().errorText === "csp" && requested.delete(request.url()));
@@ -127,6 +128,8 @@ export async function start(which = "chromium") {
     page.on("console", (message) => ["error", "warning"].includes(message.type()) && message.text() !== blocked && logged.push(message.text()));
     page.on("pageerror", (error) => logged.push(String(error)));
     await page.goto(`${base}${document}${hash}`);
+    // Its heading is there before its script.
+    if (more.javaScriptEnabled !== false) await page.waitForSelector(".view > :nth-child(2)", { state: "attached" });
     return page;
   }
 
