@@ -417,3 +417,26 @@ fn many_files_stay_within_the_cap() {
         assert_eq!(report["found"], files - 1);
     }
 }
+
+/// Blocks that look like those of bgzip, whose text may be a thousand times longer than bgzip's.
+#[test]
+fn blocks_with_more_text_than_bgzip_allows_stay_within_the_cap() {
+    let folder = Folder::new();
+    let text = [&[b'x'; 1023][..], b"\n"].concat().repeat(16 << 10);
+    let mut deflate = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::best());
+    deflate.write_all(&text).unwrap();
+    let deflated = deflate.finish().unwrap();
+    let mut crc = flate2::Crc::new();
+    crc.update(&text);
+    let mut block = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0".to_vec();
+    block.extend(u16::try_from(18 + deflated.len() + 8 - 1).unwrap().to_le_bytes());
+    block.extend(deflated);
+    block.extend(crc.sum().to_le_bytes());
+    block.extend((text.len() as u32).to_le_bytes());
+    std::fs::write(folder.path("a.gz"), block.repeat(20)).unwrap();
+    drop(text);
+    for threads in [1, 2] {
+        work(&folder, &format!("dedup a.gz --threads {threads}"));
+        assert_eq!(std::fs::read(folder.path("out")).unwrap().len(), 1024);
+    }
+}

@@ -125,7 +125,9 @@ impl Points {
 
     /// A frame starts.
     fn note(&mut self, input: u64) {
-        if self.every.is_some() {
+        /// Bytes of text between two frames that are noted, at least: there may be nearly as many frames as bytes.
+        const APART: u64 = 4096;
+        if self.every.is_some() && self.text - self.last >= APART {
             self.last = self.text;
             self.noted.push(Point { input, text: self.text, resume: None });
         }
@@ -445,30 +447,61 @@ pub(crate) fn lz4(mut source: Counted) -> io::Result<Next> {
         return Ok(Next::Skipped(source));
     }
     let source = Cursor::new(magic).chain(source);
-    Ok(Next::Frame(Box::new(FrameDecoder::new(Ending { source, ended: false }))))
+    Ok(Next::Frame(Box::new(Lz4(FrameDecoder::new(Words { source, magic: true, block: None })))))
 }
 
-/// A frame with its first bytes, which were read to recognize it. The decoder of the crate takes the end of the input between
-/// two blocks for the end of the frame; this tells them apart.
-struct Ending {
+/// A frame of LZ4. The decoder of the crate takes a block of no text, and the end of the input between two blocks, for the end
+/// of the frame; the word that a block starts with tells them apart. It is 0 at the end.
+struct Lz4(FrameDecoder<Words>);
+
+/// What a frame's decoder reads, field by field.
+struct Words {
+    /// The first bytes of the frame were read to recognize it.
     source: Chain<Cursor<[u8; 4]>, Counted>,
-    /// Whether there was nothing left to read.
-    ended: bool,
+    /// The magic number is read next.
+    magic: bool,
+    /// The first word that was read since this was `None`.
+    block: Option<u32>,
 }
 
-impl Read for Ending {
+impl Read for Words {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.source.read(bytes)?;
-        self.ended |= read == 0 && !bytes.is_empty();
-        Ok(read)
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match self.source.read(&mut bytes[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if let (4, Ok(word)) = (filled, bytes.try_into())
+            && !std::mem::take(&mut self.magic)
+        {
+            self.block.get_or_insert(u32::from_le_bytes(word));
+        }
+        Ok(filled)
     }
 }
 
-impl Frame for FrameDecoder<Ending> {
+impl Read for Lz4 {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        loop {
+            self.0.get_mut().block = None;
+            let read = self.0.read(bytes)?;
+            let is_empty_block = self.0.get_ref().block.is_some_and(|word| word != 0);
+            if read > 0 || bytes.is_empty() || !is_empty_block {
+                return Ok(read);
+            }
+        }
+    }
+}
+
+impl Frame for Lz4 {
     fn end(self: Box<Self>) -> io::Result<Counted> {
-        match self.into_inner() {
-            Ending { ended: true, .. } => Err(ErrorKind::UnexpectedEof.into()),
-            Ending { source, .. } => Ok(source.into_inner().1),
+        match self.0.into_inner() {
+            Words { source, block: Some(0), .. } => Ok(source.into_inner().1),
+            _ => Err(ErrorKind::UnexpectedEof.into()),
         }
     }
 }
@@ -535,6 +568,48 @@ mod tests {
             ("bzip2", each(&bzip2)),
             ("lz4", [&lz4(text)[11..], &each(&lz4)].concat()),
         ]
+    }
+
+    /// Frames of no text, or of hardly any, do not fill memory with places.
+    #[test]
+    fn places_are_fewer_than_frames() {
+        let empty = b"\x50\x2a\x4d\x18\0\0\0\0".repeat(100_000);
+        let short = zstd::encode_all(&b"a\n"[..], 1).unwrap().repeat(10_000);
+        let start = zstd::encode_all(&b""[..], 1).unwrap();
+        for (bytes, text) in [(empty, 0), (short, 20_000)] {
+            let (compression, source) =
+                recognize(Box::new(Cursor::new([&start[..], &bytes].concat()))).unwrap();
+            let none = Point::default();
+            let mut from =
+                decoder(compression, source, &none, Some(1 << 20), 1 << 26, 1 << 24).unwrap();
+            assert_eq!(from.read_to_end(&mut Vec::new()).unwrap(), text);
+            assert!(from.points().len() < 10);
+        }
+    }
+
+    #[test]
+    fn blocks_of_lz4_without_text_do_not_end_a_frame() {
+        let text = text(1000);
+        let mut out = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        out.write_all(&text).unwrap();
+        let whole = out.finish().unwrap();
+        // The magic number, two bytes of flags and their checksum.
+        let (head, blocks) = whole.split_at(7);
+        for empty in [&b"\0\0\0\x80"[..], b"\x01\0\0\0\0"] {
+            let mut all = Vec::new();
+            let bytes = [head, empty, empty, blocks, &whole].concat();
+            let read = |bytes: &[u8], all: &mut Vec<u8>| {
+                let source = Counted::new(Box::new(Cursor::new(bytes.to_vec())), 0);
+                Frames::new(lz4, source, 0, None).read_to_end(all)
+            };
+            read(&bytes, &mut all).unwrap();
+            assert!(all == text.repeat(2));
+            let end = blocks.len() - 4;
+            for cut in [[head, empty].concat(), [head, &blocks[..end], empty].concat()] {
+                let error = read(&cut, &mut Vec::new()).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+            }
+        }
     }
 
     #[test]

@@ -35,12 +35,13 @@ pub(crate) struct SideBySide {
     alone: Option<Decoder>,
 }
 
-/// Where a part is, and whether its text fits in memory beside others.
+/// Where a part is, whether its text fits in memory beside others, and the most text that its format allows it.
 #[derive(Clone, Copy)]
 struct Part {
     start: u64,
     end: u64,
     known: bool,
+    text: u64,
 }
 
 impl SideBySide {
@@ -98,7 +99,7 @@ impl SideBySide {
             end = self.length;
         }
         self.next = end;
-        Ok((end > start).then_some(Part { start, end, known }))
+        Ok((end > start).then_some(Part { start, end, known, text }))
     }
 
     /// `false` if the file ends before.
@@ -183,11 +184,20 @@ impl SideBySide {
         let texts = in_order(self.threads, parts.len(), |i| {
             let mut text = spare.lock().expect("no thread panics").pop().unwrap_or_default();
             text.clear();
-            source.decoder(parts[i])?.read_to_end(&mut text).map(|_| text)
+            let most = parts[i].text;
+            source.decoder(parts[i])?.take(most + 1).read_to_end(&mut text)?;
+            Ok::<_, io::Error>((text.len() as u64 <= most).then_some(text))
         });
-        for text in texts {
+        for (part, text) in parts.iter().zip(texts) {
             match text {
-                Ok(text) => self.ready.push_back(io::Cursor::new(text)),
+                Ok(Some(text)) => self.ready.push_back(io::Cursor::new(text)),
+                // A block that looks like one of bgzip may have any amount of text. One decoder reads the rest, as it comes.
+                Ok(None) => {
+                    let rest = Part { end: self.length, known: false, ..*part };
+                    self.alone = Some(source.decoder(rest)?);
+                    self.next = self.length;
+                    break;
+                }
                 Err(error) => {
                     self.failed = Some(error);
                     break;
