@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use arrow_array::array::{
     AnyDictionaryArray, Array, ArrayRef, BinaryArray, BinaryViewArray, FixedSizeBinaryArray,
-    LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
+    LargeBinaryArray, PrimitiveArray,
 };
 use arrow_array::cast::AsArray;
 use arrow_array::downcast_integer;
@@ -231,26 +231,17 @@ trait Slices {
 }
 
 macro_rules! slices {
-    ($($array:ty: $item:ident => $bytes:expr),* $(,)?) => {$(
+    ($($array:ty),* $(,)?) => {$(
         impl Slices for $array {
             #[inline(always)]
             fn get(&self, i: usize) -> &[u8] {
-                let $item = self.value(i);
-                $bytes
+                self.value(i)
             }
         }
     )*};
 }
 
-slices!(
-    StringArray: text => text.as_bytes(),
-    LargeStringArray: text => text.as_bytes(),
-    StringViewArray: text => text.as_bytes(),
-    BinaryArray: bytes => bytes,
-    LargeBinaryArray: bytes => bytes,
-    BinaryViewArray: bytes => bytes,
-    FixedSizeBinaryArray: bytes => bytes,
-);
+slices!(BinaryArray, LargeBinaryArray, BinaryViewArray, FixedSizeBinaryArray,);
 
 /// Bytes of one width in a buffer. NumPy's items end before the zeros at their end.
 struct Padded<'a> {
@@ -460,9 +451,6 @@ fn visit_array(
     downcast_integer! {
         array.data_type() => (of),
         DataType::Null => Ok(()),
-        DataType::Utf8 => texts(array.as_string::<i32>(), valid, range, visit),
-        DataType::LargeUtf8 => texts(array.as_string::<i64>(), valid, range, visit),
-        DataType::Utf8View => texts(array.as_string_view(), valid, range, visit),
         DataType::Binary => texts(array.as_binary::<i32>(), valid, range, visit),
         DataType::LargeBinary => texts(array.as_binary::<i64>(), valid, range, visit),
         DataType::BinaryView => texts(array.as_binary_view(), valid, range, visit),
@@ -505,9 +493,6 @@ fn entries(values: &ArrayRef) -> Vec<Option<KeyRef<'_>>> {
     }
     downcast_integer! {
         values.data_type() => (of),
-        DataType::Utf8 => all(values, |i| KeyRef::Bytes(values.as_string::<i32>().get(i))),
-        DataType::LargeUtf8 => all(values, |i| KeyRef::Bytes(values.as_string::<i64>().get(i))),
-        DataType::Utf8View => all(values, |i| KeyRef::Bytes(values.as_string_view().get(i))),
         DataType::Binary => all(values, |i| KeyRef::Bytes(values.as_binary::<i32>().get(i))),
         DataType::LargeBinary => all(values, |i| KeyRef::Bytes(values.as_binary::<i64>().get(i))),
         DataType::BinaryView => all(values, |i| KeyRef::Bytes(values.as_binary_view().get(i))),

@@ -1,36 +1,26 @@
 //! Where keys come from: lists and other iterables, arrays, and streams of Arrow, a part at a time. Threads over them.
 
-#![allow(unsafe_code)] // Arrow's PyCapsule interface.
-
-use std::mem::ManuallyDrop;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Mutex;
 
-use arrow_array::ArrayReader;
-use arrow_array::array::{Array, ArrayRef, make_array};
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::array::ArrayRef;
 use arrow_buffer::NullBuffer;
-use arrow_schema::{ArrowError, DataType};
 use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
-use pyo3::exceptions::{PyOSError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyCapsule, PyDict, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
 use umbel_sets::on_each;
 
 use crate::answers::library;
 use crate::arrays::{Answer, BATCH, Buffer, PER_THREAD, Piece, Visit, check_type};
 use crate::calls::Values;
 use crate::errors::Failure;
+use crate::imports::Stream;
 use crate::keys::{OneKey, of_item, small_int, utf8};
 
 /// Keys that are added on several threads: twice what pays for them.
 pub(crate) const MANY: usize = 1 << 18;
-/// Keys of a stream that are worked on together, at most about.
-const TOGETHER: usize = 1 << 22;
-/// Their bytes, at most about.
-const BYTES_TOGETHER: usize = 256 << 20;
 
 /// Where keys come from.
 pub(crate) enum Source<'py> {
@@ -190,105 +180,6 @@ fn unmasked(array: &Bound<'_, PyAny>) -> PyResult<Option<NullBuffer>> {
     let mask = numpy.call_method1("ascontiguousarray", (mask, "u1"))?;
     let mask = PyBuffer::<u8>::get(&mask)?.to_vec(array.py())?;
     Ok(Some(mask.into_iter().map(|masked| masked == 0).collect::<Vec<_>>().into()))
-}
-
-fn refused(error: ArrowError) -> PyErr {
-    PyTypeError::new_err(error.to_string())
-}
-
-/// The array of what speaks Arrow's PyCapsule interface.
-fn arrow_array(keys: &Bound<'_, PyAny>) -> PyResult<Option<ArrayRef>> {
-    if !keys.hasattr("__arrow_c_array__")? {
-        return Ok(None);
-    }
-    let capsules = keys.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>()?;
-    let schema = capsules.get_item(0)?.cast_into::<PyCapsule>()?;
-    let array = capsules.get_item(1)?.cast_into::<PyCapsule>()?;
-    let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
-    let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
-    // SAFETY: capsules of these names point to a schema and an array of it, by Arrow's PyCapsule interface; the
-    // array that is left there is marked as released.
-    let data = unsafe { from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) };
-    Ok(Some(make_array(data.map_err(refused)?)))
-}
-
-/// Arrays of what speaks Arrow's PyCapsule interface, pulled without the GIL: those who make them may need it themselves, on
-/// threads of their own.
-pub(crate) struct Stream {
-    /// None when this is dropped, and of a single array.
-    reader: Option<ArrayStreamReader>,
-    single: Option<ArrayRef>,
-    data_type: DataType,
-}
-
-impl Stream {
-    /// Of what has one, or an array; an ``ImportError`` where pandas needs pyarrow for it.
-    pub(crate) fn of(keys: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
-        if !keys.hasattr("__arrow_c_stream__")? {
-            let of = |array: ArrayRef| Self {
-                reader: None,
-                data_type: array.data_type().clone(),
-                single: Some(array),
-            };
-            return Ok(arrow_array(keys)?.map(of));
-        }
-        let capsule = keys.call_method0("__arrow_c_stream__")?;
-        let capsule = capsule.cast_into::<PyCapsule>()?;
-        let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast();
-        // SAFETY: a capsule of this name points to a stream, by Arrow's PyCapsule interface; what is left there is
-        // marked as released.
-        let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
-        let reader = keys.py().detach(|| ArrayStreamReader::try_new(stream)).map_err(refused)?;
-        let data_type = reader.field().data_type().clone();
-        Ok(Some(Self { reader: Some(reader), single: None, data_type }))
-    }
-
-    pub(crate) fn data_type(&self) -> &DataType {
-        &self.data_type
-    }
-
-    /// The next arrays, enough of them to be worth several threads; none after the last.
-    pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Option<Vec<ArrayRef>>> {
-        self.take(py, TOGETHER, BYTES_TOGETHER)
-    }
-
-    /// All arrays that are left.
-    pub(crate) fn rest(&mut self, py: Python<'_>) -> PyResult<Vec<ArrayRef>> {
-        Ok(self.take(py, usize::MAX, usize::MAX)?.unwrap_or_default())
-    }
-
-    fn take(
-        &mut self,
-        py: Python<'_>,
-        most: usize,
-        bytes: usize,
-    ) -> PyResult<Option<Vec<ArrayRef>>> {
-        let Some(reader) = &mut self.reader else {
-            return Ok(self.single.take().map(|array| vec![array]));
-        };
-        let arrays = py.detach(|| {
-            let (mut arrays, mut rows, mut size) = (Vec::new(), 0, 0);
-            while rows < most && size < bytes {
-                let Some(array) = reader.next().transpose()? else { break };
-                rows += array.len();
-                size += array.to_data().get_slice_memory_size().unwrap_or(0);
-                arrays.push(array);
-            }
-            Ok(arrays)
-        });
-        let failed = |error: ArrowError| PyOSError::new_err(format!("the stream failed: {error}"));
-        let arrays = arrays.map_err(failed)?;
-        py.check_signals()?;
-        Ok((!arrays.is_empty()).then_some(arrays))
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        // To end it may mean to wait for threads that need the GIL. When the interpreter ends, it is left alone.
-        let reader = ManuallyDrop::new(self.reader.take());
-        Python::try_attach(|py| py.detach(|| drop(ManuallyDrop::into_inner(reader))));
-    }
 }
 
 /// A column of keys that is read without Python.

@@ -14,9 +14,10 @@ use umbel_files::inputs::NamedInput;
 
 use crate::arrays::{PER_THREAD, Visit};
 use crate::calls::{self, Values};
-use crate::columns::{Column, Source, Stream};
+use crate::columns::{Column, Source};
 use crate::errors::Failure;
 use crate::files;
+use crate::imports::Stream;
 use crate::keys::{Element, KeyRef, OneKey, is_missing};
 use crate::values::{FilePath, is_url};
 

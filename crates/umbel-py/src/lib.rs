@@ -14,6 +14,7 @@
 //! | `answers` | boolean columns in the library of the input |
 //! | `keys` | which Python values are keys, and their bytes |
 //! | `arrays` | keys in buffers and Arrow arrays |
+//! | `imports` | which arrays of other libraries can be read |
 //! | `columns` | where keys come from, and threads over them |
 //! | `inner` | the filter behind a Python object: of umbel, mapped, or another system's |
 //! | `filter` | the object: work on many keys, and the warning of too many |
@@ -40,6 +41,7 @@ mod files;
 mod filter;
 mod find;
 mod fork;
+mod imports;
 mod inner;
 mod jobs;
 mod keys;

@@ -16,9 +16,9 @@ use umbel::{AnyFilter, Block};
 use crate::answers::{Answers, Container, library};
 use crate::arrays::{Answer, BATCH, has_keys, places};
 use crate::calls::Values;
-use crate::columns::Stream;
 use crate::errors::Failure;
 use crate::filter::Filter;
+use crate::imports::Stream;
 use crate::inner::{Access, Inner, Operation};
 use crate::keys::{KeyRef, OneKey, is_missing};
 
@@ -196,9 +196,6 @@ fn value(array: &ArrayRef, i: usize, rows: &mut Rows) {
         }};
     }
     match array.data_type() {
-        D::Utf8 => rows.push(array.as_string::<i32>().value(i).as_bytes()),
-        D::LargeUtf8 => rows.push(array.as_string::<i64>().value(i).as_bytes()),
-        D::Utf8View => rows.push(array.as_string_view().value(i).as_bytes()),
         D::Binary => rows.push(array.as_binary::<i32>().value(i)),
         D::LargeBinary => rows.push(array.as_binary::<i64>().value(i)),
         D::BinaryView => rows.push(array.as_binary_view().value(i)),
@@ -386,6 +383,7 @@ impl Filter {
         named(names)?;
         // All columns are checked before the first row is there.
         Table::of(new_empty_array(stream.data_type()).as_struct(), names)?;
+        stream.only(names);
         let mut answers = Answers::default();
         let end = loop {
             let arrays = match stream.next(py) {

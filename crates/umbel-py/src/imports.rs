@@ -1,0 +1,355 @@
+//! Arrays of Arrow from other libraries, by its PyCapsule interface: pulled without the GIL, and checked before a key is read.
+//!
+//! A library may pass on what a file says, so that offsets, views and places in dictionaries are anything. The interface gives
+//! buffers without their sizes: that they are as long as the length and the last offset of their array say is trusted, except
+//! for objects of pyarrow, which compare it themselves.
+
+#![allow(unsafe_code)] // Arrow's PyCapsule interface.
+
+use std::ffi::CStr;
+use std::mem::ManuallyDrop;
+
+use arrow_array::array::{ArrayRef, make_array};
+use arrow_array::downcast_integer;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_buffer::ArrowNativeType;
+use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
+use arrow_schema::{ArrowError, DataType};
+use pyo3::exceptions::{PyOSError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use crate::answers::library;
+use crate::errors::Failure;
+
+/// Keys of a stream that are worked on together, at most about.
+const TOGETHER: usize = 1 << 22;
+/// Their bytes, at most about.
+const BYTES_TOGETHER: usize = 256 << 20;
+
+/// Arrays of what speaks the interface: those who make them may need the GIL themselves, on threads of their own.
+pub(crate) struct Stream {
+    /// None when this is dropped.
+    from: Option<Origin>,
+    data_type: DataType,
+    /// Columns of a table that are read.
+    names: Vec<String>,
+}
+
+/// Where they come from.
+enum Origin {
+    Stream(FFI_ArrowArrayStream),
+    Array(FFI_ArrowArray),
+    Done,
+}
+
+fn refused(error: ArrowError) -> PyErr {
+    PyTypeError::new_err(error.to_string())
+}
+
+impl Stream {
+    /// Of what has one, or an array; an ``ImportError`` where pandas needs pyarrow for it.
+    pub(crate) fn of(keys: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        // It knows how long its buffers are.
+        if library(keys)? == "pyarrow"
+            && let Some(validate) = keys.getattr_opt("validate")?
+        {
+            validate.call0()?;
+        }
+        let new = |from, data_type| Self { from: Some(from), data_type, names: Vec::new() };
+        if keys.hasattr("__arrow_c_stream__")? {
+            let capsule = keys.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
+            let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast();
+            // SAFETY: a capsule of this name points to a stream, by Arrow's PyCapsule interface; what is left there is
+            // marked as released.
+            let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
+            let data_type = keys.py().detach(|| data_type(&mut stream))?;
+            return Ok(Some(new(Origin::Stream(stream), data_type)));
+        }
+        if !keys.hasattr("__arrow_c_array__")? {
+            return Ok(None);
+        }
+        let capsules = keys.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>()?;
+        let schema = capsules.get_item(0)?.cast_into::<PyCapsule>()?;
+        let array = capsules.get_item(1)?.cast_into::<PyCapsule>()?;
+        let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
+        let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
+        // SAFETY: capsules of these names point to a schema and an array of it, by Arrow's PyCapsule interface; the
+        // array that is left there is marked as released.
+        let (schema, array) =
+            unsafe { (schema.as_ref(), FFI_ArrowArray::from_raw(array.as_ptr())) };
+        let data_type = DataType::try_from(schema).map_err(refused)?;
+        Ok(Some(new(Origin::Array(array), data_type)))
+    }
+
+    /// Of a table, only the columns of these names are read.
+    pub(crate) fn only(&mut self, names: &[String]) {
+        self.names = names.to_vec();
+    }
+
+    pub(crate) fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// The next arrays, enough of them to be worth several threads; none after the last.
+    pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Option<Vec<ArrayRef>>> {
+        self.take(py, TOGETHER, BYTES_TOGETHER)
+    }
+
+    /// All arrays that are left.
+    pub(crate) fn rest(&mut self, py: Python<'_>) -> PyResult<Vec<ArrayRef>> {
+        Ok(self.take(py, usize::MAX, usize::MAX)?.unwrap_or_default())
+    }
+
+    fn take(
+        &mut self,
+        py: Python<'_>,
+        most: usize,
+        bytes: usize,
+    ) -> PyResult<Option<Vec<ArrayRef>>> {
+        let from = self.from.as_mut().expect("it is not dropped");
+        let arrays = py.detach(|| {
+            let (mut arrays, mut rows, mut size) = (Vec::new(), 0, 0_usize);
+            while rows < most && size < bytes {
+                let Some(array) = from.next()? else { break };
+                let data = import(array, &self.data_type, &self.names)
+                    .map_err(|error| Failure::Value(format!("the array is damaged: {error}")))?;
+                rows += data.len();
+                size = size.saturating_add(data.get_slice_memory_size().unwrap_or(0));
+                arrays.push(make_array(data));
+            }
+            Ok::<_, Failure>(arrays)
+        })?;
+        py.check_signals()?;
+        Ok((!arrays.is_empty()).then_some(arrays))
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // To end it may mean to wait for threads that need the GIL. When the interpreter ends, it is left alone.
+        let from = ManuallyDrop::new(self.from.take());
+        Python::try_attach(|py| py.detach(|| drop(ManuallyDrop::into_inner(from))));
+    }
+}
+
+impl Origin {
+    fn next(&mut self) -> Result<Option<FFI_ArrowArray>, Failure> {
+        let Self::Stream(stream) = self else {
+            return Ok(match std::mem::replace(self, Self::Done) {
+                Self::Array(array) => Some(array),
+                _ => None,
+            });
+        };
+        let mut array = FFI_ArrowArray::empty();
+        let next = stream.get_next().ok_or_else(|| Failure::Python(failed("it has ended")))?;
+        // SAFETY: the function is that of this stream, which is not released.
+        match unsafe { next(stream, &raw mut array) } {
+            0 => Ok((!array.is_released()).then_some(array)),
+            code => Err(Failure::Python(failed(&last_error(stream, code)))),
+        }
+    }
+}
+
+/// The type of the arrays of a stream.
+fn data_type(stream: &mut FFI_ArrowArrayStream) -> PyResult<DataType> {
+    let get = match stream.release() {
+        Some(_) => stream.get_schema(),
+        None => None,
+    };
+    let mut schema = FFI_ArrowSchema::empty();
+    let get = get.ok_or_else(|| failed("it has ended"))?;
+    // SAFETY: the function is that of this stream, which is not released.
+    match unsafe { get(stream, &raw mut schema) } {
+        0 => DataType::try_from(&schema).map_err(refused),
+        code => Err(failed(&last_error(stream, code))),
+    }
+}
+
+fn failed(why: &str) -> PyErr {
+    PyOSError::new_err(format!("the stream failed: {why}"))
+}
+
+/// What a stream says of the error that its last call has returned.
+fn last_error(stream: &mut FFI_ArrowArrayStream, code: i32) -> String {
+    // SAFETY: the function is that of this stream, whose last call has failed; its text ends with a zero.
+    let text = stream.get_last_error().map(|get| unsafe { get(stream) });
+    match text.filter(|text| !text.is_null()) {
+        Some(text) => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+        None => format!("error {code}"),
+    }
+}
+
+type Checked<T> = Result<T, ArrowError>;
+
+fn damaged<T>(what: String) -> Checked<T> {
+    Err(ArrowError::CDataInterface(what))
+}
+
+/// An array whose keys are within its buffers, if these are as long as it says; of a table, only columns of these names.
+fn import(array: FFI_ArrowArray, of: &DataType, names: &[String]) -> Checked<ArrayData> {
+    check_counts(&array, of)?;
+    // SAFETY: buffers as long as the array says are what the interface demands of those who make it. Nothing reads keys
+    // before `checked` has compared what is in them.
+    let data = unsafe { from_ffi_and_data_type(array, of.clone()) }?;
+    checked(data, names)
+}
+
+/// Refuses counts whose products overflow, and from which buffers would be looked for in the wrong place.
+fn check_counts(array: &FFI_ArrowArray, of: &DataType) -> Checked<()> {
+    use DataType as D;
+    // The interface's numbers have signs; what is negative is large here.
+    let width = match of {
+        D::FixedSizeBinary(width) => usize::try_from(*width).unwrap_or(0).max(32),
+        _ => 32,
+    };
+    let items = array.len().checked_add(array.offset()).and_then(|items| items.checked_add(1));
+    let Some(items) = items.filter(|items| items.checked_mul(8 * width).is_some()) else {
+        return damaged(format!("{} items from {} on", array.len(), array.offset()));
+    };
+    // The length of the values of text is its last offset; those of the buffers of views are in one of their own.
+    let is_long = match of {
+        D::Utf8 | D::Binary if items > 1 => last_of::<i32>(array, 1, items).is_none_or(|at| at < 0),
+        D::LargeUtf8 | D::LargeBinary if items > 1 => {
+            last_of::<i64>(array, 1, items).is_none_or(|at| at < 0)
+        }
+        D::Utf8View | D::BinaryView => {
+            let buffers = array.num_buffers();
+            !(3..1 << 31).contains(&buffers)
+                || (1..=buffers - 3).any(|count| {
+                    last_of::<i64>(array, buffers - 1, count).is_none_or(|length| length < 0)
+                })
+        }
+        _ => false,
+    };
+    if is_long {
+        return damaged(format!("buffers of {of} are not there, or have negative lengths"));
+    }
+    let children: Vec<&DataType> = match of {
+        D::List(field) | D::LargeList(field) | D::Map(field, _) => vec![field.data_type()],
+        D::ListView(field) | D::LargeListView(field) => vec![field.data_type()],
+        D::FixedSizeList(field, _) => vec![field.data_type()],
+        D::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
+        D::Union(fields, _) => fields.iter().map(|(_, field)| field.data_type()).collect(),
+        D::RunEndEncoded(ends, values) => vec![ends.data_type(), values.data_type()],
+        _ => vec![],
+    };
+    if array.num_children() != children.len() {
+        return damaged(format!("{} children of {of}", array.num_children()));
+    }
+    if let D::Dictionary(_, words) = of
+        && let Some(array) = array.dictionary()
+    {
+        check_counts(array, words)?;
+    }
+    children.into_iter().enumerate().try_for_each(|(i, of)| check_counts(array.child(i), of))
+}
+
+/// The last of so many numbers in a buffer; `None` if there is no buffer.
+fn last_of<T>(array: &FFI_ArrowArray, buffer: usize, count: usize) -> Option<T> {
+    let start = (buffer < array.num_buffers()).then(|| array.buffer(buffer).cast::<T>());
+    // SAFETY: the interface demands that the buffer has so many, as the array says.
+    start
+        .filter(|start| !start.is_null())
+        .map(|start| unsafe { start.add(count - 1).read_unaligned() })
+}
+
+/// Compares an array with its buffers. Text becomes bytes, which need not be UTF-8.
+fn checked(data: ArrayData, names: &[String]) -> Checked<ArrayData> {
+    let (of, length, nulls, offset, buffers, mut children) = data.into_parts();
+    let of = match of {
+        DataType::Struct(fields) => {
+            let mut of = Vec::new();
+            for (field, child) in fields.iter().zip(std::mem::take(&mut children)) {
+                if names.contains(field.name()) {
+                    let child = checked(child, names)?;
+                    let field = field.as_ref().clone();
+                    of.push(field.with_data_type(child.data_type().clone()));
+                    children.push(child);
+                }
+            }
+            DataType::Struct(of.into())
+        }
+        DataType::Dictionary(places, _) if children.len() == 1 => {
+            let words = checked(children.remove(0), names)?;
+            let of = words.data_type().clone();
+            children.push(words);
+            DataType::Dictionary(places, of.into())
+        }
+        DataType::Utf8 => DataType::Binary,
+        DataType::LargeUtf8 => DataType::LargeBinary,
+        DataType::Utf8View => DataType::BinaryView,
+        other => other,
+    };
+    let new = ArrayData::builder(of).len(length).nulls(nulls).offset(offset);
+    // SAFETY: it is compared with its buffers below, and not handed on if they do not fit.
+    let data = unsafe { new.buffers(buffers).child_data(children).build_unchecked() };
+    data.validate()?;
+    macro_rules! places {
+        ($type:ty) => {
+            check_places::<$type>(&data)?
+        };
+    }
+    match data.data_type() {
+        DataType::Binary => check_offsets::<i32>(&data)?,
+        DataType::LargeBinary => check_offsets::<i64>(&data)?,
+        DataType::BinaryView => check_views(&data)?,
+        DataType::Dictionary(of, _) => downcast_integer! {
+            of.as_ref() => (places),
+            other => return damaged(format!("{other} as places in a dictionary")),
+        },
+        _ => {}
+    }
+    Ok(data)
+}
+
+fn check_offsets<T: ArrowNativeType + PartialOrd>(data: &ArrayData) -> Checked<()> {
+    if data.is_empty() {
+        return Ok(());
+    }
+    let (offsets, bytes) = (&data.buffer::<T>(0)[..=data.len()], data.buffers()[1].len());
+    let (starts, ends) = (&offsets[..data.len()], &offsets[1..]);
+    // Without an early end it takes many at once.
+    let ordered = starts.iter().zip(ends).fold(true, |all, (start, end)| all & (start <= end));
+    let within = |offset: T| offset.to_usize().is_some_and(|offset| offset <= bytes);
+    if ordered && within(offsets[0]) && within(offsets[data.len()]) {
+        return Ok(());
+    }
+    damaged(format!("the offsets of its items are not in order within {bytes} bytes"))
+}
+
+fn check_views(data: &ArrayData) -> Checked<()> {
+    let views = &data.buffer::<u128>(0)[..data.len()];
+    let lengths: Vec<u64> = data.buffers()[1..].iter().map(|buffer| buffer.len() as u64).collect();
+    let is_within = |view: u128| {
+        let view = ByteView::from(view);
+        let end = u64::from(view.offset) + u64::from(view.length);
+        view.length <= MAX_INLINE_VIEW_LEN
+            || lengths.get(view.buffer_index as usize).is_some_and(|&length| end <= length)
+    };
+    let nulls = data.nulls();
+    let is_right = |i: usize| is_within(views[i]) || nulls.is_some_and(|nulls| nulls.is_null(i));
+    match (0..views.len()).find(|&i| !is_right(i)) {
+        None => Ok(()),
+        Some(i) => damaged(format!("item {i} is not within its buffer")),
+    }
+}
+
+fn check_places<T: ArrowPrimitiveType>(data: &ArrayData) -> Checked<()> {
+    let places = &data.buffer::<T::Native>(0)[..data.len()];
+    let (words, nulls) = (data.child_data()[0].len(), data.nulls());
+    // What is negative is large as well.
+    let is_word = |place: &T::Native| place.as_usize() < words;
+    if places.iter().fold(true, |all, place| all & is_word(place)) {
+        return Ok(());
+    }
+    let is_right = |i: usize| is_word(&places[i]) || nulls.is_some_and(|nulls| nulls.is_null(i));
+    match (0..places.len()).find(|&i| !is_right(i)) {
+        None => Ok(()),
+        Some(i) => {
+            damaged(format!("item {i} has place {:?} in a dictionary of {words} words", places[i]))
+        }
+    }
+}
