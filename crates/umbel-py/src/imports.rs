@@ -114,8 +114,14 @@ impl Stream {
             let (mut arrays, mut rows, mut size) = (Vec::new(), 0, 0_usize);
             while rows < most && size < bytes {
                 let Some(array) = from.next()? else { break };
-                let data = import(array, &self.data_type, &self.names)
-                    .map_err(|error| Failure::Value(format!("the array is damaged: {error}")))?;
+                let data = import(array, &self.data_type, &self.names).map_err(|error| {
+                    Failure::Value(match error {
+                        ArrowError::CDataInterface(why) | ArrowError::InvalidArgumentError(why) => {
+                            format!("the array is damaged: {why}")
+                        }
+                        other => other.to_string(),
+                    })
+                })?;
                 rows += data.len();
                 size = size.saturating_add(data.get_slice_memory_size().unwrap_or(0));
                 arrays.push(make_array(data));
@@ -177,6 +183,7 @@ fn last_error(stream: &mut FFI_ArrowArrayStream, code: i32) -> String {
     // SAFETY: the function is that of this stream, whose last call has failed; its text ends with a zero.
     let text = stream.get_last_error().map(|get| unsafe { get(stream) });
     match text.filter(|text| !text.is_null()) {
+        // SAFETY: as above.
         Some(text) => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
         None => format!("error {code}"),
     }
@@ -283,6 +290,10 @@ fn checked(data: ArrayData, names: &[String]) -> Checked<ArrayData> {
         DataType::Utf8View => DataType::BinaryView,
         other => other,
     };
+    if length == 0 {
+        // Its only offset, if it has one, is any number.
+        return Ok(ArrayData::new_empty(&of));
+    }
     let new = ArrayData::builder(of).len(length).nulls(nulls).offset(offset);
     // SAFETY: it is compared with its buffers below, and not handed on if they do not fit.
     let data = unsafe { new.buffers(buffers).child_data(children).build_unchecked() };
@@ -306,9 +317,6 @@ fn checked(data: ArrayData, names: &[String]) -> Checked<ArrayData> {
 }
 
 fn check_offsets<T: ArrowNativeType + PartialOrd>(data: &ArrayData) -> Checked<()> {
-    if data.is_empty() {
-        return Ok(());
-    }
     let (offsets, bytes) = (&data.buffer::<T>(0)[..=data.len()], data.buffers()[1].len());
     let (starts, ends) = (&offsets[..data.len()], &offsets[1..]);
     // Without an early end it takes many at once.

@@ -69,7 +69,7 @@ def damaged():
         type, of = getattr(pa, name)(), "q" if "large" in name else "i"
         for places in [(0, FAR, 3), (0, -1, 3), (2, 1, 3), (-FAR, 1, 3), (FAR, FAR, 3), (0, 1, -1)]:
             yield f"{name} {places}", Array(type, 2, offsets(of, *places), TEXT)
-        yield f"{name} cut", Array(type, 1, offsets(of, 0, 1, FAR, 3), TEXT, offset=1)
+        yield f"{name} cut", Array(type, 2, offsets(of, 0, 1, FAR, 3), TEXT, offset=1)
     for name in ["string_view", "binary_view"]:
         for second in [view(17), view(16, at=1), view(16, 1), view(16, 2**32 - 1), view(2**32 - 1, at=2**32 - 1), view(13, at=FAR)]:
             yield f"{name} {second}", Array(getattr(pa, name)(), 2, view(16) + second, pa.py_buffer(LONG))
