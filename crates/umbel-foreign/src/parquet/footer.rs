@@ -35,6 +35,10 @@ pub struct Column {
     pub length: usize,
     /// What its values mean.
     pub meaning: Meaning,
+    /// The maximum repetition level: how many lists its values are in.
+    pub repetition: u32,
+    /// The maximum definition level: how many of it and what it is in may be missing.
+    pub definition: u32,
 }
 
 /// Some rows, stored column by column.
@@ -226,8 +230,8 @@ impl Room {
 struct Tree {
     /// Whether the root was read.
     root: bool,
-    /// For each structure, its elements still to come, and the length of its path.
-    open: Vec<(u32, usize)>,
+    /// For each structure, its elements still to come, the length of its path, and its levels of repetition and definition.
+    open: Vec<(u32, usize, [u32; 2])>,
     /// The path of the last one.
     path: String,
 }
@@ -242,14 +246,16 @@ impl Tree {
             // Its name is in no path.
             self.root = true;
             let children = element.children.unwrap_or(0);
-            self.open.extend((children > 0).then_some((children, 0)));
+            self.open.extend((children > 0).then_some((children, 0, [0; 2])));
             return Ok(None);
         }
-        let Some((left, length)) = self.open.last_mut() else {
+        let Some((left, length, levels)) = self.open.last_mut() else {
             return wrong("schema", "more elements", "as many as num_children say");
         };
         *left -= 1;
         self.path.truncate(*length);
+        let repetition = levels[0] + u32::from(element.repetition == 2);
+        let definition = levels[1] + u32::from(element.repetition != 0);
         if self.open.len() > 1 {
             self.path.push('.');
         }
@@ -263,7 +269,7 @@ impl Tree {
                         "at most 128 structures in each other",
                     );
                 }
-                self.open.push((children, self.path.len()));
+                self.open.push((children, self.path.len(), [repetition, definition]));
                 None
             }
             (_, Some(physical)) => Some(Column {
@@ -271,12 +277,14 @@ impl Tree {
                 physical,
                 length: element.length.try_into().unwrap_or(0),
                 meaning: element.meaning(),
+                repetition,
+                definition,
             }),
             // A structure without columns.
             (Some(0), None) => None,
             (None, None) => return wrong("type", "missing", "a type for every column"),
         };
-        while self.open.last().is_some_and(|(left, _)| *left == 0) {
+        while self.open.last().is_some_and(|(left, ..)| *left == 0) {
             self.open.pop();
         }
         Ok(column)
@@ -289,6 +297,8 @@ struct Element<'a> {
     name: &'a [u8],
     physical: Option<Physical>,
     length: i64,
+    /// 0, 1 and 2 are required, optional and repeated.
+    repetition: i64,
     children: Option<u32>,
     converted: Option<i64>,
     scale: i64,
@@ -303,6 +313,7 @@ impl<'a> Element<'a> {
             match (field, kind) {
                 (1, Thrift::I32) => element.physical = Some(physical(thrift.integer()?)?),
                 (2, Thrift::I32) => element.length = thrift.integer()?,
+                (3, Thrift::I32) => element.repetition = thrift.integer()?,
                 (4, Thrift::BINARY) => element.name = thrift.binary()?,
                 (5, Thrift::I32) => {
                     let children = thrift.integer()?;
@@ -319,6 +330,8 @@ impl<'a> Element<'a> {
             }
             Ok(true)
         })?;
+        let right = (0..=2).contains(&element.repetition);
+        check(Format::Parquet, "repetition_type", element.repetition, right, "0 to 2")?;
         Ok(element)
     }
 

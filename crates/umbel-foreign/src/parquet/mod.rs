@@ -32,7 +32,7 @@ use crate::measure::Measure;
 use crate::plain::{Layout, Plain, sealed};
 use crate::{Bytes, Error, ForeignFilter, Format, Key, Parameters, Plan};
 pub use footer::{Chunk, Column, Footer, Meaning, Physical, RowGroup, Unit};
-pub use page::{PageHeader, PageKind};
+pub use page::{Levels, PageHeader, PageKind};
 pub use rewrite::{FilterPlace, rewrite};
 use thrift::Thrift;
 

@@ -18,8 +18,35 @@ pub struct PageHeader {
     pub uncompressed: u64,
     /// Its values, with nulls.
     pub values: u64,
+    /// How its values are encoded, by the number in the format.
+    pub encoding: i64,
     /// Whether its values are numbers of entries of the dictionary.
     pub in_dictionary: bool,
+    /// What is in front of its values.
+    pub levels: Levels,
+    /// CRC-32 of the page as it is in the file, if the writer noted it.
+    pub crc: Option<u32>,
+}
+
+/// What is in front of the values of a page, and says which of them are null or begin a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Levels {
+    /// Nothing: the page is not a data page.
+    None,
+    /// Levels that are compressed together with the values. Both numbers are encodings.
+    Inside {
+        /// How the repetition levels are encoded.
+        repetition: i64,
+        /// How the definition levels are encoded.
+        definition: i64,
+    },
+    /// Levels that are not compressed, in a data page of version 2.
+    Before {
+        /// Their bytes.
+        bytes: u64,
+        /// Whether the values after them are compressed.
+        compressed: bool,
+    },
 }
 
 /// What a page holds.
@@ -38,54 +65,76 @@ pub enum PageKind {
 impl PageHeader {
     /// Reads a header; `bytes` may continue after it.
     ///
+    /// Fields of known numbers with other types than those of the format are refused: some readers look at the types and
+    /// others do not, so they would see different pages.
+    ///
     /// # Errors
     /// [`Error::Field`]; [`Error::Length`] if `bytes` ends within the header. Never panics, for any input.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut thrift = Thrift::new(bytes);
-        let (mut kind, mut encoding, mut values, mut sizes) = (None, 0, 0, [None; 2]);
-        thrift.structure(&mut |thrift, field, kind_of| {
-            match (field, kind_of) {
-                (1, Thrift::I32) => {
-                    kind = Some(match thrift.integer()? {
-                        0 => PageKind::Data,
-                        1 => PageKind::Index,
-                        2 => PageKind::Dictionary,
-                        3 => PageKind::DataV2,
-                        _ => PageKind::Unknown,
-                    });
-                }
-                (2 | 3, Thrift::I32) => {
-                    let size = thrift.integer()?;
-                    let right = u32::try_from(size).ok();
-                    sizes[field as usize - 2] =
-                        Some(u64::from(right.ok_or_else(|| {
-                            refuse(Format::Parquet, "page_size", size, "0 or more")
-                        })?));
-                }
-                // A data page, a dictionary, and a data page of version 2, whose encoding is field 4 instead of 2.
-                (5 | 7 | 8, Thrift::STRUCT) => {
-                    let at = if field == 8 { 4 } else { 2 };
-                    thrift.structure(&mut |thrift, field, kind| {
-                        match (field, kind) {
-                            (1, Thrift::I32) => values = thrift.integer()?,
-                            (field, Thrift::I32) if field == at => encoding = thrift.integer()?,
-                            _ => return Ok(false),
-                        }
-                        Ok(true)
-                    })?;
+        let mut own = [None; 4];
+        let (mut data, mut dictionary, mut data_v2) = (None, None, None);
+        thrift.structure(&mut |thrift, field, kind| {
+            match (field, kind) {
+                (1..=4, Thrift::I32) => own[field as usize - 1] = Some(thrift.integer()?),
+                (5, Thrift::STRUCT) => data = Some(numbers::<4>(thrift)?),
+                (7, Thrift::STRUCT) => dictionary = Some(numbers::<2>(thrift)?),
+                (8, Thrift::STRUCT) => data_v2 = Some(numbers::<7>(thrift)?),
+                (1..=5 | 7 | 8, other) => {
+                    return Err(refuse(Format::Parquet, "page_header", other, "the right types"));
                 }
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        let missing = |field| refuse(Format::Parquet, field, "missing", "one in every page header");
+        let there = |number: Option<i64>, field| {
+            let missing = || refuse(Format::Parquet, field, "missing", "one in every page header");
+            number.ok_or_else(missing)
+        };
+        let size = |number, field| {
+            let number = there(number, field)?;
+            let right = u32::try_from(number).map(u64::from);
+            right.map_err(|_| refuse(Format::Parquet, field, number, "0 or more"))
+        };
+        let kind = match there(own[0], "type")? {
+            0 => PageKind::Data,
+            1 => PageKind::Index,
+            2 => PageKind::Dictionary,
+            3 => PageKind::DataV2,
+            _ => PageKind::Unknown,
+        };
+        let (values, encoding, levels) = match kind {
+            PageKind::Data => {
+                let [values, encoding, definition, repetition] = data.unwrap_or_default();
+                let repetition = there(repetition, "repetition_level_encoding")?;
+                let definition = there(definition, "definition_level_encoding")?;
+                (values, encoding, Levels::Inside { repetition, definition })
+            }
+            PageKind::DataV2 => {
+                let [values, _, _, encoding, definition, repetition, compressed] =
+                    data_v2.unwrap_or_default();
+                let bytes = size(definition, "definition_levels_byte_length")?
+                    + size(repetition, "repetition_levels_byte_length")?;
+                let compressed = compressed != Some(0);
+                (values, encoding, Levels::Before { bytes, compressed })
+            }
+            PageKind::Dictionary => {
+                let [values, encoding] = dictionary.unwrap_or_default();
+                (values, encoding, Levels::None)
+            }
+            PageKind::Index | PageKind::Unknown => (Some(0), Some(-1), Levels::None),
+        };
+        let encoding = there(encoding, "encoding")?;
         Ok(Self {
-            kind: kind.ok_or_else(|| missing("type"))?,
+            kind,
             length: thrift.at(),
-            uncompressed: sizes[0].ok_or_else(|| missing("uncompressed_page_size"))?,
-            compressed: sizes[1].ok_or_else(|| missing("compressed_page_size"))?,
-            values: values.try_into().unwrap_or(0),
-            in_dictionary: kind != Some(PageKind::Dictionary) && Self::refers(encoding),
+            uncompressed: size(own[1], "uncompressed_page_size")?,
+            compressed: size(own[2], "compressed_page_size")?,
+            values: size(values, "num_values")?,
+            encoding,
+            in_dictionary: kind != PageKind::Dictionary && Self::refers(encoding),
+            levels,
+            crc: own[3].map(|crc| crc as u32),
         })
     }
 
@@ -94,6 +143,24 @@ impl PageHeader {
     pub(super) fn refers(encoding: i64) -> bool {
         [2, 8].contains(&encoding)
     }
+}
+
+/// Reads a structure whose first fields are numbers and booleans.
+fn numbers<const N: usize>(thrift: &mut Thrift<'_>) -> Result<[Option<i64>; N], Error> {
+    let mut numbers = [None; N];
+    thrift.structure(&mut |thrift, field, kind| {
+        if !(1..=N as i64).contains(&field) {
+            return Ok(false);
+        }
+        numbers[field as usize - 1] = Some(match kind {
+            Thrift::I32 => thrift.integer()?,
+            Thrift::TRUE => 1,
+            Thrift::FALSE => 0,
+            other => return Err(refuse(Format::Parquet, "page_header", other, "the right types")),
+        });
+        Ok(true)
+    })?;
+    Ok(numbers)
 }
 
 #[cfg(test)]
