@@ -10,13 +10,20 @@
 //! |---|---|
 //! | [`plan`] | which filters come and go, and what of the file stays |
 //! | `pages` | what the headers of pages tell |
-//! | `values` | how values are read and hashed, with the feature `values` alone |
+//! | `codec`, `encodings` | how pages are decompressed, and their values decoded |
+//! | `values` | where the values of a page are, and how they are hashed |
 //! | `work` | how row groups are read side by side, within a memory cap |
+//!
+//! The modules from `pages` to `values` are there with the feature `values` alone.
 //!
 //! Errors are [`anyhow::Error`]s: the command line and the Python package show them as they are, with the path in front.
 
 #![cfg_attr(not(feature = "values"), allow(dead_code, reason = "what only new filters need"))]
 
+#[cfg(feature = "values")]
+mod codec;
+#[cfg(feature = "values")]
+mod encodings;
 #[cfg(feature = "values")]
 mod pages;
 pub mod plan;

@@ -13,82 +13,86 @@ const HEADER: u64 = 256;
 /// The longest header; its statistics may have long values.
 const LONGEST: u64 = 16 << 20;
 
-/// The pages with values, and where they begin.
+/// What the headers tell together. They are read again with the pages: a column may have any number of them.
+#[derive(Debug, Default)]
 pub(crate) struct Pages {
-    pages: Vec<(u64, PageHeader)>,
     /// Whether there are data pages, and all refer to the dictionary.
     pub(crate) all_in_dictionary: bool,
+    /// The number of different values is at most this.
+    pub(crate) most_values: u64,
+    /// Bytes of memory to read them, one after the other: a page as it is in the file, as it is, and a value of it.
+    pub(crate) memory: u64,
+    /// Bytes of the file to read.
+    pub(crate) bytes: u64,
 }
 
 impl Pages {
     /// Reads the headers.
     pub(crate) fn read(file: &File, chunk: &Chunk) -> Result<Self> {
-        let mut pages = Vec::new();
-        let (mut at, end) = (chunk.pages.start, chunk.pages.end);
-        let (mut dictionary, mut referring, mut data) = (false, 0, 0);
-        while at < end {
-            let header = header(file, at, end).with_context(|| format!("the page at byte {at}"))?;
-            let next = at + header.length as u64 + header.compressed;
-            if next > end {
-                bail!(
-                    "the page at byte {at} is longer than its column; damaged? copy the file again"
-                );
-            }
+        let mut pages = Self::default();
+        let (mut dictionary, mut referring, mut data, mut values) = (false, 0, 0, 0);
+        each(file, chunk, |_, header| {
             match header.kind {
-                PageKind::Dictionary if data == 0 => dictionary = true,
+                PageKind::Dictionary => dictionary |= data == 0,
                 PageKind::Data | PageKind::DataV2 => {
                     data += 1;
                     referring += usize::from(header.in_dictionary);
+                    values += header.values;
                 }
                 _ => {}
             }
-            if let PageKind::Dictionary | PageKind::Data | PageKind::DataV2 = header.kind {
-                pages.push((at, header));
+            if is_needed(header) {
+                let decoded = header.uncompressed.max(header.compressed);
+                pages.memory = pages.memory.max(header.compressed + 2 * decoded);
+                pages.most_values += header.values;
+                pages.bytes += header.length as u64 + header.compressed;
             }
-            at = next;
-        }
+            Ok(())
+        })?;
         if referring > 0 && !dictionary {
             bail!("pages refer to a dictionary that is missing; damaged? copy the file again");
         }
-        let values: u64 = pages
-            .iter()
-            .filter(|(_, page)| page.kind != PageKind::Dictionary)
-            .map(|(_, page)| page.values)
-            .sum();
         if values != chunk.values {
             bail!(
                 "the pages have {values} values, and the footer declares {}; damaged? copy the file again",
                 chunk.values
             );
         }
-        Ok(Self { pages, all_in_dictionary: data > 0 && referring == data })
+        pages.all_in_dictionary = data > 0 && referring == data;
+        Ok(pages)
     }
+}
 
-    fn needed(&self) -> impl Iterator<Item = &(u64, PageHeader)> {
-        self.pages.iter().filter(|(_, page)| !page.in_dictionary)
+/// Whether a page has values of its own: it is the dictionary, or does not refer to it.
+pub(crate) fn is_needed(page: &PageHeader) -> bool {
+    match page.kind {
+        PageKind::Dictionary => true,
+        PageKind::Data | PageKind::DataV2 => !page.in_dictionary,
+        _ => false,
     }
+}
 
-    /// Places and lengths of the pages to read, with their headers: those that do not refer to the dictionary, and it.
-    pub(crate) fn wanted(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.needed().map(|(at, page)| (*at, page.length as u64 + page.compressed))
+/// Hands on the header of each page, and where in the file the page itself begins.
+pub(crate) fn each(
+    file: &File,
+    chunk: &Chunk,
+    mut see: impl FnMut(u64, &PageHeader) -> Result<()>,
+) -> Result<()> {
+    let (mut at, end) = (chunk.pages.start, chunk.pages.end);
+    while at < end {
+        let mut one = || {
+            let header = header(file, at, end)?;
+            let start = at + header.length as u64;
+            let next = start + header.compressed;
+            if next > end {
+                bail!("is longer than its column; damaged? copy the file again");
+            }
+            see(start, &header)?;
+            Ok(next)
+        };
+        at = one().with_context(|| format!("the page at byte {at}"))?;
     }
-
-    /// The number of different values is at most this.
-    pub(crate) fn most_values(&self) -> u64 {
-        self.needed().map(|(_, page)| page.values).sum()
-    }
-
-    /// Bytes of memory to read them, one after the other: a page as it is in the file, as it is, and as it is decoded.
-    pub(crate) fn memory(&self) -> u64 {
-        let of = |page: &PageHeader| page.length as u64 + page.compressed + 2 * page.uncompressed;
-        let largest = self.needed().map(|(_, page)| of(page)).max().unwrap_or(0);
-        largest + (self.pages.len() * size_of::<(u64, PageHeader)>()) as u64
-    }
-
-    /// Bytes of the file to read.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.wanted().map(|(_, bytes)| bytes).sum()
-    }
+    Ok(())
 }
 
 /// Reads a header, which ends before the byte `end`.

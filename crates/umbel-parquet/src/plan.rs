@@ -140,6 +140,12 @@ impl Plan {
                 }
             }
         }
+        // Else a short footer could have the same pages read any number of times.
+        if self.bytes_to_read() > self.body {
+            bail!(
+                "its columns overlap: they have more bytes than the file; damaged? copy it again"
+            );
+        }
         Ok(())
     }
 

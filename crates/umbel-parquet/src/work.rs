@@ -164,8 +164,7 @@ mod filters {
 
     use super::*;
     use crate::pages::Pages;
-    use crate::values::Values;
-    use crate::{NewFilter, Reason};
+    use crate::{NewFilter, Reason, codec, values};
 
     /// Fewer different values than these, each at least ten times, are few: a row group has nearly all of them, so a
     /// filter would skip none.
@@ -184,10 +183,8 @@ mod filters {
         if plan.units.is_empty() {
             return copy();
         }
-        let values = Values::new(&plan.file, &plan.bytes).with_context(|| plan.name.clone())?;
         let room = room_left(plan.memory, options)?;
-        let pool =
-            Pool { plan, options, values, room, state: Mutex::default(), changed: Condvar::new() };
+        let pool = Pool { plan, options, room, state: Mutex::default(), changed: Condvar::new() };
         thread::scope(|scope| {
             let _end = EndPool(&pool);
             for i in 0..options.threads.min(plan.units.len()) {
@@ -225,7 +222,6 @@ mod filters {
     struct Pool<'a> {
         plan: &'a Plan,
         options: &'a Options,
-        values: Values,
         room: u64,
         state: Mutex<State>,
         changed: Condvar,
@@ -308,10 +304,10 @@ mod filters {
             drop(state);
             self.changed.notify_all();
             let (pages, size, _) = prepared?;
-            // The crate that decodes pages may panic on those that are damaged.
+            // The decompressors, which others wrote, may panic on damage.
             let made = catch_unwind(AssertUnwindSafe(|| self.filter(unit, &pages, size)));
             let made = made.unwrap_or_else(|_| {
-                bail!("its pages cannot be decoded; damaged? copy the file again")
+                bail!("its pages cannot be decompressed; damaged? copy the file again")
             });
             let held = made.as_ref().map_or(0, Made::held);
             self.lock().used -= need - held;
@@ -321,10 +317,11 @@ mod filters {
 
         /// The pages of a unit, the size of its filter before it shrinks, and the bytes of memory that both need.
         fn prepare(&self, unit: Unit) -> Result<(Pages, u64, u64)> {
-            let pages = Pages::read(&self.plan.file, self.plan.chunk(unit))?;
-            let size = bytes_for(pages.most_values(), self.plan.fpp);
+            let chunk = self.plan.chunk(unit);
+            let pages = Pages::read(&self.plan.file, chunk)?;
+            let size = bytes_for(pages.most_values, self.plan.fpp);
             // While it shrinks there are one and a half.
-            let need = BESIDES + size + size / 2 + pages.memory();
+            let need = BESIDES + size + size / 2 + pages.memory + codec::memory(chunk.codec);
             room_left(self.plan.memory + need, self.options)?;
             Ok((pages, size, need))
         }
@@ -338,12 +335,12 @@ mod filters {
             let given = Parameters { bits: Some(8 * size), ..Parameters::default() };
             let mut filter = Parquet::new(Format::Parquet, &given)?;
             let mut any = false;
-            let column = (unit.column, plan.column(unit.column));
-            self.values.hash_all(column, chunk, pages, &mut |hashes| {
+            let column = plan.column(unit.column);
+            values::hash_all(&plan.file, column, chunk, &mut |hashes| {
                 any |= !hashes.is_empty();
                 filter.insert_hashes(hashes);
             })?;
-            let left_out = |reason| Ok(Made { filter: Err(reason), bytes_read: pages.bytes() });
+            let left_out = |reason| Ok(Made { filter: Err(reason), bytes_read: pages.bytes });
             if !any {
                 return left_out(Reason::Empty);
             }
@@ -359,7 +356,7 @@ mod filters {
                 keys,
                 fpp: receipt.fpp,
             };
-            Ok(Made { filter: Ok((filter.into_content(), new)), bytes_read: pages.bytes() })
+            Ok(Made { filter: Ok((filter.into_content(), new)), bytes_read: pages.bytes })
         }
     }
 }

@@ -17,6 +17,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::record::Row;
 use parquet::schema::parser::parse_message_type;
 use umbel_files::atomic::Existing;
+use umbel_foreign::parquet::Footer;
+use umbel_foreign::{Foreign, ForeignFilter, Format, Key};
 use umbel_parquet::{Edit, Edited, Plan, Reason, Removal};
 use umbel_sets::{Bad, Missing, Normalization, Options, Progress, Records, TempFolders};
 
@@ -470,4 +472,250 @@ fn damage_gives_an_error_and_no_broken_file() {
             "{compression:?}: {refused} refused, {written} written"
         );
     }
+}
+
+/// Bytes of files that no writer makes: Thrift's compact protocol, with the number of every field.
+mod bytes {
+    pub(super) fn varint(mut number: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while number >= 0x80 {
+            bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+        bytes
+    }
+
+    fn field(number: i64, kind: u8, value: &[u8]) -> Vec<u8> {
+        [&[kind][..], &varint((number << 1) as u64), value].concat()
+    }
+
+    pub(super) fn int(number: i64, value: i64) -> Vec<u8> {
+        field(number, 5, &varint((value << 1) as u64))
+    }
+
+    pub(super) fn long(number: i64, value: i64) -> Vec<u8> {
+        field(number, 6, &varint((value << 1) as u64))
+    }
+
+    fn name(number: i64, text: &str) -> Vec<u8> {
+        field(number, 8, &[&[text.len() as u8], text.as_bytes()].concat())
+    }
+
+    fn structure(number: i64, fields: &[Vec<u8>]) -> Vec<u8> {
+        field(number, 12, &[fields.concat(), vec![0]].concat())
+    }
+
+    fn list(number: i64, items: &[Vec<u8>]) -> Vec<u8> {
+        let items: Vec<_> = items.iter().flat_map(|item| [&item[..], &[0]].concat()).collect();
+        field(number, 9, &[&[0x2c], &items[..]].concat())
+    }
+
+    /// A file of a column `x` with these pages, which both row groups have.
+    pub(super) fn file(
+        pages: &[u8],
+        (physical, length, repetition): (i64, i64, i64),
+        codec: i64,
+        values: i64,
+    ) -> Vec<u8> {
+        let size = pages.len() as i64;
+        let meta = [
+            int(1, physical),
+            int(4, codec),
+            long(5, values),
+            long(6, size),
+            long(7, size),
+            long(9, 4),
+        ];
+        let one = |list: Vec<u8>| [&list[..2], &[0x1c], &list[3..]].concat();
+        let group = |values: i64| {
+            let meta = if values > 0 { meta.concat() } else { long(5, 0) };
+            [one(list(1, &[[long(2, 4), structure(3, &[meta])].concat()])), long(3, values)]
+                .concat()
+        };
+        let element = [int(1, physical), int(2, length), int(3, repetition), name(4, "x")].concat();
+        let schema = list(2, &[[name(4, "r"), int(5, 1)].concat(), element]);
+        let mut footer =
+            [int(1, 1), schema, long(3, values), list(4, &[group(values), group(0)])].concat();
+        footer.push(0);
+        let length = (footer.len() as u32).to_le_bytes();
+        [b"PAR1", pages, &footer, &length, b"PAR1"].concat()
+    }
+
+    /// A page: a data page (0) or a dictionary (2).
+    pub(super) fn page(
+        kind: i64,
+        body: &[u8],
+        uncompressed: usize,
+        values: i64,
+        encoding: i64,
+    ) -> Vec<u8> {
+        page_with(kind, body, uncompressed, values, encoding, &[])
+    }
+
+    pub(super) fn page_with(
+        kind: i64,
+        body: &[u8],
+        uncompressed: usize,
+        values: i64,
+        encoding: i64,
+        more: &[u8],
+    ) -> Vec<u8> {
+        let sizes = [int(1, kind), int(2, uncompressed as i64), int(3, body.len() as i64)].concat();
+        let about = [int(1, values), int(2, encoding)].concat();
+        let about = match kind {
+            0 => structure(5, &[about, int(3, 3), int(4, 3)]),
+            _ => structure(7, &[about]),
+        };
+        [&sizes[..], more, &about, &[0], body].concat()
+    }
+}
+
+const INT32: (i64, i64, i64) = (1, 0, 0);
+const BYTES: (i64, i64, i64) = (6, 0, 0);
+
+/// Adds filters to a file; returns the one of the first row group, or the error.
+fn added(file: &[u8]) -> Result<(tempfile::TempDir, Edited), String> {
+    let dir = tempfile::tempdir().unwrap();
+    let [old, new] = ["old.parquet", "new.parquet"].map(|name| dir.path().join(name));
+    fs::write(&old, file).unwrap();
+    match edit(&old, &new, &to_add(&["x"], true)) {
+        Ok(edited) => Ok((dir, edited)),
+        Err(error) => {
+            assert!(!new.exists());
+            Err(format!("{error:#}"))
+        }
+    }
+}
+
+/// Whether the filter of the first row group lets a key pass. The crate's reader wants more than these footers have.
+fn has(file: &[u8], key: Key<'_>) -> bool {
+    let (dir, edited) = added(file).unwrap();
+    let new = fs::read(dir.path().join("new.parquet")).unwrap();
+    let end = new.len() - 8;
+    let length = u32::from_le_bytes(*new[end..].first_chunk().unwrap()) as usize;
+    let footer = Footer::decode(&new[end - length..end]).unwrap();
+    let start = footer.row_groups[0].chunks[0].filter_offset.unwrap() as usize;
+    let bytes = edited.columns[0].filters[0].bytes as usize;
+    Foreign::decode(Format::Parquet, &new[start..start + bytes]).unwrap().contains(key).unwrap()
+}
+
+#[track_caller]
+fn is_refused(file: &[u8], words: &str) {
+    let error = added(file).expect_err(words);
+    assert!(error.contains(words) && error.contains("old.parquet"), "{error}");
+    assert!(error.contains("copy") || error.contains("write the filters"), "{error}");
+}
+
+/// A filter without the values of a dictionary would say that the file lacks them.
+#[test]
+fn a_dictionary_is_read_or_refused() {
+    let seven = bytes::page(0, &7i32.to_le_bytes(), 4, 1, 0);
+    let with =
+        |dictionary: Vec<u8>| bytes::file(&[dictionary, seven.clone()].concat(), INT32, 0, 1);
+    let right = with(bytes::page(2, &42i32.to_le_bytes(), 4, 1, 0));
+    assert!(has(&right, Key::I32(42)) && has(&right, Key::I32(7)) && !has(&right, Key::I32(41)));
+    // A byte more, as many values as do not fit, and one that is encoded in no known way.
+    is_refused(&with(bytes::page(2, b"*\0\0\0\0", 5, 1, 0)), "other bytes");
+    is_refused(&with(bytes::page(2, b"*\0\0\0", 4, 6_000_000, 0)), "other bytes");
+    is_refused(&with(bytes::page(2, b"*\0\0\0", 4, 1, 4)), "encoding 4");
+    // Values of a fixed length behind it, as older files of the crate `parquet` have them.
+    let old = bytes::page(2, b"\x04\0\0\0abcd", 8, 1, 0);
+    let file = bytes::file(&[old, bytes::page(0, b"wxyz", 4, 1, 0)].concat(), (7, 4, 0), 0, 1);
+    assert!(has(&file, Key::Bytes(b"abcd")) && has(&file, Key::Bytes(b"wxyz")));
+    // Where nulls hide how many they are, 4 values of 5 bytes, or 5 of 4.
+    let values = b"\x01\0\0\0a\x01\0\0\0b\x01\0\0\0c\x01\0\0\0d";
+    let body = [&[2, 0, 0, 0, 8, 1], &values[..]].concat();
+    let file = bytes::file(&bytes::page(0, &body, body.len(), 20, 0), (7, 1, 1), 0, 20);
+    assert!(has(&file, Key::Bytes(b"d")) && has(&file, Key::Bytes(b"\0")));
+}
+
+#[test]
+fn pages_of_other_bytes_than_their_values_are_refused() {
+    for (body, values) in [(&b"\x07\0\0\0\0"[..], 1), (b"\x07\0\0\0", 2), (b"", 1)] {
+        let page = bytes::page(0, body, body.len(), values, 0);
+        is_refused(&bytes::file(&page, INT32, 0, values), "other bytes");
+    }
+    for body in [&b"\x02\0\0\0a"[..], b"\x01\0\0\0ab", b"\x01\0\0\0a\0\0\0\0"] {
+        let page = bytes::page(0, body, body.len(), 1, 0);
+        is_refused(&bytes::file(&page, BYTES, 0, 1), "other bytes");
+    }
+}
+
+/// Numbers that a page declares take neither memory nor time.
+#[test]
+fn declared_counts_are_not_believed() {
+    for count in [2, 1 << 28, 1 << 44] {
+        let body = [&[0x80, 1, 4][..], &bytes::varint(count), &[0]].concat();
+        for encoding in [6, 7] {
+            let page = bytes::page(0, &body, body.len(), 1, encoding);
+            is_refused(&bytes::file(&page, BYTES, 0, 1), "old.parquet: column x in row group 0");
+        }
+    }
+    // Ten million nulls, in a run of levels.
+    let levels = bytes::varint(10_000_000 << 1);
+    let body = [&(levels.len() as u32 + 1).to_le_bytes()[..], &levels, &[0]].concat();
+    for encoding in [0, 5] {
+        let page = bytes::page(0, &body, body.len(), 10_000_000, encoding);
+        let (_dir, edited) = added(&bytes::file(&page, (1, 0, 1), 0, 10_000_000)).unwrap();
+        assert_eq!(edited.columns[0].left_out, [(0, Reason::Empty), (1, Reason::Empty)]);
+    }
+    // Values that share their bytes with those before: each a byte shorter than the last, 5 GB in all.
+    let numbers = |first: i64, second: i64, then: i64| {
+        // Blocks of 8 values: in the first one, differences of 17 bits above the least.
+        let least = (second - first).min(then);
+        let zigzag = |number: i64| bytes::varint((number << 1 ^ number >> 63) as u64);
+        let (one, others) = ((second - first - least) as u64, (then - least) as u64);
+        let mut bits = vec![0u8; 17];
+        for bit in 0..8 * 17 {
+            let value = if bit < 17 { one } else { others };
+            bits[bit / 8] |= ((value >> (bit % 17) & 1) as u8) << (bit % 8);
+        }
+        let head = [&[8, 1][..], &bytes::varint(8 * 8000 + 1), &zigzag(first)].concat();
+        let block = [&zigzag(least)[..], &[17], &bits].concat();
+        [head, block, [&zigzag(then)[..], &[0]].concat().repeat(7999)].concat()
+    };
+    let body = [numbers(0, 99_999, -1), numbers(100_000, 0, 0), vec![b'a'; 100_000]].concat();
+    let page = bytes::page(0, &body, body.len(), 64_001, 7);
+    is_refused(&bytes::file(&page, BYTES, 0, 64_001), "more than 2 GiB");
+}
+
+/// Pages that decompress to more than they declare are refused before that.
+#[test]
+fn bombs_are_refused() {
+    use std::io::Write;
+    let text = [&4u32.to_le_bytes()[..], b"abcd"].concat().repeat(100_000);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    gzip.write_all(&text).unwrap();
+    let mut frame = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    frame.write_all(&text).unwrap();
+    let all = [
+        (1, snap::raw::Encoder::new().compress_vec(&text).unwrap()),
+        (2, gzip.finish().unwrap()),
+        (5, frame.finish().unwrap()),
+        (6, zstd::bulk::compress(&text, 1).unwrap()),
+        (7, lz4_flex::block::compress(&text)),
+    ];
+    for (codec, body) in all {
+        let file = |declared, values| {
+            bytes::file(&bytes::page(0, &body, declared, values, 0), BYTES, codec, values)
+        };
+        assert!(has(&file(text.len(), 100_000), Key::Bytes(b"abcd")), "codec {codec}");
+        for declared in [0, 8, text.len() - 8, text.len() + 8] {
+            let values = (declared / 8) as i64;
+            if values > 0 {
+                is_refused(&file(declared, values), "cannot be decompressed");
+            }
+        }
+    }
+}
+
+/// Readers that look at types and those that do not would see different pages.
+#[test]
+fn headers_that_can_be_read_in_two_ways_are_refused() {
+    let body = [&[4, 12][..], &7i32.to_le_bytes()].concat();
+    let page = bytes::page_with(0, &body, 4, 1, 0, &bytes::long(2, 1 << 28));
+    is_refused(&bytes::file(&page, INT32, 1, 1), "its header cannot be read");
+    let good = bytes::page(0, &body, 4, 1, 0);
+    assert!(has(&bytes::file(&good, INT32, 1, 1), Key::I32(7)));
 }
