@@ -70,12 +70,13 @@ pub trait Rule: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     type Link: ChainLink;
     #[doc(hidden)]
     const FORMAT: Format;
-    /// Bytes of a file beside its links, and of a link beside its bits.
-    #[doc(hidden)]
-    const FILE: u64;
+    /// Bytes of a link beside its bits.
     #[doc(hidden)]
     const LINK: u64;
 
+    /// Bytes of a file beside its links.
+    #[doc(hidden)]
+    fn bytes(&self) -> u64;
     #[doc(hidden)]
     fn scheme(&self) -> String;
     #[doc(hidden)]
@@ -402,7 +403,7 @@ impl<R: Rule, S: AsRef<[u8]>> ForeignFilter for Chain<R, S> {
 
     fn bytes(&self) -> u64 {
         let bytes = |link: &R::Link| R::LINK.saturating_add(link.bytes());
-        self.links.iter().fold(R::FILE, |sum, link| sum.saturating_add(bytes(link)))
+        self.links.iter().fold(self.rule.bytes(), |sum, link| sum.saturating_add(bytes(link)))
     }
 
     fn measured(&self) -> Option<Measure> {

@@ -11,6 +11,9 @@
 //! | bytes u64 | bits u64 | items u64 | error f64 | bits an entry f64 | hashes u32 | entries u64 | n2 u8 |
 //! ```
 //!
+//! RedisBloom's development version has filters with a seed of their own (commit 79f88a25). Their header has bit 31 of its options
+//! set, and the seed, a u64, behind its links. That version writes one for every filter, and reads headers without.
+//!
 //! A file here is the header followed by all data chunks, in order; [`RedisBloom::chunks`] and
 //! [`RedisBloom::from_chunks`] convert between it and what the commands carry. Once the newest link has its entries, the
 //! chain gets one of `growth` times as many at half the error.
@@ -57,6 +60,8 @@ pub struct Options {
     pub options: u32,
     /// The factor by which the next link has more entries.
     pub growth: u32,
+    /// The seed of the first hash, if it is not the usual one, or if the header has it anyway.
+    pub seed: Option<u64>,
 }
 
 /// The fields of a link in a header: those of RedisBloom, and no more.
@@ -89,6 +94,12 @@ const NOROUND: u32 = 1;
 const ENTRIES_IS_BITS: u32 = 2;
 const FORCE64: u32 = 4;
 const NO_SCALING: u32 = 8;
+/// In the options of a header: there is a seed behind the links.
+pub const SEEDED: u32 = 1 << 31;
+
+/// Seeds of the first hash, of 64 and of 32 bits: part of the format.
+const SEED_64: u64 = 0xc6a4_a793_5bd1_e995;
+const SEED_32: u32 = 0x9747_b28c;
 
 /// RedisBloom's ln 2 and its square, which have too few digits: part of the format.
 #[allow(clippy::approx_constant)]
@@ -235,26 +246,45 @@ impl ChainLink for Link {
     }
 }
 
+impl Options {
+    fn usual_seed(&self) -> u64 {
+        if self.options & FORCE64 != 0 { SEED_64 } else { SEED_32.into() }
+    }
+
+    /// Without a seed if it is the usual one, so that each RedisBloom reads what is written.
+    fn shortest(self) -> Self {
+        let seed = self.seed.filter(|seed| *seed != self.usual_seed());
+        Self { seed, ..self }
+    }
+}
+
 impl sealed::Sealed for Options {}
 
 impl Rule for Options {
     type Link = Link;
     const FORMAT: Format = FORMAT;
-    const FILE: u64 = HEAD as u64;
     const LINK: u64 = LINK as u64;
+
+    fn bytes(&self) -> u64 {
+        (HEAD + if self.seed.is_some() { size_of::<u64>() } else { 0 }) as u64
+    }
 
     fn scheme(&self) -> String {
         let name = if self.options & FORCE64 != 0 { "murmur64a/double" } else { "murmur2/double" };
-        name.to_owned()
+        match self.clone().shortest().seed {
+            None => name.to_owned(),
+            Some(seed) => format!("{name} seed {seed:#x}"),
+        }
     }
 
     #[inline]
     fn hash(&self, key: &[u8]) -> (u64, u64) {
+        let seed = self.seed.unwrap_or_else(|| self.usual_seed());
         if self.options & FORCE64 != 0 {
-            let first = murmur64a(0xc6a4_a793_5bd1_e995, key);
+            let first = murmur64a(seed, key);
             return (first, murmur64a(first, key));
         }
-        let first = murmur2(0x9747_b28c, key);
+        let first = murmur2(seed as u32, key);
         (first.into(), murmur2(first, key).into())
     }
 
@@ -274,7 +304,12 @@ impl Rule for Options {
     }
 
     fn shape(&self) -> Vec<(&'static str, Value)> {
-        vec![("options", self.options.into()), ("growth", self.growth.into())]
+        let seed = self.seed.unwrap_or_else(|| self.usual_seed());
+        vec![
+            ("options", self.options.into()),
+            ("growth", self.growth.into()),
+            ("seed", seed.into()),
+        ]
     }
 
     fn write<S: AsRef<[u8]>>(filter: &RedisBloom<S>, out: &mut dyn Write) -> Result<(), Error> {
@@ -384,34 +419,39 @@ impl RedisBloom {
     /// filter would have more than `limit` bytes; [`Error::OutOfMemory`].
     pub fn from_header(header: &[u8], limit: u64) -> Result<Self, Error> {
         let mut reader = Reader::new(FORMAT, header);
-        let Head { options, growth, links } = Head::decode(&mut reader)?;
+        let Head { rule, links } = Head::decode(&mut reader)?;
         reader.rest(0, 0)?;
         let bytes =
             links.iter().fold(header.len() as u64, |sum, link| sum.saturating_add(link.bytes()));
         if bytes > limit {
             return Err(Error::GrowthLimit { bytes, limit });
         }
-        Self::of_empty(Options { options, growth }, links)
+        Self::of_empty(rule.shortest(), links)
     }
 
     /// Creates a filter from its links and their arrays, as a server's snapshot has them.
     ///
     /// # Errors
     /// [`Error::Field`] for everything that [`from_header`](Self::from_header) and [`load`](Self::load) refuse.
-    pub fn from_links(
-        items: u64,
-        options: u32,
-        growth: u32,
-        links: Vec<(Link, Bytes)>,
-    ) -> Result<Self, Error> {
+    pub fn from_links(items: u64, rule: Options, links: Vec<(Link, Bytes)>) -> Result<Self, Error> {
         let (links, arrays): (Vec<Link>, Vec<Bytes>) = links.into_iter().unzip();
         for (link, array) in links.iter().zip(&arrays) {
             link.check(array.len() as u64)?;
             link.check_piece(0, array)?;
         }
-        let head = Head { options, growth, links };
+        let head = Head { rule, links };
         head.check(items)?;
-        Self::of(Options { options, growth }, head.links, arrays)
+        Self::of(head.rule.shortest(), head.links, arrays)
+    }
+
+    /// Sets the seed of its hash, as `BF.RESERVE … SEED` of RedisBloom's development version does.
+    ///
+    /// # Panics
+    /// If it has items already.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        assert_eq!(self.items(), 0, "the items of a filter have its seed");
+        self.rule = Options { seed: Some(seed), ..self.rule }.shortest();
+        self
     }
 
     /// Loads a data chunk with the iterator that `BF.SCANDUMP` returned with it.
@@ -441,8 +481,7 @@ impl RedisBloom {
 
 /// The checked fields of a header.
 struct Head {
-    options: u32,
-    growth: u32,
+    rule: Options,
     links: Vec<Link>,
 }
 
@@ -453,7 +492,8 @@ impl Head {
         let length = usize::try_from(u64::from(count) * LINK as u64).unwrap_or(usize::MAX);
         let mut heads = Reader::new(FORMAT, reader.take(length)?);
         let links = (0..count).map(|_| Link::decode(&mut heads)).collect::<Result<_, _>>()?;
-        let head = Self { options, growth, links };
+        let seed = if options & SEEDED != 0 { Some(reader.u64_le()?) } else { None };
+        let head = Self { rule: Options { options: options & !SEEDED, growth, seed }, links };
         head.check(items)?;
         Ok(head)
     }
@@ -462,8 +502,13 @@ impl Head {
     fn check(&self, items: u64) -> Result<(), Error> {
         check(FORMAT, "links", self.links.len(), !self.links.is_empty(), "at least 1")?;
         let known = NOROUND | ENTRIES_IS_BITS | FORCE64 | NO_SCALING;
-        let right = self.options & !known == 0;
-        check(FORMAT, "options", self.options, right, "the four lowest bits alone")?;
+        let Options { options, seed, .. } = self.rule;
+        let right = options & !known == 0;
+        check(FORMAT, "options", options, right, "the four lowest bits alone, and that of a seed")?;
+        if let Some(seed) = seed {
+            let right = options & FORCE64 != 0 || seed <= u32::MAX.into();
+            check(FORMAT, "seed", seed, right, "at most 32 bits where hashes have them")?;
+        }
         let mut counts = self.links.iter().map(|link| link.items);
         let total = counts.try_fold(0u64, u64::checked_add);
         check(FORMAT, "items", items, total == Some(items), "the sum of the items of the links")
@@ -478,7 +523,7 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
     pub fn decode(_: Format, content: S, _: &Parameters) -> Result<Self, Error> {
         let bytes = content.as_ref();
         let mut reader = Reader::new(FORMAT, bytes);
-        let Head { options, growth, links } = Head::decode(&mut reader)?;
+        let Head { rule, links } = Head::decode(&mut reader)?;
         let (mut starts, mut start) = (Vec::new(), reader.at() as u64);
         for link in &links {
             starts.push(start as usize);
@@ -488,7 +533,7 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         for (link, start) in links.iter().zip(&starts) {
             link.check_piece(0, &bytes[*start..][..link.bytes() as usize])?;
         }
-        Ok(Self::in_content(Options { options, growth }, links, content, starts))
+        Ok(Self::in_content(rule, links, content, starts))
     }
 
     /// Returns the factor by which the next link has more entries.
@@ -502,12 +547,19 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
         self.rule.options
     }
 
+    /// Returns the seed of its hash, if it is not the usual one, or its file has it anyway.
+    pub fn seed(&self) -> Option<u64> {
+        self.rule.seed
+    }
+
     /// Returns the header chunk.
     pub fn header(&self) -> Vec<u8> {
         let mut head = self.items().to_le_bytes().to_vec();
-        let words = [self.links().len() as u32, self.options(), self.growth()];
+        let options = self.options() | if self.seed().is_some() { SEEDED } else { 0 };
+        let words = [self.links().len() as u32, options, self.growth()];
         head.extend(words.map(u32::to_le_bytes).as_flattened());
         self.links().iter().for_each(|link| head.extend(link.encode()));
+        head.extend(self.seed().map(u64::to_le_bytes).as_slice().as_flattened());
         head
     }
 
@@ -607,6 +659,54 @@ mod tests {
         );
         assert_eq!(Link::planned(64, 0.01, ENTRIES_IS_BITS), None);
         assert_eq!(Link::planned(u64::MAX, 0.01, 0), None);
+    }
+
+    /// A header of RedisBloom's development version, which has a seed; the usual one is written without.
+    #[test]
+    fn seeds_are_read_and_kept() {
+        let made = |seed| {
+            let given = Parameters::for_keys(4, 0.01);
+            let mut filter = RedisBloom::new(FORMAT, &given).unwrap().with_seed(seed);
+            for key in 0..20 {
+                filter.insert(key.to_string().as_str().into()).unwrap();
+            }
+            filter
+        };
+        let seeded = |file: &[u8], seed: u64| {
+            let (head, data) = file.split_at(HEAD + LINK * file[8] as usize);
+            let mut head = head.to_vec();
+            head[15] |= 0x80;
+            [&head[..], &seed.to_le_bytes(), data].concat()
+        };
+        let usual = filled(&Parameters::for_keys(4, 0.01), 0..20);
+        assert_eq!(made(SEED_64).encode().unwrap(), usual.encode().unwrap());
+        let (five, file) = (made(5), made(5).encode().unwrap());
+        assert_ne!(file, seeded(&usual.encode().unwrap(), 5), "other bits");
+        assert_eq!(
+            (file[15], &five.header()[five.header().len() - 8..]),
+            (0x80, &[5, 0, 0, 0, 0, 0, 0, 0][..])
+        );
+        let read = decoded(&five).unwrap();
+        assert_eq!((read.seed(), read.encode().unwrap()), (Some(5), file.clone()));
+        assert!((0..20).all(|key| read.contains(key.to_string().as_str().into()).unwrap()));
+        assert!(matches!(made(6).union(&read), Err(Error::Differ { what: "seed", .. })));
+        assert!(decoded(&usual).unwrap().to_owned().unwrap().union(&made(SEED_64)).is_ok());
+        // With the usual seed in it, the file stays as it is, and a new filter does not have it.
+        let file = seeded(&usual.encode().unwrap(), SEED_64);
+        let mut read = RedisBloom::decode(FORMAT, &file[..], &Parameters::default()).unwrap();
+        assert_eq!(read.encode().unwrap(), file);
+        assert!((0..20).all(|key| read.contains(key.to_string().as_str().into()).unwrap()));
+        assert_eq!(RedisBloom::from_header(&read.header(), u64::MAX).unwrap().seed(), None);
+        // Hashes of 32 bits have seeds of 32 bits.
+        read.rule.options &= !FORCE64;
+        let header = read.header();
+        assert!(RedisBloom::from_header(&header, u64::MAX).is_err());
+        read.rule.seed = Some(SEED_32.into());
+        assert_eq!(RedisBloom::from_header(&read.header(), u64::MAX).unwrap().seed(), None);
+        let header = read.header();
+        for length in header.len() - 8..header.len() {
+            assert!(RedisBloom::from_header(&header[..length], u64::MAX).is_err(), "{length}");
+        }
     }
 
     #[test]

@@ -7,11 +7,14 @@
 //! | items u64 | buckets u64 | deletes u64 | filters u64 | bucket size u16 | max iterations u16 | growth u16 | slots
 //! ```
 //!
+//! RedisBloom's development version has filters with a seed of their own (commit 79f88a25). Their header has bit 63 of `filters` set,
+//! and the seed, a u64, at its end. That version writes one for every filter, and reads headers without.
+//!
 //! A file here is the header and the slots of all sub-filters, oldest first. A slot is a byte: a fingerprint, or 0 when
 //! it is free. Sub-filter i has `buckets · growthⁱ` buckets of `bucket size` slots.
 //!
 //! ```text
-//! h = MurmurHash64A(key, seed 0)      fingerprint = h mod 255 + 1
+//! h = MurmurHash64A(key, seed or 0)   fingerprint = h mod 255 + 1
 //! first bucket = h mod buckets        other bucket = (h xor fingerprint · 0x5bd1e995) mod buckets
 //! ```
 //!
@@ -41,6 +44,9 @@ use crate::{
 const FORMAT: Format = Format::RedisBloomCuckoo;
 
 const HEAD: usize = 38;
+/// In a header, added to the number of sub-filters: there is a seed at its end.
+pub const SEEDED: u64 = 1 << 63;
+const USUAL_SEED: u64 = 0;
 /// The most sub-filters in a file, which is the most that RedisBloom can be configured to make.
 const MOST_FILTERS: u64 = 1 << 16;
 const FINGERPRINTS: u64 = 255;
@@ -107,20 +113,35 @@ pub struct Head {
     pub max_iterations: u16,
     /// The buckets of a sub-filter over those of the one before, a power of two; 0 if the filter does not grow.
     pub growth: u16,
+    /// The seed of the hash, if it is not the usual one, which is 0, or if the header has it anyway.
+    pub seed: Option<u64>,
 }
 
 impl Head {
-    fn encode(&self) -> [u8; HEAD] {
-        let mut head = [0; HEAD];
-        let words = [self.items, self.buckets, self.deletes, self.filters];
-        head[..32].copy_from_slice(words.map(u64::to_le_bytes).as_flattened());
-        let halves = [self.bucket_size, self.max_iterations, self.growth];
-        head[32..].copy_from_slice(halves.map(u16::to_le_bytes).as_flattened());
-        head
+    fn encode(&self) -> Vec<u8> {
+        let filters = self.filters | if self.seed.is_some() { SEEDED } else { 0 };
+        let words = [self.items, self.buckets, self.deletes, filters].map(u64::to_le_bytes);
+        let halves = [self.bucket_size, self.max_iterations, self.growth].map(u16::to_le_bytes);
+        let seed = self.seed.map(u64::to_le_bytes);
+        [words.as_flattened(), halves.as_flattened(), seed.as_slice().as_flattened()].concat()
+    }
+
+    /// Bytes of the header.
+    fn bytes(&self) -> usize {
+        HEAD + if self.seed.is_some() { size_of::<u64>() } else { 0 }
+    }
+
+    /// Without a seed if it is the usual one, so that each RedisBloom reads what is written.
+    fn shortest(self) -> Self {
+        Self { seed: self.seed.filter(|seed| *seed != USUAL_SEED), ..self }
+    }
+
+    fn hash(&self, key: &[u8]) -> Hash {
+        Hash::of(self.seed.unwrap_or(USUAL_SEED), key)
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        let head = Self {
+        let mut head = Self {
             items: reader.u64_le()?,
             buckets: reader.u64_le()?,
             deletes: reader.u64_le()?,
@@ -128,7 +149,12 @@ impl Head {
             bucket_size: reader.u16_le()?,
             max_iterations: reader.u16_le()?,
             growth: reader.u16_le()?,
+            seed: None,
         };
+        if head.filters & SEEDED != 0 {
+            head.filters &= !SEEDED;
+            head.seed = Some(reader.u64_le()?);
+        }
         head.check()?;
         Ok(head)
     }
@@ -181,8 +207,8 @@ struct Hash {
 
 impl Hash {
     #[inline]
-    fn of(key: &[u8]) -> Self {
-        let hash = murmur64a(0, key);
+    fn of(seed: u64, key: &[u8]) -> Self {
+        let hash = murmur64a(seed, key);
         let fingerprint = (hash % FINGERPRINTS + 1) as u8;
         Self { fingerprint, buckets: [hash, other(hash, fingerprint)] }
     }
@@ -295,12 +321,13 @@ impl RedisBloomCuckoo {
             bucket_size: bucket_size as u16,
             max_iterations: max_iterations as u16,
             growth: if growth == 0 { 0 } else { growth.next_power_of_two() as u16 },
+            seed: None,
         });
         let slots = |head: &Head| head.slots(0).filter(|slots| *slots < u64::MAX / 16);
         let too_large = || Error::TooLarge { bits: 8.0 * capacity as f64 };
         let (head, slots) =
             head.and_then(|head| Some((head, slots(&head)?))).ok_or_else(too_large)?;
-        let plan = Plan::new(format, (8 * slots, 2), head.encode().to_vec(), slots, Vec::new());
+        let plan = Plan::new(format, (8 * slots, 2), head.encode(), slots, Vec::new());
         let warning = "CF.RESERVE takes capacities up to 2^30: load this one with CF.LOADCHUNK";
         Ok(plan.warn(capacity > MOST_CAPACITY, warning))
     }
@@ -314,7 +341,7 @@ impl RedisBloomCuckoo {
         let mut reader = Reader::new(FORMAT, header);
         let head = Head::decode(&mut reader)?;
         reader.rest(0, 0)?;
-        let bytes = head.all_slots().saturating_add(HEAD as u64);
+        let bytes = head.all_slots().saturating_add(head.bytes() as u64);
         if bytes > limit {
             return Err(Error::GrowthLimit { bytes, limit });
         }
@@ -346,6 +373,16 @@ impl RedisBloomCuckoo {
         Self::of(head, arrays)
     }
 
+    /// Sets the seed of its hash, as `CF.RESERVE … SEED` of RedisBloom's development version does.
+    ///
+    /// # Panics
+    /// If it has items already.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        assert_eq!(self.head.items, 0, "the items of a filter have its seed");
+        self.head = Head { seed: Some(seed), ..self.head }.shortest();
+        self
+    }
+
     /// Moves its memory, except for large arrays.
     #[doc(hidden)]
     pub fn relocate(&mut self, to: &mut impl Relocate) {
@@ -355,6 +392,7 @@ impl RedisBloomCuckoo {
 
     fn of(head: Head, arrays: Vec<Bytes>) -> Result<Self, Error> {
         let (content, limit, most_filters) = (Bytes::zeroed(0, 0)?, u64::MAX, MOST_FILTERS);
+        let head = head.shortest();
         Ok(Self { head, content, read: 0, arrays, limit, most_filters })
     }
 
@@ -427,7 +465,7 @@ impl RedisBloomCuckoo {
     /// # Errors
     /// As [`insert`](ForeignInsert::insert).
     pub fn add(&mut self, key: &[u8]) -> Result<(), Error> {
-        let hash = Hash::of(key);
+        let hash = self.head.hash(key);
         let newest = self.filters() - 1;
         for i in (0..=newest).rev() {
             if let Some(slot) = self.slots(i).find_either(hash.buckets, 0) {
@@ -451,7 +489,7 @@ impl RedisBloomCuckoo {
     /// # Errors
     /// As [`insert`](ForeignInsert::insert).
     pub fn add_new(&mut self, key: &[u8]) -> Result<bool, Error> {
-        if self.holds(Hash::of(key)) {
+        if self.holds(self.head.hash(key)) {
             return Ok(false);
         }
         self.add(key)?;
@@ -509,7 +547,7 @@ impl RedisBloomCuckoo {
 
     /// Deletes a key once. Returns false if it is certainly not there. After many deletions, compacts the filter.
     pub fn delete(&mut self, key: &[u8]) -> bool {
-        let hash = Hash::of(key);
+        let hash = self.head.hash(key);
         for i in (0..self.filters()).rev() {
             if let Some(slot) = self.slots(i).find_either(hash.buckets, hash.fingerprint) {
                 self.array_mut(i)[slot] = 0;
@@ -611,7 +649,8 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
             0 | 1 => i * slots(0),
             _ => (0..i).map(slots).sum(),
         };
-        HEAD + start..HEAD + start + slots(i)
+        let start = self.head.bytes() + start;
+        start..start + slots(i)
     }
 
     #[inline]
@@ -647,7 +686,7 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
 
     /// Counts how often a key may be there: the slots with its fingerprint in its buckets.
     pub fn count(&self, key: &[u8]) -> u64 {
-        let Hash { fingerprint, buckets: [first, second] } = Hash::of(key);
+        let Hash { fingerprint, buckets: [first, second] } = self.head.hash(key);
         let mut count = 0;
         for i in 0..self.filters() {
             let slots = self.slots(i);
@@ -661,7 +700,7 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
     }
 
     /// Returns the header chunk.
-    pub fn header(&self) -> [u8; HEAD] {
+    pub fn header(&self) -> Vec<u8> {
         self.head.encode()
     }
 
@@ -680,7 +719,7 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
 
     /// Returns the dump: pairs of iterator and chunk, the header first. (`CF.SCANDUMP` returns nothing for an empty filter.)
     pub fn chunks(&self) -> impl Iterator<Item = (u64, Cow<'_, [u8]>)> {
-        redisbloom::dump(self.header().to_vec(), |offset| self.chunk(offset))
+        redisbloom::dump(self.header(), |offset| self.chunk(offset))
     }
 }
 
@@ -693,7 +732,10 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloomCuckoo<S> {
     }
 
     fn scheme(&self) -> String {
-        "murmur64a/cuckoo".to_owned()
+        match self.head.shortest().seed {
+            None => "murmur64a/cuckoo".to_owned(),
+            Some(seed) => format!("murmur64a/cuckoo seed {seed:#x}"),
+        }
     }
 
     fn is_certain(&self) -> bool {
@@ -701,7 +743,7 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloomCuckoo<S> {
     }
 
     fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
-        Ok(self.holds(Hash::of(key.bytes(FORMAT)?)))
+        Ok(self.holds(self.head.hash(key.bytes(FORMAT)?)))
     }
 
     fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
@@ -709,7 +751,7 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloomCuckoo<S> {
         let mut hashes = [Hash::default(); TOGETHER];
         for (keys, found) in keys.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
             for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = Hash::of(key.bytes(FORMAT)?);
+                *hash = self.head.hash(key.bytes(FORMAT)?);
                 for i in 0..self.filters() {
                     let slots = self.slots(i);
                     for bucket in hash.buckets {
@@ -725,7 +767,7 @@ impl<S: AsRef<[u8]>> ForeignFilter for RedisBloomCuckoo<S> {
     }
 
     fn bytes(&self) -> u64 {
-        self.head.all_slots().saturating_add(HEAD as u64)
+        self.head.all_slots().saturating_add(self.head.bytes() as u64)
     }
 
     /// `set_bits` and `fill` count the slots in use, 8 bits each.
@@ -768,7 +810,7 @@ impl ForeignInsert for RedisBloomCuckoo {
     /// Inserts a key as `CF.ADD` does, also if it is there already.
     fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
         let key = key.bytes(FORMAT)?;
-        let new = !self.holds(Hash::of(key));
+        let new = !self.holds(self.head.hash(key));
         self.add(key)?;
         Ok(new)
     }

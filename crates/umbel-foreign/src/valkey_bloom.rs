@@ -255,8 +255,11 @@ impl sealed::Sealed for Properties {}
 impl Rule for Properties {
     type Link = Link;
     const FORMAT: Format = FORMAT;
-    const FILE: u64 = HEAD as u64;
     const LINK: u64 = (FRONT + AROUND) as u64;
+
+    fn bytes(&self) -> u64 {
+        HEAD as u64
+    }
 
     fn scheme(&self) -> String {
         let seed: String = self.seed.iter().map(|byte| format!("{byte:02x}")).collect();

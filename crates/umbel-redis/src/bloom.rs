@@ -7,7 +7,7 @@ use umbel_foreign::redisbloom::RedisBloom;
 use umbel_foreign::valkey_bloom::{FIXED_SEED, Properties, ScaledTo, ValkeyBloom};
 use umbel_foreign::{Chain, Error, ForeignFilter, ForeignInsert, Format, Parameters, Rule};
 
-use crate::lookup::{NOT_FOUND, exists, look, mexists};
+use crate::lookup::{NOT_FOUND, exists, look, mexists, seed};
 use crate::server::{
     Access, Answer, Argument, CommandSpec, Context, Either, Found, Key, NO_WORDS, Refusal,
     exported, no_memory, spec,
@@ -55,6 +55,8 @@ struct Creation {
     capacity: i64,
     /// 0 if it does not grow.
     expansion: i64,
+    /// That of the hash, if it is not RedisBloom's usual one.
+    seed: Option<u64>,
     /// For a filter of valkey-bloom: the tightening and the seed.
     valkey: Option<(f64, [u8; 32])>,
 }
@@ -66,6 +68,7 @@ impl Creation {
             error: settings::BF_ERROR_RATE.get(),
             capacity: settings::BF_INITIAL_SIZE.get(),
             expansion: settings::BF_EXPANSION_FACTOR.get(),
+            seed: None,
             valkey: None,
         }
     }
@@ -98,12 +101,16 @@ impl Creation {
         let planned = RedisBloom::plan(Format::RedisBloom, &given).map_err(no_memory)?;
         check_size(context, planned.bytes, planned.bytes).map_err(no_memory)?;
         let filter = RedisBloom::new(Format::RedisBloom, &given).map_err(no_memory)?;
+        let filter = match self.seed {
+            Some(seed) => filter.with_seed(seed),
+            None => filter,
+        };
         Ok(Box::new(Bloom::new(filter)))
     }
 
     /// Creates the filter on replicas with the same parameters, whatever their configuration.
     fn replicate(&self, context: &Context, key: Argument<'_>) {
-        let Self { error, capacity, expansion, valkey } = self;
+        let Self { error, capacity, expansion, seed: own, valkey } = self;
         let (error, capacity) = (format!("{error:e}").into_bytes(), capacity.to_string().into());
         let word = |word: &str| word.as_bytes().to_vec();
         let (command, mut arguments) = match valkey {
@@ -118,6 +125,9 @@ impl Creation {
         match expansion {
             0 => arguments.push(word("NONSCALING")),
             _ => arguments.extend([word("EXPANSION"), expansion.to_string().into()]),
+        }
+        if let Some(seed) = own {
+            arguments.extend([word("SEED"), seed.to_string().into()]);
         }
         context.replicate_as(command, key, &arguments, &[]);
     }
@@ -156,20 +166,19 @@ fn expansion(argument: Argument<'_>, bad: &'static str, most: i64) -> Result<i64
     number(argument, bad, "expansion", (0, most))
 }
 
-/// `BF.RESERVE key error capacity [EXPANSION n] [NONSCALING]`
+/// `BF.RESERVE key error capacity [EXPANSION n] [NONSCALING] [SEED seed]`
 fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
-    if !(4..=7).contains(&arguments.len()) {
+    let [_, key, error, size, options @ ..] = arguments else { return Err(Refusal::Arity) };
+    let has_seed = options.iter().any(|option| option.is("SEED"));
+    // EXPANSION with its number and NONSCALING, and two more words.
+    if options.len() > if has_seed { 5 } else { 3 } {
         return Err(Refusal::Arity);
     }
-    let (key, options) = (arguments[1], &arguments[4..]);
-    let error = error_rate(arguments[2], "ERR bad error rate")?.min(MOST_ERROR);
-    let capacity = capacity(arguments[3], "ERR bad capacity", MOST_CAPACITY)?;
+    let error = error_rate(*error, "ERR bad error rate")?.min(MOST_ERROR);
+    let capacity = capacity(*size, "ERR bad capacity", MOST_CAPACITY)?;
     let mut creation = Creation { error, capacity, ..Creation::usual() };
+    // Unknown words are ignored, as in RedisBloom.
     let nonscaling = options.iter().any(|option| option.is("NONSCALING"));
-    // Otherwise unknown words are ignored, as in RedisBloom. This one of its development version would promise a secret.
-    if options.iter().any(|option| option.is("SEED")) {
-        return Err(Refusal::Words("ERR a SEED is not supported; UM.RESERVE makes keyed filters"));
-    }
     match options.iter().position(|option| option.is("EXPANSION")) {
         Some(at) => {
             let number = options.get(at + 1).ok_or(Refusal::Words("ERR no expansion"))?;
@@ -181,7 +190,8 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         None if nonscaling => creation.expansion = 0,
         None => {}
     }
-    let mut opened = context.key_for_writing(key);
+    creation.seed = seed(context, options)?;
+    let mut opened = context.key_for_writing(*key);
     match opened.get_either::<Bloom, Valkey>() {
         Either::Missing => {}
         Either::Other => return Err(Refusal::WRONG_TYPE),
@@ -189,8 +199,8 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     }
     opened.set(creation.make(context)?);
     drop(opened);
-    creation.replicate(context, key);
-    context.notify(c"bloom.reserve", key);
+    creation.replicate(context, *key);
+    context.notify(c"bloom.reserve", *key);
     context.reply_ok()
 }
 

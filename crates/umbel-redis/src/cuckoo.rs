@@ -3,7 +3,7 @@
 use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo;
 use umbel_foreign::{Error, ForeignFilter, ForeignInsert, Format, Parameters};
 
-use crate::lookup::{NOT_FOUND, exists, look, mexists};
+use crate::lookup::{NOT_FOUND, exists, look, mexists, seed};
 use crate::server::{
     Access, Answer, Argument, CommandSpec, Context, Found, Refusal, exported, no_memory, spec,
 };
@@ -54,6 +54,8 @@ struct Creation {
     bucket_size: i64,
     max_iterations: i64,
     expansion: i64,
+    /// That of the hash, if it is not RedisBloom's usual one.
+    seed: Option<u64>,
 }
 
 impl Creation {
@@ -64,6 +66,7 @@ impl Creation {
             bucket_size: settings::CF_BUCKET_SIZE.get(),
             max_iterations: settings::CF_MAX_ITERATIONS.get(),
             expansion: settings::CF_EXPANSION_FACTOR.get(),
+            seed: None,
         }
     }
 
@@ -79,17 +82,24 @@ impl Creation {
         let planned = RedisBloomCuckoo::plan(format, &given).map_err(no_memory)?;
         check_size(context, planned.bytes, planned.bytes).map_err(no_memory)?;
         let filter = RedisBloomCuckoo::new(format, &given).map_err(no_memory)?;
+        let filter = match self.seed {
+            Some(seed) => filter.with_seed(seed),
+            None => filter,
+        };
         Ok(Box::new(Cuckoo::new(filter)))
     }
 
     /// Creates the filter on replicas with the same parameters, whatever their configuration.
     fn replicate(&self, context: &Context, key: Argument<'_>) {
-        let Self { capacity, bucket_size, max_iterations, expansion } = self;
+        let Self { capacity, bucket_size, max_iterations, expansion, seed } = self;
         let words = |word: &str, number: &i64| [word.to_owned(), number.to_string()];
         let mut arguments = vec![capacity.to_string()];
         arguments.extend(words("BUCKETSIZE", bucket_size));
         arguments.extend(words("MAXITERATIONS", max_iterations));
         arguments.extend(words("EXPANSION", expansion));
+        if let Some(seed) = seed {
+            arguments.extend(["SEED".to_owned(), seed.to_string()]);
+        }
         context.replicate_as(c"CF.RESERVE", key, &arguments, &[]);
     }
 }
@@ -105,7 +115,7 @@ fn number(argument: Argument<'_>, least: i64, most: i64, name: &str) -> Result<i
     Ok(number)
 }
 
-/// `CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n]`
+/// `CF.RESERVE key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n] [SEED seed]`
 fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, capacity, options @ ..] = arguments else { return Err(Refusal::Arity) };
     if options.len() % 2 != 0 {
@@ -124,6 +134,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         }
         // Unknown words are ignored, as in RedisBloom.
     }
+    creation.seed = seed(context, options)?;
     if !(2 * creation.bucket_size..=MOST_CAPACITY).contains(&capacity) {
         let range = format!("Capacity must be in the range [2 * BUCKETSIZE, {MOST_CAPACITY}]");
         return Err(Refusal::Text(range));
@@ -390,7 +401,7 @@ fn scandump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         let filter = cuckoo.filter();
         context.reply_array(2);
         let chunk = match iterator {
-            _ if filter.head().items == 0 => None,
+            _ if filter.head().items == 0 && (iterator > 0 || filter.head().seed.is_none()) => None,
             0 => {
                 context.reply_integer(1);
                 context.reply_bytes(&filter.header());

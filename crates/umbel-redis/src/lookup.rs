@@ -1,4 +1,4 @@
-//! Lookups that the commands `BF.*` and `CF.*` share.
+//! What the commands `BF.*` and `CF.*` share: lookups, and the option `SEED`.
 
 use umbel_foreign::{ForeignFilter, Key};
 
@@ -6,6 +6,9 @@ use crate::server::{Answer, Argument, Context, Either, Found, Refusal, Value};
 use crate::values::{Foreign, Kept};
 
 pub(crate) const NOT_FOUND: Refusal = Refusal::Words("ERR not found");
+
+/// Characters of a seed at most.
+const MOST_SEED: usize = 20;
 
 /// Items looked up together.
 const BATCH: usize = 128;
@@ -21,6 +24,31 @@ pub(crate) fn look<T: Value, R>(
         Found::Other => Err(Refusal::WRONG_TYPE),
         Found::Value(filter) => at(filter),
     }
+}
+
+/// Parses `SEED random`, `SEED 123` and `SEED 0x7b` among the options of `RESERVE`, as RedisBloom's development version does.
+pub(crate) fn seed(context: &Context, options: &[Argument<'_>]) -> Result<Option<u64>, Refusal> {
+    let Some(at) = options.iter().position(|option| option.is("SEED")) else { return Ok(None) };
+    let rest = &options[at + 1..];
+    let seed = match rest {
+        [seed, ..] if !rest.iter().any(|option| option.is("SEED")) => seed,
+        _ => return Err(Refusal::Words("ERR expected one SEED value")),
+    };
+    if seed.is("RANDOM") {
+        return Ok(Some(u64::from_ne_bytes(context.random())));
+    }
+    let invalid = "ERR invalid seed: expected random, unsigned decimal or 0x hexadecimal";
+    let invalid = Refusal::Words(invalid);
+    let text = str::from_utf8(seed.bytes()).ok().filter(|text| text.len() <= MOST_SEED);
+    let (digits, radix) = match text.map(|text| (text, text.get(..2))) {
+        Some((text, Some("0x" | "0X"))) => (&text[2..], 16),
+        Some((text, _)) => (text, 10),
+        None => return Err(invalid),
+    };
+    // A sign would be accepted, too.
+    let are_digits = digits.chars().all(|digit| digit.is_digit(radix));
+    let number = u64::from_str_radix(digits, radix).ok().filter(|_| are_digits);
+    number.map(Some).ok_or(invalid)
 }
 
 /// `EXISTS key item`; 0 if there is no filter.

@@ -206,6 +206,7 @@ proptest! {
             bucket_size: u16::from(words[4]) % 6,
             max_iterations: u16::from(words[5]) % 40,
             growth: [0, 1, 2, 4, 3][usize::from(words[6]) % 5],
+            seed: noise.len().is_multiple_of(2).then_some(noise.len() as u64),
         };
         let mut slots = noise.iter().copied().cycle().chain(std::iter::repeat(0));
         let arrays = (0..head.filters).map(|i| {
@@ -244,6 +245,43 @@ fn what_is_full_stays_as_it_was() {
     assert!(matches!(refused.0, Error::Full { format: FORMAT, .. }));
     assert_eq!(filter.encode().unwrap(), refused.1, "moves are taken back");
     assert!((0..key).all(|key| filter.count(&key.to_le_bytes()) > 0));
+}
+
+/// A header of RedisBloom's development version, which has a seed; the usual one is written without.
+#[test]
+fn seeds_are_read_and_kept() {
+    let keys: Vec<String> = (0..200).map(|i| format!("key-{i}")).collect();
+    let made = |seed| {
+        let given = Parameters { keys: Some(64), growth: Some(2), ..Parameters::default() };
+        let mut filter = RedisBloomCuckoo::new(FORMAT, &given).unwrap().with_seed(seed);
+        keys.iter().for_each(|key| filter.add(key.as_bytes()).unwrap());
+        filter
+    };
+    let (usual, seeded) = (made(0), made(1 << 32));
+    assert_eq!((usual.header().len(), seeded.header().len()), (38, 46));
+    assert_eq!(
+        (seeded.header()[31], &seeded.header()[38..]),
+        (0x80, &[0, 0, 0, 0, 1, 0, 0, 0][..])
+    );
+    assert_ne!(seeded.encode().unwrap()[46..], usual.encode().unwrap()[38..]);
+    for way in 0..3 {
+        let mut read = reloaded(&seeded, way);
+        assert_eq!(read.head().seed, Some(1 << 32));
+        assert_eq!(read.encode().unwrap(), seeded.encode().unwrap());
+        assert_eq!(read.bytes(), read.encode().unwrap().len() as u64);
+        assert!(keys.iter().all(|key| read.delete(key.as_bytes())));
+        assert_eq!(read.head().items, 0);
+    }
+    // With the usual seed in it, the file stays as it is, and a new filter does not have it.
+    let mut file = usual.encode().unwrap();
+    file[31] |= 0x80;
+    file.splice(38..38, [0; 8]);
+    let read = RedisBloomCuckoo::decode(FORMAT, &file[..], &Parameters::default()).unwrap();
+    assert_eq!(read.encode().unwrap(), file);
+    assert_eq!(read.to_owned().unwrap().encode().unwrap(), usual.encode().unwrap());
+    for length in 38..46 {
+        assert!(RedisBloomCuckoo::from_header(&file[..length], u64::MAX).is_err(), "{length}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use manifest::{Keys, Manifest, Vector};
-use umbel_foreign::redisbloom::RedisBloom;
+use umbel_foreign::redisbloom::{Options, RedisBloom};
 use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo;
 use umbel_foreign::valkey_bloom::{Properties, ValkeyBloom};
 use umbel_foreign::{
@@ -282,8 +282,9 @@ fn dumps_of_redisbloom_are_what_its_commands_carry() {
         chunks.for_each(|(iterator, chunk)| loaded.load(iterator, chunk).unwrap());
         let arrays = loaded.arrays().map(|array| Bytes::copy_of(array, 0).unwrap());
         let links = loaded.links().iter().cloned().zip(arrays).collect();
-        let (items, options, growth) = (loaded.items(), loaded.options(), loaded.growth());
-        let snapshot = RedisBloom::from_links(items, options, growth, links).unwrap();
+        let (options, growth) = (loaded.options(), loaded.growth());
+        let rule = Options { options, growth, seed: loaded.seed() };
+        let snapshot = RedisBloom::from_links(loaded.items(), rule, links).unwrap();
         assert_eq!(snapshot.encode().unwrap(), vector.content(folder), "{}", vector.name);
     });
 }

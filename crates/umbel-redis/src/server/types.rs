@@ -33,8 +33,10 @@ impl ServerType {
 pub(crate) trait Value: Sized + 'static {
     /// The name of the type, 9 letters.
     const NAME: &'static CStr;
-    /// The version of its encoding.
+    /// The version of its snapshots.
     const VERSION: c_int;
+    /// The newest version that is read.
+    const NEWEST: c_int = Self::VERSION;
 
     fn server_type() -> &'static ServerType;
 
@@ -195,8 +197,8 @@ pub(super) fn methods<T: Value>() -> TypeMethods {
 
 unsafe extern "C" fn load<T: Value>(io: *mut Io, version: c_int) -> *mut c_void {
     guarded(null_mut(), || {
-        let loaded = if version > T::VERSION {
-            Err(format!("version {version}, this module reads up to {}", T::VERSION))
+        let loaded = if version > T::NEWEST {
+            Err(format!("version {version}, this module reads up to {}", T::NEWEST))
         } else {
             T::load(&mut Fields { raw: io }, version, &Context::of_value())
         };

@@ -3,8 +3,8 @@
 use std::ffi::{CStr, c_int};
 use std::io::{self, Write};
 
-use umbel_foreign::redisbloom::{Link, RedisBloom};
-use umbel_foreign::redisbloom_cuckoo::{Head, RedisBloomCuckoo};
+use umbel_foreign::redisbloom::{Link, Options, RedisBloom, SEEDED};
+use umbel_foreign::redisbloom_cuckoo::{self as cuckoo, Head, RedisBloomCuckoo};
 use umbel_foreign::valkey_bloom::{FIXED_SEED, Properties, ValkeyBloom};
 use umbel_foreign::{Bytes, Error, ForeignFilter, ForeignInsert};
 
@@ -29,6 +29,8 @@ pub(crate) trait Foreign: ForeignInsert + Sized + 'static {
     const TYPE: &'static CStr;
     /// The version of its snapshots.
     const VERSION: c_int;
+    /// The newest version that is read.
+    const NEWEST: c_int = Self::VERSION;
     /// Bytes as `BF.INFO` and `CF.INFO` count them: of the head, and of each array next to its content.
     const HEAD: u64;
     const ARRAY_HEAD: u64;
@@ -83,6 +85,7 @@ impl Arrays<'_> {
 impl<F: Foreign> Value for Kept<F> {
     const NAME: &'static CStr = F::TYPE;
     const VERSION: c_int = F::VERSION;
+    const NEWEST: c_int = F::NEWEST;
 
     fn server_type() -> &'static ServerType {
         F::server_type()
@@ -138,10 +141,15 @@ const BLOOM_WITHOUT_BITS: c_int = 0;
 const BLOOM_WITHOUT_OPTIONS: c_int = 1;
 const BLOOM_WITHOUT_GROWTH: c_int = 3;
 const CUCKOO_WITHOUT_SIZES: c_int = 3;
+/// All later ones have a seed at the end. Only RedisBloom's development version writes those, and it reads this one too: filters
+/// are saved as this one, so that each RedisBloom reads them. If a filter has a seed, it is at the end as well, and the field that says
+/// so in headers of chunks says so here. No RedisBloom loads that.
+const WITHOUT_SEED: c_int = 4;
 
 impl Foreign for RedisBloom {
     const TYPE: &'static CStr = c"MBbloom--";
-    const VERSION: c_int = 4;
+    const VERSION: c_int = WITHOUT_SEED;
+    const NEWEST: c_int = WITHOUT_SEED + 1;
     const HEAD: u64 = 32;
     const ARRAY_HEAD: u64 = 64;
 
@@ -156,7 +164,7 @@ impl Foreign for RedisBloom {
         }
         let items = fields.unsigned()?;
         let count: u32 = fields.small("the number of links")?;
-        let options =
+        let options: u32 =
             if version <= BLOOM_WITHOUT_OPTIONS { 0 } else { fields.small("the options")? };
         let growth =
             if version <= BLOOM_WITHOUT_GROWTH { 2 } else { fields.small("the growth")? };
@@ -172,13 +180,19 @@ impl Foreign for RedisBloom {
             let link = Link { bits, items, error, bits_per_entry, hashes, entries, n2 };
             links.push((link, array));
         }
-        Self::from_links(items, options, growth, links).map_err(|error| error.to_string())
+        let seed = match version > WITHOUT_SEED || options & SEEDED != 0 {
+            true => Some(fields.unsigned()?),
+            false => None,
+        };
+        let rule = Options { options: options & !SEEDED, growth, seed };
+        Self::from_links(items, rule, links).map_err(|error| error.to_string())
     }
 
     fn save(&self, fields: &mut Fields) {
         fields.save_unsigned(self.items());
         fields.save_unsigned(self.links().len() as u64);
-        fields.save_unsigned(self.options().into());
+        let seeded = if self.seed().is_some() { SEEDED } else { 0 };
+        fields.save_unsigned((self.options() | seeded).into());
         fields.save_unsigned(self.growth().into());
         for (link, array) in self.links().iter().zip(self.arrays()) {
             fields.save_unsigned(link.entries);
@@ -189,6 +203,9 @@ impl Foreign for RedisBloom {
             fields.save_unsigned(link.n2.into());
             fields.save_string(array);
             fields.save_unsigned(link.items);
+        }
+        if let Some(seed) = self.seed() {
+            fields.save_unsigned(seed);
         }
     }
 
@@ -213,7 +230,8 @@ impl Foreign for RedisBloom {
 
 impl Foreign for RedisBloomCuckoo {
     const TYPE: &'static CStr = c"MBbloomCF";
-    const VERSION: c_int = 4;
+    const VERSION: c_int = WITHOUT_SEED;
+    const NEWEST: c_int = WITHOUT_SEED + 1;
     const HEAD: u64 = 40;
     const ARRAY_HEAD: u64 = 16;
 
@@ -225,14 +243,16 @@ impl Foreign for RedisBloomCuckoo {
     fn load(fields: &mut Fields, version: c_int, arrays: &mut Arrays<'_>) -> Result<Self, String> {
         let (filters, buckets, items) =
             (fields.unsigned()?, fields.unsigned()?, fields.unsigned()?);
+        let is_seeded = version > WITHOUT_SEED || filters & cuckoo::SEEDED != 0;
         let mut head = Head {
             items,
             buckets,
             deletes: 0,
-            filters,
+            filters: filters & !cuckoo::SEEDED,
             bucket_size: settings::CF_BUCKET_SIZE.get() as u16,
             max_iterations: settings::CF_MAX_ITERATIONS.get() as u16,
             growth: settings::CF_EXPANSION_FACTOR.get() as u16,
+            seed: None,
         };
         if version > CUCKOO_WITHOUT_SIZES {
             head.deletes = fields.unsigned()?;
@@ -241,7 +261,7 @@ impl Foreign for RedisBloomCuckoo {
             head.growth = fields.small("the growth")?;
         }
         let mut slots = Vec::new();
-        for _ in 0..filters {
+        for _ in 0..head.filters {
             let buckets = fields.unsigned()?;
             let array = arrays.next(fields)?;
             if buckets.checked_mul(head.bucket_size.into()) != Some(array.len() as u64) {
@@ -249,19 +269,26 @@ impl Foreign for RedisBloomCuckoo {
             }
             slots.push(array);
         }
+        if is_seeded {
+            head.seed = Some(fields.unsigned()?);
+        }
         Self::from_filters(head, slots).map_err(|error| error.to_string())
     }
 
     fn save(&self, fields: &mut Fields) {
-        let Head { items, buckets, deletes, filters, bucket_size, max_iterations, growth } =
+        let Head { items, buckets, deletes, filters, bucket_size, max_iterations, growth, seed } =
             *self.head();
         let sizes = [bucket_size, max_iterations, growth].map(u64::from);
+        let filters = filters | if seed.is_some() { cuckoo::SEEDED } else { 0 };
         for number in [filters, buckets, items, deletes].into_iter().chain(sizes) {
             fields.save_unsigned(number);
         }
         for slots in self.arrays() {
             fields.save_unsigned(slots.len() as u64 / u64::from(bucket_size));
             fields.save_string(slots);
+        }
+        if let Some(seed) = seed {
+            fields.save_unsigned(seed);
         }
     }
 

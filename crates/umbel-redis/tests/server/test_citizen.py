@@ -176,18 +176,6 @@ def crc64_table():
 CRC64 = list(crc64_table())
 
 
-def test_seeds_are_refused(client):
-    """RedisBloom's development version has them, in the command and at the end of a dump's header."""
-    assert client("BF.RESERVE", "bloom", 0.01, 100, "seed", 5) == "ERR a SEED is not supported; UM.RESERVE makes keyed filters"
-    client("BF.RESERVE", "bloom", 0.01, 100)
-    header = bytearray(client("BF.SCANDUMP", "bloom", 0)[1])
-    for more in (b"", bytes(8)):
-        assert client("BF.LOADCHUNK", "loaded", 1, bytes(header) + more) == (OK if not more else "ERR received bad data")
-        client("DEL", "loaded")
-    header[15] |= 0x80
-    assert client("BF.LOADCHUNK", "loaded", 1, bytes(header) + bytes(8)) == "ERR received bad data"
-
-
 def test_commands_are_described(server, client):
     for name, arity, flags in [
         ("bf.reserve", -4, {"write", "denyoom"}), ("bf.add", 3, {"write", "denyoom"}), ("bf.mexists", -3, {"readonly", "fast"}),
