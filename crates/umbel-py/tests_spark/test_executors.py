@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-# What executors need; PySpark itself comes with Spark.
-PACKAGES = ["umbel", "numpy", "pandas", "pyarrow", "python-dateutil", "pytz", "tzdata"]
+# What executors need; PySpark itself comes with Spark, and only that of Spark 4.0 needs pandas, too.
+PACKAGES = ["umbel", "numpy", "pyarrow"]
 
 
 @pytest.fixture(scope="module")
