@@ -62,7 +62,7 @@ pub fn rows(about: &About) -> Vec<Row> {
         ("files", Count(about.files).to_string()),
         ("text", format!("{} in {}", Size(about.text), counted(about.blocks, "block"))),
         ("size", format!("{}, {share} of the text", Size(about.bytes))),
-        ("filters", format!("{bits:.0} bits per block, {set} of them set")),
+        ("filters", format!("{} bits per block, {set} of them set", Count(bits.round() as u64))),
         ("false positives", format!("{rate}, per block")),
         ("looked up in", counted(about.groups, "group")),
     ];
