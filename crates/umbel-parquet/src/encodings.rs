@@ -91,11 +91,7 @@ pub(crate) fn deltas(
     count: &RangeInclusive<u64>,
     mut see: impl FnMut(i64),
 ) -> Result<()> {
-    if bytes.is_empty() && count.contains(&0) {
-        return Ok(());
-    }
-    let mut deltas = Deltas::new(bytes)?;
-    ensure!(count.contains(&deltas.left), INEXACT);
+    let Some(mut deltas) = Deltas::of(bytes, count)? else { return Ok(()) };
     while let Some((value, _)) = deltas.run()? {
         see(value);
     }
@@ -108,11 +104,7 @@ pub(crate) fn delta_lengths(
     count: &RangeInclusive<u64>,
     mut see: impl FnMut(&[u8]),
 ) -> Result<()> {
-    if bytes.is_empty() && count.contains(&0) {
-        return Ok(());
-    }
-    let mut lengths = Deltas::new(bytes)?;
-    ensure!(count.contains(&lengths.left), INEXACT);
+    let Some(mut lengths) = Deltas::of(bytes, count)? else { return Ok(()) };
     let mut text = lengths.end()?;
     while let Some((length, times)) = lengths.run()? {
         let length = length_of(length)?;
@@ -134,12 +126,9 @@ pub(crate) fn delta_bytes(
     mut see: impl FnMut(&[u8]),
 ) -> Result<()> {
     const MOST: u64 = i32::MAX as u64;
-    if bytes.is_empty() && count.contains(&0) {
-        return Ok(());
-    }
-    let mut prefixes = Deltas::new(bytes)?;
+    let Some(mut prefixes) = Deltas::of(bytes, count)? else { return Ok(()) };
     let mut rests = Deltas::new(prefixes.end()?)?;
-    ensure!(count.contains(&prefixes.left) && prefixes.left == rests.left, INEXACT);
+    ensure!(prefixes.left == rests.left, INEXACT);
     let mut text = rests.end()?;
     // It is never longer than all rests.
     let (mut value, mut total) = (Vec::with_capacity(text.len()), 0);
@@ -217,6 +206,16 @@ struct Packed<'a> {
 impl<'a> Deltas<'a> {
     /// Values in a block: writers use 128 to 2,048. A block of any number may have 3 bytes.
     const MOST: u64 = 1 << 16;
+
+    /// Those of a page, as many as they may be. Nothing may stand for none.
+    fn of(bytes: &'a [u8], count: &RangeInclusive<u64>) -> Result<Option<Self>> {
+        if bytes.is_empty() && count.contains(&0) {
+            return Ok(None);
+        }
+        let deltas = Self::new(bytes)?;
+        ensure!(count.contains(&deltas.left), INEXACT);
+        Ok(Some(deltas))
+    }
 
     fn new(mut bytes: &'a [u8]) -> Result<Self> {
         let [block, minis, left] = [(); 3].map(|()| varint(&mut bytes));
