@@ -1,7 +1,7 @@
 """Loading a snapshot with one large filter: the module next to RedisBloom, in a server of the same program.
 
 One server writes the snapshot, a filter of random bits, which no compression makes smaller. Then the two load it in turn. Time is
-from the start of the program to its first PONG, memory the most that the process had.
+from the start of the program to its first PONG, as a clock has it and as its CPU time, memory the most that the process had.
 """
 
 import argparse
@@ -41,17 +41,19 @@ def write(kind, folder, size):
 
 
 def load(kind, module, folder):
-    """Seconds and the most MiB of a server that loads the snapshot."""
+    """Seconds, seconds of CPU time and the most MiB of a server that loads the snapshot."""
     server = Server(kind, module, folder)
     server.patience = 300
     begun = time.perf_counter()
     with server:
         seconds = time.perf_counter() - begun
+        times = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+        busy = sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
         status = Path(f"/proc/{server.process.pid}/status").read_text()
         with server.client() as client:
             assert client("BF.CARD", "f") == 0 and client("DBSIZE") == 1
             client("CONFIG", "SET", "save", "")
-    return seconds, int(status.split("VmHWM:")[1].split()[0]) / 1024
+    return seconds, busy, int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def main():
@@ -68,13 +70,16 @@ def main():
         for number in range(arguments.rounds):
             turn = list(modules) if number % 2 == 0 else list(modules)[::-1]
             for name in turn:
-                seconds, most = load(arguments.server, modules[name], folder)
-                found[name].append((seconds, most))
-                print(json.dumps({"round": number, "module": name, "seconds": seconds, "peak_mib": most}), flush=True)
+                seconds, busy, most = load(arguments.server, modules[name], folder)
+                found[name].append((seconds, busy, most))
+                print(json.dumps({"round": number, "module": name, "seconds": seconds, "cpu": busy, "peak_mib": most}), flush=True)
     finally:
         shutil.rmtree(folder)
-    (ours, memory), (theirs, _) = ([statistics.median(column) for column in zip(*found[name])] for name in modules)
-    print(f"{arguments.server}, a filter of {size:.0f} MiB: {ours:.2f} s next to {theirs:.2f} s, {ours / theirs:.2f} x; peak {memory:.0f} MiB, {memory / size:.3f} x the filter")
+    ours, theirs = ([statistics.median(column) for column in zip(*found[name])] for name in modules)
+    print(f"{arguments.server}, a filter of {size:.0f} MiB, {arguments.rounds} rounds")
+    for i, what in enumerate(["to the first reply", "CPU time"]):
+        print(f"{what}: {ours[i]:.2f} s next to {theirs[i]:.2f} s, {ours[i] / theirs[i]:.2f} x")
+    print(f"peak {ours[2]:.0f} MiB, {ours[2] / size:.3f} x the filter")
 
 
 if __name__ == "__main__":

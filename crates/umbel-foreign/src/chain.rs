@@ -158,16 +158,16 @@ impl<R: Rule> Chain<R> {
         keys: &[&[u8]],
         mut answer: impl FnMut(Result<bool, Error>) -> bool,
     ) {
-        let mut hashes = [(0, 0); AHEAD];
-        for (hash, key) in hashes.iter_mut().zip(keys) {
-            *hash = self.hash_ahead(key);
+        if let [key] = keys {
+            answer(self.insert(Key::Bytes(key)));
+            return;
         }
-        for i in 0..keys.len() {
-            let hash = hashes[i % AHEAD];
-            if let Some(key) = keys.get(i + AHEAD) {
-                hashes[i % AHEAD] = self.hash_ahead(key);
-            }
-            if !answer(self.insert_hash(hash)) {
+        let mut ahead = Ahead::new(true);
+        for i in 0..keys.len() + Ahead::STEPS {
+            let hash = keys.get(i).map(|key| self.rule.hash(key));
+            if let Some(hash) = ahead.step(self, hash)
+                && !answer(self.insert_hash(hash))
+            {
                 return;
             }
         }
@@ -330,22 +330,22 @@ impl<R: Rule, S: AsRef<[u8]>> Chain<R, S> {
         Measure::spread(self.array(i), link.modulus(), link.probes())
     }
 
-    /// Hashes a key and prefetches its cache lines.
+    /// The arrays of links that are not near the processor anyway, and a key's positions there, oldest first: a chain may have
+    /// a thousand small links with hundreds of probes each, of which a lookup needs two or so.
     #[inline]
-    fn hash_ahead(&self, key: &[u8]) -> (u64, u64) {
-        let hash = self.rule.hash(key);
-        self.prefetch(hash);
-        hash
+    fn far(
+        &self,
+        hash: (u64, u64),
+    ) -> impl DoubleEndedIterator<Item = (&[u8], impl Iterator<Item = u64>)> {
+        let far = self.links.iter().enumerate().filter(|(_, link)| link.bytes() >= NEAR);
+        far.map(move |(i, link)| (self.array(i), link.positions(self.remainders[i], hash)))
     }
 
-    /// Prefetches the cache lines of a key, except in links that are near the processor anyway: a chain may have a thousand
-    /// small ones with hundreds of probes each, of which a lookup needs two or so.
+    /// Prefetches the cache lines of the first `bits` of a key in each link.
     #[inline]
-    fn prefetch(&self, hash: (u64, u64)) {
-        for (i, link) in self.links.iter().enumerate().filter(|(_, link)| link.bytes() >= NEAR) {
-            let array = self.array(i);
-            let positions = link.positions(self.remainders[i], hash);
-            positions.for_each(|position| Order::Bytes.prefetch(array, position));
+    fn prefetch(&self, hash: (u64, u64), bits: usize) {
+        for (array, positions) in self.far(hash) {
+            positions.take(bits).for_each(|position| Order::Bytes.prefetch(array, position));
         }
     }
 
@@ -359,9 +359,53 @@ impl<R: Rule, S: AsRef<[u8]>> Chain<R, S> {
     }
 }
 
-/// Keys that are hashed, and whose cache lines are prefetched, before the one that is looked up or added: RedisBloom's eight
-/// lines each keep all of a processor's line buffers busy.
-const AHEAD: usize = 16;
+/// Keys on their way to a lookup or an insertion: first the cache lines of the first bits of each are prefetched, and
+/// later the others, if the first are set. An absent key of a filter that is full needs 3.3 of RedisBloom's eight lines so,
+/// and its lookup 54 ns instead of 97 (100 million keys, Zen 4).
+struct Ahead {
+    hashes: [Option<(u64, u64)>; Self::STEPS],
+    step: usize,
+    /// Whether keys are added: to the newest link, all of whose lines are needed.
+    adds: bool,
+}
+
+impl Ahead {
+    /// Bits that are read first.
+    const FIRST: usize = 2;
+    /// Steps from a key to its next part: RedisBloom's eight lines each keep all of a processor's line buffers busy. With 4
+    /// or 16 steps keys that are there take 3 % and 7 % longer.
+    const PART: usize = 8;
+    /// Steps of a key in all.
+    const STEPS: usize = 2 * Self::PART;
+
+    fn new(adds: bool) -> Self {
+        Self { hashes: [None; Self::STEPS], step: 0, adds }
+    }
+
+    /// Takes the hash of the next key; `None` when there are no more. Returns that of the key that was taken
+    /// [`STEPS`](Self::STEPS) before.
+    #[inline(always)]
+    fn step<R: Rule, S: AsRef<[u8]>>(
+        &mut self,
+        chain: &Chain<R, S>,
+        hash: Option<(u64, u64)>,
+    ) -> Option<(u64, u64)> {
+        if let Some(hash) = hash {
+            chain.prefetch(hash, Self::FIRST);
+        }
+        let ready = std::mem::replace(&mut self.hashes[self.step % Self::STEPS], hash);
+        if let Some(hash) = self.hashes[(self.step + Self::PART) % Self::STEPS] {
+            for (i, (array, mut positions)) in chain.far(hash).rev().enumerate() {
+                let mut first = positions.by_ref().take(Self::FIRST);
+                if (self.adds && i == 0) || first.all(|at| Order::Bytes.get(array, at)) {
+                    positions.for_each(|position| Order::Bytes.prefetch(array, position));
+                }
+            }
+        }
+        self.step += 1;
+        ready
+    }
+}
 
 /// Bytes of an array that fits the processor's first cache.
 const NEAR: u64 = 16 << 10;
@@ -380,23 +424,23 @@ impl<R: Rule, S: AsRef<[u8]>> ForeignFilter for Chain<R, S> {
     }
 
     fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
+        let hash = self.rule.hash(key.bytes(R::FORMAT)?);
         // Otherwise a wrong guess at the first bits delays the other cache misses.
-        let hash = self.hash_ahead(key.bytes(R::FORMAT)?);
+        self.prefetch(hash, usize::MAX);
         Ok(self.holds(hash))
     }
 
     fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
-        let mut hashes = [(0, 0); AHEAD];
-        for (hash, key) in hashes.iter_mut().zip(keys) {
-            *hash = self.hash_ahead(key.bytes(R::FORMAT)?);
-        }
-        for (i, found) in found.iter_mut().enumerate() {
-            let hash = hashes[i % AHEAD];
-            if let Some(key) = keys.get(i + AHEAD) {
-                hashes[i % AHEAD] = self.hash_ahead(key.bytes(R::FORMAT)?);
+        let mut ahead = Ahead::new(false);
+        let mut found = found.iter_mut();
+        for i in 0..keys.len() + Ahead::STEPS {
+            let key = keys.get(i).map(|key| key.bytes(R::FORMAT)).transpose()?;
+            if let Some(hash) = ahead.step(self, key.map(|key| self.rule.hash(key)))
+                && let Some(found) = found.next()
+            {
+                *found = self.holds(hash);
             }
-            *found = self.holds(hash);
         }
         Ok(())
     }
@@ -438,7 +482,7 @@ impl<R: Rule> ForeignInsert for Chain<R> {
 
     fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
         let hash = self.rule.hash(key.bytes(R::FORMAT)?);
-        self.prefetch(hash);
+        self.prefetch(hash, usize::MAX);
         self.insert_hash(hash)
     }
 }

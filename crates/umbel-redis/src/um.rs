@@ -1,5 +1,6 @@
 //! The commands `UM.*`: umbel's own filters, of every kind that its files have.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use umbel::filter::{Fact, Figure};
@@ -177,6 +178,21 @@ fn secret(context: &Context, id: Argument<'_>) -> Result<Scheme, Refusal> {
     })
 }
 
+/// What a command adds or removes.
+enum Keys<'a> {
+    Items(&'a [Argument<'a>]),
+    Hashes(Vec<KeyHash>),
+}
+
+impl Keys<'_> {
+    fn hashes(&self, filter: &Filter) -> Result<Cow<'_, [KeyHash]>, Refusal> {
+        match self {
+            Self::Items(items) => hashed(filter, items).map(Cow::Owned),
+            Self::Hashes(hashes) => Ok(Cow::Borrowed(hashes)),
+        }
+    }
+}
+
 /// Hashes keys for a filter.
 fn hashed(filter: &Filter, keys: &[Argument<'_>]) -> Result<Vec<KeyHash>, Refusal> {
     let hasher = hasher(filter)?;
@@ -186,17 +202,17 @@ fn hashed(filter: &Filter, keys: &[Argument<'_>]) -> Result<Vec<KeyHash>, Refusa
 /// Keys that are added together; if the filter has to grow, those of them that it has are looked up again.
 const BATCH: usize = 128;
 
-/// Adds keys, which `hash` hashes, to the filter of a key. The filter grows if it fits. Returns whether each key was new. `at` is
+/// Adds keys to the filter of a key. The filter grows if it fits. Returns whether each key was new. `at` is
 /// the time in milliseconds, for windows by time.
 fn add_to(
     context: &Context,
     key: Argument<'_>,
     at: Option<u64>,
-    hash: impl FnOnce(&Filter) -> Result<Vec<KeyHash>, Refusal>,
+    keys: &Keys<'_>,
 ) -> Result<Vec<bool>, Refusal> {
     let mut opened = context.key_for_writing(key);
     let filter = alone(found(opened.get())?)?;
-    let hashes = hash(filter)?;
+    let hashes = keys.hashes(filter)?;
     let mut tick = None;
     if let AnyFilter::Window(window) = &mut *filter
         && window.span().is_some()
@@ -227,13 +243,24 @@ fn add_to(
             }
         }
     });
+    let has_secret = filter.hasher().scheme().key_id != 0;
     // In the other kinds, a key that is not new changes nothing. They alone can be full, and what they refused is not new.
     let counts = matches!(filter.kind(), Kind::Counting | Kind::Window | Kind::Stable);
     drop(opened);
-    let taken = hashes.iter().zip(&new).filter(|(_, new)| counts || **new);
-    let taken: Vec<u8> = taken.flat_map(|(hash, _)| hash.to_u128().to_le_bytes()).collect();
-    if !taken.is_empty() {
-        replicate(context, key, tick, b"ADD", &taken);
+    if counts || new.contains(&true) {
+        match keys {
+            // A replica can do the same; the server has the command, which takes it 300 ns less than to make another one.
+            Keys::Items(_)
+                if added.is_ok() && tick.is_none() && !has_secret && context.has_command() =>
+            {
+                context.replicate();
+            }
+            _ => {
+                let taken = hashes.iter().zip(&new).filter(|(_, new)| counts || **new);
+                let taken: Vec<_> = taken.map(|(hash, _)| hash.to_u128().to_le_bytes()).collect();
+                replicate(context, key, tick, b"ADD", taken.as_flattened());
+            }
+        }
     }
     added.map_err(refused)?;
     if new.contains(&true) {
@@ -257,7 +284,7 @@ fn reply_all(context: &Context, answers: &[bool]) -> Answer {
 /// `UM.ADD key item`
 fn add(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    let new = add_to(context, *key, None, |filter| hashed(filter, &[*item]))?;
+    let new = add_to(context, *key, None, &Keys::Items(&[*item]))?;
     context.reply_bool(new[0]);
     Ok(())
 }
@@ -268,7 +295,7 @@ fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     if items.is_empty() {
         return Err(Refusal::Arity);
     }
-    reply_all(context, &add_to(context, *key, None, |filter| hashed(filter, items))?)
+    reply_all(context, &add_to(context, *key, None, &Keys::Items(items))?)
 }
 
 /// `UM.ADDAT key milliseconds item...`: into a window by time, as if it were then; later than that it stays.
@@ -278,7 +305,7 @@ fn addat(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         return Err(Refusal::Arity);
     }
     let time = self::time(context, *time)?;
-    reply_all(context, &add_to(context, *key, Some(time), |filter| hashed(filter, items))?)
+    reply_all(context, &add_to(context, *key, Some(time), &Keys::Items(items))?)
 }
 
 fn time(context: &Context, time: Argument<'_>) -> Result<u64, Refusal> {
@@ -333,20 +360,16 @@ fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 /// `UM.DEL key item`: out of a counting filter; false when it is certainly not there.
 fn del(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
-    let removed = remove_from(context, *key, |filter| hashed(filter, &[*item]))?;
+    let removed = remove_from(context, *key, &Keys::Items(&[*item]))?;
     context.reply_bool(removed);
     Ok(())
 }
 
-/// Removes a key, which `hash` hashes.
-fn remove_from(
-    context: &Context,
-    key: Argument<'_>,
-    hash: impl FnOnce(&Filter) -> Result<Vec<KeyHash>, Refusal>,
-) -> Result<bool, Refusal> {
+/// Removes one key.
+fn remove_from(context: &Context, key: Argument<'_>, keys: &Keys<'_>) -> Result<bool, Refusal> {
     let mut opened = context.key_for_writing(key);
     let filter = alone(found(opened.get())?)?;
-    let hash = hash(filter)?[0];
+    let hash = keys.hashes(filter)?[0];
     let removed = filter.as_counting_mut().map_err(refused)?.remove(hash);
     drop(opened);
     if removed {
@@ -371,10 +394,10 @@ fn replay(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         ([], []) if what.is("LOST") => lose(context, *key, "it was lost on another server"),
         (hashes @ [_, ..], []) if what.is("ADD") || (what.is("DEL") && hashes.len() == 1) => {
             let hashes = hashes.iter().map(|hash| KeyHash::from_u128(u128::from_le_bytes(*hash)));
-            let hash = |_: &Filter| Ok(hashes.collect());
+            let keys = Keys::Hashes(hashes.collect());
             match what.is("ADD") {
-                true => drop(add_to(context, *key, time, hash)?),
-                false => drop(remove_from(context, *key, hash)?),
+                true => drop(add_to(context, *key, time, &keys)?),
+                false => drop(remove_from(context, *key, &keys)?),
             }
         }
         _ => return Err(Refusal::Words("ERR expected ADD, DEL or LOST, and hashes of 16 bytes")),

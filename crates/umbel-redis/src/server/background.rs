@@ -111,7 +111,8 @@ impl Waiting {
     fn step<T>(&self, step: impl FnOnce(&Context, &[Argument<'_>]) -> T) -> Result<T, Refusal> {
         // SAFETY: a blocked client; an argument is a pointer to a string and nothing else.
         unsafe {
-            let context = Context { raw: (api().GetThreadSafeContext)(self.client) };
+            let context =
+                Context { raw: (api().GetThreadSafeContext)(self.client), has_command: false };
             let arguments = std::slice::from_raw_parts(
                 self.arguments.as_ptr().cast::<Argument<'_>>(),
                 self.arguments.len(),

@@ -59,6 +59,8 @@ pub(crate) type Answer = Result<(), Refusal>;
 /// A command in progress.
 pub(crate) struct Context {
     raw: *mut Ctx,
+    /// Whether the server holds the command and its arguments; not for one that has waited.
+    has_command: bool,
 }
 
 /// An argument of a command.
@@ -119,7 +121,7 @@ pub(crate) unsafe fn run(
     argv: *mut *mut Str,
     argc: c_int,
 ) -> c_int {
-    let context = Context { raw: ctx };
+    let context = Context { raw: ctx, has_command: true };
     // SAFETY: the server gives as many arguments as it says, and they outlive the call; an argument is a pointer to
     // one and nothing else.
     let arguments =
@@ -253,7 +255,7 @@ impl Context {
     /// For what the server does with a value outside of the module's commands. Only its flags and the information about memory
     /// may be asked for.
     fn of_value() -> Self {
-        Self { raw: std::ptr::null_mut() }
+        Self { raw: std::ptr::null_mut(), has_command: false }
     }
 
     /// Returns whether nothing may be refused, because it comes from the primary or from a file.
@@ -271,8 +273,14 @@ impl Context {
         self.flags() & api::CONTEXT_RESP3 != 0
     }
 
+    /// Returns whether [`replicate`](Self::replicate) may be called.
+    pub(crate) fn has_command(&self) -> bool {
+        self.has_command
+    }
+
     /// Sends the command as it is to replicas and the append-only file.
     pub(crate) fn replicate(&self) {
+        debug_assert!(self.has_command, "the server has forgotten the command");
         // SAFETY: a context of the command in progress.
         unsafe { (api().ReplicateVerbatim)(self.raw) };
     }
