@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_longlong, c_void};
+use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_longlong, c_uint, c_void};
 use std::ptr::{null, null_mut};
 
 use umbel_redis as _; // its entry point is called by name
@@ -147,6 +147,8 @@ struct State {
     types: Vec<&'static Type>,
     keys: BTreeMap<Vec<u8>, Value>,
     replies: Vec<Reply>,
+    /// What the module keeps with its settings, for the detector of leaks.
+    settings: Vec<*mut c_void>,
     flags: c_int,
     milliseconds: i64,
 }
@@ -263,7 +265,7 @@ fn function(name: &str) -> *const c_void {
         "IsModuleNameBusy" => nothing,
         "SetModuleOptions" => nothing,
         "CreateDataType" => create_type,
-        "RegisterStringConfig" => nothing,
+        "RegisterStringConfig" => register_text,
         "RegisterNumericConfig" => nothing,
         "LoadConfigs" => nothing,
         "GetServerVersion" => server_version,
@@ -330,6 +332,20 @@ extern "C" fn nothing() -> c_int {
 
 extern "C" fn no_pointer() -> *mut c_void {
     null_mut()
+}
+
+extern "C" fn register_text(
+    _: *mut Context,
+    _: *const c_char,
+    _: *const c_char,
+    _: c_uint,
+    _: *const c_void,
+    _: *const c_void,
+    _: *const c_void,
+    kept: *mut c_void,
+) -> c_int {
+    with(|state| state.settings.push(kept));
+    0
 }
 
 unsafe extern "C" fn create_command(

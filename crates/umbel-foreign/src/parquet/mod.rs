@@ -180,10 +180,10 @@ pub fn declared_extent(content: &[u8]) -> Result<Range<usize>, Error> {
                 while let Some(kind) = thrift.field(&mut chosen)? {
                     check(format, name, chosen, chosen == 1 && kind == Thrift::STRUCT, expected)?;
                     unions[i] = true;
-                    thrift.skip(kind, 0)?;
+                    thrift.skip(kind)?;
                 }
             }
-            _ => thrift.skip(kind, 0)?,
+            _ => thrift.skip(kind)?,
         }
     }
     for ((name, expected), there) in UNIONS.into_iter().zip(unions) {

@@ -109,7 +109,7 @@ impl Rewritten<'_> {
                 return Ok(());
             };
             let value = thrift.at();
-            thrift.skip(kind, 0)?;
+            thrift.skip(kind)?;
             self.copied = thrift.at();
             if [OFFSET, LENGTH].contains(&field) {
                 continue;

@@ -7,6 +7,8 @@ use crate::{Error, Format};
 /// Reads values from the front of some bytes.
 pub(super) struct Thrift<'a> {
     reader: Reader<'a>,
+    /// Structures, lists and maps around what is read next.
+    depth: u32,
 }
 
 impl<'a> Thrift<'a> {
@@ -18,11 +20,11 @@ impl<'a> Thrift<'a> {
     pub(super) const BINARY: u8 = 8;
     pub(super) const LIST: u8 = 9;
     pub(super) const STRUCT: u8 = 12;
-    /// The maximum depth of nested structures to skip; those of statistics are three deep.
-    const DEPTH: u32 = 8;
+    /// The maximum depth of nested structures, lists and maps; the statistics of a column are six deep in a footer.
+    const DEPTH: u32 = 16;
 
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { reader: Reader::new(Format::Parquet, bytes) }
+        Self { reader: Reader::new(Format::Parquet, bytes), depth: 0 }
     }
 
     /// Bytes read so far.
@@ -36,12 +38,24 @@ impl<'a> Thrift<'a> {
         &mut self,
         each: &mut dyn FnMut(&mut Self, i64, u8) -> Result<bool, Error>,
     ) -> Result<(), Error> {
-        let mut field = 0;
-        while let Some(kind) = self.field(&mut field)? {
-            if !each(self, field, kind)? {
-                self.skip(kind, 0)?;
+        self.deeper(|thrift| {
+            let mut field = 0;
+            while let Some(kind) = thrift.field(&mut field)? {
+                if !each(thrift, field, kind)? {
+                    thrift.skip(kind)?;
+                }
             }
-        }
+            Ok(())
+        })
+    }
+
+    /// Reads what is nested one deeper.
+    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
+        let is_fine = self.depth < Self::DEPTH;
+        check(Format::Parquet, "header", "nested", is_fine, "no structures this deep")?;
+        self.depth += 1;
+        read(self)?;
+        self.depth -= 1;
         Ok(())
     }
 
@@ -104,9 +118,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// Skips a value of an unknown type.
-    pub(super) fn skip(&mut self, kind: u8, depth: u32) -> Result<(), Error> {
-        let format = Format::Parquet;
-        check(format, "header", "nested", depth < Self::DEPTH, "no structures this deep")?;
+    pub(super) fn skip(&mut self, kind: u8) -> Result<(), Error> {
         match kind {
             1 | 2 => {}
             3 => drop(self.reader.u8()?),
@@ -116,35 +128,59 @@ impl<'a> Thrift<'a> {
             // Lists and sets, then maps: trusting the count is harmless, since every element takes a byte.
             9 | 10 => {
                 let (kind, count) = self.list_head()?;
-                for _ in 0..count {
-                    self.skip_element(kind, depth)?;
-                }
+                self.deeper(|thrift| (0..count).try_for_each(|_| thrift.skip_element(kind)))?;
             }
             11 => {
                 let count = self.varint()?;
                 let kinds = if count > 0 { self.reader.u8()? } else { 0 };
-                for _ in 0..count {
-                    self.skip_element(kinds >> 4, depth)?;
-                    self.skip_element(kinds & 15, depth)?;
-                }
+                self.deeper(|thrift| {
+                    (0..count).try_for_each(|_| {
+                        thrift.skip_element(kinds >> 4)?;
+                        thrift.skip_element(kinds & 15)
+                    })
+                })?;
             }
-            12 => {
-                let mut field = 0;
-                while let Some(kind) = self.field(&mut field)? {
-                    self.skip(kind, depth + 1)?;
-                }
-            }
+            12 => self.structure(&mut |_, _, _| Ok(false))?,
             13 => drop(self.reader.take(16)?),
-            other => return Err(refuse(format, "header", other, "a type of Thrift's, 1 to 13")),
+            other => {
+                return Err(refuse(
+                    Format::Parquet,
+                    "header",
+                    other,
+                    "a type of Thrift's, 1 to 13",
+                ));
+            }
         }
         Ok(())
     }
 
     /// Skips an element of a list or a map, where booleans take a byte.
-    fn skip_element(&mut self, kind: u8, depth: u32) -> Result<(), Error> {
+    fn skip_element(&mut self, kind: u8) -> Result<(), Error> {
         match kind {
             1 | 2 => self.reader.u8().map(drop),
-            kind => self.skip(kind, depth + 1),
+            kind => self.skip(kind),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_may_be_as_deep_as_what_is_skipped() {
+        for depth in 1..=2 * Thrift::DEPTH as usize {
+            let bytes = [vec![0x1c; depth - 1], vec![0; depth]].concat();
+            let is_fine = depth <= Thrift::DEPTH as usize;
+            let mut skipped = Thrift::new(&bytes);
+            assert_eq!(skipped.skip(Thrift::STRUCT).is_ok(), is_fine, "{depth}");
+            // The first two structures are read, and the rest is skipped.
+            let mut read = Thrift::new(&bytes);
+            let done = read.structure(&mut |thrift, _, _| {
+                thrift.structure(&mut |_, _, _| Ok(false)).map(|()| true)
+            });
+            assert_eq!(done.is_ok(), is_fine, "{depth}");
+            assert!(!is_fine || (skipped.at() == bytes.len() && read.at() == bytes.len()));
         }
     }
 }
