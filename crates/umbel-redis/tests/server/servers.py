@@ -133,8 +133,9 @@ class Server:
             with contextlib.suppress(OSError):
                 with self.client() as client:
                     answer = client("PING")
-                if answer == resp.Simple("PONG"):
-                    return True
+                    if answer == resp.Simple("PONG"):
+                        # Another server may have taken the port first; this one ends then.
+                        return f"process_id:{self.process.pid}\r".encode() in client("INFO", "server")
                 assert str(answer).startswith("LOADING"), answer
             time.sleep(0.025)
         return False
