@@ -1,5 +1,6 @@
 //! Inputs: files, pipes and lines from elsewhere, compressed or not, in the order they are named.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,8 @@ pub enum Source {
 pub struct Stream {
     name: String,
     from: Origin,
+    /// Which pipe it is, if it is one.
+    pipe: Option<FileId>,
     /// What is between its columns, if that is its own.
     delimiter: Option<u8>,
 }
@@ -87,9 +90,9 @@ impl Stream {
 
     /// Another one of the same file, if it is one.
     fn again(&self) -> Option<Self> {
-        let Self { name, from: Origin::Path(path), delimiter } = self else { return None };
+        let Self { name, from: Origin::Path(path), pipe, delimiter } = self else { return None };
         let (name, from) = (name.clone(), Origin::Path(path.clone()));
-        Some(Self { name, from, delimiter: *delimiter })
+        Some(Self { name, from, pipe: *pipe, delimiter: *delimiter })
     }
 
     /// Copies all of it to `spool`, which is made if there is none.
@@ -214,7 +217,7 @@ pub fn files_of_folder(path: &Path, all: &mut Vec<PathBuf>) -> Result<()> {
 /// each, and the last one is that of all others.
 ///
 /// # Errors
-/// Those of the system, with the name in front; more delimiters than inputs.
+/// Those of the system, with the name in front; a pipe that is named twice; more delimiters than inputs.
 pub fn open(
     named: Vec<NamedInput>,
     output: Option<FileId>,
@@ -262,6 +265,7 @@ pub fn open(
     if !inputs.is_empty() {
         sources.push(Source::Files(inputs));
     }
+    check_pipes(&sources)?;
     // Opening a named pipe waits for its writer, so it comes last. One writer may open several pipes before it writes.
     for source in &mut sources {
         if let Source::Stream(Stream { name, from, .. }) = source
@@ -272,6 +276,19 @@ pub fn open(
         }
     }
     Ok(sources)
+}
+
+/// Refuses a pipe that is there twice, maybe by two names such as `-` and `/dev/stdin`: each reader would get a part of it.
+fn check_pipes(sources: &[Source]) -> Result<()> {
+    let mut pipes = HashMap::new();
+    for source in sources {
+        if let Source::Stream(Stream { name, pipe: Some(pipe), .. }) = source
+            && let Some(first) = pipes.insert(*pipe, name)
+        {
+            bail!("{name}: is the same pipe as {first}, and can be read only once; name it once");
+        }
+    }
+    Ok(())
 }
 
 /// Makes sources fit to be read more than once: what is no plain file is spooled, several at a time, each by its own thread.
@@ -352,10 +369,13 @@ fn open_one(named: NamedInput, output: Option<FileId>) -> Result<Opened> {
             }
             state => anyhow::Ok(state),
         };
-    let stream = |name, from| Ok(Opened::Stream(Stream { name, from, delimiter: None }));
+    let stream =
+        |name, from, pipe| Ok(Opened::Stream(Stream { name, from, pipe, delimiter: None }));
+    // Some systems number no pipes.
+    let pipe = |state: &State| Some(state.id).filter(|id| state.is_pipe && id.inode > 0);
     match named {
-        NamedInput::Bytes(name, bytes) => stream(name, Origin::Bytes(bytes)),
-        NamedInput::Lines(name, bytes) => stream(name, Origin::Lines(bytes)),
+        NamedInput::Bytes(name, bytes) => stream(name, Origin::Bytes(bytes), None),
+        NamedInput::Lines(name, bytes) => stream(name, Origin::Lines(bytes), None),
         NamedInput::Open(name, file) => {
             let state = check(State::of(&file), &name)?;
             if is_plain(&name, &state)?
@@ -365,18 +385,18 @@ fn open_one(named: NamedInput, output: Option<FileId>) -> Result<Opened> {
             {
                 return Ok(Opened::Input(Input::file(name, file)?));
             }
-            stream(name, Origin::Open(file))
+            stream(name, Origin::Open(file), pipe(&state))
         }
         NamedInput::Path(path) => {
             let name = path.display().to_string();
             let state = check(State::at(&path), &name)?;
             if !is_plain(&name, &state)? {
-                return stream(name, Origin::Path(path));
+                return stream(name, Origin::Path(path), pipe(&state));
             }
             // Opened now even if it is opened again later, so that an error comes before any work.
             let file = File::open(&path).with_context(|| name.clone())?;
             if is_short(&name, &file, &state)? || is_compressed(&name, &file)? {
-                return stream(name, Origin::Path(path));
+                return stream(name, Origin::Path(path), None);
             }
             Ok(Opened::Input(Input::file(name, file)?))
         }

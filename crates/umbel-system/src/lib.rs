@@ -66,6 +66,8 @@ mod here {
         pub is_dir: bool,
         /// Whether it is a regular file.
         pub is_file: bool,
+        /// Whether it is a pipe or a socket, of which one reader gets what another does not. Not told on Windows.
+        pub is_pipe: bool,
     }
 
     impl State {

@@ -41,6 +41,7 @@ fn state(meta: &Metadata) -> State {
         links: meta.nlink(),
         is_dir: meta.is_dir(),
         is_file: meta.is_file(),
+        is_pipe: meta.file_type().is_fifo() || meta.file_type().is_socket(),
     }
 }
 

@@ -84,6 +84,7 @@ pub(crate) fn state_of(file: &File) -> io::Result<State> {
         links: known.nNumberOfLinks.into(),
         is_dir,
         is_file: !is_dir,
+        is_pipe: false,
     })
 }
 

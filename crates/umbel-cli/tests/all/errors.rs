@@ -422,6 +422,31 @@ fn what_common_cannot_do_is_refused() {
     folder.refuses("common keys keys --threads -1", &["--threads", "-1"]);
 }
 
+/// Each of two readers of a pipe would get a part of it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_that_is_named_twice_is_refused() {
+    let folder = folder();
+    folder.fifo("pipe");
+    for verb in ["common", "except", "dedup", "diff", "build -o new"] {
+        let run = folder.umbel(&format!("{verb} pipe ./pipe")).run();
+        run.fails(&["./pipe: is the same pipe as pipe, and can be read only once; name it once"]);
+    }
+    for (names, same) in [
+        ("- /dev/stdin", "/dev/stdin: is the same pipe as standard input"),
+        ("/dev/stdin keys -", "standard input: is the same pipe as /dev/stdin"),
+    ] {
+        let run = folder.umbel(&format!("common {names}")).stdin(b"a\nb\n".as_slice()).run();
+        run.fails(&[same]);
+    }
+    // A device that gives the same to all is none.
+    folder.umbel("except keys /dev/null /dev/null").run().done();
+    let run = folder.umbel("common keys --files-from -").stdin(b"keys\n-\n".as_slice()).run();
+    run.fails(&[
+        "-: standard input can be read only once, and --files-from reads the list from it",
+    ]);
+}
+
 #[cfg(unix)]
 #[test]
 fn what_cannot_be_printed_is_told() {
