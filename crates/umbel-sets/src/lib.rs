@@ -134,7 +134,7 @@ pub struct Options {
     pub threads: usize,
     /// Folders for temporary files, which are unlinked as soon as they are made.
     pub tmp: Arc<TempFolders>,
-    /// The byte that ends a line: `\n`, or 0. Records of other formats than lines end with `\n`.
+    /// The byte that ends a line: `\n`, or 0 for [`Records::Lines`] and [`Records::Fields`]. Other records end with `\n`.
     pub separator: u8,
     /// The format of records, and their key.
     pub records: Records,

@@ -118,6 +118,11 @@ impl Spill {
         self.end - self.start
     }
 
+    /// Where its lines are in its file.
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.start..self.end
+    }
+
     /// The lines between two offsets of it.
     fn part(&self, start: u64, end: u64) -> Self {
         let Self { layout, lines, longest, .. } = *self;
@@ -183,6 +188,11 @@ impl SpillReader {
     /// The number of these lines.
     pub(crate) fn len(&self) -> usize {
         self.some.len()
+    }
+
+    /// Where the lines after these are in the file.
+    pub(crate) fn offset(&self) -> u64 {
+        self.at - (self.filled - self.begin) as u64
     }
 
     /// Line `i` of these, and its place.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// Runs `work` on this thread and on `count` − 1 others, and returns their results once all have ended. If the system starts
@@ -43,4 +44,133 @@ pub fn in_order<T: Send>(threads: usize, count: usize, make: impl Fn(usize) -> T
     let mut made: Vec<_> = on_each(threads.min(count).max(1), work).into_iter().flatten().collect();
     made.sort_unstable_by_key(|(number, _)| *number);
     made.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Does `work` on all parts, each of which may give more, on up to `threads` threads. Returns the state that each of them began
+/// with `start` and left behind. After an error no other part is begun.
+///
+/// # Panics
+/// If `work` panics on any of them: then, too, no other part is begun.
+pub(crate) fn on_parts<P: Send, S: Send, E: Send>(
+    threads: usize,
+    parts: Vec<P>,
+    start: impl Fn() -> S + Sync,
+    work: impl Fn(P, &mut S) -> Result<Vec<P>, E> + Sync,
+) -> Result<Vec<S>, E> {
+    let queue = Queue {
+        waiting: Mutex::new(Waiting { parts, working: 0, stopped: false }),
+        changed: Condvar::new(),
+    };
+    let run = || {
+        let stop = StopOnDrop(&queue);
+        let mut state = start();
+        while let Some(part) = queue.next() {
+            let more = work(part, &mut state)?;
+            queue.done(more);
+        }
+        std::mem::forget(stop);
+        Ok(state)
+    };
+    on_each(threads, run).into_iter().collect()
+}
+
+struct Queue<P> {
+    waiting: Mutex<Waiting<P>>,
+    changed: Condvar,
+}
+
+struct Waiting<P> {
+    parts: Vec<P>,
+    /// Parts that are worked on, which may give others.
+    working: usize,
+    stopped: bool,
+}
+
+impl<P> Queue<P> {
+    fn lock(&self) -> MutexGuard<'_, Waiting<P>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next part; none when there will be no more.
+    fn next(&self) -> Option<P> {
+        let mut waiting = self.lock();
+        while !waiting.stopped {
+            if let Some(part) = waiting.parts.pop() {
+                waiting.working += 1;
+                return Some(part);
+            }
+            if waiting.working == 0 {
+                break;
+            }
+            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+        None
+    }
+
+    /// One is done, and gave these.
+    fn done(&self, more: Vec<P>) {
+        let mut waiting = self.lock();
+        waiting.working -= 1;
+        waiting.parts.extend(more);
+        self.changed.notify_all();
+    }
+}
+
+/// Ends the waiting of the other threads if this one ends by an error or a panic.
+struct StopOnDrop<'a, P>(&'a Queue<P>);
+
+impl<P> Drop for StopOnDrop<'_, P> {
+    fn drop(&mut self) {
+        self.0.lock().stopped = true;
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// The sum of the parts that were done.
+    fn halved(threads: usize, parts: Vec<u64>, bad: u64) -> Result<u64, u64> {
+        let states = on_parts(
+            threads,
+            parts,
+            || 0,
+            |part: u64, sum: &mut u64| {
+                // Others are waiting meanwhile.
+                thread::sleep(Duration::from_micros(50));
+                match part {
+                    _ if part == bad && bad % 2 == 1 => panic!("an odd one"),
+                    _ if part == bad => Err(bad),
+                    ..2 => {
+                        *sum += part;
+                        Ok(Vec::new())
+                    }
+                    _ => Ok(vec![part / 2, part - part / 2]),
+                }
+            },
+        )?;
+        Ok(states.into_iter().sum())
+    }
+
+    #[test]
+    fn all_parts_are_done_with_what_they_give() {
+        for threads in 1..5 {
+            assert_eq!(halved(threads, vec![100, 0, 7, 43], u64::MAX), Ok(150));
+            assert_eq!(halved(threads, Vec::new(), u64::MAX), Ok(0));
+        }
+    }
+
+    #[test]
+    fn an_error_or_a_panic_of_one_thread_ends_the_others() {
+        for threads in 1..5 {
+            // One part, so that the other threads wait for what it gives.
+            assert_eq!(halved(threads, vec![64], 32), Err(32));
+            let halved = || halved(threads, vec![66], 33);
+            assert!(catch_unwind(AssertUnwindSafe(halved)).is_err());
+        }
+    }
 }

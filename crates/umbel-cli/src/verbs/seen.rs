@@ -20,7 +20,7 @@ use umbel_sets::{
     Checkpoint, Header, Input, Options, Receipt, Records, Report, Save, SaveError, Seen,
     SeenInPieces,
 };
-use umbel_system::{FileAt, State, Stops};
+use umbel_system::{Closer, FileAt, State, Stops};
 
 use super::explain;
 use crate::Outcome;
@@ -264,14 +264,24 @@ fn until_stopped<T>(
         };
         let listen = thread::Builder::new().spawn_scoped(scope, listen);
         listen.map_err(|error| anyhow!(umbel_sets::no_thread(&error)))?;
+        let closer = CloseOnDrop(Some(closer));
         let result = work();
-        closer.close();
+        drop(closer);
         result.map_err(|error| match error.downcast::<umbel_sets::Error>() {
             Ok(error) => about(error, filter, append),
             // An input that cannot be opened: what was printed before is saved.
             Err(error) => stop().err().map_or(error, Into::into),
         })
     })
+}
+
+/// Ends the waiting for signals, also if the work panics.
+struct CloseOnDrop(Option<Closer>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.take().map(Closer::close);
+    }
 }
 
 /// An error with the file that it is about: the filter or the output.

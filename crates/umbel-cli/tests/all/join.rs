@@ -37,6 +37,27 @@ fn partners_are_all_or_the_first_or_one_alone() {
     assert_eq!((run.status.code(), &run.stdout[..]), (Some(1), &b"order,customer,why\n"[..]));
 }
 
+/// Whatever the memory: a filter may keep such rows from memory, or not.
+#[test]
+fn several_rows_without_a_partner_are_no_partners() {
+    let folder = Folder::new();
+    folder.write("a", "k,a\n1,x\n");
+    folder.write("b", "k,b\n2,p\n1,q\n2,r\n");
+    assert_eq!(joined(&folder, "--unique --csv -k k a b"), "k,a,b\n1,x,q\n");
+    assert_eq!(joined(&folder, "--full --unique --csv -k k a b"), "k,a,b\n1,x,q\n2,,p\n2,,r\n");
+    let row = |key: u64| format!("{key},{:040}\n", key.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    folder.write("left", (0..200_000).map(row).collect::<String>());
+    let right = (100_000..300_000).map(row).collect::<String>();
+    folder.write("right", right.clone() + &row(250_000) + &row(299_999));
+    folder.write("repeated", right + &row(150_000));
+    for memory in ["16MiB", "1GiB"] {
+        let job = format!("join --unique --csv --no-header --key 1 --total --memory {memory} left");
+        assert_eq!(folder.umbel(&format!("{job} right")).run().text(), "100000\n", "{memory}");
+        let run = folder.umbel(&format!("{job} repeated")).run();
+        run.fails(&["repeated: several rows have the key \"150000\""]);
+    }
+}
+
 #[test]
 fn words_and_members_are_joined_too() {
     let folder = Folder::new();
@@ -68,6 +89,22 @@ fn what_cannot_be_joined_is_told() {
     folder.write("out", "as before\n");
     refused(&folder, "--csv -k id a b -o out", "column \"v\"");
     assert_eq!(folder.read("out"), b"as before\n");
+}
+
+/// They are no rows, whose columns are counted. Rows of empty columns are.
+#[test]
+fn blank_lines_before_the_first_row_are_skipped_however_many() {
+    let folder = Folder::new();
+    folder.write("a", "\n".repeat(1_000_000) + "1,x\n");
+    folder.write("b", "\r\n".repeat(1_000_000) + "1,y\n");
+    assert_eq!(joined(&folder, "--csv --no-header -k 1 a b"), "1,x,y\n");
+    folder.write("c", "\n".repeat(300_000));
+    let run = folder.umbel("join --csv --no-header -k 1 c b --left").run();
+    assert_eq!((run.status.code(), &run.stdout[..]), (Some(1), &b""[..]));
+    folder.write("t", "\t\t\n");
+    assert_eq!(joined(&folder, "--tsv --no-header -k 1 t t"), "\t\t\t\t\n");
+    folder.write("j", "\n".repeat(300_000) + "{\"k\":1}\n");
+    assert_eq!(joined(&folder, "--jsonl -k k j j"), "{\"k\":1}\n");
 }
 
 /// Both sides go through temporary files, and a key has millions of pairs: as with memory for all.

@@ -15,8 +15,8 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use umbel::{Blocked, KeyHash};
 
@@ -36,7 +36,7 @@ use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Scattered, Selected, Spill, SpillWriter};
 use crate::table::{Cursor, Inserted, KEPT_LINE, Table};
-use crate::threads::on_each;
+use crate::threads::on_parts;
 use crate::{Error, Options, Progress};
 
 /// The rows without a partner that a join keeps.
@@ -59,7 +59,7 @@ pub enum Partners {
     All,
     /// The first of them.
     First,
-    /// One at most: a key with more is an [`Error::Repeated`].
+    /// One at most: a row with more is an [`Error::Repeated`].
     Unique,
 }
 
@@ -332,20 +332,13 @@ impl Joining<'_> {
             lists: &lists,
             progress: self.scanner.progress,
         };
-        let parts: Vec<_> =
-            right.into_iter().zip(left).map(|part| Mutex::new(Some(part))).collect();
-        let next = AtomicUsize::new(0);
-        let work = || -> Result<(u64, Runs), Error> {
-            let (mut keys, mut runs) = (0, Runs::new(settle.memory / 16));
-            while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let (right, left) =
-                    part.lock().expect("no worker panics").take().expect("each is taken once");
-                keys += settle.part(right, left, 1, &mut runs)?;
-            }
-            Ok((keys, runs))
+        let start = || (0, Runs::new(settle.memory / 16));
+        let work = |(right, left), (keys, runs): &mut (u64, Runs)| {
+            *keys += settle.part(right, left, 1, runs)?;
+            Ok::<_, Error>(Vec::new())
         };
-        for result in on_each(threads, work) {
-            let (keys, more) = result?;
+        let parts = right.into_iter().zip(left).collect();
+        for (keys, more) in on_parts(threads, parts, start, work)? {
             self.passes.report.distinct += keys;
             runs.join(more, &self.disk)?;
         }
@@ -455,12 +448,9 @@ impl Gather<'_> {
         added: &[u8],
     ) -> Result<(), Error> {
         let (hash, record) = (lines.hashes()[i], Record::apart(added, lines.key(i)));
-        let partners = self.joining.join.partners;
-        if partners != Partners::All && state.table.find(hash, record.key()).is_some() {
-            return match partners {
-                Partners::Unique => Err(self.joining.join.repeated(record.key())),
-                _ => Ok(()),
-            };
+        let first = self.joining.join.partners == Partners::First;
+        if first && state.table.find(hash, record.key()).is_some() {
+            return Ok(());
         }
         let done = lines.place(i) - self.start;
         match state.table.insert_behind(hash, record)? {
@@ -560,6 +550,8 @@ enum Later {
     List(u64),
     /// The row alone.
     Alone,
+    /// An error: it has several partners.
+    Several,
 }
 
 impl Pass<'_, '_> {
@@ -579,6 +571,9 @@ impl Pass<'_, '_> {
                 true => joining.left(place, row, text).map(|()| (1, None)),
             };
         };
+        if joining.join.partners == Partners::Unique && self.table.list(unit).nth(1).is_some() {
+            return Ok((0, Some(Later::Several)));
+        }
         let (start, mut count) = (text.len(), 0);
         for record in self.table.list(unit) {
             if text.len() >= most {
@@ -601,9 +596,13 @@ impl Pass<'_, '_> {
     ) -> Result<(), Error> {
         let (joining, mut text) = (self.joining, Vec::new());
         let (row, place) = (lines.row(i), lines.place(i));
-        let Later::List(unit) = later else {
-            joining.left(place, row, &mut text)?;
-            return sink.text(&text, 1);
+        let unit = match later {
+            Later::List(unit) => unit,
+            Later::Alone => {
+                joining.left(place, row, &mut text)?;
+                return sink.text(&text, 1);
+            }
+            Later::Several => return Err(joining.join.repeated(lines.key(i))),
         };
         let mut list = self.table.list(unit).peekable();
         while list.peek().is_some() {
@@ -774,10 +773,31 @@ impl Settle<'_> {
         parts.finish(disk)
     }
 
-    /// Joins a partition, with as many of its right rows in memory at a time as fit.
+    /// Joins a partition, with as many of its right rows in memory at a time as fit, and as many of its left rows as can be
+    /// noted beside them: of a key with billions of rows, a bit for each would be more than the memory.
     fn blocks(self, right: &Spill, left: &Spill, room: u64, runs: &mut Runs) -> Result<u64, Error> {
+        let Range { start, end } = left.range();
+        let (mut from, mut all) = (start, 0);
+        while from < end {
+            let mut some = LeftRows { from, until: None, met: Met::default() };
+            let keys = self.blocks_of(right, left, &mut some, room, runs)?;
+            // They are the same each time.
+            all = keys;
+            from = some.until.expect("one block at least");
+        }
+        Ok(all)
+    }
+
+    /// As [`blocks`](Self::blocks), with some of the left rows.
+    fn blocks_of(
+        self,
+        right: &Spill,
+        left: &Spill,
+        some: &mut LeftRows,
+        room: u64,
+        runs: &mut Runs,
+    ) -> Result<u64, Error> {
         let Joining { join, disk, .. } = self.joining;
-        let mut met = Met::default();
         let (mut rows, mut hashes) = (right.read(self.buffer()), Vec::new());
         let mut keys = 0;
         let (mut more, mut next) = (rows.read_some(disk)?, 0);
@@ -787,11 +807,8 @@ impl Settle<'_> {
                 self.hash(&rows, &mut hashes);
                 for (i, &hash) in hashes.iter().enumerate().skip(next) {
                     let record = rows.get(i).1;
-                    let known =
-                        join.partners != Partners::All && table.find(hash, record.key()).is_some();
-                    if known && join.partners == Partners::Unique {
-                        return Err(join.repeated(record.key()));
-                    }
+                    let known = join.partners == Partners::First
+                        && table.find(hash, record.key()).is_some();
                     if !known && table.insert_behind(hash, record)? == Inserted::Full {
                         next = i;
                         break 'filling;
@@ -800,27 +817,32 @@ impl Settle<'_> {
                 (more, next) = (rows.read_some(disk)?, 0);
             }
             keys += table.len();
-            self.block(&table, left, (&mut met, !more), runs)?;
+            self.block(&table, left, (some, !more), runs)?;
             if !more {
                 return Ok(keys);
             }
         }
     }
 
-    /// Joins the left rows with some of the right ones; `last` says that these are the last.
+    /// Joins the left rows with some of the right ones; `last` says that no others follow.
     fn block(
         self,
         table: &Table,
         left: &Spill,
-        (met, last): (&mut Met, bool),
+        (some, last): (&mut LeftRows, bool),
         runs: &mut Runs,
     ) -> Result<(), Error> {
         let Self { joining, .. } = self;
         let Joining { join, disk, .. } = joining;
-        let (mut rows, mut hashes) = (left.read(self.buffer()), Vec::new());
+        let LeftRows { from, until, met } = some;
+        let range = *from..until.unwrap_or(left.range().end);
+        let (mut rows, mut hashes) = (left.read_range(range, self.buffer()), Vec::new());
         let (mut text, mut number) = (Vec::new(), 0);
         let mut lists = HashMap::new();
-        while rows.read_some(disk)? {
+        // Only if right rows in another block follow, and it matters that a row has a partner.
+        let notes = !last && (joining.keeps_left() || join.partners != Partners::All);
+        let most = if notes && until.is_none() { self.most_noted() } else { usize::MAX };
+        while number < most && rows.read_some(disk)? {
             self.hash(&rows, &mut hashes);
             table.warm(&hashes);
             for (i, &hash) in hashes.iter().enumerate() {
@@ -835,13 +857,17 @@ impl Settle<'_> {
                     }
                     continue;
                 };
-                if met.is_set(row) && join.partners != Partners::All {
-                    match join.partners {
-                        Partners::Unique => return Err(join.repeated(line.key())),
-                        _ => continue,
+                let is_met = met.is_set(row);
+                match join.partners {
+                    Partners::First if is_met => continue,
+                    Partners::Unique if is_met || table.list(unit).nth(1).is_some() => {
+                        return Err(join.repeated(line.key()));
                     }
+                    _ => {}
                 }
-                met.set(row);
+                if notes {
+                    met.set(row);
+                }
                 let (mut count, mut long) = (0, false);
                 for record in table.list(unit) {
                     joining.both(place, line.row, record.row, &mut text)?;
@@ -865,8 +891,14 @@ impl Settle<'_> {
                 runs.push(disk, Selected { place, count, row: &text })?;
             }
         }
+        until.get_or_insert(rows.offset());
         runs.end();
         Ok(())
+    }
+
+    /// Left rows that are noted at a time, and up to 63 more: a bit of a 32nd of the memory for each, in a vector that doubles.
+    fn most_noted(self) -> usize {
+        if cfg!(test) { 50 } else { self.memory as usize / 4 }
     }
 
     /// Writes a list, and returns where it is.
@@ -888,7 +920,15 @@ impl Settle<'_> {
     }
 }
 
-/// Which left rows of a partition have a partner, a bit for each.
+/// Some of the left rows of a partition: where they start in its file, where they end, once that is known, and which of them
+/// have a partner.
+struct LeftRows {
+    from: u64,
+    until: Option<u64>,
+    met: Met,
+}
+
+/// A bit for each row.
 #[derive(Default)]
 struct Met(Vec<u64>);
 

@@ -94,7 +94,7 @@ impl Rule {
     }
 
     /// Appends the selected lines of a table as a run of results, or as several if they do not arrive in the order of
-    /// their places.
+    /// their places: those that an eighth of `memory` bytes holds are sorted together.
     pub(super) fn append(
         self,
         table: &Table,
@@ -102,15 +102,18 @@ impl Rule {
         met: Option<&Met>,
         disk: &Disk<'_>,
         runs: &mut Runs,
+        memory: u64,
     ) -> Result<(), Error> {
-        /// Results sorted together, 2.5 MiB of them.
-        const SOME: usize = if cfg!(test) { 16 } else { 1 << 16 };
+        /// Results sorted together, at least and at most; of more than these, 3 MiB, runs are hardly fewer.
+        const SOME: [u64; 2] = if cfg!(test) { [16, 16] } else { [1 << 10, 1 << 16] };
+        let most = memory / 8 / size_of::<(u64, Selected<'_>)>() as u64;
+        let most = most.clamp(SOME[0], SOME[1]).min(table.len()) as usize;
         let mut cursor = Cursor::default();
         let mut next = || self.next(table, counts, met, &mut cursor);
-        let (mut some, mut text): (Vec<(u64, Selected<'_>)>, _) = Default::default();
+        let (mut some, mut text) = (Vec::with_capacity(most), Vec::new());
         loop {
             some.clear();
-            some.extend(std::iter::from_fn(&mut next).take(SOME));
+            some.extend(std::iter::from_fn(&mut next).take(most));
             if some.is_empty() {
                 break;
             }

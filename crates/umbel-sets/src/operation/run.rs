@@ -198,7 +198,8 @@ impl Run<'_> {
                 let mut runs = Runs::new(1 << 18);
                 // The partitions get all memory: the table's results become a run like theirs.
                 if later {
-                    rule.append(&table, counts.as_ref(), None, &self.disk, &mut runs)?;
+                    let memory = self.scanner.budget.rest;
+                    rule.append(&table, counts.as_ref(), None, &self.disk, &mut runs, memory)?;
                 }
                 drop((table, counts));
                 self.settle(rest.unwrap_or_default(), spilled, doubt.as_ref(), rule, runs)?

@@ -5,8 +5,6 @@
 //! that do not fit go to partitions of the next level, with the others that are not in the table. Every table holds at
 //! least one line and all its repeats, so this ends for any input. Equal lines and colliding hashes cost time, never memory.
 
-use std::sync::{Condvar, Mutex};
-
 use umbel::KeyHash;
 
 use super::counts::Counts;
@@ -17,7 +15,7 @@ use crate::places::Places;
 use crate::records::{Layout, Record};
 use crate::spill::{Disk, Later, Partitions, Runs, Selected, Spill, SpillReader};
 use crate::table::{Inserted, KEPT_LINE, Table};
-use crate::threads::on_each;
+use crate::threads::on_parts;
 use crate::{Error, Progress};
 
 /// A partition.
@@ -56,13 +54,6 @@ pub(super) struct Settle<'a> {
     pub(super) memory: u64,
 }
 
-struct Queue {
-    parts: Vec<Part>,
-    /// Partitions being settled, which may add others.
-    working: usize,
-    stopped: bool,
-}
-
 impl Settle<'_> {
     /// Settles all partitions, on as many threads as their longest lines allow; returns how many distinct lines they held.
     pub(super) fn run(self, parts: Vec<Part>, runs: &mut Runs) -> Result<u64, Error> {
@@ -73,42 +64,15 @@ impl Settle<'_> {
         let each = all / count.max(1);
         let threads = self.budget.settling_threads(self.memory, longest, count, each);
         let settle = Settle { memory: self.memory / threads as u64, ..self };
-        let queue = Mutex::new(Queue { parts, working: 0, stopped: false });
-        let changed = Condvar::new();
-        let work = || -> Result<(u64, Runs), Error> {
-            let (mut distinct, mut runs) = (0, Runs::new(settle.write_buffers()));
-            loop {
-                let mut state = queue.lock().expect("no worker panics");
-                let part = loop {
-                    if state.stopped || (state.parts.is_empty() && state.working == 0) {
-                        return Ok((distinct, runs));
-                    }
-                    if let Some(part) = state.parts.pop() {
-                        break part;
-                    }
-                    state = changed.wait(state).expect("no worker panics");
-                };
-                state.working += 1;
-                drop(state);
-                let result = settle.progress.check().and_then(|()| settle.part(part, &mut runs));
-                let mut state = queue.lock().expect("no worker panics");
-                state.working -= 1;
-                changed.notify_all();
-                match result {
-                    Ok((more, held)) => {
-                        state.parts.extend(more);
-                        distinct += held;
-                    }
-                    Err(error) => {
-                        state.stopped = true;
-                        return Err(error);
-                    }
-                }
-            }
+        let start = || (0, Runs::new(settle.write_buffers()));
+        let work = |part, (distinct, runs): &mut (u64, Runs)| {
+            settle.progress.check()?;
+            let (more, held) = settle.part(part, runs)?;
+            *distinct += held;
+            Ok::<_, Error>(more)
         };
         let mut distinct = 0;
-        for result in on_each(threads, work) {
-            let (held, more) = result?;
+        for (held, more) in on_parts(threads, parts, start, work)? {
             distinct += held;
             runs.join(more, self.disk)?;
         }
@@ -175,7 +139,8 @@ impl Settle<'_> {
         if rule.every {
             self.append_every(&part.lines, &table, met.as_ref(), runs)?;
         } else {
-            rule.append(&table, counts.as_ref(), met.as_ref(), self.disk, runs)?;
+            let (counts, met) = (counts.as_ref(), met.as_ref());
+            rule.append(&table, counts, met, self.disk, runs, self.memory)?;
         }
         let others = others.map(|parts| parts.finish(self.disk)).transpose()?.unwrap_or_default();
         let others = others.into_iter().map(|file| vec![file]).collect();

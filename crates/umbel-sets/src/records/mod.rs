@@ -265,6 +265,11 @@ impl Format {
     pub(crate) fn new(options: &Options) -> Result<Self, Error> {
         let Options { records, separator, ignored, normalization, missing, bad, .. } = options;
         let (kind, header, fields) = match records {
+            Records::Csv { .. } | Records::Tsv { .. } | Records::JsonLines { .. }
+                if *separator != b'\n' =>
+            {
+                return Err(Error::Separator);
+            }
             Records::Lines => (Kind::Lines(*separator), false, &[][..]),
             Records::Fields { key } => (Kind::Fields(*separator), false, &key[..]),
             Records::Csv { delimiter: delimiter @ (b'"' | b'\n' | b'\r'), .. } => {
@@ -409,6 +414,11 @@ impl Format {
     /// Passes on each name in a header.
     pub(crate) fn each_name(&self, row: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), Flaw> {
         self.cut().each_value(row, each)
+    }
+
+    /// Whether a row is none: an empty line.
+    pub(crate) fn is_blank(&self, row: &[u8]) -> bool {
+        self.cut().is_blank(row)
     }
 
     fn cut(&self) -> Cut<'_> {

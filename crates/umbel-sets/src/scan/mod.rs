@@ -35,7 +35,7 @@ use crate::hash::LineHasher;
 use crate::input::{Input, Reader, read_error};
 use crate::line_counter::LineCounter;
 use crate::records::{
-    Beside, Copied, Ends, Flaw, Format, Found, Head, KeyAt, Layout, Record, Start,
+    Beside, Copied, Ends, Flaw, Format, Found, Head, KeyAt, Kind, Layout, Record, Start,
 };
 use crate::report::Progress;
 use crate::threads::on_each;
@@ -300,7 +300,7 @@ impl<'a> Scanner<'a> {
         let start = |input: &Input| -> Result<_, Error> {
             let (reader, mut row) = (input.open()?, None);
             let head = self.head(&reader, &mut |header| row = Some(header.to_vec()))?;
-            if head.row.is_none() {
+            if head.row.is_none() && matches!(self.format.kind, Kind::Csv(_) | Kind::Tsv) {
                 row = self.first_row(&reader, head.start as u64)?;
             }
             Ok((head, row))
@@ -312,24 +312,38 @@ impl<'a> Scanner<'a> {
     }
 
     /// The first record from a place on, if there is any.
-    fn first_row(&self, reader: &Reader<'_>, from: u64) -> Result<Option<Vec<u8>>, Error> {
-        let left = reader.input().length() - from;
-        let mut size = 4 << 10;
-        loop {
-            let mut bytes = vec![0; left.min(size) as usize];
+    fn first_row(&self, reader: &Reader<'_>, mut from: u64) -> Result<Option<Vec<u8>>, Error> {
+        let (input, ends) = (reader.input(), self.format.ends());
+        // As for any other row of a join.
+        let room = self.budget.long_line() + self.budget.table(0) / 2;
+        let mut bytes = PageBuffer::default();
+        let mut size = 64 << 10;
+        while from < input.length() {
+            let left = input.length() - from;
+            bytes.resize(left.min(size as u64) as usize);
             reader.read_at(&mut bytes, from)?;
-            let end = self.format.ends().find(&bytes, &mut false);
-            if let Some(end) = end {
-                bytes.truncate(end);
-                if bytes.trim_ascii().is_empty() {
-                    return self.first_row(reader, from + end as u64 + 1);
+            let mut begin = 0;
+            while begin < bytes.len() {
+                let rest = &bytes[begin..];
+                let end = match ends.find(rest, &mut false) {
+                    Some(end) => end,
+                    None if bytes.len() as u64 == left => rest.len(),
+                    None => break,
+                };
+                if !self.format.is_blank(&rest[..end]) {
+                    return Ok(Some(rest[..end].to_vec()));
                 }
-            } else if left > size && size < self.budget.long_line() {
-                size *= 2;
-                continue;
+                begin += end + 1;
             }
-            return Ok(Some(bytes).filter(|bytes| !bytes.is_empty()));
+            if begin == 0 {
+                size = grown(size);
+                let loaded = Loaded { name: input.name(), buffer: &bytes, first: 0, offset: from };
+                let mut more = reader.from(from + bytes.len() as u64);
+                self.check_long(&loaded, size, room, &mut more)?;
+            }
+            from += begin as u64;
         }
+        Ok(None)
     }
 
     /// The error of a flaw in the record at a place.

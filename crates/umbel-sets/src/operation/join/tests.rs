@@ -32,7 +32,11 @@ fn rows(keys: u8) -> impl Strategy<Value = Rows> {
 
 fn case() -> impl Strategy<Value = Case> {
     let unpaired = prop_oneof![Just(Unpaired::None), Just(Unpaired::Left), Just(Unpaired::Both)];
-    let partners = prop_oneof![3 => Just(Partners::All), 1 => Just(Partners::First)];
+    let partners = prop_oneof![
+        3 => Just(Partners::All),
+        2 => Just(Partners::First),
+        1 => Just(Partners::Unique),
+    ];
     let budgets = prop_oneof![
         1 => threads().prop_map(cramped),
         1 => (threads(), rests()).prop_map(|(threads, rest)| budget(threads, 1 << 16, rest)),
@@ -161,6 +165,12 @@ proptest! {
             .with_partners(case.partners)
             .with_budget(case.budget);
         let mut out = Vec::new();
+        let partners = |key| case.right.iter().filter(|(other, _)| *other == key).count();
+        if case.partners == Partners::Unique && case.left.iter().any(|(key, _)| partners(*key) > 1) {
+            let refused = matches!(join.run(&mut out), Err(Error::Repeated { .. }));
+            prop_assert!(refused);
+            return Ok(());
+        }
         let report = join.run(&mut out).unwrap();
         prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
         prop_assert_eq!(report.found, pairs(&case).len() as u64);
