@@ -210,6 +210,24 @@ fn a_filter_that_grows_stays_within_the_cap() {
     }
 }
 
+/// Their names alone are more than the cap. The error tells one that is enough.
+#[test]
+fn tens_of_thousands_of_inputs_stay_within_the_cap() {
+    let folder = Folder::new();
+    folder.write("f", "a\nb\n");
+    folder.write("list", ("./".repeat(100) + "f\n").repeat(20_000));
+    for verb in ["dedup", "common --at-least 2", "common --which=names", "build -f -o new"] {
+        let job = format!("{verb} --files-from list --json --memory");
+        let words = folder.umbel(&format!("{job} 16MiB")).run().fails(&["16MiB is too small"]);
+        let least = words.split("at least ").nth(1).and_then(|rest| rest.split("MiB").next());
+        let least: u64 = least.unwrap().parse().unwrap();
+        let run = folder.umbel(&format!("{job} {least}MiB")).run();
+        assert_eq!(run.status.code(), Some(0), "{}", run.stderr);
+        let peak = run.report()["peak_memory"].as_u64().unwrap();
+        assert!(peak <= (least << 20) + SLACK, "{verb}: {peak} bytes with {least} MiB");
+    }
+}
+
 fn work(folder: &Folder, arguments: &str) -> Value {
     within_the_cap(folder, folder.umbel(&format!("{arguments} --memory 16MiB --json")))
 }

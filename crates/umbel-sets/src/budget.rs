@@ -1,7 +1,7 @@
 //! How the memory cap is divided.
 //!
 //! ```text
-//! cap = base | workers × (chunk buffer + kept lines + buckets) | rest
+//! cap = base | many inputs | workers × (chunk buffer + kept lines + buckets) | rest
 //! rest, filling filters:  filters ≤ 3/4
 //! rest, gathering lines:  filters + table + spill buffers ≤ 1/16 + long lines 1/16, of that 16 MiB
 //!                         outside the cap
@@ -13,6 +13,7 @@
 
 use crate::Error;
 use crate::buffer::within_page;
+use crate::input::held;
 use crate::table::{KEPT_LINE, MOST_BYTES, MOST_KEYS};
 
 /// The smallest memory cap: 16 MiB.
@@ -78,7 +79,7 @@ impl Budget {
         let chunk = chunk - within_page(chunk) as u64;
         let (kept, bucketed) = (part(128 * 32, KEPT), part(64 * 16, BUCKETED));
         let workers = worker(chunk, kept, bucketed).saturating_mul(threads as u64);
-        let rest = cap.saturating_sub(workers.saturating_add(BASE));
+        let rest = cap.saturating_sub(workers.saturating_add(BASE + held()));
         Self {
             cap,
             threads,

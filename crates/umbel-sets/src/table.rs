@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! slots   u64 = 28 bits of the hash | 36 bits: unit + 1 of the record; 0 is empty; open addressing
-//! arena   segments of 1 MiB, or 8 MiB in huge pages; a record starts at a unit of 4 bytes:
+//! arena   segments of 1 MiB, 8 MiB in huge pages, or less in a small table; a record starts at a unit of 4 bytes:
 //!         place in the inputs, u64 | a stored record | up to the unit
 //! ```
 //!
@@ -24,6 +24,8 @@ use crate::records::{Layout, Record};
 /// Tests have small ones, so that a few lines fill several.
 const SEGMENT: usize = if cfg!(test) { 1 << 9 } else { 1 << 20 };
 const LARGE_SEGMENT: usize = 8 * SEGMENT;
+/// Of a small table: what is held next to each line, such as the inputs that have it, may be many times the line.
+const LEAST_SEGMENT: usize = if cfg!(test) { SEGMENT } else { 4 << 10 };
 /// The budget from which on segments are large.
 const LARGE: u64 = 16 * LARGE_SEGMENT as u64;
 pub(crate) const UNIT: usize = 4;
@@ -494,7 +496,10 @@ pub(crate) struct Entry<'a> {
 
 /// Bytes of a segment of tables with this budget.
 fn segment_of(budget: u64) -> usize {
-    if budget < LARGE { SEGMENT } else { LARGE_SEGMENT }
+    match budget {
+        LARGE.. => LARGE_SEGMENT,
+        _ => (budget as usize / 4).next_power_of_two().clamp(LEAST_SEGMENT, SEGMENT),
+    }
 }
 
 fn tag(hash: KeyHash) -> u64 {

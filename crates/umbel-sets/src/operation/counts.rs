@@ -13,7 +13,7 @@ use crate::table::{LEAST_RECORD, UNIT};
 
 /// Units per counter.
 pub(super) const SHARE: u64 = (LEAST_RECORD / UNIT) as u64;
-/// Counters of a block, 341 KiB: those of a segment of the table.
+/// Counters of a block, 341 KiB: those of a segment of the table. Blocks of several words have so many words.
 const BLOCK: u64 = (if cfg!(test) { 1u64 << 7 } else { 1 << 18 }).div_ceil(SHARE);
 
 /// Inputs that may be read at the same time while the inputs with each line are counted.
@@ -128,25 +128,36 @@ impl Counts {
     }
 }
 
+/// Counters of `words` words in a block: with those of thousands of inputs, a block for a segment could be larger than the
+/// memory.
+#[inline]
+fn of_block(words: u16) -> u64 {
+    BLOCK.div_ceil(u64::from(words))
+}
+
 /// Allocates the block with the counter of a unit, of `words` words each.
 fn make<T: Default>(blocks: &mut Blocks<T>, unit: u64, words: u16) {
-    let block = (unit / SHARE / BLOCK) as usize;
+    let count = of_block(words);
+    let block = (unit / SHARE / count) as usize;
     if blocks.len() <= block {
         // A long record skips units, whose blocks stay empty.
         blocks.resize_with(block + 1, Box::default);
     }
     if blocks[block].is_empty() {
-        blocks[block] = (0..BLOCK * u64::from(words)).map(|_| T::default()).collect();
+        blocks[block] = (0..count * u64::from(words)).map(|_| T::default()).collect();
     }
 }
 
+#[inline]
 fn number<T>(blocks: &[Box<[T]>], unit: u64) -> Option<&T> {
     numbers(blocks, unit, 1).map(|words| &words[0])
 }
 
+#[inline]
 fn numbers<T>(blocks: &[Box<[T]>], unit: u64, words: u16) -> Option<&[T]> {
-    let (block, words) = (blocks.get((unit / SHARE / BLOCK) as usize)?, usize::from(words));
-    let start = (unit / SHARE % BLOCK) as usize * words;
+    let (count, words) = (of_block(words), usize::from(words));
+    let block = blocks.get((unit / SHARE / count) as usize)?;
+    let start = (unit / SHARE % count) as usize * words;
     block.get(start..start + words)
 }
 

@@ -166,8 +166,7 @@ struct Pairs<'a> {
     rows: SpoolWriter,
     /// Of each key, where its rows are.
     places: HashMap<Vec<u8>, Vec<(u64, u32)>>,
-    /// Where the next row starts, and the memory that keys take and may take.
-    end: u64,
+    /// The memory that keys take.
     held: u64,
     options: &'a Options,
 }
@@ -177,7 +176,7 @@ impl<'a> Pairs<'a> {
         let scanner = Scanner::new(options, LineHasher::random())?;
         let rows = SpoolWriter::new("replaced rows", options)?;
         let (header, places) = (header.map(<[u8]>::to_vec), HashMap::new());
-        Ok(Self { scanner, header, rows, places, end: 0, held: 0, options })
+        Ok(Self { scanner, header, rows, places, held: 0, options })
     }
 
     fn key(&self, row: &[u8]) -> Result<Vec<u8>, Error> {
@@ -194,9 +193,10 @@ impl<'a> Pairs<'a> {
             let cap = self.options.memory;
             return Err(Error::Memory { cap, least: cap.saturating_mul(2) });
         }
-        self.places.entry(key).or_default().push((self.end, row.len() as u32));
-        self.end += row.len() as u64 + 1;
-        self.rows.row(row)
+        self.rows.row(row)?;
+        let start = self.rows.length() - row.len() as u64 - 1;
+        self.places.entry(key).or_default().push((start, row.len() as u32));
+        Ok(())
     }
 
     fn finish(self) -> Result<Held<'a>, Error> {
