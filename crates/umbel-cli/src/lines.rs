@@ -274,16 +274,16 @@ fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
 pub(crate) fn listed(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     let mut paths = files.to_vec();
     if let Some(list) = &work.files_from {
-        if is_standard(list) && files.iter().any(|path| is_standard(path)) {
-            bail!(
-                "-: standard input can be read only once, and --files-from reads the list from it"
-            );
-        }
         for path in list_in(list, work.null)? {
             let path = umbel_system::path_from(path).with_context(|| {
                 format!("{}: has a path that is not UTF-8; write the list in UTF-8", name(list))
             })?;
             paths.push(path);
+        }
+        if is_standard(list) && paths.iter().any(|path| is_standard(path)) {
+            bail!(
+                "-: standard input can be read only once, and --files-from reads the list from it"
+            );
         }
         if paths.is_empty() {
             bail!("{}: the list is empty; name files in it", name(list));
@@ -373,15 +373,30 @@ pub(crate) fn keys_alone(
     if names.is_empty() {
         bail!("--print key prints fields of records; name them with --key");
     }
-    let (column, quotes, header) = match records {
-        Records::Csv { delimiter, header, .. } => (delimiter, true, header),
-        Records::Tsv { header, .. } => (b'\t', false, header),
-        _ => (b'\t', false, false),
+    if options.missing == Missing::Keep {
+        bail!(
+            "--missing keep keeps records without a key, and --print key has nothing to print of them; leave them out with --missing skip"
+        );
+    }
+    // Each value is normalized by itself.
+    let apart = names.len() > 1 && !options.normalization.is_none();
+    let alone = match records {
+        Records::Csv { delimiter, header, .. } => {
+            Records::Csv { delimiter, header, key: Vec::new(), raw: false }
+        }
+        Records::Tsv { header, .. } => Records::Tsv { header, key: Vec::new() },
+        Records::JsonLines { .. } if apart => Records::Tsv { header: false, key: Vec::new() },
+        Records::Fields { .. } if apart => {
+            Records::Fields { key: (1..=names.len()).map(|number| number.to_string()).collect() }
+        }
+        _ => Records::Lines,
     };
+    let header =
+        matches!(alone, Records::Csv { header: true, .. } | Records::Tsv { header: true, .. });
     let read = Options { normalization: Normalization::default(), ..options.clone() };
     let separator = options.separator;
-    let row_of = |values: &[&[u8]]| row_of(values, column, quotes, separator);
-    let (mut alone, mut total) = (Vec::new(), Report::default());
+    let row_of = |values: &[&[u8]]| row_of(values, &alone, separator);
+    let (mut keys_of, mut total) = (Vec::new(), Report::default());
     for input in inputs {
         let mut rows = SpoolWriter::new(input.name(), options)?;
         if header {
@@ -397,30 +412,23 @@ pub(crate) fn keys_alone(
             })?;
         part.check_keyed(&options.progress)?;
         report::add(&mut total, &part);
-        alone.push(rows.finish()?);
+        keys_of.push(rows.finish()?);
     }
     if total.missing + total.bad > 0 {
         report::say_skipped(&total);
     }
     options.missing = Missing::Refuse;
     options.others.clear();
-    options.records = match records {
-        Records::Csv { delimiter, header, .. } => {
-            Records::Csv { delimiter, header, key: Vec::new(), raw: false }
-        }
-        Records::Tsv { header, .. } => Records::Tsv { header, key: Vec::new() },
-        _ => Records::Lines,
-    };
-    Ok(alone)
+    options.records = alone;
+    Ok(keys_of)
 }
 
-/// A row of values; what would not be one row of as many values is an error.
-fn row_of(
-    values: &[&[u8]],
-    column: u8,
-    quotes: bool,
-    separator: u8,
-) -> Result<Vec<u8>, &'static str> {
+/// A row of values among such records; what would not be one row of as many values is an error.
+fn row_of(values: &[&[u8]], records: &Records, separator: u8) -> Result<Vec<u8>, &'static str> {
+    let (column, quotes) = match records {
+        Records::Csv { delimiter, .. } => (*delimiter, true),
+        _ => (b'\t', false),
+    };
     let mut row = Vec::new();
     for (i, value) in values.iter().enumerate() {
         if i > 0 {
@@ -428,8 +436,19 @@ fn row_of(
         }
         let start = row.len();
         row.extend_from_slice(value);
+        // An empty line is no row of columns, and a carriage return at the end of a row is none of its bytes.
+        let last = i + 1 == values.len();
+        let hidden = last && (row.is_empty() || row.ends_with(b"\r"));
         if quotes {
             umbel_sets::quote(&mut row, start, column);
+            if hidden && row.len() - start == value.len() {
+                row.insert(start, b'"');
+                row.push(b'"');
+            }
+        } else if hidden && *records != Records::Lines {
+            return Err(
+                "the key is empty or ends with a carriage return, so --print key cannot print it as one row; omit --print",
+            );
         } else if value.contains(&separator) || value.contains(&column) && values.len() > 1 {
             return Err(
                 "the key has a line feed or a tab, so --print key cannot print it as one line",

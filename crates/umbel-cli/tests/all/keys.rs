@@ -571,6 +571,50 @@ fn the_key_alone_is_printed_on_request() {
     folder.umbel("dedup --print key log").run().fails(&["--key"]);
 }
 
+/// A reader of columns sees no row in an empty line, and no byte of a value in a carriage return at its end.
+#[test]
+fn keys_that_hide_in_a_row_are_printed_too() {
+    let folder = Folder::new();
+    folder.write("a.csv", "id,name\n1,\n2,x\n3,\"x\r\"\n4,\"\r\"\n5,\n6,x\n");
+    let names = "name\n\"\"\nx\n\"x\r\"\n\"\r\"\n";
+    assert_eq!(text(&folder, "dedup --csv -k name --print key a.csv"), names);
+    assert_eq!(text(&folder, "dedup --csv -k name --print key --total a.csv"), "4\n");
+    assert_eq!(text(&folder, "dedup --csv -k name --total a.csv"), "4\n");
+    folder.write("a.tsv", "id\tname\n1\t\n2\tx\n");
+    folder.umbel("dedup --tsv -k name --print key a.tsv").run().fails(&[
+        "a.tsv, line 2",
+        "the key is empty",
+        "omit --print",
+    ]);
+    assert_eq!(text(&folder, "dedup --tsv -k name -k id --print key a.tsv").lines().count(), 3);
+    // A mark in a value is none of the file.
+    folder.write("marked", "{\"k\":\"\u{feff}a\"}\n{\"k\":\"a\"}\n");
+    let marked = text(&folder, "dedup --jsonl -k k --print key marked");
+    assert_eq!(marked, "\u{feff}a\na\n");
+}
+
+#[test]
+fn each_of_several_values_that_are_printed_is_normalized_by_itself() {
+    let folder = Folder::new();
+    folder.write("j", "{\"a\":1,\"b\":\" x\"}\n{\"a\":1.0,\"b\":\"x\"}\n{\"a\":2,\"b\":\"x\"}\n");
+    let job = "dedup --jsonl -k a -k b --normalize number --trim";
+    assert_eq!(text(&folder, &format!("{job} --total j")), "2\n");
+    assert_eq!(text(&folder, &format!("{job} --print key j")), "1\t x\n2\tx\n");
+    folder.write("w", "1 a\n1.0 a\n1 b\n");
+    let job = "dedup --fields -k 1 -k 2 --normalize number --print key w";
+    assert_eq!(text(&folder, job), "1\ta\n1\tb\n");
+}
+
+#[test]
+fn of_records_without_a_key_none_is_printed() {
+    let folder = Folder::new();
+    folder.write("j", "{\"a\":1,\"b\":2}\n{\"a\":1}\n");
+    for keys in ["-k b", "-k a -k b"] {
+        let job = format!("dedup --jsonl {keys} --print key --missing keep j");
+        folder.umbel(&job).run().fails(&["--missing keep", "--missing skip"]);
+    }
+}
+
 /// Half of a pair is valid JSON and no text, so it can be the value of no key.
 #[test]
 fn a_key_with_half_a_surrogate_pair_is_left_out_like_other_bad_records() {
