@@ -89,6 +89,11 @@ impl<'py> Values<'py> {
         iterable.try_iter().map(Self)
     }
 
+    /// Whether both take from the same iterator, as from a generator or an open file.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.0.is(&other.0)
+    }
+
     /// Appends values until there are `most`. Those in front of an error are there with it. Returns whether there may be
     /// more.
     pub(crate) fn fill(&mut self, to: &mut Vec<Bound<'py, PyAny>>, most: usize) -> PyResult<bool> {

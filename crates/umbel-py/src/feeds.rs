@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::sync::mpsc;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use umbel_files::inputs::NamedInput;
@@ -74,6 +74,19 @@ impl<'py> Feeds<'py> {
                         name_of(value)
                     ))
                 })?;
+                let same = |feed: &Feed<'_>| match feed {
+                    Feed::Lines { lines: Lines::Values { values: other, .. }, .. } => {
+                        values.is(other)
+                    }
+                    _ => false,
+                };
+                // Each would get a part of its lines.
+                if self.feeds.iter().any(same) {
+                    return Err(PyValueError::new_err(format!(
+                        "input {} is an iterator that is an input already, and can be read only once; make a list of it",
+                        number + 1
+                    )));
+                }
                 Lines::Values { values, column }
             }
         };

@@ -147,6 +147,7 @@ def test_joins_of_files(tmp_path):
         ({"how": "outer"}, "inner, left or full"),
         ({"first": True, "unique": True}, "omit one"),
         ({"records": None}, "records"),
+        ({"null": True, "records": "jsonl"}, "line feeds"),
     ]:
         with pytest.raises(ValueError, match=words):
             umbel.join(["a"], ["b"], **{"on": "1", "records": "fields", **wrong})
@@ -156,6 +157,14 @@ def test_joins_of_files(tmp_path):
         umbel.dedup(["a"], key={"1": "2"}, records="fields")
     semi = umbel.common(["a 1", "b 2"], ["x a"], key={"1": "2"}, records="fields", all=True)
     assert list(semi) == ["a 1"]
+
+
+def test_an_iterator_is_an_input_once(tmp_path):
+    for lines in (iter(["a", "b"]), (line for line in "ab"), open(write(tmp_path / "a", ["a"]))):
+        with pytest.raises(ValueError, match="input 2 is an iterator .* only once"):
+            umbel.common(lines, lines)
+    lines = ["a", "b"]
+    assert list(umbel.common(lines, lines, iter(lines))) == lines
 
 
 def test_folders_and_what_is_no_lines(tmp_path):
