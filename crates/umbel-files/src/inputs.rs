@@ -296,19 +296,22 @@ fn check_pipes(sources: &[Source]) -> Result<()> {
 /// # Errors
 /// Those of reading, and of temporary files; of several, that of the first source.
 pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>> {
-    let mut inputs = Vec::new();
-    let mut streams = Vec::new();
+    /// One writer may fill several pipes in turns, as `tee` does. If one of them was read after another, both sides would wait
+    /// for ever; so each has a thread, up to this many.
+    const MOST_PIPES: usize = 64;
+    let (mut inputs, mut streams, mut pipes) = (Vec::new(), Vec::new(), 0);
     for source in sources {
         match source {
             Source::Files(files) => inputs.extend(files.into_iter().map(Some)),
             Source::Stream(stream) => {
+                pipes += usize::from(stream.pipe.is_some());
                 streams.push((inputs.len(), Mutex::new(Some(stream))));
                 inputs.push(None);
             }
         }
     }
     let most = compression::decoders(options.memory).min(options.threads);
-    let side_by_side = streams.len().min(most).max(1);
+    let side_by_side = streams.len().min(most.max(pipes.min(MOST_PIPES))).max(1);
     let room = if side_by_side > 1 { options.memory / side_by_side as u64 } else { u64::MAX };
     // Threads that are not needed for other streams.
     let inside = options.threads / side_by_side;

@@ -280,7 +280,9 @@ struct CloseOnDrop(Option<Closer>);
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        self.0.take().map(Closer::close);
+        if let Some(closer) = self.0.take() {
+            closer.close();
+        }
     }
 }
 

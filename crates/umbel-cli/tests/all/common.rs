@@ -313,6 +313,24 @@ fn named_pipes_are_inputs() {
     assert!(run.finish().done() == urls(1000..1500));
 }
 
+/// As `tee` does: it waits when one of them is full.
+#[cfg(unix)]
+#[test]
+fn one_writer_fills_several_pipes_in_turns() {
+    let folder = Folder::new();
+    let names = ["one", "two", "three"];
+    names.iter().for_each(|name| folder.fifo(name));
+    let mut run = folder.umbel("common one two three -j 1 -m 16MiB").spawn();
+    let mut pipes = names.map(|name| run.feed(&folder, name));
+    for turn in 0..3 {
+        for pipe in &mut pipes {
+            pipe.write_all(&urls(2000 * turn..2000 * (turn + 1))).unwrap();
+        }
+    }
+    drop(pipes);
+    assert!(run.finish().done() == urls(0..6000));
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_that_claims_to_have_no_bytes_is_read() {
