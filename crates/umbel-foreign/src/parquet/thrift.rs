@@ -68,7 +68,7 @@ impl<'a> Thrift<'a> {
         let (found, count) = self.list_head()?;
         let right = found == Self::STRUCT || count == 0;
         check(Format::Parquet, name, found, right, "a list of structures")?;
-        (0..count).try_for_each(|_| each(self))
+        self.deeper(|thrift| (0..count).try_for_each(|_| each(thrift)))
     }
 
     /// The type of a list's elements, and their number.
@@ -169,17 +169,19 @@ mod tests {
 
     #[test]
     fn what_is_read_may_be_as_deep_as_what_is_skipped() {
-        for depth in 1..=2 * Thrift::DEPTH as usize {
-            let bytes = [vec![0x1c; depth - 1], vec![0; depth]].concat();
-            let is_fine = depth <= Thrift::DEPTH as usize;
+        for structures in 2..=Thrift::DEPTH as usize {
+            // Each structure has a list, of the next structure; all but the first are in a list.
+            let bytes = [[0x19, 0x1c].repeat(structures - 1), vec![0; structures]].concat();
+            let is_fine = 2 * structures - 1 <= Thrift::DEPTH as usize;
             let mut skipped = Thrift::new(&bytes);
-            assert_eq!(skipped.skip(Thrift::STRUCT).is_ok(), is_fine, "{depth}");
-            // The first two structures are read, and the rest is skipped.
+            assert_eq!(skipped.skip(Thrift::STRUCT).is_ok(), is_fine, "{structures}");
+            // The first list is read, and the rest is skipped.
             let mut read = Thrift::new(&bytes);
             let done = read.structure(&mut |thrift, _, _| {
-                thrift.structure(&mut |_, _, _| Ok(false)).map(|()| true)
+                let mut skip = |thrift: &mut Thrift<'_>| thrift.structure(&mut |_, _, _| Ok(false));
+                thrift.structures("list", &mut skip).map(|()| true)
             });
-            assert_eq!(done.is_ok(), is_fine, "{depth}");
+            assert_eq!(done.is_ok(), is_fine, "{structures}");
             assert!(!is_fine || (skipped.at() == bytes.len() && read.at() == bytes.len()));
         }
     }
