@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_longlong, c_uint, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::Mutex;
 
 use umbel_redis as _; // its entry point is called by name
 
