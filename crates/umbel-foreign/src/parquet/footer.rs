@@ -165,7 +165,8 @@ impl Footer {
     /// Reads a footer: the bytes between the last page or index of a file and its last 8 bytes, which hold the length of
     /// the footer and `PAR1`.
     ///
-    /// Memory: at most 6 times the bytes of the footer and 3 MiB, while lists grow; usually less than its bytes.
+    /// Memory: at most 8 times the bytes of the footer and 3 MiB, if a long name is not UTF-8; at most 6 times while lists
+    /// grow; usually less than its bytes.
     ///
     /// # Errors
     /// [`Error::Field`], [`Error::Length`]. Never panics, for any input.
@@ -311,20 +312,20 @@ impl<'a> Element<'a> {
         let mut element = Self::default();
         thrift.structure(&mut |thrift, field, kind| {
             match (field, kind) {
-                (1, Thrift::I32) => element.physical = Some(physical(thrift.integer()?)?),
-                (2, Thrift::I32) => element.length = thrift.integer()?,
-                (3, Thrift::I32) => element.repetition = thrift.integer()?,
+                (1, Thrift::I32) => element.physical = Some(physical(thrift.integer_32()?)?),
+                (2, Thrift::I32) => element.length = thrift.integer_32()?,
+                (3, Thrift::I32) => element.repetition = thrift.integer_32()?,
                 (4, Thrift::BINARY) => element.name = thrift.binary()?,
                 (5, Thrift::I32) => {
-                    let children = thrift.integer()?;
+                    let children = thrift.integer_32()?;
                     let right = u32::try_from(children).ok();
                     element.children = Some(right.ok_or_else(|| {
                         refuse(Format::Parquet, "num_children", children, "0 or more")
                     })?);
                 }
-                (6, Thrift::I32) => element.converted = Some(thrift.integer()?),
-                (7, Thrift::I32) => element.scale = thrift.integer()?,
-                (8, Thrift::I32) => element.precision = thrift.integer()?,
+                (6, Thrift::I32) => element.converted = Some(thrift.integer_32()?),
+                (7, Thrift::I32) => element.scale = thrift.integer_32()?,
+                (8, Thrift::I32) => element.precision = thrift.integer_32()?,
                 (10, Thrift::STRUCT) => element.logical = Some(element.logical(thrift)?),
                 _ => return Ok(false),
             }
@@ -346,7 +347,7 @@ impl<'a> Element<'a> {
             thrift.structure(&mut |thrift, field, kind| {
                 match (field, kind) {
                     (1, Thrift::BYTE) => numbers[0] = i64::from(thrift.byte()?),
-                    (1 | 2, Thrift::I32) => numbers[field as usize - 1] = thrift.integer()?,
+                    (1 | 2, Thrift::I32) => numbers[field as usize - 1] = thrift.integer_32()?,
                     (1 | 2, Thrift::TRUE | Thrift::FALSE) => flag = kind == Thrift::TRUE,
                     (2, Thrift::STRUCT) => thrift.structure(&mut |_, chosen, _| {
                         unit = match chosen {
@@ -370,7 +371,9 @@ impl<'a> Element<'a> {
                 (6, _) => Meaning::Date,
                 (7, Some(unit)) => Meaning::Time(unit),
                 (8, Some(unit)) => Meaning::Timestamp { unit, utc: flag },
-                (10, _) => Meaning::Integer { bits: numbers[0] as u32, signed: flag },
+                (10, _) if [8, 16, 32, 64].contains(&numbers[0]) => {
+                    Meaning::Integer { bits: numbers[0] as u32, signed: flag }
+                }
                 (14, _) => Meaning::Uuid,
                 _ => Meaning::Plain,
             };
@@ -453,9 +456,8 @@ impl Chunk {
                     described = true;
                     chunk.describe(thrift)?;
                 }
-                (4 | 6, Thrift::I64) | (5 | 7, Thrift::I32) => {
-                    indexes[field as usize - 4] = thrift.integer()?;
-                }
+                (4 | 6, Thrift::I64) => indexes[field as usize - 4] = thrift.integer()?,
+                (5 | 7, Thrift::I32) => indexes[field as usize - 4] = thrift.integer_32()?,
                 (8, Thrift::STRUCT) => {
                     chunk.encrypted = true;
                     return Ok(false);
@@ -481,7 +483,7 @@ impl Chunk {
         let (mut data, mut dictionary) = (0, None);
         thrift.structure(&mut |thrift, field, kind| {
             match (field, kind) {
-                (4, Thrift::I32) => self.codec = thrift.integer()?,
+                (4, Thrift::I32) => self.codec = thrift.integer_32()?,
                 (5, Thrift::I64) => self.values = thrift.integer()?.try_into().unwrap_or(0),
                 (7, Thrift::I64) => self.bytes = thrift.integer()?.try_into().unwrap_or(0),
                 (9, Thrift::I64) => data = thrift.integer()?,
@@ -490,7 +492,7 @@ impl Chunk {
                 (12, Thrift::STRUCT) => self.one_value = has_one_value(thrift)?,
                 (13, Thrift::LIST) => self.all_in_dictionary = all_in_dictionary(thrift)?,
                 (14, Thrift::I64) => self.filter_offset = Some(thrift.integer()?),
-                (15, Thrift::I32) => self.filter_length = thrift.integer()?.try_into().ok(),
+                (15, Thrift::I32) => self.filter_length = thrift.integer_32()?.try_into().ok(),
                 _ => return Ok(false),
             }
             Ok(true)
@@ -530,7 +532,7 @@ fn all_in_dictionary(thrift: &mut Thrift<'_>) -> Result<bool, Error> {
         let mut pages = [-1; 3];
         thrift.structure(&mut |thrift, field, kind| match (field, kind) {
             (1..=3, Thrift::I32) => {
-                pages[field as usize - 1] = thrift.integer()?;
+                pages[field as usize - 1] = thrift.integer_32()?;
                 Ok(true)
             }
             _ => Ok(false),

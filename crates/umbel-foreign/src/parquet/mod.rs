@@ -172,7 +172,7 @@ pub fn declared_extent(content: &[u8]) -> Result<Range<usize>, Error> {
     ];
     while let Some(kind) = thrift.field(&mut field)? {
         match (field, kind) {
-            (1, Thrift::I32) => bytes = Some(thrift.integer()?),
+            (1, Thrift::I32) => bytes = Some(thrift.integer_32()?),
             (2..=4, Thrift::STRUCT) => {
                 let i = field as usize - 2;
                 let (name, expected) = UNIONS[i];
@@ -191,7 +191,7 @@ pub fn declared_extent(content: &[u8]) -> Result<Range<usize>, Error> {
     }
     let expected = "a positive multiple of 32";
     let bytes = bytes.ok_or_else(|| refuse(format, "numBytes", "missing", expected))?;
-    let right = bytes > 0 && bytes <= i64::from(i32::MAX) && bytes % BLOCK as i64 == 0;
+    let right = bytes > 0 && bytes % BLOCK as i64 == 0;
     check(format, "numBytes", bytes, right, expected)?;
     let start = thrift.at();
     Ok(start..start + bytes as usize)

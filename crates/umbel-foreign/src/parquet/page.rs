@@ -76,7 +76,7 @@ impl PageHeader {
         let (mut data, mut dictionary, mut data_v2) = (None, None, None);
         thrift.structure(&mut |thrift, field, kind| {
             match (field, kind) {
-                (1..=4, Thrift::I32) => own[field as usize - 1] = Some(thrift.integer()?),
+                (1..=4, Thrift::I32) => own[field as usize - 1] = Some(thrift.integer_32()?),
                 (5, Thrift::STRUCT) => data = Some(numbers::<4>(thrift)?),
                 (7, Thrift::STRUCT) => dictionary = Some(numbers::<2>(thrift)?),
                 (8, Thrift::STRUCT) => data_v2 = Some(numbers::<7>(thrift)?),
@@ -93,7 +93,7 @@ impl PageHeader {
         };
         let size = |number, field| {
             let number = there(number, field)?;
-            let right = u32::try_from(number).map(u64::from);
+            let right = u64::try_from(number);
             right.map_err(|_| refuse(Format::Parquet, field, number, "0 or more"))
         };
         let kind = match there(own[0], "type")? {
@@ -145,18 +145,18 @@ impl PageHeader {
     }
 }
 
-/// Reads a structure whose first fields are numbers and booleans.
+/// Reads a structure whose first fields are numbers; only that of data pages of version 2 has a seventh, a boolean.
 fn numbers<const N: usize>(thrift: &mut Thrift<'_>) -> Result<[Option<i64>; N], Error> {
     let mut numbers = [None; N];
     thrift.structure(&mut |thrift, field, kind| {
         if !(1..=N as i64).contains(&field) {
             return Ok(false);
         }
-        numbers[field as usize - 1] = Some(match kind {
-            Thrift::I32 => thrift.integer()?,
-            Thrift::TRUE => 1,
-            Thrift::FALSE => 0,
-            other => return Err(refuse(Format::Parquet, "page_header", other, "the right types")),
+        numbers[field as usize - 1] = Some(match (field, kind) {
+            (..=6, Thrift::I32) => thrift.integer_32()?,
+            (7, Thrift::TRUE) => 1,
+            (7, Thrift::FALSE) => 0,
+            _ => return Err(refuse(Format::Parquet, "page_header", kind, "the right types")),
         });
         Ok(true)
     })?;
@@ -166,6 +166,28 @@ fn numbers<const N: usize>(thrift: &mut Thrift<'_>) -> Result<[Option<i64>; N], 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is too long for its type, or of another type, others read as something else.
+    #[test]
+    fn what_can_be_read_in_two_ways_is_refused() {
+        // Data page, 8 bytes, 8 bytes, and: 1 value, PLAIN, levels in RLE.
+        let header = |kind: &[u8], values: &[u8]| {
+            let about = [&[0x2c][..], values, &[0x15, 0, 0x15, 6, 0x15, 6, 0, 0]].concat();
+            PageHeader::decode(&[kind, &[0x15, 16, 0x15, 16], &about].concat())
+        };
+        let (kind, values) = (&[0x15, 0][..], &[0x15, 2][..]);
+        let good = header(kind, values).unwrap();
+        assert_eq!((good.kind, good.values, good.compressed), (PageKind::Data, 1, 8));
+        // With the number of the field, as 1 and as 1 + 2^16; 0 as such and as 2^32.
+        assert_eq!(header(&[0x05, 2, 0], values).unwrap().kind, PageKind::Data);
+        for wrong in [&[0x05, 0x82, 0x80, 8, 0][..], &[0x15, 0x80, 0x80, 0x80, 0x80, 0x20]] {
+            assert!(header(wrong, values).is_err(), "{wrong:x?}");
+        }
+        // True is 1 to those who do not look at types; others would go on with the next byte.
+        for wrong in [&[0x11][..], &[0x16, 2], &[0x15, 0x82, 0x80, 0x80, 0x80, 0x20], &[0x15, 1]] {
+            assert!(header(kind, wrong).is_err(), "{wrong:x?}");
+        }
+    }
 
     /// The pages of a column of pyarrow, one after the other.
     #[test]

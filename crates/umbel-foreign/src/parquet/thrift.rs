@@ -93,10 +93,14 @@ impl<'a> Thrift<'a> {
         if byte == 0 {
             return Ok(None);
         }
-        *field = match byte >> 4 {
+        let number = match byte >> 4 {
             0 => self.integer()?,
-            delta => field.saturating_add(delta.into()),
+            delta => *field + i64::from(delta),
         };
+        // Other readers cut off what is longer, and would see another field.
+        let right = i16::try_from(number).is_ok();
+        check(Format::Parquet, "field", number, right, "a number of 16 bits")?;
+        *field = number;
         Ok(Some(byte & 15))
     }
 
@@ -115,6 +119,14 @@ impl<'a> Thrift<'a> {
     pub(super) fn integer(&mut self) -> Result<i64, Error> {
         let zigzag = self.varint()?;
         Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
+    }
+
+    /// An integer of the type I32. Other readers cut off what is longer, and would see another number.
+    pub(super) fn integer_32(&mut self) -> Result<i64, Error> {
+        let number = self.integer()?;
+        let right = i32::try_from(number).is_ok();
+        check(Format::Parquet, "i32", number, right, "a number of 32 bits")?;
+        Ok(number)
     }
 
     /// Skips a value of an unknown type.
