@@ -23,6 +23,8 @@ pub struct ParquetFile<F> {
     length: u64,
     footer: Footer,
     memory: u64,
+    /// Where filters begin, from the first on.
+    starts: Vec<u64>,
 }
 
 /// A column of a row group.
@@ -83,7 +85,16 @@ impl<F: ReadAt> ParquetFile<F> {
             admit(bytes)
         };
         let (_, footer) = footer(&file, length, admit).with_context(|| name.clone())?;
-        Ok(Self { name, file, length, footer, memory })
+        let chunks = footer.row_groups.iter().flat_map(|group| &group.chunks);
+        let here = chunks.filter(|chunk| !chunk.elsewhere);
+        let mut starts: Vec<_> =
+            here.filter_map(|chunk| chunk.filter_offset?.try_into().ok()).collect();
+        starts.sort_unstable();
+        // Else a short file could have a long filter read any number of times, here and by one that reaches into the next.
+        if let Some(twice) = starts.windows(2).find(|two| two[0] == two[1]) {
+            bail!("{name}: has two filters at byte {}; damaged? copy it again", twice[0]);
+        }
+        Ok(Self { name, file, length, footer, memory, starts })
     }
 
     /// Returns its name.
@@ -281,6 +292,9 @@ impl<F: ReadAt> Chunk<'_, F> {
             return Ok(None);
         }
         let read = || -> Result<_> {
+            if self.about.elsewhere {
+                bail!("is in another file, which umbel does not look for; name that one instead");
+            }
             let length = self.file.length;
             let from = self.offset().filter(|offset| *offset < length);
             let from = from.with_context(|| {
@@ -304,6 +318,12 @@ impl<F: ReadAt> Chunk<'_, F> {
                 bail!(
                     "has {told} bytes according to the footer, and {end} according to its own header; damaged? copy the file again"
                 );
+            }
+            let next = self.file.starts.partition_point(|start| *start <= from);
+            if let Some(next) = self.file.starts.get(next)
+                && end > next - from
+            {
+                bail!("reaches into the filter at byte {next}; damaged? copy the file again");
             }
             admit(end)?;
             let read = content.len().min(extent.end);

@@ -221,7 +221,13 @@ fn decimal(text: &str, scale: usize, precision: u32) -> Option<i128> {
     if empty || !digits(whole) || !digits(fraction) || fraction.len() > scale {
         return None;
     }
-    let number: i128 = format!("0{whole}{fraction:0<scale$}").parse().ok()?;
+    let number: i128 = format!("0{whole}{fraction}").parse().ok()?;
+    // A damaged footer may want any number of zeros.
+    let zeros = u32::try_from(scale - fraction.len()).ok()?;
+    let number = match number {
+        0 => 0,
+        _ => number.checked_mul(10i128.checked_pow(zeros)?)?,
+    };
     let fits = 10i128.checked_pow(precision).is_none_or(|end| number < end);
     fits.then_some(if text.starts_with('-') { -number } else { number })
 }
@@ -268,13 +274,15 @@ fn ticks(time: i128, unit: Unit) -> Option<i128> {
 
 /// Two's complement, highest byte first, in `length` bytes, or in as few as possible.
 fn big_endian(number: i128, length: Option<usize>, buffer: &mut Vec<u8>) -> Option<()> {
+    /// Enough for 157,000 digits; a damaged footer may declare 2 GiB.
+    const LONGEST: usize = 1 << 16;
     let bytes = number.to_be_bytes();
     let sign = if number < 0 { 0xff } else { 0 };
     // A byte may go that repeats the sign of the next one.
     let repeats = |pair: &&[u8]| pair[0] == sign && (pair[1] ^ sign) < 0x80;
     let least = bytes.len() - bytes.windows(2).take_while(repeats).count();
     let length = length.unwrap_or(least);
-    if length < least {
+    if !(least..=LONGEST).contains(&length) {
         return None;
     }
     buffer.clear();
@@ -361,6 +369,21 @@ mod tests {
             ("-1.29", &[255, 127]),
         ] {
             assert_eq!(read(bytes, text).unwrap(), expected, "{text}");
+        }
+    }
+
+    /// What a damaged footer declares makes no panic, and takes no memory.
+    #[test]
+    fn types_of_any_size() {
+        for scale in [77, 1 << 16, i32::MAX as usize] {
+            let decimal = Meaning::Decimal { scale, precision: 9 };
+            let of = |line| read(Values::new(Type::Int32, 0, decimal), line);
+            assert_eq!((of("0"), of("1"), of("0.1")), (i32(0), None, None), "{scale}");
+        }
+        for length in [(1 << 16) + 1, i32::MAX as usize, usize::MAX] {
+            let decimal = Meaning::Decimal { scale: 0, precision: 9 };
+            let of = Values::new(Type::FixedLenByteArray, length, decimal);
+            assert_eq!((read(of, "1"), read(of, "00")), (None, None), "{length}");
         }
     }
 
