@@ -66,35 +66,37 @@ fn list(
     options: &Options,
 ) -> Result<Outcome> {
     let voice = args.work.voice;
-    let (mut lines, mut objects) = (Vec::new(), String::new());
-    let mut bytes = 0;
-    for chunk in file.chunks(column) {
-        let Some(filter) =
-            chunk.filter(|bytes| Ok(room_left(file.memory() + bytes, options).map(drop)?))?
-        else {
-            continue;
-        };
-        let receipt = filter.receipt();
-        bytes += receipt.bytes;
-        if voice.json {
-            objects += &format!("{}\n", chunk.document(&receipt));
-            lines.push(Vec::new());
-            continue;
-        }
-        lines.push(chunk.cells(&receipt));
-    }
-    if lines.is_empty() {
+    if !file.chunks(column).any(|chunk| chunk.has_filter()) {
         say(&format!("umbel parquet: {}: {}", file.name(), file.no_filters()));
         return Ok(Outcome::Nothing);
     }
-    let text = if voice.json {
-        objects
-    } else {
-        let head = file.heading(lines.len(), bytes) + "\n";
-        head + &table(lines)
-    };
-    write_text(args.output.file(), |put| put(&text))?;
+    write_text(args.output.file(), |put| {
+        let (mut lines, mut bytes) = (Vec::new(), 0);
+        for chunk in file.chunks(column) {
+            let admit = |bytes| Ok(room_left(file.memory() + bytes, options).map(drop)?);
+            let Some(filter) = chunk.filter(admit)? else { continue };
+            let receipt = filter.receipt();
+            bytes += receipt.bytes;
+            match voice.json {
+                true => put(&format!("{}\n", chunk.document(&receipt)))?,
+                false => lines.push(chunk.cells(&receipt).into_iter().map(shortened).collect()),
+            }
+        }
+        match voice.json {
+            true => Ok(()),
+            false => put(&(file.heading(lines.len(), bytes) + "\n" + &table(lines))),
+        }
+    })?;
     Ok(Outcome::Done)
+}
+
+/// At most as many characters as a table shows: a name may have any number, and stands in a line for each row group.
+fn shortened(cell: String) -> String {
+    const MOST: usize = 100;
+    match cell.char_indices().nth(MOST) {
+        None => cell,
+        Some(_) => cell.chars().take(MOST - 1).chain(['…']).collect(),
+    }
 }
 
 /// Columns as wide as they need be, numbers to the right.
@@ -133,9 +135,10 @@ fn ask(
     write_lines(args.output.file(), |out| {
         for source in sources {
             let mut see = |keys: &KeyBatch<'_>| {
-                let text = groups.answer(keys, voice.json, options.separator)?;
-                written += text.len() as u64;
-                out.write_all(&text).and_then(|()| out.flush()).map_err(Error::Output)
+                groups.answer(keys, voice.json, options.separator, &mut |text| {
+                    written += text.len() as u64;
+                    out.write_all(text).and_then(|()| out.flush()).map_err(Error::Output)
+                })
             };
             let part = match source {
                 Source::Files(inputs) => umbel_sets::keys(&inputs, room, options, &mut see),
@@ -226,17 +229,27 @@ impl<'a> Groups<'a> {
         Ok(Self { groups, values, room, rate: 1.0 - spared, found: 0 })
     }
 
-    /// The answer for each key, as lines.
-    fn answer(&mut self, keys: &KeyBatch<'_>, json: bool, separator: u8) -> Result<Vec<u8>, Error> {
+    /// Puts the answer for each key, as lines, some of them together.
+    fn answer(
+        &mut self,
+        keys: &KeyBatch<'_>,
+        json: bool,
+        separator: u8,
+        put: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        /// Bytes of text that are put together.
+        const TOGETHER: usize = 64 << 10;
         let mut buffer = Vec::new();
         let mut hashes = Vec::with_capacity(keys.iter().len());
         for (i, key) in keys.iter().enumerate() {
             let value = self.values.read(key, &mut buffer);
             hashes.push(hash(value.map_err(|error| keys.refuse(i, error))?));
         }
-        let mut found: Vec<Vec<usize>> = vec![Vec::new(); hashes.len()];
+        // A bit for each key and group, since there may be a thousand keys and any number of groups that they pass.
+        let words = self.groups.len().div_ceil(64);
+        let mut found = vec![0u64; words * hashes.len()];
         let mut passes = vec![false; hashes.len()];
-        for Group { chunk, filter, to_read } in &mut self.groups {
+        for (group, Group { chunk, filter, to_read }) in self.groups.iter_mut().enumerate() {
             match filter {
                 Filter::None => passes.fill(true),
                 Filter::Held(filter) => filter.contains_hashes(&hashes, &mut passes),
@@ -246,14 +259,20 @@ impl<'a> Groups<'a> {
                     filter.expect("it has one").contains_hashes(&hashes, &mut passes);
                 }
             }
-            for (found, _) in found.iter_mut().zip(&passes).filter(|(_, passes)| **passes) {
-                found.push(chunk.row_group);
+            for (found, _) in found.chunks_mut(words).zip(&passes).filter(|(_, passes)| **passes) {
+                found[group / 64] |= 1 << (group % 64);
                 *to_read = true;
             }
         }
-        self.found += found.iter().filter(|groups| !groups.is_empty()).count() as u64;
         let mut text = Vec::new();
-        for (key, groups) in keys.iter().zip(&found) {
+        for (key, found) in keys.iter().zip(found.chunks(words)) {
+            if text.len() >= TOGETHER {
+                put(&text)?;
+                text.clear();
+            }
+            let passed = |group: &usize| found[group / 64] >> (group % 64) & 1 == 1;
+            let groups: Vec<_> = (0..self.groups.len()).filter(passed).collect();
+            self.found += u64::from(!groups.is_empty());
             if json {
                 let mut object = json!({ "type": "parquet_key", "row_groups": groups });
                 match std::str::from_utf8(key) {
@@ -271,7 +290,7 @@ impl<'a> Groups<'a> {
             text.extend(groups.into_bytes());
             text.push(separator);
         }
-        Ok(text)
+        put(&text)
     }
 
     /// What a reader would read for all of the keys together.

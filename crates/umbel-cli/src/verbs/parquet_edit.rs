@@ -162,17 +162,11 @@ fn summary_json(plan: &Plan, edited: &Edited, seconds: f64) -> Value {
 
 /// What would be done: `--explain`.
 fn explained(plan: &Plan, json: bool) -> String {
-    let of = |number: usize| {
-        let units = plan.units.iter().filter(|unit| unit.column == number).count();
-        let left_out = plan.left_out.iter().filter(|(unit, _)| unit.column == number);
-        let left_out = left_out.map(|(unit, reason)| (unit.row_group, *reason)).collect();
-        let column = plan.column(number).path.clone();
-        (units, Added { column, filters: Vec::new(), left_out })
-    };
+    let columns = plan.columns();
+    let read = |added: &Added| plan.row_groups() - added.left_out.len();
     if json {
-        let columns = plan.added.iter().map(|number| {
-            let (units, added) = of(*number);
-            json!({ "column": added.column, "row_groups": units, "left_out": left_out(&added) })
+        let columns = columns.iter().map(|added| {
+            json!({ "column": added.column, "row_groups": read(added), "left_out": left_out(added) })
         });
         let object = json!({
             "type": "parquet_plan",
@@ -195,13 +189,12 @@ fn explained(plan: &Plan, json: bool) -> String {
     if !plan.removed.is_empty() {
         text += &format!("remove {}\n", counted(plan.removed.len() as u64, "filter"));
     }
-    for number in &plan.added {
-        let (units, added) = of(*number);
+    for (number, added) in plan.added.iter().zip(&columns) {
         text += &format!(
             "column {}, {}: read {}\n",
             added.column,
             Values::of(plan.column(*number)),
-            counted(units as u64, "row group")
+            counted(read(added) as u64, "row group")
         );
         for (reason, groups) in added.by_reason() {
             text += &format!("  {} left out: {reason}\n", Count(groups.len() as u64));

@@ -358,28 +358,42 @@ fn list(kind: u8, elements: &[Vec<u8>]) -> Vec<u8> {
     [&[0xf0 | kind][..], &varint(elements.len() as u64), &elements.concat()].concat()
 }
 
-/// A file without pages: row groups of as many numbers as a filter of 512 KiB takes at a rate of 1e-9, and a footer
-/// (`apache/parquet-format`, `parquet.thrift`).
+const ROWS: i64 = 40_000;
+
+/// A file without pages: row groups of as many numbers as a filter of 512 KiB takes at a rate of 1e-9, and a footer.
 fn write_large(path: &Path, row_groups: i64) -> i64 {
-    const ROWS: i64 = 40_000;
-    const I32: u8 = 5;
-    const I64: u8 = 6;
-    const TEXT: u8 = 8;
-    const LIST: u8 = 9;
-    const STRUCT: u8 = 12;
     let mut file = b"PAR1".to_vec();
-    let mut groups = Vec::new();
+    let mut filters = Vec::new();
     for number in 0..row_groups {
         let size = Parameters { bits: Some(8 << 19), ..Parameters::default() };
         let mut filter = Parquet::new(Format::Parquet, &size).unwrap();
         for id in number * ROWS..(number + 1) * ROWS {
             filter.insert(Key::I64(id)).unwrap();
         }
+        filters.push(Some(file.len()));
+        file.extend(filter.content());
+    }
+    write(path, file, "id", &filters);
+    ROWS
+}
+
+/// Writes a file of a column of numbers, whose row groups have filters at these places: `apache/parquet-format`,
+/// `parquet.thrift`.
+fn write(path: &Path, mut file: Vec<u8>, name: &str, filters: &[Option<usize>]) {
+    const I32: u8 = 5;
+    const I64: u8 = 6;
+    const TEXT: u8 = 8;
+    const LIST: u8 = 9;
+    const STRUCT: u8 = 12;
+    let mut groups = Vec::new();
+    for filter in filters {
         let mut about = Vec::new();
         field(&mut about, 1, I32, &zigzag(2));
-        field(&mut about, 2, LIST, &list(TEXT, &[text("id")]));
-        field(&mut about, 11, I64, &zigzag(file.len() as i64));
-        field(&mut about, 1, I32, &zigzag(filter.content().len() as i64));
+        field(&mut about, 2, LIST, &list(TEXT, &[text(&"path".repeat(25))]));
+        field(&mut about, 2, I64, &zigzag(ROWS));
+        if let Some(filter) = filter {
+            field(&mut about, 9, I64, &zigzag(*filter as i64));
+        }
         about.push(0);
         let mut chunk = Vec::new();
         field(&mut chunk, 3, STRUCT, &about);
@@ -389,13 +403,12 @@ fn write_large(path: &Path, row_groups: i64) -> i64 {
         field(&mut group, 2, I64, &zigzag(ROWS));
         group.push(0);
         groups.push(group);
-        file.extend(filter.content());
     }
     let (mut root, mut id) = (Vec::new(), Vec::new());
     field(&mut root, 4, TEXT, &text("large"));
     field(&mut root, 1, I32, &zigzag(1));
     field(&mut id, 1, I32, &zigzag(2));
-    field(&mut id, 3, TEXT, &text("id"));
+    field(&mut id, 3, TEXT, &text(name));
     [&mut root, &mut id].into_iter().for_each(|element| element.push(0));
     let start = file.len();
     field(&mut file, 2, LIST, &list(STRUCT, &[root, id]));
@@ -405,7 +418,60 @@ fn write_large(path: &Path, row_groups: i64) -> i64 {
     file.extend(length.to_le_bytes());
     file.extend(b"PAR1");
     std::fs::write(path, file).unwrap();
-    ROWS
+}
+
+/// A filter of 32 bytes without a key.
+fn small() -> Vec<u8> {
+    let size = Parameters { bits: Some(256), ..Parameters::default() };
+    Parquet::new(Format::Parquet, &size).unwrap().content().to_vec()
+}
+
+#[test]
+fn a_long_name_of_a_column_is_cut_in_the_table() {
+    let folder = Folder::new();
+    for length in [100, 101, 70_000] {
+        let name = "ä".repeat(length);
+        write(&folder.path("file.parquet"), [&b"PAR1"[..], &small()].concat(), &name, &[Some(4)]);
+        let text = folder.umbel("parquet file.parquet").run().text();
+        let shown = if length > 100 { "ä".repeat(99) + "…" } else { name.clone() };
+        assert!(text.contains(&format!("  {shown}  INT64 ")), "{text}");
+        let json = folder.umbel("parquet file.parquet --json").run().text();
+        assert_eq!(objects(&json)[0]["column"], name);
+    }
+}
+
+/// Else a short footer could have a long filter read any number of times.
+#[test]
+fn filters_that_share_bytes_are_refused() {
+    let folder = Folder::new();
+    let body = [&b"PAR1"[..], &small(), &small()].concat();
+    let list = |filters: &[usize]| {
+        let filters: Vec<_> = filters.iter().copied().map(Some).collect();
+        write(&folder.path("file.parquet"), body.clone(), "id", &filters);
+        folder.umbel("parquet file.parquet").run()
+    };
+    assert_eq!(list(&[4, 4 + 47]).text().lines().count(), 2 + 2);
+    let twice = ["file.parquet: has two filters at byte 4", "copy it again"];
+    list(&[4, 51, 4]).fails(&twice);
+    let others =
+        ["file.parquet: filter of column id in row group 0: reaches into the filter at byte 50"];
+    list(&[4, 50]).fails(&others);
+}
+
+/// A thousand keys that pass thousands of groups without a filter.
+#[test]
+fn what_passes_takes_little_memory() {
+    let folder = Folder::new();
+    let mut filters = vec![None; 8000];
+    filters[0] = Some(4);
+    write(&folder.path("file.parquet"), [&b"PAR1"[..], &small()].concat(), "id", &filters);
+    let keys: String = (0..1100).map(|key| format!("{key}\n")).collect();
+    let run = folder.umbel("parquet file.parquet - --json -m 32MiB -j 1").stdin(keys).run();
+    let first = run.stdout.split(|byte| *byte == b'\n').next().unwrap();
+    let found = &objects(std::str::from_utf8(first).unwrap())[0];
+    assert_eq!(found["row_groups"].as_array().unwrap().len(), 7999);
+    let report = objects(&run.stderr).pop().unwrap();
+    assert!(report["peak_memory"].as_u64() < Some((32 + 32) << 20), "{report}");
 }
 
 #[test]
