@@ -5,13 +5,20 @@ use std::io::Read;
 
 use anyhow::{Result, bail, ensure};
 
-/// Bytes of memory that a decoder uses besides pages: Brotli's has a window. Those of the others are small.
+/// Bytes of memory that a decoder uses besides pages, at most. Those of codecs not named here are small.
 pub(crate) fn memory(number: i64) -> u64 {
-    if number == BROTLI { 16 << 20 } else { 0 }
+    match number {
+        // A window of 16 MiB, next to one of 8 MiB from which it grew, and up to 4 MiB of codes.
+        BROTLI => 28 << 20,
+        // If it is in a frame: a block of 8 MiB, and its text.
+        LZ4 => 16 << 20,
+        _ => 0,
+    }
 }
 
-/// The number of Brotli in the format.
+/// The numbers of Brotli and LZ4 in the format.
 const BROTLI: i64 = 4;
+const LZ4: i64 = 5;
 
 /// A codec.
 pub(crate) enum Codec {
@@ -33,7 +40,7 @@ impl Codec {
             1 => Self::Snappy(snap::raw::Decoder::new()),
             2 => Self::Gzip,
             BROTLI => Self::Brotli,
-            5 => Self::Lz4,
+            LZ4 => Self::Lz4,
             6 => Self::Zstd(zstd::bulk::Decompressor::new()?),
             7 => Self::Lz4Raw,
             3 => bail!("is compressed as LZO, which nobody reads any more"),

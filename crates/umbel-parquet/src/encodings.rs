@@ -74,7 +74,8 @@ pub(crate) fn split_streams(
     mut see: impl FnMut(&[u8]),
 ) -> Result<()> {
     let found = fixed(bytes, width, count)?.count();
-    let mut value = vec![0; width];
+    // What a schema declares may be any width, as long as there is no value.
+    let mut value = vec![0; width.min(bytes.len())];
     for at in 0..found {
         for (stream, byte) in value.iter_mut().enumerate() {
             *byte = bytes[stream * found + at];

@@ -62,7 +62,7 @@ pub enum Removal {
 pub struct Edited {
     /// The columns to which filters were to be added, in the order of the schema.
     pub columns: Vec<Added>,
-    /// The columns whose filters were removed, and how many they were.
+    /// The columns whose filters were removed, in the order of the schema, and how many they were.
     pub removed: Vec<(String, usize)>,
     /// Bytes of removed filters that stay in the file, because something else is behind them.
     pub unreachable: u64,

@@ -2,14 +2,19 @@
 //! them, and whether all of them are in a dictionary.
 
 use std::fs::File;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use umbel_foreign::Error;
-use umbel_foreign::parquet::{Chunk, PageHeader, PageKind};
+use umbel_foreign::parquet::{Chunk, Column, PageHeader, PageKind, Physical};
 use umbel_system::FileAt;
+
+use crate::values;
 
 /// Bytes of a header that are read at first: most have 20 to 60.
 const HEADER: u64 = 256;
+/// The longest header that every thread may read at a time.
+const USUAL: u64 = 64 << 10;
 /// The longest header; its statistics may have long values.
 const LONGEST: u64 = 16 << 20;
 
@@ -28,9 +33,11 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// Reads the headers.
-    pub(crate) fn read(file: &File, chunk: &Chunk) -> Result<Self> {
+    pub(crate) fn read(file: &File, column: &Column, chunk: &Chunk) -> Result<Self> {
         let mut pages = Self::default();
         let (mut dictionary, mut referring, mut data, mut values) = (false, 0, 0, 0);
+        // The longest page in the file, and the longest as it is; they need not be the same.
+        let (mut in_file, mut in_memory) = (0, 0);
         each(file, chunk, |_, header| {
             match header.kind {
                 PageKind::Dictionary => dictionary |= data == 0,
@@ -42,9 +49,9 @@ impl Pages {
                 _ => {}
             }
             if is_needed(header) {
-                let decoded = header.uncompressed.max(header.compressed);
-                pages.memory = pages.memory.max(header.compressed + 2 * decoded);
-                pages.most_values += header.values;
+                in_file = in_file.max(header.compressed);
+                in_memory = in_memory.max(header.uncompressed.max(header.compressed));
+                pages.most_values += most_values(column, header);
                 pages.bytes += header.length as u64 + header.compressed;
             }
             Ok(())
@@ -59,8 +66,22 @@ impl Pages {
             );
         }
         pages.all_in_dictionary = data > 0 && referring == data;
+        pages.memory = in_file + 2 * in_memory;
         Ok(pages)
     }
+}
+
+/// How many values a page has at most. Nulls are among those that it declares, but have no bytes.
+fn most_values(column: &Column, page: &PageHeader) -> u64 {
+    let width = match (page.encoding, column.physical) {
+        // PLAIN and BYTE_STREAM_SPLIT; in front of bytes is their length.
+        (0 | 2, Physical::ByteArray) => 4,
+        (0 | 2 | 9, _) => values::width(column) as u64,
+        // Others may have any number of values in a byte.
+        _ => 0,
+    };
+    let bytes = page.uncompressed.max(page.compressed);
+    bytes.checked_div(width).map_or(page.values, |most| most.min(page.values))
 }
 
 /// Whether a page has values of its own: it is the dictionary, or does not refer to it.
@@ -97,8 +118,11 @@ pub(crate) fn each(
 
 /// Reads a header, which ends before the byte `end`.
 fn header(file: &File, at: u64, end: u64) -> Result<PageHeader> {
+    /// Held while a long one is in memory: statistics may make it so.
+    static LONG: Mutex<()> = Mutex::new(());
     let mut size = HEADER;
     loop {
+        let _one = (size > USUAL).then(|| LONG.lock().unwrap_or_else(PoisonError::into_inner));
         let mut bytes = vec![0; size.min(end - at) as usize];
         file.read_exact_at(&mut bytes, at)?;
         match PageHeader::decode(&bytes) {

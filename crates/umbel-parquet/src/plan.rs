@@ -5,12 +5,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use umbel_files::atomic::{self, Existing};
-use umbel_foreign::parquet::{Chunk, Column, FilterPlace, Footer, Physical, declared_extent};
+use umbel_foreign::parquet::{Chunk, Column, Footer, Physical, declared_extent};
 use umbel_report::parquet;
 use umbel_sets::{Error, Options, nearest, room_left};
 use umbel_system::ReadAt;
 
-use crate::{Edit, Edited, Reason, Removal, work};
+use crate::{Added, Edit, Edited, Reason, Removal, work};
 
 /// A file, and what is to become of its filters.
 pub struct Plan {
@@ -28,7 +28,7 @@ pub struct Plan {
     pub units: Vec<Unit>,
     /// The filters that are certainly not added, before any value is read.
     pub left_out: Vec<(Unit, Reason)>,
-    /// The filters to remove: in place of the chunk with this row group and column.
+    /// The filters to remove, in the order of row groups, then of columns.
     pub removed: Vec<Unit>,
     /// Bytes of removed filters that stay in the file, because something else is behind them.
     pub unreachable: u64,
@@ -39,7 +39,7 @@ pub struct Plan {
 }
 
 /// A column in a row group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unit {
     /// The number of the row group.
     pub row_group: usize,
@@ -234,7 +234,7 @@ impl Plan {
     /// Why a filter is of no use, if the footer alone tells.
     fn reason(&self, unit: Unit) -> Option<Reason> {
         let chunk = self.chunk(unit);
-        if chunk.filter_offset.is_some() && !self.removed.contains(&unit) {
+        if chunk.filter_offset.is_some() && !self.is_removed(unit) {
             return Some(Reason::Present);
         }
         if chunk.values == 0 {
@@ -291,12 +291,28 @@ impl Plan {
         (right && length <= self.body - start).then_some(start..start + length)
     }
 
-    /// Where the filter of a chunk is in the new file, before new ones are added.
-    pub(crate) fn place(&self, unit: Unit) -> FilterPlace {
-        match self.removed.contains(&unit) {
-            true => FilterPlace::Removed,
-            false => FilterPlace::Kept,
+    /// Whether the filter of a chunk is removed: there may be a million of them.
+    pub(crate) fn is_removed(&self, unit: Unit) -> bool {
+        self.removed.binary_search(&unit).is_ok()
+    }
+
+    /// The columns that get filters, in the order of the schema, with what is left out for certain.
+    pub fn columns(&self) -> Vec<Added> {
+        let added = |column: &usize| Added {
+            column: self.column(*column).path.clone(),
+            filters: Vec::new(),
+            left_out: Vec::new(),
+        };
+        let mut columns: Vec<_> = self.added.iter().map(added).collect();
+        for (unit, reason) in &self.left_out {
+            columns[self.number(*unit)].left_out.push((unit.row_group, *reason));
         }
+        columns
+    }
+
+    /// The number of a unit's column among those that get filters.
+    pub(crate) fn number(&self, unit: Unit) -> usize {
+        self.added.binary_search(&unit.column).expect("filters are added to it")
     }
 
     /// Writes the new file to `out`, which is the next thing to be written there.

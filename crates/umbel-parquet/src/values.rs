@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use anyhow::{Context, Result, bail, ensure};
 use umbel_foreign::Key;
 use umbel_foreign::parquet::{Chunk, Column, Levels, PageHeader, Physical, hash};
+use umbel_sets::Progress;
 use umbel_system::FileAt;
 
 use crate::codec::Codec;
@@ -23,6 +24,7 @@ pub(crate) fn hash_all(
     file: &File,
     column: &Column,
     chunk: &Chunk,
+    progress: &Progress,
     to: &mut dyn FnMut(&[u64]),
 ) -> Result<()> {
     let mut codec = Codec::new(chunk.codec)?;
@@ -32,6 +34,7 @@ pub(crate) fn hash_all(
         if !pages::is_needed(header) {
             return Ok(());
         }
+        progress.check()?;
         let bytes = in_file.of(header.compressed);
         file.read_exact_at(bytes, start)?;
         if let Some(crc) = header.crc {
@@ -104,7 +107,8 @@ fn values<'a>(
                         "has levels in the encoding {other}, which is not known; write the filters when the file is made"
                     ),
                 };
-                bytes.split_off(..length as usize).context(LEVELS)?;
+                let length = usize::try_from(length).ok();
+                length.and_then(|length| bytes.split_off(..length)).context(LEVELS)?;
             }
             bytes
         }
@@ -130,6 +134,16 @@ fn decompress<'a>(
     Ok(text)
 }
 
+/// Bytes of a value, where all have as many.
+pub(crate) fn width(column: &Column) -> usize {
+    match column.physical {
+        Physical::Int32 | Physical::Float => 4,
+        Physical::Int64 | Physical::Double => 8,
+        Physical::Int96 => 12,
+        _ => column.length,
+    }
+}
+
 /// Hashes the values of a page.
 fn hash_page(
     column: &Column,
@@ -138,14 +152,8 @@ fn hash_page(
     count: &RangeInclusive<u64>,
     hashes: &mut Hashes<'_>,
 ) -> Result<()> {
-    use Physical::{ByteArray, Double, FixedLenByteArray, Float, Int32, Int64, Int96};
-    let physical = column.physical;
-    let width = match physical {
-        Int32 | Float => 4,
-        Int64 | Double => 8,
-        Int96 => 12,
-        _ => column.length,
-    };
+    use Physical::{ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
+    let (physical, width) = (column.physical, width(column));
     let fixed = FixedLenByteArray;
     if physical == fixed && width == 0 {
         ensure!(

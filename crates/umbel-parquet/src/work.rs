@@ -1,15 +1,16 @@
 //! How row groups are read side by side, within a memory cap, and the new file is written meanwhile: its bytes are the same
 //! for every number of threads.
 
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::Write;
 
 use anyhow::{Context, Result, bail};
 use umbel_foreign::parquet::{FilterPlace, Footer, rewrite};
 use umbel_sets::Options;
 
+use crate::Edited;
 use crate::plan::{Plan, Unit};
-use crate::{Added, Edited};
 
 /// Bytes of the old file that are copied between two looks at whether the job was cancelled.
 const PIECE: u64 = 256 << 20;
@@ -18,24 +19,17 @@ const PIECE: u64 = 256 << 20;
 pub(crate) fn write(plan: &Plan, out: &File, options: &Options) -> Result<Edited> {
     let progress = &options.progress;
     progress.expect(plan.body + plan.bytes_to_read());
-    let added = plan.added.iter().map(|column| Added {
-        column: plan.column(*column).path.clone(),
-        filters: Vec::new(),
-        left_out: Vec::new(),
-    });
-    let mut edited =
-        Edited { columns: added.collect(), unreachable: plan.unreachable, ..Edited::default() };
-    let of = |unit: Unit| plan.added.binary_search(&unit.column).expect("filters are added to it");
-    for (unit, reason) in &plan.left_out {
-        edited.columns[of(*unit)].left_out.push((unit.row_group, *reason));
-    }
+    let mut removed = BTreeMap::new();
     for unit in &plan.removed {
-        let path = &plan.column(unit.column).path;
-        match edited.removed.iter_mut().find(|(removed, _)| removed == path) {
-            Some((_, count)) => *count += 1,
-            None => edited.removed.push((path.clone(), 1)),
-        }
+        *removed.entry(unit.column).or_insert(0) += 1;
     }
+    let path = |column| plan.column(column).path.clone();
+    let mut edited = Edited {
+        columns: plan.columns(),
+        removed: removed.into_iter().map(|(column, count)| (path(column), count)).collect(),
+        unreachable: plan.unreachable,
+        ..Edited::default()
+    };
     let mut places = Vec::new();
     let mut at = plan.body;
     filters::each(
@@ -43,7 +37,7 @@ pub(crate) fn write(plan: &Plan, out: &File, options: &Options) -> Result<Edited
         options,
         || copy(plan, out, options),
         |unit, made| {
-            let column = &mut edited.columns[of(unit)];
+            let column = &mut edited.columns[plan.number(unit)];
             edited.bytes_read += made.bytes_read;
             match made.filter {
                 Err(reason) => column.left_out.push((unit.row_group, reason)),
@@ -70,19 +64,17 @@ pub(crate) fn write(plan: &Plan, out: &File, options: &Options) -> Result<Edited
     Ok(edited)
 }
 
-/// Copies what stays as it is, as the system does it fastest: sharing the blocks on disk, if the file system can.
-fn copy(plan: &Plan, mut out: &File, options: &Options) -> Result<()> {
-    let mut input = &plan.file;
-    input.rewind().with_context(|| plan.name.clone())?;
-    let mut left = plan.body;
-    while left > 0 {
+/// Copies what stays as it is, while threads read values.
+fn copy(plan: &Plan, out: &File, options: &Options) -> Result<()> {
+    let mut done = 0;
+    while done < plan.body {
         options.progress.check()?;
-        let copied = io::copy(&mut input.take(left.min(PIECE)), &mut out)?;
+        let copied = umbel_system::copy(&plan.file, done, PIECE.min(plan.body - done), out)?;
         if copied == 0 {
             bail!(umbel_sets::Error::Changed { name: plan.name.clone() });
         }
         options.progress.advance(copied);
-        left -= copied;
+        done += copied;
     }
     // While others still read: at the end hardly anything is left to wait for. What is no file on disk refuses.
     let _ = out.sync_data();
@@ -97,7 +89,8 @@ fn footer(plan: &Plan, places: &[(Unit, FilterPlace)]) -> Result<Vec<u8>> {
         let unit = Unit { row_group, column };
         match new.next_if(|(place, _)| *place == unit) {
             Some((_, place)) => *place,
-            None => plan.place(unit),
+            None if plan.is_removed(unit) => FilterPlace::Removed,
+            None => FilterPlace::Kept,
         }
     })?;
     // Nothing but the places may differ, whatever the old one has.
@@ -153,7 +146,6 @@ mod filters {
 
 #[cfg(feature = "values")]
 mod filters {
-    use std::collections::BTreeMap;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::{Condvar, Mutex, MutexGuard};
     use std::thread;
@@ -318,7 +310,7 @@ mod filters {
         /// The pages of a unit, the size of its filter before it shrinks, and the bytes of memory that both need.
         fn prepare(&self, unit: Unit) -> Result<(Pages, u64, u64)> {
             let chunk = self.plan.chunk(unit);
-            let pages = Pages::read(&self.plan.file, chunk)?;
+            let pages = Pages::read(&self.plan.file, self.plan.column(unit.column), chunk)?;
             let size = bytes_for(pages.most_values, self.plan.fpp);
             // While it shrinks there are one and a half.
             let need = BESIDES + size + size / 2 + pages.memory + codec::memory(chunk.codec);
@@ -328,7 +320,6 @@ mod filters {
 
         fn filter(&self, unit: Unit, pages: &Pages, size: u64) -> Result<Made> {
             let (plan, chunk) = (self.plan, self.plan.chunk(unit));
-            self.options.progress.check()?;
             if pages.all_in_dictionary && !plan.always {
                 return Ok(Made { filter: Err(Reason::Dictionary), bytes_read: 0 });
             }
@@ -336,7 +327,8 @@ mod filters {
             let mut filter = Parquet::new(Format::Parquet, &given)?;
             let mut any = false;
             let column = plan.column(unit.column);
-            values::hash_all(&plan.file, column, chunk, &mut |hashes| {
+            let progress = &self.options.progress;
+            values::hash_all(&plan.file, column, chunk, progress, &mut |hashes| {
                 any |= !hashes.is_empty();
                 filter.insert_hashes(hashes);
             })?;

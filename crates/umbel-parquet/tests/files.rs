@@ -542,6 +542,19 @@ mod bytes {
         [b"PAR1", pages, &footer, &length, b"PAR1"].concat()
     }
 
+    /// A file of a column `x` without pages: each row group has a filter, if only a place where there is none.
+    pub(super) fn with_filters(groups: usize) -> Vec<u8> {
+        // As many bytes as a chunk has otherwise.
+        let meta = structure(3, &[long(14, 8), name(16, &"y".repeat(100))]);
+        let group = [&[0x19, 0x1c][..], &meta, &[0, 0]].concat();
+        let element = [int(1, 1), name(4, "x")].concat();
+        let schema = list(2, &[[name(4, "r"), int(5, 1)].concat(), element]);
+        let groups = [&[0xfc][..], &varint(groups as u64), &group.repeat(groups)].concat();
+        let footer = [schema, field(4, 9, &groups), vec![0]].concat();
+        let length = (footer.len() as u32).to_le_bytes();
+        [b"PAR1", &[7; 32][..], &footer, &length, b"PAR1"].concat()
+    }
+
     /// A page: a data page (0) or a dictionary (2).
     pub(super) fn page(
         kind: i64,
@@ -563,7 +576,7 @@ mod bytes {
     ) -> Vec<u8> {
         let sizes = [int(1, kind), int(2, uncompressed as i64), int(3, body.len() as i64)].concat();
         let about = [int(1, values), int(2, encoding)].concat();
-        let about = match kind {
+        let about = match kind as i32 {
             0 => structure(5, &[about, int(3, 3), int(4, 3)]),
             _ => structure(7, &[about]),
         };
@@ -689,6 +702,17 @@ fn bombs_are_refused() {
     gzip.write_all(&text).unwrap();
     let mut frame = lz4_flex::frame::FrameEncoder::new(Vec::new());
     frame.write_all(&text).unwrap();
+    // 16 MiB of the letter a in 14 bytes: one insertion of a literal whose code has no bits (RFC 7932, section 9).
+    let brotli = b"\x9f\xff\xff\xff\0 \xc2\x02\xbf\0|O\xff\x01";
+    let file = |declared: usize, text: &[u8]| {
+        let values = (declared / 4) as i64;
+        bytes::file(&bytes::page(0, text, declared, values, 0), INT32, 4, values)
+    };
+    assert!(has(&file(16 << 20, brotli), Key::I32(i32::from_le_bytes(*b"aaaa"))));
+    for declared in [8, (16 << 20) - 4, (16 << 20) + 4] {
+        is_refused(&file(declared, brotli), "cannot be decompressed");
+    }
+    is_refused(&file(16 << 20, &[&[0x11, 0x1e], &brotli[..]].concat()), "larger than 16 MiB");
     let all = [
         (1, snap::raw::Encoder::new().compress_vec(&text).unwrap()),
         (2, gzip.finish().unwrap()),
@@ -718,4 +742,52 @@ fn headers_that_can_be_read_in_two_ways_are_refused() {
     is_refused(&bytes::file(&page, INT32, 1, 1), "its header cannot be read");
     let good = bytes::page(0, &body, 4, 1, 0);
     assert!(has(&bytes::file(&good, INT32, 1, 1), Key::I32(7)));
+    // A data page to those who cut off all but 32 bits; to others none, so that the next one has the column's only value.
+    let other = [&[4, 12][..], &8i32.to_le_bytes()].concat();
+    let page = bytes::page(1 << 32, &other, 4, 1, 0);
+    is_refused(&bytes::file(&[page, good].concat(), INT32, 1, 1), "its header cannot be read");
+}
+
+/// A value is never longer than its page, whatever the schema declares.
+#[test]
+fn the_length_of_a_type_takes_no_memory() {
+    let nulls = [2, 0, 0, 0, 6, 0];
+    for encoding in [0, 6, 7, 9] {
+        let page = bytes::page(0, &nulls, nulls.len(), 3, encoding);
+        let file = |length| bytes::file(&page, (7, length, 1), 0, 3);
+        let (_dir, edited) = added(&file(i32::MAX.into())).unwrap();
+        assert_eq!(edited.columns[0].left_out[0], (0, Reason::Empty));
+        let error = added(&file(1 << 50)).unwrap_err();
+        assert!(error.contains("old.parquet: ") && error.contains("32 bits"), "{error}");
+    }
+}
+
+/// Threads read values while the file is copied, and do not disturb that.
+#[test]
+fn the_copy_is_right_while_others_read() {
+    let properties =
+        WriterProperties::builder().set_dictionary_enabled(false).set_data_page_row_count_limit(50);
+    let (_dir, old, new) = folder(properties.build(), &[5000; 6]);
+    let options = options(256 << 20, 6);
+    let plan = Plan::new(&old, &to_add(&COLUMNS, true), &options).unwrap();
+    plan.write_to(&new, Existing::Replace, &options).unwrap();
+    let (before, after) = (fs::read(&old).unwrap(), fs::read(&new).unwrap());
+    let body = plan.body as usize;
+    assert!(body > 1 << 20 && before[..body] == after[..body]);
+}
+
+/// As long per filter where there are many.
+#[test]
+fn filters_are_removed_in_linear_time() {
+    let seconds = |count: usize| {
+        let dir = tempfile::tempdir().unwrap();
+        let [old, new] = ["old.parquet", "new.parquet"].map(|name| dir.path().join(name));
+        fs::write(&old, bytes::with_filters(count)).unwrap();
+        let start = std::time::Instant::now();
+        assert_eq!(edit(&old, &new, &to_remove()).unwrap().removed, [("x".to_owned(), count)]);
+        start.elapsed().as_secs_f64()
+    };
+    seconds(1000);
+    let (few, many) = (seconds(8000), seconds(64_000));
+    assert!(many < 24.0 * few, "{few} s and {many} s");
 }

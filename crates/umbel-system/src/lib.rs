@@ -142,6 +142,16 @@ mod here {
         system::inherit(file, before)
     }
 
+    /// Copies up to `most` bytes of a file from byte `at` on to the end of what was written to another, as the system does it
+    /// fastest: sharing the blocks on disk, if the file system can. Others may meanwhile read the first one by
+    /// [`FileAt`](crate::FileAt), but nobody from where it stands. Returns the bytes copied, fewer only at its end.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn copy(from: &File, at: u64, most: u64, to: &File) -> io::Result<u64> {
+        system::copy(from, at, most, to)
+    }
+
     /// The path of a file from the root, without links: as [`std::fs::canonicalize`], and on Windows in the form in which
     /// people write it.
     ///

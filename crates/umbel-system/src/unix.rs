@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
@@ -103,6 +103,12 @@ fn mode(private: bool) -> u32 {
 pub(crate) fn create_new(path: &Path, private: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(mode(private)).open(path)
+}
+
+pub(crate) fn copy(mut from: &File, at: u64, most: u64, mut to: &File) -> io::Result<u64> {
+    // Those who read at any place leave it there.
+    from.seek(SeekFrom::Start(at))?;
+    io::copy(&mut from.take(most), &mut to)
 }
 
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {

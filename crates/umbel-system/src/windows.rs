@@ -110,6 +110,23 @@ pub(crate) fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<usi
     stays(file, || file.seek_write(bytes, offset))
 }
 
+pub(crate) fn copy(from: &File, at: u64, most: u64, mut to: &File) -> io::Result<u64> {
+    let mut bytes = vec![0; most.min(256 << 10) as usize];
+    let mut done = 0;
+    while done < most {
+        let wanted = (most - done).min(bytes.len() as u64) as usize;
+        // Not where it stands: those who read at any place move it meanwhile.
+        match read_at(from, &mut bytes[..wanted], at + done)? {
+            0 => break,
+            read => {
+                to.write_all(&bytes[..read])?;
+                done += read as u64;
+            }
+        }
+    }
+    Ok(done)
+}
+
 /// Moves a file back to where it stands, as far as it stands anywhere.
 fn stays(mut file: &File, run: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
     let position = file.stream_position();
@@ -206,7 +223,10 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
             let renamed = fs::rename(from, to);
             match renamed {
                 // If the old one stays, the new one is there all the same.
-                Ok(()) => Ok(drop(fs::remove_file(&old))),
+                Ok(()) => {
+                    let _ = fs::remove_file(&old);
+                    Ok(())
+                }
                 Err(_) => fs::rename(&old, to).and(renamed),
             }
         }
