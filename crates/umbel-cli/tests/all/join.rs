@@ -70,6 +70,21 @@ fn words_and_members_are_joined_too() {
     refused(&folder, &format!("{json} c d"), "both records have a member \"name\"");
     let with = joined(&folder, &format!("{json} --prefix d_ c d"));
     assert_eq!(with, "{\"id\":1,\"name\":\"ada\",\"d_name\":\"eve\",\"who\":{\"id\":1}}\n");
+    // As many members that all pairs of names would take a minute.
+    let members = |first: u64| -> String {
+        (first..first + 100_000).map(|i| format!(",\"\\u006d{i}\":{i}")).collect()
+    };
+    folder.write("e", format!("{{\"id\":1{}}}\n", members(0)));
+    folder.write("f", format!("{{\"id\":1{}}}\n", members(100_000)));
+    let with = joined(&folder, "--jsonl -k id e f");
+    assert_eq!(
+        with,
+        format!("{{\"id\":1{}{}}}\n", members(0), members(100_000).replace("\\u006d", "m"))
+    );
+    folder.append("f", format!("{{\"id\":1{}}}\n", members(99_999)));
+    refused(&folder, "--jsonl -k id e f", "both records have a member \"m99999\"");
+    let with = joined(&folder, "--jsonl -k id --prefix f_ e f");
+    assert!(with.contains(",\"f_m99999\":99999,\"m100000\":"));
 }
 
 #[test]

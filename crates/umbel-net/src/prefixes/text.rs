@@ -270,7 +270,13 @@ fn host_in(text: &str) -> &str {
 /// Appends the normal form of a name: lower case and ASCII by the URL standard (IDNA), without a dot at the end. `None` if it is
 /// no name, or one that DNS cannot carry. An address of IPv4 keeps its digits: no listed domain ends with them.
 fn name(text: &str, out: &mut Vec<u8>) -> Option<()> {
+    /// Bytes of a name that DNS can carry, at most: 253 letters of 4 bytes, each written as `%` and two digits. To read a
+    /// host takes up to 32 bytes of memory per byte.
+    const MOST: usize = 1 << 12;
     let text = text.strip_suffix('.').unwrap_or(text);
+    if text.len() > MOST {
+        return None;
+    }
     let start = out.len();
     if is_plain(text) {
         out.extend(text.bytes().map(|byte| byte.to_ascii_lowercase()));

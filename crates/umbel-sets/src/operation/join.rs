@@ -190,6 +190,7 @@ impl<'a> Join<'a> {
         out: &mut (dyn io::Write + Send),
     ) -> Result<Report, Error> {
         let scanner = Scanner::within(self.budget, self.options, LineHasher::random())?;
+        let scanner = scanner.joining_rows();
         let beside = scanner.beside(self.inputs, self.prefix);
         let beside = beside.map_err(|error| scanner.located(error, self.inputs))?;
         self.options.progress.expect(plan.bytes_read);

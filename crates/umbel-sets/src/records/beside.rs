@@ -1,10 +1,12 @@
 //! How a row of one input and one of another become one: the columns, words or members of the second that are not its key
 //! follow those of the first. Values are written as they stood, with their quotes.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use memchr::{memchr, memchr_iter};
-use serde::de::{Deserializer as _, Error as _, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Flaw, Format, Head, Kind, Value, columns, line_end};
@@ -98,7 +100,7 @@ impl Beside {
             let read = format.each_name(row, &mut |name| names.push(name.to_vec()));
             read.map(|()| names).map_err(|flaw| format.error(flaw, start.name, 0))
         };
-        let mut taken = names(&starts[0], left)?;
+        let mut taken: HashSet<Vec<u8>> = names(&starts[0], left)?.into_iter().collect();
         let mut header = text(left).to_vec();
         let delimiter = self.kind.delimiter();
         let others = names(&starts[1], right)?;
@@ -119,7 +121,7 @@ impl Beside {
             if let Kind::Csv(delimiter) = self.kind {
                 super::quote(&mut header, start, delimiter);
             }
-            taken.push(name);
+            taken.insert(name);
         }
         header.extend_from_slice(line_end(left));
         Ok(Some(header))
@@ -246,10 +248,17 @@ impl Beside {
         to.extend_from_slice(row[..row.len() - 1].trim_ascii_end());
         let object = [b"{", added, b"}"].concat();
         let mut comma = !own.is_empty();
+        /// Members from which on a set is faster than a look at each.
+        const MANY: usize = 64;
+        let names = || own.iter().map(|(name, _)| &**name);
+        let set: Option<HashSet<&str>> = (own.len() >= MANY).then(|| names().collect());
+        let taken = |name: &str| match &set {
+            Some(set) => set.contains(name),
+            None => names().any(|own| own == name),
+        };
         for (mut name, value) in members(&object)? {
-            let taken = |name: &str| own.iter().any(|(own, _)| own == name);
             if let (true, Some(prefix)) = (taken(&name), &self.prefix) {
-                name.insert_str(0, prefix);
+                name.to_mut().insert_str(0, prefix);
             }
             if taken(&name) {
                 let error = format!(
@@ -278,8 +287,8 @@ impl Beside {
             if i > 0 {
                 to.push(b',');
             }
-            let same = names().find(|(right, _)| right.as_ref() == Some(&name));
-            let left = same.and_then(|(_, left)| left.as_ref());
+            let same = names().find(|(right, _)| right.as_deref() == Some(&*name));
+            let left = same.and_then(|(_, left)| left.as_deref());
             member(left.unwrap_or(&name), value, to);
         }
         to.push(b'}');
@@ -327,11 +336,37 @@ fn member(name: &str, value: &RawValue, to: &mut Vec<u8>) {
 }
 
 /// The members of an object.
-fn members(row: &[u8]) -> Result<Vec<(String, &RawValue)>, Flaw> {
+fn members(row: &[u8]) -> Result<Vec<(Cow<'_, str>, &RawValue)>, Flaw> {
     struct Members;
+    /// A name, which is copied only if it has escapes.
+    struct Name;
+
+    impl<'de> DeserializeSeed<'de> for Name {
+        type Value = Cow<'de, str>;
+
+        fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+            json.deserialize_str(self)
+        }
+    }
+
+    impl<'de> Visitor<'de> for Name {
+        type Value = Cow<'de, str>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a name")
+        }
+
+        fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
+            Ok(Cow::Borrowed(name))
+        }
+
+        fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+            Ok(Cow::Owned(name.to_owned()))
+        }
+    }
 
     impl<'de> Visitor<'de> for Members {
-        type Value = Vec<(String, &'de RawValue)>;
+        type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an object, whose members can be joined to others")
@@ -339,8 +374,8 @@ fn members(row: &[u8]) -> Result<Vec<(String, &RawValue)>, Flaw> {
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut members = Vec::new();
-            while let Some(member) = map.next_entry()? {
-                members.push(member);
+            while let Some(name) = map.next_key_seed(Name)? {
+                members.push((name, map.next_value()?));
             }
             Ok(members)
         }

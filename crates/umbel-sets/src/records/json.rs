@@ -119,13 +119,16 @@ fn parse<'t, T>(
     read(&mut json).and_then(|value| json.end().map(|()| value)).map_err(Flaw::Json)
 }
 
-/// The names of the innermost object that a path reaches.
+/// The names of the innermost object that a path reaches: the first of them.
 #[derive(Debug)]
 pub(crate) struct Members {
     /// The steps that lead to it.
     depth: usize,
     names: Vec<String>,
 }
+
+/// Names that are kept for a message. A record may have one per 5 bytes, which as a `String` takes up to 56.
+pub(super) const KEPT_NAMES: usize = 1000;
 
 impl Members {
     /// The path that somebody meant by one that leads nowhere, written as that one is.
@@ -146,25 +149,32 @@ impl Members {
 fn found(text: &[u8], steps: &[String]) -> Result<(String, Option<Members>), Flaw> {
     for depth in (0..steps.len()).rev() {
         let mut inner = [None];
-        Paths::of(vec![steps[..depth].to_vec()]).raw(text, &mut inner)?;
-        let [Some(inner)] = inner else { continue };
+        let inner = match depth {
+            0 => text.trim_ascii(),
+            // Text off the path need not be UTF-8, but what is around it is then no raw value.
+            _ => match Paths::of(vec![steps[..depth].to_vec()]).raw(text, &mut inner) {
+                Ok(()) => inner[0].unwrap_or_default().as_bytes(),
+                Err(_) => continue,
+            },
+        };
+        let Some(first) = inner.first() else { continue };
         let within = &steps[..depth];
         let within = if depth == 0 { String::new() } else { format!(" in {}", within.join(".")) };
-        let found = match inner.as_bytes()[0] {
+        let found = match first {
             b'{' => {
-                let names = parse(inner.as_bytes(), |json| json.deserialize_map(Names))?;
-                let found = match names.len() {
+                let (names, count) = parse(inner, |json| json.deserialize_map(Names))?;
+                let found = match count {
                     0 => format!("an empty object{within}"),
-                    _ => format!("the fields {}{within}", list(names.iter(), names.len())),
+                    _ => format!("the fields {}{within}", list(names.iter(), count)),
                 };
                 return Ok((found, Some(Members { depth, names })));
             }
             b'[' => {
-                let count = parse(inner.as_bytes(), |json| json.deserialize_seq(CountElements))?;
+                let count = parse(inner, |json| json.deserialize_seq(CountElements))?;
                 format!("an array of {count}{within}")
             }
             b'"' => format!("a string{within}"),
-            _ => format!("{}{within}", inner.chars().take(40).collect::<String>()),
+            _ => format!("{}{within}", inner[..inner.len().min(40)].escape_ascii()),
         };
         return Ok((found, None));
     }
@@ -295,22 +305,25 @@ impl Visitor<'_> for Which<'_> {
     }
 }
 
-/// The names of an object's members.
+/// The first names of an object's members, and how many there are.
 struct Names;
 
 impl<'de> Visitor<'de> for Names {
-    type Value = Vec<String>;
+    type Value = (Vec<String>, usize);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut names = Vec::new();
+        let (mut names, mut count) = (Vec::new(), 0);
         while let Some((name, IgnoredAny)) = map.next_entry()? {
-            names.push(name);
+            count += 1;
+            if count <= KEPT_NAMES {
+                names.push(name);
+            }
         }
-        Ok(names)
+        Ok((names, count))
     }
 }
 

@@ -229,6 +229,8 @@ pub(crate) struct Format {
     by_row: bool,
     /// Whole rows are compared as they are written.
     raw: bool,
+    /// Rows become one with others.
+    joined: bool,
     /// The start of the key of a record without one: no other record has it.
     alone: [u8; 16],
 }
@@ -307,6 +309,7 @@ impl Format {
             bad: *bad,
             by_row: false,
             raw: matches!(records, Records::Csv { raw: true, .. }),
+            joined: false,
             alone: *alone.as_flattened().first_chunk().expect("16 bytes"),
         })
     }
@@ -314,6 +317,11 @@ impl Format {
     /// Uses whole rows as keys from now on.
     pub(crate) fn compare_rows(&mut self) {
         self.by_row = true;
+    }
+
+    /// Makes one row of two from now on.
+    pub(crate) fn join_rows(&mut self) {
+        self.joined = true;
     }
 
     pub(crate) fn ends(&self) -> Ends {
@@ -340,13 +348,14 @@ impl Format {
     }
 
     /// The maximum bytes of memory per byte of a record while it is processed: its own, and two copies in keys, for
-    /// each field that the byte may be part of.
+    /// each field that the byte may be part of. Members of a record that is joined take 40 bytes each, and may have 5.
     pub(crate) fn weight(&self) -> u64 {
+        let members = if self.joined && self.kind == Kind::Json { 8 + 3 } else { 0 };
         let copies = if self.normalization.is_none() { 2 } else { 2 + normalize::GROWTH };
         let whole = !self.normalization.is_none()
             || (matches!(self.kind, Kind::Csv(_)) && !self.raw)
             || !self.ignored.is_empty();
-        1 + copies * self.fields.len().max(usize::from(whole)) as u64
+        1 + (copies * self.fields.len().max(usize::from(whole)) as u64).max(members)
     }
 
     /// Reads the start of an input: `bytes`, which are `all` of it or may continue. `None` if that is too little.
@@ -471,7 +480,11 @@ impl Format {
     /// The column that somebody meant by a name that no column has.
     fn nearest_column(&self, field: &str, header: &[u8]) -> Option<String> {
         let mut names = Vec::new();
-        let mut see = |name: &[u8]| names.push(String::from_utf8_lossy(name).into_owned());
+        let mut see = |name: &[u8]| {
+            if names.len() < json::KEPT_NAMES {
+                names.push(String::from_utf8_lossy(name).into_owned());
+            }
+        };
         self.cut().each_value(header, &mut see).ok()?;
         nearest(field, names)
     }

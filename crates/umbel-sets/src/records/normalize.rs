@@ -21,7 +21,8 @@ pub struct Normalization {
     /// Ignores ASCII white space at both ends.
     pub trim: bool,
     /// Normalizes a URL by the WHATWG standard, without its fragment: scheme and host in lower case, no default port,
-    /// no dot segments in its path. A key that is not an absolute URL is unchanged.
+    /// no dot segments in its path. A key that is not an absolute URL is unchanged, and so is one with a host of more than
+    /// 64 KiB, counted with a name and password in front of it.
     pub url: bool,
     /// Normalizes an email address: its domain, in which case has no meaning (RFC 5321, section 2.4), in lower case and in
     /// the ASCII form of international names (RFC 5890, by UTS #46). The part before the last `@` is unchanged, as is a
@@ -113,9 +114,29 @@ impl Normalization {
 
 /// A normalized URL.
 fn url(text: &[u8]) -> Option<String> {
-    let mut url = Url::parse(str::from_utf8(text).ok()?).ok()?;
+    /// Bytes of a host at most: a name has 255, written in any way a few times that. Reading one takes up to 32 bytes of
+    /// memory per byte, for its letters and labels.
+    const MOST: usize = 1 << 16;
+    let text = str::from_utf8(text).ok()?;
+    if host(text).len() > MOST {
+        return None;
+    }
+    let mut url = Url::parse(text).ok()?;
     url.set_fragment(None);
     Some(url.into())
+}
+
+/// Where a text has the host, if it is a URL whose host is the name of one.
+fn host(text: &str) -> &str {
+    // The schemes that the standard calls special. It skips blanks in front of a scheme, and some within.
+    const SCHEMES: [&str; 6] = ["http", "https", "ws", "wss", "ftp", "file"];
+    let (scheme, rest) = text.split_once(':').unwrap_or_default();
+    let scheme: String = scheme.chars().filter(|letter| *letter > ' ').take(6).collect();
+    if !SCHEMES.iter().any(|special| scheme.eq_ignore_ascii_case(special)) {
+        return "";
+    }
+    let rest = rest.trim_start_matches(['/', '\\', '\t', '\n', '\r']);
+    rest.split(['/', '\\', '?', '#']).next().unwrap_or_default()
 }
 
 /// Where the domain of an email address starts, and its normal form.
@@ -271,6 +292,12 @@ mod tests {
             (nfc, "\u{1d15e}", "\u{1d157}\u{1d165}"),
         ] {
             assert_eq!(normalized(rule, key), expected, "{key:?}");
+        }
+        for scheme in ["http:", "HTTPS://", " \tw\ts:\\\\"] {
+            let [fits, long] =
+                [1 << 15, (1 << 15) + 1].map(|n| format!("{scheme}{}/a/../b", "A.".repeat(n)));
+            assert!(normalized(url, &fits).ends_with("a.a./b"), "{scheme}");
+            assert_eq!(normalized(url, &long), long, "{scheme}");
         }
         let all = Normalization { crlf: true, trim: true, url: true, ignore_case: true, ..none };
         assert_eq!(normalized(all, "  HTTPS://A.example:443/X#y \r"), "https://a.example/x");

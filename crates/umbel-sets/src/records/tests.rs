@@ -454,6 +454,24 @@ fn a_json_text_is_walked_once_for_all_fields() {
 }
 
 #[test]
+fn a_record_lacks_its_key_whatever_else_it_has() {
+    let lacks = |text: &[u8], key: &str| {
+        let paths = super::json::Paths::new(&[key.to_owned()]);
+        match super::json::find(text, &paths, &mut Vec::new()) {
+            Err(super::Flaw::NoField { found, .. }) => found,
+            _ => panic!("{}", text.escape_ascii()),
+        }
+    };
+    assert_eq!(lacks(b" {\"x\":\"\xff\"} ", "a"), "the fields x");
+    assert_eq!(lacks(b"{\"a\":{\"x\":\"\xff\"}}", "a.b"), "the fields a");
+    assert_eq!(lacks(b"[\"\xff\"]", "a"), "an array of 1");
+    assert_eq!(lacks("{\"a\":{\"x\":\"\u{ff}\"}}".as_bytes(), "a.b"), "the fields x in a");
+    assert_eq!(lacks(b"{\"a\":7}", "a.b"), "7 in a");
+    let many = format!("{{{}\"z\":0}}", "\"y\":0,".repeat(5_000));
+    assert!(lacks(many.as_bytes(), "a").ends_with(", y, and 4981 more"));
+}
+
+#[test]
 fn quotes_may_go_over_many_chunks() {
     let long = "a \"\"line\"\"\nand, more\r\n".repeat(20_000);
     let bytes = format!("1,\"{long}\"\n2,x\n\"{long}\",\"{long}\"\n3,\"\n\"");

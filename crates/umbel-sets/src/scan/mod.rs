@@ -231,6 +231,12 @@ impl<'a> Scanner<'a> {
         self
     }
 
+    /// Makes one row of two.
+    pub(crate) fn joining_rows(mut self) -> Self {
+        self.format.join_rows();
+        self
+    }
+
     /// Where records end.
     pub(crate) fn ends(&self) -> Ends {
         self.format.ends()
@@ -302,6 +308,8 @@ impl<'a> Scanner<'a> {
             let head = self.head(&reader, &mut |header| row = Some(header.to_vec()))?;
             if head.row.is_none() && matches!(self.format.kind, Kind::Csv(_) | Kind::Tsv) {
                 row = self.first_row(&reader, head.start as u64)?;
+            } else if let Some(header) = &row {
+                self.check_names(input.name(), header.len() as u64)?;
             }
             Ok((head, row))
         };
@@ -309,6 +317,18 @@ impl<'a> Scanner<'a> {
         let left = Start { name: inputs[0].name(), head: left, row: left_row };
         let right = Start { name: inputs[1].name(), head: right, row: right_row };
         self.format.beside([left, right], prefix)
+    }
+
+    /// Checks that there is room for the names in a header of this length, which may have one per 2 bytes: as many copies in a
+    /// set, with what else it needs.
+    fn check_names(&self, name: &str, length: u64) -> Result<(), Error> {
+        const WEIGHT: u64 = 64;
+        let (cap, room) = (self.budget.cap, self.budget.long_line());
+        if WEIGHT.saturating_mul(length) <= room {
+            return Ok(());
+        }
+        let least = self.budget.cap_for_line(WEIGHT * length, room);
+        Err(Error::LongLine { at: Place::new(name, 0), length, cap, least })
     }
 
     /// The first record from a place on, if there is any.
