@@ -371,9 +371,13 @@ fn add_up(
     let present: BTreeSet<Card> = lists.iter().map(|list| *list.member()).collect();
     let mut masks = masks_left(&round, &present, shares).map_err(|error| (None, error))?;
     let length = round.payload().map_err(about(0))?;
-    let mut payload = vec![0u8; length as usize];
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    // The first list may declare 4 GiB and be short: bytes are used as the lists have them.
+    let mut payload: Vec<u8> = Vec::new();
+    let room = payload.try_reserve_exact(length);
+    room.map_err(|_| (None, io::Error::from(io::ErrorKind::OutOfMemory).into()))?;
     let (mut words, mut bytes) = (Vec::with_capacity(PIECE), Vec::new());
-    let (total, mut done) = (8 * payload.len() + CHECKS, 0);
+    let (total, mut done) = (8 * length + CHECKS, 0);
     while done < total {
         words.clear();
         words.resize((total - done).min(PIECE), 0u64);
@@ -381,11 +385,12 @@ fn add_up(
             list.add(&mut words, &mut bytes).map_err(about(index))?;
         }
         masks.iter_mut().for_each(|mask| mask.apply(&mut words, &mut bytes));
-        for (place, word) in (done..).zip(&words) {
-            match payload.get_mut(place / 8) {
-                Some(byte) => *byte |= u8::from(*word != 0) << (place % 8),
-                None if *word != 0 => return Err((None, GroupError::Masks)),
-                None => {}
+        for eight in words.chunks(8) {
+            let byte = (0..).zip(eight).fold(0, |byte, (i, word)| byte | u8::from(*word != 0) << i);
+            match payload.len() < length {
+                true => payload.push(byte),
+                false if byte != 0 => return Err((None, GroupError::Masks)),
+                false => {}
             }
         }
         done += words.len();
