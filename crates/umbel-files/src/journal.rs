@@ -176,6 +176,7 @@ impl Announced {
         let (words, []) = content.as_chunks::<8>() else { return None };
         let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
         let (at, length) = (words.next()?, words.next()?);
+        at.checked_add(length)?;
         Some(Self { at, length, sums: words.collect() })
     }
 
@@ -780,5 +781,11 @@ mod tests {
         }
         tried(&[&all[..], b"theirs"].concat(), false);
         assert_eq!(taken_back, 1 + 2 + 1 + 3 + 1 + 2);
+        // An announcement of others whose end is no number ends the journal.
+        let mut journal = OpenOptions::new().append(true).open(path_of(&path)).unwrap();
+        let announced = Announced { at: 5000, length: u64::MAX, sums: vec![0] };
+        write_frame(&mut journal, &announced.content()).unwrap();
+        file.set_len(5000).unwrap();
+        notes.take_back(&written, &file, "-o").unwrap();
     }
 }
