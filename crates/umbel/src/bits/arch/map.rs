@@ -20,14 +20,13 @@ impl MappedFile {
     /// Maps a whole file, of any size. Pages are read when they are touched, and shared between processes.
     ///
     /// # Errors
-    /// The system's errors. An empty file cannot be mapped, and no file can where the platform has no mapping, as in
-    /// WebAssembly.
+    /// The system's errors. No file can be mapped where the platform has no mapping, as in WebAssembly.
     ///
     /// # Safety
     /// While the mapping lives, no process may write to the file or shorten it. Replacing the file by renaming another
     /// over it, as umbel does, leaves the mapped one unchanged. A write would change bytes that this program holds
     /// references to, which is undefined behaviour; after a truncation, any access beyond the new end kills the
-    /// process.
+    /// process, and so does one to a page that the device fails to read.
     pub unsafe fn map(file: &File) -> io::Result<Self> {
         // SAFETY: promised by the caller.
         let map = unsafe { Mmap::map(file)? };
