@@ -90,6 +90,11 @@ impl<'py> Source<'py> {
             _ if array.getattr("shape")?.eq((0,))? => {
                 return Ok(Self::Column(Column::new(Vec::new())));
             }
+            // Texts without room for a letter, which fields of structured arrays may be: a buffer of them has no bytes to tell
+            // their number by.
+            "S" | "U" if dtype.getattr("itemsize")?.eq(0)? => {
+                return Ok(Self::Items { items: array.call_method0("tolist")?, column: true });
+            }
             "i" | "u" | "S" | "U" => {}
             _ => {
                 return Err(PyTypeError::new_err(format!(

@@ -63,6 +63,14 @@ def test_numpy_text():
     assert found.tolist() == expected
 
 
+@pytest.mark.parametrize("dtype", ["S0", "U0"])
+def test_numpy_text_without_room_for_a_letter(dtype):
+    array = np.zeros(3, [("a", dtype)])["a"]
+    assert array.dtype.itemsize == 0
+    found, expected = check(array, array.tolist())
+    assert found.tolist() == expected
+
+
 def test_numpy_that_is_no_column():
     filter = umbel.Bloom(10)
     for bad in [
