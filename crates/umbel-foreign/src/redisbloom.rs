@@ -29,7 +29,7 @@ use umbel::filter::{Fact, Figure};
 
 use crate::bits::padding_is_clear;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
-use crate::chain::{Chain, ChainLink, Remainder, Rule};
+use crate::chain::{Chain, ChainLink, MOST_LINKS, Remainder, Rule};
 use crate::hash::murmur2::{murmur2, murmur64a};
 use crate::plain::sealed;
 use crate::{Bytes, Error, Format, Parameters, Plan, Value};
@@ -485,9 +485,15 @@ struct Head {
     links: Vec<Link>,
 }
 
+/// Returns an error for a number of links that no chain has.
+fn check_count(links: usize) -> Result<(), Error> {
+    check(FORMAT, "links", links, (1..=MOST_LINKS).contains(&links), "1 to 65536")
+}
+
 impl Head {
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
         let (items, count) = (reader.u64_le()?, reader.u32_le()?);
+        check_count(count as usize)?;
         let (options, growth) = (reader.u32_le()?, reader.u32_le()?);
         let length = usize::try_from(u64::from(count) * LINK as u64).unwrap_or(usize::MAX);
         let mut heads = Reader::new(FORMAT, reader.take(length)?);
@@ -500,7 +506,7 @@ impl Head {
 
     /// Returns an error for fields that no chain with this number of items has. Links have checks of their own.
     fn check(&self, items: u64) -> Result<(), Error> {
-        check(FORMAT, "links", self.links.len(), !self.links.is_empty(), "at least 1")?;
+        check_count(self.links.len())?;
         let known = NOROUND | ENTRIES_IS_BITS | FORCE64 | NO_SCALING;
         let Options { options, seed, .. } = self.rule;
         let right = options & !known == 0;
@@ -509,9 +515,9 @@ impl Head {
             let right = options & FORCE64 != 0 || seed <= u32::MAX.into();
             check(FORMAT, "seed", seed, right, "at most 32 bits where hashes have them")?;
         }
-        let mut counts = self.links.iter().map(|link| link.items);
-        let total = counts.try_fold(0u64, u64::checked_add);
-        check(FORMAT, "items", items, total == Some(items), "the sum of the items of the links")
+        // As `Chain::items` has it: a chain that was read has one item more soon, and must be read again.
+        let total = self.links.iter().fold(0u64, |sum, link| sum.saturating_add(link.items));
+        check(FORMAT, "items", items, total == items, "the sum of the items of the links")
     }
 }
 
@@ -750,6 +756,41 @@ mod tests {
                 "{byte}: {value}"
             );
         }
+    }
+
+    #[test]
+    fn a_file_that_is_read_is_read_again_after_the_next_key() {
+        let mut file = filled(&Parameters::for_keys(4, 0.01), 0..6).encode().unwrap();
+        let (counts, all) = ([0, HEAD + 16], [u64::MAX, u64::MAX - 2]);
+        for (at, count) in counts.into_iter().zip(all) {
+            file[at..at + 8].copy_from_slice(&count.to_le_bytes());
+        }
+        let mut filter =
+            RedisBloom::decode(FORMAT, file, &Parameters::default()).unwrap().to_owned().unwrap();
+        assert_eq!((filter.links().len(), filter.items()), (2, u64::MAX));
+        assert!(filter.insert("new".into()).unwrap());
+        assert_eq!((filter.links()[1].items, filter.items()), (3, u64::MAX));
+        assert_eq!(decoded(&filter).unwrap().links(), filter.links());
+    }
+
+    #[test]
+    fn a_chain_has_an_end() {
+        let link = Link { bits: 8, items: 1, ..Link::planned(1, 0.25, NOROUND).unwrap() };
+        let chain = |count: usize| {
+            let links = vec![(link.clone(), vec![0].into()); count];
+            let rule = Options { options: NOROUND | FORCE64, growth: 1, seed: None };
+            RedisBloom::from_links(count as u64, rule, links)
+        };
+        let mut longest = chain(MOST_LINKS).unwrap();
+        assert!(matches!(longest.insert("new".into()), Err(Error::Full { .. })));
+        assert!(chain(MOST_LINKS - 1).unwrap().insert("new".into()).unwrap());
+        assert!(chain(MOST_LINKS + 1).is_err() && chain(0).is_err());
+        let mut header = longest.header();
+        assert!(RedisBloom::from_header(&header, u64::MAX).is_ok());
+        header[8..12].copy_from_slice(&(MOST_LINKS as u32 + 1).to_le_bytes());
+        header.extend(link.encode());
+        header[..8].copy_from_slice(&(MOST_LINKS as u64 + 1).to_le_bytes());
+        assert!(RedisBloom::from_header(&header, u64::MAX).is_err());
     }
 
     /// Sizes of RedisBloom 2.8.2.

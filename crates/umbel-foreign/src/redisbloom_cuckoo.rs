@@ -470,7 +470,7 @@ impl RedisBloomCuckoo {
         for i in (0..=newest).rev() {
             if let Some(slot) = self.slots(i).find_either(hash.buckets, 0) {
                 self.array_mut(i)[slot] = hash.fingerprint;
-                self.head.items += 1;
+                self.head.items = self.head.items.saturating_add(1);
                 return Ok(());
             }
         }
@@ -480,7 +480,7 @@ impl RedisBloomCuckoo {
             let slot = self.slots(newest).find_either(hash.buckets, 0).expect("an empty one");
             self.array_mut(newest)[slot] = hash.fingerprint;
         }
-        self.head.items += 1;
+        self.head.items = self.head.items.saturating_add(1);
         Ok(())
     }
 

@@ -26,7 +26,7 @@ use siphasher::sip::SipHasher13;
 use umbel::filter::{Fact, Figure};
 
 use crate::bytes::{MOST_PROBES, Reader, check};
-use crate::chain::{Chain, ChainLink, Remainder, Rule};
+use crate::chain::{Chain, ChainLink, MOST_LINKS, Remainder, Rule};
 use crate::plain::sealed;
 use crate::{Bytes, Error, Format, Parameters, Plan, Value};
 
@@ -211,7 +211,8 @@ impl Properties {
         let (mut number, mut capacity) = (0, capacity);
         let mut scaled = Scaled { capacity: 0, bytes: HEAD as u64, end: ScaledTo::Wanted };
         while scaled.capacity < wanted {
-            let Some(link) = self.link(number, capacity) else {
+            let link = if number < MOST_LINKS { self.link(number, capacity) } else { None };
+            let Some(link) = link else {
                 return Scaled { end: ScaledTo::Rate, ..scaled };
             };
             let bytes = scaled.bytes.saturating_add((AROUND + FRONT) as u64 + link.bytes);
@@ -246,7 +247,7 @@ pub enum ScaledTo {
     Wanted,
     /// The next link would be too large.
     Bytes,
-    /// The next link would have a rate that is too small for a number, or a capacity that is too large for one.
+    /// The next link would have a rate that is too small for a number, or a capacity that is too large for one; or there are 65,536.
     Rate,
 }
 
@@ -392,8 +393,8 @@ impl ValkeyBloom {
             links.push(link.with_counts(items, capacity)?);
             arrays.push(array);
         }
-        let seed = found.of(&links)?;
-        let properties = Properties { seed, ..properties };
+        check_count(links.len() as u64)?;
+        let properties = Properties { seed: found.0.unwrap_or_default(), ..properties };
         properties.check()?;
         Self::of(properties, links, arrays)
     }
@@ -420,6 +421,11 @@ impl Properties {
     }
 }
 
+/// Returns an error for a number of links that no chain has.
+fn check_count(links: u64) -> Result<(), Error> {
+    check(FORMAT, "links", links, (1..=MOST_LINKS as u64).contains(&links), "1 to 65536")
+}
+
 /// The seeds of links, which must be the same.
 #[derive(Default)]
 struct Seeds(Option<[u8; 32]>);
@@ -428,14 +434,6 @@ impl Seeds {
     fn add(&mut self, seed: [u8; 32]) -> Result<(), Error> {
         let same = *self.0.get_or_insert(seed) == seed;
         check(FORMAT, "seed of a link", "another one", same, "that of the first link")
-    }
-
-    fn of(self, links: &[Link]) -> Result<[u8; 32], Error> {
-        let mut items = links.iter().map(|link| link.items);
-        let total = items.try_fold(0u64, u64::checked_add).filter(|sum| *sum <= i64::MAX as u64);
-        check(FORMAT, "items", "more in all links", total.is_some(), "at most 2^63 - 1")?;
-        check(FORMAT, "links", links.len(), self.0.is_some(), "at least 1")?;
-        Ok(self.0.unwrap_or_default())
     }
 }
 
@@ -453,6 +451,7 @@ impl<S: AsRef<[u8]>> ValkeyBloom<S> {
         let is_random = reader.u8()?;
         check(FORMAT, "random seed", is_random, is_random <= 1, "0 or 1")?;
         let count = reader.u64_le()?;
+        check_count(count)?;
         let (mut links, mut starts, mut found) = (Vec::new(), Vec::new(), Seeds::default());
         for _ in 0..count {
             let length = reader.u64_le()?;
@@ -464,7 +463,7 @@ impl<S: AsRef<[u8]>> ValkeyBloom<S> {
             links.push(link.with_counts(items, capacity)?);
         }
         reader.rest(0, 0)?;
-        let seed = found.of(&links)?;
+        let seed = found.0.unwrap_or_default();
         let properties = Properties { expansion, rate, tightening, seed };
         properties.check()?;
         let right = (is_random == 1) == properties.is_seed_random();
@@ -519,6 +518,26 @@ mod tests {
         let flat = Properties { expansion: 1, ..properties() };
         let scaled = flat.scaled(10, u64::MAX, u64::MAX);
         assert_eq!((scaled.capacity, scaled.end), (10_160, ScaledTo::Rate));
+        // Without an end of the rate.
+        let endless = Properties { expansion: 1, tightening: 1.0 - f64::EPSILON, ..properties() };
+        let scaled = endless.scaled(10, u64::MAX, u64::MAX);
+        assert_eq!((scaled.capacity, scaled.end), (655_360, ScaledTo::Rate));
+    }
+
+    #[test]
+    fn a_file_that_is_read_is_read_again_after_the_next_key() {
+        let mut filter = ValkeyBloom::reserved(properties(), 4).unwrap();
+        (0..6u8).for_each(|key| assert!(filter.insert(crate::Key::Bytes(&[key])).unwrap()));
+        let mut file = filter.encode().unwrap();
+        let at = HEAD + 8 + FRONT + filter.links()[0].bytes as usize;
+        file[at..at + 8].copy_from_slice(&(i64::MAX as u64 - 2).to_le_bytes());
+        let decoded = |file: &[u8]| {
+            ValkeyBloom::decode(FORMAT, file, &Parameters::default())?.to_owned()
+        };
+        let mut filter = decoded(&file).unwrap();
+        assert_eq!((filter.links().len(), filter.items()), (2, i64::MAX as u64));
+        assert!(filter.insert("new".into()).unwrap());
+        assert_eq!(decoded(&filter.encode().unwrap()).unwrap().links(), filter.links());
     }
 
     #[test]

@@ -162,18 +162,27 @@ enum Outcome {
     NoMemory,
 }
 
-/// Adds an item. The filter grows if it fits.
-fn add_item(context: &Context, filter: &mut RedisBloomCuckoo, item: &[u8], new: bool) -> Outcome {
+/// Adds an item. The filter grows if it fits, to a size that was not `refused` before: to ask the server what memory it has takes as
+/// long as a hundred additions.
+fn add_item(
+    context: &Context,
+    filter: &mut RedisBloomCuckoo,
+    item: &[u8],
+    new: bool,
+    refused: &mut Option<u64>,
+) -> Outcome {
     loop {
         let added = if new { filter.add_new(item) } else { filter.add(item).map(|()| true) };
         return match added {
             Ok(true) => Outcome::Added,
             Ok(false) => Outcome::There,
             Err(Error::GrowthLimit { bytes, .. }) => {
-                if check_size(context, bytes, bytes - filter.bytes()).is_ok() {
+                let more = bytes - filter.bytes();
+                if *refused != Some(bytes) && check_size(context, bytes, more).is_ok() {
                     filter.set_limit(bytes);
                     continue;
                 }
+                *refused = Some(bytes);
                 Outcome::NoMemory
             }
             Err(Error::OutOfMemory { .. }) => Outcome::NoMemory,
@@ -200,7 +209,9 @@ fn add_to(
         if filter.head().filters >= most {
             return Err(Refusal::Words("Maximum expansions reached"));
         }
-        let add = |item: &Argument<'_>| add_item(context, filter, item.bytes(), new);
+        let mut refused = None;
+        let add =
+            |item: &Argument<'_>| add_item(context, filter, item.bytes(), new, &mut refused);
         Ok(items.iter().map(add).collect::<Vec<_>>())
     };
     let mut opened = context.key_for_writing(key);

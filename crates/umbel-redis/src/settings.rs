@@ -18,7 +18,8 @@ pub(crate) const MOST_EXPANSION: i64 = 32_768;
 pub(crate) const MOST_ERROR: f64 = 0.25;
 pub(crate) const MOST_BUCKET_SIZE: i64 = 255;
 pub(crate) const MOST_ITERATIONS: i64 = 65_535;
-const MOST_EXPANSIONS: i64 = 65_536;
+/// The most filters in one; of a chain, `umbel-foreign` has the same limit.
+pub(crate) const MOST_EXPANSIONS: i64 = 65_536;
 
 pub(crate) static BF_ERROR_RATE: Rate = Rate::new(c"bf-error-rate", 0.01, MOST_ERROR);
 pub(crate) static BF_INITIAL_SIZE: Number =

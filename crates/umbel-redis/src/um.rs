@@ -57,7 +57,8 @@ pub(crate) const COMMANDS: [CommandSpec; 12] = [
         .long()
         .not_cached(),
     spec(c"um.load", writing!(load), 4, Access::Insert, c"Takes a part of a filter's file"),
-    spec(c"um.replay", changing!(replay), -4, Access::Insert, c"What a command did, as hashes"),
+    // Not denied when memory is short, as what inserts is: a replica that minds its own `maxmemory` would miss keys and not know it.
+    spec(c"um.replay", changing!(replay), -4, Access::Update, c"What a command did, as hashes"),
 ];
 
 /// There is no filter, which does not mean that a key is absent.
@@ -524,7 +525,7 @@ fn merge(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         return Err(Refusal::Arity);
     }
     let sources = sources(context, arguments)?;
-    let is_long = sources.iter().any(|filter| filter.bytes() >= LONG);
+    let is_long = sources.iter().map(|filter| filter.bytes()).sum::<u64>() >= LONG;
     drop(sources);
     do_job(context, arguments, is_long, |context, arguments| {
         let sources = self::sources(context, arguments)?;

@@ -8,8 +8,9 @@ use super::api::{Api, loaded};
 /// The allocator of the module; outside a server, as in tests, the system's.
 pub(crate) struct ServerMemory;
 
-/// The alignment of the server's allocations.
-const ALIGNED: usize = 16;
+/// The alignment of the server's allocations. Most have 16 bytes, but with an allocator that does not know the size of what it gave,
+/// as musl's, the server stores that in 8 bytes before.
+pub(super) const ALIGNED: usize = 8;
 /// From this size on, the server provides zeroed memory: fresh pages are zero already and are used only when touched.
 const LARGE: usize = 64 << 10;
 
@@ -45,7 +46,7 @@ fn aligned(api: &Api, layout: Layout, get: fn(&Api, usize) -> *mut u8) -> *mut u
     if start.is_null() {
         return start;
     }
-    // The start is a multiple of at least 8, so that there are 8 bytes before.
+    // The start is a multiple of 8, so that there are 8 bytes before.
     let skipped = layout.align() - start as usize % layout.align();
     // SAFETY: `skipped` is at most the alignment, by which the memory is larger; a pointer fits before.
     unsafe {

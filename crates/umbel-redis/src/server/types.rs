@@ -9,6 +9,7 @@ use umbel_foreign::Relocate;
 
 use super::Context;
 use super::api::{self, DefragCtx, DigestHandle, Io, ModuleType, Str, TypeMethods, api};
+use super::memory::ALIGNED;
 use crate::settings::check_size;
 
 /// The server's handle of a type, set when the module is loaded.
@@ -294,7 +295,7 @@ pub(crate) struct Mover {
 
 impl Relocate for Mover {
     fn vector<T>(&mut self, vector: &mut Vec<T>) {
-        const { assert!(align_of::<T>() <= 16, "its memory is the server's as it is") };
+        const { assert!(align_of::<T>() <= ALIGNED, "its memory is the server's as it is") };
         if vector.capacity() == 0 || size_of::<T>() == 0 {
             return;
         }
@@ -316,7 +317,7 @@ unsafe extern "C" fn defrag<T: Value>(
     _: *mut Str,
     this: *mut *mut c_void,
 ) -> c_int {
-    const { assert!(align_of::<T>() <= 16, "its memory is the server's as it is") };
+    const { assert!(align_of::<T>() <= ALIGNED, "its memory is the server's as it is") };
     guarded(0, || {
         // SAFETY: the server copies the bytes to a better place, or answers null; a value may be moved. Nobody else has it.
         unsafe {

@@ -9,7 +9,7 @@ use umbel_foreign::valkey_bloom::{FIXED_SEED, Properties, ValkeyBloom};
 use umbel_foreign::{Bytes, Error, ForeignFilter, ForeignInsert};
 
 use crate::server::{Context, Fields, Mover, Rewrite, ServerType, Value};
-use crate::settings::{self, check_size};
+use crate::settings::{self, MOST_EXPANSIONS, check_size};
 
 /// A filter of another module as a value.
 pub(crate) struct Kept<F>(F);
@@ -68,12 +68,18 @@ impl<F: Foreign> Kept<F> {
 /// The arrays of a filter in a snapshot, as they are read.
 pub(crate) struct Arrays<'c> {
     context: &'c Context,
+    count: i64,
     bytes: u64,
 }
 
 impl Arrays<'_> {
     /// Takes the next one, as the server gives it, without a copy: a filter that has room in a server of RedisBloom has room here.
     fn next(&mut self, fields: &mut Fields) -> Result<Bytes, String> {
+        // What a filter has next to an array may be more than the array itself.
+        self.count += 1;
+        if self.count > MOST_EXPANSIONS {
+            return Err(format!("more than {MOST_EXPANSIONS} filters in one"));
+        }
         let array = fields.string()?;
         self.bytes += array.len() as u64;
         // The server has this memory already.
@@ -92,7 +98,7 @@ impl<F: Foreign> Value for Kept<F> {
     }
 
     fn load(fields: &mut Fields, version: c_int, context: &Context) -> Result<Self, String> {
-        F::load(fields, version, &mut Arrays { context, bytes: 0 }).map(Self::new)
+        F::load(fields, version, &mut Arrays { context, count: 0, bytes: 0 }).map(Self::new)
     }
 
     fn save(&self, fields: &mut Fields) {

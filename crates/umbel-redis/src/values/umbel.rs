@@ -92,6 +92,9 @@ impl Value for Umbel {
         let filter = load_pieces(fields, context)?.map(Loader::finish).transpose();
         let filter = filter.map_err(|error| error.to_string())?;
         let loader = load_pieces(fields, context)?;
+        if loader.as_ref().is_some_and(Loader::is_complete) {
+            return Err("a file that is loaded in parts is there as a whole".to_owned());
+        }
         let is_lost = version > WITHOUT_LOST && fields.unsigned()? != 0;
         // Version 1 kept keys without anything, after a load that failed.
         let is_lost = is_lost || (filter.is_none() && loader.is_none());

@@ -336,6 +336,20 @@ def test_a_filter_that_could_not_follow_says_so(kind):
         assert "the filter added is lost" in (replica.folder / "log").read_text()
 
 
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_a_replica_out_of_memory_takes_keys_or_says_so(kind):
+    """One that minds its own `maxmemory` refuses commands of its primary, of those that may need memory."""
+    with Server(kind) as primary, Server(kind, options=["--replica-ignore-maxmemory", "no"]) as replica:
+        with primary.client() as client, replica.client() as follower:
+            follow(follower, primary)
+            client("UM.RESERVE", "f", 1000, 0.001)
+            caught_up(client)
+            follower("CONFIG", "SET", "maxmemory", 1)
+            client("UM.ADD", "f", "a"), client("UM.RESERVE", "g", 1000, 0.001), client("UM.ADD", "g", "a")
+            caught_up(client)
+            assert follower("UM.EXISTS", "f", "a") == 1 and follower("UM.EXISTS", "g", "a").startswith(LOST)
+
+
 def test_a_file_with_keys_needs_the_secret(secret):
     """An append-only file as older versions wrote it: commands as they came."""
     with Server(options=APPEND_ONLY) as server:

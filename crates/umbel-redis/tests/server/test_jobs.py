@@ -8,6 +8,7 @@ import pytest
 
 from resp import Refused, Simple
 from servers import PROGRAMS, Server, keys, wait_for
+from test_citizen import info
 from test_followers import follow
 from test_umbel import dumped, receipt
 
@@ -117,6 +118,17 @@ def test_a_merge_of_what_was_replaced_changes_nothing(server, client):
             other("RENAME", "c", "b")
     assert tried[-1].startswith(("TRYAGAIN", "NOFILTER")), tried
     assert len(tried) > 1 or receipt(client, "a") == before
+
+
+def test_many_small_filters_are_long_together(client):
+    sources = [f"source {number}" for number in range(32)]
+    for source in sources:
+        assert client("UM.RESERVE", source, 4 * KEYS_PER_MIB, 0.01) == OK
+    begun = info(client, "cpu")
+    assert client("UM.MERGE", "sum", *sources) == OK
+    ended = info(client, "cpu")
+    all_threads, main_thread = (sum(float(ended[name + of]) - float(begun[name + of]) for name in ("used_cpu_user", "used_cpu_sys")) for of in ("", "_main_thread"))
+    assert main_thread < all_threads / 2, (main_thread, all_threads)
 
 
 def test_a_client_that_hangs_up_leaves_the_server_whole(server, client):

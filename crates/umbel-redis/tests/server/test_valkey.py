@@ -46,18 +46,33 @@ def crc64(content):
     return crc
 
 
+def unsigned(number):
+    """A field of a module's value in a snapshot, as the next two."""
+    return b"\x02" + length(number)
+
+
+def double(number):
+    return b"\x04" + struct.pack("<d", number)
+
+
+def text(content):
+    return b"\x05" + length(len(content)) + content
+
+
+def begin(name, version):
+    """How a value of a module's type begins in a snapshot."""
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    number = 0
+    for letter in name:
+        number = number << 6 | letters.index(letter)
+    return b"\x07" + length(number << 10 | version)
+
+
 def snapshot(file, seed_is_random=None):
     """What `DUMP` of valkey-bloom 1.0 gives for the filter in the data of its `BF.LOAD`, without the version of the server's format."""
-    unsigned = lambda number: b"\x02" + length(number)
-    double = lambda number: b"\x04" + struct.pack("<d", number)
-    text = lambda content: b"\x05" + length(len(content)) + content
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    name = 0
-    for letter in "bloomfltr":
-        name = name << 6 | letters.index(letter)
     expansion, rate, tightening, is_random, links = struct.unpack_from("<IddBQ", file, 1)
     is_random = is_random if seed_is_random is None else seed_is_random
-    fields = [b"\x07" + length(name << 10 | 1), unsigned(links), unsigned(expansion), double(rate), double(tightening), unsigned(is_random)]
+    fields = [begin("bloomfltr", 1), unsigned(links), unsigned(expansion), double(rate), double(tightening), unsigned(is_random)]
     at = 30
     for link in range(links):
         (bytes_,) = struct.unpack_from("<Q", file, at)

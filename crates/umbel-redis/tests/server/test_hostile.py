@@ -1,0 +1,118 @@
+"""What nobody makes by accident: it is refused, or it is saved, loaded again, and answered in time and within the memory that limits allow."""
+
+import struct
+
+import pytest
+
+from resp import Refused, Simple
+from servers import Server
+from test_citizen import info
+from test_valkey import VECTORS, begin, double, payload, text, unsigned
+
+OK = Simple("OK")
+MIB = 1 << 20
+MOST = (1 << 64) - 1
+
+
+def reloads(client, key):
+    before = client("DEBUG", "DIGEST-VALUE", key)
+    assert client("DEBUG", "RELOAD") == OK and client("DEBUG", "DIGEST-VALUE", key) == before
+
+
+def cpu(client):
+    """Seconds that the server worked: others may do so at the same time."""
+    seconds = info(client, "cpu")
+    return float(seconds["used_cpu_user"]) + float(seconds["used_cpu_sys"])
+
+
+def chunks(client, family, key):
+    iterator, chunk = client(f"{family}.SCANDUMP", key, 0)
+    while iterator:
+        yield iterator, chunk
+        iterator, chunk = client(f"{family}.SCANDUMP", key, iterator)
+
+
+def test_counts_near_the_end_of_numbers_are_saved_and_loaded(client):
+    """One more item, and a snapshot that is refused would keep the server from starting."""
+    client("BF.RESERVE", "own", 0.01, 4), client("BF.MADD", "own", *range(6))
+    for iterator, chunk in list(chunks(client, "BF", "own")):
+        if iterator == 1:
+            header = bytearray(chunk)
+            struct.pack_into("<Q", header, 0, MOST), struct.pack_into("<Q", header, 20 + 16, MOST - 2)
+            chunk = bytes(header)
+        assert client("BF.LOADCHUNK", "bloom", iterator, chunk) == OK
+    assert client("BF.ADD", "bloom", "more") == 1
+    reloads(client, "bloom")
+
+    client("CF.ADD", "small", "a")
+    for iterator, chunk in list(chunks(client, "CF", "small")):
+        assert client("CF.LOADCHUNK", "cuckoo", iterator, struct.pack("<Q", MOST) + chunk[8:] if iterator == 1 else chunk) == OK
+    assert client("CF.ADD", "cuckoo", "more") == 1 and client("CF.INFO", "cuckoo")[7] == (1 << 63) - 1
+    reloads(client, "cuckoo")
+
+    # The oldest link holds what the others leave of all that can be counted, or is planned for as many.
+    most, file = (1 << 63) - 1, bytearray((VECTORS / "seed.bin").read_bytes())
+    (array,) = struct.unpack_from("<Q", file, 30)
+    (oldest,) = struct.unpack_from("<Q", file, 38 + array)
+    assert client("BF.LOAD", "whole", bytes(file)) == OK
+    for items, capacity in [(most - client("BF.CARD", "whole") + oldest, 1), (1, most)]:
+        struct.pack_into("<QQ", file, 38 + array, items, capacity)
+        assert client("BF.LOAD", "valkey", bytes(file)) == OK
+        assert client("BF.ADD", "valkey", "more") == client("BF.ADD", "valkey", "and more") == 1
+        assert client("DEBUG", "RELOAD") == OK
+        assert client("BF.EXISTS", "valkey", "more") == 1
+        client("DEL", "valkey")
+
+
+COUNT = 1_000_000
+VALUES = {
+    "MBbloom--": (4, [unsigned(0), unsigned(COUNT), unsigned(5), unsigned(1)], [unsigned(1), double(0.25), unsigned(1), double(1), unsigned(8), unsigned(0), text(b"\0"), unsigned(0)]),
+    "MBbloomCF": (4, [unsigned(number) for number in (COUNT, 1, 0, 0, 1, 20, 1)], [unsigned(1), text(b"\0")]),
+    "bloomfltr": (1, [unsigned(COUNT), unsigned(1), double(0.5), double(0.5), unsigned(1)], [unsigned(1), text(b"\1" + struct.pack("<QI", 1, 1) + bytes(33))]),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_a_million_filters_in_one_are_refused_before_they_are_read(kind):
+    """Each has a byte of bits, and a hundred of what is next to them."""
+    version, fields, each = VALUES[kind]
+    with Server() as server, server.client() as client:
+        client("SET", "text", "x")
+        content = payload(begin(kind, version), client("DUMP", "text")[-10:])
+        content = content[:-10] + b"".join(fields) + COUNT * b"".join(each) + b"\0" + content[-10:]
+        client("DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", 1)
+        before = int(info(client, "memory")["used_memory"])
+        assert isinstance(client("RESTORE", "k", 0, content), Refused)
+        assert int(info(client, "memory")["used_memory_peak"]) < before + 3 * len(content) + 20 * MIB
+
+
+def test_how_far_a_filter_grows_is_known_at_once(client):
+    """In equal steps of a byte: without an end, or with one in some billions of steps."""
+    client("CONFIG", "SET", "bf.object-limit", "0")
+    words = ["CAPACITY", 1, "ERROR", 0.9, "EXPANSION", 1, "TIGHTENING", 0.999999999999]
+    begun = cpu(client)
+    assert isinstance(client("BF.INSERT", "own", *words, "VALIDATESCALETO", 10**18), Refused)
+    assert client("BF.INSERT", "own", *words) == []
+    assert client("BF.INFO", "own", "MAXSCALEDCAPACITY") == 65_536
+    assert cpu(client) - begun < 1
+
+
+def test_a_file_in_parts_is_not_whole(client):
+    """A load that has all parts has ended: it is the filter."""
+    client("SET", "text", "x"), client("UM.RESERVE", "f", 100, 0.01)
+    _, file = client("UM.DUMP", "f", 0)
+    value = lambda parts: begin("umbelfltr", 2) + unsigned(0) + unsigned(len(parts)) + text(parts) + unsigned(0) + b"\0"
+    footer = client("DUMP", "text")[-10:]
+    assert client("RESTORE", "part", 0, payload(value(file[:-1]), footer)) == OK
+    assert client("UM.LOAD", "part", len(file) - 1, file[-1:]) == 0 and client("UM.EXISTS", "part", "a") == 0
+    assert isinstance(client("RESTORE", "whole", 0, payload(value(file), footer)), Refused)
+
+
+def test_items_that_find_no_room_are_refused_quickly(client):
+    """Without asking the server about its memory for each."""
+    client("CF.RESERVE", "k", 8 << 20, "MAXITERATIONS", 1)
+    client("CONFIG", "SET", "maxmemory", int(info(client, "memory")["used_memory"]) + (6 << 20))
+    begun = cpu(client)
+    answers = client("CF.INSERT", "k", "ITEMS", *["same"] * 20_000)
+    assert answers.count(Refused("ERR Insufficient memory")) == 20_000 - 4
+    assert cpu(client) - begun < 0.4
