@@ -531,9 +531,8 @@ mod tests {
         let mut file = filter.encode().unwrap();
         let at = HEAD + 8 + FRONT + filter.links()[0].bytes as usize;
         file[at..at + 8].copy_from_slice(&(i64::MAX as u64 - 2).to_le_bytes());
-        let decoded = |file: &[u8]| {
-            ValkeyBloom::decode(FORMAT, file, &Parameters::default())?.to_owned()
-        };
+        let decoded =
+            |file: &[u8]| ValkeyBloom::decode(FORMAT, file, &Parameters::default())?.to_owned();
         let mut filter = decoded(&file).unwrap();
         assert_eq!((filter.links().len(), filter.items()), (2, i64::MAX as u64));
         assert!(filter.insert("new".into()).unwrap());

@@ -210,8 +210,7 @@ fn add_to(
             return Err(Refusal::Words("Maximum expansions reached"));
         }
         let mut refused = None;
-        let add =
-            |item: &Argument<'_>| add_item(context, filter, item.bytes(), new, &mut refused);
+        let add = |item: &Argument<'_>| add_item(context, filter, item.bytes(), new, &mut refused);
         Ok(items.iter().map(add).collect::<Vec<_>>())
     };
     let mut opened = context.key_for_writing(key);

@@ -310,6 +310,7 @@ fn function(name: &str) -> *const c_void {
         "DefragAlloc" => no_pointer,
         // For filters larger than those here.
         "BlockClient" => no_pointer,
+        "SetDisconnectCallback" => nothing,
         "UnblockClient" => nothing,
         "GetThreadSafeContext" => no_pointer,
         "FreeThreadSafeContext" => nothing,

@@ -33,6 +33,7 @@ pub(crate) type SetNumber =
 
 pub(crate) type Apply = unsafe extern "C" fn(*mut Ctx, *mut c_void, *mut *mut Str) -> c_int;
 pub(crate) type FreeData = unsafe extern "C" fn(*mut Ctx, *mut c_void);
+pub(crate) type Gone = unsafe extern "C" fn(*mut Ctx, *mut BlockedClient);
 
 pub(crate) const OK: c_int = 0;
 pub(crate) const ERR: c_int = 1;
@@ -256,6 +257,7 @@ functions! {
         fn DigestEndSequence(*mut DigestHandle);
         fn DefragAlloc(*mut DefragCtx, *mut c_void) -> *mut c_void;
         fn BlockClient(*mut Ctx, Option<Command>, Option<Command>, Option<FreeData>, c_longlong) -> *mut BlockedClient;
+        fn SetDisconnectCallback(*mut BlockedClient, Gone);
         fn UnblockClient(*mut BlockedClient, *mut c_void) -> c_int;
         fn GetThreadSafeContext(*mut BlockedClient) -> *mut Ctx;
         fn FreeThreadSafeContext(*mut Ctx);

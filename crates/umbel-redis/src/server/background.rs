@@ -101,8 +101,21 @@ impl Context {
             };
             let arguments = arguments.iter().map(copy).collect();
             let client = (api().BlockClient)(self.raw, None, None, None, 0);
+            (api().SetDisconnectCallback)(client, forget);
             Waiting { client, arguments, at_replica: self.is_replica() }
         }
+    }
+}
+
+/// Drops the job of a client that has hung up, unless it has begun: else clients that come, ask and go would keep the thread at work
+/// for hours, and what the server has for each of them would fill its memory.
+unsafe extern "C" fn forget(_: *mut Ctx, client: *mut BlockedClient) {
+    let mut locked = state();
+    let place = locked.jobs.iter().position(|(waiting, _)| waiting.client == client);
+    let job = place.and_then(|place| locked.jobs.remove(place));
+    drop(locked);
+    if let Some((waiting, _)) = job {
+        waiting.end();
     }
 }
 
@@ -139,6 +152,11 @@ impl Waiting {
         if let Err(refusal) = answered {
             let _ = self.step(|context, _| context.refuse(&refusal));
         }
+        self.end();
+    }
+
+    /// Lets its client go on. The caller has the server's lock.
+    fn end(self) {
         // SAFETY: strings made above, and a client that is unblocked once.
         unsafe {
             self.arguments.iter().for_each(|argument| (api().FreeString)(null_mut(), *argument));

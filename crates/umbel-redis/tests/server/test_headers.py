@@ -24,7 +24,7 @@ TYPES = {
     "ServerInfo": "MODULEServerInfoData", "BlockedClient": "MODULEBlockedClient", "TypeMethods": "MODULETypeMethods", "CommandInfo": "MODULECommandInfo",
     "Command": "MODULECmdFunc", "GetString": "MODULEConfigGetStringFunc", "SetString": "MODULEConfigSetStringFunc",
     "GetNumber": "MODULEConfigGetNumericFunc", "SetNumber": "MODULEConfigSetNumericFunc", "Apply": "MODULEConfigApplyFunc",
-    "FreeData": "__typeof__(void (*)(MODULECtx *, void *))",
+    "FreeData": "__typeof__(void (*)(MODULECtx *, void *))", "Gone": "MODULEDisconnectFunc",
 }
 CONSTANTS = {
     "KEY_EMPTY": "KEYTYPE_EMPTY", "KEY_MODULE": "KEYTYPE_MODULE", "HANDLE_IO_ERRORS": "OPTIONS_HANDLE_IO_ERRORS", "CONTEXT_REPLICA": "CTX_FLAGS_SLAVE",

@@ -9,6 +9,7 @@ import pytest
 from resp import Refused, Simple
 from servers import PROGRAMS, Server, keys, wait_for
 from test_citizen import info
+from test_hostile import cpu
 from test_followers import follow
 from test_umbel import dumped, receipt
 
@@ -140,6 +141,18 @@ def test_a_client_that_hangs_up_leaves_the_server_whole(server, client):
                 other.send(command)
     assert client("DEL", "f") == 1 and client("PING") == Simple("PONG")
     wait_for(lambda: b"blocked_clients:0" in client("INFO", "clients"))
+
+
+def test_what_clients_that_hung_up_asked_for_is_not_done(server, client):
+    fill(client, "f", 64)
+    begun = cpu(client)
+    client("UM.INFO", "f")
+    one, begun = cpu(client) - begun, cpu(client)
+    for _ in range(500):
+        with server.client() as other:
+            other.send(["UM.INFO", "f"])
+    client("UM.INFO", "f")
+    assert cpu(client) - begun < 250 * one
 
 
 def test_a_filter_may_go_while_it_is_read(server, client):
