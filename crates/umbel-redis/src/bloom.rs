@@ -214,15 +214,15 @@ fn fill<R: Rule>(
     items: &[&[u8]],
     outcomes: &mut [Outcome],
 ) -> usize {
-    let mut done = 0;
+    let (mut done, mut refused) = (0, None);
     while done < items.len() {
         let grows = filter.grows();
         let mut stopped = None;
         filter.insert_each(&items[done..], |answer| {
             outcomes[done] = match answer {
                 Ok(new) => Ok(new),
-                Err(error @ Error::GrowthLimit { .. }) => {
-                    stopped = Some(error);
+                Err(Error::GrowthLimit { bytes, .. }) if refused != Some(bytes) => {
+                    stopped = Some(bytes);
                     return false;
                 }
                 Err(Error::Full { .. }) if !grows => Err(FULL),
@@ -232,17 +232,11 @@ fn fill<R: Rule>(
             done += 1;
             outcomes[done - 1] != Err(FULL)
         });
-        match stopped {
-            Some(Error::GrowthLimit { bytes, .. }) => {
-                match check_size(context, bytes, bytes - filter.bytes()) {
-                    Ok(()) => filter.set_limit(bytes),
-                    Err(_) => {
-                        outcomes[done] = Err(NO_GROWTH);
-                        done += 1;
-                    }
-                }
-            }
-            _ => break,
+        let Some(bytes) = stopped else { break };
+        match check_size(context, bytes, bytes - filter.bytes()) {
+            Ok(()) => filter.set_limit(bytes),
+            // Not asked again for each item: what memory there is takes the server as long as a hundred additions.
+            Err(_) => refused = Some(bytes),
         }
     }
     done

@@ -162,8 +162,7 @@ enum Outcome {
     NoMemory,
 }
 
-/// Adds an item. The filter grows if it fits, to a size that was not `refused` before: to ask the server what memory it has takes as
-/// long as a hundred additions.
+/// Adds an item. The filter grows if it fits, to a size that was not `refused` before.
 fn add_item(
     context: &Context,
     filter: &mut RedisBloomCuckoo,

@@ -274,7 +274,8 @@ pub(crate) fn object_limit() -> u64 {
     }
 }
 
-/// Filters up to this size are refused only by `object-limit`.
+/// Filters up to this size are refused only by `object-limit`, as long as there is memory at all: the server does not see to that for
+/// commands that add.
 const ALWAYS: u64 = 1 << 20;
 
 /// A filter would be larger than the server allows.
@@ -324,7 +325,7 @@ pub(crate) fn check_size(context: &Context, bytes: u64, more: u64) -> Result<(),
     if bytes > limit {
         return too_large(Limit::Object(limit));
     }
-    if bytes <= ALWAYS {
+    if bytes <= ALWAYS && (more == 0 || !context.is_out_of_memory()) {
         return Ok(());
     }
     context.memory_info(|memory| {

@@ -40,9 +40,12 @@ macro_rules! changing {
 /// All of them.
 pub(crate) const COMMANDS: [CommandSpec; 12] = [
     spec(c"um.reserve", writing!(reserve), -4, Access::Insert, c"Creates a filter"),
-    spec(c"um.add", changing!(add), 3, Access::Insert, c"Adds a key"),
-    spec(c"um.madd", changing!(madd), -3, Access::Insert, c"Adds keys"),
-    spec(c"um.addat", changing!(addat), -4, Access::Insert, c"Adds keys that came at a time"),
+    // What replicas get of additions needs no memory. One that minds its own `maxmemory` would be denied it by the server, and
+    // deny the keys.
+    spec(c"um.add", changing!(add), 3, Access::Insert, c"Adds a key").in_place(),
+    spec(c"um.madd", changing!(madd), -3, Access::Insert, c"Adds keys").in_place(),
+    spec(c"um.addat", changing!(addat), -4, Access::Insert, c"Adds keys that came at a time")
+        .in_place(),
     // Windows by time forget without a write, by which clients would know that what they cached is no longer so.
     spec(c"um.exists", exported!(exists), 3, Access::Read, c"Whether a key may be there")
         .not_cached(),
@@ -57,8 +60,8 @@ pub(crate) const COMMANDS: [CommandSpec; 12] = [
         .long()
         .not_cached(),
     spec(c"um.load", writing!(load), 4, Access::Insert, c"Takes a part of a filter's file"),
-    // Not denied when memory is short, as what inserts is: a replica that minds its own `maxmemory` would miss keys and not know it.
-    spec(c"um.replay", changing!(replay), -4, Access::Update, c"What a command did, as hashes"),
+    spec(c"um.replay", changing!(replay), -4, Access::Insert, c"What a command did, as hashes")
+        .in_place(),
 ];
 
 /// There is no filter, which does not mean that a key is absent.
@@ -263,10 +266,10 @@ fn add_to(
             }
         }
     }
-    added.map_err(refused)?;
     if new.contains(&true) {
         context.notify(c"umbel.add", key);
     }
+    added.map_err(refused)?;
     Ok(new)
 }
 

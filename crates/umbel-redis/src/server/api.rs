@@ -53,6 +53,8 @@ pub(crate) const CONTEXT_LUA: c_int = 1;
 pub(crate) const CONTEXT_MULTI: c_int = 1 << 1;
 /// The server is a replica.
 pub(crate) const CONTEXT_REPLICA: c_int = 1 << 3;
+/// There is no memory left of `maxmemory`.
+pub(crate) const CONTEXT_OOM: c_int = 1 << 10;
 pub(crate) const CONTEXT_LOADING: c_int = 1 << 13;
 pub(crate) const CONTEXT_ASYNC_LOADING: c_int = 1 << 23;
 pub(crate) const CONTEXT_DENY_BLOCKING: c_int = 1 << 21;

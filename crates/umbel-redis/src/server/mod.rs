@@ -269,6 +269,10 @@ impl Context {
         self.flags() & (obeys | api::CONTEXT_LOADING) != 0
     }
 
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        self.flags() & api::CONTEXT_OOM != 0
+    }
+
     pub(crate) fn is_resp3(&self) -> bool {
         self.flags() & api::CONTEXT_RESP3 != 0
     }

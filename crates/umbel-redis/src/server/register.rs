@@ -31,6 +31,8 @@ pub(crate) struct CommandSpec {
     pub(crate) is_fast: bool,
     /// Whether its time grows with the filter, so that it is not flagged as fast.
     pub(crate) is_long: bool,
+    /// Whether the server lets it through when memory is out, although it inserts.
+    pub(crate) is_in_place: bool,
     /// The index of its last key; -1 if all arguments are keys.
     pub(crate) last_key: c_int,
     /// Whether clients may cache its replies.
@@ -46,8 +48,19 @@ pub(crate) const fn spec(
     access: Access,
     summary: &'static CStr,
 ) -> CommandSpec {
-    let (is_fast, is_long, is_cacheable, last_key) = (false, false, true, 1);
-    CommandSpec { name, function, arity, access, is_fast, is_long, last_key, is_cacheable, summary }
+    let (is_fast, is_long, is_in_place, last_key, is_cacheable) = (false, false, false, 1, true);
+    CommandSpec {
+        name,
+        function,
+        arity,
+        access,
+        is_fast,
+        is_long,
+        is_in_place,
+        last_key,
+        is_cacheable,
+        summary,
+    }
 }
 
 impl CommandSpec {
@@ -57,6 +70,10 @@ impl CommandSpec {
 
     pub(crate) const fn fast(self) -> Self {
         Self { is_fast: true, ..self }
+    }
+
+    pub(crate) const fn in_place(self) -> Self {
+        Self { is_in_place: true, ..self }
     }
 
     pub(crate) const fn long(self) -> Self {
@@ -130,6 +147,7 @@ impl Registration {
         let (flags, key) = match spec.access {
             Access::Read if spec.is_long => (c"readonly", api::KEY_RO | api::KEY_ACCESS),
             Access::Read => (c"readonly fast", api::KEY_RO | api::KEY_ACCESS),
+            Access::Insert if spec.is_in_place => (c"write", api::KEY_RW | api::KEY_INSERT),
             Access::Insert => (c"write deny-oom", api::KEY_RW | api::KEY_INSERT),
             Access::Update => (c"write", api::KEY_RW | api::KEY_ACCESS | api::KEY_UPDATE),
             Access::Delete => (c"write fast", api::KEY_RW | api::KEY_DELETE),

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from resp import Refused, Simple
-from servers import Server
+from servers import Server, keys
 from test_citizen import info
 from test_valkey import VECTORS, begin, double, payload, text, unsigned
 
@@ -110,9 +110,10 @@ def test_a_file_in_parts_is_not_whole(client):
 
 def test_items_that_find_no_room_are_refused_quickly(client):
     """Without asking the server about its memory for each."""
-    client("CF.RESERVE", "k", 8 << 20, "MAXITERATIONS", 1)
+    client("CF.RESERVE", "k", 8 << 20, "MAXITERATIONS", 1), client("BF.RESERVE", "b", 0.01, 1000, "EXPANSION", 20_000)
     client("CONFIG", "SET", "maxmemory", int(info(client, "memory")["used_memory"]) + (6 << 20))
     begun = cpu(client)
     answers = client("CF.INSERT", "k", "ITEMS", *["same"] * 20_000)
     assert answers.count(Refused("ERR Insufficient memory")) == 20_000 - 4
+    assert client("BF.MADD", "b", *keys(b"other", 21_000)).count(Refused("ERR problem inserting into filter")) > 19_000
     assert cpu(client) - begun < 0.4

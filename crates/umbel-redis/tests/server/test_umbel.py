@@ -126,6 +126,21 @@ def test_a_chain_grows_as_far_as_there_is_room(client):
     assert isinstance(client("UM.RESERVE", "g", 10_000_000, 0.001), Refused)
 
 
+def test_keys_are_added_when_memory_is_out_unless_a_filter_has_to_grow(server, client):
+    client("UM.RESERVE", "fixed", 5000, 0.001), client("UM.RESERVE", "grows", 100, 0.001, "KIND", "scalable")
+    for policy in ["noeviction", "volatile-lru"]:
+        assert client("CONFIG", "SET", "maxmemory-policy", policy, "maxmemory", 1) == OK
+        assert sum(client("UM.MADD", "fixed", *keys(policy.encode(), 2000))) > 1990
+        assert client("UM.RESERVE", "more", 100, 0.001).startswith("OOM ")
+        client("CONFIG", "SET", "maxmemory", 0)
+    client("CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", 1)
+    size = client("MEMORY", "USAGE", "grows")
+    assert "limit" in client("UM.MADD", "grows", *keys(b"item", 1000))
+    assert all(client("UM.MEXISTS", "grows", *keys(b"item", 99))) and client("MEMORY", "USAGE", "grows") == size
+    client("CONFIG", "SET", "maxmemory", 0)
+    assert sum(client("UM.MADD", "grows", *keys(b"item", 1000))) > 850
+
+
 def test_files_of_umbel_are_loaded_and_dumped(server, client, tmp_path):
     path = tmp_path / "secret"
     path.write_text(SECRET)
