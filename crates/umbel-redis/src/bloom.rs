@@ -461,14 +461,32 @@ fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     }
     let bytes = data.len() as u64;
     check_size(context, bytes, bytes).map_err(no_memory)?;
-    let bad = |why: Error| Refusal::Text(format!("ERR bloom object decoding failed: {why}"));
-    let filter = ValkeyBloom::decode(Format::ValkeyBloom, data, &Parameters::default());
-    let filter = filter.map_err(bad)?.to_owned().map_err(no_memory)?;
+    let filter = loaded(data).map_err(|why| match why {
+        Error::OutOfMemory { .. } => no_memory(why),
+        _ => Refusal::Text(format!("ERR bloom object decoding failed: {why}")),
+    })?;
     opened.set(Box::new(Valkey::new(filter)));
     drop(opened);
     context.replicate();
     context.notify(c"bloom.reserve", *key);
     context.reply_ok()
+}
+
+/// The filter in data of `BF.LOAD`. All links but the newest count as full: a snapshot has only the items of that, and what it brings
+/// back should not be another filter.
+fn loaded(data: &[u8]) -> Result<ValkeyBloom, Error> {
+    let file = ValkeyBloom::decode(Format::ValkeyBloom, data, &Parameters::default())?;
+    let newest = file.links().len() - 1;
+    let links = file.links_with_heads().enumerate().map(|(number, (link, array))| {
+        let items = if number == newest { link.items } else { link.capacity };
+        let mut copy = Vec::new();
+        let bytes = array.len() as u64;
+        copy.try_reserve_exact(array.len()).map_err(|_| Error::OutOfMemory { bytes })?;
+        copy.extend_from_slice(array);
+        Ok((copy.into(), items, link.capacity))
+    });
+    let links = links.collect::<Result<_, Error>>()?;
+    ValkeyBloom::from_links(file.properties().clone(), links)
 }
 
 /// `BF.CARD key`

@@ -59,7 +59,7 @@ def test_counts_near_the_end_of_numbers_are_saved_and_loaded(client):
         struct.pack_into("<QQ", file, 38 + array, items, capacity)
         assert client("BF.LOAD", "valkey", bytes(file)) == OK
         assert client("BF.ADD", "valkey", "more") == client("BF.ADD", "valkey", "and more") == 1
-        assert client("DEBUG", "RELOAD") == OK
+        reloads(client, "valkey")
         assert client("BF.EXISTS", "valkey", "more") == 1
         client("DEL", "valkey")
 
