@@ -514,7 +514,7 @@ mod tests {
     #[test]
     fn a_folder_is_no_input() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = File::open(dir.path()).unwrap();
+        let folder = umbel_system::open(dir.path()).unwrap();
         assert!(matches!(Input::file("d", folder), Err(Error::Directory { .. })));
     }
 

@@ -70,8 +70,8 @@ pub(crate) fn state_of(file: &File) -> io::Result<State> {
         check(files::GetFileInformationByHandleEx(handle, files::FileBasicInfo, to, size))?;
     }
     let both = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-    // In steps of 100 ns since 1601.
-    let nanoseconds = |time: i64| (time - 116_444_736_000_000_000).saturating_mul(100);
+    // In steps of 100 ns since 1601. Beyond the year 2262 these are other times, and still different ones.
+    let nanoseconds = |time: i64| time.wrapping_sub(116_444_736_000_000_000).wrapping_mul(100);
     let is_dir = known.dwFileAttributes & files::FILE_ATTRIBUTE_DIRECTORY != 0;
     Ok(State {
         id: FileId {
