@@ -266,14 +266,23 @@ pub fn open(
         sources.push(Source::Files(inputs));
     }
     check_pipes(&sources)?;
-    // Opening a named pipe waits for its writer, so it comes last. One writer may open several pipes before it writes.
+    // Opening a named pipe waits for its writer, so it comes last. One writer may open several pipes before it writes, in any
+    // order.
+    let is_fifo = |path: &Path| path.metadata().is_ok_and(|meta| umbel_system::is_fifo(&meta));
+    let mut pipes: Vec<(PathBuf, &mut Origin)> = Vec::new();
     for source in &mut sources {
-        if let Source::Stream(Stream { name, from, .. }) = source
+        if let Source::Stream(Stream { from, .. }) = source
             && let Origin::Path(path) = from
-            && path.metadata().is_ok_and(|meta| umbel_system::is_fifo(&meta))
+            && is_fifo(path)
         {
-            *from = Origin::Open(File::open(path).with_context(|| name.clone())?);
+            pipes.push((path.clone(), from));
         }
+    }
+    let paths: Vec<_> = pipes.iter().map(|(path, _)| path).collect();
+    let open = |i: usize| File::open(paths[i]).with_context(|| paths[i].display().to_string());
+    let opened = in_order(paths.len().min(MOST_PIPES), paths.len(), open);
+    for ((_, from), file) in pipes.into_iter().zip(opened) {
+        *from = Origin::Open(file?);
     }
     Ok(sources)
 }
@@ -291,14 +300,15 @@ fn check_pipes(sources: &[Source]) -> Result<()> {
     Ok(())
 }
 
+/// One writer may open several pipes and fill them in turns, as `tee` does. If one of them was opened or read after another,
+/// both sides could wait for ever; so each has a thread, up to this many.
+const MOST_PIPES: usize = 64;
+
 /// Makes sources fit to be read more than once: what is no plain file is spooled, several at a time, each by its own thread.
 ///
 /// # Errors
 /// Those of reading, and of temporary files; of several, that of the first source.
 pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>> {
-    /// One writer may fill several pipes in turns, as `tee` does. If one of them was read after another, both sides would wait
-    /// for ever; so each has a thread, up to this many.
-    const MOST_PIPES: usize = 64;
     let (mut inputs, mut streams, mut pipes) = (Vec::new(), Vec::new(), 0);
     for source in sources {
         match source {

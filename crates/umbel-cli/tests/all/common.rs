@@ -329,6 +329,15 @@ fn one_writer_fills_several_pipes_in_turns() {
     }
     drop(pipes);
     assert!(run.finish().done() == urls(0..6000));
+    // The shell opens the last one first.
+    folder.write("all", urls(0..9000));
+    names.iter().for_each(|name| folder.fifo(name));
+    let run = folder.umbel("common one two three -j 1").spawn();
+    let mut tee = std::process::Command::new("sh");
+    tee.args(["-c", "exec tee one two < all > three"]).current_dir(folder.path(""));
+    let mut tee = tee.spawn().unwrap();
+    assert!(run.finish().done() == urls(0..9000));
+    assert!(tee.wait().unwrap().success());
 }
 
 #[test]
