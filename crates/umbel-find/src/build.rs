@@ -17,7 +17,7 @@ use umbel_index::look_up::FIELD_PROBES;
 use umbel_index::matrix::{self, Apart, Group, WIDTH};
 use umbel_index::pages::{self, DATA, PAGE, PagesWriter};
 use umbel_sets::{Missing, Options, on_each};
-use umbel_system::{FileAt, State};
+use umbel_system::{FileAt, FileId, State};
 
 use crate::folders;
 use crate::opened::{self, Index};
@@ -63,7 +63,7 @@ pub fn build(
     check(options)?;
     let folder = folders::of_index(target);
     let roots = paths.iter().map(|path| folders::stored(path, &folder)).collect::<Result<_>>()?;
-    let draft = Draft { settings: Settings::of(options), roots, old: None };
+    let draft = Draft { settings: Settings::of(options), roots, old: None, file: None };
     write(target, existing, &draft, options)
 }
 
@@ -72,12 +72,18 @@ pub fn build(
 /// # Errors
 /// As [`build`]; an [`IndexError`](crate::IndexError) of the index.
 pub fn update(target: &Path, options: &Options) -> Result<Built> {
+    let file = locked(target).with_context(|| target.display().to_string())?;
+    update_of(target, file, options)
+}
+
+/// Brings the index in an open file up to date, which is at `target` unless another run made that anew.
+pub(crate) fn update_of(target: &Path, file: File, options: &Options) -> Result<Built> {
     let name = || target.display().to_string();
-    let (index, settings) = opened::open(locked(target).with_context(name)?)
-        .map_err(anyhow::Error::from)
-        .with_context(name)?;
+    let id = State::of(&file).with_context(name)?.id;
+    let (index, settings) = opened::open(file).map_err(anyhow::Error::from).with_context(name)?;
     let options = &settings.apply(options);
-    let draft = Draft { settings, roots: index.roots.clone(), old: Some(index) };
+    let roots = index.roots.clone();
+    let draft = Draft { settings, roots, old: Some(index), file: Some(id) };
     write(target, Existing::Replace, &draft, options)
 }
 
@@ -122,6 +128,8 @@ struct Draft {
     settings: Settings,
     roots: Vec<PathBuf>,
     old: Option<Index>,
+    /// Which file the old index is.
+    file: Option<FileId>,
 }
 
 impl Draft {
@@ -248,6 +256,18 @@ impl Segment<'_> {
         /// So much more than needed is no reason.
         const SLACK: u64 = if cfg!(test) { 1 << 12 } else { 1 << 18 };
         const SLACK_GROUPS: u64 = 8;
+        // Whoever makes an index anew waits for nobody: what is there now may be another one, with other roots.
+        let file = OpenOptions::new().write(true).open(target);
+        let now = match &file {
+            Ok(file) => State::of(file),
+            Err(_) => State::at(target),
+        };
+        if Some(now.with_context(|| target.display().to_string())?.id) != self.draft.file {
+            bail!(
+                "{}: was made anew by another run meanwhile; it stays as it is",
+                target.display()
+            );
+        }
         let mut groups = Groups::appended(old, filters)?;
         let base = old.pages.count() * DATA as u64;
         let layout = self.lay_out(&mut groups, base, old.generation + 1, true);
@@ -263,7 +283,7 @@ impl Segment<'_> {
         {
             return Ok(None);
         }
-        let Ok(file) = OpenOptions::new().write(true).open(target) else { return Ok(None) };
+        let Ok(file) = file else { return Ok(None) };
         let context = || format!("{}: nothing was changed", target.display());
         let end = old.pages.count() * PAGE as u64;
         let append = || -> Result<()> {
@@ -516,7 +536,7 @@ fn keep(path: &Path, entry: &Entry, index: &Index) -> Result<Option<Indexed>> {
     if !stamp::is_of(&entry.stamp, path, &state).with_context(name)? {
         return Ok(None);
     }
-    let blocks = index.blocks(entry.first, entry.blocks)?;
+    let blocks = index.blocks_of(entry)?;
     let blocks = blocks.into_iter().zip(entry.first..);
     let blocks = blocks.map(|(block, number)| {
         let start = match block.resume {

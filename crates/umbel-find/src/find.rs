@@ -151,7 +151,8 @@ pub fn find(
             (paths.into_iter().map(Job::whole).collect(), options.clone())
         }
     };
-    let reading = Reading::new(&options, threads(&options))?;
+    let workers = threads(&options).min(jobs.len().max(1));
+    let reading = Reading::new(&options, workers)?;
     if reading.lines && wanted.texts.iter().any(|text| memchr(reading.separator, text).is_some()) {
         bail!("a text has a line feed, which no line has; look for its lines with -f");
     }
@@ -163,7 +164,7 @@ pub fn find(
         read: AtomicU64::new(0),
         found: AtomicU64::new(0),
     };
-    run.all(&jobs, &options, write)?;
+    run.all(&jobs, workers, write)?;
     search.text_read = run.read.into_inner();
     search.found = run.found.into_inner();
     Ok(search)
@@ -299,7 +300,7 @@ fn blocks_of(
     if !(entry.first..entry.first + entry.blocks).any(is_candidate) {
         return Ok(found);
     }
-    let blocks = index.blocks(entry.first, entry.blocks)?;
+    let blocks = index.blocks_of(entry)?;
     for (i, block) in blocks.iter().enumerate() {
         let number = entry.first + i as u32;
         if is_candidate(number) {
@@ -307,9 +308,6 @@ fn blocks_of(
             texts.extend_from_slice(everywhere);
             texts.sort_unstable();
             let end = blocks.get(i + 1).map_or(entry.text, |next| next.start);
-            if end < block.start {
-                return Err(crate::IndexError::Damaged { page: 0 }.into());
-            }
             let point = match found.last() {
                 Some(last) if last.block.point == block.point => last.point.clone(),
                 _ => Arc::new(opened::point(index, block)?),
@@ -369,7 +367,7 @@ impl Run<'_> {
     fn all(
         &self,
         jobs: &[Job],
-        options: &Options,
+        workers: usize,
         write: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
     ) -> Result<()> {
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -405,7 +403,6 @@ impl Run<'_> {
                 }
             }
         };
-        let workers = threads(options).min(jobs.len().max(1));
         on_each(workers, work).into_iter().collect()
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use twox_hash::XxHash3_64;
 use umbel::internals::mix;
 use umbel_files::atomic::Existing;
 use umbel_sets::{Options, Progress, Records, TempFolders};
@@ -542,4 +543,69 @@ fn damages(whole: &[u8], damaged: &Path) {
     refused(&swapped);
     fs::write(damaged, whole).unwrap();
     assert!(about(damaged).is_ok());
+}
+
+/// An index that somebody made by hand, all of whose checksums hold, says which text a block has, and how much. No more than
+/// `--memory` allows is read of it, and no number of a line overflows.
+#[test]
+fn a_forged_index_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, index) = (dir.path(), dir.path().join("index"));
+    let file = folder.join("log");
+    fs::write(&file, (0..200).map(|i| format!("line {i}\n")).collect::<String>()).unwrap();
+    let options = options(folder, 1);
+    build(&index, Existing::Keep, &[file], &options).unwrap();
+    let data: Vec<u8> =
+        fs::read(&index).unwrap().chunks(1024).flat_map(|page| &page[..1016]).copied().collect();
+    let number = |at: usize| u64::from_le_bytes(data[at..at + 8].try_into().unwrap()) as usize;
+    let (lists, groups) = (number(32) + number(40), number(56));
+    let forged = |at: usize, value: u64| {
+        let mut data = data.clone();
+        data[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        let mut pages = Vec::new();
+        for (data, number) in data.chunks(1016).zip(0..) {
+            pages.extend_from_slice(data);
+            pages.extend(XxHash3_64::oneshot_with_seed(number, data).to_le_bytes());
+        }
+        fs::write(&index, pages).unwrap();
+        let wanted = Wanted { texts: vec![b"line".to_vec()], matching: Matching::default() };
+        let found = search(&index, &wanted, &options).map(|(found, _)| found.len());
+        (found, about(&index).map(|_| ()))
+    };
+    let is_damage = |error: &anyhow::Error| error.downcast_ref::<IndexError>().is_some();
+    let (text, block) = (lists - 32, lists + 16 * groups);
+    let (found, told) = forged(text, number(text) as u64);
+    assert_eq!((found.unwrap(), told.is_ok()), (200, true), "as it was");
+    // The last block ends with the text, and is not as long as a file can be.
+    let (found, told) = forged(text, 1 << 62);
+    let error = format!("{:#}", found.unwrap_err());
+    assert!(error.contains(" by its index, and --memory leaves ") && told.is_ok(), "{error}");
+    let too_many = [(text, u64::MAX), (block, 1 << 62)];
+    // Line ends before a block, and where reading starts.
+    let behind = [(block + 8, u64::MAX), (block + 24, u64::MAX), (block + 8, 1), (block + 24, 1)];
+    for (at, value) in too_many.into_iter().chain(behind) {
+        let (found, told) = forged(at, value);
+        for error in [found.unwrap_err(), told.unwrap_err()] {
+            assert!(is_damage(&error), "{at}: {error:#}");
+        }
+        assert!(update(&index, &options).is_err(), "{at}");
+    }
+}
+
+/// Whoever makes an index anew does not wait for an update, which must not write into the new one.
+#[test]
+fn an_update_leaves_an_index_alone_that_was_made_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, index) = (dir.path(), dir.path().join("index"));
+    let logs = ["a", "b"].map(|name| folder.join(name));
+    logs.iter().for_each(|log| fs::write(log, "one line\n").unwrap());
+    let options = options(folder, 1);
+    build(&index, Existing::Keep, &logs[..1], &options).unwrap();
+    let old = fs::File::open(&index).unwrap();
+    build(&index, Existing::Replace, &logs[1..], &options).unwrap();
+    let made = fs::read(&index).unwrap();
+    fs::write(&logs[0], "another line\n").unwrap();
+    let error = crate::build::update_of(&index, old, &options).unwrap_err().to_string();
+    assert!(error.contains("made anew by another run"), "{error}");
+    assert!(fs::read(&index).unwrap() == made);
 }

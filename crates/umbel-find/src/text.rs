@@ -203,7 +203,7 @@ impl<'a> Text<'a> {
 
     fn longer(&self, length: usize) -> Result<usize> {
         let longer = length * 2;
-        let most = (self.reading.room / 4).max(2 << 20);
+        let most = self.most();
         if longer as u64 > most {
             bail!(
                 "{}: the record at byte {} is longer than {}, which is all that --memory leaves for it; raise --memory",
@@ -213,6 +213,11 @@ impl<'a> Text<'a> {
             );
         }
         Ok(longer)
+    }
+
+    /// The most bytes that are in memory at a time.
+    fn most(&self) -> u64 {
+        (self.reading.room / 4).max(2 << 20)
     }
 
     /// Leaves bytes behind.
@@ -258,6 +263,16 @@ impl<'a> Text<'a> {
         length: u64,
         see: &mut dyn FnMut(&Self, &[u8]) -> Result<()>,
     ) -> Result<()> {
+        // An index may say anything, and that of a run with more memory have a record that was longer.
+        if length > self.most() {
+            bail!(
+                "{}: the block at byte {} has {} by its index, and --memory leaves {} for one; raise --memory, or make the index again",
+                self.name,
+                self.offset,
+                Size(length),
+                Size(self.most())
+            );
+        }
         if !self.fill(length as usize)? {
             bail!("{}: changed while it was searched; search it again", self.name);
         }

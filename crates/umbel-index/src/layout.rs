@@ -45,6 +45,12 @@ pub const HEADERS: u64 = 2;
 /// In place of the number of a block, for a column whose block is gone.
 pub const GONE: u32 = u32::MAX;
 
+/// The most bytes of text of all files: what lengths of files are counted in. No offset or number of a line overflows then.
+const MOST_TEXT: u64 = i64::MAX as u64;
+/// The most bytes of what a decoder needs to start: 32 KiB of text, which take a few more if they do not compress, and room
+/// for other writers.
+const MOST_RESUME: u32 = 1 << 16;
+
 /// The name of a setting, a field that keys are values of. Part of the format.
 pub const FIELD: &str = "field";
 /// The name of a setting, something that is done with these values. Part of the format.
@@ -117,6 +123,8 @@ pub struct Index<F> {
     /// Where blocks and columns are among the data.
     blocks: u64,
     columns: u64,
+    /// For each group, the columns of those before.
+    before: Vec<u64>,
 }
 
 /// What an index is written from, besides the rows of its groups.
@@ -270,7 +278,13 @@ impl<F: ReadAt> Index<F> {
         let (settings, roots, files) = parse(lists, files, blocks).ok_or_else(damaged)?;
         let groups = parse_groups(table, blocks, data).ok_or_else(damaged)?;
         let (blocks, columns) = (blocks_at, columns_at);
-        Ok(Self { pages, settings, roots, files, groups, generation, blocks, columns })
+        let mut end = 0;
+        let first = |group: &Group| {
+            end += u64::from(group.columns);
+            end - u64::from(group.columns)
+        };
+        let before = groups.iter().map(first).collect();
+        Ok(Self { pages, settings, roots, files, groups, generation, blocks, columns, before })
     }
 
     /// Checks all pages, that each block has one column, and by `is_start` what decoders need; returns how many bits of filters
@@ -304,12 +318,7 @@ impl<F: ReadAt> Index<F> {
             return Err(IndexError::Damaged { page: self.columns / DATA as u64 });
         }
         for file in &self.files {
-            let blocks = self.blocks(file.first, file.blocks)?;
-            let ends = blocks.iter().map(|block| block.start).chain([file.text]);
-            if !ends.is_sorted() {
-                return Err(IndexError::Damaged { page: self.blocks / DATA as u64 });
-            }
-            for block in blocks.iter().filter(|block| block.resume > 0) {
+            for block in self.blocks_of(file)?.iter().filter(|block| block.resume > 0) {
                 if !is_start(&self.resume(block.resume)?) {
                     return Err(IndexError::Damaged { page: block.resume / DATA as u64 });
                 }
@@ -337,19 +346,26 @@ impl<F: ReadAt> Index<F> {
         self.files.last().map_or(0, |last| last.first + last.blocks)
     }
 
-    /// Some blocks.
+    /// The blocks of a file: they start one after the other, and none behind its text; reading starts at or before each, and
+    /// there are no more lines before it than bytes.
     ///
     /// # Errors
-    /// Those of reading.
-    pub fn blocks(&self, first: u32, count: u32) -> Result<Vec<Block>, IndexError> {
-        let place = self.blocks + u64::from(first) * BLOCK;
-        let bytes = self.pages.take(place, u64::from(count) * BLOCK)?;
+    /// Those of reading, and `Damaged` for other blocks.
+    pub fn blocks_of(&self, file: &Entry) -> Result<Vec<Block>, IndexError> {
+        let place = self.blocks + u64::from(file.first) * BLOCK;
+        let bytes = self.pages.take(place, u64::from(file.blocks) * BLOCK)?;
         let block = |bytes: &[u8]| {
             let mut taken = Taken(bytes);
             let mut next = || taken.u64().expect("40 bytes");
             Block { start: next(), lines: next(), point: (next(), next()), resume: next() }
         };
-        Ok(bytes.chunks_exact(BLOCK as usize).map(block).collect())
+        let blocks: Vec<_> = bytes.chunks_exact(BLOCK as usize).map(block).collect();
+        let possible = |block: &Block| block.lines.max(block.point.1) <= block.start;
+        let starts = blocks.iter().map(|block| block.start);
+        match starts.chain([file.text]).is_sorted() && blocks.iter().all(possible) {
+            true => Ok(blocks),
+            false => Err(IndexError::Damaged { page: place / DATA as u64 }),
+        }
     }
 
     /// What a decoder needs to start somewhere, as it was encoded.
@@ -359,6 +375,9 @@ impl<F: ReadAt> Index<F> {
     pub fn resume(&self, place: u64) -> Result<Vec<u8>, IndexError> {
         let length = self.pages.take(place, 4)?;
         let length = u32::from_le_bytes(length.try_into().expect("4 bytes"));
+        if length > MOST_RESUME {
+            return Err(IndexError::Damaged { page: place / DATA as u64 });
+        }
         self.pages.take(place, 4 + u64::from(length))
     }
 
@@ -367,8 +386,7 @@ impl<F: ReadAt> Index<F> {
     /// # Errors
     /// Those of reading.
     pub fn columns(&self, number: usize) -> Result<Vec<u32>, IndexError> {
-        let before: u64 = self.groups[..number].iter().map(|group| u64::from(group.columns)).sum();
-        let place = self.columns + before * COLUMN;
+        let place = self.columns + self.before[number] * COLUMN;
         let columns = u64::from(self.groups[number].columns);
         let bytes = self.pages.take(place, columns * COLUMN)?;
         let number = |bytes: &[u8]| Taken(bytes).u32().expect("4 bytes");
@@ -393,7 +411,7 @@ fn parse(lists: &[u8], files: u64, blocks: u64) -> Option<Lists> {
     for _ in 0..taken.u32()? {
         roots.push(taken.path()?);
     }
-    let (mut all, mut first) = (Vec::new(), 0);
+    let (mut all, mut first, mut texts) = (Vec::new(), 0, 0u64);
     for _ in 0..files {
         let (path, header) = (taken.path()?, taken.list()?.to_vec());
         let mut next = || taken.u64();
@@ -409,13 +427,15 @@ fn parse(lists: &[u8], files: u64, blocks: u64) -> Option<Lists> {
         let compression = u8::try_from(next()?).ok().filter(|one| *one <= MOST_COMPRESSION)?;
         all.push(Entry { path, stamp, compression, text, header, first, blocks });
         first = first.checked_add(blocks)?;
+        texts = texts.checked_add(text).filter(|&bytes| bytes <= MOST_TEXT)?;
     }
     (u64::from(first) == blocks && taken.0.is_empty()).then_some((settings, roots, all))
 }
 
+/// Groups have rows of their own, so that all together have no more bytes than the data.
 fn parse_groups(table: &[u8], blocks: u64, data: u64) -> Option<Vec<Group>> {
     let mut taken = Taken(table);
-    let (mut groups, mut columns) = (Vec::new(), 0);
+    let (mut groups, mut columns, mut bytes) = (Vec::new(), 0, 0u64);
     while !taken.0.is_empty() {
         let group = Group { rows: taken.u32()?, columns: taken.u32()?, place: taken.u64()? };
         if group.rows < 8
@@ -426,9 +446,10 @@ fn parse_groups(table: &[u8], blocks: u64, data: u64) -> Option<Vec<Group>> {
             return None;
         }
         columns += u64::from(group.columns);
+        bytes = bytes.checked_add(group.bytes())?;
         groups.push(group);
     }
-    (columns >= blocks).then_some(groups)
+    (columns >= blocks && bytes <= data).then_some(groups)
 }
 
 /// What a header says.
@@ -452,5 +473,24 @@ impl Header {
         let (generation, pages, catalog, lists) = (next()?, next()?, next()?, next()?);
         let (files, groups, blocks) = (next()?, next()?, next()?);
         Some(Self { generation, pages, catalog, lists, files, groups, blocks })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise 16 bytes each would make all of a file be read and copied again.
+    #[test]
+    fn groups_share_no_rows() {
+        let table = |places: [u64; 2]| -> Vec<u8> {
+            let group = |place: u64| {
+                [&8u32.to_le_bytes()[..], &64u32.to_le_bytes(), &place.to_le_bytes()].concat()
+            };
+            places.into_iter().flat_map(group).collect()
+        };
+        assert_eq!(parse_groups(&table([0, 64]), 2, 128).unwrap().len(), 2);
+        assert!(parse_groups(&table([0, 0]), 2, 127).is_none());
+        assert!(parse_groups(&table([0, 65]), 2, 128).is_none());
     }
 }

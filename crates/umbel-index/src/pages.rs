@@ -160,16 +160,21 @@ impl<F: ReadAt> Pages<F> {
         Ok(())
     }
 
-    /// Reads `length` bytes of data from `place` on.
+    /// Reads `length` bytes of data from `place` on. A file may be long and have nothing in it: no more memory is taken than
+    /// twice what was read and checked.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     pub fn take(&self, place: u64, length: u64) -> Result<Vec<u8>, IndexError> {
+        const PIECE: u64 = 1 << 20;
         if place.checked_add(length).is_none_or(|end| count(end) > self.count) {
             return Err(IndexError::Damaged { page: place / DATA as u64 });
         }
-        let mut bytes = vec![0; length as usize];
-        self.read(&mut bytes, place)?;
+        let mut bytes = Vec::new();
+        for start in (0..length).step_by(PIECE as usize) {
+            bytes.resize((start + PIECE.min(length - start)) as usize, 0);
+            self.read(&mut bytes[start as usize..], place + start)?;
+        }
         Ok(bytes)
     }
 }
