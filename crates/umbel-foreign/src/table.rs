@@ -104,6 +104,9 @@ struct Handle {
 
 /// Bytes after a block: its compression, and a checksum.
 const TRAILER: u64 = 5;
+/// The most bytes of keys in memory for a byte of their block, and what one takes beside its own bytes.
+const SPREAD: u64 = 32;
+const KEPT: u64 = 64;
 /// Bytes after a key: its sequence number and its type.
 const VERSION: usize = 8;
 /// Magics at the end of a file; the first one is also that of RocksDB's format version 0.
@@ -409,7 +412,8 @@ impl<R: Fn(u64, &mut [u8]) -> io::Result<()>> File<R> {
                 _ => {
                     let zigzag = varint(rest)?;
                     let more = (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64);
-                    let place = before.offset.checked_add(before.size + TRAILER);
+                    let end = before.offset.checked_add(before.size);
+                    let place = end.and_then(|end| end.checked_add(TRAILER));
                     let size = before.size.checked_add_signed(more);
                     let (offset, size) = place.zip(size).ok_or(TableError::Short)?;
                     Handle { offset, size }
@@ -451,9 +455,14 @@ fn decompressed(content: Vec<u8>, compression: u8, most: u64) -> Result<Vec<u8>,
     match compression {
         0 => Ok(content),
         1 => {
-            let bytes = snap::raw::decompress_len(&content).map_err(|_| TableError::Short)?;
-            if bytes as u64 > most {
-                return Err(TableError::TooLarge { offset: 0, bytes: bytes as u64, limit: most });
+            /// Bytes of text for one of Snappy, at most: three bytes copy up to 64.
+            const EXPANDS: u64 = 22;
+            let bytes = snap::raw::decompress_len(&content).map_err(|_| TableError::Short)? as u64;
+            if bytes > EXPANDS * content.len() as u64 {
+                return Err(TableError::Short);
+            }
+            if bytes > most {
+                return Err(TableError::TooLarge { offset: 0, bytes, limit: most });
             }
             snap::raw::Decoder::new().decompress_vec(&content).map_err(|_| TableError::Short)
         }
@@ -508,6 +517,9 @@ fn entries<'a, T>(
 }
 
 /// A key repeats the first `shared` bytes of the one before. `value` reads what follows the key.
+///
+/// Keys with what keeps them take [`SPREAD`] times the bytes of the block, and 1 MiB, at most: four bytes can repeat a key of any
+/// length, but both systems write each sixteenth key in full, unless told otherwise.
 fn entries_with<'a, T>(
     content: &'a [u8],
     lengths: bool,
@@ -518,6 +530,7 @@ fn entries_with<'a, T>(
     let end = (rest.len() as u64).checked_sub(restarts).ok_or(TableError::Short)?;
     let mut rest = &rest[..end as usize];
     let (mut found, mut key) = (Vec::new(), Vec::new());
+    let mut room = SPREAD * content.len() as u64 + (1 << 20);
     while !rest.is_empty() {
         let (shared, unshared) = (varint(&mut rest)?, varint(&mut rest)?);
         let length = if lengths { varint(&mut rest)? } else { 0 };
@@ -526,6 +539,9 @@ fn entries_with<'a, T>(
         }
         key.truncate(shared as usize);
         key.extend(plain(&mut rest, shared, unshared)?);
+        room = room.checked_sub(key.len() as u64 + KEPT).ok_or_else(|| {
+            unsupported("keys in a block", "that take more than 32 times its bytes")
+        })?;
         found.push((key.clone(), value(&mut rest, shared, length)?));
     }
     Ok(found)
@@ -682,6 +698,61 @@ mod tests {
         };
         let error = Table::open(file.len() as u64, 1000, read).unwrap_err();
         assert!(matches!(error, TableError::TooLarge { limit: 1000, .. }), "{error}");
+    }
+
+    /// Two bytes for each MiB.
+    #[test]
+    fn keys_that_repeat_a_long_one_take_no_more_memory_than_a_block_has() {
+        let mut block = vec![0, 0x80, 0x80, 0x40, 0];
+        block.resize(block.len() + (1 << 20), b'k');
+        // With all of the key before, and nothing more.
+        let again = [0x80, 0x80, 0x40, 0, 0];
+        block.extend(again.repeat(100));
+        block.extend([0; 4]);
+        block.extend(1u32.to_le_bytes());
+        assert!(matches!(entries(&block, plain), Err(TableError::Unsupported { .. })));
+        let few = [&block[..5 + (1 << 20)], &again.repeat(16), &[0, 0, 0, 0, 1, 0, 0, 0]].concat();
+        assert_eq!(entries(&few, plain).unwrap().len(), 17);
+        // As many entries as there can be, each as short as it can be.
+        let short = [&[0, 0, 0].repeat(1 << 20)[..], &[0, 0, 0, 0, 1, 0, 0, 0]].concat();
+        assert!(entries(&short, plain).unwrap().len() == 1 << 20);
+        // A length that nothing can be.
+        let block = [&[255, 255, 255, 255, 15][..], &[0; 8], &[1], &[0; 4]].concat();
+        assert!(matches!(keys(&block), Err(TableError::Short)));
+    }
+
+    #[test]
+    fn an_index_whose_blocks_end_behind_everything_is_refused() {
+        let mut file = Vec::new();
+        let number = |number: usize| [number as u8 | 0x80, (number >> 7) as u8];
+        let mut put = |content: &[u8]| {
+            let offset = file.len();
+            file.extend_from_slice(content);
+            file.push(0);
+            let sum = checksum_of(1, &file[offset..]).unwrap();
+            file.extend(sum.to_le_bytes());
+            [number(offset), number(content.len())].concat()
+        };
+        let block = |entries: &[(&str, &[u8])]| {
+            let entry = |(name, value): &(&str, &[u8])| {
+                [&[0, name.len() as u8, value.len() as u8], name.as_bytes(), value].concat()
+            };
+            [entries.iter().flat_map(entry).collect(), vec![0, 0, 0, 0, 1, 0, 0, 0]].concat()
+        };
+        let filter = put(&[&[0; 64][..], &[255, 0, 6, 0, 0]].concat());
+        let properties = put(&block(&[("rocksdb.index.value.is.delta.encoded", &[1])]));
+        // The second block follows one of 2^64 - 1 bytes.
+        let first = [&[0, 9][..], b"a        ", &[0], &[255; 9], &[1]].concat();
+        let index =
+            put(&[&first[..], &[1, 8], b"b       ", &[0], &[0, 0, 0, 0, 1, 0, 0, 0]].concat());
+        let metaindex = put(&block(&[
+            ("fullfilter.rocksdb.BuiltinBloomFilter", &filter),
+            ("rocksdb.properties", &properties),
+        ]));
+        let mut footer = [vec![1], metaindex, index].concat();
+        footer.resize(41, 0);
+        let file = [file, footer, 5u32.to_le_bytes().to_vec(), ROCKSDB.to_vec()].concat();
+        assert!(matches!(open(&file), Err(TableError::Short)));
     }
 
     #[test]

@@ -301,3 +301,13 @@ fn chunks_out_of_place_are_refused() {
     assert!(loaded.load(65, &slots[..64]).is_ok());
     assert_eq!(loaded.receipt().keys.value, 64.0);
 }
+
+/// A header may have any count; a server that loads it has to answer.
+#[test]
+fn a_count_that_nothing_can_be_added_to_stays() {
+    let mut header = RedisBloomCuckoo::new(FORMAT, &Parameters::default()).unwrap().header();
+    header[..8].fill(255);
+    let mut filter = RedisBloomCuckoo::from_header(&header, u64::MAX).unwrap();
+    filter.add(b"key").unwrap();
+    assert_eq!((filter.head().items, filter.count(b"key")), (u64::MAX, 1));
+}
