@@ -488,7 +488,11 @@ pub(crate) fn about(error: umbel_sets::Error, path: &Path) -> anyhow::Error {
 /// Opens a filter to query it, as [`open_unwrapped`].
 pub(crate) fn open_beside(path: &Path, options: &Options, trust: &TrustArgs) -> Result<Opened> {
     let tmp = options.tmp.folders().next().expect("there is at least one");
-    let notes = if is_standard(path) { None } else { Notes::of(path)? };
+    let notes = match is_standard(path) {
+        true => None,
+        false if trust.trust.is_some() => Notes::refuse(path).map(|()| None)?,
+        false => Notes::of(path)?,
+    };
     Ok(Opened { file: open_unwrapped(path, tmp, trust, options.memory)?.0, notes })
 }
 

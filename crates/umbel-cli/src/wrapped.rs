@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use umbel::FileError;
+use umbel_files::journal::Notes;
 pub(crate) use umbel_files::wrapped::{is_packed, signature, unwrap};
 use umbel_foreign::Format;
 use umbel_sets::PageReader;
@@ -100,7 +101,9 @@ pub(crate) fn check_changeable(file: &File, path: &Path, signs: bool) -> Result<
 
 /// Checks the signature of a filter that is changed in place, if its signer must be trusted.
 pub(crate) fn check_trust(file: &File, path: &Path, trust: Option<&Trust>) -> Result<()> {
-    trust.map_or(Ok(()), |trust| signature(file, path, Some(trust)).map(drop))
+    let Some(trust) = trust else { return Ok(()) };
+    signature(file, path, Some(trust))?;
+    Notes::refuse(path)
 }
 
 /// Checks that a file is a whole filter, packed or not, or a whole delta, as far as that shows without its base. A filter of

@@ -31,12 +31,16 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use umbel::format::Reader;
 use umbel::{AnyFilter, Capacity, KeyHash, KeyHasher};
-use umbel_sets::{PageReader, PageWriter};
+use umbel_sets::PageWriter;
 use umbel_system::{Access, FileAt, State};
 
 use crate::atomic::{self, Existing};
 
+/// What a journal begins with: bytes that all have, and the version.
 const START: [u8; 12] = *b"UMBELRUN\x03\0\0\0";
+const MAGIC: usize = 8;
+/// Bytes of a frame before its content.
+const HEAD: usize = 12;
 /// A process that is killed stops writing at such offsets: the size of a page.
 const PIECE: u64 = 4096;
 /// The most bytes of an announcement.
@@ -289,6 +293,22 @@ impl Notes {
         Ok(last.map(|(reached, end)| Self { path, file, reached, end }))
     }
 
+    /// Refuses the journal of a filter whose signature is checked: that does not cover it. Whoever can put a file next to the
+    /// filter could add keys to it, and signed filters are not changed in place otherwise.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of); a journal with a checkpoint.
+    pub fn refuse(filter: &Path) -> Result<()> {
+        match Self::of(filter)? {
+            None => Ok(()),
+            Some(Self { path, .. }) => bail!(
+                "{}: would add lines to a filter whose signature does not cover them; move it away, or read the filter without a \
+                 key to trust",
+                path.display()
+            ),
+        }
+    }
+
     /// Puts into `filter`, which was read from `file`, what the journal holds and it does not.
     ///
     /// # Errors
@@ -416,39 +436,83 @@ fn each_frame(
     mut each: impl FnMut(Frame, u64) -> Result<()>,
 ) -> Result<()> {
     let context = || path.display().to_string();
-    let mut source = file;
-    source.rewind().with_context(context)?;
-    let mut file = PageReader::new(1 << 17, source);
     let mut start = [0; START.len()];
-    if !whole(file.read_exact(&mut start)).with_context(context)? {
+    if !whole(file.read_exact_at(&mut start, 0)).with_context(context)? {
         return Ok(());
+    }
+    if start[..MAGIC] != START[..MAGIC] {
+        bail!(
+            "{}: has the name of a journal of umbel unseen, but is none; move it away",
+            context()
+        );
     }
     if start != START {
         bail!(
-            "{}: has the name of a journal of umbel unseen, but is none; move it away",
-            path.display()
+            "{}: is a journal of umbel unseen of version {}, and this release reads version {}; use the umbel that wrote it, \
+             without which the filter lacks keys",
+            context(),
+            start[MAGIC],
+            START[MAGIC]
         );
     }
     let mut at = START.len() as u64;
     while at < until {
-        let (mut head, mut content) = ([0; 12], Vec::new());
-        if !whole(file.read_exact(&mut head)).with_context(context)? {
+        let Some((frame, end)) = frame_at(file, at).with_context(context)? else {
+            // What a crash left of the last frame ends the journal.
+            if is_damaged_at(file, at).with_context(context)? {
+                bail!(
+                    "{}: is damaged at byte {at}, where keys are recorded that the filter lacks; nothing was changed; copy the \
+                     file again, or move it away and build the filter anew",
+                    context()
+                );
+            }
             break;
-        }
-        let length = u32::from_le_bytes(head[..4].try_into().expect("4 bytes")) as usize;
-        if length == 0 || length > LONGEST {
-            break;
-        }
-        content.resize(length, 0);
-        if !whole(file.read_exact(&mut content)).with_context(context)? {
-            break;
-        }
-        // What a crash left of the last frame ends the journal.
-        let Some(frame) = frame(&head[4..], &content) else { break };
-        at += (head.len() + length) as u64;
+        };
+        at = end;
         each(frame, at)?;
     }
     Ok(())
+}
+
+/// The frame that starts at a byte of a journal, and where it ends; none if no whole one does.
+fn frame_at(file: &File, at: u64) -> io::Result<Option<(Frame, u64)>> {
+    let mut head = [0; HEAD];
+    if !whole(file.read_exact_at(&mut head, at))? {
+        return Ok(None);
+    }
+    let length = u32::from_le_bytes(head[..4].try_into().expect("4 bytes")) as usize;
+    if length == 0 || length > LONGEST {
+        return Ok(None);
+    }
+    let (start, mut content) = (at + HEAD as u64, vec![0; length]);
+    let is_there = whole(file.read_exact_at(&mut content, start))?;
+    let frame = frame(&head[4..], &content).filter(|_| is_there);
+    Ok(frame.map(|frame| (frame, start + length as u64)))
+}
+
+/// Whether a frame was whole that is not, and no crash explains it. Of what was written since a checkpoint, a power failure
+/// leaves any part, so that one frame may lack and a later one be there; but nothing is written behind the next checkpoint until
+/// all before is on disk. Damage to the last frames before the end of the journal looks like what a crash leaves.
+///
+/// Cost: looks at each byte that the next frame can start at, 30 ms.
+fn is_damaged_at(file: &File, at: u64) -> io::Result<bool> {
+    let most = at.saturating_add((HEAD + LONGEST) as u64);
+    let (mut found, mut is_durable) = (None, false);
+    for start in at + 1..=most.min(file.metadata()?.len()) {
+        found = frame_at(file, start)?;
+        if found.is_some() {
+            break;
+        }
+    }
+    while let Some((frame, end)) = found {
+        if is_durable {
+            // Unless it was just being written.
+            return Ok(frame_at(file, at)?.is_none());
+        }
+        is_durable = matches!(frame, Frame::Reached(_));
+        found = frame_at(file, end)?;
+    }
+    Ok(false)
 }
 
 /// Whether all was read, and not the end of the file met.
@@ -626,7 +690,7 @@ fn write_frame(out: &mut impl Write, content: &[u8]) -> io::Result<u64> {
     out.write_all(&(content.len() as u32).to_le_bytes())?;
     out.write_all(&checksum(content).to_le_bytes())?;
     out.write_all(content)?;
-    Ok(12 + content.len() as u64)
+    Ok((HEAD + content.len()) as u64)
 }
 
 /// A file that lines are appended to, each announced in a journal first.
@@ -710,6 +774,56 @@ mod tests {
         let error = lines.write(b"line\n").unwrap_err();
         assert!(error.to_string().contains("f.run"), "{error}");
         assert_eq!(out.metadata().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn damage_that_no_crash_explains_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let hashes = |from: u64| {
+            (from..from + 5000).map(|key| KeyHasher::default().hash(key)).collect::<Vec<_>>()
+        };
+        let mut journal = Journal::new(path_of(&path), None).unwrap();
+        let ends = [0, 5000, 10_000].map(|from| {
+            journal.note(&hashes(from)).unwrap();
+            journal.reached(&reached(None)).unwrap();
+            journal.bytes()
+        });
+        let checkpoints = ends.map(|end| end - (HEAD + reached(None).content().len()) as u64);
+        journal.announce(0, b"line").unwrap();
+        let whole = fs::read(path_of(&path)).unwrap();
+        let read = |bytes: &[u8]| {
+            fs::write(path_of(&path), bytes).unwrap();
+            Notes::of(&path).map(|notes| notes.map_or(0, |notes| notes.end))
+        };
+        assert_eq!(read(&whole).unwrap(), ends[2]);
+        // What the third checkpoint was made durable with, is damaged; or what came since.
+        let places = (START.len()..whole.len()).step_by(499);
+        for at in places.chain(12..40).chain(ends[1] as usize - 99..whole.len()) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            let found = read(&damaged);
+            match at as u64 {
+                at if at < checkpoints[2] => {
+                    let error = found.expect_err("keys are lost").to_string();
+                    assert!(error.contains("f.run: is damaged at byte"), "{error}");
+                }
+                at if at < ends[2] => assert_eq!(found.unwrap(), ends[1]),
+                _ => assert_eq!(found.unwrap(), ends[2]),
+            }
+            // While the third checkpoint was being made durable, any part since the second could lack.
+            let found = read(&damaged[..ends[2] as usize]);
+            match at as u64 {
+                at if at < checkpoints[1] => assert!(found.is_err(), "{at}"),
+                at if at < ends[1] => assert_eq!(found.unwrap(), ends[0]),
+                at if at < ends[2] => assert_eq!(found.unwrap(), ends[1]),
+                _ => assert_eq!(found.unwrap(), ends[2]),
+            }
+        }
+        for end in (ends[1] as usize..whole.len()).step_by(997) {
+            let last = if end < ends[2] as usize { ends[1] } else { ends[2] };
+            assert_eq!(read(&whole[..end]).unwrap(), last, "{end}");
+        }
     }
 
     /// A run that ends between the opening of the journal and that of the filter takes nothing away.

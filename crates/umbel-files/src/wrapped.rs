@@ -30,8 +30,12 @@ pub fn unwrap(
     most: u64,
 ) -> Result<(File, Wrapping)> {
     let name = || path.display().to_string();
+    let state = State::of(&file).with_context(name)?;
     // A directory is refused by who reads it.
-    if !State::of(&file).with_context(name)?.is_file {
+    if !state.is_file {
+        if trust.is_some() && !state.is_dir {
+            bail!("{}: is no regular file, and no signature of it can be checked", path.display());
+        }
         return Ok((file, Wrapping::default()));
     }
     let received = receive(PageReader::new(1 << 18, &file), trust, most).with_context(name)?;

@@ -152,7 +152,11 @@ pub(crate) fn open<'py>(
         let io = |error: std::io::Error| of_file(&error, &name);
         let about = |error: Failure| PyErr::from(error.about(&name));
         let wrong = |error| of_wrapped(error, &name);
-        let notes = Notes::of(&path).map_err(|error| of_files(error, &name))?;
+        let notes = match &trust {
+            Some(_) => Notes::refuse(&path).map(|()| None),
+            None => Notes::of(&path),
+        };
+        let notes = notes.map_err(|error| of_files(error, &name))?;
         let file = File::open(&path).map_err(io)?;
         if file.metadata().map_err(io)?.is_dir() {
             return Err(of_file(&std::io::Error::from_raw_os_error(21), &name));

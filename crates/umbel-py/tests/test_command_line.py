@@ -107,6 +107,9 @@ def test_what_an_interrupted_run_recorded(tmp_path):
     assert all(umbel.open(seen).contains_many(recorded))
     with pytest.raises(ValueError, match="without mmap"):
         umbel.open(seen, mmap=True)
+    run("sign", "--new", tmp_path / "ours")
+    with pytest.raises(OSError, match="whose signature does not cover them"):
+        umbel.open(seen, trust=tmp_path / "ours.pub")
     run("dedup", "-q", "--seen", seen, input=b"")
     assert all(umbel.open(seen, mmap=True).contains_many(recorded))
 

@@ -252,13 +252,14 @@ fn a_journal_without_a_checkpoint_says_nothing_and_something_else_is_refused() {
         run.nothing();
         assert_eq!(folder.names(), ["a", "f"]);
     }
-    for other in [&b"notes of a run\n"[..], b"UMBELRUN\x02\0\0\0"] {
+    for (other, message) in [
+        (&b"notes of a run\n"[..], "has the name of a journal of umbel unseen, but is none"),
+        (b"UMBELRUN\x02\0\0\0", "is a journal of umbel unseen of version 2"),
+        (b"UMBELRUN\x04\0\0\0\x05\0\0\0", "use the umbel that wrote it"),
+    ] {
         folder.write("f.run", other);
         for arguments in ["dedup --seen f a", "query f a", "add f a", "build -f -o f a"] {
-            folder
-                .umbel(arguments)
-                .run()
-                .fails(&["f.run: has the name of a journal of umbel unseen, but is none"]);
+            folder.umbel(arguments).run().fails(&["f.run: ", message]);
             assert!(folder.read("f.run") == other);
         }
     }

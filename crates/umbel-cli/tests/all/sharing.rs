@@ -582,3 +582,27 @@ fn builds_since_an_older_filter() {
     folder.write("Y.delta", "mine");
     folder.keeps("build -o Y --since seen today", &["Y.delta: is text"]);
 }
+
+/// Whoever can put a file next to a signed filter would add lines to it, and another signature would vouch for them.
+#[test]
+fn a_journal_next_to_a_signed_filter_is_refused() {
+    let folder = folder();
+    folder.sign_keys();
+    folder.umbel("sign --sign ours seen").run().done();
+    let hash = umbel::KeyHasher::default().hash("evil").to_u128().to_le_bytes();
+    let json = br#"{"input":"a","offset":0,"found":0,"output":null}"#;
+    let frame = |content: Vec<u8>| {
+        let sum = umbel::KeyHasher::default().hash(&content[..]).to_u128() as u64;
+        [&(content.len() as u32).to_le_bytes()[..], &sum.to_le_bytes(), &content].concat()
+    };
+    let frames = [frame([&[0], &hash[..]].concat()), frame([&[1], &json[..]].concat())];
+    folder.write("seen.run", [&b"UMBELRUN\x03\0\0\0"[..], &frames.concat()].concat());
+    folder.write("evil", "evil\n");
+    assert_eq!(folder.umbel("query seen evil").run().text(), "evil\n", "nobody is trusted");
+    let refused = ["seen.run: would add lines to a filter whose signature does not cover them"];
+    folder.keeps("query seen evil --trust ours.pub", &refused);
+    folder.keeps("add seen more --sign theirs --trust ours.pub", &refused);
+    fs::remove_file(folder.path("seen.run")).unwrap();
+    folder.umbel("query seen evil --trust ours.pub").run().nothing();
+    folder.umbel("add -q seen more --sign theirs --trust ours.pub").run().done();
+}
