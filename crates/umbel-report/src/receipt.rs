@@ -245,10 +245,12 @@ pub fn key_rows(keys: &KeyDescription, receipt: Receipt<'_>) -> Vec<Row> {
     let one = |name| {
         let values = keys.values(name).map(|value| value.escape_debug().to_string());
         let title = match name {
-            "field" => "fields",
-            "type" => "key type",
-            "normalization" => "normalized",
-            other => other,
+            "field" => "fields".to_owned(),
+            "type" => "key type".to_owned(),
+            "normalization" => "normalized".to_owned(),
+            "lengths" => "lengths".to_owned(),
+            // Whoever made the file chose the name: in quotes it is none of the other rows, such as `signed by`.
+            other => format!("{other:?}"),
         };
         row(title, values.collect::<Vec<_>>().join(", "))
     };
@@ -320,9 +322,20 @@ pub fn aligned(rows: &[Row]) -> String {
     // As wide in most receipts, so that several can be compared; a long name of a part does not push all others away.
     const LEAST: usize = 10;
     const MOST: usize = 24;
+    let rows: Vec<_> =
+        rows.iter().map(|(name, words)| (printable(name), printable(words))).collect();
     let widths = rows.iter().map(|(name, _)| name.chars().count());
     let width = widths.filter(|&width| width <= MOST).fold(LEAST, usize::max);
     rows.iter().map(|(name, words)| format!("  {name:<width$} {words}\n")).collect()
+}
+
+/// A text in which control characters do nothing to a terminal, and begin no row.
+fn printable(text: &str) -> String {
+    let shown = |letter: char| match letter.is_control() {
+        true => letter.escape_default().to_string(),
+        false => letter.to_string(),
+    };
+    text.chars().map(shown).collect()
 }
 
 /// The receipt of another system's filter.
@@ -433,4 +446,33 @@ fn part_row(number: usize, part: &Part) -> Row {
         Rate(part.plan.fpp())
     );
     row(part_name(number, part), words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What whoever made the file says of its keys.
+    #[test]
+    fn a_file_forges_no_row_and_no_sequence_for_a_terminal() {
+        let mut filter = umbel::Blocked::new(100, 0.01).unwrap();
+        let mut keys = KeyDescription::default();
+        keys.push("field", "\x1b[2Jid").unwrap();
+        keys.push("signed by", "umbel-public-key-1 00 (verified)").unwrap();
+        keys.push("x\n  signed by\x1b[2J", "a friend").unwrap();
+        filter.describe(keys);
+        let receipt = filter.receipt();
+        let text = aligned(&key_rows(filter.description(), Receipt::Own(&receipt)));
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(!text.contains("\n  signed by") && !text.contains('\x1b'), "{text}");
+        assert!(text.contains("\"signed by\""), "{text}");
+        // Of an index.
+        let about = umbel_index::About {
+            fields: vec!["a\n\x1b".to_owned()],
+            roots: vec!["logs\n\x1b".into()],
+            ..Default::default()
+        };
+        let text = aligned(&crate::index::rows(&about));
+        assert!(text.lines().count() == 8 && !text.contains('\x1b'), "{text}");
+    }
 }
