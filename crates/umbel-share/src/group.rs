@@ -59,6 +59,12 @@ pub enum GroupError {
         /// What it should be.
         expected: &'static str,
     },
+    /// The file has a version that this release does not read.
+    #[error("is a masked list of version {found}; this release reads version 1; use a newer umbel")]
+    Version {
+        /// Version in the file.
+        found: u16,
+    },
     /// There are too few members.
     #[error(
         "{found} members; a group has at least 3, since of two lists each member could subtract its own"

@@ -265,7 +265,11 @@ impl<'a> Masks<'a> {
         let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
         let start = take(32)?;
         let (cards, header) = (number(&start[16..24]), number(&start[24..]));
-        let known = start[..8] == MASKED && number(&start[8..16]) == VERSION.into();
+        let version = u16::from_le_bytes([start[8], start[9]]);
+        if start[..8] == MASKED && version != VERSION {
+            return Err(GroupError::Version { found: version });
+        }
+        let known = start[..8] == MASKED && start[10..16] == [0; 6];
         if !known || cards > MOST_CARDS || header > MOST_HEADER {
             return Err(DAMAGED);
         }

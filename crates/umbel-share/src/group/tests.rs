@@ -325,6 +325,8 @@ fn a_damaged_masked_list_is_refused() {
         sums(&[&whole[..], b"x"].concat()),
         Err((Some(1), GroupError::Damaged { .. }))
     ));
+    let newer = [&whole[..8], &[2, 0], &whole[10..]].concat();
+    assert!(matches!(sums(&newer), Err((Some(1), GroupError::Version { found: 2 }))));
 }
 
 /// The vectors of FORMAT.md: secrets 00 01 … 1F and 20 21 … 3F, and a round whose id is all zeros.
