@@ -1,5 +1,6 @@
 //! An index of many files: any bytes are either refused, or read and searched. As few inputs get past the checksums of pages, each
-//! is tried a second time with those made right.
+//! is tried a second time with those made right. As the files of such an index are none that are there, or have changed, the bytes
+//! then replace numbers in an index of a file that is as it was, so that its blocks are read.
 
 #![no_main]
 
@@ -10,6 +11,7 @@ use std::sync::{Arc, LazyLock};
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 use twox_hash::XxHash3_64;
+use umbel_files::atomic::Existing;
 use umbel_find::{Found, Matching, Sink, Wanted};
 use umbel_fuzz::memory;
 use umbel_sets::{Options, Progress, Records, TempFolders};
@@ -25,15 +27,51 @@ static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
     folder
 });
 
+/// The index of that file.
+static INDEX: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let (index, file) = (FOLDER.path().join("made"), FOLDER.path().join("orders.csv"));
+    umbel_find::build(&index, Existing::Keep, &[file], &options()).expect("an index");
+    let made = fs::read(&index).expect("the index");
+    fs::remove_file(&index).expect("the index");
+    made
+});
+
 fuzz_target!(|bytes: &[u8]| {
     search(bytes);
-    let mut sealed = bytes.to_vec();
-    for (number, page) in sealed.chunks_exact_mut(1024).enumerate() {
+    search(&sealed(bytes.to_vec()));
+    let mut patched = INDEX.clone();
+    for patch in bytes.chunks_exact(10).take(8) {
+        let (place, number) = patch.split_first_chunk().expect("10 bytes");
+        let at = usize::from(u16::from_le_bytes(*place)) % (patched.len() - number.len());
+        patched[at..at + number.len()].copy_from_slice(number);
+    }
+    search(&sealed(patched));
+});
+
+/// With right checksums of pages.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    for (number, page) in bytes.chunks_exact_mut(1024).enumerate() {
         let (data, sum) = page.split_at_mut(1016);
         sum.copy_from_slice(&XxHash3_64::oneshot_with_seed(number as u64, data).to_le_bytes());
     }
-    search(&sealed);
-});
+    bytes
+}
+
+fn options() -> Options {
+    Options {
+        memory: 16 << 20,
+        threads: 1,
+        tmp: Arc::new(TempFolders::new(&[FOLDER.path().to_owned()])),
+        separator: b'\n',
+        records: Records::Lines,
+        others: Vec::new(),
+        ignored: Vec::new(),
+        normalization: Default::default(),
+        missing: Default::default(),
+        bad: Default::default(),
+        progress: Arc::new(Progress::default()),
+    }
+}
 
 fn search(bytes: &[u8]) {
     let path = FOLDER.path().join("index");
@@ -53,22 +91,9 @@ fn search(bytes: &[u8]) {
     {
         return;
     }
-    let options = Options {
-        memory: 16 << 20,
-        threads: 1,
-        tmp: Arc::new(TempFolders::new(&[FOLDER.path().to_owned()])),
-        separator: b'\n',
-        records: Records::Lines,
-        others: Vec::new(),
-        ignored: Vec::new(),
-        normalization: Default::default(),
-        missing: Default::default(),
-        bad: Default::default(),
-        progress: Arc::new(Progress::default()),
-    };
     let wanted =
         Wanted { texts: vec![b"C-17".to_vec(), b"order".to_vec()], matching: Matching::default() };
-    let _ = umbel_find::find(&path, &wanted, &options, &Nowhere, &mut |_| Ok(()));
+    let _ = umbel_find::find(&path, &wanted, &options(), &Nowhere, &mut |_| Ok(()));
 }
 
 struct Nowhere;
