@@ -798,8 +798,9 @@ mod tests {
         };
         assert_eq!(read(&whole).unwrap(), ends[2]);
         // What the third checkpoint was made durable with, is damaged; or what came since.
-        let places = (START.len()..whole.len()).step_by(499);
-        for at in places.chain(12..40).chain(ends[1] as usize - 99..whole.len()) {
+        let places = (START.len()..whole.len()).step_by(9_973);
+        let near = |end: u64| (end as usize - 99..whole.len().min(end as usize + 20)).step_by(7);
+        for at in places.chain(12..40).chain(near(ends[1])).chain(near(ends[2])) {
             let mut damaged = whole.clone();
             damaged[at] ^= 1;
             let found = read(&damaged);
