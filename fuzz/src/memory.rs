@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The most bytes granted at a time. If a `Vec` is refused memory, the process ends, which the fuzzer reports.
+/// The most bytes that most targets are granted at a time. If a `Vec` is refused memory, the process ends, which the fuzzer reports.
 const MOST: usize = 64 << 20;
 /// The most zeroed bytes, which are those of filters: a filter made to grow beyond must return an error.
 const MOST_ZEROED: usize = 8 << 20;
@@ -12,10 +12,10 @@ const MOST_ZEROED: usize = 8 << 20;
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// The `#[global_allocator]` of a target.
-pub struct Counted;
+/// The `#[global_allocator]` of a target, which grants at most so many bytes at a time, and so many zeroed ones.
+pub struct Counted<const ANY: usize = MOST, const ZEROED: usize = MOST_ZEROED>;
 
-impl Counted {
+impl<const ANY: usize, const ZEROED: usize> Counted<ANY, ZEROED> {
     /// Records a request for `bytes` more; returns whether they are granted.
     fn admits(bytes: usize, most: usize) -> bool {
         let held = HELD.load(Relaxed).saturating_add(bytes);
@@ -34,9 +34,9 @@ impl Counted {
 
 // SAFETY: granted memory comes from `System` and returns to it under the same layout; a refused request returns a null
 // pointer, as the trait demands.
-unsafe impl GlobalAlloc for Counted {
+unsafe impl<const ANY: usize, const ZEROED: usize> GlobalAlloc for Counted<ANY, ZEROED> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if !Self::admits(layout.size(), MOST) {
+        if !Self::admits(layout.size(), ANY) {
             return ptr::null_mut();
         }
         // SAFETY: the caller's promises are passed on.
@@ -44,7 +44,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if !Self::admits(layout.size(), MOST_ZEROED) {
+        if !Self::admits(layout.size(), ZEROED) {
             return ptr::null_mut();
         }
         // SAFETY: as above.
@@ -58,7 +58,7 @@ unsafe impl GlobalAlloc for Counted {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if !Self::admits(size, MOST) {
+        if !Self::admits(size, ANY) {
             return ptr::null_mut();
         }
         Self::release(layout.size());

@@ -27,7 +27,7 @@ const SLOWEST: u32 = 20;
 /// What to fuzz, and for how long.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// `file`, `operations`, `redis`, `shared`, `foreign` or the name of a format, such as `guava`; all of them by default.
+    /// `file`, `operations`, `redis`, `shared`, `footer`, `pages`, `index`, `foreign` or the name of a format, such as `guava`; all of them by default.
     targets: Vec<String>,
     /// Seconds for each target.
     #[arg(long, default_value_t = 60)]
@@ -45,6 +45,7 @@ enum Target {
     Redis,
     Shared,
     Footer,
+    Pages,
     Index,
     /// A filter of one format, or of the one that an input is recognized as.
     Foreign(Option<Format>),
@@ -59,6 +60,7 @@ impl Target {
             Self::Redis,
             Self::Shared,
             Self::Footer,
+            Self::Pages,
             Self::Index,
             Self::Foreign(None),
         ];
@@ -79,6 +81,7 @@ impl Target {
             Self::Redis => "redis",
             Self::Shared => "shared",
             Self::Footer => "footer",
+            Self::Pages => "pages",
             Self::Index => "index",
             Self::Foreign(_) => "foreign",
         }
@@ -190,8 +193,8 @@ fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
     command
         .arg(format!("-max_len={}", target.most_bytes()))
         .args(["-rss_limit_mb=1024", "-print_final_stats=1"]);
-    // Operations and commands have no seeds to derive a length from, and few of them do little.
-    let has_seeds = !matches!(target, Target::Operations | Target::Redis);
+    // Operations, commands and columns have no seeds to derive a length from, and few of them do little.
+    let has_seeds = !matches!(target, Target::Operations | Target::Redis | Target::Pages);
     command.args((!has_seeds).then_some("-len_control=0"));
     command.stdout(Stdio::null()).stderr(fs::File::create(&log)?);
     let status = command.status().with_context(|| format!("cannot run {name}"))?;
@@ -230,7 +233,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
     let most = target.most_bytes();
     let mut seeds = match target {
-        Target::Operations | Target::Redis => Vec::new(),
+        Target::Operations | Target::Redis | Target::Pages => Vec::new(),
         Target::File => {
             let mut files = files(&root().join("testdata/golden"))?;
             files.retain(|file| file.starts_with(b"\x89UMBEL"));
