@@ -123,7 +123,9 @@ fuzz_target!(|input: Input| {
     let [old, new] = ["old", "new"].map(|name| FOLDER.path().join(name));
     fs::write(&old, &file).unwrap();
     let found = model(&old);
-    if let Ok(found) = &found {
+    // The model ends at a page without levels.
+    let has_empty = input.pages.iter().any(|page| page.slots.is_empty());
+    if let (Ok(found), false) = (&found, has_empty) {
         assert_eq!(found, &values.read, "the model reads what went in");
     }
     let edited = || edited(&old, &new, column.nesting.len());
@@ -151,7 +153,7 @@ fuzz_target!(|input: Input| {
             assert!(right.len() == content.len() && !missing, "a value is missing");
             // What looks like lengths in front of values of a fixed length is taken for both.
             assert!(right == content || input.physical == Physical::Fixed, "too many values");
-            if found.is_ok() {
+            if found.is_ok() && !has_empty {
                 assert_eq!(model(&new).unwrap(), values.read, "the new file");
             }
         }
