@@ -10,6 +10,7 @@ use std::io::Write;
 use umbel::filter::Fact;
 
 use crate::bits::{self, Order};
+use crate::bytes::check;
 use crate::error::differ;
 use crate::measure::Measure;
 use crate::plain::sealed;
@@ -243,6 +244,11 @@ const MOST_ITEMS: u64 = i64::MAX as u64;
 /// The most links of a chain. RedisBloom's end at 1,075, when half of the error rate is 0, and valkey-bloom's usual ones at 1,016. A
 /// look-up reads all of them: a file with millions, of a byte each, would hold a server up for a second with every one.
 pub(crate) const MOST_LINKS: usize = 1 << 16;
+
+/// Returns an error for a number of links that no chain has.
+pub(crate) fn check_links(format: Format, links: u64) -> Result<(), Error> {
+    check(format, "links", links, (1..=MOST_LINKS as u64).contains(&links), "1 to 65536")
+}
 
 /// The array of a link without keys.
 fn empty<R: Rule>(rule: &R, link: &R::Link) -> Result<Bytes, Error> {

@@ -29,7 +29,7 @@ use umbel::filter::{Fact, Figure};
 
 use crate::bits::padding_is_clear;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
-use crate::chain::{Chain, ChainLink, MOST_LINKS, Remainder, Rule};
+use crate::chain::{Chain, ChainLink, Remainder, Rule, check_links};
 use crate::hash::murmur2::{murmur2, murmur64a};
 use crate::plain::sealed;
 use crate::{Bytes, Error, Format, Parameters, Plan, Value};
@@ -485,15 +485,10 @@ struct Head {
     links: Vec<Link>,
 }
 
-/// Returns an error for a number of links that no chain has.
-fn check_count(links: usize) -> Result<(), Error> {
-    check(FORMAT, "links", links, (1..=MOST_LINKS).contains(&links), "1 to 65536")
-}
-
 impl Head {
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Error> {
         let (items, count) = (reader.u64_le()?, reader.u32_le()?);
-        check_count(count as usize)?;
+        check_links(FORMAT, count.into())?;
         let (options, growth) = (reader.u32_le()?, reader.u32_le()?);
         let length = usize::try_from(u64::from(count) * LINK as u64).unwrap_or(usize::MAX);
         let mut heads = Reader::new(FORMAT, reader.take(length)?);
@@ -506,7 +501,7 @@ impl Head {
 
     /// Returns an error for fields that no chain with this number of items has. Links have checks of their own.
     fn check(&self, items: u64) -> Result<(), Error> {
-        check_count(self.links.len())?;
+        check_links(FORMAT, self.links.len() as u64)?;
         let known = NOROUND | ENTRIES_IS_BITS | FORCE64 | NO_SCALING;
         let Options { options, seed, .. } = self.rule;
         let right = options & !known == 0;
@@ -592,6 +587,7 @@ impl<S: AsRef<[u8]>> RedisBloom<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::MOST_LINKS;
     use crate::{ForeignFilter, ForeignInsert, Key};
     use std::ops::Range;
 

@@ -26,7 +26,7 @@ use siphasher::sip::SipHasher13;
 use umbel::filter::{Fact, Figure};
 
 use crate::bytes::{MOST_PROBES, Reader, check};
-use crate::chain::{Chain, ChainLink, MOST_LINKS, Remainder, Rule};
+use crate::chain::{Chain, ChainLink, MOST_LINKS, Remainder, Rule, check_links};
 use crate::plain::sealed;
 use crate::{Bytes, Error, Format, Parameters, Plan, Value};
 
@@ -393,7 +393,7 @@ impl ValkeyBloom {
             links.push(link.with_counts(items, capacity)?);
             arrays.push(array);
         }
-        check_count(links.len() as u64)?;
+        check_links(FORMAT, links.len() as u64)?;
         let properties = Properties { seed: found.0.unwrap_or_default(), ..properties };
         properties.check()?;
         Self::of(properties, links, arrays)
@@ -421,11 +421,6 @@ impl Properties {
     }
 }
 
-/// Returns an error for a number of links that no chain has.
-fn check_count(links: u64) -> Result<(), Error> {
-    check(FORMAT, "links", links, (1..=MOST_LINKS as u64).contains(&links), "1 to 65536")
-}
-
 /// The seeds of links, which must be the same.
 #[derive(Default)]
 struct Seeds(Option<[u8; 32]>);
@@ -451,7 +446,7 @@ impl<S: AsRef<[u8]>> ValkeyBloom<S> {
         let is_random = reader.u8()?;
         check(FORMAT, "random seed", is_random, is_random <= 1, "0 or 1")?;
         let count = reader.u64_le()?;
-        check_count(count)?;
+        check_links(FORMAT, count)?;
         let (mut links, mut starts, mut found) = (Vec::new(), Vec::new(), Seeds::default());
         for _ in 0..count {
             let length = reader.u64_le()?;
