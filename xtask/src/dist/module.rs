@@ -68,16 +68,10 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
 
 /// Which libraries, and which version of glibc, it needs; fails if that is too much, or if a server finds no entry.
 fn needs(library: &Path, triple: &str) -> Result<String> {
-    let read = |options: &[&str]| {
-        run::printed(Command::new("readelf").args(options).arg("--wide").arg(library))
-    };
-    let dynamic = read(&["--dynamic"])?;
-    let needed = dynamic.lines().filter(|line| line.contains("(NEEDED)"));
-    let needed = needed.filter_map(|line| line.split_once('[')?.1.strip_suffix(']'));
-    let needed: Vec<_> = needed.collect();
-    let unknown = needed.iter().find(|name| !LIBRARIES.contains(name));
+    let needed = needed(library)?;
+    let unknown = needed.iter().find(|name| !LIBRARIES.contains(&name.as_str()));
     ensure!(unknown.is_none(), "{}: needs {unknown:?}", library.display());
-    let symbols = read(&["--dyn-syms"])?;
+    let symbols = readelf(library, "--dyn-syms")?;
     ensure!(symbols.contains(" RedisModule_OnLoad"), "{}: no entry", library.display());
     let versions = symbols.match_indices("@GLIBC_2.").filter_map(|(at, start)| {
         let rest = &symbols[at + start.len()..];
@@ -89,6 +83,18 @@ fn needs(library: &Path, triple: &str) -> Result<String> {
     };
     ensure!(newest <= 28, "{}: needs glibc 2.{newest}", library.display());
     Ok(format!("needs glibc 2.{newest}"))
+}
+
+/// The names of the libraries that a library needs.
+pub(super) fn needed(library: &Path) -> Result<Vec<String>> {
+    let dynamic = readelf(library, "--dynamic")?;
+    let needed = dynamic.lines().filter(|line| line.contains("(NEEDED)"));
+    let needed = needed.filter_map(|line| line.split_once('[')?.1.strip_suffix(']'));
+    Ok(needed.map(str::to_owned).collect())
+}
+
+fn readelf(library: &Path, option: &str) -> Result<String> {
+    run::printed(Command::new("readelf").args([option, "--wide"]).arg(library))
 }
 
 /// Loads it into the servers that can be had.
