@@ -384,7 +384,9 @@ impl Goal {
             _ => Plan::for_keys(variant, keys, fpp),
         };
         // The limit in bytes of payload.
-        let sent = self.ship.map(|ship| ship.saturating_sub(overhead(ship)) * shrinkage(variant));
+        let sent = self
+            .ship
+            .map(|ship| ship.saturating_sub(overhead(ship)).saturating_mul(shrinkage(variant)));
         let size = match (self.memory, sent) {
             (Some(memory), Some(sent)) => Some(memory.min(sent)),
             (memory, sent) => memory.or(sent),

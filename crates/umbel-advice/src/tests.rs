@@ -160,3 +160,14 @@ fn so_little_memory_that_all_would_pass_is_no_filter() {
     assert!(matches!(advice.verdict, Verdict::Take(_)));
     assert!(advice.choices[0].fpp < 0.7, "{}", advice.choices[0].fpp);
 }
+
+#[test]
+fn any_size_is_a_limit() {
+    for size in [0, 1, 1 << 40, u64::MAX / 4 + 1, u64::MAX] {
+        for goal in [Goal::for_memory(1_000, size), Goal::for_capacity(0.01, size)] {
+            advise(&goal).unwrap();
+            advise(&Goal { memory: None, ship: Some(size), ..goal }).unwrap();
+            advise(&Goal { ship: Some(size), ..goal }).unwrap();
+        }
+    }
+}

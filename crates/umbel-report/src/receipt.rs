@@ -240,8 +240,12 @@ pub fn add_wrapping(object: &mut Value, wrapping: &Wrapping) {
 
 /// The description of the keys in a filter's file: a row for each name, values in their order.
 pub fn key_rows(keys: &KeyDescription, receipt: Receipt<'_>) -> Vec<Row> {
-    let mut names: Vec<_> = keys.entries().map(|(name, _)| name).collect();
-    names.dedup();
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in keys.entries() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     let one = |name| {
         let values = keys.values(name).map(|value| value.escape_debug().to_string());
         let title = match name {
@@ -451,6 +455,17 @@ fn part_row(number: usize, part: &Part) -> Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_has_one_row_wherever_it_comes() {
+        let mut keys = KeyDescription::default();
+        for (name, value) in [("field", "a"), ("made by", "us"), ("field", "b")] {
+            keys.push(name, value).unwrap();
+        }
+        let receipt = umbel::Blocked::new(100, 0.01).unwrap().receipt();
+        let rows = key_rows(&keys, Receipt::Own(&receipt));
+        assert_eq!(rows, [row("fields", "a, b"), row("\"made by\"", "us")]);
+    }
 
     /// What whoever made the file says of its keys.
     #[test]

@@ -223,6 +223,12 @@ pub enum Error {
     /// A description of keys is too long.
     #[error(transparent)]
     Field(#[from] FieldError),
+    /// A filter holds other keys than those to be looked up.
+    #[error(transparent)]
+    OtherKeys(#[from] format::OtherKeys),
+    /// A text does not name a kind.
+    #[error(transparent)]
+    ParseKind(#[from] ParseKindError),
     /// The memory for a filter could not be allocated.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),

@@ -189,7 +189,10 @@ fn number(value: f64) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    // What XML has no characters for, nor escapes.
+    let odd = |letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');
+    text.replace(odd, "\u{fffd}")
+        .replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -230,6 +233,13 @@ mod tests {
             assert!(canvas.svg.len() > empty, "{marker:?}");
             Document::parse(&canvas.finish()).unwrap();
         }
+    }
+
+    #[test]
+    fn names_of_files_may_have_any_letters() {
+        let mut canvas = Canvas::new(10.0, 10.0, "a\u{1}\u{1b}[2J\u{7f}\u{ffff}b");
+        canvas.text("\0\u{fffe}", (1.0, 1.0), 10.0, Anchor::Start);
+        Document::parse(&canvas.finish()).unwrap();
     }
 
     #[test]

@@ -586,7 +586,7 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
     /// Copies the filter; the copy owns its bits.
     ///
     /// # Errors
-    /// Where [`Clone`] would abort the program.
+    /// Where [`Clone`] would panic.
     pub fn try_clone(&self) -> Result<AnyFilter<Blocks, H>, OutOfMemory> {
         Ok(of_any!(self, filter => filter.try_clone()?.into()))
     }

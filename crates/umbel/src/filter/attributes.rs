@@ -125,6 +125,13 @@ impl Inner {
         }
         Ok(merged)
     }
+
+    fn planned(self, plan: Plan) -> Self {
+        match self {
+            Self::Blocked(filter) => Self::Blocked(filter.planned(plan)),
+            Self::Classic(filter) => Self::Classic(filter.planned(plan)),
+        }
+    }
 }
 
 impl<S: AsRef<[Block]>> Inner<S> {
@@ -646,6 +653,9 @@ impl MergeCore for AttributesCore {
         };
         let Plan { keys, fpp, bits, probes, .. } = *filters[0].plan();
         self.plan = Plan { keys, fpp, bits, probes, ..self.plan };
+        // As a file has it, in which rows are divided first, and then multiplied by their tags.
+        let (_, planned) = plans(&self.plan, self.names.len()).expect("no larger than before");
+        let joint = joint.zip(planned).map(|(joint, plan)| joint.planned(plan));
         (self.filters, self.joint) = (filters, joint);
         Ok(())
     }

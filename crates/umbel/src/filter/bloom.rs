@@ -109,6 +109,11 @@ impl<L: Layout> BloomCore<L> {
         L::insert(&mut self.blocks, &self.plan, &self.kernel, hash)
     }
 
+    /// The same bits with another plan of their size and probes.
+    pub(super) fn planned(self, plan: Plan) -> Self {
+        Self { plan, ..self }
+    }
+
     pub(super) fn parts_mut(&mut self) -> (&mut [Block], Kernel) {
         (&mut self.blocks, self.kernel)
     }

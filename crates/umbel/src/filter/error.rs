@@ -338,7 +338,7 @@ pub enum MergeError {
         left: u64,
         /// Size of the right filter.
         right: u64,
-        /// The unit of the sizes: `blocks` or `bits`.
+        /// The unit of the sizes: `blocks`, `bits` or `bits per slice`.
         unit: &'static str,
     },
     /// Filters of rows with different attributes cannot be combined.

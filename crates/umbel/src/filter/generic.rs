@@ -163,7 +163,7 @@ impl<C: Core, H: Hashing> Filter<C, H> {
     /// Copies the filter; the copy owns its bits.
     ///
     /// # Errors
-    /// Where [`Clone`] would abort the program.
+    /// Where [`Clone`] would panic.
     pub fn try_clone(&self) -> Result<Filter<C::With<Blocks>, H>, OutOfMemory> {
         Ok(self.with(self.core.with_parts(|part| Blocks::copy_of(part.as_ref()))?))
     }

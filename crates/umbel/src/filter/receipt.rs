@@ -2,7 +2,7 @@
 
 use crate::hash::Scheme;
 use crate::math::Estimate;
-use crate::plan::Plan;
+use crate::plan::{Kind, Plan};
 use crate::prelude::*;
 
 /// The receipt of a filter: what it holds and delivers now. Everything but the plan is computed from the bits, not
@@ -127,6 +127,10 @@ impl Receipt {
 
     /// Returns the bytes of its bits.
     pub fn bytes(&self) -> u64 {
-        self.bits.div_ceil(512) * 64
+        match self.plan.kind() {
+            // Each filter inside ends with a whole block.
+            Kind::Attributes => self.parts.iter().map(|part| part.plan.bytes()).sum(),
+            _ => self.bits.div_ceil(512) * 64,
+        }
     }
 }

@@ -14,6 +14,8 @@
 //! clear in the link before, and absent keys that pass no older link would share their bias: at a rate of 0.5 the
 //! estimate of keys was 1 % off, and the links' rates did not multiply.
 
+use core::fmt;
+
 use super::bloom::BloomCore;
 use super::core::{Core, GROUP, InsertCore, MakeCore};
 use super::group::Group;
@@ -115,6 +117,15 @@ impl<S: AsRef<[Block]>> Link<S> {
     /// The keys it will accept before it is full.
     fn room(&self) -> u64 {
         self.filter.plan().keys - self.taken
+    }
+}
+
+impl<S: AsRef<[Block]>> fmt::Debug for Link<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("plan", self.plan())
+            .field("inserted", &self.taken)
+            .finish_non_exhaustive()
     }
 }
 

@@ -30,7 +30,7 @@ fn slice(plan: &Plan) -> u64 {
 
 impl Layout for SlicedLayout {
     const KIND: Kind = Kind::Sliced;
-    const UNIT: &'static str = "bits a slice";
+    const UNIT: &'static str = "bits per slice";
 
     fn units(plan: &Plan) -> u64 {
         slice(plan)

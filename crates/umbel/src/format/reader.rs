@@ -1,5 +1,6 @@
 //! Reads a file, which is not trusted.
 
+use std::fmt;
 use std::io::{ErrorKind, Read};
 
 use super::check::{check_declared, check_sums};
@@ -98,6 +99,12 @@ impl<R: Read> Reader<R> {
     }
 }
 
+impl<R> fmt::Debug for Reader<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
 /// A payload that is read front to back. Do not use any of it before [`finish`](Self::finish) has verified the
 /// checksums.
 ///
@@ -107,6 +114,12 @@ pub struct Payload<R> {
     /// Bytes of the file read so far.
     found: u64,
     sums: Sums,
+}
+
+impl<R> fmt::Debug for Payload<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Payload").field("found", &self.found).finish_non_exhaustive()
+    }
 }
 
 impl<R: Read> Payload<R> {

@@ -34,6 +34,11 @@ const STEPS: usize = 64;
 /// The highest load in the table, 0.953: there chains are some ten buckets long, and beyond they grow without bound.
 const LAST: usize = 61;
 
+/// Whether buckets get more keys than any in the table: walks then hardly end.
+pub(crate) fn is_too_full(load: f64, code: u32) -> bool {
+    load / f64::from(cells(code)) * STEPS as f64 >= LAST as f64
+}
+
 /// The mean number of codes that a look-up compares if a bucket gets λ keys on average.
 ///
 /// It is a convex function of λ, so between two loads of the table the chord is above it. Beyond the last one it is the
@@ -44,7 +49,7 @@ pub(crate) fn compared(load: f64, code: u32) -> f64 {
         [const { [const { Once::new() }; LAST + 1] }; MOST_CODE as usize + 1];
     let cells = f64::from(cells(code));
     let place = load / cells * STEPS as f64;
-    if place >= LAST as f64 {
+    if is_too_full(load, code) {
         return cells * MOST_CHAIN as f64;
     }
     // Below a millisecond each, for all loads that plans use.

@@ -218,6 +218,10 @@ pub fn stable(cells: Cells) -> Spread {
 /// The spread of a coded table, whose rate is the mean over buckets of the codes compared from there; `buckets` is at
 /// least 1.
 pub(crate) fn coded(mean: f64, load: f64, buckets: u64, code: u32) -> Spread {
+    // The rate is then a bound, the same for all tables.
+    if coded::is_too_full(load, code) {
+        return Spread::fixed(mean);
+    }
     let (variance, third) = coded::cumulants(load, code);
     let buckets = buckets as f64;
     // Buckets hardly ever overflow: all tables then have one rate.

@@ -171,7 +171,8 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError::Fpp`], [`PlanError::ZeroKeys`], [`PlanError::TooLarge`] above 2⁴⁸ bits,
-    /// [`PlanError::FppOutOfReach`] if a filter of blocks would need more than 4,096 bits per key,
+    /// [`PlanError::FppOutOfReach`] if the kind cannot keep the rate: most would need more than 4,096 bits per key,
+    /// a fingerprint more than 64; [`PlanError::TooManyAtOnce`] for more keys than a bloomier filter can have;
     /// [`PlanError::Detail`] for a parameter that the kind does not have.
     pub fn for_keys(kind: impl Into<Variant>, keys: u64, fpp: f64) -> Result<Self, PlanError> {
         check_fpp(fpp)?;
@@ -218,9 +219,10 @@ impl Plan {
     /// % of the bits.
     ///
     /// # Errors
-    /// [`PlanError::ZeroKeys`], [`PlanError::MemoryTooSmall`] under 64 bytes, [`PlanError::TooManyKeys`] if the keys
-    /// would fill every bit (the rate would round to 1), [`PlanError::FirstLinkTooSmall`] if half of all keys would
-    /// pass the first link of a scalable filter, [`PlanError::Detail`].
+    /// [`PlanError::ZeroKeys`], [`PlanError::MemoryTooSmall`] under 64 bytes (of counting and window filters, for each bit
+    /// of a counter or generation), [`PlanError::TooManyKeys`] if the keys would fill every bit (the rate would round to
+    /// 1), [`PlanError::FirstLinkTooSmall`] if half of all keys would pass the first link of a scalable filter,
+    /// [`PlanError::TooManyAtOnce`], [`PlanError::Detail`].
     pub fn for_memory(kind: impl Into<Variant>, keys: u64, bytes: u64) -> Result<Self, PlanError> {
         check_keys(keys)?;
         let (planner, _, detail) = planner(kind.into())?;
@@ -231,7 +233,8 @@ impl Plan {
     /// [`for_keys`](Self::for_keys); for a scalable filter, before it grows.
     ///
     /// # Errors
-    /// [`PlanError::Fpp`]; [`PlanError::MemoryTooSmall`] if not even one key fits; [`PlanError::Detail`].
+    /// [`PlanError::Fpp`]; [`PlanError::MemoryTooSmall`] if not even one key fits; [`PlanError::FppOutOfReach`] as of
+    /// [`for_keys`](Self::for_keys); [`PlanError::Detail`].
     pub fn for_capacity(kind: impl Into<Variant>, fpp: f64, bytes: u64) -> Result<Self, PlanError> {
         check_fpp(fpp)?;
         let (planner, kind, detail) = planner(kind.into())?;
@@ -349,7 +352,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError::Kind`] for a plan of another kind; [`PlanError::TooLarge`] and [`PlanError::FppOutOfReach`] if the
-    /// filter cannot grow further.
+    /// filter cannot grow further; [`PlanError::Field`] with [`Growth::Even`] from link 1,024 on, which no filter has.
     pub fn link(&self, index: u32) -> Result<Self, PlanError> {
         if self.kind != Kind::Scalable {
             return Err(PlanError::Kind { expected: Kind::Scalable, found: self.kind });
@@ -374,14 +377,20 @@ impl Plan {
 
     /// The keys and rate of a link. Part of the format.
     pub(crate) fn link_goal(&self, index: u32) -> Result<(u64, f64), PlanError> {
-        let fpp = scalable::link_fpp(self.fpp, index, self.detail);
-        if self.detail == scalable::FIXED {
-            return Ok((self.keys, fpp));
-        }
-        let times = 1u64.checked_shl(index).unwrap_or(u64::MAX);
-        let keys = self.keys.checked_mul(times);
-        let keys = keys.ok_or(PlanError::TooLarge { bits: self.keys as f64 * times as f64 })?;
-        Ok((keys, fpp))
+        let keys = match self.detail {
+            scalable::FIXED => {
+                let (links, most) = (u64::from(index) + 1, most_links(self.detail) as u64);
+                check_field("links", links, links <= most, "1 to 1024 links of one size")?;
+                self.keys
+            }
+            _ => {
+                let doubled =
+                    1u64.checked_shl(index).and_then(|times| self.keys.checked_mul(times));
+                let bits = self.keys as f64 * f64::from(index).exp2();
+                doubled.ok_or(PlanError::TooLarge { bits })?
+            }
+        };
+        Ok((keys, scalable::link_fpp(self.fpp, index, self.detail)))
     }
 
     /// The plan of a filter folded to a part of its size.

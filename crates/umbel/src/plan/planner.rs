@@ -34,7 +34,11 @@ pub(super) trait Planner {
 fn within(bytes: u64, plan: Result<Plan, PlanError>) -> Result<Option<Plan>, PlanError> {
     match plan {
         Ok(plan) => Ok((plan.bytes() <= bytes).then_some(plan)),
-        Err(PlanError::TooLarge { .. } | PlanError::FppOutOfReach { .. }) => Ok(None),
+        Err(
+            PlanError::TooLarge { .. }
+            | PlanError::FppOutOfReach { .. }
+            | PlanError::TooManyAtOnce { .. },
+        ) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -67,7 +71,12 @@ fn lowest_rate(
 
 /// By doubling, then bisection.
 fn most_keys(bytes: u64, plan: impl Fn(u64) -> Result<Plan, PlanError>) -> Result<Plan, PlanError> {
-    let mut best = within(bytes, plan(1))?.ok_or(PlanError::MemoryTooSmall { bytes })?;
+    let one = plan(1);
+    // A rate that one key cannot keep is out of reach in any memory.
+    if matches!(one, Err(PlanError::FppOutOfReach { .. })) {
+        return one;
+    }
+    let mut best = within(bytes, one)?.ok_or(PlanError::MemoryTooSmall { bytes })?;
     let mut high = 2;
     while let Some(found) = within(bytes, plan(high))? {
         best = found;

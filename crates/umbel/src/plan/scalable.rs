@@ -26,11 +26,19 @@ pub(crate) fn most_links(detail: u32) -> usize {
     if detail == FIXED { 1024 } else { 48 }
 }
 
+/// The rate of the first link, which is above 0: half of the smallest number is not.
+fn first_fpp(fpp: f64, detail: u32) -> Result<f64, PlanError> {
+    match link_fpp(fpp, 0, detail) {
+        0.0 => Err(PlanError::FppOutOfReach { kind: Kind::Scalable, fpp }),
+        first => Ok(first),
+    }
+}
+
 pub(super) struct Scalable;
 
 impl Planner for Scalable {
     fn for_keys(&self, keys: u64, fpp: f64, detail: u32) -> Result<Plan, PlanError> {
-        let first = link_fpp(fpp, 0, detail);
+        let first = first_fpp(fpp, detail)?;
         Ok(Plan { kind: Kind::Scalable, fpp, detail, ..link_for(0, keys, first)? })
     }
 
@@ -52,7 +60,7 @@ impl Planner for Scalable {
     }
 
     fn for_capacity(&self, fpp: f64, bytes: u64, detail: u32) -> Result<Plan, PlanError> {
-        let first = link_fpp(fpp, 0, detail);
+        let first = first_fpp(fpp, detail)?;
         let link = Plan::for_capacity(Kind::Blocked, first, bytes)?;
         let mut keys = (link.keys as f64 * (1.0 - first)) as u64;
         while offered(keys, first) > link.keys {
@@ -84,6 +92,7 @@ impl Planner for Scalable {
     }
 
     fn check(&self, plan: &Plan) -> Result<(), PlanError> {
+        first_fpp(plan.fpp, plan.detail)?;
         plain::whole_blocks(plan)
     }
 }

@@ -398,3 +398,35 @@ fn what_cannot_be_is_refused() {
     let (mut two, other) = (of_blocks(2), of_blocks(3));
     assert!(matches!(two.union(&other), Err(MergeError::SizesDiffer { .. })));
 }
+
+/// Each filter inside has whole blocks in memory and in the file.
+#[test]
+fn receipts_have_the_bytes_of_the_filter() {
+    for detail in [0, 1, 2, 10, 11, 12] {
+        let plan = Plan::from_parts(variant(Kind::Attributes, detail), 5, 0.1, 5_120, 3).unwrap();
+        let few = Plan::from_parts(variant(Kind::Attributes, detail), 5, 0.1, 100, 3);
+        for plan in [Ok(plan), few].into_iter().flatten() {
+            let filter =
+                Attributes::with_names(&plan, &["a", "b", "c"], KeyHasher::default()).unwrap();
+            assert_eq!(filter.receipt().bytes(), filter.bytes(), "{plan:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_folded_and_merged_is_read_as_it_was() {
+    for detail in [0, 1, 2, 12] {
+        let filter = |keys, bits| {
+            let plan = Plan::from_parts(variant(Kind::Attributes, detail), keys, 0.1, bits, 3);
+            let names = ["a", "b", "c"];
+            let mut filter =
+                Attributes::with_names(&plan.unwrap(), &names, KeyHasher::default()).unwrap();
+            filter.insert_row(&[keys.to_le_bytes(); 3]).unwrap();
+            filter
+        };
+        let mut merged = filter(1_001, 10_240);
+        merged.union(&filter(400, 5_120)).unwrap();
+        let read = Attributes::from_bytes(&merged.to_bytes()).unwrap();
+        assert_eq!(read.receipt(), merged.receipt(), "{detail}");
+    }
+}

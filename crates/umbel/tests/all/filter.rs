@@ -6,6 +6,8 @@
 
 use std::fmt::Debug;
 
+use umbel::filter::BloomierBuilder;
+use umbel::format::Reader;
 use umbel::internals::Core;
 use umbel::{
     AnyFilter, AnyScheme, Attributes, Block, Blocked, Blocks, Bloomier, ByHash, Cascade, Classic,
@@ -673,4 +675,37 @@ fn plans_made_to_measure_are_checked() {
         let text = plan.variant().to_string();
         assert_eq!(text.parse(), Ok(plan.variant()), "{text}");
     }
+}
+
+/// So that a program can keep it in a type of its own that derives `Debug`.
+#[test]
+fn every_type_can_be_shown() {
+    fn shown(value: &dyn std::fmt::Debug) -> String {
+        format!("{value:?}")
+    }
+    assert_eq!(shown(&Blocks::zeroed(3).unwrap()), "Blocks { count: 3, .. }");
+    let chain = Scalable::new(10, 0.01).unwrap();
+    assert!(shown(&chain.links()).starts_with("[Link { plan: Plan"));
+    let plan = Plan::for_keys(Kind::Bloomier, 10, 0.01).unwrap();
+    let mut builder = BloomierBuilder::new(&plan, KeyHasher::default()).unwrap();
+    assert!(shown(&builder).starts_with("BloomierBuilder { plan: Plan"));
+    let shard = builder.shards().next().unwrap();
+    assert_eq!(shown(&shard), "BloomierShard { index: 0, .. }");
+    let file = chain.to_bytes();
+    let reader = Reader::new(&file[..], file.len() as u64).unwrap();
+    assert!(shown(&reader).starts_with("Reader { header: Header"));
+    assert_eq!(shown(&reader.payload()), "Payload { found: 128, .. }");
+}
+
+#[test]
+fn every_error_is_one_of_the_crate() {
+    let kind = || Ok::<Variant, umbel::Error>("block".parse()?);
+    assert!(matches!(kind(), Err(umbel::Error::ParseKind(_))));
+    let keys = |types: &[&str]| {
+        let mut keys = KeyDescription::default();
+        types.iter().for_each(|value| keys.push("type", value).unwrap());
+        keys
+    };
+    let check = || Ok::<(), umbel::Error>(keys(&[]).check(Kind::Blocked, &keys(&["u64"]))?);
+    assert!(matches!(check(), Err(umbel::Error::OtherKeys(_))));
 }

@@ -206,6 +206,75 @@ fn impossible_goals_say_why() {
 }
 
 #[test]
+fn a_large_memory_holds_as_many_keys_as_the_kind_can() {
+    // 2³⁶ keys fit, and 2³⁷ are more than a bloomier filter can have.
+    let bytes = 10_000_000_000;
+    let plan = Plan::for_capacity(Kind::Bloomier, 0.5, bytes).unwrap();
+    assert!(plan.bytes() <= bytes && plan.keys() > 71_000_000_000, "{plan:?}");
+    let most = Plan::for_capacity(Kind::Bloomier, 0.5, u64::MAX).unwrap().keys();
+    assert!(Plan::for_keys(Kind::Bloomier, most, 0.5).is_ok());
+    let more = Plan::for_keys(Kind::Bloomier, most + 1, 0.5);
+    assert!(matches!(more, Err(PlanError::TooManyAtOnce { .. })), "{more:?}");
+}
+
+#[test]
+fn a_rate_out_of_reach_is_so_in_any_memory() {
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Sliced) {
+        for error in [
+            Plan::for_keys(kind, 10, 1e-300).unwrap_err(),
+            Plan::for_capacity(kind, 1e-300, 1 << 30).unwrap_err(),
+        ] {
+            let right = matches!(error, PlanError::FppOutOfReach { kind: found, .. } if found == kind);
+            assert!(right, "{kind}: {error}");
+        }
+    }
+}
+
+#[test]
+fn links_that_no_chain_has_are_refused() {
+    let doubling = Plan::for_keys(Kind::Scalable, 1, 0.01).unwrap();
+    for index in [63, 64, i32::MAX as u32, u32::MAX] {
+        let link = doubling.link(index);
+        assert!(matches!(link, Err(PlanError::TooLarge { .. })), "{index}: {link:?}");
+    }
+    let even = Plan::for_keys(EVEN, 1, 0.01).unwrap();
+    assert!(even.link(1_023).is_ok());
+    for index in [1_024, i32::MAX as u32, u32::MAX] {
+        let link = even.link(index);
+        assert!(matches!(link, Err(PlanError::Field(_))), "{index}: {link:?}");
+    }
+}
+
+/// Its first link would promise a rate of 0, and its file would be refused.
+#[test]
+fn half_of_the_smallest_rate_is_no_rate() {
+    let least = f64::from_bits(1);
+    for error in [
+        Plan::from_parts(Kind::Scalable, 10, least, 512, 8),
+        Plan::for_keys(Kind::Scalable, 10, least),
+        Plan::for_capacity(Kind::Scalable, least, 1 << 20),
+    ] {
+        assert!(
+            matches!(error, Err(PlanError::FppOutOfReach { kind: Kind::Scalable, fpp }) if fpp == least),
+            "{error:?}"
+        );
+    }
+    assert!(Plan::from_parts(Kind::Scalable, 10, f64::from_bits(2), 512, 8).is_ok());
+}
+
+/// More keys than cells: all tables have the one rate that there is at most.
+#[test]
+fn a_coded_filter_that_is_too_full_has_no_spread() {
+    for keys in [40, 42, 43, 1 << 20, u64::MAX] {
+        let variant = Variant::Coded { code_bits: Some(12) };
+        let plan = Plan::from_parts(variant, keys, 0.01, 512, 1).unwrap();
+        let spread = plan.fpp_spread();
+        assert_eq!(spread.mean, plan.predicted_fpp());
+        assert_eq!(spread.deviation > 0.0, keys == 40, "{keys}: {spread:?}");
+    }
+}
+
+#[test]
 fn bits_against_a_blocked_filter_of_the_window() {
     for fpp in [0.1, 0.01, 0.001] {
         let plain = Plan::for_keys(Kind::Blocked, 10_000_000, fpp).unwrap();

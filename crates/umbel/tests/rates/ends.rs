@@ -191,6 +191,11 @@ fn plans_end_whatever_they_are_given() {
                         call!(walk, Plan::from_parts, variant, n, fpp, bits, k);
                     }
                 }
+                for probes in [1, 3, 8] {
+                    // Whole blocks for any number of generations and bits of a counter.
+                    let parts = |v, n, k| plans.extend(Plan::from_parts(v, n, 0.01, 107_520, k));
+                    walk.call(|| format!("Plan::from_parts({variant}, {n})"), || parts(variant, n, probes));
+                }
                 for bytes in NUMBERS {
                     call!(
                         walk,
@@ -213,7 +218,7 @@ fn plans_end_whatever_they_are_given() {
             for plan in plans {
                 call!(walk, |plan: Plan| plan.fpp_spread().upper(), plan);
                 call!(walk, |plan: Plan| plan.generation(), plan);
-                for n in NUMBERS {
+                for n in NUMBERS.into_iter().chain([i32::MAX as u64]) {
                     call!(walk, |plan: Plan, n| plan.predicted_fpp_at(n), plan, n);
                     call!(walk, |plan: Plan, n| plan.bytes_at(n), plan, n);
                     call!(walk, |plan: Plan, n| plan.link(n as u32), plan, n);

@@ -161,6 +161,13 @@ impl AsMut<[Block]> for Blocks {
     }
 }
 
+/// Their number, not their bits.
+impl core::fmt::Debug for Blocks {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Blocks").field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
 impl Clone for Blocks {
     /// # Panics
     /// If the memory for the copy cannot be allocated.

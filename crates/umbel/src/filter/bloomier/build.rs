@@ -1,6 +1,8 @@
 //! Building a bloomier filter: hashes are collected by shard, then each shard is built by itself, on any number of
 //! threads.
 
+use core::fmt;
+
 use super::solve::{Entry, Solved, Solver, Unsolved, solver_bytes};
 use super::{Bloomier, BloomierCore, Query, shard_of};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks};
@@ -51,6 +53,21 @@ pub struct BloomierShard<'a> {
     index: u64,
     solved: &'a mut Option<Solved>,
     blocks: &'a mut [Block],
+}
+
+impl<H: Hashing> fmt::Debug for BloomierBuilder<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BloomierBuilder")
+            .field("plan", &self.plan)
+            .field("scheme", &self.hasher.scheme())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for BloomierShard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BloomierShard").field("index", &self.index).finish_non_exhaustive()
+    }
 }
 
 impl<H: Hashing> BloomierBuilder<H> {
@@ -154,9 +171,6 @@ impl BloomierShard<'_> {
     /// # Errors
     /// [`BuildError::Overfull`] if the shard has no room for them, because more keys were given than planned;
     /// [`BuildError::OtherShard`] for a hash that falls into another shard, where it would be looked up.
-    ///
-    /// # Panics
-    /// If there are more than 2³² hashes.
     pub fn build(self, hashes: &mut [KeyHash]) -> Result<(), BuildError> {
         let other = hashes.iter().position(|hash| shard_of(&self.shape, *hash) != self.index);
         if let Some(place) = other {
