@@ -243,7 +243,7 @@ pub struct Advice {
 /// [`Error::Costs`] for negative or infinite costs, or a share outside [0, 1].
 pub fn advise(goal: &Goal) -> Result<Advice, Error> {
     goal.check()?;
-    let mut variants: Vec<Variant> = Kind::ALL.map(Variant::from).into();
+    let mut variants: Vec<Variant> = Kind::ALL.iter().copied().map(Variant::from).collect();
     if goal.except > 0 {
         // In addition to levels, one filter with an exact list.
         variants.push(Variant::Cascade { form: Form::List });

@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_profile() {
-        for kind in Kind::ALL.into_iter().filter(|kind| !kind.rows()) {
+        for kind in Kind::ALL.iter().copied().filter(|kind| !kind.rows()) {
             for keys in [1, 40, 3_000] {
                 let plan = Plan::for_keys(kind, keys, 0.01).unwrap();
                 for stretches in [0, 1, 7, 200] {

@@ -19,7 +19,10 @@ pub(crate) struct OneOf<T> {
 }
 
 pub(crate) fn kinds<T>() -> OneOf<T> {
-    OneOf { names: Kind::ALL.map(|kind| (kind.name(), meaning(kind))).into(), value: PhantomData }
+    OneOf {
+        names: Kind::ALL.iter().copied().map(|kind| (kind.name(), meaning(kind))).collect(),
+        value: PhantomData,
+    }
 }
 
 /// When to choose a kind, for the help of `--kind`.
@@ -48,7 +51,10 @@ fn meaning(kind: Kind) -> &'static str {
 }
 
 pub(crate) fn formats<T>() -> OneOf<T> {
-    OneOf { names: Format::ALL.map(|format| (format.name(), "")).into(), value: PhantomData }
+    OneOf {
+        names: Format::ALL.iter().copied().map(|format| (format.name(), "")).collect(),
+        value: PhantomData,
+    }
 }
 
 /// Kinds and formats that something converts to.
@@ -59,7 +65,10 @@ pub(crate) fn targets<T>() -> OneOf<T> {
 }
 
 pub(crate) fn key_types<T>() -> OneOf<T> {
-    OneOf { names: KeyType::ALL.map(|key_type| (key_type.name(), "")).into(), value: PhantomData }
+    OneOf {
+        names: KeyType::ALL.iter().copied().map(|key_type| (key_type.name(), "")).collect(),
+        value: PhantomData,
+    }
 }
 
 impl<T> Clone for OneOf<T> {

@@ -438,7 +438,7 @@ mod tests {
             assert_eq!(right.bytes(), right.encode().unwrap().len() as u64);
         }
         let guava = filled(Format::Guava, &given);
-        for to in Format::ALL.into_iter().filter(|to| *to != Format::Guava) {
+        for to in Format::ALL.iter().copied().filter(|to| *to != Format::Guava) {
             let error = guava.convert(to).unwrap_err();
             assert!(matches!(error, Error::CannotConvert { from: Format::Guava, .. }), "{error}");
         }
@@ -447,7 +447,7 @@ mod tests {
     #[test]
     fn filters_tell_what_their_sets_share() {
         let given = Parameters::for_keys(4000, 0.01);
-        for format in Format::ALL.into_iter().filter(|format| format.joins()) {
+        for format in Format::ALL.iter().copied().filter(|format| format.joins()) {
             let of = |keys: std::ops::Range<u32>| {
                 let keys: Vec<_> = keys.map(|i| format!("key {i}")).collect();
                 Foreign::build(format, &given, keys.iter().map(|key| Key::Bytes(key.as_bytes())))
@@ -481,7 +481,7 @@ mod tests {
 
     #[test]
     fn filters_grow_as_far_as_they_may() {
-        for format in Format::ALL.into_iter().filter(|format| format.grows()) {
+        for format in Format::ALL.iter().copied().filter(|format| format.grows()) {
             let fpp = format.parameters().contains(&"fpp").then_some(0.01);
             let given = Parameters { fpp, growth: Some(2), ..Parameters::for_keys(10, 0.5) };
             let mut filter = filled(format, &given);

@@ -12,13 +12,13 @@ use crate::{Format, KeyType};
 #[non_exhaustive]
 pub enum Error {
     /// No format has this name.
-    #[error("{name:?} is not a format of another system; the formats are {}", names(Format::ALL.map(Format::name)))]
+    #[error("{name:?} is not a format of another system; the formats are {}", names(Format::ALL.iter().copied().map(Format::name)))]
     UnknownFormat {
         /// The name.
         name: String,
     },
     /// No type of key has this name.
-    #[error("{name:?} is not a type of keys; the types are {}", names(KeyType::ALL.map(KeyType::name)))]
+    #[error("{name:?} is not a type of keys; the types are {}", names(KeyType::ALL.iter().copied().map(KeyType::name)))]
     UnknownKeyType {
         /// The name.
         name: String,

@@ -57,7 +57,7 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: &'static [Self] = &[
         Self::Parquet,
         Self::ParquetBits,
         Self::Guava,
@@ -270,7 +270,7 @@ impl FromStr for Format {
     /// # Errors
     /// [`Error::UnknownFormat`].
     fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().find(|format| format.name() == name);
+        let found = Self::ALL.iter().copied().find(|format| format.name() == name);
         found.ok_or_else(|| Error::UnknownFormat { name: name.to_owned() })
     }
 }
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn names_are_read_back() {
-        for (i, format) in Format::ALL.into_iter().enumerate() {
+        for (i, format) in Format::ALL.iter().copied().enumerate() {
             assert_eq!(format.name().parse::<Format>().unwrap(), format);
             assert_eq!(format as usize, i, "in the order of the enum");
             assert!(!format.key_types().is_empty());

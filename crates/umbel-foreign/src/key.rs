@@ -89,7 +89,7 @@ pub enum KeyType {
 
 impl KeyType {
     /// Every type.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: &'static [Self] = &[
         Self::Bytes,
         Self::Utf16,
         Self::I64,
@@ -154,7 +154,7 @@ impl FromStr for KeyType {
     /// # Errors
     /// [`Error::UnknownKeyType`].
     fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().find(|key_type| key_type.name() == name);
+        let found = Self::ALL.iter().copied().find(|key_type| key_type.name() == name);
         found.ok_or_else(|| Error::UnknownKeyType { name: name.to_owned() })
     }
 }
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(read(KeyType::F64, "-0").unwrap(), "F64(-0.0)");
         assert_eq!(read(KeyType::Decimal, "-007").unwrap(), "Bytes([45, 55])");
         assert_eq!(read(KeyType::Decimal, "7.0"), None);
-        for key_type in KeyType::ALL {
+        for key_type in KeyType::ALL.iter().copied() {
             assert_eq!(key_type.name().parse::<KeyType>().unwrap(), key_type);
         }
     }

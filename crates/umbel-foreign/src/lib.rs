@@ -197,7 +197,7 @@ pub fn recognize(content: &[u8]) -> Vec<(Format, bool)> {
         let certain = filter.is_certain();
         (certain || filter.fixed().is_none()).then_some((format, certain))
     };
-    let mut found: Vec<_> = Format::ALL.into_iter().filter_map(read).collect();
+    let mut found: Vec<_> = Format::ALL.iter().copied().filter_map(read).collect();
     found.sort_by_key(|(_, certain)| !certain);
     found
 }

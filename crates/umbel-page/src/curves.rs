@@ -167,7 +167,7 @@ fn probes_chart(_: &Goal<'_>) -> Value {
 
 fn bits_chart(goal: &Goal<'_>) -> Value {
     let (keys, fpp) = (goal.classic.keys(), goal.classic.fpp());
-    let curves = umbel::Kind::ALL.into_iter().map(|kind| (kind, bits::curve(kind, keys)));
+    let curves = umbel::Kind::ALL.iter().copied().map(|kind| (kind, bits::curve(kind, keys)));
     let curves = Curve::joined(curves);
     let shows = |curve: &&Curve| curve.points.iter().any(|point| point.1 <= bits::TOP);
     let mut all: Vec<Value> = curves.iter().filter(shows).map(of_kinds).collect();

@@ -65,7 +65,7 @@ impl<H: Host> Core<H> {
             "toy" => toy::answer(&read(request)?),
             "about" => Ok(json!({
                 "version": env!("CARGO_PKG_VERSION"),
-                "kinds": umbel::Kind::ALL.map(umbel::Kind::name),
+                "kinds": umbel::Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
             })),
             #[cfg(feature = "files")]
             _ => return self.files.request(name, request),

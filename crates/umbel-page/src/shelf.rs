@@ -68,5 +68,5 @@ fn formats() -> Value {
             "fpp": make::takes_rate(format),
         })
     };
-    Format::ALL.into_iter().map(format).collect()
+    Format::ALL.iter().copied().map(format).collect()
 }

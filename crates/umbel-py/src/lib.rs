@@ -92,6 +92,9 @@ mod _umbel {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::fork::register(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("FORMATS", umbel_foreign::Format::ALL.map(|format| format.name()).to_vec())
+        module.add(
+            "FORMATS",
+            umbel_foreign::Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>(),
+        )
     }
 }

@@ -253,5 +253,5 @@ fn merge(object: &mut Value, more: Value) {
 /// Returns the plans of an advice, one of each kind, in the order of the kinds.
 pub fn plans(advice: &Advice) -> Vec<Plan> {
     let of = |kind| advice.choices.iter().find(|choice| choice.variant.kind() == kind)?.plan;
-    Kind::ALL.into_iter().filter_map(of).collect()
+    Kind::ALL.iter().copied().filter_map(of).collect()
 }

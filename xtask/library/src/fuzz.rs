@@ -53,7 +53,7 @@ enum Target {
 
 impl Target {
     fn all() -> impl Iterator<Item = Self> {
-        let formats = Format::ALL.into_iter().map(|format| Self::Foreign(Some(format)));
+        let formats = Format::ALL.iter().copied().map(|format| Self::Foreign(Some(format)));
         let programs = [
             Self::File,
             Self::Operations,
@@ -267,8 +267,10 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
             for folder in ["redisbloom", "redisbloom-cuckoo"] {
                 seeds.extend(chains(&root().join("testdata/foreign").join(folder))?);
             }
-            let formats =
-                Format::ALL.into_iter().filter(|format| only.is_none_or(|only| only == *format));
+            let formats = Format::ALL
+                .iter()
+                .copied()
+                .filter(|format| only.is_none_or(|only| only == *format));
             let formats: Vec<_> = formats.collect();
             seeds.retain(|seed| {
                 formats
@@ -306,7 +308,7 @@ fn described() -> Result<Vec<Vec<u8>>> {
         filter.describe(keys.clone());
         Ok(filter.to_bytes())
     };
-    Kind::ALL.into_iter().map(file).collect()
+    Kind::ALL.iter().copied().map(file).collect()
 }
 
 /// The texts of a group: a secret that was used, its card and its share.

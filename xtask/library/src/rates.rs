@@ -108,7 +108,7 @@ fn full_filters(arguments: &Arguments) -> Result<usize> {
     let sizes = if arguments.full { &[100_000, 1_000_000][..] } else { &[100_000][..] };
     let mut failed = 0;
     for kind in
-        Kind::ALL.into_iter().filter(|kind| !matches!(kind, Kind::Attributes | Kind::Bloomier))
+        Kind::ALL.iter().copied().filter(|kind| !matches!(kind, Kind::Attributes | Kind::Bloomier))
     {
         for &keys in sizes {
             for fpp in RATES {

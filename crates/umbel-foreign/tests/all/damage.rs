@@ -15,7 +15,8 @@ fn files() -> Vec<(Format, Vec<u8>)> {
 }
 
 fn make_files() -> Vec<(Format, Vec<u8>)> {
-    let mut files: Vec<_> = Format::ALL.map(|format| (format, small(format, 8))).into();
+    let mut files: Vec<_> =
+        Format::ALL.iter().copied().map(|format| (format, small(format, 8))).collect();
     for format in [
         Format::RedisBloom,
         Format::RedisBloomCuckoo,
@@ -195,7 +196,7 @@ proptest! {
     fn noise_never_makes_a_reader_panic(mut content in prop::collection::vec(any::<u8>(), 0..200), zeros in 0usize..32) {
         let zeros = zeros.min(content.len());
         content[..zeros].fill(0);
-        for format in Format::ALL {
+        for format in Format::ALL.iter().copied() {
             try_all(format, &content);
         }
         recognize(&content);

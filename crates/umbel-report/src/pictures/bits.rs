@@ -13,7 +13,7 @@ use umbel_numbers::{Rate, counted};
 
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let (keys, fpp) = (goal.classic.keys(), goal.classic.fpp());
-    let curves = Kind::ALL.into_iter().map(|kind| (kind, curve(kind, keys)));
+    let curves = Kind::ALL.iter().copied().map(|kind| (kind, curve(kind, keys)));
     let mut curves = Curve::joined(curves);
     // The legend has them as they lie, the largest on top.
     let height = |curve: &Curve| curve.points[curve.points.len() / 2].1;

@@ -38,8 +38,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order of their numbers in files.
-    pub const ALL: [Self; 11] = [
+    /// Every kind of this version, in the order of their numbers in files.
+    pub const ALL: &'static [Self] = &[
         Self::Blocked,
         Self::Classic,
         Self::Sliced,
@@ -54,7 +54,7 @@ impl Kind {
     ];
 
     pub(crate) fn from_id(id: u16) -> Option<Self> {
-        Self::ALL.into_iter().find(|&kind| kind as u16 == id)
+        Self::ALL.iter().copied().find(|&kind| kind as u16 == id)
     }
 
     /// Returns the name used on the command line and in messages.
@@ -201,8 +201,13 @@ impl FromStr for Kind {
     type Err = ParseKindError;
 
     fn from_str(name: &str) -> Result<Self, ParseKindError> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or(ParseKindError::Name)
+        Self::ALL.iter().copied().find(|kind| kind.name() == name).ok_or(ParseKindError::Name)
     }
+}
+
+/// The names of all kinds, for a message.
+fn names() -> String {
+    Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// Why a text does not name a kind.
@@ -210,7 +215,7 @@ impl FromStr for Kind {
 #[non_exhaustive]
 pub enum ParseKindError {
     /// No kind has this name.
-    #[error("no such kind; the kinds are {}", Kind::ALL.map(Kind::name).join(", "))]
+    #[error("no such kind; the kinds are {}", names())]
     Name,
     /// The text after the colon is not a number.
     #[error("the part after {0}: must be a whole number")]

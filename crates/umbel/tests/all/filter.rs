@@ -372,7 +372,7 @@ fn lengths_and_clearing() {
         any.clear().unwrap();
         assert!(any.is_empty() && any == AnyFilter::from(empty), "{kind}");
     });
-    for kind in Kind::ALL.into_iter().filter(|kind| !kind.inserts()) {
+    for kind in Kind::ALL.iter().copied().filter(|kind| !kind.inserts()) {
         let keys = texts(10_000);
         let mut filter = filled(kind, &keys);
         assert!(!filter.is_empty(), "{kind}");
@@ -438,7 +438,7 @@ fn files_in_memory_may_lie_anywhere() {
                 assert!(right, "{} {end}: {error:?}", C::KIND);
             }
         }
-        for other in Kind::ALL.into_iter().filter(|kind| *kind != C::KIND) {
+        for other in Kind::ALL.iter().copied().filter(|kind| *kind != C::KIND) {
             let error = from_bytes(&filled(other, &texts(9)).to_bytes()).map(drop).unwrap_err();
             let right = matches!(
                 error,
@@ -464,7 +464,8 @@ fn files_in_memory_may_lie_anywhere() {
 /// Copies, views and maps are equal to what they are of, and no filters are that differ in any bit or number.
 #[test]
 fn equal_filters_are_equal_files() {
-    let of_all = |keys: &[String]| Kind::ALL.map(|kind| filled(kind, keys));
+    let of_all =
+        |keys: &[String]| Kind::ALL.iter().map(|kind| filled(*kind, keys)).collect::<Vec<_>>();
     let (some, other) = (of_all(&texts(300)), of_all(&texts(301)[1..]));
     for (i, left) in some.iter().enumerate() {
         for (j, right) in some.iter().enumerate() {
@@ -612,7 +613,7 @@ fn what_is_shared_is_given_back() {
 fn borrowed_filters_answer_alike() {
     let keys = texts(1_300);
     let all = texts(2_000);
-    for kind in Kind::ALL {
+    for kind in Kind::ALL.iter().copied() {
         let filter = filled(kind, &keys);
         let (file, disk) = (filter.to_bytes(), tempfile::tempfile().unwrap());
         filter.write(&disk).unwrap();
@@ -656,7 +657,7 @@ fn plans_made_to_measure_are_checked() {
             assert!(refused(variant, 512 * blocks, 1) && refused(variant, 512 * blocks, 3));
         }
     }
-    for kind in Kind::ALL {
+    for kind in Kind::ALL.iter().copied() {
         let plan = Plan::for_keys(kind, 100, 0.01).unwrap();
         let again =
             Plan::from_parts(plan.variant(), 100, 0.01, plan.bits(), plan.probes()).unwrap();

@@ -181,7 +181,7 @@ fn plans_end_whatever_they_are_given() {
             Variant::Cascade { form: Form::List },
             Variant::Attributes { tags: Tags::Subsets, classic: true },
         ];
-        for variant in Kind::ALL.map(Variant::from).into_iter().chain(odd) {
+        for variant in Kind::ALL.iter().copied().map(Variant::from).chain(odd) {
             call!(walk, |variant: Variant| variant.to_string(), variant);
             let mut plans = Vec::new();
             for n in NUMBERS {
@@ -194,7 +194,10 @@ fn plans_end_whatever_they_are_given() {
                 for probes in [1, 3, 8] {
                     // Whole blocks for any number of generations and bits of a counter.
                     let parts = |v, n, k| plans.extend(Plan::from_parts(v, n, 0.01, 107_520, k));
-                    walk.call(|| format!("Plan::from_parts({variant}, {n})"), || parts(variant, n, probes));
+                    walk.call(
+                        || format!("Plan::from_parts({variant}, {n})"),
+                        || parts(variant, n, probes),
+                    );
                 }
                 for bytes in NUMBERS {
                     call!(
