@@ -29,7 +29,11 @@ use crate::prelude::*;
 /// # Which part
 /// Part ⌊low32 · parts / 2³²⌋, where low32 is the lower half of [`high`](crate::KeyHash::high). Blocked filters select blocks by the upper
 /// half of it and bits by `low`, so within a part the keys are spread as evenly as in one filter, if it has far fewer than
-/// 2³² blocks (256 GiB). Programs must use the same hasher; it need not be that of the filters.
+/// 2³² blocks (256 GiB). The fingerprint of a bloomier filter is the lowest bits of `high`, of which keys of one part have
+/// log₂ parts in common, those from bit 32 − log₂ parts on. So a rate below parts · 2⁻³² (3.7e-9 with 16 parts) becomes up
+/// to parts times as high; for such rates, divide keys by another hasher.
+///
+/// Programs must use the same hasher; it need not be that of the filters.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<H = KeyHasher> {
     count: NonZeroU32,

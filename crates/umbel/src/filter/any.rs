@@ -428,7 +428,8 @@ impl AnyFilter<MappedBlocks> {
     /// touches it. See [`LazyFilter`].
     ///
     /// # Errors
-    /// As [`AnyFilter::read`], for the header, the length and the table of checksums.
+    /// As [`AnyFilter::read`], for the header, the length, the table of checksums, and the bits that follow the last one of
+    /// a classic or sliced filter, which must be zero.
     pub fn map_lazily(file: &MappedFile) -> Result<LazyFilter, FileError> {
         Self::map_lazily_with(file, None)
     }
@@ -449,7 +450,12 @@ impl AnyFilter<MappedBlocks> {
         let map = |admit: file::Admit<'_>| file::map(file, &check, &layout, admit);
         let opened = file::unlocked(unlock, map)?;
         let header = opened.header.clone();
-        Ok(LazyFilter::new(file.clone(), header, AnyFilter::open(opened)?))
+        let filter = AnyFilter::open(opened).or_else(|error| {
+            // Bits after the last one of the filter that are set: if the file is damaged there, that is why.
+            let last = format::chunks(&header) - 1;
+            format::check_chunk(&header, file.bytes(), last).and(Err(error))
+        })?;
+        Ok(LazyFilter::new(file.clone(), header, filter))
     }
 }
 

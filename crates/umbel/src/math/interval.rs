@@ -42,7 +42,7 @@ impl Estimate {
 /// Returns the smallest and largest number of hits in `trials` trials that the probability `rate` explains at a
 /// two-sided level `alpha`, by summing the terms of the binomial distribution's tails.
 ///
-/// At most `alpha` is outside `low..=high`. Cost: O(√(trials·rate)).
+/// At most `alpha` is outside `low..=high`. Cost: O(√(trials·rate)), in time and in memory.
 pub fn binomial_bounds(trials: u64, rate: f64, alpha: f64) -> (u64, u64) {
     if rate.is_nan() {
         return (0, trials);

@@ -140,3 +140,15 @@ fn a_lazy_filter_checks_header_and_table_when_it_opens() {
     let error = AnyFilter::map_lazily(&on_disk(&bytes)).map(drop).unwrap_err();
     assert!(matches!(error, FileError::PayloadDamaged { .. }));
 }
+
+/// They belong to no key, so no look-up would meet them.
+#[test]
+fn damaged_bits_after_the_last_are_damage() {
+    for kind in [Kind::Classic, Kind::Sliced] {
+        let plan = Plan::from_parts(kind, 100, 0.1, 1_000, 2).unwrap();
+        let mut bytes = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap().to_bytes();
+        bytes[128 + 127] = 1;
+        let error = AnyFilter::map_lazily(&on_disk(&bytes)).unwrap_err();
+        assert!(matches!(error, FileError::PayloadDamaged { start: 128, end: 256 }), "{error}");
+    }
+}
