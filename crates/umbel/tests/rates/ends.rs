@@ -177,6 +177,7 @@ fn plans_end_whatever_they_are_given() {
             Variant::Window { generations: u32::MAX },
             Variant::Window { generations: 0 },
             Variant::Coded { code_bits: Some(u32::MAX) },
+            Variant::Coded { code_bits: Some(12) },
             Variant::Scalable { growth: Growth::Even },
             Variant::Cascade { form: Form::List },
             Variant::Attributes { tags: Tags::Subsets, classic: true },
@@ -193,10 +194,9 @@ fn plans_end_whatever_they_are_given() {
                 }
                 for probes in [1, 3, 8] {
                     // Whole blocks for any number of generations and bits of a counter.
-                    let parts = |v, n, k| plans.extend(Plan::from_parts(v, n, 0.01, 107_520, k));
                     walk.call(
-                        || format!("Plan::from_parts({variant}, {n})"),
-                        || parts(variant, n, probes),
+                        || format!("Plan::from_parts({variant}, {n}, .., {probes})"),
+                        || plans.extend(Plan::from_parts(variant, n, 0.01, 512 * 1680, probes)),
                     );
                 }
                 for bytes in NUMBERS {
