@@ -110,7 +110,8 @@ impl Profile {
     /// Returns the [`cells`](Self::cells) of a filter's profile.
     pub fn cells_of<S: AsRef<[Block]>, H: Hashing>(filter: &AnyFilter<S, H>) -> &'static str {
         match filter.kind() {
-            Kind::Coded => "codes",
+            // Slots are not aligned to blocks.
+            Kind::Bloomier => "bits",
             kind => kind.cells(),
         }
     }

@@ -154,11 +154,13 @@ impl Kind {
         matches!(self, Self::Counting)
     }
 
-    /// Returns what its payload is made of, and what its fill counts.
+    /// Returns what its payload is made of, and what its fill and [`Receipt::set_bits`](crate::Receipt::set_bits) count.
     pub fn cells(self) -> &'static str {
         match self {
             Self::Counting => "counters",
             Self::Stable => "cells",
+            Self::Coded => "codes",
+            Self::Bloomier => "slots",
             _ => "bits",
         }
     }
