@@ -466,7 +466,7 @@ mod tests {
             (Kind::Coded, "40 codes in use"),
             (Kind::Bloomier, "slots in use"),
         ] {
-            let plan = Plan::for_keys(kind, 40, 1e-9).unwrap();
+            let plan = Plan::for_keys(kind, 40, 1e-6).unwrap();
             let keys: Vec<u64> = (0..40).collect();
             let filter = AnyFilter::build(&plan, &keys, KeyHasher::default()).unwrap();
             let rows = Receipt::Own(&filter.receipt()).rows();

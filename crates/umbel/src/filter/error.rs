@@ -7,7 +7,7 @@ use crate::hash::Scheme;
 use crate::plan::{Kind, PlanError};
 use crate::prelude::*;
 
-/// Why a filter has no room for a key. The filter is unchanged.
+/// Why a filter has no room for a key, which changed nothing. Of many keys, those before it are in the filter.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Full {
@@ -45,7 +45,7 @@ pub enum Full {
     },
 }
 
-/// Why a key was not inserted or removed. The filter is unchanged.
+/// Why a key was not inserted or removed; it changed nothing. Of many keys, those before it are in the filter.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InsertError {
