@@ -157,8 +157,9 @@ macro_rules! merges {
             /// Keeps the keys that both filters hold, and only false positives of both; in counting filters, as often
             /// as both hold them.
             ///
-            /// Its rate is at most that of the worse input, and above that of a filter made from the common keys
-            /// alone. If sizes differ, the larger filter is folded to the smaller size.
+            /// Its rate is at most that of the better input, and above that of a filter made from the common keys
+            /// alone. If sizes differ, the larger filter is folded to the smaller size; the rate is then at most that of
+            /// the smaller input.
             ///
             /// # Errors
             /// As [`union`](Self::union).
