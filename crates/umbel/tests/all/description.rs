@@ -416,7 +416,7 @@ fn every_flipped_bit_of_a_description_is_refused() {
 proptest! {
     #[test]
     fn what_is_said_is_read(
-        kind in prop::sample::select(&Kind::ALL[..]),
+        kind in prop::sample::select(Kind::ALL),
         entries in prop::collection::vec((".{1,40}", ".{0,200}"), 0..20),
     ) {
         let mut filter = filled(kind);
@@ -439,7 +439,7 @@ proptest! {
     /// Random bytes in place of a description, led past the checksum.
     #[test]
     fn no_description_makes_a_reader_panic(
-        kind in prop::sample::select(&Kind::ALL[..]),
+        kind in prop::sample::select(Kind::ALL),
         length in prop_oneof![0..200u32, any::<u32>()],
         bytes in prop::collection::vec(any::<u8>(), 0..60),
         place in 0..60usize,

@@ -192,7 +192,7 @@ proptest! {
 
     #[test]
     fn no_key_is_ever_lost(
-        kind in prop::sample::select(&Kind::ALL[..]),
+        kind in prop::sample::select(Kind::ALL),
         seed: u64,
         ops in prop::collection::vec(op(), 0..25),
     ) {
