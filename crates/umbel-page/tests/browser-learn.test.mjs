@@ -65,6 +65,14 @@ test("own words are inserted and looked up, and stay in the address", async () =
   assert.equal(await caption(again), await caption(page));
 });
 
+test("an address may have any names", async () => {
+  // Those that all objects have were taken for operations; the worker never answered again, not even to a plan.
+  const page = await open("#learn?own=&toString=x&i=plums&constructor=y&__proto__=z&x=");
+  assert.equal(await page.locator(".steps li").count(), 2);
+  await page.evaluate(() => (location.hash = "#plan"));
+  await page.waitForSelector(".plans");
+});
+
 test("a filter that is filled with fruits lets almost everything pass", async () => {
   const page = await open("#learn?lesson=words");
   for (let i = 0; i < 6; i += 1) await page.getByRole("button", { name: "Insert 5 fruits" }).click();

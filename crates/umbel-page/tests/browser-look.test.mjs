@@ -163,6 +163,22 @@ test("answers are shown by sort, some at a time, and saved", async () => {
   assert.equal(saved.length, 1002);
 });
 
+test("keys that are no text are refused", async () => {
+  // As text, all of them would be another key, of which umbel says that it is certainly not in.
+  const page = await open(golden("blocked-k8.umbel"));
+  const latin = { name: "latin.txt", mimeType: "text/plain", buffer: Buffer.from("M\xfcnchen\nK\xf6ln\n", "latin1") };
+  await page.setInputFiles(".query input[type=file]", latin);
+  await page.waitForFunction(() => /^latin.txt is not UTF-8/.test(document.querySelector(".query .lines-box [role=status]").textContent));
+  assert.equal(await page.locator(".query textarea").inputValue(), "");
+  const utf8 = { ...latin, buffer: Buffer.from("\ufeffmember-0\nMünchen\n") };
+  await page.setInputFiles(".query input[type=file]", utf8);
+  await page.waitForFunction(() => /of 2 /.test(document.querySelector(".summary").textContent));
+  assert.deepEqual(await list(page), [
+    ["member-0", "may be in"],
+    ["München", "not in"],
+  ]);
+});
+
 test("two filters are asked at once, with a column each", async () => {
   const page = await open([golden("blocked-k8.umbel"), golden("bloomier-map.umbel")]);
   // Both wait while the first file's map is drawn.

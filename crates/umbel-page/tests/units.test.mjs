@@ -88,6 +88,17 @@ test("formulas are understood, and sentences stay sentences", () => {
   }
 });
 
+test("no words of a link keep the page from answering", async () => {
+  const { de } = await module("words/de");
+  for (const word of [": slots 1 give 2, ", ", which level 1", " and ", "; ", " of ", "a and a ", " is ", "a: "]) {
+    const started = performance.now();
+    const text = `Look up "${word.repeat(20_000 / word.length)}": every link is asked. It is not in.`;
+    assert.match(de.core(text), / Es ist nicht darin\.$/);
+    assert(performance.now() - started < 2000, word);
+  }
+  assert.equal(de.core('Look up "kiwi": every link is asked. It is not in.'), '"kiwi" suchen: jedes Glied wird gefragt. Es ist nicht darin.');
+});
+
 test("an address is written by the visible view alone, and not too often", async () => {
   const written = [];
   const clicked = [];

@@ -19,7 +19,8 @@ function written(operations: Operation[]): string {
 }
 
 function parsed(parameters: URLSearchParams): Operation[] {
-  const known = [...parameters].filter(([name]) => name in OPS) as [keyof typeof OPS, string][];
+  // Of its own: an address may have the names of what all objects have.
+  const known = [...parameters].filter(([name]) => Object.hasOwn(OPS, name)) as [keyof typeof OPS, string][];
   return known.map(([name, word]) => (name === "t" ? { op: OPS[name] } : { op: OPS[name], word }));
 }
 

@@ -37,6 +37,15 @@ export function lines(text: string): string[] {
   return keys;
 }
 
+/** Text in UTF-8; `null` for other bytes, of which a browser would make other keys. */
+export function decoded(bytes: ArrayBuffer): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
 /** A box for many lines, typed, pasted or from a file; `changed` hears of each change. */
 export class Lines {
   readonly root: HTMLElement;
@@ -79,8 +88,13 @@ export class Lines {
         const keys = file.files?.[0];
         file.value = "";
         if (!keys) return;
-        if (keys.size > KEYS_FILE) this.many.textContent = here.large(keys.name);
-        else this.show(await keys.text());
+        if (keys.size > KEYS_FILE) {
+          this.many.textContent = here.large(keys.name);
+          return;
+        }
+        const text = decoded(await keys.arrayBuffer());
+        if (text === null) this.many.textContent = here.bytes(keys.name);
+        else this.show(text);
       },
     });
     this.root = h(

@@ -1045,6 +1045,7 @@ export const de: typeof en = {
       clear: "Schlüssel leeren",
       file: "Schlüssel aus einer Datei",
       large: (name) => `${name} ist größer als 64 MiB; suchen Sie diese Schlüssel auf der Kommandozeile: umbel query FILTER ${name}`,
+      bytes: (name) => `${name} ist nicht in UTF-8, und eine Seite kennt Schlüssel nur als Text; die Kommandozeile liest alle Bytes.`,
       field: "Feld",
       type: "Schlüssel sind",
       unknown: (assumed) => `Typ wählen (bis dahin ${assumed})`,

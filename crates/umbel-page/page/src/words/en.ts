@@ -338,6 +338,7 @@ export const en = {
       clear: "Clear the keys",
       file: "Keys from a file",
       large: (name: string) => `${name} is larger than 64 MiB; look its keys up on the command line: umbel query FILTER ${name}`,
+      bytes: (name: string) => `${name} is not UTF-8, and a page knows keys as text alone; the command line reads any bytes.`,
       field: "Field",
       type: "Keys are",
       unknown: (assumed: string) => `choose the type (${assumed} until then)`,

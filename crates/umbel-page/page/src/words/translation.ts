@@ -2,6 +2,9 @@
 
 /** Letters of a sentence without which it may be a part of others. */
 const FEW = 8;
+/** Letters of the longest text that is compared with sentences: a longer one has words of a link or names of a file in it, and where these
+ * repeat what is between the gaps of a sentence, the time grows with the power of their length. */
+const LONGEST = 600;
 
 /** Sentences of the core by those of another language: `{}` in both stands for what differs, such as a number, which is
  * in its order unless it has a number, `{2}`. What is no sentence itself may be several, or a list. */
@@ -23,6 +26,7 @@ export function translation(pairs: readonly (readonly [english: string, other: s
   const short = patterns.findIndex(({ letters }) => letters < FEW);
   const long = patterns.splice(0, short < 0 ? patterns.length : short);
   const matched = (text: string, some: typeof patterns) => {
+    if (text.length > LONGEST) return null;
     for (const { pattern, other } of some) {
       const found = pattern.exec(text);
       if (!found) continue;
