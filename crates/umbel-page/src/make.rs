@@ -95,7 +95,7 @@ fn own<H: Host>(
     let filter = filter.map_err(|error| Refused::of("keys", error))?;
     let receipt = filter.receipt();
     host.give(&filter.to_bytes());
-    Ok(told(&format!("{kind}.umbel"), Receipt::Own(&receipt), &[]))
+    Ok(told(&format!("{kind}.umbel"), Receipt::Own(&receipt), fpp, &[]))
 }
 
 fn foreign<H: Host>(
@@ -133,7 +133,7 @@ fn foreign<H: Host>(
         warnings.push(beyond(&planned, &receipt.keys, receipt.fpp));
     }
     host.give(&filter.encode().map_err(refused)?);
-    Ok(told(&format!("{}.bin", format.name()), Receipt::Foreign(&receipt), &warnings))
+    Ok(told(&format!("{}.bin", format.name()), Receipt::Foreign(&receipt), fpp, &warnings))
 }
 
 /// Whether its filters are sized by a rate; others have a usual number of bits per key.
@@ -153,6 +153,6 @@ fn fits(bytes: u64) -> Result<(), Refused> {
     }
 }
 
-fn told(name: &str, receipt: Receipt<'_>, warnings: &[String]) -> Value {
-    json!({ "files": [{ "name": name }], "rows": receipt.rows(), "warnings": warnings })
+fn told(name: &str, receipt: Receipt<'_>, fpp: f64, warnings: &[String]) -> Value {
+    json!({ "files": [{ "name": name }], "rows": receipt.rows(), "fpp": fpp, "warnings": warnings })
 }

@@ -61,6 +61,26 @@ test("a list becomes a filter, byte for byte that of the command line, of every 
   }
 });
 
+test("the command has the rate, however it is written", async () => {
+  const page = await site.open("#make");
+  await page.waitForSelector("option[value=cascade]", { state: "attached" });
+  await page.getByLabel("Keys, one per line").first().fill(keys.join("\n"));
+  for (const [rate, printed] of [
+    ["1 in 1,000", "0.001"],
+    ["1 in 1k", "0.001"],
+    ["1 in 3", "0.3333333333333333"],
+    ["", "0.01"],
+    [" 2 % ", "0.02"],
+    ["1e-7", "1e-7"],
+  ]) {
+    await page.getByLabel("False positive rate").fill(rate);
+    await make(page);
+    assert.match(await page.textContent(".made code"), new RegExp(` --fpp ${printed} -o `));
+    const [made, same] = await files(page, keys.map((key) => `${key}\n`).join(""));
+    assert(made.equals(same), rate);
+  }
+});
+
 test("a cascade has two lists, and its filter is looked into", async () => {
   const page = await site.open("#make");
   await page.waitForSelector("option[value=cascade]", { state: "attached" });

@@ -390,10 +390,10 @@ export interface Requests {
   sample: { request: object; answer: { files: Made[] } };
   /** Where a key's probes fall in an own filter. */
   probes: { request: { handle: number; key: string }; answer: { cells: { part: number; cell: number; value: number }[] } };
-  /** A filter of the lines of a text. */
+  /** A filter of the lines of a text, and the rate that it was planned for, if it has one. */
   make: {
     request: { what: string; keys: string; except?: string; fpp?: string; key_type?: string };
-    answer: { files: Made[]; rows: Row[]; warnings: string[] };
+    answer: { files: Made[]; rows: Row[]; fpp: number; warnings: string[] };
   };
   about: { request: object; answer: { version: string; kinds: string[] } };
   formats: { request: object; answer: Format[] };

@@ -28,6 +28,8 @@ export class Make {
   /** Only when the kinds are known something can be made. */
   private readonly submit = h("button", { type: "submit", class: "main", disabled: true }, here.make);
   private formats: Format[] = [];
+  /** How often the recipe was another one: only the last is told of. */
+  private times = 0;
 
   /** `root` has the view's heading; `look` opens files in the other view. */
   constructor(
@@ -120,12 +122,14 @@ export class Make {
 
   /** What was made is of another recipe. */
   private stale(): void {
+    this.times += 1;
     fill(this.made);
     this.wrong.textContent = "";
   }
 
   private async make(): Promise<void> {
     this.stale();
+    const { times } = this;
     this.status.textContent = here.working;
     const request = {
       what: this.what.value,
@@ -137,9 +141,11 @@ export class Make {
     try {
       const answer = await this.client.ask({ type: "make", ...request }, { replaces: [this, "make"] });
       this.status.textContent = "";
-      this.tell(answer, answer.files[0]!);
+      if (times === this.times) this.tell(answer, answer.files[0]!);
     } catch (error) {
-      if (!(error instanceof Dropped)) this.refused(error as Error);
+      if (error instanceof Dropped) return;
+      this.status.textContent = "";
+      if (times === this.times) this.refused(error as Error);
     }
   }
 
@@ -151,8 +157,8 @@ export class Make {
     else if (field === "keys") this.keys.text.focus();
   }
 
-  private tell({ rows, warnings }: Answer<"make">, { name, content }: Made): void {
-    const rate = this.rated.hidden ? "" : ` --fpp ${this.rate.value.trim().replace(/^1 in (.*)$/, (_, times: string) => String(1 / Number(times)))}`;
+  private tell({ rows, fpp, warnings }: Answer<"make">, { name, content }: Made): void {
+    const rate = this.rated.hidden ? "" : ` --fpp ${fpp}`;
     const format = this.formats.some((one) => one.name === this.what.value);
     const which = format ? ` --format ${this.what.value}` : this.what.value === "blocked" ? "" : ` --kind ${this.what.value}`;
     const type = this.typed.hidden || this.type.selectedIndex === 0 ? "" : ` --key-type ${this.type.value}`;

@@ -1,7 +1,7 @@
 //! The core's sentences in the language of the page: it writes English, as the command line does, and what is not a sentence
 //! stays as it is: documents, commands, code, names of files and keys.
 
-import type { Advice, Answer, Comparison, Curves, Made, Name, Opened, Profile, QueryAnswer, Row, Told as Toy } from "./core";
+import type { Advice, Answer, Comparison, Curves, Name, Opened, Profile, QueryAnswer, Row, Told as Toy } from "./core";
 import { words } from "./words";
 
 type Say = (english: string) => string;
@@ -39,7 +39,7 @@ const SENTENCES: { [N in Name]?: (answer: Answer<N>, say: Say) => Answer<N> } = 
   compare: (comparison: Comparison, say) => ({ ...comparison, rows: rows(comparison.rows, say) }),
   query: (answer: QueryAnswer, say) =>
     answer.failed === 0 ? answer : { ...answer, keys: answer.keys.map((one) => (one.error === null ? one : { ...one, error: say(one.error) })) },
-  make: (answer: { files: Made[]; rows: Row[]; warnings: string[] }, say) => ({
+  make: (answer: Answer<"make">, say) => ({
     ...answer,
     rows: rows(answer.rows, say),
     warnings: answer.warnings.map(say),
