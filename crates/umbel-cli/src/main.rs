@@ -2,6 +2,11 @@
 
 use std::process::ExitCode;
 
+use umbel_system::Memory;
+
+#[global_allocator]
+static MEMORY: Memory = Memory;
+
 fn main() -> ExitCode {
     umbel_cli::run()
 }

@@ -80,12 +80,12 @@ impl Sample {
         let whole = length <= PIECES * piece && lines <= most;
         let mut sample = Self { seen: ByHash::default(), read: 0, met: 0, lines, whole };
         if whole {
-            let mut keys = Vec::new();
+            let (mut keys, mut bytes) = (Vec::new(), PageBuffer::default());
             for input in inputs {
                 let reader = input.open()?;
                 let head = scanner.head(&reader, &mut |_| {})?;
-                sample.whole &=
-                    read(scanner, &reader, &head, 0..input.length(), most as usize, &mut keys)?;
+                let (range, most) = (0..input.length(), most as usize);
+                sample.whole &= read(scanner, &reader, &head, range, most, &mut bytes, &mut keys)?;
             }
             sample.enter(&[keys]);
             return Ok(sample);
@@ -200,6 +200,7 @@ impl Pieces<'_> {
     fn keys(&self, pieces: Range<u64>) -> Result<Vec<Vec<u64>>, Error> {
         let Self { scanner, inputs, length, size, most } = *self;
         let (mut number, mut start, mut open) = (0, 0, None);
+        let mut bytes = PageBuffer::default();
         let mut of_piece = |i: u64| {
             let mut at = (length - size) / (PIECES - 1) * i;
             let (mut left, mut keys) = (size, Vec::new());
@@ -218,7 +219,8 @@ impl Pieces<'_> {
                     }
                 };
                 let here = left.min(start + reader.input().length() - at);
-                read(scanner, reader, head, at - start..at - start + here, most, &mut keys)?;
+                let range = at - start..at - start + here;
+                read(scanner, reader, head, range, most, &mut bytes, &mut keys)?;
                 (at, left) = (at + here, left - here);
             }
             Ok(keys)
@@ -227,19 +229,22 @@ impl Pieces<'_> {
     }
 }
 
-/// Adds the keys in a range of bytes of an input, by a hash, to at most `most`; returns whether these are all.
+/// Adds the keys in a range of bytes of an input, which it reads into `bytes`, by a hash, to at most `most`; returns whether these
+/// are all.
 fn read(
     scanner: &Scanner<'_>,
     reader: &Reader<'_>,
     head: &Head<'_>,
     range: Range<u64>,
     most: usize,
+    bytes: &mut PageBuffer,
     keys: &mut Vec<u64>,
 ) -> Result<bool, Error> {
     let (offset, end, first) = (range.start, range.end, head.start as u64);
     let offset = offset.max(first).min(end);
-    let (mut bytes, mut copied) = (PageBuffer::new((end - offset) as usize), Copied::default());
-    reader.read_at(&mut bytes, offset)?;
+    let mut copied = Copied::default();
+    bytes.resize((end - offset) as usize);
+    reader.read_at(bytes, offset)?;
     // The first and the last record of a piece are incomplete, except at the ends of the input.
     let ends = scanner.ends();
     let mut rest = &bytes[..];

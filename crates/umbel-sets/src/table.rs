@@ -108,6 +108,20 @@ fn zeroed(bytes: usize) -> Result<Blocks, Error> {
     Ok(Blocks::zeroed(bytes.div_ceil(size_of::<umbel::Block>()) as u64)?)
 }
 
+/// Whether these are the same bytes, inline: lines are so short that a call takes longer than comparing them, in some C
+/// libraries several times.
+#[inline]
+fn equal(a: &[u8], b: &[u8]) -> bool {
+    const WORD: usize = size_of::<u128>();
+    let words = a.as_chunks::<WORD>().0.iter().zip(b.as_chunks::<WORD>().0);
+    a.len() == b.len()
+        && words.into_iter().all(|(a, b)| a == b)
+        && match (a.last_chunk::<WORD>(), b.last_chunk::<WORD>()) {
+            (Some(a), Some(b)) => a == b,
+            _ => a.iter().zip(b).all(|(a, b)| a == b),
+        }
+}
+
 impl Table {
     /// Makes a table that uses at most `budget` bytes, but always has room for one line.
     ///
@@ -302,7 +316,7 @@ impl Table {
                 0 => return None,
                 found if found >> UNIT_BITS == tag => {
                     let unit = (found & UNITS) - 1;
-                    if self.entry(unit).line.key() == key {
+                    if equal(self.entry(unit).line.key(), key) {
                         return Some(slot);
                     }
                 }
@@ -513,6 +527,21 @@ mod tests {
     use umbel::KeyHasher;
 
     use super::*;
+
+    #[test]
+    fn equal_bytes_are_equal() {
+        let bytes: Vec<u8> = (0..70).collect();
+        for length in 0..=bytes.len() {
+            let bytes = &bytes[..length];
+            assert!(equal(bytes, bytes));
+            assert!(length == 0 || !equal(bytes, &bytes[1..]));
+            for i in 0..length {
+                let mut other = bytes.to_vec();
+                other[i] ^= 0x80;
+                assert!(!equal(bytes, &other));
+            }
+        }
+    }
 
     fn entries(table: &Table) -> impl Iterator<Item = Entry<'_>> {
         let mut cursor = Cursor::default();

@@ -4,6 +4,9 @@
 //! `cfg` of a system. [`unix`](self) is Linux, macOS and their like. Elsewhere, as in a browser, there are only [`ReadAt`], the
 //! errors of [`FileAt`], and [`path_from`].
 
+#[cfg(target_env = "musl")]
+#[expect(unsafe_code, reason = "memory is the system's")]
+mod musl;
 #[cfg(any(unix, windows))]
 mod new_file;
 mod read_at;
@@ -20,7 +23,12 @@ use windows as system;
 
 #[cfg(any(unix, windows))]
 pub use here::*;
+#[cfg(target_env = "musl")]
+pub use musl::Memory;
 pub use read_at::{FileAt, ReadAt};
+/// What a program allocates with.
+#[cfg(not(target_env = "musl"))]
+pub use std::alloc::System as Memory;
 
 /// The path of these bytes: where there are no files, it is only shown.
 #[cfg(not(any(unix, windows)))]
