@@ -522,7 +522,7 @@ fn parquet_file<H: Host>(source: &Reader<H>, name: &str) -> Result<Content<H>> {
         filters.push(Found {
             row_group: chunk.row_group,
             column: chunk.column(),
-            cells: chunk.cells(&receipt),
+            cells: chunk.cells(&receipt).into(),
             document: chunk.document(&receipt),
             filter,
             receipt,
@@ -839,7 +839,7 @@ fn describe_table(answer: &mut Value, table: &Table, receipts: &[(usize, umbel_f
         titles.iter().map(|title| json!({ "title": title, "right": true })).collect();
     let cells = |(number, receipt): &(usize, umbel_foreign::Receipt)| {
         let from = Count(table.pieces()[*number].blocks.start).to_string();
-        [vec![from], foreign_cells(receipt)].concat()
+        [&[from][..], &foreign_cells(receipt)].concat()
     };
     let rows: Vec<_> = receipts.iter().map(cells).collect();
     answer["table"] = json!({ "columns": columns, "rows": rows });

@@ -3,12 +3,11 @@
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 use umbel::{AnyFilter, Capacity, Kind};
-use umbel_foreign::parquet::hash;
 use umbel_foreign::{Foreign, ForeignFilter, KeyType};
 use umbel_index::look_up::{Blocks, FIELD_PROBES, Probed, key_of_field, keys_of_text};
 use umbel_index::{About, Index, IndexError};
 use umbel_numbers::Rate;
-use umbel_report::parquet::ParquetFile;
+use umbel_report::parquet::{LookUps, ParquetFile};
 use umbel_system::ReadAt;
 
 use crate::Host;
@@ -265,36 +264,38 @@ fn parquet<H: Host>(
     let chunks: Vec<_> = file.chunks(Some(column)).collect();
     let first = chunks.first().context("the file has no row group")?;
     let (values, column) = (first.values(), first.column());
-    let mut buffer = Vec::new();
-    let hashes: Vec<Result<u64>> =
-        asked.keys.iter().map(|key| values.read(key.as_bytes(), &mut buffer).map(hash)).collect();
-    let good: Vec<u64> = hashes.iter().filter_map(|hash| hash.as_ref().ok().copied()).collect();
-    let mut groups = vec![Vec::new(); good.len()];
+    let mut look_ups = LookUps::default();
+    let push = |key: &String| look_ups.push(&values, key.as_bytes());
+    let read: Vec<Result<()>> = asked.keys.iter().map(push).collect();
+    let mut groups = vec![Vec::new(); look_ups.len()];
     let mut spared = 1.0;
     for chunk in &chunks {
         let of = |found: &&Found| found.row_group == chunk.row_group && found.column == column;
-        let mut passes = vec![true; good.len()];
+        let mut passes = |key: usize| {
+            let groups: &mut Vec<usize> = &mut groups[key];
+            if groups.last() != Some(&chunk.row_group) {
+                groups.push(chunk.row_group);
+            }
+        };
         match filters.iter().find(of) {
             Some(found) => {
                 spared *= 1.0 - found.receipt.fpp;
-                found.filter.contains_hashes(&good, &mut passes);
+                look_ups.passing(&found.filter).for_each(passes);
             }
             // A group without a filter may hold any key.
-            None => spared = 0.0,
-        }
-        for (groups, _) in groups.iter_mut().zip(&passes).filter(|(_, passes)| **passes) {
-            groups.push(chunk.row_group);
+            None => {
+                spared = 0.0;
+                (0..look_ups.len()).for_each(&mut passes);
+            }
         }
     }
-    let mut groups = groups.into_iter();
-    let answer = |hash: Result<u64>| match hash {
-        Ok(_) => {
-            let groups = groups.next().unwrap_or_default();
+    let answer = |(read, groups): (Result<()>, Vec<usize>)| match read {
+        Ok(()) => {
             let found = !groups.is_empty();
             Ok(Answer::with(found, More { row_groups: Some(groups), ..More::default() }))
         }
         Err(error) => Ok(Answer::failed(format!("{error:#}"))),
     };
-    let answers = hashes.into_iter().map(answer).collect::<Result<_>>();
+    let answers = read.into_iter().zip(groups).map(answer).collect::<Result<_>>();
     Ok((answers.map_err(|error: anyhow::Error| anyhow!(error))?, 1.0 - spared))
 }

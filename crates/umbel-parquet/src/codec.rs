@@ -20,6 +20,10 @@ pub(crate) fn memory(number: i64) -> u64 {
 const BROTLI: i64 = 4;
 const LZ4: i64 = 5;
 
+/// What to do with a file that is compressed otherwise.
+const AGAIN: &str =
+    "write the file again with another codec, such as ZSTD, with the system that made it";
+
 /// A codec.
 pub(crate) enum Codec {
     None,
@@ -43,8 +47,8 @@ impl Codec {
             LZ4 => Self::Lz4,
             6 => Self::Zstd(zstd::bulk::Decompressor::new()?),
             7 => Self::Lz4Raw,
-            3 => bail!("is compressed as LZO, which nobody reads any more"),
-            other => bail!("is compressed by codec {other}, which is not known"),
+            3 => bail!("is compressed as LZO, which umbel does not read; {AGAIN}"),
+            other => bail!("is compressed by codec {other}, which umbel does not know; {AGAIN}"),
         })
     }
 

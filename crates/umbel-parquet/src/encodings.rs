@@ -119,20 +119,20 @@ pub(crate) fn delta_lengths(
 
 /// `DELTA_BYTE_ARRAY`: how much of the one before each begins with, then the rests in `DELTA_LENGTH_BYTE_ARRAY`.
 ///
-/// Values share bytes, so a page may stand for any number of long ones. Those of one page have 2 GiB at most: readers of
-/// columns address them with 31 bits.
+/// `see` gets each with the number of bytes that it shares with the one before. So a page may stand for any number of long
+/// ones: whoever looks at all bytes of each takes time without bound. A value that is the one before is not seen again, so
+/// each that is has a byte of its own, or is shorter than the one before: at most twice as many as there are bytes.
 pub(crate) fn delta_bytes(
     bytes: &[u8],
     count: &RangeInclusive<u64>,
-    mut see: impl FnMut(&[u8]),
+    mut see: impl FnMut(&[u8], usize),
 ) -> Result<()> {
-    const MOST: u64 = i32::MAX as u64;
     let Some(mut prefixes) = Deltas::of(bytes, count)? else { return Ok(()) };
     let mut rests = Deltas::new(prefixes.end()?)?;
     ensure!(prefixes.left == rests.left, INEXACT);
     let mut text = rests.end()?;
     // It is never longer than all rests.
-    let (mut value, mut total) = (Vec::with_capacity(text.len()), 0);
+    let (mut value, mut is_first) = (Vec::with_capacity(text.len()), true);
     let (mut prefix, mut rest) = ((0, 0), (0, 0));
     loop {
         // Of both, how many more are the same.
@@ -148,14 +148,12 @@ pub(crate) fn delta_bytes(
             shared <= value.len(),
             "a value begins with more than the one before; damaged? copy the file again"
         );
-        value.truncate(shared);
-        value.extend_from_slice(text.split_off(..more).context(ENDS)?);
-        total += value.len() as u64;
-        ensure!(
-            total <= MOST,
-            "its values have more than 2 GiB in all; write the filters when the file is made"
-        );
-        see(&value);
+        if is_first || shared < value.len() || more > 0 {
+            value.truncate(shared);
+            value.extend_from_slice(text.split_off(..more).context(ENDS)?);
+            see(&value, shared);
+            is_first = false;
+        }
         // The same again and again has no bytes that would bound its number.
         let same = if more == 0 { prefix.1.min(rest.1) } else { 1 };
         prefix.1 -= same;
@@ -405,8 +403,10 @@ mod tests {
         deltas(&zeros, &any, |_| found += 1).unwrap();
         assert_eq!(found, 1 + (1 << 14));
         delta_lengths(&zeros, &any, |_| found += 1).unwrap();
-        delta_bytes(&[&zeros[..], &zeros].concat(), &any, |_| found += 1).unwrap();
-        assert!(found < 1 << 17, "{found}");
+        let before = found;
+        delta_bytes(&[&zeros[..], &zeros].concat(), &any, |_, _| found += 1).unwrap();
+        assert_eq!(found - before, 1);
+        assert!(found < 1 << 16, "{found}");
     }
 
     #[test]
@@ -419,7 +419,7 @@ mod tests {
             let mut seen = 0;
             let _ = deltas(bytes, &any, |_| seen += 1);
             let _ = delta_lengths(bytes, &any, |value| seen += value.len());
-            let _ = delta_bytes(bytes, &any, |value| seen += value.len());
+            let _ = delta_bytes(bytes, &any, |value, _| seen += value.len());
             let _ = plain_bytes(bytes, &any, |value| seen += value.len());
             let _ = fixed_bytes(bytes, 5, &any, |value| seen += value.len());
             let _ = split_streams(bytes, 3, &any, |value| seen += value.len());

@@ -25,7 +25,8 @@ pub(crate) struct Pages {
     pub(crate) all_in_dictionary: bool,
     /// The number of different values is at most this.
     pub(crate) most_values: u64,
-    /// Bytes of memory to read them, one after the other: a page as it is in the file, as it is, and a value of it.
+    /// Bytes of memory to read them, one after the other: a page as it is in the file, as it is, a value of it and what
+    /// hashes it.
     pub(crate) memory: u64,
     /// Bytes of the file to read.
     pub(crate) bytes: u64,
@@ -66,7 +67,8 @@ impl Pages {
             );
         }
         pages.all_in_dictionary = data > 0 && referring == data;
-        pages.memory = in_file + 2 * in_memory;
+        // A value may be as long as the page, and hashes of its beginnings take 0.35 times as much, twice while they grow.
+        pages.memory = in_file + 3 * in_memory;
         Ok(pages)
     }
 }

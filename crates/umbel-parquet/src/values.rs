@@ -9,7 +9,9 @@ use std::ops::RangeInclusive;
 
 use anyhow::{Context, Result, bail, ensure};
 use umbel_foreign::Key;
-use umbel_foreign::parquet::{Chunk, Column, Levels, PageHeader, Physical, hash};
+use umbel_foreign::parquet::{
+    Chunk, Column, Levels, Meaning, PageHeader, Physical, PrefixHasher, hash,
+};
 use umbel_sets::Progress;
 use umbel_system::FileAt;
 
@@ -29,7 +31,8 @@ pub(crate) fn hash_all(
 ) -> Result<()> {
     let mut codec = Codec::new(chunk.codec)?;
     let (mut in_file, mut in_memory) = (Buffer::default(), Buffer::default());
-    let mut hashes = Hashes { batch: Vec::with_capacity(BATCH), to };
+    let halves = column.meaning == Meaning::Float16;
+    let mut hashes = Hashes { halves, batch: Vec::with_capacity(BATCH), to };
     pages::each(file, chunk, |start, header| {
         if !pages::is_needed(header) {
             return Ok(());
@@ -171,7 +174,7 @@ fn hash_page(
             encodings::plain_bytes(bytes, count, |value| hashes.push(Key::Bytes(value)))?;
         }
         (0 | 2, FixedLenByteArray) => {
-            encodings::fixed_bytes(bytes, width, count, |value| hashes.push(Key::Bytes(value)))?;
+            encodings::fixed_bytes(bytes, width, count, |value| hashes.push_bytes(value))?;
         }
         (0 | 2, _) => {
             let values = encodings::fixed(bytes, width, count)?;
@@ -188,13 +191,18 @@ fn hash_page(
         }
         (5, Int64) => encodings::deltas(bytes, count, |value| hashes.push(Key::I64(value)))?,
         (6 | 7, ByteArray | FixedLenByteArray) => {
-            let see = |value: &[u8]| {
-                wrong |= physical == fixed && value.len() != width;
-                hashes.push(Key::Bytes(value));
-            };
+            let mut check = |value: &[u8]| wrong |= physical == fixed && value.len() != width;
+            let mut prefixes = PrefixHasher::default();
             match encoding {
-                6 => encodings::delta_lengths(bytes, count, see)?,
-                _ => encodings::delta_bytes(bytes, count, see)?,
+                6 => encodings::delta_lengths(bytes, count, |value| {
+                    check(value);
+                    hashes.push_bytes(value);
+                })?,
+                _ => encodings::delta_bytes(bytes, count, |value, shared| {
+                    check(value);
+                    hashes.push_equal(value);
+                    hashes.push_hash(prefixes.hash(value, shared));
+                })?,
             }
         }
         (9, Int32) => encodings::split_streams(bytes, 4, count, |value| hashes.push_i32(value))?,
@@ -202,7 +210,7 @@ fn hash_page(
         (9, Float) => encodings::split_streams(bytes, 4, count, |value| hashes.push_f32(value))?,
         (9, Double) => encodings::split_streams(bytes, 8, count, |value| hashes.push_f64(value))?,
         (9, FixedLenByteArray) => {
-            encodings::split_streams(bytes, width, count, |value| hashes.push(Key::Bytes(value)))?;
+            encodings::split_streams(bytes, width, count, |value| hashes.push_bytes(value))?;
         }
         _ => bail!(
             "has values of {physical} in the encoding {encoding}, which umbel does not read; write the filters when the file is made"
@@ -213,7 +221,13 @@ fn hash_page(
 }
 
 /// Hashes on their way.
+///
+/// Floats that are equal to readers are equal here: both zeros, and all that are no number, go in together. The format says
+/// nothing of them, and readers hash the bits of the value that they look for: if it is zero, some look for one, some for
+/// both.
 struct Hashes<'a> {
+    /// Whether bytes are floats of 16 bits.
+    halves: bool,
     batch: Vec<u64>,
     to: &'a mut dyn FnMut(&[u64]),
 }
@@ -221,7 +235,12 @@ struct Hashes<'a> {
 impl Hashes<'_> {
     #[inline]
     fn push(&mut self, key: Key<'_>) {
-        self.batch.push(hash(key));
+        self.push_hash(hash(key));
+    }
+
+    #[inline]
+    fn push_hash(&mut self, hash: u64) {
+        self.batch.push(hash);
         if self.batch.len() == BATCH {
             self.end();
         }
@@ -237,7 +256,24 @@ impl Hashes<'_> {
         self.push(Key::I64(i64::from_le_bytes(eight(value))));
     }
 
-    /// Floats that are equal to readers are equal here: both zeros, and all that are no number, go in together.
+    #[inline]
+    fn push_bytes(&mut self, value: &[u8]) {
+        self.push_equal(value);
+        self.push(Key::Bytes(value));
+    }
+
+    /// What else is equal to bytes.
+    #[inline]
+    fn push_equal(&mut self, value: &[u8]) {
+        let Some(half) = value.try_into().ok().filter(|_| self.halves) else { return };
+        let half = u16::from_le_bytes(half);
+        match half & 0x7fff {
+            0 => self.push(Key::Bytes(&(half ^ 0x8000).to_le_bytes())),
+            0x7c01.. => self.push(Key::Bytes(&0x7e00u16.to_le_bytes())),
+            _ => {}
+        }
+    }
+
     fn push_f32(&mut self, value: &[u8]) {
         let value = f32::from_le_bytes(four(value));
         if value == 0.0 {

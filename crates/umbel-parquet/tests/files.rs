@@ -673,7 +673,12 @@ fn declared_counts_are_not_believed() {
         let (_dir, edited) = added(&bytes::file(&page, (1, 0, 1), 0, 10_000_000)).unwrap();
         assert_eq!(edited.columns[0].left_out, [(0, Reason::Empty), (1, Reason::Empty)]);
     }
-    // Values that share their bytes with those before: each a byte shorter than the last, 5 GB in all.
+}
+
+/// Values that share their bytes with those before take as long as the bytes that the page has: here each is a byte
+/// shorter than the last, 64,001 values of 4.3 GB in all.
+#[test]
+fn shared_bytes_are_hashed_once() {
     let numbers = |first: i64, second: i64, then: i64| {
         // Blocks of 8 values: in the first one, differences of 17 bits above the least.
         let least = (second - first).min(then);
@@ -690,7 +695,61 @@ fn declared_counts_are_not_believed() {
     };
     let body = [numbers(0, 99_999, -1), numbers(100_000, 0, 0), vec![b'a'; 100_000]].concat();
     let page = bytes::page(0, &body, body.len(), 64_001, 7);
-    is_refused(&bytes::file(&page, BYTES, 0, 64_001), "more than 2 GiB");
+    let file = bytes::file(&page, BYTES, 0, 64_001);
+    for (length, there) in
+        [(100_000, true), (70_001, true), (36_000, true), (35_999, false), (100_001, false)]
+    {
+        assert_eq!(has(&file, Key::Bytes(&vec![b'a'; length])), there, "{length}");
+    }
+}
+
+/// What is equal to some readers, both zeros and all that is no number, passes with any bytes.
+#[test]
+fn floats_of_16_bits_are_floats() {
+    let schema = "message m { required fixed_len_byte_array(2) half (FLOAT16); required fixed_len_byte_array(2) bytes; }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let [old, new] = ["old.parquet", "new.parquet"].map(|name| dir.path().join(name));
+    let properties = WriterProperties::builder().set_dictionary_enabled(false).build();
+    let file = File::create(&old).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    // 1.5, -0.0, and NaN with its sign and a payload.
+    let values = [0x3e00u16, 0x8000, 0xfe01].map(|bits| bits.to_le_bytes().to_vec());
+    let values = values.map(|bytes| FixedLenByteArray::from(ByteArray::from(bytes)));
+    while let Some(mut column) = group.next_column().unwrap() {
+        let ColumnWriter::FixedLenByteArrayColumnWriter(writer) = column.untyped() else {
+            unreachable!()
+        };
+        writer.write_batch(&values, None, None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    edit(&old, &new, &to_add(&["half", "bytes"], true)).unwrap();
+    for (bits, half, bytes) in [
+        (0x3e00u16, true, true),
+        (0x8000, true, true),
+        (0, true, false),
+        (0xfe01, true, true),
+        (0x7e00, true, false),
+        (0x3c00, false, false),
+    ] {
+        let key = bits.to_le_bytes();
+        assert_eq!(passes(&new, 0, 0, &key[..]), Some(half), "{bits:x}");
+        assert_eq!(passes(&new, 0, 1, &key[..]), Some(bytes), "{bits:x}");
+    }
+}
+
+/// A codec that umbel does not read: the message says what to do.
+#[test]
+fn unknown_codecs_are_refused_with_a_remedy() {
+    let page = bytes::page(0, &7i32.to_le_bytes(), 4, 1, 0);
+    for (codec, words) in [(3, "compressed as LZO"), (9, "codec 9")] {
+        let error = added(&bytes::file(&page, INT32, codec, 1)).expect_err(words);
+        assert!(error.contains(words) && error.contains("old.parquet: column x"), "{error}");
+        assert!(error.contains("write the file again with another codec, such as ZSTD"), "{error}");
+    }
 }
 
 /// Pages that decompress to more than they declare are refused before that.

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
-use umbel_foreign::ForeignFilter;
-use umbel_foreign::parquet::{Parquet, hash};
-use umbel_report::parquet::{Chunk, ParquetFile, TITLES, Values};
+use umbel_foreign::parquet::Parquet;
+use umbel_foreign::{ForeignFilter, Receipt};
+use umbel_report::parquet::{Chunk, LookUps, ParquetFile, TITLES, Values};
 use umbel_sets::{Error, ErrorBound, KeyBatch, Options, Report, room_left};
 
 use crate::Outcome;
@@ -18,6 +18,9 @@ use crate::output::{check_target, refuse_in_place_of, write_lines, write_text};
 use crate::report::{self, Run, say};
 use crate::verbs::parquet_edit;
 use umbel_numbers::{Count, Size};
+
+/// Bytes of text that are put together.
+const TOGETHER: usize = 64 << 10;
 
 pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
     let options = lines::options(&args.work)?;
@@ -70,22 +73,42 @@ fn list(
         say(&format!("umbel parquet: {}: {}", file.name(), file.no_filters()));
         return Ok(Outcome::Nothing);
     }
-    write_text(args.output.file(), |put| {
-        let (mut lines, mut bytes) = (Vec::new(), 0);
+    let each = |see: &mut dyn FnMut(&Chunk<'_, File>, Receipt) -> Result<()>| {
         for chunk in file.chunks(column) {
             let admit = |bytes| Ok(room_left(file.memory() + bytes, options).map(drop)?);
-            let Some(filter) = chunk.filter(admit)? else { continue };
-            let receipt = filter.receipt();
-            bytes += receipt.bytes;
-            match voice.json {
-                true => put(&format!("{}\n", chunk.document(&receipt)))?,
-                false => lines.push(chunk.cells(&receipt).into_iter().map(shortened).collect()),
+            if let Some(filter) = chunk.filter(admit)? {
+                see(&chunk, filter.receipt())?;
             }
         }
-        match voice.json {
-            true => Ok(()),
-            false => put(&(file.heading(lines.len(), bytes) + "\n" + &table(lines))),
+        Ok(())
+    };
+    write_text(args.output.file(), |put| {
+        if voice.json {
+            return each(&mut |chunk, receipt| put(&format!("{}\n", chunk.document(&receipt))));
         }
+        // Read twice, because there may be a million filters: first for the widths of the columns.
+        let cells = |chunk: &Chunk<'_, File>, receipt| chunk.cells(&receipt).map(shortened);
+        let titles = TITLES.map(|(title, _)| title.to_owned());
+        let (mut filters, mut bytes, mut widths) = (0, 0, titles.each_ref().map(String::len));
+        each(&mut |chunk, receipt| {
+            filters += 1;
+            bytes += receipt.bytes;
+            for (width, cell) in widths.iter_mut().zip(cells(chunk, receipt)) {
+                *width = cell.chars().count().max(*width);
+            }
+            Ok(())
+        })?;
+        put(&format!("{}\n{}", file.heading(filters, bytes), line(&titles, &widths)))?;
+        let mut text = String::new();
+        each(&mut |chunk, receipt| {
+            text += &line(&cells(chunk, receipt), &widths);
+            if text.len() >= TOGETHER {
+                put(&text)?;
+                text.clear();
+            }
+            Ok(())
+        })?;
+        put(&text)
     })?;
     Ok(Outcome::Done)
 }
@@ -99,22 +122,16 @@ fn shortened(cell: String) -> String {
     }
 }
 
-/// Columns as wide as they need be, numbers to the right.
-fn table(mut lines: Vec<Vec<String>>) -> String {
-    lines.insert(0, TITLES.map(|(title, _)| title.to_owned()).into());
-    let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..TITLES.len()).map(width).collect();
+/// A line of a table with columns of these widths, numbers to the right.
+fn line(cells: &[String; TITLES.len()], widths: &[usize; TITLES.len()]) -> String {
     let mut text = String::new();
-    for line in &lines {
-        for ((cell, width), (_, right)) in line.iter().zip(&widths).zip(TITLES) {
-            text += &match right {
-                true => format!("  {cell:>width$}"),
-                false => format!("  {cell:<width$}"),
-            };
-        }
-        text += "\n";
+    for ((cell, width), (_, right)) in cells.iter().zip(widths).zip(TITLES) {
+        text += &match right {
+            true => format!("  {cell:>width$}"),
+            false => format!("  {cell:<width$}"),
+        };
     }
-    text
+    text + "\n"
 }
 
 /// Prints the row groups that may hold each key.
@@ -237,31 +254,26 @@ impl<'a> Groups<'a> {
         separator: u8,
         put: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        /// Bytes of text that are put together.
-        const TOGETHER: usize = 64 << 10;
-        let mut buffer = Vec::new();
-        let mut hashes = Vec::with_capacity(keys.iter().len());
+        let mut look_ups = LookUps::default();
         for (i, key) in keys.iter().enumerate() {
-            let value = self.values.read(key, &mut buffer);
-            hashes.push(hash(value.map_err(|error| keys.refuse(i, error))?));
+            look_ups.push(&self.values, key).map_err(|error| keys.refuse(i, error))?;
         }
         // A bit for each key and group, since there may be a thousand keys and any number of groups that they pass.
         let words = self.groups.len().div_ceil(64);
-        let mut found = vec![0u64; words * hashes.len()];
-        let mut passes = vec![false; hashes.len()];
+        let mut found = vec![0u64; words * look_ups.len()];
         for (group, Group { chunk, filter, to_read }) in self.groups.iter_mut().enumerate() {
+            let mut set = |key: usize| {
+                found[key * words + group / 64] |= 1 << (group % 64);
+                *to_read = true;
+            };
             match filter {
-                Filter::None => passes.fill(true),
-                Filter::Held(filter) => filter.contains_hashes(&hashes, &mut passes),
+                Filter::None => (0..look_ups.len()).for_each(&mut set),
+                Filter::Held(filter) => look_ups.passing(filter).for_each(&mut set),
                 Filter::Left => {
                     let filter =
                         chunk.filter(|_| Ok(())).map_err(|error| Error::Work(error.into()))?;
-                    filter.expect("it has one").contains_hashes(&hashes, &mut passes);
+                    look_ups.passing(&filter.expect("it has one")).for_each(&mut set);
                 }
-            }
-            for (found, _) in found.chunks_mut(words).zip(&passes).filter(|(_, passes)| **passes) {
-                found[group / 64] |= 1 << (group % 64);
-                *to_read = true;
             }
         }
         let mut text = Vec::new();

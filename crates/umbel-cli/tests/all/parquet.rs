@@ -6,6 +6,7 @@ use serde_json::Value;
 use umbel_foreign::parquet::Parquet;
 use umbel_foreign::{ForeignInsert, Format, Key, Parameters};
 
+use crate::util::parquet::{ROWS, small, write, write_typed};
 use crate::util::{Folder, gzip, least_memory, lines};
 
 /// Three row groups of 100 rows: column `id` has 0, 7, 14, …
@@ -206,6 +207,25 @@ fn keys_that_are_no_values_of_the_column_are_refused() {
     folder.umbel("parquet groups.parquet none -c id").run().fails(&[": none: "]);
 }
 
+/// Filters of most systems have a zero as the column has it, and what is no number, too.
+#[test]
+fn both_zeros_are_looked_for_and_no_filter_rules_out_nan() {
+    let folder = Folder::new();
+    let filter = |number: f64| {
+        let size = Parameters { bits: Some(256), ..Parameters::default() };
+        let mut filter = Parquet::new(Format::Parquet, &size).unwrap();
+        filter.insert(Key::F64(number)).unwrap();
+        filter.content().to_vec()
+    };
+    let filters = [0.0, -0.0, 1.0, f64::from_bits(0xfff8_0000_0000_0001)].map(filter);
+    let places: Vec<_> = (0..4).map(|i| Some(4 + i * filters[0].len())).collect();
+    let body = [b"PAR1", &*filters.concat()].concat();
+    write_typed(&folder.path("groups.parquet"), body, (5, "x"), &places);
+    let keys = ["0", "-0.0", "1", "2", "NaN", "-nan"];
+    let expected = ["0,1", "0,1", "2", "-", "0,1,2,3", "0,1,2,3"];
+    assert_eq!(answers(&folder, "x", &keys), expected);
+}
+
 #[test]
 fn columns_that_are_not_there_or_have_no_filter() {
     let folder = Folder::new();
@@ -330,36 +350,6 @@ fn files_that_are_truncated_encrypted_or_no_parquet_are_refused() {
     folder.umbel("parquet .").run().fails(&["is a directory"]);
 }
 
-/// A field of a structure in Thrift's compact protocol: the number after the last one's, its type, its value.
-fn field(to: &mut Vec<u8>, after: u8, kind: u8, value: &[u8]) {
-    to.push(after << 4 | kind);
-    to.extend(value);
-}
-
-fn zigzag(number: i64) -> Vec<u8> {
-    varint((number << 1 ^ number >> 63) as u64)
-}
-
-fn varint(mut number: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-    bytes
-}
-
-fn text(text: &str) -> Vec<u8> {
-    [&varint(text.len() as u64), text.as_bytes()].concat()
-}
-
-fn list(kind: u8, elements: &[Vec<u8>]) -> Vec<u8> {
-    [&[0xf0 | kind][..], &varint(elements.len() as u64), &elements.concat()].concat()
-}
-
-const ROWS: i64 = 40_000;
-
 /// A file without pages: row groups of as many numbers as a filter of 512 KiB takes at a rate of 1e-9, and a footer.
 fn write_large(path: &Path, row_groups: i64) -> i64 {
     let mut file = b"PAR1".to_vec();
@@ -375,55 +365,6 @@ fn write_large(path: &Path, row_groups: i64) -> i64 {
     }
     write(path, file, "id", &filters);
     ROWS
-}
-
-/// Writes a file of a column of numbers, whose row groups have filters at these places: `apache/parquet-format`,
-/// `parquet.thrift`.
-fn write(path: &Path, mut file: Vec<u8>, name: &str, filters: &[Option<usize>]) {
-    const I32: u8 = 5;
-    const I64: u8 = 6;
-    const TEXT: u8 = 8;
-    const LIST: u8 = 9;
-    const STRUCT: u8 = 12;
-    let mut groups = Vec::new();
-    for filter in filters {
-        let mut about = Vec::new();
-        field(&mut about, 1, I32, &zigzag(2));
-        field(&mut about, 2, LIST, &list(TEXT, &[text(&"path".repeat(25))]));
-        field(&mut about, 2, I64, &zigzag(ROWS));
-        if let Some(filter) = filter {
-            field(&mut about, 9, I64, &zigzag(*filter as i64));
-        }
-        about.push(0);
-        let mut chunk = Vec::new();
-        field(&mut chunk, 3, STRUCT, &about);
-        chunk.push(0);
-        let mut group = Vec::new();
-        field(&mut group, 1, LIST, &list(STRUCT, &[chunk]));
-        field(&mut group, 2, I64, &zigzag(ROWS));
-        group.push(0);
-        groups.push(group);
-    }
-    let (mut root, mut id) = (Vec::new(), Vec::new());
-    field(&mut root, 4, TEXT, &text("large"));
-    field(&mut root, 1, I32, &zigzag(1));
-    field(&mut id, 1, I32, &zigzag(2));
-    field(&mut id, 3, TEXT, &text(name));
-    [&mut root, &mut id].into_iter().for_each(|element| element.push(0));
-    let start = file.len();
-    field(&mut file, 2, LIST, &list(STRUCT, &[root, id]));
-    field(&mut file, 2, LIST, &list(STRUCT, &groups));
-    file.push(0);
-    let length = (file.len() - start) as u32;
-    file.extend(length.to_le_bytes());
-    file.extend(b"PAR1");
-    std::fs::write(path, file).unwrap();
-}
-
-/// A filter of 32 bytes without a key.
-fn small() -> Vec<u8> {
-    let size = Parameters { bits: Some(256), ..Parameters::default() };
-    Parquet::new(Format::Parquet, &size).unwrap().content().to_vec()
 }
 
 #[test]
@@ -456,6 +397,21 @@ fn filters_that_share_bytes_are_refused() {
     let others =
         ["file.parquet: filter of column id in row group 0: reaches into the filter at byte 50"];
     list(&[4, 50]).fails(&others);
+}
+
+/// A row for each of 100,000 filters, of a column with a name as long as a table shows: 46 MB of text.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_table_of_many_filters_takes_little_memory() {
+    const FILTERS: usize = 100_000;
+    let folder = Folder::new();
+    let filter = small();
+    let body = [b"PAR1", &*filter.repeat(FILTERS)].concat();
+    let places: Vec<_> = (0..FILTERS).map(|i| Some(4 + i * filter.len())).collect();
+    write(&folder.path("file.parquet"), body, &"\u{1d11e}".repeat(100), &places);
+    // The footer has 15 MB, and uses a multiple of it.
+    let umbel = folder.umbel_with_little_memory(160 << 10, "parquet file.parquet -m 256MiB -j 1");
+    assert_eq!(umbel.run().text().lines().count(), 2 + FILTERS);
 }
 
 /// A thousand keys that pass thousands of groups without a filter.

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub(crate) mod parquet;
 #[cfg(unix)]
 mod unix;
 

@@ -39,6 +39,13 @@ impl Folder {
         self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
     }
 
+    /// As [`Folder::umbel`], in a process that may have so many KiB of memory, with its code and what it does not use.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn umbel_with_little_memory(&self, kib: u32, arguments: &str) -> Umbel {
+        let script = format!("ulimit -v {kib}; exec \"$0\" \"$@\"");
+        self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
+    }
+
     /// As [`Folder::umbel`], in a group of processes, whose folder it is.
     pub(crate) fn umbel_in_group(&self, group: &Path, arguments: &str) -> Umbel {
         let script = format!("echo 0 > '{}/cgroup.procs' && exec \"$0\" \"$@\"", group.display());

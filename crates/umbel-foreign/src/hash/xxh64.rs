@@ -2,6 +2,8 @@
 //!
 //! Yann Collet, <https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>.
 
+use std::hash::Hasher;
+
 use twox_hash::XxHash64;
 
 const PRIME_1: u64 = 0x9e37_79b1_85eb_ca87;
@@ -31,6 +33,35 @@ pub(crate) fn of_u32(seed: u64, key: u32) -> u64 {
     avalanche(state.rotate_left(23).wrapping_mul(PRIME_2).wrapping_add(PRIME_3))
 }
 
+/// Hashes values of which each begins as the one before: what they share is hashed once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prefixes {
+    /// The hash so far, after each `STEP` bytes of the last value.
+    states: Vec<XxHash64>,
+}
+
+impl Prefixes {
+    /// Bytes between two states, which have 80 to 88 bytes: so a value costs at most 255 bytes more than it has of its own.
+    const STEP: usize = 256;
+
+    /// [`hash`] of `value` with seed 0, whose first `shared` bytes are those of the value before.
+    pub(crate) fn hash(&mut self, value: &[u8], shared: usize) -> u64 {
+        self.states.truncate(shared / Self::STEP);
+        if value.len() < Self::STEP {
+            return hash(0, value);
+        }
+        let mut state = self.states.last().cloned().unwrap_or_else(|| XxHash64::with_seed(0));
+        let steps = value[self.states.len() * Self::STEP..].chunks_exact(Self::STEP);
+        let rest = steps.remainder();
+        for step in steps {
+            state.write(step);
+            self.states.push(state.clone());
+        }
+        state.write(rest);
+        state.finish()
+    }
+}
+
 #[inline]
 fn avalanche(state: u64) -> u64 {
     let state = (state ^ state >> 33).wrapping_mul(PRIME_2);
@@ -41,6 +72,19 @@ fn avalanche(state: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_that_share_their_beginning() {
+        let mut text: Vec<u8> = (0..2000).map(|i| crate::hash::mix(i) as u8).collect();
+        let mut prefixes = Prefixes::default();
+        for i in 0..3000 {
+            let [length, shared] = [i, i + 9000].map(|i| crate::hash::mix(i) as usize % 2001);
+            let shared = shared.min(length).min(text.len());
+            text.truncate(shared);
+            text.resize_with(length, || i as u8);
+            assert_eq!(prefixes.hash(&text, shared), hash(0, &text), "{length} {shared}");
+        }
+    }
 
     #[test]
     fn numbers_hash_as_their_bytes() {

@@ -129,6 +129,8 @@ pub enum Meaning {
     },
     /// 16 bytes, the highest first.
     Uuid,
+    /// A float of 2 bytes: IEEE 754 binary16, little-endian.
+    Float16,
 }
 
 /// A tick of a clock.
@@ -375,11 +377,16 @@ impl<'a> Element<'a> {
                     Meaning::Integer { bits: numbers[0] as u32, signed: flag }
                 }
                 (14, _) => Meaning::Uuid,
+                (15, _) => Meaning::Float16,
                 _ => Meaning::Plain,
             };
             Ok(true)
         })?;
         Ok(meaning)
+    }
+
+    fn has_two_bytes(&self) -> bool {
+        self.physical == Some(Physical::FixedLenByteArray) && self.length == 2
     }
 
     fn decimal(&self) -> Meaning {
@@ -394,6 +401,7 @@ impl<'a> Element<'a> {
         let integer = |bits, signed| Meaning::Integer { bits, signed };
         let timestamp = |unit| Meaning::Timestamp { unit, utc: true };
         match (self.logical, self.converted) {
+            (Some(Meaning::Float16), _) if !self.has_two_bytes() => Meaning::Plain,
             (Some(logical), _) => logical,
             (None, Some(0 | 4 | 19)) => Meaning::Text,
             (None, Some(5)) => self.decimal(),

@@ -13,7 +13,7 @@ use umbel_system::ReadAt;
 
 use crate::receipt::{estimate, foreign_json};
 
-pub use values::Values;
+pub use values::{LookUps, Values};
 
 /// A Parquet file whose footer was read.
 #[derive(Debug)]
@@ -59,8 +59,8 @@ pub const TITLES: [(&str, bool); 8] = [
 ];
 
 /// Returns the cells of a filter in a table of several: size, set bits, keys, rate now.
-pub fn foreign_cells(receipt: &umbel_foreign::Receipt) -> Vec<String> {
-    vec![
+pub fn foreign_cells(receipt: &umbel_foreign::Receipt) -> [String; 4] {
+    [
         Size(receipt.bytes).to_string(),
         format!("{} ({:.1} %)", Count(receipt.set_bits), receipt.fill * 100.0),
         estimate(&receipt.keys),
@@ -357,15 +357,18 @@ impl<F: ReadAt> Chunk<'_, F> {
     }
 
     /// Returns the cells of its filter in the table, below the [`TITLES`].
-    pub fn cells(&self, receipt: &umbel_foreign::Receipt) -> Vec<String> {
-        let mut cells = vec![
+    pub fn cells(&self, receipt: &umbel_foreign::Receipt) -> [String; TITLES.len()] {
+        let [size, set, keys, rate] = foreign_cells(receipt);
+        [
             self.row_group.to_string(),
             self.column(),
             self.values().to_string(),
             Count(self.rows).to_string(),
-        ];
-        cells.extend(foreign_cells(receipt));
-        cells
+            size,
+            set,
+            keys,
+            rate,
+        ]
     }
 
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> std::io::Result<()> {

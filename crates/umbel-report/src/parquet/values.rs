@@ -8,7 +8,7 @@ use std::fmt;
 use anyhow::{Result, bail};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use umbel_foreign::Key;
-use umbel_foreign::parquet::{Column, Meaning, Physical as Type, Unit};
+use umbel_foreign::parquet::{Column, Meaning, Parquet, Physical as Type, Unit, hash};
 
 /// The values of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +17,71 @@ pub struct Values {
     /// Bytes of a value of fixed length.
     length: usize,
     meaning: Meaning,
+}
+
+/// Keys that are looked up together.
+#[derive(Debug, Default)]
+pub struct LookUps {
+    /// The keys.
+    keys: usize,
+    /// What may be in a filter, and whose key each is.
+    hashes: Vec<u64>,
+    owners: Vec<usize>,
+    /// Keys that no filter rules out.
+    nans: Vec<usize>,
+    buffer: Vec<u8>,
+    passes: Vec<bool>,
+}
+
+impl LookUps {
+    /// Adds the key that a line names.
+    ///
+    /// # Errors
+    /// If the text is no value of the column; the message has an example of one. It counts as a key even so.
+    pub fn push(&mut self, values: &Values, line: &[u8]) -> Result<()> {
+        let key = self.keys;
+        self.keys += 1;
+        let mut add = |value| {
+            self.hashes.push(hash(value));
+            self.owners.push(key);
+        };
+        match values.read(line, &mut self.buffer)? {
+            Named::One(value) => add(value),
+            Named::Zeros(both) => both.into_iter().for_each(add),
+            Named::Nan => self.nans.push(key),
+        }
+        Ok(())
+    }
+
+    /// Returns the number of keys.
+    pub fn len(&self) -> usize {
+        self.keys
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.keys == 0
+    }
+
+    /// Returns the numbers of the keys that a filter may have, some of them twice.
+    pub fn passing<S: AsRef<[u8]>>(&mut self, filter: &Parquet<S>) -> impl Iterator<Item = usize> {
+        self.passes.resize(self.hashes.len(), false);
+        filter.contains_hashes(&self.hashes, &mut self.passes);
+        let passing = self.owners.iter().zip(&self.passes).filter(|(_, passes)| **passes);
+        passing.map(|(owner, _)| owner).chain(&self.nans).copied()
+    }
+}
+
+/// What a line names, as filters may have it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Named<'a> {
+    /// A value with one encoding.
+    One(Key<'a>),
+    /// Zero, as a float. Both zeros are equal, and a filter may have either: filters of most systems have the encoding that
+    /// the column has.
+    Zeros([Key<'static>; 2]),
+    /// A float that is no number. It has many encodings, so that a filter cannot rule it out.
+    Nan,
 }
 
 /// Nanoseconds of a tick.
@@ -46,14 +111,12 @@ impl Values {
     }
 
     /// The value that a line names; `buffer` keeps its bytes where they are not those of the line.
-    ///
-    /// # Errors
-    /// If the text is no value of the column; the message has an example of one.
-    pub fn read<'a>(&self, line: &'a [u8], buffer: &'a mut Vec<u8>) -> Result<Key<'a>> {
+    fn read<'a>(&self, line: &'a [u8], buffer: &'a mut Vec<u8>) -> Result<Named<'a>> {
         match self.value(line, buffer) {
-            Some(Value::Line) => Ok(Key::Bytes(line)),
-            Some(Value::Buffer) => Ok(Key::Bytes(buffer)),
-            Some(Value::Number(key)) => Ok(key),
+            Some(Value::Line) => Ok(Named::One(Key::Bytes(line))),
+            Some(Value::Buffer) => Ok(Named::One(Key::Bytes(buffer))),
+            Some(Value::Number(key)) => Ok(Named::One(key)),
+            Some(Value::Float(number)) => Ok(self.float(number, buffer)),
             None => bail!(
                 "\"{}\" is not a value of type {self}; {}",
                 line.escape_ascii(),
@@ -69,12 +132,14 @@ impl Values {
             Meaning::Plain | Meaning::Uuid => {
                 return match self.physical {
                     Type::ByteArray => Some(Value::Line),
-                    Type::Float => Some(Value::Number(Key::F32(text()?.parse().ok()?))),
-                    Type::Double => Some(Value::Number(Key::F64(text()?.parse().ok()?))),
+                    // Read as 64 bits, it could be rounded twice.
+                    Type::Float => Some(Value::Float(text()?.parse::<f32>().ok()?.into())),
+                    Type::Double => Some(Value::Float(text()?.parse().ok()?)),
                     Type::FixedLenByteArray => self.fixed(line, buffer),
                     _ => None,
                 };
             }
+            Meaning::Float16 => return Some(Value::Float(text()?.parse().ok()?)),
             Meaning::Integer { bits, signed } => integer(text()?, bits, signed)?,
             Meaning::Decimal { scale, precision } => decimal(text()?, scale, precision)?,
             Meaning::Date => date(text()?)?,
@@ -104,6 +169,26 @@ impl Values {
                 Some(Value::Buffer)
             }
             _ => None,
+        }
+    }
+
+    /// A float of the column's width.
+    fn float<'a>(&self, number: f64, buffer: &'a mut Vec<u8>) -> Named<'a> {
+        let key = |number| match self.physical {
+            Type::Float => Key::F32(number as f32),
+            _ => Key::F64(number),
+        };
+        let half = (self.meaning == Meaning::Float16).then(|| half(number));
+        match half {
+            _ if number.is_nan() => Named::Nan,
+            Some(0 | 0x8000) => Named::Zeros([Key::Bytes(&[0, 0]), Key::Bytes(&[0, 0x80])]),
+            Some(half) => {
+                buffer.clear();
+                buffer.extend(half.to_le_bytes());
+                Named::One(Key::Bytes(buffer))
+            }
+            None if number == 0.0 => Named::Zeros([key(0.0), key(-0.0)]),
+            None => Named::One(key(number)),
         }
     }
 
@@ -144,7 +229,9 @@ impl Values {
                     .to_owned()
             }
             (Meaning::Uuid, _) => "expected 32 hexadecimal digits".to_owned(),
-            (_, Type::Float | Type::Double) => "expected a number such as 0.5 or 1e-3".to_owned(),
+            (Meaning::Float16, _) | (_, Type::Float | Type::Double) => {
+                "expected a number such as 0.5 or 1e-3".to_owned()
+            }
             (_, Type::FixedLenByteArray) => {
                 format!("expected {} bytes, or two hexadecimal digits for each", self.length)
             }
@@ -182,6 +269,7 @@ impl fmt::Display for Values {
                 format!("timestamp {}{}", unit(ticks), if utc { ", UTC" } else { "" })
             }
             Meaning::Uuid => "uuid".to_owned(),
+            Meaning::Float16 => "float16".to_owned(),
             _ => String::new(),
         };
         if !meaning.is_empty() {
@@ -196,6 +284,21 @@ enum Value {
     Line,
     Buffer,
     Number(Key<'static>),
+    Float(f64),
+}
+
+/// The nearest float of 16 bits, the even one of two.
+fn half(number: f64) -> u16 {
+    let sign = (number.to_bits() >> 48) as u16 & 0x8000;
+    let exponent = (number.to_bits() >> 52 & 0x7ff) as i32 - 1023;
+    // From 2^16 on it is infinite; below 2^-14, steps are as large as there.
+    let exponent = exponent.clamp(-14, 16);
+    // 1,024 to 2,048 of them, fewer below 2^-14; one more than fit is the first of the next exponent.
+    let steps = (number.abs() / 2f64.powi(exponent - 10)).round_ties_even().min(2048.0) as u16;
+    match exponent {
+        16 => sign | 0x7c00,
+        _ => sign | ((((exponent + 14) as u16) << 10) + steps),
+    }
 }
 
 /// Unsigned numbers keep their bits, as the signed number that the column stores.
@@ -297,7 +400,10 @@ mod tests {
 
     fn read(values: Values, line: &str) -> Option<Vec<u8>> {
         let mut buffer = Vec::new();
-        let key = values.read(line.as_bytes(), &mut buffer).ok()?;
+        let key = match values.read(line.as_bytes(), &mut buffer).ok()? {
+            Named::One(key) => key,
+            other => panic!("{other:?}"),
+        };
         Some(match key {
             Key::Bytes(bytes) => bytes.to_vec(),
             Key::I32(number) => number.to_le_bytes().into(),
@@ -435,10 +541,56 @@ mod tests {
             Some(vec![0, 0, 0, 63])
         );
         let double = Values::new(Type::Double, 0, Meaning::Plain);
-        assert_eq!(
-            (read(double, "1e400x"), read(double, "-0")),
-            (None, Some(vec![0, 0, 0, 0, 0, 0, 0, 128]))
-        );
+        assert_eq!(read(double, "1e400x"), None);
         assert_eq!(read(Values::new(Type::Boolean, 0, Meaning::Plain), "true"), None);
+    }
+
+    #[test]
+    fn floats_that_readers_take_for_equal() {
+        let named = |values: Values, line: &str| {
+            let mut buffer = Vec::new();
+            format!("{:?}", values.read(line.as_bytes(), &mut buffer).unwrap())
+        };
+        let float = Values::new(Type::Float, 0, Meaning::Plain);
+        let double = Values::new(Type::Double, 0, Meaning::Plain);
+        let half = Values::new(Type::FixedLenByteArray, 2, Meaning::Float16);
+        for zero in ["0", "-0.0", "+0e5"] {
+            assert_eq!(named(float, zero), "Zeros([F32(0.0), F32(-0.0)])");
+            assert_eq!(named(double, zero), "Zeros([F64(0.0), F64(-0.0)])");
+            assert_eq!(named(half, zero), "Zeros([Bytes([0, 0]), Bytes([0, 128])])");
+        }
+        assert_eq!(named(float, "1e-50"), named(float, "0"));
+        for values in [float, double, half] {
+            assert_eq!((&*named(values, "NaN"), &*named(values, "-nan")), ("Nan", "Nan"));
+        }
+    }
+
+    #[test]
+    fn floats_of_16_bits() {
+        let values = Values::new(Type::FixedLenByteArray, 2, Meaning::Float16);
+        assert_eq!((values.to_string(), read(values, "one")), ("FIXED[2] (float16)".into(), None));
+        // The least above 0, the largest below 2^-14, the largest; the next one is infinite from the middle on.
+        for (text, bits) in [
+            ("1.5", 0x3e00),
+            ("-2", 0xc000),
+            ("12", 0x4a00),
+            ("0.1", 0x2e66),
+            ("5.9604644775390625e-8", 1),
+            ("6.097555160522461e-5", 0x3ff),
+            ("6.103515625e-5", 0x400),
+            ("1.9990234375", 0x3fff),
+            ("1.9995", 0x3fff),
+            ("1.99951171875", 0x4000),
+            ("65504", 0x7bff),
+            ("65519.9", 0x7bff),
+            ("65520", 0x7c00),
+            ("-1e300", 0xfc00),
+            ("inf", 0x7c00),
+            // Between two, the even one.
+            ("2049", 0x6800),
+            ("2051", 0x6802),
+        ] {
+            assert_eq!(read(values, text), Some(u16::to_le_bytes(bits).into()), "{text}");
+        }
     }
 }
