@@ -18,6 +18,7 @@ use std::f64::consts::LN_2;
 use std::fmt;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
 use md5::Md5;
 use sha1::Sha1;
@@ -28,7 +29,7 @@ use umbel::filter::{Fact, Figure};
 use umbel::math::Coverage;
 
 use crate::bits::{self, Order, padding_is_clear};
-use crate::bytes::{MOST_PROBES, Reader, check};
+use crate::bytes::{Reader, check};
 use crate::error::differ;
 use crate::measure::Measure;
 use crate::plain::{Layout, Plain, sealed};
@@ -61,6 +62,8 @@ pub struct Fields {
     array: Range<usize>,
 }
 
+/// The most slices: pybloom makes ⌈log₂ 1/p⌉, and of p the inverse is a number.
+const MOST_SLICES: u64 = 1024;
 const HEAD: usize = 40;
 /// The range of the count.
 const COUNT: Range<usize> = 32..40;
@@ -141,19 +144,30 @@ impl Hash {
     }
 }
 
+/// The digests of the first numbers of salts, by the hash.
+type Digests = [Arc<[[u8; 64]]>; 6];
+
 /// The way from keys to numbers: digests, each of a salt and the key, divided into little-endian words.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 struct Salts {
     hash: Hash,
     /// Bytes of a number.
     width: usize,
-    /// The digest of each salt's number.
-    digests: Vec<[u8; 64]>,
+    /// The digest of each salt's number, maybe of more than are needed: filters of a chain share them, because a slice may have
+    /// one bit, and its part of the digests 32 or 64.
+    digests: Arc<[[u8; 64]]>,
+}
+
+impl PartialEq for Salts {
+    /// The digests follow from the hash.
+    fn eq(&self, other: &Self) -> bool {
+        (self.hash, self.width) == (other.hash, other.width)
+    }
 }
 
 impl Salts {
-    /// For numbers below `slice_bits`, one for each slice.
-    fn new(format: Format, slices: u32, slice_bits: u64) -> Self {
+    /// For numbers below `slice_bits`, one for each slice; takes digests that are known, and adds others to them.
+    fn new(format: Format, slices: u32, slice_bits: u64, known: &mut Digests) -> Self {
         let width = match slice_bits {
             0x8000_0000.. => 8,
             0x8000.. => 4,
@@ -168,8 +182,11 @@ impl Salts {
             _ => Hash::Md5,
         };
         let salts = slices.div_ceil((hash.bytes() / width) as u32);
-        let digests = (0..salts).map(|salt| hash.digest(&salt.to_le_bytes(), &[])).collect();
-        Self { hash, width, digests }
+        let known = &mut known[hash as usize];
+        if known.len() < salts as usize {
+            *known = (0..salts).map(|salt| hash.digest(&salt.to_le_bytes(), &[])).collect();
+        }
+        Self { hash, width, digests: Arc::clone(known) }
     }
 
     #[inline]
@@ -201,23 +218,7 @@ impl Layout for Fields {
     }
 
     fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
-        let mut reader = Reader::new(format, content);
-        let error = reader.f64_le()?;
-        check(format, "error rate", error, error > 0.0 && error < 1.0, "above 0 and below 1")?;
-        let slices = reader.u64_le()?;
-        check(format, "slices", slices, (1..=MOST_PROBES.into()).contains(&slices), "1 to 65536")?;
-        let slice_bits = reader.u64_le()?;
-        let bits = slices.checked_mul(slice_bits).filter(|bits| *bits > 0);
-        check(format, "bits of a slice", slice_bits, bits.is_some(), "1 to what 64 bits count")?;
-        let bits = slices * slice_bits;
-        let (capacity, count) = (reader.u64_le()?, reader.u64_le()?);
-        check(format, "capacity", capacity, capacity > 0, "at least 1")?;
-        let array = reader.rest(bits.div_ceil(8), 0)?;
-        let clear = padding_is_clear(&content[array.clone()], bits);
-        check(format, "bits", "bits set behind the last", clear, "all clear")?;
-        let slices = slices as u32;
-        let salts = Salts::new(format, slices, slice_bits);
-        Ok(Self { format, error, slices, slice_bits, capacity, count, salts, array })
+        Self::read(format, content, &mut Digests::default())
     }
 
     fn is_certain(&self) -> bool {
@@ -304,9 +305,30 @@ impl Layout for Fields {
 }
 
 impl Fields {
+    /// Reads the header of a file, with digests that are known.
+    fn read(format: Format, content: &[u8], known: &mut Digests) -> Result<Self, Error> {
+        let mut reader = Reader::new(format, content);
+        let error = reader.f64_le()?;
+        check(format, "error rate", error, error > 0.0 && error < 1.0, "above 0 and below 1")?;
+        let slices = reader.u64_le()?;
+        check(format, "slices", slices, (1..=MOST_SLICES).contains(&slices), "1 to 1024")?;
+        let slice_bits = reader.u64_le()?;
+        let bits = slices.checked_mul(slice_bits).filter(|bits| *bits > 0);
+        check(format, "bits of a slice", slice_bits, bits.is_some(), "1 to what 64 bits count")?;
+        let bits = slices * slice_bits;
+        let (capacity, count) = (reader.u64_le()?, reader.u64_le()?);
+        check(format, "capacity", capacity, capacity > 0, "at least 1")?;
+        let array = reader.rest(bits.div_ceil(8), 0)?;
+        let clear = padding_is_clear(&content[array.clone()], bits);
+        check(format, "bits", "bits set behind the last", clear, "all clear")?;
+        let slices = slices as u32;
+        let salts = Salts::new(format, slices, slice_bits, known);
+        Ok(Self { format, error, slices, slice_bits, capacity, count, salts, array })
+    }
+
     fn empty(format: Format, capacity: u64, fpp: f64) -> Result<Plan, Error> {
         let (slices, slice_bits) = optimal_size(capacity, fpp);
-        let Some(few) = u32::try_from(slices).ok().filter(|slices| *slices <= MOST_PROBES) else {
+        let Some(few) = Some(slices as u32).filter(|_| slices <= MOST_SLICES) else {
             return Err(Parameters::refuse(format, "fpp", fpp, "a rate whose inverse is a number"));
         };
         let Some(bits) = slices.checked_mul(slice_bits) else {
@@ -476,7 +498,7 @@ impl<S: AsRef<[u8]>> PybloomScalable<S> {
     ///
     /// # Errors
     /// As [`Plain::decode`].
-    pub fn decode(format: Format, content: S, given: &Parameters) -> Result<Self, Error> {
+    pub fn decode(format: Format, content: S, _: &Parameters) -> Result<Self, Error> {
         let bytes = content.as_ref();
         let mut reader = Reader::new(format, bytes);
         let growth = reader.i32_le()?;
@@ -490,11 +512,11 @@ impl<S: AsRef<[u8]>> PybloomScalable<S> {
         let count = reader.i32_le()?;
         check(format, "filters", count, count >= 0, "at least 0")?;
         let mut lengths = Reader::new(format, reader.take((count as usize).saturating_mul(8))?);
-        let mut filters = Vec::new();
+        let (mut filters, mut known) = (Vec::new(), Digests::default());
         for _ in 0..count {
             let length = usize::try_from(lengths.u64_le()?).unwrap_or(usize::MAX);
             let start = reader.at();
-            filters.push((Fields::parse(format, reader.take(length)?, given)?, start));
+            filters.push((Fields::read(format, reader.take(length)?, &mut known)?, start));
         }
         reader.rest(0, 0)?;
         let head = ScalableHead { format, growth, ratio, capacity, error };
@@ -644,7 +666,7 @@ mod tests {
                 let digits = (0..cells[3].len()).step_by(2);
                 let key: Vec<u8> =
                     digits.map(|i| u8::from_str_radix(&cells[3][i..i + 2], 16).unwrap()).collect();
-                let numbers = Salts::new(format, slices, slice_bits)
+                let numbers = Salts::new(format, slices, slice_bits, &mut Digests::default())
                     .numbers(&key)
                     .take(slices as usize)
                     .map(|number| (number % slice_bits).to_string())
@@ -703,6 +725,47 @@ mod tests {
             changed[byte] = value;
             let read = Pybloom::decode(Format::Pybloom4, changed, &Parameters::default());
             assert!(read.is_err(), "{byte}: {value}");
+        }
+    }
+
+    /// Filters of one bit a slice: a digest for 32 of them would have 16 times their bytes.
+    #[test]
+    fn digests_take_no_more_memory_than_a_file_has() {
+        let format = Format::Pybloom4Scalable;
+        let file = |slices: u64| {
+            let mut file = 0.001f64.to_le_bytes().to_vec();
+            file.extend([slices, 1, 100, 0].map(u64::to_le_bytes).as_flattened());
+            file.resize(HEAD + slices.div_ceil(8) as usize, 0);
+            file
+        };
+        let given = Parameters::default();
+        for (slices, fits) in [(1024, true), (1025, false), (1 << 16, false)] {
+            let read = Pybloom::decode(Format::Pybloom4, file(slices), &given);
+            assert_eq!(read.is_ok(), fits, "{slices}");
+        }
+        let files: Vec<_> = (0..1024).map(|i| file(1024 - i)).collect();
+        let mut chain = 2i32.to_le_bytes().to_vec();
+        chain.extend(0.9f64.to_le_bytes());
+        chain.extend(100u64.to_le_bytes());
+        chain.extend(0.001f64.to_le_bytes());
+        chain.extend((files.len() as i32).to_le_bytes());
+        chain.extend(files.iter().flat_map(|file| (file.len() as u64).to_le_bytes()));
+        chain.extend(files.concat());
+        let read = PybloomScalable::decode(format, &chain[..], &given).unwrap();
+        let digests = read.filters.iter().map(|(fields, _)| &fields.salts.digests);
+        let mut different: Vec<_> =
+            digests.map(|digests| (digests.as_ptr(), digests.len())).collect();
+        different.sort_unstable();
+        different.dedup();
+        let bytes: usize = different.iter().map(|(_, digests)| 64 * digests).sum();
+        assert!(bytes < 1 << 12, "{bytes} for {}", chain.len());
+        // They are those of a filter alone.
+        for ((fields, _), file) in read.filters.iter().zip(&files) {
+            let alone = Pybloom::decode(Format::Pybloom4, &file[..], &given).unwrap();
+            let of = |salts: &Salts| salts.numbers(b"key").take(1024).collect::<Vec<_>>();
+            let slices = fields.slices as usize;
+            let both = [&fields.salts, &alone.layout().salts].map(of);
+            assert!(both[0][..slices] == both[1][..slices], "{slices}");
         }
     }
 
