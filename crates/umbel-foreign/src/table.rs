@@ -156,10 +156,11 @@ impl Table {
                 unsupported("filters", filters.len())
             });
         };
-        let content = file.block(Handle::read(&mut handle)?)?;
+        let place = Handle::read(&mut handle)?;
+        let content = file.block(place)?;
         let (format, shift, pieces) = match &name[..] {
             b"filter.leveldb.BuiltinBloomFilter2" => {
-                let (shift, pieces) = leveldb_pieces(&content)?;
+                let (shift, pieces) = leveldb_pieces(&content, place.offset)?;
                 (Format::LevelDb, Some(shift), pieces)
             }
             b"fullfilter.rocksdb.BuiltinBloomFilter" => {
@@ -434,7 +435,12 @@ impl<R: Fn(u64, &mut [u8]) -> io::Result<()>> File<R> {
 }
 
 /// The filters in LevelDB's block: filter 0 | filter 1 | … | offset of each u32 | offset of the offsets u32 | shift u8.
-fn leveldb_pieces(content: &[u8]) -> Result<(u32, Vec<Piece>), TableError> {
+///
+/// Data blocks end at byte `end` of the file. There is a filter for each 2^shift bytes in which one may start.
+fn leveldb_pieces(content: &[u8], end: u64) -> Result<(u32, Vec<Piece>), TableError> {
+    /// LevelDB has 11, and goleveldb unless told otherwise. Then filters take no more memory than the file has bytes.
+    const LEAST_SHIFT: u8 = 8;
+    const { assert!(size_of::<Piece>() <= 1 << LEAST_SHIFT) }
     let (rest, &[shift]) = content.split_last_chunk().ok_or(TableError::Short)?;
     let (_, at) = rest.split_last_chunk().ok_or(TableError::Short)?;
     let offsets = rest.get(u32::from_le_bytes(*at) as usize..).ok_or(TableError::Short)?;
@@ -446,6 +452,12 @@ fn leveldb_pieces(content: &[u8]) -> Result<(u32, Vec<Piece>), TableError> {
         let filter = Foreign::decode(Format::LevelDb, piece.to_vec().into())?;
         Ok(Piece { blocks: start(number)..start(number + 1), filter })
     };
+    // An offset more is that of the offsets.
+    let filters = offsets.len().saturating_sub(1);
+    if shift < LEAST_SHIFT || filters as u64 > (end >> shift.min(63)) + 1 {
+        let found = format!("for each {} bytes, {filters} of them", 1u128 << shift.min(127));
+        return Err(unsupported("filters", found));
+    }
     let pieces = offsets.windows(2).enumerate().map(piece).collect::<Result<_, TableError>>()?;
     Ok((shift.into(), pieces))
 }
@@ -719,6 +731,22 @@ mod tests {
         // A length that nothing can be.
         let block = [&[255, 255, 255, 255, 15][..], &[0; 8], &[1], &[0; 4]].concat();
         assert!(matches!(keys(&block), Err(TableError::Short)));
+    }
+
+    /// Four bytes for each filter, which has a hundred in memory.
+    #[test]
+    fn there_is_a_filter_for_each_part_of_a_file_in_which_blocks_start() {
+        let block = |filters: u32, shift: u8| {
+            let offsets = vec![0; 4 * filters as usize];
+            [&offsets[..], &[0; 4], &[shift]].concat()
+        };
+        let pieces = |filters, shift, end| leveldb_pieces(&block(filters, shift), end);
+        assert_eq!(pieces(11, 11, 20_480).unwrap().1.len(), 11);
+        assert!(pieces(0, 200, 0).unwrap().1.is_empty());
+        for (filters, shift, end) in [(12, 11, 20_480), (3, 64, u64::MAX), (1, 7, 1 << 20)] {
+            let error = pieces(filters, shift, end).unwrap_err();
+            assert!(matches!(error, TableError::Unsupported { .. }), "{error}");
+        }
     }
 
     #[test]
