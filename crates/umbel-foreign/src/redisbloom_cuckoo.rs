@@ -569,17 +569,38 @@ impl RedisBloomCuckoo {
 
     /// Empties sub-filters from the newest down; unless `on`, stops at the first that cannot be emptied.
     fn move_down(&mut self, on: bool) {
+        // Each fingerprint may be compared with all older sub-filters, of which there are 65,536 at most. They never get room
+        // meanwhile, so of many, as large as each other, it is kept for each bucket where there was none.
+        const FEW: usize = 64;
+        let mut first = Vec::new();
+        let buckets = self.slots(0).mask as usize + 1;
+        if self.filters() > FEW && self.head.growth <= 1 && first.try_reserve_exact(buckets).is_ok()
+        {
+            first.resize(buckets, 0);
+        }
         for i in (1..self.filters()).rev() {
-            if !self.empty(i) && !on {
+            if !self.empty(i, &mut first) && !on {
                 break;
             }
         }
         self.head.deletes = 0;
     }
 
+    /// The first sub-filter with room in a bucket, below `i`. If there are any, `first` has, for each bucket, how many have
+    /// none for certain.
+    fn with_room(&self, bucket: u64, i: usize, first: &mut [u16]) -> Option<usize> {
+        let known = first.get_mut((bucket & self.slots(0).mask) as usize);
+        let start = known.as_ref().map_or(0, |known| usize::from(**known));
+        let found = (start..i).find(|older| self.slots(*older).find(bucket, 0).is_some());
+        if let Some(known) = known {
+            *known = found.unwrap_or(i.max(start)) as u16;
+        }
+        found
+    }
+
     /// Moves each fingerprint of a sub-filter to the first older one with room. Returns true if it is empty then, and
     /// removes it if it is also the newest.
-    fn empty(&mut self, i: usize) -> bool {
+    fn empty(&mut self, i: usize, first: &mut [u16]) -> bool {
         let mut is_empty = true;
         let size = usize::from(self.head.bucket_size);
         for slot in 0..self.array(i).len() {
@@ -589,10 +610,10 @@ impl RedisBloomCuckoo {
             }
             let bucket = (slot / size) as u64;
             let buckets = [bucket, other(bucket, fingerprint)];
-            let room =
-                (0..i).find_map(|older| Some((older, self.slots(older).find_either(buckets, 0)?)));
-            match room {
-                Some((older, free)) => {
+            let room = buckets.map(|bucket| self.with_room(bucket, i, first));
+            match room.into_iter().flatten().min() {
+                Some(older) => {
+                    let free = self.slots(older).find_either(buckets, 0).expect("it has room");
                     self.array_mut(older)[free] = fingerprint;
                     self.array_mut(i)[slot] = 0;
                 }

@@ -131,6 +131,87 @@ fn is_full(error: &Error, growth: u32) -> bool {
     growth == 0 && matches!(error, Error::Full { .. })
 }
 
+/// A filter of sub-filters of one size, whose slots look random: this share of 256 of them is in use.
+fn many(filters: u64, buckets: u64, bucket_size: u16, used: u64) -> RedisBloomCuckoo {
+    let mut state = filters * 7 + used;
+    let mut slot = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        if state >> 32 & 0xff < used { (state >> 56).max(1) as u8 } else { 0 }
+    };
+    let slots = buckets * u64::from(bucket_size);
+    let mut array = || Bytes::copy_of(&(0..slots).map(|_| slot()).collect::<Vec<_>>(), 0).unwrap();
+    let arrays = (0..filters).map(|_| array()).collect();
+    let head = Head {
+        items: 1000,
+        buckets,
+        deletes: 5,
+        filters,
+        bucket_size,
+        max_iterations: 20,
+        growth: 1,
+        seed: None,
+    };
+    RedisBloomCuckoo::from_filters(head, arrays).unwrap()
+}
+
+/// Compacted as the software does: each fingerprint goes to the first older sub-filter with room, found slot by slot.
+fn compacted(filter: &RedisBloomCuckoo) -> Vec<Vec<u8>> {
+    let mut arrays: Vec<_> = filter.arrays().map(<[u8]>::to_vec).collect();
+    let (size, buckets) = (usize::from(filter.head().bucket_size), filter.head().buckets);
+    for i in (1..arrays.len()).rev() {
+        for slot in 0..arrays[i].len() {
+            let fingerprint = arrays[i][slot];
+            if fingerprint == 0 {
+                continue;
+            }
+            let bucket = (slot / size) as u64;
+            let other = (bucket ^ (u64::from(fingerprint) * 0x5bd1_e995)) % buckets;
+            let room = (0..i).find_map(|older| {
+                let both = [bucket, other].map(|bucket| bucket as usize * size);
+                let mut slots = both.into_iter().flat_map(|start| start..start + size);
+                slots.find(|slot| arrays[older][*slot] == 0).map(|slot| (older, slot))
+            });
+            if let Some((older, free)) = room {
+                arrays[older][free] = fingerprint;
+                arrays[i][slot] = 0;
+            }
+        }
+        if i == arrays.len() - 1 && arrays[i].iter().all(|slot| *slot == 0) {
+            arrays.pop();
+        }
+    }
+    arrays
+}
+
+#[test]
+fn many_sub_filters_are_compacted_as_few() {
+    for (filters, buckets, bucket_size) in [(63, 4, 2), (70, 1, 1), (300, 8, 2), (500, 2, 3)] {
+        for used in [10, 128, 200, 250, 256] {
+            let mut filter = many(filters, buckets, bucket_size, used);
+            let expected = compacted(&filter);
+            filter.compact();
+            assert!(
+                filter.arrays().eq(expected.iter().map(|array| &array[..])),
+                "{filters} {used}"
+            );
+        }
+    }
+}
+
+/// A full one of 65,536 sub-filters was compared with all older ones, slot by slot: 2 thousand million times.
+#[test]
+fn compaction_takes_linear_time() {
+    let seconds = |filters: u64| {
+        let mut filter = many(filters, 4, 1, 256);
+        let start = std::time::Instant::now();
+        filter.compact();
+        start.elapsed().as_secs_f64()
+    };
+    seconds(1000);
+    let (few, many) = (seconds(4096), seconds(65_536));
+    assert!(many < 64.0 * few, "{few} s and {many} s");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
