@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::lengths::Lengths;
 use super::network::Network;
-use super::suffixes::{labels, suffixes};
+use super::suffixes::{LONGEST, labels, suffixes};
 use crate::prelude::*;
 use umbel::format::Family;
 use umbel::internals::check_field;
@@ -111,12 +111,16 @@ impl PrefixKeys {
         prefixes.into_iter().find(|prefix| ask(prefix.key().as_ref()))
     }
 
-    /// As [`find_network`](Self::find_network), for a host and the domains above it.
+    /// As [`find_network`](Self::find_network), for a host and the domains above it. A host of more than 253 bytes, which DNS
+    /// cannot carry, is under none: it could have any number of long ones.
     pub fn find_domain<'h>(
         &self,
         host: &'h str,
         mut ask: impl FnMut(&[u8]) -> bool,
     ) -> Option<&'h str> {
+        if host.len() > LONGEST {
+            return None;
+        }
         suffixes(host, self.lengths[0]).find(|name| ask(name.as_bytes()))
     }
 
@@ -302,6 +306,26 @@ mod tests {
         let mut keys = KeyDescription::default();
         entries.iter().for_each(|(name, value)| keys.push(name, value).unwrap());
         keys
+    }
+
+    /// A host of 200,000 bytes would ask for 10 GB of names.
+    #[test]
+    fn a_host_longer_than_hosts_are_is_under_no_domain() {
+        let mut keys = PrefixKeys::new(Family::Domain);
+        keys.insert(b"b");
+        keys.insert(".".repeat(200).as_bytes());
+        let bytes = |host: &str| {
+            let mut bytes = 0;
+            let found = keys.find_domain(host, |name| {
+                bytes += name.len();
+                name == b"b"
+            });
+            (found.map(str::len), bytes)
+        };
+        assert_eq!(bytes(&("a.".repeat(126) + "b")), (Some(1), 253 + 1));
+        for labels in [127, 100_000] {
+            assert_eq!(bytes(&("a.".repeat(labels) + "b")), (None, 0));
+        }
     }
 
     #[test]

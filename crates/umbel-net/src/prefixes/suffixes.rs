@@ -50,7 +50,7 @@ impl<V> Entry<V> {
 }
 
 /// The bytes of a name, at most: those of the longest name that DNS can carry.
-const LONGEST: usize = 253;
+pub(super) const LONGEST: usize = 253;
 
 impl<V> Suffixes<V> {
     /// Makes a list of domains and their values. Of equal domains, the last one counts. Names that are empty or longer than
