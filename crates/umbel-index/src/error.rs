@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::layout::VERSION;
+
 /// Why an index cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -9,8 +11,8 @@ pub enum IndexError {
     /// The file is something else.
     #[error("is not an index; make one with umbel index")]
     NotIndex,
-    /// It was written by a later release.
-    #[error("is an index of version {0}, which this release does not read; use a newer one")]
+    /// It was written by a later release, or by one whose indexes are no longer read.
+    #[error("is an index of version {0}; this release reads version {VERSION}; {remedy}", remedy = remedy(*.0))]
     Version(u16),
     /// It is shorter or longer than it was when it was written.
     #[error("has {found} bytes{}; it was cut off or damaged: make it again with umbel index", .expected.map(|pages| format!(" in place of {pages}")).unwrap_or_default())]
@@ -29,4 +31,12 @@ pub enum IndexError {
     /// The system failed.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+/// What to do with an index of another version.
+fn remedy(found: u16) -> &'static str {
+    match found > VERSION {
+        true => "use a newer umbel",
+        false => "make it again with umbel index",
+    }
 }

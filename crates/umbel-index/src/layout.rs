@@ -31,7 +31,8 @@ pub fn is_index(path: &Path) -> bool {
         && start == MAGIC
 }
 
-const VERSION: u16 = 2;
+/// The version of the format that is read and written.
+pub const VERSION: u16 = 2;
 /// The last way of compression.
 const MOST_COMPRESSION: u8 = 5;
 const HEADER: usize = 72;

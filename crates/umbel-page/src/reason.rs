@@ -29,6 +29,8 @@ pub(crate) enum Reason {
     },
     /// It is of a release that did not exist yet.
     Newer,
+    /// It is of a release whose files are no longer read.
+    Older,
     Cut {
         expected: u64,
         found: u64,
@@ -138,6 +140,7 @@ fn of_file(error: &FileError) -> Option<Reason> {
         FileError::NotUmbel { found } => {
             Reason::Unknown { start: found.escape_ascii().to_string() }
         }
+        FileError::Version { found: 0 } => Reason::HeaderDamaged,
         FileError::Version { .. } | FileError::UnknownKind(_) | FileError::UnknownAlgorithm(_) => {
             Reason::Newer
         }
@@ -157,6 +160,7 @@ fn of_shared(error: &ShareError) -> Option<Reason> {
     Some(match error {
         ShareError::HeaderDamaged { .. } => Reason::HeaderDamaged,
         ShareError::FrameDamaged { .. } | ShareError::SignatureDamaged => Reason::Broken,
+        ShareError::Version { found: 0, .. } => Reason::HeaderDamaged,
         ShareError::Version { .. } => Reason::Newer,
         ShareError::NotSigned => Reason::NotSigned,
         ShareError::SignedWithin => Reason::SignedWithin,
@@ -189,6 +193,7 @@ fn of_foreign(error: &umbel_foreign::Error) -> Option<Reason> {
 
 fn of_index(error: &IndexError) -> Option<Reason> {
     Some(match error {
+        IndexError::Version(found) if *found < umbel_index::VERSION => Reason::Older,
         IndexError::Version(_) => Reason::Newer,
         IndexError::Length { found, expected: Some(expected) } => length(*expected, *found),
         IndexError::Length { .. } | IndexError::Damaged { .. } => Reason::Broken,

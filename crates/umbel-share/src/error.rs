@@ -18,7 +18,7 @@ pub enum ShareError {
         found: Vec<u8>,
     },
     /// The file has a version that this release does not read.
-    #[error("version {found} of a {what}; this release reads version 1; use a newer umbel")]
+    #[error("version {found} of a {what}; this release reads version 1; {}", remedy(*found))]
     Version {
         /// What it is.
         what: &'static str,
@@ -249,5 +249,13 @@ impl From<ShareError> for io::Error {
             ShareError::Io(error) => error,
             error => Self::new(io::ErrorKind::InvalidData, error),
         }
+    }
+}
+
+/// What to do with a file of another version than the first, and so far only one.
+pub(crate) fn remedy(found: u16) -> &'static str {
+    match found {
+        0 => "no release wrote it; damaged? copy the file again",
+        _ => "use a newer umbel",
     }
 }

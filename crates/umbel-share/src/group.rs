@@ -33,6 +33,8 @@ use umbel::format::{self, Header, Reader};
 use umbel::{FileError, Kind};
 use x25519_dalek::PublicKey;
 
+use crate::error::remedy;
+
 mod file;
 
 pub use file::{Card, Member, Share};
@@ -60,7 +62,7 @@ pub enum GroupError {
         expected: &'static str,
     },
     /// The file has a version that this release does not read.
-    #[error("is a masked list of version {found}; this release reads version 1; use a newer umbel")]
+    #[error("is a masked list of version {found}; this release reads version 1; {}", remedy(*found))]
     Version {
         /// Version in the file.
         found: u16,

@@ -153,6 +153,15 @@ fn what_cannot_be_indexed_is_refused() {
     folder.write("logs.index", &damaged);
     fails("find logs.index ok", &["logs.index: is damaged (page 2)"]);
     fails("info logs.index", &["logs.index: is damaged (page 2)"]);
+    let mut other = whole.clone();
+    for (version, remedy) in [(1, "make it again with umbel index"), (3, "use a newer umbel")] {
+        other[8] = version;
+        folder.write("logs.index", &other);
+        let words = format!("logs.index: is an index of version {version}; this release reads");
+        for verb in ["find logs.index ok", "info logs.index", "index --update logs.index"] {
+            fails(verb, &[&words, remedy]);
+        }
+    }
 }
 
 /// At whatever moment an update is killed, the index is the old one or the new one, whole, and nothing lies beside it.

@@ -413,6 +413,7 @@ export type Reason =
         | "zip"
         | "delta"
         | "newer"
+        | "older"
         | "header_damaged"
         | "broken"
         | "wrong_secret"

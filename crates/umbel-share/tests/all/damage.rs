@@ -160,6 +160,11 @@ fn what_is_something_else() {
     let mut newer = packed.clone();
     newer[8] = 2;
     assert!(matches!(unpacked(&newer), Err(ShareError::Version { found: 2, .. })));
+    for (version, words) in [(0, "no release wrote it"), (2, "use a newer umbel")] {
+        newer[8] = version;
+        let said = unpacked(&newer).unwrap_err().to_string();
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 #[test]

@@ -18,8 +18,9 @@ pub enum FileError {
     },
     /// The file has a format version that this release does not read.
     #[error(
-        "format version {found}; this release reads versions 1 to {}; use a matching umbel",
-        super::VERSION
+        "format version {found}; this release reads versions 1 to {}; {}",
+        super::VERSION,
+        if *found > super::VERSION { "use a newer umbel" } else { "no release wrote it; damaged? copy the file again" }
     )]
     Version {
         /// Version in the file.
