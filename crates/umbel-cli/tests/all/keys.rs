@@ -407,6 +407,7 @@ fn a_broken_record_is_told_with_its_place() {
         ),
         ("{\"x\":[1,2]}", "--jsonl --key x.2", &["no field \"x.2\" (found an array of 2 in x);"]),
         ("{\"x\":\"y\"}", "--jsonl --key x.y", &["no field \"x.y\" (found a string in x);"]),
+        ("{\"a\":1e999}", "--jsonl --key a.b", &["no field \"a.b\" (found 1e999 in a);"]),
         ("[]", "--jsonl --key x", &["no field \"x\" (found an array of 0);"]),
         ("{\"x\":\"\\ud800\"}", "--jsonl --key x", &["line 1"]),
     ] {

@@ -66,7 +66,13 @@ impl Paths {
 
     /// Finds the value of each field, in their order, as written; checks the whole text.
     fn raw<'t>(&self, text: &'t [u8], found: &mut [Option<&'t str>]) -> Result<(), Flaw> {
-        parse(text, |json| Find { node: &self.root, found }.deserialize(json))
+        let node = &self.root;
+        let mut find = |by_text| {
+            let found = &mut *found;
+            parse(text, |json| Find { node, found, by_text }.deserialize(json))
+        };
+        // A number with a path into it is read as one, and may be JSON and too large for 64 bits.
+        find(false).or_else(|error| find(true).map_err(|_| error))
     }
 }
 
@@ -185,12 +191,14 @@ fn found(text: &[u8], steps: &[String]) -> Result<(String, Option<Members>), Fla
 struct Find<'n, 'f, 'de> {
     node: &'n Node,
     found: &'f mut [Option<&'de str>],
+    /// Whether only objects and arrays are looked into, which takes longer: what is in them is read once per level.
+    by_text: bool,
 }
 
 impl<'de> Find<'_, '_, 'de> {
     /// The same for what is on `within`; of a name that is there twice, the last one counts.
     fn within<'s>(&'s mut self, number: usize) -> Find<'s, 's, 'de> {
-        Find { node: &self.node.within[number].1, found: self.found }
+        Find { node: &self.node.within[number].1, found: self.found, by_text: self.by_text }
     }
 }
 
@@ -208,17 +216,18 @@ impl<'de> DeserializeSeed<'de> for Find<'_, '_, 'de> {
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
         self.node.clear(self.found);
         if self.node.fields.is_empty() {
-            return match self.node.within[..] {
-                [] => IgnoredAny::deserialize(json).map(drop),
-                _ => json.deserialize_any(self),
-            };
+            match self.node.within[..] {
+                [] => return IgnoredAny::deserialize(json).map(drop),
+                _ if !self.by_text => return json.deserialize_any(self),
+                _ => {}
+            }
         }
         let raw = <&RawValue>::deserialize(json)?.get();
-        if !self.node.within.is_empty() {
+        if !self.node.within.is_empty() && raw.starts_with(['{', '[']) {
             // A field within another one.
             let mut inner = serde_json::Deserializer::from_str(raw);
             inner
-                .deserialize_any(Find { node: self.node, found: &mut *self.found })
+                .deserialize_any(Find { found: &mut *self.found, ..self })
                 .map_err(D::Error::custom)?;
         }
         self.node.fields.iter().for_each(|field| self.found[*field] = Some(raw));

@@ -447,6 +447,10 @@ fn a_json_text_is_walked_once_for_all_fields() {
     assert_eq!(find(&["a.b"], r#"{"a":{"b":1},"a":{"b":2}}"#), all(&["2"]));
     assert_eq!(find(&["a.b"], r#"{"a":{"b":1},"a":{"c":2}}"#), None);
     assert_eq!(find(&["a.b"], r#"{"a":{"b":1},"a":3}"#), None);
+    let large = r#"{"a":1e999,"b":{"c":[1e999,{"d":2}]}}"#;
+    assert_eq!(find(&["a", "b.c.1.d"], large), all(&["1e999", "2"]));
+    assert_eq!(find(&["b.c.0", "b.c.1.d"], large), all(&["1e999", "2"]));
+    assert_eq!(find(&["a", "a.x"], large), None);
     assert_eq!(
         find(&["a", "b", "c", "d", "e"], r#"{"a":1,"b":2,"c":3,"d":4,"e":5}"#),
         all(&["1", "2", "3", "4", "5"])
@@ -467,6 +471,10 @@ fn a_record_lacks_its_key_whatever_else_it_has() {
     assert_eq!(lacks(b"[\"\xff\"]", "a"), "an array of 1");
     assert_eq!(lacks("{\"a\":{\"x\":\"\u{ff}\"}}".as_bytes(), "a.b"), "the fields x in a");
     assert_eq!(lacks(b"{\"a\":7}", "a.b"), "7 in a");
+    // A number of any size.
+    assert_eq!(lacks(b"{\"a\":1e999}", "a.b"), "1e999 in a");
+    assert_eq!(lacks(b"{\"a\":{\"x\":[0,-1e999]}}", "a.x.1.b"), "-1e999 in a.x.1");
+    assert_eq!(lacks(b" 1e999", "a"), "1e999");
     let many = format!("{{{}\"z\":0}}", "\"y\":0,".repeat(5_000));
     assert!(lacks(many.as_bytes(), "a").ends_with(", y, and 4981 more"));
 }
