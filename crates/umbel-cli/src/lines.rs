@@ -1,6 +1,6 @@
 //! Inputs as the command line names them: files, lists of files, standard input.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use umbel_files::content;
 use umbel_files::inputs::{self, NamedInput, align, rereadable};
-use umbel_numbers::Size;
+use umbel_numbers::{Size, counted};
 use umbel_sets::{
     Bad, Input, Missing, Normalization, Options, Progress, Records, Report, SpoolWriter,
     TempFolders, room_left,
@@ -43,7 +43,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
     } else {
         warn_if_in_memory
     }));
-    let memory = work.memory.map_or_else(default_memory, |bytes| bytes.0);
+    let memory = memory(work);
     if let (Some(there), false) = (umbel_system::memory(), work.voice.quiet || work.voice.json)
         && memory > there
     {
@@ -158,7 +158,7 @@ pub(crate) fn open(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
-    let sources = open_paths(&named(files, work)?, work)?;
+    let sources = inputs::read_ahead(open_paths(&named(files, work)?, work)?, options)?;
     notice_sources(&sources, work.voice, options);
     align(sources, None, rows, options)
 }
@@ -194,7 +194,7 @@ pub(crate) fn open_unaligned(
     if let Some(list) = &work.files_from {
         check_beside(std::slice::from_ref(list), outputs)?;
     }
-    let sources = open_paths(&paths, work)?;
+    let sources = inputs::read_ahead(open_paths(&paths, work)?, options)?;
     notice_sources(&sources, work.voice, options);
     Ok(sources)
 }
@@ -260,6 +260,11 @@ fn open_paths(paths: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
     inputs::open(named, output.map(|out| out.id), &delimiters)
 }
 
+/// The memory cap.
+fn memory(work: &Work) -> u64 {
+    work.memory.map_or_else(default_memory, |bytes| bytes.0)
+}
+
 /// The memory cap without `--memory`: a quarter of what there is, or of 1 GiB if that is unknown.
 pub(crate) fn default_memory() -> u64 {
     umbel_system::memory().unwrap_or(1 << 30) / 4
@@ -274,7 +279,7 @@ fn named(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
 pub(crate) fn listed(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     let mut paths = files.to_vec();
     if let Some(list) = &work.files_from {
-        for path in list_in(list, work.null)? {
+        for path in list_in(list, work)? {
             let path = umbel_system::path_from(path).with_context(|| {
                 format!("{}: has a path that is not UTF-8; write the list in UTF-8", name(list))
             })?;
@@ -294,20 +299,48 @@ pub(crate) fn listed(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The lines of a list, which are not empty; they end with a NUL if `null`.
-pub(crate) fn list_in(path: &Path, null: bool) -> Result<Vec<Vec<u8>>> {
+/// The lines of a list, which are not empty; they end with a NUL with `--null`.
+pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
+    /// Bytes of memory of a line and of the input that it names, and for each of its bytes: a quarter more than an input
+    /// counts for by itself, because its path is there meanwhile.
+    const LINE: u64 = 500;
+    const BYTE: u64 = 5;
+    const MARK: &[u8] = "\u{feff}".as_bytes();
     let name = || name(path);
-    let mut file = match is_standard(path) {
+    let file = match is_standard(path) {
         true => stdin()?,
         false => umbel_system::open(path).with_context(name)?,
     };
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).with_context(name)?;
-    content::check(&name(), &bytes).with_context(name)?;
-    let separator = if null { 0 } else { b'\n' };
-    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
-    let lines = bytes.split(|&byte| byte == separator).filter(|line| !line.is_empty());
-    Ok(lines.map(<[u8]>::to_vec).collect())
+    let mut file = BufReader::with_capacity(64 << 10, file);
+    content::check(&name(), file.fill_buf().with_context(name)?).with_context(name)?;
+    let separator = if work.null { 0 } else { b'\n' };
+    let memory = memory(work);
+    let (mut lines, mut left) = (Vec::new(), memory);
+    loop {
+        let mut line = Vec::new();
+        // A line that is cut off here costs too much.
+        let read = file.by_ref().take(left / BYTE + 1).read_until(separator, &mut line);
+        if read.with_context(name)? == 0 {
+            return Ok(lines);
+        }
+        line.pop_if(|last| *last == separator);
+        if lines.is_empty() && line.starts_with(MARK) {
+            line.drain(..MARK.len());
+        }
+        if line.is_empty() {
+            continue;
+        }
+        left = left.checked_sub(LINE + BYTE * line.len() as u64).with_context(|| {
+            format!(
+                "{}: has more than a memory cap of {} allows, after {}; raise it with --memory, or split the list",
+                name(),
+                Size(memory),
+                counted(lines.len() as u64, "line")
+            )
+        })?;
+        line.shrink_to_fit();
+        lines.push(line);
+    }
 }
 
 /// With --recursive, the files of a folder in its place.

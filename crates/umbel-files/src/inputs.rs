@@ -300,6 +300,26 @@ fn check_pipes(sources: &[Source]) -> Result<()> {
     Ok(())
 }
 
+/// Has pipes after the first read in threads of their own, into temporary files, for work that reads sources one after
+/// another: `tee` could fill no further pipe meanwhile, and so neither the first.
+///
+/// # Errors
+/// Those of temporary files.
+pub fn read_ahead(mut sources: Vec<Source>, options: &Options) -> Result<Vec<Source>> {
+    let streams = sources.iter_mut().filter_map(|source| match source {
+        Source::Stream(stream) => Some(stream),
+        Source::Files(_) => None,
+    });
+    let pipes = streams.filter(|stream| stream.pipe.is_some());
+    for Stream { from, .. } in pipes.take(MOST_PIPES).skip(1) {
+        *from = match std::mem::replace(from, Origin::Lines(Box::new(io::empty()))) {
+            Origin::Open(file) => Origin::Bytes(umbel_sets::read_ahead(Box::new(file), options)?),
+            other => other,
+        };
+    }
+    Ok(sources)
+}
+
 /// One writer may open several pipes and fill them in turns, as `tee` does. If one of them was opened or read after another,
 /// both sides could wait for ever; so each has a thread, up to this many.
 const MOST_PIPES: usize = 64;

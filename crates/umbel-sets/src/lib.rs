@@ -71,6 +71,7 @@
 //! | `keys` | the keys of lines in order, for other work than that of umbel's filters |
 //! | `rows` | records of bytes that are read by others, and their keys |
 
+mod ahead;
 mod align;
 mod budget;
 mod buffer;
@@ -99,6 +100,7 @@ mod temporary;
 mod testing;
 mod threads;
 
+pub use ahead::read_ahead;
 pub use align::{Header, Rewritten, align, compares_headers, rewrites};
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use buffer::{PageBuffer, PageReader, PageWriter};

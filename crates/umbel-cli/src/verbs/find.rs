@@ -57,7 +57,7 @@ fn texts(args: &FindArgs) -> Result<Vec<Vec<u8>>> {
     let mut texts: Vec<_> =
         args.texts.iter().map(|text| text.clone().into_encoded_bytes()).collect();
     if let Some(list) = &args.texts_from {
-        texts.extend(lines::list_in(list, args.work.null)?);
+        texts.extend(lines::list_in(list, &args.work)?);
         if texts.is_empty() {
             bail!("{}: the list is empty; name texts in it", name(list));
         }

@@ -508,3 +508,51 @@ fn more_inputs_than_can_be_counted_are_refused_with_their_number() {
     run.fails(&["65536 inputs", "65535"]);
     assert_eq!(folder.umbel("dedup --files-from list").run().done(), b"x\n");
 }
+
+/// Verbs that read one input after another, each to its end: a pipe holds 64 KiB, and `tee` waits when one is full.
+#[cfg(unix)]
+#[test]
+fn one_writer_fills_several_pipes_of_verbs_that_read_one_after_another() {
+    let folder = Folder::new();
+    let lines = crate::util::urls(0..9000);
+    folder.write("all", &lines);
+    folder.umbel("build -q -o seen all").run().done();
+    let twice = lines.repeat(2);
+    for (verb, expected) in [
+        ("query -q seen one two", &twice),
+        ("unseen -q new one two --keys 1e6", &lines),
+        ("build -q --keys 1e6 -o made one two", &Vec::new()),
+    ] {
+        for name in ["one", "two"] {
+            folder.fifo(name);
+        }
+        let run = folder.umbel(verb).spawn();
+        let mut tee = std::process::Command::new("sh");
+        tee.args(["-c", "exec tee one < all > two"]).current_dir(folder.path(""));
+        let mut tee = tee.spawn().unwrap();
+        assert!(run.finish().done() == *expected, "{verb}");
+        assert!(tee.wait().unwrap().success());
+    }
+    assert!(folder.umbel("query -q made all").run().done() == lines);
+}
+
+#[test]
+fn a_list_that_the_memory_cap_does_not_allow_is_refused_before_it_is_read() {
+    let folder = Folder::new();
+    folder.write("a", "x\n");
+    let words = ["list: has more than a memory cap of 16.0 MiB allows", "split the list"];
+    folder.umbel("build a -q -o f").run().done();
+    folder.umbel("index a -q -o i").run().done();
+    // Many short names, and one that does not end.
+    for list in ["a\n".repeat(200_000), "a".repeat(20 << 20)] {
+        folder.write("list", list);
+        for verb in
+            ["dedup --files-from list", "query f --files-from list", "find i --texts-from list"]
+        {
+            folder.umbel(&format!("{verb} -m 16MiB")).run().fails(&words);
+        }
+    }
+    // Empty lines and a mark take nothing.
+    folder.write("list", format!("\u{feff}a\n{}a", "\n".repeat(10_000)));
+    assert_eq!(folder.umbel("dedup --files-from list -m 16MiB").run().done(), b"x\n");
+}

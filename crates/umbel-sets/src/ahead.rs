@@ -1,0 +1,171 @@
+//! A pipe that is read while others are: into a temporary file, and from there when its turn comes.
+//!
+//! One writer may fill several pipes in turns, as `tee` does. If they were read one after another, both sides could wait for
+//! ever: the writer for room in a later pipe, the reader for more of the first.
+
+use std::io::{self, Read};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
+
+use crate::temporary::TempFile;
+use crate::{Error, Options};
+
+/// Bytes that are read at a time: what a pipe holds.
+const PIECE: usize = 64 << 10;
+
+/// Starts to read `source` in a thread of its own; returns what has been read, and waits for more. If there can be no thread,
+/// returns `source`.
+///
+/// # Errors
+/// [`Error::Temporary`]. Later ones of it and of `source` come when they are reached.
+pub fn read_ahead(
+    source: Box<dyn Read + Send>,
+    options: &Options,
+) -> Result<Box<dyn Read + Send>, Error> {
+    let file = options.tmp.file()?;
+    let shared = Arc::new(Shared {
+        file,
+        source: Mutex::new(Some(source)),
+        state: Mutex::default(),
+        changed: Condvar::new(),
+    });
+    let copy = Arc::clone(&shared);
+    if thread::Builder::new().spawn(move || copy.copy()).is_err() {
+        return Ok(shared
+            .source
+            .lock()
+            .expect("nothing panics with it")
+            .take()
+            .expect("no thread took it"));
+    }
+    Ok(Box::new(Ahead { shared, at: 0 }))
+}
+
+struct Shared {
+    file: TempFile,
+    /// Until a thread takes it.
+    source: Mutex<Option<Box<dyn Read + Send>>>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Bytes in the file.
+    length: u64,
+    /// How the source ended; the error is taken by who reads.
+    end: Option<io::Result<()>>,
+    /// Nobody reads any more.
+    is_over: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics with it")
+    }
+
+    fn copy(&self) {
+        let source = self.source.lock().expect("nothing panics with it").take();
+        let end = self.copy_from(source.expect("taken once"));
+        self.state().end = Some(end);
+        self.changed.notify_all();
+    }
+
+    fn copy_from(&self, mut source: Box<dyn Read + Send>) -> io::Result<()> {
+        let mut piece = vec![0; PIECE];
+        let mut length = 0;
+        loop {
+            let read = match source.read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            self.file.write_all_at(&piece[..read], length).map_err(io::Error::other)?;
+            length += read as u64;
+            let mut state = self.state();
+            if state.is_over {
+                return Ok(());
+            }
+            state.length = length;
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// Reads the file as far as it is written.
+struct Ahead {
+    shared: Arc<Shared>,
+    at: u64,
+}
+
+impl Read for Ahead {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let Shared { file, changed, .. } = &*self.shared;
+        let behind = |state: &mut State| state.length == self.at && state.end.is_none();
+        let state = changed.wait_while(self.shared.state(), behind);
+        let mut state = state.expect("nothing panics with it");
+        let there = state.length - self.at;
+        if there == 0 {
+            return state.end.replace(Ok(())).expect("it has ended").map(|()| 0);
+        }
+        drop(state);
+        let some = bytes.len().min(usize::try_from(there).unwrap_or(usize::MAX));
+        file.read_exact_at(&mut bytes[..some], self.at).map_err(io::Error::other)?;
+        self.at += some as u64;
+        Ok(some)
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.shared.state().is_over = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::testing::options;
+
+    #[test]
+    fn what_is_written_is_read_meanwhile_and_after() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), b'\n');
+        let (from, mut to) = io::pipe().unwrap();
+        let mut ahead = read_ahead(Box::new(from), &options).unwrap();
+        let mut some = [0; 3];
+        to.write_all(b"abc").unwrap();
+        ahead.read_exact(&mut some).unwrap();
+        assert_eq!(&some, b"abc");
+        // More than a pipe holds, while nobody reads.
+        let long: Vec<u8> = (0..1_000_000).map(|i| i as u8).collect();
+        to.write_all(&long).unwrap();
+        drop(to);
+        let mut rest = Vec::new();
+        ahead.read_to_end(&mut rest).unwrap();
+        assert!(rest == long);
+        assert_eq!(ahead.read(&mut some).unwrap(), 0);
+    }
+
+    #[test]
+    fn an_error_comes_when_it_is_reached() {
+        struct Fails(&'static [u8]);
+        impl Read for Fails {
+            fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+                match self.0.read(bytes)? {
+                    0 => Err(io::Error::other("it fails")),
+                    read => Ok(read),
+                }
+            }
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut ahead = read_ahead(Box::new(Fails(b"abc")), &options(dir.path(), b'\n')).unwrap();
+        let mut some = Vec::new();
+        assert_eq!(ahead.read_to_end(&mut some).unwrap_err().to_string(), "it fails");
+        assert_eq!(some, b"abc");
+    }
+}
