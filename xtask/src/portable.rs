@@ -56,8 +56,12 @@ const ON_FILES: &[&str] = &[
     "--package=umbel-files",
     "--package=umbel-find",
     "--package=umbel-index",
+    "--package=umbel-parquet",
     "--package=umbel-cli",
 ];
+
+/// Their tests beside those in the libraries. Those of umbel-parquet need a feature that the command line's tests turn on.
+const TESTS_ON_FILES: &[&str] = &["--test", "all", "--test", "files"];
 
 /// Tests left out in Wine, by parts of their names, and why.
 const NOT_IN_WINE: &[&str] = &[
@@ -220,7 +224,7 @@ impl Target {
                 }
             }
             Work::Wine => {
-                tests.args(ON_FILES).args(["--test", "all", "--"]);
+                tests.args(ON_FILES).args(TESTS_ON_FILES).arg("--");
                 tests.args(NOT_IN_WINE.iter().flat_map(|name| ["--skip", name]));
                 tests.env(variable(self.triple, "LINKER"), WINDOWS);
                 tests.env(variable(self.triple, "RUNNER"), "wine");
