@@ -72,10 +72,12 @@ impl Store {
         if size > self.capacity {
             return (false, Vec::new());
         }
-        let number = self.arrivals;
-        let before = self.pages.put(url.to_owned(), Page { body, number });
+        let before = self.pages.peek(url).map(|page| (page.number, page.body.len() as u64));
         let is_new = before.is_none();
-        self.bytes = self.bytes + size - before.map_or(0, |page| page.body.len() as u64);
+        // Another version of a page came when the first one did.
+        let (number, old) = before.unwrap_or((self.arrivals, 0));
+        self.pages.put(url.to_owned(), Page { body, number });
+        self.bytes = self.bytes + size - old;
         if is_new {
             self.arrivals += 1;
             self.departed.remove(url);
@@ -119,6 +121,7 @@ mod tests {
         assert!(store.get("a").is_some());
         assert_eq!(store.insert("c", page(40)), (true, vec!["b".to_owned()]));
         assert_eq!(store.insert("c", page(60)), (false, vec![]), "a new version");
+        assert_eq!(store.place("c"), Place::Here(1), "it was there before");
         assert_eq!(store.insert("d", page(101)), (false, vec![]));
         assert_eq!(store.insert("e", page(100)), (true, vec!["a".to_owned(), "c".to_owned()]));
         assert_eq!(store.urls().collect::<Vec<_>>(), ["e"]);
