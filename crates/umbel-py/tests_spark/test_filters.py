@@ -78,6 +78,26 @@ def test_without_functions_of_arrow_columns(spark, pages, monkeypatch):
         assert found == pages.where("url is not null").count()
 
 
+def test_nulls_among_long_integers_without_functions_of_arrow_columns(spark, monkeypatch):
+    """pandas makes floats of such a column, which have 53 bits."""
+    monkeypatch.setattr(_jvm, "_loader", lambda context: None)
+    monkeypatch.setattr(_filters, "arrow_function", _filters._pandas_function)
+    keys = [2**53 + 1, None, -(2**63), 7, 0]
+    table = spark.createDataFrame([(key, "a") for key in keys], "n bigint, t string").coalesce(1)
+    filter = umbel.Counting(100, 1e-9)
+    filter.update(key for key in keys if key)
+    expected = [None if key is None else key != 0 for key in keys]
+    assert [row.found for row in table.select(us.maybe_in(table, "n", filter).alias("found")).collect()] == expected
+    filter.add_rows([(key, "a") for key in keys if key])
+    assert [row.found for row in table.select(us.maybe_in(table, ["n", "t"], filter).alias("found")).collect()] == expected
+    # The hashes of keys with nulls.
+    monkeypatch.setattr("umbel.spark._job._LISTED", -1)
+    other = table.where("n = 7 or n is null")
+    assert [row.n for row in us.semi_join(table, other, "n", prune=True).collect()] == [7]
+    assert {row.n for row in us.anti_join(table, other, "n", prune=True).collect()} == {*keys} - {7}
+    assert us.anti_join(table, other, "n", prune=True).count() == 4
+
+
 @pytest.mark.parametrize("way", ["java", "python"])
 def test_parts_come_in_many_pieces_and_are_fetched_in_turns(pages, monkeypatch, way):
     if way == "python":

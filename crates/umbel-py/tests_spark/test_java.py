@@ -179,6 +179,18 @@ def test_filters_opened_by_java(spark, table, opened, tmp_path):
     assert [row[0] for row in texts.select(Column(filter.mightContain(F.col("t")._jc))).collect()] == [True, False, True]
 
 
+def test_what_is_no_key_is_refused_by_java(spark, opened, tmp_path):
+    """Cut to integers, 1.5 and 1e20 would be other keys."""
+    from pyspark.sql.classic.column import Column
+
+    us.save(us.build(spark.range(10), "id", 1e-6), f"{tmp_path}/seen.umbel")
+    filter = opened(f"{tmp_path}/seen.umbel")
+    for value in ["1.5d", "cast(1e20 as decimal(38, 0))", "true", "current_date()", "struct(1.5d)", "struct(true, 1)", "array(1)"]:
+        column = Column(filter.mightContain(F.expr(value)._jc))
+        with pytest.raises(Exception, match="keys are strings, binary or integers, found .*; cast the column"):
+            spark.range(1).select(column).collect()
+
+
 def test_damage_is_refused_by_java(spark, opened, tmp_path):
     path = tmp_path / "seen.umbel"
     filter = umbel.Bloom(1_000_000, 0.01)

@@ -161,9 +161,10 @@ def test_either_table_may_be_smaller(spark, few):
         assert bag(ours(left, right, "id", prune=True)) == bag(theirs(left, right, "id")), name
 
 
-def test_a_type_that_does_not_go_through_arrow(spark):
+@pytest.mark.parametrize("within", ["{}", "array({})", "named_struct('a', {})"])
+def test_a_type_that_does_not_go_through_arrow(spark, within):
     """Intervals of years and months are never listed."""
-    months = F.expr("make_ym_interval(0, if(id % 13 = 0, null, cast(id % 20 as int)))").alias("c")
+    months = F.expr(within.format("make_ym_interval(0, if(id % 13 = 0, null, cast(id % 20 as int)))")).alias("c")
     left, right = spark.range(60).select(months), spark.range(50, 75).select(months)
     for name, (ours, theirs) in OPERATIONS.items():
         pruned, plain = ours(left, right, "c", prune=True), theirs(left, right, "c")

@@ -146,7 +146,8 @@ public final class Filter {
      * Whether the values of a column may be keys; null for null.
      *
      * <p>The column has integers of any width, binary or text, or structs of these, whose fields are one key together. The filter
-     * is broadcast by this call. Text whose bytes are not valid UTF-8, or that has the character U+FFFD, always may be a key.
+     * is broadcast by this call. Text whose bytes are not valid UTF-8, or that has the character U+FFFD, always may be a key. Values
+     * of other types, such as doubles and decimals, are refused when they are looked up.
      */
     public Column mightContain(Column key) {
         long[][] words = new long[parts.length][];
@@ -181,7 +182,17 @@ public final class Filter {
         if (key instanceof String) {
             return Boolean.valueOf(mightContain((String) key));
         }
-        return Boolean.valueOf(key instanceof byte[] ? mightContain((byte[]) key) : mightContain(((Number) key).longValue()));
+        Object value = checked(key);
+        return Boolean.valueOf(value instanceof byte[] ? mightContain((byte[]) value) : mightContain(((Number) value).longValue()));
+    }
+
+    /** A value, if it has one of the types of keys: what others would be cut to is another key. */
+    private static Object checked(Object value) {
+        boolean integer = value instanceof Long || value instanceof Integer || value instanceof Short || value instanceof Byte;
+        if (integer || value instanceof byte[] || value instanceof String) {
+            return value;
+        }
+        throw new IllegalArgumentException("keys are strings, binary or integers, found " + value.getClass().getName() + "; cast the column");
     }
 
     private Boolean ofFields(Row row) {
@@ -193,7 +204,7 @@ public final class Filter {
                 return null;
             }
             lost |= value instanceof String && isLost((String) value);
-            values[field] = value;
+            values[field] = checked(value);
         }
         return Boolean.valueOf(lost || mightContain(bytesOf(values)));
     }

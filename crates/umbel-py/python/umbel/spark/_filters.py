@@ -16,6 +16,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 import umbel
 from umbel import Filter
@@ -59,6 +60,9 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared
     if fields is not None and not set(names) <= set(fields):
         raise ValueError(f"the filter holds rows of {', '.join(fields)}, found {', '.join(names)}; rename the columns")
     columns = [java_key(field) for field in types] if shared.in_java else [F.col(quoted(name)) for name in names]
+    missing = _any_null(columns)
+    if not shared.in_java:
+        columns = [there(column) if isinstance(field.dataType, T.IntegralType) else column for column, field in zip(columns, types)]
     if len(names) == 1 and fields is None:
         found = found_in(shared, columns[0])
     else:
@@ -69,7 +73,12 @@ def maybe_in(df: DataFrame, column: str | Sequence[str], filter: Filter | Shared
     if shared is not filter:
         leave(shared)
     # A row with a null is no key.
-    return F.when(~_any_null(columns), found)
+    return F.when(~missing, found)
+
+
+def there(number: Column) -> Column:
+    """A column of integers with 0 for nulls, whose answer nobody needs: pandas would make floats of all, and lose digits."""
+    return F.coalesce(number, F.lit(0))
 
 
 def found_in(shared: Shared, key: Column, answer: Callable[[Any], Any] | None = None) -> Column:

@@ -28,7 +28,7 @@ from pyspark.sql import types as T
 import umbel
 
 from ._bits import in_bits
-from ._filters import Batches, cores, found_in, to_partitions, union
+from ._filters import Batches, cores, found_in, there, to_partitions, union
 from ._jvm import has_java, passing
 from ._keys import HASH, Unpruned, fields_of, hashed_alike, key_hash, quoted, through_arrow
 from ._plan import FPP, PART, Limits, Plan, Table, decide, filter_size
@@ -321,11 +321,17 @@ class Filtered(Candidates):
         leave(self.filter)
 
     def passing(self, place: int) -> DataFrame:
-        return self.job.tables[place].where(found_in(self.filter, self.job.hash(place)))
+        return self.job.tables[place].where(self._found(self.job.hash(place)))
 
     def others(self, place: int) -> DataFrame:
         key = self.job.hash(place)
-        return self.job.tables[place].where(key.isNull() | ~found_in(self.filter, key))
+        return self.job.tables[place].where(key.isNull() | ~self._found(key))
+
+    def _found(self, key: Column) -> Column:
+        """Null for null."""
+        if self.filter.in_java:
+            return found_in(self.filter, key)
+        return F.when(key.isNotNull(), found_in(self.filter, there(key)))
 
 
 def _filter_of(hashes: DataFrame, keys: int) -> umbel.Filter:

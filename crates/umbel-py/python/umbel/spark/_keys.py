@@ -68,7 +68,15 @@ def hashed_alike(left: Sequence[T.StructField], right: Sequence[T.StructField]) 
 
 def through_arrow(fields: Sequence[T.StructField]) -> bool:
     """Whether Spark sends these columns to Python, and takes them back."""
-    return not any(isinstance(field.dataType, T.YearMonthIntervalType) for field in fields)
+    return not any(_has_months(field.dataType) for field in fields)
+
+
+def _has_months(kind: T.DataType) -> bool:
+    if isinstance(kind, T.ArrayType):
+        return _has_months(kind.elementType)
+    if isinstance(kind, T.StructType):
+        return any(_has_months(field.dataType) for field in kind.fields)
+    return isinstance(kind, T.YearMonthIntervalType)
 
 
 def key_hash(fields: Sequence[T.StructField], *, nulls: bool) -> Column:
