@@ -35,11 +35,12 @@ const SEARCHED: &str = "{*,docs/**/*,bench/**/*,fuzz/*,explorer/*,rust/umbel*/**
 /// What is on every page, and lists of all items.
 const NOT_SEARCHED: &str = "header, nav, footer, .sidebar-drawer, .toc-drawer, .sidebar, .headerlink, rustdoc-topbar, \
      rustdoc-toolbar, #copy-path, .src, .anchor, body.sys";
-/// Links of rustdoc to numbers of lines, which scripts make, and to a type of a trait that it does not show; the explorer's views,
-/// which its script shows.
-const NOT_FOLLOWED: [&str; 3] = [
+/// Links of rustdoc to numbers of lines, which scripts make, to a type of a trait that it does not show, and to variants by way of the
+/// private module of their error, whose page leads to the public one; the explorer's views, which its script shows.
+const NOT_FOLLOWED: [&str; 4] = [
     r"/rust/src/.*\.html#[0-9-]+$",
     r"/trait\.Rule\.html#associatedtype\.Link$",
+    r"/umbel/\w+/error/enum\.\w+\.html#variant\.\w+$",
     r"/explorer/\w+\.html#(plan|look|make|learn)$",
 ];
 const FIRST: &str = "<!doctype html><meta charset=utf-8><title>Rust API</title>\
