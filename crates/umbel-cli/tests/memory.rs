@@ -420,6 +420,37 @@ fn indexes_and_searches_stay_within_the_cap() {
     }
 }
 
+/// Lines of one letter, each printed with a long name; a line of words that are hardly ever the same; and more
+/// texts than fit.
+#[test]
+fn searches_for_much_stay_within_the_cap() {
+    let folder = Folder::new();
+    let name = "n".repeat(200);
+    folder.write(&name, "a\n".repeat(1 << 18));
+    let find = folder.umbel(&format!("find {name} a --json --memory 16MiB"));
+    assert_eq!(within_the_cap(&folder, find)["found"], 1 << 18);
+    // Chains of three letters, with signs between them.
+    let random = |i: u64| {
+        let mixed = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as usize
+    };
+    let chains = (0..1_900_000u64).flat_map(|i| {
+        [
+            b"abcdefghijklmnopqrstuvwxyz0123456789"[random(i) % 36],
+            b".,:;/-+=#&"[random(i) / 36 % 10],
+        ]
+    });
+    folder.write("long", chains.chain(*b"\n").collect::<Vec<u8>>());
+    let index = folder.umbel("index -o x long --memory 16MiB --json --threads 4");
+    within_the_cap(&folder, index);
+    let find = folder.umbel("find x --memory 16MiB --json --count a.");
+    assert_eq!(within_the_cap(&folder, find)["found"], 1);
+    let texts: String = (0..10_000).map(|i| format!("{i}\n")).collect();
+    folder.write("texts", texts);
+    folder.umbel("find x -f texts --memory 16MiB").run().fails(&["raise --memory to "]);
+    all_were_within_the_cap();
+}
+
 #[test]
 fn many_files_stay_within_the_cap() {
     let folder = Folder::new();

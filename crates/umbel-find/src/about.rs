@@ -36,7 +36,7 @@ pub fn about(path: &Path) -> Result<About> {
         let path = folder.join(&entry.path);
         match State::at(&path) {
             Ok(state) if state.is_file => {
-                let same = stamp::is_of(&entry.stamp, &path, &state);
+                let same = stamp::is_of(&entry.stamp, &state, || File::open(&path));
                 if !same.with_context(|| path.display().to_string())? {
                     about.stale.push(path);
                 }

@@ -35,6 +35,8 @@ pub struct Built {
     pub read: u64,
     /// Files that were in it before, and are gone.
     pub gone: u64,
+    /// Of what was named when it was made, what is gone and named no more.
+    pub dropped: Vec<PathBuf>,
     /// Blocks of all files.
     pub blocks: u64,
     /// Bytes of the text of all files, and of those that were read.
@@ -49,8 +51,8 @@ pub struct Built {
 
 /// Makes an index of files, and of those in folders, at `target`.
 ///
-/// Time: that of reading and decompressing all, and about as much again for its keys. Memory: some MiB per thread, and up to
-/// 8 MiB for a decoder; a temporary file as long as the index.
+/// Time: that of reading and decompressing all, and about as much again for its keys. Memory: some MiB per thread, and at most
+/// 40 MiB; a temporary file as long as the index.
 ///
 /// # Errors
 /// Those of reading and writing; options that have no field for the keys of records.
@@ -82,16 +84,34 @@ pub(crate) fn update_of(target: &Path, file: File, options: &Options) -> Result<
     let id = State::of(&file).with_context(name)?.id;
     let (index, settings) = opened::open(file).map_err(anyhow::Error::from).with_context(name)?;
     let options = &settings.apply(options);
-    let roots = index.roots.clone();
+    let folder = folders::of_index(target);
+    let is_gone =
+        |root: &PathBuf| State::at(&folder.join(root)).is_err_and(|error| folders::is_gone(&error));
+    let (dropped, roots): (Vec<_>, Vec<_>) = index.roots.iter().cloned().partition(is_gone);
+    if let ([first, ..], []) = (&dropped[..], &roots[..]) {
+        bail!(
+            "{}: {} is gone, and with it all that the index is of; make it again with umbel index",
+            target.display(),
+            folder.join(first).display()
+        );
+    }
     let draft = Draft { settings, roots, old: Some(index), file: Some(id) };
-    write(target, Existing::Replace, &draft, options)
+    let built = write(target, Existing::Replace, &draft, options)?;
+    Ok(Built { dropped: dropped.iter().map(|root| folder.join(root)).collect(), ..built })
 }
 
 /// The index that is at `target` now, for this process alone to update.
 fn locked(target: &Path) -> io::Result<File> {
     loop {
-        let file = File::open(target)?;
-        file.lock()?;
+        let mut file = File::open(target)?;
+        match umbel_system::lock(&file) {
+            // NFS locks only what is open for writing.
+            Err(error) if umbel_system::locks_only_writable(&error) => {
+                file = OpenOptions::new().read(true).write(true).open(target)?;
+                umbel_system::lock(&file)?;
+            }
+            locked => locked?,
+        }
         // Another process may have replaced it meanwhile.
         if State::of(&file)?.id == State::at(target)?.id {
             return Ok(file);
@@ -206,7 +226,7 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
     if let Some(old) = &draft.old {
         let now: HashSet<_> = files.iter().map(|file| &file.path).collect();
         built.gone = old.files.iter().filter(|file| !now.contains(&file.path)).count() as u64;
-        if built.read + built.gone == 0 {
+        if built.read + built.gone == 0 && draft.roots == old.roots {
             built.blocks = old.block_count().into();
             built.bytes = fs::metadata(target)?.len();
             return Ok(built);
@@ -268,9 +288,11 @@ impl Segment<'_> {
                 target.display()
             );
         }
+        // A forged index may have the last generation that there is.
+        let Some(generation) = old.generation.checked_add(1) else { return Ok(None) };
         let mut groups = Groups::appended(old, filters)?;
         let base = old.pages.count() * DATA as u64;
-        let layout = self.lay_out(&mut groups, base, old.generation + 1, true);
+        let layout = self.lay_out(&mut groups, base, generation, true);
         let (mut needed, mut columns) = (layout.catalog.len() as u64, BTreeMap::<u32, u64>::new());
         for (group, blocks) in &groups.all {
             let live = blocks.iter().filter(|&&block| block != GONE).count() as u64;
@@ -297,7 +319,7 @@ impl Segment<'_> {
             out.flush()?;
             file.sync_data()?;
             // While it is not complete, the one of the generation before counts.
-            let number = (old.generation + 1) % HEADERS;
+            let number = generation % HEADERS;
             Ok(file.write_all_at(&pages::page(&layout.header, number), number * PAGE as u64)?)
         };
         if let Err(error) = append() {
@@ -420,9 +442,10 @@ impl Temporary {
     }
 }
 
-/// Threads that fit under the memory cap: each has a block, its folded copy, its keys and a decoder.
+/// Threads that fit under the memory cap: each has a block and its folded copy, 1 to 4 MiB, its keys, up to 24 MiB, and a
+/// decoder, up to 8 MiB.
 pub(crate) fn threads(options: &Options) -> usize {
-    const OF_ONE: u64 = 12 << 20;
+    const OF_ONE: u64 = 40 << 20;
     let most = options.memory.saturating_sub(4 << 20) / OF_ONE;
     options.threads.min(usize::try_from(most).unwrap_or(usize::MAX)).max(1)
 }
@@ -469,7 +492,7 @@ fn each_file(
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let read: Vec<Mutex<Option<Indexed>>> = parts.iter().map(|_| Mutex::default()).collect();
     let work = || -> Result<()> {
-        let mut keys = Keys::default();
+        let mut keys = Keys::within(reading.room_of_keys());
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(part) = parts.get(at).filter(|_| !failed.load(Ordering::Relaxed)) else {
@@ -533,7 +556,7 @@ impl Indexed {
 fn keep(path: &Path, entry: &Entry, index: &Index) -> Result<Option<Indexed>> {
     let name = || path.display().to_string();
     let state = State::at(path).with_context(name)?;
-    if !stamp::is_of(&entry.stamp, path, &state).with_context(name)? {
+    if !stamp::is_of(&entry.stamp, &state, || File::open(path)).with_context(name)? {
         return Ok(None);
     }
     let blocks = index.blocks_of(entry)?;
@@ -575,6 +598,10 @@ impl One<'_> {
                 let before = start.saturating_sub(1);
                 let point = Arc::new(Point { input: before, text: before, resume: None });
                 let mut text = self.reading.open(path, &file, stamp.size, None, point)?;
+                if start == 0 {
+                    // Such records have no header, but there may be a byte order mark before the first.
+                    text.start()?;
+                }
                 text.keep_to(start, end)?;
                 (text, None)
             }

@@ -5,14 +5,14 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use memchr::{memchr, memchr_iter, memrchr};
 use umbel_files::atomic;
-use umbel_files::compression::{Compression, Point};
 use umbel_index::layout::{Block, Entry};
-use umbel_index::look_up::{Blocks, Wide, key_of_field};
+use umbel_index::look_up::{Blocks, Wide, key_of_field, keys_of_text};
+use umbel_numbers::Size;
 use umbel_sets::{Bad, Missing, Options, on_each};
 
 use crate::build::threads;
@@ -81,31 +81,75 @@ pub struct Search {
     pub without_index: bool,
 }
 
-/// What is searched of one file.
-struct Job {
+/// A file that is searched.
+struct Job<'a> {
     path: PathBuf,
-    /// Some blocks of it; all, if there are none.
-    blocks: Option<Vec<Candidate>>,
-    /// How it was compressed when it was indexed.
-    compression: Option<Compression>,
-    header: Option<Vec<u8>>,
+    /// What the index has of it, if only the blocks are searched that may have a text.
+    entry: Option<&'a Entry>,
 }
 
-impl Job {
+impl Job<'_> {
     /// A search of all of a file.
     fn whole(path: PathBuf) -> Self {
-        Self { path, blocks: None, compression: None, header: None }
+        Self { path, entry: None }
     }
 }
 
-/// A block that may have a text.
-struct Candidate {
-    block: Block,
-    point: Arc<Point>,
-    /// Where it ends.
-    end: u64,
-    /// The numbers of the texts.
-    texts: Vec<usize>,
+/// Which blocks may have which texts, by their numbers.
+#[derive(Default)]
+struct Candidates {
+    /// The texts of a block; none, if they were too many to note.
+    blocks: HashMap<u32, Option<Vec<u32>>>,
+    /// Texts that any block may have.
+    everywhere: Vec<u32>,
+    /// Bytes of memory of the texts of blocks, and how many there may be.
+    noted: u64,
+    most: u64,
+}
+
+impl Candidates {
+    /// In so many bytes, if that is enough to note each block.
+    fn within(most: u64) -> Self {
+        Self { most, ..Self::default() }
+    }
+
+    /// Notes that a block may have a text. Texts come in the order of their numbers.
+    fn add(&mut self, block: u32, text: u32) {
+        /// Bytes of an entry of the map, and of a text in a vector that is half full.
+        const BLOCK: u64 = 64;
+        const TEXT: u64 = 8;
+        let new = || {
+            self.noted += BLOCK;
+            Some(Vec::new())
+        };
+        let of_block = self.blocks.entry(block).or_insert_with(new);
+        let Some(texts) = of_block else { return };
+        if self.noted < self.most {
+            texts.push(text);
+            self.noted += TEXT;
+        } else {
+            self.noted -= TEXT * texts.len() as u64;
+            *of_block = None;
+        }
+    }
+
+    /// Whether a block may have any text.
+    fn has(&self, block: u32) -> bool {
+        !self.everywhere.is_empty() || self.blocks.contains_key(&block)
+    }
+
+    /// The texts, of `count`, that a block may have.
+    fn texts(&self, block: u32, count: usize) -> Vec<usize> {
+        let noted = match self.blocks.get(&block) {
+            Some(None) => return (0..count).collect(),
+            Some(Some(noted)) => &noted[..],
+            None => &[],
+        };
+        let mut texts: Vec<_> =
+            noted.iter().chain(&self.everywhere).map(|&text| text as usize).collect();
+        texts.sort_unstable();
+        texts
+    }
 }
 
 /// Finds lines in the files of an index at `path`, or in the file or folder `path` itself.
@@ -122,8 +166,10 @@ pub fn find(
     sink: &dyn Sink,
     write: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
 ) -> Result<Search> {
+    check_texts(wanted, options)?;
     let mut search = Search::default();
-    let (jobs, options) = match open(path)? {
+    let opened = open(path)?;
+    let (jobs, candidates, options) = match &opened {
         Some((index, settings)) => {
             let name = || path.display().to_string();
             if options.records != umbel_sets::Records::Lines {
@@ -141,33 +187,61 @@ pub fn find(
             }
             // What has no key holds no value.
             let options = Options { missing: Missing::Skip, bad: Bad::Skip, ..options };
-            (of_index(path, &index, wanted, &options, &mut search)?, options)
+            let (jobs, candidates) = of_index(path, index, wanted, &options, &mut search)?;
+            (jobs, candidates, options)
         }
         None => {
             let mut paths = Vec::new();
             folders::files(path, &mut paths)?;
             search.without_index = true;
             search.files = paths.len() as u64;
-            (paths.into_iter().map(Job::whole).collect(), options.clone())
+            let jobs = paths.into_iter().map(Job::whole).collect();
+            (jobs, Candidates::default(), options.clone())
         }
     };
     let workers = threads(&options).min(jobs.len().max(1));
     let reading = Reading::new(&options, workers)?;
     if reading.lines && wanted.texts.iter().any(|text| memchr(reading.separator, text).is_some()) {
-        bail!("a text has a line feed, which no line has; look for its lines with -f");
+        let what = if reading.separator == 0 { "NUL byte" } else { "line feed" };
+        bail!("a text has a {what}, which no line has; look for its lines with -f");
+    }
+    let mut values: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+    for (text, number) in wanted.texts.iter().zip(0..).filter(|_| !reading.lines) {
+        values.entry(reading.rows[0].normalized(text)).or_default().push(number);
     }
     let run = Run {
+        index: opened.as_ref().map(|(index, _)| (index, path)),
+        candidates,
         texts: wanted.texts.iter().map(|text| Text::new(text, wanted.matching)).collect(),
-        values: wanted.texts.iter().map(|text| reading.rows[0].normalized(text)).zip(0..).collect(),
+        values,
         reading,
         sink,
         read: AtomicU64::new(0),
         found: AtomicU64::new(0),
+        stale: Mutex::default(),
     };
     run.all(&jobs, workers, write)?;
     search.text_read = run.read.into_inner();
     search.found = run.found.into_inner();
+    search.stale.extend(run.stale.into_inner().expect("no worker panics"));
     Ok(search)
+}
+
+/// Refuses more texts than there is memory for.
+fn check_texts(wanted: &Wanted, options: &Options) -> Result<()> {
+    /// Bytes of what a text is searched with, at most, besides four copies of it.
+    const EACH: u64 = 600;
+    let bytes: u64 = wanted.texts.iter().map(|text| EACH + 4 * text.len() as u64).sum();
+    if bytes > options.memory / 4 {
+        bail!(
+            "{} texts need up to {} of memory, and a quarter of the cap is {}; raise --memory to {}MiB, or look for some at a time",
+            wanted.texts.len(),
+            Size(bytes),
+            Size(options.memory / 4),
+            (4 * bytes).div_ceil(1 << 20)
+        );
+    }
+    Ok(())
 }
 
 /// The index at a path, unless that is something else.
@@ -187,36 +261,32 @@ fn open(path: &Path) -> Result<Option<(Index, Settings)>> {
 }
 
 /// Which files have to be read, and which blocks of them.
-fn of_index(
+fn of_index<'a>(
     path: &Path,
-    index: &Index,
+    index: &'a Index,
     wanted: &Wanted,
     options: &Options,
     search: &mut Search,
-) -> Result<Vec<Job>> {
+) -> Result<(Vec<Job<'a>>, Candidates)> {
     let name = || path.display().to_string();
     let reading = Reading::new(options, 1)?;
     let folder = folders::of_index(path);
-    let mut candidates: HashMap<u32, Vec<usize>> = HashMap::new();
-    let mut everywhere = Vec::new();
+    // The readers have the rest of the cap.
+    let mut candidates = Candidates::within(options.memory / 8);
     let mut blocks = Blocks::of(index);
-    for (number, text) in wanted.texts.iter().enumerate() {
-        let keys = match index.fields().next().is_none() {
-            true => {
-                let text = Text::new(text, wanted.matching);
-                match text.keys {
-                    Ok(keys) => keys,
-                    Err(wide) => {
-                        search.wide.push((number, wide));
-                        everywhere.push(number);
-                        continue;
-                    }
+    for (text, number) in wanted.texts.iter().zip(0..) {
+        let keys = match reading.lines {
+            true => match keys_of_text(text, wanted.matching.inside) {
+                Ok(keys) => keys,
+                Err(wide) => {
+                    search.wide.push((number as usize, wide));
+                    candidates.everywhere.push(number);
+                    continue;
                 }
-            }
+            },
             false => vec![key_of_field(&reading.rows[0].normalized(text))],
         };
-        let see = |block| candidates.entry(block).or_default().push(number);
-        blocks.each(&keys, see).with_context(name)?;
+        blocks.each(&keys, |block| candidates.add(block, number)).with_context(name)?;
     }
     search.blocks = index.block_count().into();
     let mut known = HashSet::new();
@@ -232,13 +302,11 @@ fn of_index(
                 jobs.push(Job::whole(path.clone()));
             }
             State::Same => {
-                let blocks =
-                    blocks_of(entry, index, &candidates, &everywhere).with_context(name)?;
-                search.blocks_read += blocks.len() as u64;
-                if !blocks.is_empty() {
-                    let (path, header) = (path.clone(), entry.header.clone());
-                    let compression = opened::compression(entry.compression);
-                    jobs.push(Job { path, blocks: Some(blocks), compression, header });
+                let blocks = entry.first..entry.first + entry.blocks;
+                let count = blocks.filter(|&block| candidates.has(block)).count();
+                search.blocks_read += count as u64;
+                if count > 0 {
+                    jobs.push(Job { path: path.clone(), entry: Some(entry) });
                 }
             }
         }
@@ -246,12 +314,17 @@ fn of_index(
     }
     for root in &index.roots {
         let root = folder.join(root);
-        if !root.exists() {
-            // A file of its own was told above.
-            if !known.contains(&root) {
-                search.gone.push(root);
+        match umbel_system::State::at(&root) {
+            Err(error) if folders::is_gone(&error) => {
+                // A file of its own was told above.
+                if !known.contains(&root) {
+                    search.gone.push(root);
+                }
+                continue;
             }
-            continue;
+            state => {
+                state.with_context(|| root.display().to_string())?;
+            }
         }
         let mut paths = Vec::new();
         folders::files(&root, &mut paths)?;
@@ -264,7 +337,7 @@ fn of_index(
         }
     }
     jobs.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(jobs)
+    Ok((jobs, candidates))
 }
 
 /// How a file is today.
@@ -277,56 +350,44 @@ enum State {
 fn state(entry: &Entry, path: &Path) -> Result<State> {
     let name = || path.display().to_string();
     match umbel_system::State::at(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(State::Gone),
+        Err(error) if folders::is_gone(&error) => Ok(State::Gone),
         Err(error) => Err(error).with_context(name),
         Ok(now) if !now.is_file => Ok(State::Gone),
-        Ok(now) => Ok(match stamp::is_of(&entry.stamp, path, &now).with_context(name)? {
-            true => State::Same,
-            false => State::Stale,
-        }),
-    }
-}
-
-/// The blocks of a file that may hold a text, with their ends, and the numbers of the texts.
-fn blocks_of(
-    entry: &Entry,
-    index: &Index,
-    candidates: &HashMap<u32, Vec<usize>>,
-    everywhere: &[usize],
-) -> Result<Vec<Candidate>> {
-    let mut found: Vec<Candidate> = Vec::new();
-    let wide = !everywhere.is_empty();
-    let is_candidate = |number: u32| wide || candidates.contains_key(&number);
-    if !(entry.first..entry.first + entry.blocks).any(is_candidate) {
-        return Ok(found);
-    }
-    let blocks = index.blocks_of(entry)?;
-    for (i, block) in blocks.iter().enumerate() {
-        let number = entry.first + i as u32;
-        if is_candidate(number) {
-            let mut texts = candidates.get(&number).cloned().unwrap_or_default();
-            texts.extend_from_slice(everywhere);
-            texts.sort_unstable();
-            let end = blocks.get(i + 1).map_or(entry.text, |next| next.start);
-            let point = match found.last() {
-                Some(last) if last.block.point == block.point => last.point.clone(),
-                _ => Arc::new(opened::point(index, block)?),
-            };
-            found.push(Candidate { block: *block, point, end, texts });
+        Ok(now) => {
+            let same = stamp::is_of(&entry.stamp, &now, || File::open(path)).with_context(name)?;
+            Ok(if same { State::Same } else { State::Stale })
         }
     }
-    Ok(found)
 }
 
 /// A search that is going on.
 struct Run<'a> {
+    /// The index, and its path.
+    index: Option<(&'a Index, &'a Path)>,
+    candidates: Candidates,
     reading: Reading,
     texts: Vec<Text>,
     /// Values of the field, and which texts they are.
-    values: HashMap<Vec<u8>, usize>,
+    values: HashMap<Vec<u8>, Vec<usize>>,
     sink: &'a dyn Sink,
     read: AtomicU64,
     found: AtomicU64,
+    /// Files that changed after the search began.
+    stale: Mutex<Vec<PathBuf>>,
+}
+
+/// Takes what is to be printed; the rest too, if nothing comes after it. Returns false if the run has stopped.
+type Put<'a> = dyn FnMut(&mut Vec<u8>, bool) -> Result<bool> + 'a;
+
+/// What comes after some lines.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// More lines of the file.
+    Lines,
+    /// The next file: no more lines of this one are wanted.
+    File,
+    /// Nothing: the run has stopped.
+    Nothing,
 }
 
 /// Whose turn it is to print.
@@ -356,9 +417,20 @@ impl Turns<'_> {
 
     fn halt(&self) {
         // Whoever is about to wait has the lock.
-        let _next = self.next.lock().expect("no worker panics");
+        let _next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         self.stop.store(true, Ordering::Relaxed);
         self.moved.notify_all();
+    }
+}
+
+/// Ends the run of all threads when one of them panics, instead of waiting for its turn for ever.
+struct Guard<'a>(&'a Turns<'a>);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.halt();
+        }
     }
 }
 
@@ -366,7 +438,7 @@ impl Run<'_> {
     /// Searches all files, several at a time, and prints what is found in their order.
     fn all(
         &self,
-        jobs: &[Job],
+        jobs: &[Job<'_>],
         workers: usize,
         write: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
     ) -> Result<()> {
@@ -374,6 +446,7 @@ impl Run<'_> {
         let turns = Turns { next: Mutex::new(0), moved: Condvar::new(), stop: &stop };
         let write = Mutex::new(write);
         let work = || -> Result<()> {
+            let _guard = Guard(&turns);
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(job) = jobs.get(number) else { return Ok(()) };
@@ -407,65 +480,100 @@ impl Run<'_> {
     }
 
     /// Searches one file; false if the run has stopped.
-    fn one(
-        &self,
-        job: &Job,
-        put: &mut dyn FnMut(&mut Vec<u8>, bool) -> Result<bool>,
-    ) -> Result<bool> {
+    fn one(&self, job: &Job<'_>, put: &mut Put<'_>) -> Result<bool> {
         let name = || job.path.display().to_string();
         let file = File::open(&job.path).with_context(name)?;
-        let size = file.metadata().with_context(name)?.len();
-        let mut file_lines =
+        let state = umbel_system::State::of(&file).with_context(name)?;
+        let mut lines =
             Lines { run: self, path: &job.path, found: 0, out: Vec::new(), folded: Vec::new() };
-        let lines = &mut file_lines;
-        let mut goes_on = true;
-        if let Some(blocks) = &job.blocks {
-            let mut text: Option<text::Text<'_>> = None;
-            for Candidate { block, point, end, texts } in blocks {
-                let open = text
-                    .take()
-                    .filter(|text| text.offset <= block.start && text.offset >= point.text);
-                let mut reader = match open {
-                    Some(reader) => reader,
-                    None => {
-                        self.reading.open(&job.path, &file, size, job.compression, point.clone())?
-                    }
-                };
-                let from = reader.offset;
-                reader.skip_to(block.start, block.lines)?;
-                reader.take(end - block.start, &mut |text, bytes| {
-                    goes_on = lines.search(text, job.header.as_deref(), bytes, texts)?;
-                    Ok(())
-                })?;
-                self.read.fetch_add(reader.offset - from, Ordering::Relaxed);
-                text = Some(reader);
-                if !put(&mut lines.out, false)? {
-                    return Ok(false);
-                }
-                if !goes_on {
-                    break;
-                }
+        let next = match (job.entry, self.index) {
+            // It may have changed since all files were looked at, which can be minutes ago.
+            (Some(entry), Some((index, of)))
+                if stamp::is_of(&entry.stamp, &state, || file.try_clone())
+                    .with_context(name)? =>
+            {
+                let blocks = index.blocks_of(entry).with_context(|| of.display().to_string())?;
+                self.blocks(entry, &blocks, &file, &mut lines, put)?
             }
-        } else {
-            let all: Vec<_> = (0..self.texts.len()).collect();
-            let compression = self.reading.recognize(&job.path, &file)?;
-            let mut text =
-                self.reading.open(&job.path, &file, u64::MAX, compression, Arc::default())?;
-            let header = text.start()?;
-            while goes_on && let Some((_, length)) = text.next_block()? {
-                goes_on = lines.search(&text, header.as_deref(), text.block(length), &all)?;
-                text.pass(length);
-                if !put(&mut lines.out, false)? {
-                    return Ok(false);
+            _ => {
+                if job.entry.is_some() {
+                    self.stale.lock().expect("no worker panics").push(job.path.clone());
                 }
+                self.whole(&file, &mut lines, put)?
             }
-            self.read.fetch_add(text.offset, Ordering::Relaxed);
+        };
+        if next == Next::Nothing {
+            return Ok(false);
         }
         if lines.found > 0 {
             self.found.fetch_add(lines.found, Ordering::Relaxed);
             self.sink.file(&job.path, lines.found, &mut lines.out);
         }
         put(&mut lines.out, true)
+    }
+
+    /// Searches the blocks of a file that may have a text.
+    fn blocks(
+        &self,
+        entry: &Entry,
+        blocks: &[Block],
+        file: &File,
+        lines: &mut Lines<'_>,
+        put: &mut Put<'_>,
+    ) -> Result<Next> {
+        let (index, of) = self.index.expect("it has the blocks");
+        let compression = opened::compression(entry.compression);
+        let mut next = Next::Lines;
+        let mut text: Option<text::Text<'_>> = None;
+        for (i, (block, number)) in blocks.iter().zip(entry.first..).enumerate() {
+            if !self.candidates.has(number) {
+                continue;
+            }
+            let texts = self.candidates.texts(number, self.texts.len());
+            let end = blocks.get(i + 1).map_or(entry.text, |next| next.start);
+            let open = text
+                .take()
+                .filter(|text| text.offset <= block.start && text.offset >= block.point.1);
+            let mut reader = match open {
+                Some(reader) => reader,
+                None => {
+                    let point =
+                        opened::point(index, block).with_context(|| of.display().to_string())?;
+                    let (path, size) = (lines.path, entry.stamp.size);
+                    self.reading.open(path, file, size, compression, Arc::new(point))?
+                }
+            };
+            let from = reader.offset;
+            reader.skip_to(block.start, block.lines)?;
+            reader.take(end - block.start, &mut |text, bytes| {
+                next = lines.search(text, entry.header.as_deref(), bytes, &texts, put)?;
+                Ok(())
+            })?;
+            self.read.fetch_add(reader.offset - from, Ordering::Relaxed);
+            text = Some(reader);
+            if next != Next::Lines {
+                break;
+            }
+        }
+        Ok(next)
+    }
+
+    /// Searches all of a file.
+    fn whole(&self, file: &File, lines: &mut Lines<'_>, put: &mut Put<'_>) -> Result<Next> {
+        let all: Vec<_> = (0..self.texts.len()).collect();
+        let compression = self.reading.recognize(lines.path, file)?;
+        let mut text =
+            self.reading.open(lines.path, file, u64::MAX, compression, Arc::default())?;
+        let header = text.start()?;
+        let mut next = Next::Lines;
+        while next == Next::Lines
+            && let Some((_, length)) = text.next_block()?
+        {
+            next = lines.search(&text, header.as_deref(), text.block(length), &all, put)?;
+            text.pass(length);
+        }
+        self.read.fetch_add(text.offset, Ordering::Relaxed);
+        Ok(next)
     }
 }
 
@@ -479,61 +587,131 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Searches a block for some texts; false if no more lines are wanted.
+    /// Searches a block for some texts, some records at a time: otherwise lines of a few bytes would take many times the
+    /// memory of the block, as what is found in it, and with its file's name before each.
     fn search(
         &mut self,
         text: &text::Text<'_>,
         header: Option<&[u8]>,
         bytes: &[u8],
         texts: &[usize],
-    ) -> Result<bool> {
-        let separator = self.run.reading.separator;
-        // Where lines start and end, and which text is there.
-        let mut found: Vec<(usize, usize, usize)> = Vec::new();
-        if self.run.reading.lines {
-            if texts.iter().any(|&number| self.run.texts[number].ignores_case()) {
-                self.folded.clear();
-                self.folded.extend_from_slice(bytes);
-                self.folded.make_ascii_lowercase();
-            }
-            for &number in texts {
-                let mut from = 0;
-                while let Some(at) = self.run.texts[number].find(bytes, &self.folded, from) {
-                    let start = memrchr(separator, &bytes[..at]).map_or(0, |end| end + 1);
-                    let end = memchr(separator, &bytes[at..]).map_or(bytes.len(), |end| at + end);
-                    found.push((start, end, number));
-                    from = end + 1;
+        put: &mut Put<'_>,
+    ) -> Result<Next> {
+        /// Bytes that are searched for one text at a time: lines of 2 bytes take 3 MiB as what is found.
+        const MOST: usize = 1 << 18;
+        const LEAST: usize = 1 << 12;
+        let run = self.run;
+        let reading = &run.reading;
+        let some = if reading.lines { (MOST / texts.len().max(1)).max(LEAST) } else { MOST };
+        let (mut at, mut line) = (0, text.lines);
+        while at < bytes.len() {
+            let mut wanted = some;
+            let length = loop {
+                let rest = &bytes[at..];
+                let Some(some) = rest.get(..wanted) else { break rest.len() };
+                match reading.last_end(some) {
+                    Some(length) => break length,
+                    None => wanted *= 2,
+                }
+            };
+            let part = &bytes[at..at + length];
+            let found = match reading.lines {
+                true => self.lines_with(part, texts),
+                false => self.records_with(text, header, part, at as u64)?,
+            };
+            let mut counted = 0;
+            for same in found.chunk_by(|left, right| left.0 == right.0) {
+                let (start, end, _) = same[0];
+                line += memchr_iter(reading.separator, &part[counted..start]).count() as u64;
+                counted = start;
+                let keys: Vec<_> = same.iter().map(|(_, _, number)| *number).collect();
+                self.found += 1;
+                let text = &part[start..end];
+                let found = Found { file: self.path, line: line + 1, text, keys: &keys };
+                if !run.sink.line(&found, &mut self.out) {
+                    return Ok(Next::File);
+                }
+                if !put(&mut self.out, false)? {
+                    return Ok(Next::Nothing);
                 }
             }
-            found.sort_unstable();
-        } else {
-            let values = &self.run.values;
-            for rows in &self.run.reading.rows {
-                let see = &mut |row: std::ops::Range<usize>, key: &[u8]| {
-                    if let Some(&number) = values.get(key) {
-                        found.push((row.start, row.end, number));
-                    }
-                    Ok(())
-                };
-                rows.each(text.name(), header, bytes, text.offset, see)?;
-            }
-            // One row may have a value in several fields.
-            found.sort_unstable();
-            found.dedup();
+            line += memchr_iter(reading.separator, &part[counted..]).count() as u64;
+            at += length;
         }
-        let (mut line, mut counted) = (text.lines, 0);
-        for same in found.chunk_by(|left, right| left.0 == right.0) {
-            let (start, end, _) = same[0];
-            line += memchr_iter(separator, &bytes[counted..start]).count() as u64;
-            counted = start;
-            let keys: Vec<_> = same.iter().map(|(_, _, number)| *number).collect();
-            self.found += 1;
-            let found =
-                Found { file: self.path, line: line + 1, text: &bytes[start..end], keys: &keys };
-            if !self.run.sink.line(&found, &mut self.out) {
-                return Ok(false);
+        Ok(Next::Lines)
+    }
+
+    /// Where lines with a text start and end, and which text it is, in order.
+    fn lines_with(&mut self, bytes: &[u8], texts: &[usize]) -> Vec<(usize, usize, usize)> {
+        let run = self.run;
+        if texts.iter().any(|&number| run.texts[number].ignores_case()) {
+            self.folded.clear();
+            self.folded.extend_from_slice(bytes);
+            self.folded.make_ascii_lowercase();
+        }
+        let (mut found, separator) = (Vec::new(), run.reading.separator);
+        for &number in texts {
+            let mut from = 0;
+            while let Some(at) = run.texts[number].find(bytes, &self.folded, from) {
+                let start = memrchr(separator, &bytes[..at]).map_or(0, |end| end + 1);
+                let end = memchr(separator, &bytes[at..]).map_or(bytes.len(), |end| at + end);
+                found.push((start, end, number));
+                from = end + 1;
             }
         }
-        Ok(true)
+        found.sort_unstable();
+        found
+    }
+
+    /// As [`lines_with`](Self::lines_with), of records with a value; they are at `offset` of a block.
+    fn records_with(
+        &self,
+        text: &text::Text<'_>,
+        header: Option<&[u8]>,
+        bytes: &[u8],
+        offset: u64,
+    ) -> Result<Vec<(usize, usize, usize)>> {
+        let mut found = Vec::new();
+        for rows in &self.run.reading.rows {
+            let see = &mut |row: std::ops::Range<usize>, key: &[u8]| {
+                let numbers = self.run.values.get(key).into_iter().flatten();
+                found.extend(numbers.map(|&number| (row.start, row.end, number)));
+                Ok(())
+            };
+            rows.each(text.name(), header, bytes, text.offset + offset, see)?;
+        }
+        // One row may have a value in several fields.
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_with_more_texts_than_are_noted_may_have_all() {
+        let mut candidates = Candidates::within(2000);
+        for text in 0..100 {
+            for block in [3, 7].into_iter().filter(|block| block % 7 == 0 || text == 50) {
+                candidates.add(block, text);
+            }
+            assert!(candidates.noted <= 2000 + 64);
+        }
+        assert_eq!(candidates.texts(3, 100), [50]);
+        assert_eq!(candidates.texts(7, 100), (0..100).collect::<Vec<_>>());
+        for text in 100..1000 {
+            candidates.add(7, text);
+            candidates.add(3, text);
+        }
+        assert!(candidates.noted <= 2000 + 64);
+        assert_eq!(candidates.texts(7, 1000).len(), 1000);
+        assert!(candidates.has(3) && !candidates.has(4));
+        assert!(candidates.texts(4, 1000).is_empty());
+        candidates.everywhere.push(1000);
+        assert!(candidates.has(4));
+        assert_eq!(candidates.texts(4, 1001), [1000]);
     }
 }

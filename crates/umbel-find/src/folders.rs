@@ -1,6 +1,7 @@
 //! The files that are named: themselves, or those in folders.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -29,6 +30,11 @@ pub(crate) fn files(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     let others = found.split_off(first);
     found.extend(others.into_iter().filter(|path| !is_written(path)));
     Ok(())
+}
+
+/// Whether an error says that there is no such file: it is gone, or a folder on the way to it is, maybe for a file.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// The folder that an index is in, which the paths of its files start from.

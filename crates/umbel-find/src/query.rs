@@ -1,7 +1,6 @@
 //! What is looked for: texts in lines.
 
 use memchr::memmem::Finder;
-use umbel_index::look_up::{Probed, Wide, keys_of_text};
 use umbel_index::words;
 
 /// How a text is compared with lines.
@@ -17,8 +16,6 @@ pub struct Matching {
 pub(crate) struct Text {
     finder: Finder<'static>,
     matching: Matching,
-    /// What a block must have, or why nothing.
-    pub(crate) keys: Result<Vec<Probed>, Wide>,
 }
 
 impl Text {
@@ -27,7 +24,7 @@ impl Text {
         let folded = text.to_ascii_lowercase();
         let finder =
             Finder::new(if matching.ignore_case { &folded[..] } else { text }).into_owned();
-        Self { finder, matching, keys: keys_of_text(text, matching.inside) }
+        Self { finder, matching }
     }
 
     pub(crate) fn ignores_case(&self) -> bool {

@@ -6,7 +6,6 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use twox_hash::XxHash3_64;
@@ -23,28 +22,44 @@ fn of(state: &State) -> Stamp {
     Stamp { size: length, modified, changed, device: id.device, inode: id.inode, sum: 0 }
 }
 
-/// The state of a file that is about to be read. If it changed within the last ticks of the system's clock, a later change
-/// might have the same time, so that this waits until it would not.
+/// The state of a file that is about to be read. If it changed a moment ago, a later change might have the same time, so that
+/// this waits until it would not.
 pub(crate) fn before_reading(file: &File) -> io::Result<Stamp> {
-    /// Two ticks of the slowest clock.
-    const TICKS: Duration = Duration::from_millis(20);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut stamp = of(&State::of(file)?);
-    let age = (now.as_nanos() as i64).wrapping_sub(stamp.changed);
-    if (0..TICKS.as_nanos() as i64).contains(&age) {
-        std::thread::sleep(TICKS);
+    let wait = unsettled(&stamp, now.as_nanos() as i64);
+    if !wait.is_zero() {
+        std::thread::sleep(wait);
         stamp = of(&State::of(file)?);
     }
     stamp.sum = sum(file, stamp.size)?;
     Ok(stamp)
 }
 
-/// Whether the file at `path`, which the system now says is in `state`, is as it was.
-pub(crate) fn is_of(stamp: &Stamp, path: &Path, state: &State) -> io::Result<bool> {
+/// How long from `now` on a change may have the same time as the last one.
+fn unsettled(stamp: &Stamp, now: i64) -> Duration {
+    /// Two ticks of the slowest clock of a system.
+    const TICKS: i64 = 20_000_000;
+    /// Some file systems have whole seconds, and FAT every other one.
+    const SECOND: i64 = 1_000_000_000;
+    let wait = |time: i64| {
+        let ticks = if time % SECOND == 0 { 2 * SECOND } else { TICKS };
+        let age = now.wrapping_sub(time);
+        if (0..ticks).contains(&age) { ticks - age } else { 0 }
+    };
+    Duration::from_nanos(wait(stamp.changed).max(wait(stamp.modified)).unsigned_abs())
+}
+
+/// Whether the file that `open` opens, which the system now says is in `state`, is as it was.
+pub(crate) fn is_of(
+    stamp: &Stamp,
+    state: &State,
+    open: impl FnOnce() -> io::Result<File>,
+) -> io::Result<bool> {
     let now = Stamp { sum: stamp.sum, ..of(state) };
     Ok(now == *stamp
         || (now.size, now.modified) == (stamp.size, stamp.modified)
-            && sum(&File::open(path)?, stamp.size)? == stamp.sum)
+            && sum(&open()?, stamp.size)? == stamp.sum)
 }
 
 /// XXH3-64 of the samples of a file, one after the other; of all of it, if that is less.
@@ -69,6 +84,22 @@ mod tests {
 
     use super::*;
 
+    /// Of a file system with whole seconds, or with every other one.
+    #[test]
+    fn a_file_that_changed_a_moment_ago_is_waited_for() {
+        const SECOND: i64 = 1_000_000_000;
+        let wait = |modified: i64, changed: i64, now: i64| {
+            let stamp = Stamp { modified, changed, ..Stamp::default() };
+            unsettled(&stamp, now).as_nanos() as i64
+        };
+        assert_eq!(wait(5, 7 * SECOND + 3, 7 * SECOND + 3), 20_000_000);
+        assert_eq!(wait(5, 7 * SECOND + 3, 7 * SECOND + 20_000_003), 0);
+        assert_eq!(wait(5, 8 * SECOND, 9 * SECOND + 1), SECOND - 1);
+        assert_eq!(wait(8 * SECOND, 0, 9 * SECOND), SECOND, "FAT on Windows has one time");
+        assert_eq!(wait(8 * SECOND, 8 * SECOND, 10 * SECOND), 0);
+        assert_eq!(wait(9 * SECOND, 9 * SECOND, 8 * SECOND), 0, "a clock that is behind");
+    }
+
     /// Also where nanoseconds no longer fit 64 bits. File systems that have no such years keep the last one they have.
     #[test]
     fn years_beyond_2038_2106_and_2262_tell_files_apart() {
@@ -80,7 +111,8 @@ mod tests {
             let time = UNIX_EPOCH + Duration::new(seconds, 999_999_999);
             let Ok(()) = file.set_modified(time) else { continue };
             let stamp = before_reading(&File::open(&path).unwrap()).unwrap();
-            assert!(is_of(&stamp, &path, &State::of(&file).unwrap()).unwrap());
+            let state = State::of(&file).unwrap();
+            assert!(is_of(&stamp, &state, || File::open(&path)).unwrap());
             if file.metadata().unwrap().modified().unwrap() == time {
                 assert!(!stamps.contains(&stamp.modified), "{seconds}");
                 stamps.push(stamp.modified);

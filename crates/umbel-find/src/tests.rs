@@ -30,7 +30,7 @@ impl Draw {
 
 pub(crate) fn options(folder: &Path, threads: usize) -> Options {
     Options {
-        memory: 64 << 20,
+        memory: 256 << 20,
         threads,
         tmp: Arc::new(TempFolders::new(&[folder.to_owned()])),
         separator: b'\n',
@@ -457,7 +457,7 @@ fn parts_of_large_files_make_the_same_index() {
         let made: Vec<_> = [1, 4]
             .map(|threads| {
                 let index = folder.join("index");
-                let options = Options { memory: 256 << 20, ..options(folder, threads) };
+                let options = options(folder, threads);
                 build(&index, Existing::Replace, std::slice::from_ref(&file), &options).unwrap();
                 for at in (0..text.len()).step_by(14_983) {
                     let word = text[at..].split(|byte| !byte.is_ascii_alphanumeric()).nth(2);
@@ -554,7 +554,7 @@ fn a_forged_index_is_refused() {
     let file = folder.join("log");
     fs::write(&file, (0..200).map(|i| format!("line {i}\n")).collect::<String>()).unwrap();
     let options = options(folder, 1);
-    build(&index, Existing::Keep, &[file], &options).unwrap();
+    build(&index, Existing::Keep, std::slice::from_ref(&file), &options).unwrap();
     let data: Vec<u8> =
         fs::read(&index).unwrap().chunks(1024).flat_map(|page| &page[..1016]).copied().collect();
     let number = |at: usize| u64::from_le_bytes(data[at..at + 8].try_into().unwrap()) as usize;
@@ -590,6 +590,14 @@ fn a_forged_index_is_refused() {
         }
         assert!(update(&index, &options).is_err(), "{at}");
     }
+    // After the last generation that there is, all is written again.
+    let (found, _) = forged(16, u64::MAX);
+    assert_eq!(found.unwrap(), 200);
+    fs::write(&file, "one line\n").unwrap();
+    update(&index, &options).unwrap();
+    let wanted = Wanted { texts: vec![b"line".to_vec()], matching: Matching::default() };
+    let (found, search) = search(&index, &wanted, &options).unwrap();
+    assert_eq!((found.len(), search.stale), (1, Vec::new()));
 }
 
 /// Whoever makes an index anew does not wait for an update, which must not write into the new one.
@@ -608,4 +616,205 @@ fn an_update_leaves_an_index_alone_that_was_made_anew() {
     let error = crate::build::update_of(&index, old, &options).unwrap_err().to_string();
     assert!(error.contains("made anew by another run"), "{error}");
     assert!(fs::read(&index).unwrap() == made);
+}
+
+/// Collects lines, and changes another file when it gets the first one.
+struct Changes<'a>(&'a Path, &'a [u8]);
+
+impl Sink for Changes<'_> {
+    fn line(&self, found: &Found<'_>, out: &mut Vec<u8>) -> bool {
+        if found.file != self.0 {
+            fs::write(self.0, self.1).unwrap();
+        }
+        out.extend_from_slice(found.text);
+        true
+    }
+
+    fn file(&self, _: &Path, _: u64, _: &mut Vec<u8>) {}
+}
+
+/// All files are looked at before the first is searched.
+#[test]
+fn a_file_that_changes_while_others_are_searched_is_searched_in_full() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, index) = (dir.path(), dir.path().join("index"));
+    let line = |word: &str, i: usize| format!("{word} {i:>200}\n");
+    let text = |at: usize| -> String {
+        (0..50).map(|i| line(if i == at { "needle" } else { "nothin" }, i)).collect()
+    };
+    let logs = ["a", "b"].map(|name| folder.join(name));
+    logs.iter().for_each(|log| fs::write(log, text(2)).unwrap());
+    let options = options(folder, 1);
+    build(&index, Existing::Keep, &logs, &options).unwrap();
+    let wanted = Wanted { texts: vec![b"needle".to_vec()], matching: Matching::default() };
+    let mut all = Vec::new();
+    let other = text(40);
+    let changes = Changes(&logs[1], other.as_bytes());
+    let search = find(&index, &wanted, &options, &changes, &mut |bytes| {
+        all.extend_from_slice(bytes);
+        Ok(())
+    });
+    let expected = [2, 40].map(|at| line("needle", at).trim_end().to_owned()).concat();
+    assert_eq!(String::from_utf8(all).unwrap(), expected);
+    assert_eq!(search.unwrap().stale, [logs[1].clone()]);
+}
+
+struct Panics;
+
+impl Sink for Panics {
+    fn line(&self, found: &Found<'_>, _: &mut Vec<u8>) -> bool {
+        if found.file.ends_with("0") {
+            // The others wait for its turn.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            panic!("part of a test");
+        }
+        true
+    }
+
+    fn file(&self, _: &Path, _: u64, _: &mut Vec<u8>) {}
+}
+
+/// Those that wait for the turn of a thread that panics do not wait for ever.
+#[test]
+fn a_panic_ends_a_search() {
+    let dir = tempfile::tempdir().unwrap();
+    for i in 0..8 {
+        fs::write(dir.path().join(i.to_string()), "one line\n").unwrap();
+    }
+    let wanted = Wanted { texts: vec![b"line".to_vec()], matching: Matching::default() };
+    let ended = std::panic::catch_unwind(|| {
+        drop(find(dir.path(), &wanted, &options(dir.path(), 4), &Panics, &mut |_| Ok(())));
+    });
+    assert!(ended.is_err());
+}
+
+#[test]
+fn an_update_drops_what_was_named_and_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, index) = (dir.path(), dir.path().join("index"));
+    let logs = ["a", "b", "c"].map(|name| folder.join(name));
+    fs::create_dir(&logs[2]).unwrap();
+    for path in [&logs[0], &logs[1], &logs[2].join("d")] {
+        fs::write(path, "one line\n").unwrap();
+    }
+    let options = options(folder, 1);
+    build(&index, Existing::Keep, &logs, &options).unwrap();
+    let look = || {
+        let wanted = Wanted { texts: vec![b"line".to_vec()], matching: Matching::default() };
+        let (found, search) = search(&index, &wanted, &options).unwrap();
+        (found.len(), search.gone)
+    };
+    assert_eq!(look(), (3, Vec::new()));
+    fs::remove_file(&logs[1]).unwrap();
+    assert_eq!(look(), (2, vec![logs[1].clone()]));
+    assert_eq!(update(&index, &options).unwrap().dropped, [logs[1].clone()]);
+    assert_eq!(look(), (2, Vec::new()));
+    // A folder, in whose place there is a file.
+    fs::remove_dir_all(&logs[2]).unwrap();
+    fs::write(&logs[2], "another line\n").unwrap();
+    assert_eq!(look(), (2, vec![logs[2].join("d")]));
+    assert_eq!(update(&index, &options).unwrap().dropped, Vec::<PathBuf>::new());
+    assert_eq!(look(), (2, Vec::new()));
+    fs::remove_file(&logs[0]).unwrap();
+    fs::remove_file(&logs[2]).unwrap();
+    let error = update(&index, &options).unwrap_err().to_string();
+    assert!(error.contains("is gone, and with it all that the index is of"), "{error}");
+}
+
+/// Notes which texts lines have.
+#[derive(Default)]
+struct Numbers(std::sync::Mutex<Vec<Vec<usize>>>);
+
+impl Sink for Numbers {
+    fn line(&self, found: &Found<'_>, _: &mut Vec<u8>) -> bool {
+        self.0.lock().unwrap().push(found.keys.to_vec());
+        true
+    }
+
+    fn file(&self, _: &Path, _: u64, _: &mut Vec<u8>) {}
+}
+
+#[test]
+fn a_value_is_that_of_every_text_that_is_equal_to_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, index) = (dir.path(), dir.path().join("index"));
+    fs::write(folder.join("a"), "{\"id\": \"X\"}\n{\"id\": \"y\"}\n").unwrap();
+    let lines = options(folder, 1);
+    let normalization = umbel_sets::Normalization { ignore_case: true, ..Default::default() };
+    let records = Records::JsonLines { key: vec!["id".to_owned()] };
+    let of_field = Options { records, normalization, ..lines.clone() };
+    build(&index, Existing::Keep, &[folder.join("a")], &of_field).unwrap();
+    let texts = ["x", "z", "X", "Y"].map(|text| text.as_bytes().to_vec()).to_vec();
+    let wanted = Wanted { texts, matching: Matching::default() };
+    let numbers = Numbers::default();
+    find(&index, &wanted, &lines, &numbers, &mut |_| Ok(())).unwrap();
+    assert_eq!(numbers.0.into_inner().unwrap(), [vec![0, 2], vec![3]]);
+}
+
+#[test]
+fn more_texts_than_fit_in_memory_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    fs::write(&log, "one line\n").unwrap();
+    let many = |count: usize| Wanted {
+        texts: (0..count).map(|i| i.to_string().into_bytes()).collect(),
+        matching: Matching::default(),
+    };
+    let options = options(dir.path(), 1);
+    search(&log, &many(100_000), &options).unwrap();
+    let error = search(&log, &many(120_000), &options).unwrap_err().to_string();
+    assert!(error.contains("raise --memory to "), "{error}");
+}
+
+/// A long record, and then short ones in the buffer that it left.
+#[test]
+fn short_records_after_a_long_one_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, file, index) = (dir.path(), dir.path().join("log"), dir.path().join("index"));
+    let draw = &mut Draw(5);
+    let mut text = Vec::new();
+    for length in [0, 100_000, 40_000, 0] {
+        text.extend(b"x".repeat(length));
+        for _ in 0..300 {
+            text.extend(line(draw));
+            text.push(b'\n');
+        }
+    }
+    fs::write(&file, &text).unwrap();
+    let options = options(folder, 1);
+    build(&index, Existing::Keep, std::slice::from_ref(&file), &options).unwrap();
+    for word in ["user_id", "checkout-service", "17"] {
+        let wanted = Wanted { texts: vec![word.into()], matching: Matching::default() };
+        for place in [&index, &file] {
+            let (found, _) = search(place, &wanted, &options).unwrap();
+            assert_eq!(found, model(&file, &text, &wanted), "{word}");
+        }
+    }
+}
+
+/// A file of several parts that begins with a byte order mark, which is none of the first value.
+#[test]
+fn a_byte_order_mark_is_none_of_a_value() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, file, index) = (dir.path(), dir.path().join("rows"), dir.path().join("index"));
+    let key = |name: &str| vec![name.to_owned()];
+    let rows = |row: &dyn Fn(usize) -> String| -> Vec<u8> {
+        ["\u{feff}".to_owned()].into_iter().chain((0..9000).map(row)).collect::<String>().into()
+    };
+    let lines = options(folder, 2);
+    for (records, text) in [
+        (Records::Fields { key: key("1") }, rows(&|i| format!("value{i} other\n"))),
+        (Records::JsonLines { key: key("id") }, rows(&|i| format!("{{\"id\": \"value{i}\"}}\n"))),
+    ] {
+        assert!(text.len() > 2 << 16, "more than one part");
+        fs::write(&file, &text).unwrap();
+        let of_field = Options { records, ..lines.clone() };
+        build(&index, Existing::Replace, std::slice::from_ref(&file), &of_field).unwrap();
+        for i in [0, 1, 8999] {
+            let texts = vec![format!("value{i}").into()];
+            let wanted = Wanted { texts, matching: Matching::default() };
+            let (found, _) = search(&index, &wanted, &lines).unwrap();
+            assert_eq!(found.iter().map(|line| line.1).collect::<Vec<_>>(), [i + 1]);
+        }
+    }
 }

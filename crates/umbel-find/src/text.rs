@@ -35,7 +35,8 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// For as many readers at a time as `threads`.
+    /// For as many readers at a time as `threads`. Each has half of its part of the cap for a decoder, an eighth for a record,
+    /// and the rest for a copy of that in lower case, and for its keys; or when they search, for what is looked for.
     pub(crate) fn new(options: &Options, threads: usize) -> Result<Self> {
         Ok(Self {
             rows: rows(options)?,
@@ -48,6 +49,16 @@ impl Reading {
             memory: options.memory,
             room: options.memory / threads as u64,
         })
+    }
+
+    /// Bytes of memory for the keys of a block.
+    pub(crate) fn room_of_keys(&self) -> u64 {
+        (self.room / 4).max(24 << 20)
+    }
+
+    /// Where the last record ends that ends in `bytes`, which start with one.
+    pub(crate) fn last_end(&self, bytes: &[u8]) -> Option<usize> {
+        self.rows[0].last_end(bytes)
     }
 
     /// How an open file is compressed.
@@ -97,16 +108,16 @@ fn rows(options: &Options) -> Result<Vec<Rows>> {
     if fields.len() < 2 {
         return Ok(vec![Rows::new(options)?]);
     }
+    let mut of_one = options.clone();
     let of = |field: &String| {
-        let mut records = options.records.clone();
-        match &mut records {
+        match &mut of_one.records {
             Records::Csv { key, .. }
             | Records::Tsv { key, .. }
             | Records::Fields { key }
             | Records::JsonLines { key } => *key = vec![field.clone()],
             _ => {}
         }
-        Ok(Rows::new(&Options { records, ..options.clone() })?)
+        Ok(Rows::new(&of_one)?)
     };
     fields.iter().map(of).collect()
 }
@@ -119,7 +130,7 @@ pub(crate) struct Text<'a> {
     is_plain: bool,
     /// Where reading can start: the last place at or before `offset`, and those behind it.
     points: VecDeque<Arc<Point>>,
-    /// Bytes of `buffer` that were read, of which `begin` are behind.
+    /// Bytes of `buffer` that were read, of which those before `begin` are behind.
     buffer: Vec<u8>,
     begin: usize,
     filled: usize,
@@ -133,15 +144,15 @@ pub(crate) struct Text<'a> {
 impl<'a> Text<'a> {
     /// Reads until `wanted` bytes are there; false if there are fewer.
     fn fill(&mut self, wanted: usize) -> Result<bool> {
-        if self.begin > 0 {
+        // After a long record the buffer has many blocks: moved with each of them, they would take the time of their square.
+        if self.buffer.len() - self.begin < wanted {
             self.buffer.copy_within(self.begin..self.filled, 0);
             (self.begin, self.filled) = (0, self.filled - self.begin);
+            self.buffer.resize(wanted.max(self.buffer.len()), 0);
         }
-        if self.buffer.len() < wanted {
-            self.buffer.resize(wanted, 0);
-        }
-        while self.filled < wanted {
-            match self.source.read(&mut self.buffer[self.filled..wanted]) {
+        let end = self.begin + wanted;
+        while self.filled < end {
+            match self.source.read(&mut self.buffer[self.filled..end]) {
                 Ok(0) => return Ok(false),
                 Ok(read) => {
                     self.filled += read;
@@ -154,6 +165,11 @@ impl<'a> Text<'a> {
         Ok(true)
     }
 
+    /// What was read and is not behind.
+    fn bytes(&self) -> &[u8] {
+        &self.buffer[self.begin..self.filled]
+    }
+
     /// Reads the header, and what else is before the first record.
     pub(crate) fn start(&mut self) -> Result<Option<Vec<u8>>> {
         if self.reading.lines {
@@ -162,9 +178,8 @@ impl<'a> Text<'a> {
         let mut wanted = 1 << 16;
         loop {
             let all = !self.fill(wanted)?;
-            let bytes = &self.buffer[..self.filled];
             if let Some(Start { first, header }) =
-                self.reading.rows[0].start(&self.name, bytes, all)?
+                self.reading.rows[0].start(&self.name, self.bytes(), all)?
             {
                 self.pass(first);
                 return Ok(header);
@@ -191,9 +206,9 @@ impl<'a> Text<'a> {
         let mut wanted = BLOCK;
         while self.offset < start {
             let ended = !self.fill(wanted)?;
-            match memchr(self.reading.separator, &self.buffer[..self.filled]) {
+            match memchr(self.reading.separator, self.bytes()) {
                 Some(at) => self.pass(at + 1),
-                None if ended => self.pass(self.filled),
+                None if ended => self.pass(self.bytes().len()),
                 None => wanted = self.longer(wanted)?,
             }
         }
@@ -217,7 +232,7 @@ impl<'a> Text<'a> {
 
     /// The most bytes that are in memory at a time.
     fn most(&self) -> u64 {
-        (self.reading.room / 4).max(2 << 20)
+        (self.reading.room / 8).max(4 << 20)
     }
 
     /// Leaves bytes behind.
@@ -236,9 +251,12 @@ impl<'a> Text<'a> {
         let mut wanted = BLOCK;
         let mut length = loop {
             let ended = !self.fill(wanted)?;
-            let bytes = &self.buffer[..self.filled.min(wanted)];
-            match self.reading.rows[0].last_end(bytes) {
-                _ if ended => break bytes.len(),
+            let bytes = self.bytes();
+            let bytes = &bytes[..bytes.len().min(wanted)];
+            if ended {
+                break bytes.len();
+            }
+            match self.reading.last_end(bytes) {
                 Some(end) => break end,
                 None => wanted = self.longer(wanted)?,
             }
@@ -246,7 +264,7 @@ impl<'a> Text<'a> {
         if self.end - self.offset < length as u64 {
             // The last record is the one that the byte before the end is of.
             let last = (self.end - self.offset) as usize - 1;
-            let end = memchr(self.reading.separator, &self.buffer[last..length]);
+            let end = memchr(self.reading.separator, &self.bytes()[last..length]);
             length = end.map_or(length, |at| last + at + 1);
         }
         Ok((length > 0).then_some(((self.offset, self.lines), length)))
@@ -254,7 +272,7 @@ impl<'a> Text<'a> {
 
     /// The block of this length that was read.
     pub(crate) fn block(&self, length: usize) -> &[u8] {
-        &self.buffer[..length]
+        &self.bytes()[..length]
     }
 
     /// Passes exactly `length` bytes to `see`, which are a block that was found before.
@@ -276,7 +294,7 @@ impl<'a> Text<'a> {
         if !self.fill(length as usize)? {
             bail!("{}: changed while it was searched; search it again", self.name);
         }
-        see(self, &self.buffer[..length as usize])?;
+        see(self, self.block(length as usize))?;
         self.pass(length as usize);
         Ok(())
     }

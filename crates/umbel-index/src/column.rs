@@ -1,6 +1,8 @@
 //! The filter of one block: which keys it has, how many rows these need, and their bits.
 
-use umbel::internals::{GOLDEN, mix, place};
+use std::hash::{BuildHasher, RandomState};
+
+use umbel::internals::{mix, place};
 use umbel::{KeyHash, KeyHasher};
 
 use crate::words;
@@ -8,8 +10,11 @@ use crate::words;
 /// The most probes that a key has.
 const MOST_PROBES: usize = 12;
 
+/// Bytes of memory for each distinct key, at most: a slot of 16 in a table that is three eighths full, half as many in the
+/// table before while it grows, and a hash of 16 in a vector that is half full, next to one of the block before.
+const EACH: u64 = 128;
+
 /// The distinct keys of a block, and its filter.
-#[derive(Default)]
 pub struct Keys {
     hasher: KeyHasher,
     /// Keys of at most 16 bytes, padded with zeros, which no key has: so most words of a text need no hash.
@@ -23,6 +28,9 @@ pub struct Keys {
     /// The block with lower case, and its column.
     folded: Vec<u8>,
     bits: Vec<u8>,
+    /// Keys that there is room for, and whether the block has more.
+    most: u64,
+    is_full: bool,
 }
 
 /// Short keys that are looked up together, so that the processor waits for all their slots at a time: one after the other took
@@ -43,14 +51,26 @@ impl Default for Waiting {
 }
 
 /// A set of numbers that are not zero: open addressing, at most three quarters full.
-#[derive(Default)]
 struct Table {
     slots: Vec<[u64; 2]>,
     used: usize,
+    /// Drawn for each table: whoever knows where words go can write words that all go to one place, where each passes all others.
+    secret: [u64; 2],
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        let random = RandomState::new();
+        Self { slots: Vec::new(), used: 0, secret: [0, 1].map(|number| random.hash_one(number)) }
+    }
 }
 
 impl Table {
     fn clear(&mut self) {
+        // After a long block, to clear all of it for each short one would take longer than to read them.
+        if self.used < self.slots.len() / 8 {
+            self.slots = Vec::new();
+        }
         self.slots.fill([0; 2]);
         self.used = 0;
     }
@@ -79,8 +99,8 @@ impl Table {
     /// The slot where a number is looked for first.
     #[inline]
     fn first(&self, number: [u64; 2]) -> usize {
-        let product =
-            u128::from(number[0] ^ GOLDEN) * u128::from(number[1] ^ GOLDEN.rotate_left(32));
+        let [low, high] = self.secret;
+        let product = u128::from(number[0] ^ low) * u128::from(number[1] ^ high);
         (product as u64 ^ (product >> 64) as u64) as usize & self.slots.len().wrapping_sub(1)
     }
 
@@ -107,16 +127,41 @@ impl Table {
 }
 
 impl Keys {
+    /// None yet, in up to `room` bytes of memory besides the text: a block with more keys gets the filter that passes all.
+    pub fn within(room: u64) -> Self {
+        Self {
+            hasher: KeyHasher::default(),
+            short: Table::default(),
+            hashes: Table::default(),
+            waiting: Waiting::default(),
+            by_probes: Default::default(),
+            folded: Vec::new(),
+            bits: Vec::new(),
+            most: room / EACH,
+            is_full: false,
+        }
+    }
+
     /// Forgets all keys.
     pub fn clear(&mut self) {
+        self.is_full = false;
         self.short.clear();
         self.hashes.clear();
-        self.by_probes.iter_mut().for_each(Vec::clear);
+        for hashes in &mut self.by_probes {
+            if hashes.len() < hashes.capacity() / 8 {
+                *hashes = Vec::new();
+            }
+            hashes.clear();
+        }
     }
 
     /// Inserts a key with so many probes.
     #[inline]
     pub fn insert(&mut self, hash: KeyHash, probes: u32) {
+        self.is_full |= self.most <= used(&self.short, &self.hashes);
+        if self.is_full {
+            return;
+        }
         // The one hash of zeros is inserted each time.
         if self.hashes.insert([hash.low, hash.high]) {
             self.by_probes[probes as usize].push(hash);
@@ -161,6 +206,10 @@ impl Keys {
         while new != 0 {
             let (number, length, probes) = waiting[new.trailing_zeros() as usize];
             new &= new - 1;
+            self.is_full |= self.most <= used(&self.short, &self.hashes);
+            if self.is_full {
+                return;
+            }
             if self.short.insert(number) {
                 let number = u128::from(number[0]) | u128::from(number[1]) << 64;
                 let hash = self.hasher.hash(&number.to_le_bytes()[..usize::from(length)]);
@@ -175,8 +224,13 @@ impl Keys {
         self.by_probes.iter().map(Vec::len).sum()
     }
 
-    /// The filter: as many bits as rows, filled to at most half on average.
+    /// The filter: as many bits as rows, filled to at most half on average; all of the fewest bits, if there was no room.
     pub fn column(&mut self) -> &[u8] {
+        if self.is_full {
+            self.bits.clear();
+            self.bits.resize(LEAST_ROWS as usize / 8, u8::MAX);
+            return &self.bits;
+        }
         let probes = |(probes, keys): (u64, &Vec<KeyHash>)| probes * keys.len() as u64;
         let rows = rows((0..).zip(&self.by_probes).map(probes).sum());
         self.bits.clear();
@@ -192,10 +246,19 @@ impl Keys {
     }
 }
 
+/// The keys of a block so far.
+#[inline]
+fn used(short: &Table, hashes: &Table) -> u64 {
+    (short.used + hashes.used) as u64
+}
+
+/// The fewest rows of a filter.
+const LEAST_ROWS: u32 = 256;
+
 /// The rows of a filter that so many bits are set in: probes / ln 2, so that half of them are set on average, rounded up
-/// to a number of six significant bits, so that blocks with about as many keys share rows; at least 256.
+/// to a number of six significant bits, so that blocks with about as many keys share rows.
 fn rows(probes: u64) -> u32 {
-    let least = (probes as f64 / std::f64::consts::LN_2).ceil().max(256.0) as u64;
+    let least = (probes as f64 / std::f64::consts::LN_2).ceil().max(LEAST_ROWS.into()) as u64;
     let step = least.ilog2() - 5;
     let rows = least.div_ceil(1 << step) << step;
     // 2³¹ rows are for 10⁸ long words in one block, which is longer than a GB then: more only raise its rate.
@@ -226,7 +289,7 @@ mod tests {
     /// Words whose bytes differ in one place, or that are the starts of others.
     #[test]
     fn short_and_long_keys_are_told_apart() {
-        let mut keys = Keys::default();
+        let mut keys = Keys::within(1 << 30);
         let mut words = std::collections::BTreeSet::new();
         for i in 0..3000usize {
             let letter =
@@ -249,11 +312,78 @@ mod tests {
         }
     }
 
+    #[test]
+    fn keys_without_room_make_the_filter_that_passes_all() {
+        let text = |words: u64, digits: usize| -> String {
+            (0..words).map(|i| format!("{i:0digits$} ")).collect()
+        };
+        let mut keys = Keys::within(10_000 * EACH);
+        for digits in [9, 20] {
+            for words in [10_000, 10_001, 300_000, 10, 9_000] {
+                keys.clear();
+                keys.words_of(text(words, digits).as_bytes());
+                let memory = |table: &Table| 3 * size_of_val(&table.slots[..]) as u64 / 2;
+                let hashes: usize = keys.by_probes.iter().map(Vec::capacity).sum();
+                let hashes = (hashes * size_of::<KeyHash>()) as u64;
+                let all = memory(&keys.short) + memory(&keys.hashes) + hashes;
+                assert!(all <= 10_000 * EACH + (1 << 18), "{all}");
+                let probes = if digits == 9 { 8 } else { 12 };
+                let expected = if words > 10_000 { 256 } else { rows(words * probes) };
+                let column = keys.column();
+                assert_eq!(column.len() as u32 * 8, expected, "{words}");
+                assert_eq!(column == [255; 32], words > 10_000, "{words}");
+            }
+        }
+    }
+
+    /// A block of a million words is not cleared again for each block after it.
+    #[test]
+    fn tables_shrink_after_a_long_block() {
+        let mut keys = Keys::within(1 << 30);
+        keys.words_of((0..100_000).map(|i| format!("{i:09} ")).collect::<String>().as_bytes());
+        for _ in 0..2 {
+            keys.clear();
+            keys.words_of(b"a few words");
+        }
+        assert_eq!(keys.short.slots.len(), 1 << 12);
+    }
+
+    /// As it was when the places of words were the same in every run: those of a part of all slots, in other slots now.
+    #[test]
+    fn words_that_were_chosen_to_collide_take_no_longer_than_others() {
+        const GOLDEN: u64 = umbel::internals::GOLDEN;
+        let first = |word: &str| {
+            let number = u64::from_le_bytes(word.as_bytes().try_into().unwrap());
+            let product = u128::from(number ^ GOLDEN) * u128::from(GOLDEN.rotate_left(32));
+            (product as u64 ^ (product >> 64) as u64) as usize & ((1 << 17) - 1)
+        };
+        let words = |chosen: &dyn Fn(&str) -> bool| -> String {
+            let all = (0..).map(|i| format!("{:08x}", mix(i) as u32));
+            all.filter(|word| chosen(word))
+                .take(24_000)
+                .flat_map(|word| [word, " ".into()])
+                .collect()
+        };
+        let mut keys = Keys::within(1 << 30);
+        let mut fastest = |text: &str| {
+            let mut seconds = || {
+                keys.clear();
+                let started = std::time::Instant::now();
+                keys.words_of(text.as_bytes());
+                started.elapsed().as_secs_f64()
+            };
+            (0..3).map(|_| seconds()).fold(f64::MAX, f64::min)
+        };
+        let others = fastest(&words(&|_| true));
+        let ratio = fastest(&words(&|word| first(word) < 1 << 11)) / others;
+        assert!(ratio < 10.0, "{ratio}");
+    }
+
     /// Of n keys with p probes in m rows, a bit is clear with (1 − 1/m)^(np); a new key passes with fill^q for q probes.
     #[test]
     fn a_column_has_every_key_and_the_rate_of_its_fill() {
         let hasher = KeyHasher::default();
-        let mut set = Keys::default();
+        let mut set = Keys::within(1 << 30);
         for round in 0..2 {
             for i in 0..20_000u64 {
                 set.insert(hasher.hash(i), 4 + 8 * (i % 2) as u32);

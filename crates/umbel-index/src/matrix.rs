@@ -235,7 +235,7 @@ mod tests {
             let mut offsets = Vec::new();
             let mut rows = 0;
             for column in 0..columns {
-                let mut set = Keys::default();
+                let mut set = Keys::within(1 << 20);
                 (0..50).for_each(|i| set.insert(hasher.hash((column * 50 + i) as u64), 12));
                 let bits = set.column();
                 rows = 8 * bits.len() as u32;

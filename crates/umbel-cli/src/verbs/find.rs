@@ -1,6 +1,7 @@
 //! `umbel find`: the lines of many files that hold a text.
 
-use std::io::Write;
+use std::borrow::Cow;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -11,7 +12,7 @@ use umbel_sets::{Normalization, Records};
 
 use crate::args::{FindArgs, Voice};
 use crate::output::{Screen, stdout};
-use crate::report::{Run, add_warnings, say, say_error};
+use crate::report::{Run, add_warnings, printable, say, say_error};
 use crate::standard::{is_standard, name, names};
 use crate::{Outcome, lines};
 
@@ -33,8 +34,9 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
     }
     let wanted = Wanted { texts: texts(args)?, matching };
     let run = Run::start("find", work.voice, &options.progress);
-    let printer = Printer { texts: &wanted.texts, args };
-    let mut out = Screen::new(stdout()?);
+    let out = stdout()?;
+    let printer = Printer { texts: &wanted.texts, args, is_terminal: out.is_terminal() };
+    let mut out = Screen::new(out);
     let search = umbel_find::find(&args.place, &wanted, &options, &printer, &mut |bytes| {
         out.write_all(bytes)
     })?;
@@ -74,6 +76,17 @@ fn texts(args: &FindArgs) -> Result<Vec<Vec<u8>>> {
 struct Printer<'a> {
     texts: &'a [Vec<u8>],
     args: &'a FindArgs,
+    is_terminal: bool,
+}
+
+impl Printer<'_> {
+    /// The name of a file: as it is for other programs, and for a terminal so that it does nothing to it.
+    fn name<'n>(&self, file: &'n Path) -> Cow<'n, [u8]> {
+        match self.is_terminal {
+            true => printable(&file.display().to_string()).into_owned().into_bytes().into(),
+            false => file.as_os_str().as_encoded_bytes().into(),
+        }
+    }
 }
 
 impl Sink for Printer<'_> {
@@ -98,7 +111,7 @@ impl Sink for Printer<'_> {
             out.push(b'\n');
             return true;
         }
-        out.extend_from_slice(found.file.as_os_str().as_encoded_bytes());
+        out.extend_from_slice(&self.name(found.file));
         out.extend_from_slice(format!(":{}:", found.line).as_bytes());
         out.extend_from_slice(found.text);
         out.push(if self.args.work.null { 0 } else { b'\n' });
@@ -118,7 +131,7 @@ impl Sink for Printer<'_> {
             out.extend_from_slice(format!("{object}\n").as_bytes());
             return;
         }
-        out.extend_from_slice(file.as_os_str().as_encoded_bytes());
+        out.extend_from_slice(&self.name(file));
         if count {
             out.extend_from_slice(format!(":{lines}").as_bytes());
         }

@@ -45,6 +45,12 @@ pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
         Some(_) => umbel_find::update(target, &options)?,
         None => umbel_find::build(target, existing, &paths, &options)?,
     };
+    if !built.dropped.is_empty() && !work.voice.quiet {
+        say(&format!(
+            "umbel: warning: gone, and no longer in the index: {}",
+            names(&built.dropped).join(", ")
+        ));
+    }
     report(run, &built, args.update.is_some(), work.voice);
     Ok(Outcome::Done)
 }

@@ -12,6 +12,7 @@ use crate::Outcome;
 use crate::args::{FormatArgs, SignVerbArgs};
 use crate::atomic::Existing;
 use crate::output::print;
+use crate::report::printable;
 use crate::wrapped::{self, Seal};
 use crate::{filters, formats};
 
@@ -38,7 +39,8 @@ pub(crate) fn sign(args: &SignVerbArgs) -> Result<Outcome> {
                 0 => String::new(),
                 serial => format!(", version {serial}"),
             };
-            print(format!("{}: signed by {}{list}{serial}\n", path.display(), trusted.key()))?;
+            let signed = format!("{}: signed by {}{list}{serial}\n", path.display(), trusted.key());
+            print(&*printable(&signed))?;
         }
     }
     Ok(Outcome::Done)

@@ -215,3 +215,34 @@ fn the_golden_indexes_are_made_again() {
         assert!(tables(&folder.read(name)) == tables(&fs::read(golden).unwrap()), "{name}");
     }
 }
+
+/// As everywhere, but for other programs as they are.
+#[cfg(unix)]
+#[test]
+fn names_do_nothing_to_a_terminal() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("logs")).unwrap();
+    folder.write("logs/a\u{1b}[2Jb", "one line\n");
+    let find = || folder.umbel("find -q logs line");
+    assert_eq!(find().run().text(), "logs/a\u{1b}[2Jb:1:one line\n");
+    assert_eq!(find().print_on_terminal().text(), "logs/a\\u{1b}[2Jb:1:one line\r\n");
+    let files = folder.umbel("find -q --files logs line").print_on_terminal();
+    assert_eq!(files.text(), "logs/a\\u{1b}[2Jb\r\n");
+}
+
+#[test]
+fn an_update_drops_files_that_were_named() {
+    let folder = Folder::new();
+    folder.write("a.log", "one line\n");
+    folder.write("b.log", "one line\n");
+    folder.umbel("index -o x.index a.log b.log").run().done();
+    fs::remove_file(folder.path("b.log")).unwrap();
+    let run = folder.umbel("find x.index line").run();
+    assert!(run.stderr.contains("b.log: is in the index, and gone"), "{}", run.stderr);
+    let run = folder.umbel("index --update x.index").run();
+    assert!(run.stderr.contains("gone, and no longer in the index: b.log"), "{}", run.stderr);
+    run.done();
+    assert_eq!(folder.umbel("find -q x.index line").run().text(), "a.log:1:one line\n");
+    fs::remove_file(folder.path("a.log")).unwrap();
+    folder.umbel("index --update x.index").run().fails(&["a.log is gone", "make it again"]);
+}

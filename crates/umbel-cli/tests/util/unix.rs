@@ -62,6 +62,15 @@ impl Umbel {
         outcome.stderr = String::from_utf8(shown.join().unwrap()).unwrap().replace('\r', "");
         outcome
     }
+
+    /// As [`run_on_terminal`](Self::run_on_terminal), with standard output.
+    pub(crate) fn print_on_terminal(self) -> Outcome {
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let shown = drain(File::from(terminal.master));
+        let mut outcome = self.stdout(terminal.slave).run();
+        outcome.stdout = shown.join().unwrap();
+        outcome
+    }
 }
 
 impl Running {
