@@ -70,31 +70,47 @@ impl Cells for Own<'_> {
 struct Foreign<'a>(&'a dyn ForeignFilter);
 
 const BLOCK: usize = 64;
-/// Blocks that are copied together.
-const PIECE: usize = 1 << 14;
 
 impl Foreign<'_> {
-    /// Some bytes of the file, in pieces that begin with a block.
+    /// Some bytes of the file, a block at a time. Some formats make all of their file for any part of it, so that all that is
+    /// wanted is to be asked for together.
     fn bytes(&self, range: Range<usize>, each: &mut dyn FnMut(&[u8])) {
-        let mut cut = Cut { at: 0, range, bytes: Vec::new() };
+        let mut cut = Cut { at: 0, range, block: Vec::with_capacity(BLOCK), each };
         // It writes to memory alone, so nothing fails.
         let _ = self.0.write_to(&mut cut);
-        cut.bytes.chunks(BLOCK).for_each(each);
+        if !cut.block.is_empty() {
+            (cut.each)(&cut.block);
+        }
     }
 }
 
-/// Keeps a range of the bytes written.
-struct Cut {
+/// Cuts a range of the bytes written into blocks.
+struct Cut<'a> {
     at: usize,
     range: Range<usize>,
-    bytes: Vec<u8>,
+    /// The start of a block whose end is not yet there.
+    block: Vec<u8>,
+    each: &'a mut dyn FnMut(&[u8]),
 }
 
-impl Write for Cut {
+impl Write for Cut<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let within = |place: usize| place.saturating_sub(self.at).min(bytes.len());
-        self.bytes.extend_from_slice(&bytes[within(self.range.start)..within(self.range.end)]);
+        let mut some = &bytes[within(self.range.start)..within(self.range.end)];
         self.at += bytes.len();
+        if !self.block.is_empty() {
+            let (end, rest) = some.split_at(some.len().min(BLOCK - self.block.len()));
+            self.block.extend_from_slice(end);
+            some = rest;
+            if self.block.len() < BLOCK {
+                return Ok(bytes.len());
+            }
+            (self.each)(&self.block);
+            self.block.clear();
+        }
+        let (blocks, rest) = some.as_chunks::<BLOCK>();
+        blocks.iter().for_each(|block| (self.each)(block));
+        self.block.extend_from_slice(rest);
         Ok(bytes.len())
     }
 
@@ -113,13 +129,9 @@ impl Cells for Foreign<'_> {
     }
 
     fn loads(&self, blocks: Range<usize>, each: &mut dyn FnMut(u32)) {
-        // Not all of a large file at once.
-        for first in blocks.clone().step_by(PIECE) {
-            let some = first..blocks.end.min(first + PIECE);
-            self.bytes(some.start * BLOCK..some.end * BLOCK, &mut |block| {
-                each(block.iter().map(|byte| byte.count_ones()).sum());
-            });
-        }
+        self.bytes(blocks.start * BLOCK..blocks.end * BLOCK, &mut |block| {
+            each(block.iter().map(|byte| byte.count_ones()).sum());
+        });
     }
 
     fn cells(&self, blocks: Range<usize>, each: &mut dyn FnMut(u64)) {
@@ -218,20 +230,26 @@ pub(crate) fn answer<H: Host>(files: &mut Files<H>, asked: &Asked) -> Result<Val
     let values: Vec<f64> = if unit == 1 {
         cell_by_cell(&*part, from..to, per)
     } else {
-        let stretch = |start: u64| {
-            let end = (start + per).min(all);
-            let used = if unit == coarse {
-                let end = (end.div_ceil(unit) as usize).min(sums.len());
+        let end_of = |start: u64| (start + per).min(all);
+        let starts = || (from..to).step_by(per as usize);
+        let used: Vec<u64> = if unit == coarse {
+            let of = |start: u64| {
+                let end = (end_of(start).div_ceil(unit) as usize).min(sums.len());
                 sums[(start / unit) as usize..end].iter().sum()
-            } else {
-                let mut sum = 0;
-                let some = (start / block) as usize..(end / block) as usize;
-                part.loads(some, &mut |load| sum += u64::from(load));
-                sum
             };
-            used as f64 / (end - start) as f64
+            starts().map(of).collect()
+        } else {
+            let mut used = vec![0; starts().count()];
+            let last = starts().last().map_or(from, end_of);
+            let mut cells = 0;
+            part.loads((from / block) as usize..(last / block) as usize, &mut |load| {
+                used[(cells / per) as usize] += u64::from(load);
+                cells += block;
+            });
+            used
         };
-        (from..to).step_by(per as usize).map(stretch).collect()
+        let fills = starts().zip(used);
+        fills.map(|(start, used)| used as f64 / (end_of(start) - start) as f64).collect()
     };
     let mean = sums.iter().sum::<u64>() as f64 / all as f64;
     let most = if fill { 1.0 } else { values.iter().copied().fold(1.0, f64::max) };
