@@ -204,21 +204,23 @@ impl Buffer {
         Ok(())
     }
 
-    /// All its items.
+    /// Some of its items.
     ///
     /// # Safety
     /// They are of this type: an integer as wide as they are.
-    unsafe fn items<T: Copy>(&self) -> std::borrow::Cow<'_, [T]> {
-        let pointer = self.buffer.buf_ptr().cast::<T>();
-        if self.len() == 0 {
+    unsafe fn items<T: Copy>(&self, range: Range<usize>) -> std::borrow::Cow<'_, [T]> {
+        assert!(range.end <= self.len(), "items {range:?} of {}", self.len());
+        if range.is_empty() {
             return (&[]).into();
         }
+        // SAFETY: the range begins within the buffer, which holds items of this type.
+        let pointer = unsafe { self.buffer.buf_ptr().cast::<T>().add(range.start) };
         if pointer.is_aligned() {
             // SAFETY: as in `bytes`; the items are of this type.
-            return unsafe { std::slice::from_raw_parts(pointer, self.len()) }.into();
+            return unsafe { std::slice::from_raw_parts(pointer, range.len()) }.into();
         }
         // SAFETY: as above; reads need no alignment.
-        (0..self.len())
+        (0..range.len())
             .map(|i| unsafe { pointer.add(i).read_unaligned() })
             .collect::<Vec<_>>()
             .into()
@@ -309,15 +311,17 @@ fn valid_keys<'a, K: Element + Copy>(
     visit.visit(&keys)
 }
 
+/// Shows the keys of a range, which these are.
 fn numbers<K: Element + Copy>(
     keys: &[K],
     valid: Valid<'_>,
     range: Range<usize>,
     visit: &mut impl Visit,
 ) -> Result<(), Failure> {
+    let start = range.start;
     match valid.0 {
-        None => visit.visit(&keys[range]),
-        Some(_) => valid_keys(valid, range, |i| Some(keys[i]), visit),
+        None => visit.visit(keys),
+        Some(_) => valid_keys(valid, range, |i| Some(keys[i - start]), visit),
     }
 }
 
@@ -415,7 +419,7 @@ fn visit_buffer(
     macro_rules! of {
         ($type:ty) => {{
             // SAFETY: the format says that the items are of this type.
-            let keys = unsafe { buffer.items::<$type>() };
+            let keys = unsafe { buffer.items::<$type>(range.clone()) };
             numbers(&keys, valid, range, visit)
         }};
     }
@@ -445,7 +449,7 @@ fn visit_array(
     macro_rules! of {
         ($type:ty) => {{
             let array: &PrimitiveArray<$type> = array.as_primitive();
-            numbers(array.values(), valid, range, visit)
+            numbers(&array.values()[range.clone()], valid, range, visit)
         }};
     }
     downcast_integer! {
@@ -457,8 +461,14 @@ fn visit_array(
         DataType::FixedSizeBinary(_) => texts(array.as_fixed_size_binary(), valid, range, visit),
         DataType::Dictionary(..) => {
             let array: &dyn AnyDictionaryArray = array.as_any_dictionary();
-            let words = entries(array.values());
-            let (places, start) = (places(array.keys(), range.clone()), range.start);
+            let (words, start) = (array.values(), range.start);
+            let places = places(array.keys(), range.clone());
+            if places.len() < words.len() {
+                // Of a long dictionary only what a short range has.
+                let words = entries(words, places.into_iter());
+                return valid_keys(valid, range, |i| words[i - start], visit);
+            }
+            let words = entries(words, 0..words.len());
             // What is null may have any place, also one behind the last word.
             valid_keys(valid, range, |i| *words.get(places[i - start])?, visit)
         }
@@ -480,26 +490,31 @@ pub(crate) fn places(keys: &dyn Array, range: Range<usize>) -> Vec<usize> {
     }
 }
 
-/// The keys of a dictionary; none where it has a null.
-fn entries(values: &ArrayRef) -> Vec<Option<KeyRef<'_>>> {
-    fn all<'a>(values: &'a ArrayRef, get: impl Fn(usize) -> KeyRef<'a>) -> Vec<Option<KeyRef<'a>>> {
-        (0..values.len()).map(|i| values.is_valid(i).then(|| get(i))).collect()
+/// The keys at these places of a dictionary; none where it has a null, or ends before.
+fn entries(values: &ArrayRef, places: impl Iterator<Item = usize>) -> Vec<Option<KeyRef<'_>>> {
+    let there = |i: usize| i < values.len() && values.is_valid(i);
+    fn all<'a>(
+        places: impl Iterator<Item = usize>,
+        there: impl Fn(usize) -> bool,
+        get: impl Fn(usize) -> KeyRef<'a>,
+    ) -> Vec<Option<KeyRef<'a>>> {
+        places.map(|i| there(i).then(|| get(i))).collect()
     }
     macro_rules! of {
         ($type:ty) => {{
             let numbers = values.as_primitive::<$type>().values();
-            all(values, |i| numbers[i].key())
+            all(places, there, |i| numbers[i].key())
         }};
     }
     downcast_integer! {
         values.data_type() => (of),
-        DataType::Binary => all(values, |i| KeyRef::Bytes(values.as_binary::<i32>().get(i))),
-        DataType::LargeBinary => all(values, |i| KeyRef::Bytes(values.as_binary::<i64>().get(i))),
-        DataType::BinaryView => all(values, |i| KeyRef::Bytes(values.as_binary_view().get(i))),
+        DataType::Binary => all(places, there, |i| KeyRef::Bytes(values.as_binary::<i32>().get(i))),
+        DataType::LargeBinary => all(places, there, |i| KeyRef::Bytes(values.as_binary::<i64>().get(i))),
+        DataType::BinaryView => all(places, there, |i| KeyRef::Bytes(values.as_binary_view().get(i))),
         DataType::FixedSizeBinary(_) => {
-            all(values, |i| KeyRef::Bytes(values.as_fixed_size_binary().get(i)))
+            all(places, there, |i| KeyRef::Bytes(values.as_fixed_size_binary().get(i)))
         }
-        _ => vec![None; values.len()],
+        _ => vec![None; places.count()],
     }
 }
 

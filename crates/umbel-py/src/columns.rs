@@ -36,12 +36,7 @@ pub(crate) enum Source<'py> {
 impl<'py> Source<'py> {
     /// Of whatever holds keys.
     pub(crate) fn of(keys: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if is_one_key(keys) {
-            let name = keys.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "a {name} is one key; use add() or in, or put it in a list"
-            )));
-        }
+        refuse_one_key(keys, "use add() or in")?;
         if keys.is_instance_of::<PyDict>() {
             return Ok(Self::Items { items: keys.clone(), column: false });
         }
@@ -112,7 +107,15 @@ impl<'py> Source<'py> {
     }
 }
 
-/// Whether it is one key, although it could be iterated.
+/// Refuses one key in place of several, although it could be iterated.
+pub(crate) fn refuse_one_key(keys: &Bound<'_, PyAny>, remedy: &str) -> PyResult<()> {
+    if !is_one_key(keys) {
+        return Ok(());
+    }
+    let name = keys.get_type().name()?;
+    Err(PyTypeError::new_err(format!("a {name} is one key; {remedy}, or put it in a list")))
+}
+
 fn is_one_key(keys: &Bound<'_, PyAny>) -> bool {
     let bytes = |view: &Bound<'_, PyMemoryView>| {
         let format = view.getattr("format").and_then(|format| format.extract::<String>());

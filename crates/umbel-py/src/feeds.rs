@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use umbel_files::inputs::NamedInput;
 
-use crate::arrays::{PER_THREAD, Visit};
+use crate::arrays::Visit;
 use crate::calls::{self, Values};
 use crate::columns::{Column, Source};
 use crate::errors::Failure;
@@ -25,6 +25,10 @@ use crate::values::{FilePath, is_url};
 const MARK: &[u8] = "\u{feff}".as_bytes();
 /// Bytes that are handed over together, at least.
 const TOGETHER: usize = 1 << 16;
+/// Rows of a column that are read first, before it is known how long they are.
+const FIRST_ROWS: usize = 16;
+/// Rows that are read together at most.
+const MOST_ROWS: usize = 1 << 12;
 
 /// What a job wants: more bytes of an input, for which it waits.
 pub(crate) struct Request {
@@ -230,8 +234,13 @@ impl Joined {
 
     /// Those of a column from `at` on, until there are enough bytes or no more rows. Missing ones are no lines.
     fn push_rows(&mut self, column: &Column, at: &mut usize) -> Result<(), Failure> {
+        let begun = *at;
         while self.bytes.len() < TOGETHER && *at < column.len() {
-            let range: Range<usize> = *at..column.len().min(*at + PER_THREAD / 16);
+            // As many as may be missing, by the length of those that are there: some may be large.
+            let missing = TOGETHER - self.bytes.len();
+            let rows = missing.saturating_mul(*at - begun) / self.bytes.len().max(1);
+            let rows = rows.clamp(FIRST_ROWS, MOST_ROWS);
+            let range: Range<usize> = *at..column.len().min(*at + rows);
             *at = range.end;
             column.visit_range(range, self)?;
         }

@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)] // Arrow's PyCapsule interface.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::mem::ManuallyDrop;
 
 use arrow_array::array::{ArrayRef, make_array};
@@ -17,7 +17,7 @@ use arrow_array::types::ArrowPrimitiveType;
 use arrow_buffer::ArrowNativeType;
 use arrow_data::{ArrayData, ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::{ArrowError, DataType};
-use pyo3::exceptions::{PyOSError, PyTypeError};
+use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
@@ -80,7 +80,10 @@ impl Stream {
         // array that is left there is marked as released.
         let (schema, array) =
             unsafe { (schema.as_ref(), FFI_ArrowArray::from_raw(array.as_ptr())) };
-        let data_type = DataType::try_from(schema).map_err(refused)?;
+        let data_type = type_of(schema)?;
+        if array.is_released() {
+            return Err(released());
+        }
         Ok(Some(new(Origin::Array(array), data_type)))
     }
 
@@ -169,9 +172,81 @@ fn data_type(stream: &mut FFI_ArrowArrayStream) -> PyResult<DataType> {
     let get = get.ok_or_else(|| failed("it has ended"))?;
     // SAFETY: the function is that of this stream, which is not released.
     match unsafe { get(stream, &raw mut schema) } {
-        0 => DataType::try_from(&schema).map_err(refused),
+        0 => type_of(&schema),
         code => Err(failed(&last_error(stream, code))),
     }
+}
+
+/// The layout of a schema, by Arrow's C data interface.
+#[repr(C)]
+struct Layout {
+    format: *const c_char,
+    name: *const c_char,
+    _metadata: *const c_char,
+    _flags: i64,
+    children: i64,
+    of_children: *const *const Self,
+    dictionary: *const Self,
+}
+
+/// The type that a schema describes. arrow-schema panics over one that is not as the interface has it.
+fn type_of(schema: &FFI_ArrowSchema) -> PyResult<DataType> {
+    if schema.release().is_none() {
+        return Err(released());
+    }
+    // SAFETY: it is a schema, which was not released.
+    unsafe { check_schema(std::ptr::from_ref(schema).cast()) }
+        .map_err(|why| PyValueError::new_err(format!("the schema is damaged: {why}")))?;
+    DataType::try_from(schema).map_err(refused)
+}
+
+/// # Safety
+/// Pointers of the schema that are not null point to what the interface has there.
+unsafe fn check_schema(schema: *const Layout) -> Result<(), String> {
+    // SAFETY: the caller promises it.
+    let schema = unsafe { schema.as_ref() }.ok_or("a child is not there")?;
+    let text = |text: *const c_char| {
+        // SAFETY: as above; texts of the interface end with a zero.
+        let text = unsafe { CStr::from_ptr(text) };
+        text.to_str().map_err(|_| format!("\"{}\" is not UTF-8", text.to_bytes().escape_ascii()))
+    };
+    if schema.format.is_null() {
+        return Err("it has no format".to_owned());
+    }
+    let format = text(schema.format)?;
+    if !schema.name.is_null() {
+        text(schema.name)?;
+    }
+    let least = match format {
+        "+r" => 2,
+        _ if format.starts_with("+s") || format.starts_with("+u") => 0,
+        _ => i64::from(format.starts_with('+')),
+    };
+    if schema.children < least || (schema.children > 0 && schema.of_children.is_null()) {
+        return Err(format!("{format} with {} children", schema.children));
+    }
+    if format.contains("w:-") {
+        return Err(format!("{format} has a negative width"));
+    }
+    for i in 0..schema.children as usize {
+        // SAFETY: as above; there are so many.
+        unsafe { check_schema(*schema.of_children.add(i)) }?;
+    }
+    match (schema.dictionary.is_null(), format) {
+        (true, _) => Ok(()),
+        (false, "c" | "C" | "s" | "S" | "i" | "I" | "l" | "L") => {
+            // SAFETY: as above.
+            unsafe { check_schema(schema.dictionary) }
+        }
+        (false, _) => Err(format!("{format} as places in a dictionary")),
+    }
+}
+
+/// The error of capsules whose content somebody has taken already.
+fn released() -> PyErr {
+    PyValueError::new_err(
+        "the array was released: its capsules were used before, and can be only once",
+    )
 }
 
 fn failed(why: &str) -> PyErr {

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use umbel::{
     AnyFilter, Bloomier as Static, Form, Growth, KeyHash, KeyHasher, Kind, Plan, Tags, Variant,
 };
@@ -41,12 +41,12 @@ pub(crate) fn wrap(py: Python<'_>, inner: Inner) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// As [`wrap`], but of a class that may extend the kind's class; its `state` are the attributes of the object, as
-/// ``object.__getstate__`` gives them.
+/// As [`wrap`], but of a class that may extend the kind's class; its `state`, for the object that was made, is what
+/// ``__getstate__`` gives: the attributes of the object, unless the class has a ``__setstate__`` that takes another.
 pub(crate) fn wrap_as<'py>(
     class: &Bound<'py, PyType>,
     inner: Inner,
-    state: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+    state: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     // No other class can be extended.
@@ -56,8 +56,12 @@ pub(crate) fn wrap_as<'py>(
     }
     let made = bloom.call_method1("__new__", (class, 1))?;
     made.cast::<Filter>()?.get().replace(py, inner);
+    let state = state(&made)?;
+    if !state.is_none() && made.hasattr("__setstate__")? {
+        made.call_method1("__setstate__", (state,))?;
+        return Ok(made);
+    }
     // Those of the class's dictionary, or with slots a pair of them and those in slots.
-    let state = state()?;
     let both = match state.cast::<PyTuple>() {
         Ok(pair) => [pair.get_item(0)?, pair.get_item(1)?],
         Err(_) => [state, py.None().into_bound(py)],
@@ -467,7 +471,8 @@ impl Map {
 
 /// The error of a value that a map has no bits for.
 fn not_in_map(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, room: u32, fpp: f64) -> PyErr {
-    if !value.is_instance_of::<PyInt>() {
+    // Those of NumPy, too.
+    if value.call_method0("__index__").is_err() {
         let name =
             value.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
         return PyTypeError::new_err(format!("the value of {key:?} is to be an int, not {name}"));

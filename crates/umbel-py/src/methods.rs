@@ -202,7 +202,7 @@ impl Filter {
 
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let copied = slf.get().inner.look(slf.py(), Inner::copy)?;
-        kinds::wrap_as(&slf.get_type(), copied, || slf.call_method0("__getstate__"))
+        kinds::wrap_as(&slf.get_type(), copied, |_| slf.call_method0("__getstate__"))
     }
 
     fn __deepcopy__<'py>(
@@ -210,7 +210,11 @@ impl Filter {
         memo: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let copied = slf.get().inner.look(slf.py(), Inner::copy)?;
-        kinds::wrap_as(&slf.get_type(), copied, || {
+        kinds::wrap_as(&slf.get_type(), copied, |made| {
+            // An attribute may lead back to the filter.
+            if !memo.is_none() {
+                memo.set_item(slf.as_ptr() as usize, made)?;
+            }
             let state = slf.call_method0("__getstate__")?;
             slf.py().import("copy")?.call_method1("deepcopy", (state, memo))
         })
@@ -374,7 +378,7 @@ pub(crate) fn unpickled<'py>(
     let kinds_of = files::kinds_of(format, key_type)?;
     let bytes = data.bytes();
     let inner = class.py().detach(|| files::decode(bytes, kinds_of, None))?;
-    kinds::wrap_as(class, inner, || Ok(class.py().None().into_bound(class.py())))
+    kinds::wrap_as(class, inner, |_| Ok(class.py().None().into_bound(class.py())))
 }
 
 /// How two filters become one.

@@ -8,6 +8,7 @@ use pyo3::types::{IntoPyDict, PyDict, PyList};
 use umbel::KeyHasher;
 
 use crate::calls::Values;
+use crate::columns::refuse_one_key;
 use crate::keys::OneKey;
 use crate::values::{Content, check_unkeyed, count, hasher};
 
@@ -58,6 +59,7 @@ impl Parts {
 
     /// The keys of each part, in their order: a list of lists, by part.
     fn split<'py>(&self, keys: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyList>>> {
+        refuse_one_key(keys, "use part()")?;
         let lists: Vec<_> = (0..self.parts.count()).map(|_| PyList::empty(keys.py())).collect();
         for key in Values::of(keys)? {
             let key = key?;

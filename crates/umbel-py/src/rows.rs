@@ -4,7 +4,7 @@
 //! several fields is for each value its length in bytes as a u32 and the value; that of one field is its value (FORMAT.md,
 //! section 3). A row with a null is no key.
 
-use arrow_array::array::{Array, ArrayRef, LargeBinaryArray, StructArray, new_empty_array};
+use arrow_array::array::{Array, ArrayRef, StructArray, new_empty_array};
 use arrow_array::cast::AsArray;
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as D;
@@ -32,6 +32,9 @@ pub(crate) fn field(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     })
 }
 
+/// Bytes of rows after which they are worked on, so that large values do not wait for others.
+const BATCH_BYTES: usize = 1 << 20;
+
 /// Some rows: the values of one after those of the other; none where one is null.
 struct Rows {
     bytes: Vec<u8>,
@@ -52,6 +55,11 @@ impl Rows {
 
     fn len(&self) -> usize {
         self.ends.len() / self.width
+    }
+
+    /// Whether they are enough to be worked on: so many, or large ones.
+    fn is_batch(&self) -> bool {
+        self.len() == BATCH || self.bytes.len() >= BATCH_BYTES
     }
 
     fn clear(&mut self) {
@@ -212,9 +220,33 @@ fn value(array: &ArrayRef, i: usize, rows: &mut Rows) {
     }
 }
 
+/// A column of a table.
+struct Field {
+    values: ArrayRef,
+    /// Of a dictionary, which of its values each row has.
+    places: Option<Vec<usize>>,
+}
+
+impl Field {
+    fn of(column: &ArrayRef) -> Self {
+        match column.as_any_dictionary_opt() {
+            Some(words) => Self {
+                values: words.values().clone(),
+                places: Some(places(words.keys(), 0..column.len())),
+            },
+            None => Self { values: column.clone(), places: None },
+        }
+    }
+
+    /// Appends the value of a row as text.
+    fn push(&self, i: usize, rows: &mut Rows) {
+        value(&self.values, self.places.as_ref().map_or(i, |places| places[i]), rows);
+    }
+}
+
 /// The columns of a table that make the key of a row, and which rows have all of them.
 struct Table {
-    columns: Vec<ArrayRef>,
+    columns: Vec<Field>,
     length: usize,
     nulls: Option<NullBuffer>,
 }
@@ -222,6 +254,10 @@ struct Table {
 impl Table {
     fn of(table: &StructArray, names: &[String]) -> Result<Self, Failure> {
         let columns = names.iter().map(|name| {
+            let named = table.column_names().into_iter().filter(|other| *other == name.as_str());
+            if named.count() > 1 {
+                return Err(Failure::Value(several(name)));
+            }
             let column = table
                 .column_by_name(name)
                 .ok_or_else(|| Failure::Python(missing(name, &table.column_names().join(", "))))?;
@@ -234,17 +270,14 @@ impl Table {
                     "column {name}: fields are text, bytes or integers, found {of}; cast it to text"
                 )));
             }
-            // A dictionary is looked up once, not for each row.
-            Ok(match column.data_type() {
-                D::Dictionary(..) => plain(column),
-                _ => column.clone(),
-            })
+            Ok(column)
         });
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         // A row of a column of structs may be null itself.
         let nulls = columns.iter().fold(table.nulls().cloned(), |nulls, column| {
             NullBuffer::union(nulls.as_ref(), column.logical_nulls().as_ref())
         });
+        let columns = columns.into_iter().map(Field::of).collect();
         let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
         Ok(Self { columns, length: table.len(), nulls })
     }
@@ -272,30 +305,13 @@ fn answer_table(
         Ok::<_, Failure>(())
     };
     for i in (0..table.length).filter(|&i| table.has(i)) {
-        table.columns.iter().for_each(|column| value(column, i, &mut rows));
+        table.columns.iter().for_each(|column| column.push(i, &mut rows));
         places.push(i);
-        if rows.len() == BATCH {
+        if rows.is_batch() {
             flush(&mut rows, &mut places)?;
         }
     }
     flush(&mut rows, &mut places)
-}
-
-/// A dictionary's values, each where it is used.
-fn plain(column: &ArrayRef) -> ArrayRef {
-    let dictionary = column.as_any_dictionary();
-    let (words, nulls) = (dictionary.values(), column.logical_nulls());
-    let mut row = Rows::new(1);
-    let texts =
-        places(dictionary.keys(), 0..column.len()).into_iter().enumerate().map(|(i, place)| {
-            let there = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(i)) && place < words.len();
-            there.then(|| {
-                row.clear();
-                value(words, place, &mut row);
-                row.bytes.clone()
-            })
-        });
-    std::sync::Arc::new(texts.collect::<LargeBinaryArray>())
 }
 
 /// The values of a row that is a tuple, or a dict.
@@ -359,7 +375,14 @@ impl Filter {
         {
             return self.answer_stream(py, container, stream, names, operation);
         }
-        let objects = |name| frame.get_item(name)?.call_method1("astype", ("object",));
+        let objects = |name: &String| {
+            let column = frame.get_item(name)?;
+            // What several columns of a name, or of a level, give is a table.
+            match column.getattr("ndim")?.eq(1)? {
+                true => column.call_method1("astype", ("object",)),
+                false => Err(PyValueError::new_err(several(name))),
+            }
+        };
         let columns = names.iter().map(objects).collect::<PyResult<Vec<_>>>()?;
         let tuples = py.import("builtins")?.getattr("zip")?.call1(PyTuple::new(py, columns)?)?;
         let answers = self.answer_tuples(&tuples, names, true, operation)?;
@@ -452,7 +475,8 @@ impl Filter {
                 batch.push(&field(value)?);
             }
             // Rows that are added are all checked before the first is.
-            if operation == Operation::Contains && there.len() == BATCH {
+            let enough = there.len() >= BATCH || batch.is_batch();
+            if operation == Operation::Contains && enough {
                 flush(&mut batch, &mut there)?;
             }
         }
@@ -466,6 +490,10 @@ fn named(names: &[String]) -> PyResult<()> {
         [] => Err(PyValueError::new_err("name the columns of the table that make the key")),
         _ => Ok(()),
     }
+}
+
+fn several(name: &str) -> String {
+    format!("there are several columns {name}; give the one of the key a name of its own")
 }
 
 fn missing(name: &str, has: &str) -> PyErr {

@@ -3,6 +3,7 @@
 import os
 import stat
 
+import numpy as np
 import pytest
 
 import umbel
@@ -81,6 +82,7 @@ def test_a_map_does_not_keep_its_keys():
         (2**64 - 1, ValueError, r"the value of 'a' is 18446744073709551615: with fpp=0.0001, a map has values from 0 to 2\*\*50 - 1"),
         (2**64, ValueError, r"the value of 'a' is 18446744073709551616: .* 2\*\*50 - 1"),
         (-1, ValueError, r"the value of 'a' is -1: .* values from 0"),
+        (np.int64(-1), ValueError, r"the value of 'a' is -1: .* values from 0"),
         ("1", TypeError, "the value of 'a' is to be an int, not str"),
         (1.5, TypeError, "the value of 'a' is to be an int, not float"),
         (None, TypeError, "the value of 'a' is to be an int, not NoneType"),

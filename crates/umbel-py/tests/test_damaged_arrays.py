@@ -1,5 +1,6 @@
 """Arrays of Arrow whose buffers do not fit together, as a library hands them over that does not check what it reads."""
 
+import ctypes
 import struct
 
 import pyarrow as pa
@@ -160,3 +161,85 @@ def test_a_column_that_is_not_used_may_be_damaged():
     wrong = DAMAGED["string (0, 1073741824, 3)"]
     batch = wrong.made(lambda array: pa.RecordBatch.from_arrays([pa.array([1, 2]), array], ["a", "b"]))
     assert umbel.Bloom(10).add_rows(Of(batch), ["a"]).tolist() == [True] * 2
+
+
+class Again:
+    """Hands out the same capsules each time, whose content can be taken only once."""
+
+    def __init__(self, array):
+        self.capsules = array.__arrow_c_array__()
+
+    def __arrow_c_array__(self, schema=None):
+        return self.capsules
+
+
+def test_capsules_that_were_used_are_refused():
+    array = Again(pa.array([1, 2]))
+    assert umbel.Bloom(10, 1e-9).add_new(array).tolist() == [True, True]
+    # pyarrow takes the schema, too, and gives its memory back.
+    taken = Again(pa.array([1, 2]))
+    pa.array(taken)
+    for used in [array, taken]:
+        for use in uses():
+            with pytest.raises(ValueError, match="the array was released"):
+                use(used)
+
+
+class Schema(ctypes.Structure):
+    _fields_ = [
+        ("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_void_p), ("flags", ctypes.c_int64),
+        ("children", ctypes.c_int64), ("of_children", ctypes.c_void_p), ("dictionary", ctypes.c_void_p),
+    ]
+
+
+pointer = ctypes.pythonapi.PyCapsule_GetPointer
+pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+class Changed(Of):
+    """An array with another schema, until its maker gives that back."""
+
+    def __init__(self, array, **fields):
+        super().__init__(array)
+        self.fields = fields
+
+    def __arrow_c_array__(self, schema=None):
+        self.capsules = self.array.__arrow_c_array__()
+        self.schema = Schema.from_address(pointer(self.capsules[0], b"arrow_schema"))
+        self.before = {name: getattr(self.schema, name) for name in self.fields}
+        for name, value in self.fields.items():
+            setattr(self.schema, name, value)
+        return self.capsules
+
+
+@pytest.mark.parametrize(
+    "fields, message",
+    [
+        ({"format": None}, "it has no format"),
+        ({"format": b"\xff"}, 'not UTF-8'),
+        ({"name": b"Stra\xdfe"}, '"Stra.xdfe" is not UTF-8'),
+        ({"format": b"w:-1"}, "w:-1 has a negative width"),
+        ({"format": b"+l"}, r"\+l with 0 children"),
+        ({"format": b"+r", "children": 1}, r"\+r with 1 children"),
+        ({"format": b"+s", "children": 1}, r"\+s with 1 children"),
+        ({"format": b"+s", "children": -1}, r"\+s with -1 children"),
+        ({"format": b"u"}, "u as places in a dictionary"),
+    ],
+    ids=str,
+)
+def test_damaged_schemas_are_refused(fields, message):
+    for use in uses():
+        array = Changed(WORDS.array.dictionary_encode() if "places" in message else pa.array([b"a"]), **fields)
+        with pytest.raises(ValueError, match=f"the schema is damaged: .*{message}"):
+            use(array)
+        for name, value in array.before.items():
+            setattr(array.schema, name, value)
+
+
+def test_names_that_are_not_utf_8():
+    """As from the header of a file in Latin-1."""
+    schema = pa.schema([pa.field("a", pa.int64()), pa.field(b"Stra\xdfe", pa.int64())])
+    batch = pa.record_batch([pa.array([1]), pa.array([2])], schema=schema)
+    for use in [umbel.Bloom(10).add_rows, umbel.Bloom(10).contains_rows]:
+        with pytest.raises(ValueError, match='"Stra.xdfe" is not UTF-8'):
+            use(Of(batch), ["a"])

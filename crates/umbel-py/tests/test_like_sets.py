@@ -113,6 +113,36 @@ def test_copies_of_classes_that_extend_one(make, twin):
         other.update(range(2000))
 
 
+class Own(umbel.Bloom):
+    """One with a state of its own."""
+
+    def __getstate__(self):
+        return ["own", self.name]
+
+    def __setstate__(self, state):
+        _, self.name = state
+
+
+@pytest.mark.parametrize("twin", [lambda x: pickle.loads(pickle.dumps(x)), copy.copy, copy.deepcopy])
+def test_copies_of_classes_with_a_state_of_their_own(twin):
+    filter = Own(100, RATE)
+    filter.name = ["a"]
+    filter.add(7)
+    other = twin(filter)
+    assert type(other) is Own and 7 in other and other.name == ["a"]
+    assert (other.name is filter.name) == (twin is copy.copy)
+
+
+@pytest.mark.parametrize("make", [lambda: Seen("a", 100), lambda: Slotted(100, RATE)])
+@pytest.mark.parametrize("twin", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy])
+def test_copies_of_filters_that_lead_to_themselves(make, twin):
+    filter = make()
+    filter.name = {"filter": filter}
+    other = twin(filter)
+    assert other.name["filter"] is other is not filter
+    assert filter.__deepcopy__(None).name["filter"] is not filter
+
+
 def test_filters_of_other_systems_and_protocols():
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         words = umbel.Foreign("guava", 100, key_type="utf16")

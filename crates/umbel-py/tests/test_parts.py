@@ -42,3 +42,6 @@ def test_what_is_no_key_is_refused():
         umbel.Parts(2).part(1.5)
     with pytest.raises(TypeError, match="a key is"):
         umbel.Parts(2).split(["a", None])
+    for key in ["abc", b"abc", bytearray(b"abc"), memoryview(b"abc")]:
+        with pytest.raises(TypeError, match="is one key; use part.., or put it in a list"):
+            umbel.Parts(2).split(key)

@@ -324,6 +324,33 @@ def test_without_more_threads():
     assert ended.returncode == 0, ended.stderr
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "umbel.dedup(column, memory='64MiB', threads=1)",
+        "umbel.dedup(views, memory='64MiB', threads=1)",
+        "umbel.Bloom(10).add_rows(pa.table({'a': column}), ['a'])",
+        "umbel.Bloom(10).contains_rows(pa.table({'a': column, 'b': column}), ['a', 'b'])",
+        "umbel.Bloom(10).contains_rows((word, word) for _ in range(4096))",
+    ],
+)
+def test_large_values_take_little_memory(use):
+    """One value of 256 KiB in 4096 rows: 1 GiB, if all were copied, and 2 GiB in rows of two."""
+    ended = python(f"""
+        import resource, struct, pyarrow as pa, umbel
+
+        word = "x" * (1 << 18)
+        views = struct.pack("<I4sII", len(word), b"xxxx", 0, 0) * 4096
+        views = pa.Array.from_buffers(pa.string_view(), 4096, [None, pa.py_buffer(views), pa.py_buffer(word.encode())])
+        column = pa.DictionaryArray.from_arrays(pa.array([0] * 4096, pa.int32()), pa.array([word]))
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        {use}
+        more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert more < 128 << 10, f"{{more}} KiB"
+    """)
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_a_python_without_a_gil_is_refused():
     ended = python("import sys; sys._is_gil_enabled = lambda: False; import umbel")
     assert ended.returncode == 1 and "ImportError: umbel needs Python's GIL: start Python without -X gil=0" in ended.stderr

@@ -76,3 +76,24 @@ def test_rows_that_are_none():
     ]:
         with pytest.raises(error):
             filter.contains_rows(bad, columns)
+
+
+def test_columns_of_the_same_name_are_refused():
+    """Their names, in place of their values, became keys of pandas; of the others the first one was taken."""
+    import pandas as pd
+    import polars as pl
+
+    frame = pd.DataFrame([["x", "y"], ["z", "w"]], columns=["a", "a"])
+    levels = pd.DataFrame([["x", "y"], ["z", "w"]], columns=pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")]))
+    table = pa.Table.from_arrays([pa.array(["x"]), pa.array(["y"])], names=["a", "a"])
+    for rows in [frame, levels, table]:
+        filter = umbel.Bloom(100, 1e-9)
+        for use in [filter.add_rows, filter.contains_rows]:
+            with pytest.raises(ValueError, match="there are several columns a"):
+                use(rows, ["a"])
+        assert not filter
+    # One that is not asked for is in nobody's way.
+    for rows in [frame.assign(b=["s", "t"]), table.append_column("b", pa.array(["s"])), pl.DataFrame({"b": ["s"]})]:
+        filter = umbel.Bloom(100, 1e-9)
+        filter.add_rows(rows, ["b"])
+        assert "s" in filter

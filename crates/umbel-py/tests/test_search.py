@@ -90,6 +90,18 @@ def test_an_index_of_a_field_has_its_values(tmp_path: Path) -> None:
     assert umbel.find(index, "17") == []
 
 
+def test_lines_that_are_not_utf_8(tmp_path: Path) -> None:
+    """They are told as the lines of other jobs are, and found again by that."""
+    path = tmp_path / "latin"
+    path.write_bytes("Größe 7\nStraße 7\n".encode("latin-1"))
+    (hit,) = umbel.find(path, b"Stra\xdfe")
+    assert hit.text.encode(errors="surrogateescape") == b"Stra\xdfe 7"
+    assert umbel.find(path, hit.text) == [umbel.Hit(str(path), 2, hit.text, (hit.text,))]
+    assert hit.text in list(umbel.dedup(path))
+    both = umbel.find(path, [b"\xdf", b"\xf6"], inside=True)
+    assert len({text for hit in both for text in hit.texts}) == 2
+
+
 def test_bad_calls_are_refused(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("a\n")
@@ -100,6 +112,10 @@ def test_bad_calls_are_refused(tmp_path: Path) -> None:
         umbel.index(tmp_path / "index")
     with pytest.raises(ValueError, match="empty text"):
         umbel.find(text, "")
+    # bytes(7) are seven zeros, which are in no line.
+    for wrong in [[7], ["a", None], bytearray(b"a")]:
+        with pytest.raises(TypeError, match="a text is str or bytes, not (int|NoneType); convert it with str"):
+            umbel.find(text, wrong)
     with pytest.raises(ValueError, match="key: an index"):
         umbel.index(tmp_path / "index", text, records="csv")
     with pytest.raises(FileNotFoundError):

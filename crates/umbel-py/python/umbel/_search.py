@@ -15,7 +15,10 @@ Form: TypeAlias = Literal["url", "email", "number", "nfc"]
 
 @dataclass(frozen=True)
 class Hit:
-    """A line that was found: its file, its number from 1, its text, and which of the texts it has."""
+    """A line that was found: its file, its number from 1, its text, and which of the texts it has.
+
+    Bytes that are not UTF-8 are in the text as Python's ``surrogateescape`` makes them.
+    """
 
     file: str
     line: int
@@ -120,6 +123,15 @@ def index(
     return Indexed(*made)
 
 
+def _bytes_of(text: str | bytes) -> bytes:
+    """The bytes of a text; of a line that is not UTF-8 those that it had."""
+    if isinstance(text, str):
+        return text.encode(errors="surrogateescape")
+    if isinstance(text, (bytes, bytearray, memoryview)):
+        return bytes(text)
+    raise TypeError(f"a text is str or bytes, not {type(text).__name__}; convert it with str()")
+
+
 def find(
     place: Path,
     texts: str | bytes | Iterable[str | bytes],
@@ -136,13 +148,13 @@ def find(
     Raises FileNotFoundError if a file of the index is gone.
     """
     given = [texts] if isinstance(texts, (str, bytes)) else texts
-    wanted = list(dict.fromkeys(text.encode() if isinstance(text, str) else bytes(text) for text in given))
+    wanted = list(dict.fromkeys(map(_bytes_of, given)))
     lines, numbers, stale, new, wide = _find(
         place, wanted, inside=inside, ignore_case=ignore_case, memory=memory, threads=threads
     )
-    shown = [text.decode(errors="replace") for text in wanted]
+    shown = [text.decode(errors="surrogateescape") for text in wanted]
     hits = Hits(
-        Hit(fsdecode(file), line, text.decode(errors="replace"), tuple(shown[number] for number in numbers_of))
+        Hit(fsdecode(file), line, text.decode(errors="surrogateescape"), tuple(shown[number] for number in numbers_of))
         for file, line, text, numbers_of in lines
     )
     hits.report = SearchReport(
