@@ -438,6 +438,7 @@ mod tests {
             assert_eq!(right.bytes(), right.encode().unwrap().len() as u64);
         }
         let guava = filled(Format::Guava, &given);
+        assert_eq!(guava.scheme(), "murmur3-128/mitz64");
         for to in Format::ALL.iter().copied().filter(|to| *to != Format::Guava) {
             let error = guava.convert(to).unwrap_err();
             assert!(matches!(error, Error::CannotConvert { from: Format::Guava, .. }), "{error}");
@@ -477,6 +478,34 @@ mod tests {
             Foreign::new(Format::BitsAndBlooms, &given).unwrap()
         });
         assert!(matches!(one.compare(&other), Err(Error::Differ { .. })));
+    }
+
+    #[test]
+    fn usual_plans_have_no_warnings_and_the_size_of_those_too_large_is_told() {
+        let given = |keys, fpp, bits_per_key| Parameters {
+            keys: Some(keys),
+            fpp,
+            bits_per_key,
+            ..Parameters::default()
+        };
+        let plans = |format, keys| {
+            [given(keys, Some(0.01), None), given(keys, None, Some(10.0)), given(keys, None, None)]
+                .map(|given| Foreign::plan(format, &given))
+        };
+        for &format in Format::ALL {
+            for plan in plans(format, 1000).into_iter().flatten() {
+                assert!(plan.warnings.is_empty(), "{format}: {:?}", plan.warnings);
+            }
+            for keys in [1 << 58, 1 << 61] {
+                for plan in plans(format, keys) {
+                    let Err(Error::TooLarge { bits }) = plan else { continue };
+                    // Some stop at 2^63 bits, as their software does.
+                    let [least, most] = [4, 64].map(|per_key| (per_key * u128::from(keys)) as f64);
+                    assert!(bits >= least.min(2f64.powi(62)), "{format}: {bits} for {keys} keys");
+                    assert!(bits <= most, "{format}: {bits} for {keys} keys");
+                }
+            }
+        }
     }
 
     #[test]

@@ -189,8 +189,12 @@ mod tests {
         let given =
             Parameters { keys: Some(1 << 29), bits_per_key: Some(8.0), ..Parameters::default() };
         assert!(LevelDb::plan(Format::LevelDb, &given.clone().with("badger")).is_err());
-        let warnings = LevelDb::plan(Format::LevelDb, &given).unwrap().warnings;
-        assert!(warnings.is_empty(), "exactly 2^32 bits are all used");
+        let warnings = |keys| {
+            let given = Parameters { keys: Some(keys), ..given.clone() };
+            LevelDb::plan(Format::LevelDb, &given).unwrap().warnings
+        };
+        assert!(warnings(1 << 29).is_empty(), "exactly 2^32 bits are all used");
+        assert_eq!(warnings((1 << 29) + 1).len(), 1);
     }
 
     #[test]

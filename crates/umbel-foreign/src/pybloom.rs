@@ -785,6 +785,7 @@ mod tests {
         assert_eq!((short.filters.len(), long.filters.len()), (1, 3));
         let again = PybloomScalable::decode(format, long.content(), &given).unwrap();
         assert_eq!(again.filters, long.filters);
+        assert!(again.scheme().starts_with("md5/"), "{}", again.scheme());
         short.union(&again).unwrap();
         let held = |key: u32| short.contains(key.to_string().as_str().into()).unwrap();
         assert!((0..3).chain(100..120).all(held));

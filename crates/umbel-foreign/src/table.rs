@@ -712,6 +712,18 @@ mod tests {
         assert!(matches!(error, TableError::TooLarge { limit: 1000, .. }), "{error}");
     }
 
+    #[test]
+    fn blocks_of_snappy_are_read_up_to_the_limit() {
+        let text = b"key".repeat(100);
+        let block = snap::raw::Encoder::new().compress_vec(&text).unwrap();
+        assert_eq!(decompressed(block.clone(), 1, 300).unwrap(), text);
+        let error = decompressed(block, 1, 299).unwrap_err();
+        assert!(matches!(error, TableError::TooLarge { bytes: 300, limit: 299, .. }), "{error}");
+        // Four bytes that say they are 2^20.
+        let error = decompressed(vec![0x80, 0x80, 0x40, 0], 1, u64::MAX).unwrap_err();
+        assert!(matches!(error, TableError::Short), "{error}");
+    }
+
     /// Two bytes for each MiB.
     #[test]
     fn keys_that_repeat_a_long_one_take_no_more_memory_than_a_block_has() {
@@ -788,5 +800,8 @@ mod tests {
         // RFC 3720, B.4, and the check value of the catalogue of CRCs.
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
         assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
+        // As `ChecksumModifierForContext` of RocksDB: of both halves of the offset, if there is a context.
+        assert_eq!(modifier(0xdead_beef, (3 << 32) + 0xffff), 0xdead_beef ^ 0x1_0002);
+        assert_eq!(modifier(0, 0xffff), 0);
     }
 }

@@ -507,6 +507,9 @@ mod tests {
         };
         assert!(matches!(refused, Error::GrowthLimit { .. }), "{refused}");
         assert_eq!((filter.items(), filter.capacity(), filter.bytes()), (70, 70, scaled.bytes));
+        // The last byte may be used.
+        assert_eq!(filter.scaled(scaled.bytes, u64::MAX), scaled);
+        assert!(filter.scaled(scaled.bytes - 1, u64::MAX).capacity < 70);
         assert_eq!(filter.scaled(u64::MAX, 71).end, ScaledTo::Wanted);
         // 0.01 halved until it is no normal number: 1,016 links. 2^63 keys come first.
         assert_eq!(filter.scaled(u64::MAX, u64::MAX).end, ScaledTo::Rate);

@@ -189,6 +189,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn levels_before_the_values_have_a_length() {
+        // Data page of version 2, and: 1 value, no nulls, 1 row, PLAIN, 5 and 3 bytes of levels.
+        let header = |compressed: &[u8]| {
+            let numbers = [0x15, 2, 0x15, 0, 0x15, 2, 0x15, 0, 0x15, 10, 0x15, 6];
+            let page = [&[0x15, 6, 0x15, 16, 0x15, 16, 0x5c][..], &numbers, compressed, &[0, 0]];
+            PageHeader::decode(&page.concat()).unwrap().levels
+        };
+        assert!(matches!(header(&[]), Levels::Before { bytes: 8, compressed: true }));
+        assert!(matches!(header(&[0x12]), Levels::Before { bytes: 8, compressed: false }));
+    }
+
     /// The pages of a column of pyarrow, one after the other.
     #[test]
     fn pages_of_pyarrow() {
