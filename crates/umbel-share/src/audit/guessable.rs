@@ -206,6 +206,24 @@ mod tests {
     }
 
     #[test]
+    fn names_of_fields_are_recognized_by_their_words() {
+        let digits = |digits| Some(Guessable::Numbers { digits });
+        for (name, sort) in [
+            ("E-Mail", Some(Guessable::Emails)),
+            ("client.ipv4", Some(Guessable::Ipv4)),
+            ("Mobile phone", digits(15)),
+            ("SSN", digits(9)),
+            ("patient_dob", digits(8)),
+            ("zip/city", digits(9)),
+            ("card-pan", Some(Guessable::Cards)),
+            ("zipper", None),
+            ("", None),
+        ] {
+            assert_eq!(Guessable::of_field(name), sort, "{name}");
+        }
+    }
+
+    #[test]
     fn a_tenth_may_be_something_else_and_few_keys_say_nothing() {
         let mixed = |others: usize| {
             let addresses = (0..100 - others).map(|i| format!("192.168.0.{i}"));
