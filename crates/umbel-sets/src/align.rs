@@ -447,7 +447,7 @@ impl<R: Read> Rewritten<R> {
                 }
             }
             // Pipes deliver little at a time: what is there may be a whole record.
-            if filled > held && memchr::memchr(b'\n', &self.buffer[held..filled]).is_some() {
+            if memchr::memchr(b'\n', &self.buffer[held..filled]).is_some() {
                 break;
             }
         }
@@ -609,6 +609,25 @@ mod tests {
                 }
             }
             assert!(all == wanted.as_bytes(), "{size}: {}", String::from_utf8_lossy(&all));
+        }
+    }
+
+    #[test]
+    fn what_a_pipe_delivers_is_passed_on_before_more_is_there() {
+        struct Pipe(std::vec::IntoIter<&'static str>);
+        impl Read for Pipe {
+            fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+                self.0.next().map_or(Ok(0), |piece| piece.as_bytes().read(bytes))
+            }
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = Pipe(vec!["a;b\n", "1;", "2\n3;4\n", "5;6"].into_iter());
+        let mut rewritten = Rewritten::new("a", pipe, Some(b';'), &csv(dir.path())).unwrap();
+        for (wanted, left) in [("a,b\n", 3), ("1,2\n3,4\n", 1), ("5,6\n", 0)] {
+            let mut bytes = [0; 100];
+            let read = rewritten.read(&mut bytes).unwrap();
+            assert_eq!(str::from_utf8(&bytes[..read]).unwrap().trim_end(), wanted.trim_end());
+            assert_eq!(rewritten.source.0.len(), left);
         }
     }
 

@@ -292,6 +292,37 @@ mod tests {
     }
 
     #[test]
+    fn workers_and_the_rest_fit_in_the_cap() {
+        for (cap, threads) in [(16 << 20, 1), (64 << 20, 2), (1 << 30, 16), (1 << 36, 64)] {
+            let budget = Budget::new(cap, threads).unwrap();
+            let (chunk, kept) = (budget.chunk as u64, budget.kept as u64);
+            let hashes = budget.bucketed as u64 * size_of::<umbel::KeyHash>() as u64;
+            let workers = threads as u64 * (2 * chunk + 32 * kept + hashes);
+            let used = BASE + held() + workers + budget.rest;
+            // What other tests hold meanwhile is little.
+            assert!(used.abs_diff(cap) < 1 << 20, "{threads} in {cap}: {used}");
+        }
+    }
+
+    #[test]
+    fn partitions_are_as_few_as_fit() {
+        let budget = Budget::new(64 << 20, 2).unwrap();
+        for (held, done, total) in [(30 << 20, 100, 1_000), (40 << 20, 7_000, 9_999)] {
+            let left = held as f64 * (total - done) as f64 / done as f64;
+            let count = budget.partitions(held, done, total);
+            let parts = [count, count - 1].map(|count| left / count as f64);
+            assert!(parts[0] <= budget.each_partition());
+            assert!(count == 2 || parts[1] > budget.each_partition(), "{count}");
+        }
+        for (all, seen) in [(1_000, 100), (1_000, 999), (5_000, 77)] {
+            let count = budget.partitions_of_rest(all, seen, 1 << 20) as u64;
+            assert!((all - seen..all + 2 * seen).contains(&(count * seen)), "{count}");
+        }
+        assert_eq!(budget.partitions(1 << 20, 0, u64::MAX), 256);
+        assert_eq!(budget.partitions_of_rest(1 << 60, 0, 1 << 20), 256);
+    }
+
+    #[test]
     fn every_cap_has_threads_that_it_suffices_for() {
         for mib in [16, 17, 64, 256, 1 << 20] {
             let threads = most_threads(mib << 20);

@@ -533,6 +533,33 @@ mod tests {
     }
 
     #[test]
+    fn an_input_may_grow_but_not_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let input = input(dir.path(), "a", b"old\n");
+        let write = |text| fs::write(dir.path().join("a"), text).unwrap();
+        write("old\nnew\n");
+        assert!(input.check_unchanged().is_ok() && input.grew());
+        for text in ["odd\nnew\nmore\n", "old"] {
+            write(text);
+            assert!(matches!(input.check_unchanged(), Err(Error::Changed { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn lines_are_estimated_from_all_over_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let [short, long] = [10, 1000].map(|length| [&vec![b'x'; length - 1][..], b"\n"].concat());
+        let quarter = 400_000;
+        let of = |line: &[u8], bytes: usize| line.repeat(bytes / line.len());
+        let text = [of(&short, quarter), of(&long, 2 * quarter), of(&short, quarter)].concat();
+        let lines = memchr_iter(b'\n', &text).count() as f64;
+        let inputs = [input(dir.path(), "a", &text), input(dir.path(), "b", b"x\ny")];
+        let estimated = estimate_lines(&inputs, &options(dir.path(), b'\n')).unwrap();
+        assert!((estimated[0] as f64 / lines - 1.0).abs() < 0.2, "{estimated:?} of {lines}");
+        assert_eq!(estimated[1], 2);
+    }
+
+    #[test]
     fn rows_are_read_as_they_were_written() {
         let dir = tempfile::tempdir().unwrap();
         let mut rows = SpoolWriter::new("rows", &options(dir.path(), 0)).unwrap();

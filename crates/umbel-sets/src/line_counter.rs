@@ -57,3 +57,24 @@ impl LineCounter {
         (self.lines + 1, self.characters + 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_count_and_a_mark_at_the_start_does_not() {
+        let mark = "\u{feff}";
+        let text = format!("{mark}a\u{e4}\u{20ac}\n{mark}b\n\n{mark}{mark}c");
+        for end in (mark.len()..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+            for cut in (mark.len()..=end).filter(|cut| text.is_char_boundary(*cut)) {
+                let mut counter = LineCounter::new(b'\n');
+                counter.pass(&text.as_bytes()[..cut]);
+                counter.pass(&text.as_bytes()[cut..end]);
+                let lines: Vec<&str> = text[mark.len()..end].split('\n').collect();
+                let last = lines[lines.len() - 1].chars().count();
+                assert_eq!(counter.place(), (lines.len() as u64, last as u64 + 1), "{cut} {end}");
+            }
+        }
+    }
+}

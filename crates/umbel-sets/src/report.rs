@@ -206,6 +206,20 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Place;
+
+    #[test]
+    fn of_each_input_the_first_record_without_a_key_is_told() {
+        let progress = Progress::default();
+        for (name, offset) in [("a", 5), ("b", 4), ("a", 3), ("a", 9), ("b", 7)] {
+            let (at, field) = (Place::new(name, offset), "id".to_owned());
+            progress.lacks(Error::NowhereField { at, field, found: "".into(), near: None });
+        }
+        let first = |name| progress.no_key(|among| among == name).unwrap().place().cloned();
+        assert_eq!(first("b"), Some(Place::new("b", 4)));
+        assert_eq!(first("a"), Some(Place::new("a", 3)));
+        assert!(progress.no_key(|_| true).is_none());
+    }
 
     #[test]
     fn a_sample_has_the_first_keys_once() {

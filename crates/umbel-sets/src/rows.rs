@@ -113,4 +113,17 @@ mod tests {
         .unwrap();
         assert_eq!(seen, [(0..7, b"x\ny".to_vec()), (9..12, b"z".to_vec())]);
     }
+
+    #[test]
+    fn no_line_follows_the_last_line_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let rows = Rows::new(&options(dir.path(), b'\n')).unwrap();
+        let mut seen = Vec::new();
+        rows.each("f", None, b"a\n\nbc\n", 0, &mut |row, key| {
+            seen.push((row, key.to_vec()));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, [(0..1, b"a".to_vec()), (2..2, Vec::new()), (3..5, b"bc".to_vec())]);
+    }
 }

@@ -357,5 +357,7 @@ mod tests {
         assert!((300..1200).contains(&few), "{few}");
         assert!(pairs > ALL / 3, "{pairs}: these are {}", ALL / 2);
         assert!(all > ALL / 10 * 9, "{all}");
+        // As many bytes as all pieces have: they are counted.
+        assert_eq!(samples(&[(0..700).map(|i| i / 2).collect()])[0].distinct(), 350);
     }
 }

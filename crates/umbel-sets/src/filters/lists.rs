@@ -135,10 +135,8 @@ impl Visit for Find {
     }
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        if lines.len() > 0 {
-            let mut found = self.found.lock().expect("no worker panics");
-            found.get_or_insert_with(|| (lines.offset(0), lines.key(0).to_vec()));
-        }
+        let mut found = self.found.lock().expect("no worker panics");
+        found.get_or_insert_with(|| (lines.offset(0), lines.key(0).to_vec()));
         Ok(())
     }
 

@@ -511,11 +511,23 @@ mod tests {
         assert_eq!(report.lines, 100_000);
         let filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
         let mut filter = crate::Filter::Own(filter);
-        crate::insert(&inputs, &mut filter, &Options { memory: 1 << 30, ..options }).unwrap();
+        let roomy = Options { memory: 1 << 30, ..options.clone() };
+        crate::insert(&inputs, &mut filter, &roomy).unwrap();
         let mut expected = Vec::new();
         filter.write(&mut expected).unwrap();
         assert!(found == expected);
         let crate::Receipt::Own(expected) = filter.receipt() else { unreachable!() };
         assert_eq!(receipt.keys, expected.keys);
+        // With a few keys from elsewhere in front of the same lines.
+        let mut old = tempfile::tempfile().unwrap();
+        old.write_all(&found).unwrap();
+        let hashes: Vec<_> = (0..7u64).map(|key| KeyHasher::default().hash(key)).collect();
+        let length = found.len() as u64;
+        let large = LargeFilter { file: &old, length, secret: None, noted: &|see| see(&hashes) };
+        found.clear();
+        add_in_pieces(&inputs, &large, &mut found, &options).unwrap();
+        let crate::Filter::Own(mut filter) = filter else { unreachable!() };
+        filter.try_insert_all(&hashes).unwrap();
+        assert!(found == filter.to_bytes());
     }
 }

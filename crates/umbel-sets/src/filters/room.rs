@@ -62,3 +62,18 @@ pub(super) fn outgrown(bytes: u64, budget: Budget) -> Error {
     let next = Budget::least_cap(budget.threads, bytes + bytes / 15 + 1);
     Error::Outgrown { cap: budget.cap, next }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cap_to_grow_with_suffices_and_less_does_not() {
+        let budget = Budget::new(64 << 20, 2).unwrap();
+        let lasting = |cap| Budget::new(cap, 2).unwrap().lasting();
+        for bytes in [50 << 20, 1 << 30, 5 << 30] {
+            let Error::Outgrown { next, .. } = outgrown(bytes, budget) else { unreachable!() };
+            assert!(lasting(next) >= bytes && lasting(next - (3 << 20)) < bytes, "{bytes}: {next}");
+        }
+    }
+}

@@ -634,6 +634,24 @@ mod tests {
         }
     }
 
+    /// Otherwise one thread would do the work of all.
+    #[test]
+    fn parts_are_equally_long() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), b'\n');
+        let lines: Vec<u8> = (0..4_000).flat_map(|i| format!("{i:07}\n").into_bytes()).collect();
+        let inputs = [crate::testing::input(dir.path(), "a", &lines)];
+        let Options { separator, progress, tmp, .. } = &options;
+        let (wanted, budget) = (Selection::Distinct(Distinct::default()), cramped(3));
+        let merge = Merge { inputs: &inputs, wanted, separator: *separator, budget, progress };
+        let readers = [inputs[0].open().unwrap()];
+        for part in 0..4 {
+            let mut worker = Worker::new(&merge, &readers, 0);
+            assert!(worker.part(part, 4, &Disk::new(tmp)).is_ok());
+            assert!((999..=1001).contains(&worker.merged.lines[0]), "{:?}", worker.merged.lines);
+        }
+    }
+
     /// Results that do not fit go through a temporary file; a line longer than a buffer is left to others.
     #[test]
     fn results_may_be_larger_than_memory_and_lines_may_not() {

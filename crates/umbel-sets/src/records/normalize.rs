@@ -273,6 +273,7 @@ mod tests {
             (trim, " \tA b \r", "A b"),
             (trim, " \t ", ""),
             (trim, "", ""),
+            (trim, " e\u{301} ", "e\u{301}"),
             (ignore_case, "ΜΆΪΟΣ Maß MASS \u{212a}", "μάϊοσ mass mass k"),
             (url, "HTTP://User@Example.COM:80/a/../B?Q#top", "http://User@example.com/B?Q"),
             (url, "https://example.com", "https://example.com/"),
