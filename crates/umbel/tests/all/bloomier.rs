@@ -74,7 +74,7 @@ fn sizes_keep_within_the_designed_multiples() {
 
 #[test]
 fn shards_built_apart_make_the_same_filter() {
-    let plan = Numbers { bits: 480 * 512, ..Numbers::of(&plan(3_000_001, 5)) }.plan();
+    let plan = Numbers { bits: 768 * 512, ..Numbers::of(&plan(3_000_001, 8)) }.plan();
     let members = hashes(0..20_000);
     let whole = Bloomier::build(&plan, &members, KeyHasher::default()).unwrap();
     let mut builder = BloomierBuilder::new(&plan, KeyHasher::default()).unwrap();
@@ -94,8 +94,13 @@ fn shards_built_apart_make_the_same_filter() {
     assert!(members.iter().all(|hash| apart.contains(*hash) && whole.contains(*hash)));
     let receipt = apart.receipt();
     assert_eq!((receipt.keys.value, receipt.keys.low, receipt.keys.high), (2e4, 2e4, 2e4));
-    assert_eq!(receipt.fpp, 1.0 / 32.0);
+    assert_eq!(receipt.fpp, 1.0 / 256.0);
     assert!(!receipt.over_filled && receipt.room == 0);
+    // Each slot is a byte.
+    let file = file(&apart);
+    let start = u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize;
+    let slots = &file[start..][..apart.bytes() as usize];
+    assert_eq!(receipt.set_bits, slots.iter().filter(|slot| **slot != 0).count() as u64);
 }
 
 #[test]

@@ -109,6 +109,7 @@ proptest! {
         prop_assert_eq!(receipt.bytes(), filter.bytes());
         if form == Form::Levels {
             let model = Model::of(&filter, &include, &exclude);
+            prop_assert_eq!(filter.levels(), model.0.len());
             let start = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
             prop_assert!(bytes[start..][..filter.bytes() as usize] == model.payload()[..]);
             let others: Vec<_> = (10_000..12_000).map(|key| hash(&key)).collect();

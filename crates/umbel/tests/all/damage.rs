@@ -954,7 +954,7 @@ fn set_bits_after_the_last_are_refused() {
 }
 
 /// Makes the checksums of a payload of a single chunk right again.
-fn resum(file: &mut [u8]) {
+pub(crate) fn resum(file: &mut [u8]) {
     let table = file.len() - 16;
     let start = header_length(file);
     let sum = XxHash3_64::oneshot_with_seed(0, &file[start..table]);

@@ -43,6 +43,32 @@ fn with_one_probe_blocks_make_no_difference() {
     }
 }
 
+/// So the third and fourth cumulants are those of the distribution of set bits, computed key by key.
+#[test]
+fn with_one_probe_cumulants_are_those_of_the_occupancy() {
+    for (keys, blocks) in [(1_500, 8), (6_000, 8)] {
+        let bits = 512 * blocks as usize;
+        let mut chances = vec![0.0; bits + 1];
+        chances[0] = 1.0;
+        for _ in 0..keys {
+            for set in (0..bits).rev() {
+                let new = chances[set] * (1.0 - set as f64 / bits as f64);
+                chances[set] -= new;
+                chances[set + 1] += new;
+            }
+        }
+        let moment = |around: f64, power| {
+            let all = chances.iter().enumerate();
+            all.map(|(set, chance)| (set as f64 - around).powi(power) * chance).sum::<f64>()
+        };
+        let mean = moment(0.0, 1);
+        let [variance, third, fourth] = [2, 3, 4].map(|power| moment(mean, power));
+        let spread = blocked(keys, blocks, 1);
+        close(spread.skewness, third / variance.powf(1.5), 0.02);
+        close(spread.kurtosis, fourth / variance.powi(2) - 3.0, 0.02);
+    }
+}
+
 #[test]
 fn slices_spread_as_a_classic_filter_with_one_probe() {
     let (one, slice) = (classic(70_000, 100_000, 1), sliced(70_000, 100_000, 1));

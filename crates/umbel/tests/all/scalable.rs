@@ -10,6 +10,7 @@ use umbel::{
     Kind, MergeError, Plan, PlanError, Scalable, Secret, Variant,
 };
 
+use crate::damage::resum;
 use crate::mapped::map;
 use crate::plans::Numbers;
 use crate::reference::{Reference, part};
@@ -435,6 +436,24 @@ fn it_grows_from_a_single_key() {
     // 5,000 keys at 0.01 at most: 50 and 6 deviations of 7.
     assert!(new >= 5_000 - 92, "{new}");
     assert_eq!(filter.links().len(), 13);
+}
+
+/// No number of keys fits a link with all bits set, which a file may have; those of the other links are still there.
+#[test]
+fn a_full_link_leaves_a_lower_bound() {
+    let plan = Plan::for_keys(Kind::Scalable, 1_000, 0.01).unwrap();
+    let mut filter = Scalable::with_plan(&plan, KeyHasher::default()).unwrap();
+    (0..2_000).for_each(|key: u64| _ = filter.try_insert(key).unwrap());
+    assert_eq!(filter.links().len(), 2);
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    let start = u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize;
+    let end = file.len() - 16;
+    file[start + plan.bytes() as usize..end].fill(0xff);
+    resum(&mut file);
+    let keys = AnyFilter::from_bytes(&file).unwrap().receipt().keys;
+    assert!(keys.value.is_infinite() && keys.high.is_infinite());
+    assert!((900.0..1e6).contains(&keys.low), "{keys:?}");
 }
 
 /// What stops growth leaves the filter as it was, and says what it would have taken.
