@@ -13,6 +13,7 @@ mod faults;
 mod first;
 mod library;
 mod miri;
+mod mutants;
 mod page;
 mod parts;
 mod portable;
@@ -85,6 +86,8 @@ enum Chore {
     Faults(faults::Arguments),
     /// Fuzz the decoders and operations, target by target; exit 1 on a finding. Needs a nightly compiler.
     Fuzz(library::Arguments),
+    /// Change the libraries' code in one place at a time, and see whether a test fails; exit 1 if none does.
+    Mutants(mutants::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -118,5 +121,6 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Dependencies => dependencies::run(),
         Chore::Faults(arguments) => faults::run(arguments),
         Chore::Fuzz(arguments) => library::run("fuzz", arguments),
+        Chore::Mutants(arguments) => mutants::run(arguments),
     }
 }
