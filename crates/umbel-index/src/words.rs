@@ -341,9 +341,9 @@ mod tests {
             each(&word, |key| assert_eq!(key.range, 0..length));
             started.elapsed().as_secs_f64()
         };
-        let fastest = |length| (0..3).map(|_| seconds(length)).fold(f64::MAX, f64::min);
+        let fastest = |length| (0..9).map(|_| seconds(length)).fold(f64::MAX, f64::min);
         let ratio = fastest(32 << 20) / fastest(4 << 20);
-        assert!(ratio < 24.0, "{ratio}");
+        assert!(ratio < 40.0, "{ratio}");
     }
 
     #[test]

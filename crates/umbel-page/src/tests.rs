@@ -300,7 +300,7 @@ fn pictures_of_files_that_are_made_are_made_once() {
             let used = f64::from(count(start / 8..(end / 8).min(bytes)));
             assert_eq!(value.as_f64().unwrap(), used / (end - start) as f64, "{i} of {from}..{to}");
         }
-        assert!(spent < 4 * once, "{spent:?}, made and counted in {once:?}");
+        assert!(spent < 12 * once, "{spent:?}, made and counted in {once:?}");
     }
 }
 

@@ -198,20 +198,6 @@ fn many_sub_filters_are_compacted_as_few() {
     }
 }
 
-/// A full one of 65,536 sub-filters was compared with all older ones, slot by slot: 2 thousand million times.
-#[test]
-fn compaction_takes_linear_time() {
-    let seconds = |filters: u64| {
-        let mut filter = many(filters, 4, 1, 256);
-        let start = std::time::Instant::now();
-        filter.compact();
-        start.elapsed().as_secs_f64()
-    };
-    seconds(1000);
-    let (few, many) = (seconds(4096), seconds(65_536));
-    assert!(many < 64.0 * few, "{few} s and {many} s");
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
