@@ -315,7 +315,7 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
     content::check(&name(), file.fill_buf().with_context(name)?).with_context(name)?;
     let separator = if work.null { 0 } else { b'\n' };
     let memory = memory(work);
-    let (mut lines, mut left) = (Vec::new(), memory);
+    let (mut lines, mut left, mut is_first) = (Vec::new(), memory, true);
     loop {
         let mut line = Vec::new();
         // A line that is cut off here costs too much.
@@ -324,7 +324,7 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
             return Ok(lines);
         }
         line.pop_if(|last| *last == separator);
-        if lines.is_empty() && line.starts_with(MARK) {
+        if std::mem::take(&mut is_first) && line.starts_with(MARK) {
             line.drain(..MARK.len());
         }
         if line.is_empty() {

@@ -462,6 +462,10 @@ fn a_byte_order_mark_is_no_part_of_a_line_a_header_or_a_list() {
     assert_eq!(folder.umbel("dedup half").run().done(), b"\xef\xbb\n");
     folder.write("list", "\u{feff}plain\nmarked\n");
     assert_eq!(text("common --files-from list"), "id,name\n1,x\n1,y\n");
+    // Only at the start of a list: a name may begin with one.
+    folder.write("\u{feff}plain", "of another file\n");
+    folder.write("list", "\n\u{feff}plain\n");
+    assert_eq!(text("dedup --files-from list"), "of another file\n");
 }
 
 #[test]
