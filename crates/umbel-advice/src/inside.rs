@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn cells_are_seen_one_by_one() {
         let keys: Vec<u64> = (0..1_300).collect();
-        for kind in Kind::ALL.iter().copied() {
+        for &kind in Kind::ALL {
             let plan = Plan::for_keys(kind, 1_300, 0.01).unwrap();
             let filter = if kind.rows() {
                 let mut filter =

@@ -49,7 +49,7 @@ fn every_kind_is_there_and_those_that_do_not_fit_say_why() {
     ];
     for goal in goals {
         let advice = advise(&goal).unwrap();
-        for kind in Kind::ALL.iter().copied() {
+        for &kind in Kind::ALL {
             assert!(advice.choices.iter().any(|choice| choice.variant.kind() == kind), "{kind}");
         }
         let fits = advice.choices.iter().take_while(|choice| choice.fits()).count();

@@ -20,7 +20,7 @@ pub(crate) struct OneOf<T> {
 
 pub(crate) fn kinds<T>() -> OneOf<T> {
     OneOf {
-        names: Kind::ALL.iter().copied().map(|kind| (kind.name(), meaning(kind))).collect(),
+        names: Kind::ALL.iter().map(|kind| (kind.name(), meaning(*kind))).collect(),
         value: PhantomData,
     }
 }
@@ -52,7 +52,7 @@ fn meaning(kind: Kind) -> &'static str {
 
 pub(crate) fn formats<T>() -> OneOf<T> {
     OneOf {
-        names: Format::ALL.iter().copied().map(|format| (format.name(), "")).collect(),
+        names: Format::ALL.iter().map(|format| (format.name(), "")).collect(),
         value: PhantomData,
     }
 }
@@ -66,7 +66,7 @@ pub(crate) fn targets<T>() -> OneOf<T> {
 
 pub(crate) fn key_types<T>() -> OneOf<T> {
     OneOf {
-        names: KeyType::ALL.iter().copied().map(|key_type| (key_type.name(), "")).collect(),
+        names: KeyType::ALL.iter().map(|key_type| (key_type.name(), "")).collect(),
         value: PhantomData,
     }
 }

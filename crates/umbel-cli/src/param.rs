@@ -118,7 +118,7 @@ fn params(format: Format) -> String {
 pub(crate) fn table() -> String {
     let mut text = "Formats of other systems, with what they take as --param and --key-type (see docs/formats.md):"
         .to_owned();
-    for format in Format::ALL.iter().copied() {
+    for &format in Format::ALL {
         let keys: Vec<_> = format.key_types().iter().map(|key_type| key_type.name()).collect();
         let line = format!("\n  {:<20} {:<38} {}", format, params(format), keys.join(" "));
         text.push_str(line.trim_end());

@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(read(KeyType::F64, "-0").unwrap(), "F64(-0.0)");
         assert_eq!(read(KeyType::Decimal, "-007").unwrap(), "Bytes([45, 55])");
         assert_eq!(read(KeyType::Decimal, "7.0"), None);
-        for key_type in KeyType::ALL.iter().copied() {
+        for &key_type in KeyType::ALL {
             assert_eq!(key_type.name().parse::<KeyType>().unwrap(), key_type);
         }
     }

@@ -462,7 +462,7 @@ mod tests {
     fn batches_do_what_single_keys_do() {
         let texts = texts(1000);
         let keys: Vec<Key<'_>> = texts.iter().map(|text| Key::from(text.as_str())).collect();
-        for format in Format::ALL.iter().copied() {
+        for &format in Format::ALL {
             let has = |name| format.parameters().contains(&name);
             let mut given = Parameters::default();
             if has("keys") {

@@ -328,15 +328,15 @@ impl Fields {
 
     fn empty(format: Format, capacity: u64, fpp: f64) -> Result<Plan, Error> {
         let (slices, slice_bits) = optimal_size(capacity, fpp);
-        let Some(few) = Some(slices as u32).filter(|_| slices <= MOST_SLICES) else {
+        if slices > MOST_SLICES {
             return Err(Parameters::refuse(format, "fpp", fpp, "a rate whose inverse is a number"));
-        };
+        }
         let Some(bits) = slices.checked_mul(slice_bits) else {
             return Err(Error::TooLarge { bits: slices as f64 * slice_bits as f64 });
         };
         let mut head = fpp.to_le_bytes().to_vec();
         head.extend([slices, slice_bits, capacity, 0].map(u64::to_le_bytes).as_flattened());
-        Ok(Plan::new(format, (bits, few), head, bits.div_ceil(8), Vec::new()))
+        Ok(Plan::new(format, (bits, slices as u32), head, bits.div_ceil(8), Vec::new()))
     }
 
     /// Writes the count into the `file` that these fields head.

@@ -63,7 +63,7 @@ fn main() {
 }
 
 fn list(fpp: f64) {
-    for kind in Kind::ALL.iter().copied() {
+    for &kind in Kind::ALL {
         println!("{kind}");
     }
     for (name, rate) in PARAMETERS {

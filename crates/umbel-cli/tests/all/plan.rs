@@ -188,7 +188,7 @@ fn a_plan_is_a_row_for_each_kind() {
     // The promise of a filter that grows is for all growth; its first link has half of it.
     assert_eq!(row("scalable")[1..3], ["1,000,000", "0.0100"]);
     assert_eq!(row("window")[1..], ["forgets", "old", "keys"]);
-    for kind in umbel::Kind::ALL.iter().copied() {
+    for &kind in umbel::Kind::ALL {
         row(kind.name());
     }
 }

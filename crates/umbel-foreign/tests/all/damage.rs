@@ -196,7 +196,7 @@ proptest! {
     fn noise_never_makes_a_reader_panic(mut content in prop::collection::vec(any::<u8>(), 0..200), zeros in 0usize..32) {
         let zeros = zeros.min(content.len());
         content[..zeros].fill(0);
-        for format in Format::ALL.iter().copied() {
+        for &format in Format::ALL {
             try_all(format, &content);
         }
         recognize(&content);

@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn no_kind_is_below_the_bound() {
-        for kind in Kind::ALL.iter().copied() {
+        for &kind in Kind::ALL {
             let points = curve(kind, 1_000_000);
             assert!(points.len() >= 35, "{kind}: {}", points.len());
             for &(fpp, times) in &points {

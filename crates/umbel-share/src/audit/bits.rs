@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn other_kinds_and_empty_filters_show_nothing_here() {
-        for kind in Kind::ALL.iter().copied() {
+        for &kind in Kind::ALL {
             if kind.rows() {
                 continue;
             }

@@ -80,7 +80,7 @@ fn description_length(file: &[u8]) -> usize {
 /// as without it; it is read back in every way there is.
 #[test]
 fn every_kind_keeps_it() {
-    for kind in Kind::ALL.iter().copied() {
+    for &kind in Kind::ALL {
         let mut filter = filled(kind);
         let plain = filter.to_bytes();
         assert_eq!((version(&plain), description_length(&plain)), (1, 0), "{kind}");
@@ -272,7 +272,7 @@ fn the_longest_headers_are_read() {
 /// What version 1 can say is of version 1: no filter has two files.
 #[test]
 fn version_2_does_not_say_nothing() {
-    for kind in Kind::ALL.iter().copied() {
+    for &kind in Kind::ALL {
         let newer = with_header(&filled(kind).to_bytes(), 8, &[2]);
         let room = Aligned::new(&newer);
         for error in [
@@ -291,7 +291,7 @@ fn version_2_does_not_say_nothing() {
 /// Damage that no checksum tells.
 #[test]
 fn damaged_descriptions_are_refused() {
-    for kind in Kind::ALL.iter().copied() {
+    for &kind in Kind::ALL {
         let mut filter = filled(kind);
         let plain = filter.to_bytes();
         let description = described(&[("field", "host"), ("type", "größe")]);
@@ -394,7 +394,7 @@ fn a_description_that_is_too_long_is_refused() {
 
 #[test]
 fn every_flipped_bit_of_a_description_is_refused() {
-    for kind in Kind::ALL.iter().copied() {
+    for &kind in Kind::ALL {
         let mut filter = filled(kind);
         filter.describe(some());
         let mut file = filter.to_bytes();

@@ -204,7 +204,7 @@ proptest! {
 /// Which kinds merge and lose keys is no accident.
 #[test]
 fn every_kind_says_what_it_does() {
-    for kind in Kind::ALL.iter().copied() {
+    for &kind in Kind::ALL {
         let mut left = Pair::new(kind, 1, &[1, 2, 3]);
         let right = Pair::new(kind, 1, &[4, 5]);
         let merges = [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Counting, Kind::Attributes];

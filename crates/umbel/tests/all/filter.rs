@@ -613,7 +613,7 @@ fn what_is_shared_is_given_back() {
 fn borrowed_filters_answer_alike() {
     let keys = texts(1_300);
     let all = texts(2_000);
-    for kind in Kind::ALL.iter().copied() {
+    for &kind in Kind::ALL {
         let filter = filled(kind, &keys);
         let (file, disk) = (filter.to_bytes(), tempfile::tempfile().unwrap());
         filter.write(&disk).unwrap();
@@ -657,7 +657,7 @@ fn plans_made_to_measure_are_checked() {
             assert!(refused(variant, 512 * blocks, 1) && refused(variant, 512 * blocks, 3));
         }
     }
-    for kind in Kind::ALL.iter().copied() {
+    for &kind in Kind::ALL {
         let plan = Plan::for_keys(kind, 100, 0.01).unwrap();
         let again =
             Plan::from_parts(plan.variant(), 100, 0.01, plan.bits(), plan.probes()).unwrap();

@@ -56,7 +56,7 @@ fn keys_apart_by_a_power_of_two_have_sizes_that_fold() {
 
 #[test]
 fn every_plan_keeps_its_promise() {
-    for kind in Kind::ALL.iter().copied() {
+    for &kind in Kind::ALL {
         for fpp in RATES {
             for keys in [1, 2, 7, 100, 4_321, 1_000_000, 5_000_000_000] {
                 let plan = Plan::for_keys(kind, keys, fpp).unwrap();
@@ -88,7 +88,7 @@ fn bits_a_key_within_the_designed_multiples_of_classic() {
 
 #[test]
 fn the_margin_begins_at_a_hundred_thousand_keys() {
-    for kind in Kind::ALL.iter().copied() {
+    for &kind in Kind::ALL {
         for fpp in RATES {
             for keys in [SURE_FROM, 130_000, 750_000, 40_000_000] {
                 let plan = Plan::for_keys(kind, keys, fpp).unwrap();
@@ -102,7 +102,7 @@ fn the_margin_begins_at_a_hundred_thousand_keys() {
 
 #[test]
 fn the_three_questions_answer_each_other() {
-    for kind in Kind::ALL.iter().copied() {
+    for &kind in Kind::ALL {
         for fpp in RATES {
             let plan = Plan::for_keys(kind, 3_000_000, fpp).unwrap();
             let by_memory = Plan::for_memory(kind, 3_000_000, plan.bytes()).unwrap();
