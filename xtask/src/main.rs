@@ -23,6 +23,7 @@ mod release;
 mod sanitize;
 mod side_by_side;
 mod site;
+mod soak;
 mod spark;
 mod squid;
 mod test;
@@ -84,6 +85,8 @@ enum Chore {
     Dependencies,
     /// Let the command line's system calls fail, one at a time, and check that nothing is lost; exit 1 on a finding.
     Faults(faults::Arguments),
+    /// Random jobs on a small disk that fills up and empties, killed and resumed; exit 1 if an answer differs.
+    Soak(soak::Arguments),
     /// Fuzz the decoders and operations, target by target; exit 1 on a finding. Needs a nightly compiler.
     Fuzz(library::Arguments),
     /// Change the libraries' code in one place at a time, and see whether a test fails; exit 1 if none does.
@@ -120,6 +123,7 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Roundtrip(arguments) => library::run("roundtrip", arguments),
         Chore::Dependencies => dependencies::run(),
         Chore::Faults(arguments) => faults::run(arguments),
+        Chore::Soak(arguments) => soak::run(arguments),
         Chore::Fuzz(arguments) => library::run("fuzz", arguments),
         Chore::Mutants(arguments) => mutants::run(arguments),
     }

@@ -1,0 +1,455 @@
+"""Random jobs on a small disk that fills up and empties: `soak.py UMBEL DISK MINUTES SEED WORKERS`.
+
+DISK is a folder on a file system of its own, of 100 MB or more. Runs are killed, stopped by signals, and short of
+space or of open files, and then go on. Every answer is compared with one computed here, and so is what is left by
+a run that failed. Seeds name the inputs; when a signal or a full disk strikes is a matter of the clock.
+"""
+
+import collections
+import gzip
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+UMBEL, DISK = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+MINUTES, SEED, WORKERS = float(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+END = time.monotonic() + 60 * MINUTES
+SLACK = 32 << 20
+
+tally = collections.Counter()
+differences = []
+lock = threading.Lock()
+
+
+def count(what, number=1):
+    with lock:
+        tally[what] += number
+
+
+class Difference(Exception):
+    """What should not be."""
+
+
+def check(holds, *what):
+    if not holds:
+        raise Difference(" ".join(str(part) for part in what))
+
+
+class Story:
+    """Jobs that belong together, with a folder for their inputs and one on the small disk."""
+
+    def __init__(self, seed):
+        self.dice = random.Random(seed)
+        self.inputs = Path(tempfile.mkdtemp(prefix="soak-"))
+        self.disk = Path(tempfile.mkdtemp(dir=DISK))
+        self.tmp = self.disk / "tmp"
+        self.tmp.mkdir()
+        self.usual = {}
+        self.number = 0
+        self.line = self.dice.choice([
+            lambda i: b"%d" % i,
+            lambda i: b"https://example.org/%d/%d" % (i % 3000, i),
+            lambda i: b"\xff%x\r" % (i * 2654435761),
+            lambda i: b"" if i == 0 else b"%d " % i * (i * i % 40 + 1),
+            lambda i: b"%d" % i if i % 1000 else b"%d," % i * 20_000,
+        ])
+
+    def close(self):
+        shutil.rmtree(self.inputs)
+        shutil.rmtree(self.disk)
+
+    def lines(self, most=500_000, universe=None):
+        """Some lines, in runs and at random, with repeats: fewer than twice `universe` different ones."""
+        number = int(most ** self.dice.uniform(0.2, 1))
+        universe = universe or 2 * number
+        number = min(number, universe)
+        begin = self.dice.randrange(universe)
+        lines = [self.line(i) for i in range(begin, begin + number)]
+        more = [self.line(self.dice.randrange(universe)) for _ in range(number // 10)]
+        lines += more
+        if self.dice.random() < 0.5:
+            self.dice.shuffle(lines)
+        return lines
+
+    def write(self, lines, end=b"\n"):
+        """A file of them, compressed or not, perhaps without the end of its last line."""
+        self.number += 1
+        path = self.inputs / f"{self.number}"
+        text = end.join(lines) + (end if not lines[-1] or self.dice.random() < 0.8 else b"")
+        packed = self.dice.random() < 0.3
+        with (gzip.open(path, "wb", 1) if packed else open(path, "wb")) as file:
+            file.write(text)
+        return path
+
+    def options(self):
+        memory = self.dice.choice([16, 16, int(2 ** self.dice.uniform(4, 9))])
+        return {"-j": self.dice.choice([1, 2, 4, 8]), "--memory": memory}
+
+    def attempt(self, arguments, options, stdin=None, stdout=None, during=None):
+        """Runs it once, perhaps with a fault; returns "done", or why not."""
+        words = [UMBEL, *arguments, "--json"]
+        if arguments[0] not in ("merge", "pack", "unpack", "delta", "patch"):
+            words += ["-j", str(options["-j"]), "--memory", f"{options['--memory']}MiB"]
+        usual = self.usual.get(arguments[0], 0.05)
+        fate = self.dice.random()
+        if fate < 0.1:
+            words = ["prlimit", f"--nofile={self.dice.randrange(5, 30)}", *words]
+        delay = self.dice.uniform(0, 1.3 * usual) if 0.1 <= fate < 0.5 else None
+        sign = self.dice.choice([signal.SIGKILL] * 3 + [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+        count("runs")
+        with open(stdin or os.devnull, "rb") as source, open(stdout or os.devnull, "wb") as target:
+            begin = time.monotonic()
+            child = subprocess.Popen(words, cwd=self.disk, stdin=source, stdout=target, stderr=subprocess.PIPE,
+                                     env={**os.environ, "TMPDIR": str(self.tmp)})
+            watch = threading.Timer(delay, child.send_signal, [sign]) if delay is not None else None
+            if watch:
+                watch.start()
+            if during:
+                during()
+            try:
+                messages = child.communicate(timeout=900)[1].decode(errors="replace")
+            except subprocess.TimeoutExpired:
+                child.kill()
+                raise Difference("no end after 15 minutes:", *words) from None
+            if watch:
+                watch.cancel()
+        left = [path.name for path in self.tmp.iterdir()]
+        check(not left or child.returncode < 0, "left behind:", left, *words)
+        for path in self.tmp.iterdir():
+            path.unlink()
+        if child.returncode in (0, 1):
+            self.usual[arguments[0]] = (usual + time.monotonic() - begin) / 2
+            report = json.loads(messages.rstrip().splitlines()[-1])
+            check(report["peak_memory"] <= (options["--memory"] << 20) + SLACK, "the cap:", messages, *words)
+            for number in ("bytes_read", "bytes_written", "bytes_spilled"):
+                count(number, report.get(number, 0))
+            count(f"done {arguments[0]}")
+            return "done"
+        if delay is not None and (child.returncode == -sign or "stopped:" in messages):
+            count("killed" if sign == signal.SIGKILL else "stopped")
+            return "killed"
+        check(child.returncode == 2, "ended with", child.returncode, messages, *words)
+        if least := re.search(r"(?:a cap of|at least) (\d+)MiB", messages):
+            check(int(least[1]) > options["--memory"], "refused with a cap that is lower:", messages)
+            options["--memory"] = int(least[1])
+            return "refused"
+        for cause, why in [("full", "No space left on device"), ("no files", "Too many open files")]:
+            if why in messages:
+                count(cause)
+                return cause
+        raise Difference("failed:", messages, *words)
+
+    def until_done(self, arguments, after=lambda how: None, **more):
+        """Runs it until it is done, and looks at what each run leaves."""
+        options = self.options()
+        for _ in range(1000):
+            how = self.attempt(arguments, options, **more)
+            after(how)
+            if how == "done":
+                return
+            if how == "full":
+                time.sleep(0.2)
+        raise Difference("never done:", *arguments)
+
+    def answers(self, arguments, wanted, stdin=None):
+        """Its answer is this, in a file that is whole or as before, or printed."""
+        if self.dice.random() < 0.6:
+            path = self.disk / "out"
+            before = None
+            if self.dice.random() < 0.5:
+                before = b"before\n"
+                path = self.inputs / "out"
+                path.write_bytes(before)
+                path = shutil.copy(path, self.disk / "out") if free() > 1 << 20 else path
+
+            def after(how):
+                found = path.read_bytes() if path.exists() else None
+                check(found == wanted or how != "done" and found == before, "not the answer:", how, *arguments)
+
+            self.until_done([*arguments, "-o", str(path)], after, stdin=stdin)
+        else:
+            # On the large disk: what is printed is the caller's.
+            path = self.inputs / "out"
+
+            def after(how):
+                found = path.read_bytes()
+                check(found == wanted if how == "done" else wanted.startswith(found), "not the answer:", how, *arguments)
+
+            self.until_done(arguments, after, stdin=stdin, stdout=path)
+
+
+def free():
+    return shutil.disk_usage(DISK).free
+
+
+def unique(lines):
+    return list(dict.fromkeys(lines))
+
+
+def text(lines):
+    return b"".join(line + b"\n" for line in lines)
+
+
+def sets(story):
+    """common, except, dedup and diff of two or three files of lines."""
+    dice = story.dice
+    lines = [story.lines()]
+    lines += [story.lines(universe=2 * len(lines[0])) for _ in range(dice.choice([1, 1, 2]))]
+    paths = [str(story.write(some)) for some in lines]
+    others = set(lines[1]).intersection(*lines[2:]), set().union(*lines[1:])
+    count("jobs")
+    match dice.choice(["common", "except", "dedup", "diff", "repeated"]):
+        case "common":
+            arguments, wanted = ["common", *paths], [line for line in unique(lines[0]) if line in others[0]]
+        case "except":
+            arguments, wanted = ["except", *paths], [line for line in unique(lines[0]) if line not in others[1]]
+        case "dedup":
+            arguments, wanted = ["dedup", *paths], unique(sum(lines, []))
+        case "repeated":
+            counts = collections.Counter(sum(lines, []))
+            arguments, wanted = ["dedup", "--repeated", *paths], [line for line in counts if counts[line] > 1]
+        case "diff":
+            old, new = set(lines[0]), set(lines[1])
+            wanted = text(b"- " + line for line in unique(lines[0]) if line not in new)
+            wanted += text(b"+ " + line for line in unique(lines[1]) if line not in old)
+            story.answers(["diff", *paths[:2]], wanted)
+            return
+    if dice.random() < 0.3:
+        arguments, wanted = [*arguments, "--sort"], sorted(wanted)
+    stdin = None
+    if dice.random() < 0.3:
+        stdin = arguments[-len(paths)] if "--sort" not in arguments else None
+        arguments = [("-" if word == stdin else word) for word in arguments]
+    story.answers(arguments, text(wanted), stdin)
+
+
+def join(story):
+    """join of two tables, with keys that repeat."""
+    dice = story.dice
+    number = int(10 ** dice.uniform(0, 5))
+    left, right = ([(dice.randrange(number) * 7, i) for i in range(dice.randrange(1, number + 1))] for _ in range(2))
+    partners = collections.defaultdict(list)
+    for key, value in right:
+        partners[key].append(value)
+    kind = dice.choice([[], ["--left"]])
+    wanted = [b"key,a,b"]
+    for key, value in left:
+        values = partners.get(key) or ([""] if kind else [])
+        wanted += [f"{key},{value},{other}".encode() for other in values]
+    paths = [str(story.write([b"key," + name, *(b"%d,%d" % row for row in rows)]))
+             for name, rows in ((b"a", left), (b"b", right))]
+    count("jobs")
+    story.answers(["join", *kind, "--csv", "-k", "key", *paths], text(wanted))
+
+
+def unseen(story):
+    """Batches to one filter: each line is in the file once, whatever happened."""
+    dice = story.dice
+    universe = int(10 ** dice.uniform(2, 5.3))
+    out, seen = story.disk / "lines", story.disk / "seen"
+    arguments = ["unseen", str(seen), "--append", str(out), "--fpp", "1e-9",
+                 "--checkpoint", dice.choice(["0s", "20ms", "1s", "60s"])]
+    if dice.random() < 0.6:
+        arguments += ["--keys", str(4 * universe), "--kind", dice.choice(["blocked", "classic", "sliced", "counting"])]
+    # Those of runs that ended well, and of others, which may be there or not.
+    sure, perhaps = set(), set()
+
+    def reader():
+        if sure and dice.random() < 0.3:
+            time.sleep(dice.uniform(0, 0.2))
+            are_in(story, seen, dice.sample(sorted(sure), min(len(sure), 1000)))
+
+    for _ in range(dice.randrange(1, 8)):
+        count("jobs")
+        batch = [line for line in story.lines(100_000, universe)]
+        path = story.write(batch)
+        perhaps.update(batch)
+        options = story.options()
+        # Now and then one is given up, and the next batch is of other lines.
+        for _ in range(1000 if dice.random() < 0.8 else dice.randrange(1, 4)):
+            how = story.attempt([*arguments, str(path)], options, during=reader)
+            found = out.read_bytes().split(b"\n") if out.exists() else [b""]
+            if how == "done":
+                sure.update(batch)
+                check(found.pop() == b"", "the last line has no end")
+            else:
+                found.pop()
+            check(len(set(found)) == len(found), "printed twice:", len(found) - len(set(found)), "lines,", how, *arguments)
+            check(sure.issubset(found), "lost:", len(sure.difference(found)), "lines,", how, *arguments)
+            check(perhaps.issuperset(found), "invented:", len(set(found) - perhaps), "lines,", how, *arguments)
+            are_in(story, seen, sure)
+            if how == "done":
+                break
+            if how == "full":
+                time.sleep(0.2)
+
+
+def are_in(story, path, lines):
+    """Whether a filter answers "present" to all of them."""
+    if not lines:
+        return
+    wanted = text(lines)
+    run = subprocess.run([UMBEL, "query", path, "--quiet"], input=wanted, capture_output=True, check=False)
+    check(run.stdout == wanted, "a key is lost:", path, run.returncode, run.stderr.decode(errors="replace"),
+          wanted.count(b"\n"), run.stdout.count(b"\n"))
+
+
+def filters(story):
+    """A filter that is built, added to, merged, packed and patched never loses a key."""
+    dice = story.dice
+    universe = int(10 ** dice.uniform(2, 5.3))
+    kind = dice.choice(["blocked", "classic", "sliced", "counting", "scalable", "coded"])
+    keys = [] if kind == "scalable" else ["--keys", str(3 * universe)]
+    names = {name: story.disk / name for name in ("one", "two", "change", "new")}
+    one = names["one"]
+    recorded = set()
+
+    def kept(_=None):
+        if one.exists():
+            are_in(story, one, recorded)
+
+    def build(path, lines):
+        before = path.read_bytes() if path.exists() else None
+
+        def after(how):
+            if how != "done":
+                found = path.read_bytes() if path.exists() else None
+                if found != before:
+                    are_in(story, path, lines)
+
+        story.until_done(["build", "--kind", kind, *keys, "-f", "-o", str(path), str(story.write(lines))], after)
+
+    recorded = set(story.lines(100_000, universe))
+    build(one, list(recorded))
+    for _ in range(dice.randrange(1, 8)):
+        count("jobs")
+        more = story.lines(100_000, universe)
+        match dice.choice(["add", "merge", "pack", "patch", "build"]):
+            case "add":
+                story.until_done(["add", str(one), str(story.write(more))], kept)
+                recorded.update(more)
+            case "merge" if kind not in ("scalable", "coded"):
+                build(names["two"], more)
+                story.until_done(["merge", "-f", "-o", str(one), str(one), str(names["two"])], kept)
+                recorded.update(more)
+            case "pack":
+                story.until_done(["pack", str(one), "-f", "-o", str(names["change"])])
+                story.until_done(["unpack", str(names["change"]), "-f", "-o", str(one)], kept)
+            case "patch" if kind not in ("scalable", "coded"):
+                shutil.copy(one, story.inputs / "old")
+                story.until_done(["add", str(one), str(story.write(more))], kept)
+                recorded.update(more)
+                story.until_done(["delta", str(story.inputs / "old"), str(one), "-f", "-o", str(names["change"])])
+                story.until_done(["patch", str(story.inputs / "old"), str(names["change"]), "-f", "-o", str(one)], kept)
+            case "build":
+                build(one, more)
+                recorded = set(more)
+        kept()
+
+
+def index(story):
+    """An index that is updated finds what a search of every line finds."""
+    dice = story.dice
+    folder = story.inputs / "texts"
+    folder.mkdir()
+    place = story.disk / "index"
+
+    def change(name):
+        words = [b"w%d" % dice.randrange(20_000) for _ in range(int(10 ** dice.uniform(1, 5)))]
+        lines = [b" ".join(words[i:i + 8]) for i in range(0, len(words), 8)]
+        # Another time of change, too.
+        path = folder / name
+        path.unlink(missing_ok=True)
+        path.write_bytes(text(lines))
+
+    def compare(_=None):
+        if not place.exists():
+            return
+        for word in (b"w%d" % dice.randrange(20_000) for _ in range(3)):
+            wanted = [b"%s:%d:%s\n" % (os.fsencode(path), number, line)
+                      for path in sorted(folder.iterdir())
+                      for number, line in enumerate(path.read_bytes().splitlines(), 1)
+                      if word in line.split()]
+            run = subprocess.run([UMBEL, "find", place, word, "--quiet"], capture_output=True, check=False)
+            check(run.returncode == (0 if wanted else 1) and run.stdout == b"".join(wanted), "not what a search finds:", word,
+                  run.returncode, run.stderr.decode(errors="replace"), len(wanted), run.stdout.count(b"\n"))
+
+    for number in range(dice.randrange(1, 12)):
+        change(f"{number}")
+    count("jobs")
+    story.until_done(["index", str(folder), "-f", "-o", str(place)], compare)
+    for _ in range(dice.randrange(0, 5)):
+        count("jobs")
+        for _ in range(dice.randrange(0, 4)):
+            change(f"{dice.randrange(20)}")
+        story.until_done(["index", "--update", str(place)], compare)
+
+
+def fill():
+    """Fills the disk and empties it, at random."""
+    dice = random.Random(SEED)
+    path = DISK / "ballast"
+    while time.monotonic() < END:
+        time.sleep(dice.uniform(0.5, 6))
+        left = int(10 ** dice.uniform(0, 7))
+        with open(path, "wb") as file:
+            count("times full")
+            try:
+                os.posix_fallocate(file.fileno(), 0, max(free() - left, 1))
+            except OSError:
+                pass
+            time.sleep(dice.uniform(0.05, 2))
+        path.unlink()
+
+
+def work(worker):
+    number = 0
+    while time.monotonic() < END:
+        number += 1
+        seed = f"{SEED}.{worker}.{number}"
+        story = Story(seed)
+        what = story.dice.choice([sets, sets, join, unseen, unseen, filters, index])
+        try:
+            what(story)
+            count("stories")
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            if isinstance(error, OSError) and error.errno == 28:
+                # The disk was full for this script, too.
+                count("given up")
+            else:
+                with lock:
+                    differences.append(seed)
+                print(f"{what.__name__} {seed}: {type(error).__name__}: {error}", flush=True)
+                shutil.copytree(story.disk, Path(tempfile.gettempdir()) / f"soak-difference-{seed}", dirs_exist_ok=True)
+        story.close()
+
+
+def report():
+    with lock:
+        print(f"{MINUTES - max(END - time.monotonic(), 0) / 60:.0f} minutes:",
+              ", ".join(f"{what} {number:,}" for what, number in sorted(tally.items())) + ",",
+              "differences", len(differences), flush=True)
+
+
+def main():
+    threads = [threading.Thread(target=work, args=[worker]) for worker in range(WORKERS)]
+    threads.append(threading.Thread(target=fill))
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        for thread in threads:
+            thread.join(300 / len(threads))
+        report()
+    sys.exit(bool(differences))
+
+
+main()
