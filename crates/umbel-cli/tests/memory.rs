@@ -530,3 +530,19 @@ fn lines_of_many_small_parts_stay_within_the_cap() {
         }
     }
 }
+
+/// Hundreds of runs, each with a line so long that only a few can be merged at once.
+#[test]
+fn sorting_long_lines_stays_within_the_cap() {
+    let folder = Folder::new();
+    let line = |number: u64| format!("{number:03}{}", "x".repeat(150_000));
+    let mut file = BufWriter::new(File::create(folder.path("a")).unwrap());
+    for i in 0..300 {
+        writeln!(file, "{}", line(i * 7 % 300)).unwrap();
+    }
+    drop(file);
+    let umbel = folder.umbel("dedup a --sort --memory 16MiB --json -j 1");
+    spills(&within_the_cap(&folder, umbel));
+    let lines = BufReader::new(File::open(folder.path("out")).unwrap()).lines();
+    assert!(lines.map(Result::unwrap).eq((0..300).map(line)));
+}

@@ -69,8 +69,14 @@ pub(crate) struct Sharded<'a> {
     shards: Vec<Mutex<Shard<'a>>>,
 }
 
-/// The hashes that a worker has collected, with a bucket for each shard.
-pub(crate) type Buckets = Vec<Vec<KeyHash>>;
+/// The hashes that a worker has collected, with a bucket for each shard. They are one block of memory: the system
+/// interrupts all threads whenever a block is given back, and one worker may have 256 buckets.
+pub(crate) struct Buckets {
+    hashes: Vec<KeyHash>,
+    /// How many each bucket holds.
+    filled: Vec<usize>,
+    capacity: usize,
+}
 
 impl<'a> Sharded<'a> {
     pub(crate) fn new(filter: &'a mut Blocked, threads: usize) -> Self {
@@ -84,8 +90,10 @@ impl<'a> Sharded<'a> {
 
     /// Empty buckets for `hashes` hashes in all.
     pub(crate) fn buckets(&self, hashes: usize) -> Buckets {
-        let capacity = hashes / self.shards.len().max(16);
-        self.shards.iter().map(|_| Vec::with_capacity(capacity)).collect()
+        let shards = self.shards.len();
+        let capacity = (hashes / shards.max(16)).max(1);
+        let hashes = vec![KeyHash::default(); capacity * shards];
+        Buckets { hashes, filled: vec![0; shards], capacity }
     }
 
     /// Adds a hash to its bucket; a full one is processed by `work` and emptied.
@@ -97,10 +105,11 @@ impl<'a> Sharded<'a> {
         work: impl FnMut(&mut Shard<'a>, &[KeyHash]),
     ) {
         let shard = self.map.index(hash);
-        let bucket = &mut buckets[shard];
-        bucket.push(hash);
-        if bucket.len() == bucket.capacity() {
-            self.empty(shard, bucket, work);
+        let filled = &mut buckets.filled[shard];
+        buckets.hashes[shard * buckets.capacity + *filled] = hash;
+        *filled += 1;
+        if *filled == buckets.capacity {
+            self.empty(shard, buckets, work);
         }
     }
 
@@ -110,19 +119,20 @@ impl<'a> Sharded<'a> {
         buckets: &mut Buckets,
         mut work: impl FnMut(&mut Shard<'a>, &[KeyHash]),
     ) {
-        for (shard, bucket) in buckets.iter_mut().enumerate() {
-            self.empty(shard, bucket, &mut work);
+        for shard in 0..self.shards.len() {
+            self.empty(shard, buckets, &mut work);
         }
     }
 
     fn empty(
         &self,
         shard: usize,
-        bucket: &mut Vec<KeyHash>,
+        buckets: &mut Buckets,
         mut work: impl FnMut(&mut Shard<'a>, &[KeyHash]),
     ) {
-        work(&mut self.shards[shard].lock().expect("no worker panics"), bucket);
-        bucket.clear();
+        let begin = shard * buckets.capacity;
+        let hashes = &buckets.hashes[begin..begin + std::mem::take(&mut buckets.filled[shard])];
+        work(&mut self.shards[shard].lock().expect("no worker panics"), hashes);
     }
 }
 

@@ -12,6 +12,8 @@ use crate::spill::{Disk, Selected, Spill, SpillReader, SpillWriter};
 
 /// Bytes of the buffer of a run, at least and at most: below these, a read costs more in calls than in bytes.
 const READ: [usize; 2] = if cfg!(test) { [64, 256] } else { [16 << 10, 1 << 20] };
+/// Runs that may be open at the same time, and at most merged at once.
+const RUNS: usize = if cfg!(test) { 8 } else { 128 };
 
 /// Receives results in any order, and returns them, or the first of them, in that of their keys' bytes; those with equal keys
 /// in the order of their arrival.
@@ -21,31 +23,50 @@ pub(super) struct Sorting<'a> {
     /// Bytes for results in memory.
     memory: usize,
     disk: &'a Disk<'a>,
-    /// The key and the row of each, one after the other.
+    /// The row of each, and its key unless that is a part of the row, one after the other.
     bytes: Vec<u8>,
     held: Vec<Held>,
-    runs: Vec<Spill>,
+    /// In the order of arrival, none above the level of one before it.
+    runs: Vec<Run>,
 }
 
-/// A result in memory: where its key starts, behind which is its row, and their lengths.
+/// A result in memory: where its row starts, and the row's length; where in it or behind it the key starts, and its length.
 struct Held {
     /// The first bytes of the key, by which most are told apart, as a number.
     prefix: u64,
     start: usize,
-    key: u32,
     row: u32,
+    key_start: u32,
+    key: u32,
     count: u64,
 }
 
 impl Held {
-    fn key(&self) -> Range<usize> {
-        self.start..self.start + self.key as usize
+    fn row(&self) -> Range<usize> {
+        self.start..self.start + self.row as usize
     }
 
-    fn row(&self) -> Range<usize> {
-        let start = self.key().end;
-        start..start + self.row as usize
+    fn key(&self) -> Range<usize> {
+        let start = self.start + self.key_start as usize;
+        start..start + self.key as usize
     }
+
+    fn all(&self) -> Range<usize> {
+        self.start..self.row().end.max(self.key().end)
+    }
+
+    fn record<'b>(&self, bytes: &'b [u8]) -> Record<'b> {
+        match self.key().end <= self.row().end {
+            true => Record::within(&bytes[self.row()], self.key_start, self.key),
+            false => Record::apart(&bytes[self.row()], &bytes[self.key()]),
+        }
+    }
+}
+
+/// Sorted results in a file, and how often the most merged of them were merged.
+struct Run {
+    spill: Spill,
+    level: u32,
 }
 
 /// The first bytes of a key as a number, in whose order keys with others are.
@@ -68,17 +89,25 @@ impl<'a> Sorting<'a> {
 
     pub(super) fn push(&mut self, key: &[u8], selected: Selected<'_>) -> Result<(), Error> {
         let Selected { count, row, .. } = selected;
-        if self.size() + 3 * (key.len() + row.len()) > self.memory && !self.held.is_empty() {
+        let key_start = key.as_ptr().addr().checked_sub(row.as_ptr().addr());
+        let key_start = key_start.filter(|start| start + key.len() <= row.len());
+        let apart = if key_start.is_some() { &[] } else { key };
+        if self.size() + 3 * (row.len() + apart.len()) > self.memory && !self.held.is_empty() {
             self.sort();
             if 2 * self.size() > self.memory {
                 self.spill()?;
             }
         }
-        let (start, prefix) = (self.bytes.len(), prefix(key));
-        self.bytes.extend_from_slice(key);
+        self.held.push(Held {
+            prefix: prefix(key),
+            start: self.bytes.len(),
+            row: row.len() as u32,
+            key_start: key_start.unwrap_or(row.len()) as u32,
+            key: key.len() as u32,
+            count,
+        });
         self.bytes.extend_from_slice(row);
-        let (key, row) = (key.len() as u32, row.len() as u32);
-        self.held.push(Held { prefix, start, key, row, count });
+        self.bytes.extend_from_slice(apart);
         Ok(())
     }
 
@@ -104,7 +133,7 @@ impl<'a> Sorting<'a> {
             self.held.truncate(most);
             let mut kept = Vec::new();
             for held in &mut self.held {
-                let here = held.start..held.row().end;
+                let here = held.all();
                 held.start = kept.len();
                 kept.extend_from_slice(&self.bytes[here]);
             }
@@ -114,24 +143,46 @@ impl<'a> Sorting<'a> {
 
     /// Writes the sorted results in memory to a run.
     fn spill(&mut self) -> Result<(), Error> {
-        let mut run = SpillWriter::new(self.disk, READ[1], Layout::Keyed)?;
+        let mut run = self.writer()?;
         for held in self.held.drain(..) {
-            let (row, key) = (&self.bytes[held.row()], &self.bytes[held.key()]);
-            run.push(held.count, Record::apart(row, key))?;
+            run.push(held.count, held.record(&self.bytes))?;
         }
         self.bytes.clear();
-        self.runs.push(run.finish(self.disk)?);
-        // Few enough to be read, and to be open, at the same time.
-        if self.runs.len() == self.fan_in() {
-            let mut run = SpillWriter::new(self.disk, READ[1], Layout::Keyed)?;
-            self.merge(&mut |count, record| run.push(count, record))?;
-            self.runs = vec![run.finish(self.disk)?];
+        self.runs.push(Run { spill: run.finish(self.disk)?, level: 0 });
+        if self.runs.len() == RUNS {
+            // The least merged of them, at least half: each is merged as often as if all were of the same size.
+            let level = self.runs[RUNS / 2].level;
+            let from = self.runs.partition_point(|run| run.level > level);
+            self.merge_neighbours(from)?;
         }
         Ok(())
     }
 
+    fn writer(&self) -> Result<SpillWriter, Error> {
+        SpillWriter::new(self.disk, (self.memory / 4).clamp(READ[0], READ[1]), Layout::Keyed)
+    }
+
+    /// How many runs can be read at the same time. The buffer of each grows to its longest record, and its lowest key is held
+    /// once more, in a vector that may have twice its length.
     fn fan_in(&self) -> usize {
-        (self.memory / READ[0]).clamp(2, 128)
+        let longest = self.runs.iter().map(|run| run.spill.longest()).max().unwrap_or(0);
+        (self.memory / READ[0].max(3 * longest as usize)).clamp(2, RUNS)
+    }
+
+    /// Merges runs from this one on with those next to them.
+    fn merge_neighbours(&mut self, from: usize) -> Result<(), Error> {
+        (self.bytes, self.held) = Default::default();
+        let fan_in = self.fan_in();
+        let mut runs = self.runs.split_off(from);
+        let level = runs[0].level + 1;
+        while !runs.is_empty() {
+            let rest = runs.split_off(fan_in.min(runs.len()));
+            let mut run = self.writer()?;
+            self.merge(&runs, &mut |count, record| run.push(count, record))?;
+            self.runs.push(Run { spill: run.finish(self.disk)?, level });
+            runs = rest;
+        }
+        Ok(())
     }
 
     /// Passes the results on, the lowest keys first.
@@ -144,16 +195,22 @@ impl<'a> Sorting<'a> {
         }
         self.spill()?;
         (self.bytes, self.held) = Default::default();
-        self.merge(&mut |count, record| take(Selected { place: 0, count, row: record.row }))
+        while self.runs.len() > self.fan_in() {
+            self.merge_neighbours(0)?;
+        }
+        let mut take =
+            |count, record: Record<'_>| take(Selected { place: 0, count, row: record.row });
+        self.merge(&self.runs, &mut take)
     }
 
-    /// Merges all runs.
+    /// Merges runs.
     fn merge(
         &self,
+        runs: &[Run],
         take: &mut dyn FnMut(u64, Record<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let buffer = (self.memory / self.runs.len().max(1)).clamp(READ[0], READ[1]);
-        let mut readers: Vec<_> = self.runs.iter().map(|run| (run.read(buffer), 0)).collect();
+        let buffer = (self.memory / runs.len()).clamp(READ[0], READ[1]);
+        let mut readers: Vec<_> = runs.iter().map(|run| (run.spill.read(buffer), 0)).collect();
         let mut heads = BinaryHeap::new();
         for (number, (reader, _)) in readers.iter_mut().enumerate() {
             if reader.read_some(self.disk)? {

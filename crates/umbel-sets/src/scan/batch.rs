@@ -52,8 +52,9 @@ impl<'a> Batch<'a> {
             keys: Vec::new(),
             copied: Copied::default(),
             keep: Vec::with_capacity(size),
-            kept: Vec::new(),
-            kept_hashes: Vec::new(),
+            // As many as there can be, untouched until then: a block that grows moves, which interrupts the other threads.
+            kept: Vec::with_capacity(scanner.kept),
+            kept_hashes: Vec::with_capacity(scanner.kept),
             kept_keys: Vec::new(),
             kept_copied: Copied::default(),
             tally: Tally::default(),
