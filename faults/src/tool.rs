@@ -23,7 +23,7 @@ struct Arguments {
     /// The program
     #[arg(long)]
     umbel: PathBuf,
-    /// Only jobs whose name contains this
+    /// Only the job of this name, or those whose names contain it
     #[arg(long, default_value = "")]
     only: String,
     /// Of calls of the same sort about the same file, so many of the first, and then every one whose number doubles
@@ -57,7 +57,10 @@ pub(crate) fn run() -> ExitCode {
 /// Whether nothing was found.
 fn try_jobs(arguments: &Arguments) -> Result<bool> {
     let umbel = arguments.umbel.canonicalize()?;
-    let chosen: Vec<&Job> = JOBS.iter().filter(|job| job.name.contains(&arguments.only)).collect();
+    let only = &arguments.only;
+    let whole = JOBS.iter().any(|job| job.name == only);
+    let is_chosen = |job: &&Job| if whole { job.name == only } else { job.name.contains(only) };
+    let chosen: Vec<&Job> = JOBS.iter().filter(is_chosen).collect();
     let (next, total) = (AtomicUsize::new(0), Mutex::new(Total::default()));
     let work = || -> Result<()> {
         while let Some(job) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
