@@ -12,6 +12,9 @@ pub struct Memory;
 
 /// A block of this many bytes has pages of its own.
 const LARGE: usize = 1 << 20;
+/// Zeros of fewer bytes, which are not in huge pages, are found at once: filters and tables read what they are about to write,
+/// and a page that is read first is found twice, the second time by interrupting all threads. It is 4 % of `common`.
+const HUGE: usize = 8 << 20;
 /// Where they begin is a multiple of this.
 const PAGE: usize = 4 << 10;
 
@@ -32,7 +35,12 @@ unsafe impl GlobalAlloc for Memory {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if is_large(layout) {
-            return map(layout.size());
+            let block = map(layout.size());
+            if !block.is_null() && layout.size() < HUGE {
+                // SAFETY: the pages are those just mapped. A kernel that cannot says so, and finds them when they are touched.
+                unsafe { libc::madvise(block.cast(), layout.size(), libc::MADV_POPULATE_WRITE) };
+            }
+            return block;
         }
         // SAFETY: the caller's promise.
         unsafe { System.alloc_zeroed(layout) }
