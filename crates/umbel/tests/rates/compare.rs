@@ -61,6 +61,11 @@ impl Tally {
     fn bias(&self) -> f64 {
         self.errors.iter().sum::<f64>() / self.errors.len() as f64
     }
+
+    /// The errors within 0.6745 standard deviations: half of them, if they are normal.
+    fn near(&self) -> u64 {
+        self.errors.iter().filter(|error| error.abs() < 0.6745).count() as u64
+    }
 }
 
 fn pairs(kind: Kind) {
@@ -100,6 +105,9 @@ fn pairs(kind: Kind) {
         println!("{kind} {name}: {} of {PAIRS} covered, bias {:.3}", tally.covered, tally.bias());
         assert!(tally.covered >= low.max(930), "{kind} {name}: {} covered", tally.covered);
         assert!(tally.bias().abs() < 0.2, "{kind} {name}: bias {}", tally.bias());
+        // Deviations that are too large cover every truth.
+        let (low, high) = binomial_bounds(tally.errors.len() as u64, 0.5, 1e-9);
+        assert!((low..=high).contains(&tally.near()), "{kind} {name}: {} near", tally.near());
     }
 }
 
