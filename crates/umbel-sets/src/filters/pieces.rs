@@ -148,7 +148,7 @@ pub fn query_in_pieces(
         })?;
         answers.end_piece()
     })?;
-    let lines = answers.lines();
+    let spilled = answers.spilled();
     let answer = Answer {
         index,
         state: Mutex::new((answers.finish(budget)?, Sink::new(out, options.separator))),
@@ -156,7 +156,6 @@ pub fn query_in_pieces(
         room: room(budget),
     };
     passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &answer)?)?;
-    let spilled = spilled(lines) + lines / 8;
     let mut report = passes.finish_with(inputs, spilled + plan.bytes(), spilled);
     let (_, sink) = answer.state.into_inner().expect("no worker panics");
     sink.finish(&mut report)?;
@@ -164,7 +163,7 @@ pub fn query_in_pieces(
 }
 
 /// Bytes of the hashes of this many lines.
-pub(super) fn spilled(lines: u64) -> u64 {
+fn spilled(lines: u64) -> u64 {
     16 * lines
 }
 
@@ -356,9 +355,9 @@ impl AnswerWriter {
         Ok(())
     }
 
-    /// Answers of all pieces so far.
-    pub(super) fn lines(&self) -> u64 {
-        self.pieces.iter().map(|(_, count)| count).sum()
+    /// Bytes of temporary files: of the hashes of all pieces' lines, and of their answers.
+    pub(super) fn spilled(&self) -> u64 {
+        spilled(self.pieces.iter().map(|(_, count)| count).sum()) + self.written
     }
 
     pub(super) fn finish(self, budget: Budget) -> Result<Answers, Error> {
@@ -479,7 +478,8 @@ mod tests {
             }
             writer.end_piece().unwrap();
         }
-        assert_eq!(writer.lines(), counts.iter().sum::<usize>() as u64);
+        let bytes: usize = counts.iter().map(|count| 16 * count + count.div_ceil(8)).sum();
+        assert_eq!(writer.spilled(), bytes as u64);
         let mut answers = writer.finish(Budget::new(16 << 20, 1).unwrap()).unwrap();
         for i in 0..5000 {
             for (piece, &count) in counts.iter().enumerate() {

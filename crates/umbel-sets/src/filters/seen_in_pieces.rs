@@ -11,7 +11,7 @@ use std::time::Duration;
 use umbel::Receipt;
 use umbel::filter::ShardIndex;
 
-use super::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, room, spilled};
+use super::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, room};
 use super::seen::{Checkpoint, Recorder, Save};
 use crate::input::{Input, lengths};
 use crate::passes::Passes;
@@ -83,7 +83,7 @@ impl<'a> SeenInPieces<'a> {
         if fresh > left {
             return Err(Error::NoRoom { new: fresh, room: left, keys: plan.keys() });
         }
-        let lines = answers.lines();
+        let spilled = answers.spilled();
         let go_out = GoOut {
             index,
             answers: Mutex::new(answers.finish(budget)?),
@@ -98,7 +98,6 @@ impl<'a> SeenInPieces<'a> {
             recorder.checkpoint(None, true)?;
         }
         passes.seen(inputs, 0..inputs.len(), &tallies?)?;
-        let spilled = spilled(lines) + lines / 8;
         let mut report = passes.finish_with(inputs, spilled + plan.bytes(), spilled);
         report.error = Some(ErrorBound { extra: 0.0, missing: receipt.fpp });
         (report.found, report.bytes_written) = (recorder.sink.lines(), recorder.sink.bytes());
