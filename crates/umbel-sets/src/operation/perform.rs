@@ -5,7 +5,6 @@ use std::io;
 use super::merge::Merge;
 use super::plan::Strategy;
 use super::run::Run;
-use super::set::RANKING;
 use super::sorting::Sorting;
 use super::{Distinct, Selection, SetOperation, Top, one_pass};
 use crate::Error;
@@ -52,7 +51,7 @@ impl SetOperation<'_> {
         }
         let disk = Disk::new(&self.options.tmp);
         let Top(most) = ranked.unwrap_or(Top::ALL);
-        let mut sorting = Sorting::new(most, self.budget.rest / (RANKING - 1), &disk);
+        let mut sorting = Sorting::new(most, self.ordering(), &disk);
         let mut report = if ranked.is_some() {
             self.hand(&mut |selected| sorting.push(&(!selected.count).to_be_bytes(), selected))?
         } else {

@@ -7,8 +7,8 @@ use crate::input::Input;
 use crate::scan::Scanner;
 use crate::{Error, Options};
 
-/// Results are ranked in one part in this many of the memory, next to the operation that selects them.
-pub(super) const RANKING: u64 = 4;
+/// Results are ordered in one part in this many of the memory, next to the operation that selects them.
+const ORDERING: u64 = 4;
 
 /// A set operation over the lines of files.
 #[derive(Debug)]
@@ -27,11 +27,20 @@ impl<'a> SetOperation<'a> {
         wanted: Selection,
         options: &'a Options,
     ) -> Result<Self, Error> {
-        let mut budget = Budget::new(options.memory, options.threads)?;
-        if let Selection::Distinct(Distinct { ranked: Some(_), .. }) = wanted {
-            budget.rest -= budget.rest / RANKING;
-        }
-        Ok(Self { inputs, wanted, fpp: None, budget, options, sorted: false })
+        let budget = Budget::new(options.memory, options.threads)?;
+        let operation = Self { inputs, wanted, fpp: None, budget, options, sorted: false };
+        Ok(if operation.ranked().is_some() { operation.in_order() } else { operation })
+    }
+
+    /// Sets memory aside to order the results in.
+    fn in_order(self) -> Self {
+        let rest = self.budget.rest - self.budget.rest / ORDERING;
+        Self { budget: Budget { rest, ..self.budget }, ..self }
+    }
+
+    /// Bytes of that memory.
+    pub(super) fn ordering(&self) -> u64 {
+        self.budget.rest / (ORDERING - 1)
     }
 
     /// Selects each different line of all `inputs`, or one of the lines of each key.
@@ -100,8 +109,7 @@ impl<'a> SetOperation<'a> {
     /// first. Results with an error, and [ranked](Distinct::ranked) ones, are in their own order.
     #[must_use]
     pub fn sorted(self) -> Self {
-        let rest = self.budget.rest - self.budget.rest / RANKING;
-        Self { sorted: true, budget: Budget { rest, ..self.budget }, ..self }
+        Self { sorted: true, ..self.in_order() }
     }
 
     /// Sets the budget.

@@ -643,6 +643,23 @@ proptest! {
 }
 
 #[test]
+fn an_operation_and_the_order_of_its_results_share_the_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    for memory in [16 << 20, 100 << 20, (1 << 30) + 1] {
+        let options = Options { memory, ..options(dir.path(), b'\n') };
+        let Budget { rest, .. } = Budget::new(memory, options.threads).unwrap();
+        let ranked = Distinct { ranked: Some(Top::ALL), ..Distinct::default() };
+        for job in [
+            SetOperation::distinct(&[], ranked, &options).unwrap(),
+            SetOperation::except(&[], &options).unwrap().sorted(),
+        ] {
+            let both = job.budget.rest + job.ordering();
+            assert!((rest..=rest + 1).contains(&both), "{both} of {rest}");
+        }
+    }
+}
+
+#[test]
 fn a_cancelled_job_ends_with_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let inputs = write(dir.path(), &[lines(0..50_000), lines(0..50_000)]);
