@@ -735,7 +735,7 @@ impl Settle<'_> {
     /// The most levels: what is not divided by then are the rows of few keys.
     const LEVELS: u32 = 4;
 
-    /// Joins a partition; returns how many keys its right rows have, at least.
+    /// Joins a partition; returns how many keys its right rows have. One whose rows fill several blocks counts in each.
     fn part(self, right: Spill, left: Spill, level: u32, runs: &mut Runs) -> Result<u64, Error> {
         self.progress.check()?;
         let none = left.lines() == 0 || (right.lines() == 0 && !self.joining.keeps_left());

@@ -222,3 +222,46 @@ fn the_first_row_has_the_number_of_columns_after_blank_lines_and_however_long() 
     join.run(&mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), format!("1,a,{long},c\n2,b,,\n"));
 }
+
+/// A list of many rows goes to disk a few times, not beside each of the rows it joins.
+#[test]
+fn a_long_list_is_not_spilled_for_each_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = vec!["1".to_owned()];
+    let options =
+        Options { records: Records::Tsv { header: false, key }, ..options(dir.path(), b'\n') };
+    let rows = |name: &str| (0..500).map(|i| format!("key\t{name} {i}\n")).collect::<String>();
+    let [left, right] =
+        ["left", "right"].map(|name| input(dir.path(), name, rows(name).as_bytes()));
+    let inputs = [left, right];
+    let join = Join::new(&inputs, &options).unwrap().with_budget(budget(1, 512, 20_000));
+    let report = join.run(&mut io::sink()).unwrap();
+    assert_eq!(report.found, 500 * 500);
+    // Joined, each of them is 18 bytes or more.
+    assert!(report.bytes_spilled < 2 * report.found, "{report:?}");
+}
+
+/// The last pass over the left rows has the room that the table leaves.
+#[test]
+fn a_long_row_fits_next_to_the_table_or_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = vec!["1".to_owned()];
+    let options =
+        Options { records: Records::Tsv { header: false, key }, ..options(dir.path(), b'\n') };
+    let budget = budget(1, 512, 1 << 20);
+    let right = input(dir.path(), "right", b"1\tb\n");
+    // A row takes its length and two copies in keys, in a buffer that grows by quarters.
+    let room = budget.long_line() + budget.table(0) / 2;
+    for (length, fits) in [(room as usize / 3 / 5 * 4 - 1_000, true), (room as usize / 3, false)] {
+        let row = format!("1\t{}", "x".repeat(length));
+        let left = input(dir.path(), "left", format!("1\ta\n{row}\n").as_bytes());
+        let inputs = [left, right.again().unwrap()];
+        let mut out = Vec::new();
+        let join = Join::new(&inputs, &options).unwrap().with_budget(budget);
+        match join.run(&mut out) {
+            Ok(_) => assert!(fits && out == format!("1\ta\tb\n{row}\tb\n").as_bytes()),
+            Err(Error::LongLine { .. }) => assert!(!fits),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
