@@ -71,6 +71,11 @@ impl Budget {
     }
 
     fn with(cap: u64, threads: usize) -> Self {
+        Self::beside(held(), cap, threads)
+    }
+
+    /// As [`with`](Self::with), beside `held` bytes of inputs.
+    fn beside(held: u64, cap: u64, threads: usize) -> Self {
         // All workers together use a twenty-fifth of the cap, unless that is too little for each: what they leave, and with
         // it what is spilled, hardly depends on their number.
         let part =
@@ -79,7 +84,7 @@ impl Budget {
         let chunk = chunk - within_page(chunk) as u64;
         let (kept, bucketed) = (part(128 * 32, KEPT), part(64 * 16, BUCKETED));
         let workers = worker(chunk, kept, bucketed).saturating_mul(threads as u64);
-        let rest = cap.saturating_sub(workers.saturating_add(BASE + held()));
+        let rest = cap.saturating_sub(workers.saturating_add(BASE + held));
         Self {
             cap,
             threads,
@@ -302,6 +307,13 @@ mod tests {
             // What other tests hold meanwhile is little.
             assert!(used.abs_diff(cap) < 1 << 20, "{threads} in {cap}: {used}");
         }
+    }
+
+    #[test]
+    fn what_inputs_hold_is_not_left() {
+        let rest = |held| Budget::beside(held, 64 << 20, 2).rest;
+        assert_eq!(rest(20 << 20), rest(0) - (20 << 20));
+        assert_eq!(rest(64 << 20), 0);
     }
 
     #[test]

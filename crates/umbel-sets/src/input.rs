@@ -512,6 +512,19 @@ mod tests {
     use crate::testing::{input, options};
 
     #[test]
+    fn inputs_count_for_the_cap_until_they_are_dropped() {
+        let all = || HELD.load(Ordering::Relaxed);
+        // 4 MiB: less than the program has to spare, and much more than the inputs of other tests in the meantime.
+        let before = all();
+        let held = Held::of(&"n".repeat(1 << 20));
+        let with = all();
+        drop(held);
+        let without = all();
+        assert!(with.abs_diff(before + (4 << 20)) < 1 << 20, "{before}, {with}");
+        assert!(without.abs_diff(before) < 1 << 20, "{before}, {without}");
+    }
+
+    #[test]
     fn a_folder_is_no_input() {
         let dir = tempfile::tempdir().unwrap();
         let folder = umbel_system::open(dir.path()).unwrap();

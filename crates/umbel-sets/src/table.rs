@@ -629,6 +629,19 @@ mod tests {
     }
 
     #[test]
+    fn holds_one_line_without_room_for_any() {
+        for budget in [0, 1_000] {
+            let mut table = Table::new(budget, Layout::Lines).unwrap();
+            let line = [b'x'; 3_000];
+            let mut insert =
+                |hash, line| table.insert(KeyHash::from_u64(hash), 0, Record::line(line)).unwrap();
+            assert_eq!(insert(1, &line), Inserted::New(0));
+            assert_eq!(insert(2, b"other"), Inserted::Full);
+            assert_eq!(table.room(), 0);
+        }
+    }
+
+    #[test]
     fn stays_in_its_budget_and_then_takes_no_more() {
         let hasher = KeyHasher::default();
         let budget = 1 << 20;

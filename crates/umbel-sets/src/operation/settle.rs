@@ -194,3 +194,28 @@ impl Settle<'_> {
         Partitions::new(self.disk, level, count, self.write_buffers(), layout)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spill::SpillWriter;
+    use crate::testing::options;
+
+    #[test]
+    fn the_longest_line_is_one_of_any_input() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = options(dir.path(), b'\n');
+        let disk = Disk::new(&options.tmp);
+        let spill = |lengths: &[usize]| {
+            let mut lines = SpillWriter::new(&disk, 1 << 12, Layout::Lines).unwrap();
+            for &length in lengths {
+                lines.push(0, Record::line(&vec![b'x'; length])).unwrap();
+            }
+            lines.finish(&disk).unwrap()
+        };
+        let others = vec![vec![spill(&[40])], vec![spill(&[1]), spill(&[9_000, 2])]];
+        let parts = Part::all(vec![spill(&[3, 700]), spill(&[5])], others, 0);
+        // Each is stored with its place and length.
+        assert_eq!(parts.iter().map(Part::longest).collect::<Vec<_>>(), [712, 9_012]);
+    }
+}
