@@ -57,15 +57,16 @@ pub(crate) fn run() -> Result<()> {
     let folder = empty()?;
     let here = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let here = SYSTEMS.iter().find(|system| cfg!(target_os = "linux") && system.triple == here);
-    let wheel = match here {
-        Some(system) => system.wheel(&folder)?.0,
+    let files = match here {
+        Some(system) => vec![system.wheel(&folder)?.0, source(&folder)?],
+        // The source archive is the same everywhere.
         None => {
-            let wheel = built(maturin(&["build"], &folder)?, &folder)?;
+            let wheel = built(maturin(&["build"], &folder)?, None, &folder)?;
             try_out(&wheel, &folder.join("wheel"))?;
-            wheel
+            vec![wheel]
         }
     };
-    for file in [wheel, source(&folder)?] {
+    for file in files {
         println!("{}: {:.1} MB", file.display(), fs::metadata(&file)?.len() as f64 / 1e6);
     }
     Ok(())
@@ -101,13 +102,7 @@ impl System {
         let mut maturin = maturin(&["build"], folder)?;
         maturin.args(["--zig", "--target", self.triple, "--compatibility", self.oldest]);
         maturin.env("CARGO_TARGET_DIR", target().join("dist-wheels"));
-        // Maturin takes what is named so, and only from there.
-        let licences = root().join("crates/umbel-py/LICENSES-OF-PARTS.txt");
-        let parts = parts::of("umbel-py", "", "normal", Some(self.triple))?;
-        fs::write(&licences, parts::licences(&parts)?)?;
-        let wheel = built(maturin, folder);
-        fs::remove_file(&licences)?;
-        let wheel = wheel?;
+        let wheel = built(maturin, Some(self.triple), folder)?;
         run::run(python()?.args(["-m", "abi3audit", "--strict"]).arg(&wheel))?;
         let oldest = self.oldest;
         if self.triple.ends_with("musl") {
@@ -151,9 +146,14 @@ fn maturin(arguments: &[&str], folder: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// Runs a command of maturin that builds a wheel.
-fn built(mut maturin: Command, folder: &Path) -> Result<PathBuf> {
-    run::run(maturin.args(["--quiet", "--locked", "--profile", "dist"]))?;
+/// Runs a command of maturin that builds a wheel for a target, or for this machine.
+fn built(mut maturin: Command, triple: Option<&str>, folder: &Path) -> Result<PathBuf> {
+    // Maturin takes what is named so, and only from there.
+    let licences = root().join("crates/umbel-py/LICENSES-OF-PARTS.txt");
+    fs::write(&licences, parts::licences(&parts::of("umbel-py", "", "normal", triple)?)?)?;
+    let ran = run::run(maturin.args(["--quiet", "--locked", "--profile", "dist"]));
+    fs::remove_file(&licences)?;
+    ran?;
     let wheel = newest(folder, "whl")?;
     let bytes = fs::metadata(&wheel)?.len();
     ensure!(bytes <= LARGEST, "{}: {bytes} bytes, and at most {LARGEST}", wheel.display());
