@@ -156,7 +156,7 @@ impl<C: Core, H: Hashing> Filter<C, H> {
     }
 
     /// Borrows the filter and its bits.
-    pub fn view(&self) -> Filter<C::With<&[Block]>, H> {
+    pub fn borrowed(&self) -> Filter<C::With<&[Block]>, H> {
         self.with(self.core.borrowed())
     }
 

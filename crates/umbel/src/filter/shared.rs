@@ -162,6 +162,11 @@ impl<H: Hashing> Shared<H> {
         Filter { core, hasher: self.hasher, description: self.description }
     }
 
+    /// Returns the description of the filter's keys, which files store and merges compare.
+    pub fn description(&self) -> &KeyDescription {
+        &self.description
+    }
+
     /// Inserts a key; true if it was certainly new. If several threads insert one new key at the same time, exactly one
     /// gets true.
     #[inline]

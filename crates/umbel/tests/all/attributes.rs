@@ -248,7 +248,7 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
                 else {
                     panic!("another kind")
                 };
-                assert!(view == filter && view == filter.view());
+                assert!(view == filter && view == filter.borrowed());
                 assert_eq!(view.receipt(), filter.receipt());
                 filter = view.try_clone().unwrap();
             }
@@ -272,7 +272,7 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
                 }
                 let rows: HashSet<_> = rows.iter().map(|row| row[..count].to_vec()).collect();
                 if matches!(op, Op::Union(_)) {
-                    filter.union(&other.view()).unwrap();
+                    filter.union(&other.borrowed()).unwrap();
                     model.join(&others, |left, right| left | right);
                     members.extend(rows);
                 } else {

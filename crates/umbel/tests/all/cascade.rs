@@ -97,7 +97,7 @@ proptest! {
         let bytes = file(&filter);
         let read = Cascade::read_with(&bytes[..], bytes.len() as u64, secret.as_ref()).unwrap();
         prop_assert!(read == filter && file(&read) == bytes);
-        prop_assert!(filter.view() == filter && filter.view().try_clone().unwrap() == filter);
+        prop_assert!(filter.borrowed() == filter && filter.borrowed().try_clone().unwrap() == filter);
         let mut room = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
         let aligned = &mut room.as_bytes_mut()[..bytes.len()];
         aligned.copy_from_slice(&bytes);

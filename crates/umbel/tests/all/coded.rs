@@ -181,7 +181,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
                 let AnyFilter::Coded(view) = AnyFilter::view_with(bytes, secret).unwrap() else {
                     panic!("another kind")
                 };
-                assert!(view == filter && view == filter.view());
+                assert!(view == filter && view == filter.borrowed());
                 filter = view.try_clone().unwrap();
             }
             Op::Map => {

@@ -283,7 +283,7 @@ impl Pair {
             }
             Op::Intersect(keys, times) => {
                 let other = self.other(keys, *times);
-                self.filter.intersect(&other.filter.view()).unwrap();
+                self.filter.intersect(&other.filter.borrowed()).unwrap();
                 self.numbers.join(other.numbers, u64::min);
                 for (key, times) in &mut self.members {
                     *times = (*times).min(other.members.get(key).copied().unwrap_or(0));

@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use umbel::{
-    AnyFilter, AnyScheme, Attributes, Bloomier, Cascade, FieldError, FileError, Growth,
-    KeyDescription, KeyHasher, Kind, MergeError, Plan, Scalable, Secret, Variant,
+    AnyFilter, AnyScheme, Attributes, Blocked, Bloomier, Cascade, FieldError, FileError, Growth,
+    KeyDescription, KeyHasher, Kind, MergeError, Plan, Scalable, Secret, Shared, Variant,
 };
 
 use crate::damage::{header_length, with_header};
@@ -162,7 +162,11 @@ fn it_is_kept_by_what_changes_a_filter() {
     }
     let mut counting = filled(Kind::Counting);
     counting.describe(some());
-    assert_eq!(*counting.convert(Kind::Blocked).unwrap().description(), some());
+    let blocked = Blocked::try_from(counting.convert(Kind::Blocked).unwrap()).unwrap();
+    let shared = Shared::from_filter(blocked);
+    assert_eq!(*shared.description(), some());
+    assert_eq!(*shared.snapshot().unwrap().description(), some());
+    assert_eq!(*shared.into_filter().description(), some());
     // Kinds built at once are described when they are built.
     let (hasher, pairs) = (KeyHasher::default(), [("a", 1), ("b", 2)]);
     let mut map = Bloomier::build_map(&pairs, 8, 8, hasher.clone()).unwrap();

@@ -138,7 +138,7 @@ fn keys_of_a_type<K: Key + Debug>(all: &[K], hasher: KeyHasher) {
             hashes.add_all(&own);
             assert!(one == hashes, "{:?} {count}", one.kind());
             assert_found(&answers(&one, all), count, one.kind());
-            assert_found(&answers(&one.view(), all), count, one.kind());
+            assert_found(&answers(&one.borrowed(), all), count, one.kind());
         }
     });
 }
@@ -506,7 +506,9 @@ fn copies_go_their_own_way() {
         let mut filter = Sort::new(1_000, 0.01).unwrap();
         filter.add_all(&texts(300));
         let (mut copy, file) = (filter.try_clone().unwrap(), filter.to_bytes());
-        assert!(copy == filter && copy == filter.view() && filter.view() == filter.view());
+        assert!(
+            copy == filter && copy == filter.borrowed() && filter.borrowed() == filter.borrowed()
+        );
         assert!(copy.add("something else"));
         assert!(copy != filter && filter.to_bytes() == file, "{:?}", filter.kind());
         filter.add("something else");
@@ -514,7 +516,7 @@ fn copies_go_their_own_way() {
         copy.clear();
         assert!(copy != filter && !filter.is_empty());
         // A copy of a view keeps the hasher, and what else there is.
-        let again = filter.view().view().try_clone().unwrap();
+        let again = filter.borrowed().borrowed().try_clone().unwrap();
         assert!(again == filter && again.hasher().scheme() == filter.hasher().scheme());
     });
 }

@@ -201,7 +201,7 @@ where
             }
             Op::Intersect(keys, size) => {
                 let other = self.other(keys, size);
-                self.filter.intersect(&other.filter.view()).unwrap();
+                self.filter.intersect(&other.filter.borrowed()).unwrap();
                 self.reference.join(&other.reference, |a, b| a & b);
                 self.members.retain(|key| other.members.contains(key));
             }

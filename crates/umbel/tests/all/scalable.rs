@@ -207,7 +207,7 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
                 let AnyFilter::Scalable(view) = AnyFilter::view_with(bytes, secret).unwrap() else {
                     panic!("another kind")
                 };
-                assert!(view == filter && view == filter.view());
+                assert!(view == filter && view == filter.borrowed());
                 assert!(members.iter().all(|key: &Key| view.contains(key.to_le_bytes())));
                 assert_eq!(view.receipt(), filter.receipt());
                 filter = view.try_clone().unwrap();
