@@ -6,6 +6,7 @@ a run that failed. Seeds name the inputs; when a signal or a full disk strikes i
 """
 
 import collections
+import errno
 import gzip
 import json
 import os
@@ -49,10 +50,10 @@ class Story:
 
     def __init__(self, seed):
         self.dice = random.Random(seed)
-        self.inputs = Path(tempfile.mkdtemp(prefix="soak-"))
         self.disk = Path(tempfile.mkdtemp(dir=DISK))
         self.tmp = self.disk / "tmp"
         self.tmp.mkdir()
+        self.inputs = Path(tempfile.mkdtemp(prefix="soak-"))
         self.usual = {}
         self.number = 0
         self.line = self.dice.choice([
@@ -401,14 +402,15 @@ def fill():
     while time.monotonic() < END:
         time.sleep(dice.uniform(0.5, 6))
         left = int(10 ** dice.uniform(0, 7))
-        with open(path, "wb") as file:
-            count("times full")
-            try:
+        try:
+            with open(path, "wb") as file:
                 os.posix_fallocate(file.fileno(), 0, max(free() - left, 1))
-            except OSError:
-                pass
-            time.sleep(dice.uniform(0.05, 2))
-        path.unlink()
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+        count("times full")
+        time.sleep(dice.uniform(0.05, 2))
+        path.unlink(missing_ok=True)
 
 
 def work(worker):
@@ -416,21 +418,26 @@ def work(worker):
     while time.monotonic() < END:
         number += 1
         seed = f"{SEED}.{worker}.{number}"
-        story = Story(seed)
-        what = story.dice.choice([sets, sets, join, unseen, unseen, filters, index])
+        story = None
         try:
+            story = Story(seed)
+            what = story.dice.choice([sets, sets, join, unseen, unseen, filters, index])
             what(story)
             count("stories")
         except Exception as error:  # pylint: disable=broad-exception-caught
-            if isinstance(error, OSError) and error.errno == 28:
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
                 # The disk was full for this script, too.
                 count("given up")
-            else:
-                with lock:
-                    differences.append(seed)
-                print(f"{what.__name__} {seed}: {type(error).__name__}: {error}", flush=True)
-                shutil.copytree(story.disk, Path(tempfile.gettempdir()) / f"soak-difference-{seed}", dirs_exist_ok=True)
-        story.close()
+                continue
+            with lock:
+                differences.append(seed)
+            print(f"{seed}: {type(error).__name__}: {error}", flush=True)
+            if story:
+                kept = Path(tempfile.gettempdir()) / f"soak-difference-{seed}"
+                shutil.copytree(story.disk, kept, dirs_exist_ok=True)
+        finally:
+            if story:
+                story.close()
 
 
 def report():

@@ -27,7 +27,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     run::run(&mut cargo(&["build", "--quiet", "--locked", "--release"]))?;
     let own = target().join("soak");
     let mut soak = match &arguments.disk {
-        Some(_) => Command::new("python3"),
+        Some(disk) => {
+            ensure!(disk.is_dir(), "{}: no folder", disk.display());
+            Command::new("python3")
+        }
         None => {
             std::fs::create_dir_all(&own)?;
             let mut alone = Command::new("unshare");
