@@ -81,11 +81,11 @@ class Story:
             self.dice.shuffle(lines)
         return lines
 
-    def write(self, lines, end=b"\n"):
+    def write(self, lines):
         """A file of them, compressed or not, perhaps without the end of its last line."""
         self.number += 1
         path = self.inputs / f"{self.number}"
-        text = end.join(lines) + (end if not lines[-1] or self.dice.random() < 0.8 else b"")
+        text = b"\n".join(lines) + (b"\n" if not lines[-1] or self.dice.random() < 0.8 else b"")
         packed = self.dice.random() < 0.3
         with (gzip.open(path, "wb", 1) if packed else open(path, "wb")) as file:
             file.write(text)
@@ -149,28 +149,25 @@ class Story:
                 return cause
         raise Difference("failed:", messages, *words)
 
-    def until_done(self, arguments, after=lambda how: None, **more):
-        """Runs it until it is done, and looks at what each run leaves."""
+    def until_done(self, arguments, after=lambda how: None, tries=None, **more):
+        """Runs it until it is done, or so often, and looks at what each run leaves."""
         options = self.options()
-        for _ in range(1000):
+        for _ in range(tries or 1000):
             how = self.attempt(arguments, options, **more)
             after(how)
             if how == "done":
                 return
             if how == "full":
                 time.sleep(0.2)
-        raise Difference("never done:", *arguments)
+        check(tries, "never done:", *arguments)
 
     def answers(self, arguments, wanted, stdin=None):
         """Its answer is this, in a file that is whole or as before, or printed."""
         if self.dice.random() < 0.6:
             path = self.disk / "out"
-            before = None
-            if self.dice.random() < 0.5:
-                before = b"before\n"
-                path = self.inputs / "out"
+            before = b"before\n" if self.dice.random() < 0.5 else None
+            if before:
                 path.write_bytes(before)
-                path = shutil.copy(path, self.disk / "out") if free() > 1 << 20 else path
 
             def after(how):
                 found = path.read_bytes() if path.exists() else None
@@ -267,34 +264,30 @@ def unseen(story):
     def reader():
         if sure and dice.random() < 0.3:
             time.sleep(dice.uniform(0, 0.2))
-            are_in(story, seen, dice.sample(sorted(sure), min(len(sure), 1000)))
+            are_in(seen, dice.sample(sorted(sure), min(len(sure), 1000)))
 
     for _ in range(dice.randrange(1, 8)):
         count("jobs")
-        batch = [line for line in story.lines(100_000, universe)]
-        path = story.write(batch)
+        batch = story.lines(100_000, universe)
         perhaps.update(batch)
-        options = story.options()
-        # Now and then one is given up, and the next batch is of other lines.
-        for _ in range(1000 if dice.random() < 0.8 else dice.randrange(1, 4)):
-            how = story.attempt([*arguments, str(path)], options, during=reader)
+
+        def after(how, batch=batch):
             found = out.read_bytes().split(b"\n") if out.exists() else [b""]
+            end = found.pop()
             if how == "done":
                 sure.update(batch)
-                check(found.pop() == b"", "the last line has no end")
-            else:
-                found.pop()
+                check(end == b"", "the last line has no end")
             check(len(set(found)) == len(found), "printed twice:", len(found) - len(set(found)), "lines,", how, *arguments)
             check(sure.issubset(found), "lost:", len(sure.difference(found)), "lines,", how, *arguments)
             check(perhaps.issuperset(found), "invented:", len(set(found) - perhaps), "lines,", how, *arguments)
-            are_in(story, seen, sure)
-            if how == "done":
-                break
-            if how == "full":
-                time.sleep(0.2)
+            are_in(seen, sure)
+
+        # Now and then one is given up, and the next batch is of other lines.
+        tries = None if dice.random() < 0.8 else dice.randrange(1, 4)
+        story.until_done([*arguments, str(story.write(batch))], after, tries, during=reader)
 
 
-def are_in(story, path, lines):
+def are_in(path, lines):
     """Whether a filter answers "present" to all of them."""
     if not lines:
         return
@@ -316,7 +309,7 @@ def filters(story):
 
     def kept(_=None):
         if one.exists():
-            are_in(story, one, recorded)
+            are_in(one, recorded)
 
     def build(path, lines):
         before = path.read_bytes() if path.exists() else None
@@ -325,7 +318,7 @@ def filters(story):
             if how != "done":
                 found = path.read_bytes() if path.exists() else None
                 if found != before:
-                    are_in(story, path, lines)
+                    are_in(path, lines)
 
         story.until_done(["build", "--kind", kind, *keys, "-f", "-o", str(path), str(story.write(lines))], after)
 

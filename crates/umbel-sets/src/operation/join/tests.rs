@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use proptest::prelude::*;
 
@@ -177,14 +178,17 @@ proptest! {
     }
 }
 
+/// For tables without a header whose key is the first column.
+fn tsv(dir: &Path) -> Options {
+    let key = vec!["1".to_owned()];
+    Options { records: Records::Tsv { header: false, key }, ..options(dir, b'\n') }
+}
+
 /// What a filter of the spilled keys shows to have no partner is not spilled.
 #[test]
 fn rows_without_a_partner_are_not_spilled() {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options {
-        records: Records::Tsv { header: false, key: vec!["1".to_owned()] },
-        ..options(dir.path(), b'\n')
-    };
+    let options = tsv(dir.path());
     let keys = |range: std::ops::Range<u32>, value: &str| -> String {
         range.map(|key| format!("{key}\t{value}\n")).collect()
     };
@@ -227,9 +231,7 @@ fn the_first_row_has_the_number_of_columns_after_blank_lines_and_however_long() 
 #[test]
 fn a_long_list_is_not_spilled_for_each_row() {
     let dir = tempfile::tempdir().unwrap();
-    let key = vec!["1".to_owned()];
-    let options =
-        Options { records: Records::Tsv { header: false, key }, ..options(dir.path(), b'\n') };
+    let options = tsv(dir.path());
     let rows = |name: &str| (0..500).map(|i| format!("key\t{name} {i}\n")).collect::<String>();
     let [left, right] =
         ["left", "right"].map(|name| input(dir.path(), name, rows(name).as_bytes()));
@@ -245,9 +247,7 @@ fn a_long_list_is_not_spilled_for_each_row() {
 #[test]
 fn a_long_row_fits_next_to_the_table_or_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let key = vec!["1".to_owned()];
-    let options =
-        Options { records: Records::Tsv { header: false, key }, ..options(dir.path(), b'\n') };
+    let options = tsv(dir.path());
     let budget = budget(1, 512, 1 << 20);
     let right = input(dir.path(), "right", b"1\tb\n");
     // A row takes its length and two copies in keys, in a buffer that grows by quarters.
