@@ -204,10 +204,11 @@ class Postgres:
 
 
 def wait_for(condition, seconds=20):
+    """What the condition gives once that is true."""
     end = time.time() + seconds
     while time.time() < end:
-        if condition():
-            return
+        if met := condition():
+            return met
         time.sleep(0.02)
     raise AssertionError("it did not come to that in time")
 
