@@ -333,6 +333,34 @@ fn the_cap_holds_while_many_long_lines_are_spilled() {
     }
 }
 
+/// Lists of files are within the cap, or refused with one that they are within.
+#[test]
+fn the_cap_holds_for_an_index_of_many_files() {
+    let folder = Folder::new();
+    folder.write("one", "a few words\n");
+    for number in 0..30_000 {
+        let of = folder.path(&format!("of/{}", number / 10_000));
+        if number % 10_000 == 0 {
+            fs::create_dir_all(&of).unwrap();
+        }
+        fs::hard_link(folder.path("one"), of.join(format!("{number:090}"))).unwrap();
+    }
+    let enough = |job: &str| {
+        let refused = folder.umbel(&format!("{job} --memory 16MiB")).run();
+        let refused = refused.fails(&["a memory cap of 16MiB is too small; this run needs at"]);
+        let least = refused.split("least ").nth(1).and_then(|text| text.split("MiB").next());
+        let cap: u64 = least.unwrap().parse().unwrap();
+        within(&folder, cap, job);
+        cap
+    };
+    let made = enough("index -o i of");
+    folder.write("of/0/new", "words\n");
+    let searched = enough("find --count i word words");
+    assert!(searched < made && made < enough("index --update i"));
+    // Without an index, there are only their names.
+    within(&folder, 24, "find --count of word words");
+}
+
 #[test]
 #[ignore = "minutes of jobs: cargo x test --full"]
 fn the_cap_holds_for_more_inputs_of_any_shape() {

@@ -19,11 +19,11 @@ use umbel_index::pages::{self, DATA, PAGE, PagesWriter};
 use umbel_sets::{Missing, Options, on_each};
 use umbel_system::{FileAt, FileId, State};
 
-use crate::folders;
 use crate::opened::{self, Index};
 use crate::settings::Settings;
 use crate::stamp;
 use crate::text::{BLOCK, Reading};
+use crate::{folders, memory};
 
 /// What was done to make an index.
 #[derive(Clone, Debug, Default)]
@@ -198,11 +198,14 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
     for root in &draft.roots {
         folders::files(&folder.join(root), &mut paths)?;
     }
-    let mut seen = HashSet::new();
-    paths.retain(|path| !atomic::is_same_path(path, target) && seen.insert(path.clone()));
+    if draft.roots.len() > 1 {
+        folders::keep_first(&mut paths);
+    }
+    paths.retain(|path| !atomic::is_same_path(path, target));
     let temporary = Temporary::new(options)?;
     let indexed = each_file(&paths, &folder, draft, &temporary, options)?;
-    let mut built = Built { files: indexed.len() as u64, ..Built::default() };
+    drop(paths);
+    let mut built = Built::default();
     let (mut files, mut blocks) = (Vec::new(), Vec::new());
     let (mut filters, mut starts) = (Vec::new(), Vec::new());
     for file in indexed {
@@ -210,6 +213,7 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
         let first = first
             .filter(|first| first.checked_add(file.entry.blocks).is_some_and(|end| end < GONE));
         let first = first.context("an index has fewer than 2³² blocks; make several")?;
+        built.files += 1;
         built.text += file.entry.text;
         built.keys += file.keys;
         if file.read {
@@ -456,10 +460,14 @@ const PART: u64 = 64 * BLOCK as u64;
 /// What one thread reads at a time: a file, or a part of a large one.
 struct Part<'a> {
     path: &'a Path,
-    /// The records that start there are read, if there are others.
-    range: Option<(u64, u64)>,
-    /// The state of the file before any part was read.
-    stamp: Option<Stamp>,
+    /// If there are others: the records that start there are read, and the state of the file before any was.
+    of: Option<Box<((u64, u64), Stamp)>>,
+}
+
+impl Part<'_> {
+    fn range(&self) -> (u64, u64) {
+        self.of.as_ref().map_or((0, u64::MAX), |of| of.0)
+    }
 }
 
 fn each_file(
@@ -468,15 +476,16 @@ fn each_file(
     draft: &Draft,
     temporary: &Temporary,
     options: &Options,
-) -> Result<Vec<Indexed>> {
-    let mut old = HashMap::new();
+) -> Result<impl Iterator<Item = Indexed> + use<>> {
+    let stored = |path| Path::strip_prefix(path, folder).unwrap_or(path);
+    let mut old: HashMap<&Path, &Entry> = HashMap::new();
     if let Some(index) = &draft.old {
-        old.extend(index.files.iter().map(|file| (folder.join(&file.path), file)));
+        old.extend(index.files.iter().map(|file| (file.path.as_path(), file)));
     }
     let mut whole = Reading::new(options, 1)?;
     let (mut parts, mut all, mut expected) = (Vec::new(), Vec::new(), 0);
     for path in paths {
-        let kept = match (old.get(path), &draft.old) {
+        let kept = match (old.get(stored(path)), &draft.old) {
             (Some(entry), Some(index)) => keep(path, entry, index)?,
             _ => None,
         };
@@ -484,13 +493,15 @@ fn each_file(
         if kept.is_none() {
             expected += split(path, &mut whole, &mut parts)?;
         }
-        all.push((kept, first..parts.len()));
+        all.push((kept, parts.len() - first));
     }
     options.progress.expect(expected);
+    let kept = draft.old.as_ref().map_or(0, memory::of_index);
+    let options = &memory::without(kept + memory::of_paths(paths, expected), 0, options)?;
     let threads = threads(options).min(parts.len().max(1));
     let reading = Reading::new(options, threads)?;
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let read: Vec<Mutex<Option<Indexed>>> = parts.iter().map(|_| Mutex::default()).collect();
+    let read: Vec<Mutex<Option<Box<Indexed>>>> = parts.iter().map(|_| Mutex::default()).collect();
     let work = || -> Result<()> {
         let mut keys = Keys::within(reading.room_of_keys());
         loop {
@@ -499,23 +510,22 @@ fn each_file(
                 break;
             };
             let mut one = One { reading: &reading, draft, temporary, keys: &mut keys };
-            let stored = part.path.strip_prefix(folder).unwrap_or(part.path);
             let indexed = one
-                .read(part, stored.to_owned())
+                .read(part, stored(part.path).to_owned())
                 .inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
             let size = indexed.entry.stamp.size;
-            options.progress.advance(part.range.map_or(size, |(start, end)| end.min(size) - start));
-            *read[at].lock().expect("no worker panics") = Some(indexed);
+            let (start, end) = part.range();
+            options.progress.advance(end.min(size) - start);
+            *read[at].lock().expect("no worker panics") = Some(Box::new(indexed));
         }
         Ok(())
     };
     on_each(threads, work).into_iter().collect::<Result<()>>()?;
     let mut read = read.into_iter().map(|one| one.into_inner().expect("no worker panics"));
-    let mut file = |(kept, parts): (Option<Indexed>, std::ops::Range<usize>)| match kept {
-        Some(kept) => Some(kept),
-        None => read.by_ref().take(parts.len()).flatten().reduce(Indexed::then),
-    };
-    Ok(all.into_iter().filter_map(&mut file).collect())
+    Ok(all.into_iter().filter_map(move |(kept, parts)| match kept {
+        Some(kept) => Some(*kept),
+        None => read.by_ref().take(parts).flatten().map(|one| *one).reduce(Indexed::then),
+    }))
 }
 
 /// Adds the parts of a file; returns its bytes.
@@ -529,12 +539,12 @@ fn split<'a>(path: &'a Path, reading: &mut Reading, parts: &mut Vec<Part<'a>>) -
             let starts = (0..stamp.size.max(1)).step_by(PART as usize);
             parts.extend(starts.map(|start| {
                 let end = if start + PART < stamp.size { start + PART } else { u64::MAX };
-                Part { path, range: Some((start, end)), stamp: Some(stamp) }
+                Part { path, of: Some(Box::new(((start, end), stamp))) }
             }));
             return Ok(stamp.size);
         }
     }
-    parts.push(Part { path, range: None, stamp: None });
+    parts.push(Part { path, of: None });
     Ok(size)
 }
 
@@ -553,7 +563,7 @@ impl Indexed {
 }
 
 /// A file of the old index, if it is as it was.
-fn keep(path: &Path, entry: &Entry, index: &Index) -> Result<Option<Indexed>> {
+fn keep(path: &Path, entry: &Entry, index: &Index) -> Result<Option<Box<Indexed>>> {
     let name = || path.display().to_string();
     let state = State::at(path).with_context(name)?;
     if !stamp::is_of(&entry.stamp, &state, || File::open(path)).with_context(name)? {
@@ -569,7 +579,7 @@ fn keep(path: &Path, entry: &Entry, index: &Index) -> Result<Option<Indexed>> {
         (block, Filter::Old { block: number }, start)
     });
     let (entry, blocks) = (entry.clone(), blocks.collect());
-    Ok(Some(Indexed { entry, blocks, lines: 0, read: false, keys: 0 }))
+    Ok(Some(Box::new(Indexed { entry, blocks, lines: 0, read: false, keys: 0 })))
 }
 
 /// What a worker has to index a file with.
@@ -585,16 +595,17 @@ impl One<'_> {
         let path = part.path;
         let name = || path.display().to_string();
         let file = File::open(path).with_context(name)?;
-        let stamp = match part.stamp {
-            Some(stamp) => stamp,
+        let stamp = match &part.of {
+            Some(of) => of.1,
             None => stamp::before_reading(&file).with_context(name)?,
         };
-        let compression = match part.range {
+        let compression = match part.of {
             Some(_) => None,
             None => self.reading.recognize(path, &file)?,
         };
-        let (mut text, header) = match part.range {
-            Some((start, end)) => {
+        let (mut text, header) = match &part.of {
+            Some(_) => {
+                let (start, end) = part.range();
                 let before = start.saturating_sub(1);
                 let point = Arc::new(Point { input: before, text: before, resume: None });
                 let mut text = self.reading.open(path, &file, stamp.size, None, point)?;
@@ -639,6 +650,8 @@ impl One<'_> {
             blocks.push((block, filter, start));
             text.pass(length);
         }
+        // Most files have one block, and room for four.
+        blocks.shrink_to_fit();
         let entry = Entry {
             path: stored,
             stamp,

@@ -16,12 +16,12 @@ use umbel_numbers::Size;
 use umbel_sets::{Bad, Missing, Options, on_each};
 
 use crate::build::threads;
-use crate::folders;
 use crate::opened::{self, Index};
 use crate::query::{Matching, Text};
 use crate::settings::Settings;
 use crate::stamp;
 use crate::text::{self, Reading};
+use crate::{folders, memory};
 
 /// A line, or a record, that was found.
 #[derive(Clone, Debug)]
@@ -167,6 +167,7 @@ pub fn find(
     write: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
 ) -> Result<Search> {
     check_texts(wanted, options)?;
+    let of_jobs = |jobs: &[Job<'_>]| jobs.iter().map(|job| memory::of_search(&job.path)).sum();
     let mut search = Search::default();
     let opened = open(path)?;
     let (jobs, candidates, options) = match &opened {
@@ -187,16 +188,22 @@ pub fn find(
             }
             // What has no key holds no value.
             let options = Options { missing: Missing::Skip, bad: Bad::Skip, ..options };
-            let (jobs, candidates) = of_index(path, index, wanted, &options, &mut search)?;
-            (jobs, candidates, options)
+            let lists = memory::of_index(index);
+            let folder = folders::of_index(path).as_os_str().len() as u64;
+            let all = index.files.iter().map(|file| memory::of_search(&file.path) + 2 * folder);
+            let left = memory::without(lists, all.sum(), &options)?;
+            let (jobs, candidates) = of_index(path, index, wanted, &left, &mut search)?;
+            let left = memory::without(lists + of_jobs(&jobs), 0, &options)?;
+            (jobs, candidates, left)
         }
         None => {
             let mut paths = Vec::new();
             folders::files(path, &mut paths)?;
             search.without_index = true;
             search.files = paths.len() as u64;
-            let jobs = paths.into_iter().map(Job::whole).collect();
-            (jobs, Candidates::default(), options.clone())
+            let jobs: Vec<_> = paths.into_iter().map(Job::whole).collect();
+            let left = memory::without(of_jobs(&jobs), 0, options)?;
+            (jobs, Candidates::default(), left)
         }
     };
     let workers = threads(&options).min(jobs.len().max(1));
@@ -289,35 +296,37 @@ fn of_index<'a>(
         blocks.each(&keys, |block| candidates.add(block, number)).with_context(name)?;
     }
     search.blocks = index.block_count().into();
-    let mut known = HashSet::new();
+    let mut known: HashSet<&Path> = HashSet::with_capacity(index.files.len());
     let mut jobs = Vec::new();
     for entry in &index.files {
         let path = folder.join(&entry.path);
         search.files += 1;
         search.text += entry.text;
         match state(entry, &path)? {
-            State::Gone => search.gone.push(path.clone()),
+            State::Gone => search.gone.push(path),
             State::Stale => {
                 search.stale.push(path.clone());
-                jobs.push(Job::whole(path.clone()));
+                jobs.push(Job::whole(path));
             }
             State::Same => {
                 let blocks = entry.first..entry.first + entry.blocks;
                 let count = blocks.filter(|&block| candidates.has(block)).count();
                 search.blocks_read += count as u64;
                 if count > 0 {
-                    jobs.push(Job { path: path.clone(), entry: Some(entry) });
+                    jobs.push(Job { path, entry: Some(entry) });
                 }
             }
         }
-        known.insert(path);
+        known.insert(&entry.path);
     }
+    let is_known = |path: &Path| known.contains(path.strip_prefix(&folder).unwrap_or(path));
+    let mut new = Vec::new();
     for root in &index.roots {
         let root = folder.join(root);
         match umbel_system::State::at(&root) {
             Err(error) if folders::is_gone(&error) => {
                 // A file of its own was told above.
-                if !known.contains(&root) {
+                if !is_known(&root) {
                     search.gone.push(root);
                 }
                 continue;
@@ -326,16 +335,16 @@ fn of_index<'a>(
                 state.with_context(|| root.display().to_string())?;
             }
         }
-        let mut paths = Vec::new();
-        folders::files(&root, &mut paths)?;
-        for file in paths {
-            if known.insert(file.clone()) && !atomic::is_same_path(&file, path) {
-                search.files += 1;
-                search.new.push(file.clone());
-                jobs.push(Job::whole(file));
-            }
-        }
+        let first = new.len();
+        folders::files(&root, &mut new)?;
+        let found = new.split_off(first);
+        let is_new = |file: &PathBuf| !is_known(file) && !atomic::is_same_path(file, path);
+        new.extend(found.into_iter().filter(is_new));
     }
+    folders::keep_first(&mut new);
+    search.files += new.len() as u64;
+    jobs.extend(new.iter().cloned().map(Job::whole));
+    search.new = new;
     jobs.sort_by(|left, right| left.path.cmp(&right.path));
     Ok((jobs, candidates))
 }

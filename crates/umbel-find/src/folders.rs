@@ -32,6 +32,18 @@ pub(crate) fn files(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
+/// Leaves out what comes again, of files under several of the paths that were named.
+pub(crate) fn keep_first(paths: &mut Vec<PathBuf>) {
+    let mut order: Vec<usize> = (0..paths.len()).collect();
+    order.sort_unstable_by_key(|&number| (&paths[number], number));
+    let mut again = vec![false; paths.len()];
+    for two in order.windows(2) {
+        again[two[1]] = paths[two[0]] == paths[two[1]];
+    }
+    let mut again = again.into_iter();
+    paths.retain(|_| again.next() == Some(false));
+}
+
 /// Whether an error says that there is no such file: it is gone, or a folder on the way to it is, maybe for a file.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)

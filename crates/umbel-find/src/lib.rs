@@ -10,6 +10,7 @@
 //! | `opened` | an index that is open, and where decoders start in its files |
 //! | `stamp` | whether a file is still the one that was indexed |
 //! | `folders` | the files of folders, and how an index names them |
+//! | `memory` | what lists of files take of the memory cap |
 //! | `text` | the text of a file in blocks |
 //! | `build` | making an index and bringing it up to date |
 //! | `query` | how a text is compared with lines |
@@ -22,6 +23,7 @@ mod about;
 mod build;
 mod find;
 mod folders;
+mod memory;
 mod opened;
 mod query;
 mod settings;

@@ -144,14 +144,19 @@ pub(crate) struct Text<'a> {
 impl<'a> Text<'a> {
     /// Reads until `wanted` bytes are there; false if there are fewer.
     fn fill(&mut self, wanted: usize) -> Result<bool> {
+        const SHORT: usize = 1 << 15;
         // After a long record the buffer has many blocks: moved with each of them, they would take the time of their square.
         if self.buffer.len() - self.begin < wanted {
             self.buffer.copy_within(self.begin..self.filled, 0);
             (self.begin, self.filled) = (0, self.filled - self.begin);
-            self.buffer.resize(wanted.max(self.buffer.len()), 0);
         }
         let end = self.begin + wanted;
         while self.filled < end {
+            // Where short files are many, room for a block in each would take most of the time.
+            if self.filled == self.buffer.len() {
+                self.buffer.resize((2 * self.filled).max(SHORT).min(end), 0);
+            }
+            let end = end.min(self.buffer.len());
             match self.source.read(&mut self.buffer[self.filled..end]) {
                 Ok(0) => return Ok(false),
                 Ok(read) => {
