@@ -189,7 +189,8 @@ pub(crate) fn open<'py>(
             #[allow(unsafe_code)]
             let mapped = unsafe { MappedFile::map(&file) }.map_err(io)?;
             let filter = AnyFilter::map_with(&mapped, secret.as_ref());
-            return Ok(Inner::Mapped(filter.map_err(|error| about(error.into()))?));
+            let filter = filter.map_err(|error| about(error.into()))?;
+            return own(Inner::Mapped(filter), kinds_of).map_err(about);
         }
         if kinds_of.0.is_none() {
             let source = PageReader::new(1 << 16, &file).take(length);
@@ -197,7 +198,7 @@ pub(crate) fn open<'py>(
                 Ok(mut filter) => {
                     let taken = notes.map_or(Ok(()), |notes| notes.take_in(&mut filter, &file));
                     taken.map_err(|error| of_files(error, &name))?;
-                    return Ok(Inner::Own(filter));
+                    return own(Inner::Own(filter), kinds_of).map_err(about);
                 }
                 Err(FileError::NotUmbel { .. }) => {}
                 Err(error) => return Err(about(error.into())),
@@ -243,6 +244,16 @@ pub(crate) fn kinds_of(
     Ok((format.map_err(Failure::from)?, key_type.map_err(Failure::from)?))
 }
 
+/// A filter of umbel, for which no type of keys may be named.
+fn own(filter: Inner, (_, key_type): (Option<Format>, Option<KeyType>)) -> Result<Inner, Failure> {
+    match key_type {
+        None => Ok(filter),
+        Some(_) => Err(Failure::Value(
+            "this is a filter of umbel, whose keys have no type; omit key_type".to_owned(),
+        )),
+    }
+}
+
 pub(crate) fn decode(
     data: &[u8],
     (format, key_type): (Option<Format>, Option<KeyType>),
@@ -257,7 +268,7 @@ pub(crate) fn decode(
         return foreign(format);
     }
     let refused = match AnyFilter::from_bytes_with(data, secret) {
-        Ok(filter) => return Ok(Inner::Own(filter)),
+        Ok(filter) => return own(Inner::Own(filter), (format, key_type)),
         Err(error @ FileError::NotUmbel { .. }) => error,
         Err(error) => return Err(error.into()),
     };

@@ -99,3 +99,15 @@ def test_formats_are_recognized(tmp_path):
         assert "guava" in str(error)
     with pytest.raises(ValueError, match="format"):
         umbel.open(path, format="nothing")
+
+
+def test_a_type_of_keys_is_refused_for_filters_of_umbel(tmp_path):
+    path = tmp_path / "own.umbel"
+    umbel.Bloom(10, 0.01).save(path)
+    for opened in [
+        lambda: umbel.open(path, key_type="utf16"),
+        lambda: umbel.open(path, key_type="utf16", mmap=True),
+        lambda: umbel.from_bytes(path.read_bytes(), key_type="utf16"),
+    ]:
+        with pytest.raises(ValueError, match="this is a filter of umbel, whose keys have no type; omit key_type"):
+            opened()

@@ -39,12 +39,14 @@ pub async fn serve<F>(
 {
     loop {
         let mut stopped = stop.clone();
-        let stream = tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                Err(_) => continue,
-            },
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
             _ = stopped.wait_for(|stop| *stop) => return,
+        };
+        // It fails for single connections, and for want of file descriptors, which passes.
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
         };
         let _ = stream.set_nodelay(true);
         let (answer, mut stopped) = (answer.clone(), stop.clone());
