@@ -15,7 +15,7 @@ pub fn command(program: &str, component: &str) -> Result<Command> {
     });
     ensure!(
         is_installed,
-        "{component} of a nightly compiler is missing; `rustup toolchain install nightly --profile minimal --component miri,rust-src` gets it"
+        "{component} of a nightly compiler is missing; `rustup toolchain install nightly --profile minimal --component miri,rust-src,llvm-tools` gets it"
     );
     let mut command = Command::new("rustup");
     command.args(["run", "nightly", program]).current_dir(root());

@@ -24,10 +24,14 @@ const MOST_FOREIGN_BYTES: u64 = 4 << 10;
 /// The longest that an input may take, in seconds.
 const SLOWEST: u32 = 20;
 
+/// Folders of the programs that fuzz, and of those that count how often each line is reached.
+const BUILD: &str = "build";
+const COUNTING: &str = "counting";
+
 /// What to fuzz, and for how long.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// `file`, `operations`, `redis`, `shared`, `footer`, `pages`, `index`, `foreign` or the name of a format, such as `guava`; all of them by default.
+    /// `file`, `operations`, `sets`, `redis`, `shared`, `peers`, `footer`, `pages`, `index`, `foreign` or the name of a format, such as `guava`; all of them by default.
     targets: Vec<String>,
     /// Seconds for each target.
     #[arg(long, default_value_t = 60)]
@@ -35,6 +39,9 @@ pub(crate) struct Arguments {
     /// Run only this input, such as a finding, on the target named.
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
+    /// Run all inputs that were kept, and list the lines of umbel that none of them reaches.
+    #[arg(long, conflicts_with = "input")]
+    coverage: bool,
 }
 
 /// A program and the meaning of its inputs.
@@ -42,8 +49,10 @@ pub(crate) struct Arguments {
 enum Target {
     File,
     Operations,
+    Sets,
     Redis,
     Shared,
+    Peers,
     Footer,
     Pages,
     Index,
@@ -57,8 +66,10 @@ impl Target {
         let programs = [
             Self::File,
             Self::Operations,
+            Self::Sets,
             Self::Redis,
             Self::Shared,
+            Self::Peers,
             Self::Footer,
             Self::Pages,
             Self::Index,
@@ -78,8 +89,10 @@ impl Target {
         match self {
             Self::File => "file",
             Self::Operations => "operations",
+            Self::Sets => "sets",
             Self::Redis => "redis",
             Self::Shared => "shared",
+            Self::Peers => "peers",
             Self::Footer => "footer",
             Self::Pages => "pages",
             Self::Index => "index",
@@ -95,9 +108,9 @@ impl Target {
         }
     }
 
-    /// The program, started for this target.
-    fn command(self) -> Result<Command> {
-        let mut command = Command::new(program(self.program())?);
+    /// The program in the folder `build`, started for this target.
+    fn command(self, build: &str) -> Result<Command> {
+        let mut command = Command::new(program(build, self.program())?);
         command.env_remove("UMBEL_FORMAT").env("RUST_BACKTRACE", "1").current_dir(root());
         if let Self::Foreign(Some(format)) = self {
             command.env("UMBEL_FORMAT", format.name());
@@ -108,11 +121,14 @@ impl Target {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let targets = chosen(&arguments.targets)?;
+    if arguments.coverage {
+        return coverage(&targets);
+    }
     build()?;
     if let Some(input) = &arguments.input {
         let &[target] = &targets[..] else { bail!("an input is of one target: name that") };
         let input = input.canonicalize().with_context(|| input.display().to_string())?;
-        return run::run(target.command()?.arg(input));
+        return run::run(target.command(BUILD)?.arg(input));
     }
     println!(
         "{:<22}{:>8}{:>14}{:>10}{:>14}  findings",
@@ -156,16 +172,16 @@ fn build() -> Result<()> {
     let driver = driver.to_str().context("the folder's name is no text")?;
     let mut command = nightly::command(driver, "rustc")?;
     command.args(["fuzz", "build", "--fuzz-dir"]).arg(root().join("fuzz"));
-    run::run(command.arg("--target-dir").arg(folder().join("build")))
+    run::run(command.arg("--target-dir").arg(folder().join(BUILD)))
 }
 
-/// A program that [`build`] made; its folder is named after the machine.
-fn program(name: &str) -> Result<PathBuf> {
-    let build = folder().join("build");
-    let programs =
-        fs::read_dir(&build)?.flatten().map(|entry| entry.path().join("release").join(name));
-    programs
-        .into_iter()
+/// A program that was built there; its folder may be named after the machine.
+fn program(build: &str, name: &str) -> Result<PathBuf> {
+    let build = folder().join(build);
+    let machines = fs::read_dir(&build)?.flatten().map(|entry| entry.path());
+    machines
+        .chain([build.clone()])
+        .map(|folder| folder.join("release").join(name))
         .find(|path| path.exists())
         .with_context(|| format!("no program {name} in {}", build.display()))
 }
@@ -184,7 +200,7 @@ fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
     }
     let before = entries(&findings)?;
     let log = folder().join(format!("{name}.log"));
-    let mut command = target.command()?;
+    let mut command = target.command(BUILD)?;
     command.args([&corpus, &seeds]).arg(format!("-artifact_prefix={}/", findings.display()));
     command
         .arg(format!("-max_total_time={seconds}"))
@@ -194,8 +210,7 @@ fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
         .arg(format!("-max_len={}", target.most_bytes()))
         .args(["-rss_limit_mb=1024", "-print_final_stats=1"]);
     // Operations, commands and columns have no seeds to derive a length from, and few of them do little.
-    let has_seeds = !matches!(target, Target::Operations | Target::Redis | Target::Pages);
-    command.args((!has_seeds).then_some("-len_control=0"));
+    command.args(entries(&seeds)?.is_empty().then_some("-len_control=0"));
     // The end of a scope may come before the last steps of its threads, whose memory then looks lost.
     command.args((target == Target::Pages).then_some("-detect_leaks=0"));
     command.stdout(Stdio::null()).stderr(fs::File::create(&log)?);
@@ -224,6 +239,67 @@ fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
     Ok(new.iter().map(|path| format!("{name}: {}", path.display())).collect())
 }
 
+/// Runs the inputs that were kept in programs that count, and prints for each file how many of its lines that are code none reached.
+fn coverage(targets: &[Target]) -> Result<()> {
+    /// Inputs of one run of a program.
+    const SOME: usize = 500;
+    let counts = folder().join("counts");
+    let _ = fs::remove_dir_all(&counts);
+    fs::create_dir_all(&counts)?;
+    let mut command = nightly::command("cargo", "llvm-tools")?;
+    command.args(["build", "--quiet", "--release", "--locked", "--bins", "--manifest-path"]);
+    command.arg(root().join("fuzz/Cargo.toml")).arg("--target-dir").arg(folder().join(COUNTING));
+    run::run(command.env("RUSTFLAGS", "-Cinstrument-coverage --cfg fuzzing"))?;
+    for target in targets {
+        let inputs = entries(&folder().join("corpus").join(target.name())).unwrap_or_default();
+        for (number, some) in inputs.chunks(SOME).enumerate() {
+            let mut command = target.command(COUNTING)?;
+            let profile = counts.join(format!("{}-{number}.profraw", target.name()));
+            command.env("LLVM_PROFILE_FILE", profile).args(some);
+            let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+            ensure!(status.success(), "{}: {status}", target.name());
+        }
+    }
+    let mut rustc = nightly::command("rustc", "llvm-tools")?;
+    let libraries = run::printed(rustc.args(["--print", "target-libdir"]))?;
+    let tool = |name: &str| Command::new(Path::new(libraries.trim()).join("../bin").join(name));
+    let all = counts.join("all.profdata");
+    let profiles = entries(&counts)?;
+    ensure!(!profiles.is_empty(), "no inputs were kept; `cargo x fuzz` makes some");
+    run::run(tool("llvm-profdata").args(["merge", "--sparse", "-o"]).arg(&all).args(profiles))?;
+    let mut command = tool("llvm-cov");
+    command.args(["export", "--format=lcov", "--instr-profile"]).arg(&all);
+    for target in targets {
+        command.arg("--object").arg(program(COUNTING, target.program())?);
+    }
+    print!("{}", unreached(&run::printed(&mut command)?));
+    Ok(())
+}
+
+/// Of each file of umbel in a report of lcov: lines that are code, those never reached, and which these are.
+fn unreached(report: &str) -> String {
+    let mut table = format!("{:<52}{:>8}{:>12}  which\n", "file", "lines", "unreached");
+    for file in report.split("end_of_record") {
+        let Some(name) = file.lines().find_map(|line| line.strip_prefix("SF:")) else { continue };
+        let Ok(name) = Path::new(name).strip_prefix(root().join("crates")) else { continue };
+        let counts = file.lines().filter_map(|line| line.strip_prefix("DA:")?.split_once(','));
+        let counts =
+            counts.filter_map(|(line, count)| Some((line.parse::<u32>().ok()?, count == "0")));
+        let counts: Vec<_> = counts.collect();
+        let runs: Vec<_> =
+            counts.chunk_by(|one, next| one.1 == next.1).filter(|run| run[0].1).collect();
+        let lines: usize = runs.iter().map(|run| run.len()).sum();
+        let which = |run: &&[(u32, bool)]| match run {
+            [(line, _)] => line.to_string(),
+            [(first, _), .., (last, _)] => format!("{first}-{last}"),
+            [] => String::new(),
+        };
+        let which = runs.iter().map(which).collect::<Vec<_>>().join(" ");
+        table += &format!("{:<52}{:>8}{lines:>12}  {which}\n", name.display(), counts.len());
+    }
+    table
+}
+
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(fs::read_dir(folder)?
         .map(|entry| entry.map(|entry| entry.path()))
@@ -235,7 +311,9 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
     let most = target.most_bytes();
     let mut seeds = match target {
-        Target::Operations | Target::Redis | Target::Pages => Vec::new(),
+        Target::Operations | Target::Sets | Target::Redis | Target::Peers | Target::Pages => {
+            Vec::new()
+        }
         Target::File => {
             let mut files = files(&root().join("testdata/golden"))?;
             files.retain(|file| file.starts_with(b"\x89UMBEL"));

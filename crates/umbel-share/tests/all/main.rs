@@ -6,6 +6,7 @@ mod round_trips;
 mod sizes;
 mod summary;
 mod trust;
+mod world;
 
 use std::io::{Cursor, Read};
 

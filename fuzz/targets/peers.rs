@@ -1,0 +1,39 @@
+//! A cache and a peer of it, while messages are lost, late, repeated and damaged, and the cache restarts: the peer has no filter but one
+//! that was published, and heals once messages arrive.
+
+#![no_main]
+
+use libfuzzer_sys::arbitrary::{Result, Unstructured};
+use libfuzzer_sys::fuzz_target;
+use umbel_fuzz::memory;
+
+#[path = "../../crates/umbel-share/tests/all/world.rs"]
+mod world;
+use world::{Event, World};
+
+#[global_allocator]
+static MEMORY: memory::Counted = memory::Counted;
+
+/// More events are only slower.
+const MOST: usize = 400;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut chosen = Unstructured::new(bytes);
+    let events: Vec<_> = std::iter::from_fn(|| event(&mut chosen).ok()).take(MOST).collect();
+    World::new().live(&events);
+});
+
+fn event(chosen: &mut Unstructured<'_>) -> Result<Event> {
+    let number = |chosen: &mut Unstructured<'_>| Ok(chosen.arbitrary::<u16>()?.into());
+    Ok(match chosen.arbitrary::<u8>()? % 9 {
+        0 => Event::Insert(chosen.int_in_range(1..=39)?),
+        1 => Event::Remove(number(chosen)?),
+        2 => Event::Beat,
+        3 => Event::Arrive(number(chosen)?),
+        4 => Event::ArriveTwice(number(chosen)?),
+        5 => Event::Lose(number(chosen)?),
+        6 => Event::Damage(number(chosen)?, number(chosen)?),
+        7 => Event::Restart(chosen.int_in_range(-1..=1)?),
+        _ => Event::Wait(chosen.int_in_range(0..=1499)?),
+    })
+}

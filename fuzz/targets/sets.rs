@@ -1,0 +1,471 @@
+//! Set operations on small files of records. An input chooses values, how they are written and what is asked; the answer must be that
+//! of a model in memory, which never reads the files. The files with bytes changed must have the keys that the crates `csv` and
+//! `serde_json` read, or be refused; however they are read, and by however many threads, they end alike.
+
+#![no_main]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::sync::{Arc, LazyLock};
+
+use arbitrary::Arbitrary;
+use libfuzzer_sys::fuzz_target;
+use tempfile::TempDir;
+use umbel_sets::{
+    Distinct, Error, Input, Keep, LEAST_MEMORY, Options, Progress, Records, SetOperation,
+    TempFolders, Top, keys, keys_stream,
+};
+
+static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a folder"));
+
+/// Columns of a row, and their names.
+const COLUMNS: [&str; 3] = ["id", "a b", "x"];
+/// Values that every form can write, and those with what is special in some.
+const PLAIN: [&str; 8] = ["a", "b", "ab", "é", "1", "01", "\\", "'"];
+const SPECIAL: [&str; 8] = ["", " ", "\"", ",", "x\ny", "a\"\"b", "\t", "\u{1f600}"];
+/// Files and rows of each that are looked at: more are only slower.
+const MOST_FILES: usize = 3;
+const MOST_ROWS: usize = 60;
+
+#[derive(Arbitrary, Debug)]
+struct Job {
+    form: Form,
+    files: Vec<Vec<Row>>,
+    ask: Ask,
+    sorted: bool,
+    threads: bool,
+    drip: u8,
+    /// Whether the last line of a file has an end.
+    ended: bool,
+    changes: Vec<(u16, u8)>,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Form {
+    Lines,
+    Fields { key: Columns },
+    Tsv { header: bool, key: Columns, carriage: bool },
+    Csv { header: bool, key: Columns, carriage: bool, delimiter: Delimiter },
+    Json { key: Columns },
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Delimiter {
+    Comma,
+    Semicolon,
+    Tab,
+    Bar,
+}
+
+impl Delimiter {
+    fn byte(self) -> u8 {
+        match self {
+            Self::Comma => b',',
+            Self::Semicolon => b';',
+            Self::Tab => b'\t',
+            Self::Bar => b'|',
+        }
+    }
+}
+
+/// The columns of a key.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Columns {
+    One(bool),
+    Two,
+    All,
+}
+
+impl Columns {
+    fn numbers(self) -> &'static [usize] {
+        match self {
+            Self::One(false) => &[0],
+            Self::One(true) => &[2],
+            Self::Two => &[1, 0],
+            Self::All => &[0, 1, 2],
+        }
+    }
+}
+
+/// Values by their numbers; bits say which are written in a longer form than they need.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Row {
+    values: [u8; 3],
+    longer: u8,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Ask {
+    Distinct { at_least: u8, last: bool, counted: bool, top: Option<u8> },
+    Common { at_least: u8, every: bool },
+    Except { every: bool },
+}
+
+fuzz_target!(|job: Job| {
+    let rows = |rows: &Vec<Row>| rows.iter().take(MOST_ROWS).copied().collect();
+    let mut files: Vec<Vec<Row>> = job.files.iter().take(MOST_FILES).map(rows).collect();
+    files.resize(files.len().max(2), Vec::new());
+    let mut contents: Vec<_> = files.iter().map(|rows| job.written(rows)).collect();
+    assert_eq!(
+        job.answer(&contents, 1 + usize::from(job.threads)).expect("records"),
+        job.model(&files)
+    );
+    for (number, rows) in files.iter().enumerate() {
+        let read = job.keys(&contents[number], None).expect("records");
+        let expected: Vec<_> = rows.iter().map(|row| joined(&job.key(row))).collect();
+        assert_eq!(read, expected);
+    }
+    if job.changes.is_empty() {
+        return;
+    }
+    for (place, value) in &job.changes {
+        let content = &mut contents[usize::from(*place) % files.len()];
+        let length = content.len();
+        match usize::from(*place) / files.len() {
+            at if at < length => content[at] ^= value,
+            _ => content.push(*value),
+        }
+    }
+    for content in &contents {
+        let whole = job.keys(content, None);
+        let stream = job.keys(content, Some(1 + usize::from(job.drip)));
+        match (&whole, &stream) {
+            (Ok(whole), Ok(stream)) => assert_eq!(whole, stream),
+            (Err(_), Err(_)) => {}
+            _ => panic!("{whole:?} in a file, {stream:?} in a stream"),
+        }
+        if let (Ok(found), Some(expected)) = (&whole, job.read_by_others(content)) {
+            assert_eq!(*found, expected, "{}", content.escape_ascii());
+        }
+    }
+    match (job.answer(&contents, 1), job.answer(&contents, 3)) {
+        (Ok(one), Ok(three)) => assert_eq!(one, three),
+        (Err(_), Err(_)) => {}
+        (one, three) => panic!("{one:?} by one thread, {three:?} by three"),
+    }
+});
+
+/// A key as it is compared: of several values, each with its length before it.
+fn joined(values: &[Vec<u8>]) -> Vec<u8> {
+    match values {
+        [value] => value.clone(),
+        _ => {
+            values.iter().flat_map(|v| [&(v.len() as u32).to_le_bytes(), &v[..]].concat()).collect()
+        }
+    }
+}
+
+impl Job {
+    fn value(&self, number: u8) -> &'static str {
+        let number = usize::from(number);
+        match self.form {
+            Form::Lines | Form::Fields { .. } => PLAIN[number % 8],
+            // Without quotes there is no way to write a tab or a line feed.
+            Form::Tsv { .. } => [&PLAIN[..], &SPECIAL[..4]].concat()[number % 12],
+            _ => [PLAIN, SPECIAL].concat()[number % 16],
+        }
+    }
+
+    fn columns(&self) -> &'static [usize] {
+        match self.form {
+            Form::Lines => &[],
+            Form::Fields { key }
+            | Form::Tsv { key, .. }
+            | Form::Csv { key, .. }
+            | Form::Json { key } => key.numbers(),
+        }
+    }
+
+    /// The values of a row's key.
+    fn key(&self, row: &Row) -> Vec<Vec<u8>> {
+        let value = |column: &usize| self.value(row.values[*column]).as_bytes().to_vec();
+        match self.form {
+            Form::Lines => vec![self.line(row)],
+            _ => self.columns().iter().map(value).collect(),
+        }
+    }
+
+    /// A row as it is written, without its end.
+    fn line(&self, row: &Row) -> Vec<u8> {
+        let values = row.values.map(|number| self.value(number));
+        let longer = |column: usize| row.longer >> column & 1 == 1;
+        let mut line = match self.form {
+            Form::Lines => values.concat().into_bytes(),
+            Form::Fields { .. } => {
+                let before = if longer(0) { " \t" } else { "" };
+                let between = if longer(1) { "\t  " } else { " " };
+                [before, values[0], between, values[1], " ", values[2]].concat().into_bytes()
+            }
+            Form::Tsv { .. } => values.join("\t").into_bytes(),
+            Form::Csv { delimiter, .. } => {
+                let special = |byte: u8| [delimiter.byte(), b'"', b'\n'].contains(&byte);
+                let written = |(column, value): (usize, &str)| match value.bytes().any(special)
+                    || longer(column)
+                {
+                    true => format!("\"{}\"", value.replace('"', "\"\"")).into_bytes(),
+                    false => value.as_bytes().to_vec(),
+                };
+                let written: Vec<_> = values.into_iter().enumerate().map(written).collect();
+                written.join(&delimiter.byte())
+            }
+            Form::Json { .. } => {
+                let escaped = |value: &str| -> String {
+                    value.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect()
+                };
+                let member = |(column, value): (usize, &str)| match longer(column) {
+                    true => format!("\"{}\" : \"{}\"", COLUMNS[column], escaped(value)),
+                    false => format!("\"{}\":{}", COLUMNS[column], serde_json::Value::from(value)),
+                };
+                let members: Vec<_> = values.into_iter().enumerate().map(member).collect();
+                format!("{{{}}}", members.join(",")).into_bytes()
+            }
+        };
+        if let Form::Tsv { carriage: true, .. } | Form::Csv { carriage: true, .. } = self.form {
+            line.push(b'\r');
+        }
+        line
+    }
+
+    fn header(&self) -> Option<Vec<u8>> {
+        let (delimiter, carriage) = match self.form {
+            Form::Tsv { header: true, carriage, .. } => (b'\t', carriage),
+            Form::Csv { header: true, carriage, delimiter, .. } => (delimiter.byte(), carriage),
+            _ => return None,
+        };
+        let mut line = COLUMNS.map(str::as_bytes).join(&delimiter);
+        line.extend(carriage.then_some(b'\r'));
+        Some(line)
+    }
+
+    fn written(&self, rows: &[Row]) -> Vec<u8> {
+        let lines = self.header().into_iter().chain(rows.iter().map(|row| self.line(row)));
+        let mut all = lines.flat_map(|line| [&line[..], b"\n"].concat()).collect::<Vec<_>>();
+        if !self.ended && self.header().map_or(0, |line| line.len() + 1) < all.len() {
+            all.pop();
+        }
+        all
+    }
+
+    fn options(&self, threads: usize) -> Options {
+        let named = self.header().is_some() || matches!(self.form, Form::Json { .. });
+        let name = |column: &usize| match named {
+            true => COLUMNS[*column].to_owned(),
+            false => (column + 1).to_string(),
+        };
+        let key = self.columns().iter().map(name).collect();
+        let header = self.header().is_some();
+        Options {
+            memory: LEAST_MEMORY,
+            threads,
+            tmp: Arc::new(TempFolders::new(&[FOLDER.path().to_owned()])),
+            separator: b'\n',
+            records: match self.form {
+                Form::Lines => Records::Lines,
+                Form::Fields { .. } => Records::Fields { key },
+                Form::Tsv { .. } => Records::Tsv { header, key },
+                Form::Csv { delimiter, .. } => {
+                    Records::Csv { delimiter: delimiter.byte(), header, key, raw: false }
+                }
+                Form::Json { .. } => Records::JsonLines { key },
+            },
+            others: Vec::new(),
+            ignored: Vec::new(),
+            normalization: Default::default(),
+            missing: Default::default(),
+            bad: Default::default(),
+            progress: Arc::new(Progress::default()),
+        }
+    }
+
+    /// What umbel writes.
+    fn answer(&self, contents: &[Vec<u8>], threads: usize) -> Result<Vec<u8>, Error> {
+        let options = self.options(threads);
+        let inputs: Vec<_> = contents.iter().map(|content| input(content)).collect();
+        let operation = match self.ask {
+            Ask::Distinct { at_least, last, counted, top } => {
+                let distinct = Distinct {
+                    at_least: at_least.into(),
+                    keep: if last { Keep::Last } else { Keep::First },
+                    counted: counted && !last,
+                    ranked: top.filter(|_| !last).map(|most| Top(most.into())),
+                };
+                SetOperation::distinct(&inputs, distinct, &options)?
+            }
+            Ask::Common { at_least, every } => {
+                let at_least = 1 + usize::from(at_least) % inputs.len();
+                let operation = SetOperation::common(&inputs, at_least, &options)?;
+                if every { operation.every() } else { operation }
+            }
+            Ask::Except { every } => {
+                let operation = SetOperation::except(&inputs, &options)?;
+                if every { operation.every() } else { operation }
+            }
+        };
+        let operation = if self.sorted { operation.sorted() } else { operation };
+        let mut out = Vec::new();
+        operation.run(&mut out)?;
+        Ok(out)
+    }
+
+    /// What it must write.
+    fn model(&self, files: &[Vec<Row>]) -> Vec<u8> {
+        let rows: Vec<_> = (0..)
+            .zip(files)
+            .flat_map(|(file, rows)| rows.iter().map(move |row| (file, row)))
+            .collect();
+        let mut met: BTreeMap<Vec<u8>, (Vec<usize>, BTreeSet<usize>)> = BTreeMap::new();
+        for (place, (file, row)) in rows.iter().enumerate() {
+            let (places, within) = met.entry(joined(&self.key(row))).or_default();
+            places.push(place);
+            within.insert(*file);
+        }
+        // In the order of keys; each with its place and its count.
+        let mut results = Vec::new();
+        let of_first =
+            |places: &[usize]| places.iter().copied().filter(|place| rows[*place].0 == 0).collect();
+        for (key, (places, within)) in &met {
+            let first = places[..1].to_vec();
+            let found = match self.ask {
+                Ask::Distinct { at_least, last, .. } => match places.len() >= at_least.into() {
+                    true if last => places[places.len() - 1..].to_vec(),
+                    true => first,
+                    false => Vec::new(),
+                },
+                Ask::Common { at_least, every } => {
+                    let at_least = 1 + usize::from(at_least) % files.len();
+                    match within.len() >= at_least {
+                        true if every && at_least == files.len() => of_first(places),
+                        true => first,
+                        false => Vec::new(),
+                    }
+                }
+                Ask::Except { every } => match *within == BTreeSet::from([0]) {
+                    true if every => of_first(places),
+                    true => first,
+                    false => Vec::new(),
+                },
+            };
+            results.extend(found.into_iter().map(|place| (key, place, places.len())));
+        }
+        let ranked = match self.ask {
+            Ask::Distinct { last: false, top, .. } => top,
+            _ => None,
+        };
+        if ranked.is_some() || !self.sorted {
+            results.sort_by_key(|(_, place, _)| *place);
+        }
+        if let Some(top) = ranked {
+            results.sort_by_key(|(.., count)| std::cmp::Reverse(*count));
+            results.truncate(top.into());
+        }
+        let counted = matches!(self.ask, Ask::Distinct { counted: true, last: false, .. });
+        let mut out = Vec::new();
+        let mut write = |row: &[u8], count: &str| {
+            match self.form {
+                _ if !counted => out.extend_from_slice(row),
+                Form::Json { .. } => {
+                    out.extend(
+                        [b"{\"count\":", count.as_bytes(), b",\"record\":", row, b"}"].concat(),
+                    );
+                }
+                Form::Csv { delimiter, .. } => {
+                    out.extend([count.as_bytes(), row].join(&delimiter.byte()))
+                }
+                _ => out.extend([count.as_bytes(), row].join(&b'\t')),
+            }
+            out.push(b'\n');
+        };
+        if let Some(header) = self.header() {
+            write(&header, "count");
+        }
+        for (_, place, count) in results {
+            write(&self.line(rows[place].1), &count.to_string());
+        }
+        out
+    }
+
+    /// The keys of a file, or of a stream that gives so many bytes at a time.
+    fn keys(&self, content: &[u8], drip: Option<usize>) -> Result<Vec<Vec<u8>>, Error> {
+        const ROOM: u64 = 1 << 20;
+        let options = self.options(1);
+        let mut found = Vec::new();
+        let see = |batch: &umbel_sets::KeyBatch<'_>| {
+            found.extend(batch.iter().map(<[u8]>::to_vec));
+            Ok(())
+        };
+        match drip {
+            None => keys(&[input(content)], ROOM, &options, see)?,
+            Some(size) => keys_stream("stream", &mut Drip(content, size), ROOM, &options, see)?,
+        };
+        Ok(found)
+    }
+
+    /// The keys that the crates `csv` and `serde_json` read, where both readers mean the same.
+    fn read_by_others(&self, content: &[u8]) -> Option<Vec<Vec<u8>>> {
+        match self.form {
+            // For the crate a carriage return alone ends a record.
+            Form::Csv { delimiter, header, .. } if !content.contains(&b'\r') => {
+                let mut reader = csv::ReaderBuilder::new()
+                    .has_headers(header)
+                    .flexible(true)
+                    .delimiter(delimiter.byte())
+                    .from_reader(content);
+                let columns = match header {
+                    true => {
+                        let names = reader.byte_headers().ok()?.clone();
+                        let of = |column: &usize| {
+                            names.iter().position(|name| name == COLUMNS[*column].as_bytes())
+                        };
+                        self.columns().iter().map(of).collect::<Option<Vec<_>>>()?
+                    }
+                    false => self.columns().to_vec(),
+                };
+                let key = |record: Result<csv::ByteRecord, csv::Error>| {
+                    let record = record.ok()?;
+                    let value = |column: &usize| record.get(*column).map(<[u8]>::to_vec);
+                    columns
+                        .iter()
+                        .map(value)
+                        .collect::<Option<Vec<_>>>()
+                        .map(|values| joined(&values))
+                };
+                reader.byte_records().map(key).collect()
+            }
+            Form::Json { .. } => {
+                let lines = content
+                    .split(|byte| *byte == b'\n')
+                    .filter(|line| !line.trim_ascii().is_empty());
+                let key = |line: &[u8]| {
+                    let value: serde_json::Value = serde_json::from_slice(line).ok()?;
+                    let member = |column: &usize| {
+                        Some(value.get(COLUMNS[*column])?.as_str()?.as_bytes().to_vec())
+                    };
+                    self.columns()
+                        .iter()
+                        .map(member)
+                        .collect::<Option<Vec<_>>>()
+                        .map(|values| joined(&values))
+                };
+                lines.map(key).collect()
+            }
+            _ => None,
+        }
+    }
+}
+
+fn input(content: &[u8]) -> Input {
+    let mut file: File = tempfile::tempfile_in(FOLDER.path()).expect("a file");
+    file.write_all(content).expect("room for it");
+    Input::file("file", file).expect("a file")
+}
+
+/// Gives some bytes at a time.
+struct Drip<'a>(&'a [u8], usize);
+
+impl Read for Drip<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let size = self.1.min(bytes.len());
+        self.0.read(&mut bytes[..size])
+    }
+}
