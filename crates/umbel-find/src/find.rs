@@ -158,7 +158,7 @@ impl Candidates {
 /// changed since they were indexed, and files that were added to folders of the index, are searched in full.
 ///
 /// # Errors
-/// Those of reading and of `write`; an [`IndexError`](crate::IndexError).
+/// Those of reading and of `write`; an [`IndexError`](crate::IndexError); a memory cap too low for that many files.
 pub fn find(
     path: &Path,
     wanted: &Wanted,
