@@ -3,7 +3,11 @@
 pub mod figures;
 pub mod memory;
 
+use std::path::Path;
+use std::sync::Arc;
+
 use umbel::{AnyFilter, Block, Blocks, Hashing};
+use umbel_sets::{LEAST_MEMORY, Options, Progress, Records, TempFolders};
 
 /// Bytes at a given distance after the start of a cache line, where mapped files start.
 pub struct Placed {
@@ -31,4 +35,21 @@ pub fn file<S: AsRef<[Block]>, H: Hashing>(filter: &AnyFilter<S, H>) -> Vec<u8> 
     let mut file = Vec::new();
     filter.write(&mut file).expect("memory takes every byte");
     file
+}
+
+/// Options of a job of one thread over lines, in the least memory, with temporary files in a folder.
+pub fn options(folder: &Path) -> Options {
+    Options {
+        memory: LEAST_MEMORY,
+        threads: 1,
+        tmp: Arc::new(TempFolders::new(&[folder.to_owned()])),
+        separator: b'\n',
+        records: Records::Lines,
+        others: Vec::new(),
+        ignored: Vec::new(),
+        normalization: Default::default(),
+        missing: Default::default(),
+        bad: Default::default(),
+        progress: Arc::new(Progress::default()),
+    }
 }

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
@@ -14,7 +14,6 @@ use twox_hash::XxHash3_64;
 use umbel_files::atomic::Existing;
 use umbel_find::{Found, Matching, Sink, Wanted};
 use umbel_fuzz::memory;
-use umbel_sets::{Options, Progress, Records, TempFolders};
 
 #[global_allocator]
 static MEMORY: memory::Counted = memory::Counted;
@@ -30,7 +29,8 @@ static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
 /// The index of that file.
 static INDEX: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let (index, file) = (FOLDER.path().join("made"), FOLDER.path().join("orders.csv"));
-    umbel_find::build(&index, Existing::Keep, &[file], &options()).expect("an index");
+    umbel_find::build(&index, Existing::Keep, &[file], &umbel_fuzz::options(FOLDER.path()))
+        .expect("an index");
     let made = fs::read(&index).expect("the index");
     fs::remove_file(&index).expect("the index");
     made
@@ -57,22 +57,6 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn options() -> Options {
-    Options {
-        memory: 16 << 20,
-        threads: 1,
-        tmp: Arc::new(TempFolders::new(&[FOLDER.path().to_owned()])),
-        separator: b'\n',
-        records: Records::Lines,
-        others: Vec::new(),
-        ignored: Vec::new(),
-        normalization: Default::default(),
-        missing: Default::default(),
-        bad: Default::default(),
-        progress: Arc::new(Progress::default()),
-    }
-}
-
 fn search(bytes: &[u8]) {
     let path = FOLDER.path().join("index");
     fs::write(&path, bytes).expect("a file");
@@ -93,7 +77,13 @@ fn search(bytes: &[u8]) {
     }
     let wanted =
         Wanted { texts: vec![b"C-17".to_vec(), b"order".to_vec()], matching: Matching::default() };
-    let _ = umbel_find::find(&path, &wanted, &options(), &Nowhere, &mut |_| Ok(()));
+    let _ = umbel_find::find(
+        &path,
+        &wanted,
+        &umbel_fuzz::options(FOLDER.path()),
+        &Nowhere,
+        &mut |_| Ok(()),
+    );
 }
 
 struct Nowhere;

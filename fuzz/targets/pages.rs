@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
@@ -19,7 +19,7 @@ use umbel_foreign::parquet::Parquet;
 use umbel_foreign::{ForeignInsert, Format, Key, Parameters};
 use umbel_fuzz::memory;
 use umbel_parquet::{Edit, Edited, Plan, Reason, Removal};
-use umbel_sets::{Bad, Missing, Normalization, Options, Progress, Records, TempFolders};
+use umbel_sets::Options;
 
 /// The cap that umbel is given: its buffers may have that much, zeroed.
 const CAP: usize = 64 << 20;
@@ -173,21 +173,7 @@ fuzz_target!(|input: Input| {
 
 /// Adds a filter to the column at this depth; returns what was done, and how many bytes of the old file are in the new one.
 fn edited(old: &Path, new: &Path, depth: usize) -> anyhow::Result<(Edited, usize)> {
-    static TEMPORARY: LazyLock<Arc<TempFolders>> =
-        LazyLock::new(|| Arc::new(TempFolders::new(&[FOLDER.path().to_owned()])));
-    let options = Options {
-        memory: CAP as u64,
-        threads: 1,
-        tmp: Arc::clone(&TEMPORARY),
-        separator: b'\n',
-        records: Records::default(),
-        others: Vec::new(),
-        ignored: Vec::new(),
-        normalization: Normalization::default(),
-        missing: Missing::default(),
-        bad: Bad::default(),
-        progress: Arc::new(Progress::default()),
-    };
+    let options = Options { memory: CAP as u64, ..umbel_fuzz::options(FOLDER.path()) };
     let edit = Edit {
         add: vec![vec!["x"; depth].join(".")],
         remove: Removal::Of(Vec::new()),

@@ -7,14 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 use umbel_sets::{
-    Distinct, Error, Input, Keep, LEAST_MEMORY, Options, Progress, Records, SetOperation,
-    TempFolders, Top, keys, keys_stream,
+    Distinct, Error, Input, Keep, Options, Records, SetOperation, Top, keys, keys_stream,
 };
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a folder"));
@@ -255,27 +254,16 @@ impl Job {
         };
         let key = self.columns().iter().map(name).collect();
         let header = self.header().is_some();
-        Options {
-            memory: LEAST_MEMORY,
-            threads,
-            tmp: Arc::new(TempFolders::new(&[FOLDER.path().to_owned()])),
-            separator: b'\n',
-            records: match self.form {
-                Form::Lines => Records::Lines,
-                Form::Fields { .. } => Records::Fields { key },
-                Form::Tsv { .. } => Records::Tsv { header, key },
-                Form::Csv { delimiter, .. } => {
-                    Records::Csv { delimiter: delimiter.byte(), header, key, raw: false }
-                }
-                Form::Json { .. } => Records::JsonLines { key },
-            },
-            others: Vec::new(),
-            ignored: Vec::new(),
-            normalization: Default::default(),
-            missing: Default::default(),
-            bad: Default::default(),
-            progress: Arc::new(Progress::default()),
-        }
+        let records = match self.form {
+            Form::Lines => Records::Lines,
+            Form::Fields { .. } => Records::Fields { key },
+            Form::Tsv { .. } => Records::Tsv { header, key },
+            Form::Csv { delimiter, .. } => {
+                Records::Csv { delimiter: delimiter.byte(), header, key, raw: false }
+            }
+            Form::Json { .. } => Records::JsonLines { key },
+        };
+        Options { threads, records, ..umbel_fuzz::options(FOLDER.path()) }
     }
 
     /// What umbel writes.
