@@ -175,13 +175,12 @@ fn build() -> Result<()> {
     run::run(command.arg("--target-dir").arg(folder().join(BUILD)))
 }
 
-/// A program that was built there; its folder may be named after the machine.
+/// A program that was built there; its folder is named after the machine.
 fn program(build: &str, name: &str) -> Result<PathBuf> {
     let build = folder().join(build);
     let machines = fs::read_dir(&build)?.flatten().map(|entry| entry.path());
-    machines
-        .chain([build.clone()])
-        .map(|folder| folder.join("release").join(name))
+    let mut programs = machines.map(|machine| machine.join("release").join(name));
+    programs
         .find(|path| path.exists())
         .with_context(|| format!("no program {name} in {}", build.display()))
 }
@@ -246,9 +245,13 @@ fn coverage(targets: &[Target]) -> Result<()> {
     let counts = folder().join("counts");
     let _ = fs::remove_dir_all(&counts);
     fs::create_dir_all(&counts)?;
+    let rustc = || nightly::command("rustc", "llvm-tools");
+    let machine = run::printed(rustc()?.args(["--print", "host-tuple"]))?;
     let mut command = nightly::command("cargo", "llvm-tools")?;
     command.args(["build", "--quiet", "--release", "--locked", "--bins", "--manifest-path"]);
     command.arg(root().join("fuzz/Cargo.toml")).arg("--target-dir").arg(folder().join(COUNTING));
+    // Of a machine that is named, programs that only help to build do not count, and write nothing beside the sources.
+    command.args(["--target", machine.trim()]);
     run::run(command.env("RUSTFLAGS", "-Cinstrument-coverage --cfg fuzzing"))?;
     for target in targets {
         let inputs = entries(&folder().join("corpus").join(target.name())).unwrap_or_default();
@@ -260,8 +263,7 @@ fn coverage(targets: &[Target]) -> Result<()> {
             ensure!(status.success(), "{}: {status}", target.name());
         }
     }
-    let mut rustc = nightly::command("rustc", "llvm-tools")?;
-    let libraries = run::printed(rustc.args(["--print", "target-libdir"]))?;
+    let libraries = run::printed(rustc()?.args(["--print", "target-libdir"]))?;
     let tool = |name: &str| Command::new(Path::new(libraries.trim()).join("../bin").join(name));
     let all = counts.join("all.profdata");
     let profiles = entries(&counts)?;
