@@ -335,12 +335,9 @@ fn of_index<'a>(
                 state.with_context(|| root.display().to_string())?;
             }
         }
-        let first = new.len();
         folders::files(&root, &mut new)?;
-        let found = new.split_off(first);
-        let is_new = |file: &PathBuf| !is_known(file) && !atomic::is_same_path(file, path);
-        new.extend(found.into_iter().filter(is_new));
     }
+    new.retain(|file| !is_known(file) && !atomic::is_same_path(file, path));
     folders::keep_first(&mut new);
     search.files += new.len() as u64;
     jobs.extend(new.iter().cloned().map(Job::whole));
