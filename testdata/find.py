@@ -47,7 +47,7 @@ class Index:
                 damaged.add(number)
             data += page[:DATA]
         headers = [Taken(data[DATA * page:]).take("8sHHIQQQQQQQ") for page in range(2) if page not in damaged]
-        require(headers and all(magic == b"\x89UMIDX\r\n" and version == 2 for magic, version, *_ in headers), "header")
+        require(headers and all(magic == b"\x89UMIDX\r\n" and version == 3 for magic, version, *_ in headers), "header")
         *_, generation, pages, catalog, lists, files, groups, blocks = max(headers, key=lambda header: header[4])
         # Pages that are no longer used may be anything; here none is.
         unused = {1} if generation == 0 and not any(file[1024:2048]) else set()
@@ -56,13 +56,14 @@ class Index:
         taken.at = catalog
         self.settings = [(taken.text().decode(), taken.text().decode()) for _ in range(taken.take("I"))]
         self.roots = [taken.text() for _ in range(taken.take("I"))]
-        self.files = [(taken.text(), taken.text(), taken.take("QqqQQQQQQQ")) for _ in range(files)]
-        require(taken.at == catalog + lists, "lists")
+        self.headers = [taken.text() for _ in range(taken.take("I"))]
+        self.files = [(taken.text(), taken.take("QqqQQQQQQQ")) for _ in range(files)]
+        require(taken.at == catalog + lists and all(file[1][8] <= len(self.headers) for file in self.files), "lists")
         sizes = [taken.take("IIQ") for _ in range(groups)]
         self.blocks = [taken.take("QQQQQ") for _ in range(blocks)]
         self.groups = [(rows, columns, [taken.take("I") for _ in range(columns)]) for rows, columns, _ in sizes]
         self.bits = [int.from_bytes(data[at:at + rows * columns // 8], "little") for rows, columns, at in sizes]
-        require(sum(file[2][7] for file in self.files) == blocks, "blocks")
+        require(sum(file[1][7] for file in self.files) == blocks, "blocks")
         live = sorted(block for group in self.groups for block in group[2] if block != 2**32 - 1)
         require(live == list(range(blocks)), "columns")
         self.words = ("records", "lines") in self.settings
@@ -82,7 +83,7 @@ class Index:
     def look_up(self, text):
         """The path and the start of the blocks."""
         keys = list(keys_of(text)) if self.words else [(text, 8)]
-        numbered = [(path, number) for path, _, numbers in self.files for number in range(numbers[7])]
+        numbered = [(path, number) for path, numbers in self.files for number in range(numbers[7])]
         return [[numbered[block][0].decode(), self.blocks[block][0]] for block in sorted(self.may_have(keys))]
 
 

@@ -496,8 +496,10 @@ fn each_file(
         all.push((kept, parts.len() - first));
     }
     options.progress.expect(expected);
-    let kept = draft.old.as_ref().map_or(0, memory::of_index);
-    let options = &memory::without(kept + memory::of_paths(paths, expected), 0, options)?;
+    let old = draft.old.as_ref().map_or(0, memory::of_old);
+    let lists = old + memory::of_paths(paths, expected);
+    let (cap, options) = (options.memory, &memory::without(lists, 0, options)?);
+    let unforeseen = memory::Unforeseen::new(cap, lists, expected, options.memory);
     let threads = threads(options).min(parts.len().max(1));
     let reading = Reading::new(options, threads)?;
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -509,7 +511,8 @@ fn each_file(
             let Some(part) = parts.get(at).filter(|_| !failed.load(Ordering::Relaxed)) else {
                 break;
             };
-            let mut one = One { reading: &reading, draft, temporary, keys: &mut keys };
+            let (reading, unforeseen, keys) = (&reading, &unforeseen, &mut keys);
+            let mut one = One { reading, draft, temporary, unforeseen, keys };
             let indexed = one
                 .read(part, stored(part.path).to_owned())
                 .inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
@@ -587,6 +590,7 @@ struct One<'a> {
     reading: &'a Reading,
     draft: &'a Draft,
     temporary: &'a Temporary,
+    unforeseen: &'a memory::Unforeseen,
     keys: &'a mut Keys,
 }
 
@@ -619,8 +623,8 @@ impl One<'_> {
             None => {
                 let point = Arc::default();
                 let mut text = self.reading.open(path, &file, stamp.size, compression, point)?;
-                let header = text.start()?;
-                (text, header)
+                let header = text.start()?.map(|header| self.unforeseen.header(header));
+                (text, header.transpose()?)
             }
         };
         let (mut blocks, mut count) = (Vec::new(), 0);
@@ -646,6 +650,9 @@ impl One<'_> {
             };
             let of = (point.input, point.text);
             last = Some((point, start));
+            if !blocks.is_empty() {
+                self.unforeseen.block()?;
+            }
             let block = Block { start: at.0, lines: at.1, point: of, resume: 0 };
             blocks.push((block, filter, start));
             text.pass(length);

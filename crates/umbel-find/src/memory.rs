@@ -1,6 +1,9 @@
 //! What lists of files take of the memory cap.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use umbel_sets::{Error, Options};
 
@@ -12,11 +15,13 @@ const FREE: u64 = 4 << 20;
 /// What a job needs besides lists.
 const LEAST: u64 = 8 << 20;
 
+/// Of a block, while an index is made.
+const BLOCK: u64 = 200;
+
 /// Bytes that an index of these files is made in, `size` bytes of which are read.
 pub(crate) fn of_paths(paths: &[PathBuf], size: u64) -> u64 {
-    /// Of a file with one block, and of each block more.
+    /// Of a file with one block.
     const EACH: u64 = 560;
-    const BLOCK: u64 = 200;
     let files: u64 = paths.iter().map(|path| EACH + 4 * path.as_os_str().len() as u64).sum();
     files + size / text::BLOCK as u64 * BLOCK
 }
@@ -24,7 +29,71 @@ pub(crate) fn of_paths(paths: &[PathBuf], size: u64) -> u64 {
 /// Bytes of the files of an index that is open.
 pub(crate) fn of_index(index: &Index) -> u64 {
     const EACH: u64 = 260;
-    index.files.iter().map(|file| EACH + 2 * file.path.as_os_str().len() as u64).sum()
+    let files = index.files.iter().map(|file| EACH + 2 * file.path.as_os_str().len() as u64);
+    let headers = index.headers.iter().map(|header| 2 * header.len() as u64);
+    files.chain(headers).sum()
+}
+
+/// Bytes of an index that is brought up to date, besides those of all paths: its blocks may stay.
+pub(crate) fn of_old(index: &Index) -> u64 {
+    of_index(index) + u64::from(index.block_count()) * BLOCK
+}
+
+/// What is known of files only when they are read: how many blocks compressed text has, and the headers of tables.
+pub(crate) struct Unforeseen {
+    cap: u64,
+    /// What lists were expected to take.
+    lists: u64,
+    /// Bytes of `bytes` that are within that, or may be had besides.
+    room: u64,
+    bytes: AtomicU64,
+    headers: Mutex<HashSet<Arc<[u8]>>>,
+}
+
+impl Unforeseen {
+    /// Of `lists` for files of `size` bytes, which leave `left` of the cap. A thread's share is for records, an eighth, and
+    /// keys, a quarter: an eighth of all is not missed.
+    pub(crate) fn new(cap: u64, lists: u64, size: u64, left: u64) -> Self {
+        let expected = size / text::BLOCK as u64 * BLOCK;
+        let room = expected + FREE.saturating_sub(lists) + left / 8;
+        Self { cap, lists, room, bytes: AtomicU64::new(0), headers: Mutex::default() }
+    }
+
+    /// A block more of a file that has some.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if there is no room; with what is enough for twice as many.
+    pub(crate) fn block(&self) -> Result<(), Error> {
+        self.add(BLOCK)
+    }
+
+    /// A header, which is kept once for all files that have it.
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn header(&self, header: Vec<u8>) -> Result<Arc<[u8]>, Error> {
+        let mut headers = self.headers.lock().expect("no worker panics");
+        if let Some(same) = headers.get(&header[..]) {
+            return Ok(same.clone());
+        }
+        self.add(3 * header.len() as u64)?;
+        let header: Arc<[u8]> = header.into();
+        headers.insert(header.clone());
+        Ok(header)
+    }
+
+    fn add(&self, more: u64) -> Result<(), Error> {
+        let bytes = self.bytes.fetch_add(more, Ordering::Relaxed) + more;
+        if bytes > self.room {
+            return Err(Error::Memory { cap: self.cap, least: least(self.lists + 16 * bytes) });
+        }
+        Ok(())
+    }
+}
+
+/// The least cap for lists of so many bytes.
+fn least(lists: u64) -> u64 {
+    (lists + LEAST).next_multiple_of(1 << 20)
 }
 
 /// Bytes of the path of a file that is searched, and again of one that is in no index.
@@ -37,7 +106,6 @@ pub(crate) fn of_search(path: &Path) -> u64 {
 /// # Errors
 /// [`Error::Memory`] if that is too little; with what is enough for the others, too.
 pub(crate) fn without(lists: u64, later: u64, options: &Options) -> Result<Options, Error> {
-    let least = |lists: u64| (lists + LEAST).next_multiple_of(1 << 20);
     let (lists, cap) = (lists.saturating_sub(FREE), options.memory);
     if lists > 0 && cap < least(lists) {
         return Err(Error::Memory { cap, least: least(lists + later) });

@@ -436,6 +436,48 @@ fn a_hit_in_a_compressed_file_does_not_read_it_from_its_start() {
     }
 }
 
+/// How many blocks compressed text has, and how long headers are, comes out when files are read.
+#[test]
+fn blocks_and_headers_that_nobody_expected_are_within_the_cap() {
+    let dir = tempfile::tempdir().unwrap();
+    let (folder, index) = (dir.path(), dir.path().join("index"));
+    let text = "a few words\n".repeat(3_000_000);
+    let compressed = folder.join("compressed");
+    fs::write(&compressed, zstd::encode_all(text.as_bytes(), 1).unwrap()).unwrap();
+    let header: String = (0..12_000).map(|i| format!(",n{i}")).collect();
+    let table = |number: usize, of: &str| {
+        let path = folder.join(format!("{number}{of}.csv"));
+        let other = if of == "other" { number } else { 0 };
+        fs::write(&path, format!("id{header},{other}\n1\n")).unwrap();
+        path
+    };
+    let tables = |of| (0..40).map(|number| table(number, of)).collect::<Vec<_>>();
+    let (same, others) = (tables("same"), tables("other"));
+    let key = vec!["id".to_owned()];
+    let csv = Records::Csv { delimiter: b',', header: true, key, raw: false };
+    let of_csv = Options { memory: 8 << 20, records: csv.clone(), ..options(folder, 2) };
+    let built = build(&index, Existing::Replace, &same, &of_csv).unwrap();
+    assert!(built.files == 40 && built.bytes < 100_000, "{built:?}");
+    fs::remove_file(&index).unwrap();
+    for (paths, records) in [(&[compressed][..], Records::Lines), (&others, csv)] {
+        let options = Options { memory: 8 << 20, records, ..options(folder, 1) };
+        let made = |memory| {
+            build(&index, Existing::Replace, paths, &Options { memory, ..options.clone() })
+        };
+        let error = made(8 << 20).unwrap_err();
+        let Some(umbel_sets::Error::Memory { cap, least }) = error.downcast_ref() else {
+            panic!("{error:#}");
+        };
+        assert!(!index.exists() && *cap == 8 << 20, "{error}");
+        let built = made(*least).unwrap();
+        assert_eq!((built.files, built.read), (paths.len() as u64, paths.len() as u64));
+        // What is kept is known.
+        update(&index, &options).unwrap_err();
+        update(&index, &Options { memory: *least, ..options }).unwrap();
+        fs::remove_file(&index).unwrap();
+    }
+}
+
 /// A plain file of several parts, read by several threads, has the index that one thread makes.
 #[test]
 fn parts_of_large_files_make_the_same_index() {

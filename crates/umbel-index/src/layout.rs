@@ -2,16 +2,18 @@
 //!
 //! ```text
 //! header | header | catalog, places, rows of groups | catalog, places, rows of more groups | …
-//! catalog = settings | roots | files | groups, 16 bytes each | blocks, 40 bytes each | columns, 4 bytes each
+//! catalog = settings | roots | headers | files | groups, 16 bytes each | blocks, 40 bytes each | columns, 4 bytes each
 //! ```
 //! All of it is in pages with checksums. An update appends what is new and a catalog of all that counts, and then writes the
 //! older one of the two headers, which says where the catalog is: so the bytes that a reader uses stay as they are. Whoever
-//! looks something up reads the settings, roots, files and groups, and of the rest the rows of the keys and what is needed of
-//! the blocks that are found.
+//! looks something up reads what is before the blocks, and of the rest the rows of the keys and what is needed of the blocks
+//! that are found.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use umbel_system::ReadAt;
 
@@ -32,7 +34,7 @@ pub fn is_index(path: &Path) -> bool {
 }
 
 /// The version of the format that is read and written.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 /// The last way of compression.
 const MOST_COMPRESSION: u8 = 5;
 const HEADER: usize = 72;
@@ -86,7 +88,7 @@ pub struct Entry {
     /// Bytes of its text, decompressed.
     pub text: u64,
     /// The first record of a table, which names its columns.
-    pub header: Option<Vec<u8>>,
+    pub header: Option<Arc<[u8]>>,
     /// Its first block among all.
     pub first: u32,
     /// The number of its blocks.
@@ -115,6 +117,8 @@ pub struct Index<F> {
     pub settings: Vec<(String, String)>,
     /// What was named when it was made.
     pub roots: Vec<PathBuf>,
+    /// The headers of its files, each once.
+    pub headers: Vec<Arc<[u8]>>,
     /// Its files, in the order of their blocks.
     pub files: Vec<Entry>,
     /// Where the filters of blocks are.
@@ -153,11 +157,19 @@ impl Plan<'_> {
         }
         put_number(&mut all, self.roots.len());
         self.roots.iter().for_each(|root| put_bytes(&mut all, root.as_os_str().as_encoded_bytes()));
+        let (mut headers, mut number_of) = (Vec::new(), HashMap::new());
+        for header in self.files.iter().filter_map(|file| file.header.as_deref()) {
+            number_of.entry(header).or_insert_with(|| {
+                headers.push(header);
+                headers.len() as u64
+            });
+        }
+        put_number(&mut all, headers.len());
+        headers.iter().for_each(|header| put_bytes(&mut all, header));
         for file in self.files {
             put_bytes(&mut all, file.path.as_os_str().as_encoded_bytes());
-            put_bytes(&mut all, file.header.as_deref().unwrap_or_default());
             let Stamp { size, modified, changed, device, inode, sum } = file.stamp;
-            let header = u64::from(file.header.is_some());
+            let header = file.header.as_deref().map_or(0, |header| number_of[header]);
             let format = u64::from(file.compression);
             let numbers = [size, modified as u64, changed as u64, device, inode, sum, file.text];
             let numbers = numbers.into_iter().chain([u64::from(file.blocks), header, format]);
@@ -276,16 +288,28 @@ impl<F: ReadAt> Index<F> {
             .ok_or_else(damaged)?;
         let read = pages.take(catalog, lists + groups * GROUP)?;
         let (lists, table) = read.split_at(lists as usize);
-        let (settings, roots, files) = parse(lists, files, blocks).ok_or_else(damaged)?;
+        let Lists { settings, roots, headers, files } =
+            Lists::parse(lists, files, blocks).ok_or_else(damaged)?;
         let groups = parse_groups(table, blocks, data).ok_or_else(damaged)?;
-        let (blocks, columns) = (blocks_at, columns_at);
         let mut end = 0;
         let first = |group: &Group| {
             end += u64::from(group.columns);
             end - u64::from(group.columns)
         };
         let before = groups.iter().map(first).collect();
-        Ok(Self { pages, settings, roots, files, groups, generation, blocks, columns, before })
+        let (blocks, columns) = (blocks_at, columns_at);
+        Ok(Self {
+            pages,
+            settings,
+            roots,
+            headers,
+            files,
+            groups,
+            generation,
+            blocks,
+            columns,
+            before,
+        })
     }
 
     /// Checks all pages, that each block has one column, and by `is_start` what decoders need; returns how many bits of filters
@@ -399,38 +423,48 @@ impl<F: ReadAt> Index<F> {
     }
 }
 
-/// Settings, roots and files.
-type Lists = (Vec<(String, String)>, Vec<PathBuf>, Vec<Entry>);
+/// What a catalog starts with.
+struct Lists {
+    settings: Vec<(String, String)>,
+    roots: Vec<PathBuf>,
+    headers: Vec<Arc<[u8]>>,
+    files: Vec<Entry>,
+}
 
-fn parse(lists: &[u8], files: u64, blocks: u64) -> Option<Lists> {
-    let mut taken = Taken(lists);
-    let mut settings = Vec::new();
-    for _ in 0..taken.u32()? {
-        settings.push((taken.text()?, taken.text()?));
+impl Lists {
+    fn parse(lists: &[u8], count: u64, blocks: u64) -> Option<Self> {
+        let mut taken = Taken(lists);
+        let (mut settings, mut roots) = (Vec::new(), Vec::new());
+        let mut headers = Vec::<Arc<[u8]>>::new();
+        for _ in 0..taken.u32()? {
+            settings.push((taken.text()?, taken.text()?));
+        }
+        for _ in 0..taken.u32()? {
+            roots.push(taken.path()?);
+        }
+        for _ in 0..taken.u32()? {
+            headers.push(Arc::from(taken.list()?));
+        }
+        let (mut files, mut first, mut texts) = (Vec::new(), 0, 0u64);
+        for _ in 0..count {
+            let path = taken.path()?;
+            let mut next = || taken.u64();
+            let (size, modified, changed) = (next()?, next()? as i64, next()? as i64);
+            let (device, inode, sum, text) = (next()?, next()?, next()?, next()?);
+            let stamp = Stamp { size, modified, changed, device, inode, sum };
+            let blocks = u32::try_from(next()?).ok()?;
+            let header = match next()? {
+                0 => None,
+                number => Some(headers.get(usize::try_from(number - 1).ok()?)?.clone()),
+            };
+            let compression = u8::try_from(next()?).ok().filter(|one| *one <= MOST_COMPRESSION)?;
+            files.push(Entry { path, stamp, compression, text, header, first, blocks });
+            first = first.checked_add(blocks)?;
+            texts = texts.checked_add(text).filter(|&bytes| bytes <= MOST_TEXT)?;
+        }
+        let all = u64::from(first) == blocks && taken.0.is_empty();
+        all.then_some(Self { settings, roots, headers, files })
     }
-    let mut roots = Vec::new();
-    for _ in 0..taken.u32()? {
-        roots.push(taken.path()?);
-    }
-    let (mut all, mut first, mut texts) = (Vec::new(), 0, 0u64);
-    for _ in 0..files {
-        let (path, header) = (taken.path()?, taken.list()?.to_vec());
-        let mut next = || taken.u64();
-        let (size, modified, changed) = (next()?, next()? as i64, next()? as i64);
-        let (device, inode, sum, text) = (next()?, next()?, next()?, next()?);
-        let stamp = Stamp { size, modified, changed, device, inode, sum };
-        let blocks = u32::try_from(next()?).ok()?;
-        let header = match next()? {
-            0 if header.is_empty() => None,
-            1 => Some(header),
-            _ => return None,
-        };
-        let compression = u8::try_from(next()?).ok().filter(|one| *one <= MOST_COMPRESSION)?;
-        all.push(Entry { path, stamp, compression, text, header, first, blocks });
-        first = first.checked_add(blocks)?;
-        texts = texts.checked_add(text).filter(|&bytes| bytes <= MOST_TEXT)?;
-    }
-    (u64::from(first) == blocks && taken.0.is_empty()).then_some((settings, roots, all))
 }
 
 /// Groups have rows of their own, so that all together have no more bytes than the data.
