@@ -249,33 +249,29 @@ fn longest<A: Address>(list: &Prefixes<A>, network: Prefix<A>) -> Option<Cow<'st
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use umbel::internals::place;
 
     use super::*;
 
-    /// Of the hash without a seed, all are in a part of the table.
+    /// By the hash without a seed, all would lie in a row, where each passes all before it. Of random ones in a table at a load
+    /// of α = 4/5, the longest row has about ln(n) / (α − 1 − ln α) = 420.
     #[test]
-    fn entries_that_were_chosen_to_collide_take_no_longer_than_others() {
+    fn entries_that_were_chosen_to_collide_lie_as_others() {
         const COUNT: usize = 16_000;
-        let slot =
-            |name: &str| place(KeyHasher::default().hash(name).low, (COUNT + COUNT / 4 + 1) as u64);
-        let list = |chosen: &dyn Fn(&str) -> bool| -> Vec<String> {
-            let all = (0..).map(|i| format!("{i}.example"));
-            all.filter(|name| chosen(name)).take(COUNT).collect()
-        };
-        let fastest = |names: &[String]| {
-            let seconds = || {
-                let mut list = ListBuilder::new(Family::Domain);
-                names.iter().for_each(|name| list.push(name.as_bytes(), true));
-                let started = Instant::now();
-                assert_eq!(list.build().unwrap().len(), COUNT as u64);
-                started.elapsed().as_secs_f64()
-            };
-            (0..9).map(|_| seconds()).fold(f64::MAX, f64::min)
-        };
-        let ratio = fastest(&list(&|name| slot(name) < 500)) / fastest(&list(&|_| true));
-        assert!(ratio < 8.0, "{ratio}");
+        const SLOTS: usize = COUNT + COUNT / 4 + 1;
+        let slot = |name: &str| place(KeyHasher::default().hash(name).low, SLOTS as u64);
+        let all = (0..).map(|i| format!("{i}.example"));
+        let mut list = ListBuilder::new(Family::Domain);
+        all.filter(|name| slot(name) < 500)
+            .take(COUNT)
+            .for_each(|name| list.push(name.as_bytes(), true));
+        let List::Domains(names) = list.build().unwrap().0 else { panic!("domains") };
+        let mut row = 0;
+        let rows = (0..SLOTS).map(|slot| {
+            row = if names.table.get(slot).is_some() { row + 1 } else { 0 };
+            row
+        });
+        let longest = rows.max().unwrap();
+        assert!((10..2000).contains(&longest), "{longest}");
     }
 }

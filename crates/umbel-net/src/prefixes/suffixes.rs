@@ -30,13 +30,13 @@ pub struct Suffixes<V = ()> {
     /// All names, one after the other.
     names: String,
     filter: Blocked,
-    table: Table<Entry<V>>,
+    pub(super) table: Table<Entry<V>>,
     lengths: Lengths,
     len: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Entry<V> {
+pub(super) struct Entry<V> {
     start: u32,
     length: NonZeroU8,
     value: V,
