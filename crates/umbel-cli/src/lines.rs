@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use umbel_files::content;
-use umbel_files::inputs::{self, NamedInput, align, rereadable};
+use umbel_files::inputs::{self, NamedInput, Room, align, rereadable};
 use umbel_numbers::{Size, counted};
 use umbel_sets::{
     Bad, Input, Missing, Normalization, Options, Progress, Records, Report, SpoolWriter,
@@ -301,10 +301,6 @@ pub(crate) fn listed(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
 
 /// The lines of a list, which are not empty; they end with a NUL with `--null`.
 pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
-    /// Bytes of memory of a line and of the input that it names, and for each of its bytes: a quarter more than an input
-    /// counts for by itself, because its path is there meanwhile.
-    const LINE: u64 = 500;
-    const BYTE: u64 = 5;
     const MARK: &[u8] = "\u{feff}".as_bytes();
     let name = || name(path);
     let file = match is_standard(path) {
@@ -315,11 +311,13 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
     content::check(&name(), file.fill_buf().with_context(name)?).with_context(name)?;
     let separator = if work.null { 0 } else { b'\n' };
     let memory = memory(work);
-    let (mut lines, mut left, mut is_first) = (Vec::new(), memory, true);
+    // A quarter more than an input counts for by itself, because its line is there meanwhile.
+    let mut room = Room::new(memory, [500, 5]);
+    let (mut lines, mut is_first) = (Vec::new(), true);
     loop {
         let mut line = Vec::new();
         // A line that is cut off here costs too much.
-        let read = file.by_ref().take(left / BYTE + 1).read_until(separator, &mut line);
+        let read = file.by_ref().take(room.longest() + 1).read_until(separator, &mut line);
         if read.with_context(name)? == 0 {
             return Ok(lines);
         }
@@ -330,14 +328,14 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
         if line.is_empty() {
             continue;
         }
-        left = left.checked_sub(LINE + BYTE * line.len() as u64).with_context(|| {
-            format!(
+        if room.take(line.len()).is_err() {
+            bail!(
                 "{}: has more than a memory cap of {} allows, after {}; raise it with --memory, or split the list",
                 name(),
                 Size(memory),
                 counted(lines.len() as u64, "line")
-            )
-        })?;
+            );
+        }
         line.shrink_to_fit();
         lines.push(line);
     }
@@ -345,7 +343,10 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
 
 /// With --recursive, the files of a folder in its place.
 fn in_folders(paths: Vec<PathBuf>, work: &Work) -> Result<Vec<PathBuf>> {
-    if work.recursive { inputs::files_of_folders(paths) } else { Ok(paths) }
+    match work.recursive {
+        true => inputs::files_of_folders(paths, &mut Room::of_inputs(memory(work))),
+        false => Ok(paths),
+    }
 }
 
 /// As [`open`], for work that reads more than once.

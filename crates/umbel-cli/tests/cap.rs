@@ -357,6 +357,12 @@ fn the_cap_holds_for_an_index_of_many_files() {
     folder.write("of/0/new", "words\n");
     let searched = enough("find --count i word words");
     assert!(searched < made && made < enough("index --update i"));
+    // Other jobs are refused while they list the files, before there is too much.
+    let refused = folder.umbel("dedup -q -r of --memory 16MiB").run();
+    let words =
+        refused.fails(&["a memory cap of 16MiB is too small; this run needs at least 27MiB"]);
+    assert!(words.len() < 200, "{words}");
+    within(&folder, 28, "dedup -r of -o out");
     // Without an index, there are only their names.
     within(&folder, 24, "find --count of word words");
 }

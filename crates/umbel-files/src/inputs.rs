@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use anyhow::{Context, Result, bail};
 use umbel_numbers::counted;
-use umbel_sets::{Header, Input, Options, Rewritten, Spool, in_order, on_each};
+use umbel_sets::{Error, Header, Input, Options, Rewritten, Spool, in_order, on_each};
 use umbel_system::{FileAt, FileId, State};
 
 use crate::compression::{self, NeedsMemory, Start};
@@ -169,12 +169,62 @@ pub enum NamedInput {
     Lines(String, Box<dyn Read + Send>),
 }
 
+/// The part of a memory cap that lists of files may take: all of it.
+pub struct Room {
+    cap: u64,
+    each: u64,
+    byte: u64,
+    taken: u64,
+}
+
+impl Room {
+    /// Where a file takes `each` bytes, and `byte` for each byte of its path.
+    pub fn new(cap: u64, [each, byte]: [u64; 2]) -> Self {
+        Self { cap, each, byte, taken: 0 }
+    }
+
+    /// What is left beside so many bytes.
+    pub fn beside(self, bytes: u64) -> Self {
+        Self { taken: self.taken.saturating_add(bytes), ..self }
+    }
+
+    /// For inputs: what they count for in a job.
+    pub fn of_inputs(cap: u64) -> Self {
+        Self::new(cap, [400, 4])
+    }
+
+    /// Takes that of a file whose path has so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if there is not so much.
+    pub fn take(&mut self, path: usize) -> Result<(), Error> {
+        self.taken = self.taken.saturating_add(self.each + self.byte * path as u64);
+        self.check()
+    }
+
+    /// The longest path that there is room for.
+    pub fn longest(&self) -> u64 {
+        self.cap.saturating_sub(self.taken) / self.byte
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let Self { cap, taken, .. } = *self;
+        match taken <= cap {
+            true => Ok(()),
+            // As little as a job may need besides.
+            false => {
+                Err(Error::Memory { cap, least: (taken + (4 << 20)).next_multiple_of(1 << 20) })
+            }
+        }
+    }
+}
+
 /// Puts the files of each folder among the paths in its place: those in folders within it too, in the order of their paths,
 /// byte by byte. Hidden files are among them; links, pipes and devices in a folder are left out, as `grep -r` does.
 ///
 /// # Errors
-/// Those of the system, with the path in front; a folder that has no file.
-pub fn files_of_folders(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
+/// Those of the system, with the path in front; a folder that has no file; more files than there is room for.
+pub fn files_of_folders(paths: Vec<PathBuf>, room: &mut Room) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {
         if !path.is_dir() {
@@ -182,7 +232,7 @@ pub fn files_of_folders(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
             continue;
         }
         let first = all.len();
-        files_of_folder(&path, &mut all)?;
+        files_of_folder(&path, &mut all, room)?;
         if all.len() == first {
             bail!("{}: has no files; name another folder", path.display());
         }
@@ -193,8 +243,8 @@ pub fn files_of_folders(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
 /// Adds the files of one folder, as [`files_of_folders`] does; there need not be any.
 ///
 /// # Errors
-/// Those of the system, with the path in front.
-pub fn files_of_folder(path: &Path, all: &mut Vec<PathBuf>) -> Result<()> {
+/// Those of the system, with the path in front; more files than there is room for, which are counted then.
+pub fn files_of_folder(path: &Path, all: &mut Vec<PathBuf>, room: &mut Room) -> Result<()> {
     let first = all.len();
     let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -205,10 +255,15 @@ pub fn files_of_folder(path: &Path, all: &mut Vec<PathBuf>) -> Result<()> {
             if kind.is_dir() {
                 folders.push(entry.path());
             } else if kind.is_file() {
-                all.push(entry.path());
+                let path = entry.path();
+                match room.take(path.as_os_str().len()) {
+                    Ok(()) => all.push(path),
+                    Err(_) => *all = Vec::new(),
+                }
             }
         }
     }
+    room.check()?;
     all[first..].sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     Ok(())
 }

@@ -153,6 +153,11 @@ struct Draft {
 }
 
 impl Draft {
+    /// Bytes of memory of the old index.
+    fn lists(&self) -> u64 {
+        self.old.as_ref().map_or(0, memory::of_old)
+    }
+
     /// Bytes of what the old index has for a decoder.
     fn resume_length(&self, start: Start) -> u64 {
         match (start, &self.old) {
@@ -194,9 +199,9 @@ struct Indexed {
 fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) -> Result<Built> {
     atomic::check_target(target, existing)?;
     let folder = folders::of_index(target);
-    let mut paths = Vec::new();
+    let (mut paths, mut room) = (Vec::new(), memory::room_of_paths(options, draft.lists()));
     for root in &draft.roots {
-        folders::files(&folder.join(root), &mut paths)?;
+        folders::files(&folder.join(root), &mut paths, &mut room)?;
     }
     if draft.roots.len() > 1 {
         folders::keep_first(&mut paths);
@@ -496,8 +501,7 @@ fn each_file(
         all.push((kept, parts.len() - first));
     }
     options.progress.expect(expected);
-    let old = draft.old.as_ref().map_or(0, memory::of_old);
-    let lists = old + memory::of_paths(paths, expected);
+    let lists = draft.lists() + memory::of_paths(paths, expected);
     let (cap, options) = (options.memory, &memory::without(lists, 0, options)?);
     let unforeseen = memory::Unforeseen::new(cap, lists, expected, options.memory);
     let threads = threads(options).min(parts.len().max(1));

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use memchr::{memchr, memchr_iter, memrchr};
 use umbel_files::atomic;
+use umbel_files::inputs::Room;
 use umbel_index::layout::{Block, Entry};
 use umbel_index::look_up::{Blocks, Wide, key_of_field, keys_of_text};
 use umbel_numbers::Size;
@@ -192,13 +193,14 @@ pub fn find(
             let folder = folders::of_index(path).as_os_str().len() as u64;
             let all = index.files.iter().map(|file| memory::of_search(&file.path) + 2 * folder);
             let left = memory::without(lists, all.sum(), &options)?;
-            let (jobs, candidates) = of_index(path, index, wanted, &left, &mut search)?;
+            let mut room = memory::room_of_search(&options, lists);
+            let (jobs, candidates) = of_index(path, index, wanted, &left, &mut room, &mut search)?;
             let left = memory::without(lists + of_jobs(&jobs), 0, &options)?;
             (jobs, candidates, left)
         }
         None => {
             let mut paths = Vec::new();
-            folders::files(path, &mut paths)?;
+            folders::files(path, &mut paths, &mut memory::room_of_search(options, 0))?;
             search.without_index = true;
             search.files = paths.len() as u64;
             let jobs: Vec<_> = paths.into_iter().map(Job::whole).collect();
@@ -273,6 +275,7 @@ fn of_index<'a>(
     index: &'a Index,
     wanted: &Wanted,
     options: &Options,
+    room: &mut Room,
     search: &mut Search,
 ) -> Result<(Vec<Job<'a>>, Candidates)> {
     let name = || path.display().to_string();
@@ -335,7 +338,7 @@ fn of_index<'a>(
                 state.with_context(|| root.display().to_string())?;
             }
         }
-        folders::files(&root, &mut new)?;
+        folders::files(&root, &mut new, room)?;
     }
     new.retain(|file| !is_known(file) && !atomic::is_same_path(file, path));
     folders::keep_first(&mut new);

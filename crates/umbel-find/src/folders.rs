@@ -5,10 +5,10 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use umbel_files::inputs;
+use umbel_files::inputs::{self, Room};
 
 /// Adds the regular files at and under `path`, in the order of their names; links in folders are not followed.
-pub(crate) fn files(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+pub(crate) fn files(path: &Path, found: &mut Vec<PathBuf>, room: &mut Room) -> Result<()> {
     let name = || path.display().to_string();
     let meta = fs::metadata(path).with_context(name)?;
     if meta.is_file() {
@@ -22,7 +22,7 @@ pub(crate) fn files(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
         );
     }
     let first = found.len();
-    inputs::files_of_folder(path, found)?;
+    inputs::files_of_folder(path, found, room)?;
     // What is being written beside its place is not there yet.
     let is_written = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".umbel-"))

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use umbel_files::inputs::Room;
 use umbel_sets::{Error, Options};
 
 use crate::opened::Index;
@@ -18,25 +19,38 @@ const LEAST: u64 = 8 << 20;
 /// Of a block, while an index is made.
 const BLOCK: u64 = 200;
 
+/// Of a file with one block, while an index is made, and of each byte of its path.
+const MADE: [u64; 2] = [560, 4];
+/// Of a file that is searched, and again of one that is in no index.
+const SEARCHED: [u64; 2] = [96, 2];
+
+fn of([each, byte]: [u64; 2], path: &Path) -> u64 {
+    each + byte * path.as_os_str().len() as u64
+}
+
 /// Bytes that an index of these files is made in, `size` bytes of which are read.
 pub(crate) fn of_paths(paths: &[PathBuf], size: u64) -> u64 {
-    /// Of a file with one block.
-    const EACH: u64 = 560;
-    let files: u64 = paths.iter().map(|path| EACH + 4 * path.as_os_str().len() as u64).sum();
+    let files: u64 = paths.iter().map(|path| of(MADE, path)).sum();
     files + size / text::BLOCK as u64 * BLOCK
+}
+
+/// Room for the paths of an index that is made, beside lists of so many bytes.
+pub(crate) fn room_of_paths(options: &Options, lists: u64) -> Room {
+    Room::new(options.memory, MADE).beside(lists)
 }
 
 /// Bytes of the files of an index that is open.
 pub(crate) fn of_index(index: &Index) -> u64 {
-    const EACH: u64 = 260;
-    let files = index.files.iter().map(|file| EACH + 2 * file.path.as_os_str().len() as u64);
+    let files = index.files.iter().map(|file| of([260, 2], &file.path));
     let headers = index.headers.iter().map(|header| 2 * header.len() as u64);
     files.chain(headers).sum()
 }
 
-/// Bytes of an index that is brought up to date, besides those of all paths: its blocks may stay.
+/// Bytes of an index that is brought up to date, besides those of all paths: its blocks may stay, and one for each path is
+/// within that.
 pub(crate) fn of_old(index: &Index) -> u64 {
-    of_index(index) + u64::from(index.block_count()) * BLOCK
+    let more = u64::from(index.block_count()).saturating_sub(index.files.len() as u64);
+    of_index(index) + more * BLOCK
 }
 
 /// What is known of files only when they are read: how many blocks compressed text has, and the headers of tables.
@@ -96,9 +110,14 @@ fn least(lists: u64) -> u64 {
     (lists + LEAST).next_multiple_of(1 << 20)
 }
 
-/// Bytes of the path of a file that is searched, and again of one that is in no index.
+/// Bytes of the path of a file that is searched.
 pub(crate) fn of_search(path: &Path) -> u64 {
-    96 + 2 * path.as_os_str().len() as u64
+    of(SEARCHED, path)
+}
+
+/// Room for the paths of files that are searched, beside lists of so many bytes.
+pub(crate) fn room_of_search(options: &Options, lists: u64) -> Room {
+    Room::new(options.memory, SEARCHED).beside(lists)
 }
 
 /// What lists leave of the cap; others, of `later` bytes, may follow.

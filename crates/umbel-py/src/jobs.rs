@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use umbel_files::atomic::{self, Existing};
 use umbel_files::changes::{self, Files};
 use umbel_files::compression;
-use umbel_files::inputs::{self, NamedInput, Rows};
+use umbel_files::inputs::{self, NamedInput, Room, Rows};
 use umbel_sets::{
     Bad, Diff, Distinct, Error, Input, Join, Keep, Missing, Normalization, Options, Partners,
     Progress, Records, SetOperation, TempFolders, Top, Unpaired, no_thread,
@@ -258,11 +258,11 @@ pub(crate) fn job<'py>(
         },
     };
     let mut feeds = Feeds::default();
-    let mut sources = Vec::new();
+    let (mut sources, mut room) = (Vec::new(), Room::of_inputs(options.memory));
     for (i, input) in inputs.iter().enumerate() {
         match feeds.input(input, i, separator)? {
             NamedInput::Path(path) if recursive => {
-                let files = inputs::files_of_folders(vec![path]).map_err(of_job)?;
+                let files = inputs::files_of_folders(vec![path], &mut room).map_err(of_job)?;
                 sources.extend(files.into_iter().map(NamedInput::Path));
             }
             input => sources.push(input),
