@@ -54,7 +54,7 @@ enum Chore {
     Portable(portable::Arguments),
     /// The library's tests in Miri, which finds undefined behaviour, for several processors. Needs a nightly compiler with Miri.
     Miri(miri::Arguments),
-    /// The libraries' tests under the address and the thread sanitizer. Needs a nightly compiler with its sources.
+    /// The libraries' tests under the address and the thread sanitizer, which need a nightly compiler with its sources, and Valgrind.
     Sanitize(sanitize::Arguments),
     /// Measure speed: filters compared with other filters and with memory, or with --files whole commands.
     Bench(bench::Arguments),
