@@ -16,13 +16,16 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Parser;
 
-use jobs::{JOBS, Job};
+use jobs::{JOBS, Job, Programs};
 
 #[derive(Parser)]
 struct Arguments {
     /// The program
     #[arg(long)]
     umbel: PathBuf,
+    /// A Python with the package
+    #[arg(long)]
+    python: PathBuf,
     /// Only the job of this name, or those whose names contain it
     #[arg(long, default_value = "")]
     only: String,
@@ -56,7 +59,9 @@ pub(crate) fn run() -> ExitCode {
 
 /// Whether nothing was found.
 fn try_jobs(arguments: &Arguments) -> Result<bool> {
-    let umbel = arguments.umbel.canonicalize()?;
+    // A link to an interpreter is in the folder that has its packages.
+    let python = std::path::absolute(&arguments.python)?;
+    let programs = Programs { umbel: arguments.umbel.canonicalize()?, python };
     let only = &arguments.only;
     let whole = JOBS.iter().any(|job| job.name == only);
     let is_chosen = |job: &&Job| if whole { job.name == only } else { job.name.contains(only) };
@@ -66,10 +71,10 @@ fn try_jobs(arguments: &Arguments) -> Result<bool> {
         while let Some(job) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
             let begin = Instant::now();
             let (tried, refused, text, findings) = if arguments.crashes {
-                let tried = crashes::try_job(&umbel, job, arguments.states, arguments.seed)?;
+                let tried = crashes::try_job(&programs, job, arguments.states, arguments.seed)?;
                 (tried.states, tried.refused, tried.to_string(), tried.findings)
             } else {
-                let tried = errors::try_job(&umbel, job, arguments.first)?;
+                let tried = errors::try_job(&programs, job, arguments.first)?;
                 (tried.right + tried.refused, tried.refused, tried.to_string(), tried.findings)
             };
             println!("{:22} {text}; {:.0} s", job.name, begin.elapsed().as_secs_f64());

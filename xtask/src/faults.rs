@@ -1,7 +1,14 @@
 //! `cargo x faults`: builds umbel and the tool that lets its system calls fail or the power, and runs it.
 
 use anyhow::Result;
+use xtask::python::Python;
 use xtask::run::{self, cargo, root, target};
+
+use crate::wheel;
+
+/// The Python of the jobs in Python.
+const PYTHON: Python =
+    Python { name: "faults-python", packages: &[("maturin", "1.16.0"), ("numpy", "2.4.6")] };
 
 /// The options are the tool's.
 #[derive(clap::Args)]
@@ -11,7 +18,15 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    run::run(&mut cargo(&["build", "--quiet", "--locked", "--release", "--features", "group"]))?;
+    run::run(&mut cargo(&[
+        "build",
+        "--quiet",
+        "--locked",
+        "--release",
+        "--features",
+        "group,parquet",
+    ]))?;
+    wheel::install(&PYTHON, None, "release")?;
     let manifest = root().join("faults/Cargo.toml");
     let mut tool = cargo(&["run", "--quiet", "--locked", "--release", "--manifest-path"]);
     tool.arg(manifest).env("CARGO_TARGET_DIR", target().join("faults"));
@@ -19,6 +34,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         tool.arg("--")
             .arg("--umbel")
             .arg(target().join("release/umbel"))
+            .arg("--python")
+            .arg(PYTHON.command()?.get_program())
             .args(&arguments.arguments),
     )
 }

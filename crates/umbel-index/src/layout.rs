@@ -265,12 +265,17 @@ impl<F: ReadAt> Index<F> {
             return Err(IndexError::Version(version));
         }
         let mut pages = Pages::new(file, length)?;
-        let header =
-            |page: u64| Header::parse(&pages.take(page * DATA as u64, HEADER as u64).ok()?);
-        // One that was being written when the system failed is none: the other one has what was before.
-        let headers = (0..HEADERS).filter_map(header);
+        // One that was being written when the system failed is none: the other one has what was before. One that cannot be read
+        // now may be the newer one.
+        let header = |page: u64| match pages.take(page * DATA as u64, HEADER as u64) {
+            Ok(bytes) => Ok(Header::parse(&bytes)),
+            Err(error @ IndexError::Io(_)) => Err(error),
+            Err(_) => Ok(None),
+        };
+        let headers = (0..HEADERS).map(header).collect::<Result<Vec<_>, _>>()?;
         let damaged = || IndexError::Damaged { page: 0 };
-        let header = headers.max_by_key(|header| header.generation).ok_or_else(damaged)?;
+        let newest = headers.into_iter().flatten().max_by_key(|header| header.generation);
+        let header = newest.ok_or_else(damaged)?;
         let Header { generation, pages: count, catalog, lists, files, groups, blocks } = header;
         if count > pages.count() {
             let expected = count.checked_mul(PAGE as u64);
@@ -513,7 +518,31 @@ impl Header {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
+
+    /// An index whose page 1 the disk does not give.
+    #[derive(Debug)]
+    struct Failing(&'static [u8]);
+
+    impl ReadAt for Failing {
+        fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+            let page = offset..offset + bytes.len() as u64;
+            if (page.start..page.end).contains(&(PAGE as u64)) {
+                return Err(io::Error::other("the disk"));
+            }
+            bytes.copy_from_slice(&self.0[page.start as usize..page.end as usize]);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_header_that_cannot_be_read_may_be_the_newer_one() {
+        let index = include_bytes!("../../../testdata/find/words.index");
+        let error = Index::open(Failing(index), index.len() as u64).unwrap_err();
+        assert!(matches!(error, IndexError::Io(_)), "{error}");
+    }
 
     /// Otherwise 16 bytes each would make all of a file be read and copied again.
     #[test]

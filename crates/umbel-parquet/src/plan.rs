@@ -1,6 +1,7 @@
 //! Which filters come and go, and what of the file stays.
 
 use std::fs::{self, File, Metadata};
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -260,6 +261,7 @@ impl Plan {
                 let Some(offset) = chunk.filter_offset else { continue };
                 let removed = columns.binary_search(&column).is_ok();
                 let extent = self.extent(offset, chunk.filter_length);
+                let extent = extent.with_context(|| self.name.clone())?;
                 match extent {
                     Some(extent) if !removed => used = used.max(extent.end),
                     Some(extent) => ranges.push(extent),
@@ -282,13 +284,15 @@ impl Plan {
     }
 
     /// Where the filter at `offset` is, if there is one.
-    fn extent(&self, offset: i64, told: Option<i32>) -> Option<std::ops::Range<u64>> {
-        let start = u64::try_from(offset).ok().filter(|start| (4..self.body).contains(start))?;
+    fn extent(&self, offset: i64, told: Option<i32>) -> io::Result<Option<std::ops::Range<u64>>> {
+        let start = u64::try_from(offset).ok().filter(|start| (4..self.body).contains(start));
+        let Some(start) = start else { return Ok(None) };
         let mut head = vec![0; (self.body - start).min(256) as usize];
-        self.file.read_exact_at(&mut head, start).ok()?;
-        let length = declared_extent(&head).ok()?.end as u64;
+        self.file.read_exact_at(&mut head, start)?;
+        let Ok(declared) = declared_extent(&head) else { return Ok(None) };
+        let length = declared.end as u64;
         let right = told.is_none_or(|told| i64::from(told) == length as i64);
-        (right && length <= self.body - start).then_some(start..start + length)
+        Ok((right && length <= self.body - start).then_some(start..start + length))
     }
 
     /// Whether the filter of a chunk is removed: there may be a million of them.

@@ -69,7 +69,8 @@ fn copy(plan: &Plan, out: &File, options: &Options) -> Result<()> {
     let mut done = 0;
     while done < plan.body {
         options.progress.check()?;
-        let copied = umbel_system::copy(&plan.file, done, PIECE.min(plan.body - done), out)?;
+        let copied = umbel_system::copy(&plan.file, done, PIECE.min(plan.body - done), out)
+            .with_context(|| format!("copying {}", plan.name))?;
         if copied == 0 {
             bail!(umbel_sets::Error::Changed { name: plan.name.clone() });
         }

@@ -22,6 +22,7 @@ impl Failure {
         match self {
             Self::Value(text) => Self::Value(format!("{name}: {text}")),
             Self::Memory(text) => Self::Memory(format!("{name}: {text}")),
+            Self::Io(error) => Self::Python(of_file(&error, name)),
             other => other,
         }
     }

@@ -4,13 +4,12 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::fs;
-use std::path::Path;
 use std::process::Output;
 
 use anyhow::{Context, Result, ensure};
 
 use super::disk::{self, Crash, Disk, Recorder};
-use super::jobs::{Files, Folder, Job, sorted_lines};
+use super::jobs::{Files, Folder, Job, Programs, sorted_lines};
 use super::trace::{self, How};
 
 /// What was tried and found.
@@ -54,13 +53,13 @@ enum Verdict {
 }
 
 /// Tries the states of each moment of a job, at most `most` of one moment.
-pub(crate) fn try_job(umbel: &Path, job: &Job, most: usize, seed: u64) -> Result<Tried> {
-    let folder = Folder::new(umbel, job)?;
+pub(crate) fn try_job(programs: &Programs, job: &Job, most: usize, seed: u64) -> Result<Tried> {
+    let folder = Folder::new(programs, job)?;
     let start = folder.files()?;
     let before = folder.answers(job).ok();
     let mut recorder = Recorder::new(&folder)?;
     let stdin = job.stdin.map_or_else(Vec::new, |name| start[name].clone());
-    let ended = trace::run(&mut folder.umbel(job.run), stdin.clone(), &mut recorder)?;
+    let ended = trace::run(&mut folder.command(job, job.run), stdin.clone(), &mut recorder)?;
     let How::Exit(code @ (0 | 1)) = ended.how else {
         anyhow::bail!("{}: {:?}: {}", job.name, ended.how, ended.stderr)
     };
@@ -225,7 +224,7 @@ impl Judge<'_> {
     }
 
     fn run(&self, arguments: &str) -> Result<Output> {
-        let mut command = self.folder.umbel(arguments);
+        let mut command = self.folder.command(self.job, arguments);
         if let Some(name) = self.job.stdin {
             command.stdin(fs::File::open(self.folder.path(name))?);
         }

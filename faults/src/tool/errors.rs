@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 
-use super::jobs::{Files, Folder, Job, sorted_lines};
+use super::jobs::{Files, Folder, Job, Programs, sorted_lines};
 use super::trace::{self, Action, Call, Ended, How, Watch};
 
 /// The sorts of calls that fail.
@@ -122,8 +122,9 @@ pub(crate) struct Made {
 struct Nth<'a> {
     root: &'a Path,
     fault: Option<(Sort, usize, Fault)>,
-    /// Whether the program runs, and its loader no more.
+    /// Whether the program runs, and its loader no more; of Python, whether the job does.
     started: bool,
+    python: bool,
     /// The calls so far of each sort.
     counts: BTreeMap<Sort, usize>,
     all: Vec<Made>,
@@ -131,9 +132,17 @@ struct Nth<'a> {
 
 impl Watch for Nth<'_> {
     fn enter(&mut self, call: &Call) -> Action {
-        // Rust's runtime makes it before `main`.
-        self.started |= call.number == libc::SYS_sigaltstack;
+        match call.number {
+            // Rust's runtime makes it before `main`.
+            libc::SYS_sigaltstack if !self.python => self.started = true,
+            libc::SYS_getpriority if self.python => self.started = !self.started,
+            _ => {}
+        }
         let Some(sort) = Sort::of(call).filter(|_| self.started) else { return Action::Go };
+        // Most of it is that of the interpreter.
+        if self.python && sort == Sort::Memory {
+            return Action::Go;
+        }
         let count = self.counts.entry(sort).or_default();
         let number = *count;
         *count += 1;
@@ -216,8 +225,8 @@ impl fmt::Display for Tried {
 
 /// Tries calls of a job with every fault: of those of a sort about the same file the first `most`, and every one whose number
 /// doubles.
-pub(crate) fn try_job(umbel: &Path, job: &Job, most: usize) -> Result<Tried> {
-    let folder = Folder::new(umbel, job)?;
+pub(crate) fn try_job(programs: &Programs, job: &Job, most: usize) -> Result<Tried> {
+    let folder = Folder::new(programs, job)?;
     let start = folder.files()?;
     let good = good(&folder, job, &start)?;
     let mut tried = Tried::default();
@@ -258,9 +267,10 @@ fn run(
     fault: Option<(Sort, usize, Fault)>,
 ) -> Result<(Ended, Vec<Made>)> {
     let root = folder.root();
-    let mut watch = Nth { root, fault, started: false, counts: BTreeMap::new(), all: Vec::new() };
+    let (started, python) = (false, job.python);
+    let mut watch = Nth { root, fault, started, python, counts: BTreeMap::new(), all: Vec::new() };
     let stdin = job.stdin.map_or_else(Vec::new, |name| start[name].clone());
-    let ended = trace::run(&mut folder.umbel(job.run), stdin, &mut watch)?;
+    let ended = trace::run(&mut folder.command(job, job.run), stdin, &mut watch)?;
     Ok((ended, watch.all))
 }
 
@@ -321,11 +331,13 @@ fn judge(
         };
     }
     let message = ended.stderr.trim();
-    // What Rust does where an allocation fails that nobody asks about, and without a message where the stack for a thread's
-    // signals fails: the process ends as if it were killed.
+    // What Rust and glibc do where an allocation fails that nobody asks about, and Rust without a message where the stack for
+    // a thread's signals fails: the process ends as if it were killed.
     let aborted = ended.how == How::Signal(Signal::SIGABRT)
         && match made.sort {
-            Sort::Memory => message.contains("memory allocation of"),
+            Sort::Memory => ["memory allocation of", "Fatal glibc error"]
+                .iter()
+                .any(|words| message.contains(words)),
             sort => sort == Sort::Stack,
         };
     if ended.how != How::Exit(2) && !aborted {

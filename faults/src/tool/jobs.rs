@@ -31,6 +31,8 @@ pub(crate) struct Job {
     pub(crate) in_place: bool,
     /// Whether it prints something else each time, and replaces nothing.
     pub(crate) random: bool,
+    /// Whether `run` is a program in Python that puts lines into `out`, and not a command of umbel.
+    pub(crate) python: bool,
 }
 
 const PLAIN: Job = Job {
@@ -44,7 +46,10 @@ const PLAIN: Job = Job {
     appends: None,
     in_place: false,
     random: false,
+    python: false,
 };
+
+const PYTHON: Job = Job { python: true, ..PLAIN };
 
 const SEEN: Job =
     Job { after: &["query seen a b keys"], goes_on: true, appends: Some("out"), ..PLAIN };
@@ -111,7 +116,48 @@ pub(crate) const JOBS: &[Job] = &[
         ..PLAIN
     },
     Job { name: "query", before: &["build -o seen a"], run: "query seen b -j 1", ..PLAIN },
+    Job {
+        name: "query, packed",
+        before: &["build -o seen a", "pack seen -o packed"],
+        run: "query packed b -j 1",
+        ..PLAIN
+    },
+    Job { name: "query, a list", run: "query --prefixes ip nets ips -j 1", ..PLAIN },
+    Job {
+        name: "query, a list's filter",
+        before: &["build --prefixes ip -o listed nets"],
+        run: "query --prefixes ip listed ips -j 1",
+        ..PLAIN
+    },
+    Job {
+        name: "build, for Guava",
+        run: "build --format guava -o seen keys -j 1",
+        after: &["query --key-type bytes seen keys"],
+        ..PLAIN
+    },
     Job { name: "info", before: &["build -o seen a"], run: "info seen", ..PLAIN },
+    Job { name: "overlap", before: VERSIONS, run: "overlap one two", ..PLAIN },
+    Job { name: "audit", before: &["build -o seen a"], run: "audit seen --candidates b", ..PLAIN },
+    Job { name: "parquet", before: &[ADDED], run: "parquet events.parquet", ..PLAIN },
+    Job {
+        name: "parquet, keys",
+        before: &[ADDED],
+        run: "parquet events.parquet -c url a -j 1",
+        ..PLAIN
+    },
+    Job {
+        name: "parquet, adding",
+        run: "parquet events.parquet --add url --always -o new.parquet -j 1",
+        after: &["parquet new.parquet"],
+        ..PLAIN
+    },
+    Job { name: "parquet, in place", run: ADDED, after: &["parquet events.parquet"], ..PLAIN },
+    Job {
+        name: "parquet, removing",
+        before: &[ADDED],
+        run: "parquet events.parquet --remove-all",
+        ..PLAIN
+    },
     Job {
         name: "convert",
         before: &["build --kind counting -o seen a"],
@@ -197,12 +243,25 @@ pub(crate) const JOBS: &[Job] = &[
         run: "group mask seen --as one --cards card card.two card.three -o masked",
         ..PLAIN
     },
+    Job {
+        name: "group sum",
+        before: REVEALED,
+        run: "group sum --shares share share.two share.three -o all masked masked.two masked.three",
+        after: &["query all a b keys"],
+        ..PLAIN
+    },
     Job { name: "group reveal", before: MASKED, run: "group reveal --as one -o share", ..PLAIN },
     Job {
         name: "sign",
         before: &["build -o seen a", "key new --signing -o mine"],
         run: "sign seen --sign mine --list a --serial 1",
         after: &["query seen a"],
+        ..PLAIN
+    },
+    Job {
+        name: "sign, checked",
+        before: &["key new --signing -o mine", "build --sign mine -o seen a"],
+        run: "sign seen --trust mine.pub",
         ..PLAIN
     },
     Job { name: "index", run: "index -o all a b a.gz -j 1", after: &["find all 1999"], ..PLAIN },
@@ -223,7 +282,105 @@ pub(crate) const JOBS: &[Job] = &[
         ..PLAIN
     },
     Job { name: "find", before: &["index -o all a b a.gz"], run: "find all 1999 -j 1", ..PLAIN },
+    Job { name: "find, no index", run: "find . 1999 -j 1", ..PLAIN },
+    Job { name: "Python: common", run: "out += umbel.common('a', 'b', threads=1)", ..PYTHON },
+    Job {
+        name: "Python: common, on disk",
+        run: "umbel.common('big', 'rest', threads=1, memory='16MiB', out='out')",
+        ..PYTHON
+    },
+    Job {
+        name: "Python: except, a column",
+        run: "out += umbel.except_(a, 'b', threads=1)",
+        ..PYTHON
+    },
+    Job {
+        name: "Python: dedup, rows",
+        run: "umbel.dedup('rows.csv', records='csv', key='id', threads=1, out='out')",
+        ..PYTHON
+    },
+    Job {
+        name: "Python: diff",
+        run: "umbel.diff('a', 'b', threads=1, added='added', removed='removed', kept='kept')",
+        ..PYTHON
+    },
+    Job {
+        name: "Python: join",
+        run: "umbel.join('rows.csv', 'other.csv', records='csv', on={'id': 'n'}, threads=1, out='out')",
+        ..PYTHON
+    },
+    Job {
+        name: "Python: index",
+        run: "umbel.index('all', ['a', 'b', 'a.gz'], threads=1)",
+        after: &["find all 1999"],
+        ..PYTHON
+    },
+    Job {
+        name: "Python: index, updated",
+        before: &["index -o all a b", "dedup a b -o b"],
+        run: "umbel.index('all', update=True, threads=1)",
+        after: &["find all 1999"],
+        in_place: true,
+        ..PYTHON
+    },
+    Job {
+        name: "Python: find",
+        before: &["index -o all a b a.gz"],
+        run: "out += [hit.text for hit in umbel.find('all', '1999', threads=1)]",
+        ..PYTHON
+    },
+    Job {
+        name: "Python: save",
+        before: &["build -o seen keys"],
+        run: "seen = umbel.Bloom(20000); seen.add_many(a); seen.save('seen')",
+        after: &["query seen a"],
+        ..PYTHON
+    },
+    Job {
+        name: "Python: save, packed",
+        before: &["build -o seen a"],
+        run: "umbel.open('seen').save('packed', packed=True)",
+        after: &["query packed a"],
+        ..PYTHON
+    },
+    Job {
+        name: "Python: open",
+        before: &["build -o seen a"],
+        run: "out += filter(umbel.open('seen').__contains__, b)",
+        ..PYTHON
+    },
+    Job {
+        name: "Python: open, mapped",
+        before: &["build -o seen a"],
+        run: "out += filter(umbel.open('seen', mmap=True).__contains__, b)",
+        ..PYTHON
+    },
+    Job {
+        name: "Python: Parquet",
+        run: "umbel.parquet.add_filters('events.parquet', 'url', always=True, threads=1)",
+        after: &["parquet events.parquet"],
+        ..PYTHON
+    },
 ];
+
+/// Runs a program in Python, for which the lines of `a` and `b` are lists. The calls that fail are those between two that
+/// nobody else makes.
+const SCRIPT: &str = "
+import os, sys, umbel, umbel.parquet
+program, out, error = compile(sys.argv[1], 'job', 'exec'), [], None
+lists = {name: open(name).read().split() for name in ('a', 'b')}
+os.getpriority(os.PRIO_PROCESS, 0)
+try:
+    exec(program, {'umbel': umbel, 'out': out, **lists})
+except Exception as found:
+    error = found
+os.getpriority(os.PRIO_PROCESS, 0)
+sys.stdout.write('\\n'.join(out))
+if error is not None:
+    sys.exit([print(type(error).__name__, error, sep=': ', file=sys.stderr), 2][1])
+";
+
+const ADDED: &str = "parquet events.parquet --add url --always";
 
 const VERSIONS: &[&str] = &["build --keys 20000 -o one a", "build --keys 20000 -o two a b"];
 const PATCH: &[&str] = &[VERSIONS[0], VERSIONS[1], "delta one two -o change"];
@@ -241,20 +398,41 @@ const MASKED: &[&str] = &[
     "group mask seen --as one --cards card card.two card.three -o masked",
 ];
 
+const REVEALED: &[&str] = &[
+    GROUP[0],
+    GROUP[1],
+    GROUP[2],
+    GROUP[3],
+    MASKED[4],
+    "group mask seen --as two --cards card card.two card.three -o masked.two",
+    "group mask seen --as three --cards card card.two card.three -o masked.three",
+    "group reveal --as one -o share",
+    "group reveal --as two -o share.two",
+    "group reveal --as three -o share.three",
+];
+
+/// What runs jobs.
+#[derive(Clone)]
+pub(crate) struct Programs {
+    pub(crate) umbel: PathBuf,
+    /// A Python with the package.
+    pub(crate) python: PathBuf,
+}
+
 /// A folder for a job.
 pub(crate) struct Folder {
     base: TempDir,
     root: PathBuf,
-    umbel: PathBuf,
+    programs: Programs,
 }
 
 /// The files of a folder, without those for temporary use.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 impl Folder {
-    pub(crate) fn new(umbel: &Path, job: &Job) -> Result<Self> {
+    pub(crate) fn new(programs: &Programs, job: &Job) -> Result<Self> {
         let base = TempDir::new()?;
-        let folder = Self { root: base.path().join("files"), base, umbel: umbel.to_owned() };
+        let folder = Self { root: base.path().join("files"), base, programs: programs.clone() };
         fs::create_dir_all(folder.tmp())?;
         fs::create_dir(folder.path(MORE))?;
         let lines = |numbers: std::ops::Range<u32>| -> String {
@@ -268,6 +446,11 @@ impl Folder {
             .write("rows.csv", std::iter::once("number,id\n".to_owned()).chain(rows).collect())?;
         let rows = (0..2000).map(|i| format!("{},{i}\n", i * 3));
         folder.write("other.csv", std::iter::once("n,word\n".to_owned()).chain(rows).collect())?;
+        folder.write("nets", "192.0.2.0/24\n2001:db8::/32\n".to_owned())?;
+        folder.write("ips", "192.0.2.7\n192.0.3.7\n2001:db8::1\n".to_owned())?;
+        if job.run.contains("parquet") {
+            fs::copy(EVENTS, folder.path("events.parquet")).context(EVENTS)?;
+        }
         if job.run.contains("big") {
             folder.write("big", lines(0..400_000))?;
             folder.write("rest", lines(100_000..500_000))?;
@@ -351,8 +534,18 @@ impl Folder {
 
     /// A command of umbel in this folder.
     pub(crate) fn umbel(&self, arguments: &str) -> Command {
-        let mut command = Command::new(&self.umbel);
+        let mut command = Command::new(&self.programs.umbel);
         command.args(arguments.split(' ')).current_dir(self.root()).env("TMPDIR", self.tmp());
+        command
+    }
+
+    /// What runs a job, or another command like it.
+    pub(crate) fn command(&self, job: &Job, run: &str) -> Command {
+        if !job.python {
+            return self.umbel(run);
+        }
+        let mut command = Command::new(&self.programs.python);
+        command.args(["-B", "-c", SCRIPT, run]).current_dir(self.root()).env("TMPDIR", self.tmp());
         command
     }
 
@@ -405,6 +598,10 @@ pub(crate) fn sorted_lines(text: &[u8]) -> Vec<&[u8]> {
     lines.sort_unstable();
     lines
 }
+
+/// A table with a column of texts, `url`.
+const EVENTS: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/foreign/parquet/events.parquet");
 
 const TMP: &str = "tmp";
 /// A folder in it.

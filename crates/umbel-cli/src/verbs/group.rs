@@ -80,8 +80,8 @@ fn sum(args: &SumArgs, voice: Voice) -> Result<()> {
     let mut report = Report::default();
     let open = |path: &PathBuf| File::open(path).with_context(|| path.display().to_string());
     let masked = args.masked.iter().map(open).collect::<Result<Vec<_>>>()?;
-    for file in &masked {
-        report.bytes_read += file.metadata()?.len();
+    for (file, path) in masked.iter().zip(&args.masked) {
+        report.bytes_read += file.metadata().with_context(|| path.display().to_string())?.len();
     }
     let shares = args.shares.iter().map(|path| read_text(path, Share::from_text));
     let shares = shares.collect::<Result<Vec<_>>>()?;
