@@ -214,6 +214,20 @@ fn a_filter_that_grows_stays_within_the_cap() {
     }
 }
 
+/// In an error that nobody sees, it was in quotes with six characters for each of these: 60 MB.
+#[test]
+fn a_filter_in_json_with_escapes_takes_a_few_times_its_bytes() {
+    let folder = Folder::new();
+    let mut file = BufWriter::new(File::create(folder.path("filter.json")).unwrap());
+    file.write_all(br#"{"m":64,"k":1,"b":"\\"#).unwrap();
+    (0..5000).for_each(|_| file.write_all(&[0x7f; 1000]).unwrap());
+    file.write_all(br#""}"#).unwrap();
+    file.flush().unwrap();
+    let run = folder.umbel("info --format bits-and-blooms-json filter.json").run();
+    run.fails(&["filter.json: ", "URL-safe base64 in b"]);
+    all_were_within_the_cap();
+}
+
 /// Their names alone are more than the cap. The error tells one that is enough.
 #[test]
 fn tens_of_thousands_of_inputs_stay_within_the_cap() {
