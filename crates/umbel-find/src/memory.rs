@@ -21,6 +21,8 @@ const BLOCK: u64 = 200;
 
 /// Of a file with one block, while an index is made, and of each byte of its path.
 const MADE: [u64; 2] = [560, 4];
+/// Of a file of an index that is open.
+const OPEN: [u64; 2] = [260, 2];
 /// Of a file that is searched, and again of one that is in no index.
 const SEARCHED: [u64; 2] = [96, 2];
 
@@ -28,10 +30,15 @@ fn of([each, byte]: [u64; 2], path: &Path) -> u64 {
     each + byte * path.as_os_str().len() as u64
 }
 
+/// Of the blocks of `size` bytes of plain text.
+fn of_blocks(size: u64) -> u64 {
+    size / text::BLOCK as u64 * BLOCK
+}
+
 /// Bytes that an index of these files is made in, `size` bytes of which are read.
 pub(crate) fn of_paths(paths: &[PathBuf], size: u64) -> u64 {
     let files: u64 = paths.iter().map(|path| of(MADE, path)).sum();
-    files + size / text::BLOCK as u64 * BLOCK
+    files + of_blocks(size)
 }
 
 /// Room for the paths of an index that is made, beside lists of so many bytes.
@@ -41,7 +48,7 @@ pub(crate) fn room_of_paths(options: &Options, lists: u64) -> Room {
 
 /// Bytes of the files of an index that is open.
 pub(crate) fn of_index(index: &Index) -> u64 {
-    let files = index.files.iter().map(|file| of([260, 2], &file.path));
+    let files = index.files.iter().map(|file| of(OPEN, &file.path));
     let headers = index.headers.iter().map(|header| 2 * header.len() as u64);
     files.chain(headers).sum()
 }
@@ -68,8 +75,7 @@ impl Unforeseen {
     /// Of `lists` for files of `size` bytes, which leave `left` of the cap. A thread's share is for records, an eighth, and
     /// keys, a quarter: an eighth of all is not missed.
     pub(crate) fn new(cap: u64, lists: u64, size: u64, left: u64) -> Self {
-        let expected = size / text::BLOCK as u64 * BLOCK;
-        let room = expected + FREE.saturating_sub(lists) + left / 8;
+        let room = of_blocks(size) + FREE.saturating_sub(lists) + left / 8;
         Self { cap, lists, room, bytes: AtomicU64::new(0), headers: Mutex::default() }
     }
 
