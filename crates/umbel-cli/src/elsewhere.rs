@@ -1,7 +1,7 @@
 //! What other programs call verbs and options, for those who type that.
 
 use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::verb::Verb;
 
@@ -27,9 +27,11 @@ const VERBS: &[(&str, &[&str])] = &[
 
 /// Options, and what others call them.
 const OPTIONS: &[(&str, &[&str])] = &[
-    ("top", &["limit", "head", "lines"]),
+    ("top", &["limit", "head", "lines", "n"]),
     ("count", &["c", "counts"]),
-    ("repeated", &["duplicates", "duplicated", "dups"]),
+    ("repeated", &["duplicates", "duplicated", "dups", "D", "all-repeated"]),
+    ("full", &["outer", "full-outer"]),
+    ("files", &["l", "files-with-matches"]),
     ("memory", &["mem", "ram", "S", "buffer-size", "max-memory"]),
     ("threads", &["parallel", "jobs", "cpus", "p"]),
     ("tmp", &["T", "temporary-directory", "tempdir", "temp"]),
@@ -43,6 +45,24 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("total", &["count", "c"]),
     ("output", &["out", "to"]),
 ];
+
+/// Options of other tools that a verb has no option for, and what does it there.
+const HABITS: &[(&str, &[&str], &str)] = &[
+    (
+        "dedup",
+        &["u", "unique"],
+        "each line is printed once without an option; --count shows which occur once",
+    ),
+    ("join", &["inner"], "without an option, only rows with a partner are printed"),
+    ("join", &["right", "right-outer"], "name the files the other way round, with --left"),
+    ("join", &["how"], "--left and --full also print rows without a partner"),
+    ("common", &["v", "invert"], "umbel except prints lines that no other file has"),
+    ("find", &["n", "line-number", "H"], "files and line numbers are printed without an option"),
+    ("find", &["e", "regexp"], "a text is looked up as it is, after -- if it begins with a hyphen"),
+];
+
+/// What `dedup -d` is for who knows `uniq`, where `-d` names a delimiter.
+pub(crate) const UNIQ_D: &str = "for lines that occur more than once: --repeated";
 
 /// Adds to an error what its word is called here, in place of a word that only looks like it.
 pub(crate) fn explain(error: &mut clap::Error, verb: Option<&Verb>) {
@@ -62,13 +82,25 @@ pub(crate) fn explain(error: &mut clap::Error, verb: Option<&Verb>) {
         let about = verb.define().get_about().map(ToString::to_string).unwrap_or_default();
         error.remove(ContextKind::SuggestedSubcommand);
         suggest(error, format!("umbel {name}: {about}"));
+    } else if error.kind() == ErrorKind::ValueValidation
+        && word(ContextKind::InvalidArg).is_some_and(|option| option.starts_with("--delimiter"))
+        && verb.is_some_and(|verb| verb.name == "dedup")
+    {
+        suggest(error, UNIQ_D.to_owned());
     } else if let Some(word) = word(ContextKind::InvalidArg)
         && let Some(verb) = verb
-        && let mut names = called(OPTIONS, word.trim_start_matches('-'))
-        && let Some(name) = names.find(|name| verb.has_options(&format!("--{name}")))
     {
-        error.remove(ContextKind::SuggestedArg);
-        suggest(error, format!("here that is --{name}"));
+        let word = word.trim_start_matches('-');
+        let habit =
+            HABITS.iter().find(|(name, words, _)| *name == verb.name && words.contains(&word));
+        let tip = habit.map(|(.., tip)| (*tip).to_owned()).or_else(|| {
+            let name = called(OPTIONS, word).find(|name| verb.shows_option(name))?;
+            Some(format!("here that is --{name}"))
+        });
+        if let Some(tip) = tip {
+            error.remove(ContextKind::SuggestedArg);
+            suggest(error, tip);
+        }
     }
 }
 
@@ -92,6 +124,12 @@ mod tests {
         for (option, _) in OPTIONS {
             let has = |verb: &Verb| verb.has_options(&format!("--{option}"));
             assert!(verb::VERBS.iter().any(has), "--{option}");
+        }
+        for (verb, others, tip) in HABITS {
+            let verb = Verb::named(verb).unwrap();
+            let has = |other: &&&str| verb.has_options(&format!("--{other}"));
+            assert_eq!(others.iter().find(has), None);
+            assert!(verb.has_options(tip), "{tip}");
         }
     }
 }

@@ -500,7 +500,7 @@ pub(crate) fn command(first: Option<&OsStr>) -> Command {
 const SHORT: [&str; 6] = ["csv", "jsonl", "fields", "key", "memory", "output"];
 
 /// A verb with its options, and its help with examples and exit statuses.
-fn whole(verb: &Verb) -> Command {
+pub(crate) fn whole(verb: &Verb) -> Command {
     let mut command = verb.define();
     let more = command.get_after_long_help().map(|more| format!("{more}\n\n"));
     let ending = Ending::of(verb.name).expect("every verb has one");

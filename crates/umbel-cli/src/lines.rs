@@ -17,6 +17,7 @@ use umbel_sets::{
 use umbel_system::State;
 
 use crate::args::{NormalForm, OnBad, OnMissing, Print, RecordArgs, Voice, Work};
+use crate::elsewhere;
 use crate::hints;
 use crate::output::stdout;
 use crate::report::{self, say};
@@ -121,7 +122,11 @@ fn fields(keys: &[String]) -> Result<(Vec<String>, Vec<String>)> {
 fn records(args: &RecordArgs, key: Vec<String>) -> Result<Records> {
     let header = !args.no_header;
     if !args.delimiter.is_empty() && !args.csv {
-        bail!("--delimiter requires --csv; add --csv, or omit --delimiter");
+        let uniq = match report::verb() {
+            "dedup" => format!("; {}", elsewhere::UNIQ_D),
+            _ => String::new(),
+        };
+        bail!("--delimiter requires --csv; add --csv, or omit --delimiter{uniq}");
     }
     if args.raw && !args.csv {
         bail!("--raw requires --csv: other records are compared as they are written; omit it");
@@ -445,7 +450,7 @@ pub(crate) fn keys_alone(
                 })
             })?;
         part.check_keyed(&options.progress)?;
-        report::add(&mut total, &part);
+        total.add(part);
         keys_of.push(rows.finish()?);
     }
     if total.missing + total.bad > 0 {

@@ -484,20 +484,6 @@ pub(crate) fn shown(receipt: &Receipt) -> umbel_report::Receipt<'_> {
     }
 }
 
-/// Adds one source's part to the report of all.
-pub(crate) fn add(total: &mut Report, part: &Report) {
-    total.lines += part.lines;
-    total.missing += part.missing;
-    total.bad += part.bad;
-    total.distinct += part.distinct;
-    total.found += part.found;
-    total.bytes_read += part.bytes_read;
-    total.bytes_spilled += part.bytes_spilled;
-    total.bytes_written += part.bytes_written;
-    total.passes += part.passes;
-    total.assumed_type = total.assumed_type.or(part.assumed_type);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

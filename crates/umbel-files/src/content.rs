@@ -1,4 +1,4 @@
-//! Inputs that are no lines of text in UTF-8, by their first bytes: archives, tables in pages, text in other encodings. What
+//! Inputs that are no lines of text in UTF-8, by their first bytes: filters, archives, tables in pages, text in other encodings. What
 //! is certain is an error that names the command that makes lines of it, for their bytes would have nothing in common with
 //! those of other files; what is likely is a warning.
 
@@ -40,6 +40,9 @@ pub fn check(name: &str, start: &[u8]) -> Result<()> {
     if let Some(encoding) = marked(start) {
         bail!("is text in {encoding}; convert it: iconv -f {encoding} -t UTF-8{path}");
     }
+    if let Some((what, remedy)) = own(start) {
+        bail!("is {what}, not lines; {remedy}");
+    }
     // Their lists of files are at the end, so they are read by name.
     let file = if path.is_empty() { " FILE" } else { &path };
     let (what, remedy) = match archive(start) {
@@ -76,6 +79,20 @@ pub fn doubt(start: &[u8]) -> Option<&'static str> {
     (one_line && start.trim_ascii_end().contains(&b'\r')).then_some(
         "has carriage returns and no line feed, so it is one line; convert it: tr '\\r' '\\n'",
     )
+}
+
+/// What a file of umbel's own is, and what is done with one. All begin with `\x89UM`, three letters and CR LF (FORMAT.md).
+fn own(start: &[u8]) -> Option<(&'static str, &'static str)> {
+    let kind = start.strip_prefix(b"\x89UM")?.first_chunk::<5>()?.strip_suffix(b"\r\n")?;
+    Some(match kind {
+        b"BEL" | b"PAK" => (
+            "a filter of umbel",
+            "umbel merge unites filters, and umbel query FILTER looks lines up in one",
+        ),
+        b"DLT" => ("a delta between two filters of umbel", "umbel patch FILTER applies it"),
+        b"IDX" => ("an index of umbel", "umbel find searches it"),
+        _ => ("a file of umbel", "name a file of lines"),
+    })
 }
 
 fn archive(start: &[u8]) -> Option<Archive> {
@@ -173,6 +190,11 @@ mod tests {
             (b"Rar!\x1a\x07\x01\0".to_vec(), "unrar p -inul 'a b'"),
             (b"PAR1\x15\0".to_vec(), "umbel parquet"),
             (b"SQLite format 3\0\x10".to_vec(), "sqlite3 -csv"),
+            (b"\x89UMBEL\r\n\x01".to_vec(), "a filter of umbel, not lines; umbel merge"),
+            (b"\x89UMPAK\r\n\x01".to_vec(), "a filter of umbel"),
+            (b"\x89UMDLT\r\n\x01".to_vec(), "umbel patch"),
+            (b"\x89UMIDX\r\n\x01".to_vec(), "umbel find"),
+            (b"\x89UMSUM\r\n".to_vec(), "a file of umbel"),
             (b"\x1f\x8b\x08\0\0".to_vec(), "compressed twice, with gzip"),
         ] {
             let message = refused(&start).unwrap_or_default();
@@ -189,6 +211,7 @@ mod tests {
             b"BZh9\n",
             b"7z\n",
             b"ustar\n",
+            b"\x89UMBEL\n",
             // A mark, and then no text in that encoding: a broken pair, a control character, nothing of ASCII.
             b"\xff\xfe",
             b"\xff\xfea\0\0\xdcb\0",

@@ -22,7 +22,7 @@ impl Report {
         self.bytes_read += spooled;
         self.bytes_spilled += spooled;
         let grown = inputs.iter().filter(|input| input.grew());
-        self.grown.extend(grown.map(|input| input.name().to_owned()));
+        self.grew(grown.map(|input| input.name().to_owned()));
     }
 
     /// Accounts for the only pass over `inputs`.
@@ -37,11 +37,12 @@ impl Report {
         self.bad += tally.bad;
     }
 
-    /// Accounts for work on data that this job spooled.
-    pub(crate) fn follow(&mut self, next: &Self) {
+    /// Accounts for work on inputs that this job has read already, or spooled.
+    pub(crate) fn follow(&mut self, next: Self) {
         self.bytes_read += next.bytes_read;
         self.bytes_spilled += next.bytes_spilled;
         self.distinct += next.distinct;
+        self.grew(next.grown);
     }
 
     /// Accounts for temporary files.

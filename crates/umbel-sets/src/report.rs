@@ -190,6 +190,49 @@ pub struct Report {
 }
 
 impl Report {
+    /// Adds the report of one part of a job: its other inputs, or another of its passes over the same ones.
+    pub fn add(&mut self, part: Self) {
+        let Self {
+            lines,
+            missing,
+            bad,
+            distinct,
+            found,
+            bytes_read,
+            bytes_spilled,
+            bytes_written,
+            passes,
+            grown,
+            changes,
+            absent,
+            assumed_type,
+            error,
+        } = part;
+        self.lines += lines;
+        self.missing += missing;
+        self.bad += bad;
+        self.distinct += distinct;
+        self.found += found;
+        self.bytes_read += bytes_read;
+        self.bytes_spilled += bytes_spilled;
+        self.bytes_written += bytes_written;
+        self.passes += passes;
+        self.grew(grown);
+        self.changes = self.changes.or(changes);
+        self.absent = self.absent.or(absent);
+        self.assumed_type = self.assumed_type.or(assumed_type);
+        self.error = self.error.or(error);
+    }
+
+    /// Adds names of inputs that grew, each once.
+    pub(crate) fn grew(&mut self, names: impl IntoIterator<Item = String>) {
+        for name in names {
+            if !self.grown.contains(&name) {
+                self.grown.push(name);
+            }
+        }
+    }
+
     /// Refuses a run in which no record had its key, though some lack it: a field that is not spelled right would pass in
     /// silence otherwise. `progress` is that of the run. Set operations refuse it by themselves.
     ///

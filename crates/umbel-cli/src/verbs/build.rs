@@ -136,7 +136,7 @@ fn build_lines(
             Ok(())
         })?;
         let (part, receipt) = result.expect("written");
-        report::add(&mut report, &part);
+        report.add(part);
         report.bytes_written += bytes;
         run.finish(&report, "", Some(&Receipt::Own(receipt)));
         return Ok(());
@@ -155,7 +155,7 @@ fn build_lines(
         }
         let (filter, part) = lines.finish()?;
         run.check_keyed(&part)?;
-        report::add(&mut report, &part);
+        report.add(part);
         AnyFilter::Bloomier(filter)
     } else {
         let mut filter = Filter::Own(match plan.kind().rows() {
@@ -314,7 +314,7 @@ pub(super) fn add_lines(
                 umbel_sets::insert_stream(&name, &mut *bytes, filter, options)
             }
         };
-        report::add(report, &part.map_err(|error| filters::about(error, path))?);
+        report.add(part.map_err(|error| filters::about(error, path))?);
     }
     report.check_keyed(&options.progress).map_err(Into::into)
 }

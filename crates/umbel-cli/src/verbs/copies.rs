@@ -12,7 +12,7 @@ use crate::Outcome;
 use crate::args::BuildArgs;
 use crate::lines::{self, OutputPath, Rows};
 use crate::output::print;
-use crate::report::{self, Run};
+use crate::report::Run;
 use crate::target::Sort;
 use crate::{filters, standard};
 
@@ -51,7 +51,7 @@ pub(super) fn build(args: &BuildArgs, count: u32) -> Result<Outcome> {
         filter.describe(names.clone());
         let mut filter = Filter::Own(filter);
         let part = umbel_sets::insert(&inputs, &mut filter, &options);
-        report::add(&mut report, &part.map_err(|error| filters::about(error, path))?);
+        report.add(part.map_err(|error| filters::about(error, path))?);
         report.bytes_written += filters::write(&filter, path, *existing, None)?;
         last = Some(filter.receipt());
     }

@@ -15,7 +15,7 @@ use crate::Outcome;
 use crate::args::ParquetArgs;
 use crate::lines::{self, Rows, Source};
 use crate::output::{check_target, refuse_in_place_of, write_lines, write_text};
-use crate::report::{self, Run, say};
+use crate::report::{Run, say};
 use crate::verbs::parquet_edit;
 use umbel_numbers::{Count, Size};
 
@@ -164,7 +164,7 @@ fn ask(
                     umbel_sets::keys_stream(&name, &mut *bytes, room, options, &mut see)
                 }
             };
-            report::add(&mut total, &part?);
+            total.add(part?);
         }
         Ok(())
     })?;

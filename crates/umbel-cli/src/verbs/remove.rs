@@ -11,7 +11,7 @@ use crate::args::{ForeignArgs, RemoveArgs};
 use crate::filters::{self, Locked};
 use crate::lines::{self, OutputPath, Rows, Source};
 use crate::output::print;
-use crate::report::{self, Run, say};
+use crate::report::{Run, say};
 use crate::wrapped;
 use umbel_numbers::{Count, Rate};
 
@@ -48,7 +48,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<Outcome> {
                 umbel_sets::remove_stream(&name, &mut *bytes, &mut filter, &options)
             }
         };
-        report::add(&mut total, &part.map_err(|error| filters::about(error, &args.filter))?);
+        total.add(part.map_err(|error| filters::about(error, &args.filter))?);
     }
     run.check_keyed(&total)?;
     let filter = Filter::Own(filter);

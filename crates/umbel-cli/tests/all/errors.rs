@@ -409,6 +409,94 @@ fn a_wrong_word_suggests_the_near_one() {
     }
 }
 
+/// Options of other tools get a tip, and each does what it says.
+#[test]
+fn habits_of_other_tools_get_tips_that_work() {
+    let folder = folder();
+    folder.write("a.csv", "id,v\n1,a\n2,b\n");
+    folder.write("b.csv", "id,w\n1,x\n3,y\n");
+    for (typed, tip, works) in [
+        ("dedup -u keys", "--count", "dedup --count keys"),
+        ("dedup --unique keys", "--count", "dedup --count keys"),
+        ("dedup -n 5 keys", "here that is --top", "dedup --top 5 keys"),
+        ("dedup -D keys", "here that is --repeated", "dedup --repeated keys keys"),
+        ("dedup -d keys", "not one byte", "dedup --repeated keys keys"),
+        ("dedup -d keys", "occur more than once: --repeated", "dedup --repeated keys keys"),
+        ("dedup -d , keys", "occur more than once: --repeated", "dedup --repeated keys keys"),
+        ("unseen -n 5 s keys", "here that is --keys", "unseen --keys 5000 s keys"),
+        (
+            "join --csv -k id --outer a.csv b.csv",
+            "here that is --full",
+            "join --csv -k id --full a.csv b.csv",
+        ),
+        (
+            "join --csv -k id --right a.csv b.csv",
+            "with --left",
+            "join --csv -k id --left b.csv a.csv",
+        ),
+        (
+            "join --csv -k id --inner a.csv b.csv",
+            "without an option",
+            "join --csv -k id a.csv b.csv",
+        ),
+        (
+            "join --csv -k id --how left a.csv b.csv",
+            "--left",
+            "join --csv -k id --left a.csv b.csv",
+        ),
+        ("find keys -l x", "here that is --files", "find keys --files -F http"),
+        ("find keys -n x", "without an option", "find keys -F http"),
+    ] {
+        let message = folder.refuses(typed, &[tip]);
+        assert!(!message.contains("as a value"), "{message}");
+        folder.umbel(works).run().done();
+    }
+}
+
+/// Wherever lines are read, umbel's own files are refused, compressed or not.
+#[test]
+fn filters_in_the_place_of_lines_are_refused() {
+    let folder = folder();
+    folder.umbel("build -q -o part keys").run().done();
+    folder.umbel("pack -q -o packed part").run().done();
+    folder.umbel("index -q -o index keys").run().done();
+    folder.write("part.gz", gzip(&folder.read("part")));
+    folder.write("log", "id,v\n1,a\n");
+    for (arguments, name) in [
+        ("add seen part", "part"),
+        ("build -o new part", "part"),
+        ("build -o new keys packed", "packed"),
+        ("build -o new --kind cascade --except part keys", "part"),
+        ("query seen part", "part"),
+        ("query -v seen part.gz", "part.gz"),
+        ("remove seen part", "part"),
+        ("unseen new part", "part"),
+        ("common keys part", "part"),
+        ("common part.gz keys", "part.gz"),
+        ("except keys packed", "packed"),
+        ("diff part keys", "part"),
+        ("dedup part", "part"),
+        ("dedup --files-from part", "part"),
+        ("join --fields -k 1 keys part", "part"),
+        ("find keys -f part", "part"),
+        ("audit seen --candidates part", "part"),
+    ] {
+        folder.refuses(
+            arguments,
+            &[&format!("{name}: is a filter of umbel, not lines; umbel merge")],
+        );
+    }
+    folder.refuses("dedup index", &["index: is an index of umbel, not lines; umbel find"]);
+    folder
+        .umbel("except keys -")
+        .stdin(folder.read("part"))
+        .run()
+        .fails(&["standard input: is a filter of umbel"]);
+    // What the messages name works.
+    folder.umbel("merge -q -o both seen part").run().done();
+    folder.umbel("query both keys").run().done();
+}
+
 #[test]
 fn what_common_cannot_do_is_refused() {
     let folder = folder();

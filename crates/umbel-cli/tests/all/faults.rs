@@ -466,6 +466,36 @@ fn of_an_input_that_grows_meanwhile_the_job_covers_what_was_there() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn of_an_input_that_grows_meanwhile_every_verb_tells() {
+    for arguments in [
+        "build -o new --keys 20000 pipe keys",
+        "build -o new pipe keys",
+        "build -o new --kind bloomier pipe keys",
+        "build -o new --keys 30000000 --memory 16MiB pipe keys",
+        "build -o new --copies 2 pipe keys",
+        "add seen pipe keys",
+        "remove counting pipe keys",
+        "unseen seen pipe keys",
+        "join --fields -k 1 keys pipe",
+        "join --fields -k 1 --full pipe keys",
+        "diff keys pipe",
+    ] {
+        let folder = folder();
+        folder.umbel("build -q --kind counting -o counting keys").run().done();
+        folder.fifo("pipe");
+        let mut run = folder.umbel(arguments).spawn();
+        let mut pipe = run.feed(&folder, "pipe");
+        folder.append("keys", urls(20_000..20_010));
+        pipe.write_all(&urls(500..1_000)).unwrap();
+        drop(pipe);
+        let outcome = run.finish();
+        let told = outcome.stderr.matches(": keys grew during the run; what was added").count();
+        assert_eq!(told, 1, "{arguments}: {}", outcome.stderr);
+    }
+}
+
 #[test]
 fn an_input_that_changes_between_passes_is_noticed() {
     for arguments in ["dedup a", "dedup a --count", "except a b"] {

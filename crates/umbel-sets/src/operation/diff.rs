@@ -140,7 +140,7 @@ impl<'a> Diff<'a> {
             (2.., Some(pairs)) => pairs.hold(selected.row),
             (2.., None) => show(Change::Replaced, selected.row),
         })?;
-        report.follow(&part);
+        report.follow(part);
         let mut replaced = replaced.map(Pairs::finish).transpose()?;
         let [removed, added] = old;
         let new = [added, removed];
@@ -154,7 +154,7 @@ impl<'a> Diff<'a> {
             }
             _ => show(Change::Added, selected.row),
         })?;
-        report.follow(&part);
+        report.follow(part);
         Ok(report)
     }
 }

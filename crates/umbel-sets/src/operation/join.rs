@@ -206,7 +206,7 @@ impl<'a> Join<'a> {
         let Joining { disk, passes, scanner, .. } = joining;
         let mut report = passes.finish(self.inputs, &disk);
         if self.unpaired == Unpaired::Both {
-            report.follow(&self.right_alone(&scanner, &beside, &mut sink)?);
+            report.follow(self.right_alone(&scanner, &beside, &mut sink)?);
         }
         sink.finish(&mut report)?;
         Ok(report)
