@@ -22,7 +22,7 @@ use crate::atomic::{self, Existing};
 use crate::formats;
 use crate::output::{StdoutClosed, check_open};
 use crate::private;
-use crate::report::say;
+use crate::report::{note, say};
 use crate::standard::{self, is_standard, stdin};
 use crate::target::{self, Sort};
 use crate::wrapped::{self, Seal};
@@ -289,7 +289,7 @@ pub(crate) fn lock(mut file: File, path: &Path, open: &dyn Fn() -> Result<File>)
         match umbel_system::try_lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                say(&format!(
+                note(&format!(
                     "umbel: {}: waiting for another run that is changing it",
                     path.display()
                 ));

@@ -43,8 +43,8 @@ enum Outcome {
 pub fn run() -> ExitCode {
     let mut arguments: Vec<_> = umbel_system::arguments().collect();
     let first = arguments.get(1).cloned();
-    if let Some(verb) = first.as_deref().and_then(OsStr::to_str).and_then(Verb::named) {
-        report::begin(verb.name);
+    if let Some(name) = first.as_deref().and_then(OsStr::to_str).and_then(Verb::name_of) {
+        report::begin(name);
     }
     if let Some(page) = help::page(arguments.iter().skip(1).cloned()) {
         let page = match report::is_colourful(&io::stdout()) {
@@ -85,6 +85,9 @@ pub fn run() -> ExitCode {
     let given = |name: &str| matches!(arguments.try_get_one(name), Ok(Some(true)));
     if given("json") {
         report::keep_warnings();
+    }
+    if given("quiet") {
+        report::be_quiet();
     }
     let empty_ok = given("empty_ok");
     let outcome =

@@ -83,7 +83,7 @@ impl Run {
             && (self.voice.quiet || !self.voice.json)
         {
             // Printed even when quiet: the rate is no longer the promised one. The JSON report has it.
-            say(&format!("umbel: warning: {}", over_filled(receipt)));
+            print_line(&format!("umbel: warning: {}", over_filled(receipt)));
         }
         if self.voice.quiet {
             return;
@@ -331,15 +331,37 @@ pub(crate) fn is_colourful(stream: &impl IsTerminal) -> bool {
         && given("TERM").is_some_and(|term| term != "dumb")
 }
 
-/// Prints a line on standard error; one that begins with `umbel: ` gets the verb. Failing to do so is no error. With
-/// `--json`, what begins with `umbel: warning: ` goes into the report.
-pub(crate) fn say(words: &str) {
-    if let Some(warning) = words.strip_prefix("umbel: warning: ")
-        && let Some(kept) = warnings().as_mut()
-    {
-        kept.push(warning.to_owned());
-        return;
+/// Whether the verb was told to be quiet.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Has no warnings printed but that of a filter which is over-filled.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Prints what is happening, unless the verb is quiet or reports in JSON.
+pub(crate) fn note(words: &str) {
+    if !QUIET.load(Ordering::Relaxed) && warnings().is_none() {
+        say(words);
     }
+}
+
+/// Prints a line on standard error; one that begins with `umbel: ` gets the verb. Failing to do so is no error. What
+/// begins with `umbel: warning: ` goes into the report with `--json`, and nowhere with `--quiet`.
+pub(crate) fn say(words: &str) {
+    if let Some(warning) = words.strip_prefix("umbel: warning: ") {
+        if let Some(kept) = warnings().as_mut() {
+            kept.push(warning.to_owned());
+            return;
+        }
+        if QUIET.load(Ordering::Relaxed) {
+            return;
+        }
+    }
+    print_line(words);
+}
+
+fn print_line(words: &str) {
     let words = printable(words);
     match (words.strip_prefix("umbel: "), VERB.get()) {
         (Some(rest), Some(verb)) => match rest.strip_prefix("warning:") {

@@ -17,6 +17,12 @@ impl Verb {
         VERBS.iter().find(|verb| verb.name == name || verb.old == Some(name))
     }
 
+    /// The name of a verb as it was typed, which may be the other one.
+    pub(crate) fn name_of(typed: &str) -> Option<&'static str> {
+        let verb = Self::named(typed)?;
+        Some(verb.old.filter(|old| *old == typed).unwrap_or(verb.name))
+    }
+
     /// The verb with its options and their help.
     pub(crate) fn define(&self) -> Command {
         let command = (self.define)(Command::new(self.name));

@@ -445,8 +445,13 @@ pub(crate) fn allow_open_files() {
 
 pub(crate) fn temporary_folder() -> PathBuf {
     use nix::unistd::{AccessFlags, access};
-    let (folder, other) = (env::temp_dir(), Path::new("/var/tmp"));
-    let chosen = env::var_os("TMPDIR").is_some();
+    // One that is set to nothing is none (POSIX says so of all variables that name folders).
+    let chosen = env::var_os("TMPDIR").is_some_and(|folder| !folder.is_empty());
+    let mut folder = env::temp_dir();
+    if folder.as_os_str().is_empty() {
+        folder = PathBuf::from("/tmp");
+    }
+    let other = Path::new("/var/tmp");
     let writable = || access(other, AccessFlags::W_OK | AccessFlags::X_OK).is_ok();
     match !chosen && is_in_memory(&folder) && !is_in_memory(other) && writable() {
         true => other.to_owned(),

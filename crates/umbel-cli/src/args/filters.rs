@@ -142,7 +142,7 @@ pub(crate) struct BuildArgs {
     /// False positive rate with that many keys, e.g. 0.01 or 1% [default: 0.01, or the other system's]
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
-    /// Size of the filter, e.g. 64MiB; it determines the rate, or with --fpp the number of keys
+    /// Size of the filter, e.g. 64MiB; it determines the rate, to 1e-9, or with --fpp the number of keys
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) size: Option<Bytes>,
     /// Plan a classic filter for the bits sent when packed: fewer probes per key, fewer bits sent, more memory (umbel plan

@@ -12,7 +12,7 @@ use crate::Outcome;
 use crate::args::{DedupArgs, Kept, NewArgs};
 use crate::lines;
 use crate::output::check_target;
-use crate::report::Run;
+use crate::report::{self, Run};
 
 pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     if let Some(filter) = &args.seen {
@@ -49,7 +49,7 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
     }
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
     let mut options = lines::options(&args.work)?;
-    let run = Run::start("dedup", args.work.voice, &options.progress);
+    let run = Run::start(report::verb(), args.work.voice, &options.progress);
     let inputs =
         lines::open_rereadable(&args.files, &args.work, args.print.rows_of_all(), &options)?;
     let inputs = lines::keys_alone(inputs, args.print.print, &mut options)?;

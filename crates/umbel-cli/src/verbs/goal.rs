@@ -8,6 +8,9 @@ use crate::args::BuildArgs;
 
 const DEFAULT_FPP: f64 = 0.01;
 
+/// The lowest rate that a size alone plans for: there is room for more keys then.
+const LEAST_FPP: f64 = 1e-9;
+
 /// The plan, when it does not depend on how many lines there are.
 pub(super) fn without_lines(args: &BuildArgs) -> Result<Option<Plan>> {
     let fpp = args.fpp.map(|fpp| fpp.0);
@@ -52,7 +55,15 @@ fn size_of_plan(args: &BuildArgs, size: Bytes) -> u64 {
 /// rate of each.
 pub(super) fn for_count(args: &BuildArgs, count: u64, fpp: f64) -> Result<Plan> {
     match args.size {
-        Some(size) => Ok(Plan::for_memory(args.kind, count, size_of_plan(args, size))?),
+        Some(size) => {
+            let size = size_of_plan(args, size);
+            let plan = Plan::for_memory(args.kind, count, size)?;
+            // A size that is large for the lines is no wish for a rate such as 1e-30, which the next lines would end.
+            match plan.fpp() < LEAST_FPP && !args.kind.kind().built_at_once() {
+                true => Ok(Plan::for_capacity(args.kind, LEAST_FPP, size)?),
+                false => Ok(plan),
+            }
+        }
         None => for_keys(args, count, fpp),
     }
 }

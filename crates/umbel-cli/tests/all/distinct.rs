@@ -20,6 +20,10 @@ fn union_is_another_name() {
     folder.write("a", "2\n1\n");
     folder.write("b", "1\n3\n");
     assert_eq!(folder.umbel("union a b").run().text(), "2\n1\n3\n");
+    let run = folder.umbel("union --verbose a b").run();
+    assert!(run.stderr.starts_with("umbel union: "), "{}", run.stderr);
+    assert_eq!(folder.umbel("union --json a b").run().report()["verb"], "union");
+    assert!(folder.umbel("union a gone").run().fails(&["gone"]).starts_with("umbel union: "));
     let help = folder.umbel("help union").run().text();
     assert!(help.contains("umbel union is the same"), "{help}");
 }

@@ -385,6 +385,10 @@ fn a_folder_for_temporary_files_must_be_there() {
     let mut umbel = folder.umbel("common keys keys");
     umbel.command.env("TMPDIR", folder.path("gone")).env("TMP", folder.path("gone"));
     umbel.run().fails(&["gone: is not a folder for temporary files; name one with --tmp"]);
+    // One that is set to nothing is none.
+    let mut umbel = folder.umbel("dedup keys");
+    umbel.command.env("TMPDIR", "");
+    assert_eq!(umbel.run().done(), folder.read("keys"));
 }
 
 #[test]

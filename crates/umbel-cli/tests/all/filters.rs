@@ -174,6 +174,20 @@ fn a_size_or_two_goals_plan_the_filter() {
     let bytes = sized["bytes"].as_u64().unwrap();
     assert!((60 << 10..=64 << 10).contains(&bytes), "{sized}");
 
+    // Of few lines, a size is no wish for a rate of 1e-30.
+    for kind in ["blocked", "classic", "scalable", "counting", "coded"] {
+        folder
+            .umbel(&format!("build -q -f --kind {kind} --size 64KiB -o few -"))
+            .stdin(urls(0..10))
+            .run()
+            .done();
+        let few = folder.info("few");
+        assert!((1e-10..=1e-9).contains(&few["planned_fpp"].as_f64().unwrap()), "{few}");
+        assert!(few["bytes"].as_u64() <= Some(64 << 10), "{few}");
+        let run = folder.umbel("add few -").stdin(urls(0..500)).run();
+        assert_eq!(run.stderr, "", "{kind}");
+    }
+
     folder.umbel("build -q -o keyed --size 64KiB --keys 20000 keys").run().done();
     assert_eq!(folder.info("keyed")["planned_keys"], 20_000);
 

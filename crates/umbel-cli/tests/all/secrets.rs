@@ -162,6 +162,9 @@ fn secrets_that_others_may_read_are_warned_of() {
             let expected = word.map(|word| format!("{warning}{word} this secret"));
             assert_eq!(expected.is_some(), run.stderr.contains(&warning), "{}", run.stderr);
             assert!(expected.is_none_or(|words| run.stderr.contains(&words)), "{}", run.stderr);
+            if line.starts_with("build -f") {
+                assert_eq!(folder.umbel(&format!("{line} -q")).run().stderr, "");
+            }
             // With --json, it is in the report, or an object of its own.
             let permissions = std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(folder.path(secret), permissions).unwrap();

@@ -509,6 +509,8 @@ fn what_is_mistyped_suggests_the_nearest() {
         ("dedup --jsonl -k /user/nme t.jsonl", field("/user/name")),
         ("dedup --jsonl -k .user.id t.jsonl", field("user.id")),
         ("dedup --jsonl --missing skip -k user.ident t.jsonl", field("user.id")),
+        ("dedup --jsonl -k a.b t.jsonl", field("/a.b")),
+        ("dedup --jsonl -k a.b.0 t.jsonl", field("/a.b/0")),
         ("parquet events.parquet -c nmae ids.txt", field("name")),
         // Verbs and steps, options, and the values of options.
         ("comon a b", "tip: a similar subcommand exists: 'common'".to_owned()),

@@ -139,15 +139,35 @@ pub(super) const KEPT_NAMES: usize = 1000;
 impl Members {
     /// The path that somebody meant by one that leads nowhere, written as that one is.
     pub(super) fn nearest(self, path: &str) -> Option<String> {
-        let (first, separator) = if path.starts_with('/') { ("/", '/') } else { ("", '.') };
+        let (first, separator) = if path.starts_with('/') { ("/", "/") } else { ("", ".") };
         let mut steps: Vec<_> = path[first.len()..].split(separator).collect();
         // As jq writes it.
         if first.is_empty() && steps.len() > 1 && steps[0].is_empty() {
             steps.remove(0);
         }
-        let step = steps.get_mut(self.depth)?;
-        *step = self.names.iter().find(|name| name == step).or(nearest(step, &self.names))?;
-        Some(format!("{first}{}", steps.join(&separator.to_string())))
+        let (before, rest) = steps.split_at_checked(self.depth)?;
+        // A name may have the separator in it: {"x.y":1}.
+        let has = |steps: usize| self.names.contains(&rest[..steps].join(separator));
+        let whole = (1..=rest.len()).rev().find(|&steps| has(steps));
+        let name = match whole {
+            Some(steps) => rest[..steps].join(separator),
+            None => nearest(rest.first()?, &self.names)?.clone(),
+        };
+        let after = &rest[whole.unwrap_or(1)..];
+        let path = |name: &str, separator: &str| {
+            before
+                .iter()
+                .copied()
+                .chain([name])
+                .chain(after.iter().copied())
+                .collect::<Vec<_>>()
+                .join(separator)
+        };
+        Some(match first.is_empty() && !name.contains('.') && !name.starts_with('/') {
+            true => path(&name, "."),
+            // As a JSON pointer (RFC 6901).
+            false => format!("/{}", path(&name.replace('~', "~0").replace('/', "~1"), "/")),
+        })
     }
 }
 
