@@ -164,7 +164,7 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
             "--key; --ignore-case, --trim, --crlf, --normalize"
         }
         Error::OtherKeys(_) => "--key, or --as if only the names differ",
-        Error::Names { .. } | Error::NamesOfRows => "--as",
+        Error::Names { .. } => "--as",
         _ => return None,
     })
 }

@@ -69,6 +69,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, help_heading = "Input", conflicts_with = "null")]
     pub(crate) jsonl: bool,
     /// Read words separated by blanks, as awk does: --key 7 is the seventh word of a line
+    ///
+    /// A carriage return at the end of a line is no part of the last word.
     #[arg(long, help_heading = "Input", conflicts_with_all = ["csv", "tsv", "jsonl"], requires = "key")]
     pub(crate) fields: bool,
     /// Compare or look up this field instead of the whole record; repeat for a key of several fields

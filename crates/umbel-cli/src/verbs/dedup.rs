@@ -70,9 +70,9 @@ pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
         SetOperation::distinct(&inputs, distinct, &options)?.with_error(args.fpp.map(|fpp| fpp.0));
     let job = if args.print.sort { job.sorted() } else { job };
     let found = if at_least > 1 { "repeated" } else { "different" };
-    let about = Job { verb: "dedup", inputs: &inputs, options: &options };
+    let about = Job { verb: report::verb(), inputs: &inputs, options: &options };
     let outcome =
         select(&|| job.plan(), &|out| job.run(out), &about, &args.work, &args.output, run, found)?;
     // A search for repeats may find nothing; removing repeats always succeeds, even for an empty list.
-    Ok(if at_least > 1 { outcome } else { Outcome::Done })
+    Ok(if args.repeated || args.min.is_some() { outcome } else { Outcome::Done })
 }

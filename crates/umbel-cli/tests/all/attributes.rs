@@ -184,6 +184,19 @@ fn what_is_missing_is_told() {
     );
 }
 
+#[test]
+fn columns_of_another_name_are_refused_with_what_to_do() {
+    let folder = folder();
+    folder.write("other.csv", "server\nhost-7\nhost-none\n");
+    let message = folder
+        .umbel("query F --csv -k server --as host other.csv")
+        .run()
+        .fails(&["names in its header"]);
+    assert!(!message.contains("--as"), "{message}");
+    folder.write("other.csv", "host\nhost-7\nhost-none\n");
+    assert_eq!(folder.umbel("query F --csv -k host other.csv").run().text(), "host\nhost-7\n");
+}
+
 /// Lines have no attribute, not even where there is only one.
 #[test]
 fn a_single_key_has_to_name_its_attribute() {

@@ -48,6 +48,7 @@ fn repeated_gives_lines_that_come_more_than_once() {
     assert_eq!(text(&folder, "dedup --repeated a b"), "twice\nthrice\nacross\n");
     assert_eq!(text(&folder, "dedup --repeated b b"), "other\nacross\n");
     folder.umbel("dedup --repeated b").run().nothing();
+    folder.umbel("dedup --min 1").run().nothing();
 }
 
 #[test]
