@@ -177,7 +177,7 @@ impl Input {
     pub(crate) fn open(&self) -> Result<Reader<'_>, Error> {
         let (file, start) = match &self.bytes {
             Bytes::Open(file) => (Handle::Lent(file), 0),
-            Bytes::Spooled(file, start) => (Handle::Lent(file.file()), *start),
+            Bytes::Spooled(file, start) => (Handle::Spooled(file), *start),
             Bytes::Closed(path) => {
                 let file = File::open(path)
                     .map_err(|source| Error::Read { name: self.name.clone(), source })?;
@@ -185,12 +185,12 @@ impl Input {
                 (Handle::Own(file), 0)
             }
         };
-        let reader = Reader { input: self, file, start };
-        match &self.bytes {
-            Bytes::Spooled(..) => {}
-            _ => self.compare(reader.file())?,
+        match &file {
+            Handle::Spooled(_) => {}
+            Handle::Lent(file) => self.compare(file)?,
+            Handle::Own(file) => self.compare(file)?,
         }
-        Ok(reader)
+        Ok(Reader { input: self, file, start })
     }
 
     /// Returns its first 64 KiB.
@@ -298,6 +298,7 @@ pub(crate) struct Reader<'a> {
 enum Handle<'a> {
     Lent(&'a File),
     Own(File),
+    Spooled(&'a TempFile),
 }
 
 /// An input as a stream, from some offset.
@@ -317,13 +318,6 @@ impl Read for ReadFrom<'_> {
 }
 
 impl Reader<'_> {
-    fn file(&self) -> &File {
-        match &self.file {
-            Handle::Lent(file) => file,
-            Handle::Own(file) => file,
-        }
-    }
-
     pub(crate) fn input(&self) -> &Input {
         self.input
     }
@@ -335,11 +329,14 @@ impl Reader<'_> {
 
     /// Fills `bytes` from `offset`; an input that has become shorter has changed.
     pub(crate) fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
-        self.file().read_exact_at(bytes, self.start + offset).map_err(|source| {
-            match source.kind() {
-                io::ErrorKind::UnexpectedEof => self.input.changed(),
-                _ => Error::Read { name: self.input.name.clone(), source },
-            }
+        let file = match &self.file {
+            Handle::Lent(file) => file,
+            Handle::Own(file) => file,
+            Handle::Spooled(file) => return file.read_exact_at(bytes, self.start + offset),
+        };
+        file.read_exact_at(bytes, offset).map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => self.input.changed(),
+            _ => Error::Read { name: self.input.name.clone(), source },
         })
     }
 

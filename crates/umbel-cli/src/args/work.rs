@@ -39,7 +39,8 @@ pub(crate) struct Work {
     pub(crate) threads: Option<std::num::NonZeroUsize>,
     /// Folder for temporary files; repeat to use several in turn [default: $TMPDIR or /tmp]
     ///
-    /// Temporary files are gone after the run, however it ends.
+    /// A file goes on in the next folder when the disk of its own is full. Temporary files are gone after the run, however
+    /// it ends.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Resources")]
     pub(crate) tmp: Vec<PathBuf>,
     /// Print the plan (passes, bytes, memory) and exit

@@ -16,7 +16,7 @@ use umbel::{FileError, KeyDescription, KeyHash, KeyHasher, Plan, Receipt, Secret
 use super::shards::{InShards, OldShards};
 use crate::budget::Budget;
 use crate::buffer::{PageBuffer, PageReader, PageWriter};
-use crate::input::{Input, lengths, read_up_to};
+use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
@@ -286,24 +286,23 @@ impl Hashes {
         &self,
         mut each: impl FnMut(&[KeyHash], bool) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let fail = |error| self.file.fail(error);
-        let mut file = self.file.file();
-        file.rewind().map_err(fail)?;
+        let mut left = self.file.written();
         let mut bytes = PageBuffer::new(16 * BATCH);
         let mut hashes = Vec::with_capacity(BATCH);
         let mut noted = self.noted;
-        loop {
-            let most = if noted > 0 { noted.min(BATCH as u64) as usize } else { BATCH };
-            let read = read_up_to(&mut file, &mut bytes[..16 * most]).map_err(fail)?;
-            if read == 0 {
-                return Ok(());
-            }
-            let chunks = bytes[..read].as_chunks::<16>().0.iter();
+        while left > 0 {
+            let most = if noted > 0 { noted.min(BATCH as u64) } else { BATCH as u64 };
+            let size = left.min(16 * most);
+            let read = &mut bytes[..size as usize];
+            self.file.read_exact_at(read, self.file.written() - left)?;
+            left -= size;
+            let chunks = read.as_chunks::<16>().0.iter();
             hashes.clear();
             hashes.extend(chunks.map(|bytes| KeyHash::from_u128(u128::from_le_bytes(*bytes))));
             each(&hashes, noted > 0)?;
             noted -= noted.min(hashes.len() as u64);
         }
+        Ok(())
     }
 }
 
