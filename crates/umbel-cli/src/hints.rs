@@ -21,7 +21,10 @@ pub(crate) fn of(error: &anyhow::Error) -> Option<String> {
 fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(umbel_sets::Error::UnknownField { found, .. }) = cause.downcast_ref()
         // A comma is between the names of the message.
-        && let Some(other) = other_delimiter(|other| other != b',' && found.contains(char::from(other)))
+        && let Some(other) = other_delimiter(|other| {
+            let shown = if other == b'\t' { "\\t".to_owned() } else { char::from(other).to_string() };
+            other != b',' && found.contains(&shown)
+        })
     {
         return Some(format!("{}; one for each file if they differ", option(other)));
     }
@@ -147,8 +150,8 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         Error::Quote { .. } => "--bad skip leaves it out, --tsv reads quotes as text",
         Error::Json { .. } | Error::Ragged { .. } | Error::NoKey { .. } => "--bad skip",
         Error::OtherKeys(OtherKeys { prefixes: Some(family), .. }) => match family {
-            Family::Ip => "umbel query --prefixes ip",
-            Family::Domain => "umbel query --prefixes domain",
+            Family::Ip => "umbel query --prefixes ip, umbel build --prefixes ip",
+            Family::Domain => "umbel query --prefixes domain, umbel build --prefixes domain",
         },
         Error::KeptWithoutKey => "--missing skip",
         Error::NoField { .. } => "--missing skip",

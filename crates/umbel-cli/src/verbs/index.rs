@@ -9,7 +9,7 @@ use umbel_numbers::{Count, Size, counted};
 use umbel_report::index::{self, percent};
 use umbel_report::receipt::aligned;
 
-use crate::args::{IndexArgs, Voice};
+use crate::args::{IndexArgs, RecordArgs, Voice};
 use crate::atomic::Existing;
 use crate::report::{Run, add_warnings, say};
 use crate::standard::{is_standard, names};
@@ -18,6 +18,10 @@ use crate::{Outcome, lines};
 
 pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
     let work = &args.work;
+    let RecordArgs { csv, tsv, jsonl, fields, ref key, .. } = work.records;
+    if args.update.is_some() && (csv || tsv || jsonl || fields || !key.is_empty()) {
+        bail!("--update: the index knows its records; omit the options that describe them");
+    }
     let options = lines::options(work)?;
     let paths = match args.update {
         Some(_) => Vec::new(),
@@ -26,9 +30,6 @@ pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
     let target = args.update.as_ref().or(args.output.as_ref()).expect("one of them is required");
     if paths.iter().chain([target]).any(|path| is_standard(path)) {
         bail!("-: an index is a file, of files that can be read again; name files");
-    }
-    if args.update.is_some() && options.records != umbel_sets::Records::Lines {
-        bail!("--update: the index knows its records; omit the options that describe them");
     }
     if work.records.delimiter.len() > 1 {
         bail!("--delimiter: an index has one for all files; name one");

@@ -36,6 +36,7 @@ mod parquet_edit;
 mod pictures;
 mod plan;
 mod prefixes;
+mod remedies;
 mod reports;
 mod rows;
 mod secrets;

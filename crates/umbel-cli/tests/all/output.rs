@@ -438,8 +438,7 @@ fn a_filter_that_another_run_changes_is_waited_for() {
     };
     build("f").stdin(urls(0..100)).run().done();
     build("g").stdin(urls(500..600)).run().done();
-    for arguments in
-        ["merge -f -o f f g", "merge -q -f -o f f g", "convert -f -o f --to blocked f"]
+    for arguments in ["merge -f -o f f g", "merge -q -f -o f f g", "convert -f -o f --to blocked f"]
     {
         folder.fifo("pipe");
         let mut add = folder.umbel("add -q f pipe").spawn();

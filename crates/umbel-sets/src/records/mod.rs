@@ -481,7 +481,9 @@ impl Format {
     fn nearest_column(&self, field: &str, header: &[u8]) -> Option<String> {
         let mut names = Vec::new();
         let mut see = |name: &[u8]| {
-            if names.len() < json::KEPT_NAMES {
+            // All names with another delimiter between them are none that anybody meant.
+            let is_one = !name.iter().any(|byte| b";\t|".contains(byte));
+            if is_one && names.len() < json::KEPT_NAMES {
                 names.push(String::from_utf8_lossy(name).into_owned());
             }
         };
