@@ -168,6 +168,7 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         }
         Error::OtherKeys(_) => "--key, or --as if only the names differ",
         Error::Names { .. } => "--as",
+        Error::NamesOfRows => "omit --as",
         _ => return None,
     })
 }

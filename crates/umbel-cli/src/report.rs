@@ -83,7 +83,7 @@ impl Run {
             && (self.voice.quiet || !self.voice.json)
         {
             // Printed even when quiet: the rate is no longer the promised one. The JSON report has it.
-            print_line(&format!("umbel: warning: {}", over_filled(receipt)));
+            insist(&over_filled(receipt));
         }
         if self.voice.quiet {
             return;
@@ -346,19 +346,22 @@ pub(crate) fn note(words: &str) {
     }
 }
 
+/// Prints a warning, also when quiet; with `--json`, it goes into the report.
+pub(crate) fn insist(warning: &str) {
+    match warnings().as_mut() {
+        Some(kept) => kept.push(warning.to_owned()),
+        None => print_line(&format!("umbel: warning: {warning}")),
+    }
+}
+
 /// Prints a line on standard error; one that begins with `umbel: ` gets the verb. Failing to do so is no error. What
 /// begins with `umbel: warning: ` goes into the report with `--json`, and nowhere with `--quiet`.
 pub(crate) fn say(words: &str) {
-    if let Some(warning) = words.strip_prefix("umbel: warning: ") {
-        if let Some(kept) = warnings().as_mut() {
-            kept.push(warning.to_owned());
-            return;
-        }
-        if QUIET.load(Ordering::Relaxed) {
-            return;
-        }
+    match words.strip_prefix("umbel: warning: ") {
+        Some(_) if QUIET.load(Ordering::Relaxed) && warnings().is_none() => {}
+        Some(warning) => insist(warning),
+        None => print_line(words),
     }
-    print_line(words);
 }
 
 fn print_line(words: &str) {

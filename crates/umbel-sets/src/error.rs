@@ -333,7 +333,7 @@ pub enum Error {
     },
     /// The attributes of a filter of rows cannot be renamed.
     #[error(
-        "a filter of rows is queried by the names of its attributes; give the columns of the input these names in its header"
+        "a filter of rows is built and queried by the names of columns; change them in the header of the input"
     )]
     NamesOfRows,
     /// An error of the work with keys itself.

@@ -231,7 +231,7 @@ fn build_foreign(
     {
         let planned = format!("{} keys", Count(planned));
         let words = umbel_report::receipt::beyond(&planned, &receipt.keys, receipt.fpp);
-        report::say(&format!("umbel: warning: {words}"));
+        report::insist(&words);
     }
     run.finish(&report, "", Some(&receipt));
     Ok(Outcome::Done)

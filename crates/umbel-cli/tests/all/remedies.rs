@@ -222,11 +222,7 @@ const ADVICE: &[(&str, &str, &[&str])] = &[
         &["query folded --csv -k id --ignore-case a.csv"],
     ),
     ("query rows a.csv", "--key, and --csv", &["query rows --csv -k id a.csv"]),
-    (
-        "query rows --csv -k ID --as id other.csv",
-        "in its header",
-        &["query rows --csv -k id b.csv"],
-    ),
+    ("query rows --csv -k ID --as id other.csv", "omit --as", &["query rows --csv -k id b.csv"]),
     (
         "unseen rows a.csv",
         "run umbel query -v and then umbel add",
