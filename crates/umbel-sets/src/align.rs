@@ -243,7 +243,7 @@ fn difference(wanted: &Names, found: &Names) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The length of a record without its end, and whether it is one: an empty line is not.
+/// The length of a record without its end, and whether it is one: an empty line is not. Where a broken one ends is not known.
 type Next = (usize, Result<bool, Flaw>);
 
 /// The rows of an input, with its columns in another order, with another delimiter, and without unreadable rows if these
@@ -367,7 +367,6 @@ impl<R: Read> Rewritten<R> {
                 continue;
             }
             values.clear();
-            let next_line = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
             let mut keep = |_, value| {
                 values.push(value, self.order.len());
                 Ok(())
@@ -375,7 +374,7 @@ impl<R: Read> Rewritten<R> {
             let found = match (self.from, blank(bytes)) {
                 (Kind::Csv(_), Some(length)) => Ok(length),
                 (Kind::Csv(delimiter), None) => columns::each(bytes, delimiter, &mut keep),
-                _ => Ok(next_line),
+                _ => Ok(memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())),
             };
             let whole = match &found {
                 Ok(length) => *length < bytes.len(),
@@ -395,8 +394,7 @@ impl<R: Read> Rewritten<R> {
                         }
                         (length, Ok(!text.is_empty()))
                     }
-                    // The next record is assumed to start on the next line.
-                    Err(flaw) => (next_line, Err(flaw)),
+                    Err(flaw) => (0, Err(flaw)),
                 }));
             }
             self.read_on()?;
@@ -463,6 +461,19 @@ impl<R: Read> Rewritten<R> {
         self.begin = end;
     }
 
+    /// Advances past a broken record: the next one is assumed to start on the next line.
+    fn leave_line(&mut self) -> Result<(), Error> {
+        loop {
+            let bytes = &self.buffer[self.begin..];
+            let end = memchr::memchr(b'\n', bytes);
+            self.leave(end.unwrap_or(bytes.len()));
+            if end.is_some() || self.ended {
+                return Ok(());
+            }
+            self.read_on()?;
+        }
+    }
+
     /// Produces the next rows; returns whether there are any.
     fn refill(&mut self) -> Result<bool, Error> {
         const ENOUGH: usize = 1 << 16;
@@ -472,7 +483,7 @@ impl<R: Read> Rewritten<R> {
         while self.out.len() < ENOUGH {
             let Some((length, found)) = self.record(&mut values)? else { break };
             let row = &self.buffer[self.begin..self.begin + length];
-            let is_row = matches!(found, Ok(true));
+            let (is_row, is_broken) = (matches!(found, Ok(true)), found.is_err());
             let written = match found {
                 Ok(false) => Ok(()),
                 Ok(true) => {
@@ -490,7 +501,11 @@ impl<R: Read> Rewritten<R> {
                 Err(_) if self.format.bad == Bad::Skip && !is_header => self.progress.leave_out(),
                 Err(flaw) => return Err(self.error(flaw)),
             }
-            self.leave(length);
+            if is_broken {
+                self.leave_line()?;
+            } else {
+                self.leave(length);
+            }
             // What a pipe delivered is passed on before waiting for more.
             if self.begin == self.buffer.len() && !self.out.is_empty() {
                 break;
@@ -609,6 +624,38 @@ mod tests {
                 }
             }
             assert!(all == wanted.as_bytes(), "{size}: {}", String::from_utf8_lossy(&all));
+        }
+    }
+
+    /// A pipe of a few bytes at a time, and a record longer than a buffer.
+    #[test]
+    fn a_record_that_is_left_out_ends_where_its_line_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options { bad: Bad::Skip, memory: 16 << 20, ..csv(dir.path()) };
+        for width in [0, 70_000, 3 << 20] {
+            let tail = "x,".repeat(width / 2);
+            let bad = [format!("7,5\" tall,{tail}8"), format!("\"7\"z,{tail}9")].join("\n");
+            let source = format!("a,b\n1,2\n\n{bad}\r\n\"3\",4\n5,6\n{}", bad.replace("\n", ""));
+            for size in [1, 2, 3, 5, 8, 13, 1 << 12, 1 << 16, source.len()] {
+                if width / size > 40_000 {
+                    continue;
+                }
+                let pipe = Pieces(source.as_bytes(), size);
+                let mut text = String::new();
+                let mut rewritten = Rewritten::new("a", pipe, None, &options).unwrap();
+                rewritten.read_to_string(&mut text).unwrap();
+                assert_eq!(text, "a,b\n1,2\n\"3\",4\n5,6\n", "{width} {size}");
+            }
+        }
+    }
+
+    /// Gives some bytes at a time.
+    struct Pieces<'a>(&'a [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            let size = self.1.min(bytes.len());
+            self.0.read(&mut bytes[..size])
         }
     }
 
