@@ -7,6 +7,7 @@ use umbel_sets::{Input, Options, Records};
 use umbel_share::ShareError;
 
 use crate::formats::NotAFilter;
+use crate::report::verb;
 use crate::standard::STANDARD;
 
 /// The options that help with an error.
@@ -147,12 +148,15 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         | Error::LongLine { .. } => "--memory",
         Error::Temporary { .. } => "--tmp",
         Error::AtLeast { .. } => "--at-least",
+        // These read files as they are, whose places they keep.
+        Error::Quote { .. } if matches!(verb(), "index" | "find") => return None,
         Error::Quote { .. } => "--bad skip leaves it out, --tsv reads quotes as text",
         Error::Json { .. } | Error::Ragged { .. } | Error::NoKey { .. } => "--bad skip",
         Error::OtherKeys(OtherKeys { prefixes: Some(family), .. }) => match family {
             Family::Ip => "umbel query --prefixes ip, umbel build --prefixes ip",
             Family::Domain => "umbel query --prefixes domain, umbel build --prefixes domain",
         },
+        Error::SameColumn { .. } | Error::SameMember { .. } => "--prefix",
         Error::KeptWithoutKey => "--missing skip",
         Error::NoField { .. } => "--missing skip",
         Error::OtherColumns { .. } => "--no-header ignores names",

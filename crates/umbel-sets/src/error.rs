@@ -165,17 +165,18 @@ pub enum Error {
         /// The parser's error.
         source: serde_json::Error,
     },
-    /// A record has more or fewer fields than the header, so its columns cannot be reordered.
+    /// A record has more or fewer fields than its file has columns, so they cannot be reordered or stand beside others.
     #[error(
-        "{at}: the record has {found} field{}, but the header has {columns}, so they cannot be put in the column order of the first file; correct the record, or leave it out",
-        if *found == 1 { "" } else { "s" }
+        "{at}: the record has {found} field{}, but its file has {columns} column{}; correct the record, or leave it out",
+        if *found == 1 { "" } else { "s" },
+        if *columns == 1 { "" } else { "s" }
     )]
     Ragged {
         /// The start of the record.
         at: Place,
         /// Its fields.
         found: usize,
-        /// Those of the header.
+        /// Those of the header, or of the first record.
         columns: usize,
     },
     /// A header has other columns than the first one, under which its rows would be written.
@@ -250,12 +251,22 @@ pub enum Error {
     },
     /// A column of the second input is named like one of the first, beside the key.
     #[error(
-        "{name}: column {field:?} is named like one of the first file, and is not part of the key; put a prefix in front of such names"
+        "{name}: column {field:?} is named like one of the first file, and is not part of the key; put a prefix in front of such names that tells them apart"
     )]
     SameColumn {
         /// The second input's name.
         name: String,
         /// The column, as named.
+        field: String,
+    },
+    /// A record of JSON has a member that is named like one of the record it is joined with, beside the key.
+    #[error(
+        "{at}: the joined record would have two members {field:?}; put a prefix in front of those of the second file that tells them apart"
+    )]
+    SameMember {
+        /// The start of the record.
+        at: Place,
+        /// The name.
         field: String,
     },
     /// A row has several partners.
@@ -359,6 +370,7 @@ impl Error {
             | Self::NoField { at, .. }
             | Self::NowhereField { at, .. }
             | Self::Ragged { at, .. }
+            | Self::SameMember { at, .. }
             | Self::BothLists { at, .. }
             | Self::NoKey { at, .. }
             | Self::Key { at, .. } => Some(at),

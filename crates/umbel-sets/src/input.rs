@@ -31,6 +31,8 @@ pub struct Input {
     other: bool,
     /// What is between its columns, if that is its own.
     delimiter: Option<u8>,
+    /// How many columns a row has that becomes one with another; of JSON lines any number says that they do.
+    columns: Option<usize>,
     _held: Held,
 }
 
@@ -96,6 +98,7 @@ impl Input {
             grown: AtomicBool::new(false),
             other: false,
             delimiter: None,
+            columns: None,
         }
     }
 
@@ -151,7 +154,17 @@ impl Input {
             Bytes::Spooled(file, start) => Bytes::Spooled(Arc::clone(file), *start),
         };
         let again = Self::new(self.name.clone(), self.stamp.clone(), self.edges, bytes);
-        Ok(Self { other: self.other, delimiter: self.delimiter, ..again })
+        let Self { other, delimiter, columns, .. } = *self;
+        Ok(Self { other, delimiter, columns, ..again })
+    }
+
+    /// Makes it one whose rows become one with others: those without so many columns cannot be read.
+    pub(crate) fn joined(self, columns: usize) -> Self {
+        Self { columns: Some(columns), ..self }
+    }
+
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.columns
     }
 
     pub(crate) fn is_of_others(&self) -> bool {

@@ -122,7 +122,7 @@ pub(crate) struct JoinVerbArgs {
     /// Stop if a row has several partners
     #[arg(long, conflicts_with = "first")]
     pub(crate) unique: bool,
-    /// Put TEXT in front of columns of RIGHT that are named like one of LEFT, besides the key
+    /// Put TEXT in front of columns of RIGHT that are named like one of LEFT, besides the key; with --jsonl, of all of RIGHT
     #[arg(long, value_name = "TEXT")]
     pub(crate) prefix: Option<String>,
     #[command(flatten)]

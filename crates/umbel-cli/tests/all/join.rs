@@ -67,9 +67,9 @@ fn words_and_members_are_joined_too() {
     folder.write("c", "{\"id\":1,\"name\":\"ada\"}\n{\"id\":null}\n{ }\n");
     folder.write("d", "{\"name\":\"eve\",\"who\":{\"id\":1}}\n");
     let json = "--jsonl -k id=who.id --missing keep";
-    refused(&folder, &format!("{json} c d"), "both records have a member \"name\"");
+    refused(&folder, &format!("{json} c d"), "two members \"name\"");
     let with = joined(&folder, &format!("{json} --prefix d_ c d"));
-    assert_eq!(with, "{\"id\":1,\"name\":\"ada\",\"d_name\":\"eve\",\"who\":{\"id\":1}}\n");
+    assert_eq!(with, "{\"id\":1,\"name\":\"ada\",\"d_name\":\"eve\",\"d_who\":{\"id\":1}}\n");
     // As many members that all pairs of names would take a minute.
     let members = |first: u64| -> String {
         (first..first + 100_000).map(|i| format!(",\"\\u006d{i}\":{i}")).collect()
@@ -82,9 +82,9 @@ fn words_and_members_are_joined_too() {
         format!("{{\"id\":1{}{}}}\n", members(0), members(100_000).replace("\\u006d", "m"))
     );
     folder.append("f", format!("{{\"id\":1{}}}\n", members(99_999)));
-    refused(&folder, "--jsonl -k id e f", "both records have a member \"m99999\"");
+    refused(&folder, "--jsonl -k id e f", "two members \"m99999\"");
     let with = joined(&folder, "--jsonl -k id --prefix f_ e f");
-    assert!(with.contains(",\"f_m99999\":99999,\"m100000\":"));
+    assert!(with.contains(",\"f_m99999\":99999,\"f_m100000\":"));
 }
 
 #[test]
@@ -104,6 +104,96 @@ fn what_cannot_be_joined_is_told() {
     folder.write("out", "as before\n");
     refused(&folder, "--csv -k id a b -o out", "column \"v\"");
     assert_eq!(folder.read("out"), b"as before\n");
+}
+
+/// A row of other columns than its file, and a record that is no object, wherever it is and whatever the memory: in a filter,
+/// in a table or in temporary files.
+#[test]
+fn rows_that_cannot_be_joined_are_left_out_on_request() {
+    let folder = Folder::new();
+    folder.write("a", "k,a\n1,x\n2,y,z\n3\n4,w\n");
+    folder.write("b", "k,b\n1,p\n2,q\n4\n4,r,s\n5,t\n6,u,v\n");
+    let all = |csv: &str| csv.replace(',', "\t");
+    folder.write("a.tsv", all("k,a\n1,x\n2,y,z\n3\n4,w\n"));
+    folder.write("b.tsv", all("k,b\n1,p\n2,q\n4\n4,r,s\n5,t\n6,u,v\n"));
+    let cases = [
+        ("", "k,a,b\n1,x,p\n"),
+        ("--left", "k,a,b\n1,x,p\n4,w,\n"),
+        ("--full", "k,a,b\n1,x,p\n4,w,\n2,,q\n5,,t\n"),
+    ];
+    for (how, rows) in cases {
+        let run = folder.umbel(&format!("join --csv -k k --bad skip --json {how} a b")).run();
+        assert_eq!(String::from_utf8(run.stdout.clone()).unwrap(), rows, "{how}");
+        assert_eq!(run.report()["bad"], 5, "{how}");
+        let tsv = joined(&folder, &format!("--tsv -k k --bad skip {how} a.tsv b.tsv"));
+        assert_eq!(tsv, all(rows), "{how}");
+    }
+    let words = "b, line 4: the record has 1 field, but its file has 2 columns; correct the record, or leave it out (--bad skip)";
+    refused(&folder, "--csv -k k a b", words);
+    folder.write("c", "{\"k\":1,\"a\":2}\n[1]\n{\"k\":2,\"a\":\"\\udc00\"}\n");
+    folder.write("d", "[2]\n{\"k\":1,\"b\":3}\n7\n");
+    refused(&folder, "--jsonl -k k --missing keep --left c d", "--bad skip");
+    let json = "{\"k\":1,\"a\":2,\"b\":3}\n{\"k\":2,\"a\":\"\\udc00\"}\n";
+    assert_eq!(joined(&folder, "--jsonl -k k --missing keep --bad skip --full c d"), json);
+}
+
+#[test]
+fn a_first_record_without_its_key_says_nothing_of_the_columns() {
+    let folder = Folder::new();
+    for (format, tab) in [("--csv", ","), ("--tsv", "\t")] {
+        let write = |name, text: &str| folder.write(name, text.replace(',', tab));
+        write("a", &("8\n".repeat(100_000) + "x,1\nz,3,\n").replace("3,", "3"));
+        write("b", "9\np,1,q\n");
+        let job = format!("{format} --no-header -k 2 --missing skip --left a b");
+        assert_eq!(joined(&folder, &job), "x,1,p,q\nz,3,,\n".replace(',', tab));
+    }
+}
+
+/// A member with a prefix is one of RIGHT, in every record.
+#[test]
+fn members_are_named_by_one_rule_for_all_records() {
+    let folder = Folder::new();
+    let case = |left: &str, right: &str, options: &str, wanted: Result<&str, &str>| {
+        folder.write("a", left.replace('\'', "\""));
+        folder.write("b", right.replace('\'', "\""));
+        let options = format!("--jsonl {options} a b");
+        match wanted {
+            Ok(rows) => assert_eq!(joined(&folder, &options).replace('"', "'"), rows, "{options}"),
+            Err(words) => refused(&folder, &options, words),
+        }
+    };
+    let (left, right) = ("{'id':1,'u':2}\n{'id':2}\n", "{'id':2,'u':3}\n{'id':1,'u':4}\n");
+    let rows = "{'id':1,'u':2,'r_u':4}\n{'id':2,'r_u':3}\n";
+    case(left, right, "-k id --prefix r_", Ok(rows));
+    let words = "a, line 1: the joined record would have two members \"u\"; put a prefix in front of those of the second file that tells them apart (--prefix)";
+    case(left, right, "-k id", Err(words));
+    let twice = "{'id':1,'u':2,'r_u':3,'u':4}\n{'id':3,'u':5}\n";
+    let rows = "{'id':1,'r_r_u':3,'r_u':4}\n{'id':3,'r_u':5}\n";
+    case("{'id':1}\n", twice, "-k id --prefix r_ --full", Ok(rows));
+    case("{'id':1}\n", twice, "-k id", Ok("{'id':1,'r_u':3,'u':4}\n"));
+    case("{'id':1,'r_u':9}\n", right, "-k id --prefix r_", Err("two members \"r_u\""));
+    // Names that differ in case, and a key within another value.
+    let (left, right) = ("{'id':1,'ID':7}\n", "{'ID':1,'id':8}\n{'ID':2,'id':9}\n");
+    case(
+        left,
+        right,
+        "-k id=ID --full",
+        Err("a, line 1: the joined record would have two members \"id\""),
+    );
+    case(
+        "{'id':3}\n",
+        right,
+        "-k id=ID --full",
+        Err("b, line 1: the joined record would have two members \"id\""),
+    );
+    let rows = "{'id':1,'ID':7,'r_id':8}\n{'id':2,'r_id':9}\n";
+    case(left, right, "-k id=ID --full --prefix r_", Ok(rows));
+    let right = "{'w':{'id':1},'id':8}\n{'w':{'id':2},'id':9}\n";
+    let rows = "{'id':1,'r_w':{'id':1},'r_id':8}\n{'r_w':{'id':2},'r_id':9}\n";
+    case("{'id':1}\n", right, "-k id=w.id --full --prefix r_", Ok(rows));
+    let rows = "{'w':{'id':1},'r_v':8}\n{'r_id':2,'r_v':9}\n";
+    let right = "{'id':1,'v':8}\n{'id':2,'v':9}\n";
+    case("{'w':{'id':1}}\n", right, "-k w.id=id --full --prefix r_", Ok(rows));
 }
 
 /// They are no rows, whose columns are counted. Rows of empty columns are.

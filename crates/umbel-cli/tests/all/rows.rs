@@ -206,7 +206,7 @@ fn rows_of_later_files_take_the_order_of_the_first_header() {
     // Without names there is nothing to compare.
     assert_eq!(text(&folder, "dedup --csv --no-header --key 1 a c").lines().count(), 4);
     folder.write("ragged", "name,id\nEve\n");
-    let words = "has 1 field, but the header has 2";
+    let words = "has 1 field, but its file has 2 columns";
     refused(&folder, "dedup --csv --key id a ragged", words);
     let report = folder.umbel("dedup --csv --key id --bad skip --json a ragged").run().report();
     assert_eq!((&report["bad"], &report["found"]), (&1.into(), &2.into()));

@@ -201,7 +201,7 @@ def join(
     `on` names the key, as `key` of the other jobs does: a mapping where the names differ, from those of the left input to those
     of the right one. `records` says what a row is. `how="left"` keeps rows of the left input without a partner, `"full"` those
     of both. `first` takes only the first partner of a row, `unique` refuses several; `prefix` goes in front of columns of the
-    right input that are named like one of the left. `out` as in `common`.
+    right input that are named like one of the left, and of all its members of JSON lines, besides the key. `out` as in `common`.
 
     >>> import umbel
     >>> orders = ["order,customer", "1,ann", "2,bob"]

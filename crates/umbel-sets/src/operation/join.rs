@@ -119,8 +119,8 @@ impl<'a> Join<'a> {
         Self { partners, ..self }
     }
 
-    /// Puts `prefix` in front of the names of the second input that the first has too, besides the key; otherwise they are
-    /// an error.
+    /// Puts `prefix` in front of the names of the second input that the first has too, besides the key, and of all members
+    /// of JSON lines; otherwise names that both have are an error.
     #[must_use]
     pub fn with_prefix(self, prefix: Option<&'a str>) -> Self {
         Self { prefix, ..self }
@@ -174,7 +174,7 @@ impl<'a> Join<'a> {
     /// Writes the joined rows to `out`.
     ///
     /// # Errors
-    /// Those of reading, of temporary files and of `out`; [`Error::SameColumn`] for names that both inputs have. What was
+    /// Those of reading, of temporary files and of `out`; [`Error::SameColumn`] and [`Error::SameMember`] for names that both inputs have. What was
     /// written before an error is the beginning of the result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         self.run_as(&self.plan()?, out)
@@ -193,11 +193,24 @@ impl<'a> Join<'a> {
         let scanner = scanner.joining_rows();
         let beside = scanner.beside(self.inputs, self.prefix);
         let beside = beside.map_err(|error| scanner.located(error, self.inputs))?;
+        let [left, right] = beside.widths();
+        let inputs = [self.inputs[0].again()?.joined(left), self.inputs[1].again()?.joined(right)];
+        Join { inputs: &inputs, ..*self }.run_between(plan, scanner, &beside, out)
+    }
+
+    /// As [`run_as`](Self::run_as), with inputs whose rows stand beside each other in this way.
+    fn run_between(
+        &self,
+        plan: &SetPlan,
+        scanner: Scanner<'_>,
+        beside: &Beside,
+        out: &mut (dyn io::Write + Send),
+    ) -> Result<Report, Error> {
         self.options.progress.expect(plan.bytes_read);
         let mut sink = Sink::new(out, self.options.separator);
         let mut joining = Joining {
             join: self,
-            beside: &beside,
+            beside,
             disk: Disk::new(&self.options.tmp),
             passes: Passes::new(self.inputs),
             scanner,
@@ -206,7 +219,7 @@ impl<'a> Join<'a> {
         let Joining { disk, passes, scanner, .. } = joining;
         let mut report = passes.finish(self.inputs, &disk);
         if self.unpaired == Unpaired::Both {
-            report.follow(self.right_alone(&scanner, &beside, &mut sink)?);
+            report.follow(self.right_alone(&scanner, beside, &mut sink)?);
         }
         sink.finish(&mut report)?;
         Ok(report)

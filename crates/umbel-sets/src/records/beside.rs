@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use memchr::{memchr, memchr_iter};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Flaw, Format, Head, Kind, Value, columns, line_end};
@@ -18,7 +18,8 @@ pub(crate) struct Beside {
     end: u8,
     left: Side,
     right: Side,
-    /// Goes in front of names of the second input that the first one has too.
+    /// Goes in front of names of the second input: of columns that the first one has too, and of all members, as those of
+    /// records to come are not known.
     prefix: Option<String>,
     header: Option<Vec<u8>>,
 }
@@ -44,18 +45,10 @@ pub(crate) struct Start<'f> {
 impl Side {
     fn new(start: &Start<'_>, format: &Format) -> Result<Self, Error> {
         let Start { name, head, row } = start;
-        let fields = if head.cut.other { &format.others } else { &format.fields };
-        let member = |field: &String| (!field.contains(['.', '/'])).then(|| field.clone());
-        let (members, width) = match format.kind {
-            Kind::Json => (fields.iter().map(member).collect(), 0),
-            _ => {
-                let width = row
-                    .as_deref()
-                    .map_or(Ok(0), |row| each_raw(format.kind, text(row), &mut |_, _| Ok(())));
-                (Vec::new(), width.map_err(|flaw| format.error(flaw, name, 0))?)
-            }
-        };
-        Ok(Self { key: head.cut.columns.clone(), width, members })
+        let paths = if head.cut.other { &format.other_paths } else { &format.paths };
+        let width = row.as_deref().map_or(Ok(None), |row| width(format.kind, text(row)));
+        let width = width.map_err(|flaw| format.error(flaw, name, 0))?.unwrap_or(0);
+        Ok(Self { key: head.cut.columns.clone(), width, members: paths.members() })
     }
 
     fn check(&self, found: usize) -> Result<(), Flaw> {
@@ -127,6 +120,11 @@ impl Beside {
         Ok(Some(header))
     }
 
+    /// How many columns the rows of either input have.
+    pub(crate) fn widths(&self) -> [usize; 2] {
+        [self.left.width, self.right.width]
+    }
+
     /// The header of joined rows, with its end.
     pub(crate) fn header(&self) -> Option<&[u8]> {
         self.header.as_deref()
@@ -136,14 +134,10 @@ impl Beside {
     pub(crate) fn add(&self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
         let (row, delimiter) = (text(row), self.kind.delimiter());
         if self.kind == Kind::Json {
-            let members = members(row)?;
-            let others = members.iter().filter(|(name, _)| !self.right.is_key(name));
-            for (i, (name, value)) in others.enumerate() {
-                if i > 0 {
-                    to.push(b',');
-                }
-                member(name, value, to);
-            }
+            let mut others = last_of_each_name(members(row)?);
+            others.retain(|(name, _)| !self.right.is_key(name));
+            others.iter_mut().for_each(|(name, _)| self.put_prefix(name));
+            write_members(&others, to);
             return Ok(());
         }
         let found = each_raw(self.kind, row, &mut |column, value| {
@@ -166,21 +160,13 @@ impl Beside {
                 to.extend_from_slice(added);
             }
             _ => {
-                self.left.check(self.width(row)?)?;
+                self.left.check(width(self.kind, row)?.unwrap_or(0))?;
                 to.extend_from_slice(row);
                 to.extend_from_slice(added);
             }
         }
         to.extend_from_slice(self.line_end(left));
         Ok(())
-    }
-
-    /// How many columns a row has.
-    fn width(&self, row: &[u8]) -> Result<usize, Flaw> {
-        if matches!(self.kind, Kind::Csv(_)) && memchr(b'"', row).is_some() {
-            return each_raw(self.kind, row, &mut |_, _| Ok(()));
-        }
-        Ok(memchr_iter(self.kind.delimiter(), row).count() + 1)
     }
 
     /// Appends a row of the first input without a partner.
@@ -247,7 +233,6 @@ impl Beside {
         let row = row.trim_ascii();
         to.extend_from_slice(row[..row.len() - 1].trim_ascii_end());
         let object = [b"{", added, b"}"].concat();
-        let mut comma = !own.is_empty();
         /// Members from which on a set is faster than a look at each.
         const MANY: usize = 64;
         let names = || own.iter().map(|(name, _)| &**name);
@@ -256,21 +241,14 @@ impl Beside {
             Some(set) => set.contains(name),
             None => names().any(|own| own == name),
         };
-        for (mut name, value) in members(&object)? {
-            if let (true, Some(prefix)) = (taken(&name), &self.prefix) {
-                name.to_mut().insert_str(0, prefix);
-            }
-            if taken(&name) {
-                let error = format!(
-                    "both records have a member {name:?} beside the key; a prefix tells them apart"
-                );
-                return Err(Flaw::Json(serde_json::Error::custom(error)));
-            }
-            if std::mem::replace(&mut comma, true) {
-                to.push(b',');
-            }
-            member(&name, value, to);
+        let others = members(&object)?;
+        if let Some((name, _)) = others.iter().find(|(name, _)| taken(name)) {
+            return Err(Flaw::SameMember(name.to_string()));
         }
+        if !own.is_empty() && !others.is_empty() {
+            to.push(b',');
+        }
+        to.extend_from_slice(added);
         to.push(b'}');
         Ok(())
     }
@@ -278,21 +256,31 @@ impl Beside {
     /// An object of the second input with its key named as in the first.
     fn renamed(&self, row: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
         let names = || self.right.members.iter().zip(&self.left.members);
-        if names().all(|(right, left)| right == left || left.is_none()) {
+        if self.prefix.is_none() && names().all(|(right, left)| right == left || left.is_none()) {
             to.extend_from_slice(row);
             return Ok(());
         }
-        to.push(b'{');
-        for (i, (name, value)) in members(row)?.into_iter().enumerate() {
-            if i > 0 {
-                to.push(b',');
+        let mut members = last_of_each_name(members(row)?);
+        for (name, _) in &mut members {
+            let same = names().find(|(right, _)| right.as_deref() == Some(&**name));
+            match same.and_then(|(_, left)| left.clone()) {
+                Some(left) => *name = left.into(),
+                None => self.put_prefix(name),
             }
-            let same = names().find(|(right, _)| right.as_deref() == Some(&*name));
-            let left = same.and_then(|(_, left)| left.as_deref());
-            member(left.unwrap_or(&name), value, to);
         }
+        if let Some(&again) = repeated(&members).first() {
+            return Err(Flaw::SameMember(members[again].0.to_string()));
+        }
+        to.push(b'{');
+        write_members(&members, to);
         to.push(b'}');
         Ok(())
+    }
+
+    fn put_prefix(&self, name: &mut Cow<'_, str>) {
+        if let Some(prefix) = &self.prefix {
+            name.to_mut().insert_str(0, prefix);
+        }
     }
 
     fn line_end(&self, row: &[u8]) -> &[u8] {
@@ -329,15 +317,54 @@ fn each_raw<'r>(
     Ok(count)
 }
 
-fn member(name: &str, value: &RawValue, to: &mut Vec<u8>) {
-    serde_json::to_writer(&mut *to, name).expect("memory takes all");
-    to.push(b':');
-    to.extend_from_slice(value.get().as_bytes());
+/// How many columns a row has; none if its kind has no columns. Refuses what is not an object.
+pub(super) fn width(kind: Kind, row: &[u8]) -> Result<Option<usize>, Flaw> {
+    match kind {
+        Kind::Json => members(row).map(|_| None),
+        Kind::Lines(_) | Kind::Fields(_) => Ok(None),
+        Kind::Csv(_) if memchr(b'"', row).is_some() => {
+            each_raw(kind, row, &mut |_, _| Ok(())).map(Some)
+        }
+        Kind::Csv(_) | Kind::Tsv => Ok(Some(memchr_iter(kind.delimiter(), row).count() + 1)),
+    }
+}
+
+/// The names and values of an object.
+type Members<'t> = Vec<(Cow<'t, str>, &'t RawValue)>;
+
+fn write_members(members: &Members<'_>, to: &mut Vec<u8>) {
+    for (i, (name, value)) in members.iter().enumerate() {
+        if i > 0 {
+            to.push(b',');
+        }
+        serde_json::to_writer(&mut *to, name).expect("memory takes all");
+        to.push(b':');
+        to.extend_from_slice(value.get().as_bytes());
+    }
+}
+
+/// Those whose name comes again behind them, in order.
+fn repeated(members: &Members<'_>) -> Vec<usize> {
+    let mut order: Vec<u32> = (0..members.len() as u32).collect();
+    let name = |i: u32| &*members[i as usize].0;
+    order.sort_unstable_by_key(|&i| (name(i), i));
+    let again = order.windows(2).filter(|pair| name(pair[0]) == name(pair[1]));
+    let mut again: Vec<usize> = again.map(|pair| pair[0] as usize).collect();
+    again.sort_unstable();
+    again
+}
+
+/// If an object has a name twice, the last one counts.
+fn last_of_each_name(mut members: Members<'_>) -> Members<'_> {
+    let mut again = repeated(&members).into_iter().peekable();
+    let mut number = 0..;
+    members.retain(|_| again.next_if_eq(&number.next().expect("no end")).is_none());
+    members
 }
 
 /// The members of an object.
-fn members(row: &[u8]) -> Result<Vec<(Cow<'_, str>, &RawValue)>, Flaw> {
-    struct Members;
+fn members(row: &[u8]) -> Result<Members<'_>, Flaw> {
+    struct All;
     /// A name, which is copied only if it has escapes.
     struct Name;
 
@@ -365,7 +392,7 @@ fn members(row: &[u8]) -> Result<Vec<(Cow<'_, str>, &RawValue)>, Flaw> {
         }
     }
 
-    impl<'de> Visitor<'de> for Members {
+    impl<'de> Visitor<'de> for All {
         type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -382,5 +409,5 @@ fn members(row: &[u8]) -> Result<Vec<(Cow<'_, str>, &RawValue)>, Flaw> {
     }
 
     let mut json = serde_json::Deserializer::from_slice(row);
-    json.deserialize_map(Members).map_err(Flaw::Json)
+    json.deserialize_map(All).map_err(Flaw::Json)
 }

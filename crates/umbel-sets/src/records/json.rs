@@ -43,6 +43,15 @@ impl Paths {
         Self::of(texts.into_iter().map(steps).collect())
     }
 
+    /// For each field, the name of the member of the record that it is: none of one within others.
+    pub(super) fn members(&self) -> Vec<Option<String>> {
+        let member = |steps: &Vec<String>| match &steps[..] {
+            [name] => Some(name.clone()),
+            _ => None,
+        };
+        self.paths.iter().map(member).collect()
+    }
+
     fn of(paths: Vec<Vec<String>>) -> Self {
         let mut root = Node::default();
         for (field, steps) in paths.iter().enumerate() {

@@ -366,7 +366,7 @@ impl Format {
         all: bool,
         other: bool,
     ) -> Result<Option<Head<'_>>, Error> {
-        let cut = |columns, ignored| Cut { format: self, columns, ignored, other };
+        let cut = |columns, ignored| Cut { columns, ignored, other, ..self.cut() };
         let fields = if other { &self.others } else { &self.fields };
         // A line that arrives alone is processed before more of a pipe is there.
         if bytes.len() < MARK.len() && MARK.starts_with(bytes) && !all {
@@ -425,13 +425,8 @@ impl Format {
         self.cut().each_value(row, each)
     }
 
-    /// Whether a row is none: an empty line.
-    pub(crate) fn is_blank(&self, row: &[u8]) -> bool {
-        self.cut().is_blank(row)
-    }
-
     fn cut(&self) -> Cut<'_> {
-        Cut { format: self, columns: Vec::new(), ignored: Vec::new(), other: false }
+        Cut { format: self, columns: Vec::new(), ignored: Vec::new(), other: false, width: None }
     }
 
     /// The columns of the key, in its order, from the header.
@@ -518,6 +513,7 @@ impl Format {
                 Error::Json { at: place(source.column().saturating_sub(1)), source }
             }
             Flaw::Ragged { found, columns } => Error::Ragged { at: place(0), found, columns },
+            Flaw::SameMember(field) => Error::SameMember { at: place(0), field },
             Flaw::NoKey(source) => Error::NoKey { at: place(0), source },
             Flaw::GiantKey(length) => Error::GiantLine { at: place(0), length },
         }
@@ -562,6 +558,8 @@ pub(crate) struct Cut<'f> {
     ignored: Vec<usize>,
     /// Whether the input is one of the [others](crate::Input::of_others).
     other: bool,
+    /// How many columns a row has that becomes one with another.
+    pub(crate) width: Option<usize>,
 }
 
 /// The location of a key: in its row, or among the keys that had to be copied.
@@ -597,11 +595,13 @@ pub(crate) enum Flaw {
         names: Option<json::Members>,
     },
     Json(serde_json::Error),
-    /// It has `found` fields where the header has `columns`, and was to be reordered.
+    /// It has `found` fields where its input has `columns`, and was to be reordered or joined.
     Ragged {
         found: usize,
         columns: usize,
     },
+    /// The record that it becomes has a name twice.
+    SameMember(String),
     /// A key of this many bytes, 2³² or more.
     GiantKey(u64),
     /// The reader of keys refuses it.
@@ -660,8 +660,10 @@ impl Cut<'_> {
         copied.values.clear();
         let (length, found) = self.find(bytes, copied)?;
         let row = &bytes[..length];
+        let skips = self.format.bad == Bad::Skip;
         let found = match found {
             Ok(false) => return Ok((length, Found::Blank)),
+            _ if skips && !self.can_be_joined(row) => return Ok((length, Found::Bad)),
             Ok(true) => self.check_present(row, &copied.values),
             Err(flaw) => Err(flaw),
         };
@@ -679,10 +681,10 @@ impl Cut<'_> {
                 Ok(()) => match self.key(row, copied) {
                     Ok(Some(key)) => Found::Key(key),
                     Ok(None) => Found::Blank,
-                    Err(Flaw::NoKey(_) | Flaw::Json(_)) if format.bad == Bad::Skip => Found::Bad,
+                    Err(Flaw::NoKey(_) | Flaw::Json(_)) if skips => Found::Bad,
                     Err(flaw) => return Err(flaw),
                 },
-                Err(Flaw::Json(_)) if format.bad == Bad::Skip => Found::Bad,
+                Err(Flaw::Json(_)) if skips => Found::Bad,
                 Err(flaw @ Flaw::NoField { .. }) if format.missing == Missing::Skip => {
                     Found::Missing(flaw)
                 }
@@ -727,6 +729,13 @@ impl Cut<'_> {
             }
         };
         Ok((end, found.map(|()| true)))
+    }
+
+    /// Whether a row that becomes one with another has the columns of its input, or is an object.
+    fn can_be_joined(&self, row: &[u8]) -> bool {
+        let Some(wanted) = self.width else { return true };
+        let found = beside::width(self.format.kind, self.text(row));
+        found.is_ok_and(|found| found.is_none_or(|found| found == wanted))
     }
 
     /// Checks that all values of a row of columns are present.

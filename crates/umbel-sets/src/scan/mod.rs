@@ -307,7 +307,7 @@ impl<'a> Scanner<'a> {
             let (reader, mut row) = (input.open()?, None);
             let head = self.head(&reader, &mut |header| row = Some(header.to_vec()))?;
             if head.row.is_none() && matches!(self.format.kind, Kind::Csv(_) | Kind::Tsv) {
-                row = self.first_row(&reader, head.start as u64)?;
+                row = self.first_row(&reader, &head)?;
             } else if let Some(header) = &row {
                 self.check_names(input.name(), header.len() as u64)?;
             }
@@ -331,8 +331,9 @@ impl<'a> Scanner<'a> {
         Err(Error::LongLine { at: Place::new(name, 0), length, cap, least })
     }
 
-    /// The first record from a place on, if there is any.
-    fn first_row(&self, reader: &Reader<'_>, mut from: u64) -> Result<Option<Vec<u8>>, Error> {
+    /// The first record that is not left out, if there is any; one with a flaw is refused when it is read in its turn.
+    fn first_row(&self, reader: &Reader<'_>, head: &Head<'_>) -> Result<Option<Vec<u8>>, Error> {
+        let (mut from, mut copied) = (head.start as u64, Copied::default());
         let (input, ends) = (reader.input(), self.format.ends());
         // As for any other row of a join.
         let room = self.budget.long_line() + self.budget.table(0) / 2;
@@ -350,8 +351,12 @@ impl<'a> Scanner<'a> {
                     None if bytes.len() as u64 == left => rest.len(),
                     None => break,
                 };
-                if !self.format.is_blank(&rest[..end]) {
-                    return Ok(Some(rest[..end].to_vec()));
+                copied.bytes.clear();
+                match head.cut.next(&rest[..end], from + begin as u64, &mut copied) {
+                    Ok((_, Found::Blank | Found::Missing(_) | Found::Bad)) => {}
+                    Ok((_, Found::Key(_) | Found::Alone(..))) | Err(_) => {
+                        return Ok(Some(rest[..end].to_vec()));
+                    }
                 }
                 begin += end + 1;
             }
@@ -539,7 +544,9 @@ impl<'a> Scanner<'a> {
     ) -> Result<Head<'_>, Error> {
         let (name, length) = (reader.input().name(), reader.input().length());
         let other = reader.input().is_of_others();
-        if let Some(head) = self.format.head(name, &[], length == 0, other)? {
+        let columns = reader.input().columns();
+        if let Some(mut head) = self.format.head(name, &[], length == 0, other)? {
+            head.cut.width = columns;
             return Ok(head);
         }
         let mut bytes = PageBuffer::default();
@@ -554,7 +561,8 @@ impl<'a> Scanner<'a> {
             bytes.resize((longer as u64).min(length) as usize);
             reader.read_at(&mut bytes[read..], read as u64)?;
             let all = bytes.len() as u64 == length;
-            if let Some(head) = self.format.head(name, &bytes, all, other)? {
+            if let Some(mut head) = self.format.head(name, &bytes, all, other)? {
+                head.cut.width = columns;
                 if let Some(row) = head.row.clone() {
                     header(&bytes[row]);
                 }
