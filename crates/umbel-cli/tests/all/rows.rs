@@ -439,3 +439,85 @@ fn sorted_results_are_in_the_order_of_bytes() {
     let peak = folder.umbel(job).run().report()["peak_memory"].as_u64();
     assert!(peak < Some(48 << 20), "{peak:?}");
 }
+
+/// Field by field, whatever their lengths: a sort by `-k1,1 -k2,2`, not one of the fields run together.
+#[test]
+fn several_fields_sort_one_after_the_other() {
+    let folder = Folder::new();
+    let rows =
+        ["Ohio,Erie", "Iowa,Polk", "Ohio,Adams", "Utah,Box", "O,Zz", "Ohio\0,A", "Ohio,", "Oh,b"];
+    let sorted =
+        ["Iowa,Polk", "O,Zz", "Oh,b", "Ohio,", "Ohio,Adams", "Ohio,Erie", "Ohio\0,A", "Utah,Box"];
+    let of = |rows: &[&str], form: &str| {
+        let row = |row: &&str| match form {
+            "--tsv" => row.replace(',', "\t") + "\n",
+            "--fields" => row.replace(',', " ").replace("Ohio \n", "Ohio -\n") + "\n",
+            "--jsonl" => {
+                let (a, b) = row.split_once(',').unwrap();
+                format!("{}\n", serde_json::json!({"a": a, "b": b}))
+            }
+            _ => format!("{row}\n"),
+        };
+        rows.iter().map(row).collect::<String>()
+    };
+    folder.write("none", "");
+    for (form, key) in [
+        ("--csv", "--csv --no-header -k 1 -k 2"),
+        ("--tsv", "--tsv --no-header -k 1 -k 2"),
+        ("--jsonl", "--jsonl -k a -k b"),
+        ("--fields", "--fields -k 1 -k 2"),
+    ] {
+        let some = |rows: &[&'static str]| -> Vec<&str> {
+            rows.iter().copied().filter(|row| form != "--fields" || !row.ends_with(',')).collect()
+        };
+        let sorted = of(&some(&sorted), form);
+        folder.write("rows", of(&some(&rows), form));
+        for verb in
+            ["dedup --sort", "common --sort rows", "common --all --sort rows", "except --sort"]
+        {
+            let others = if verb.starts_with("except") { "none" } else { "" };
+            let job = format!("{verb} {key} rows {others}");
+            assert_eq!(text(&folder, job.trim_end()), sorted, "{job}");
+        }
+        let which = text(&folder, &format!("common --which --only 1 --sort {key} rows none"));
+        assert!(
+            which.lines().zip(sorted.lines()).all(|(found, row)| found.contains(row)),
+            "{which}"
+        );
+    }
+}
+
+/// A row is sorted by the field that its own file calls the key.
+#[test]
+fn rows_of_other_files_sort_by_their_own_key() {
+    let folder = Folder::new();
+    folder.write("a", "{\"id\":\"d\"}\n");
+    folder.write("b", "{\"user_id\":\"c\"}\n{\"user_id\":\"b\"}\n");
+    folder.write("c", "{\"user_id\":\"b\"}\n{\"user_id\":\"c\"}\n{\"user_id\":\"a\"}\n");
+    let json = "--sort --jsonl -k id=user_id a b c";
+    let both = "{\"user_id\":\"b\"}\n{\"user_id\":\"c\"}\n";
+    assert_eq!(text(&folder, &format!("common --at-least 2 {json}")), both);
+    let all = format!("{{\"user_id\":\"a\"}}\n{both}{{\"id\":\"d\"}}\n");
+    assert_eq!(text(&folder, &format!("common --at-least 1 {json}")), all);
+    let which = text(&folder, &format!("common --which {json}"));
+    let files: Vec<_> = which.lines().map(|line| line.split(",\"record").next().unwrap()).collect();
+    assert_eq!(files, ["{\"files\":[3]", "{\"files\":[2,3]", "{\"files\":[2,3]", "{\"files\":[1]"]);
+    let columns = [
+        ("--csv", "id,user_id\n", ","),
+        ("--csv --no-header", "", ","),
+        ("--tsv", "id\tuser_id\n", "\t"),
+        ("--fields", "", " "),
+    ];
+    for (form, header, by) in columns {
+        let rows = |rows: &[[&str; 2]]| {
+            rows.iter().fold(header.to_owned(), |text, row| text + &row.join(by) + "\n")
+        };
+        folder.write("a", rows(&[["m", "z"], ["q", "z"]]));
+        folder.write("b", rows(&[["1", "p"], ["2", "n"]]));
+        folder.write("c", rows(&[["9", "o"], ["8", "q"]]));
+        let key = if header.is_empty() { "1=2" } else { "id=user_id" };
+        let found = text(&folder, &format!("common --at-least 1 --sort {form} -k {key} a b c"));
+        let sorted = rows(&[["m", "z"], ["2", "n"], ["9", "o"], ["1", "p"], ["q", "z"]]);
+        assert_eq!(found, sorted, "{form}");
+    }
+}

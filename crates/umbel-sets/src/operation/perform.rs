@@ -56,9 +56,16 @@ impl SetOperation<'_> {
             self.hand(&mut |selected| sorting.push(&(!selected.count).to_be_bytes(), selected))?
         } else {
             let scanner = self.scanner(LineHasher::random())?;
-            let mut keys = scanner.row_keys(self.header()?.as_deref())?;
+            let (header, places) = (self.header()?, Places::new(self.inputs));
+            let (mut keys, mut text) = ([None, None], Vec::new());
             self.hand(&mut |selected| {
-                sorting.push(keys.key(&selected.row[before..])?.unwrap_or_default(), selected)
+                // Other inputs may name the fields of the key differently.
+                let other = self.inputs[places.input_of(selected.place)].is_of_others();
+                let keys = match &mut keys[usize::from(other)] {
+                    Some(keys) => keys,
+                    none => none.insert(scanner.row_keys(header.as_deref(), other)?),
+                };
+                sorting.push(keys.sort_key(&selected.row[before..], &mut text)?, selected)
             })?
         };
         sorting.finish(hand)?;

@@ -411,6 +411,28 @@ impl Format {
         Beside::new(self, starts, prefix)
     }
 
+    /// Whether keys have the lengths of several values in them.
+    pub(crate) fn has_lengths(&self) -> bool {
+        self.fields.len() > 1 && !self.by_row && self.normalization.read.is_none()
+    }
+
+    /// Appends a key of several values as bytes that sort by the first value, then by the second, and so on: each but the
+    /// last ends with two zeros, and a zero in it has a one behind it.
+    pub(crate) fn sortable(&self, key: &[u8], to: &mut Vec<u8>) {
+        for (i, value) in values_of(key, self.fields.len()).enumerate() {
+            if i + 1 == self.fields.len() {
+                return to.extend_from_slice(value);
+            }
+            for part in value.split_inclusive(|byte| *byte == 0) {
+                to.extend_from_slice(part);
+                if part.ends_with(&[0]) {
+                    to.push(1);
+                }
+            }
+            to.extend_from_slice(&[0, 0]);
+        }
+    }
+
     /// Checks the quotes of a record so far; `goes_on` is whether it continues.
     pub(crate) fn check_quotes(&self, start: &[u8], goes_on: bool) -> Result<(), Flaw> {
         let Kind::Csv(delimiter) = self.kind else { return Ok(()) };

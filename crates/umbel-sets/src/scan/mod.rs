@@ -180,6 +180,23 @@ pub(crate) struct RowKeys<'f> {
 }
 
 impl RowKeys<'_> {
+    /// Bytes in whose order rows are sorted by their keys, one field after the other; none for a row without a key. Those of
+    /// several fields are put into `text`.
+    pub(crate) fn sort_key<'r>(
+        &'r mut self,
+        row: &'r [u8],
+        text: &'r mut Vec<u8>,
+    ) -> Result<&'r [u8], Error> {
+        let format = self.format;
+        let key = self.key(row)?.unwrap_or_default();
+        if key.is_empty() || !format.has_lengths() {
+            return Ok(key);
+        }
+        text.clear();
+        format.sortable(key, text);
+        Ok(text)
+    }
+
     /// The key of a row; none of one without it.
     pub(crate) fn key<'r>(&'r mut self, row: &'r [u8]) -> Result<Option<&'r [u8]>, Error> {
         self.copied.bytes.clear();
@@ -291,12 +308,16 @@ impl<'a> Scanner<'a> {
 
     /// The key of one row, under this header.
     pub(crate) fn key_of(&self, header: Option<&[u8]>, row: &[u8]) -> Result<Vec<u8>, Error> {
-        Ok(self.row_keys(header)?.key(row)?.unwrap_or_default().to_vec())
+        Ok(self.row_keys(header, false)?.key(row)?.unwrap_or_default().to_vec())
     }
 
-    /// For the keys of rows under this header.
-    pub(crate) fn row_keys(&self, header: Option<&[u8]>) -> Result<RowKeys<'_>, Error> {
-        let head = self.format.head(ROW, header.unwrap_or_default(), true, false)?;
+    /// For the keys of rows under this header, of an input that is one of the [others](Input::of_others) or not.
+    pub(crate) fn row_keys(
+        &self,
+        header: Option<&[u8]>,
+        other: bool,
+    ) -> Result<RowKeys<'_>, Error> {
+        let head = self.format.head(ROW, header.unwrap_or_default(), true, other)?;
         let head = head.expect("all of it is there");
         Ok(RowKeys { format: &self.format, head, copied: Copied::default() })
     }
