@@ -147,9 +147,14 @@ impl Run {
             "seconds": seconds,
             "exact": report.error.is_none() && filter.is_none(),
         });
-        if let Some(Changes { removed, added, changed, kept }) = report.changes {
-            let changes =
-                [("removed", removed), ("added", added), ("changed", changed), ("kept", kept)];
+        if let Some(Changes { removed, added, changed, kept, uneven }) = report.changes {
+            let changes = [
+                ("removed", removed),
+                ("added", added),
+                ("changed", changed),
+                ("kept", kept),
+                ("uneven", uneven),
+            ];
             for (name, count) in changes {
                 object[name] = json!(count);
             }
@@ -175,9 +180,12 @@ impl Run {
 /// The numbers of lines read and printed.
 fn of_lines(report: &Report, found: &str) -> Vec<String> {
     let mut words = vec![counted(report.lines, "line")];
-    if let Some(Changes { removed, added, changed, .. }) = report.changes {
+    if let Some(Changes { removed, added, changed, uneven, .. }) = report.changes {
         let changes = [(removed, "removed"), (added, "added"), (changed, "changed")];
         words.extend(changes.map(|(count, what)| format!("{} {what}", Count(count))));
+        if uneven > 0 {
+            words.push(format!("{} more often in one file", Count(uneven)));
+        }
     } else if !found.is_empty() {
         words.push(format!("{} {found}", Count(report.found)));
     }

@@ -46,6 +46,7 @@ struct Report {
     bytes_written: u64,
     exact: bool,
     changes: Option<(u64, u64, u64, u64)>,
+    uneven: Option<u64>,
     seconds: f64,
 }
 
@@ -63,6 +64,7 @@ impl Report {
             changes: report
                 .changes
                 .map(|found| (found.removed, found.added, found.changed, found.kept)),
+            uneven: report.changes.map(|found| found.uneven),
             seconds,
         }
     }

@@ -53,7 +53,7 @@ def test_files(tmp_path):
     assert changed.report.changes[:3] == (1, 1, 0)
     added, removed, kept = (tmp_path / name for name in ["added", "removed", "kept"])
     report = umbel.diff(left, right, added=added, removed=removed, kept=kept)
-    assert report.changes == (1, 1, 0, 2)
+    assert report.changes == (1, 1, 0, 2) and report.uneven == 1
     texts = [file.read_text() for file in [added, removed, kept]]
     assert texts == ["d\n", "b\n", "a\nc\n"]
     with pytest.raises(ValueError, match="two outputs"):

@@ -26,6 +26,8 @@ pub struct Changes {
     pub changed: u64,
     /// Rows in both files.
     pub kept: u64,
+    /// Those of them that one file has more often than the other.
+    pub uneven: u64,
 }
 
 impl Changes {

@@ -137,6 +137,9 @@ pub(crate) struct JoinVerbArgs {
 /// of OLD, then the added ones (+) in the order of NEW. With --key, a row of NEW is marked as changed (~) if a removed
 /// row of OLD has the same key. The comparison is exact, under the memory cap.
 ///
+/// A line of both files that one has more often is not printed. Such lines are counted in the report, and the exit status
+/// is 1 as for other differences.
+///
 /// --total prints the numbers of lines removed, added and kept, and with --key changed.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use umbel_files::changes::{self, Files, Marks};
+use umbel_numbers::counted;
 use umbel_sets::{Changes, Diff, Records};
 
 use super::explain::{self, Job};
@@ -10,7 +11,7 @@ use crate::Outcome;
 use crate::args::DiffArgs;
 use crate::lines::{self, Rows};
 use crate::output::{check_target, print, write_lines};
-use crate::report::Run;
+use crate::report::{Run, say};
 use crate::target;
 
 pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
@@ -52,7 +53,7 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
     let separator = options.separator;
     let report = if args.output.total {
         let report = job.run(&mut |_, _| Ok(()))?;
-        let Changes { removed, added, changed, kept } = report.changes.unwrap_or_default();
+        let Changes { removed, added, changed, kept, .. } = report.changes.unwrap_or_default();
         let changed = if keyed { format!("\t{changed}") } else { String::new() };
         print(format!("{removed}\t{added}\t{kept}{changed}\n"))?;
         report
@@ -67,7 +68,15 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Outcome> {
         write_lines(args.output.to.file(), |out| Ok(changes::write(&job, marks, separator, out)?))?
     };
     let changes = report.changes.unwrap_or_default();
+    let told = run.tells() && changes.different() > 0;
     run.finish(&report, "different", None);
+    if changes.uneven > 0 && !told && !args.work.voice.quiet && !args.work.voice.json {
+        say(&format!(
+            "umbel diff: {} more often in one file than in the other; to see which, run umbel dedup --count on each, and umbel diff on the results",
+            counted(changes.uneven, "line")
+        ));
+    }
     hint(&about, &args.work);
-    Ok(if changes.different() == 0 { Outcome::Done } else { Outcome::Nothing })
+    let equal = changes.different() + changes.uneven == 0;
+    Ok(if equal { Outcome::Done } else { Outcome::Nothing })
 }

@@ -321,7 +321,7 @@ fn what_is_compared_is_not_what_is_printed() {
     let counts: String = found.lines().map(|line| line.as_bytes()[9] as char).collect();
     assert_eq!(counts, "3111", "{found}");
     // Several forms at once, of the fields of a row.
-    folder.write("left", "1.50;a@B.example;e\u{301}\n");
+    folder.write("left", "1.50;a@B.example;e\u{301}\n1.5;a@B.example;é\n");
     folder.write("right", "1.5;a@b.example;é\n15e-1;a@b.example;é\n");
     let forms = "--normalize number --normalize email --normalize nfc";
     let csv = "--csv --delimiter ; --no-header";
@@ -519,5 +519,56 @@ fn rows_of_other_files_sort_by_their_own_key() {
         let found = text(&folder, &format!("common --at-least 1 --sort {form} -k {key} a b c"));
         let sorted = rows(&[["m", "z"], ["2", "n"], ["9", "o"], ["1", "p"], ["q", "z"]]);
         assert_eq!(found, sorted, "{form}");
+    }
+}
+
+/// Also through temporary files, and for rows with keys.
+#[test]
+fn a_row_that_one_file_has_more_often_is_a_difference() {
+    let folder = Folder::new();
+    let json = |job: &str| {
+        let run = folder.umbel(&format!("{job} --json")).run();
+        serde_json::from_str::<serde_json::Value>(&run.stderr).unwrap()
+    };
+    folder.write("once", "id,v\n1,a\n2,b\n");
+    folder.write("twice", "id,v\n2,b\n1,a\n2,b\n");
+    folder.write("back", "id,v\n2,b\n2,\"b\"\n1,a\n");
+    let csv = ["--csv", "--csv -k id", "--csv -k id --old", "--csv --ignore-column v"];
+    let jobs = csv.iter().flat_map(|form| {
+        [("once twice", 1), ("twice once", 1), ("back twice", 0)]
+            .map(|(files, n)| (*form, files, n))
+    });
+    for (form, files, uneven) in jobs.chain([("", "once twice", 1), ("", "once once", 0)]) {
+        let job = format!("diff {form} {files}");
+        let run = folder.umbel(&job).run();
+        run.ended_with(uneven);
+        assert!(run.stdout.is_empty(), "{job}");
+        assert_eq!(run.stderr.contains("1 line more often in one file"), uneven == 1, "{job}");
+        assert_eq!(json(&job)["uneven"].as_i64(), Some(uneven.into()), "{job}");
+        let told = folder.umbel(&format!("{job} --verbose")).run().stderr;
+        let words = "0 changed, 1 more often in one file,";
+        assert_eq!(told.contains(words), uneven == 1, "{job}: {told}");
+        let quiet = folder.umbel(&format!("{job} --quiet")).run();
+        assert_eq!((quiet.status.code(), &quiet.stderr[..]), (Some(uneven), ""), "{job}");
+    }
+    // The advice, followed.
+    for file in ["once", "twice"] {
+        folder.umbel(&format!("dedup --count --csv -o {file}.n {file}")).run().done();
+    }
+    assert_eq!(different(&folder, "diff --csv once.n twice.n"), "- 1,2,b\n+ 2,2,b\n");
+    let lines =
+        |from: u64| (from..90_000).map(|i| format!("{:064}\n", i % 60_000)).collect::<String>();
+    folder.write("old", lines(0));
+    folder.write("new", lines(7) + &lines(89_995));
+    for form in ["", "--tsv --no-header -k 1"] {
+        for memory in ["16MiB", "256MiB"] {
+            // Seven lines are there once instead of twice, and five once more.
+            let report = json(&format!("diff {form} -m {memory} old new"));
+            let found = ["kept", "uneven", "removed"].map(|name| report[name].as_u64().unwrap());
+            assert_eq!(found, [60_000, 12, 0], "{form} {memory}");
+            let spilled = report["bytes_spilled"].as_u64() > Some(0);
+            assert_eq!(spilled, memory == "16MiB", "{report}");
+            assert!(!spilled || report["peak_memory"].as_u64() < Some(48 << 20), "{report}");
+        }
     }
 }

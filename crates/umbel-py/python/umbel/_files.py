@@ -285,7 +285,8 @@ def diff(
 
     With `records` and `key`, `~` is in front of rows whose key is in both and whose other fields changed. `added`, `removed`
     and `kept` write rows without marks to a file each instead, and a report is returned; changed rows count as added.
-    Rows of CSV or TSV that differ in `ignore_columns` alone are the same. `report.changes` has the numbers.
+    Rows of CSV or TSV that differ in `ignore_columns` alone are the same. `report.changes` has the numbers, and `report.uneven` that
+    of rows which both inputs have, but one more often.
 
     >>> import umbel
     >>> list(umbel.diff(["a", "b"], ["b", "c"]))

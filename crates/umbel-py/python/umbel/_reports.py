@@ -122,7 +122,8 @@ class Report:
     `lines` are those of all inputs, or records, `found` those of the result; `missing` are records left out because they lack a
     field of the key, `bad` those that cannot be read. `bytes_read` counts all passes, `bytes_spilled` what was written to
     temporary files, `bytes_written` the result. The answer is `exact`, unless `fpp` was given. `changes` are the numbers of rows
-    that `diff` found removed, added, changed and kept; None of other jobs.
+    that `diff` found removed, added, changed and kept, `uneven` that of the kept ones that one input has more often; None of other
+    jobs.
     """
 
     lines: int
@@ -134,6 +135,7 @@ class Report:
     bytes_written: int
     exact: bool
     changes: tuple[int, int, int, int] | None
+    uneven: int | None
     seconds: float
 
     def __str__(self) -> str:

@@ -30,7 +30,17 @@ pub(super) enum Counted {
     Last,
     /// In which inputs a line is: a bit for each, in so many words.
     Holders(u16),
+    /// In which of two inputs a line is, and which of them has it more often.
+    Sides,
 }
+
+/// The count of a line that is on both sides equally often, and of one that is not.
+pub(super) const EVEN: u64 = 2;
+pub(super) const UNEVEN: u64 = 3;
+/// The bits of both sides.
+const BOTH: u64 = 0b11;
+/// Once more on the first side.
+const MORE: u64 = BOTH + 1;
 
 /// A counter for every three units.
 type Blocks<T> = Vec<Box<[T]>>;
@@ -43,7 +53,8 @@ pub(super) struct Counts {
     last: Blocks<AtomicU32>,
     /// The last place of each line, if needed.
     places: Blocks<AtomicU64>,
-    /// The inputs that have each line, if needed: some words for each.
+    /// The inputs that have each line, if needed: some words for each. Of two sides, a bit for each, and above these how much
+    /// more often the first has the line.
     holders: Blocks<AtomicU64>,
     /// How often a counter overflowed.
     rounds: Mutex<HashMap<u64, u64>>,
@@ -60,7 +71,7 @@ impl Counts {
     pub(super) fn table(counted: Counted, share: u64) -> u64 {
         match counted {
             Counted::Lines => share - share / 4,
-            Counted::Inputs => share - share / 5 * 2,
+            Counted::Inputs | Counted::Sides => share - share / 5 * 2,
             Counted::Last => share / 2,
             Counted::Holders(words) => {
                 share / (LEAST_RECORD as u64 + 8 * u64::from(words)) * LEAST_RECORD as u64
@@ -74,7 +85,8 @@ impl Counts {
             Counted::Lines => {}
             Counted::Inputs => make(&mut self.last, unit, 1),
             Counted::Last => make(&mut self.places, unit, 1),
-            Counted::Holders(words) => {
+            Counted::Holders(_) | Counted::Sides => {
+                let words = if let Counted::Holders(words) = self.counted { words } else { 1 };
                 make(&mut self.holders, unit, words);
                 return self.add(unit, input, place);
             }
@@ -87,6 +99,12 @@ impl Counts {
     pub(super) fn add(&self, unit: u64, input: usize, place: u64) {
         if let Some(words) = self.holders(unit) {
             words[input / 64].fetch_or(1 << (input % 64), Ordering::Relaxed);
+            return;
+        }
+        if let Some(sides) = self.sides(unit) {
+            let more = if input == 0 { MORE } else { MORE.wrapping_neg() };
+            sides.fetch_add(more, Ordering::Relaxed);
+            sides.fetch_or(1 << input, Ordering::Relaxed);
             return;
         }
         let Some(number) = self::number(&self.blocks, unit) else { return };
@@ -114,8 +132,20 @@ impl Counts {
         numbers(&self.holders, unit, words)
     }
 
-    /// Its count.
+    /// The sides that have it, if these are counted.
+    fn sides(&self, unit: u64) -> Option<&AtomicU64> {
+        (self.counted == Counted::Sides).then(|| number(&self.holders, unit)).flatten()
+    }
+
+    /// Its count; of sides, [`EVEN`] or [`UNEVEN`] if both have it.
     pub(super) fn get(&self, unit: u64) -> u64 {
+        if let Some(sides) = self.sides(unit) {
+            return match sides.load(Ordering::Relaxed) {
+                BOTH => EVEN,
+                sides if sides & BOTH == BOTH => UNEVEN,
+                _ => 1,
+            };
+        }
         if let Some(words) = self.holders(unit) {
             return words
                 .iter()

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::io;
 
+use super::counts::{EVEN, UNEVEN};
 use super::{Selection, SetOperation, SetPlan};
 use crate::hash::LineHasher;
 use crate::input::{Input, SpoolWriter};
@@ -87,24 +88,27 @@ impl<'a> Diff<'a> {
         &self,
         show: &mut (dyn FnMut(Change, &[u8]) -> io::Result<()> + Send),
     ) -> Result<Report, Error> {
-        let mut counts = [0; 5];
+        let (mut counts, mut uneven) = ([0; 5], 0);
         let mut show = |change: Change, row: &[u8]| {
             counts[change as usize] += 1;
             show(change, row).map_err(Error::Output)
         };
         let boundary = self.inputs[0].length();
-        let change = |Selected { place, count, .. }: Selected<'_>| match count {
-            2.. => Change::Kept,
+        let mut change = |Selected { place, count, .. }: Selected<'_>| match count {
+            EVEN.. => {
+                uneven += u64::from(count == UNEVEN);
+                Change::Kept
+            }
             _ if place < boundary => Change::Removed,
             _ => Change::Added,
         };
         let mut report = if self.options.records.key().is_empty() {
             self.rows()?.hand(&mut |selected| show(change(selected), selected.row))?
         } else {
-            self.keyed(change, &mut show)?
+            self.keyed(&mut change, &mut show)?
         };
         let [removed, added, changed, kept, _] = counts;
-        let changes = Changes { removed, added, changed, kept };
+        let changes = Changes { removed, added, changed, kept, uneven };
         report.found = changes.different();
         report.changes = Some(changes);
         Ok(report)
@@ -113,7 +117,7 @@ impl<'a> Diff<'a> {
     /// Compares rows, then the keys of those that differ.
     fn keyed(
         &self,
-        change: impl Fn(Selected<'_>) -> Change + Sync,
+        change: &mut (impl FnMut(Selected<'_>) -> Change + Send),
         show: &mut (impl FnMut(Change, &[u8]) -> Result<(), Error> + Send),
     ) -> Result<Report, Error> {
         let options = self.options;

@@ -65,7 +65,7 @@ enum Selection {
     Common { every: bool },
     /// Each different line that at least this many inputs have, behind a bit for each input that has it.
     Holders(usize),
-    /// Each different row of all of them, whatever its key, counted by the inputs that have it.
+    /// Each different row of both inputs, whatever its key, counted by its sides.
     Rows,
     /// Every line of the first input, with count 2 if another has its key, else 1.
     Mark,
@@ -94,7 +94,7 @@ impl Selection {
             Self::Holders(at_least) => {
                 (at_least as u64, Some(Counted::Holders(inputs.div_ceil(64) as u16)))
             }
-            Self::Rows => (1, Some(Counted::Inputs)),
+            Self::Rows => (1, Some(Counted::Sides)),
             Self::Except { .. } | Self::Common { .. } | Self::Mark => (1, None),
         };
         let (others, every) = match self {

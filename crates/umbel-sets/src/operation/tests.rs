@@ -635,6 +635,12 @@ proptest! {
         }
         let count = |wanted| expected.iter().filter(|(change, _)| *change == wanted).count() as u64;
         let changes = report.changes.unwrap();
+        let often = |row: &Vec<u8>| sides.each_ref().map(|side| side.iter().filter(|other| *other == row).count());
+        let uneven = expected.iter().filter(|(change, row)| {
+            let [old, new] = often(row);
+            *change == Change::Kept && old != new
+        });
+        prop_assert_eq!(changes.uneven, uneven.count() as u64);
         prop_assert_eq!(
             [changes.removed, changes.added, changes.changed, changes.kept],
             [Change::Removed, Change::Added, Change::Changed, Change::Kept].map(count)
