@@ -52,7 +52,7 @@ pub fn check_target(path: &Path, existing: Existing) -> Result<()> {
 
 /// The file that `path` leads to, or that is made if it is written to: a link stands for its target, also when that does
 /// not exist.
-fn target_of(path: &Path) -> PathBuf {
+pub fn target_of(path: &Path) -> PathBuf {
     /// More than these in a row are a circle.
     const MOST_LINKS: usize = 40;
     let mut target = path.to_owned();

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use umbel_system::State;
 
-use crate::{folders, opened, stamp};
+use crate::folders::Base;
+use crate::{opened, stamp};
 
 /// What is in an index, and what has changed since.
 #[derive(Clone, Debug, Default)]
@@ -29,11 +30,11 @@ pub fn about(path: &Path) -> Result<About> {
     let file = File::open(path).with_context(name)?;
     let bytes = file.metadata().with_context(name)?.len();
     let (index, _) = opened::open(file).map_err(anyhow::Error::from).with_context(name)?;
-    let folder = folders::of_index(path);
+    let base = Base::of_index(path)?;
     let of = umbel_index::About::of(&index, bytes, &opened::is_start).with_context(name)?;
     let mut about = About { index: of, ..About::default() };
     for entry in &index.files {
-        let path = folder.join(&entry.path);
+        let path = base.shown(base.kept(&entry.path));
         match State::at(&path) {
             Ok(state) if state.is_file => {
                 let same = stamp::is_of(&entry.stamp, &state, || File::open(&path));

@@ -19,6 +19,7 @@ use umbel_index::pages::{self, DATA, PAGE, PagesWriter};
 use umbel_sets::{Missing, Options, on_each};
 use umbel_system::{FileAt, FileId, State};
 
+use crate::folders::Base;
 use crate::opened::{self, Index};
 use crate::settings::Settings;
 use crate::stamp;
@@ -63,8 +64,8 @@ pub fn build(
     options: &Options,
 ) -> Result<Built> {
     check(options)?;
-    let folder = folders::of_index(target);
-    let roots = paths.iter().map(|path| folders::stored(path, &folder)).collect::<Result<_>>()?;
+    let base = Base::of_index(target)?;
+    let roots = paths.iter().map(|path| base.keep(path)).collect::<Result<_>>()?;
     let draft = Draft { settings: Settings::of(options), roots, old: None, file: None };
     write(target, existing, &draft, options)
 }
@@ -84,20 +85,20 @@ pub(crate) fn update_of(target: &Path, file: File, options: &Options) -> Result<
     let id = State::of(&file).with_context(name)?.id;
     let (index, settings) = opened::open(file).map_err(anyhow::Error::from).with_context(name)?;
     let options = &settings.apply(options);
-    let folder = folders::of_index(target);
+    let base = Base::of_index(target)?;
     let is_gone =
-        |root: &PathBuf| State::at(&folder.join(root)).is_err_and(|error| folders::is_gone(&error));
+        |root: &PathBuf| State::at(&base.shown(root)).is_err_and(|error| folders::is_gone(&error));
     let (dropped, roots): (Vec<_>, Vec<_>) = index.roots.iter().cloned().partition(is_gone);
     if let ([first, ..], []) = (&dropped[..], &roots[..]) {
         bail!(
             "{}: {} is gone, and with it all that the index is of; make it again with umbel index",
             target.display(),
-            folder.join(first).display()
+            base.shown(first).display()
         );
     }
     let draft = Draft { settings, roots, old: Some(index), file: Some(id) };
     let built = write(target, Existing::Replace, &draft, options)?;
-    Ok(Built { dropped: dropped.iter().map(|root| folder.join(root)).collect(), ..built })
+    Ok(Built { dropped: dropped.iter().map(|root| base.shown(root)).collect(), ..built })
 }
 
 /// The index that is at `target` now, for this process alone to update.
@@ -198,17 +199,18 @@ struct Indexed {
 
 fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) -> Result<Built> {
     atomic::check_target(target, existing)?;
-    let folder = folders::of_index(target);
+    let mut base = Base::of_index(target)?;
     let (mut paths, mut room) = (Vec::new(), memory::room_of_paths(options, draft.lists()));
     for root in &draft.roots {
-        folders::files(&folder.join(root), &mut paths, &mut room)?;
+        base.files(root, &mut paths, &mut room)?;
     }
     if draft.roots.len() > 1 {
         folders::keep_first(&mut paths);
     }
     paths.retain(|path| !atomic::is_same_path(path, target));
+    paths.iter_mut().for_each(|path| *path = base.shown(base.kept(path)));
     let temporary = Temporary::new(options)?;
-    let indexed = each_file(&paths, &folder, draft, &temporary, options)?;
+    let indexed = each_file(&paths, &base, draft, &temporary, options)?;
     drop(paths);
     let mut built = Built::default();
     let (mut files, mut blocks) = (Vec::new(), Vec::new());
@@ -477,21 +479,18 @@ impl Part<'_> {
 
 fn each_file(
     paths: &[PathBuf],
-    folder: &Path,
+    base: &Base,
     draft: &Draft,
     temporary: &Temporary,
     options: &Options,
 ) -> Result<impl Iterator<Item = Indexed> + use<>> {
-    let stored = |path| Path::strip_prefix(path, folder).unwrap_or(path);
-    let mut old: HashMap<&Path, &Entry> = HashMap::new();
-    if let Some(index) = &draft.old {
-        old.extend(index.files.iter().map(|file| (file.path.as_path(), file)));
-    }
+    let old = draft.old.iter().flat_map(|index| &index.files);
+    let old: HashMap<_, _> = old.map(|file| (base.kept_now(&file.path), file)).collect();
     let mut whole = Reading::new(options, 1)?;
     let (mut parts, mut all, mut expected) = (Vec::new(), Vec::new(), 0);
     for path in paths {
-        let kept = match (old.get(stored(path)), &draft.old) {
-            (Some(entry), Some(index)) => keep(path, entry, index)?,
+        let kept = match (old.get(base.kept_of(path)), &draft.old) {
+            (Some(entry), Some(index)) => keep(path, base.kept_of(path), entry, index)?,
             _ => None,
         };
         let first = parts.len();
@@ -518,7 +517,7 @@ fn each_file(
             let (reading, unforeseen, keys) = (&reading, &unforeseen, &mut keys);
             let mut one = One { reading, draft, temporary, unforeseen, keys };
             let indexed = one
-                .read(part, stored(part.path).to_owned())
+                .read(part, base.kept_of(part.path).to_owned())
                 .inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
             let size = indexed.entry.stamp.size;
             let (start, end) = part.range();
@@ -570,7 +569,7 @@ impl Indexed {
 }
 
 /// A file of the old index, if it is as it was.
-fn keep(path: &Path, entry: &Entry, index: &Index) -> Result<Option<Box<Indexed>>> {
+fn keep(path: &Path, kept: &Path, entry: &Entry, index: &Index) -> Result<Option<Box<Indexed>>> {
     let name = || path.display().to_string();
     let state = State::at(path).with_context(name)?;
     if !stamp::is_of(&entry.stamp, &state, || File::open(path)).with_context(name)? {
@@ -585,7 +584,8 @@ fn keep(path: &Path, entry: &Entry, index: &Index) -> Result<Option<Box<Indexed>
         };
         (block, Filter::Old { block: number }, start)
     });
-    let (entry, blocks) = (entry.clone(), blocks.collect());
+    let entry = Entry { path: kept.to_owned(), ..entry.clone() };
+    let blocks = blocks.collect();
     Ok(Some(Box::new(Indexed { entry, blocks, lines: 0, read: false, keys: 0 })))
 }
 

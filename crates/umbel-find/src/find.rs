@@ -1,6 +1,6 @@
 //! Finding lines: which blocks may hold a text, and which of their lines do.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use umbel_numbers::Size;
 use umbel_sets::{Bad, Missing, Options, on_each};
 
 use crate::build::threads;
+use crate::folders::Base;
 use crate::opened::{self, Index};
 use crate::query::{Matching, Text};
 use crate::settings::Settings;
@@ -190,11 +191,13 @@ pub fn find(
             // What has no key holds no value.
             let options = Options { missing: Missing::Skip, bad: Bad::Skip, ..options };
             let lists = memory::of_index(index);
-            let folder = folders::of_index(path).as_os_str().len() as u64;
+            let mut base = Base::of_index(path)?;
+            let folder = base.length();
             let all = index.files.iter().map(|file| memory::of_search(&file.path) + 2 * folder);
             let left = memory::without(lists, all.sum(), &options)?;
             let mut room = memory::room_of_search(&options, lists);
-            let (jobs, candidates) = of_index(path, index, wanted, &left, &mut room, &mut search)?;
+            let (jobs, candidates) =
+                of_index((path, &mut base), index, wanted, &left, &mut room, &mut search)?;
             let left = memory::without(lists + of_jobs(&jobs), 0, &options)?;
             (jobs, candidates, left)
         }
@@ -271,16 +274,15 @@ fn open(path: &Path) -> Result<Option<(Index, Settings)>> {
 
 /// Which files have to be read, and which blocks of them.
 fn of_index<'a>(
-    path: &Path,
+    (of, base): (&Path, &mut Base),
     index: &'a Index,
     wanted: &Wanted,
     options: &Options,
     room: &mut Room,
     search: &mut Search,
 ) -> Result<(Vec<Job<'a>>, Candidates)> {
-    let name = || path.display().to_string();
+    let name = || of.display().to_string();
     let reading = Reading::new(options, 1)?;
-    let folder = folders::of_index(path);
     // The readers have the rest of the cap.
     let mut candidates = Candidates::within(options.memory / 8);
     let mut blocks = Blocks::of(index);
@@ -299,12 +301,35 @@ fn of_index<'a>(
         blocks.each(&keys, |block| candidates.add(block, number)).with_context(name)?;
     }
     search.blocks = index.block_count().into();
-    let mut known: HashSet<&Path> = HashSet::with_capacity(index.files.len());
+    let mut files = Vec::new();
+    for root in &index.roots {
+        let shown = base.shown(root);
+        match umbel_system::State::at(&shown) {
+            Err(error) if folders::is_gone(&error) => search.gone.push(shown),
+            state => {
+                state.with_context(|| shown.display().to_string())?;
+                base.files(root, &mut files, room)?;
+            }
+        }
+    }
+    files.sort_unstable_by(|left, right| left.as_os_str().cmp(right.as_os_str()));
+    files.dedup();
+    let mut entries: HashMap<_, _> =
+        index.files.iter().map(|entry| (base.kept_now(&entry.path), entry)).collect();
+    search.files = entries.len() as u64;
+    search.text = index.files.iter().map(|entry| entry.text).sum();
     let mut jobs = Vec::new();
-    for entry in &index.files {
-        let path = folder.join(&entry.path);
-        search.files += 1;
-        search.text += entry.text;
+    for whole in files {
+        let kept = base.kept(&whole);
+        let path = base.shown(kept);
+        let Some(entry) = entries.remove(kept) else {
+            if !atomic::is_same_path(&path, of) {
+                search.files += 1;
+                search.new.push(path.clone());
+                jobs.push(Job::whole(path));
+            }
+            continue;
+        };
         match state(entry, &path)? {
             State::Gone => search.gone.push(path),
             State::Stale => {
@@ -320,32 +345,11 @@ fn of_index<'a>(
                 }
             }
         }
-        known.insert(&entry.path);
     }
-    let is_known = |path: &Path| known.contains(path.strip_prefix(&folder).unwrap_or(path));
-    let mut new = Vec::new();
-    for root in &index.roots {
-        let root = folder.join(root);
-        match umbel_system::State::at(&root) {
-            Err(error) if folders::is_gone(&error) => {
-                // A file of its own was told above.
-                if !is_known(&root) {
-                    search.gone.push(root);
-                }
-                continue;
-            }
-            state => {
-                state.with_context(|| root.display().to_string())?;
-            }
-        }
-        folders::files(&root, &mut new, room)?;
-    }
-    new.retain(|file| !is_known(file) && !atomic::is_same_path(file, path));
-    folders::keep_first(&mut new);
-    search.files += new.len() as u64;
-    jobs.extend(new.iter().cloned().map(Job::whole));
-    search.new = new;
-    jobs.sort_by(|left, right| left.path.cmp(&right.path));
+    search.gone.extend(entries.into_keys().map(|kept| base.shown(&kept)));
+    search.gone.sort_unstable();
+    // A file that was named is among what was named, and among the files.
+    search.gone.dedup();
     Ok((jobs, candidates))
 }
 

@@ -1,10 +1,12 @@
 //! The files that are named: themselves, or those in folders.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use umbel_files::atomic;
 use umbel_files::inputs::{self, Room};
 
 /// Adds the regular files at and under `path`, in the order of their names; links in folders are not followed.
@@ -49,19 +51,86 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// The folder that an index is in, which the paths of its files start from.
-pub(crate) fn of_index(index: &Path) -> PathBuf {
-    index.parent().map(Path::to_owned).unwrap_or_default()
+/// The folder of an index, from which it keeps the paths under it; others are kept from the root. Paths that are kept have no
+/// links and no `..`, so that one file has one path however it, and the index, are named.
+pub(crate) struct Base {
+    /// As its user names it; empty if only the index's name is given.
+    named: PathBuf,
+    /// From the root.
+    whole: PathBuf,
+    /// What was a file or a folder when it was kept and is a link now, and where that leads.
+    moved: Vec<(PathBuf, PathBuf)>,
 }
 
-/// How an index in `folder` names a file or a folder: from there, if it is under it, and from the root otherwise.
-pub(crate) fn stored(path: &Path, folder: &Path) -> Result<PathBuf> {
-    let name = || path.display().to_string();
-    let whole = umbel_system::canonical(path).with_context(name)?;
-    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let here = umbel_system::canonical(here).with_context(|| here.display().to_string())?;
-    Ok(match whole.strip_prefix(&here) {
-        Ok(under) => under.to_owned(),
-        Err(_) => whole,
-    })
+impl Base {
+    /// The folder of an index, which need not exist. A link stands for the index that it leads to.
+    pub(crate) fn of_index(index: &Path) -> Result<Self> {
+        let index = match index.is_symlink() {
+            true => atomic::target_of(index),
+            false => index.to_owned(),
+        };
+        let named = index.parent().map(Path::to_owned).unwrap_or_default();
+        let here = if named.as_os_str().is_empty() { Path::new(".") } else { &named };
+        let whole = canonical(here)?;
+        Ok(Self { named, whole, moved: Vec::new() })
+    }
+
+    /// Bytes of its name.
+    pub(crate) fn length(&self) -> u64 {
+        self.named.as_os_str().len() as u64
+    }
+
+    /// How a path from the root is kept.
+    pub(crate) fn kept<'a>(&self, whole: &'a Path) -> &'a Path {
+        whole.strip_prefix(&self.whole).unwrap_or(whole)
+    }
+
+    /// How what a user names is kept.
+    pub(crate) fn keep(&self, path: &Path) -> Result<PathBuf> {
+        let whole = canonical(path)?;
+        let kept = self.kept(&whole);
+        Ok(if kept.as_os_str().is_empty() { PathBuf::from(".") } else { kept.to_owned() })
+    }
+
+    /// How a path that is kept is shown, and opened.
+    pub(crate) fn shown(&self, kept: &Path) -> PathBuf {
+        match self.named.join(kept) {
+            here if here.as_os_str().is_empty() => PathBuf::from("."),
+            path => path,
+        }
+    }
+
+    /// How a path that is [shown](Self::shown) is kept.
+    pub(crate) fn kept_of<'a>(&self, shown: &'a Path) -> &'a Path {
+        shown.strip_prefix(&self.named).unwrap_or(shown)
+    }
+
+    /// Adds the files at and under `root`, which is kept, from the root of the system.
+    pub(crate) fn files(
+        &mut self,
+        root: &Path,
+        found: &mut Vec<PathBuf>,
+        room: &mut Room,
+    ) -> Result<()> {
+        let (was, is) = (self.whole.join(root), canonical(&self.shown(root))?);
+        files(&is, found, room)?;
+        if was != is {
+            self.moved.push((was, is));
+        }
+        Ok(())
+    }
+
+    /// How the path of a file would be kept now, after all [files](Self::files) were listed.
+    pub(crate) fn kept_now<'a>(&self, kept: &'a Path) -> Cow<'a, Path> {
+        for (was, is) in &self.moved {
+            if let Ok(under) = self.whole.join(kept).strip_prefix(was) {
+                return self.kept(&is.join(under)).to_owned().into();
+            }
+        }
+        self.kept(kept).into()
+    }
+}
+
+fn canonical(path: &Path) -> Result<PathBuf> {
+    umbel_system::canonical(path).with_context(|| path.display().to_string())
 }

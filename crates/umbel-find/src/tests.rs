@@ -860,3 +860,119 @@ fn a_byte_order_mark_is_none_of_a_value() {
         }
     }
 }
+
+/// A path of a file or a folder as somebody in `here` may write it.
+#[cfg(unix)]
+fn spelled(draw: &mut Draw, top: &Path, path: &Path, here: &Path) -> PathBuf {
+    let through = path.strip_prefix(top.join("d")).map(|under| top.join("link").join(under));
+    let path = match through {
+        Ok(through) if draw.below(3) == 0 => through,
+        _ => path.to_owned(),
+    };
+    let path = match draw.below(3) {
+        0 => path,
+        _ => {
+            let same = path.components().zip(here.components()).take_while(|(a, b)| a == b).count();
+            let up = here.components().skip(same).map(|_| Path::new(".."));
+            up.collect::<PathBuf>().join(path.components().skip(same).collect::<PathBuf>())
+        }
+    };
+    let longer = |path: &Path| match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => {
+            Some(folder.join("../.").join(folder.file_name()?).join(name))
+        }
+        _ => None,
+    };
+    match draw.below(4) {
+        _ if path.as_os_str().is_empty() => PathBuf::from("."),
+        0 if path.is_relative() => Path::new(".").join(path),
+        1 => longer(&path).filter(|path| path.exists()).unwrap_or(path),
+        _ => path,
+    }
+}
+
+/// However an index and its files are named, and from wherever, it finds what a search without an index does, knows which files
+/// it has, and reads only new ones when it is brought up to date.
+#[cfg(unix)]
+#[test]
+fn an_index_answers_the_same_by_any_spelling_of_its_path() {
+    const HERE: &str = "UMBEL_TEST_SPELLINGS";
+    // The folder that a process is in is that of all its tests.
+    if std::env::var_os(HERE).is_none() {
+        let name = "tests::an_index_answers_the_same_by_any_spelling_of_its_path";
+        let program = std::env::current_exe().unwrap();
+        let ran = Command::new(program).args(["--exact", name]).env(HERE, "1").output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let top = &dir.path().canonicalize().unwrap();
+    for name in ["d/a", "d/e/y", "d/e-f/x", "d/s/b", "d/s/deep/c", "other/z"] {
+        fs::create_dir_all(top.join(name).parent().unwrap()).unwrap();
+        fs::write(top.join(name), format!("nothing\nalpha {name}\n")).unwrap();
+    }
+    for (to, name) in [("d", "link"), ("..", "d/s/up"), ("../a", "d/e/other")] {
+        std::os::unix::fs::symlink(to, top.join(name)).unwrap();
+    }
+    // Files that have just changed are waited for.
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    let folders = ["", "d", "d/e", "d/s", "d/s/deep", "other"].map(|name| top.join(name));
+    let places =
+        ["", "d", "d/a", "d/e", "d/e-f", "d/s", "d/s/b", "other"].map(|name| top.join(name));
+    let options = options(&std::env::temp_dir(), 1);
+    let wanted = Wanted { texts: vec![b"alpha".to_vec()], matching: Matching::default() };
+    let cases = if std::env::var_os("UMBEL_TEST_FULL").is_some() { 1500 } else { 200 };
+    let (mut met, mut updates) = (0, 0);
+    for case in 0..cases {
+        let draw = &mut Draw(case << 32);
+        let spell = |draw: &mut Draw, path: &Path| {
+            let here = &folders[draw.below(folders.len())];
+            std::env::set_current_dir(here).unwrap();
+            (spelled(draw, top, path, here), here)
+        };
+        let index = folders[draw.below(folders.len())].join("index");
+        let alias = top.join("alias");
+        std::os::unix::fs::symlink(&index, &alias).unwrap();
+        let roots: Vec<_> =
+            (0..1 + draw.below(2)).map(|_| &places[draw.below(places.len())]).collect();
+        let (target, here) = spell(draw, &index);
+        let named: Vec<_> = roots.iter().map(|root| spelled(draw, top, root, here)).collect();
+        let shown = format!("case {case}: {} of {named:?} in {}", target.display(), here.display());
+        build(&target, Existing::Keep, &named, &options).expect(&shown);
+        let new = folders[draw.below(folders.len())].join("new");
+        fs::write(&new, "alpha\n").unwrap();
+        let mut expected = Vec::new();
+        for root in &roots {
+            let (found, _) = search(root, &wanted, &options).unwrap();
+            expected.extend(found.into_iter().filter(|line| line.0 != index));
+        }
+        expected.sort_by(|a, b| a.0.as_os_str().cmp(b.0.as_os_str()));
+        expected.dedup();
+        let is_new = expected.iter().any(|line| line.0 == new);
+        let mut look = |draw: &mut Draw, is_new: bool| {
+            let by = if draw.below(5) == 0 { &alias } else { &index };
+            let (by, here) = spell(draw, by);
+            let shown = format!("{shown}, then by {} in {}", by.display(), here.display());
+            let (mut found, did) = search(&by, &wanted, &options).expect(&shown);
+            found.iter_mut().for_each(|line| line.0 = line.0.canonicalize().unwrap());
+            assert_eq!(found, expected, "{shown}");
+            assert_eq!((did.stale, did.gone), (Vec::new(), Vec::new()), "{shown}");
+            assert_eq!(did.new.len(), usize::from(is_new), "{shown}: {:?}", did.new);
+            met += found.len();
+        };
+        look(draw, is_new);
+        if draw.below(8) == 0 {
+            let (by, _) = spell(draw, &index);
+            let built = update(&by, &options).expect(&shown);
+            let read = u64::from(is_new);
+            assert_eq!((built.read, built.gone), (read, 0), "{shown}, then by {}", by.display());
+            look(draw, false);
+            assert!(about(&index).unwrap().gone.is_empty());
+            updates += 1;
+        }
+        for file in [new, index, alias] {
+            fs::remove_file(file).unwrap();
+        }
+    }
+    assert!(met > 2 * cases as usize && updates > cases / 20, "{met} {updates}");
+}

@@ -111,7 +111,7 @@ pub(crate) fn find(
         )));
     }
     let mut lines = std::mem::take(&mut *lines.0.lock().unwrap_or_else(PoisonError::into_inner));
-    lines.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+    lines.sort_by(|a, b| (a.0.as_os_str(), a.1).cmp(&(b.0.as_os_str(), b.1)));
     let wide = wide.into_iter().map(|(number, why)| (number, why.reason())).collect();
     Ok((lines, (files, blocks, blocks_read, text, text_read), stale, new, wide))
 }

@@ -246,3 +246,36 @@ fn an_update_drops_files_that_were_named() {
     fs::remove_file(folder.path("a.log")).unwrap();
     folder.umbel("index --update x.index").run().fails(&["a.log is gone", "make it again"]);
 }
+
+/// From the index's own folder, without one, by a whole path or through a link; and in the order of a search without an index.
+#[test]
+fn an_index_is_the_same_by_any_name() {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path("d/s")).unwrap();
+    folder.write("d/s/b", "alpha\n");
+    folder.write("d/s-b", "alpha\n");
+    folder.umbel("index -o d/i d").run().done();
+    let plain = folder.umbel("find d alpha").run().text();
+    assert_eq!(plain, here("d/s-b:1:alpha\nd/s/b:1:alpha\n"));
+    let whole = folder.path("d/i").canonicalize().unwrap();
+    let within = |arguments: &str| folder.umbel(arguments).at(folder.path("d")).run();
+    let short = here("s-b:1:alpha\ns/b:1:alpha\n");
+    within("index -o j .").done();
+    assert_eq!(within("info j").text().lines().nth(2).unwrap().trim(), "of              .");
+    fs::remove_file(folder.path("d/j")).unwrap();
+    for (run, ends) in [
+        (folder.umbel("find d/i alpha").run(), &plain),
+        (folder.umbel(&format!("find {} alpha", whole.display())).run(), &short),
+        (within("find i alpha"), &short),
+        (within("find ./i alpha"), &here("./s-b:1:alpha\n./s/b:1:alpha\n")),
+        (within("find ../d/i alpha"), &here("../d/s-b:1:alpha\n../d/s/b:1:alpha\n")),
+    ] {
+        assert_eq!((run.stderr.as_str(), run.status.code()), ("", Some(0)));
+        let text = run.text();
+        let ended = text.lines().zip(ends.lines()).all(|(line, end)| line.ends_with(end));
+        assert!(ended && text.lines().count() == 2, "{text}");
+    }
+    folder.write("d/new", "alpha\n");
+    assert_eq!(within("find i alpha").text(), here("new:1:alpha\n") + &short);
+    assert_eq!(within("index --update i --json").report()["files_read"], 1);
+}

@@ -121,6 +121,12 @@ impl Umbel {
         self
     }
 
+    /// Runs in another folder.
+    pub(crate) fn at(mut self, folder: PathBuf) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
     /// Standard input from a pipe with these bytes.
     pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.command.stdin(Stdio::piped());
