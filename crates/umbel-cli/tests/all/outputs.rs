@@ -67,7 +67,7 @@ const OTHERS: &[&str] = &["key new", "group join", "unseen"];
 fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("text", "1.example\n2.example\n2.example\n");
-    folder.write("other", "2.example\n3.example\n");
+    folder.write("other", "2.example\n2.example\n3.example\n");
     let parquet =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/parquet/groups.parquet");
     folder.write("events", fs::read(parquet).unwrap());

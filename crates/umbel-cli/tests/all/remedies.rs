@@ -120,6 +120,11 @@ const ADVICE: &[(&str, &str, &[&str])] = &[
         &["dedup --jsonl -k x none.jsonl"],
     ),
     (
+        "join --csv -k id a.csv ragged.csv --prefix r_",
+        "(--bad skip)",
+        &["join --csv -k id --bad skip a.csv ragged.csv --prefix r_"],
+    ),
+    (
         "join --csv -k id a.csv quotes.csv --prefix r_",
         "--bad skip leaves it out",
         &["join --csv -k id --bad skip a.csv quotes.csv --prefix r_"],
