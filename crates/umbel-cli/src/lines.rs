@@ -304,7 +304,7 @@ pub(crate) fn listed(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The lines of a list, which are not empty; they end with a NUL with `--null`.
+/// The lines of a list, which are not empty and may end with CR LF; with `--null` they end with a NUL.
 pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
     const MARK: &[u8] = "\u{feff}".as_bytes();
     let name = || name(path);
@@ -330,6 +330,7 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
         if std::mem::take(&mut is_first) && line.starts_with(MARK) {
             line.drain(..MARK.len());
         }
+        line.pop_if(|last| *last == b'\r' && !work.null);
         if line.is_empty() {
             continue;
         }

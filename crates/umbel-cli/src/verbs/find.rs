@@ -10,7 +10,7 @@ use umbel_find::{Found, Matching, Search, Sink, Wanted};
 use umbel_numbers::{Count, Size, counted};
 use umbel_sets::{Normalization, Records};
 
-use crate::args::{FindArgs, Voice};
+use crate::args::{FindArgs, RecordArgs, Voice};
 use crate::output::{Screen, stdout};
 use crate::report::{Run, add_warnings, printable, say, say_error};
 use crate::standard::{is_standard, name, names};
@@ -29,6 +29,11 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
     }
     let mut matching = Matching { inside: args.fixed && !args.words, ignore_case: false };
     if options.records == Records::Lines {
+        if !work.records.normalize.is_empty() {
+            bail!(
+                "--normalize: is for values of a field, and an index of a field has its own; omit it"
+            );
+        }
         matching.ignore_case = work.records.ignore_case;
         options.normalization = Normalization::default();
     }
@@ -62,6 +67,15 @@ fn texts(args: &FindArgs) -> Result<Vec<Vec<u8>>> {
         texts.extend(lines::list_in(list, &args.work)?);
         if texts.is_empty() {
             bail!("{}: the list is empty; name texts in it", name(list));
+        }
+    }
+    let RecordArgs { crlf, trim, .. } = args.work.records;
+    for text in &mut texts {
+        if crlf {
+            text.pop_if(|last| *last == b'\r');
+        }
+        if trim {
+            *text = text.trim_ascii().to_vec();
         }
     }
     if texts.iter().any(Vec::is_empty) {

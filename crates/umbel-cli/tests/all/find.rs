@@ -41,7 +41,19 @@ fn lines_come_with_their_files_and_numbers() {
     assert_eq!(find("-q -F 3c0e").text(), both);
     find("-q -F -w 3c0e").nothing();
     folder.write("list", "nothing\nfailed\n\n");
-    assert_eq!(find("-f list").text(), both.split_inclusive('\n').nth(1).unwrap());
+    let failed = both.split_inclusive('\n').nth(1).unwrap();
+    assert_eq!(find("-f list").text(), failed);
+    // Of Windows, and with blanks around.
+    folder.write("list", "nothing\r\nfailed\r\n\r\n");
+    assert_eq!(find("-f list").text(), failed);
+    assert_eq!(find("-f list --crlf --trim").text(), failed);
+    folder.write("list", "  failed\t\r\n");
+    find("-f list").nothing();
+    assert_eq!(find("-f list --trim").text(), failed);
+    folder.write("paths", "logs/a.log\r\nlogs/b.log.gz\r\n");
+    folder.umbel("index -q --files-from paths -o listed").run().done();
+    assert_eq!(folder.umbel("find -f list --trim listed").run().text(), failed);
+    find("--normalize email failed").fails(&["--normalize: is for values of a field"]);
     // From another folder, and moved together.
     let moved = folder.umbel(&format!("find {} failed", folder.path("logs.index").display()));
     assert!(moved.run().text().ends_with(&here("/logs/b.log.gz:2:trace 3c0e3dcd failed\n")));
