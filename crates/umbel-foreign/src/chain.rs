@@ -187,7 +187,7 @@ impl<R: Rule> Chain<R> {
         for position in link.positions(by, hash) {
             Order::Bytes.set(array, position);
         }
-        *self.links[newest].items_mut() += 1;
+        self.count(newest, 1);
         Ok(true)
     }
 
@@ -217,9 +217,14 @@ impl<R: Rule> Chain<R> {
         for i in 0..other.links.len() {
             bits::or(self.array_mut(i), other.array(i));
         }
-        for (link, theirs) in self.links.iter_mut().zip(&other.links) {
-            *link.items_mut() = link.items().saturating_add(theirs.items()).min(MOST_ITEMS);
+        for (i, theirs) in other.links.iter().enumerate() {
+            self.count(i, theirs.items().min(MOST_ITEMS.saturating_sub(self.links[i].items())));
         }
+    }
+
+    /// Counts items of a link, as far as the sum of all links can: files have that, too.
+    fn count(&mut self, link: usize, items: u64) {
+        *self.links[link].items_mut() += items.min(u64::MAX - self.items());
     }
 
     /// Appends an empty link.

@@ -56,8 +56,8 @@ const OLD_NAMES: [(&str, &str); 3] = [
     ("cf_max_expansions", "cf-max-expansions"),
 ];
 
-/// The most bytes of a filter; 0 for no such limit. As many as a string of the server may have by default.
-static OBJECT_LIMIT: Number = Number::new(c"object-limit", 512 << 20, || (0, i64::MAX));
+/// The most bytes of a filter; 0, the default, for no such limit: the systems that it replaces, and their tests, have none.
+static OBJECT_LIMIT: Number = Number::new(c"object-limit", 0, || (0, i64::MAX));
 
 pub(crate) static BLOOM_TIGHTENING_RATIO: Rate =
     Rate::new(c"bloom-tightening-ratio", USUAL_TIGHTENING, 1.0);

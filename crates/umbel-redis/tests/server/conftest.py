@@ -26,7 +26,7 @@ def client(server):
         # Otherwise Valkey frees in the background, which tests of memory would see.
         client("FLUSHALL", "SYNC")
         yield client
-        client("CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction", "bf.object-limit", "512mb")
+        client("CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction", "bf.object-limit", "0")
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,17 @@ def chunks(client, family, key):
         iterator, chunk = client(f"{family}.SCANDUMP", key, iterator)
 
 
+def test_headers_whose_fields_do_not_agree_are_bad_data(client):
+    """As RedisBloom's own tests have them: the options, the items, and a link."""
+    client("BF.RESERVE", "own", 0.01, 5), client("BF.MADD", "own", *range(50))
+    _, header = client("BF.SCANDUMP", "own", 0)
+    for places in [range(72, 80)], [range(12, 16)], [range(4)], [range(8), range(36, 44)]:
+        bad = bytearray(header)
+        for place in places:
+            bad[place.start:place.stop] = len(place) * (b"\0" if place.start == 72 else b"\xff")
+        assert client("BF.LOADCHUNK", "bad", 1, bytes(bad)) == Refused("ERR received bad data"), places
+
+
 def test_counts_near_the_end_of_numbers_are_saved_and_loaded(client):
     """One more item, and a snapshot that is refused would keep the server from starting."""
     client("BF.RESERVE", "own", 0.01, 4), client("BF.MADD", "own", *range(6))

@@ -1,6 +1,7 @@
 """What a server refuses, so that it stays up: filters that do not fit, however they come, and files that are no secrets."""
 
 import os
+import struct
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ MIB = 1 << 20
 @pytest.fixture
 def limited(client):
     """Sets settings of memory; those that are not named have their defaults."""
-    def limit(maxmemory="0", policy="noeviction", object_limit="512mb"):
+    def limit(maxmemory="0", policy="noeviction", object_limit="0"):
         for name, value in [("maxmemory-policy", policy), ("maxmemory", maxmemory), ("bf.object-limit", object_limit)]:
             assert client("CONFIG", "SET", name, value) == OK
     return limit
@@ -96,13 +97,19 @@ def test_one_filter_does_not_evict_all_else(client, limited, policy):
     assert client("BF.RESERVE", "k", 0.001, 15_000_000) == OK
 
 
-def test_a_filter_has_512_mib_unless_the_limit_is_raised(client, limited):
-    assert client("CONFIG", "GET", "bf.object-limit")[1] == b"536870912"
-    large = ("BF.RESERVE", "k", 0.01, 500_000_000)
-    answer = client(*large)
-    assert answer.startswith("ERR Insufficient memory to create filter: it needs ") and "bf.object-limit, which CONFIG SET raises, is 536870912" in answer
-    limited(object_limit="1gb")
-    assert client(*large) == OK
+def test_a_filter_has_no_limit_of_its_own_unless_one_is_set(client, limited):
+    with Server() as fresh, fresh.client() as other:
+        assert other("CONFIG", "GET", "bf.object-limit")[1] == b"0"
+    for large in [("BF.RESERVE", "k", 0.000001, 300_000_000), ("CF.RESERVE", "k", 1 << 30), ("UM.RESERVE", "k", 500_000_000, 0.01), ("BF.INSERT", "k", "CAPACITY", 500_000_000, "TIGHTENING", 0.5)]:
+        limited(object_limit="512mb")
+        answer = client(*large)
+        assert answer.startswith("ERR Insufficient memory to create filter: it needs ") and "bf.object-limit, which CONFIG SET raises, is 536870912" in answer
+        limited()
+        assert client(*large) in (OK, []), large
+        client("DEL", "k")
+    # A sub-filter has 4 GiB, and two of ten items.
+    assert client("CF.LOADCHUNK", "k", 1, struct.pack("<4Q3H", 0, 1 << 32, 0, 1, 1, 1, 1)) == OK
+    assert client("CF.INSERT", "k", "ITEMS", 1, 1) == [1, 1]
     client("DEL", "k")
 
 

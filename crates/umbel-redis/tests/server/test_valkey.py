@@ -176,6 +176,7 @@ def test_its_words_make_its_filters(client):
     one, two, three, four, five = client("DEBUG", "DIGEST-VALUE", "one", "two", "three", "four", "five")
     assert one == two and len({one, three, four, five}) == 4
 
+    client("CONFIG", "SET", "bf.object-limit", "512mb")
     for words, refusal in [
         (["TIGHTENING", 0], "ERR (0 < tightening ratio range < 1)"),
         (["TIGHTENING", 1], "ERR (0 < tightening ratio range < 1)"),
