@@ -8,6 +8,7 @@ mod util;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::process::Stdio;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use serde_json::Value;
@@ -541,6 +542,37 @@ fn lines_of_many_small_parts_stay_within_the_cap() {
             let umbel = folder.umbel(&format!("join {joined} --memory 16MiB {options}"));
             umbel.run().fails(&["too many for a memory cap of 16MiB"]);
             all_were_within_the_cap();
+        }
+    }
+}
+
+/// A wide row with many partners, on either side, in memory or in temporary files.
+#[test]
+fn joins_of_wide_rows_stay_within_the_cap() {
+    let folder = Folder::new();
+    let write = |name: &str, others: u64, rows: u64, width: usize| {
+        let mut file = BufWriter::new(File::create(folder.path(name)).unwrap());
+        writeln!(file, "k,{name}").unwrap();
+        let wide = name.repeat(width);
+        for i in 0..others.max(rows) {
+            if i < others {
+                writeln!(file, "{i},{:010}", i * 7_919).unwrap();
+            }
+            if i % (others / rows).max(1) == 0 {
+                writeln!(file, "x,{wide}").unwrap();
+            }
+        }
+        file.flush().unwrap();
+    };
+    write("n", 120_000, 24, 10);
+    for width in long(&[70_000, 1_000_000, 4_500_000][..], &[4_500_000]) {
+        write("w", 120_000, 1, *width);
+        write("o", 0, 1, *width);
+        for job in ["n w", "w n", "n o", "o n", "w o --full", "o w --left --first"] {
+            for threads in long(&[1, 2, 16][..], &[2, 16]) {
+                let job = format!("join --csv -k k --memory 16MiB --json -j {threads} {job}");
+                is_within_the_cap(&folder.umbel(&job).stdout(Stdio::null()).run());
+            }
         }
     }
 }

@@ -65,12 +65,25 @@ impl SpillWriter {
         let mut header = [0; PLACE + MOST_HEADER];
         header[..PLACE].copy_from_slice(&place.to_le_bytes());
         header[PLACE..].copy_from_slice(&self.layout.header(&line));
-        let size = (PLACE + self.layout.size(&line)) as u64;
-        self.out
-            .write_all(&header[..PLACE + self.layout.header_size()])
-            .and_then(|()| self.out.write_all(line.row))
-            .and_then(|()| self.out.write_all(self.layout.tail(&line)))
+        let header = &header[..PLACE + self.layout.header_size()];
+        self.write([header, line.row, self.layout.tail(&line)])
+    }
+
+    /// Stores a line of the count and the row, without a copy of the row.
+    fn push_result(&mut self, Selected { place, count, row }: Selected<'_>) -> Result<(), Error> {
+        let length = (size_of_val(&count) + row.len()) as u32;
+        let mut header = [0; PLACE + 4];
+        header[..PLACE].copy_from_slice(&place.to_le_bytes());
+        header[PLACE..].copy_from_slice(&length.to_le_bytes());
+        self.write([&header, &count.to_le_bytes(), row])
+    }
+
+    fn write(&mut self, parts: [&[u8]; 3]) -> Result<(), Error> {
+        parts
+            .iter()
+            .try_for_each(|part| self.out.write_all(part))
             .map_err(|error| self.out.get_ref().fail(error))?;
+        let size = parts.iter().map(|part| part.len() as u64).sum();
         self.lines += 1;
         self.bytes += size;
         self.longest = self.longest.max(size);
@@ -386,14 +399,13 @@ pub(crate) struct Runs {
     ends: Vec<u64>,
     /// Finished files, and the end of each run in them.
     files: Vec<(Spill, Vec<u64>)>,
-    line: Vec<u8>,
 }
 
 impl Runs {
     /// Results are written `buffer` bytes at a time, or as many as gain something.
     pub(crate) fn new(buffer: u64) -> Self {
         let buffer = buffer.clamp(LEAST_BUFFER as u64, 256 << 10) as usize;
-        Self { buffer, out: None, ends: Vec::new(), files: Vec::new(), line: Vec::new() }
+        Self { buffer, out: None, ends: Vec::new(), files: Vec::new() }
     }
 
     /// Appends a result to the last run; its place is after all others in it.
@@ -401,11 +413,7 @@ impl Runs {
         if self.out.is_none() {
             self.out = Some(SpillWriter::new(disk, self.buffer, Layout::Lines)?);
         }
-        self.line.clear();
-        self.line.extend_from_slice(&selected.count.to_le_bytes());
-        self.line.extend_from_slice(selected.row);
-        let out = self.out.as_mut().expect("just made");
-        out.push(selected.place, Record::line(&self.line))
+        self.out.as_mut().expect("just made").push_result(selected)
     }
 
     /// Ends the last run; a new one follows.

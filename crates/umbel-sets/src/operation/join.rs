@@ -30,7 +30,7 @@ use crate::hash::LineHasher;
 use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::places::Places;
-use crate::records::{Beside, Flaw, Layout, Record};
+use crate::records::{Beside, Flaw, Layout, Record, empty};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
@@ -190,7 +190,7 @@ impl<'a> Join<'a> {
         out: &mut (dyn io::Write + Send),
     ) -> Result<Report, Error> {
         let scanner = Scanner::within(self.budget, self.options, LineHasher::random())?;
-        let scanner = scanner.joining_rows();
+        let scanner = scanner.joining_rows(self.prefix);
         let beside = scanner.beside(self.inputs, self.prefix);
         let beside = beside.map_err(|error| scanner.located(error, self.inputs))?;
         let [left, right] = beside.widths();
@@ -372,11 +372,15 @@ impl Joining<'_> {
             let word = |at: usize| u64::from_le_bytes(row[at..at + 8].try_into().expect("8 bytes"));
             let mut list = lists.read_range(word(0)..word(8), PIECE);
             while list.read_some(&self.disk)? {
-                text.clear();
+                let mut some = 0;
                 for i in 0..list.len() {
                     self.both(place, &row[16..], list.get(i).1.row, &mut text)?;
+                    some += 1;
+                    if text.len() >= PIECE || i + 1 == list.len() {
+                        sink.text(&text, std::mem::take(&mut some))?;
+                        text.clear();
+                    }
                 }
-                sink.text(&text, list.len() as u64)?;
                 self.scanner.progress.check()?;
             }
         }
@@ -385,11 +389,13 @@ impl Joining<'_> {
 
     /// Appends a joined row.
     fn both(&self, place: u64, left: &[u8], added: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
+        reserve(to, left.len() + added.len());
         self.beside.both(left, added, to).map_err(|flaw| self.left_flaw(flaw, place))
     }
 
     /// Appends a left row without a partner.
     fn left(&self, place: u64, left: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
+        reserve(to, left.len());
         self.beside.left(left, to).map_err(|flaw| self.left_flaw(flaw, place))
     }
 
@@ -400,6 +406,13 @@ impl Joining<'_> {
 
     fn keeps_left(&self) -> bool {
         self.join.unpaired != Unpaired::None
+    }
+}
+
+/// Makes room for a joined row, for a long one no more than it needs.
+fn reserve(to: &mut Vec<u8>, row: usize) {
+    if row > PIECE {
+        to.reserve_exact(row + 2);
     }
 }
 
@@ -525,7 +538,7 @@ impl Visit for Gather<'_> {
             })?;
         }
         ends.clear();
-        bytes.clear();
+        empty(bytes, self.joining.scanner.budget.chunk);
         Ok(())
     }
 
@@ -569,7 +582,7 @@ enum Later {
 }
 
 impl Pass<'_, '_> {
-    /// Appends the joined rows of a row, unless the text has no room for them.
+    /// Appends the joined rows of a row, unless the text has no room for them: only one thread at a time has a long one.
     fn row(
         &self,
         lines: &Lines<'_>,
@@ -581,7 +594,7 @@ impl Pass<'_, '_> {
         let Some(unit) = self.table.find(lines.hashes()[i], lines.key(i)) else {
             return match joining.keeps_left() {
                 false => Ok((0, None)),
-                true if text.len() >= most => Ok((0, Some(Later::Alone))),
+                true if text.len() + row.len() > most => Ok((0, Some(Later::Alone))),
                 true => joining.left(place, row, text).map(|()| (1, None)),
             };
         };
@@ -590,7 +603,7 @@ impl Pass<'_, '_> {
         }
         let (start, mut count) = (text.len(), 0);
         for record in self.table.list(unit) {
-            if text.len() >= most {
+            if text.len() + row.len() + record.row.len() > most {
                 text.truncate(start);
                 return Ok((0, Some(Later::List(unit))));
             }
@@ -666,7 +679,7 @@ impl Visit for Pass<'_, '_> {
             }
         }
         sink.text(&local.text[start..until], before)?;
-        local.text.clear();
+        empty(&mut local.text, self.joining.scanner.budget.chunk);
         Ok(())
     }
 
@@ -884,12 +897,12 @@ impl Settle<'_> {
                 }
                 let (mut count, mut long) = (0, false);
                 for record in table.list(unit) {
-                    joining.both(place, line.row, record.row, &mut text)?;
-                    count += 1;
-                    if text.len() > LONG_LIST && count > 1 {
-                        long = true;
+                    long = text.len() + line.row.len() + record.row.len() > LONG_LIST;
+                    if long {
                         break;
                     }
+                    joining.both(place, line.row, record.row, &mut text)?;
+                    count += 1;
                 }
                 if long {
                     let (start, end) = match lists.get(&unit) {
@@ -897,6 +910,7 @@ impl Settle<'_> {
                         None => *lists.entry(unit).or_insert(self.list(table, unit)?),
                     };
                     text.clear();
+                    text.reserve_exact(16 + line.row.len());
                     text.extend_from_slice(&u64::to_le_bytes(start));
                     text.extend_from_slice(&u64::to_le_bytes(end));
                     text.extend_from_slice(line.row);

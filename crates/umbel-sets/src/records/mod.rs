@@ -229,8 +229,8 @@ pub(crate) struct Format {
     by_row: bool,
     /// Whole rows are compared as they are written.
     raw: bool,
-    /// Rows become one with others.
-    joined: bool,
+    /// Rows become one with others, the names of whose members get a prefix of so many bytes.
+    joined: Option<usize>,
     /// The start of the key of a record without one: no other record has it.
     alone: [u8; 16],
 }
@@ -309,7 +309,7 @@ impl Format {
             bad: *bad,
             by_row: false,
             raw: matches!(records, Records::Csv { raw: true, .. }),
-            joined: false,
+            joined: None,
             alone: *alone.as_flattened().first_chunk().expect("16 bytes"),
         })
     }
@@ -319,9 +319,9 @@ impl Format {
         self.by_row = true;
     }
 
-    /// Makes one row of two from now on.
-    pub(crate) fn join_rows(&mut self) {
-        self.joined = true;
+    /// Makes one row of two from now on, with a prefix of so many bytes.
+    pub(crate) fn join_rows(&mut self, prefix: usize) {
+        self.joined = Some(prefix);
     }
 
     pub(crate) fn ends(&self) -> Ends {
@@ -348,9 +348,13 @@ impl Format {
     }
 
     /// The maximum bytes of memory per byte of a record while it is processed: its own, and two copies in keys, for
-    /// each field that the byte may be part of. Members of a record that is joined take 40 bytes each, and may have 5.
+    /// each field that the byte may be part of. Members of a record that is joined take 40 bytes each and a prefix, twice while
+    /// a buffer of them grows, and may have 5.
     pub(crate) fn weight(&self) -> u64 {
-        let members = if self.joined && self.kind == Kind::Json { 8 + 3 } else { 0 };
+        let members = match self.joined {
+            Some(prefix) if self.kind == Kind::Json => 8 + 3 + 2 * prefix.div_ceil(5) as u64,
+            _ => 0,
+        };
         let copies = if self.normalization.is_none() { 2 } else { 2 + normalize::GROWTH };
         let whole = !self.normalization.is_none()
             || (matches!(self.kind, Kind::Csv(_)) && !self.raw)
@@ -958,10 +962,15 @@ impl Copied {
 
     /// Forgets all keys; keeps no more memory than `most` bytes.
     pub(crate) fn clear(&mut self, most: usize) {
-        self.bytes.clear();
-        if self.bytes.capacity() > most {
-            self.bytes = Vec::new();
-        }
+        empty(&mut self.bytes, most);
+    }
+}
+
+/// Empties a buffer; keeps no more memory than `most` bytes.
+pub(crate) fn empty(buffer: &mut Vec<u8>, most: usize) {
+    buffer.clear();
+    if buffer.capacity() > most {
+        *buffer = Vec::new();
     }
 }
 

@@ -248,9 +248,9 @@ impl<'a> Scanner<'a> {
         self
     }
 
-    /// Makes one row of two.
-    pub(crate) fn joining_rows(mut self) -> Self {
-        self.format.join_rows();
+    /// Makes one row of two, with a prefix for names of the second.
+    pub(crate) fn joining_rows(mut self, prefix: Option<&str>) -> Self {
+        self.format.join_rows(prefix.map_or(0, str::len));
         self
     }
 
