@@ -436,7 +436,7 @@ pub(crate) fn keys_alone(
     let read = Options { normalization: Normalization::default(), ..options.clone() };
     let separator = options.separator;
     let row_of = |values: &[&[u8]]| row_of(values, &alone, separator);
-    let (mut keys_of, mut total) = (Vec::new(), Report::default());
+    let (mut keys_of, mut total, mut alike) = (Vec::new(), Report::default(), Report::default());
     for input in inputs {
         let mut rows = SpoolWriter::new(input.name(), options)?;
         if header {
@@ -450,10 +450,16 @@ pub(crate) fn keys_alone(
                     rows.row(&row_of(&values).map_err(|why| keys.refuse(i, why))?)
                 })
             })?;
-        part.check_keyed(&options.progress)?;
-        total.add(part);
+        alike.add(part);
+        if keys_of.is_empty() && !options.others.is_empty() {
+            // The others name the fields differently.
+            alike.check_keyed(&options.progress)?;
+            total.add(std::mem::take(&mut alike));
+        }
         keys_of.push(rows.finish()?);
     }
+    alike.check_keyed(&options.progress)?;
+    total.add(alike);
     if total.missing + total.bad > 0 {
         report::say_skipped(&total);
     }

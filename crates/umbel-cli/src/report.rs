@@ -100,6 +100,13 @@ impl Run {
                 self.verb
             ));
         }
+        if let Some((first, others)) = report.keyless.split_first() {
+            let others = match others.len() {
+                0 => String::new(),
+                count => format!(" (nor of {})", counted(count as u64, "other file")),
+            };
+            say(&format!("umbel: warning: {first}: no record has the key{others}"));
+        }
         let lines = match self.verb {
             // Of filters, not of lines.
             "merge" | "convert" | "group" => Vec::new(),

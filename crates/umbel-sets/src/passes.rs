@@ -87,6 +87,11 @@ impl Passes {
         Ok(())
     }
 
+    /// What the last pass over each input read, if there was one.
+    pub(crate) fn tallies(&self) -> &[Option<Tally>] {
+        &self.tallies
+    }
+
     /// The report of the whole job.
     pub(crate) fn finish(self, inputs: &[Input], disk: &Disk<'_>) -> Report {
         self.finish_with(inputs, disk.read(), disk.written())
@@ -95,6 +100,11 @@ impl Passes {
     /// Like [`finish`](Self::finish), with these bytes read from and written to temporary files.
     pub(crate) fn finish_with(self, inputs: &[Input], read: u64, written: u64) -> Report {
         let Self { tallies, mut report } = self;
+        let keyless = |tally: &Option<Tally>| tally.is_some_and(|tally| tally.is_keyless());
+        if !tallies.iter().all(keyless) {
+            let some = inputs.iter().zip(&tallies).filter(|(_, tally)| keyless(tally));
+            report.keyless = some.map(|(input, _)| input.name().to_owned()).collect();
+        }
         report.inputs(inputs, tallies.iter().flatten());
         report.bytes_read += read;
         report.bytes_spilled += written;

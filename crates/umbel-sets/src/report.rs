@@ -180,6 +180,8 @@ pub struct Report {
     pub passes: u32,
     /// Names of inputs that grew meanwhile: the answer is for their initial content.
     pub grown: Vec<String>,
+    /// Names of inputs of which no record has its key, though not all inputs are like that.
+    pub keyless: Vec<String>,
     /// For a comparison of two files, the differences.
     pub changes: Option<Changes>,
     /// Lines to remove from a filter that were certainly not in it.

@@ -572,3 +572,27 @@ fn a_row_that_one_file_has_more_often_is_a_difference() {
         }
     }
 }
+
+/// Rows are compared before keys, so that one without a key is equal to itself.
+#[test]
+fn rows_without_a_key_are_compared_too() {
+    let folder = Folder::new();
+    folder.write("a", "{\"id\":1,\"v\":1}\n{\"v\":2}\n");
+    folder.write("b", "{\"v\":3}\n{\"id\":1,\"v\":1}\n{\"v\":3}\n");
+    folder.write("c", "{\"v\":2}\n{\"id\":1,\"v\":5}\n");
+    for old in ["", "--old"] {
+        let job = format!("diff --jsonl --key id --missing keep {old}");
+        folder.umbel(&format!("{job} a a")).run().done();
+        assert_eq!(different(&folder, &format!("{job} a b")), "- {\"v\":2}\n+ {\"v\":3}\n");
+        let old = if old.is_empty() { "" } else { "< {\"id\":1,\"v\":1}\n" };
+        let found = different(&folder, &format!("{job} a c"));
+        assert_eq!(found, format!("{old}~ {{\"id\":1,\"v\":5}}\n"));
+    }
+    let none = "a, line 1: no record has a field \"ids\"";
+    refused(&folder, "diff --jsonl --key ids --missing keep a b", none);
+    different(&folder, "diff --jsonl --key id --missing keep --kept kept --added up a c");
+    assert_eq!([folder.read("kept"), folder.read("up")].concat(), folder.read("c"));
+    folder.write("t", "k\tv\n1\ta\nx\n");
+    folder.write("u", "k\tv\n1\ta\ny\nx\n");
+    assert_eq!(different(&folder, "diff --tsv --key v --missing keep t u"), "+ y\n");
+}

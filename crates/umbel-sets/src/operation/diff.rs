@@ -122,12 +122,15 @@ impl<'a> Diff<'a> {
     ) -> Result<Report, Error> {
         let options = self.options;
         let header = self.header()?;
-        let spool = |input: &Input| {
-            let mut rows = SpoolWriter::new(input.name(), options)?;
+        let spool = |[input, other]: [&Input; 2]| {
+            // Places in it are none of the input.
+            let name = format!("rows of {} that {} lacks", input.name(), other.name());
+            let mut rows = SpoolWriter::new(&name, options)?;
             header.iter().try_for_each(|row| rows.row(row))?;
             Ok::<_, Error>(rows)
         };
-        let (mut removed, mut added) = (spool(&self.inputs[0])?, spool(&self.inputs[1])?);
+        let [old, new] = self.inputs else { unreachable!("there are two") };
+        let (mut removed, mut added) = (spool([old, new])?, spool([new, old])?);
         let mut report = self.rows()?.hand(&mut |selected| match change(selected) {
             Change::Removed => removed.row(selected.row),
             Change::Added => added.row(selected.row),

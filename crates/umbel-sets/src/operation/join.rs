@@ -292,7 +292,7 @@ impl Joining<'_> {
         let tallies = self.scanner.scan_some(inputs, 1..2, &gather)?;
         let Gathering { table, spilled } = gather.state.into_inner().expect("no worker panics");
         self.passes.seen(inputs, 1..2, &tallies)?;
-        self.scanner.check_keyed(&inputs[1..], &tallies)?;
+        self.scanner.check_keyed(inputs, self.passes.tallies())?;
         Ok(match spilled {
             Some(partitions) => Gathered::Spilled(partitions.finish(&self.disk)?),
             None => Gathered::Held(table),
@@ -310,7 +310,7 @@ impl Joining<'_> {
     fn left_seen(&mut self, tallies: &[crate::scan::Tally]) -> Result<(), Error> {
         let inputs = self.join.inputs;
         self.passes.seen(inputs, 0..1, tallies)?;
-        self.scanner.check_keyed(&inputs[..1], tallies)
+        self.scanner.check_keyed(inputs, self.passes.tallies())
     }
 
     /// Steps 3 and 4 with what was spilled.

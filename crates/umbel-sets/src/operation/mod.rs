@@ -67,7 +67,8 @@ enum Selection {
     Holders(usize),
     /// Each different row of both inputs, whatever its key, counted by its sides.
     Rows,
-    /// Every line of the first input, with count 2 if another has its key, else 1.
+    /// Every line of the first input, with count 2 if another has its key, else 1; these are some of the lines of a job, so that
+    /// all of them may lack keys.
     Mark,
 }
 

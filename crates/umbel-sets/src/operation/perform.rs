@@ -106,7 +106,7 @@ impl SetOperation<'_> {
             places: Places::new(self.inputs),
             disk: Disk::new(&self.options.tmp),
             passes: Passes::new(self.inputs),
-            alone: matches!(self.wanted, Selection::Common { .. } | Selection::Rows),
+            keyed: self.wanted != Selection::Mark,
             scanner,
         };
         if plan.strategy == Strategy::OnePass {

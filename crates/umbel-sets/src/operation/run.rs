@@ -36,20 +36,18 @@ pub(super) struct Run<'a> {
     pub(super) places: Places,
     pub(super) disk: Disk<'a>,
     pub(super) passes: Passes,
-    /// Whether every input must have records with keys.
-    pub(super) alone: bool,
+    /// Whether there must be records with keys.
+    pub(super) keyed: bool,
 }
 
 impl Run<'_> {
-    /// Records a finished pass; refuses inputs without any key. Each counts by itself where each has a part of its own.
+    /// Records a finished pass; refuses inputs without any key.
     pub(super) fn seen(&mut self, range: Range<usize>, tallies: &[Tally]) -> Result<(), Error> {
-        self.passes.seen(self.inputs, range.clone(), tallies)?;
-        let inputs = &self.inputs[range];
-        if !self.alone {
-            return self.scanner.check_keyed(inputs, tallies);
+        self.passes.seen(self.inputs, range, tallies)?;
+        match self.keyed {
+            true => self.scanner.check_keyed(self.inputs, self.passes.tallies()),
+            false => Ok(()),
         }
-        let mut each = inputs.chunks(1).zip(tallies.chunks(1));
-        each.try_for_each(|(input, tally)| self.scanner.check_keyed(input, tally))
     }
 
     pub(super) fn exact(

@@ -716,7 +716,12 @@ impl Cut<'_> {
                 }
                 Err(flaw @ Flaw::NoField { .. }) if format.missing == Missing::Keep => {
                     let alone = [format.alone, u128::from(place).to_le_bytes()];
-                    Found::Alone(copied.alone(alone), flaw)
+                    // Rows are compared whatever their keys.
+                    let key = match format.by_row {
+                        true => self.key(row, copied)?,
+                        false => Some(copied.alone(alone)),
+                    };
+                    key.map_or(Found::Blank, |key| Found::Alone(key, flaw))
                 }
                 Err(flaw) => return Err(flaw),
             },

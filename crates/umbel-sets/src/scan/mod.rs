@@ -164,6 +164,11 @@ impl Tally {
         self.sum = self.sum.wrapping_add(other.sum);
     }
 
+    /// Whether records lack their keys, and none has one.
+    pub(crate) fn is_keyless(&self) -> bool {
+        self.missing + self.alone > 0 && self.lines == self.alone
+    }
+
     fn see(&mut self, hash: KeyHash) {
         self.sum = self.sum.wrapping_add(hash.high ^ hash.low.rotate_left(32));
     }
@@ -293,17 +298,28 @@ impl<'a> Scanner<'a> {
         Ok(first)
     }
 
-    /// Refuses inputs in which no record has its key, though some lack it: a field that is not spelled right would pass in
-    /// silence otherwise.
-    pub(crate) fn check_keyed(&self, inputs: &[Input], tallies: &[Tally]) -> Result<(), Error> {
-        let mut all = Tally::default();
-        tallies.iter().for_each(|tally| all.add(*tally));
-        if all.lines > all.alone || all.missing + all.alone == 0 {
-            return Ok(());
+    /// Once all inputs were read, refuses them if no record has its key, though some lack it: a field that is not spelled right
+    /// would pass in silence otherwise. Inputs that name the fields differently count by themselves.
+    pub(crate) fn check_keyed(
+        &self,
+        inputs: &[Input],
+        tallies: &[Option<Tally>],
+    ) -> Result<(), Error> {
+        for other in [false, true] {
+            let of = |input: &Input| input.is_of_others() == other;
+            let mut all = Tally::default();
+            for (_, tally) in inputs.iter().zip(tallies).filter(|(input, _)| of(input)) {
+                let Some(tally) = tally else { return Ok(()) };
+                all.add(*tally);
+            }
+            let among = |name: &str| inputs.iter().any(|input| of(input) && input.name() == name);
+            if all.is_keyless()
+                && let Some(error) = self.progress.no_key(among)
+            {
+                return Err(self.located(error, inputs));
+            }
         }
-        let among = |name: &str| inputs.iter().any(|input| input.name() == name);
-        let lacking = self.progress.no_key(among);
-        lacking.map_or(Ok(()), |error| Err(self.located(error, inputs)))
+        Ok(())
     }
 
     /// The key of one row, under this header.
