@@ -272,10 +272,10 @@ def normalization(dice, folder):
 def records(dice, folder):
     """Records without a key, and texts that are no records, by --missing and --bad, against lists in Python."""
     keep = dice.random() < 0.5
-    rows = []
+    rows, keyed = [], dice.choice(["old", "new"])
     for name in ["old", "new"]:
-        # A field that no record has is refused.
-        keys = ["z", *dice.choices(["a", "b", "c", None, "no field", "no record"], k=dice.randrange(9))]
+        # A field that no record of either file has is refused.
+        keys = [*("z" if name == keyed else ""), *dice.choices(["a", "b", "c", None, "no field", "no record"], k=dice.randrange(9))]
         texts = {None: '{"k":null}', "no field": '{"n":1}', "no record": '{"k":'}
         texts = [texts.get(key, json.dumps({"k": key})) + dice.choice(["", " "]) for key in keys]
         (folder / name).write_text("".join(f"{text}\n" for text in texts))
