@@ -207,6 +207,7 @@ impl Report {
             bytes_written,
             passes,
             grown,
+            keyless,
             changes,
             absent,
             assumed_type,
@@ -222,6 +223,7 @@ impl Report {
         self.bytes_written += bytes_written;
         self.passes += passes;
         self.grew(grown);
+        self.keyless.extend(keyless);
         self.changes = self.changes.or(changes);
         self.absent = self.absent.or(absent);
         self.assumed_type = self.assumed_type.or(assumed_type);
