@@ -487,9 +487,8 @@ fn row_of(values: &[&[u8]], records: &Records, separator: u8) -> Result<Vec<u8>,
         let hidden = last && (row.is_empty() || row.ends_with(b"\r"));
         if quotes {
             umbel_sets::quote(&mut row, start, column);
-            if hidden && row.len() - start == value.len() {
-                row.insert(start, b'"');
-                row.push(b'"');
+            if last && row.is_empty() {
+                row.extend_from_slice(b"\"\"");
             }
         } else if hidden && *records != Records::Lines {
             return Err(

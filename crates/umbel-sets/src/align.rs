@@ -556,8 +556,9 @@ fn put(
         let begin = out.len();
         let written = from.written(row, start..end);
         out.extend_from_slice(written);
-        // What is in quotes stays so; the new delimiter has no meaning there.
-        if from != to && !written.starts_with(b"\"") {
+        // What is in quotes stays so; the new delimiter has no meaning there. A last carriage return would be the row's.
+        let hidden = matches!(to, Kind::Csv(_)) && written.ends_with(b"\r");
+        if (from != to || hidden) && !written.starts_with(b"\"") {
             quote(out, begin, delimiter);
         }
     };

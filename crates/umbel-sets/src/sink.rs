@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::Error;
 use crate::buffer::PageWriter;
+use crate::records::split_end;
 use crate::report::Report;
 use crate::scan::Lines;
 use crate::spill::Selected;
@@ -101,7 +102,8 @@ impl<'a> Sink<'a> {
                 self.write(&[digits, &column, row])?;
             }
             RowStyle::Object => {
-                self.write(&[b"{\"count\":", digits, b",\"record\":", row, b"}"])?;
+                let (row, end) = split_end(row);
+                self.write(&[b"{\"count\":", digits, b",\"record\":", row, b"}", end])?;
             }
             RowStyle::Handed(hand) => hand(selected)?,
         }
@@ -130,7 +132,8 @@ impl<'a> Sink<'a> {
             Some(column) => self.write(&[text.as_bytes(), &[column], row]),
             None => {
                 let front = format!("{{\"{name}\":\"{text}\",\"record\":");
-                self.write(&[front.as_bytes(), row, b"}"])
+                let (row, end) = split_end(row);
+                self.write(&[front.as_bytes(), row, b"}", end])
             }
         }
     }

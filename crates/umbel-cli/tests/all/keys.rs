@@ -623,6 +623,14 @@ fn keys_that_hide_in_a_row_are_printed_too() {
     assert_eq!(text(&folder, "dedup --csv -k name --print key a.csv"), names);
     assert_eq!(text(&folder, "dedup --csv -k name --print key --total a.csv"), "4\n");
     assert_eq!(text(&folder, "dedup --csv -k name --total a.csv"), "4\n");
+    // Wherever it stands: RFC 4180 has no carriage return outside of quotes.
+    folder.write("b.csv", "a,b\n\"x\ry\",1\n\"z\r\",2\n,3\nw,\"v\ru\"\n");
+    assert_eq!(
+        folder.umbel("dedup --csv -k a -k b --print key b.csv").run().done(),
+        folder.read("b.csv")
+    );
+    let first = "a\n\"x\ry\"\n\"z\r\"\n\"\"\nw\n";
+    assert_eq!(text(&folder, "dedup --csv -k a --print key b.csv"), first);
     folder.write("a.tsv", "id\tname\n1\t\n2\tx\n");
     folder.umbel("dedup --tsv -k name --print key a.tsv").run().fails(&[
         "a.tsv, line 2",

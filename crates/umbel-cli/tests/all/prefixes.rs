@@ -112,9 +112,9 @@ fn lists_and_lines_come_from_pipes_and_compressed_files_and_as_records() {
     assert_eq!(folder.umbel(csv).run().text(), "id,ip\n1,10.9.1.1\n3,\"2001:db8::5\"\n");
     let shown = "prefix,id,ip\n10.9.0.0/16,1,10.9.1.1\n2001:db8::/32,3,\"2001:db8::5\"\n";
     assert_eq!(folder.umbel(&format!("{csv} --show-prefix")).run().text(), shown);
-    folder.write("t.jsonl", "{\"host\":\"www.example.com\"}\n{\"host\":\"example.net\"}\n");
+    folder.write("t.jsonl", "{\"host\":\"www.example.com\"}\r\n{\"host\":\"example.net\"}\n");
     let json = "query --prefixes domain --jsonl -k host --show-prefix domains t.jsonl";
-    let shown = "{\"prefix\":\"example.com\",\"record\":{\"host\":\"www.example.com\"}}\n";
+    let shown = "{\"prefix\":\"example.com\",\"record\":{\"host\":\"www.example.com\"}}\r\n";
     assert_eq!(folder.umbel(json).run().text(), shown);
     let two = "query --prefixes ip --csv -k id -k ip networks t.csv";
     folder.umbel(two).run().fails(&["--prefixes", "several", "name one"]);

@@ -596,3 +596,20 @@ fn rows_without_a_key_are_compared_too() {
     folder.write("u", "k\tv\n1\ta\ny\nx\n");
     assert_eq!(different(&folder, "diff --tsv --key v --missing keep t u"), "+ y\n");
 }
+
+#[test]
+fn the_end_of_a_line_stays_at_its_end() {
+    let folder = Folder::new();
+    folder.write("a", "{\"k\":1}\r\n{\"k\":2}\n");
+    folder.write("b", "{\"k\":1}\r\n");
+    let counts = "{\"count\":2,\"record\":{\"k\":1}}\r\n{\"count\":1,\"record\":{\"k\":2}}\n";
+    assert_eq!(text(&folder, "dedup --jsonl --count a b"), counts);
+    assert_eq!(text(&folder, "dedup --jsonl --count --by-count a b"), counts);
+    let files = "{\"files\":[1,2],\"record\":{\"k\":1}}\r\n{\"files\":[1],\"record\":{\"k\":2}}\n";
+    assert_eq!(text(&folder, "common --jsonl --which a b"), files);
+    // A carriage return in a value of CSV is none of the end, wherever the value is moved to.
+    folder.write("c", "a,b\r\n1,2\r\n");
+    folder.write("d", "b,a\n3,x\ry\n4,\"x\r\"\nz\r,5\n");
+    let moved = "a,b\r\n1,2\r\nx\ry,3\n\"x\r\",4\n5,\"z\r\"\n";
+    assert_eq!(text(&folder, "dedup --csv c d"), moved);
+}

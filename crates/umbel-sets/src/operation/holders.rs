@@ -5,7 +5,7 @@ use std::io;
 use super::set::check_at_least;
 use super::{Selection, SetOperation, SetPlan};
 use crate::input::Input;
-use crate::records::quote;
+use crate::records::{quote, split_end};
 use crate::report::Report;
 use crate::sink::Sink;
 use crate::{Error, Options, Records};
@@ -151,11 +151,12 @@ impl<'a> Holders<'a> {
             (None, _) => text.extend_from_slice(b"],\"record\":"),
             _ => {}
         }
-        text.extend(column);
+        let Some(column) = column else {
+            let (row, end) = split_end(row);
+            return [row, b"}", end].iter().for_each(|part| text.extend_from_slice(part));
+        };
+        text.push(column);
         text.extend_from_slice(row);
-        if column.is_none() {
-            text.push(b'}');
-        }
     }
 
     /// The label of each input.

@@ -128,12 +128,18 @@ pub enum Bad {
     Skip,
 }
 
-/// Puts what `bytes` have from `start` on in quotes, as a value of CSV, if it has a delimiter, a quote or a line feed.
+/// Puts what `bytes` have from `start` on in quotes, as a value of CSV, if it has a delimiter, a quote, a line feed or a
+/// carriage return.
 ///
 /// # Panics
 /// If `start` is behind the end.
 pub fn quote(bytes: &mut Vec<u8>, start: usize, delimiter: u8) {
-    let special = |byte: &u8| [b'"', b'\n', delimiter].contains(byte);
+    quote_if(bytes, start, [b'"', b'\n', b'\r', delimiter]);
+}
+
+/// Puts it in quotes if it has one of some bytes.
+fn quote_if<const N: usize>(bytes: &mut Vec<u8>, start: usize, special: [u8; N]) {
+    let special = |byte: &u8| special.contains(byte);
     if bytes[start..].iter().any(special) {
         let value = bytes.split_off(start);
         bytes.push(b'"');
@@ -851,6 +857,11 @@ impl Cut<'_> {
     }
 }
 
+/// A row without the carriage return that belongs to its end, and that.
+pub(crate) fn split_end(row: &[u8]) -> (&[u8], &[u8]) {
+    row.split_at(row.len() - usize::from(row.ends_with(b"\r")))
+}
+
 /// The end that a row has.
 pub(crate) fn line_end(row: &[u8]) -> &'static [u8] {
     if row.ends_with(b"\r") { b"\r\n" } else { b"\n" }
@@ -914,7 +925,7 @@ impl Copied {
             value.copy(row, bytes)?;
             normalization.apply(bytes, start);
             if quotes {
-                quote(bytes, start, delimiter);
+                quote_if(bytes, start, [b'"', b'\n', delimiter]);
             }
             Ok(())
         };
