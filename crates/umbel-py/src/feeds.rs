@@ -9,8 +9,9 @@ use std::sync::mpsc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
-use umbel_files::inputs::NamedInput;
+use pyo3::types::{PyByteArray, PyBytes, PyString};
+use umbel_files::inputs::{NamedInput, Rows};
+use umbel_sets::{Options, Records};
 
 use crate::arrays::Visit;
 use crate::calls::{self, Values};
@@ -91,11 +92,55 @@ impl<'py> Feeds<'py> {
                         number + 1
                     )));
                 }
-                Lines::Values { values, column }
+                Lines::Values { values, column, first: None }
             }
         };
-        let feed = Feed::Lines { lines, separator, started: false };
+        let feed = Feed::Lines { lines, separator, started: false, number, header: None };
         Ok(NamedInput::Lines(format!("input {}", number + 1), Box::new(self.add(feed))))
+    }
+
+    /// Gives columns among inputs of records the header that they do not have, for a key by its name or by numbers. Returns
+    /// whether the inputs have one now, if there are columns: with columns alone there is none.
+    pub(crate) fn headers(
+        &mut self,
+        options: &Options,
+        delimiters: &[u8],
+        inputs: usize,
+        rows: Rows,
+    ) -> PyResult<Option<bool>> {
+        let (key, delimiter) = match &options.records {
+            Records::Csv { header: true, key, delimiter, .. } => (key, *delimiter),
+            Records::Tsv { header: true, key } => (key, b'\t'),
+            _ => return Ok(None),
+        };
+        let (mut columns, mut found) = (Vec::new(), 0);
+        for feed in &mut self.feeds {
+            let Feed::Lines { lines, number, header, .. } = feed else { continue };
+            let others = *number > 0 && !options.others.is_empty();
+            let key = if others { &options.others } else { key }.clone();
+            let is_column = lines.is_column()?;
+            found += usize::from(is_column);
+            if is_column && (*number == 0 || rows == Rows::OfAll || key.is_empty()) {
+                columns.push(*number + 1);
+            }
+            let delimiter = *delimiters.get(*number).unwrap_or(&delimiter);
+            *header = Some(Header { key, delimiter, is_column });
+        }
+        if found > 0 && found == inputs {
+            self.feeds.iter_mut().for_each(|feed| {
+                if let Feed::Lines { header, .. } = feed {
+                    *header = None;
+                }
+            });
+            return Ok(Some(false));
+        }
+        match columns.first() {
+            None => Ok((found > 0).then_some(true)),
+            Some(number) => Err(PyValueError::new_err(format!(
+                "input {number} is a column, which has no header, as others may have: give a list of lines whose first is the \
+                 header, or header=False for all inputs"
+            ))),
+        }
     }
 
     fn add(&mut self, feed: Feed<'py>) -> FeedReader {
@@ -148,14 +193,65 @@ pub(crate) enum Feed<'py> {
         lines: Lines<'py>,
         separator: u8,
         started: bool,
+        /// Which input it is, from 0 on.
+        number: usize,
+        /// What its first line must be, where inputs have headers.
+        header: Option<Header>,
     },
     /// A file of Python's, whose bytes may be compressed.
     File(Bound<'py, PyAny>),
 }
 
+/// The header of records from Python.
+pub(crate) struct Header {
+    /// The names of the key, or its numbers.
+    key: Vec<String>,
+    delimiter: u8,
+    /// A column has none; others have lines, of which the first is one.
+    is_column: bool,
+}
+
+impl Header {
+    /// Puts names in front of the first lines of a column; refuses a line of which nobody knows whether it is a header.
+    fn put(&self, number: usize, bytes: &mut Vec<u8>, separator: u8) -> PyResult<()> {
+        let end = bytes.iter().position(|byte| *byte == separator).unwrap_or(bytes.len());
+        let (line, mut quoted) = (&bytes[..end], false);
+        let between = line.iter().filter(|byte| {
+            quoted ^= **byte == b'"';
+            **byte == self.delimiter && !quoted
+        });
+        let width = 1 + between.count();
+        let by_number = self.key.iter().all(|name| name.parse::<usize>().is_ok());
+        let names = match (self.is_column, &self.key[..]) {
+            (false, [name]) if by_number && width == 1 && line != name.as_bytes() => {
+                let line = String::from_utf8_lossy(line);
+                return Err(PyValueError::new_err(format!(
+                    "input {}: its first line, {line}, is a header or a value: name the field by the header, or give the values as \
+                     a column, such as an array of NumPy",
+                    number + 1
+                )));
+            }
+            (false, _) => return Ok(()),
+            (true, _) if by_number => (1..=width).map(|at| format!("column {at}")).collect(),
+            (true, [name]) if width == 1 => vec![format!("\"{}\"", name.replace('"', "\"\""))],
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "input {} is a column, which has no header: give the numbers of the fields of its key, as in \
+                     key={{\"name\": \"1\"}}",
+                    number + 1
+                )));
+            }
+        };
+        let mut header = names.join(&char::from(self.delimiter).to_string()).into_bytes();
+        header.push(separator);
+        bytes.splice(..0, header);
+        Ok(())
+    }
+}
+
 pub(crate) enum Lines<'py> {
-    /// Those of a column may be missing.
-    Values { values: Values<'py>, column: bool },
+    /// Those of a column may be missing. The first may be there already.
+    Values { values: Values<'py>, column: bool, first: Option<Bound<'py, PyAny>> },
     /// And where the next is.
     Column(Column, usize),
     /// And those of it that are at hand.
@@ -170,9 +266,14 @@ impl Feed<'_> {
                 let bytes = calls::call_method(file, "read", &(1 << 20,).into_pyobject(py)?, None)?;
                 Ok(bytes.extract()?)
             }
-            Self::Lines { lines, separator, started } => {
+            Self::Lines { lines, separator, started, number, header } => {
                 let mut to = Joined { bytes: Vec::new(), separator: *separator };
                 lines.more(py, &mut to)?;
+                if !to.bytes.is_empty()
+                    && let Some(header) = header.take()
+                {
+                    header.put(*number, &mut to.bytes, *separator)?;
+                }
                 // The engine cuts a mark at the start of a file. One in a value belongs to it: another goes in front.
                 if !std::mem::replace(started, true) && to.bytes.starts_with(MARK) {
                     to.bytes.splice(..0, MARK.iter().copied());
@@ -184,9 +285,26 @@ impl Feed<'_> {
 }
 
 impl Lines<'_> {
+    /// Whether they are a column, not lines: also of an iterable whose first value is an integer.
+    fn is_column(&mut self) -> PyResult<bool> {
+        let Self::Values { values, column, first } = self else { return Ok(true) };
+        if !*column && first.is_none() {
+            *first = values.next().transpose()?;
+        }
+        let is_line = |value: &Bound<'_, PyAny>| {
+            value.is_instance_of::<PyString>()
+                || value.is_instance_of::<PyBytes>()
+                || value.is_instance_of::<PyByteArray>()
+        };
+        Ok(*column || first.as_ref().is_some_and(|first| !is_line(first)))
+    }
+
     fn more(&mut self, py: Python<'_>, to: &mut Joined) -> PyResult<()> {
         match self {
-            Self::Values { values, column } => {
+            Self::Values { values, column, first } => {
+                if let Some(first) = first.take() {
+                    to.push_value(&first, *column)?;
+                }
                 while to.bytes.len() < TOGETHER {
                     let Some(value) = values.next() else { break };
                     to.push_value(&value?, *column)?;

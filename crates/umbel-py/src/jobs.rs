@@ -197,7 +197,7 @@ pub(crate) fn job<'py>(
         return Err(PyValueError::new_err("ignore_columns goes with records=\"csv\" or \"tsv\""));
     }
     let separator = if null { 0 } else { b'\n' };
-    let options = Options {
+    let mut options = Options {
         separator,
         records: of_records(records, key, &delimiters, header)?,
         others,
@@ -259,6 +259,14 @@ pub(crate) fn job<'py>(
             fpp,
         },
     };
+    let least = match job {
+        Job::Dedup { distinct, .. } => [("at_least", Some(distinct.at_least)), ("top", top)],
+        _ => [("at_least", None), ("top", None)],
+    };
+    if let Some((name, _)) = least.into_iter().find(|(_, number)| *number == Some(0)) {
+        let text = format!("{name}: expected a whole number of at least 1, found 0");
+        return Err(PyValueError::new_err(text));
+    }
     let mut feeds = Feeds::default();
     let (mut sources, mut room) = (Vec::new(), Room::of_inputs(options.memory));
     for (i, input) in inputs.iter().enumerate() {
@@ -276,7 +284,13 @@ pub(crate) fn job<'py>(
             sources.len()
         )));
     }
+    if let Some(has) = feeds.headers(&options, &delimiters, sources.len(), job.rows())?
+        && let Records::Csv { header, .. } | Records::Tsv { header, .. } = &mut options.records
+    {
+        *header = has;
+    }
     let told = Arc::clone(&options.progress);
+    let in_quotes = matches!(options.records, Records::Csv { .. });
     let start = Instant::now();
     let outcome =
         wait(py, told, progress, feeds, move || work(sources, &delimiters, &job, &options, out))?;
@@ -286,7 +300,8 @@ pub(crate) fn job<'py>(
     match file {
         None => Ok(told),
         Some(file) => {
-            Lines::new(file, separator, report.found, told.unbind()).into_bound_py_any(py)
+            let is_empty = report.found == 0;
+            Lines::new(file, separator, in_quotes, is_empty, told.unbind()).into_bound_py_any(py)
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The lines of a result.
+//! The records of a result.
 
 use std::fs::File;
 use std::io::{self, BufRead, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -10,43 +10,69 @@ use pyo3::types::{PyBytes, PyString};
 use umbel_sets::PageReader;
 use umbel_system::FileAt;
 
-/// The lines of a result, in a temporary file that is gone when this object is. Iterating reads it from the start; lines
-/// are `str`, with bytes that are not UTF-8 as Python's ``surrogateescape`` makes them.
+/// The lines of a result, or its records, in a temporary file that is gone when this object is. Iterating reads it from the start;
+/// they are `str`, with bytes that are not UTF-8 as Python's ``surrogateescape`` makes them. A record of CSV may have several lines.
 #[pyclass(frozen, weakref, module = "umbel")]
 pub(crate) struct Lines {
     file: Arc<File>,
     separator: u8,
-    found: u64,
+    in_quotes: bool,
+    is_empty: bool,
+    /// How many there are, once they were counted.
+    length: OnceLock<usize>,
     /// What the job did.
     #[pyo3(get)]
     report: Py<PyAny>,
 }
 
 impl Lines {
-    pub(crate) fn new(file: File, separator: u8, found: u64, report: Py<PyAny>) -> Self {
-        Self { file: Arc::new(file), separator, found, report }
+    /// Of a file; `in_quotes` is whether records go on behind a separator there, and `is_empty` whether nothing but a header was found.
+    pub(crate) fn new(
+        file: File,
+        separator: u8,
+        in_quotes: bool,
+        is_empty: bool,
+        report: Py<PyAny>,
+    ) -> Self {
+        let (file, length) = (Arc::new(file), OnceLock::new());
+        Self { file, separator, in_quotes, is_empty, length, report }
+    }
+
+    fn cursor(&self) -> Cursor {
+        let bytes = FileFrom { file: Arc::clone(&self.file), offset: 0 };
+        let bytes = PageReader::new(1 << 16, bytes);
+        Cursor { bytes, separator: self.separator, in_quotes: self.in_quotes }
     }
 }
 
 #[pymethods]
 impl Lines {
     fn __iter__(&self) -> LineIterator {
-        let bytes = FileFrom { file: Arc::clone(&self.file), offset: 0 };
-        let (bytes, separator) = (PageReader::new(1 << 16, bytes), self.separator);
-        LineIterator(Mutex::new(Cursor { bytes, separator }))
+        LineIterator(Mutex::new(self.cursor()))
     }
 
-    /// The number of lines.
-    fn __len__(&self) -> usize {
-        self.found as usize
+    /// How many iterating gives: a header is one of them. They are counted once, in a pass over the file.
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        if let Some(length) = self.length.get() {
+            return Ok(*length);
+        }
+        let length = py.detach(|| {
+            let (mut cursor, mut length) = (self.cursor(), 0);
+            while cursor.next()?.is_some() {
+                length += 1;
+            }
+            io::Result::Ok(length)
+        })?;
+        Ok(*self.length.get_or_init(|| length))
     }
 
+    /// Whether something was found, beside a header.
     fn __bool__(&self) -> bool {
-        self.found > 0
+        !self.is_empty
     }
 
-    fn __repr__(&self) -> String {
-        format!("<Lines: {} found>", self.found)
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("<Lines: {} found>", self.report.getattr(py, "found")?))
     }
 }
 
@@ -56,13 +82,23 @@ pub(crate) struct LineIterator(Mutex<Cursor>);
 struct Cursor {
     bytes: PageReader<FileFrom>,
     separator: u8,
+    /// Whether a record goes on behind a separator in quotes.
+    in_quotes: bool,
 }
 
 impl Cursor {
-    /// The next line; none after the last.
+    /// The next record; none after the last.
     fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let mut line = Vec::new();
-        let read = self.bytes.read_until(self.separator, &mut line)?;
+        let (mut line, mut read, mut open) = (Vec::new(), 0, false);
+        loop {
+            let more = self.bytes.read_until(self.separator, &mut line)?;
+            let quotes = line[read..].iter().filter(|byte| **byte == b'"').count();
+            open ^= self.in_quotes && quotes % 2 == 1;
+            read += more;
+            if more == 0 || !open {
+                break;
+            }
+        }
         if line.last() == Some(&self.separator) {
             line.pop();
         }

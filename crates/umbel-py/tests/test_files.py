@@ -10,6 +10,10 @@ import sys
 import threading
 import time
 
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -157,6 +161,71 @@ def test_joins_of_files(tmp_path):
         umbel.dedup(["a"], key={"1": "2"}, records="fields")
     semi = umbel.common(["a 1", "b 2"], ["x a"], key={"1": "2"}, records="fields", all=True)
     assert list(semi) == ["a 1"]
+
+
+def test_options_that_do_not_go_together(tmp_path):
+    """As on the command line."""
+    for refused, words in [
+        *((lambda given=given: umbel.dedup(["a"], fpp=1e-6, **given), f"fpp .* {name}") for name, given in [
+            ("repeated", {"repeated": True}), ("at_least", {"at_least": 2}), ("keep", {"keep": "last"}), ("count", {"count": True}),
+            ("by_count", {"by_count": True}), ("top", {"top": 1}),
+        ]),
+        (lambda: umbel.dedup(["a"], repeated=True, at_least=3), "repeated .* at_least"),
+        (lambda: umbel.common(["a"], ["a"], all=True, fpp=0.1), "all .* fpp"),
+        (lambda: umbel.common(["a"], ["a"], all=True, at_least=1), "all .* at_least"),
+        (lambda: umbel.common(["a"], ["a"], at_least=1, fpp=0.1), "at_least .* fpp"),
+        (lambda: umbel.except_(["a"], ["a"], all=True, fpp=0.1), "all .* fpp"),
+        (lambda: umbel.dedup(["a"], at_least=0), "at_least: expected a whole number of at least 1"),
+        (lambda: umbel.dedup(["a"], top=0), "top: expected a whole number of at least 1"),
+        (lambda: umbel.common(["a"], ["a"], at_least=0), "a threshold of 0"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            refused()
+
+
+COLUMNS = {
+    "pyarrow": pa.array, "chunked": lambda values: pa.chunked_array([values[:1], values[1:]]), "NumPy": np.array, "objects": lambda values: np.array(values, object),
+    "pandas": pd.Series, "Polars": pl.Series, "list": list, "iterator": iter,
+}
+
+
+@pytest.mark.parametrize("of", COLUMNS.values(), ids=COLUMNS)
+def test_a_column_has_no_header(tmp_path, of):
+    orders = write(tmp_path / "o.csv", ["id,name", "7,ann", "8,bob", "9,eve"])
+    given = {"records": "csv", "key": {"id": "1"}}
+    assert list(umbel.except_(orders, of([7, 8]), all=True, **given)) == ["id,name", "9,eve"]
+    assert list(umbel.common(orders, of([7, 8]), **given)) == ["id,name", "7,ann", "8,bob"]
+    assert list(umbel.common(orders, of([7, 8]), records="csv", key="id")) == ["id,name", "7,ann", "8,bob"]
+    assert list(umbel.join(orders, of([8, 7]), on={"id": "1"}, records="csv")) == ["id,name", "7,ann", "8,bob"]
+    assert list(umbel.dedup(of([7, 8, 7]), records="csv", key="1")) == ["7", "8"]
+    assert list(umbel.dedup(of([7, 8, 7]), of([9, 7]), records="tsv")) == ["7", "8", "9"]
+    for refused in [
+        lambda: umbel.common(of([7, 8]), orders, records="csv", key={"1": "id"}),
+        lambda: umbel.dedup(orders, of([7, 8]), records="csv", key="id"),
+        lambda: umbel.common(orders, of([7, 8]), records="csv"),
+    ]:
+        with pytest.raises(ValueError, match="is a column, which has no header"):
+            refused()
+    if of not in (list, iter):
+        texts = of(["x,ann", '"a,b",bob'])
+        assert list(umbel.common(orders, texts, records="csv", key={"name": "2"})) == ["id,name", "7,ann", "8,bob"]
+    # A list of lines has one.
+    lines = ["uid,city", "7,Rome"]
+    assert list(umbel.common(orders, lines, records="csv", key={"id": "uid"})) == list(umbel.common(orders, lines, records="csv", key={"id": "1"})) == ["id,name", "7,ann"]
+    with pytest.raises(ValueError, match="input 2: its first line, ann, .* header"):
+        umbel.except_(orders, ["ann", "bob"], records="csv", key={"name": "1"})
+
+
+def test_records_are_iterated_and_counted():
+    """With line feeds in quotes, the header, and the marks of a diff."""
+    rows = ["id,note", '1,"a', 'b"', "2,c", "1,d"]
+    found = umbel.dedup(rows, records="csv", key="id")
+    assert list(found) == ["id,note", '1,"a\nb"', "2,c"] and len(found) == 3 and found.report.found == 2
+    found = umbel.diff(rows[:-1], rows[:1], records="csv", key="id")
+    assert list(found) == ['- 1,"a\nb"', "- 2,c"] and len(found) == 2
+    none = umbel.common(rows, rows[:1], records="csv", key="id")
+    assert list(none) == ["id,note"] and len(none) == 1 and not none
+    assert len(umbel.dedup(['5" disk', "b"])) == 2 == len(list(umbel.dedup(['5" disk', "b"])))
 
 
 def test_an_iterator_is_an_input_once(tmp_path):
