@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use umbel::Capacity;
 use umbel_report::receipt::{estimated_keys, foreign_inside, inside, over_filled, warning_of};
-use umbel_sets::{Changes, ErrorBound, Progress, Receipt, Report};
+use umbel_sets::{Changes, ErrorBound, Joined, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
 
 use crate::args::Voice;
@@ -166,6 +166,12 @@ impl Run {
                 object[name] = json!(count);
             }
         }
+        if let Some(joined) = report.joined {
+            object["pairs"] = json!(joined.pairs);
+            object["left_matched"] = json!(joined.left_matched);
+            object["left_unmatched"] = json!(joined.left_unmatched);
+            object["right_unmatched"] = json!(joined.right_unmatched);
+        }
         if let Some(ErrorBound { extra, missing }) = report.error {
             object["chance_extra"] = json!(known(extra, report));
             object["chance_missing"] = json!(known(missing, report));
@@ -193,6 +199,11 @@ fn of_lines(report: &Report, found: &str) -> Vec<String> {
         if uneven > 0 {
             words.push(format!("{} more often in one file", Count(uneven)));
         }
+    } else if let Some(Joined { pairs, left_unmatched, right_unmatched, .. }) = report.joined {
+        words.push(format!("{} {found}", Count(pairs)));
+        let unmatched = [(Some(left_unmatched), "LEFT"), (right_unmatched, "RIGHT")];
+        let some = unmatched.into_iter().filter_map(|(count, side)| Some((count?, side)));
+        words.extend(some.map(|(count, side)| format!("{} of {side} unmatched", Count(count))));
     } else if !found.is_empty() {
         words.push(format!("{} {found}", Count(report.found)));
     }

@@ -119,7 +119,7 @@ pub use operation::{
     Top, Unpaired,
 };
 pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_of};
-pub use report::{Changes, ErrorBound, Progress, Report};
+pub use report::{Changes, ErrorBound, Joined, Progress, Report};
 pub use rows::{Rows, SeeRow, Start};
 pub use temporary::TempFolders;
 pub use threads::{in_order, no_thread, on_each};

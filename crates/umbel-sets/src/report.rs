@@ -37,6 +37,19 @@ impl Changes {
     }
 }
 
+/// How many rows of two inputs a join put side by side, and how many had no partner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Joined {
+    /// Rows of both inputs, side by side.
+    pub pairs: u64,
+    /// Rows of the first input with a partner.
+    pub left_matched: u64,
+    /// Rows of the first input without a partner.
+    pub left_unmatched: u64,
+    /// Rows of the second input without a partner, if these are kept: otherwise nobody counts them.
+    pub right_unmatched: Option<u64>,
+}
+
 /// The progress of a job, for other threads to read.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -184,6 +197,8 @@ pub struct Report {
     pub keyless: Vec<String>,
     /// For a comparison of two files, the differences.
     pub changes: Option<Changes>,
+    /// For a join, the rows with and without a partner.
+    pub joined: Option<Joined>,
     /// Lines to remove from a filter that were certainly not in it.
     pub absent: Option<u64>,
     /// The assumed type of the keys of another system's filter, if none was given. If they have another type, the
@@ -208,6 +223,7 @@ impl Report {
             passes,
             grown,
             keyless,
+            joined,
             changes,
             absent,
             assumed_type,
@@ -225,6 +241,7 @@ impl Report {
         self.grew(grown);
         self.keyless.extend(keyless);
         self.changes = self.changes.or(changes);
+        self.joined = self.joined.or(joined);
         self.absent = self.absent.or(absent);
         self.assumed_type = self.assumed_type.or(assumed_type);
         self.error = self.error.or(error);

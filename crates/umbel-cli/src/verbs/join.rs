@@ -41,6 +41,7 @@ pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
         .with_unpaired(unpaired)
         .with_partners(partners)
         .with_prefix(args.prefix.as_deref());
+    let job = if args.output.total { job.only_counted() } else { job };
     let about = Job { verb: "join", inputs: &inputs, options: &options };
     let plan = job.plan()?;
     let read: u64 = plan.lines.iter().sum();

@@ -37,6 +37,43 @@ fn partners_are_all_or_the_first_or_one_alone() {
     assert_eq!((run.status.code(), &run.stdout[..]), (Some(1), &b"order,customer,why\n"[..]));
 }
 
+#[test]
+fn rows_with_and_without_a_partner_are_counted_apart() {
+    let folder = Folder::new();
+    folder.write("a", "k,a\n1,x\n2,y\n2,z\n3,w\n4,v\n");
+    folder.write("b", "k,b\n2,p\n2,q\n3,r\n7,s\n");
+    let cases = [
+        ("", 5, None, "5 joined, 2 of LEFT unmatched"),
+        ("--left", 7, None, "5 joined, 2 of LEFT unmatched"),
+        ("--full", 8, Some(1), "5 joined, 2 of LEFT unmatched, 1 of RIGHT unmatched"),
+        ("--left --first", 5, None, "3 joined, 2 of LEFT unmatched"),
+    ];
+    for (how, found, right, words) in cases {
+        for total in ["", "--total"] {
+            let job = format!("join --csv -k k a b {how} {total}");
+            let run = folder.umbel(&format!("{job} --verbose")).run();
+            assert!(run.stderr.contains(words), "{job}: {}", run.stderr);
+            let report = folder.umbel(&format!("{job} --json")).run().report();
+            let names = ["found", "left_matched", "left_unmatched", "right_unmatched"];
+            let counts = names.map(|name| report[name].as_u64());
+            assert_eq!(counts, [Some(found), Some(3), Some(2), right], "{job}");
+        }
+    }
+}
+
+/// 4 × 10¹⁰ pairs, which nobody walks: of a table in memory, and of temporary files.
+#[test]
+fn the_total_of_a_product_is_multiplied() {
+    let folder = Folder::new();
+    let others = (0..100_000).map(|i| format!("{i}\tx{i:09}\n")).collect::<String>();
+    folder.write("a", "k\ty\n".repeat(200_000) + &others);
+    folder.write("b", others + &"k\ty\n".repeat(200_000));
+    for memory in ["16MiB", "1GiB"] {
+        let job = format!("-q --tsv --no-header -k 1 --total --memory {memory} a b");
+        assert_eq!(joined(&folder, &job), "40000100000\n", "{memory}");
+    }
+}
+
 /// Whatever the memory: a filter may keep such rows from memory, or not.
 #[test]
 fn several_rows_without_a_partner_are_no_partners() {

@@ -77,6 +77,8 @@ const RUNS: &[(&str, &[&str])] = &[
     ("except a b", &["report"]),
     ("diff a b -o out", &["report"]),
     ("dedup a b", &["report"]),
+    ("join --fields -k 1 a b", &["report"]),
+    ("join --full --fields -k 1 a b", &["report"]),
     ("dedup --seen seen a", &["report"]),
     ("build -f -o new a", &["report"]),
     ("build -f -o new --format guava --key-type utf16 a", &["report"]),

@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::{Blocked, KeyHash};
 
@@ -31,7 +32,7 @@ use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::places::Places;
 use crate::records::{Beside, Flaw, Layout, Record, empty};
-use crate::report::Report;
+use crate::report::{Joined, Report};
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Scattered, Selected, Spill, SpillWriter};
@@ -74,6 +75,8 @@ pub struct Join<'a> {
     unpaired: Unpaired,
     partners: Partners,
     prefix: Option<&'a str>,
+    /// Whether joined rows are only counted.
+    total: bool,
     budget: Budget,
 }
 
@@ -83,6 +86,8 @@ const EARLY: u64 = if cfg!(test) { 1 << 4 } else { 1 << 14 };
 const PIECE: usize = 64 << 10;
 /// The count of a result that refers to a list.
 const LISTED: u64 = u64::MAX;
+/// The count of a row without a partner.
+const ALONE: u64 = 0;
 /// Bytes of a list from which on it is not written beside each row.
 const LONG_LIST: usize = if cfg!(test) { 1 << 8 } else { 64 << 10 };
 
@@ -103,6 +108,7 @@ impl<'a> Join<'a> {
             unpaired: Unpaired::None,
             partners: Partners::All,
             prefix: None,
+            total: false,
             budget: Budget::new(options.memory, options.threads)?,
         })
     }
@@ -126,10 +132,21 @@ impl<'a> Join<'a> {
         Self { prefix, ..self }
     }
 
+    /// Only counts the joined rows, and writes none: the rows of a key are not walked for each row with it.
+    #[must_use]
+    pub fn only_counted(self) -> Self {
+        Self { total: true, ..self }
+    }
+
     /// Sets the budget.
     #[cfg(test)]
     fn with_budget(self, budget: Budget) -> Self {
         Self { budget, ..self }
+    }
+
+    /// Writes rows, or counts them.
+    fn put(&self, text: &[u8], rows: u64, sink: &mut Sink<'_>) -> Result<(), Error> {
+        sink.text(if self.total { &[] } else { text }, rows)
     }
 
     /// The error of a key with several rows in the second input.
@@ -214,13 +231,22 @@ impl<'a> Join<'a> {
             disk: Disk::new(&self.options.tmp),
             passes: Passes::new(self.inputs),
             scanner,
+            left: 0,
+            matched: AtomicU64::new(0),
         };
         joining.run(plan, &mut sink)?;
-        let Joining { disk, passes, scanner, .. } = joining;
+        let Joining { disk, passes, scanner, left, matched, .. } = joining;
+        let left_matched = matched.into_inner();
+        let left_unmatched = left - left_matched;
+        let alone = if self.unpaired == Unpaired::None { 0 } else { left_unmatched };
+        let pairs = sink.lines() - alone;
+        let mut joined = Joined { pairs, left_matched, left_unmatched, right_unmatched: None };
         let mut report = passes.finish(self.inputs, &disk);
         if self.unpaired == Unpaired::Both {
             report.follow(self.right_alone(&scanner, beside, &mut sink)?);
+            joined.right_unmatched = Some(sink.lines() - pairs - alone);
         }
+        report.joined = Some(joined);
         sink.finish(&mut report)?;
         Ok(report)
     }
@@ -240,13 +266,16 @@ impl<'a> Join<'a> {
             let at = || Place::new(inputs[0].name(), selected.place);
             let added = beside.right(selected.row, &mut text);
             added.map_err(|flaw| scanner.located(scanner.flawed(flaw, &at()), &inputs))?;
-            sink.text(&text, 1)
+            self.put(&text, 1, sink)
         })
     }
 }
 
 /// A running join.
 struct Joining<'a> {
+    /// Rows of the left input, and those of them with a partner.
+    left: u64,
+    matched: AtomicU64,
     join: &'a Join<'a>,
     scanner: Scanner<'a>,
     beside: &'a Beside,
@@ -265,7 +294,7 @@ impl Joining<'_> {
         }
         let gathered = self.gather(filter)?;
         if let Some(header) = self.beside.header() {
-            sink.text(header, 0)?;
+            self.join.put(header, 0, sink)?;
         }
         match gathered {
             Gathered::Held(table) => {
@@ -302,13 +331,15 @@ impl Joining<'_> {
     /// Step 3 with all lists in memory.
     fn join(&mut self, table: &Table, sink: &mut Sink<'_>) -> Result<(), Error> {
         let inputs = self.join.inputs;
-        let pass = Pass { joining: self, table, sink: Mutex::new(sink) };
+        let counts = Mutex::default();
+        let pass = Pass { joining: self, table, counts, sink: Mutex::new(sink) };
         let tallies = self.scanner.scan_some(inputs, 0..1, &pass)?;
         self.left_seen(&tallies)
     }
 
     fn left_seen(&mut self, tallies: &[crate::scan::Tally]) -> Result<(), Error> {
         let inputs = self.join.inputs;
+        self.left = tallies.iter().map(|tally| tally.lines).sum();
         self.passes.seen(inputs, 0..1, tallies)?;
         self.scanner.check_keyed(inputs, self.passes.tallies())
     }
@@ -363,10 +394,18 @@ impl Joining<'_> {
     /// Writes the joined rows of all runs, by the places of their left rows.
     fn write(&self, runs: Runs, lists: &Spill, sink: &mut Sink<'_>) -> Result<(), Error> {
         let mut merged = runs.merge(&self.disk, self.scanner.budget.rest / 4)?;
-        let mut text = Vec::new();
+        let (mut text, mut last) = (Vec::new(), None);
         while let Some(Selected { place, count, row }) = merged.next(&self.disk)? {
+            if count == ALONE {
+                self.join.put(row, 1, sink)?;
+                continue;
+            }
+            // Its partners may come from several runs.
+            if last.replace(place) != Some(place) {
+                self.matched.fetch_add(1, Ordering::Relaxed);
+            }
             if count < LISTED {
-                sink.text(row, count)?;
+                self.join.put(row, count, sink)?;
                 continue;
             }
             let word = |at: usize| u64::from_le_bytes(row[at..at + 8].try_into().expect("8 bytes"));
@@ -397,6 +436,12 @@ impl Joining<'_> {
     fn left(&self, place: u64, left: &[u8], to: &mut Vec<u8>) -> Result<(), Error> {
         reserve(to, left.len());
         self.beside.left(left, to).map_err(|flaw| self.left_flaw(flaw, place))
+    }
+
+    /// Appends a result to runs, without its text if it is only counted.
+    fn push(&self, runs: &mut Runs, place: u64, count: u64, text: &[u8]) -> Result<(), Error> {
+        let row = if self.join.total { &[] } else { text };
+        runs.push(&self.disk, Selected { place, count, row })
     }
 
     /// The error of a flaw in a row of the left input, whose places are its offsets.
@@ -552,14 +597,31 @@ impl Visit for Gather<'_> {
 struct Pass<'a, 'o> {
     joining: &'a Joining<'a>,
     table: &'a Table,
+    counts: Mutex<Counts>,
     sink: Mutex<&'a mut Sink<'o>>,
+}
+
+/// The lengths of long lists in a table, by their units.
+type Counts = HashMap<u64, u64>;
+
+/// The length of a list; of a long one it is found once.
+fn length(table: &Table, unit: u64, counts: &Mutex<Counts>) -> u64 {
+    const SHORT: usize = 64;
+    let some = table.list(unit).take(SHORT + 1).count();
+    if some <= SHORT {
+        return some as u64;
+    }
+    let mut counts = counts.lock().expect("no worker panics");
+    *counts.entry(unit).or_insert_with(|| table.list(unit).count() as u64)
 }
 
 /// Joined rows of a worker.
 #[derive(Default)]
-struct Joined {
+struct Rows {
     text: Vec<u8>,
     rows: Vec<Piece>,
+    /// Rows of the left input with a partner.
+    matched: u64,
 }
 
 /// What is joined of a kept row.
@@ -587,7 +649,7 @@ impl Pass<'_, '_> {
         &self,
         lines: &Lines<'_>,
         i: usize,
-        text: &mut Vec<u8>,
+        Rows { text, matched, .. }: &mut Rows,
     ) -> Result<(u64, Option<Later>), Error> {
         let (joining, most) = (self.joining, self.joining.scanner.budget.chunk / 2);
         let (row, place) = (lines.row(i), lines.place(i));
@@ -601,7 +663,16 @@ impl Pass<'_, '_> {
         if joining.join.partners == Partners::Unique && self.table.list(unit).nth(1).is_some() {
             return Ok((0, Some(Later::Several)));
         }
+        *matched += 1;
         let (start, mut count) = (text.len(), 0);
+        if joining.join.total {
+            if start + row.len() > most {
+                return Ok((0, Some(Later::List(unit))));
+            }
+            joining.left(place, row, text)?;
+            text.truncate(start);
+            return Ok((length(self.table, unit, &self.counts), None));
+        }
         for record in self.table.list(unit) {
             if text.len() + row.len() + record.row.len() > most {
                 text.truncate(start);
@@ -627,10 +698,14 @@ impl Pass<'_, '_> {
             Later::List(unit) => unit,
             Later::Alone => {
                 joining.left(place, row, &mut text)?;
-                return sink.text(&text, 1);
+                return joining.join.put(&text, 1, sink);
             }
             Later::Several => return Err(joining.join.repeated(lines.key(i))),
         };
+        if joining.join.total {
+            joining.left(place, row, &mut text)?;
+            return sink.text(&[], length(self.table, unit, &self.counts));
+        }
         let mut list = self.table.list(unit).peekable();
         while list.peek().is_some() {
             let mut some = 0;
@@ -649,16 +724,16 @@ impl Pass<'_, '_> {
 }
 
 impl Visit for Pass<'_, '_> {
-    type Local = Joined;
+    type Local = Rows;
 
-    fn local(&self) -> Joined {
-        Joined::default()
+    fn local(&self) -> Rows {
+        Rows::default()
     }
 
-    fn batch(&self, local: &mut Joined, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+    fn batch(&self, local: &mut Rows, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         for (i, keep) in keep.iter_mut().enumerate() {
             self.table.warm_from(lines.hashes(), i);
-            let (count, later) = self.row(lines, i, &mut local.text)?;
+            let (count, later) = self.row(lines, i, local)?;
             *keep = count > 0 || later.is_some();
             if *keep {
                 local.rows.push(Piece { end: local.text.len(), count, later });
@@ -667,18 +742,23 @@ impl Visit for Pass<'_, '_> {
         Ok(())
     }
 
-    fn kept(&self, local: &mut Joined, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut sink = self.sink.lock().expect("no worker panics");
+    fn finish(&self, local: Rows) -> Result<(), Error> {
+        self.joining.matched.fetch_add(local.matched, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn kept(&self, local: &mut Rows, lines: &Lines<'_>) -> Result<(), Error> {
+        let (join, mut sink) = (self.joining.join, self.sink.lock().expect("no worker panics"));
         let (mut start, mut before, mut until) = (0, 0, 0);
         for (i, Piece { end, count, later }) in local.rows.drain(..).enumerate() {
             (until, before) = (end, before + count);
             if let Some(later) = later {
-                sink.text(&local.text[start..end], std::mem::take(&mut before))?;
+                join.put(&local.text[start..end], std::mem::take(&mut before), &mut sink)?;
                 start = end;
                 self.write(lines, i, later, &mut sink)?;
             }
         }
-        sink.text(&local.text[start..until], before)?;
+        join.put(&local.text[start..until], before, &mut sink)?;
         empty(&mut local.text, self.joining.scanner.budget.chunk);
         Ok(())
     }
@@ -722,7 +802,7 @@ impl Visit for Spread<'_> {
     }
 
     fn kept(&self, (_, kept, spilled): &mut Self::Local, lines: &Lines<'_>) -> Result<(), Error> {
-        let (disk, mut text) = (&self.joining.disk, Vec::new());
+        let mut text = Vec::new();
         let mut runs =
             self.joining.keeps_left().then(|| self.runs.lock().expect("no worker panics"));
         for i in 0..lines.len() {
@@ -731,7 +811,7 @@ impl Visit for Spread<'_> {
                 (Some(runs), Some(false)) => {
                     text.clear();
                     self.joining.left(place, lines.row(i), &mut text)?;
-                    runs.push(disk, Selected { place, count: 1, row: &text })?;
+                    self.joining.push(runs, place, ALONE, &text)?;
                 }
                 _ => spilled.indexes.push(i),
             }
@@ -865,7 +945,7 @@ impl Settle<'_> {
         let range = *from..until.unwrap_or(left.range().end);
         let (mut rows, mut hashes) = (left.read_range(range, self.buffer()), Vec::new());
         let (mut text, mut number) = (Vec::new(), 0);
-        let mut lists = HashMap::new();
+        let (mut lists, counts) = (HashMap::new(), Mutex::default());
         // Only if right rows in another block follow, and it matters that a row has a partner.
         let notes = !last && (joining.keeps_left() || join.partners != Partners::All);
         let most = if notes && until.is_none() { self.most_noted() } else { usize::MAX };
@@ -880,7 +960,7 @@ impl Settle<'_> {
                 let Some(unit) = table.find(hash, line.key()) else {
                     if last && joining.keeps_left() && !met.is_set(row) {
                         joining.left(place, line.row, &mut text)?;
-                        runs.push(disk, Selected { place, count: 1, row: &text })?;
+                        joining.push(runs, place, ALONE, &text)?;
                     }
                     continue;
                 };
@@ -894,6 +974,11 @@ impl Settle<'_> {
                 }
                 if notes {
                     met.set(row);
+                }
+                if join.total {
+                    joining.left(place, line.row, &mut text)?;
+                    joining.push(runs, place, length(table, unit, &counts), &text)?;
+                    continue;
                 }
                 let (mut count, mut long) = (0, false);
                 for record in table.list(unit) {
@@ -916,7 +1001,7 @@ impl Settle<'_> {
                     text.extend_from_slice(line.row);
                     count = LISTED;
                 }
-                runs.push(disk, Selected { place, count, row: &text })?;
+                joining.push(runs, place, count, &text)?;
             }
         }
         until.get_or_insert(rows.offset());

@@ -174,7 +174,21 @@ proptest! {
         }
         let report = join.run(&mut out).unwrap();
         prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
-        prop_assert_eq!(report.found, pairs(&case).len() as u64);
+        let count = |wanted: [bool; 2]| {
+            let is = |pair: &&(_, Option<&str>, Option<&str>)| [pair.1, pair.2].map(|side| side.is_some()) == wanted;
+            pairs(&case).iter().filter(is).count() as u64
+        };
+        let matched = case.left.iter().filter(|(key, _)| partners(*key) > 0).count();
+        let joined = Joined {
+            pairs: count([true, true]),
+            left_matched: matched as u64,
+            left_unmatched: (case.left.len() - matched) as u64,
+            right_unmatched: (case.unpaired == Unpaired::Both).then(|| count([false, true])),
+        };
+        prop_assert_eq!((report.found, report.joined), (pairs(&case).len() as u64, Some(joined)));
+        let mut none = Vec::new();
+        let total = join.only_counted().run(&mut none).unwrap();
+        prop_assert_eq!((total.found, total.joined, none), (report.found, report.joined, vec![]));
     }
 }
 
