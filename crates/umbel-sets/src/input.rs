@@ -454,11 +454,6 @@ impl SpoolWriter {
         written.map_err(|error| self.out.get_ref().fail(error))
     }
 
-    /// Bytes written so far.
-    pub(crate) fn length(&self) -> u64 {
-        self.length
-    }
-
     /// Returns all rows as an input.
     ///
     /// # Errors

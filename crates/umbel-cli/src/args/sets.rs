@@ -163,7 +163,7 @@ pub(crate) struct DiffArgs {
     /// Ignore this column of --csv or --tsv: rows that differ only in it are the same; repeat for several
     #[arg(long, value_name = "FIELD", conflicts_with = "raw")]
     pub(crate) ignore_column: Vec<String>,
-    /// Print the old row (<) before each changed one (~); keeps the keys of changed rows in memory
+    /// Print the old row (<) before each changed one (~)
     #[arg(long, conflicts_with_all = ["added", "removed", "kept", "total"])]
     pub(crate) old: bool,
     #[command(flatten)]

@@ -613,3 +613,27 @@ fn the_end_of_a_line_stays_at_its_end() {
     let moved = "a,b\r\n1,2\r\nx\ry,3\n\"x\r\",4\n5,\"z\r\"\n";
     assert_eq!(text(&folder, "dedup --csv c d"), moved);
 }
+
+/// They are many more than memory holds.
+#[test]
+fn old_rows_are_shown_under_any_cap() {
+    let folder = Folder::new();
+    let rows = 120_000;
+    let row = |i: u64, v: &str| format!("{},{:020}{v}\n", i * 7919 % rows, i);
+    let table = |v: &str| (0..rows).map(|i| row(i, v)).collect::<String>();
+    folder.write("old", table("a"));
+    folder.write("new", table("b") + "0,twice\n");
+    let expected: String =
+        (0..rows).map(|i| format!("< {}~ {}", row(i, "a"), row(i, "b"))).collect();
+    for memory in ["16MiB", "1GiB"] {
+        let job = format!("diff --old --csv --no-header -k 1 -m {memory} --json old new");
+        let run = folder.umbel(&job).run();
+        run.ended_with(1);
+        assert!(
+            String::from_utf8(run.stdout).unwrap() == expected.clone() + "~ 0,twice\n",
+            "{memory}"
+        );
+        let report: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+        assert!(memory != "16MiB" || report["peak_memory"].as_u64() < Some(48 << 20), "{report}");
+    }
+}

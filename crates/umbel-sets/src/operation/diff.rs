@@ -3,16 +3,16 @@
 //! Whole rows are compared first. If they have keys, a row that only one file has may be another version of one in the
 //! other: that is decided among those rows alone, which are few if the files are similar.
 
-use std::collections::HashMap;
 use std::io;
 
 use super::counts::{EVEN, UNEVEN};
+use super::sorting::Sorting;
 use super::{Selection, SetOperation, SetPlan};
 use crate::hash::LineHasher;
 use crate::input::{Input, SpoolWriter};
 use crate::report::{Changes, Report};
-use crate::scan::Scanner;
-use crate::spill::Selected;
+use crate::scan::{RowKeys, Scanner};
+use crate::spill::{Disk, Selected};
 use crate::{Error, Options};
 
 /// How a row differs between two files.
@@ -52,7 +52,7 @@ impl<'a> Diff<'a> {
     }
 
     /// Passes the [replaced](Change::Replaced) rows not with the removed ones, but each before the first changed row with its
-    /// key. Their keys are then in memory.
+    /// key. The rows of the new file are then sorted, through temporary files if there are many.
     #[must_use]
     pub fn paired(self) -> Self {
         Self { paired: true, ..self }
@@ -82,8 +82,7 @@ impl<'a> Diff<'a> {
     /// order of the old file; then those added and changed, in the order of the new one.
     ///
     /// # Errors
-    /// Those of reading, of temporary files and of `show`; [`Error::Memory`] if the keys of replaced rows are to be held and
-    /// do not fit.
+    /// Those of reading, of temporary files and of `show`.
     pub fn run(
         &self,
         show: &mut (dyn FnMut(Change, &[u8]) -> io::Result<()> + Send),
@@ -139,97 +138,120 @@ impl<'a> Diff<'a> {
         let [removed, added] = [removed.finish()?, added.finish()?];
         // A row that was removed, and one with its key that was added: it has changed.
         let old = [removed, added];
-        let mut replaced =
-            if self.paired { Some(Pairs::new(header.as_deref(), options)?) } else { None };
-        let part = SetOperation::new(&old, Selection::Mark, options)?;
-        let part = part.hand(&mut |selected| match (selected.count, &mut replaced) {
+        let part = self.part(&old)?;
+        let scanner = Scanner::new(options, LineHasher::random())?;
+        let disk = Disk::new(&options.tmp);
+        let mut pairs = None;
+        if self.paired {
+            let keys = scanner.row_keys(header.as_deref(), false)?;
+            pairs = Some(Pairs::new(keys, part.ordering(), &disk));
+        }
+        let part = part.hand(&mut |selected| match (selected.count, &mut pairs) {
             (..2, _) => show(Change::Removed, selected.row),
-            (2.., Some(pairs)) => pairs.hold(selected.row),
+            (2.., Some(pairs)) => pairs.replaced(selected.row),
             (2.., None) => show(Change::Replaced, selected.row),
         })?;
         report.follow(part);
-        let mut replaced = replaced.map(Pairs::finish).transpose()?;
         let [removed, added] = old;
         let new = [added, removed];
-        let part = SetOperation::new(&new, Selection::Mark, options)?;
-        let part = part.hand(&mut |selected| match selected.count {
-            2.. => {
-                for row in replaced.iter_mut().map(|pairs| pairs.take(selected.row)) {
-                    row?.iter().try_for_each(|row| show(Change::Replaced, row))?;
-                }
-                show(Change::Changed, selected.row)
+        let part = self.part(&new)?.hand(&mut |selected| {
+            let change = if selected.count > 1 { Change::Changed } else { Change::Added };
+            match &mut pairs {
+                Some(pairs) => pairs.new_row(change, selected.row),
+                None => show(change, selected.row),
             }
-            _ => show(Change::Added, selected.row),
         })?;
         report.follow(part);
+        if let Some(pairs) = pairs {
+            pairs.finish(show)?;
+            report.disk(&disk);
+        }
         Ok(report)
     }
+
+    /// Marks rows of the first of two inputs whose key the second has, too.
+    fn part<'i>(&self, inputs: &'i [Input]) -> Result<SetOperation<'i>, Error>
+    where
+        'a: 'i,
+    {
+        let part = SetOperation::new(inputs, Selection::Mark, self.options)?;
+        Ok(if self.paired { part.in_order() } else { part })
+    }
 }
 
-/// Rows of the old file that have changed: their keys in memory, they themselves in a temporary file.
+/// Puts the replaced rows of each key before the first changed one, by two sorts: by their keys, to find which that is; and
+/// then by the order in which rows are shown.
 struct Pairs<'a> {
-    scanner: Scanner<'a>,
-    header: Option<Vec<u8>>,
-    rows: SpoolWriter,
-    /// Of each key, where its rows are.
-    places: HashMap<Vec<u8>, Vec<(u64, u32)>>,
-    /// The memory that keys take.
-    held: u64,
-    options: &'a Options,
+    keys: RowKeys<'a>,
+    /// Replaced rows, behind the numbers of the changed ones with their key.
+    by_key: Sorting<'a>,
+    /// All rows of the new file by their numbers, and replaced ones by that of the row they are shown before.
+    by_number: Sorting<'a>,
+    /// How many rows of the new file there are so far.
+    number: u64,
+    key: Vec<u8>,
 }
+
+/// What a row is, by its count in a sort.
+const SORTED: [Change; 3] = [Change::Replaced, Change::Changed, Change::Added];
 
 impl<'a> Pairs<'a> {
-    fn new(header: Option<&[u8]>, options: &'a Options) -> Result<Self, Error> {
-        let scanner = Scanner::new(options, LineHasher::random())?;
-        let rows = SpoolWriter::new("replaced rows", options)?;
-        let (header, places) = (header.map(<[u8]>::to_vec), HashMap::new());
-        Ok(Self { scanner, header, rows, places, held: 0, options })
+    fn new(keys: RowKeys<'a>, memory: u64, disk: &'a Disk<'a>) -> Self {
+        let sorting = || Sorting::new(u64::MAX, memory / 2, disk);
+        Self { keys, by_key: sorting(), by_number: sorting(), number: 0, key: Vec::new() }
     }
 
-    fn key(&self, row: &[u8]) -> Result<Vec<u8>, Error> {
-        self.scanner.key_of(self.header.as_deref(), row)
+    /// Adds to the first sort, by the key of `row`: numbers, which are not 0, and then rows.
+    fn push(&mut self, row: &[u8], number: u64) -> Result<(), Error> {
+        let key = self.keys.key(row)?.unwrap_or_default();
+        self.key.clear();
+        // With its length, keys are not parts of others.
+        self.key.extend_from_slice(&(key.len() as u64).to_be_bytes());
+        self.key.extend_from_slice(key);
+        self.key.push(u8::from(number == 0));
+        let row = if number == 0 { row } else { &[] };
+        self.by_key.push(&self.key, Selected { place: 0, count: number, row })
     }
 
-    fn hold(&mut self, row: &[u8]) -> Result<(), Error> {
-        /// Bytes of memory for a key beside its own.
-        const EACH: u64 = 96;
-        let key = self.key(row)?;
-        self.held += key.len() as u64 + EACH;
-        let most = self.scanner.budget.rest / 4;
-        if self.held > most {
-            let cap = self.options.memory;
-            return Err(Error::Memory { cap, least: cap.saturating_mul(2) });
+    fn replaced(&mut self, row: &[u8]) -> Result<(), Error> {
+        self.push(row, 0)
+    }
+
+    fn new_row(&mut self, change: Change, row: &[u8]) -> Result<(), Error> {
+        self.number += 1;
+        if change == Change::Changed {
+            self.push(row, self.number)?;
         }
-        self.rows.row(row)?;
-        let start = self.rows.length() - row.len() as u64 - 1;
-        self.places.entry(key).or_default().push((start, row.len() as u32));
-        Ok(())
+        place(&mut self.by_number, self.number, change, row)
     }
 
-    fn finish(self) -> Result<Held<'a>, Error> {
-        let Self { scanner, header, rows, places, .. } = self;
-        Ok(Held { scanner, header, rows: rows.finish()?, places })
+    /// Passes the rows of the new file on, with the replaced ones.
+    fn finish(
+        self,
+        show: &mut impl FnMut(Change, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Self { by_key, mut by_number, .. } = self;
+        // The first number of a key, which numbers follow until rows do.
+        let (mut first, mut rows) = (0, true);
+        by_key.finish(&mut |Selected { count: number, row, .. }| {
+            if number == 0 {
+                rows = true;
+                return place(&mut by_number, first, Change::Replaced, row);
+            }
+            if std::mem::take(&mut rows) {
+                first = number;
+            }
+            Ok(())
+        })?;
+        by_number.finish(&mut |Selected { count, row, .. }| show(SORTED[count as usize], row))
     }
 }
 
-/// The same, to be taken out.
-struct Held<'a> {
-    scanner: Scanner<'a>,
-    header: Option<Vec<u8>>,
-    rows: Input,
-    places: HashMap<Vec<u8>, Vec<(u64, u32)>>,
-}
-
-impl Held<'_> {
-    /// The old rows with the key of a new one, once.
-    fn take(&mut self, row: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        let key = self.scanner.key_of(self.header.as_deref(), row)?;
-        let places = self.places.remove(&key).unwrap_or_default();
-        let reader = self.rows.open()?;
-        let read = |(offset, length): (u64, u32)| {
-            let mut row = vec![0; length as usize];
-            reader.read_at(&mut row, offset).map(|()| row)
-        };
-        places.into_iter().map(read).collect()
-    }
+/// Adds a row to those that are shown in the order of their numbers.
+fn place(sorting: &mut Sorting<'_>, number: u64, change: Change, row: &[u8]) -> Result<(), Error> {
+    let kind = SORTED.iter().position(|sorted| *sorted == change).expect("a row of the new file");
+    let mut key = [0; 9];
+    key[..8].copy_from_slice(&number.to_be_bytes());
+    key[8] = u8::from(change != Change::Replaced);
+    sorting.push(&key, Selected { place: 0, count: kind as u64, row })
 }

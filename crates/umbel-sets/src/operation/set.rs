@@ -33,7 +33,7 @@ impl<'a> SetOperation<'a> {
     }
 
     /// Sets memory aside to order the results in.
-    fn in_order(self) -> Self {
+    pub(super) fn in_order(self) -> Self {
         let rest = self.budget.rest - self.budget.rest / ORDERING;
         Self { budget: Budget { rest, ..self.budget }, ..self }
     }

@@ -600,7 +600,7 @@ proptest! {
     #[test]
     fn a_diff_equals_the_model(
         sides in [proptest::collection::vec((0..30u8, 0..4u8), 0..60), proptest::collection::vec((0..30u8, 0..4u8), 0..60)],
-        keyed in any::<bool>(),
+        (keyed, paired) in any::<(bool, bool)>(),
         (threads, memory) in threads().prop_flat_map(|threads| {
             (Just(threads), Budget::least_cap(threads, 4 << 20)..=2 << 30)
         }),
@@ -617,7 +617,9 @@ proptest! {
             [&header[..], rows].concat().iter().flat_map(|row| [row, &b"\n"[..]].concat()).collect()
         }));
         let mut shown = Vec::new();
-        let report = Diff::new(&inputs, &options).run(&mut |change, row| {
+        let diff = Diff::new(&inputs, &options);
+        let diff = if paired { diff.paired() } else { diff };
+        let report = diff.run(&mut |change, row| {
             shown.push((change, row.to_vec()));
             Ok(())
         }).unwrap();
@@ -625,7 +627,16 @@ proptest! {
             true => row.split(|byte| *byte == b'\t').next().unwrap().to_vec(),
             false => row.to_vec(),
         };
-        let expected = differences([&sides[0], &sides[1]], key);
+        let mut expected = differences([&sides[0], &sides[1]], key);
+        if paired && keyed {
+            // Replaced rows come before the first changed one with their key.
+            let (replaced, mut rest): (Vec<_>, Vec<_>) = expected.into_iter().partition(|(change, _)| *change == Change::Replaced);
+            for (replaced, row) in replaced {
+                let first = rest.iter().position(|(change, other)| *change == Change::Changed && key(other) == key(&row)).unwrap();
+                rest.insert(first, (replaced, row));
+            }
+            expected = rest;
+        }
         // Kept rows come among those removed, in the order of the old file.
         for kept in [true, false] {
             let part = |all: &[(Change, Vec<u8>)]| {

@@ -322,11 +322,6 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// The key of one row, under this header.
-    pub(crate) fn key_of(&self, header: Option<&[u8]>, row: &[u8]) -> Result<Vec<u8>, Error> {
-        Ok(self.row_keys(header, false)?.key(row)?.unwrap_or_default().to_vec())
-    }
-
     /// For the keys of rows under this header, of an input that is one of the [others](Input::of_others) or not.
     pub(crate) fn row_keys(
         &self,
