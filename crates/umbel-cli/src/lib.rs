@@ -110,6 +110,7 @@ fn misused(error: &clap::Error) -> ExitCode {
 fn end(result: anyhow::Result<Outcome>, verb: Option<&Verb>) -> ExitCode {
     report::end();
     match result {
+        Ok(_) if report::has_left_out() => ExitCode::from(2),
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
@@ -125,7 +126,7 @@ fn end(result: anyhow::Result<Outcome>, verb: Option<&Verb>) -> ExitCode {
 
 /// The error and its causes on one line, and the options that help. A cause that the message already has is left out, and
 /// a JSON parser's, whose line and column are those in the record.
-fn chain(error: &anyhow::Error, verb: Option<&Verb>) -> String {
+pub(crate) fn chain(error: &anyhow::Error, verb: Option<&Verb>) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).filter(|cause| !cause.is::<serde_json::Error>()) {
         let cause = cause.to_string();

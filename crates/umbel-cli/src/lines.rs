@@ -257,6 +257,8 @@ fn open_paths(paths: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
                 None => NamedInput::Open(name(path), file),
             })
         }
+        // As grep -r does, what can be read is.
+        false if work.recursive => Ok(NamedInput::MaybePath(path.clone(), report::say_left_out)),
         false => Ok(NamedInput::Path(path.clone())),
     };
     let named = paths.iter().map(named).collect::<Result<_>>()?;
@@ -350,7 +352,13 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
 /// With --recursive, the files of a folder in its place.
 fn in_folders(paths: Vec<PathBuf>, work: &Work) -> Result<Vec<PathBuf>> {
     match work.recursive {
-        true => inputs::files_of_folders(paths, &mut Room::of_inputs(memory(work))),
+        true => {
+            let mut room = Room::of_inputs(memory(work));
+            inputs::files_of_folders(paths, &mut room, &mut |path, error| {
+                report::say_left_out(&error.context(path.display().to_string()));
+                Ok(())
+            })
+        }
         false => Ok(paths),
     }
 }

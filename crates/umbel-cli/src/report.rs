@@ -16,6 +16,7 @@ use umbel_share::audit::Guessable;
 
 use crate::args::Voice;
 use crate::standard;
+use crate::verb::Verb;
 use umbel_numbers::{Count, Rate, Size, counted};
 
 /// A run being timed, with its progress shown on a terminal.
@@ -324,6 +325,20 @@ pub(crate) fn end() {
 /// The verb that is run.
 pub(crate) fn verb() -> &'static str {
     VERB.get().copied().unwrap_or_default()
+}
+
+/// Whether something that was asked for was left out of the work.
+static LEFT_OUT: AtomicBool = AtomicBool::new(false);
+
+/// Tells of a file that cannot be read, while the work on others goes on: the run then [fails](has_left_out) at its end.
+pub(crate) fn say_left_out(error: &anyhow::Error) {
+    LEFT_OUT.store(true, Ordering::Relaxed);
+    say_error(&crate::chain(error, Verb::named(verb())));
+}
+
+/// Whether a file was left out.
+pub(crate) fn has_left_out() -> bool {
+    LEFT_OUT.load(Ordering::Relaxed)
 }
 
 /// Prints an error, after the verb.

@@ -171,11 +171,11 @@ fn large_windows(format: Compression) -> &'static str {
 
 /// A window is larger than there is room for.
 #[derive(Debug)]
-pub(crate) struct NeedsMemory(String);
+pub struct NeedsMemory(String);
 
 impl NeedsMemory {
     /// Whether that is the cause of an error.
-    pub(crate) fn is_cause(error: &anyhow::Error) -> bool {
+    pub fn is_cause(error: &anyhow::Error) -> bool {
         let inside = |cause: &(dyn Error + 'static)| {
             let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
             inner.is_some_and(|inner| inner.is::<Self>())

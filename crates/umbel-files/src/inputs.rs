@@ -32,7 +32,12 @@ pub struct Stream {
     pipe: Option<FileId>,
     /// What is between its columns, if that is its own.
     delimiter: Option<u8>,
+    /// Told why it cannot be read further, if the work goes on without.
+    left_out: Option<LeftOut>,
 }
+
+/// Told why an input cannot be read, or not further.
+pub type LeftOut = fn(&anyhow::Error);
 
 enum Origin {
     Open(File),
@@ -55,6 +60,27 @@ impl Stream {
 
     /// Opens it; parts of a compressed file that can be are decompressed by several `threads`.
     fn open_with(
+        self,
+        threads: usize,
+        options: &Options,
+        room: u64,
+    ) -> Result<(String, Box<dyn Read>)> {
+        let Some(left_out) = self.left_out else { return self.open_whole(threads, options, room) };
+        let name = self.name.clone();
+        let whole = self.open_whole(threads, options, room);
+        let bytes = match whole {
+            Ok((_, bytes)) => bytes,
+            Err(error) if NeedsMemory::is_cause(&error) => return Err(error),
+            Err(error) => {
+                left_out(&error);
+                Box::new(io::empty())
+            }
+        };
+        let separator = options.separator;
+        Ok((name.clone(), Box::new(WholeLines::new(name, bytes, separator, left_out))))
+    }
+
+    fn open_whole(
         self,
         threads: usize,
         options: &Options,
@@ -90,9 +116,9 @@ impl Stream {
 
     /// Another one of the same file, if it is one.
     fn again(&self) -> Option<Self> {
-        let Self { name, from: Origin::Path(path), pipe, delimiter } = self else { return None };
+        let Self { name, from: Origin::Path(path), .. } = self else { return None };
         let (name, from) = (name.clone(), Origin::Path(path.clone()));
-        Some(Self { name, from, pipe: *pipe, delimiter: *delimiter })
+        Some(Self { name, from, ..*self })
     }
 
     /// Copies all of it to `spool`, which is made if there is none.
@@ -109,6 +135,64 @@ impl Stream {
         };
         let (name, mut bytes) = self.open_with(threads, options, room)?;
         Ok(spool.add(name, &mut *bytes)?)
+    }
+}
+
+/// The whole lines of a compressed file up to where it is damaged, which is told.
+struct WholeLines {
+    name: String,
+    bytes: Box<dyn Read>,
+    separator: u8,
+    left_out: LeftOut,
+    /// What was read; of that, what was passed on, and the end of the last whole line.
+    buffer: Vec<u8>,
+    passed: usize,
+    whole: usize,
+    ended: bool,
+}
+
+impl WholeLines {
+    fn new(name: String, bytes: Box<dyn Read>, separator: u8, left_out: LeftOut) -> Self {
+        let (buffer, passed, whole, ended) = (Vec::new(), 0, 0, false);
+        Self { name, bytes, separator, left_out, buffer, passed, whole, ended }
+    }
+}
+
+impl Read for WholeLines {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        const ROOM: usize = 1 << 16;
+        /// Of a longer line, what is there is passed on.
+        const MOST: usize = 1 << 20;
+        while self.passed == self.whole && !self.ended {
+            self.buffer.drain(..self.whole);
+            (self.passed, self.whole) = (0, 0);
+            let before = self.buffer.len();
+            self.buffer.resize(before + ROOM, 0);
+            let read = self.bytes.read(&mut self.buffer[before..]);
+            self.buffer.truncate(before + read.as_ref().unwrap_or(&0));
+            match read {
+                Ok(0) => (self.whole, self.ended) = (before, true),
+                Ok(_) if before > MOST => self.whole = self.buffer.len(),
+                Ok(_) => {
+                    let end =
+                        self.buffer[before..].iter().rposition(|byte| *byte == self.separator);
+                    self.whole = end.map_or(0, |end| before + end + 1);
+                }
+                Err(error) => {
+                    let again = error.kind() == io::ErrorKind::Interrupted;
+                    let error = anyhow::Error::from(error).context(self.name.clone());
+                    if again || NeedsMemory::is_cause(&error) {
+                        return Err(error.downcast().expect("it was one"));
+                    }
+                    (self.left_out)(&error);
+                    self.ended = true;
+                }
+            }
+        }
+        let length = out.len().min(self.whole - self.passed);
+        out[..length].copy_from_slice(&self.buffer[self.passed..][..length]);
+        self.passed += length;
+        Ok(length)
     }
 }
 
@@ -161,6 +245,8 @@ pub fn name_others(mut inputs: Vec<Input>, options: &Options) -> Vec<Input> {
 pub enum NamedInput {
     /// A file, by its path.
     Path(PathBuf),
+    /// As above; if it cannot be read, that is told, and it counts as far as it can be.
+    MaybePath(PathBuf, LeftOut),
     /// A file that is open, such as standard input, and its name for messages.
     Open(String, File),
     /// The bytes of a file that is elsewhere, maybe compressed, and its name for messages.
@@ -219,12 +305,19 @@ impl Room {
     }
 }
 
+/// What is done about a file or a folder in a folder that cannot be read: an error ends the work, without one it goes on.
+pub type Unreadable<'a> = dyn FnMut(&Path, anyhow::Error) -> Result<()> + 'a;
+
 /// Puts the files of each folder among the paths in its place: those in folders within it too, in the order of their paths,
 /// byte by byte. Hidden files are among them; links, pipes and devices in a folder are left out, as `grep -r` does.
 ///
 /// # Errors
 /// Those of the system, with the path in front; a folder that has no file; more files than there is room for.
-pub fn files_of_folders(paths: Vec<PathBuf>, room: &mut Room) -> Result<Vec<PathBuf>> {
+pub fn files_of_folders(
+    paths: Vec<PathBuf>,
+    room: &mut Room,
+    unreadable: &mut Unreadable<'_>,
+) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {
         if !path.is_dir() {
@@ -232,7 +325,7 @@ pub fn files_of_folders(paths: Vec<PathBuf>, room: &mut Room) -> Result<Vec<Path
             continue;
         }
         let first = all.len();
-        files_of_folder(&path, &mut all, room)?;
+        files_of_folder(&path, &mut all, room, unreadable)?;
         if all.len() == first {
             bail!("{}: has no files; name another folder", path.display());
         }
@@ -244,14 +337,31 @@ pub fn files_of_folders(paths: Vec<PathBuf>, room: &mut Room) -> Result<Vec<Path
 ///
 /// # Errors
 /// Those of the system, with the path in front; more files than there is room for, which are counted then.
-pub fn files_of_folder(path: &Path, all: &mut Vec<PathBuf>, room: &mut Room) -> Result<()> {
+pub fn files_of_folder(
+    path: &Path,
+    all: &mut Vec<PathBuf>,
+    room: &mut Room,
+    unreadable: &mut Unreadable<'_>,
+) -> Result<()> {
     let first = all.len();
     let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
-        let about = || folder.display().to_string();
-        for entry in folder.read_dir().with_context(about)? {
-            let entry = entry.with_context(about)?;
-            let kind = entry.file_type().with_context(about)?;
+        let entries = match folder.read_dir() {
+            Ok(entries) => entries,
+            Err(error) => {
+                unreadable(&folder, error.into())?;
+                continue;
+            }
+        };
+        for entry in entries {
+            let kind = entry.and_then(|entry| Ok((entry.file_type()?, entry)));
+            let (kind, entry) = match kind {
+                Ok(of) => of,
+                Err(error) => {
+                    unreadable(&folder, error.into())?;
+                    continue;
+                }
+            };
             if kind.is_dir() {
                 folders.push(entry.path());
             } else if kind.is_file() {
@@ -296,7 +406,7 @@ pub fn open(
     let opened = in_order(if many { OPENERS } else { 1 }, named.len(), |i| {
         let named = named[i].lock().expect("no thread panics").take().expect("taken once");
         let path = match &named {
-            NamedInput::Path(path) if many => Some(path.clone()),
+            NamedInput::Path(path) | NamedInput::MaybePath(path, _) if many => Some(path.clone()),
             _ => None,
         };
         anyhow::Ok(match (open_one(named, output)?.delimited_by(own(i)), path) {
@@ -457,8 +567,10 @@ fn open_one(named: NamedInput, output: Option<FileId>) -> Result<Opened> {
             }
             state => anyhow::Ok(state),
         };
-    let stream =
-        |name, from, pipe| Ok(Opened::Stream(Stream { name, from, pipe, delimiter: None }));
+    let stream = |name, from, pipe| {
+        let (delimiter, left_out) = (None, None);
+        Ok(Opened::Stream(Stream { name, from, pipe, delimiter, left_out }))
+    };
     // Some systems number no pipes.
     let pipe = |state: &State| Some(state.id).filter(|id| state.is_pipe && id.inode > 0);
     match named {
@@ -474,6 +586,20 @@ fn open_one(named: NamedInput, output: Option<FileId>) -> Result<Opened> {
                 return Ok(Opened::Input(Input::file(name, file)?));
             }
             stream(name, Origin::Open(file), pipe(&state))
+        }
+        NamedInput::MaybePath(path, left_out) => {
+            let name = path.display().to_string();
+            let is_output = State::at(&path).is_ok_and(|state| output == Some(state.id));
+            match open_one(NamedInput::Path(path), output) {
+                Ok(Opened::Stream(stream)) => {
+                    Ok(Opened::Stream(Stream { left_out: Some(left_out), ..stream }))
+                }
+                Err(error) if !is_output => {
+                    left_out(&error);
+                    stream(name, Origin::Lines(Box::new(io::empty())), None)
+                }
+                opened => opened,
+            }
         }
         NamedInput::Path(path) => {
             let name = path.display().to_string();

@@ -12,7 +12,7 @@ use umbel::KeyHasher;
 use umbel_files::atomic::{self, Existing};
 use umbel_files::compression::Point;
 use umbel_index::column::Keys;
-use umbel_index::layout::{Block, Entry, GONE, HEADERS, Plan, Stamp};
+use umbel_index::layout::{Block, Entry, GONE, HEADERS, Plan, Stamp, UNREADABLE};
 use umbel_index::look_up::FIELD_PROBES;
 use umbel_index::matrix::{self, Apart, Group, WIDTH};
 use umbel_index::pages::{self, DATA, PAGE, PagesWriter};
@@ -23,7 +23,7 @@ use crate::folders::Base;
 use crate::opened::{self, Index};
 use crate::settings::Settings;
 use crate::stamp;
-use crate::text::{BLOCK, Reading};
+use crate::text::{BLOCK, Reading, Unreadable};
 use crate::{folders, memory};
 
 /// What was done to make an index.
@@ -36,6 +36,8 @@ pub struct Built {
     pub read: u64,
     /// Files that were in it before, and are gone.
     pub gone: u64,
+    /// Files and folders that cannot be read, and why. The index says so of the files, and an update tries them again.
+    pub unreadable: Vec<(PathBuf, String)>,
     /// Of what was named when it was made, what is gone and named no more.
     pub dropped: Vec<PathBuf>,
     /// Blocks of all files.
@@ -195,14 +197,17 @@ struct Indexed {
     /// Whether it was read, and how many keys its blocks have then.
     read: bool,
     keys: u64,
+    /// Why the file cannot be read.
+    unreadable: Option<String>,
 }
 
 fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) -> Result<Built> {
     atomic::check_target(target, existing)?;
     let mut base = Base::of_index(target)?;
-    let (mut paths, mut room) = (Vec::new(), memory::room_of_paths(options, draft.lists()));
+    let (mut paths, mut unreadable) = (Vec::new(), Vec::new());
+    let mut room = memory::room_of_paths(options, draft.lists());
     for root in &draft.roots {
-        base.files(root, &mut paths, &mut room)?;
+        base.files(root, &mut paths, &mut room, &mut unreadable)?;
     }
     if draft.roots.len() > 1 {
         folders::keep_first(&mut paths);
@@ -212,7 +217,7 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
     let temporary = Temporary::new(options)?;
     let indexed = each_file(&paths, &base, draft, &temporary, options)?;
     drop(paths);
-    let mut built = Built::default();
+    let mut built = Built { unreadable, ..Built::default() };
     let (mut files, mut blocks) = (Vec::new(), Vec::new());
     let (mut filters, mut starts) = (Vec::new(), Vec::new());
     for file in indexed {
@@ -227,6 +232,9 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
             built.read += 1;
             built.text_read += file.entry.text;
         }
+        if let Some(why) = file.unreadable {
+            built.unreadable.push((base.shown(&file.entry.path), why));
+        }
         files.push(Entry { first, ..file.entry });
         for (block, filter, start) in file.blocks {
             blocks.push(block);
@@ -234,10 +242,17 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
             starts.push(start);
         }
     }
+    if let ([(path, why), ..], None) = (&built.unreadable[..], &draft.old)
+        && built.read == 0
+    {
+        bail!("{}: {why}", path.display());
+    }
     if let Some(old) = &draft.old {
-        let now: HashSet<_> = files.iter().map(|file| &file.path).collect();
-        built.gone = old.files.iter().filter(|file| !now.contains(&file.path)).count() as u64;
-        if built.read + built.gone == 0 && draft.roots == old.roots {
+        let now: HashSet<_> = files.iter().map(|file| file.path.as_path()).collect();
+        built.gone =
+            old.files.iter().filter(|file| !now.contains(&*base.kept_now(&file.path))).count()
+                as u64;
+        if built.read + built.gone == 0 && built.unreadable.is_empty() && draft.roots == old.roots {
             built.blocks = old.block_count().into();
             built.bytes = fs::metadata(target)?.len();
             return Ok(built);
@@ -490,9 +505,11 @@ fn each_file(
     let (mut parts, mut all, mut expected) = (Vec::new(), Vec::new(), 0);
     for path in paths {
         let kept = match (old.get(base.kept_of(path)), &draft.old) {
-            (Some(entry), Some(index)) => keep(path, base.kept_of(path), entry, index)?,
-            _ => None,
+            (Some(entry), Some(index)) => keep(path, base.kept_of(path), entry, index),
+            _ => Ok(None),
         };
+        // What cannot be read is told when it is read.
+        let kept = kept.or_else(|error| Unreadable::reason(&error).map(|_| None).ok_or(error))?;
         let first = parts.len();
         if kept.is_none() {
             expected += split(path, &mut whole, &mut parts)?;
@@ -516,12 +533,21 @@ fn each_file(
             };
             let (reading, unforeseen, keys) = (&reading, &unforeseen, &mut keys);
             let mut one = One { reading, draft, temporary, unforeseen, keys };
-            let indexed = one
-                .read(part, base.kept_of(part.path).to_owned())
-                .inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
-            let size = indexed.entry.stamp.size;
-            let (start, end) = part.range();
-            options.progress.advance(end.min(size) - start);
+            let kept = base.kept_of(part.path).to_owned();
+            let indexed = match one.read(part, kept.clone()) {
+                Err(error) => match Unreadable::reason(&error) {
+                    Some(why) => Indexed::unreadable(kept, why),
+                    None => {
+                        failed.store(true, Ordering::Relaxed);
+                        return Err(error);
+                    }
+                },
+                Ok(indexed) => {
+                    let (start, end) = part.range();
+                    options.progress.advance(end.min(indexed.entry.stamp.size) - start);
+                    indexed
+                }
+            };
             *read[at].lock().expect("no worker panics") = Some(Box::new(indexed));
         }
         Ok(())
@@ -536,27 +562,42 @@ fn each_file(
 
 /// Adds the parts of a file; returns its bytes.
 fn split<'a>(path: &'a Path, reading: &mut Reading, parts: &mut Vec<Part<'a>>) -> Result<u64> {
-    let name = || path.display().to_string();
     let size = fs::metadata(path).map_or(0, |meta| meta.len());
-    if size > PART && reading.ends_with_lines {
-        let file = File::open(path).with_context(name)?;
-        if reading.recognize(path, &file)?.is_none() {
-            let stamp = stamp::before_reading(&file).with_context(name)?;
-            let starts = (0..stamp.size.max(1)).step_by(PART as usize);
-            parts.extend(starts.map(|start| {
-                let end = if start + PART < stamp.size { start + PART } else { u64::MAX };
-                Part { path, of: Some(Box::new(((start, end), stamp))) }
-            }));
-            return Ok(stamp.size);
-        }
+    // What cannot be read is told when it is read.
+    if size > PART
+        && reading.ends_with_lines
+        && let Ok(file) = File::open(path)
+        && let Ok(None) = reading.recognize(path, &file)
+    {
+        let stamp = stamp::before_reading(&file).with_context(|| path.display().to_string())?;
+        let starts = (0..stamp.size.max(1)).step_by(PART as usize);
+        parts.extend(starts.map(|start| {
+            let end = if start + PART < stamp.size { start + PART } else { u64::MAX };
+            Part { path, of: Some(Box::new(((start, end), stamp))) }
+        }));
+        return Ok(stamp.size);
     }
     parts.push(Part { path, of: None });
     Ok(size)
 }
 
 impl Indexed {
+    /// A file that cannot be read, which no file is the same as.
+    fn unreadable(path: PathBuf, why: String) -> Self {
+        let stamp = Stamp { size: UNREADABLE, ..Stamp::default() };
+        let entry = Entry { path, stamp, ..Entry::default() };
+        let (blocks, unreadable) = (Vec::new(), Some(why));
+        Self { entry, blocks, lines: 0, read: false, keys: 0, unreadable }
+    }
+
     /// This part and the next one of the file.
     fn then(mut self, next: Self) -> Self {
+        if self.unreadable.is_some() {
+            return self;
+        }
+        if next.unreadable.is_some() {
+            return next;
+        }
         self.blocks.extend(next.blocks.into_iter().map(|(block, filter, start)| {
             (Block { lines: self.lines + block.lines, ..block }, filter, start)
         }));
@@ -570,9 +611,9 @@ impl Indexed {
 
 /// A file of the old index, if it is as it was.
 fn keep(path: &Path, kept: &Path, entry: &Entry, index: &Index) -> Result<Option<Box<Indexed>>> {
-    let name = || path.display().to_string();
-    let state = State::at(path).with_context(name)?;
-    if !stamp::is_of(&entry.stamp, &state, || File::open(path)).with_context(name)? {
+    let of = Unreadable::at(path);
+    let state = State::at(path).with_context(&of)?;
+    if !stamp::is_of(&entry.stamp, &state, || File::open(path)).with_context(of)? {
         return Ok(None);
     }
     let blocks = index.blocks_of(entry)?;
@@ -586,7 +627,8 @@ fn keep(path: &Path, kept: &Path, entry: &Entry, index: &Index) -> Result<Option
     });
     let entry = Entry { path: kept.to_owned(), ..entry.clone() };
     let blocks = blocks.collect();
-    Ok(Some(Box::new(Indexed { entry, blocks, lines: 0, read: false, keys: 0 })))
+    let (lines, read, keys, unreadable) = (0, false, 0, None);
+    Ok(Some(Box::new(Indexed { entry, blocks, lines, read, keys, unreadable })))
 }
 
 /// What a worker has to index a file with.
@@ -601,11 +643,11 @@ struct One<'a> {
 impl One<'_> {
     fn read(&mut self, part: &Part<'_>, stored: PathBuf) -> Result<Indexed> {
         let path = part.path;
-        let name = || path.display().to_string();
-        let file = File::open(path).with_context(name)?;
+        let of_file = Unreadable::at(path);
+        let file = File::open(path).with_context(&of_file)?;
         let stamp = match &part.of {
             Some(of) => of.1,
-            None => stamp::before_reading(&file).with_context(name)?,
+            None => stamp::before_reading(&file).with_context(of_file)?,
         };
         let compression = match part.of {
             Some(_) => None,
@@ -672,7 +714,8 @@ impl One<'_> {
             first: 0,
             blocks: u32::try_from(blocks.len()).context("a file has fewer than 2³² blocks")?,
         };
-        Ok(Indexed { entry, blocks, lines: text.lines, read: true, keys: count })
+        let (lines, read, keys, unreadable) = (text.lines, true, count, None);
+        Ok(Indexed { entry, blocks, lines, read, keys, unreadable })
     }
 
     /// Collects the keys of a block.

@@ -22,7 +22,7 @@ use crate::opened::{self, Index};
 use crate::query::{Matching, Text};
 use crate::settings::Settings;
 use crate::stamp;
-use crate::text::{self, Reading};
+use crate::text::{self, Reading, Unreadable};
 use crate::{folders, memory};
 
 /// A line, or a record, that was found.
@@ -77,6 +77,8 @@ pub struct Search {
     pub new: Vec<PathBuf>,
     /// Files and folders of the index that are gone.
     pub gone: Vec<PathBuf>,
+    /// Files and folders that cannot be read, and why; lines before a damaged place were found.
+    pub unreadable: Vec<(PathBuf, String)>,
     /// Texts that the index cannot narrow down, by their numbers, and why.
     pub wide: Vec<(usize, Wide)>,
     /// Whether there was no index.
@@ -203,7 +205,8 @@ pub fn find(
         }
         None => {
             let mut paths = Vec::new();
-            folders::files(path, &mut paths, &mut memory::room_of_search(options, 0))?;
+            let mut room = memory::room_of_search(options, 0);
+            folders::files(path, &mut paths, &mut room, &mut search.unreadable)?;
             search.without_index = true;
             search.files = paths.len() as u64;
             let jobs: Vec<_> = paths.into_iter().map(Job::whole).collect();
@@ -231,11 +234,19 @@ pub fn find(
         read: AtomicU64::new(0),
         found: AtomicU64::new(0),
         stale: Mutex::default(),
+        unreadable: Mutex::default(),
     };
     run.all(&jobs, workers, write)?;
     search.text_read = run.read.into_inner();
     search.found = run.found.into_inner();
     search.stale.extend(run.stale.into_inner().expect("no worker panics"));
+    search.unreadable.extend(run.unreadable.into_inner().expect("no worker panics"));
+    search.unreadable.sort_unstable();
+    let is_readable = |path: &PathBuf| {
+        search.unreadable.binary_search_by(|(unreadable, _)| unreadable.cmp(path)).is_err()
+    };
+    search.stale.retain(is_readable);
+    search.new.retain(is_readable);
     Ok(search)
 }
 
@@ -308,7 +319,7 @@ fn of_index<'a>(
             Err(error) if folders::is_gone(&error) => search.gone.push(shown),
             state => {
                 state.with_context(|| shown.display().to_string())?;
-                base.files(root, &mut files, room)?;
+                base.files(root, &mut files, room, &mut search.unreadable)?;
             }
         }
     }
@@ -330,7 +341,15 @@ fn of_index<'a>(
             }
             continue;
         };
-        match state(entry, &path)? {
+        let state = match state(entry, &path) {
+            Err(error) => {
+                let why = Unreadable::reason(&error).ok_or(error)?;
+                search.unreadable.push((path, why));
+                continue;
+            }
+            state => state?,
+        };
+        match state {
             State::Gone => search.gone.push(path),
             State::Stale => {
                 search.stale.push(path.clone());
@@ -346,7 +365,15 @@ fn of_index<'a>(
             }
         }
     }
-    search.gone.extend(entries.into_keys().map(|kept| base.shown(&kept)));
+    for path in entries.into_keys().map(|kept| base.shown(&kept)) {
+        match umbel_system::State::at(&path) {
+            // It is in a folder that cannot be read.
+            Err(error) if !folders::is_gone(&error) => {
+                search.unreadable.push((path, error.to_string()));
+            }
+            _ => search.gone.push(path),
+        }
+    }
     search.gone.sort_unstable();
     // A file that was named is among what was named, and among the files.
     search.gone.dedup();
@@ -361,13 +388,13 @@ enum State {
 }
 
 fn state(entry: &Entry, path: &Path) -> Result<State> {
-    let name = || path.display().to_string();
+    let of = Unreadable::at(path);
     match umbel_system::State::at(path) {
         Err(error) if folders::is_gone(&error) => Ok(State::Gone),
-        Err(error) => Err(error).with_context(name),
+        Err(error) => Err(error).with_context(of),
         Ok(now) if !now.is_file => Ok(State::Gone),
         Ok(now) => {
-            let same = stamp::is_of(&entry.stamp, &now, || File::open(path)).with_context(name)?;
+            let same = stamp::is_of(&entry.stamp, &now, || File::open(path)).with_context(of)?;
             Ok(if same { State::Same } else { State::Stale })
         }
     }
@@ -387,6 +414,8 @@ struct Run<'a> {
     found: AtomicU64,
     /// Files that changed after the search began.
     stale: Mutex<Vec<PathBuf>>,
+    /// Files that cannot be read, and why.
+    unreadable: Mutex<Vec<(PathBuf, String)>>,
 }
 
 /// Takes what is to be printed; the rest too, if nothing comes after it. Returns false if the run has stopped.
@@ -494,26 +523,15 @@ impl Run<'_> {
 
     /// Searches one file; false if the run has stopped.
     fn one(&self, job: &Job<'_>, put: &mut Put<'_>) -> Result<bool> {
-        let name = || job.path.display().to_string();
-        let file = File::open(&job.path).with_context(name)?;
-        let state = umbel_system::State::of(&file).with_context(name)?;
         let mut lines =
             Lines { run: self, path: &job.path, found: 0, out: Vec::new(), folded: Vec::new() };
-        let next = match (job.entry, self.index) {
-            // It may have changed since all files were looked at, which can be minutes ago.
-            (Some(entry), Some((index, of)))
-                if stamp::is_of(&entry.stamp, &state, || file.try_clone())
-                    .with_context(name)? =>
-            {
-                let blocks = index.blocks_of(entry).with_context(|| of.display().to_string())?;
-                self.blocks(entry, &blocks, &file, &mut lines, put)?
+        let next = match self.file(job, &mut lines, put) {
+            Err(error) => {
+                let why = Unreadable::reason(&error).ok_or(error)?;
+                self.unreadable.lock().expect("no worker panics").push((job.path.clone(), why));
+                Next::File
             }
-            _ => {
-                if job.entry.is_some() {
-                    self.stale.lock().expect("no worker panics").push(job.path.clone());
-                }
-                self.whole(&file, &mut lines, put)?
-            }
+            next => next?,
         };
         if next == Next::Nothing {
             return Ok(false);
@@ -523,6 +541,29 @@ impl Run<'_> {
             self.sink.file(&job.path, lines.found, &mut lines.out);
         }
         put(&mut lines.out, true)
+    }
+
+    /// Searches one file, up to where it cannot be read.
+    fn file(&self, job: &Job<'_>, lines: &mut Lines<'_>, put: &mut Put<'_>) -> Result<Next> {
+        let of_file = Unreadable::at(&job.path);
+        let file = File::open(&job.path).with_context(&of_file)?;
+        let state = umbel_system::State::of(&file).with_context(&of_file)?;
+        match (job.entry, self.index) {
+            // It may have changed since all files were looked at, which can be minutes ago.
+            (Some(entry), Some((index, of)))
+                if stamp::is_of(&entry.stamp, &state, || file.try_clone())
+                    .with_context(&of_file)? =>
+            {
+                let blocks = index.blocks_of(entry).with_context(|| of.display().to_string())?;
+                self.blocks(entry, &blocks, &file, lines, put)
+            }
+            _ => {
+                if job.entry.is_some() {
+                    self.stale.lock().expect("no worker panics").push(job.path.clone());
+                }
+                self.whole(&file, lines, put)
+            }
+        }
     }
 
     /// Searches the blocks of a file that may have a text.

@@ -10,7 +10,12 @@ use umbel_files::atomic;
 use umbel_files::inputs::{self, Room};
 
 /// Adds the regular files at and under `path`, in the order of their names; links in folders are not followed.
-pub(crate) fn files(path: &Path, found: &mut Vec<PathBuf>, room: &mut Room) -> Result<()> {
+pub(crate) fn files(
+    path: &Path,
+    found: &mut Vec<PathBuf>,
+    room: &mut Room,
+    unreadable: &mut Vec<(PathBuf, String)>,
+) -> Result<()> {
     let name = || path.display().to_string();
     let meta = fs::metadata(path).with_context(name)?;
     if meta.is_file() {
@@ -24,7 +29,10 @@ pub(crate) fn files(path: &Path, found: &mut Vec<PathBuf>, room: &mut Room) -> R
         );
     }
     let first = found.len();
-    inputs::files_of_folder(path, found, room)?;
+    inputs::files_of_folder(path, found, room, &mut |path, error| {
+        unreadable.push((path.to_owned(), format!("{error:#}")));
+        Ok(())
+    })?;
     // What is being written beside its place is not there yet.
     let is_written = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".umbel-"))
@@ -111,9 +119,14 @@ impl Base {
         root: &Path,
         found: &mut Vec<PathBuf>,
         room: &mut Room,
+        unreadable: &mut Vec<(PathBuf, String)>,
     ) -> Result<()> {
         let (was, is) = (self.whole.join(root), canonical(&self.shown(root))?);
-        files(&is, found, room)?;
+        let first = unreadable.len();
+        files(&is, found, room, unreadable)?;
+        for (path, _) in &mut unreadable[first..] {
+            *path = self.shown(self.kept(path));
+        }
         if was != is {
             self.moved.push((was, is));
         }

@@ -1,14 +1,15 @@
 //! The text of a file in blocks, each of whole records.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use memchr::{memchr, memchr_iter};
-use umbel_files::compression::{self, Compression, Decoder, Point};
+use umbel_files::compression::{self, Compression, Decoder, NeedsMemory, Point};
 use umbel_numbers::Size;
 use umbel_sets::{Options, Records, Rows, Start};
 
@@ -18,6 +19,31 @@ pub(crate) const BLOCK: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 /// Bytes of text that are at least between two points where reading can start inside of a member of gzip: what one costs, about
 /// 8 KiB for logs, is 0.2 % of that, and a hit reads half of it on average.
 const POINTS: u64 = 4 * BLOCK as u64;
+
+/// The file that an error is about, because it cannot be read: work on others goes on.
+#[derive(Debug)]
+pub(crate) struct Unreadable(String);
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Unreadable {
+    /// As the context of an error.
+    pub(crate) fn at(path: &Path) -> impl Fn() -> Self {
+        || Self(path.display().to_string())
+    }
+
+    /// Why a file cannot be read, if that is what an error says; all other errors end the work, and so does too little memory
+    /// for a decoder.
+    pub(crate) fn reason(error: &anyhow::Error) -> Option<String> {
+        let is_one = error.is::<Self>() && !NeedsMemory::is_cause(error);
+        let causes = || error.chain().skip(1).map(ToString::to_string);
+        is_one.then(|| causes().collect::<Vec<_>>().join(": "))
+    }
+}
 
 /// How files are read.
 pub(crate) struct Reading {
@@ -63,9 +89,9 @@ impl Reading {
 
     /// How an open file is compressed.
     pub(crate) fn recognize(&self, path: &Path, file: &File) -> Result<Option<Compression>> {
-        let name = || path.display().to_string();
-        let file = file.try_clone().with_context(name)?;
-        Ok(compression::recognize(Box::new(file)).with_context(name)?.0)
+        let of = Unreadable::at(path);
+        let file = file.try_clone().with_context(&of)?;
+        Ok(compression::recognize(Box::new(file)).with_context(of)?.0)
     }
 
     /// The text of an open file, `size` bytes of it, from a point on.
@@ -85,7 +111,7 @@ impl Reading {
             let (memory, room) = (self.memory, self.room / 2);
             compression::decoder(compression, source, &point, Some(POINTS), memory, room)
         };
-        let source = open().with_context(|| name.clone())?;
+        let source = open().with_context(Unreadable::at(path))?;
         Ok(Text {
             reading: self,
             name,
@@ -98,6 +124,7 @@ impl Reading {
             filled: 0,
             lines: 0,
             end: u64::MAX,
+            failed: None,
         })
     }
 }
@@ -139,12 +166,17 @@ pub(crate) struct Text<'a> {
     pub(crate) lines: u64,
     /// Records that start from here on are of no interest.
     end: u64,
+    /// Why nothing can be read behind the records that were.
+    failed: Option<anyhow::Error>,
 }
 
 impl<'a> Text<'a> {
     /// Reads until `wanted` bytes are there; false if there are fewer.
     fn fill(&mut self, wanted: usize) -> Result<bool> {
         const SHORT: usize = 1 << 15;
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         // After a long record the buffer has many blocks: moved with each of them, they would take the time of their square.
         if self.buffer.len() - self.begin < wanted {
             self.buffer.copy_within(self.begin..self.filled, 0);
@@ -164,7 +196,7 @@ impl<'a> Text<'a> {
                     self.points.extend(self.source.points().into_iter().map(Arc::new));
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error).with_context(|| self.name.clone()),
+                Err(error) => return Err(error).with_context(|| Unreadable(self.name.clone())),
             }
         }
         Ok(true)
@@ -255,9 +287,19 @@ impl<'a> Text<'a> {
         }
         let mut wanted = BLOCK;
         let mut length = loop {
-            let ended = !self.fill(wanted)?;
+            let filled = self.fill(wanted);
             let bytes = self.bytes();
             let bytes = &bytes[..bytes.len().min(wanted)];
+            let ended = match filled {
+                Ok(filled) => !filled,
+                Err(error) => match self.reading.last_end(bytes) {
+                    Some(end) => {
+                        self.failed = Some(error);
+                        break end;
+                    }
+                    None => return Err(error),
+                },
+            };
             if ended {
                 break bytes.len();
             }
@@ -297,7 +339,8 @@ impl<'a> Text<'a> {
             );
         }
         if !self.fill(length as usize)? {
-            bail!("{}: changed while it was searched; search it again", self.name);
+            return Err(anyhow!("changed while it was searched; search it again"))
+                .with_context(|| Unreadable(self.name.clone()));
         }
         see(self, self.block(length as usize))?;
         self.pass(length as usize);

@@ -59,6 +59,9 @@ pub const FIELD: &str = "field";
 /// The name of a setting, something that is done with these values. Part of the format.
 pub const NORMALIZATION: &str = "normalization";
 
+/// The size of a file that could not be read: it has no blocks, and is looked at again whenever the index is used.
+pub const UNREADABLE: u64 = u64::MAX;
+
 /// What tells whether a file is still the one that was indexed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use umbel_files::atomic::Existing;
 use umbel_find::{Built, Found, Matching, Search, Sink, Wanted};
@@ -73,8 +73,14 @@ pub(crate) fn index(
         Some(paths) => umbel_find::build(&target, Existing::Replace, &paths, &options),
         None => umbel_find::update(&target, &options),
     })?;
-    let Built { files, read, gone, blocks, text, text_read, keys, bytes, .. } =
+    let Built { files, read, gone, blocks, text, text_read, keys, bytes, unreadable, .. } =
         built.map_err(of_job)?;
+    if let Some((path, why)) = unreadable.first() {
+        return Err(PyOSError::new_err(format!(
+            "{}: {why}; the index has the other files, and update=True tries this one again",
+            path.display()
+        )));
+    }
     Ok((files, read, gone, blocks, text, text_read, keys, bytes))
 }
 
@@ -101,8 +107,22 @@ pub(crate) fn find(
         let wanted = Wanted { texts, matching: Matching { inside, ignore_case } };
         umbel_find::find(&place, &wanted, &options, &*sink, &mut |_| Ok(()))
     })?;
-    let Search { files, blocks, blocks_read, text, text_read, stale, new, gone, wide, .. } =
-        search.map_err(of_job)?;
+    let Search {
+        files,
+        blocks,
+        blocks_read,
+        text,
+        text_read,
+        stale,
+        new,
+        gone,
+        unreadable,
+        wide,
+        ..
+    } = search.map_err(of_job)?;
+    if let Some((path, why)) = unreadable.first() {
+        return Err(PyOSError::new_err(format!("{}: {why}", path.display())));
+    }
     if let Some(gone) = gone.first() {
         return Err(PyFileNotFoundError::new_err(format!(
             "{}: is in the index, and gone; drop it with umbel.index({:?}, update=True)",

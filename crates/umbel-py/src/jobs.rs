@@ -272,7 +272,10 @@ pub(crate) fn job<'py>(
     for (i, input) in inputs.iter().enumerate() {
         match feeds.input(input, i, separator)? {
             NamedInput::Path(path) if recursive => {
-                let files = inputs::files_of_folders(vec![path], &mut room).map_err(of_job)?;
+                let files = inputs::files_of_folders(vec![path], &mut room, &mut |path, error| {
+                    Err(error.context(path.display().to_string()))
+                });
+                let files = files.map_err(of_job)?;
                 sources.extend(files.into_iter().map(NamedInput::Path));
             }
             input => sources.push(input),

@@ -33,10 +33,10 @@ pub(crate) struct IndexArgs {
 
 /// Find the lines of many files that hold a text, exactly, with an index
 ///
-/// Prints FILE:LINE:text, in the order of the files' names. The text may be several words and what is between them; its first and
+/// Prints FILE:LINE:text, in the order of the files' paths. The text may be several words and what is between them; its first and
 /// last words are whole words of the line, unless -F is given. Several texts find the lines with any of them. Files that
-/// changed since they were indexed, and new ones in its folders, are searched in full and reported; a file that is gone is an error.
-/// In place of an index, a file or a folder is searched in full.
+/// changed since they were indexed, and new ones in its folders, are searched in full and reported; a file that is gone or
+/// cannot be read is an error, after all others were searched. In place of an index, a file or a folder is searched in full.
 #[derive(Debug, Args)]
 pub(crate) struct FindArgs {
     /// Index, or a file or folder to search in full

@@ -19,7 +19,8 @@ pub(crate) struct Work {
     /// Read all files in each folder named, and in folders within it, as if each was named
     ///
     /// They are read in the order of their paths, byte by byte. Hidden files are read too; links in a folder are not followed,
-    /// and pipes and devices in it are left out, as grep -r does.
+    /// and pipes and devices in it are left out, as grep -r does. A file that cannot be read, or is damaged, is named, and
+    /// counts up to there; the others are read, and the exit status is 2.
     #[arg(short, long, help_heading = "Input")]
     pub(crate) recursive: bool,
     /// End lines with a NUL byte instead of a line feed, in input and output

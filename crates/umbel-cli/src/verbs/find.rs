@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 use umbel_find::{Found, Matching, Search, Sink, Wanted};
 use umbel_numbers::{Count, Size, counted};
@@ -12,7 +12,7 @@ use umbel_sets::{Normalization, Records};
 
 use crate::args::{FindArgs, RecordArgs, Voice};
 use crate::output::{Screen, stdout};
-use crate::report::{Run, add_warnings, printable, say, say_error};
+use crate::report::{Run, add_warnings, printable, say, say_error, say_left_out};
 use crate::standard::{is_standard, name, names};
 use crate::{Outcome, lines};
 
@@ -46,6 +46,9 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
         out.write_all(bytes)
     })?;
     report(run, &search, &wanted, &args.place, work.voice);
+    for (path, why) in &search.unreadable {
+        say_left_out(&anyhow!("{}: {why}", path.display()));
+    }
     if let [gone, others @ ..] = &search.gone[..] {
         for other in others {
             say_error(&format!("{}: is in the index, and gone", other.display()));
@@ -179,6 +182,7 @@ fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice
             "stale": names(&search.stale),
             "new": names(&search.new),
             "gone": names(&search.gone),
+            "unreadable": search.unreadable.iter().map(|(path, _)| name(path)).collect::<Vec<_>>(),
             "searched_in_full": wide,
             "index": !search.without_index,
             "peak_memory": umbel_system::peak_memory(),

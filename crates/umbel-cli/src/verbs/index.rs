@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use serde_json::json;
 use umbel_find::{About, Built};
 use umbel_numbers::{Count, Size, counted};
@@ -11,8 +11,8 @@ use umbel_report::receipt::aligned;
 
 use crate::args::{IndexArgs, RecordArgs, Voice};
 use crate::atomic::Existing;
-use crate::report::{Run, add_warnings, say};
-use crate::standard::{is_standard, names};
+use crate::report::{Run, add_warnings, say, say_left_out};
+use crate::standard::{is_standard, name, names};
 use crate::target::{self, Sort};
 use crate::{Outcome, lines};
 
@@ -53,6 +53,9 @@ pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
         ));
     }
     report(run, &built, args.update.is_some(), work.voice);
+    for (path, why) in &built.unreadable {
+        say_left_out(&anyhow!("{}: {why}", path.display()));
+    }
     Ok(Outcome::Done)
 }
 
@@ -61,6 +64,7 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
     let tells = run.tells();
     drop(run);
     let Built { files, read, gone, blocks, text, text_read, keys, bytes, .. } = *built;
+    let unreadable: Vec<_> = built.unreadable.iter().map(|(path, _)| name(path)).collect();
     if voice.json {
         if !voice.quiet {
             let mut report = json!({
@@ -69,6 +73,7 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
                 "files": files,
                 "files_read": read,
                 "files_gone": gone,
+                "unreadable": unreadable,
                 "blocks": blocks,
                 "text": text,
                 "text_read": text_read,
@@ -88,6 +93,12 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
     let mut words = vec![counted(files, "file")];
     if update {
         words.push(format!("{} read, {} gone", Count(read), Count(gone)));
+    }
+    if !unreadable.is_empty() {
+        words.push(format!(
+            "{} unreadable, tried again by --update",
+            Count(unreadable.len() as u64)
+        ));
     }
     let share = percent(bytes as f64 / text.max(1) as f64);
     words.push(format!("{} of text in {}", Size(text), counted(blocks, "block")));

@@ -291,3 +291,37 @@ fn an_index_is_the_same_by_any_name() {
     assert_eq!(within("find i alpha").text(), here("new:1:alpha\n") + &short);
     assert_eq!(within("index --update i --json").report()["files_read"], 1);
 }
+
+/// As grep does: what can be read is searched, what cannot is told, and the exit status is 2. An index tries it again.
+#[test]
+fn a_damaged_file_hides_no_other() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("logs")).unwrap();
+    folder.write("logs/a", "alpha 1\n");
+    folder.write("logs/z", "alpha 2\n");
+    let whole = gzip(&[b"alpha 3\n".as_slice(), &urls(0..9000)].concat());
+    folder.write("logs/b.gz", &whole[..whole.len() / 2]);
+    let good = here("logs/a:1:alpha 1\nlogs/b.gz:1:alpha 3\nlogs/z:1:alpha 2\n");
+    let told = here("logs/b.gz: ");
+    let failed = |arguments: &str, out: &str| {
+        let run = folder.umbel(arguments).run();
+        assert_eq!((run.status.code(), run.stdout.as_slice()), (Some(2), out.as_bytes()));
+        assert!(run.stderr.contains(&told), "{}", run.stderr);
+        run.stderr
+    };
+    failed("find logs alpha", &good);
+    let report = failed("index -o i logs --json", "");
+    assert!(report.contains("\"unreadable\":[\"logs"), "{report}");
+    let said = failed("find i alpha", &good);
+    assert!(!said.contains("changed since"), "{said}");
+    failed("find i --count alpha", &here("logs/a:1\nlogs/b.gz:1\nlogs/z:1\n"));
+    failed("index --update i", "");
+    folder.write("logs/b.gz", &whole);
+    folder.umbel("index --update i -q").run().done();
+    let found = folder.umbel("find i alpha").run();
+    assert_eq!((found.stderr.as_str(), found.stdout.as_slice()), ("", good.as_bytes()));
+    // Only what cannot be read.
+    folder.write("bad.gz", &whole[..5]);
+    folder.umbel("index -o j bad.gz").run().fails(&["bad.gz: "]);
+    assert!(!folder.path("j").exists());
+}

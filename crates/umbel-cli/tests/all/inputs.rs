@@ -1,8 +1,9 @@
 //! What inputs may be: as many as there are, named one by one or by a list, compressed.
 
+use std::fs;
 use std::io::Write;
 
-use crate::util::{Folder, compressed, gzip, lines, urls, xz};
+use crate::util::{Folder, compressed, gzip, here, lines, urls, xz};
 
 /// Files of a line each, and one that they share; their names as a list.
 fn many(folder: &Folder, count: u32) -> Vec<u8> {
@@ -559,4 +560,36 @@ fn a_list_that_the_memory_cap_does_not_allow_is_refused_before_it_is_read() {
     // Empty lines and a mark take nothing.
     folder.write("list", format!("\u{feff}a\n{}a", "\n".repeat(10_000)));
     assert_eq!(folder.umbel("dedup --files-from list -m 16MiB").run().done(), b"x\n");
+}
+
+/// With --recursive, as with grep -r: the rest is read, also of a damaged file what is before, and the exit status is 2.
+#[test]
+fn a_damaged_file_in_a_folder_hides_no_other() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("days")).unwrap();
+    folder.write("days/a", "id\n1\n2\n");
+    folder.write("days/c", "id\n2\n3\n");
+    folder.write("days/d.zst", b"\x28\xb5\x2f\xfdnone of zstd");
+    let rows: String = (0..9000u64).map(|i| format!("{}\n", i * i * i)).collect();
+    let whole = gzip(format!("id\n{rows}").as_bytes());
+    folder.write("days/b.gz", &whole[..whole.len() / 2]);
+    let told = [here("days/b.gz: "), here("days/d.zst: ")];
+    for arguments in ["dedup -r --csv -k id", "dedup -r --csv -k id --sort", "dedup -r"] {
+        let run = folder.umbel(&format!("{arguments} days")).run();
+        assert_eq!(run.status.code(), Some(2), "{arguments}");
+        assert!(told.iter().all(|told| run.stderr.contains(told)), "{}", run.stderr);
+        let text = String::from_utf8(run.stdout).unwrap();
+        let lines: std::collections::BTreeSet<_> = text.lines().collect();
+        assert!(["1", "2", "3", "8", "27"].iter().all(|line| lines.contains(line)), "{arguments}");
+        assert!(lines.iter().all(|line| *line == "id"
+            || *line == "2"
+            || *line == "3"
+            || rows.contains(&format!("{line}\n"))));
+    }
+    let run = folder.umbel("build -r -q --keys 99999 -o f days").run();
+    assert_eq!(run.status.code(), Some(2));
+    assert_eq!(folder.umbel("query f").stdin("3\nno\n27\n").run().text(), "3\n27\n");
+    // The place of each input stays.
+    let run = folder.umbel("except -r days/d.zst days/a").run();
+    assert_eq!((run.status.code(), &run.stdout[..]), (Some(2), &b""[..]));
 }
