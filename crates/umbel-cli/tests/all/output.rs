@@ -220,7 +220,7 @@ fn a_file_that_is_removed_meanwhile_is_told() {
 fn two_runs_to_one_file_wait_for_each_other() {
     let folder = Folder::new();
     let (run, mut pipe) = fed(&folder);
-    let mut other = folder.umbel("dedup --seen g -o q").stdin(urls(5..15)).spawn();
+    let mut other = folder.umbel("dedup --seen g -o q").stdin(urls(5..25)).spawn();
     let mut told = String::new();
     let mut stderr = BufReader::new(other.stderr());
     stderr.read_line(&mut told).unwrap();
@@ -229,7 +229,7 @@ fn two_runs_to_one_file_wait_for_each_other() {
     drop(pipe);
     run.finish().done();
     other.finish().done();
-    assert!(folder.read("q") == urls((0..20).chain(5..15)));
+    assert!(folder.read("q") == urls(0..25));
 }
 
 /// What was taken back stays taken back, whatever happens to the run that did it.
@@ -280,7 +280,7 @@ fn any_writers(seed: u64) -> bool {
     }
     let seen = |run: usize| {
         let name = inputs[run];
-        let options = "--fpp 1e-9 --keys 4e4 --checkpoint 0.002 --threads 1";
+        let options = "--fpp 1e-9 --keys 5e4 --checkpoint 0.002 --threads 1";
         folder.umbel(&format!("dedup -q --seen {name}.umbel {options} -o q {name}"))
     };
     folder.write("q", "");
