@@ -206,14 +206,17 @@ pub enum Error {
         /// The field that was probably meant.
         near: Option<Box<str>>,
     },
-    /// No record has a field of the key.
+    /// No record has all fields of the key.
     #[error(
-        "{at}: no record has a field {field:?} (found {found}); {}",
+        "{at}: no record has {} {field:?} (found {found}); {}",
+        if *fields > 1 { "all fields of the key; this one lacks" } else { "a field" },
         remedy(near.as_deref(), "name a field that records have")
     )]
     NowhereField {
         /// The place of one of them.
         at: Place,
+        /// How many fields the key has.
+        fields: usize,
         /// The field, as named.
         field: String,
         /// The fields of that record.

@@ -279,7 +279,13 @@ mod tests {
         let progress = Progress::default();
         for (name, offset) in [("a", 5), ("b", 4), ("a", 3), ("a", 9), ("b", 7)] {
             let (at, field) = (Place::new(name, offset), "id".to_owned());
-            progress.lacks(Error::NowhereField { at, field, found: "".into(), near: None });
+            progress.lacks(Error::NowhereField {
+                at,
+                fields: 1,
+                field,
+                found: "".into(),
+                near: None,
+            });
         }
         let first = |name| progress.no_key(|among| among == name).unwrap().place().cloned();
         assert_eq!(first("b"), Some(Place::new("b", 4)));

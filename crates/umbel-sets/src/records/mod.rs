@@ -524,7 +524,7 @@ impl Format {
         match self.error(flaw, name, offset) {
             Error::NoField { found, .. } if *found == *json::NULL => None,
             Error::NoField { at, field, found, near } => {
-                Some(Error::NowhereField { at, field, found, near })
+                Some(Error::NowhereField { at, fields: self.fields.len(), field, found, near })
             }
             other => Some(other),
         }
