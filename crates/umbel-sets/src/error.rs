@@ -286,6 +286,14 @@ pub enum Error {
         /// The field, as named.
         field: String,
     },
+    /// Other inputs name more or fewer fields of the key.
+    #[error("the key has {fields} fields, but other inputs name {others}; name as many, or none")]
+    OtherFields {
+        /// The fields of the key.
+        fields: usize,
+        /// Those named for other inputs.
+        others: usize,
+    },
     /// Only lines, and lines of fields, may end with NUL bytes.
     #[error(
         "rows of CSV and TSV and JSON lines end with line feeds, not with NUL bytes; leave that to lines"

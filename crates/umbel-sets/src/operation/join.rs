@@ -200,12 +200,13 @@ impl<'a> Join<'a> {
     /// Writes the joined rows to `out`, as [planned](Self::plan).
     ///
     /// # Errors
-    /// As for [`run`](Self::run).
+    /// As for [`run`](Self::run); [`Error::Memory`] for a plan with a filter that does not fit, of a job with more memory.
     pub fn run_as(
         &self,
         plan: &SetPlan,
         out: &mut (dyn io::Write + Send),
     ) -> Result<Report, Error> {
+        self.budget.check_filters(plan.seen.as_ref().map_or(0, umbel::Plan::bytes))?;
         let scanner = Scanner::within(self.budget, self.options, LineHasher::random())?;
         let scanner = scanner.joining_rows(self.prefix);
         let beside = scanner.beside(self.inputs, self.prefix);

@@ -290,6 +290,9 @@ impl Format {
             Records::JsonLines { key } => (Kind::Json, false, &key[..]),
         };
         let others = if options.others.is_empty() { fields } else { &options.others };
+        if others.len() != fields.len() {
+            return Err(Error::OtherFields { fields: fields.len(), others: others.len() });
+        }
         let paths = |fields: &[String]| match kind {
             Kind::Json => json::Paths::new(fields),
             _ => json::Paths::new(&[]),

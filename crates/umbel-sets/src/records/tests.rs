@@ -592,6 +592,27 @@ fn a_row_that_changed_is_noticed_though_its_key_did_not() {
 }
 
 #[test]
+fn other_inputs_name_as_many_fields_or_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = |count: usize| ["a", "b", "c"][..count].iter().map(|&name| name.into()).collect();
+    for (fields, others) in [(2, 0), (2, 2), (2, 1), (1, 3), (0, 1)] {
+        let records = Records::JsonLines { key: names(fields) };
+        let options = Options {
+            records,
+            others: names(others),
+            ..crate::testing::options(dir.path(), b'\n')
+        };
+        let wanted = if others == 0 || others == fields { None } else { Some((fields, others)) };
+        let found = match Format::new(&options) {
+            Err(Error::OtherFields { fields, others }) => Some((fields, others)),
+            Err(error) => panic!("{error}"),
+            Ok(_) => None,
+        };
+        assert_eq!(found, wanted);
+    }
+}
+
+#[test]
 fn keys_of_several_fields_are_not_mistaken_for_others() {
     let records = csv_records(b',', false, &[0, 1]);
     let (_, seen) = see(&records, b"ab,c\na,bc\n,abc\nabc,\n", roomy(100), None).unwrap();

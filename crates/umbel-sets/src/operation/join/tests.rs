@@ -192,6 +192,26 @@ proptest! {
     }
 }
 
+/// Of another join, or changed: what does not fit is refused before any work, and fewer keys than there are cost only time.
+#[test]
+fn any_plan_gives_the_answer_or_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = tsv(dir.path());
+    let [left, right] = [("left", "1\ta\n2\tb\n"), ("right", "2\tc\n3\td\n")]
+        .map(|(name, rows)| input(dir.path(), name, rows.as_bytes()));
+    let inputs = [left, right];
+    let join = Join::new(&inputs, &options).unwrap().with_budget(budget(1, 512, 1 << 20));
+    let plan = join.plan().unwrap();
+    for (bytes, fits) in [(1 << 10, true), (2 << 20, false), (1 << 40, false)] {
+        let seen = Some(umbel::Plan::for_memory(umbel::Kind::Blocked, 1, bytes).unwrap());
+        let mut out = Vec::new();
+        match join.run_as(&SetPlan { seen, ..plan.clone() }, &mut out) {
+            Ok(_) => assert!(fits && out == b"2\tb\tc\n"),
+            Err(error) => assert!(matches!(error, Error::Memory { .. }) && !fits, "{error}"),
+        }
+    }
+}
+
 /// For tables without a header whose key is the first column.
 fn tsv(dir: &Path) -> Options {
     let key = vec!["1".to_owned()];
