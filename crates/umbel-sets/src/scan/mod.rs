@@ -299,7 +299,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Once all inputs were read, refuses them if no record has its key, though some lack it: a field that is not spelled right
-    /// would pass in silence otherwise. Inputs that name the fields differently count by themselves.
+    /// would pass in silence otherwise. Those that name the fields differently count by themselves.
     pub(crate) fn check_keyed(
         &self,
         inputs: &[Input],
@@ -307,13 +307,13 @@ impl<'a> Scanner<'a> {
     ) -> Result<(), Error> {
         for other in [false, true] {
             let of = |input: &Input| input.is_of_others() == other;
-            let mut all = Tally::default();
-            for (_, tally) in inputs.iter().zip(tallies).filter(|(input, _)| of(input)) {
-                let Some(tally) = tally else { return Ok(()) };
-                all.add(*tally);
-            }
+            let mut some = inputs.iter().zip(tallies).filter(|(input, _)| of(input));
+            let all = some.try_fold(Tally::default(), |mut all, (_, tally)| {
+                all.add((*tally)?);
+                Some(all)
+            });
             let among = |name: &str| inputs.iter().any(|input| of(input) && input.name() == name);
-            if all.is_keyless()
+            if all.is_some_and(|all| all.is_keyless())
                 && let Some(error) = self.progress.no_key(among)
             {
                 return Err(self.located(error, inputs));
