@@ -250,9 +250,10 @@ pub(crate) struct NewArgs {
 ///
 /// A run can be interrupted at any time. At each checkpoint it records in FILTER.run what it has printed, and at the end,
 /// also after Ctrl-C or TERM, it saves the filter. Lines are printed before they are recorded, so a killed run loses none,
-/// and the next run with the same input prints the rest. With --append, each line is in FILE exactly once: the next run
-/// removes what a killed run wrote after its last checkpoint, and writes it again. If FILE is not as that run left it, the
-/// next one refuses to continue, and changes nothing. A pipe may get such lines twice, and the last one cut short.
+/// and the next run with the same input prints the rest. With --append, each line is in FILE exactly once: FILE is read first,
+/// and a line that it has is not appended, whoever wrote it. The next run removes what a killed run wrote after its last
+/// checkpoint, and writes it again. If FILE is not as that run left it, the next one refuses to continue, and changes nothing.
+/// A pipe may get such lines twice, and the last one cut short.
 ///
 /// Runs with the same filter or the same FILE wait for each other. With a blocked filter larger than --memory, lines are
 /// printed after all input is read. --keys, --kind and --fpp describe a new filter; an existing one must agree with them.
@@ -264,7 +265,7 @@ pub(crate) struct UnseenArgs {
     /// Files of lines [default: standard input]
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
-    /// Append the lines to FILE, each exactly once, instead of printing them
+    /// Append the lines to FILE, which is read first, each exactly once, instead of printing them
     #[arg(short, long, alias = "output", short_alias = 'o', value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) append: Option<PathBuf>,
     /// False positive rate of a new filter [default: 1e-4]

@@ -125,6 +125,7 @@ pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
         job.continue_output(output.under);
     }
     until_stopped(&|| job.stop(), (path, args.append), || {
+        output.has.iter().try_for_each(|has| job.output_has(has))?;
         for source in sources {
             match source {
                 Source::Files(inputs) => job.inputs(&inputs)?,
@@ -190,6 +191,9 @@ fn in_pieces(
     let run = Run::start(args.verb, args.work.voice, &options.progress);
     let (mut out, mut save) = output.write_by(path, large.notes, large.file.try_clone()?)?;
     let mut job = SeenInPieces::new(&mut *out, &mut save, args.new.checkpoint, options);
+    if let Some(has) = output.has {
+        job.output_has(has);
+    }
     if output.goes_on {
         job.continue_output(output.under);
     }
@@ -366,6 +370,8 @@ struct Output {
     /// Whether it has lines already, and their header, if there is one.
     goes_on: bool,
     under: Option<Header>,
+    /// These lines, in a file that was named: none is appended again, whether a run with this filter recorded it or not.
+    has: Option<Input>,
 }
 
 impl Output {
@@ -391,7 +397,11 @@ impl Output {
             }
         }
         let (goes_on, under) = goes_on(&mut file, named.is_some(), &name(), options)?;
-        Ok(Self { file, named, goes_on, under })
+        let has = match goes_on && named.is_some() {
+            true => Some(Input::file(name(), file.try_clone()?)?),
+            false => None,
+        };
+        Ok(Self { file, named, goes_on, under, has })
     }
 
     /// Puts the columns of the sources in the order of what is continued.

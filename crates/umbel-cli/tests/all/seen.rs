@@ -483,7 +483,8 @@ fn a_file_of_terabytes_is_gone_on_with() {
         // Most of it is a hole, which takes no space; file systems without holes of that size are left out.
         let Ok(()) = out.write_all_at(b"before\n", end - 3) else { continue };
         let length = || out.metadata().unwrap().len();
-        let mut umbel = folder.umbel("unseen -q f --keys 1000 --append out");
+        // A filter that forgets does not take in what the file has.
+        let mut umbel = folder.umbel("unseen -q f --keys 1000 --kind stable --append out");
         umbel.command.stdin(Stdio::piped());
         let mut run = umbel.spawn();
         let mut stdin = run.stdin();
@@ -869,8 +870,8 @@ fn rows_go_under_the_header_that_is_there_or_nowhere() {
         ("--csv --key id", "id,other\n4,d\n", "it lacks name"),
         ("--csv --key id", "id\n4\n", "it lacks name"),
         ("--csv --key id", "name,id\nd,4\n", "another order"),
-        ("--csv --delimiter ; --key id", "id;name\n4;d\n", "it lacks"),
-        ("--tsv --key id", "id\tname\n4\td\n", "it lacks"),
+        ("--csv --delimiter ; --key id", "id;name\n4;d\n", "id"),
+        ("--tsv --key id", "id\tname\n4\td\n", "id"),
         ("--jsonl --key id", "{\"id\": 4}\n", "its first line is not JSON"),
     ] {
         let piped = folder.umbel(&format!("dedup --seen f {options} -o q")).stdin(input);
@@ -1034,4 +1035,55 @@ fn what_others_saved_is_not_taken_in_again() {
         assert!(taken_once == fs::read(folder.path("f")).unwrap(), "{kind}");
         assert!(!folder.path("f.run").exists());
     }
+}
+
+/// Whether the filter has them or not: it is new, a run that was killed wrote them and another output came since, or somebody
+/// else appended them.
+#[test]
+fn no_line_that_the_file_of_append_has_is_appended_again() {
+    for kind in ["", "--keys 100 --kind counting", "--keys 6e6 --memory 16MiB"] {
+        let folder = Folder::new();
+        let run = |arguments: &str, input: &str| {
+            let run = folder.umbel(&format!("unseen -q s {kind} {arguments}"));
+            run.stdin(input).run().stdout
+        };
+        folder.write("a", "1\n2\n3");
+        run("-a a", "2\n3\n4\n");
+        assert_eq!(folder.read("a"), b"1\n2\n3\n4\n", "{kind}");
+        folder.append("a", "5\n1\n");
+        run("-a b", "4\n6\n");
+        run("-a a", "5\n6\n7\n1\n");
+        assert_eq!(folder.read("a"), b"1\n2\n3\n4\n5\n1\n7\n", "{kind}");
+        assert_eq!(folder.read("b"), b"6\n");
+        assert_eq!(run("", "1\n3\n7\n8\n"), b"8\n");
+    }
+    let folder = Folder::new();
+    folder.write("a", "{\"id\": 1}\n{\"id\": 2}\n[half\n{\"no\": 0}\n");
+    let input = "{\"id\": 2}\n{\"id\": 3}\n";
+    folder.umbel("unseen s -q --jsonl -k id -a a").stdin(input).run().done();
+    assert!(folder.read("a").ends_with(b"{\"no\": 0}\n{\"id\": 3}\n"));
+    folder.write("c", "n,id\nx,1\n");
+    folder.umbel("unseen t -q --csv -k id -a c").stdin("id,n\n1,y\n2,y\n").run();
+    assert!(!folder.read("c").windows(3).any(|three| three == b"1,y"));
+    // A filter that forgets says what came of late.
+    folder.umbel("unseen w -q --kind stable --keys 9 -a a").stdin("{\"id\": 1}\n").run().done();
+    assert!(folder.read("a").ends_with(b"{\"id\": 3}\n{\"id\": 1}\n"));
+}
+
+/// What the killed run wrote is in the first file, and not recorded; a run with another file puts the journal behind.
+#[cfg(unix)]
+#[test]
+fn a_killed_run_and_one_with_another_file_leave_no_line_to_come_twice() {
+    let folder = Folder::new();
+    let mut umbel = folder.umbel("unseen -q s -a a");
+    umbel.command.stdin(Stdio::piped());
+    let mut run = umbel.spawn();
+    let mut stdin = run.stdin();
+    stdin.write_all(b"1\n2\n3\n4\n5\n").unwrap();
+    run.until("it wrote them", || folder.read_if_there("a").len() == 10);
+    run.kill(Signal::SIGKILL);
+    run.finish().killed_by(Signal::SIGKILL);
+    folder.umbel("unseen -q s -a b").stdin("3\n4\n5\n6\n7\n8\n").run().done();
+    folder.umbel("unseen -q s -a a").stdin("1\n2\n3\n4\n5\n").run().nothing();
+    assert_eq!(folder.read("a"), b"1\n2\n3\n4\n5\n");
 }

@@ -4,6 +4,7 @@
 //! always after the lines were written: a run that is killed may repeat what it wrote since, and loses nothing.
 
 use std::io::{Read, Write};
+use std::slice;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -19,7 +20,7 @@ use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::threads::no_thread;
-use crate::{Error, Header, Options};
+use crate::{Bad, Error, Header, Missing, Options, Records};
 
 /// The progress of a run when its filter is saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,6 +115,24 @@ impl<'a> Seen<'a> {
     /// Streams must have the same; files are [aligned](crate::align) to it.
     pub fn continue_output(&mut self, under: Option<Header>) {
         self.skip.state.get_mut().expect("no worker panics").recorder.continue_output(under);
+    }
+
+    /// Takes in the lines that the output has already, before any input: they are not written again. A filter that forgets
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// As [`inputs`](Self::inputs).
+    pub fn output_has(&self, output: &Input) -> Result<(), Error> {
+        let options = &of_output(self.options);
+        let (forgets, hasher) = {
+            let state = self.skip.state.lock().expect("no worker panics");
+            (state.forgets, state.filter.hasher().clone())
+        };
+        if !forgets {
+            options.progress.expect(output.length());
+            Scanner::new(options, hasher)?.scan(slice::from_ref(output), &Had(&self.skip))?;
+        }
+        Ok(())
     }
 
     /// Returns the bytes of memory left for lines, and for a decoder of them.
@@ -356,6 +375,45 @@ impl Skip<'_> {
             state.checkpoint(false)?;
         }
         state.recorder.sink.flush()
+    }
+}
+
+/// How the lines are read that the output has: one that has no key, such as what a crash left of a record, is none to omit.
+pub(super) fn of_output(options: &Options) -> Options {
+    let (mut missing, mut bad) = (options.missing, options.bad);
+    if missing == Missing::Refuse {
+        missing = Missing::Skip;
+    }
+    if matches!(options.records, Records::JsonLines { .. }) {
+        bad = Bad::Skip;
+    }
+    Options { missing, bad, ..options.clone() }
+}
+
+/// Inserts the lines that the output has.
+struct Had<'a, 'o>(&'a Skip<'o>);
+
+impl Visit for Had<'_, '_> {
+    type Local = Vec<bool>;
+
+    fn local(&self) -> Vec<bool> {
+        Vec::new()
+    }
+
+    fn kept(&self, new: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
+        let mut state = self.0.state.lock().expect("no worker panics");
+        new.clear();
+        new.resize(lines.len(), false);
+        let (done, error) = state.insert(lines.hashes(), new)?;
+        if done < lines.len() {
+            let (at, keys) = (lines.at(done), state.filter.plan().keys());
+            return Err(error.unwrap_or(Error::FilterFull { at, keys }));
+        }
+        Ok(())
+    }
+
+    fn room(&self) -> u64 {
+        self.0.room
     }
 }
 

@@ -5,23 +5,26 @@
 //! written is noted before, so a run that is killed loses nothing, and the next one continues after it.
 
 use std::io::Write;
+use std::slice;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use umbel::Receipt;
 use umbel::filter::ShardIndex;
 
-use super::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, room};
-use super::seen::{Checkpoint, Recorder, Save};
+use super::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, Split, room};
+use super::seen::{Checkpoint, Recorder, Save, of_output};
 use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::report::{ErrorBound, Report};
-use crate::scan::{Lines, Visit};
+use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Header, Options};
 
 /// A run that selects the lines not seen before, by a filter that does not fit in memory.
 pub struct SeenInPieces<'a> {
     recorder: Mutex<Recorder<'a>>,
+    /// The lines that the output has already.
+    output: Option<Input>,
     options: &'a Options,
 }
 
@@ -34,12 +37,18 @@ impl<'a> SeenInPieces<'a> {
         every: Duration,
         options: &'a Options,
     ) -> Self {
-        Self { recorder: Mutex::new(Recorder::new(out, save, every, options)), options }
+        let recorder = Mutex::new(Recorder::new(out, save, every, options));
+        Self { recorder, output: None, options }
     }
 
     /// As [`Seen::continue_output`](super::Seen::continue_output).
     pub fn continue_output(&mut self, under: Option<Header>) {
         self.recorder.get_mut().expect("no worker panics").continue_output(under);
+    }
+
+    /// As [`Seen::output_has`](super::Seen::output_has).
+    pub fn output_has(&mut self, output: Input) {
+        self.output = Some(output);
     }
 
     /// Processes files. `file` receives the filter with their lines in it, to be used after this returns. Returns its
@@ -58,6 +67,11 @@ impl<'a> SeenInPieces<'a> {
         let (old, shards, scanner, split) = filter.open(true, options)?;
         let (plan, index, budget) = (*old.plan(), shards.index(), scanner.budget);
         options.progress.expect(2 * lengths(inputs));
+        if let Some(output) = &self.output {
+            let of_output = &of_output(options);
+            let scanner = Scanner::new(of_output, old.hasher().clone())?;
+            scanner.scan(slice::from_ref(output), &Had { split: &split, room: room(budget) })?;
+        }
         let mut passes = Passes::new(inputs);
         passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &split)?)?;
 
@@ -117,6 +131,26 @@ impl<'a> SeenInPieces<'a> {
         let at = recorder.at.clone();
         std::mem::forget(recorder);
         Ok(at)
+    }
+}
+
+/// Takes in the lines that the output has.
+struct Had<'a> {
+    split: &'a Split,
+    room: u64,
+}
+
+impl Visit for Had<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+        self.split.note(lines.hashes())
+    }
+
+    fn room(&self) -> u64 {
+        self.room
     }
 }
 
