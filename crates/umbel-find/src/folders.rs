@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use umbel_files::atomic;
 use umbel_files::inputs::{self, Room};
+use umbel_system::NewFile;
 
 /// Adds the regular files at and under `path`, in the order of their names; links in folders are not followed.
 pub(crate) fn files(
@@ -34,11 +35,8 @@ pub(crate) fn files(
         Ok(())
     })?;
     // What is being written beside its place is not there yet.
-    let is_written = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".umbel-"))
-    };
     let others = found.split_off(first);
-    found.extend(others.into_iter().filter(|path| !is_written(path)));
+    found.extend(others.into_iter().filter(|path| !NewFile::is_beside(path)));
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use tempfile::TempPath;
 
-use crate::system;
+use crate::{State, system};
 
 /// What names of files next to a target begin with.
 pub(crate) const BESIDE: &str = ".umbel-";
@@ -23,6 +23,14 @@ pub struct NewFile {
 }
 
 impl NewFile {
+    /// Whether a path is surely the name of such a file next to its target, and not somebody's of a similar name: it has the
+    /// number of its file.
+    pub fn is_beside(path: &Path) -> bool {
+        let name = path.file_name().and_then(|name| name.to_str()?.strip_prefix(BESIDE));
+        let number = name.and_then(|name| u64::from_str_radix(name.split_once('-')?.0, 16).ok());
+        number.is_some() && State::at(path).ok().map(|state| state.id.inode) == number
+    }
+
     /// Makes one in a folder. A `private` one can be read only by its owner.
     ///
     /// # Errors

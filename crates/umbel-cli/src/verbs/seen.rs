@@ -77,7 +77,9 @@ pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
     let options = lines::options(args.work)?;
     let secret = filters::secret(args.secret)?;
     let named = args.append;
-    refuse_in_place_of(named, &[Some(args.filter), args.secret.secret_file.as_ref()])?;
+    let journal = journal::path_of(path);
+    let own = [Some(args.filter), args.secret.secret_file.as_ref(), Some(&journal)];
+    refuse_in_place_of(named, &own)?;
     named.map_or(Ok(()), compression::check_result_name)?;
     let outputs = named.map(lines::OutputPath::Lines).into_iter();
     let outputs: Vec<_> = outputs.chain([lines::OutputPath::Filter(path)]).collect();
@@ -385,7 +387,9 @@ impl Output {
         let named = args.append;
         let mut file = named.map_or_else(stdout, appended)?;
         let name = || named.map_or("standard output".to_owned(), |path| path.display().to_string());
-        let named = named.map(umbel_system::canonical).transpose()?;
+        // Of a pipe, such as /dev/stdout may be, nothing is recorded or taken back.
+        let is_file = State::of(&file).unwrap_or_default().is_file;
+        let named = named.filter(|_| is_file).map(umbel_system::canonical).transpose()?;
         if let Some(notes) = notes {
             let Reached { output, .. } = &notes.reached;
             let same = output.as_ref().filter(|output| named.as_ref() == Some(&output.path));
@@ -475,8 +479,8 @@ fn goes_on(
     let State { length, is_file: true, .. } = State::of(out).unwrap_or_default() else {
         return Ok((false, None));
     };
-    let position = io::Seek::stream_position(out).with_context(|| name.to_owned())?;
-    if length == 0 || (position < length && !umbel_system::appends(out)) {
+    // What other commands wrote into a file that is made for all of them is no header of ours.
+    if length == 0 || !umbel_system::appends(out) {
         return Ok((false, None));
     }
     // Standard output is open for writing alone.

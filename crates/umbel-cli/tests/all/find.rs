@@ -325,3 +325,22 @@ fn a_damaged_file_hides_no_other() {
     folder.umbel("index -o j bad.gz").run().fails(&["bad.gz: "]);
     assert!(!folder.path("j").exists());
 }
+
+/// Of the files whose names begin as those of unfinished ones do, only these are left out.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_of_a_similar_name_is_no_unfinished_one() {
+    use std::os::unix::fs::MetadataExt;
+
+    let folder = Folder::new();
+    fs::create_dir(folder.path("d")).unwrap();
+    let names = [".umbel-notes", ".umbel-abcdef", ".umbel-12-abcdef"];
+    names.iter().for_each(|name| folder.write(&format!("d/{name}"), "alpha\n"));
+    folder.write("d/new", "alpha\n");
+    let number = fs::metadata(folder.path("d/new")).unwrap().ino();
+    fs::rename(folder.path("d/new"), folder.path(&format!("d/.umbel-{number:x}-abcdef"))).unwrap();
+    let all = "d/.umbel-12-abcdef\nd/.umbel-abcdef\nd/.umbel-notes\n";
+    assert_eq!(folder.umbel("find d --files alpha").run().text(), all);
+    folder.umbel("index -q -o i d").run().done();
+    assert_eq!(folder.umbel("find i --files alpha").run().text(), all);
+}

@@ -1087,3 +1087,30 @@ fn a_killed_run_and_one_with_another_file_leave_no_line_to_come_twice() {
     folder.umbel("unseen -q s -a a").stdin("1\n2\n3\n4\n5\n").run().nothing();
     assert_eq!(folder.read("a"), b"1\n2\n3\n4\n5\n");
 }
+
+#[cfg(unix)]
+#[test]
+fn standard_output_may_be_named_or_have_a_title() {
+    let folder = Folder::new();
+    let run = folder.umbel("unseen -q s -a /dev/stdout").stdin("1\n2\n1\n").run();
+    assert_eq!(run.text(), "1\n2\n");
+    let mut rep = File::create(folder.path("rep")).unwrap();
+    rep.write_all(b"title\n").unwrap();
+    let input = "id,n\n7,x\n";
+    let run = folder.umbel("unseen -q s --csv -k id").stdin(input).stdout(rep.try_clone().unwrap());
+    run.run().done();
+    assert_eq!(folder.read("rep"), b"title\nid,n\n7,x\n");
+    let run = folder.umbel("unseen -q t --jsonl -k id").stdin("{\"id\":1}\n").stdout(rep);
+    run.run().done();
+    assert!(folder.read("rep").ends_with(b"7,x\n{\"id\":1}\n"));
+}
+
+#[test]
+fn no_line_is_appended_to_the_journal() {
+    let folder = Folder::new();
+    for filter in ["s", "./s"] {
+        let run = folder.umbel(&format!("unseen {filter} -a s.run")).stdin("1\n").run();
+        run.fails(&["s.run: is also read", "name another file"]);
+        folder.umbel("unseen -q s").stdin(filter).run().done();
+    }
+}
