@@ -28,9 +28,10 @@ const PYTHON: Python = Python {
     ],
 };
 
-/// Older versions of pandas that are tested too, in long tests, and what they need beyond the packages above.
+/// Other versions of pandas and DuckDB that are tested too, in long tests, and what they need beyond the packages above.
 const PANDAS: [&str; 2] = ["2.2.3", "2.3.3"];
 const OF_PANDAS: [&str; 2] = ["pytz==2026.6", "tzdata==2026.6"];
+const DUCKDB: [&str; 2] = ["1.5.6", "2.0.1"];
 
 /// Examples of each of the four properties of arrays of any form, in long tests: 100,000 in all.
 const MANY_EXAMPLES: &str = "25000";
@@ -49,9 +50,14 @@ pub(crate) fn run(full: bool, interpreter: Option<&Path>) -> Result<()> {
     tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider", "crates/umbel-py/tests"]);
     if full {
         tests.env("UMBEL_PROBES", MANY_PROBES).env("UMBEL_EXAMPLES", MANY_EXAMPLES);
-        let versions = PANDAS.map(|version| pandas(&python, &folder, version));
-        let folders = versions.into_iter().collect::<Result<Vec<_>>>()?;
-        tests.env("UMBEL_PANDAS", std::env::join_paths(folders)?);
+        for (variable, name, versions, others) in [
+            ("UMBEL_PANDAS", "pandas", PANDAS, &OF_PANDAS[..]),
+            ("UMBEL_DUCKDB", "duckdb", DUCKDB, &[]),
+        ] {
+            let versions = versions.map(|version| other(&python, &folder, name, version, others));
+            let folders = versions.into_iter().collect::<Result<Vec<_>>>()?;
+            tests.env(variable, std::env::join_paths(folders)?);
+        }
     }
     run::run(&mut tests)?;
     for arguments in [
@@ -64,14 +70,20 @@ pub(crate) fn run(full: bool, interpreter: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// A folder with this version of pandas, for the path of modules.
-fn pandas(python: &dyn Fn() -> Result<Command>, folder: &Path, version: &str) -> Result<PathBuf> {
-    let folder = folder.join(format!("pandas-{version}"));
+/// A folder with this version of a package and with others, for the path of modules.
+fn other(
+    python: &dyn Fn() -> Result<Command>,
+    folder: &Path,
+    name: &str,
+    version: &str,
+    others: &[&str],
+) -> Result<PathBuf> {
+    let folder = folder.join(format!("{name}-{version}"));
     if !folder.exists() {
         let mut pip = python()?;
         pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
-        pip.arg("--target").arg(&folder).arg(format!("pandas=={version}"));
-        run::run(pip.args(OF_PANDAS))?;
+        pip.arg("--target").arg(&folder).arg(format!("{name}=={version}"));
+        run::run(pip.args(others))?;
     }
     Ok(folder)
 }

@@ -5,7 +5,7 @@ use arrow_array::ffi::to_ffi;
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyCapsule, PyDict, PyList};
+use pyo3::types::{PyByteArray, PyCapsule, PyDict, PyList, PySlice};
 
 /// A boolean Arrow array, for whatever library takes one by Arrow's PyCapsule interface.
 #[pyclass(frozen, module = "umbel")]
@@ -48,6 +48,11 @@ pub(crate) fn library(value: &Bound<'_, PyAny>) -> PyResult<&'static str> {
         }
     }
     Ok("")
+}
+
+/// Whether a column of Polars has Python objects, of which others get the addresses.
+pub(crate) fn is_of_objects(column: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(column.getattr_opt("dtype")?.is_some_and(|of| of.to_string() == "Object"))
 }
 
 /// Answers as Arrow has them, 8 in a byte.
@@ -154,9 +159,11 @@ impl<'py> Container<'py> {
             }
             _ => Self::NumPy {
                 library: py.import("numpy")?,
-                single: keys
-                    .getattr_opt("shape")?
-                    .is_some_and(|shape| shape.eq(()).unwrap_or(false)),
+                // A relation of DuckDB runs its query for that, and has no second result beside one that is read.
+                single: !keys.hasattr("__arrow_c_stream__")?
+                    && keys
+                        .getattr_opt("shape")?
+                        .is_some_and(|shape| shape.eq(()).unwrap_or(false)),
             },
         })
     }
@@ -178,6 +185,12 @@ impl<'py> Container<'py> {
                 series.call_method1("alias", (name,))
             }
             Self::Pandas { library, numpy, named } => {
+                // Those in front of an error.
+                let (index, count) = (named.as_any().get_item("index")?, answers.answers.len());
+                if index.len()? > count {
+                    let front = PySlice::new(library.py(), 0, count as isize, 1);
+                    named.set_item("index", index.get_item(front)?)?;
+                }
                 library.call_method("Series", (bools(&numpy, &answers.answers)?,), Some(&named))
             }
             Self::NumPy { library, single } => {

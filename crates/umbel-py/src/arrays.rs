@@ -105,7 +105,7 @@ impl Buffer {
                     |dtype| dtype.to_string(),
                 );
                 return Err(PyTypeError::new_err(format!(
-                    "keys are integers, text or bytes; an array of {what} has none: convert it with astype()"
+                    "keys are integers, text or bytes; an array of {what} has none: convert it with astype(\"int64\")"
                 )));
             }
         };
@@ -546,8 +546,20 @@ pub(crate) fn check_type(of: &DataType) -> PyResult<()> {
         )),
         of if has_keys(of) => Ok(()),
         other => Err(PyTypeError::new_err(format!(
-            "keys are integers, text or bytes; a column of {other} has none: cast it"
+            "keys are integers, text or bytes; a column of {other} has none: {}",
+            cast(other)
         ))),
+    }
+}
+
+/// How values of a type without keys become keys, which are the same by way of every library.
+pub(crate) fn cast(of: &DataType) -> &'static str {
+    match of {
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
+            "cast it to a timestamp of microseconds, and that to int64 (in SQL: epoch_us)"
+        }
+        DataType::Boolean => "cast it to int64",
+        _ => "cast it to int64 or text",
     }
 }
 

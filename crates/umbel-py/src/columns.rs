@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
 use umbel_sets::on_each;
 
-use crate::answers::library;
+use crate::answers::{is_of_objects, library};
 use crate::arrays::{Answer, BATCH, Buffer, PER_THREAD, Piece, Visit, check_type};
 use crate::calls::Values;
 use crate::errors::Failure;
@@ -21,6 +21,10 @@ use crate::keys::{OneKey, of_item, small_int, utf8};
 
 /// Keys that are added on several threads: twice what pays for them.
 pub(crate) const MANY: usize = 1 << 18;
+
+/// What is done with times of NumPy and pandas: `astype("int64")` alone gives units of the array, which versions of pandas choose.
+pub(crate) const MICROSECONDS: &str =
+    "convert it to microseconds since 1970 with astype(\"datetime64[us]\").astype(\"int64\")";
 
 /// Where keys come from.
 pub(crate) enum Source<'py> {
@@ -42,6 +46,9 @@ impl<'py> Source<'py> {
         }
         let keys = match library(keys)? {
             "pandas" => &of_pandas(keys)?,
+            "polars" if is_of_objects(keys)? => {
+                return Ok(Self::Items { items: keys.call_method0("to_list")?, column: true });
+            }
             _ => keys,
         };
         if let Some(stream) = Stream::of(keys)? {
@@ -91,9 +98,14 @@ impl<'py> Source<'py> {
                 return Ok(Self::Items { items: array.call_method0("tolist")?, column: true });
             }
             "i" | "u" | "S" | "U" => {}
-            _ => {
+            kind => {
+                let remedy = match kind {
+                    "M" => MICROSECONDS,
+                    "m" => "convert it with astype(\"timedelta64[us]\").astype(\"int64\")",
+                    _ => "convert it with astype(\"int64\")",
+                };
                 return Err(PyTypeError::new_err(format!(
-                    "keys are integers, text or bytes; an array of {dtype} has none: convert it with astype()"
+                    "keys are integers, text or bytes; an array of {dtype} has none: {remedy}"
                 )));
             }
         }

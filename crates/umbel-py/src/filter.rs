@@ -200,10 +200,12 @@ impl Filter {
         operation: Operation,
         threads: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
+        // Before a stream is opened: a library may have one at a time.
+        let container = Container::of(keys);
         let source = Source::of(keys)?;
         let container = match source {
             Source::Items { column: false, .. } => Container::List(keys.py()),
-            _ => Container::of(keys)?,
+            _ => container?,
         };
         let mut answers = Answers::default();
         let end = self.answer_source(keys.py(), source, operation, threads, &mut answers);
@@ -422,6 +424,10 @@ fn planned(inner: &Inner) -> Option<u64> {
     };
     match inner {
         Inner::Own(own) if counts(own.kind()) => Some(own.plan().keys()),
+        // One of a number of keys forgets others in time.
+        Inner::Own(AnyFilter::Window(window)) if window.span().is_some() => {
+            Some(umbel::Filter::plan(window).keys())
+        }
         _ => None,
     }
 }

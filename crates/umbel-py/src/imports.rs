@@ -271,12 +271,61 @@ fn damaged<T>(what: String) -> Checked<T> {
 }
 
 /// An array whose keys are within its buffers, if these are as long as it says; of a table, only columns of these names.
-fn import(array: FFI_ArrowArray, of: &DataType, names: &[String]) -> Checked<ArrayData> {
+fn import(mut array: FFI_ArrowArray, of: &DataType, names: &[String]) -> Checked<ArrayData> {
     check_counts(&array, of)?;
+    // SAFETY: its numbers of children are those of its type, and it is not released.
+    unsafe { without_buffers((&raw mut array).cast(), of) };
     // SAFETY: buffers as long as the array says are what the interface demands of those who make it. Nothing reads keys
     // before `checked` has compared what is in them.
     let data = unsafe { from_ffi_and_data_type(array, of.clone()) }?;
     checked(data, names)
+}
+
+/// The layout of an array, by Arrow's C data interface.
+#[repr(C)]
+struct ArrayLayout {
+    _length: i64,
+    _null_count: i64,
+    _offset: i64,
+    buffers: i64,
+    _children: i64,
+    _of_buffers: *const *const std::ffi::c_void,
+    of_children: *const *mut Self,
+    dictionary: *mut Self,
+}
+
+/// Leaves out the buffers of arrays of nulls alone, which have none: Polars gives one that is not there.
+///
+/// # Safety
+/// It is an array of this type, with its children, and nobody else uses it.
+unsafe fn without_buffers(array: *mut ArrayLayout, of: &DataType) {
+    if *of == DataType::Null {
+        // SAFETY: the caller promises that it is there.
+        unsafe { (*array).buffers = 0 };
+    }
+    for (i, of) in children(of).into_iter().enumerate() {
+        // SAFETY: as above; it has a child of each of these types.
+        unsafe { without_buffers(*(*array).of_children.add(i), of) };
+    }
+    // SAFETY: as above.
+    if let (DataType::Dictionary(_, words), false) = (of, unsafe { (*array).dictionary.is_null() })
+    {
+        // SAFETY: as above.
+        unsafe { without_buffers((*array).dictionary, words) };
+    }
+}
+
+fn children(of: &DataType) -> Vec<&DataType> {
+    use DataType as D;
+    match of {
+        D::List(field) | D::LargeList(field) | D::Map(field, _) => vec![field.data_type()],
+        D::ListView(field) | D::LargeListView(field) => vec![field.data_type()],
+        D::FixedSizeList(field, _) => vec![field.data_type()],
+        D::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
+        D::Union(fields, _) => fields.iter().map(|(_, field)| field.data_type()).collect(),
+        D::RunEndEncoded(ends, values) => vec![ends.data_type(), values.data_type()],
+        _ => vec![],
+    }
 }
 
 /// Refuses counts whose products overflow, and from which buffers would be looked for in the wrong place.
@@ -309,15 +358,7 @@ fn check_counts(array: &FFI_ArrowArray, of: &DataType) -> Checked<()> {
     if is_long {
         return damaged(format!("buffers of {of} are not there, or have negative lengths"));
     }
-    let children: Vec<&DataType> = match of {
-        D::List(field) | D::LargeList(field) | D::Map(field, _) => vec![field.data_type()],
-        D::ListView(field) | D::LargeListView(field) => vec![field.data_type()],
-        D::FixedSizeList(field, _) => vec![field.data_type()],
-        D::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
-        D::Union(fields, _) => fields.iter().map(|(_, field)| field.data_type()).collect(),
-        D::RunEndEncoded(ends, values) => vec![ends.data_type(), values.data_type()],
-        _ => vec![],
-    };
+    let children = children(of);
     if array.num_children() != children.len() {
         return damaged(format!("{} children of {of}", array.num_children()));
     }

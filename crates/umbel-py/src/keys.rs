@@ -292,6 +292,9 @@ pub(crate) fn is_missing(value: &Bound<'_, PyAny>) -> bool {
         || value.ne(value).unwrap_or(false)
 }
 
+/// How times become keys: the same integers that columns of times are cast to.
+const TIMES: &str = "; give microseconds since 1970: pyarrow.array(column).cast(pyarrow.timestamp(\"us\")).cast(\"int64\")";
+
 /// The error of a value that is no key.
 #[cold]
 pub(crate) fn refused(value: &Bound<'_, PyAny>) -> PyErr {
@@ -302,6 +305,11 @@ pub(crate) fn refused(value: &Bound<'_, PyAny>) -> PyErr {
         "float" => "; convert it with int() or str()",
         "bool" | "numpy.bool" => "; convert it with int()",
         "tuple" | "list" => "; for keys of several fields use add_rows() and contains_rows()",
+        // As Parquet has it, and pyarrow and Polars read it; its text would be another key.
+        "uuid.UUID" => "; give its 16 bytes: [u.bytes for u in column]",
+        // Their texts differ by library and version, and so do units.
+        "datetime.datetime" | "datetime.date" | "numpy.datetime64" => TIMES,
+        _ if name.ends_with("Timestamp") => TIMES,
         _ => "; convert it with str()",
     };
     PyTypeError::new_err(format!("a key is str, bytes or int, not {name}{remedy}"))

@@ -258,7 +258,8 @@ impl Scalable {
 /// A filter of the last ``keys`` keys added, none of which it misses; older ones are forgotten.
 ///
 /// With ``span`` it holds the keys of the last so many ticks, and ``keys`` is how many come within them at most. A tick is
-/// what you say: a second, a block, a batch.
+/// what you say, and always the same: a second, a block, a batch. A tick far ahead, as one in milliseconds after others in
+/// seconds, makes it forget all keys, and until the clock is there again, no tick makes it forget any.
 #[pyclass(extends = Filter, frozen, module = "umbel")]
 pub(crate) struct Window;
 
@@ -292,9 +293,13 @@ impl Window {
 
     /// Adds a key at a tick. Returns True when it was certainly not there before.
     fn add_at(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, tick: u64) -> PyResult<bool> {
-        let key = OneKey::of(key, false)?;
-        let mut inner = slf.as_super().get().inner.write(slf.py());
-        Ok(window(&mut inner)?.insert_at(key.key(), tick).map_err(Failure::from)?)
+        let (key, filter) = (OneKey::of(key, false)?, slf.as_super().get());
+        let mut inner = filter.inner.write(slf.py());
+        let new = window(&mut inner)?.insert_at(key.key(), tick).map_err(Failure::from)?;
+        filter.count(new.into());
+        drop(inner);
+        filter.warn_if_full(slf.py())?;
+        Ok(new)
     }
 
     /// Sets the time to a tick, and forgets what is too old then. An earlier tick changes nothing.

@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use umbel::{AnyFilter, Block};
 
-use crate::answers::{Answers, Container, library};
-use crate::arrays::{Answer, BATCH, has_keys, places};
+use crate::answers::{Answers, Container, is_of_objects, library};
+use crate::arrays::{Answer, BATCH, cast, has_keys, places};
 use crate::calls::Values;
 use crate::errors::Failure;
 use crate::filter::Filter;
@@ -267,7 +267,8 @@ impl Table {
             };
             if !has_keys(of) {
                 return Err(Failure::Type(format!(
-                    "column {name}: fields are text, bytes or integers, found {of}; cast it to text"
+                    "column {name}: fields are text, bytes or integers, found {of}; {}",
+                    cast(of)
                 )));
             }
             Ok(column)
@@ -339,8 +340,18 @@ impl Filter {
         if library(rows)? == "pandas" && rows.hasattr("columns")? {
             return self.answer_frame(rows, &names, operation);
         }
+        if library(rows)? == "polars" && rows.hasattr("columns")? {
+            for name in &names {
+                if rows.contains(name)? && is_of_objects(&rows.get_item(name)?)? {
+                    return Err(PyTypeError::new_err(format!(
+                        "column {name}: fields are text, bytes or integers, found objects of Python; convert them, or give tuples"
+                    )));
+                }
+            }
+        }
+        // Before the stream is opened: a library may have one at a time.
+        let container = Container::of(rows)?;
         if let Some(stream) = Stream::of(rows)? {
-            let container = Container::of(rows)?;
             return self.answer_stream(py, container, stream, &names, operation);
         }
         if rows.is_instance_of::<PyString>() {
