@@ -159,7 +159,7 @@ impl<'py> Container<'py> {
             }
             _ => Self::NumPy {
                 library: py.import("numpy")?,
-                // A relation of DuckDB runs its query for that, and has no second result beside one that is read.
+                // What has a stream is asked nothing more: a relation of DuckDB runs its query for a shape, and has one result at a time.
                 single: !keys.hasattr("__arrow_c_stream__")?
                     && keys
                         .getattr_opt("shape")?

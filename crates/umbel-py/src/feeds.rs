@@ -124,7 +124,7 @@ impl<'py> Feeds<'py> {
                 columns.push(*number + 1);
             }
             let delimiter = *delimiters.get(*number).unwrap_or(&delimiter);
-            *header = Some(Header { key, delimiter, is_column });
+            *header = Some(Box::new(Header { key, delimiter, is_column }));
         }
         if found > 0 && found == inputs {
             self.feeds.iter_mut().for_each(|feed| {
@@ -196,7 +196,7 @@ pub(crate) enum Feed<'py> {
         /// Which input it is, from 0 on.
         number: usize,
         /// What its first line must be, where inputs have headers.
-        header: Option<Header>,
+        header: Option<Box<Header>>,
     },
     /// A file of Python's, whose bytes may be compressed.
     File(Bound<'py, PyAny>),

@@ -200,12 +200,10 @@ impl Filter {
         operation: Operation,
         threads: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        // Before a stream is opened: a library may have one at a time.
-        let container = Container::of(keys);
         let source = Source::of(keys)?;
         let container = match source {
             Source::Items { column: false, .. } => Container::List(keys.py()),
-            _ => container?,
+            _ => Container::of(keys)?,
         };
         let mut answers = Answers::default();
         let end = self.answer_source(keys.py(), source, operation, threads, &mut answers);

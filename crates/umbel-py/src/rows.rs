@@ -349,9 +349,8 @@ impl Filter {
                 }
             }
         }
-        // Before the stream is opened: a library may have one at a time.
-        let container = Container::of(rows)?;
         if let Some(stream) = Stream::of(rows)? {
+            let container = Container::of(rows)?;
             return self.answer_stream(py, container, stream, &names, operation);
         }
         if rows.is_instance_of::<PyString>() {
