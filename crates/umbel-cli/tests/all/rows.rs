@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::util::{Folder, long};
+use crate::util::{Folder, gzip, long};
 
 fn text(folder: &Folder, arguments: &str) -> String {
     folder.umbel(arguments).run().text()
@@ -210,6 +210,38 @@ fn rows_of_later_files_take_the_order_of_the_first_header() {
     refused(&folder, "dedup --csv --key id a ragged", words);
     let report = folder.umbel("dedup --csv --key id --bad skip --json a ragged").run().report();
     assert_eq!((&report["bad"], &report["found"]), (&1.into(), &2.into()));
+}
+
+/// Records of which a part ends where a buffer, a page or a chunk does, in each format and from anywhere.
+#[test]
+fn a_record_left_out_ends_where_it_does() {
+    let folder = Folder::new();
+    let csv = ["{i},x\n", "{i}, 5\" tall,w\n", "\"{i}\"a,w\n"];
+    let json = ["{\"k\":{i}}\n", "{\"k\":{i},oops,w}\n", "{\"k\" {i},w}\n"];
+    for (format, [good, bad @ ..]) in [("--csv --no-header", csv), ("--jsonl -k k", json)] {
+        for (border, width) in [(4096, 50), (4096, 70_000), (1 << 16, 300), (1 << 17, 5_000)] {
+            let (mut text, mut wanted, mut number) = (String::new(), String::new(), 0);
+            for bad in bad {
+                let goal = text.len() + border;
+                while text.len() < goal + 500 {
+                    number += 1;
+                    let is_bad =
+                        text.len() < goal - 10 && text.len() + good.len() + 20 >= goal - 10;
+                    let record = if is_bad { bad } else { good };
+                    let record = record.replace("{i}", &number.to_string());
+                    text += &record.replace('w', &"z,".repeat(width / 2));
+                    wanted += if is_bad { "" } else { &record };
+                }
+            }
+            folder.write("a", &text);
+            folder.write("a.gz", gzip(text.as_bytes()));
+            let job = format!("dedup -q {format} --bad skip");
+            for from in ["a", "a.gz", "a -j 1 --memory 16MiB", "-", "- -j 1 --memory 16MiB"] {
+                let run = folder.umbel(&format!("{job} {from}")).stdin(text.clone()).run();
+                assert!(run.text() == wanted, "{format} {border} {width} {from}");
+            }
+        }
+    }
 }
 
 #[test]
