@@ -13,6 +13,7 @@ use umbel_files::atomic;
 use umbel_files::inputs::Room;
 use umbel_index::layout::{Block, Entry};
 use umbel_index::look_up::{Blocks, Wide, key_of_field, keys_of_text};
+use umbel_index::words;
 use umbel_numbers::Size;
 use umbel_sets::{Bad, Missing, Options, on_each};
 
@@ -32,7 +33,7 @@ pub struct Found<'a> {
     pub file: &'a Path,
     /// The number of its line, from 1.
     pub line: u64,
-    /// The line, without its end.
+    /// The line, without its end, and without a byte order mark.
     pub text: &'a [u8],
     /// The numbers of the texts that it has, from 0.
     pub keys: &'a [usize],
@@ -296,10 +297,11 @@ fn of_index<'a>(
     let reading = Reading::new(options, 1)?;
     // The readers have the rest of the cap.
     let mut candidates = Candidates::within(options.memory / 8);
+    let Matching { inside, ignore_case } = wanted.matching;
     let mut blocks = Blocks::of(index);
     for (text, number) in wanted.texts.iter().zip(0..) {
         let keys = match reading.lines {
-            true => match keys_of_text(text, wanted.matching.inside) {
+            true => match keys_of_text(text, inside, ignore_case) {
                 Ok(keys) => keys,
                 Err(wide) => {
                     search.wide.push((number as usize, wide));
@@ -680,7 +682,11 @@ impl Lines<'_> {
                 counted = start;
                 let keys: Vec<_> = same.iter().map(|(_, _, number)| *number).collect();
                 self.found += 1;
-                let text = &part[start..end];
+                let mut row = &part[start..end];
+                if text.offset + (at + start) as u64 == 0 {
+                    row = row.strip_prefix("\u{feff}".as_bytes()).unwrap_or(row);
+                }
+                let text = row;
                 let found = Found { file: self.path, line: line + 1, text, keys: &keys };
                 if !run.sink.line(&found, &mut self.out) {
                     return Ok(Next::File);
@@ -698,22 +704,37 @@ impl Lines<'_> {
     /// Where lines with a text start and end, and which text it is, in order.
     fn lines_with(&mut self, bytes: &[u8], texts: &[usize]) -> Vec<(usize, usize, usize)> {
         let run = self.run;
+        let mut searched = bytes;
         if texts.iter().any(|&number| run.texts[number].ignores_case()) {
             self.folded.clear();
-            self.folded.extend_from_slice(bytes);
-            self.folded.make_ascii_lowercase();
+            words::fold(bytes, &mut self.folded);
+            searched = &self.folded;
         }
         let (mut found, separator) = (Vec::new(), run.reading.separator);
         for &number in texts {
             let mut from = 0;
-            while let Some(at) = run.texts[number].find(bytes, &self.folded, from) {
-                let start = memrchr(separator, &bytes[..at]).map_or(0, |end| end + 1);
-                let end = memchr(separator, &bytes[at..]).map_or(bytes.len(), |end| at + end);
+            while let Some(at) = run.texts[number].find(searched, from) {
+                let start = memrchr(separator, &searched[..at]).map_or(0, |end| end + 1);
+                let end = memchr(separator, &searched[at..]).map_or(searched.len(), |end| at + end);
                 found.push((start, end, number));
                 from = end + 1;
             }
         }
         found.sort_unstable();
+        if !searched.is_ascii() && searched != bytes {
+            // A letter may have another length without its case.
+            let (mut folded, mut line) = (0, 0);
+            for (start, end, _) in &mut found {
+                let before = memchr_iter(separator, &searched[folded..*start]).count();
+                folded = *start;
+                if let Some(last) = before.checked_sub(1) {
+                    let ended = memchr_iter(separator, &bytes[line..]).nth(last);
+                    line += ended.expect("it has as many lines") + 1;
+                }
+                let length = memchr(separator, &bytes[line..]).unwrap_or(bytes.len() - line);
+                (*start, *end) = (line, line + length);
+            }
+        }
         found
     }
 

@@ -8,7 +8,7 @@ use umbel_index::words;
 pub struct Matching {
     /// It may start and end inside a word, as in `grep -F`. Otherwise its words are whole words of the line.
     pub inside: bool,
-    /// The case of ASCII letters is ignored.
+    /// The case of letters is ignored, one for one, where letters of ASCII are none beyond it.
     pub ignore_case: bool,
 }
 
@@ -21,7 +21,10 @@ pub(crate) struct Text {
 impl Text {
     /// The text must not be empty.
     pub(crate) fn new(text: &[u8], matching: Matching) -> Self {
-        let folded = text.to_ascii_lowercase();
+        let mut folded = Vec::new();
+        if matching.ignore_case {
+            words::fold(text, &mut folded);
+        }
         let finder =
             Finder::new(if matching.ignore_case { &folded[..] } else { text }).into_owned();
         Self { finder, matching }
@@ -31,13 +34,12 @@ impl Text {
         self.matching.ignore_case
     }
 
-    /// The place of the first match in `bytes` from `from` on; `folded` are these in lower case, if case is ignored.
-    pub(crate) fn find(&self, bytes: &[u8], folded: &[u8], from: usize) -> Option<usize> {
-        let searched = if self.matching.ignore_case { folded } else { bytes };
+    /// The place of the first match in `bytes` from `from` on; they are [folded](words::fold), if case is ignored.
+    pub(crate) fn find(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let length = self.finder.needle().len();
         let mut from = from;
         loop {
-            let at = from + self.finder.find(searched.get(from..)?)?;
+            let at = from + self.finder.find(bytes.get(from..)?)?;
             let is_whole = || words::is_edge(bytes, at) && words::is_edge(bytes, at + length);
             if self.matching.inside || is_whole() {
                 return Some(at);

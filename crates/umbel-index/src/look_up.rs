@@ -21,6 +21,8 @@ pub enum Wide {
     PartOfWord,
     /// It is not UTF-8, so that its words may be others where it is found.
     NotUtf8,
+    /// Case is ignored, and all its words have letters beyond ASCII, whose case an index keeps.
+    Case,
 }
 
 impl Wide {
@@ -30,30 +32,34 @@ impl Wide {
             Self::NoWord => "has no word",
             Self::PartOfWord => "may be a part of longer words",
             Self::NotUtf8 => "is not UTF-8",
+            Self::Case => "has letters beyond ASCII, whose case an index keeps,",
         }
     }
 }
 
-/// What a block must have to hold a text; it may start and end `inside` of a word, or not.
+/// What a block must have to hold a text; it may start and end `inside` of a word, or not. With `ignore_case` it may have
+/// another case than that of the text.
 ///
 /// # Errors
 /// Why there is no such key.
-pub fn keys_of_text(text: &[u8], inside: bool) -> Result<Vec<Probed>, Wide> {
-    if std::str::from_utf8(text).is_err() {
-        return Err(Wide::NotUtf8);
-    }
+pub fn keys_of_text(text: &[u8], inside: bool, ignore_case: bool) -> Result<Vec<Probed>, Wide> {
+    let Ok(text) = std::str::from_utf8(text) else { return Err(Wide::NotUtf8) };
     let folded = text.to_ascii_lowercase();
     let hasher = KeyHasher::default();
-    let (mut keys, mut any) = (Vec::new(), false);
-    words::each(&folded, |key| {
-        any = true;
+    let (mut keys, mut wide) = (Vec::new(), Wide::NoWord);
+    words::each(folded.as_bytes(), |key| {
         let at_end = key.range.start == 0 || key.range.end == folded.len();
-        if !inside || key.single || !at_end {
-            keys.push((hasher.hash(&folded[key.range]), key.probes));
+        let word = &folded[key.range];
+        if inside && at_end && !key.single {
+            wide = Wide::PartOfWord;
+        } else if ignore_case && words::has_case(word) {
+            wide = Wide::Case;
+        } else {
+            keys.push((hasher.hash(word), key.probes));
         }
     });
     if keys.is_empty() {
-        return Err(if any { Wide::PartOfWord } else { Wide::NoWord });
+        return Err(wide);
     }
     // The longest words have the most probes, which leave the fewest blocks.
     keys.sort_by_key(|&(_, probes)| std::cmp::Reverse(probes));

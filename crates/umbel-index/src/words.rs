@@ -135,6 +135,45 @@ pub fn is_edge(text: &[u8], at: usize) -> bool {
         || first(after).0 != Class::Letter
 }
 
+/// A letter without its case: one for one, and none beyond ASCII becomes one of ASCII (`ſ`, `K`), which words in an index are
+/// told apart by.
+fn folded(letter: char) -> char {
+    fn one(letter: char, mut cased: impl Iterator<Item = char>) -> char {
+        match (cased.next(), cased.next()) {
+            (Some(one), None) if one.is_ascii() == letter.is_ascii() => one,
+            _ => letter,
+        }
+    }
+    // By its capital, as two small letters may have one: σ and ς.
+    let capital = one(letter, letter.to_uppercase());
+    one(capital, capital.to_lowercase())
+}
+
+/// Appends a text without the case of its letters.
+pub fn fold(text: &[u8], to: &mut Vec<u8>) {
+    if text.is_ascii() {
+        let start = to.len();
+        to.extend_from_slice(text);
+        return to[start..].make_ascii_lowercase();
+    }
+    for chunk in text.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter.is_ascii() {
+                true => to.push(letter.to_ascii_lowercase() as u8),
+                false => to.extend_from_slice(folded(letter).encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        to.extend_from_slice(chunk.invalid());
+    }
+}
+
+/// Whether a text has letters that have a case in which an index keeps them: those beyond ASCII.
+pub(crate) fn has_case(text: &str) -> bool {
+    let has =
+        |letter: char| !letter.to_lowercase().eq([letter]) || !letter.to_uppercase().eq([letter]);
+    text.chars().any(|letter| !letter.is_ascii() && has(letter))
+}
+
 /// A key of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
@@ -291,6 +330,27 @@ mod tests {
         let mut found = Vec::new();
         each(text.as_bytes(), |key| found.push(&text[key.range]));
         assert_eq!(found, expected, "{text}");
+    }
+
+    /// A letter stays what it is to words, and what it folds to has a case, so that no index is asked for it.
+    #[test]
+    fn folded_letters_are_of_the_same_class() {
+        for letter in ('\u{80}'..=char::MAX).filter(|letter| folded(*letter) != *letter) {
+            let now = folded(letter);
+            assert_eq!(Class::of(letter), Class::of(now), "{letter} {now}");
+            assert!(!now.is_ascii() && folded(now) == now, "{letter} {now}");
+            assert!(has_case(&letter.to_string()) && has_case(&now.to_string()), "{letter} {now}");
+        }
+        let fold = |text: &[u8]| {
+            let mut folded = Vec::new();
+            super::fold(text, &mut folded);
+            folded
+        };
+        assert_eq!(
+            fold("ÉTUDE Σς \u{212a}ſß İ Ж".as_bytes()),
+            "étude σσ \u{212a}ſß İ ж".as_bytes()
+        );
+        assert_eq!(fold(b"\xc3A\xffB\xe2\x82"), b"\xc3a\xffb\xe2\x82");
     }
 
     #[test]

@@ -231,7 +231,7 @@ fn index_of<F: ReadAt>(
     let mut answer = |key: &String| {
         let probed: Vec<Probed> = match are_words {
             false => vec![key_of_field(key.as_bytes())],
-            true => match keys_of_text(key.as_bytes(), false) {
+            true => match keys_of_text(key.as_bytes(), false, false) {
                 Ok(keys) => keys,
                 Err(wide) => {
                     return Ok(Answer::failed(format!("{key:?} {}", wide.reason())));

@@ -11,7 +11,8 @@ use super::{ReplaceArgs, Work};
 ///
 /// The index has a filter for each block of about 1 MiB of each file, and says which blocks may hold a word: umbel find reads
 /// only these, and compares the text itself. Files may be compressed; those of folders are taken at any depth, without links.
-/// A word is letters and digits of any script in a row, and _. With --key, the index is of the values of these fields.
+/// A word is letters and digits in a row, and _; in Chinese, Japanese, Thai and their like, which have no spaces, each character
+/// is one. With --key, the index is of the values of these fields.
 #[derive(Debug, Args)]
 pub(crate) struct IndexArgs {
     /// Files and folders to index

@@ -344,3 +344,38 @@ fn a_file_of_a_similar_name_is_no_unfinished_one() {
     folder.umbel("index -q -o i d").run().done();
     assert_eq!(folder.umbel("find i --files alpha").run().text(), all);
 }
+
+/// With an index or without: case, scripts without spaces, and a byte order mark.
+#[test]
+fn words_of_all_scripts_are_found() {
+    let folder = Folder::new();
+    let lines =
+        "\u{feff}alpha Étude\nÉTUDES\nкниги И МИР\n東京都に行く\nภาษาไทย\n\u{23a}b é STRASSE\n";
+    folder.write("a", lines);
+    folder.umbel("index -q -o i a").run().done();
+    let lines: Vec<_> = lines.trim_start_matches('\u{feff}').lines().collect();
+    let wide = |place: &str| if place == "i" { "searched" } else { "is no index" };
+    for (text, options, expected) in [
+        ("alpha", "", &[1][..]),
+        ("étude", "-i", &[1]),
+        ("ÉTUDE", "-i", &[1]),
+        ("étude", "", &[]),
+        ("étude", "-i -F", &[1, 2]),
+        ("Мир", "-i", &[3]),
+        ("\u{2c65}B É", "-i", &[6]),
+        ("straße", "-i", &[]),
+        // A part of what a dictionary has as a word.
+        ("京都", "", &[4]),
+        ("東都", "", &[]),
+        ("ไท", "", &[5]),
+    ] {
+        for place in ["i", "a"] {
+            let run = folder.umbel(&format!("find {place} {options}")).arg(text).run();
+            let cased = options == "-i" && !text.starts_with('\u{2c65}');
+            assert!(!cased || run.stderr.contains(wide(place)), "{text}: {}", run.stderr);
+            let expected: String =
+                expected.iter().map(|at| format!("a:{at}:{}\n", lines[at - 1])).collect();
+            assert_eq!(String::from_utf8(run.stdout).unwrap(), expected, "{text} {options}");
+        }
+    }
+}
