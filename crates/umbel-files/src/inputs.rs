@@ -32,6 +32,8 @@ pub struct Stream {
     pipe: Option<FileId>,
     /// What is between its columns, if that is its own.
     delimiter: Option<u8>,
+    /// The header that its rows are written under, which may have another order of columns.
+    under: Option<Header>,
     /// Told why it cannot be read further, if the work goes on without.
     left_out: Option<LeftOut>,
 }
@@ -107,9 +109,11 @@ impl Stream {
             Origin::Bytes(bytes) => decompressed(bytes)?,
             Origin::Lines(bytes) => bytes,
         };
-        let bytes = match umbel_sets::rewrites(self.delimiter, options) {
-            true => Box::new(Rewritten::new(&self.name, bytes, self.delimiter, options)?),
-            false => bytes,
+        let rewritten = |bytes| Rewritten::new(&self.name, bytes, self.delimiter, options);
+        let bytes = match &self.under {
+            Some(header) => Box::new(rewritten(bytes)?.under(header)?),
+            None if umbel_sets::rewrites(self.delimiter, options) => Box::new(rewritten(bytes)?),
+            None => bytes,
         };
         Ok((self.name, bytes))
     }
@@ -118,7 +122,7 @@ impl Stream {
     fn again(&self) -> Option<Self> {
         let Self { name, from: Origin::Path(path), .. } = self else { return None };
         let (name, from) = (name.clone(), Origin::Path(path.clone()));
-        Some(Self { name, from, ..*self })
+        Some(Self { name, from, under: self.under.clone(), ..*self })
     }
 
     /// Copies all of it to `spool`, which is made if there is none.
@@ -206,7 +210,7 @@ pub enum Rows {
 }
 
 /// Puts the columns of all sources in the order of the first, or of the header that they are written `under`, where that
-/// matters. A single stream stays as it is.
+/// matters. A single stream that is written under none stays as it is.
 ///
 /// # Errors
 /// Those of reading the headers; columns that do not go together.
@@ -216,9 +220,10 @@ pub fn align(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
+    let together = umbel_sets::compares_headers(rows == Rows::OfAll, options);
     let sources = match sources.len() {
         // A header is compared with those of later files.
-        2.. if umbel_sets::compares_headers(rows == Rows::OfAll, options) => {
+        2.. if together => {
             vec![Source::Files(rereadable(sources, options)?)]
         }
         _ => sources,
@@ -226,6 +231,9 @@ pub fn align(
     let align = |source| match source {
         Source::Files(inputs) => {
             Ok(Source::Files(umbel_sets::align(inputs, under, rows == Rows::OfAll, options)?))
+        }
+        Source::Stream(stream) if together => {
+            Ok(Source::Stream(Stream { under: under.cloned(), ..stream }))
         }
         stream => Ok(stream),
     };
@@ -568,8 +576,8 @@ fn open_one(named: NamedInput, output: Option<FileId>) -> Result<Opened> {
             state => anyhow::Ok(state),
         };
     let stream = |name, from, pipe| {
-        let (delimiter, left_out) = (None, None);
-        Ok(Opened::Stream(Stream { name, from, pipe, delimiter, left_out }))
+        let (delimiter, under, left_out) = (None, None, None);
+        Ok(Opened::Stream(Stream { name, from, pipe, delimiter, under, left_out }))
     };
     // Some systems number no pipes.
     let pipe = |state: &State| Some(state.id).filter(|id| state.is_pipe && id.inode > 0);

@@ -56,16 +56,9 @@ pub fn align(
         if together && let Some(row) = rewritten.header()? {
             match &first {
                 None => first = Some(Header { name: input.name().to_owned(), row }),
-                Some(first) if first.row == row => {}
                 Some(first) => {
-                    let (wanted, found) = (rewritten.names(&first.row)?, rewritten.names(&row)?);
-                    let order = order(&wanted, &found);
-                    rewritten.order =
-                        order.ok_or_else(|| first.other(input.name(), &wanted, &found))?;
-                    moves = !rewritten.order.is_sorted();
-                    if !moves {
-                        rewritten.order = Vec::new();
-                    }
+                    rewritten.follow(first, &row)?;
+                    moves = !rewritten.order.is_empty();
                 }
             }
         }
@@ -312,6 +305,30 @@ impl<R: Read> Rewritten<R> {
             out: Vec::new(),
             given: 0,
         })
+    }
+
+    /// Puts the columns in the order of the header that the rows are written under.
+    ///
+    /// # Errors
+    /// [`Error::OtherColumns`] for a header with other names; those of reading.
+    pub fn under(mut self, header: &Header) -> Result<Self, Error> {
+        if let Some(row) = self.header()? {
+            self.follow(header, &row)?;
+        }
+        Ok(self)
+    }
+
+    /// Finds the order of another header, where it differs from that of `row`.
+    fn follow(&mut self, first: &Header, row: &[u8]) -> Result<(), Error> {
+        if first.row != row {
+            let (wanted, found) = (self.names(&first.row)?, self.names(row)?);
+            let order = order(&wanted, &found);
+            self.order = order.ok_or_else(|| first.other(&self.name, &wanted, &found))?;
+            if self.order.is_sorted() {
+                self.order = Vec::new();
+            }
+        }
+        Ok(())
     }
 
     /// The row with the names of the columns, as it is written, read ahead.
