@@ -252,6 +252,29 @@ def test_folders_and_what_is_no_lines(tmp_path):
         umbel.dedup(folder, recursive=True)
 
 
+def test_filters_are_no_lines(tmp_path):
+    """Named where lines belong, in any job, in a folder, and at a URL."""
+    filter, other = umbel.Bloom(100, kind="classic"), umbel.Bloom(100, kind="classic")
+    filter.update(range(50)), other.update(range(60))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    write(folder / "a", ["1"])
+    umbel.index(tmp_path / "i", folder)
+    (tmp_path / "delta").write_bytes(filter.delta(other))
+    filter.save(tmp_path / "f"), filter.save(tmp_path / "p", packed=True), filter.save(folder / "b")
+    for name, what in [("f", "f: is a filter of umbel"), ("p", "p: is a filter"), ("delta", "a delta between"), ("i", "an index of umbel"), ("folder", "b: is a filter")]:
+        path = tmp_path / name
+        for job in [
+            lambda: umbel.dedup(path, recursive=True), lambda: umbel.common(["1"], path, recursive=True), lambda: umbel.except_(path, ["1"], recursive=True, fpp=0.1),
+            lambda: umbel.join(folder / "a", path, on="1", records="csv", header=False) if name != "folder" else umbel.dedup(path, recursive=True),
+            lambda: umbel.diff(path if name != "folder" else folder / "b", ["1"]),
+        ]:
+            with pytest.raises(ValueError, match=what):
+                job()
+    with pytest.raises(ValueError, match="is a filter of umbel, not lines"):
+        umbel.dedup((tmp_path / "f").as_uri())
+
+
 def test_normal_forms_of_values():
     numbers = ["1", "1.0", "9007199254740993", "9007199254740992", "1e0", "01"]
     assert list(umbel.dedup(numbers, normalize="number")) == [numbers[i] for i in (0, 2, 3, 5)]
