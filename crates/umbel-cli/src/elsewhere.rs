@@ -58,7 +58,11 @@ const HABITS: &[(&str, &[&str], &str)] = &[
     ("join", &["how"], "--left and --full also print rows without a partner"),
     ("common", &["v", "invert"], "umbel except prints lines that no other file has"),
     ("find", &["n", "line-number", "H"], "files and line numbers are printed without an option"),
-    ("find", &["e", "regexp"], "a text is looked up as it is, after -- if it begins with a hyphen"),
+    (
+        "find",
+        &["e", "regexp"],
+        "a text is looked up as it is; two hyphens go before one that begins with a hyphen",
+    ),
 ];
 
 /// What `dedup -d` is for who knows `uniq`, where `-d` names a delimiter.
