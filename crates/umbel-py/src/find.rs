@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
 use umbel_files::atomic::Existing;
 use umbel_find::{Built, Found, Matching, Search, Sink, Wanted};
@@ -16,12 +16,15 @@ use crate::values::{FilePath, choice};
 
 /// A line: its file, its number, its text and the numbers of the texts that it has.
 type Line = (PathBuf, u64, Vec<u8>, Vec<usize>);
+/// Files that could not be read, and why.
+type Unreadable = Vec<(PathBuf, String)>;
 /// Files, those read, those gone, blocks, bytes of text, of those that were read, distinct keys, bytes of the index.
-type Made = (u64, u64, u64, u64, u64, u64, u64, u64);
+type Made = ((u64, u64, u64, u64, u64, u64, u64, u64), Unreadable);
 /// Files, blocks, those read, bytes of text, of those that were read.
 type Numbers = (u64, u64, u64, u64, u64);
-/// Lines, numbers, files that changed, new files, and texts that no filter helped with, and why.
-type Answer = (Vec<Line>, Numbers, Vec<PathBuf>, Vec<PathBuf>, Vec<(usize, &'static str)>);
+/// Lines, numbers, files that changed, new files, texts that no filter helped with, and why, and files that were left out.
+type Answer =
+    (Vec<Line>, Numbers, Vec<PathBuf>, Vec<PathBuf>, Vec<(usize, &'static str)>, Unreadable);
 
 /// Makes an index of `paths`, or brings it up to date if there are none.
 #[pyfunction]
@@ -75,13 +78,7 @@ pub(crate) fn index(
     })?;
     let Built { files, read, gone, blocks, text, text_read, keys, bytes, unreadable, .. } =
         built.map_err(of_job)?;
-    if let Some((path, why)) = unreadable.first() {
-        return Err(PyOSError::new_err(format!(
-            "{}: {why}; the index has the other files, and update=True tries this one again",
-            path.display()
-        )));
-    }
-    Ok((files, read, gone, blocks, text, text_read, keys, bytes))
+    Ok(((files, read, gone, blocks, text, text_read, keys, bytes), unreadable))
 }
 
 /// Finds the lines that hold one of `texts`.
@@ -120,9 +117,6 @@ pub(crate) fn find(
         wide,
         ..
     } = search.map_err(of_job)?;
-    if let Some((path, why)) = unreadable.first() {
-        return Err(PyOSError::new_err(format!("{}: {why}", path.display())));
-    }
     if let Some(gone) = gone.first() {
         return Err(PyFileNotFoundError::new_err(format!(
             "{}: is in the index, and gone; drop it with umbel.index({:?}, update=True)",
@@ -133,7 +127,7 @@ pub(crate) fn find(
     let mut lines = std::mem::take(&mut *lines.0.lock().unwrap_or_else(PoisonError::into_inner));
     lines.sort_by(|a, b| (a.0.as_os_str(), a.1).cmp(&(b.0.as_os_str(), b.1)));
     let wide = wide.into_iter().map(|(number, why)| (number, why.reason())).collect();
-    Ok((lines, (files, blocks, blocks_read, text, text_read), stale, new, wide))
+    Ok((lines, (files, blocks, blocks_read, text, text_read), stale, new, wide, unreadable))
 }
 
 /// Collects the lines that are found.

@@ -128,3 +128,25 @@ def test_bad_calls_are_refused(tmp_path: Path) -> None:
     index.write_bytes(damaged)
     with pytest.raises(ValueError, match="damaged"):
         umbel.find(index, "a")
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "a.log").write_text("needle\n")
+    broken = logs / "b.log.gz"
+    broken.write_bytes(b"\x1f\x8b\x08\0cut")
+    (logs / "c.log").write_text("needle\n")
+    index = tmp_path / "logs.index"
+    with pytest.warns(UserWarning, match="b.log.gz: the gzip data is truncated.*it is left out"):
+        made = umbel.index(index, logs)
+    assert (made.files_read, list(made.unreadable)) == (2, [str(broken)])
+    for place in [index, logs]:
+        with pytest.warns(UserWarning, match="b.log.gz"):
+            hits = umbel.find(place, "needle")
+        assert [Path(hit.file).name for hit in hits] == ["a.log", "c.log"]
+        assert list(hits.report.unreadable) == [str(broken)]
+    with gzip.open(broken, "wt") as file:
+        file.write("needle\n")
+    assert umbel.index(index, update=True).unreadable == {}
+    assert len(umbel.find(index, "needle")) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fsdecode
@@ -28,7 +29,10 @@ class Hit:
 
 @dataclass(frozen=True)
 class Indexed:
-    """What was done to make an index."""
+    """What was done to make an index.
+
+    `unreadable` are files that are not in it, each with the reason; an update tries them again.
+    """
 
     files: int
     files_read: int
@@ -38,6 +42,7 @@ class Indexed:
     text_read: int
     keys: int
     nbytes: int
+    unreadable: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class SearchReport:
     """What a search read, in bytes of text, and which files and texts the index did not help with.
 
     `stale` are files that changed since they were indexed, `new` those that are not in the index, and `searched_in_full` texts that
-    no filter can narrow down, each with the reason.
+    no filter can narrow down, each with the reason. `unreadable` are files that were left out, each with the reason.
     """
 
     files: int
@@ -56,6 +61,7 @@ class SearchReport:
     stale: tuple[str, ...]
     new: tuple[str, ...]
     searched_in_full: dict[str, str] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
 
 
 class Hits(list[Hit]):
@@ -103,7 +109,7 @@ def index(
     if records is not None and not key:
         raise ValueError("key: an index of records is of the values of fields; name one")
     listed = None if paths is None else [paths] if isinstance(paths, (str, bytes, PathLike)) else list(paths)
-    made = _index(
+    made, unreadable = _index(
         target,
         listed,
         records=records,
@@ -120,7 +126,7 @@ def index(
         memory=memory,
         threads=threads,
     )
-    return Indexed(*made)
+    return Indexed(*made, _warned(unreadable))
 
 
 def _bytes_of(text: str | bytes) -> bytes:
@@ -130,6 +136,14 @@ def _bytes_of(text: str | bytes) -> bytes:
     if isinstance(text, (bytes, bytearray, memoryview)):
         return bytes(text)
     raise TypeError(f"a text is str or bytes, not {type(text).__name__}; convert it with str()")
+
+
+def _warned(unreadable: list[tuple[Path, str]]) -> dict[str, str]:
+    """Warns of files that were left out, whoever called `find` or `index`."""
+    reasons = {fsdecode(path): why for path, why in unreadable}
+    for path, why in reasons.items():
+        warnings.warn(f"{path}: {why}; it is left out", stacklevel=3)
+    return reasons
 
 
 def find(
@@ -145,11 +159,11 @@ def find(
 
     A text begins and ends with whole words of the line, unless it may be `inside` of them. For an index of a field, texts are
     values, and records are found. All lines that are found are held in memory.
-    Raises FileNotFoundError if a file of the index is gone.
+    A file that cannot be read is left out, with a warning. Raises FileNotFoundError if a file of the index is gone.
     """
     given = [texts] if isinstance(texts, (str, bytes)) else texts
     wanted = list(dict.fromkeys(map(_bytes_of, given)))
-    lines, numbers, stale, new, wide = _find(
+    lines, numbers, stale, new, wide, unreadable = _find(
         place, wanted, inside=inside, ignore_case=ignore_case, memory=memory, threads=threads
     )
     shown = [text.decode(errors="surrogateescape") for text in wanted]
@@ -162,5 +176,6 @@ def find(
         tuple(map(fsdecode, stale)),
         tuple(map(fsdecode, new)),
         {shown[number]: why for number, why in wide},
+        _warned(unreadable),
     )
     return hits

@@ -385,7 +385,7 @@ def _index(
     bad: str = "error",
     memory: _Size | None = None,
     threads: int | None = None,
-) -> tuple[int, int, int, int, int, int, int, int]: ...
+) -> tuple[tuple[int, int, int, int, int, int, int, int], list[tuple[_Path, str]]]: ...
 def _find(
     place: _Path,
     texts: list[bytes],
@@ -400,6 +400,7 @@ def _find(
     list[_Path],
     list[_Path],
     list[tuple[int, str]],
+    list[tuple[_Path, str]],
 ]: ...
 def _parquet(
     path: _Path,
