@@ -302,9 +302,9 @@ impl Job {
             .zip(files)
             .flat_map(|(file, rows)| rows.iter().map(move |row| (file, row)))
             .collect();
-        let mut met: BTreeMap<Vec<u8>, (Vec<usize>, BTreeSet<usize>)> = BTreeMap::new();
+        let mut met: BTreeMap<Vec<Vec<u8>>, (Vec<usize>, BTreeSet<usize>)> = BTreeMap::new();
         for (place, (file, row)) in rows.iter().enumerate() {
-            let (places, within) = met.entry(joined(&self.key(row))).or_default();
+            let (places, within) = met.entry(self.key(row)).or_default();
             places.push(place);
             within.insert(*file);
         }

@@ -47,6 +47,7 @@ struct Report {
     exact: bool,
     changes: Option<(u64, u64, u64, u64)>,
     uneven: Option<u64>,
+    joined: Option<(u64, u64, u64, Option<u64>)>,
     seconds: f64,
 }
 
@@ -65,6 +66,9 @@ impl Report {
                 .changes
                 .map(|found| (found.removed, found.added, found.changed, found.kept)),
             uneven: report.changes.map(|found| found.uneven),
+            joined: report.joined.map(|found| {
+                (found.pairs, found.left_matched, found.left_unmatched, found.right_unmatched)
+            }),
             seconds,
         }
     }

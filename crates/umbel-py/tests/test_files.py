@@ -118,6 +118,10 @@ def test_joins_against_a_nested_loop_and_sqlite(left, right, how, first):
     wanted = nested_loop(left, right, how, first)
     assert header == ("k", "v", "w") and rows == wanted
     assert found.report.found == len(wanted) and found.report.exact
+    matched = sum(key in {key for key, _ in right} for key, _ in left)
+    alone = sum(key not in {key for key, _ in left} for key, _ in right)
+    pairs = len(nested_loop(left, right, "inner", first))
+    assert found.report.joined == (pairs, matched, len(left) - matched, alone if how == "full" else None)
     if first:
         return
     database = sqlite3.connect(":memory:")

@@ -45,7 +45,9 @@ pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
     let about = Job { verb: "join", inputs: &inputs, options: &options };
     let plan = job.plan()?;
     let read: u64 = plan.lines.iter().sum();
-    if plan.product > MANY * read.max(100_000) && !args.work.voice.quiet && !args.work.voice.json {
+    // A number alone takes no time.
+    let shown = !args.output.total && !args.work.voice.quiet && !args.work.voice.json;
+    if plan.product > MANY * read.max(100_000) && shown {
         say(&format!(
             "umbel join: warning: about {} rows; some keys have many rows in both files (--first takes one partner for each row)",
             Count(plan.pairs.unwrap_or(0))

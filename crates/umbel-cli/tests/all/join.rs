@@ -276,12 +276,13 @@ fn a_product_of_many_rows_is_told_before() {
     let rows = |name: &str| format!("k,{name}\n") + &"1,x\n".repeat(2_000);
     folder.write("a", rows("a"));
     folder.write("b", rows("b"));
-    let job = "join --csv -k k a b --total";
+    let job = "join --csv -k k a b";
     let run = folder.umbel(job).run();
-    assert_eq!(run.stdout, b"4000000\n");
+    assert_eq!(run.stdout.iter().filter(|byte| **byte == b'\n').count(), 4_000_001);
     let words = "umbel join: warning: about 4,000,000 rows; some keys have many rows in both files (--first takes one partner for each row)\n";
     assert_eq!(run.stderr, words);
-    for quiet in ["--quiet", "--first"] {
+    // A number alone takes no time.
+    for quiet in ["--quiet", "--first", "--total"] {
         assert_eq!(folder.umbel(&format!("{job} {quiet}")).run().stderr, "");
     }
     let plan = folder.umbel("join --csv -k k a b --explain").run().text();

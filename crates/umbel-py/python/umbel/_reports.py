@@ -122,8 +122,9 @@ class Report:
     `lines` are those of all inputs, or records, `found` those of the result; `missing` are records left out because they lack a
     field of the key, `bad` those that cannot be read. `bytes_read` counts all passes, `bytes_spilled` what was written to
     temporary files, `bytes_written` the result. The answer is `exact`, unless `fpp` was given. `changes` are the numbers of rows
-    that `diff` found removed, added, changed and kept, `uneven` that of the kept ones that one input has more often; None of other
-    jobs.
+    that `diff` found removed, added, changed and kept, `uneven` that of the kept ones that one input has more often; `joined` are
+    the numbers of pairs that `join` made, of rows of the left input with a partner and without, and of rows of the right one without,
+    which is None unless they are printed. Each is None of other jobs.
     """
 
     lines: int
@@ -136,6 +137,7 @@ class Report:
     exact: bool
     changes: tuple[int, int, int, int] | None
     uneven: int | None
+    joined: tuple[int, int, int, int | None] | None
     seconds: float
 
     def __str__(self) -> str:
