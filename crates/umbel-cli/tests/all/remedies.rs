@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = &[
     ("lf", "a\nb\n"),
     ("crlf", "a\r\nb\r\n"),
     ("pairs", "a 1\na 2\n"),
+    ("equals.csv", "a=b\n1\n"),
     ("nets", "192.0.2.0/24\n"),
     ("ips", "192.0.2.1\n198.51.100.1\n"),
     ("numbers", "1\n2\n"),
@@ -34,6 +35,9 @@ fn folder() -> Folder {
     folder.write_private("secret", "0123456789abcdef");
     folder.write("keys", urls(0..1000));
     folder.write("long", [&[b'x'; 16 << 20][..], b"\ny\n"].concat());
+    let events =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/parquet/events.parquet");
+    std::fs::copy(events, folder.path("events")).unwrap();
     for build in [
         "build -q -o f keys",
         "build -q -o keyed --secret-file secret keys",
@@ -44,6 +48,7 @@ fn folder() -> Folder {
         "build -q -o guava --format guava --key-type bytes keys",
         "build -q -o parquet --format parquet --key-type i64 --keys 100 numbers",
         "index -q -o index d",
+        "parquet events --add user_id --add geo.ip -o events.parquet",
     ] {
         folder.umbel(build).run().done();
     }
@@ -243,6 +248,57 @@ const ADVICE: &[(&str, &str, &[&str])] = &[
     ("unseen f --keys 5 keys", "omit --keys", &["unseen f keys"]),
     ("info --plot p.svg f f", "draw this one in another", &["info --plot p.svg f"]),
     ("info --plot p.svg guava", "omit it", &["info guava"]),
+    ("unseen f --kind classic keys", "omit --kind", &["unseen f keys"]),
+    ("unseen f --fpp 0.5 keys", "omit --fpp", &["unseen f keys"]),
+    ("merge -o new guava guava --intersect", "only be merged", &["merge -f -o new guava guava"]),
+    (
+        "build -o new lf --keys 5 --fpp 0.1 --size 1KiB",
+        "omit one",
+        &["build -o new lf --keys 5 --fpp 0.1"],
+    ),
+    (
+        "build -o new --kind cascade --size 1MiB --except numbers lf",
+        "give --fpp instead",
+        &["build -o new --kind cascade --fpp 0.01 --except numbers lf"],
+    ),
+    (
+        "build -o new --csv -k id --as x --format guava a.csv",
+        "omit it",
+        &["build -o new --csv -k id --format guava a.csv"],
+    ),
+    ("query guava --csv -k id --as x a.csv", "omit --as", &["query guava --csv -k id a.csv"]),
+    (
+        "build -o new keys --param capacity=5 --format guava",
+        "--keys and --fpp",
+        &["build -o new keys --keys 5000 --format guava"],
+    ),
+    (
+        "plan --ship",
+        "give both, or a size",
+        &["plan --ship --keys 1e6 --fpp 0.01", "plan --ship=1MB --keys 1e6"],
+    ),
+    ("index --explain -o new d", "omit it", &["index -o new d"]),
+    ("index -o new --csv -k id --bad skip a.csv", "omit it", &["index -o new --csv -k id a.csv"]),
+    (
+        "index -o new --csv -k id --delimiter , --delimiter ; a.csv",
+        "name one",
+        &["index -o new --csv -k id --delimiter , a.csv"],
+    ),
+    (
+        "index -o new --jsonl -k id --missing keep some.jsonl",
+        "with --missing skip",
+        &["index -o new --jsonl -k id --missing skip some.jsonl"],
+    ),
+    (
+        "dedup --csv -k a=b=c a.csv",
+        "an equals sign in a name twice",
+        &["dedup --csv -k a==b equals.csv"],
+    ),
+    (
+        "parquet events.parquet numbers",
+        "--column",
+        &["parquet events.parquet --column user_id numbers"],
+    ),
 ];
 
 #[test]
