@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
 use serde_json::{Value, json};
 use umbel::Capacity;
 use umbel_report::receipt::{estimated_keys, foreign_inside, inside, over_filled, warning_of};
@@ -334,6 +335,13 @@ static LEFT_OUT: AtomicBool = AtomicBool::new(false);
 pub(crate) fn say_left_out(error: &anyhow::Error) {
     LEFT_OUT.store(true, Ordering::Relaxed);
     say_error(&crate::chain(error, Verb::named(verb())));
+}
+
+/// Tells of all files of an index or a search that cannot be read.
+pub(crate) fn say_unreadable(files: &[(PathBuf, String)]) {
+    for (path, why) in files {
+        say_left_out(&anyhow!("{}: {why}", path.display()));
+    }
 }
 
 /// Whether a file was left out.

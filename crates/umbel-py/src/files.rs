@@ -161,7 +161,7 @@ pub(crate) fn open<'py>(
         if file.metadata().map_err(io)?.is_dir() {
             return Err(of_file(&std::io::Error::from_raw_os_error(21), &name));
         }
-        let tmp = std::env::temp_dir();
+        let tmp = umbel_system::temporary_folder();
         let (mut file, wrapping) =
             wrapped::unwrap(file, &path, &tmp, trust.as_ref(), most).map_err(wrong)?;
         let length = file.metadata().map_err(io)?.len();

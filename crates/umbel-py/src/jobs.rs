@@ -325,7 +325,7 @@ pub(crate) fn options(
         memory,
         threads: threads
             .map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get),
-        tmp: Arc::new(TempFolders::new(&[tmp.unwrap_or_else(std::env::temp_dir)])),
+        tmp: Arc::new(TempFolders::new(&[tmp.unwrap_or_else(umbel_system::temporary_folder)])),
         separator: b'\n',
         records: Records::Lines,
         others: Vec::new(),

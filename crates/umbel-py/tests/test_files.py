@@ -475,3 +475,9 @@ def test_inputs_at_urls(tmp_path):
     assert list(umbel.common("memory://lines.gz", "memory://lines")) == ["b"]
     path = write(tmp_path / "lines", ["c"])
     assert list(umbel.except_("memory://lines", str(path).encode())) == ["b"]
+
+
+def test_a_temporary_folder_that_is_set_to_nothing_is_none(tmp_path, monkeypatch):
+    lines = write(tmp_path / "a", ["1", "2", "1"])
+    monkeypatch.setenv("TMPDIR", "")
+    assert list(umbel.dedup(lines)) == ["1", "2"]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use serde_json::json;
 use umbel_find::{Found, Matching, Search, Sink, Wanted};
 use umbel_numbers::{Count, Size, counted};
@@ -12,7 +12,7 @@ use umbel_sets::{Normalization, Records};
 
 use crate::args::{FindArgs, RecordArgs, Voice};
 use crate::output::{Screen, stdout};
-use crate::report::{Run, add_warnings, printable, say, say_error, say_left_out};
+use crate::report::{Run, add_warnings, printable, say, say_error, say_unreadable};
 use crate::standard::{is_standard, name, names};
 use crate::{Outcome, lines};
 
@@ -46,9 +46,7 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
         out.write_all(bytes)
     })?;
     report(run, &search, &wanted, &args.place, work.voice);
-    for (path, why) in &search.unreadable {
-        say_left_out(&anyhow!("{}: {why}", path.display()));
-    }
+    say_unreadable(&search.unreadable);
     if let [gone, others @ ..] = &search.gone[..] {
         for other in others {
             say_error(&format!("{}: is in the index, and gone", other.display()));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use serde_json::json;
 use umbel_find::{About, Built};
 use umbel_numbers::{Count, Size, counted};
@@ -11,7 +11,7 @@ use umbel_report::receipt::aligned;
 
 use crate::args::{IndexArgs, RecordArgs, Voice};
 use crate::atomic::Existing;
-use crate::report::{Run, add_warnings, say, say_left_out};
+use crate::report::{Run, add_warnings, say, say_unreadable};
 use crate::standard::{is_standard, name, names};
 use crate::target::{self, Sort};
 use crate::{Outcome, lines};
@@ -53,9 +53,7 @@ pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
         ));
     }
     report(run, &built, args.update.is_some(), work.voice);
-    for (path, why) in &built.unreadable {
-        say_left_out(&anyhow!("{}: {why}", path.display()));
-    }
+    say_unreadable(&built.unreadable);
     Ok(Outcome::Done)
 }
 
