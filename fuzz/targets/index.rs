@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 use twox_hash::XxHash3_64;
-use umbel_files::atomic::Existing;
+use umbel_io::atomic::Existing;
 use umbel_find::{Found, Matching, Sink, Wanted};
 use umbel_fuzz::memory;
 

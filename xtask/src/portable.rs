@@ -51,9 +51,8 @@ const CASES: &str = "64";
 
 /// What differs between systems, and all that works on files.
 const ON_FILES: &[&str] = &[
-    "--package=umbel-system",
     "--package=umbel-sets",
-    "--package=umbel-files",
+    "--package=umbel-io",
     "--package=umbel-find",
     "--package=umbel-index",
     "--package=umbel-parquet",

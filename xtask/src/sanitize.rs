@@ -28,7 +28,7 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const TESTS: &[&[&str]] = &[
     &["--package=umbel", "--lib"],
     &["--package=umbel-tests", "--test=library"],
-    &["--package=umbel-system", "--package=umbel-files", "--package=umbel-sets", "--lib"],
+    &["--package=umbel-io", "--package=umbel-sets", "--lib"],
     &["--package=umbel-share", "--package=umbel-foreign", "--package=umbel-find", "--lib"],
 ];
 

@@ -81,12 +81,11 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel-numbers",
         "umbel-sets",
         "umbel-share",
-        "umbel-files",
+        "umbel-io",
         "umbel-find",
         "umbel-index",
         "umbel-parquet",
         "umbel-report",
-        "umbel-system",
         "umbel-cli",
         "xtask-pages",
     ];

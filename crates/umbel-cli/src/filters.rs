@@ -11,11 +11,11 @@ use umbel::{
     AnyFilter, AnyScheme, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme,
     SchemeError, Secret,
 };
-use umbel_files::journal::{self, Notes};
 use umbel_foreign::{ForeignFilter, KeyType};
-use umbel_sets::{Filter, ForeignLines, LargeFilter, OldShards, Options, PageReader, PageWriter};
+use umbel_io::journal::{self, Notes};
+use umbel_io::{PageReader, PageWriter, State};
+use umbel_sets::{Filter, ForeignLines, LargeFilter, OldShards, Options};
 use umbel_share::Wrapping;
-use umbel_system::State;
 
 use crate::args::{ForeignArgs, FormatArgs, NamesArgs, ReadArgs, SecretArgs, TrustArgs};
 use crate::atomic::{self, Existing};
@@ -154,7 +154,10 @@ impl Large<'_> {
         work: impl FnOnce(&LargeFilter<'_>) -> Result<T, umbel_sets::Error>,
     ) -> Result<T> {
         let noted = |each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>| {
-            self.notes.map_or(Ok(()), |notes| notes.each_hashes(self.file, each))
+            let Some(notes) = self.notes else { return Ok(()) };
+            notes.each_hashes(self.file, |hashes| Ok(each(hashes)?)).map_err(|error| {
+                error.downcast().unwrap_or_else(|error| umbel_sets::Error::Work(error.into()))
+            })
         };
         let Self { file, length, secret, .. } = *self;
         let filter = LargeFilter { file, length, secret, noted: &noted };
@@ -175,7 +178,7 @@ pub(crate) fn read_sealed(path: &Path, args: &ReadArgs) -> Result<Filter<Scheme>
 
 /// As [`read_sealed`], and how the file came.
 pub(crate) fn read_wrapped(path: &Path, args: &ReadArgs) -> Result<(Filter<Scheme>, Wrapping)> {
-    let tmp = umbel_system::temporary_folder();
+    let tmp = umbel_io::temporary_folder();
     let (file, wrapping) = open_unwrapped(path, &tmp, &args.trust, args.most.bytes())?;
     Ok((sealed(&file, path, &args.format)?, wrapping))
 }
@@ -286,18 +289,18 @@ pub(crate) fn lock(mut file: File, path: &Path, open: &dyn Fn() -> Result<File>)
     let context = || path.display().to_string();
     let mut writable = false;
     loop {
-        match umbel_system::try_lock(&file) {
+        match umbel_io::try_lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 note(&format!(
                     "umbel: {}: waiting for another run that is changing it",
                     path.display()
                 ));
-                umbel_system::lock(&file).with_context(context)?;
+                umbel_io::lock(&file).with_context(context)?;
             }
             // NFS locks only what is open for writing.
             Err(TryLockError::Error(error))
-                if umbel_system::locks_only_writable(&error) && !writable =>
+                if umbel_io::locks_only_writable(&error) && !writable =>
             {
                 writable = true;
                 let options = OpenOptions::new().read(true).write(true).open(path);
@@ -543,7 +546,7 @@ fn open_in_place(path: &Path) -> Result<File> {
 }
 
 fn open_file(path: &Path) -> Result<File> {
-    umbel_system::open(path).with_context(|| path.display().to_string())
+    umbel_io::open(path).with_context(|| path.display().to_string())
 }
 
 fn read_file<T>(

@@ -6,11 +6,10 @@ use std::io::{Read, Seek};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use umbel_files::wrapped;
 use umbel_foreign::{Bytes, Foreign, Format};
+use umbel_io::{State, wrapped};
 use umbel_report::recognize::{Recognized, other, perhaps, unknown};
 use umbel_sets::Options;
-use umbel_system::State;
 
 use crate::param::{Param, told};
 

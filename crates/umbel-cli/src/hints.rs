@@ -1,7 +1,7 @@
 //! What the command line adds to errors of the libraries, which know no options: the option that helps.
 
 use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
-use umbel_files::content;
+use umbel_io::content;
 use umbel_net::prefixes::ListError;
 use umbel_sets::{Input, Options, Records};
 use umbel_share::ShareError;

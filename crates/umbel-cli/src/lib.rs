@@ -26,7 +26,7 @@ use std::ffi::OsStr;
 use std::io::{self, ErrorKind, IsTerminal};
 use std::process::ExitCode;
 
-use umbel_files::atomic;
+use umbel_io::atomic;
 
 use verb::Verb;
 
@@ -41,7 +41,7 @@ enum Outcome {
 
 /// Runs the command line with the arguments of the process; returns its exit status.
 pub fn run() -> ExitCode {
-    let mut arguments: Vec<_> = umbel_system::arguments().collect();
+    let mut arguments: Vec<_> = umbel_io::arguments().collect();
     let first = arguments.get(1).cloned();
     if let Some(name) = first.as_deref().and_then(OsStr::to_str).and_then(Verb::name_of) {
         report::begin(name);
@@ -76,8 +76,8 @@ pub fn run() -> ExitCode {
         }
         Err(help) => return end(output::print_by(|| help.print()).map(|()| Outcome::Done), None),
     };
-    umbel_system::return_memory();
-    umbel_system::allow_open_files();
+    umbel_io::return_memory();
+    umbel_io::allow_open_files();
     let (name, arguments) = matches.subcommand().expect("it is required");
     let verb = Verb::named(name).expect("one that was defined");
     // Options may come before the verb.

@@ -7,14 +7,13 @@ use std::slice;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use umbel_files::content;
-use umbel_files::inputs::{self, NamedInput, Room, align, rereadable};
+use umbel_io::{State, content};
 use umbel_numbers::{Size, counted};
+use umbel_sets::inputs::{self, NamedInput, Room, align, rereadable};
 use umbel_sets::{
     Bad, Input, Missing, Normalization, Options, Progress, Records, Report, SpoolWriter,
     TempFolders, room_left,
 };
-use umbel_system::State;
 
 use crate::args::{NormalForm, OnBad, OnMissing, Print, RecordArgs, Voice, Work};
 use crate::elsewhere;
@@ -23,7 +22,7 @@ use crate::output::stdout;
 use crate::report::{self, say};
 use crate::standard::{is_standard, name, stdin};
 
-pub(crate) use umbel_files::inputs::{Rows, Source};
+pub(crate) use umbel_sets::inputs::{Rows, Source};
 
 /// The options of the work, with their defaults.
 pub(crate) fn options(work: &Work) -> Result<Options> {
@@ -34,8 +33,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
         );
     }
     let records = records(&work.records, key)?;
-    let folders =
-        if work.tmp.is_empty() { &[umbel_system::temporary_folder()][..] } else { &work.tmp };
+    let folders = if work.tmp.is_empty() { &[umbel_io::temporary_folder()][..] } else { &work.tmp };
     if let Some(none) = folders.iter().find(|folder| !folder.is_dir()) {
         bail!("{}: is not a folder for temporary files; name one with --tmp", none.display());
     }
@@ -45,7 +43,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
         warn_if_in_memory
     }));
     let memory = memory(work);
-    if let (Some(there), false) = (umbel_system::memory(), work.voice.quiet || work.voice.json)
+    if let (Some(there), false) = (umbel_io::memory(), work.voice.quiet || work.voice.json)
         && memory > there
     {
         say(&format!(
@@ -83,7 +81,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
 
 /// Warns if a folder for temporary files is in memory.
 fn warn_if_in_memory(folder: &Path) {
-    if umbel_system::is_in_memory(folder) {
+    if umbel_io::is_in_memory(folder) {
         say(&format!(
             "umbel: warning: {}: is in memory (tmpfs), so temporary files use memory beyond the cap; name a folder on disk with --tmp",
             folder.display()
@@ -252,7 +250,7 @@ fn open_paths(paths: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
     let named = |path: &PathBuf| match is_standard(path) {
         true => {
             let file = stdin()?;
-            Ok(match umbel_system::typed() {
+            Ok(match umbel_io::typed() {
                 Some(typed) => NamedInput::Bytes(name(path), typed),
                 None => NamedInput::Open(name(path), file),
             })
@@ -274,7 +272,7 @@ fn memory(work: &Work) -> u64 {
 
 /// The memory cap without `--memory`: a quarter of what there is, or of 1 GiB if that is unknown.
 pub(crate) fn default_memory() -> u64 {
-    umbel_system::memory().unwrap_or(1 << 30) / 4
+    umbel_io::memory().unwrap_or(1 << 30) / 4
 }
 
 /// The paths of all inputs.
@@ -287,7 +285,7 @@ pub(crate) fn listed(files: &[PathBuf], work: &Work) -> Result<Vec<PathBuf>> {
     let mut paths = files.to_vec();
     if let Some(list) = &work.files_from {
         for path in list_in(list, work)? {
-            let path = umbel_system::path_from(path).with_context(|| {
+            let path = umbel_io::path_from(path).with_context(|| {
                 format!("{}: has a path that is not UTF-8; write the list in UTF-8", name(list))
             })?;
             paths.push(path);
@@ -312,7 +310,7 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
     let name = || name(path);
     let file = match is_standard(path) {
         true => stdin()?,
-        false => umbel_system::open(path).with_context(name)?,
+        false => umbel_io::open(path).with_context(name)?,
     };
     let mut file = BufReader::with_capacity(64 << 10, file);
     content::check(&name(), file.fill_buf().with_context(name)?).with_context(name)?;

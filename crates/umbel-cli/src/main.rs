@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use umbel_system::Memory;
+use umbel_io::Memory;
 
 #[global_allocator]
 static MEMORY: Memory = Memory;

@@ -105,7 +105,7 @@ where
         add(ContextKind::InvalidValue, ContextValue::String(text.to_string()));
         let all = names().map(str::to_owned).collect();
         add(ContextKind::ValidValue, ContextValue::Strings(all));
-        if let Some(near) = umbel_sets::nearest(name, names()) {
+        if let Some(near) = umbel_numbers::nearest(name, names()) {
             add(ContextKind::SuggestedValue, ContextValue::String(near.to_owned()));
         }
         Err(error)

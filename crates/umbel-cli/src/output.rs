@@ -26,8 +26,8 @@ impl std::error::Error for StdoutClosed {}
 
 /// Refuses to write to standard output if it was closed.
 pub(crate) fn check_open() -> Result<()> {
-    match umbel_system::is_stdout_closed() {
-        true => Err(StdoutClosed(umbel_system::closed()).into()),
+    match umbel_io::is_stdout_closed() {
+        true => Err(StdoutClosed(umbel_io::closed()).into()),
         false => Ok(()),
     }
 }
@@ -35,7 +35,7 @@ pub(crate) fn check_open() -> Result<()> {
 /// Standard output without a buffer of its own, for those who write in large blocks.
 pub(crate) fn stdout() -> Result<File> {
     check_open()?;
-    umbel_system::stdout().context("standard output")
+    umbel_io::stdout().context("standard output")
 }
 
 /// Standard output for lines: on a terminal, nothing else is shown from the first one on.
@@ -55,7 +55,7 @@ impl Write for Screen {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.is_terminal {
             report::hush();
-            return umbel_system::write_to_terminal(&mut self.out, bytes);
+            return umbel_io::write_to_terminal(&mut self.out, bytes);
         }
         self.out.write(bytes)
     }

@@ -5,8 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use umbel_foreign::{Format, Parameters};
-use umbel_numbers::{Fpp, KeyCount, whole};
-use umbel_sets::nearest;
+use umbel_numbers::{Fpp, KeyCount, nearest, whole};
 
 /// The parameters that a file of a format does not declare.
 pub(crate) fn told(format: Format, params: &[Param]) -> Result<Parameters> {

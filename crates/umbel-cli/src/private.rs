@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use umbel_system::Access;
+use umbel_io::Access;
 
 use crate::atomic::{self, Existing};
 use crate::report::say;
@@ -16,7 +16,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut file = File::open(path).with_context(name)?;
     let meta = file.metadata().with_context(name)?;
     // The mode of a pipe, such as that of a shell's <(…), says nothing.
-    if let Some(what) = umbel_system::others_may(&meta).filter(|_| meta.is_file()) {
+    if let Some(what) = umbel_io::others_may(&meta).filter(|_| meta.is_file()) {
         say(&format!(
             "umbel: warning: {0}: others than its owner may {what} this secret; if they did, make a new one; otherwise: chmod 600 {0}",
             path.display()

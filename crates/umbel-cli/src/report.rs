@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use serde_json::{Value, json};
 use umbel::Capacity;
+use umbel_numbers::{Count, Rate, Size, counted};
 use umbel_report::receipt::{estimated_keys, foreign_inside, inside, over_filled, warning_of};
 use umbel_sets::{Changes, ErrorBound, Joined, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
@@ -18,7 +19,6 @@ use umbel_share::audit::Guessable;
 use crate::args::Voice;
 use crate::standard;
 use crate::verb::Verb;
-use umbel_numbers::{Count, Rate, Size, counted};
 
 /// A run being timed, with its progress shown on a terminal.
 pub(crate) struct Run {
@@ -152,7 +152,7 @@ impl Run {
             "bytes_written": report.bytes_written,
             "passes": report.passes,
             "grown": report.grown,
-            "peak_memory": umbel_system::peak_memory(),
+            "peak_memory": umbel_io::peak_memory(),
             "seconds": seconds,
             "exact": report.error.is_none() && filter.is_none(),
         });
@@ -257,7 +257,7 @@ fn full(mut words: Vec<String>, report: &Report, filter: Option<&Receipt>, secon
         words.push(format!("spilled {}", Size(report.bytes_spilled)));
     }
     words.push(format!("wrote {}", Size(report.bytes_written)));
-    words.push(format!("peak {}", Size(umbel_system::peak_memory())));
+    words.push(format!("peak {}", Size(umbel_io::peak_memory())));
     words.push(format!("{seconds:.3} s"));
     words.push(match (report.error, filter) {
         (Some(ErrorBound { extra, missing }), _) => {

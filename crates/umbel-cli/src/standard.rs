@@ -36,5 +36,5 @@ pub(crate) fn is_typed() -> bool {
 /// Standard input by a descriptor of its own, so that a redirected file can be read again.
 pub(crate) fn stdin() -> Result<File> {
     TYPED.fetch_or(io::stdin().is_terminal(), Ordering::Relaxed);
-    umbel_system::stdin().context(STANDARD)
+    umbel_io::stdin().context(STANDARD)
 }

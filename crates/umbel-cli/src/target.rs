@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use umbel_files::compression;
+use umbel_io::compression;
 use umbel_report::recognize::Content;
 use umbel_share::FileKind;
 

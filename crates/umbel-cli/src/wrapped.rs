@@ -7,13 +7,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use umbel::FileError;
-use umbel_files::journal::Notes;
-pub(crate) use umbel_files::wrapped::{is_packed, signature, unwrap};
 use umbel_foreign::Format;
-use umbel_sets::PageReader;
+use umbel_io::journal::Notes;
+pub(crate) use umbel_io::wrapped::{is_packed, signature, unwrap};
+use umbel_io::{PageReader, State};
 use umbel_share::sign::{Label, PublicKey, SecretKey, Signer};
 use umbel_share::{ShareError, Trust};
-use umbel_system::State;
 
 use crate::args::{ListArgs, SignArgs, TrustArgs};
 use crate::formats;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use umbel_system::State;
+use umbel_io::State;
 
 use crate::folders::Base;
 use crate::{opened, stamp};

@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail};
 use umbel::KeyHasher;
-use umbel_files::atomic::{self, Existing};
-use umbel_files::compression::Point;
 use umbel_index::column::Keys;
 use umbel_index::layout::{Block, Entry, GONE, HEADERS, Plan, Stamp, UNREADABLE};
 use umbel_index::look_up::FIELD_PROBES;
 use umbel_index::matrix::{self, Apart, Group, WIDTH};
 use umbel_index::pages::{self, DATA, PAGE, PagesWriter};
-use umbel_sets::{Missing, Options, on_each};
-use umbel_system::{FileAt, FileId, State};
+use umbel_io::atomic::{self, Existing};
+use umbel_io::compression::Point;
+use umbel_io::{FileAt, FileId, State, on_each};
+use umbel_sets::{Missing, Options};
 
 use crate::folders::Base;
 use crate::opened::{self, Index};
@@ -107,11 +107,11 @@ pub(crate) fn update_of(target: &Path, file: File, options: &Options) -> Result<
 fn locked(target: &Path) -> io::Result<File> {
     loop {
         let mut file = File::open(target)?;
-        match umbel_system::lock(&file) {
+        match umbel_io::lock(&file) {
             // NFS locks only what is open for writing.
-            Err(error) if umbel_system::locks_only_writable(&error) => {
+            Err(error) if umbel_io::locks_only_writable(&error) => {
                 file = OpenOptions::new().read(true).write(true).open(target)?;
-                umbel_system::lock(&file)?;
+                umbel_io::lock(&file)?;
             }
             locked => locked?,
         }

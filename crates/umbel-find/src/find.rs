@@ -9,13 +9,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use memchr::{memchr, memchr_iter, memrchr};
-use umbel_files::atomic;
-use umbel_files::inputs::Room;
 use umbel_index::layout::{Block, Entry};
 use umbel_index::look_up::{Blocks, Wide, key_of_field, keys_of_text};
 use umbel_index::words;
+use umbel_io::{atomic, on_each};
 use umbel_numbers::Size;
-use umbel_sets::{Bad, Missing, Options, on_each};
+use umbel_sets::inputs::Room;
+use umbel_sets::{Bad, Missing, Options};
 
 use crate::build::threads;
 use crate::folders::Base;
@@ -271,7 +271,7 @@ fn check_texts(wanted: &Wanted, options: &Options) -> Result<()> {
 /// The index at a path, unless that is something else.
 fn open(path: &Path) -> Result<Option<(Index, Settings)>> {
     let name = || path.display().to_string();
-    let mut file = umbel_system::open(path).with_context(name)?;
+    let mut file = umbel_io::open(path).with_context(name)?;
     let mut start = Vec::new();
     if file.metadata().with_context(name)?.is_dir() {
         return Ok(None);
@@ -317,7 +317,7 @@ fn of_index<'a>(
     let mut files = Vec::new();
     for root in &index.roots {
         let shown = base.shown(root);
-        match umbel_system::State::at(&shown) {
+        match umbel_io::State::at(&shown) {
             Err(error) if folders::is_gone(&error) => search.gone.push(shown),
             state => {
                 state.with_context(|| shown.display().to_string())?;
@@ -368,7 +368,7 @@ fn of_index<'a>(
         }
     }
     for path in entries.into_keys().map(|kept| base.shown(&kept)) {
-        match umbel_system::State::at(&path) {
+        match umbel_io::State::at(&path) {
             // It is in a folder that cannot be read.
             Err(error) if !folders::is_gone(&error) => {
                 search.unreadable.push((path, error.to_string()));
@@ -391,7 +391,7 @@ enum State {
 
 fn state(entry: &Entry, path: &Path) -> Result<State> {
     let of = Unreadable::at(path);
-    match umbel_system::State::at(path) {
+    match umbel_io::State::at(path) {
         Err(error) if folders::is_gone(&error) => Ok(State::Gone),
         Err(error) => Err(error).with_context(of),
         Ok(now) if !now.is_file => Ok(State::Gone),
@@ -549,7 +549,7 @@ impl Run<'_> {
     fn file(&self, job: &Job<'_>, lines: &mut Lines<'_>, put: &mut Put<'_>) -> Result<Next> {
         let of_file = Unreadable::at(&job.path);
         let file = File::open(&job.path).with_context(&of_file)?;
-        let state = umbel_system::State::of(&file).with_context(&of_file)?;
+        let state = umbel_io::State::of(&file).with_context(&of_file)?;
         match (job.entry, self.index) {
             // It may have changed since all files were looked at, which can be minutes ago.
             (Some(entry), Some((index, of)))

@@ -6,9 +6,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use umbel_files::atomic;
-use umbel_files::inputs::{self, Room};
-use umbel_system::NewFile;
+use umbel_io::{NewFile, atomic};
+use umbel_sets::inputs::{self, Room};
 
 /// Adds the regular files at and under `path`, in the order of their names; links in folders are not followed.
 pub(crate) fn files(
@@ -143,5 +142,5 @@ impl Base {
 }
 
 fn canonical(path: &Path) -> Result<PathBuf> {
-    umbel_system::canonical(path).with_context(|| path.display().to_string())
+    umbel_io::canonical(path).with_context(|| path.display().to_string())
 }

@@ -2,9 +2,9 @@
 
 use std::fs::File;
 
-use umbel_files::compression::{Compression, Point, Resume};
 use umbel_index::layout::Block;
 use umbel_index::pages::DATA;
+use umbel_io::compression::{Compression, Point, Resume};
 
 use crate::IndexError;
 use crate::settings::Settings;

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use twox_hash::XxHash3_64;
 use umbel_index::layout::Stamp;
-use umbel_system::{FileAt, State};
+use umbel_io::{FileAt, State};
 
 /// Bytes of a sample, and how many there are: the first and last of the file, and six between them. Part of the format.
 const SAMPLE: u64 = 4096;

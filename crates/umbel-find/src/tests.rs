@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use twox_hash::XxHash3_64;
 use umbel::internals::mix;
-use umbel_files::atomic::Existing;
+use umbel_index::words;
+use umbel_io::atomic::Existing;
 use umbel_sets::{Options, Progress, Records, TempFolders};
 
 use crate::{Found, IndexError, Matching, Search, Sink, Wanted, about, build, find, update};
-use umbel_index::words;
 
 /// Draws numbers.
 struct Draw(u64);
@@ -323,7 +323,7 @@ fn random_texts_are_found_as_a_search_of_every_line_finds_them() {
                     let plain = folder.join("plain");
                     for (path, text) in &texts {
                         fs::write(&plain, text).unwrap();
-                        let needle = umbel_system::path_from(wanted.texts[0].clone()).unwrap();
+                        let needle = umbel_io::path_from(wanted.texts[0].clone()).unwrap();
                         let out = Command::new("grep")
                             .env("LC_ALL", "C")
                             .args(if matching.ignore_case { &["-a", "-i"][..] } else { &["-a"] })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use memchr::{memchr, memchr_iter};
-use umbel_files::compression::{self, Compression, Decoder, NeedsMemory, Point};
+use umbel_io::compression::{self, Compression, Decoder, NeedsMemory, Point};
 use umbel_numbers::Size;
 use umbel_sets::{Options, Records, Rows, Start};
 

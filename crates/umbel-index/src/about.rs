@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use umbel_system::ReadAt;
+use umbel_io::ReadAt;
 
 use crate::{Index, IndexError};
 

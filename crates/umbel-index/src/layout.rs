@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use umbel_system::ReadAt;
+use umbel_io::ReadAt;
 
 use crate::IndexError;
 use crate::matrix::{Group, WIDTH};
@@ -243,7 +243,7 @@ impl<'a> Taken<'a> {
     }
 
     fn path(&mut self) -> Option<PathBuf> {
-        umbel_system::path_from(self.list()?.to_vec())
+        umbel_io::path_from(self.list()?.to_vec())
     }
 
     fn text(&mut self) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Which keys a block must have to hold a text, and which blocks may have them.
 
 use umbel::{KeyHash, KeyHasher};
-use umbel_system::ReadAt;
+use umbel_io::ReadAt;
 
 use crate::layout::{GONE, Index};
 use crate::{IndexError, words};

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io;
 
 use umbel::KeyHash;
-use umbel_system::{FileAt, ReadAt};
+use umbel_io::{FileAt, ReadAt};
 
 use crate::IndexError;
 use crate::column::probed;

@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 
 use twox_hash::XxHash3_64;
-use umbel_system::ReadAt;
+use umbel_io::ReadAt;
 
 use crate::IndexError;
 
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(file.len(), 4 * PAGE);
         let open = |bytes: &[u8]| {
             let file = tempfile::tempfile().unwrap();
-            umbel_system::FileAt::write_all_at(&file, bytes, 0).unwrap();
+            umbel_io::FileAt::write_all_at(&file, bytes, 0).unwrap();
             Pages::new(file, bytes.len() as u64)
         };
         let pages = open(&file).unwrap();

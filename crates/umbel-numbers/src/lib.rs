@@ -1,10 +1,14 @@
-//! Numbers as people type and read them: 5e9 or 1,000,000 keys, 64MiB, 0.01 or 1%.
+//! Numbers as people type and read them: 5e9 or 1,000,000 keys, 64MiB, 0.01 or 1%; and names as they mistype them.
 
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
+
+mod nearest;
+
+pub use nearest::nearest;
 
 /// A number of keys: a whole number, also as 5e9, 1.5M or 1,000,000.
 #[derive(Clone, Copy, Debug)]

@@ -14,6 +14,7 @@ use umbel_foreign::parquet::Parquet;
 use umbel_foreign::table::{Table, is_table};
 use umbel_foreign::{Bytes, Foreign, ForeignFilter, Format, Parameters};
 use umbel_index::{About, Index};
+use umbel_io::ReadAt;
 use umbel_numbers::{Count, Size};
 use umbel_report::compare::Compared;
 use umbel_report::index;
@@ -25,7 +26,6 @@ use umbel_report::receipt::{
 use umbel_report::recognize::{Recognized, other, perhaps, unknown};
 use umbel_share::sign::Signature;
 use umbel_share::{Content as Arrived, ShareError, Trust, Wrapping, delta, pack, receive};
-use umbel_system::ReadAt;
 
 use crate::Host;
 use crate::reason::{Because, Reason};

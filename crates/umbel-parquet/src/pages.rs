@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use umbel_foreign::Error;
 use umbel_foreign::parquet::{Chunk, Column, PageHeader, PageKind, Physical};
-use umbel_system::FileAt;
+use umbel_io::FileAt;
 
 use crate::values;
 

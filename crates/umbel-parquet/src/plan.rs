@@ -5,11 +5,12 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use umbel_files::atomic::{self, Existing};
 use umbel_foreign::parquet::{Chunk, Column, Footer, Physical, declared_extent};
+use umbel_io::ReadAt;
+use umbel_io::atomic::{self, Existing};
+use umbel_numbers::nearest;
 use umbel_report::parquet;
-use umbel_sets::{Error, Options, nearest, room_left};
-use umbel_system::ReadAt;
+use umbel_sets::{Error, Options, room_left};
 
 use crate::{Added, Edit, Edited, Reason, Removal, work};
 
@@ -59,7 +60,7 @@ struct Unchanged;
 /// Those of the system, and what the file is instead, with its path in front.
 pub fn open(path: &Path) -> Result<(File, Metadata)> {
     let name = || path.display().to_string();
-    let file = umbel_system::open(path).with_context(name)?;
+    let file = umbel_io::open(path).with_context(name)?;
     let meta = file.metadata().with_context(name)?;
     if meta.is_dir() {
         bail!("{}: is a directory; name one of its Parquet files", name());

@@ -12,8 +12,8 @@ use umbel_foreign::Key;
 use umbel_foreign::parquet::{
     Chunk, Column, Levels, Meaning, PageHeader, Physical, PrefixHasher, hash,
 };
+use umbel_io::FileAt;
 use umbel_sets::Progress;
-use umbel_system::FileAt;
 
 use crate::codec::Codec;
 use crate::{encodings, pages};

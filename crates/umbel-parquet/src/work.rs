@@ -69,7 +69,7 @@ fn copy(plan: &Plan, out: &File, options: &Options) -> Result<()> {
     let mut done = 0;
     while done < plan.body {
         options.progress.check()?;
-        let copied = umbel_system::copy(&plan.file, done, PIECE.min(plan.body - done), out)
+        let copied = umbel_io::copy(&plan.file, done, PIECE.min(plan.body - done), out)
             .with_context(|| format!("copying {}", plan.name))?;
         if copied == 0 {
             bail!(umbel_sets::Error::Changed { name: plan.name.clone() });
@@ -183,7 +183,7 @@ mod filters {
             for i in 0..options.threads.min(plan.units.len()) {
                 let worker = thread::Builder::new().spawn_scoped(scope, || pool.work());
                 if let (0, Err(error)) = (i, worker) {
-                    bail!(umbel_sets::no_thread(&error));
+                    bail!(umbel_io::no_thread(&error));
                 }
             }
             copy()?;

@@ -10,7 +10,7 @@ use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMemoryView, PyString};
-use umbel_sets::on_each;
+use umbel_io::on_each;
 
 use crate::answers::{is_of_objects, library};
 use crate::arrays::{Answer, BATCH, Buffer, PER_THREAD, Piece, Visit, check_type};

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
-use umbel_files::inputs::{NamedInput, Rows};
+use umbel_sets::inputs::{NamedInput, Rows};
 use umbel_sets::{Options, Records};
 
 use crate::arrays::Visit;

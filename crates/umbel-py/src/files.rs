@@ -7,11 +7,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use umbel::{AnyFilter, FileError, MappedFile, Secret};
-use umbel_files::atomic::{self, Existing};
-use umbel_files::journal::{self, Notes};
-use umbel_files::wrapped;
 use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
-use umbel_sets::PageReader;
+use umbel_io::atomic::{self, Existing};
+use umbel_io::journal::{self, Notes};
+use umbel_io::{PageReader, wrapped};
 use umbel_share::Trust;
 
 use crate::errors::{Failure, of_file, of_files, of_wrapped};
@@ -161,7 +160,7 @@ pub(crate) fn open<'py>(
         if file.metadata().map_err(io)?.is_dir() {
             return Err(of_file(&std::io::Error::from_raw_os_error(21), &name));
         }
-        let tmp = umbel_system::temporary_folder();
+        let tmp = umbel_io::temporary_folder();
         let (mut file, wrapping) =
             wrapped::unwrap(file, &path, &tmp, trust.as_ref(), most).map_err(wrong)?;
         let length = file.metadata().map_err(io)?.len();

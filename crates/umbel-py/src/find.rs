@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
-use umbel_files::atomic::Existing;
 use umbel_find::{Built, Found, Matching, Search, Sink, Wanted};
+use umbel_io::atomic::Existing;
 use umbel_sets::{Bad, Missing, Normalization};
 
 use crate::feeds::Feeds;

@@ -15,13 +15,13 @@ use anyhow::Context;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyIsADirectoryError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use umbel_files::atomic::{self, Existing};
-use umbel_files::changes::{self, Files};
-use umbel_files::compression;
-use umbel_files::inputs::{self, NamedInput, Room, Rows};
+use umbel_io::atomic::{self, Existing};
+use umbel_io::{compression, no_thread};
+use umbel_sets::changes::{self, Files};
+use umbel_sets::inputs::{self, NamedInput, Room, Rows};
 use umbel_sets::{
     Bad, Diff, Distinct, Error, Input, Join, Keep, Missing, Normalization, Options, Partners,
-    Progress, Records, SetOperation, TempFolders, Top, Unpaired, no_thread,
+    Progress, Records, SetOperation, TempFolders, Top, Unpaired,
 };
 
 use crate::calls;
@@ -325,7 +325,7 @@ pub(crate) fn options(
         memory,
         threads: threads
             .map_or(processors.min(umbel_sets::most_threads(memory)), NonZeroUsize::get),
-        tmp: Arc::new(TempFolders::new(&[tmp.unwrap_or_else(umbel_system::temporary_folder)])),
+        tmp: Arc::new(TempFolders::new(&[tmp.unwrap_or_else(umbel_io::temporary_folder)])),
         separator: b'\n',
         records: Records::Lines,
         others: Vec::new(),

@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyString};
-use umbel_sets::PageReader;
-use umbel_system::FileAt;
+use umbel_io::{FileAt, PageReader};
 
 /// The lines of a result, or its records, in a temporary file that is gone when this object is. Iterating reads it from the start;
 /// they are `str`, with bytes that are not UTF-8 as Python's ``surrogateescape`` makes them. A record of CSV may have several lines.

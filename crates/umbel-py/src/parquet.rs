@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use umbel_files::atomic::Existing;
+use umbel_io::atomic::Existing;
 use umbel_parquet::{Edit, Edited, Plan, Removal};
 
 use crate::feeds::Feeds;

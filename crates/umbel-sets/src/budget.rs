@@ -12,8 +12,8 @@
 //! lines; the other half is for keys that are not a part of their line.
 
 use crate::Error;
-use crate::buffer::within_page;
 use crate::input::held;
+use crate::pages::within_page;
 use crate::table::{KEPT_LINE, MOST_BYTES, MOST_KEYS};
 
 /// The smallest memory cap: 16 MiB.
@@ -92,7 +92,7 @@ impl Budget {
             kept: kept as usize,
             bucketed: bucketed as usize,
             rest,
-            files: umbel_system::open_files(),
+            files: umbel_io::open_files(),
         }
     }
 

@@ -8,12 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use memchr::memchr_iter;
 use umbel::KeyHasher;
-use umbel_system::{FileAt, FileId, State, read_ahead};
+use umbel_io::{FileAt, FileId, PageBuffer, PageWriter, State, in_order, read_ahead};
 
-use crate::buffer::{PageBuffer, PageWriter};
 use crate::line_counter::{LineCounter, MARK};
 use crate::temporary::TempFile;
-use crate::threads::in_order;
 use crate::{Error, Options, Progress};
 
 /// Lines that can be read any number of times, from any offset: a file, or a spooled pipe.
@@ -532,7 +530,7 @@ mod tests {
     #[test]
     fn a_folder_is_no_input() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = umbel_system::open(dir.path()).unwrap();
+        let folder = umbel_io::open(dir.path()).unwrap();
         assert!(matches!(Input::file("d", folder), Err(Error::Directory { .. })));
     }
 

@@ -48,6 +48,8 @@
 //!
 //! | module | what it alone knows |
 //! |---|---|
+//! | [`inputs`] | files, pipes and other lines, opened in the order they are named |
+//! | [`changes`] | how the differences of two inputs are written |
 //! | `input` | files that can be read again, pipes that are spooled |
 //! | `line_ends` | where the lines of a buffer end |
 //! | `records` | where a record ends, and which of its bytes are its key |
@@ -56,11 +58,10 @@
 //! | `hash` | how the lines of a job are hashed |
 //! | `scan` | reading inputs in parallel, cut at the ends of records |
 //! | `budget` | how the memory cap is divided |
-//! | `buffer` | memory that the system fills or empties, aligned for its copies |
 //! | `table` | the lines kept in memory, found by hash and compared by bytes |
-//! | `threads` | work that several threads share |
 //! | `temporary` | temporary files, in several folders |
 //! | `spill` | their contents: partitions of lines, sorted runs |
+//! | `pages` | where bytes of a file go in a buffer |
 //! | `operation` | the plan and the work of `common`, `except`, `dedup`, `diff` and `join` |
 //! | `sample` | estimates of an input from a few pieces of it |
 //! | `places` | the inputs laid end to end |
@@ -74,17 +75,18 @@
 mod ahead;
 mod align;
 mod budget;
-mod buffer;
 mod bulk;
+pub mod changes;
 mod error;
 mod filters;
 mod hash;
 mod input;
+pub mod inputs;
 mod keys;
 mod line_counter;
 mod line_ends;
-mod nearest;
 mod operation;
+mod pages;
 mod passes;
 mod places;
 mod records;
@@ -98,12 +100,10 @@ mod table;
 mod temporary;
 #[cfg(test)]
 mod testing;
-mod threads;
 
 pub use ahead::read_ahead;
 pub use align::{Header, Rewritten, align, compares_headers, rewrites};
 pub use budget::{LEAST_MEMORY, most_threads};
-pub use buffer::{PageBuffer, PageReader, PageWriter};
 pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{
     BloomierBuild, Checkpoint, Filter, ForeignLines, InShards, LargeFilter, Listed, Noted,
@@ -113,7 +113,6 @@ pub use filters::{
 };
 pub use input::{Input, Spool, SpoolWriter};
 pub use keys::{KeyBatch, keys, keys_stream};
-pub use nearest::nearest;
 pub use operation::{
     Change, Diff, Distinct, Holders, Join, Keep, Labels, Partners, SetOperation, SetPlan, Strategy,
     Top, Unpaired,
@@ -122,7 +121,6 @@ pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_o
 pub use report::{Changes, ErrorBound, Joined, Progress, Report};
 pub use rows::{Rows, SeeRow, Start};
 pub use temporary::TempFolders;
-pub use threads::{in_order, no_thread, on_each};
 
 use std::sync::Arc;
 

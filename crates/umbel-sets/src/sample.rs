@@ -5,13 +5,12 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use memchr::memchr;
+use umbel_io::{PageBuffer, in_order};
 
 use crate::Error;
-use crate::buffer::PageBuffer;
 use crate::input::{Input, Reader, lengths};
 use crate::records::{Copied, Found, Head};
 use crate::scan::Scanner;
-use crate::threads::in_order;
 
 /// The number of pieces read of an input, evenly spread, and the maximum bytes of each: 60 thousand lines of 66 bytes.
 /// Of 20 million with each twice, 90 ± 10 pairs meet; of 2 × 20 million that share a tenth, 18 ± 4. Lines of one piece

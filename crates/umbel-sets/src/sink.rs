@@ -3,8 +3,9 @@
 use std::io::{ErrorKind, IoSlice, Write};
 use std::ops::Range;
 
+use umbel_io::PageWriter;
+
 use crate::Error;
-use crate::buffer::PageWriter;
 use crate::records::split_end;
 use crate::report::Report;
 use crate::scan::Lines;

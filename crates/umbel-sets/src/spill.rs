@@ -15,10 +15,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use umbel::KeyHash;
+use umbel_io::{PageBuffer, PageWriter};
 
 use crate::Error;
 use crate::budget::LEAST_BUFFER;
-use crate::buffer::{PAGE, PageBuffer, PageWriter, within_page};
+use crate::pages::{PAGE, within_page};
 use crate::records::{Layout, MOST_HEADER, Record};
 use crate::temporary::{TempFile, TempFolders};
 

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use umbel_system::FileAt;
+use umbel_io::{FileAt, PageWriter};
 
 use crate::Error;
-use crate::buffer::PageWriter;
 
 /// Folders for temporary files, used in turn: folders on several disks are written and read in parallel. A file that finds
 /// its disk full goes on in the next folder.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use umbel_files::inputs::Rows;
+use umbel_sets::inputs::Rows;
 
 use crate::standard::is_standard;
 

@@ -78,7 +78,7 @@ fn in_pieces(
         return Ok(Outcome::Done);
     }
     let run = Run::start("add", args.work.voice, &options.progress);
-    let inputs = umbel_files::inputs::rereadable(sources, options)?;
+    let inputs = umbel_sets::inputs::rereadable(sources, options)?;
     let mut result = None;
     let bytes = filters::write_changed(&args.filter, large.notes, key, |out| {
         let added =

@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use umbel::{Algorithm, AnyFilter, KeyHash, Variant};
+use umbel_numbers::{Count, Rate};
+use umbel_report::compare::LINKED;
+use umbel_report::receipt::estimate_within;
 use umbel_sets::{Filter, Options};
 use umbel_share::audit::{Cover, Expected, Hits, Listing, block_rates, posterior};
 
@@ -17,9 +20,6 @@ use crate::report::add_warnings;
 use crate::standard::is_standard;
 use crate::target::Sort;
 use crate::{filters, standard};
-use umbel_numbers::{Count, Rate};
-use umbel_report::compare::LINKED;
-use umbel_report::receipt::estimate_within;
 
 pub(crate) fn audit(args: &AuditArgs) -> Result<Outcome> {
     if args.candidates.is_empty() && args.work.files_from.is_none() && args.universe.is_none() {
@@ -142,7 +142,7 @@ fn look_up(
     options: &Options,
 ) -> Result<()> {
     let sources = lines::open(&args.candidates, &args.work, Rows::OfAll, options)?;
-    let inputs = umbel_files::inputs::rereadable(sources, options)?;
+    let inputs = umbel_sets::inputs::rereadable(sources, options)?;
     let mut cover = Cover::new(filter);
     let beside = cover.as_ref().map_or(0, |_| Cover::bytes(filter));
     let mut add = |hashes: &[KeyHash]| cover.iter_mut().for_each(|cover| cover.add(hashes));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use umbel::{AnyFilter, Attributes, KeyDescription, KeyHasher, Kind, Plan};
 use umbel_foreign::{Foreign, ForeignInsert, Format};
+use umbel_numbers::Count;
 use umbel_sets::{BloomierBuild, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
 use umbel_share::audit::Guessable;
 
@@ -20,7 +21,6 @@ use crate::report::Run;
 use crate::target::Sort;
 use crate::wrapped::Seal;
 use crate::{filters, param, report, wrapped};
-use umbel_numbers::Count;
 
 /// Keys that show whether all can be guessed.
 const SAMPLE: usize = 1024;
@@ -111,7 +111,7 @@ fn build_lines(
     let run = Run::start("build", args.work.voice, &options.progress);
     let (plan, inputs, mut report) = match (args.prefixes, known) {
         (Some(of), _) => {
-            let inputs = umbel_files::inputs::rereadable(sources, options)?;
+            let inputs = umbel_sets::inputs::rereadable(sources, options)?;
             let inputs = prefixes::one_a_line(inputs, of.into(), args.work.voice, options)?;
             let (plan, described) = prefixes::plan(args, &inputs, of.into(), options)?;
             keys = described;
@@ -126,7 +126,7 @@ fn build_lines(
         return Ok(());
     }
     if plan.kind() == Kind::Blocked && umbel_sets::room_left(plan.bytes(), options).is_err() {
-        let inputs = umbel_files::inputs::rereadable(inputs, options)?;
+        let inputs = umbel_sets::inputs::rereadable(inputs, options)?;
         let mut result = None;
         let bytes = filters::write_with(&args.output, existing, key, |out| {
             let built = umbel_sets::build_in_pieces(&inputs, &plan, hasher, &keys, out, options);
@@ -203,7 +203,7 @@ fn build_foreign(
     let has_keys = given.keys.is_some() || !format.parameters().contains(&"keys");
     // With a size, some systems have no use for the number of keys.
     if !has_keys && (given.bits.is_none() || Foreign::plan(format, &given).is_err()) {
-        let files = umbel_files::inputs::rereadable(inputs, options)?;
+        let files = umbel_sets::inputs::rereadable(inputs, options)?;
         let keys = umbel_sets::count_keys(&files, format, key_type, options)?;
         given.keys = Some(if format.counts_keys() { keys } else { keys.max(1) });
         (inputs, report) = after_counting(files);
@@ -282,7 +282,7 @@ fn count(
     sources: Vec<Source>,
     options: &Options,
 ) -> Result<(Plan, Vec<Source>, Report)> {
-    let inputs = umbel_files::inputs::rereadable(sources, options)?;
+    let inputs = umbel_sets::inputs::rereadable(sources, options)?;
     let keys = umbel_sets::count(&inputs, options)?.max(1);
     let plan = goal::for_count(args, keys, goal::fpp_of(args))?;
     let (sources, report) = after_counting(inputs);

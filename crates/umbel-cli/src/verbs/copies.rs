@@ -33,7 +33,7 @@ pub(super) fn build(args: &BuildArgs, count: u32) -> Result<Outcome> {
     let outputs: Vec<_> = paths.iter().map(|path| OutputPath::Filter(path)).collect();
     let sources = lines::open_beside(&args.files, &args.work, &outputs, Rows::OfOne, &options)?;
     let run = Run::start("build", args.work.voice, &options.progress);
-    let inputs = umbel_files::inputs::rereadable(sources, &options)?;
+    let inputs = umbel_sets::inputs::rereadable(sources, &options)?;
     let keys = match args.keys {
         Some(keys) => keys.0,
         None => umbel_sets::count(&inputs, &options)?.max(1),

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use umbel_sets::{PageReader, Progress};
+use umbel_io::PageReader;
+use umbel_sets::Progress;
 use umbel_share::delta::{Decoder, Encoder};
 use umbel_share::{Content, FileKind, Trust, pack, receive};
 
@@ -70,7 +71,7 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
         Some(_) => filters::claim_output(output, Sort::FILTER, args.replace.force)?,
     };
     let (trust, most) = (wrapped::trust(&args.trust)?, args.most.bytes());
-    let tmp = umbel_system::temporary_folder();
+    let tmp = umbel_io::temporary_folder();
     let delta = filters::open(&args.delta, &tmp)?;
     crate::formats::length(&delta, &args.delta)?;
     let received = receive(PageReader::new(1 << 18, &delta), trust.as_ref(), most)
@@ -111,7 +112,7 @@ fn about(args: &PatchArgs) -> String {
 
 /// A filter's file, unpacked, to be read from its start.
 fn open(path: &Path, trust: Option<&Trust>, most: u64) -> Result<File> {
-    let tmp = umbel_system::temporary_folder();
+    let tmp = umbel_io::temporary_folder();
     let file = filters::open(path, &tmp)?;
     let (file, _) = wrapped::unwrap(file, path, &tmp, trust, most)?;
     crate::formats::length(&file, path)?;

@@ -1,8 +1,8 @@
 //! `umbel diff`: the lines that only one of two files has.
 
 use anyhow::{Result, bail};
-use umbel_files::changes::{self, Files, Marks};
 use umbel_numbers::counted;
+use umbel_sets::changes::{self, Files, Marks};
 use umbel_sets::{Changes, Diff, Records};
 
 use super::explain::{self, Job};

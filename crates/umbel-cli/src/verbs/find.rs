@@ -183,7 +183,7 @@ fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice
             "unreadable": search.unreadable.iter().map(|(path, _)| name(path)).collect::<Vec<_>>(),
             "searched_in_full": wide,
             "index": !search.without_index,
-            "peak_memory": umbel_system::peak_memory(),
+            "peak_memory": umbel_io::peak_memory(),
             "seconds": seconds,
             "exact": true,
         });
@@ -236,7 +236,7 @@ fn report(run: Run, search: &Search, wanted: &Wanted, place: &Path, voice: Voice
     }
     words.push(format!("{} of text read", Size(search.text_read)));
     if voice.verbose {
-        words.push(format!("peak {}", Size(umbel_system::peak_memory())));
+        words.push(format!("peak {}", Size(umbel_io::peak_memory())));
     }
     say(&format!("umbel find: {}, {seconds:.3} s, exact", words.join(", ")));
     if search.found == 0 && !wanted.matching.inside && search.wide.is_empty() {

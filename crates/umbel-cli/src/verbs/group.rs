@@ -8,7 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use serde_json::json;
 use umbel::format::{Header, Reader};
-use umbel_sets::{PageReader, Progress, Report};
+use umbel_io::PageReader;
+use umbel_sets::{Progress, Report};
 use umbel_share::FileKind;
 use umbel_share::group::{Card, GroupError, Member, Round, Share, sum as sum_lists};
 
@@ -104,7 +105,7 @@ fn sum(args: &SumArgs, voice: Voice) -> Result<()> {
 
 /// The header and the bits of a filter of umbel.
 fn read_filter(path: &Path) -> Result<(Header, Vec<u8>)> {
-    let file = filters::open(path, &umbel_system::temporary_folder())?;
+    let file = filters::open(path, &umbel_io::temporary_folder())?;
     let length = formats::length(&file, path)?;
     let read = || {
         let reader = Reader::new(PageReader::new(1 << 16, &file), length)?;

@@ -77,7 +77,7 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
                 "text_read": text_read,
                 "keys": keys,
                 "bytes_written": bytes,
-                "peak_memory": umbel_system::peak_memory(),
+                "peak_memory": umbel_io::peak_memory(),
                 "seconds": seconds,
             });
             add_warnings(&mut report);
@@ -103,7 +103,7 @@ fn report(run: Run, built: &Built, update: bool, voice: Voice) {
     words.push(format!("index of {} ({share})", Size(bytes)));
     if voice.verbose {
         words.push(format!("{} of blocks read", counted(keys, "distinct key")));
-        words.push(format!("peak {}", Size(umbel_system::peak_memory())));
+        words.push(format!("peak {}", Size(umbel_io::peak_memory())));
     }
     say(&format!("umbel index: {}, {seconds:.3} s", words.join(", ")));
 }

@@ -5,7 +5,8 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use umbel_sets::{PageReader, Progress, Report};
+use umbel_io::PageReader;
+use umbel_sets::{Progress, Report};
 use umbel_share::pack::Encoder;
 use umbel_share::{Content, FileKind, ShareError, receive};
 
@@ -71,7 +72,7 @@ fn not_packed(source: impl Read) -> Result<ShareError> {
 
 /// A file to be read from its start, and its length with a signature.
 fn open(path: &Path) -> Result<(File, u64)> {
-    let file = filters::open(path, &umbel_system::temporary_folder())?;
+    let file = filters::open(path, &umbel_io::temporary_folder())?;
     crate::formats::length(&file, path)?;
     let length = file.metadata().with_context(|| path.display().to_string())?.len();
     Ok((file, length))

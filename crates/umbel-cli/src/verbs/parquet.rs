@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 use umbel_foreign::parquet::Parquet;
 use umbel_foreign::{ForeignFilter, Receipt};
+use umbel_numbers::{Count, Size};
 use umbel_report::parquet::{Chunk, LookUps, ParquetFile, TITLES, Values};
 use umbel_sets::{Error, ErrorBound, KeyBatch, Options, Report, room_left};
 
@@ -17,7 +18,6 @@ use crate::lines::{self, Rows, Source};
 use crate::output::{check_target, refuse_in_place_of, write_lines, write_text};
 use crate::report::{Run, say};
 use crate::verbs::parquet_edit;
-use umbel_numbers::{Count, Size};
 
 /// Bytes of text that are put together.
 const TOGETHER: usize = 64 << 10;
@@ -46,7 +46,7 @@ pub(crate) fn parquet(args: &ParquetArgs) -> Result<Outcome> {
 fn column(file: &ParquetFile<File>, name: Option<&str>) -> Result<usize> {
     file.column(name).map_err(|error| {
         let paths = file.columns().map(|(_, path)| path);
-        let near = name.and_then(|name| umbel_sets::nearest(name, paths));
+        let near = name.and_then(|name| umbel_numbers::nearest(name, paths));
         match near.filter(|near| Some(&**near) != name) {
             Some(near) => anyhow!("{error}; did you mean {near:?}?"),
             None => error,

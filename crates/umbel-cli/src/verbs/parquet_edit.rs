@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
+use umbel_numbers::{Count, Rate, Size, counted};
 use umbel_parquet::{Added, Edit, Edited, Plan, Reason, Removal};
 use umbel_report::parquet::Values;
 use umbel_sets::Options;
@@ -14,7 +15,6 @@ use crate::args::ParquetArgs;
 use crate::output::{print, stdout};
 use crate::report::{Run, say};
 use crate::target::{self, Sort};
-use umbel_numbers::{Count, Rate, Size, counted};
 
 /// The rate of filters if no other is named.
 const FPP: f64 = 0.01;
@@ -42,7 +42,7 @@ pub(crate) fn edit(args: &ParquetArgs, options: &Options) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     // Pages have about 1 MiB, just what is otherwise returned.
-    umbel_system::keep_memory((options.memory / 64).min(MOST_KEPT) / options.threads as u64);
+    umbel_io::keep_memory((options.memory / 64).min(MOST_KEPT) / options.threads as u64);
     let run = Run::start("parquet", voice, &options.progress);
     let edited = match to {
         Some(path) => {
@@ -155,7 +155,7 @@ fn summary_json(plan: &Plan, edited: &Edited, seconds: f64) -> Value {
         "unreachable_bytes": edited.unreachable,
         "bytes_read": edited.bytes_read,
         "bytes_written": edited.bytes_written,
-        "peak_memory": umbel_system::peak_memory(),
+        "peak_memory": umbel_io::peak_memory(),
         "seconds": seconds,
     })
 }

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
 use umbel::{AnyFilter, Blocks, KeyDescription, Plan, Scheme, Secret};
-use umbel_files::inputs::{self, NamedInput};
 use umbel_net::prefixes::{Family, ListBuilder, ListError, PrefixKeys, PrefixList, text};
+use umbel_numbers::counted;
+use umbel_sets::inputs::{self, NamedInput};
 use umbel_sets::{
     Filter, Input, Listed, Missing, Normalization, Options, Query, Records, SpoolWriter, room_left,
 };
@@ -21,7 +22,6 @@ use crate::lines::{self, Rows};
 use crate::output::{print, write_result};
 use crate::report::{Run, say};
 use crate::standard;
-use umbel_numbers::counted;
 
 /// The list, as the engine sees it.
 struct List<'a>(&'a PrefixList);

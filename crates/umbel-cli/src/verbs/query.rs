@@ -109,7 +109,7 @@ fn in_pieces(large: &Large<'_>, args: &QueryArgs, options: &Options) -> Result<O
         return Ok(Outcome::Done);
     }
     let run = Run::start("query", args.work.voice, &options.progress);
-    let inputs = umbel_files::inputs::rereadable(sources, options)?;
+    let inputs = umbel_sets::inputs::rereadable(sources, options)?;
     let (receipt, report) = write_result(args.output.to.file(), args.output.total, |out| {
         large.work(&args.filter, |filter| {
             let (report, receipt) =

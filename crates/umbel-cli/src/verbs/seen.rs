@@ -13,14 +13,13 @@ use std::thread;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::de::IgnoredAny;
 use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
-use umbel_files::compression;
-use umbel_files::inputs;
-use umbel_files::journal::{self, Journal, Notes, OutputState, Reached};
+use umbel_io::journal::{self, Journal, Notes, OutputState, Reached};
+use umbel_io::{Closer, FileAt, State, Stops, compression};
+use umbel_numbers::{Fpp, counted};
 use umbel_sets::{
     Checkpoint, Header, Input, Options, Receipt, Records, Report, Save, SaveError, Seen,
-    SeenInPieces,
+    SeenInPieces, inputs,
 };
-use umbel_system::{Closer, FileAt, State, Stops};
 
 use super::explain;
 use crate::Outcome;
@@ -31,7 +30,6 @@ use crate::lines::{self, Source};
 use crate::output::{Screen, print, refuse_in_place_of, stdout};
 use crate::report::{Run, say};
 use crate::standard::is_standard;
-use umbel_numbers::{Fpp, counted};
 
 /// The planned keys of a new filter without --keys.
 const DEFAULT_KEYS: u64 = 1_000_000;
@@ -269,7 +267,7 @@ fn until_stopped<T>(
             stopped.end();
         };
         let listen = thread::Builder::new().spawn_scoped(scope, listen);
-        listen.map_err(|error| anyhow!(umbel_sets::no_thread(&error)))?;
+        listen.map_err(|error| anyhow!(umbel_io::no_thread(&error)))?;
         let closer = CloseOnDrop(Some(closer));
         let result = work();
         drop(closer);
@@ -389,7 +387,7 @@ impl Output {
         let name = || named.map_or("standard output".to_owned(), |path| path.display().to_string());
         // Of a pipe, such as /dev/stdout may be, nothing is recorded or taken back.
         let is_file = State::of(&file).unwrap_or_default().is_file;
-        let named = named.filter(|_| is_file).map(umbel_system::canonical).transpose()?;
+        let named = named.filter(|_| is_file).map(umbel_io::canonical).transpose()?;
         if let Some(notes) = notes {
             let Reached { output, .. } = &notes.reached;
             let same = output.as_ref().filter(|output| named.as_ref() == Some(&output.path));
@@ -480,13 +478,13 @@ fn goes_on(
         return Ok((false, None));
     };
     // What other commands wrote into a file that is made for all of them is no header of ours.
-    if length == 0 || !umbel_system::appends(out) {
+    if length == 0 || !umbel_io::appends(out) {
         return Ok((false, None));
     }
     // Standard output is open for writing alone.
     let readable = match named {
         true => out.try_clone(),
-        false => umbel_system::reopen_stdout(),
+        false => umbel_io::reopen_stdout(),
     };
     let Ok(readable) = readable else { return Ok((true, None)) };
     let begins_with_json = || -> io::Result<bool> {

@@ -4,7 +4,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use umbel_sets::PageReader;
+use umbel_io::PageReader;
 use umbel_share::Trust;
 use umbel_share::sign::Signature;
 
@@ -27,7 +27,7 @@ pub(crate) fn sign(args: &SignVerbArgs) -> Result<Outcome> {
     if let Some(key) = &args.trust {
         let trusted = wrapped::trust_in(key, args.list.as_ref(), args.newer_than)?;
         for path in &args.files {
-            let file = filters::open(path, &umbel_system::temporary_folder())?;
+            let file = filters::open(path, &umbel_io::temporary_folder())?;
             formats::length(&file, path)?;
             let signature = wrapped::signature(&file, path, Some(&trusted))?;
             let label = signature.iter().map(Signature::label).next().cloned().unwrap_or_default();

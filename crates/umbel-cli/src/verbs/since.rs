@@ -8,7 +8,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use umbel::format::Reader;
 use umbel::{KeyHasher, Kind, Plan, Secret};
-use umbel_sets::{Options, PageReader, Progress};
+use umbel_io::PageReader;
+use umbel_sets::{Options, Progress};
 use umbel_share::FileKind;
 
 use super::delta;

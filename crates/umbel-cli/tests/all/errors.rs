@@ -91,7 +91,7 @@ fn a_directory_is_no_input() {
     for arguments in ["info dir", "query dir keys", "add dir keys", "merge -o new dir seen"] {
         folder.refuses(arguments, &[": dir: is a directory; name a filter file"]);
     }
-    let stdin = umbel_system::open(&folder.path("dir")).unwrap();
+    let stdin = umbel_io::open(&folder.path("dir")).unwrap();
     let run = folder.umbel("common keys -").stdin_file(stdin).run();
     let message = run.fails(&["standard input: is a directory"]);
     assert!(!message.contains("--recursive"), "{message}");

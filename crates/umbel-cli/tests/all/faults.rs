@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(unix)]
 use nix::sys::signal::Signal;
-use umbel_system::FileAt;
+use umbel_io::FileAt;
 
 use crate::util::{Folder, urls};
 

@@ -5,7 +5,7 @@ use std::fs;
 #[cfg(unix)]
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use umbel_system::State;
+use umbel_io::State;
 
 use crate::util::Folder;
 

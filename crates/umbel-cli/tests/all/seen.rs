@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 #[cfg(unix)]
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use umbel_system::FileAt;
+use umbel_io::FileAt;
 
 use crate::util::{Folder, Outcome, Running, gzip, lines, url, urls};
 

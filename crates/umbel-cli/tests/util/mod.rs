@@ -56,7 +56,7 @@ impl Folder {
     pub(crate) fn write_private(&self, name: &str, bytes: impl AsRef<[u8]>) {
         self.write(name, bytes);
         #[cfg(unix)]
-        umbel_system::Access::private()
+        umbel_io::Access::private()
             .set(&OpenOptions::new().write(true).open(self.path(name)).unwrap())
             .unwrap();
     }

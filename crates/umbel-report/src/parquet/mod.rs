@@ -8,8 +8,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use umbel_foreign::parquet::{self, Column, Footer, Parquet, declared_extent};
 use umbel_foreign::{Format, Parameters};
+use umbel_io::ReadAt;
 use umbel_numbers::{Count, Rate, Size, counted};
-use umbel_system::ReadAt;
 
 use crate::receipt::{estimate, foreign_json};
 

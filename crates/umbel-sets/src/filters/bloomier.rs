@@ -6,12 +6,12 @@ use std::sync::Mutex;
 
 use umbel::filter::{Bloomier, BloomierBuilder};
 use umbel::{KeyHash, KeyHasher, Plan};
+use umbel_io::threads::on_each;
 
 use crate::budget::Budget;
 use crate::input::{Input, lengths};
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
-use crate::threads::on_each;
 use crate::{Error, Options};
 
 /// Builds a bloomier filter of lines.

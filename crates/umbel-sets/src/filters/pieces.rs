@@ -12,10 +12,10 @@ use std::sync::Mutex;
 
 use umbel::filter::{Shard, ShardIndex};
 use umbel::{FileError, KeyDescription, KeyHash, KeyHasher, Plan, Receipt, Secret};
+use umbel_io::{PageBuffer, PageReader, PageWriter};
 
 use super::shards::{InShards, OldShards};
 use crate::budget::Budget;
-use crate::buffer::{PageBuffer, PageReader, PageWriter};
 use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::report::Report;

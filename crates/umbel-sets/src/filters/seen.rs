@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use umbel::{AnyFilter, Capacity, KeyHash};
+use umbel_io::threads::no_thread;
 
 use super::room::{growth, room_to_fill};
 use crate::budget::Budget;
@@ -19,7 +20,6 @@ use crate::report::ErrorBound;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
-use crate::threads::no_thread;
 use crate::{Bad, Error, Header, Missing, Options, Records};
 
 /// The progress of a run when its filter is saved.

@@ -20,6 +20,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use umbel::{Blocked, KeyHash};
+use umbel_io::threads::on_parts;
 
 use super::keys::KeySet;
 use super::plan::LEAST_FILTER;
@@ -37,7 +38,6 @@ use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::spill::{Disk, Partitions, Runs, Scattered, Selected, Spill, SpillWriter};
 use crate::table::{Cursor, Inserted, KEPT_LINE, Table};
-use crate::threads::on_parts;
 use crate::{Error, Options, Progress};
 
 /// The rows without a partner that a join keeps.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use umbel::{Blocked, KeyHash};
+use umbel_io::threads::on_each;
 
 use super::counts::{Counted, Counts};
 use super::marks::Marks;
@@ -13,7 +14,6 @@ use crate::bulk::{Picked, of_hashes};
 use crate::scan::{Lines, Scanner};
 use crate::spill::{Disk, Spill};
 use crate::table::{Cursor, Table};
-use crate::threads::on_each;
 
 /// Some of the keys.
 pub(super) struct Shard {

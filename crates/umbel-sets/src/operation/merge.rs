@@ -11,18 +11,18 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering as Memory};
 
 use memchr::memchr;
+use umbel_io::{PageBuffer, on_each};
 
 use super::{Distinct, Selection, SetOperation};
 use crate::budget::Budget;
-use crate::buffer::{PAGE, PageBuffer, within_page};
 use crate::input::{Input, Reader};
 use crate::line_counter::MARK;
+use crate::pages::{PAGE, within_page};
 use crate::passes::Passes;
 use crate::report::{Progress, Report};
 use crate::scan::Tally;
 use crate::sink::Sink;
 use crate::spill::{Disk, Runs, Selected};
-use crate::threads::on_each;
 use crate::{Error, Options};
 
 /// Bytes of the longest input in a part: fewer waste time in halving, more leave threads idle at the end.

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use umbel::{Blocked, KeyHash, Kind, Plan};
+use umbel_io::threads::in_order;
 
 use super::plan::FIRST;
 use super::run::Run;
@@ -17,7 +18,6 @@ use crate::bulk::{fill, of_hashes};
 use crate::report::ErrorBound;
 use crate::scan::{Lines, Visit};
 use crate::sink::Sink;
-use crate::threads::in_order;
 
 pub(super) fn run(
     run: &mut Run<'_>,

@@ -6,6 +6,7 @@
 //! least one line and all its repeats, so this ends for any input. Equal lines and colliding hashes cost time, never memory.
 
 use umbel::KeyHash;
+use umbel_io::threads::on_parts;
 
 use super::counts::Counts;
 use super::rule::{Met, Rule};
@@ -15,7 +16,6 @@ use crate::places::Places;
 use crate::records::{Layout, Record};
 use crate::spill::{Disk, Later, Partitions, Runs, Selected, Spill, SpillReader};
 use crate::table::{Inserted, KEPT_LINE, Table};
-use crate::threads::on_parts;
 use crate::{Error, Progress};
 
 /// A partition.

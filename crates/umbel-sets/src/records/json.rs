@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use umbel_numbers::nearest;
+
 use super::{Flaw, Quoting, Value, list};
-use crate::nearest;
 
 /// The paths of the fields of a key, read in one walk.
 pub(super) struct Paths {

@@ -37,9 +37,12 @@ pub(crate) use beside::{Beside, Start};
 pub use normalize::{Normalization, ReadKey};
 pub(crate) use stored::{Layout, MOST_HEADER, Record};
 
+use umbel_numbers::nearest;
+
 use crate::error::{Place, QuoteFlaw};
 use crate::line_counter::{MARK, mark};
-use crate::{Error, Options, nearest};
+
+use crate::{Error, Options};
 
 /// How inputs are split into records, and which part of a record is its key.
 ///

@@ -2,9 +2,10 @@
 
 use std::io::Read;
 
+use umbel_io::PageBuffer;
+
 use super::Scanner;
 use crate::Error;
-use crate::buffer::PageBuffer;
 use crate::error::Place;
 use crate::line_counter::mark;
 use crate::records::Ends;

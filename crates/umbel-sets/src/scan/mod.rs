@@ -29,7 +29,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use umbel::KeyHash;
 
 use crate::budget::Budget;
-use crate::buffer::PageBuffer;
 use crate::error::Place;
 use crate::hash::LineHasher;
 use crate::input::{Input, Reader, read_error};
@@ -38,13 +37,13 @@ use crate::records::{
     Beside, Copied, Ends, Flaw, Format, Found, Head, KeyAt, Kind, Layout, Record, Start,
 };
 use crate::report::Progress;
-use crate::threads::on_each;
 use crate::{Error, Options};
 use batch::{Batch, Origin};
 use chunks::Chunks;
 pub(crate) use long::skip_line;
 use long::{Loaded, grown};
 use turns::{Alone, Halt, StopOnDrop, Turns};
+use umbel_io::{PageBuffer, on_each};
 pub(crate) use visit::Visit;
 use visit::{Nothing, Visitor, Work};
 use worker::Worker;

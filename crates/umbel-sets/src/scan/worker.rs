@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use umbel::KeyHash;
+use umbel_io::PageBuffer;
 
 use super::batch::{Batch, Origin};
 use super::chunks::{Chunk, Chunks};
@@ -10,8 +11,8 @@ use super::long::{Loaded, grown};
 use super::turns::{Halt, Numbered, Turns};
 use super::{Scanner, Tally, Visitor, Work};
 use crate::Error;
-use crate::buffer::{PAGE, PageBuffer, within_page};
 use crate::input::Reader;
+use crate::pages::{PAGE, within_page};
 use crate::records::{Ends, Head};
 
 /// One thread that reads chunks.

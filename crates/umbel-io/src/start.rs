@@ -116,16 +116,16 @@ pub(crate) fn name_of(start: &[u8]) -> Option<&'static str> {
 }
 
 /// The first bytes of an input, and how they are compressed, if they are.
-pub(crate) struct Start {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) compression: Option<Compression>,
+pub struct Start {
+    /// Those that were read.
+    pub bytes: Vec<u8>,
+    /// What they are compressed with.
+    pub compression: Option<Compression>,
 }
 
 impl Start {
     /// Reads them: in one go, if that is enough to recognize a compression; `read_at` gives some bytes from an offset on.
-    pub(crate) fn read(
-        mut read_at: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
-    ) -> io::Result<Self> {
+    pub fn read(mut read_at: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::Result<Self> {
         let mut bytes = vec![0; BYTES];
         let mut filled = 0;
         let compression = loop {

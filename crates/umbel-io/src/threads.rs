@@ -51,7 +51,7 @@ pub fn in_order<T: Send>(threads: usize, count: usize, make: impl Fn(usize) -> T
 ///
 /// # Panics
 /// If `work` panics on any of them: then, too, no other part is begun.
-pub(crate) fn on_parts<P: Send, S: Send, E: Send>(
+pub fn on_parts<P: Send, S: Send, E: Send>(
     threads: usize,
     parts: Vec<P>,
     start: impl Fn() -> S + Sync,

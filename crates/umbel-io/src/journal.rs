@@ -28,11 +28,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
 use umbel::format::Reader;
 use umbel::{AnyFilter, Capacity, KeyHash, KeyHasher};
-use umbel_sets::PageWriter;
-use umbel_system::{Access, FileAt, State};
+
+use crate::pages::PageWriter;
+use crate::{Access, FileAt, State};
+use serde_json::{Value, json};
 
 use crate::atomic::{self, Existing};
 
@@ -86,7 +87,7 @@ impl Reached {
                 path: match &output["path"] {
                     Value::Array(bytes) => {
                         let byte = |byte: &Value| u8::try_from(byte.as_u64()?).ok();
-                        umbel_system::path_from(bytes.iter().map(byte).collect::<Option<_>>()?)?
+                        crate::path_from(bytes.iter().map(byte).collect::<Option<_>>()?)?
                     }
                     text => text.as_str()?.into(),
                 },
@@ -253,7 +254,7 @@ impl Read for ReadAt<'_> {
 /// The journal of the filter at a path.
 pub fn path_of(filter: &Path) -> PathBuf {
     // Runs that name the filter by a link share its journal.
-    let filter = umbel_system::canonical(filter).unwrap_or_else(|_| filter.to_owned());
+    let filter = crate::canonical(filter).unwrap_or_else(|_| filter.to_owned());
     let mut name = filter.file_name().unwrap_or_default().to_owned();
     name.push(".run");
     filter.with_file_name(name)
@@ -330,17 +331,13 @@ impl Notes {
     /// Shows the hashes that the journal holds, and the filter of `file` need not have.
     ///
     /// # Errors
-    /// Those of reading, and of `each`.
+    /// Those of reading, and of `each`, which can be downcast.
     pub fn each_hashes(
         &self,
         file: &File,
-        each: &mut dyn FnMut(&[KeyHash]) -> Result<(), umbel_sets::Error>,
-    ) -> Result<(), umbel_sets::Error> {
-        let shown = self.since_saved(file, |hashes| Ok(each(&hashes)?));
-        shown.map_err(|error| match error.downcast() {
-            Ok(error) => error,
-            Err(error) => umbel_sets::Error::Work(error.into()),
-        })
+        mut each: impl FnMut(&[KeyHash]) -> Result<()>,
+    ) -> Result<()> {
+        self.since_saved(file, |hashes| each(&hashes))
     }
 
     /// Gives the hashes of the journal, but for those that were noted when the filter of `file` was saved.
@@ -420,7 +417,7 @@ impl Notes {
             );
         }
         if now.length > written.length {
-            umbel_system::set_length(out, written.length)?;
+            crate::set_length(out, written.length)?;
             // The announcements are removed next: without them these lines would seem to be of others.
             out.sync_data()?;
         }

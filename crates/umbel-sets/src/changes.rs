@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use umbel_sets::{Change, Diff, Error, PageWriter, Report};
+use umbel_io::PageWriter;
+use umbel_io::atomic::{self, Existing};
+use umbel_io::compression::check_result_name;
 
-use crate::atomic::{self, Existing};
-use crate::compression::check_result_name;
+use crate::{Change, Diff, Error, Report};
 
 /// Files for some of the differences; nothing is written where none is named.
 #[derive(Clone, Copy, Debug, Default)]

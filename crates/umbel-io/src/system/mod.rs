@@ -1,8 +1,7 @@
-//! What umbel asks of the system, and systems do differently: the same names for Unix and Windows.
+//! What systems do differently, under the same names for Unix and Windows.
 //!
 //! All code that knows which system it runs on is here, with what is unsafe in calling it; the other crates have no
-//! `cfg` of a system. [`unix`](self) is Linux, macOS and their like. Elsewhere, as in a browser, there are only [`ReadAt`], the
-//! errors of [`FileAt`], and [`path_from`].
+//! `cfg` of a system. [`unix`](self) is Linux, macOS and their like.
 
 #[cfg(target_env = "musl")]
 #[expect(unsafe_code, reason = "memory is the system's")]
@@ -45,7 +44,7 @@ mod here {
 
     use super::system;
 
-    pub use crate::new_file::NewFile;
+    pub use super::new_file::NewFile;
     pub use system::{Closer, Stop, Stops};
 
     /// What tells files apart: the number of its file system, and its own there.

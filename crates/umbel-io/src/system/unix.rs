@@ -19,7 +19,7 @@ use signal_hook::iterator::{Handle, Signals};
 use signal_hook::{flag, low_level};
 use tempfile::TempPath;
 
-use crate::{FileId, State};
+use super::{FileId, State};
 
 pub(crate) fn state_of(file: &File) -> io::Result<State> {
     Ok(state(&file.metadata()?))
@@ -161,7 +161,7 @@ mod nameless {
     use nix::unistd::linkat;
 
     use super::*;
-    use crate::new_file::BESIDE;
+    use crate::system::new_file::BESIDE;
 
     /// A file that has no name yet, where the system can do that.
     pub(crate) fn nameless(folder: &Path, private: bool) -> Option<File> {

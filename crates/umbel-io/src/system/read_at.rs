@@ -77,7 +77,7 @@ impl FileAt for File {
         #[cfg(unix)]
         return std::os::unix::fs::FileExt::read_at(self, bytes, offset);
         #[cfg(windows)]
-        return crate::windows::read_at(self, bytes, offset);
+        return super::windows::read_at(self, bytes, offset);
         #[cfg(not(any(unix, windows)))]
         return Err(unsupported(bytes, offset));
     }
@@ -86,7 +86,7 @@ impl FileAt for File {
         #[cfg(unix)]
         return std::os::unix::fs::FileExt::write_at(self, bytes, offset);
         #[cfg(windows)]
-        return crate::windows::write_at(self, bytes, offset);
+        return super::windows::write_at(self, bytes, offset);
         #[cfg(not(any(unix, windows)))]
         return Err(unsupported(bytes, offset));
     }

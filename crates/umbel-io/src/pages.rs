@@ -5,18 +5,13 @@
 //! memory 16 bytes behind a page, as malloc's large blocks are, it ran at 1.6 GB/s instead of 7; on Zen 5 at 25.8
 //! instead of 30.4. An aligned buffer is not enough: what is read from the last byte of a page on must go to the last
 //! byte of a page, or the copies of all following pages are one byte off. So whoever reads a file at an offset leaves
-//! out the start of a buffer, up to [`within_page`] of that offset.
+//! out the start of a buffer, as much as that offset is from the start of its page.
 
 use std::io::{self, BufRead, ErrorKind, IoSlice, Read, Seek, SeekFrom, Write};
 use std::ops::{Deref, DerefMut};
 
 /// Bytes of a page. Tests have small ones, because their buffers are small.
-pub(crate) const PAGE: usize = if cfg!(test) { 64 } else { 4096 };
-
-/// The bytes of a file's page before `offset`.
-pub(crate) fn within_page(offset: u64) -> usize {
-    (offset % PAGE as u64) as usize
-}
+pub const PAGE: usize = if cfg!(test) { 64 } else { 4096 };
 
 /// Bytes that begin at a page.
 #[derive(Debug, Default)]
@@ -44,7 +39,7 @@ impl PageBuffer {
     }
 
     /// Bytes that it may have without another allocation.
-    pub(crate) fn capacity(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.bytes.capacity().saturating_sub(self.start)
     }
 

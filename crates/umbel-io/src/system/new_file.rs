@@ -11,7 +11,7 @@ use std::path::Path;
 
 use tempfile::TempPath;
 
-use crate::{State, system};
+use super::{State, system};
 
 /// What names of files next to a target begin with.
 pub(crate) const BESIDE: &str = ".umbel-";

@@ -8,13 +8,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use anyhow::{Context, Result, bail};
+use umbel_io::compression::{self, NeedsMemory, Start};
+use umbel_io::parts::SideBySide;
+use umbel_io::{FileAt, FileId, State, content, in_order, on_each};
 use umbel_numbers::counted;
-use umbel_sets::{Error, Header, Input, Options, Rewritten, Spool, in_order, on_each};
-use umbel_system::{FileAt, FileId, State};
 
-use crate::compression::{self, NeedsMemory, Start};
-use crate::content;
-use crate::parts::SideBySide;
+use crate::{Error, Header, Input, Options, Rewritten, Spool};
 
 /// Inputs as they were named, in their order.
 pub enum Source {
@@ -112,7 +111,7 @@ impl Stream {
         let rewritten = |bytes| Rewritten::new(&self.name, bytes, self.delimiter, options);
         let bytes = match &self.under {
             Some(header) => Box::new(rewritten(bytes)?.under(header)?),
-            None if umbel_sets::rewrites(self.delimiter, options) => Box::new(rewritten(bytes)?),
+            None if crate::rewrites(self.delimiter, options) => Box::new(rewritten(bytes)?),
             None => bytes,
         };
         Ok((self.name, bytes))
@@ -220,7 +219,7 @@ pub fn align(
     rows: Rows,
     options: &Options,
 ) -> Result<Vec<Source>> {
-    let together = umbel_sets::compares_headers(rows == Rows::OfAll, options);
+    let together = crate::compares_headers(rows == Rows::OfAll, options);
     let sources = match sources.len() {
         // A header is compared with those of later files.
         2.. if together => {
@@ -230,7 +229,7 @@ pub fn align(
     };
     let align = |source| match source {
         Source::Files(inputs) => {
-            Ok(Source::Files(umbel_sets::align(inputs, under, rows == Rows::OfAll, options)?))
+            Ok(Source::Files(crate::align(inputs, under, rows == Rows::OfAll, options)?))
         }
         Source::Stream(stream) if together => {
             Ok(Source::Stream(Stream { under: under.cloned(), ..stream }))
@@ -441,7 +440,7 @@ pub fn open(
     check_pipes(&sources)?;
     // Opening a named pipe waits for its writer, so it comes last. One writer may open several pipes before it writes, in any
     // order.
-    let is_fifo = |path: &Path| path.metadata().is_ok_and(|meta| umbel_system::is_fifo(&meta));
+    let is_fifo = |path: &Path| path.metadata().is_ok_and(|meta| umbel_io::is_fifo(&meta));
     let mut pipes: Vec<(PathBuf, &mut Origin)> = Vec::new();
     for source in &mut sources {
         if let Source::Stream(Stream { from, .. }) = source
@@ -486,7 +485,7 @@ pub fn read_ahead(mut sources: Vec<Source>, options: &Options) -> Result<Vec<Sou
     let pipes = streams.filter(|stream| stream.pipe.is_some());
     for Stream { from, .. } in pipes.take(MOST_PIPES).skip(1) {
         *from = match std::mem::replace(from, Origin::Lines(Box::new(io::empty()))) {
-            Origin::Open(file) => Origin::Bytes(umbel_sets::read_ahead(Box::new(file), options)?),
+            Origin::Open(file) => Origin::Bytes(crate::read_ahead(Box::new(file), options)?),
             other => other,
         };
     }
@@ -640,7 +639,7 @@ fn is_compressed(name: &str, file: &File) -> Result<bool> {
 /// have.
 fn is_plain(name: &str, state: &State) -> Result<bool> {
     if state.is_dir {
-        return Err(umbel_sets::Error::Directory { name: name.to_owned() }.into());
+        return Err(crate::Error::Directory { name: name.to_owned() }.into());
     }
     Ok(state.is_file && state.length > 0)
 }

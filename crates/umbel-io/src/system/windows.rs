@@ -38,7 +38,7 @@ use windows_sys::Win32::System::ProcessStatus::{K32GetProcessMemoryInfo, PROCESS
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
 use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
-use crate::{FileId, State};
+use super::{FileId, State};
 
 /// What others may do with a file while it is open: everything, as on Unix.
 const SHARED: u32 = files::FILE_SHARE_READ | files::FILE_SHARE_WRITE | files::FILE_SHARE_DELETE;

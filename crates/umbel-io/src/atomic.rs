@@ -7,8 +7,9 @@ use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use umbel_sets::PageWriter;
-use umbel_system::{Access, NewFile, State};
+
+use crate::pages::PageWriter;
+use crate::{Access, NewFile, State};
 
 /// What to do about a file that already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ pub fn target_of(path: &Path) -> PathBuf {
             Err(_) => break,
         }
     }
-    umbel_system::canonical(&target).unwrap_or(target)
+    crate::canonical(&target).unwrap_or(target)
 }
 
 /// Whether both paths lead to one file, or would if it were made.
@@ -78,7 +79,7 @@ pub fn is_same_path(left: &Path, right: &Path) -> bool {
 /// The path of a file that does not exist, from the root.
 fn would_be(path: &Path) -> PathBuf {
     let target = target_of(path);
-    match (umbel_system::canonical(folder(&target)), target.file_name()) {
+    match (crate::canonical(folder(&target)), target.file_name()) {
         (Ok(folder), Some(name)) => folder.join(name),
         _ => target,
     }
@@ -167,7 +168,7 @@ fn write_by(
     }
     let file = write(file).with_context(context)?;
     if let Some(before) = before.filter(|_| access.is_none()) {
-        umbel_system::inherit(&file, &before).with_context(context)?;
+        crate::inherit(&file, &before).with_context(context)?;
     }
     file.sync_all().with_context(context)?;
     check(&file)?;
@@ -186,7 +187,7 @@ fn write_by(
 /// # Errors
 /// Those of the system.
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {
-    umbel_system::sync_folder(folder(&target_of(path)))
+    crate::sync_folder(folder(&target_of(path)))
 }
 
 /// Replaces the file at `path` as [`write()`] does, and gives what `work` gives.

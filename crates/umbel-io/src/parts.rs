@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
-use umbel_sets::in_order;
-use umbel_system::{FileAt, State};
+use crate::threads::in_order;
+use crate::{FileAt, State};
 
 use crate::compression::{self, Compression, Decoder, Point};
 
@@ -20,7 +20,7 @@ const ZSTD_BLOCK: u64 = 128 << 10;
 const BGZIP_BLOCK: u64 = 64 << 10;
 
 /// The text of such a file.
-pub(crate) struct SideBySide {
+pub struct SideBySide {
     source: Source,
     length: u64,
     /// The part after those that were decompressed.
@@ -46,12 +46,7 @@ struct Part {
 
 impl SideBySide {
     /// `None` if it is one part, or has another format: then one decoder has to read it.
-    pub(crate) fn new(
-        file: &File,
-        threads: usize,
-        memory: u64,
-        room: u64,
-    ) -> io::Result<Option<Self>> {
+    pub fn new(file: &File, threads: usize, memory: u64, room: u64) -> io::Result<Option<Self>> {
         let State { length, is_file, .. } = State::of(file)?;
         if !is_file || length == 0 {
             return Ok(None);

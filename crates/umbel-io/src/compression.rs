@@ -5,16 +5,15 @@ use std::fmt;
 use std::io::{self, Cursor, ErrorKind, Read};
 
 use anyhow::Result;
-
 use umbel_numbers::Size;
-use umbel_sets::PageReader;
+
+use crate::pages::PageReader;
 
 use crate::content;
 use crate::frames::{self, Counted, Frames, Gzip, Noting, Zstd};
 
 pub use crate::frames::{Point, Resume};
-pub(crate) use crate::start::Start;
-pub use crate::start::{Compression, check_result_name};
+pub use crate::start::{Compression, Start, check_result_name};
 
 /// The lines in `source`, named `name`: its bytes, decompressed if they are compressed, by a decoder in `room` bytes of a cap
 /// of `memory`. At first, no more of a pipe is awaited than needed to recognize it.
@@ -29,7 +28,7 @@ pub fn decompressed(
 }
 
 /// The text in `bytes`; what is certainly no text is refused.
-pub(crate) fn checked(name: &str, mut bytes: impl Read + 'static) -> Result<Box<dyn Read>> {
+pub fn checked(name: &str, mut bytes: impl Read + 'static) -> Result<Box<dyn Read>> {
     let start = Start::read(|some, _| bytes.read(some))?.bytes;
     content::check(name, &start)?;
     Ok(Box::new(Cursor::new(start).chain(bytes)))
@@ -112,7 +111,7 @@ fn most_window(memory: u64, room: u64) -> u64 {
 }
 
 /// Decoders that may run at once in a cap of `memory`, each with a window of its part.
-pub(crate) fn decoders(memory: u64) -> usize {
+pub fn decoders(memory: u64) -> usize {
     usize::try_from(memory / WINDOW_SHARE / LEAST_WINDOW).unwrap_or(usize::MAX)
 }
 

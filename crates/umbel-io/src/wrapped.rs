@@ -5,11 +5,11 @@ use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use umbel_sets::{PageReader, PageWriter};
-use umbel_share::pack;
 use umbel_share::sign::Signature;
-use umbel_share::{Content, Trust, Wrapping, receive};
-use umbel_system::State;
+use umbel_share::{Content, Trust, Wrapping, pack, receive};
+
+use crate::State;
+use crate::pages::{PageReader, PageWriter};
 
 /// The signature at the end of a file, read from its start then; checked if its signer is to be trusted.
 pub fn signature(mut file: &File, path: &Path, trust: Option<&Trust>) -> Result<Option<Signature>> {

@@ -1,0 +1,47 @@
+//! What umbel asks of the system, and files as people and programs name them: everything between umbel's crates and the
+//! computer that knows nothing of sets and filters' keys.
+//!
+//! | module | what it alone knows |
+//! |---|---|
+//! | [`atomic`] | how a file takes its name only when it is complete |
+//! | [`compression`] | how compressed bytes are decompressed within a memory cap |
+//! | [`content`] | which inputs are no lines of text, and what makes lines of them |
+//! | `frames` | where a decoder can start again in the middle of its input |
+//! | [`journal`] | what a run of `unseen` has recorded since its filter was saved |
+//! | [`pages`] | memory that the system fills or empties, aligned for its copies |
+//! | [`parts`] | which parts of a compressed file can be decompressed side by side |
+//! | `start` | which first bytes each compression has |
+//! | `system` | what systems do differently, under the same names: what it has stands in the root of the crate |
+//! | [`threads`] | work that several threads share |
+//! | [`wrapped`] | which filters are packed or signed, and what is in them |
+//!
+//! Errors are [`anyhow::Error`]s where they are shown to people as they are, with the path in front. Elsewhere than on Unix
+//! and Windows, as in a browser, there are only [`ReadAt`], the errors of [`FileAt`], and [`path_from`].
+
+#[cfg(any(unix, windows))]
+pub mod atomic;
+#[cfg(any(unix, windows))]
+pub mod compression;
+#[cfg(any(unix, windows))]
+pub mod content;
+#[cfg(any(unix, windows))]
+mod frames;
+#[cfg(any(unix, windows))]
+pub mod journal;
+#[cfg(any(unix, windows))]
+pub mod pages;
+#[cfg(any(unix, windows))]
+pub mod parts;
+#[cfg(any(unix, windows))]
+mod start;
+mod system;
+#[cfg(any(unix, windows))]
+pub mod threads;
+#[cfg(any(unix, windows))]
+pub mod wrapped;
+
+#[cfg(any(unix, windows))]
+pub use pages::{PageBuffer, PageReader, PageWriter};
+pub use system::*;
+#[cfg(any(unix, windows))]
+pub use threads::{in_order, no_thread, on_each};
