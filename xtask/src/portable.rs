@@ -54,7 +54,6 @@ const ON_FILES: &[&str] = &[
     "--package=umbel-sets",
     "--package=umbel-io",
     "--package=umbel-find",
-    "--package=umbel-index",
     "--package=umbel-parquet",
     "--package=umbel-cli",
 ];

@@ -83,7 +83,6 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel-share",
         "umbel-io",
         "umbel-find",
-        "umbel-index",
         "umbel-parquet",
         "umbel-report",
         "umbel-cli",

@@ -14,7 +14,7 @@ use crate::{opened, stamp};
 #[non_exhaustive]
 pub struct About {
     /// What is in it.
-    pub index: umbel_index::About,
+    pub index: crate::index::About,
     /// Files that changed since they were indexed.
     pub stale: Vec<PathBuf>,
     /// Files that are gone.
@@ -31,7 +31,7 @@ pub fn about(path: &Path) -> Result<About> {
     let bytes = file.metadata().with_context(name)?.len();
     let (index, _) = opened::open(file).map_err(anyhow::Error::from).with_context(name)?;
     let base = Base::of_index(path)?;
-    let of = umbel_index::About::of(&index, bytes, &opened::is_start).with_context(name)?;
+    let of = crate::index::About::of(&index, bytes, &opened::is_start).with_context(name)?;
     let mut about = About { index: of, ..About::default() };
     for entry in &index.files {
         let path = base.shown(base.kept(&entry.path));

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::index::column::Keys;
+use crate::index::layout::{Block, Entry, GONE, HEADERS, Plan, Stamp, UNREADABLE};
+use crate::index::look_up::FIELD_PROBES;
+use crate::index::matrix::{self, Apart, Group, WIDTH};
+use crate::index::pages::{self, DATA, PAGE, PagesWriter};
 use anyhow::{Context, Result, bail};
 use umbel::KeyHasher;
-use umbel_index::column::Keys;
-use umbel_index::layout::{Block, Entry, GONE, HEADERS, Plan, Stamp, UNREADABLE};
-use umbel_index::look_up::FIELD_PROBES;
-use umbel_index::matrix::{self, Apart, Group, WIDTH};
-use umbel_index::pages::{self, DATA, PAGE, PagesWriter};
 use umbel_io::atomic::{self, Existing};
 use umbel_io::compression::Point;
 use umbel_io::{FileAt, FileId, State, on_each};

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use crate::index::layout::{Block, Entry};
+use crate::index::look_up::{Blocks, Wide, key_of_field, keys_of_text};
+use crate::index::words;
 use anyhow::{Context, Result, bail};
 use memchr::{memchr, memchr_iter, memrchr};
-use umbel_index::layout::{Block, Entry};
-use umbel_index::look_up::{Blocks, Wide, key_of_field, keys_of_text};
-use umbel_index::words;
 use umbel_io::{atomic, on_each};
 use umbel_numbers::Size;
 use umbel_sets::inputs::Room;

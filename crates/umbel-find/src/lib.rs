@@ -15,25 +15,42 @@
 //! | `build` | making an index and bringing it up to date |
 //! | `query` | how a text is compared with lines |
 //! | `find` | the search |
-//! | `about` | what an index says of itself |
+//! | `about` | what an index says of itself, and which of its files have changed |
+//! | [`index`] | the file of an index, and which blocks may hold a text: opens no file by its name |
 //!
-//! The file of an index, and what looks keys up in it, are `umbel-index`. Errors are [`anyhow::Error`]s with the path in front, as in `umbel-files`; those of the file of an index are [`IndexError`]s.
+//! Errors are [`anyhow::Error`]s with the path in front, as in `umbel-io`; those of the file of an index are [`IndexError`]s.
+//! All but [`index`] needs the feature `files`, which is on by default: a browser reads an index without.
 
+#[cfg(feature = "files")]
 mod about;
+#[cfg(feature = "files")]
 mod build;
+#[cfg(feature = "files")]
 mod find;
+#[cfg(feature = "files")]
 mod folders;
+pub mod index;
+#[cfg(feature = "files")]
 mod memory;
+#[cfg(feature = "files")]
 mod opened;
+#[cfg(feature = "files")]
 mod query;
+#[cfg(feature = "files")]
 mod settings;
+#[cfg(feature = "files")]
 mod stamp;
-#[cfg(test)]
+#[cfg(all(test, feature = "files"))]
 mod tests;
+#[cfg(feature = "files")]
 mod text;
 
+#[cfg(feature = "files")]
 pub use about::{About, about};
+#[cfg(feature = "files")]
 pub use build::{Built, build, update};
+#[cfg(feature = "files")]
 pub use find::{Found, Search, Sink, Wanted, find};
+pub use index::{IndexError, MAGIC, Wide, is_index};
+#[cfg(feature = "files")]
 pub use query::Matching;
-pub use umbel_index::{IndexError, MAGIC, Wide, is_index};

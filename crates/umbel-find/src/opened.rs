@@ -2,14 +2,14 @@
 
 use std::fs::File;
 
-use umbel_index::layout::Block;
-use umbel_index::pages::DATA;
+use crate::index::layout::Block;
+use crate::index::pages::DATA;
 use umbel_io::compression::{Compression, Point, Resume};
 
 use crate::IndexError;
 use crate::settings::Settings;
 
-pub(crate) type Index = umbel_index::Index<File>;
+pub(crate) type Index = crate::index::Index<File>;
 
 /// Opens an index.
 ///

@@ -1,7 +1,7 @@
 //! What is looked for: texts in lines.
 
+use crate::index::words;
 use memchr::memmem::Finder;
-use umbel_index::words;
 
 /// How a text is compared with lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What the keys of an index are, as options and as its file has them.
 
-use umbel_index::layout::{FIELD, NORMALIZATION};
+use crate::index::layout::{FIELD, NORMALIZATION};
 use umbel_sets::{Bad, Missing, Normalization, Options, Records};
 
 /// What the keys of an index are.

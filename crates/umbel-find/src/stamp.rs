@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::index::layout::Stamp;
 use twox_hash::XxHash3_64;
-use umbel_index::layout::Stamp;
 use umbel_io::{FileAt, State};
 
 /// Bytes of a sample, and how many there are: the first and last of the file, and six between them. Part of the format.

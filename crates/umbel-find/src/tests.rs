@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::index::words;
 use twox_hash::XxHash3_64;
 use umbel::internals::mix;
-use umbel_index::words;
 use umbel_io::atomic::Existing;
 use umbel_sets::{Options, Progress, Records, TempFolders};
 

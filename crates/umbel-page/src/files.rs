@@ -10,10 +10,10 @@ use umbel::{
     Algorithm, AnyFilter, AnyScheme, Blocks, FileError, KeyDescription, Scheme, SchemeError, Secret,
 };
 use umbel_advice::{Inside, Profile};
+use umbel_find::index::{About, Index};
 use umbel_foreign::parquet::Parquet;
 use umbel_foreign::table::{Table, is_table};
 use umbel_foreign::{Bytes, Foreign, ForeignFilter, Format, Parameters};
-use umbel_index::{About, Index};
 use umbel_io::ReadAt;
 use umbel_numbers::{Count, Size};
 use umbel_report::compare::Compared;
@@ -387,7 +387,7 @@ fn read<H: Host>(
     source.read_exact_at(&mut start[..there], 0)?;
     let mut end = [0; 8];
     source.read_exact_at(&mut end[..there], source.length - there as u64)?;
-    if start == umbel_index::MAGIC {
+    if start == umbel_find::index::MAGIC {
         let index = Index::open(source.clone(), source.length)?;
         // Only `umbel find` starts a decoder.
         let about = About::of(&index, source.length, &|_| true)?;
@@ -859,7 +859,7 @@ fn describe_index<F: ReadAt>(answer: &mut Value, index: &Index<F>, about: &About
     answer["title"] = json!({ "name": "index", "files": files, "blocks": blocks, "bytes": text });
     let columns = [("file", false), ("text", true), ("blocks", true)]
         .map(|(title, right)| json!({ "title": title, "right": right }));
-    let row = |file: &umbel_index::layout::Entry| {
+    let row = |file: &umbel_find::index::layout::Entry| {
         [
             file.path.display().to_string(),
             Size(file.text).to_string(),

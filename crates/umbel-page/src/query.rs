@@ -3,9 +3,9 @@
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
 use umbel::{AnyFilter, Capacity, Kind};
+use umbel_find::index::look_up::{Blocks, FIELD_PROBES, Probed, key_of_field, keys_of_text};
+use umbel_find::index::{About, Index, IndexError};
 use umbel_foreign::{Foreign, ForeignFilter, KeyType};
-use umbel_index::look_up::{Blocks, FIELD_PROBES, Probed, key_of_field, keys_of_text};
-use umbel_index::{About, Index, IndexError};
 use umbel_io::ReadAt;
 use umbel_numbers::Rate;
 use umbel_report::parquet::{LookUps, ParquetFile};

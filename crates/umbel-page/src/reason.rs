@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use umbel::{FileError, SchemeError};
+use umbel_find::index::IndexError;
 use umbel_foreign::table::TableError;
-use umbel_index::IndexError;
 use umbel_report::recognize::Content;
 use umbel_share::ShareError;
 
@@ -193,7 +193,7 @@ fn of_foreign(error: &umbel_foreign::Error) -> Option<Reason> {
 
 fn of_index(error: &IndexError) -> Option<Reason> {
     Some(match error {
-        IndexError::Version(found) if *found < umbel_index::VERSION => Reason::Older,
+        IndexError::Version(found) if *found < umbel_find::index::VERSION => Reason::Older,
         IndexError::Version(_) => Reason::Newer,
         IndexError::Length { found, expected: Some(expected) } => length(*expected, *found),
         IndexError::Length { .. } | IndexError::Damaged { .. } => Reason::Broken,

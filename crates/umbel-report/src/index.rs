@@ -1,7 +1,7 @@
 //! What an index of files has, as rows and as a document.
 
 use serde_json::{Value, json};
-use umbel_index::About;
+use umbel_find::index::About;
 use umbel_numbers::{Count, Rate, Size, counted};
 
 use crate::receipt::Row;

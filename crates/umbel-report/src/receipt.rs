@@ -501,7 +501,7 @@ mod tests {
         assert!(!text.contains("\n  signed by") && !text.contains('\x1b'), "{text}");
         assert!(text.contains("\"signed by\""), "{text}");
         // Of an index.
-        let about = umbel_index::About {
+        let about = umbel_find::index::About {
             fields: vec!["a\n\x1b".to_owned()],
             roots: vec!["logs\n\x1b".into()],
             ..Default::default()

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use twox_hash::XxHash3_64;
 use umbel_io::ReadAt;
 
-use crate::IndexError;
+use super::IndexError;
 
 /// Bytes of a page. Part of the format.
 pub const PAGE: usize = 1024;

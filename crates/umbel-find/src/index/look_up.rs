@@ -3,8 +3,8 @@
 use umbel::{KeyHash, KeyHasher};
 use umbel_io::ReadAt;
 
-use crate::layout::{GONE, Index};
-use crate::{IndexError, words};
+use super::layout::{GONE, Index};
+use super::{IndexError, words};
 
 /// Probes of the value of a field: 2⁻⁸ of the blocks pass wrongly, for 11.6 bits per key. Part of the format.
 pub const FIELD_PROBES: u32 = 8;

@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 use umbel_io::ReadAt;
 
-use crate::IndexError;
-use crate::matrix::{Group, WIDTH};
-use crate::pages::{DATA, PAGE, Pages};
+use super::IndexError;
+use super::matrix::{Group, WIDTH};
+use super::pages::{DATA, PAGE, Pages};
 
 /// The first bytes of an index.
 pub const MAGIC: [u8; 8] = *b"\x89UMIDX\r\n";
@@ -542,7 +542,7 @@ mod tests {
 
     #[test]
     fn a_header_that_cannot_be_read_may_be_the_newer_one() {
-        let index = include_bytes!("../../../testdata/find/words.index");
+        let index = include_bytes!("../../../../testdata/find/words.index");
         let error = Index::open(Failing(index), index.len() as u64).unwrap_err();
         assert!(matches!(error, IndexError::Io(_)), "{error}");
     }

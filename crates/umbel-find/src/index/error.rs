@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::layout::VERSION;
+use super::layout::VERSION;
 
 /// Why an index cannot be read.
 #[derive(Debug, thiserror::Error)]

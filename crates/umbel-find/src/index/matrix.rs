@@ -10,9 +10,9 @@ use std::io;
 use umbel::KeyHash;
 use umbel_io::{FileAt, ReadAt};
 
-use crate::IndexError;
-use crate::column::probed;
-use crate::pages::Pages;
+use super::IndexError;
+use super::column::probed;
+use super::pages::Pages;
 
 /// The most filters of a group. Part of the format.
 pub const WIDTH: usize = 512;
@@ -197,9 +197,9 @@ pub fn take_apart(
 mod tests {
     use umbel::KeyHasher;
 
+    use super::super::column::Keys;
+    use super::super::pages::PagesWriter;
     use super::*;
-    use crate::column::Keys;
-    use crate::pages::PagesWriter;
 
     #[test]
     fn a_turned_matrix_has_every_bit_in_its_place() {

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use umbel::internals::{mix, place};
 use umbel::{KeyHash, KeyHasher};
 
-use crate::words;
+use super::words;
 
 /// The most probes that a key has.
 const MOST_PROBES: usize = 12;

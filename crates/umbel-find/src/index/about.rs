@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use umbel_io::ReadAt;
 
-use crate::{Index, IndexError};
+use super::{Index, IndexError};
 
 /// What is in an index.
 #[derive(Clone, Debug, Default)]
