@@ -13,7 +13,7 @@ use umbel::{
     AnyFilter, AnyScheme, Attributes, Block, Blocked, Blocks, Counting, FileError, Hash64, Hashing,
     InsertError, Key, KeyHash, Kind, MergeError, Prehashed, Scheme, Secret, Unlock,
 };
-use umbel_advice::Profile;
+use umbel_report::advice::Profile;
 use umbel_fuzz::{Placed, figures, file, memory};
 
 #[global_allocator]

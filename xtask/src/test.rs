@@ -76,7 +76,6 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         "umbel",
         "umbel-tests",
         "umbel-foreign",
-        "umbel-advice",
         "umbel-net",
         "umbel-numbers",
         "umbel-sets",

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use umbel::{Kind, Variant};
-use umbel_advice::{Choice, Goal, Verdict, advise};
 use umbel_numbers::{Rate, Size, in_threes};
+use umbel_report::advice::{Choice, Goal, Verdict, advise};
 use umbel_report::plan;
 
 use crate::calculate::one_in;

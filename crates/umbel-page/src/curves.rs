@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use umbel::math::classic;
-use umbel_advice::{MEASURED_ON, Source, advise, formulas, sources};
 use umbel_numbers::{Count, Rate, counted};
+use umbel_report::advice::{MEASURED_ON, Source, advise, formulas, sources};
 use umbel_report::curves::{Curve, Goal, Point, bits, exponent, keys, overfill, probes};
 use umbel_report::plan;
 
@@ -239,8 +239,8 @@ fn exponent_chart(goal: &Goal<'_>) -> Value {
 }
 
 /// A bar for each kind that fits, in the order of the ranking.
-fn time_chart(advice: &umbel_advice::Advice) -> Option<Value> {
-    let priced = |choice: &&umbel_advice::Choice| choice.fits() && choice.price.is_some();
+fn time_chart(advice: &umbel_report::advice::Advice) -> Option<Value> {
+    let priced = |choice: &&umbel_report::advice::Choice| choice.fits() && choice.price.is_some();
     let bars: Vec<Value> = advice
         .choices
         .iter()

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use umbel::{
     Algorithm, AnyFilter, AnyScheme, Blocks, FileError, KeyDescription, Scheme, SchemeError, Secret,
 };
-use umbel_advice::{Inside, Profile};
 use umbel_find::index::{About, Index};
 use umbel_foreign::parquet::Parquet;
 use umbel_foreign::table::{Table, is_table};
 use umbel_foreign::{Bytes, Foreign, ForeignFilter, Format, Parameters};
 use umbel_io::ReadAt;
 use umbel_numbers::{Count, Size};
+use umbel_report::advice::{Inside, Profile};
 use umbel_report::compare::Compared;
 use umbel_report::index;
 use umbel_report::parquet::{ParquetFile, TITLES, foreign_cells};

@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use serde::Deserialize;
-use umbel_advice::{Costs, Goal};
 use umbel_numbers::{Bytes, Fpp, KeyCount, Nanoseconds, share, whole};
+use umbel_report::advice::{Costs, Goal};
 
 use crate::refused::Refused;
 

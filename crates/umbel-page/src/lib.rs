@@ -1,6 +1,6 @@
 //! The core of the explorer: answers the requests of a page in a browser, all of them JSON.
 //!
-//! It holds no formula and no bit: plans come from `umbel-advice`, filters from `umbel` and `umbel-foreign`, and documents,
+//! It holds no formula and no bit: plans come from `umbel-report`, filters from `umbel` and `umbel-foreign`, and documents,
 //! tables and sentences from `umbel-report`, as on the command line. `page/src/core.ts` has the types of requests and answers.
 //! Bad input is an answer, never a panic; what a browser gives is behind the trait [`Host`], so that everything is tested
 //! without one. Without the feature `files` it has plans and lessons alone: the part that a page loads first.

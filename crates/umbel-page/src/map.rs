@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use umbel_advice::{Inside, Profile};
 use umbel_foreign::ForeignFilter;
+use umbel_report::advice::{Inside, Profile};
 use umbel_report::fill;
 
 use crate::Host;
@@ -296,10 +296,10 @@ pub(crate) fn profile<H: Host>(files: &mut Files<H>, handle: u32) -> Result<Valu
         return Err(Refused::of("handle", format!("{name}: only filters of umbel have a profile")));
     };
     let bars = fill::bars(profile);
-    let column = |of: fn(&umbel_advice::Stretch) -> f64| {
+    let column = |of: fn(&umbel_report::advice::Stretch) -> f64| {
         profile.stretches.iter().map(of).collect::<Vec<f64>>()
     };
-    let generation = |of: fn(&umbel_advice::Load) -> f64| {
+    let generation = |of: fn(&umbel_report::advice::Load) -> f64| {
         profile.generations.iter().map(of).collect::<Vec<f64>>()
     };
     let sections: Vec<Value> = profile

@@ -4,8 +4,8 @@ use anyhow::Result;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use umbel::{AnyFilter, Blocked, KeyHasher, Variant};
-use umbel_advice::Inside;
 use umbel_numbers::Size;
+use umbel_report::advice::Inside;
 
 use crate::Host;
 use crate::files::{Content, Files};

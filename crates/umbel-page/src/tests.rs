@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use umbel::{AnyFilter, Capacity, Counting, KeyHasher, Kind, Plan};
 
-use umbel_advice::Inside;
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters};
+use umbel_report::advice::Inside;
 
 use crate::{Core, Host};
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use umbel::{
     AnyFilter, Blocked, Capacity, Classic, KeyHasher, Kind, Plan, Scalable, Variant, Window,
 };
-use umbel_advice::Inside;
 use umbel_numbers::{Rate, counted};
+use umbel_report::advice::Inside;
 use umbel_report::words::{Answer, At, Shown, Step, example as published, joined, quoted};
 
 use crate::built;

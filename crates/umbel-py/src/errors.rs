@@ -92,8 +92,8 @@ impl From<umbel_share::ShareError> for Failure {
     }
 }
 
-impl From<umbel_advice::Error> for Failure {
-    fn from(error: umbel_advice::Error) -> Self {
+impl From<umbel_report::advice::Error> for Failure {
+    fn from(error: umbel_report::advice::Error) -> Self {
         Self::Value(error.to_string())
     }
 }

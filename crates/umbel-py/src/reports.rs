@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use umbel::filter::{Comparison as Found, Fact, Figure};
 use umbel::{Estimate, ParseKindError, Plan, Variant};
-use umbel_advice::{Costs, Goal, Verdict, advise};
+use umbel_report::advice::{Costs, Goal, Verdict, advise};
 
 use crate::errors::Failure;
 use crate::filter::Filter;

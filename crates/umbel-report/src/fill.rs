@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use umbel_advice::Profile;
 use umbel_numbers::{Rate, Size, counted};
+
+use crate::advice::Profile;
 
 use crate::receipt::estimate;
 
@@ -127,7 +128,7 @@ mod tests {
     fn fills_are_within_chance_as_often_as_they_should() {
         for kind in [Kind::Blocked, Kind::Classic] {
             let profile = Profile::of(&filter(kind, 200_000), 1000);
-            let inside = |stretch: &&umbel_advice::Stretch| {
+            let inside = |stretch: &&crate::advice::Stretch| {
                 by_chance(&profile, stretch.blocks as f64).unwrap().contains(&stretch.fill)
             };
             let inside = profile.stretches.iter().filter(inside).count();

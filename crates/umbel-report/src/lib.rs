@@ -1,8 +1,9 @@
-//! What umbel reports: plans, filters, comparisons and Parquet files, as rows of text and as JSON documents, and the data of
+//! Which kind of filter to take, and what umbel reports: plans, filters, comparisons and Parquet files, as rows of text and as JSON documents, and the data of
 //! pictures, as SVG too. The command line and the explorer print the same, so it is composed here.
 //!
-//! | module | what it composes |
+//! | module | what it knows or composes |
 //! |---|---|
+//! | [`advice`] | which kind to take for a goal; how full the blocks of a filter are, and what its cells hold |
 //! | [`plan`] | the ranking of all kinds for a goal |
 //! | [`curves`] | the data of the pictures of a plan |
 //! | [`pictures`] | those, and that of a filter, as SVG |
@@ -16,6 +17,7 @@
 //!
 //! Errors are [`anyhow::Error`]s: they are shown as they are.
 
+pub mod advice;
 pub mod compare;
 pub mod curves;
 pub mod fill;

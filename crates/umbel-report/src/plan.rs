@@ -1,9 +1,10 @@
 //! What `umbel plan` prints: the ranking of all kinds for a goal, as a table and as documents.
 
-use serde_json::{Value, json};
 use umbel::{Capacity, Kind, Plan};
-use umbel_advice::{Advice, Choice, Goal, LOW_FPP, MEASURED_ON, Obstacle, Ranking, Step, Verdict};
 use umbel_numbers::{Count, Rate, Size, in_threes};
+
+use crate::advice::{Advice, Choice, Goal, LOW_FPP, MEASURED_ON, Obstacle, Ranking, Step, Verdict};
+use serde_json::{Value, json};
 
 /// A column of the table: its id, its title, and its width in a text.
 #[derive(Clone, Copy, Debug)]

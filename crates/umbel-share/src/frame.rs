@@ -274,7 +274,7 @@ mod tests {
     }
 
     fn entropy(chance: f64) -> f64 {
-        umbel_advice::formulas::entropy(chance)
+        [chance, 1.0 - chance].into_iter().filter(|p| *p > 0.0).map(|p| -p * p.log2()).sum()
     }
 
     #[test]

@@ -29,7 +29,7 @@
 //! | [`Attributes`] | rows of several attributes, any of which can be looked up |
 //!
 //! Scalable and coded filters can be full, so they have `try_insert`. [`Shared`] is a blocked filter for many threads,
-//! [`AnyFilter`] a filter of any kind, as files hold them. The crate [`umbel-advice`](https://docs.rs/umbel-advice) ranks
+//! [`AnyFilter`] a filter of any kind, as files hold them. The crate [`umbel-report`](https://docs.rs/umbel-report) ranks
 //! the kinds for a goal.
 //!
 //! # Save a filter and open it again

@@ -34,7 +34,7 @@ pub(super) fn fpp_of(args: &BuildArgs) -> f64 {
 
 /// The plan for so many keys at a rate.
 fn for_keys(args: &BuildArgs, keys: u64, fpp: f64) -> Result<Plan> {
-    umbel_advice::check_fpp(keys, fpp)?;
+    umbel_report::advice::check_fpp(keys, fpp)?;
     Ok(match args.ship {
         Some(probes) => Plan::for_sending(keys, fpp, probes)?,
         None => Plan::for_keys(args.kind, keys, fpp)?,

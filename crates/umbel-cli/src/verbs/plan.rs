@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use umbel_advice::{Advice, Costs, Goal, Verdict, advise};
+use umbel_report::advice::{Advice, Costs, Goal, Verdict, advise};
 use umbel_report::plan as report;
 
 use crate::Outcome;

@@ -2,10 +2,10 @@
 
 use anyhow::{Result, bail};
 use serde_json::json;
-use umbel_advice::{Sent, by_bits_sent};
+use umbel_numbers::{Count, Rate, Size, in_threes};
+use umbel_report::advice::{Sent, by_bits_sent};
 
 use crate::args::PlanArgs;
-use umbel_numbers::{Count, Rate, Size, in_threes};
 
 /// The table, if it is asked for.
 pub(super) fn asked_for(args: &PlanArgs) -> Result<Option<String>> {

@@ -3,10 +3,10 @@
 use anyhow::Result;
 use serde_json::json;
 use umbel::math::classic;
-use umbel_advice::formulas;
+use umbel_numbers::{Rate, Size};
+use umbel_report::advice::formulas;
 
 use crate::args::PlanArgs;
-use umbel_numbers::{Rate, Size};
 
 /// The table of --table or --sizes, if either is given.
 pub(super) fn asked_for(args: &PlanArgs) -> Result<Option<String>> {

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use umbel::math::blocked::{Pattern, bit_chance};
 use umbel::math::{Coverage, classic};
 use umbel::{Classic, KeyHash, KeyHasher, Kind, Plan, Variant};
-use umbel_advice::formulas::{self, hash_collisions};
 use umbel_net::prefixes::{Family, Network, PrefixKeys};
+use umbel_report::advice::formulas::{self, hash_collisions};
 
 /// A document, a passage of it, and the numbers in the passage.
 type Sentence = (&'static str, &'static str, fn() -> Vec<f64>);

@@ -5,7 +5,7 @@
 //! the same for u and 1 − u, and least between them (A. Broder, M. Mitzenmacher 2004, section 2.1,
 //! <https://doi.org/10.1080/15427951.2004.10129096>).
 
-use umbel_advice::formulas::log_fpp_at_clear;
+use crate::advice::formulas::log_fpp_at_clear;
 
 use super::Point;
 

@@ -7,9 +7,10 @@
 
 use std::f64::consts::LN_2;
 
-use crate::curves::exponent::{curve, step, whole_probes};
 use umbel::math::classic;
-use umbel_advice::formulas::log_fpp_at_clear;
+
+use crate::advice::formulas::log_fpp_at_clear;
+use crate::curves::exponent::{curve, step, whole_probes};
 
 use super::Goal;
 use super::canvas::{Anchor, Area, Canvas};

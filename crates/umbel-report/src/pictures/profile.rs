@@ -1,10 +1,11 @@
 //! The inside of one filter: how many blocks are how full, next to what chance predicts, and the fill along its file, of
 //! a window that of each generation.
 
+use umbel::{AnyFilter, Blocks, Hashing};
+
+use crate::advice::Profile;
 use crate::fill::{self, bars, mean};
 use crate::receipt::estimated_keys;
-use umbel::{AnyFilter, Blocks, Hashing};
-use umbel_advice::Profile;
 
 use super::canvas::{Anchor, Area, Canvas, Point, width_of};
 use super::chart::{Axis, Chart, Legend, titled};
@@ -164,7 +165,7 @@ fn generations(canvas: &mut Canvas, profile: &Profile) -> Legend {
     let titles = ("Fill of each generation", ("generation", 1));
     let chart = columns(canvas, titles.0, titles.1, &fills, mean(profile));
     let mut legend = legend(profile, BLOCKS, "mean fill");
-    let spread = |one: &umbel_advice::Load| one.min < one.max;
+    let spread = |one: &crate::advice::Load| one.min < one.max;
     if profile.generations.iter().any(spread) {
         for (middle, one) in (0..).map(|i| f64::from(i) + 0.5).zip(&profile.generations) {
             chart.curve(canvas, &[(middle, one.min), (middle, one.max)], SPREAD);

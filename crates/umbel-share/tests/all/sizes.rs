@@ -1,13 +1,17 @@
 //! How small packed files and deltas are, next to theory.
 
 use umbel::{AnyFilter, KeyHasher, Kind, Plan};
-use umbel_advice::formulas::entropy;
 
 use crate::{add, delta_of, filter, packed};
 
+/// The entropy of a bit, in bits.
+fn entropy(chance: f64) -> f64 {
+    [chance, 1.0 - chance].into_iter().filter(|p| *p > 0.0).map(|p| -p * p.log2()).sum()
+}
+
 /// A classic filter of the paper: `ratio` bits per key, so many probes.
 fn sent(keys: u64, ratio: f64, probes: u32) -> AnyFilter {
-    let fpp = umbel_advice::formulas::fpp_limit_of(ratio, probes);
+    let fpp = (-(-f64::from(probes) / ratio).exp_m1()).powi(probes as i32);
     let plan = Plan::for_sending(keys, fpp, probes).unwrap();
     // The margin of the promise: below 1 %.
     assert!((plan.bits_per_key() / ratio - 1.0).abs() < 0.01 && plan.probes() == probes);

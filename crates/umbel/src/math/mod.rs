@@ -1,7 +1,7 @@
 //! The formulas of Bloom filters: rates from sizes, estimates from bits.
 //!
 //! Letters as in the literature: n keys, m bits, k probes per key, X bits set. Plans use more formulas than these; those that
-//! pictures and tables show are in the crate [`umbel-advice`](https://docs.rs/umbel-advice).
+//! pictures and tables show are in the crate [`umbel-report`](https://docs.rs/umbel-report).
 
 #[doc(hidden)]
 pub mod blocked;

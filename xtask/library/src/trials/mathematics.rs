@@ -9,7 +9,7 @@ use std::io::Read;
 use anyhow::{Result, ensure};
 use umbel::math::{binomial_bounds, classic};
 use umbel::{AnyFilter, Classic, KeyHash, KeyHasher, Kind, Plan, Variant};
-use umbel_advice::formulas;
+use umbel_report::advice::formulas;
 use umbel_share::pack::{Decoder, Encoder};
 
 use super::rows;

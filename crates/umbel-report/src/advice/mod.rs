@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use umbel::Kind;
-//! use umbel_advice::{Costs, Goal, Verdict, advise};
+//! use umbel_report::advice::{Costs, Goal, Verdict, advise};
 //!
 //! let mut goal = Goal::for_keys(1_000_000, 0.01);
 //! goal.deletes = true;
@@ -15,7 +15,7 @@
 //! goal.costs = Some(Costs::new(5.0, 0.9));
 //! let advice = advise(&goal)?;
 //! assert!(matches!(advice.verdict, Verdict::NoFilter { .. }));
-//! # Ok::<(), umbel_advice::Error>(())
+//! # Ok::<(), umbel_report::advice::Error>(())
 //! ```
 //!
 //! A [`Goal`] is two of keys, rate and size, and what the filter must be able to do. [`advise`] plans every kind for it, ranks

@@ -51,7 +51,7 @@ pub fn fpp_of_intersection(left: u64, right: u64, shared: u64, bits: u64, probes
 /// those of some other systems have 32.
 ///
 /// ```
-/// use umbel_advice::formulas::hash_collisions;
+/// use umbel_report::advice::formulas::hash_collisions;
 /// assert!((hash_collisions(100_000_000, 32) - 0.023).abs() < 0.0005);
 /// assert!(hash_collisions(1_000_000_000, 128) < 1e-29);
 /// ```

@@ -2,8 +2,8 @@
 
 use umbel::{Kind, MAX_PROBES, Plan, Variant};
 
-use crate::formulas::sent_per_key;
-use crate::{Error, Goal, advise, overhead};
+use super::formulas::sent_per_key;
+use super::{Error, Goal, advise, overhead};
 
 /// A filter to send.
 #[derive(Clone, Debug)]

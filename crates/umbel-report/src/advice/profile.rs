@@ -8,8 +8,8 @@ use umbel::hash::Hashing;
 use umbel::math::blocked;
 use umbel::{AnyFilter, Block, Kind, Plan, Variant};
 
-use crate::Inside;
-use crate::occupancy::set_bits;
+use super::Inside;
+use super::occupancy::set_bits;
 
 /// Bits of a block.
 const BLOCK_BITS: u64 = 512;
@@ -18,7 +18,7 @@ const BLOCK_BITS: u64 = 512;
 ///
 /// ```
 /// use umbel::{AnyFilter, KeyHasher, Kind, Plan};
-/// use umbel_advice::Profile;
+/// use umbel_report::advice::Profile;
 ///
 /// let plan = Plan::for_keys(Kind::Blocked, 100_000, 0.01)?;
 /// let keys: Vec<u32> = (0..100_000).collect();

@@ -3,9 +3,9 @@
 use umbel::math::{bloomier, classic};
 use umbel::{Growth, Kind, Plan, Variant};
 
-use crate::formulas::hash_collisions;
-use crate::sources::{self, Source};
-use crate::{Choice, Costs, Goal};
+use super::formulas::hash_collisions;
+use super::sources::{self, Source};
+use super::{Choice, Costs, Goal};
 
 /// A figure and its derivation.
 #[derive(Clone, Debug, PartialEq, Eq)]
