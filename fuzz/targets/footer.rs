@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use umbel_foreign::parquet::{FilterPlace, Footer, PageHeader, rewrite};
+use umbel_parquet::{FilterPlace, Footer, PageHeader, rewrite};
 use umbel_fuzz::memory;
 
 #[global_allocator]

@@ -15,10 +15,10 @@ use umbel_foreign::table::{Table, is_table};
 use umbel_foreign::{Bytes, Foreign, ForeignFilter, Format, Parameters};
 use umbel_io::ReadAt;
 use umbel_numbers::{Count, Size};
+use umbel_parquet::report::{ParquetFile, TITLES, foreign_cells};
 use umbel_report::advice::{Inside, Profile};
 use umbel_report::compare::Compared;
 use umbel_report::index;
-use umbel_report::parquet::{ParquetFile, TITLES, foreign_cells};
 use umbel_report::receipt::{
     Receipt, Row, add_keys, add_wrapping, foreign_json, guessable, key_rows, warning_of,
     wrapping_rows,

@@ -8,7 +8,8 @@ use umbel_find::index::{About, Index, IndexError};
 use umbel_foreign::{Foreign, ForeignFilter, KeyType};
 use umbel_io::ReadAt;
 use umbel_numbers::Rate;
-use umbel_report::parquet::{LookUps, ParquetFile};
+use umbel_parquet::ParquetFile;
+use umbel_parquet::look_up::LookUps;
 
 use crate::Host;
 use crate::files::{Content, Files, Found, Reader};

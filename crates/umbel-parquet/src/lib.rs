@@ -1,6 +1,8 @@
-//! Adds Bloom filters to Parquet files that have none, and takes them out again.
+//! All that is Parquet: the footer and the pages of a file, the Bloom filters in it, which are listed and asked, and filters that
+//! are added to it or taken out again.
 //!
-//! The new file is the old one up to its footer, byte for byte, then the filters, then the footer with their places set:
+//! A file with other filters is the old one up to its footer, byte for byte, then the filters, then the footer with their places
+//! set:
 //!
 //! ```text
 //! PAR1 | pages, indexes: copied | filters: new | footer: old but for the places of filters | length | PAR1
@@ -8,145 +10,65 @@
 //!
 //! | module | what it alone knows |
 //! |---|---|
+//! | [`footer`] | what a footer tells of columns and row groups |
+//! | [`page`] | what the header of a page tells |
+//! | `rewrite` | a footer with other places of filters |
+//! | [`look_up`] | how a text becomes a value of a column, and its hash |
+//! | [`report`] | what is told of the filters in a file, and of keys looked up in them |
+//! | [`edit`] | what is to be done with the filters of a file, and what was done |
 //! | [`plan`] | which filters come and go, and what of the file stays |
-//! | `pages` | what the headers of pages tell |
+//! | `pages` | the pages of a column, and what reading their values takes |
 //! | `codec`, `encodings` | how pages are decompressed, and their values decoded |
 //! | `values` | where the values of a page are, and how they are hashed |
 //! | `work` | how row groups are read side by side, within a memory cap |
 //!
-//! The modules from `pages` to `values` are there with the feature `values` alone.
+//! `plan` and `work` need the feature `files`, which is on by default, and what reads values the feature `values`. A split-block
+//! filter as such is [`umbel_foreign::parquet`].
 //!
-//! Errors are [`anyhow::Error`]s: the command line and the Python package show them as they are, with the path in front.
+//! Errors are [`anyhow::Error`]s where the command line and the Python package show them as they are, with the path in front.
 
 #![cfg_attr(not(feature = "values"), allow(dead_code, reason = "what only new filters need"))]
 
 #[cfg(feature = "values")]
 mod codec;
+pub mod edit;
 #[cfg(feature = "values")]
 mod encodings;
+pub mod footer;
+pub mod look_up;
+pub mod page;
 #[cfg(feature = "values")]
 mod pages;
+#[cfg(feature = "files")]
 pub mod plan;
+pub mod report;
+mod rewrite;
 #[cfg(feature = "values")]
 mod values;
+#[cfg(feature = "files")]
 mod work;
 
-use std::fmt;
+use umbel_foreign::{Error, Format, Value};
 
+pub use edit::{Added, Edit, Edited, NewFilter, Reason, Removal};
+pub use footer::Footer;
+pub use page::PageHeader;
+#[cfg(feature = "files")]
 pub use plan::Plan;
+pub use report::ParquetFile;
+pub use rewrite::{FilterPlace, rewrite};
 
-/// Which filters to add and to remove.
-#[derive(Clone, Debug)]
-pub struct Edit {
-    /// Paths of columns that get filters.
-    pub add: Vec<String>,
-    /// Whose filters are removed.
-    pub remove: Removal,
-    /// The highest rate of a new filter.
-    pub fpp: f64,
-    /// Whether filters are also added where they are of no use.
-    pub always: bool,
+/// The error of an invalid field of a footer or a page.
+fn refuse(field: &'static str, found: impl Into<Value>, expected: &'static str) -> Error {
+    Error::Field { format: Format::Parquet, field, found: found.into(), expected }
 }
 
-/// Whose filters are removed, before others are added.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Removal {
-    /// Those of the columns with these paths.
-    Of(Vec<String>),
-    /// All.
-    All,
-}
-
-/// What was done.
-#[derive(Clone, Debug, Default)]
-pub struct Edited {
-    /// The columns to which filters were to be added, in the order of the schema.
-    pub columns: Vec<Added>,
-    /// The columns whose filters were removed, in the order of the schema, and how many they were.
-    pub removed: Vec<(String, usize)>,
-    /// Bytes of removed filters that stay in the file, because something else is behind them.
-    pub unreachable: u64,
-    /// Bytes read of values.
-    pub bytes_read: u64,
-    /// Bytes of the new file; 0 if there is nothing to change, and so no new file.
-    pub bytes_written: u64,
-}
-
-/// The filters that a column got.
-#[derive(Clone, Debug)]
-pub struct Added {
-    /// The path of the column.
-    pub column: String,
-    /// The filters, in the order of row groups.
-    pub filters: Vec<NewFilter>,
-    /// Row groups without a new filter, and why.
-    pub left_out: Vec<(usize, Reason)>,
-}
-
-impl Added {
-    /// The row groups without a new filter, by the reason.
-    pub fn by_reason(&self) -> impl Iterator<Item = (Reason, Vec<usize>)> {
-        Reason::ALL.into_iter().filter_map(|reason| {
-            let groups = self.left_out.iter().filter(|(_, why)| *why == reason);
-            let groups: Vec<_> = groups.map(|(group, _)| *group).collect();
-            (!groups.is_empty()).then_some((reason, groups))
-        })
-    }
-}
-
-/// A new filter.
-#[derive(Clone, Copy, Debug)]
-pub struct NewFilter {
-    /// The number of the row group.
-    pub row_group: usize,
-    /// Bytes of the filter, with its header.
-    pub bytes: u64,
-    /// Different values, estimated from its bits.
-    pub keys: f64,
-    /// Its rate, from its bits.
-    pub fpp: f64,
-}
-
-/// Why a row group got no filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// It has one.
-    Present,
-    /// It has no values.
-    Empty,
-    /// Minimum and maximum are the same value.
-    OneValue,
-    /// All values are in the dictionary.
-    Dictionary,
-    /// There are few different values, each many times.
-    FewValues,
-}
-
-impl Reason {
-    /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Present, Self::Empty, Self::OneValue, Self::Dictionary, Self::FewValues];
-
-    /// Its name for programs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Present => "present",
-            Self::Empty => "empty",
-            Self::OneValue => "one_value",
-            Self::Dictionary => "dictionary",
-            Self::FewValues => "few_values",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Present => "has a filter already",
-            Self::Empty => "no values",
-            Self::OneValue => "one value, which minimum and maximum tell",
-            Self::Dictionary => "all values are in the dictionary",
-            Self::FewValues => "few different values",
-        })
-    }
+/// Returns an error for a field unless it is `right`.
+fn check(
+    field: &'static str,
+    found: impl Into<Value>,
+    right: bool,
+    expected: &'static str,
+) -> Result<(), Error> {
+    if right { Ok(()) } else { Err(refuse(field, found, expected)) }
 }

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use umbel_foreign::Error;
-use umbel_foreign::parquet::{Chunk, Column, PageHeader, PageKind, Physical};
 use umbel_io::FileAt;
 
-use crate::values;
+use crate::footer::{Chunk, Column, Physical};
+use crate::page::{PageHeader, PageKind};
 
 /// Bytes of a header that are read at first: most have 20 to 60.
 const HEADER: u64 = 256;
@@ -78,7 +78,7 @@ fn most_values(column: &Column, page: &PageHeader) -> u64 {
     let width = match (page.encoding, column.physical) {
         // PLAIN and BYTE_STREAM_SPLIT; in front of bytes is their length.
         (0 | 2, Physical::ByteArray) => 4,
-        (0 | 2 | 9, _) => values::width(column) as u64,
+        (0 | 2 | 9, _) => column.width() as u64,
         // Others may have any number of values in a byte.
         _ => 0,
     };

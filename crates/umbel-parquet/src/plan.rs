@@ -1,25 +1,25 @@
 //! Which filters come and go, and what of the file stays.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use umbel_foreign::parquet::{Chunk, Column, Footer, Physical, declared_extent};
+use umbel_foreign::parquet::declared_extent;
 use umbel_io::ReadAt;
-use umbel_io::atomic::{self, Existing};
 use umbel_numbers::nearest;
-use umbel_report::parquet;
-use umbel_sets::{Error, Options, room_left};
+use umbel_sets::{Options, room_left};
 
-use crate::{Added, Edit, Edited, Reason, Removal, work};
+use crate::edit::{Added, Edit, Reason, Removal};
+use crate::footer::{Chunk, Column, Footer, Physical};
+use crate::report;
 
 /// A file, and what is to become of its filters.
 pub struct Plan {
     /// Its name in messages.
     pub name: String,
     pub(crate) file: File,
-    before: Metadata,
+    pub(crate) before: Metadata,
     pub(crate) bytes: Vec<u8>,
     pub(crate) footer: Footer,
     /// Bytes of memory that the footer uses, at most.
@@ -48,11 +48,6 @@ pub struct Unit {
     /// The number of the column in the schema.
     pub column: usize,
 }
-
-/// What only a file that is read may be replaced by: nothing changes.
-#[derive(Debug, thiserror::Error)]
-#[error("nothing to change")]
-struct Unchanged;
 
 /// Opens a Parquet file, which is read from its end.
 ///
@@ -89,7 +84,7 @@ impl Plan {
             Ok(room_left(memory, options).map(drop)?)
         };
         let (bytes, footer) =
-            parquet::footer(&file, before.len(), admit).with_context(|| name.clone())?;
+            report::footer(&file, before.len(), admit).with_context(|| name.clone())?;
         let body = before.len() - 8 - bytes.len() as u64;
         let mut plan = Self {
             name: name.clone(),
@@ -318,40 +313,5 @@ impl Plan {
     /// The number of a unit's column among those that get filters.
     pub(crate) fn number(&self, unit: Unit) -> usize {
         self.added.binary_search(&unit.column).expect("filters are added to it")
-    }
-
-    /// Writes the new file to `out`, which is the next thing to be written there.
-    ///
-    /// # Errors
-    /// What is wrong with the file, with its path in front; what the system says of the new one.
-    pub fn write(&self, out: &File, options: &Options) -> Result<Edited> {
-        let edited = work::write(self, out, options)?;
-        // Whoever writes to a file in place changes one of these.
-        let now = fs::File::metadata(&self.file).with_context(|| self.name.clone())?;
-        let same = |meta: &Metadata| (meta.len(), meta.modified().ok());
-        if same(&now) != same(&self.before) {
-            return Err(Error::Changed { name: self.name.clone() }.into());
-        }
-        Ok(edited)
-    }
-
-    /// Writes the new file to `path`, which takes its name when it is complete: also in place of the old one. If nothing
-    /// is to be changed, nothing is written.
-    ///
-    /// # Errors
-    /// As [`write`](Self::write).
-    pub fn write_to(&self, path: &Path, existing: Existing, options: &Options) -> Result<Edited> {
-        let mut edited = Edited::default();
-        let written = atomic::write_file(path, existing, |out| {
-            edited = self.write(out, options)?;
-            match edited.bytes_written {
-                0 => Err(Unchanged.into()),
-                _ => Ok(()),
-            }
-        });
-        match written {
-            Err(error) if error.downcast_ref::<Unchanged>().is_none() => Err(error),
-            _ => Ok(edited),
-        }
     }
 }

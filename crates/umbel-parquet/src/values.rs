@@ -9,13 +9,13 @@ use std::ops::RangeInclusive;
 
 use anyhow::{Context, Result, bail, ensure};
 use umbel_foreign::Key;
-use umbel_foreign::parquet::{
-    Chunk, Column, Levels, Meaning, PageHeader, Physical, PrefixHasher, hash,
-};
+use umbel_foreign::parquet::{PrefixHasher, hash};
 use umbel_io::FileAt;
 use umbel_sets::Progress;
 
 use crate::codec::Codec;
+use crate::footer::{Chunk, Column, Meaning, Physical};
+use crate::page::{Levels, PageHeader};
 use crate::{encodings, pages};
 
 /// Hashes that are handed on together.
@@ -137,16 +137,6 @@ fn decompress<'a>(
     Ok(text)
 }
 
-/// Bytes of a value, where all have as many.
-pub(crate) fn width(column: &Column) -> usize {
-    match column.physical {
-        Physical::Int32 | Physical::Float => 4,
-        Physical::Int64 | Physical::Double => 8,
-        Physical::Int96 => 12,
-        _ => column.length,
-    }
-}
-
 /// Hashes the values of a page.
 fn hash_page(
     column: &Column,
@@ -156,7 +146,7 @@ fn hash_page(
     hashes: &mut Hashes<'_>,
 ) -> Result<()> {
     use Physical::{ByteArray, Double, FixedLenByteArray, Float, Int32, Int64};
-    let (physical, width) = (column.physical, width(column));
+    let (physical, width) = (column.physical, column.width());
     let fixed = FixedLenByteArray;
     if physical == fixed && width == 0 {
         ensure!(

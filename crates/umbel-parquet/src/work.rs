@@ -2,21 +2,66 @@
 //! for every number of threads.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use umbel_foreign::parquet::{FilterPlace, Footer, rewrite};
-use umbel_sets::Options;
+use umbel_io::atomic::{self, Existing};
+use umbel_sets::{Error, Options};
 
-use crate::Edited;
+use crate::edit::Edited;
+use crate::footer::Footer;
 use crate::plan::{Plan, Unit};
+use crate::rewrite::{FilterPlace, rewrite};
 
 /// Bytes of the old file that are copied between two looks at whether the job was cancelled.
 const PIECE: u64 = 256 << 20;
 
+/// What only a file that is read may be replaced by: nothing changes.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing to change")]
+struct Unchanged;
+
+impl Plan {
+    /// Writes the new file to `out`, which is the next thing to be written there.
+    ///
+    /// # Errors
+    /// What is wrong with the file, with its path in front; what the system says of the new one.
+    pub fn write(&self, out: &File, options: &Options) -> Result<Edited> {
+        let edited = write(self, out, options)?;
+        // Whoever writes to a file in place changes one of these.
+        let now = fs::File::metadata(&self.file).with_context(|| self.name.clone())?;
+        let same = |meta: &Metadata| (meta.len(), meta.modified().ok());
+        if same(&now) != same(&self.before) {
+            return Err(Error::Changed { name: self.name.clone() }.into());
+        }
+        Ok(edited)
+    }
+
+    /// Writes the new file to `path`, which takes its name when it is complete: also in place of the old one. If nothing
+    /// is to be changed, nothing is written.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_to(&self, path: &Path, existing: Existing, options: &Options) -> Result<Edited> {
+        let mut edited = Edited::default();
+        let written = atomic::write_file(path, existing, |out| {
+            edited = self.write(out, options)?;
+            match edited.bytes_written {
+                0 => Err(Unchanged.into()),
+                _ => Ok(()),
+            }
+        });
+        match written {
+            Err(error) if error.downcast_ref::<Unchanged>().is_none() => Err(error),
+            _ => Ok(edited),
+        }
+    }
+}
+
 /// Writes the new file. If no filter comes or goes, `bytes_written` is 0, and what was written is to be dropped.
-pub(crate) fn write(plan: &Plan, out: &File, options: &Options) -> Result<Edited> {
+fn write(plan: &Plan, out: &File, options: &Options) -> Result<Edited> {
     let progress = &options.progress;
     progress.expect(plan.body + plan.bytes_to_read());
     let mut removed = BTreeMap::new();
@@ -156,8 +201,9 @@ mod filters {
     use umbel_sets::room_left;
 
     use super::*;
+    use crate::edit::{NewFilter, Reason};
     use crate::pages::Pages;
-    use crate::{NewFilter, Reason, codec, values};
+    use crate::{codec, values};
 
     /// Fewer different values than these, each at least ten times, are few: a row group has nearly all of them, so a
     /// filter would skip none.

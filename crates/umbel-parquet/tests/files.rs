@@ -16,10 +16,9 @@ use parquet::file::serialized_reader::ReadOptionsBuilder;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::record::Row;
 use parquet::schema::parser::parse_message_type;
-use umbel_foreign::parquet::Footer;
 use umbel_foreign::{Foreign, ForeignFilter, Format, Key};
 use umbel_io::atomic::Existing;
-use umbel_parquet::{Edit, Edited, Plan, Reason, Removal};
+use umbel_parquet::{Edit, Edited, Footer, Plan, Reason, Removal};
 use umbel_sets::{Bad, Missing, Normalization, Options, Progress, Records, TempFolders};
 
 const SCHEMA: &str = "message events {

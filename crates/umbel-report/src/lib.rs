@@ -1,4 +1,4 @@
-//! Which kind of filter to take, and what umbel reports: plans, filters, comparisons and Parquet files, as rows of text and as JSON documents, and the data of
+//! Which kind of filter to take, and what umbel reports: plans, filters, comparisons and indexes, as rows of text and as JSON documents, and the data of
 //! pictures, as SVG too. The command line and the explorer print the same, so it is composed here.
 //!
 //! | module | what it knows or composes |
@@ -11,7 +11,6 @@
 //! | [`fill`] | how full its blocks are |
 //! | [`compare`] | what two filters share |
 //! | [`index`] | what an index of files has |
-//! | [`parquet`] | the filters in a Parquet file, and its keys |
 //! | [`recognize`] | what a file of an unknown format is |
 //! | [`words`] | a filter so small that its bits can be followed |
 //!
@@ -22,7 +21,6 @@ pub mod compare;
 pub mod curves;
 pub mod fill;
 pub mod index;
-pub mod parquet;
 pub mod pictures;
 pub mod plan;
 pub mod receipt;

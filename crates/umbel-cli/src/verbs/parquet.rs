@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use umbel_foreign::parquet::Parquet;
 use umbel_foreign::{ForeignFilter, Receipt};
 use umbel_numbers::{Count, Size};
-use umbel_report::parquet::{Chunk, LookUps, ParquetFile, TITLES, Values};
+use umbel_parquet::look_up::{LookUps, Values};
+use umbel_parquet::report::{Chunk, ParquetFile, TITLES};
 use umbel_sets::{Error, ErrorBound, KeyBatch, Options, Report, room_left};
 
 use crate::Outcome;

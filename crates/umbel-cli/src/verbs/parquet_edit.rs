@@ -6,8 +6,8 @@ use std::io::{self, IsTerminal};
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use umbel_numbers::{Count, Rate, Size, counted};
+use umbel_parquet::look_up::Values;
 use umbel_parquet::{Added, Edit, Edited, Plan, Reason, Removal};
-use umbel_report::parquet::Values;
 use umbel_sets::Options;
 
 use crate::Outcome;

@@ -15,12 +15,9 @@
 //! ```
 //!
 //! The hashed value is the plain encoding without a length: text as UTF-8, numbers little-endian, floats by their IEEE
-//! bits. In a Parquet file the [`Footer`] locates the filters.
+//! bits. In a Parquet file the footer locates the filters: the crate `umbel-parquet` reads and writes it.
 
-mod footer;
-mod page;
-mod rewrite;
-mod thrift;
+pub mod thrift;
 
 use std::ops::Range;
 
@@ -31,9 +28,6 @@ use crate::hash::xxh64;
 use crate::measure::Measure;
 use crate::plain::{Layout, Plain, sealed};
 use crate::{Bytes, Error, ForeignFilter, Format, Key, Parameters, Plan};
-pub use footer::{Chunk, Column, Footer, Meaning, Physical, RowGroup, Unit};
-pub use page::{Levels, PageHeader, PageKind};
-pub use rewrite::{FilterPlace, rewrite};
 use thrift::Thrift;
 
 /// A split-block filter of Parquet.
@@ -137,7 +131,7 @@ fn rate_of_block(block: &[u8]) -> f64 {
 /// The header of a bitset of this many bytes.
 fn header(bytes: u64) -> Vec<u8> {
     let mut head = vec![0x15];
-    rewrite::varint(&mut head, bytes << 1);
+    thrift::varint(&mut head, bytes << 1);
     head.extend(ALGORITHMS);
     head
 }

@@ -5,36 +5,37 @@ use crate::bytes::{Reader, check, refuse};
 use crate::{Error, Format};
 
 /// Reads values from the front of some bytes.
-pub(super) struct Thrift<'a> {
+pub struct Thrift<'a> {
     reader: Reader<'a>,
     /// Structures, lists and maps around what is read next.
     depth: u32,
 }
 
+#[expect(missing_docs, reason = "the types are those of the protocol")]
 impl<'a> Thrift<'a> {
-    pub(super) const TRUE: u8 = 1;
-    pub(super) const FALSE: u8 = 2;
-    pub(super) const BYTE: u8 = 3;
-    pub(super) const I32: u8 = 5;
-    pub(super) const I64: u8 = 6;
-    pub(super) const BINARY: u8 = 8;
-    pub(super) const LIST: u8 = 9;
-    pub(super) const STRUCT: u8 = 12;
+    pub const TRUE: u8 = 1;
+    pub const FALSE: u8 = 2;
+    pub const BYTE: u8 = 3;
+    pub const I32: u8 = 5;
+    pub const I64: u8 = 6;
+    pub const BINARY: u8 = 8;
+    pub const LIST: u8 = 9;
+    pub const STRUCT: u8 = 12;
     /// The maximum depth of nested structures, lists and maps; the statistics of a column are six deep in a footer.
     const DEPTH: u32 = 16;
 
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self { reader: Reader::new(Format::Parquet, bytes), depth: 0 }
     }
 
     /// Bytes read so far.
-    pub(super) fn at(&self) -> usize {
+    pub fn at(&self) -> usize {
         self.reader.at()
     }
 
     /// Reads a structure: `each` receives every field's number and type, reads its value and returns true; or returns
     /// false, and it is skipped.
-    pub(super) fn structure(
+    pub fn structure(
         &mut self,
         each: &mut dyn FnMut(&mut Self, i64, u8) -> Result<bool, Error>,
     ) -> Result<(), Error> {
@@ -60,7 +61,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// Reads a list of structures: `each` reads one. The count is not trusted: every element takes a byte.
-    pub(super) fn structures(
+    pub fn structures(
         &mut self,
         name: &'static str,
         each: &mut dyn FnMut(&mut Self) -> Result<(), Error>,
@@ -78,17 +79,17 @@ impl<'a> Thrift<'a> {
         Ok((head & 15, count))
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Error> {
+    pub fn byte(&mut self) -> Result<u8, Error> {
         self.reader.u8()
     }
 
-    pub(super) fn binary(&mut self) -> Result<&'a [u8], Error> {
+    pub fn binary(&mut self) -> Result<&'a [u8], Error> {
         let length = self.varint()?;
         self.reader.take(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
     /// Returns the type of the next field, and stores its number in `field`; `None` at the end of the structure.
-    pub(super) fn field(&mut self, field: &mut i64) -> Result<Option<u8>, Error> {
+    pub fn field(&mut self, field: &mut i64) -> Result<Option<u8>, Error> {
         let byte = self.reader.u8()?;
         if byte == 0 {
             return Ok(None);
@@ -116,13 +117,13 @@ impl<'a> Thrift<'a> {
         Err(refuse(Format::Parquet, "varint", "longer than 10 bytes", "at most 10 bytes"))
     }
 
-    pub(super) fn integer(&mut self) -> Result<i64, Error> {
+    pub fn integer(&mut self) -> Result<i64, Error> {
         let zigzag = self.varint()?;
         Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
     }
 
     /// An integer of the type I32. Other readers cut off what is longer, and would see another number.
-    pub(super) fn integer_32(&mut self) -> Result<i64, Error> {
+    pub fn integer_32(&mut self) -> Result<i64, Error> {
         let number = self.integer()?;
         let right = i32::try_from(number).is_ok();
         check(Format::Parquet, "i32", number, right, "a number of 32 bits")?;
@@ -130,7 +131,7 @@ impl<'a> Thrift<'a> {
     }
 
     /// Skips a value of an unknown type.
-    pub(super) fn skip(&mut self, kind: u8) -> Result<(), Error> {
+    pub fn skip(&mut self, kind: u8) -> Result<(), Error> {
         match kind {
             1 | 2 => {}
             3 => drop(self.reader.u8()?),
@@ -173,6 +174,15 @@ impl<'a> Thrift<'a> {
             kind => self.skip(kind),
         }
     }
+}
+
+/// Appends a number without a sign: seven bits per byte, the lowest first.
+pub fn varint(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
 }
 
 #[cfg(test)]

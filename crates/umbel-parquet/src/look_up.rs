@@ -8,7 +8,9 @@ use std::fmt;
 use anyhow::{Result, bail};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use umbel_foreign::Key;
-use umbel_foreign::parquet::{Column, Meaning, Parquet, Physical as Type, Unit, hash};
+use umbel_foreign::parquet::{Parquet, hash};
+
+use crate::footer::{Column, Meaning, Physical as Type, Unit};
 
 /// The values of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -145,7 +147,6 @@ impl Values {
             Meaning::Date => date(text()?)?,
             Meaning::Time(unit) => time(text()?, unit)?,
             Meaning::Timestamp { unit, utc } => timestamp(text()?, unit, utc)?,
-            _ => return None,
         };
         match self.physical {
             Type::Int32 => Some(Value::Number(Key::I32(number.try_into().ok()?))),

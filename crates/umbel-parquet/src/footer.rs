@@ -4,10 +4,11 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::page::PageHeader;
-use super::thrift::Thrift;
-use crate::bytes::{check, refuse};
-use crate::{Error, Format};
+use umbel_foreign::Error;
+use umbel_foreign::parquet::thrift::Thrift;
+
+use crate::page::PageHeader;
+use crate::{check, refuse};
 
 /// What the footer of a Parquet file says about columns and their filters.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,6 +40,18 @@ pub struct Column {
     pub repetition: u32,
     /// The maximum definition level: how many of it and what it is in may be missing.
     pub definition: u32,
+}
+
+impl Column {
+    /// Bytes of a value, where all have as many.
+    pub fn width(&self) -> usize {
+        match self.physical {
+            Physical::Int32 | Physical::Float => 4,
+            Physical::Int64 | Physical::Double => 8,
+            Physical::Int96 => 12,
+            _ => self.length,
+        }
+    }
 }
 
 /// Some rows, stored column by column.
@@ -204,10 +217,10 @@ impl Footer {
         })?;
         footer.length = thrift.at();
         let complete = tree.root && tree.open.is_empty();
-        check(Format::Parquet, "schema", "incomplete", complete, "a root with all its columns")?;
+        check("schema", "incomplete", complete, "a root with all its columns")?;
         for group in &footer.row_groups {
             let (found, right) = (group.chunks.len(), group.chunks.len() == footer.columns.len());
-            check(Format::Parquet, "columns", found, right, "as many as the schema has")?;
+            check("columns", found, right, "as many as the schema has")?;
         }
         Ok(footer)
     }
@@ -221,7 +234,7 @@ impl Room {
     fn take(&mut self, bytes: usize) -> Result<(), Error> {
         let left = self.0.checked_sub(bytes).ok_or_else(|| {
             let expected = "columns and row groups about as long as what they are";
-            refuse(Format::Parquet, "footer", "entries of hardly any bytes", expected)
+            refuse("footer", "entries of hardly any bytes", expected)
         })?;
         self.0 = left;
         Ok(())
@@ -242,9 +255,7 @@ struct Tree {
 impl Tree {
     /// Adds an element; a column if it has values.
     fn column(&mut self, element: Element<'_>) -> Result<Option<Column>, Error> {
-        let wrong = |field, found: &'static str, expected| {
-            Err(refuse(Format::Parquet, field, found, expected))
-        };
+        let wrong = |field, found: &'static str, expected| Err(refuse(field, found, expected));
         if !self.root {
             // Its name is in no path.
             self.root = true;
@@ -321,9 +332,8 @@ impl<'a> Element<'a> {
                 (5, Thrift::I32) => {
                     let children = thrift.integer_32()?;
                     let right = u32::try_from(children).ok();
-                    element.children = Some(right.ok_or_else(|| {
-                        refuse(Format::Parquet, "num_children", children, "0 or more")
-                    })?);
+                    element.children =
+                        Some(right.ok_or_else(|| refuse("num_children", children, "0 or more"))?);
                 }
                 (6, Thrift::I32) => element.converted = Some(thrift.integer_32()?),
                 (7, Thrift::I32) => element.scale = thrift.integer_32()?,
@@ -334,7 +344,7 @@ impl<'a> Element<'a> {
             Ok(true)
         })?;
         let right = (0..=2).contains(&element.repetition);
-        check(Format::Parquet, "repetition_type", element.repetition, right, "0 to 2")?;
+        check("repetition_type", element.repetition, right, "0 to 2")?;
         Ok(element)
     }
 
@@ -427,7 +437,7 @@ fn physical(number: i64) -> Result<Physical, Error> {
         5 => Physical::Double,
         6 => Physical::ByteArray,
         7 => Physical::FixedLenByteArray,
-        other => return Err(refuse(Format::Parquet, "type", other, "0 to 7")),
+        other => return Err(refuse("type", other, "0 to 7")),
     })
 }
 
@@ -481,7 +491,7 @@ impl Chunk {
             true => Ok(chunk),
             false => {
                 let expected = "one for each column; is the column encrypted?";
-                Err(refuse(Format::Parquet, "meta_data", "missing", expected))
+                Err(refuse("meta_data", "missing", expected))
             }
         }
     }
@@ -561,7 +571,7 @@ mod tests {
     use super::*;
 
     /// A file of pyarrow 26.0.1; `testdata/foreign/README.md` lists its columns.
-    const FILE: &[u8] = include_bytes!("../../../../testdata/foreign/parquet/groups.parquet");
+    const FILE: &[u8] = include_bytes!("../../../testdata/foreign/parquet/groups.parquet");
 
     fn footer() -> &'static [u8] {
         let (rest, length) = FILE[..FILE.len() - 4].split_last_chunk().unwrap();
@@ -595,7 +605,7 @@ mod tests {
             for (column, chunk) in footer.columns.iter().zip(&group.chunks) {
                 assert_eq!(chunk.filter_offset.is_some(), column.path != "user.host");
                 let Some(offset) = chunk.filter_offset else { continue };
-                let extent = super::super::extent(&FILE[offset as usize..]).unwrap();
+                let extent = umbel_foreign::parquet::extent(&FILE[offset as usize..]).unwrap();
                 assert_eq!(chunk.filter_length, Some(extent.end as i32), "{}", column.path);
                 assert!(chunk.bytes > 0);
             }

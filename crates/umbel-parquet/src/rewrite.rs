@@ -3,8 +3,8 @@
 //! In Thrift's compact protocol structures have no lengths, so a field that comes or goes changes nothing around it, but
 //! the header of the next field, which counts from the one before.
 
-use super::thrift::Thrift;
-use crate::Error;
+use umbel_foreign::Error;
+use umbel_foreign::parquet::thrift::{Thrift, varint};
 
 /// What becomes of the filter of a column in a row group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,21 +141,12 @@ fn zigzag(number: i64) -> u64 {
     (number << 1 ^ number >> 63) as u64
 }
 
-/// Seven bits per byte, the lowest first.
-pub(super) fn varint(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parquet::Footer;
+    use crate::Footer;
 
-    const FILE: &[u8] = include_bytes!("../../../../testdata/foreign/parquet/groups.parquet");
+    const FILE: &[u8] = include_bytes!("../../../testdata/foreign/parquet/groups.parquet");
 
     fn footer() -> &'static [u8] {
         let (rest, length) = FILE[..FILE.len() - 4].split_last_chunk().unwrap();

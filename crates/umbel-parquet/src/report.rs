@@ -2,18 +2,16 @@
 //!
 //! Nothing else of the file is read than its footer and the filters needed.
 
-mod values;
-
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
-use umbel_foreign::parquet::{self, Column, Footer, Parquet, declared_extent};
+use umbel_foreign::parquet::{Parquet, declared_extent};
 use umbel_foreign::{Format, Parameters};
 use umbel_io::ReadAt;
 use umbel_numbers::{Count, Rate, Size, counted};
+use umbel_report::receipt::{estimate, foreign_json};
 
-use crate::receipt::{estimate, foreign_json};
-
-pub use values::{LookUps, Values};
+use crate::footer::{self, Column, Footer};
+use crate::look_up::Values;
 
 /// A Parquet file whose footer was read.
 #[derive(Debug)]
@@ -36,7 +34,7 @@ pub struct Chunk<'a, F> {
     /// The rows of the row group.
     pub rows: u64,
     column: &'a Column,
-    about: &'a parquet::Chunk,
+    about: &'a footer::Chunk,
 }
 
 /// The length of the footer and the magic.

@@ -1,8 +1,9 @@
 //! The header of a page of a Parquet file. `apache/parquet-format`, `parquet.thrift`.
 
-use super::thrift::Thrift;
-use crate::bytes::refuse;
-use crate::{Error, Format};
+use umbel_foreign::Error;
+use umbel_foreign::parquet::thrift::Thrift;
+
+use crate::refuse;
 
 /// What is in front of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,20 +82,20 @@ impl PageHeader {
                 (7, Thrift::STRUCT) => dictionary = Some(numbers::<2>(thrift)?),
                 (8, Thrift::STRUCT) => data_v2 = Some(numbers::<7>(thrift)?),
                 (1..=5 | 7 | 8, other) => {
-                    return Err(refuse(Format::Parquet, "page_header", other, "the right types"));
+                    return Err(refuse("page_header", other, "the right types"));
                 }
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
         let there = |number: Option<i64>, field| {
-            let missing = || refuse(Format::Parquet, field, "missing", "one in every page header");
+            let missing = || refuse(field, "missing", "one in every page header");
             number.ok_or_else(missing)
         };
         let size = |number, field| {
             let number = there(number, field)?;
             let right = u64::try_from(number);
-            right.map_err(|_| refuse(Format::Parquet, field, number, "0 or more"))
+            right.map_err(|_| refuse(field, number, "0 or more"))
         };
         let kind = match there(own[0], "type")? {
             0 => PageKind::Data,
@@ -156,7 +157,7 @@ fn numbers<const N: usize>(thrift: &mut Thrift<'_>) -> Result<[Option<i64>; N], 
             (..=6, Thrift::I32) => thrift.integer_32()?,
             (7, Thrift::TRUE) => 1,
             (7, Thrift::FALSE) => 0,
-            _ => return Err(refuse(Format::Parquet, "page_header", kind, "the right types")),
+            _ => return Err(refuse("page_header", kind, "the right types")),
         });
         Ok(true)
     })?;
@@ -204,7 +205,7 @@ mod tests {
     /// The pages of a column of pyarrow, one after the other.
     #[test]
     fn pages_of_pyarrow() {
-        const FILE: &[u8] = include_bytes!("../../../../testdata/foreign/parquet/groups.parquet");
+        const FILE: &[u8] = include_bytes!("../../../testdata/foreign/parquet/groups.parquet");
         let tail = FILE.len() - 8;
         let size = u32::from_le_bytes(FILE[tail..][..4].try_into().unwrap()) as usize;
         let footer = super::super::Footer::decode(&FILE[tail - size..tail]).unwrap();
