@@ -1,6 +1,6 @@
-//! Bundles the explorer: `node build.mjs --core FILE.xz --files FILE.xz --licences FILE --out DIR [--draft] [--at URL]` writes its pages,
-//! scripts and pictures, and the licences of all parts, after those of the cores' crates. A draft is not kept for use without a network,
-//! so that a reload shows what has changed; `--at` is where it will be. `cargo x page` calls it.
+//! Bundles the explorer: `node build.mjs --core FILE.xz --files FILE.xz --licences FILE --out DIR [--at URL]` writes its pages,
+//! scripts and pictures, and the licences of all parts, after those of the cores' crates; `--at` is where it will be.
+//! `cargo x page` calls it.
 
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -16,12 +16,11 @@ const { values: options } = parseArgs({
     files: { type: "string" },
     licences: { type: "string" },
     out: { type: "string" },
-    draft: { type: "boolean", default: false },
     at: { type: "string" },
   },
 });
 if (!options.core || !options.files || !options.licences || !options.out) {
-  console.error("usage: node build.mjs --core FILE.xz --files FILE.xz --licences FILE --out DIR [--draft] [--at URL]");
+  console.error("usage: node build.mjs --core FILE.xz --files FILE.xz --licences FILE --out DIR [--at URL]");
   process.exit(2);
 }
 const page = join(dirname(fileURLToPath(import.meta.url)), "page");
@@ -79,7 +78,7 @@ async function translated(html, first, { words: language, script }) {
 
 const [first, main, plot, plans, files, style, german] = await Promise.all([
   bundle("src/first.ts"),
-  bundle("src/main.ts", { define: { UMBEL_DRAFT: String(options.draft) } }),
+  bundle("src/main.ts"),
   bundle("src/plot.ts"),
   worker(options.core),
   worker(options.files),

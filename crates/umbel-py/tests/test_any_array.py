@@ -12,7 +12,8 @@ from hypothesis.extra import numpy as nps
 
 import umbel
 
-EXAMPLES = int(os.environ.get("UMBEL_EXAMPLES", "150"))
+# Of each of four properties.
+EXAMPLES = 25_000 if "UMBEL_TEST_FULL" in os.environ else 150
 TYPES = [
     *(getattr(pa, name)() for name in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]),
     *(getattr(pa, name)() for name in ["string", "large_string", "string_view", "binary", "large_binary", "binary_view", "null"]),

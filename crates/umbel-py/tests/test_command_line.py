@@ -10,7 +10,7 @@ import pytest
 import umbel
 
 PROGRAM = os.environ.get("UMBEL", "umbel")
-COUNT = int(os.environ.get("UMBEL_PROBES", 20_000))
+COUNT = 1_000_000 if "UMBEL_TEST_FULL" in os.environ else 20_000
 
 
 def run(*arguments, input=None):

@@ -8,9 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import umbel
 
-# What executors need; PySpark itself comes with Spark, and only that of Spark 4.0 needs pandas, too.
-PACKAGES = ["umbel", "numpy", "pyarrow"]
+if "UMBEL_TEST_FULL" not in os.environ:
+    pytest.skip("takes clusters of its own: cargo x test spark --full", allow_module_level=True)
+
+# What executors need beside umbel; PySpark itself comes with Spark, and only that of Spark 4.0 needs pandas, too.
+PACKAGES = ["numpy", "pyarrow"]
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +23,7 @@ def archive(tmp_path_factory):
     folder = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
     (site,) = (folder / "env" / "lib").glob("python3.*/site-packages")
+    shutil.copytree(Path(umbel.__file__).parent, site / "umbel", ignore=shutil.ignore_patterns("__pycache__"))
     for package in PACKAGES:
         for file in importlib.metadata.files(package):
             source = Path(file.locate())

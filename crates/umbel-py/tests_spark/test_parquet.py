@@ -60,8 +60,8 @@ VERSIONS = ["PARQUET_1_0", "PARQUET_2_0"]
 CODECS = [("snappy", "false"), ("gzip", "true"), ("lz4_raw", "false"), ("zstd", "true")]
 CASES = [(version, *codec) for codec in CODECS for version in VERSIONS]
 if "UMBEL_TEST_FULL" not in os.environ:
-    # Each codec once, each version with and without dictionaries.
-    CASES = [CASES[0], CASES[2], CASES[5], CASES[7]]
+    # Each version once, without dictionaries and with them.
+    CASES = [CASES[0], CASES[7]]
 
 
 @pytest.mark.parametrize(("version", "codec", "dictionary"), CASES)

@@ -139,6 +139,7 @@ def run(tmp_path, work, **options):
     assert done.stdout == "reached\n", done.stdout + done.stderr[-5_000:]
 
 
+@pytest.mark.skipif("UMBEL_TEST_FULL" not in os.environ, reason="takes a cluster of its own: cargo x test spark --full")
 def test_encrypted(tmp_path):
     """Processes get no file then. Executors with two cores have two slots each."""
     work = """

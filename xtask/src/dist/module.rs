@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, root};
-use xtask::servers;
+use xtask::servers::{self, SERVERS};
 
 use super::build::{self, Build};
 use super::{Piece, programs};
@@ -99,9 +99,8 @@ fn readelf(library: &Path, option: &str) -> Result<String> {
 
 /// Loads it into the servers that can be had.
 fn in_servers(library: &PathBuf) -> Result<String> {
-    let mut python = servers::python("dist")?;
+    let mut python = servers::with_programs(SERVERS.command()?, "dist");
     python.env("UMBEL_MODULE", library);
-    python.env("PYTHONPATH", root().join("crates/umbel-redis/tests/server"));
     let printed = run::printed(python.args(["-c", TRY]))?;
     Ok(printed.lines().last().context("nothing was printed")?.to_owned())
 }

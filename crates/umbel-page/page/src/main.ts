@@ -11,9 +11,6 @@ import { Plan } from "./plan";
 import { afterColours } from "./theme";
 import { words } from "./words";
 
-/** Whether somebody works on the page, as build.mjs was told. */
-declare const UMBEL_DRAFT: boolean;
-
 interface View {
   root: HTMLElement;
   /** Shows what the address says after the view's name. */
@@ -101,7 +98,7 @@ for (const kind of ["dragover", "drop"]) addEventListener(kind, (event) => event
 
 // A page from a server opens again without one. Its files are fetched for that when nothing else waits for the network.
 function keep(): void {
-  if (UMBEL_DRAFT || !location.protocol.startsWith("http")) return;
+  if (!location.protocol.startsWith("http")) return;
   navigator.serviceWorker?.register("offline.js").catch(() => {
     // Its visitor needs the network, as for other pages.
   });

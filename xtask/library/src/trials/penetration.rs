@@ -6,6 +6,6 @@ use anyhow::Result;
 use super::PassedOn;
 
 pub(super) fn run(arguments: &PassedOn) -> Result<()> {
-    let mut trial = xtask::servers::with_example(true)?;
+    let mut trial = xtask::servers::with_example()?;
     xtask::run::run(trial.arg("examples/cache/trial/penetration.py").args(&arguments.options))
 }

@@ -1,0 +1,248 @@
+//! `cargo x test NAME`: the front ends with tests of their own, one row each: what one needs, and what is run.
+//!
+//! All of them use what [`programs`] builds, with the features that the tests of the libraries have: so what they share is compiled once.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use xtask::python::Python;
+use xtask::run::{self, cargo, root, target};
+use xtask::servers::{self, SERVERS};
+
+use crate::{page, squid};
+
+/// A front end.
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+pub(crate) enum Door {
+    /// The Python package, with NumPy, pyarrow, pandas, Polars and DuckDB.
+    Python,
+    /// The module, in Redis 7.0, Redis 8.2 and Valkey 8.1, and the filter in front of PostgreSQL.
+    Redis,
+    /// The Python package on Spark, with two workers on this machine. Needs a JDK, 17 or later.
+    Spark,
+    /// Caching proxies that know from summaries which peer has a page.
+    SummaryCache,
+    /// A proxy that exchanges cache digests with Squid, between two servers of Squid.
+    Squid,
+    /// The explorer, in Node and in a browser that npm brings along; in full also in Firefox and WebKit.
+    Page,
+}
+
+/// What is run in which Python: arguments, one command each.
+struct Tests {
+    python: &'static Python,
+    runs: &'static [&'static str],
+}
+
+const PYTHON: Tests = Tests {
+    python: &Python {
+        name: "wheel",
+        packages: &[
+            ("numpy", "2.4.6"),
+            ("pyarrow", "26.0.1"),
+            ("pandas", "3.1.1"),
+            ("polars", "2.1.0"),
+            ("duckdb", "2.0.0"),
+            ("fsspec", "2026.9.0"),
+            ("matplotlib", "3.11.2"),
+            ("tqdm", "4.70.1"),
+            ("typing_extensions", "4.16.0"),
+            ("mypy", "2.4.1"),
+            ("pytest", "9.2.0"),
+            ("hypothesis", "6.170.15"),
+        ],
+    },
+    runs: &[
+        "pytest crates/umbel-py/tests",
+        // What runs on Spark is checked where Spark is.
+        "mypy --strict --exclude umbel/spark/ crates/umbel-py/python/umbel",
+        "mypy.stubtest umbel._umbel",
+    ],
+};
+
+const REDIS: Tests = Tests { python: &SERVERS, runs: &["pytest crates/umbel-redis/tests/server"] };
+
+/// PySpark brings Spark, whose version 4.3 does not work with pandas 3.
+const SPARK: Tests = Tests {
+    python: &Python {
+        name: "spark",
+        packages: &[
+            ("pyspark", "4.3.0"),
+            ("numpy", "2.4.6"),
+            ("pyarrow", "26.0.1"),
+            ("pandas", "2.3.3"),
+            ("venv-pack", "0.2.0"),
+            ("setuptools", "80.9.0"),
+            ("mypy", "2.4.1"),
+            ("pytest", "9.2.0"),
+            ("pytest-xdist", "3.8.0"),
+        ],
+    },
+    runs: &[
+        "mypy --strict --follow-imports silent crates/umbel-py/python/umbel/spark",
+        // Two clusters, with a file of tests each: one alone leaves half of two processors idle, waiting for its driver.
+        "pytest crates/umbel-py/tests_spark -n 2 --dist loadfile",
+    ],
+};
+
+/// Other versions that are tested too, in long tests, with what they need beyond the packages above.
+const OTHERS: [(&str, &[&str]); 2] = [
+    ("UMBEL_PANDAS", &["pandas==2.2.3 pytz==2026.6", "pandas==2.3.3 pytz==2026.6"]),
+    ("UMBEL_DUCKDB", &["duckdb==1.5.6", "duckdb==2.0.1"]),
+];
+
+/// The oldest Java that Spark 4 runs on.
+const JAVA: u32 = 17;
+
+impl Door {
+    /// Runs its tests; with `full` also those that take minutes. `interpreter`: another Python than `python3`.
+    pub(crate) fn test(self, full: bool, interpreter: Option<&Path>) -> Result<()> {
+        let tests = match self {
+            Self::Python => PYTHON,
+            Self::Redis => REDIS,
+            Self::Spark => SPARK,
+            Self::SummaryCache => {
+                return run::run(&mut example("test", "examples/summary-cache"));
+            }
+            Self::Squid => {
+                return run::run(squid::with(&mut example("test", "examples/squid-peer"))?);
+            }
+            Self::Page => return page::test(full),
+        };
+        if self == Self::Spark {
+            java()?;
+        }
+        if self == Self::Redis {
+            run::run(example("build", "examples/cache").args([
+                "--workspace",
+                "--bins",
+                "--examples",
+            ]))?;
+        }
+        install(tests.python, interpreter, "dev")?;
+        let python = || -> Result<Command> {
+            let mut python =
+                servers::with_programs(tests.python.command_with(interpreter)?, "debug");
+            if self == Self::Redis {
+                // A wheel of a server brings a plugin that starts one.
+                python.env("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1");
+            }
+            python.env("MYPY_CACHE_DIR", target().join(tests.python.name).join("mypy"));
+            if full {
+                python.env("UMBEL_TEST_FULL", "1");
+            }
+            Ok(python)
+        };
+        let others: &[_] = if full && self == Self::Python { &OTHERS } else { &[] };
+        let mut folders = Vec::new();
+        for (variable, versions) in others {
+            let versions = versions.iter().map(|version| other(python()?, version));
+            let versions = versions.collect::<Result<Vec<_>>>()?;
+            folders.push((variable, std::env::join_paths(versions)?));
+        }
+        for arguments in tests.runs {
+            let mut python = python()?;
+            python.arg("-m").args(arguments.split(' ')).envs(folders.clone());
+            if arguments.starts_with("pytest") {
+                python.args(["--quiet", "-p", "no:cacheprovider"]);
+            }
+            run::run(&mut python)?;
+        }
+        Ok(())
+    }
+}
+
+/// A folder with another version of a package, for the path of modules.
+fn other(mut python: Command, packages: &str) -> Result<PathBuf> {
+    let folder = target().join("other").join(packages.replace(' ', "-"));
+    if !folder.exists() {
+        python.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+        ]);
+        run::run(python.arg("--target").arg(&folder).args(packages.split(' ')))?;
+    }
+    Ok(folder)
+}
+
+/// What cargo does with an example, a workspace of its own.
+pub(crate) fn example(verb: &str, folder: &str) -> Command {
+    let mut command = cargo(&[verb, "--quiet", "--locked", "--manifest-path"]);
+    command.arg(root().join(folder).join("Cargo.toml"));
+    command.env("CARGO_TARGET_DIR", target()).env("CARGO_PROFILE_DEV_DEBUG", "false");
+    command
+}
+
+/// The packages with tests in Rust. Features are those that all of them need together: with other packages named, cargo compiles most
+/// libraries again.
+pub(crate) const PACKAGES: [&str; 6] = [
+    "--workspace",
+    "--exclude=xtask",
+    "--exclude=xtask-api",
+    "--exclude=xtask-library",
+    "--exclude=umbel-page-files",
+    "--exclude=umbel-page-plans",
+];
+
+/// Builds the command line, and with `--lib` what Python and the servers load, as the tests of the libraries have compiled them.
+pub(crate) fn programs(which: &[&str]) -> Result<()> {
+    let mut build = cargo(&["build", "--quiet", "--locked"]);
+    // Examples need what tests need: with them, features are the same.
+    build.args(PACKAGES).args(["--examples", "--bin", "umbel"]).args(which);
+    run::run(build.env(EXTENSION.0, EXTENSION.1))
+}
+
+/// What Python loads has no Python in it.
+const EXTENSION: (&str, &str) = ("PYO3_BUILD_EXTENSION_MODULE", "1");
+/// Copies the package, and the library as a part of it, to where this Python finds them.
+const COPY: &str = "\
+import os, shutil, sys, sysconfig
+to = os.path.join(sysconfig.get_path('platlib'), 'umbel')
+shutil.rmtree(to, ignore_errors=True)
+shutil.copytree('crates/umbel-py/python/umbel', to)
+shutil.copy(sys.argv[1], os.path.join(to, '_umbel.pyd' if os.name == 'nt' else '_umbel.abi3.so'))
+";
+
+/// Builds the Python package with a profile of Cargo, and copies it into this Python. `cargo x wheel` makes what is handed out.
+pub(crate) fn install(python: &Python, interpreter: Option<&Path>, profile: &str) -> Result<()> {
+    let folder = if profile == "dev" { "debug" } else { profile };
+    if profile == "dev" {
+        programs(&["--lib"])?;
+    } else {
+        let mut build = cargo(&["build", "--quiet", "--locked", "--package", "umbel-py"]);
+        run::run(build.args(["--profile", profile]).env(EXTENSION.0, EXTENSION.1))?;
+    }
+    let mut copy = python.command_with(interpreter)?;
+    copy.args(["-c", COPY]).arg(target().join(folder).join(servers::library("_umbel")));
+    run::run(&mut copy)
+}
+
+/// `cargo x bench --spark`: Spark pruned by umbel next to Spark alone.
+pub(crate) fn bench_spark(options: &[std::ffi::OsString]) -> Result<()> {
+    java()?;
+    run::run(&mut cargo(&["build", "--release", "--locked", "--package", "umbel-cli"]))?;
+    install(SPARK.python, None, "dist")?;
+    let mut bench = SPARK.python.command()?;
+    bench.arg("bench/spark/bench.py").arg("--umbel").arg(target().join("release/umbel"));
+    run::run(bench.args(options))
+}
+
+/// Fails unless a Java is there that Spark runs on.
+fn java() -> Result<()> {
+    const HOW: &str = "get it as with `apt-get install openjdk-17-jre-headless`";
+    let output = Command::new("java").arg("-version").stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("Spark needs Java {JAVA} or later; {HOW}"))?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    // openjdk version "17.0.15" 2025-04-15
+    let version = text.split('"').nth(1).and_then(|version| version.split(['.', '-']).next());
+    let version = version.and_then(|version| version.parse::<u32>().ok());
+    let found = text.lines().next().unwrap_or("none");
+    ensure!(version >= Some(JAVA), "Spark needs Java {JAVA} or later, found {found}; {HOW}");
+    Ok(())
+}
