@@ -11,9 +11,9 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 use twox_hash::XxHash3_64;
-use umbel_io::atomic::Existing;
 use umbel_find::{Found, Matching, Sink, Wanted};
 use umbel_fuzz::memory;
+use umbel_io::atomic::Existing;
 
 #[global_allocator]
 static MEMORY: memory::Counted = memory::Counted;
