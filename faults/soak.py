@@ -1,10 +1,11 @@
-"""Random jobs on a small disk that fills up and empties: `soak.py UMBEL DISK MINUTES SEED WORKERS`.
+"""Random jobs on a small disk that fills up and empties, on Linux: `python3 faults/soak.py --help`.
 
-DISK is a folder on a file system of its own, of 100 MB or more. Runs are killed, stopped by signals, and short of
+Runs are killed, stopped by signals, and short of
 space or of open files, and then go on. Every answer is compared with one computed here, and so is what is left by
 a run that failed. Seeds name the inputs; when a signal or a full disk strikes is a matter of the clock.
 """
 
+import argparse
 import collections
 import errno
 import gzip
@@ -21,8 +22,22 @@ import threading
 import time
 from pathlib import Path
 
-UMBEL, DISK = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-MINUTES, SEED, WORKERS = float(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+ROOT = Path(__file__).resolve().parents[1]
+options = argparse.ArgumentParser(description="Random jobs of the command line on a small disk that fills up and empties.")
+options.add_argument("--minutes", type=float, default=120)
+options.add_argument("--seed", type=int, default=1, help="other jobs for each number")
+options.add_argument("--workers", type=int, default=2, help="jobs at a time")
+options.add_argument("--disk", type=Path, help="a folder on a file system of its own, of 100 MB or more; by default 256 MB of memory, mounted for this run")
+given = options.parse_args()
+if given.disk is None:
+    subprocess.run(["cargo", "build", "--quiet", "--locked", "--release"], cwd=ROOT, check=True)
+    disk = ROOT / "target/soak"
+    disk.mkdir(parents=True, exist_ok=True)
+    mount = 'mount -t tmpfs -o size=256m tmpfs "$1" && shift && exec "$@"'
+    again = [sys.executable, *sys.argv, "--disk", disk]
+    os.execvp("unshare", ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, "sh", disk, *again])
+UMBEL, DISK = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "release/umbel", given.disk.resolve()
+MINUTES, SEED, WORKERS = given.minutes, given.seed, given.workers
 END = time.monotonic() + 60 * MINUTES
 SLACK = 32 << 20
 

@@ -7,22 +7,17 @@
 mod bench;
 mod check;
 mod cross;
-mod dependencies;
 mod dist;
 mod doors;
 mod faults;
 mod first;
 mod library;
-mod miri;
-mod mutants;
 mod page;
 mod parts;
 mod portable;
 mod release;
-mod sanitize;
 mod side_by_side;
 mod site;
-mod soak;
 mod squid;
 mod test;
 
@@ -49,10 +44,6 @@ enum Chore {
     /// The library for other processors, tested in emulators or built; the command line on Windows, in Wine, and linked for
     /// macOS. Needs cross compilers.
     Portable(portable::Arguments),
-    /// The library's tests in Miri, which finds undefined behaviour, for several processors. Needs a nightly compiler with Miri.
-    Miri(miri::Arguments),
-    /// The libraries' tests under the address and the thread sanitizer, which need a nightly compiler with its sources, and Valgrind.
-    Sanitize(sanitize::Arguments),
     /// Measure speed: filters compared with other filters and with memory, or with --files whole commands.
     Bench(bench::Arguments),
     /// Measure the README's commands from an empty target folder, next to the build of ripgrep.
@@ -78,16 +69,10 @@ enum Chore {
     Trial(library::Arguments),
     /// Exchange filters with other systems, running here: needs Java, and downloads 500 MB once.
     Roundtrip(library::Arguments),
-    /// List the crates of others in each program: unsafe code, build scripts, connections, other programs.
-    Dependencies,
     /// Let the command line's system calls fail, one at a time, and check that nothing is lost; exit 1 on a finding.
     Faults(faults::Arguments),
-    /// Random jobs on a small disk that fills up and empties, killed and resumed; exit 1 if an answer differs.
-    Soak(soak::Arguments),
     /// Fuzz the decoders and operations, target by target; exit 1 on a finding. Needs a nightly compiler.
     Fuzz(library::Arguments),
-    /// Change the libraries' code in one place at a time, and see whether a test fails; exit 1 if none does.
-    Mutants(mutants::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -105,8 +90,6 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Check(arguments) => check::run(arguments),
         Chore::Test(arguments) => test::run(arguments),
         Chore::Portable(arguments) => portable::run(arguments),
-        Chore::Miri(arguments) => miri::run(arguments),
-        Chore::Sanitize(arguments) => sanitize::run(arguments),
         Chore::Bench(arguments) => bench::run_bench(arguments),
         Chore::First(arguments) => first::run(arguments),
         Chore::Page(arguments) => page::run(arguments),
@@ -118,10 +101,7 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Rates(arguments) => library::run("rates", arguments),
         Chore::Trial(arguments) => library::run("trial", arguments),
         Chore::Roundtrip(arguments) => library::run("roundtrip", arguments),
-        Chore::Dependencies => dependencies::run(),
         Chore::Faults(arguments) => faults::run(arguments),
-        Chore::Soak(arguments) => soak::run(arguments),
         Chore::Fuzz(arguments) => library::run("fuzz", arguments),
-        Chore::Mutants(arguments) => mutants::run(arguments),
     }
 }

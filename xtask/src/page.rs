@@ -78,7 +78,7 @@ pub(crate) fn build(at: Option<&str>) -> Result<(PathBuf, PathBuf)> {
         bundle.arg(format!("--{name}")).arg(packed);
     }
     // The whole core has all of the other one.
-    let parts = parts::of(CORES[1].1, "", "normal", Some(TARGET))?;
+    let parts = parts::of(CORES[1].1, "", Some(TARGET))?;
     fs::write(licences, parts::licences(&parts)?)?;
     run::run(&mut bundle)?;
     Ok((page, core))

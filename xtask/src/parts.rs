@@ -1,13 +1,14 @@
-//! What a program consists of: its crates, their licences, and a list of them for those who look for vulnerabilities.
+//! What a program consists of: its crates, and their licences. Each program has the list of its crates inside, for those who look for
+//! vulnerabilities.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use xtask::run::{self, cargo, root};
+use xtask::run::{self, cargo};
 
 /// A crate that is in a program.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,16 +22,11 @@ pub(crate) struct Part {
     pub(crate) folder: PathBuf,
 }
 
-/// The crates of a package on a target, or on this machine, with the `edges` of `cargo tree`. It knows which ones are in the
+/// The crates of a package on a target, or on this machine. `cargo tree` knows which ones are in the
 /// program; `cargo metadata`, which knows where they are, also lists those that other packages of the workspace ask for.
-pub(crate) fn of(
-    package: &str,
-    features: &str,
-    edges: &str,
-    triple: Option<&str>,
-) -> Result<Vec<Part>> {
+pub(crate) fn of(package: &str, features: &str, triple: Option<&str>) -> Result<Vec<Part>> {
     let mut tree = cargo(&["tree", "--locked", "--prefix", "none", "--format", "{p}"]);
-    tree.args(["--edges", edges, "--package", package, "--features", features]);
+    tree.args(["--edges", "normal", "--package", package, "--features", features]);
     let mut metadata = cargo(&["metadata", "--quiet", "--locked", "--format-version", "1"]);
     metadata.arg("--all-features");
     if let Some(triple) = triple {
@@ -86,40 +82,4 @@ pub(crate) fn licences(parts: &[Part]) -> Result<String> {
         all += &format!("\n{}\n{}\n\n{text}\n", "-".repeat(72), owners.join(", "));
     }
     Ok(all)
-}
-
-/// The list of the crates in a program, as CycloneDX 1.6.
-pub(crate) fn bill(program: &str, version: &str, parts: &[Part]) -> Result<String> {
-    let lock = fs::read_to_string(root().join("Cargo.lock"))?;
-    let checksum = |part: &Part| {
-        let start = format!("name = \"{}\"\nversion = \"{}\"\n", part.name, part.version);
-        let entry = lock.split("[[package]]\n").find(|entry| entry.starts_with(&start))?;
-        Some(entry.split_once("checksum = \"")?.1.split_once('"')?.0.to_owned())
-    };
-    let components: Vec<_> = parts
-        .iter()
-        .map(|part| {
-            let purl = format!("pkg:cargo/{}@{}", part.name, part.version);
-            let mut component = json!({
-                "type": "library",
-                "bom-ref": purl,
-                "name": part.name,
-                "version": part.version,
-                "purl": purl,
-                "licenses": [{ "expression": part.licence.replace('/', " OR ") }],
-            });
-            if let Some(sum) = checksum(part) {
-                component["hashes"] = json!([{ "alg": "SHA-256", "content": sum }]);
-            }
-            component
-        })
-        .collect();
-    let bill = json!({
-        "bomFormat": "CycloneDX",
-        "specVersion": "1.6",
-        "version": 1,
-        "metadata": { "component": { "type": "application", "name": program, "version": version } },
-        "components": components,
-    });
-    Ok(serde_json::to_string_pretty(&bill)? + "\n")
 }

@@ -24,9 +24,19 @@ const MOST_FOREIGN_BYTES: u64 = 4 << 10;
 /// The longest that an input may take, in seconds.
 const SLOWEST: u32 = 20;
 
-/// Folders of the programs that fuzz, and of those that count how often each line is reached.
-const BUILD: &str = "build";
-const COUNTING: &str = "counting";
+/// The programs, of which `foreign` is for each format, and for all of them.
+const PROGRAMS: [&str; 10] = [
+    "file",
+    "operations",
+    "sets",
+    "redis",
+    "shared",
+    "peers",
+    "footer",
+    "pages",
+    "index",
+    "foreign",
+];
 
 /// What to fuzz, and for how long.
 #[derive(clap::Args)]
@@ -39,80 +49,36 @@ pub(crate) struct Arguments {
     /// Run only this input, such as a finding, on the target named.
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// Run all inputs that were kept, and list the lines of umbel that none of them reaches.
-    #[arg(long, conflicts_with = "input")]
-    coverage: bool,
 }
 
-/// A program and the meaning of its inputs.
-#[derive(Clone, Copy, PartialEq)]
-enum Target {
-    File,
-    Operations,
-    Sets,
-    Redis,
-    Shared,
-    Peers,
-    Footer,
-    Pages,
-    Index,
-    /// A filter of one format, or of the one that an input is recognized as.
-    Foreign(Option<Format>),
+/// A program, and for `foreign` the one format of its inputs.
+#[derive(Clone, Copy)]
+struct Target {
+    program: &'static str,
+    format: Option<Format>,
 }
 
 impl Target {
     fn all() -> impl Iterator<Item = Self> {
-        let formats = Format::ALL.iter().copied().map(|format| Self::Foreign(Some(format)));
-        let programs = [
-            Self::File,
-            Self::Operations,
-            Self::Sets,
-            Self::Redis,
-            Self::Shared,
-            Self::Peers,
-            Self::Footer,
-            Self::Pages,
-            Self::Index,
-            Self::Foreign(None),
-        ];
-        programs.into_iter().chain(formats)
+        let programs = PROGRAMS.iter().map(|&program| Self { program, format: None });
+        let formats = Format::ALL.iter();
+        programs.chain(formats.map(|&format| Self { program: "foreign", format: Some(format) }))
     }
 
     fn name(self) -> &'static str {
-        match self {
-            Self::Foreign(Some(format)) => format.name(),
-            program => program.program(),
-        }
-    }
-
-    fn program(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Operations => "operations",
-            Self::Sets => "sets",
-            Self::Redis => "redis",
-            Self::Shared => "shared",
-            Self::Peers => "peers",
-            Self::Footer => "footer",
-            Self::Pages => "pages",
-            Self::Index => "index",
-            Self::Foreign(_) => "foreign",
-        }
+        self.format.map_or(self.program, Format::name)
     }
 
     /// The bytes of its largest input.
     fn most_bytes(self) -> u64 {
-        match self {
-            Self::Foreign(_) => MOST_FOREIGN_BYTES,
-            _ => MOST_BYTES,
-        }
+        if self.program == "foreign" { MOST_FOREIGN_BYTES } else { MOST_BYTES }
     }
 
-    /// The program in the folder `build`, started for this target.
-    fn command(self, build: &str) -> Result<Command> {
-        let mut command = Command::new(program(build, self.program())?);
+    /// The program, started for this target.
+    fn command(self) -> Result<Command> {
+        let mut command = Command::new(program(self.program)?);
         command.env_remove("UMBEL_FORMAT").env("RUST_BACKTRACE", "1").current_dir(root());
-        if let Self::Foreign(Some(format)) = self {
+        if let Some(format) = self.format {
             command.env("UMBEL_FORMAT", format.name());
         }
         Ok(command)
@@ -121,14 +87,11 @@ impl Target {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let targets = chosen(&arguments.targets)?;
-    if arguments.coverage {
-        return coverage(&targets);
-    }
     build()?;
     if let Some(input) = &arguments.input {
         let &[target] = &targets[..] else { bail!("an input is of one target: name that") };
         let input = input.canonicalize().with_context(|| input.display().to_string())?;
-        return run::run(target.command(BUILD)?.arg(input));
+        return run::run(target.command()?.arg(input));
     }
     println!(
         "{:<22}{:>8}{:>14}{:>10}{:>14}  findings",
@@ -172,12 +135,12 @@ fn build() -> Result<()> {
     let driver = driver.to_str().context("the folder's name is no text")?;
     let mut command = nightly::command(driver, "rustc")?;
     command.args(["fuzz", "build", "--fuzz-dir"]).arg(root().join("fuzz"));
-    run::run(command.arg("--target-dir").arg(folder().join(BUILD)))
+    run::run(command.arg("--target-dir").arg(folder().join("build")))
 }
 
 /// A program that was built there; its folder is named after the machine.
-fn program(build: &str, name: &str) -> Result<PathBuf> {
-    let build = folder().join(build);
+fn program(name: &str) -> Result<PathBuf> {
+    let build = folder().join("build");
     let machines = fs::read_dir(&build)?.flatten().map(|entry| entry.path());
     let mut programs = machines.map(|machine| machine.join("release").join(name));
     programs
@@ -199,7 +162,7 @@ fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
     }
     let before = entries(&findings)?;
     let log = folder().join(format!("{name}.log"));
-    let mut command = target.command(BUILD)?;
+    let mut command = target.command()?;
     command.args([&corpus, &seeds]).arg(format!("-artifact_prefix={}/", findings.display()));
     command
         .arg(format!("-max_total_time={seconds}"))
@@ -211,7 +174,7 @@ fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
     // Operations, commands and columns have no seeds to derive a length from, and few of them do little.
     command.args(entries(&seeds)?.is_empty().then_some("-len_control=0"));
     // The end of a scope may come before the last steps of its threads, whose memory then looks lost.
-    command.args((target == Target::Pages).then_some("-detect_leaks=0"));
+    command.args((target.program == "pages").then_some("-detect_leaks=0"));
     command.stdout(Stdio::null()).stderr(fs::File::create(&log)?);
     let status = command.status().with_context(|| format!("cannot run {name}"))?;
     let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
@@ -238,70 +201,6 @@ fn fuzz(target: Target, seconds: u64) -> Result<Vec<String>> {
     Ok(new.iter().map(|path| format!("{name}: {}", path.display())).collect())
 }
 
-/// Runs the inputs that were kept in programs that count, and prints for each file how many of its lines that are code none reached.
-fn coverage(targets: &[Target]) -> Result<()> {
-    /// Inputs of one run of a program.
-    const SOME: usize = 500;
-    let counts = folder().join("counts");
-    let _ = fs::remove_dir_all(&counts);
-    fs::create_dir_all(&counts)?;
-    let rustc = || nightly::command("rustc", "llvm-tools");
-    let machine = run::printed(rustc()?.args(["--print", "host-tuple"]))?;
-    let mut command = nightly::command("cargo", "llvm-tools")?;
-    command.args(["build", "--quiet", "--release", "--locked", "--bins", "--manifest-path"]);
-    command.arg(root().join("fuzz/Cargo.toml")).arg("--target-dir").arg(folder().join(COUNTING));
-    // Of a machine that is named, programs that only help to build do not count, and write nothing beside the sources.
-    command.args(["--target", machine.trim()]);
-    run::run(command.env("RUSTFLAGS", "-Cinstrument-coverage --cfg fuzzing"))?;
-    for target in targets {
-        let inputs = entries(&folder().join("corpus").join(target.name())).unwrap_or_default();
-        for (number, some) in inputs.chunks(SOME).enumerate() {
-            let mut command = target.command(COUNTING)?;
-            let profile = counts.join(format!("{}-{number}.profraw", target.name()));
-            command.env("LLVM_PROFILE_FILE", profile).args(some);
-            let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status()?;
-            ensure!(status.success(), "{}: {status}", target.name());
-        }
-    }
-    let libraries = run::printed(rustc()?.args(["--print", "target-libdir"]))?;
-    let tool = |name: &str| Command::new(Path::new(libraries.trim()).join("../bin").join(name));
-    let all = counts.join("all.profdata");
-    let profiles = entries(&counts)?;
-    ensure!(!profiles.is_empty(), "no inputs were kept; `cargo x fuzz` makes some");
-    run::run(tool("llvm-profdata").args(["merge", "--sparse", "-o"]).arg(&all).args(profiles))?;
-    let mut command = tool("llvm-cov");
-    command.args(["export", "--format=lcov", "--instr-profile"]).arg(&all);
-    for target in targets {
-        command.arg("--object").arg(program(COUNTING, target.program())?);
-    }
-    print!("{}", unreached(&run::printed(&mut command)?));
-    Ok(())
-}
-
-/// Of each file of umbel in a report of lcov: lines that are code, those never reached, and which these are.
-fn unreached(report: &str) -> String {
-    let mut table = format!("{:<52}{:>8}{:>12}  which\n", "file", "lines", "unreached");
-    for file in report.split("end_of_record") {
-        let Some(name) = file.lines().find_map(|line| line.strip_prefix("SF:")) else { continue };
-        let Ok(name) = Path::new(name).strip_prefix(root().join("crates")) else { continue };
-        let counts = file.lines().filter_map(|line| line.strip_prefix("DA:")?.split_once(','));
-        let counts =
-            counts.filter_map(|(line, count)| Some((line.parse::<u32>().ok()?, count == "0")));
-        let counts: Vec<_> = counts.collect();
-        let runs: Vec<_> =
-            counts.chunk_by(|one, next| one.1 == next.1).filter(|run| run[0].1).collect();
-        let lines: usize = runs.iter().map(|run| run.len()).sum();
-        let which = |run: &&[(u32, bool)]| match run {
-            [(line, _)] => line.to_string(),
-            [(first, _), .., (last, _)] => format!("{first}-{last}"),
-            [] => String::new(),
-        };
-        let which = runs.iter().map(which).collect::<Vec<_>>().join(" ");
-        table += &format!("{:<52}{:>8}{lines:>12}  {which}\n", name.display(), counts.len());
-    }
-    table
-}
-
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(fs::read_dir(folder)?
         .map(|entry| entry.map(|entry| entry.path()))
@@ -312,23 +211,20 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 /// change matters.
 fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
     let most = target.most_bytes();
-    let mut seeds = match target {
-        Target::Operations | Target::Sets | Target::Redis | Target::Peers | Target::Pages => {
-            Vec::new()
-        }
-        Target::File => {
+    let mut seeds = match target.program {
+        "file" => {
             let mut files = files(&root().join("testdata/golden"))?;
             files.retain(|file| file.starts_with(b"\x89UMBEL"));
             files.extend(described()?);
             files
         }
-        Target::Shared => {
+        "shared" => {
             let mut files = files(&root().join("testdata/shared"))?;
             files.retain(|file| !file.starts_with(b"\x89UMBEL") && file.starts_with(b"\x89UM"));
             files.extend(texts()?);
             files
         }
-        Target::Footer => {
+        "footer" => {
             let mut files = files(&root().join("testdata/foreign/parquet"))?;
             files.retain(|file| file.ends_with(b"PAR1"));
             let footer = |file: Vec<u8>| {
@@ -337,12 +233,12 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
             };
             files.into_iter().map(footer).collect()
         }
-        Target::Index => {
+        "index" => {
             let mut files = files(&root().join("testdata/find"))?;
             files.retain(|file| file.starts_with(b"\x89UM"));
             files
         }
-        Target::Foreign(only) => {
+        "foreign" => {
             let mut seeds = files(&root().join("testdata/foreign"))?;
             for folder in ["redisbloom", "redisbloom-cuckoo"] {
                 seeds.extend(chains(&root().join("testdata/foreign").join(folder))?);
@@ -350,7 +246,7 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
             let formats = Format::ALL
                 .iter()
                 .copied()
-                .filter(|format| only.is_none_or(|only| only == *format));
+                .filter(|format| target.format.is_none_or(|only| only == *format));
             let formats: Vec<_> = formats.collect();
             seeds.retain(|seed| {
                 formats
@@ -364,6 +260,8 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
             }
             seeds
         }
+        // Their inputs are steps.
+        _ => Vec::new(),
     };
     seeds.retain(|seed| seed.len() as u64 <= most);
     Ok(seeds)

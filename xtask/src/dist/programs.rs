@@ -135,7 +135,7 @@ fn filled(triple: &str, program: &Path, texts: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// An empty folder for an archive, with licences, those of all parts, and the list of these.
+/// An empty folder for an archive, with licences, and those of all parts.
 pub(super) fn with_licences(
     name: &str,
     package: &str,
@@ -149,9 +149,8 @@ pub(super) fn with_licences(
     for file in ["CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         fs::copy(root().join(file), folder.join(file))?;
     }
-    let parts = parts::of(package, features, "normal", Some(triple))?;
+    let parts = parts::of(package, features, Some(triple))?;
     fs::write(folder.join("LICENSES-OF-PARTS.txt"), parts::licences(&parts)?)?;
-    fs::write(folder.join(format!("{name}.cdx.json")), parts::bill(name, &version, &parts)?)?;
     Ok(folder)
 }
 

@@ -150,7 +150,7 @@ fn maturin(arguments: &[&str], folder: &Path) -> Result<Command> {
 fn built(mut maturin: Command, triple: Option<&str>, folder: &Path) -> Result<PathBuf> {
     // Maturin takes what is named so, and only from there.
     let licences = root().join("crates/umbel-py/LICENSES-OF-PARTS.txt");
-    fs::write(&licences, parts::licences(&parts::of("umbel-py", "", "normal", triple)?)?)?;
+    fs::write(&licences, parts::licences(&parts::of("umbel-py", "", triple)?)?)?;
     let ran = run::run(maturin.args(["--quiet", "--locked", "--profile", "dist"]));
     fs::remove_file(&licences)?;
     ran?;
