@@ -705,7 +705,7 @@ fn deviations(fpp: f64) -> Vec<f64> {
         .collect()
 }
 
-/// What filters measured in the record of `cargo x trial mathematics`, in a row below a heading.
+/// What filters measured in a record, in a row below a heading.
 fn by_trial(heading: &str, row: &str) -> f64 {
     let record = read("bench/record/2026-11-23-mathematics.txt");
     let rows = record.split(heading).nth(1).unwrap();

@@ -20,7 +20,7 @@ use crate::prelude::*;
 ///
 /// Without moves, as d-left hashing has it, d tables need much more room once keys come and go: at a load of 3/4 an
 /// insertion into 3 tables with 8 cells per bucket fails with probability 1e-7, though while they are first filled it
-/// is 8e-29 (`cargo x trial states`).
+/// is 8e-29 (`bench/record/2026-11-23-states.txt`).
 pub(crate) const FREE_CELLS: f64 = 2.0;
 
 /// The number F of pairs of a home and a fingerprint of r bits.

@@ -91,7 +91,7 @@ pub enum Answer {
 ///
 /// **Cost.** Two cache lines per call, and for 1 to 3 % of insertions in a full table a few more. In cache a look-up of a
 /// present key takes 37 ns, four times as long as in a `HashMap<u64, u8>` with its standard hash; with 4 million keys,
-/// up to twice as long, and 79 ns per key in batches, which a map does not have (`cargo x trial states`). A turn of the wheel
+/// up to twice as long, and 79 ns per key in batches, which a map does not have (`bench/record/2026-11-23-states.txt`). A turn of the wheel
 /// is one pass over the table, as often as every lifetime/(slots − 1) ticks.
 ///
 /// **Limits.** A table that is full refuses keys with [`StateError::Full`], never silently; with as many keys as
