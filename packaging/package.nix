@@ -7,7 +7,7 @@ rustPlatform.buildRustPackage {
   src = lib.cleanSource ../.;
   cargoLock.lockFile = ../Cargo.lock;
   buildType = "dist";
-  cargoBuildFlags = [ "--package=umbel-cli" "--features=group,parquet" ];
+  cargoBuildFlags = [ "--package=umbel-cli" "--features=parquet" ];
   # They run Python and servers from registries.
   doCheck = false;
   nativeBuildInputs = [ installShellFiles ];

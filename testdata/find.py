@@ -1,4 +1,4 @@
-"""Looks words and values up in umbel's indexes of files, written from FORMAT.md, section 25, on top of reader.py.
+"""Looks words and values up in umbel's indexes of files, written from FORMAT.md, section 24, on top of reader.py.
 
     find.py manifest.json         checks the golden files
     find.py F.index TEXT...       prints the blocks that may have all whole words of each text, or the value

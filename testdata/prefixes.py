@@ -1,4 +1,4 @@
-"""Looks addresses and hosts up in umbel's filters of prefixes, written from FORMAT.md, section 24, on top of reader.py.
+"""Looks addresses and hosts up in umbel's filters of prefixes, written from FORMAT.md, section 23, on top of reader.py.
 
     prefixes.py manifest.json          checks the golden files
     prefixes.py F.umbel QUESTION...    prints the longest prefix of each that may be in the filter

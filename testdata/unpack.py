@@ -1,10 +1,9 @@
-"""Reads umbel's packed files, deltas, signatures, texts, files of groups and messages of summaries, written from FORMAT.md, sections 20 to 23, alone.
+"""Reads umbel's packed files, deltas, signatures, texts and messages of summaries, written from FORMAT.md, sections 20 to 22, alone.
 
     unpack.py manifest.json            checks the golden files
     unpack.py F.packed > F             unpacks a filter
     unpack.py D.delta OLD > NEW        patches a filter
     unpack.py --trust KEY F            checks a signature; prints the name and the number that it covers
-    unpack.py --sum SHARE... --masked LIST... > F   adds up the masked lists of a group
 """
 
 import hashlib, json, pathlib, struct, sys, unicodedata
@@ -105,120 +104,11 @@ def trusted(data, key):
 
 
 def text_of(text, sort):
-    """The words of a text after its sort: bytes where they are digits, and names. Section 21."""
-    *words, check, digits = text.split()
-    require(check == "check" and words[0] == sort, f"a text of {sort}")
-    covered = "".join(word + " " for word in words).encode()
-    require(bytes.fromhex(digits) == xxh3(covered)[::-1], "check")
-    return [bytes.fromhex(word) if len(word) % 2 == 0 and set(word) <= set("0123456789abcdef") else word for word in words[1:]]
-
-
-def named(words, name, count=1):
-    """The values after each repetition of a name at the start of some words, which leave them."""
-    values = []
-    while words and words[0] == name:
-        values.append(words[1 : 1 + count])
-        del words[: 1 + count]
-    return values
-
-
-def x25519(secret, card):
-    """RFC 7748, section 5."""
-    k = int.from_bytes(secret, "little") & ~7 & (1 << 254) - 1 | 1 << 254
-    x1 = int.from_bytes(card, "little") & (1 << 255) - 1
-    x2, z2, x3, z3 = 1, 0, x1, 1
-    for bit in reversed(range(255)):
-        if k >> bit & 1:
-            x2, z2, x3, z3 = x3, z3, x2, z2
-        a, b, c, d = x2 + z2, x2 - z2, x3 + z3, x3 - z3
-        da, cb, aa, bb = d * a, c * b, a * a, b * b
-        x3, z3 = pow(da + cb, 2, P), x1 * pow(da - cb, 2, P) % P
-        x2, z2 = aa * bb % P, (aa - bb) * (aa + 121665 * (aa - bb)) % P
-        if k >> bit & 1:
-            x2, z2, x3, z3 = x3, z3, x2, z2
-    return (x2 * pow(z2, P - 2, P) % P).to_bytes(32, "little")
-
-
-def masks(key, count):
-    """So many words of the key stream of ChaCha20 (RFC 8439, section 2.3), with a nonce of zeros."""
-    start, words = [*struct.unpack("<4I", b"expand 32-byte k"), *struct.unpack("<8I", key)], []
-    rotated = lambda x, bits: (x << bits | x >> 32 - bits) & 0xFFFFFFFF
-    for block in range(-(-count // 8)):
-        first = [*start, block, 0, 0, 0]
-        x = first.copy()
-        for round in range(20):
-            for i in range(4):
-                a, b, c, d = (i + 4 * row if round % 2 == 0 else (i + row) % 4 + 4 * row for row in range(4))
-                for p, q, r, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-                    x[p] = (x[p] + x[q]) & 0xFFFFFFFF
-                    x[r] = rotated(x[r] ^ x[p], bits)
-        words += struct.unpack("<8Q", struct.pack("<16I", *((i + j) & 0xFFFFFFFF for i, j in zip(x, first))))
-    return words[:count]
-
-
-def digest(purpose, *parts):
-    return hashlib.sha256(purpose.encode() + b"".join(parts)).digest()
-
-
-def masked_list(data):
-    """The id of the round, its cards, the header of the filters, the member and the words."""
-    magic, version, zeros, count, length = struct.unpack_from("<8sH6sQQ", data)
-    require((magic, version, zeros) == (b"\x89UMMSK\r\n", 1, bytes(6)), "a masked list")
-    require(data[-8:] == xxh3(data[:-8]), "checksum")
-    member, *cards = (data[32 + 32 * i :][:32] for i in range(count + 1))
-    require(count >= 3 and cards == sorted(set(cards)) and member in cards, "cards")
-    header, words = data[64 + 32 * count :][:length], data[64 + 32 * count + length : -8]
-    id = digest("umbel group round 1", struct.pack("<Q", count), *cards, header)
-    return id, cards, header, member, struct.unpack(f"<{len(words) // 8}Q", words)
-
-
-def share_of(text):
-    """The id of the round, the member, its own key, and the keys with those that dropped out."""
-    round, *words = text_of(text, "umbel-group-share-1")
-    ((member,),), ((own,),) = named(words, "member"), named(words, "own")
-    pairs = named(words, "dropped", 2)
-    require(not words, "words of a share")
-    return round, member, own, dict(pairs)
-
-
-def group_sum(lists, shares):
-    """The filter of all: the sum of the masked lists, without their masks."""
-    lists, shares = [masked_list(data) for data in lists], [share_of(text) for text in shares]
-    id, cards, header, _, words = lists[0]
-    present = {member for _, _, _, member, _ in lists}
-    require(all(one[0] == id for one in lists + shares) and len(present) == len(lists), "one round")
-    require(present == {member for _, member, _, _ in shares} and len(shares) == len(lists), "a share for each list")
-    total = [sum(column) for column in zip(*(words for *_, words in lists))]
-    for _, member, own, pairs in shares:
-        require(set(pairs) == set(cards) - present, "the same members dropped out")
-        for key, sign in [(own, -1)] + [(key, -1 if member < card else 1) for card, key in pairs.items()]:
-            total = [a + sign * b for a, b in zip(total, masks(key, len(total)))]
-    bits = [word % 2**64 != 0 for word in total]
-    require(not any(bits[-4:]), "the masks cancel")
-    payload = bytes(sum(bit << i for i, bit in enumerate(bits[at : at + 8])) for at in range(0, len(bits) - 4, 8))
-    sums = b"".join(xxh3(payload[at : at + FRAME], at // FRAME) for at in range(0, len(payload), FRAME))
-    return header + payload + sums + xxh3(sums, len(sums) // 8)
-
-
-def check_group(case, read):
-    """The cards and the keys of the members, whose secrets are known here, and the sum."""
-    secrets = [text_of(read(name).decode(), "umbel-group-secret-1") for name in case["secrets"]]
-    cards = [text_of(read(name).decode(), "umbel-group-card-1") for name in case["cards"]]
-    require([[x25519(words[0], (9).to_bytes(32, "little"))] for words in secrets] == cards, "cards")
-    secret = {card: words[0] for (card,), words in zip(cards, secrets)}
-    shares = [read(name).decode() for name in case["shares"]]
-    for share, words in zip(shares, secrets):
-        round, member, own, pairs = share_of(share)
-        require(own == digest("umbel group own 1", secret[member], round), "own key")
-        for card, key in pairs.items():
-            both = x25519(secret[member], card)
-            require(both == x25519(secret[card], x25519(secret[member], (9).to_bytes(32, "little"))), "a shared key")
-            require(key == digest("umbel group pair 1", both, round, *sorted((member, card))), "key of both")
-        del words[0]
-        require(named(words, "round") == [[round]] and len(named(words, "filter")) == 1, "what a secret was used for")
-        require([card for (card,) in named(words, "member")] == sorted(secret) and words.pop(0) == "shared", "members of a secret")
-        require([card for (card,) in named(words, "dropped")] == sorted(pairs) and not words, "who dropped out")
-    require(group_sum([read(name) for name in case["masked"]], shares) == read(case["result"]), case["result"])
+    """The bytes in a text. Section 21."""
+    first, digits, check, sum_of = text.split()
+    require(first == sort and check == "check", f"a text of {sort}")
+    require(bytes.fromhex(sum_of) == xxh3(f"{first} {digits} ".encode())[::-1], "check")
+    return bytes.fromhex(digits)
 
 
 def set_bits_table(code):
@@ -375,7 +265,7 @@ def check_manifest(path):
     for case in manifest["signed"]:
         signed = read(case["file"])
         require(without_signature(signed) == read(case["of"]), case["file"])
-        (key,) = text_of(case["public"], "umbel-public-key-1")
+        key = text_of(case["public"], "umbel-public-key-1")
         require(trusted(signed, key) == (case["list"], case["serial"]), case["file"])
         for at in (7, len(signed) - 256 + 60, len(signed) - 50):
             forged = bytearray(signed)
@@ -388,21 +278,14 @@ def check_manifest(path):
         found = message(read(case["file"]), base)
         require(found == (case["form"], xxh3(case["cache"].encode()), result), case["file"])
         count += 1
-    for case in manifest["groups"]:
-        check_group(case, read)
-        count += 1
-    print(f"{count} packed files, deltas, signatures, messages and groups passed")
+    print(f"{count} packed files, deltas, signatures and messages passed")
 
 
 def main():
     if sys.argv[1] == "--trust":
         key, file = map(pathlib.Path, sys.argv[2:])
-        name, serial = trusted(file.read_bytes(), *text_of(key.read_text(), "umbel-public-key-1"))
+        name, serial = trusted(file.read_bytes(), text_of(key.read_text(), "umbel-public-key-1"))
         return print(f"list {name!r}, serial {serial}")
-    if sys.argv[1] == "--sum":
-        at = sys.argv.index("--masked")
-        shares, lists = ([*map(pathlib.Path, names)] for names in (sys.argv[2:at], sys.argv[at + 1 :]))
-        return sys.stdout.buffer.write(group_sum([f.read_bytes() for f in lists], [f.read_text() for f in shares]))
     first, *others = map(pathlib.Path, sys.argv[1:])
     try:
         if first.suffix == ".json":

@@ -17,14 +17,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    run::run(&mut cargo(&[
-        "build",
-        "--quiet",
-        "--locked",
-        "--release",
-        "--features",
-        "group,parquet",
-    ]))?;
+    run::run(&mut cargo(&["build", "--quiet", "--locked", "--release", "--features", "parquet"]))?;
     doors::install(&PYTHON, None, "release")?;
     let manifest = root().join("faults/Cargo.toml");
     let mut tool = cargo(&["run", "--quiet", "--locked", "--release", "--manifest-path"]);

@@ -21,9 +21,7 @@ pub(crate) use filters::{
 pub(crate) use finding::{FindArgs, IndexArgs};
 pub(crate) use output::{OutputArgs, Print, PrintArgs, ReplaceArgs, ResultArgs};
 pub(crate) use plan::{DemoArgs, PlanArgs};
-pub(crate) use privacy::{AuditArgs, GroupArgs, KeyArgs, KeyVerb};
-#[cfg(feature = "group")]
-pub(crate) use privacy::{GroupVerb, JoinArgs, MaskArgs, RevealArgs, SumArgs};
+pub(crate) use privacy::{AuditArgs, KeyArgs, KeyVerb};
 pub(crate) use sets::{
     CommonArgs, DedupArgs, DiffArgs, ExceptArgs, JoinVerbArgs, Kept, Labelled, NewArgs, UnseenArgs,
 };

@@ -197,20 +197,6 @@ const ENDINGS: &[Ending] = &[
         one: None,
     },
     Ending {
-        verb: "group",
-        examples: &[
-            ("umbel group join -o a.secret --card a.card", "each member, for each list"),
-            (
-                "umbel group mask a.umbel --as a.secret --cards *.card -o a.masked",
-                "each member, with all cards",
-            ),
-            ("umbel group reveal --as a.secret -o a.share", "each member that is left"),
-            ("umbel group sum *.masked --shares *.share -o all.umbel", "the filter of all lists"),
-        ],
-        zero: DONE,
-        one: None,
-    },
-    Ending {
         verb: "key",
         examples: &[
             ("umbel key new -o group.secret", "a secret, for --secret-file"),
@@ -379,7 +365,7 @@ const EVERYDAY: &[(&str, &[&str])] = &[
 const OTHERS: &[(&str, &[&str])] = &[
     ("More about filters", &["remove", "merge", "convert", "overlap", "parquet", "demo"]),
     ("Send filters", &["pack", "unpack", "delta", "patch", "sign"]),
-    ("Privacy", &["key", "audit", "group"]),
+    ("Privacy", &["key", "audit"]),
     ("Set up", &["completions", "man"]),
 ];
 
@@ -392,8 +378,8 @@ const MORE: &str = "  umbel help VERB      all about a verb; umbel VERB -h is sh
 const OUTPUT: &str = "\
 -o FILE writes FILE when the run succeeds, completely or not at all, and replaces what was there if that is of the same
 sort: text replaces text (lines, reports), a filter a filter, a delta a delta, and so on. What is of another sort stays,
-unless --force is given. Secrets are never replaced, nor what is made with them (umbel key new, umbel group
-join). umbel unseen alone appends, and its option is --append.
+unless --force is given. Secrets are never replaced, nor public keys when a pair is made (umbel key new).
+umbel unseen alone appends, and its option is --append.
 
 A key is what is compared or looked up: a line, or with --key some fields of a record. --keys N is a number of them.
 The secret of a keyed filter is a file of its own (--secret-file); a signing key signs files (--sign), and its public

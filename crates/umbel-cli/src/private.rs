@@ -52,12 +52,6 @@ pub(crate) fn write_pair(path: &Path, text: &str, public: &Path, shown: &str) ->
         .inspect_err(|_| drop(fs::remove_file(path)))
 }
 
-/// Replaces the text of the same secret, which was used.
-#[cfg(feature = "group")]
-pub(crate) fn rewrite(path: &Path, text: &str) -> Result<()> {
-    write(path, Existing::Replace, text)
-}
-
 fn write(path: &Path, existing: Existing, text: &str) -> Result<()> {
     atomic::write_for(path, existing, Access::private(), format!("{text}\n").as_bytes()).map(drop)
 }

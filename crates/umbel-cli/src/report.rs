@@ -111,7 +111,7 @@ impl Run {
         }
         let lines = match self.verb {
             // Of filters, not of lines.
-            "merge" | "convert" | "group" => Vec::new(),
+            "merge" | "convert" => Vec::new(),
             "pack" | "unpack" | "delta" | "patch" => {
                 vec![format!("{} to {}", Size(report.bytes_read), Size(report.bytes_written))]
             }

@@ -42,9 +42,6 @@ impl Sort {
             Self::Own(FileKind::Filter) => "a filter",
             Self::Own(FileKind::Packed) => "a packed filter",
             Self::Own(FileKind::Delta) => "a delta",
-            Self::Own(FileKind::Masked) => "a masked list",
-            Self::Own(FileKind::Card) => "the card of a group",
-            Self::Own(FileKind::Share) => "the share of a group",
             Self::Own(FileKind::PublicKey) => "a public key",
             Self::Own(_) => "a secret",
         }

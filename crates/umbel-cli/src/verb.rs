@@ -68,7 +68,6 @@ macro_rules! each_verb {
             merge::merge(MergeArgs),
             overlap::overlap(OverlapArgs) or compare,
             key::key(KeyArgs),
-            group::group(GroupArgs),
             audit::audit(AuditArgs),
             convert::convert(ConvertArgs),
             parquet::parquet(ParquetArgs),

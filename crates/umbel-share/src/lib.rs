@@ -5,7 +5,6 @@
 //! - [`summary`] tells caches which of them has a key, by filters that they keep up to date with deltas.
 //! - [`audit`] computes what a filter tells about keys that somebody can guess.
 //! - [`noisy`] makes copies of a list that tell little alone, and more together.
-//! - [`group`] makes the list of a group without showing anybody a member's own; experimental.
 //!
 //! FORMAT.md at the root of the repository fixes every byte. Nothing here knows paths or terminals.
 
@@ -15,8 +14,6 @@ pub mod delta;
 mod error;
 mod frame;
 mod gaps;
-#[cfg(feature = "group")]
-pub mod group;
 pub mod noisy;
 pub mod pack;
 mod rans;

@@ -39,7 +39,7 @@ use std::str::FromStr;
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use sha2::{Digest, Sha512};
 use twox_hash::XxHash3_64;
-use umbel::internals::{Text, Words};
+use umbel::internals::{read_text, write_text};
 
 use crate::ShareError;
 
@@ -93,7 +93,7 @@ impl SecretKey {
 
     /// Returns the key as one line of text, without a line feed.
     pub fn to_text(&self) -> String {
-        Text::new(SECRET_TAG, &[self.0.as_bytes()]).finish()
+        write_text(SECRET_TAG, self.0.as_bytes())
     }
 }
 
@@ -108,7 +108,7 @@ impl FromStr for SecretKey {
 
     fn from_str(text: &str) -> Result<Self, ShareError> {
         let wrong = || ShareError::Key { expected: "signing", tag: SECRET_TAG };
-        only(text, SECRET_TAG).map(Self::from_bytes).ok_or_else(wrong)
+        read_text(text, SECRET_TAG).map(Self::from_bytes).ok_or_else(wrong)
     }
 }
 
@@ -126,7 +126,7 @@ impl PublicKey {
 impl fmt::Display for PublicKey {
     /// One line of text, as it is parsed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&text_of(self.0.as_bytes()))
+        f.write_str(&write_text(PUBLIC_TAG, self.0.as_bytes()))
     }
 }
 
@@ -134,22 +134,12 @@ impl FromStr for PublicKey {
     type Err = ShareError;
 
     fn from_str(text: &str) -> Result<Self, ShareError> {
-        let key = only(text, PUBLIC_TAG).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
+        let key =
+            read_text(text, PUBLIC_TAG).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
         // A weak key accepts signatures that nobody made.
         let key = key.filter(|key| !key.is_weak());
         key.map(Self).ok_or(ShareError::Key { expected: "public", tag: PUBLIC_TAG })
     }
-}
-
-/// The text of a public key.
-fn text_of(key: &[u8; 32]) -> String {
-    Text::new(PUBLIC_TAG, &[key]).finish()
-}
-
-/// The only value in a text of this sort.
-fn only(text: &str, sort: &str) -> Option<[u8; 32]> {
-    let mut words = Words::parse(text, sort)?;
-    words.bytes().filter(|_| words.is_end())
 }
 
 /// What a file is: which list, and which version of it. A signature covers it.
@@ -319,7 +309,7 @@ impl Signature {
 
     /// Returns the key that the signature claims to be of, as text.
     pub fn signer(&self) -> String {
-        text_of(&self.signer)
+        write_text(PUBLIC_TAG, &self.signer)
     }
 
     /// Returns what the file claims to be.

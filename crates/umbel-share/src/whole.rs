@@ -7,13 +7,6 @@ use umbel::FileError;
 use crate::body::{Body, Source};
 use crate::{ShareError, delta, pack, sign};
 
-/// The first bytes of a masked list of a group.
-pub(crate) const MASKED: [u8; 8] = *b"\x89UMMSK\r\n";
-/// How the texts of a group begin.
-pub(crate) const CARD: &str = "umbel-group-card-1";
-pub(crate) const SHARE: &str = "umbel-group-share-1";
-pub(crate) const GROUP_SECRET: &str = "umbel-group-secret-1";
-
 /// What a file of umbel is, which shows in its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -24,15 +17,9 @@ pub enum FileKind {
     Packed,
     /// A delta between two versions of a filter.
     Delta,
-    /// A masked list of a group.
-    Masked,
-    /// The card of a member of a group.
-    Card,
-    /// What a member of a group reveals.
-    Share,
     /// A public key, with which signatures are checked.
     PublicKey,
-    /// A secret: of keyed filters, to sign with, or of a member of a group.
+    /// A secret: of keyed filters, or to sign with.
     Secret,
 }
 
@@ -42,14 +29,10 @@ impl FileKind {
 
     /// Returns what the file is that begins with `start`; `None` if it is none of these. Never panics.
     pub fn of(start: &[u8]) -> Option<Self> {
-        let kinds: [(&[u8], Self); 10] = [
+        let kinds: [(&[u8], Self); 6] = [
             (&umbel::format::MAGIC, Self::Filter),
             (&pack::MAGIC, Self::Packed),
             (&delta::MAGIC, Self::Delta),
-            (&MASKED, Self::Masked),
-            (CARD.as_bytes(), Self::Card),
-            (SHARE.as_bytes(), Self::Share),
-            (GROUP_SECRET.as_bytes(), Self::Secret),
             (umbel::hash::SECRET_TAG.as_bytes(), Self::Secret),
             (sign::PUBLIC_TAG.as_bytes(), Self::PublicKey),
             (sign::SECRET_TAG.as_bytes(), Self::Secret),

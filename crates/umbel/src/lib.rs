@@ -153,7 +153,7 @@ pub mod internals {
     pub use crate::hash::mix::{GOLDEN, mix};
     #[cfg(not(feature = "std"))]
     pub use crate::prelude::Real;
-    pub use crate::text::{Text, Words};
+    pub use crate::text::{read_text, write_text};
 
     /// The words of a block, little-endian.
     #[inline(always)]

@@ -236,21 +236,6 @@ pub(crate) const JOBS: &[Job] = &[
     },
     Job { name: "key", run: "key new -o secret", random: true, ..PLAIN },
     Job { name: "key, a pair", run: "key new --signing -o mine", random: true, ..PLAIN },
-    Job { name: "group join", run: "group join -o one --card card", random: true, ..PLAIN },
-    Job {
-        name: "group mask",
-        before: GROUP,
-        run: "group mask seen --as one --cards card card.two card.three -o masked",
-        ..PLAIN
-    },
-    Job {
-        name: "group sum",
-        before: REVEALED,
-        run: "group sum --shares share share.two share.three -o all masked masked.two masked.three",
-        after: &["query all a b keys"],
-        ..PLAIN
-    },
-    Job { name: "group reveal", before: MASKED, run: "group reveal --as one -o share", ..PLAIN },
     Job {
         name: "sign",
         before: &["build -o seen a", "key new --signing -o mine"],
@@ -384,33 +369,6 @@ const ADDED: &str = "parquet events.parquet --add url --always";
 
 const VERSIONS: &[&str] = &["build --keys 20000 -o one a", "build --keys 20000 -o two a b"];
 const PATCH: &[&str] = &[VERSIONS[0], VERSIONS[1], "delta one two -o change"];
-const GROUP: &[&str] = &[
-    "build --keys 20000 -o seen a",
-    "group join -o one --card card",
-    "group join -o two --card card.two",
-    "group join -o three --card card.three",
-];
-const MASKED: &[&str] = &[
-    GROUP[0],
-    GROUP[1],
-    GROUP[2],
-    GROUP[3],
-    "group mask seen --as one --cards card card.two card.three -o masked",
-];
-
-const REVEALED: &[&str] = &[
-    GROUP[0],
-    GROUP[1],
-    GROUP[2],
-    GROUP[3],
-    MASKED[4],
-    "group mask seen --as two --cards card card.two card.three -o masked.two",
-    "group mask seen --as three --cards card card.two card.three -o masked.three",
-    "group reveal --as one -o share",
-    "group reveal --as two -o share.two",
-    "group reveal --as three -o share.three",
-];
-
 /// What runs jobs.
 #[derive(Clone)]
 pub(crate) struct Programs {

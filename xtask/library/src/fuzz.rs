@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
-use umbel::format::Reader;
 use umbel::{AnyFilter, Attributes, Hash64, KeyDescription, KeyHasher, Kind, Plan, Prehashed};
 use umbel_foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
-use umbel_share::group::{Member, Round};
 
 use crate::statistics::splitmix;
 use xtask::nightly;
@@ -221,7 +219,6 @@ fn seeds(target: Target) -> Result<Vec<Vec<u8>>> {
         "shared" => {
             let mut files = files(&root().join("testdata/shared"))?;
             files.retain(|file| !file.starts_with(b"\x89UMBEL") && file.starts_with(b"\x89UM"));
-            files.extend(texts()?);
             files
         }
         "footer" => {
@@ -287,20 +284,6 @@ fn described() -> Result<Vec<Vec<u8>>> {
         Ok(filter.to_bytes())
     };
     Kind::ALL.iter().copied().map(file).collect()
-}
-
-/// The texts of a group: a secret that was used, its card and its share.
-fn texts() -> Result<Vec<Vec<u8>>> {
-    let filter = umbel::Classic::new(10, 0.1)?.to_bytes();
-    let header = Reader::new(&filter[..], filter.len() as u64)?.header().clone();
-    let mut members = [Member::new()?, Member::new()?, Member::new()?, Member::new()?];
-    let cards = members.each_ref().map(Member::card);
-    let round = Round::new(cards, &header)?;
-    let [member, .., dropped] = &mut members;
-    member.enter(&round, b"payload")?;
-    let share = member.share(&[dropped.card()].into())?;
-    let texts = [cards[0].to_text(), member.to_text(), share.to_text()];
-    Ok(texts.map(String::into_bytes).to_vec())
 }
 
 /// The contents of all files of a folder and of those in it.

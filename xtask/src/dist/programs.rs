@@ -21,7 +21,7 @@ const TARGETS: &[&str] = &[
     "aarch64-apple-darwin",
 ];
 /// Of the command line, as it is handed out.
-const FEATURES: &str = "group,parquet";
+const FEATURES: &str = "parquet";
 /// No archive is larger, in bytes.
 const LARGEST: u64 = 6_000_000;
 /// Makes a zip file of sorted names that is the same whenever it is made.

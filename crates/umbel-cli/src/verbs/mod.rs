@@ -16,8 +16,6 @@ mod except;
 mod explain;
 mod find;
 mod goal;
-#[cfg_attr(not(feature = "group"), path = "no_group.rs")]
-mod group;
 mod index;
 mod info;
 mod join;

@@ -22,7 +22,6 @@ mod faults;
 mod filters;
 mod find;
 mod foreign;
-mod group;
 mod info;
 mod inputs;
 mod join;

@@ -6,7 +6,7 @@ use std::fs;
 use crate::util::Folder;
 
 /// What a file is, and the name of one.
-const SORTS: [&str; 8] = ["text", "filter", "packed", "delta", "card", "share", "picture", "index"];
+const SORTS: [&str; 6] = ["text", "filter", "packed", "delta", "picture", "index"];
 
 /// Every verb, or step of one, with `-o`: how to run it, where OUT is the file, and the sort of what it writes.
 const OUTPUTS: &[(&str, &str, &str)] = &[
@@ -37,9 +37,6 @@ const OUTPUTS: &[(&str, &str, &str)] = &[
     ("delta", "-q filter new -o OUT", "delta"),
     ("patch", "-q filter delta -o OUT", "filter"),
     ("build", "-q text --copies 1 -o OUT.umbel", "filter"),
-    ("group mask", "filter --as 0.secret --cards 0.card 1.card 2.card -o OUT", "masked"),
-    ("group reveal", "--as 0.secret -o OUT", "share"),
-    ("group sum", "0.masked 1.masked 2.masked --shares 0.share 1.share 2.share -o OUT", "filter"),
 ];
 
 #[test]
@@ -62,7 +59,7 @@ fn results_have_no_name_of_compressed_data() {
 }
 
 /// Those that write secrets, or append.
-const OTHERS: &[&str] = &["key new", "group join", "unseen"];
+const OTHERS: &[&str] = &["key new", "unseen"];
 
 fn folder() -> Folder {
     let folder = Folder::new();
@@ -81,23 +78,12 @@ fn folder() -> Folder {
     folder.umbel("index -q text -o index").run().done();
     folder.umbel("info filter --plot picture.svg").run().done();
     fs::rename(folder.path("picture.svg"), folder.path("picture")).unwrap();
-    for member in 0..3 {
-        folder.umbel(&format!("group join -o {member}.secret --card {member}.card")).run().done();
-    }
-    for member in 0..3 {
-        let mask = "group mask filter --cards 0.card 1.card 2.card";
-        folder.umbel(&format!("{mask} --as {member}.secret -o {member}.masked")).run().done();
-        folder.umbel(&format!("group reveal --as {member}.secret -o {member}.share")).run().done();
-    }
-    for sort in ["card", "share", "masked"] {
-        fs::copy(folder.path(&format!("0.{sort}")), folder.path(sort)).unwrap();
-    }
     folder.umbel("key new -o secret").run().done();
     folder.umbel("key new --signing -o signing").run().done();
     folder
 }
 
-/// The verbs, and the steps of those that have some, as the help lists them.
+/// The verbs, and what `key` does, as the help lists them.
 fn all(folder: &Folder) -> Vec<String> {
     let listed = |help: String, begin: &str| -> Vec<String> {
         let lines = help.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
@@ -109,12 +95,9 @@ fn all(folder: &Folder) -> Vec<String> {
     // Another name of dedup.
     verbs.retain(|verb| verb != "union");
     assert!(verbs.len() > 20, "{verbs:?}");
-    for verb in ["group", "key"] {
-        let help = folder.umbel(&format!("help {verb}")).run().text();
-        let steps =
-            help.split("\n\n").find(|part| part.starts_with("Steps:") || part.starts_with("What:"));
-        verbs.extend(listed(steps.expect(verb).to_owned(), &format!("{verb} ")));
-    }
+    let help = folder.umbel("help key").run().text();
+    let steps = help.split("\n\n").find(|part| part.starts_with("What:")).unwrap();
+    verbs.extend(listed(steps.to_owned(), "key "));
     verbs
 }
 
@@ -151,7 +134,7 @@ fn every_verb_with_an_output_keeps_the_one_rule() {
         };
         done(run(&format!("out{number}"), ""));
         let expected = folder.read(&made(&format!("out{number}")));
-        for there in SORTS.iter().chain(&["masked", "events", "empty"]) {
+        for there in SORTS.iter().chain(&["events", "empty"]) {
             let out = format!("{there}{number}");
             let path = made(&out);
             let before = if *there == "empty" { Vec::new() } else { folder.read(there) };
@@ -167,7 +150,7 @@ fn every_verb_with_an_output_keeps_the_one_rule() {
             let after = folder.read(&path);
             assert!(after == expected || verb == "audit" && after != before, "{verb} over {there}");
         }
-        for secret in ["secret", "signing", "1.secret"] {
+        for secret in ["secret", "signing"] {
             let out = format!("{secret}{number}");
             fs::copy(folder.path(secret), folder.path(&made(&out))).unwrap();
             for force in ["", "--force"] {
@@ -176,19 +159,10 @@ fn every_verb_with_an_output_keeps_the_one_rule() {
             assert_eq!(folder.read(&made(&out)), folder.read(secret));
         }
     }
-    for verb in [
-        "key new",
-        "key new --signing",
-        "group join --card new.card",
-        "group join -o new.secret --card",
-    ] {
+    for verb in ["key new", "key new --signing"] {
         for there in ["text", "secret"] {
             let before = folder.read(there);
-            let option = if verb.ends_with("--card") { "" } else { "-o" };
-            folder
-                .umbel(&format!("{verb} {option} {there}"))
-                .run()
-                .fails(&[there, "never replaced"]);
+            folder.umbel(&format!("{verb} -o {there}")).run().fails(&[there, "never replaced"]);
             assert_eq!(folder.read(there), before);
         }
     }

@@ -55,9 +55,6 @@ fn with_filters() -> Folder {
     folder.umbel("build -o guava --format guava --key-type utf16 a").run().done();
     folder.umbel("build -q -o full --keys 2 a").run().done();
     folder.umbel("build -q -o keyed --csv -k id --trim rows.csv").run().done();
-    for i in 0..3 {
-        folder.umbel(&format!("group join -o {i}.secret --card {i}.card")).run().done();
-    }
     folder.write("key", "00112233445566778899aabbccddeeff\n");
     folder.umbel("build -q -o secret --secret-file key a").run().done();
     folder.umbel("key new --signing -o open.key").run().done();
@@ -98,7 +95,6 @@ const RUNS: &[(&str, &[&str])] = &[
     ("info blocked held grown rows guava full", &["info"]),
     ("compare blocked other", &["compare"]),
     ("compare blocked held", &["compare"]),
-    ("group mask blocked --as 0.secret --cards 0.card 1.card 2.card -o masked", &["round"]),
     ("key new -o fresh", &["key"]),
     ("sign --sign open.key blocked", &["warning"]),
     ("build --copies 3 a -o copies", &["report"]),

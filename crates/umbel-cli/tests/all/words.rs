@@ -2,7 +2,7 @@
 
 use crate::util::{Folder, Umbel};
 
-const VERBS: [&str; 28] = [
+const VERBS: [&str; 27] = [
     "common",
     "except",
     "diff",
@@ -18,7 +18,6 @@ const VERBS: [&str; 28] = [
     "merge",
     "overlap",
     "key",
-    "group",
     "audit",
     "convert",
     "parquet",
@@ -261,22 +260,10 @@ fn with_examples() -> Folder {
     folder.umbel("delta monday.umbel tuesday.umbel -o tuesday.delta").run().done();
     folder.umbel("key new --signing -o lists.key").run().done();
     folder.umbel("build -o held.umbel --kind counting urls.txt").run().done();
-    for name in ["bob", "eve"] {
-        folder.umbel(&format!("group join -o {name}.secret --card {name}.card")).run().done();
-    }
     let parquet =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/parquet/groups.parquet");
     folder.write("events.parquet", std::fs::read(parquet).unwrap());
     folder
-}
-
-/// What other members than the one in the examples do.
-fn others_mask_and_reveal(folder: &Folder) {
-    for name in ["bob", "eve"] {
-        let mask = "group mask a.umbel --cards a.card bob.card eve.card";
-        folder.umbel(&format!("{mask} --as {name}.secret -o {name}.masked")).run().done();
-        folder.umbel(&format!("group reveal --as {name}.secret -o {name}.share")).run().done();
-    }
 }
 
 #[cfg(unix)]
@@ -306,9 +293,6 @@ fn every_help_ends_with_examples_that_work_and_with_what_the_exit_status_means()
             let reads = |name: &&&str| !command.split(" -o ").next().unwrap().contains(**name);
             for name in written.iter().filter(reads) {
                 let _ = std::fs::remove_file(folder.path(name));
-            }
-            if command.starts_with("umbel group sum") {
-                others_mask_and_reveal(&folder);
             }
             let outcome = run.run();
             assert!(matches!(outcome.status.code(), Some(0 | 1)), "{command}: {}", outcome.stderr);
@@ -515,7 +499,7 @@ fn what_is_mistyped_suggests_the_nearest() {
         // Verbs and steps, options, and the values of options.
         ("comon a b", "tip: a similar subcommand exists: 'common'".to_owned()),
         ("help comon", "tip: a similar subcommand exists: 'common'".to_owned()),
-        ("group jion", "tip: a similar subcommand exists: 'join'".to_owned()),
+        ("key neww", "tip: a similar subcommand exists: 'new'".to_owned()),
         ("dedup --repeat urls.txt", "tip: a similar argument exists: '--repeated'".to_owned()),
         ("build -o f --kind bloked urls.txt", value("blocked")),
         ("build -o f --kind cuonting:8 urls.txt", value("counting")),

@@ -326,7 +326,6 @@ impl Outcome {
 fn help_of(verb: &str) -> String {
     static HELPS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
     let steps: &[&str] = match verb {
-        "group" => &["join", "mask", "reveal", "sum"],
         "key" => &["new", "id"],
         _ => &[],
     };

@@ -27,7 +27,7 @@ const LENGTHS: &str = "lengths";
 /// How a filter holds a list of prefixes: of which family, and which lengths there are. A look-up asks for these.
 ///
 /// The key of a network is [`Network::key`], that of a domain is its name: in lower case, in ASCII, without a dot at the end.
-/// FORMAT.md, section 24, defines both, and the description that a file has.
+/// FORMAT.md, section 23, defines both, and the description that a file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefixKeys {
     family: Family,

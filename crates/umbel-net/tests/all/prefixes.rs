@@ -1,5 +1,5 @@
 //! Longest prefixes: equal to a binary trie over a million look-ups, to a plain list in small cases, within the rate of the
-//! approximate form, and the golden files of FORMAT.md, section 24.
+//! approximate form, and the golden files of FORMAT.md, section 23.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

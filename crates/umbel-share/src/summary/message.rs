@@ -1,4 +1,4 @@
-//! The bytes of messages; FORMAT.md, section 23.
+//! The bytes of messages; FORMAT.md, section 22.
 //!
 //! ```text
 //!  0  magic, 8 bytes          40  state  u64    the published filter: XXH3-64 of its file

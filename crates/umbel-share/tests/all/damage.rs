@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 use twox_hash::XxHash3_64;
 use umbel::Kind;
-use umbel::internals::Text;
+use umbel::internals::write_text;
 use umbel_share::ShareError;
 use umbel_share::sign::{BLOCK, PublicKey, SecretKey, Signature};
 
@@ -205,12 +205,12 @@ fn keys_are_lines_of_text() {
     // The neutral element of the curve, which accepts signatures that nobody made.
     let mut weak = [0; 32];
     weak[0] = 1;
-    let weak = Text::new("umbel-public-key-1", &[&weak]).finish();
+    let weak = write_text("umbel-public-key-1", &weak);
     assert!(weak.parse::<PublicKey>().is_err());
-    // Mistyped, and with a word more.
+    // Mistyped, and too long.
     let text = secret.public().to_string();
     assert!(text.replacen("1 ", "1 0", 1).parse::<PublicKey>().is_err());
-    let more = Text::new("umbel-public-key-1", &[&secret.public().to_bytes(), &[0]]).finish();
+    let more = write_text("umbel-public-key-1", &[&secret.public().to_bytes()[..], &[0]].concat());
     assert!(more.parse::<PublicKey>().is_err());
     assert!(secret.public().to_string().parse::<SecretKey>().is_err());
 }

@@ -6,7 +6,6 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use umbel_share::group::{Card, Member, Share, sum};
 use umbel_share::sign::{Label, SecretKey, Signature, Signer};
 
 use crate::{delta_of, packed, patched, unpacked};
@@ -60,41 +59,6 @@ pub(crate) fn secret_key(digits: &str) -> SecretKey {
     SecretKey::from_bytes(std::array::from_fn(|at| {
         u8::from_str_radix(&digits[2 * at..][..2], 16).unwrap()
     }))
-}
-
-/// The files of a group: what is read is written again, and the masked lists add up.
-#[test]
-fn groups() {
-    for case in cases("groups") {
-        let names = |field: &str| -> Vec<String> {
-            case[field]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|name| name.as_str().unwrap().to_owned())
-                .collect()
-        };
-        let file = |name: &String| fs::read(Path::new(FOLDER).join(name)).unwrap();
-        let text = |name: &String| String::from_utf8(file(name)).unwrap();
-        for (secret, card) in names("secrets").iter().zip(names("cards")) {
-            let member = Member::from_text(&text(secret)).unwrap();
-            assert_eq!(member.to_text() + "\n", text(secret));
-            assert_eq!(member.card().to_text() + "\n", text(&card));
-            assert_eq!(Card::from_text(&text(&card)).unwrap(), member.card());
-        }
-        let shares: Vec<Share> =
-            names("shares").iter().map(|name| Share::from_text(&text(name)).unwrap()).collect();
-        assert!(
-            shares
-                .iter()
-                .zip(names("shares"))
-                .all(|(one, name)| one.to_text() + "\n" == text(&name))
-        );
-        let masked: Vec<Vec<u8>> = names("masked").iter().map(file).collect();
-        let mut result = Vec::new();
-        sum(masked.iter().map(Vec::as_slice).collect(), &shares, &mut result).unwrap();
-        assert!(result == read(&case, "result"));
-    }
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub struct OtherKeys {
     pub prefixes: Option<Family>,
 }
 
-/// What a filter of prefixes has prefixes of: FORMAT.md, section 24. The crate `umbel-net` makes and
+/// What a filter of prefixes has prefixes of: FORMAT.md, section 23. The crate `umbel-net` makes and
 /// queries such filters.
 ///
 /// There are these two and no more, so a match over both is complete: every use must decide what a key, a length and an

@@ -18,7 +18,7 @@ use siphasher::sip128::SipHasher13;
 
 use crate::bits::wipe;
 use crate::prelude::*;
-use crate::text::{Text, Words, digits};
+use crate::text::{digits, read_text, write_text};
 
 pub(crate) use mix::{GOLDEN, mix, nth_word};
 
@@ -183,7 +183,7 @@ impl Secret {
     /// Returns the text of its file, without a line end: `umbel-secret-1`, 32 hexadecimal digits, and a check that notices
     /// mistyped ones.
     pub fn to_text(&self) -> String {
-        Text::new(SECRET_TAG, &[&self.0]).finish()
+        write_text(SECRET_TAG, &self.0)
     }
 
     /// Returns its bytes. Store them apart from the files of its filters.
@@ -212,11 +212,7 @@ impl FromStr for Secret {
 
     /// Reads its [text](Self::to_text), or 32 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self, SchemeError> {
-        let whole = || {
-            let mut words = Words::parse(text, SECRET_TAG)?;
-            words.bytes().filter(|_| words.is_end())
-        };
-        let bytes = digits(text.trim_ascii()).or_else(whole);
+        let bytes = digits(text.trim_ascii()).or_else(|| read_text(text, SECRET_TAG));
         bytes.map(Self).ok_or(SchemeError::NoSecret { found: text.len() })
     }
 }

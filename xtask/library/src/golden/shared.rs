@@ -7,10 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use umbel::format::Reader;
-use umbel::internals::Text;
 use umbel::{AnyFilter, KeyHasher, Kind, Plan};
-use umbel_share::group::{self, Member, Round, Share};
 use umbel_share::sign::{Label, SecretKey, Signer};
 use umbel_share::summary::{Limits, Peers, Settings, Summary};
 use umbel_share::{delta, pack};
@@ -102,7 +99,6 @@ pub(super) fn write(golden: &Path, folder: &Path) -> Result<()> {
         "deltas": deltas,
         "signed": signed,
         "messages": messages(folder)?,
-        "groups": [group(folder)?],
     });
     put("manifest.json", format!("{}\n", serde_json::to_string_pretty(&manifest)?).as_bytes())
 }
@@ -149,56 +145,6 @@ fn messages(folder: &Path) -> Result<Vec<serde_json::Value>> {
         listed.push(case);
     }
     Ok(listed)
-}
-
-/// The files of a group of four, one of which drops out: secrets as used, cards, masked lists, shares, and their sum.
-fn group(folder: &Path) -> Result<serde_json::Value> {
-    let plan = Plan::for_memory(Kind::Blocked, 20, 128)?;
-    let mut members = Vec::new();
-    for number in 0..4u8 {
-        let secret: [u8; 32] = std::array::from_fn(|at| 32 * number + at as u8);
-        members.push(Member::from_text(&Text::new("umbel-group-secret-1", &[&secret]).finish())?);
-    }
-    let mut files = Vec::new();
-    for number in 0..3u64 {
-        let keys: Vec<u64> = (8 * number..8 * number + 10).collect();
-        files.push(AnyFilter::build(&plan, &keys, KeyHasher::default())?.to_bytes());
-    }
-    let header = Reader::new(&files[0][..], files[0].len() as u64)?.header().clone();
-    let cards: Vec<_> = members.iter().map(Member::card).collect();
-    let round = Round::new(cards.iter().copied(), &header)?;
-    let (mut masked, mut shares): (Vec<Vec<u8>>, Vec<Share>) = Default::default();
-    for (member, file) in members.iter_mut().zip(&files) {
-        let reader = Reader::new(&file[..], file.len() as u64)?;
-        let mut payload = vec![0; header.payload_length() as usize];
-        reader.read_payload(&mut payload)?;
-        let mut list = Vec::new();
-        member.mask(&round, &payload, &mut list)?;
-        masked.push(list);
-        shares.push(member.share(&[cards[3]].into())?);
-    }
-    let mut sum = Vec::new();
-    let lists = masked.iter().map(Vec::as_slice).collect();
-    group::sum(lists, &shares, &mut sum).map_err(|(_, error)| error)?;
-
-    let names = |what: &str, contents: Vec<Vec<u8>>| -> Result<Vec<String>> {
-        let mut names = Vec::new();
-        for (number, content) in (1..).zip(contents) {
-            let name = format!("group-{number}.{what}");
-            super::write(&folder.join(&name), &content)?;
-            names.push(name);
-        }
-        Ok(names)
-    };
-    let line = |text: String| (text + "\n").into_bytes();
-    super::write(&folder.join("group.umbel"), &sum)?;
-    Ok(json!({
-        "secrets": names("secret", members.iter().map(|one| line(one.to_text())).collect())?,
-        "cards": names("card", cards.iter().map(|card| line(card.to_text())).collect())?,
-        "masked": names("masked", masked)?,
-        "shares": names("share", shares.iter().map(|share| line(share.to_text())).collect())?,
-        "result": "group.umbel",
-    }))
 }
 
 /// A filter planned for sending, whose frame is coded by set bits.
