@@ -291,7 +291,7 @@ impl Outcome {
     }
 
     /// Asserts that every option that a message names is one of the verb that the message speaks of, or was typed.
-    fn advises_options_that_exist(&self) {
+    pub(crate) fn advises_options_that_exist(&self) {
         let typed = |option: &str| self.command.contains(option);
         let mut verb = String::new();
         let mut words =
