@@ -29,7 +29,7 @@ macro_rules! cases {
     };
 }
 
-cases!(errors linux);
+cases!(common errors keys linux);
 
 fn check(name: &str) {
     let path = root().join(format!("crates/umbel-cli/tests/cases/{name}.md"));
