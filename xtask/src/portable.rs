@@ -212,7 +212,7 @@ impl Target {
                 return Ok("command line linked".to_owned());
             }
             Work::Tests { linker, runner, is_emulated } => {
-                tests.args(PACKAGES).args(["--package=umbel-tests", "--test", "*", "--"]);
+                tests.args(PACKAGES).args(["--test", "*", "--"]);
                 tests
                     .env(variable(self.triple, "LINKER"), linker)
                     .env(variable(self.triple, "RUNNER"), runner);

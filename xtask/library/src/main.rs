@@ -7,7 +7,7 @@ mod roundtrip;
 mod trials;
 
 #[allow(dead_code)]
-#[path = "../../../crates/umbel/tests/rates/statistics.rs"]
+#[path = "../../../crates/umbel/tests/all/statistics.rs"]
 mod statistics;
 #[allow(dead_code)]
 #[path = "../../../crates/umbel/tests/all/vectors.rs"]

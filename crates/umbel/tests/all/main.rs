@@ -1,9 +1,6 @@
-//! Tests of the library from outside, in one program: each file is about one promise or one kind of filter. They are a
-//! package of their own, compiled without optimization; what measures rates is in `tests/rates` of the library.
+//! Tests of the library from outside, in one program: each file is about one promise or one kind of filter.
 
 mod reference;
-#[path = "../rates/statistics.rs"]
-#[allow(dead_code)]
 mod statistics;
 mod vectors;
 
@@ -28,6 +25,7 @@ mod parts;
 mod planning;
 mod plans;
 mod prehashed;
+mod rates;
 mod scalable;
 mod serde;
 mod shared;
