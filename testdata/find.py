@@ -47,7 +47,7 @@ class Index:
                 damaged.add(number)
             data += page[:DATA]
         headers = [Taken(data[DATA * page:]).take("8sHHIQQQQQQQ") for page in range(2) if page not in damaged]
-        require(headers and all(magic == b"\x89UMIDX\r\n" and version == 3 for magic, version, *_ in headers), "header")
+        require(headers and all(magic == b"\x89UMIDX\r\n" and version == 1 for magic, version, *_ in headers), "header")
         *_, generation, pages, catalog, lists, files, groups, blocks = max(headers, key=lambda header: header[4])
         # Pages that are no longer used may be anything; here none is.
         unused = {1} if generation == 0 and not any(file[1024:2048]) else set()

@@ -1,4 +1,4 @@
-"""An independent reader of umbel files, versions 1 and 2, kinds blocked, classic, sliced, counting, scalable,
+"""An independent reader of umbel files, kinds blocked, classic, sliced, counting, scalable,
 stable, window, bloomier, attributes, coded and cascade.
 
 Written from FORMAT.md alone, without a look at the Rust code: it shows that the document suffices.
@@ -57,16 +57,14 @@ def read_header(data):
     require(data[:8] == MAGIC, "magic", 1)
     require(len(data) >= 128, "shorter than a header", 1)
     h = dict(zip(START_FIELDS, START.unpack_from(data)))
-    require(h["version"] in (1, 2), "version", 1)
-    declared, new = h["header_length"], h["version"] == 2
-    believed = (new or h["kind"] not in (1, 2)) and declared % 64 == 0 and 128 <= declared <= 65536 * h["version"]
-    length = declared if believed else 128
+    require(h["version"] == 1, "version", 1)
+    declared = h["header_length"]
+    length = declared if declared % 64 == 0 and 128 <= declared <= 131072 else 128
     require(len(data) >= length, "shorter than its header", 1)
     require(int.from_bytes(data[length - 8:length], "little") == xxh3(data[:length - 8], 0), "header checksum", 2)
     require(h["kind"] in KINDS, "kind")
-    require(h["description_length"] <= (min(32768, length - 72) if new else 0), "description_length")
+    require(h["description_length"] <= min(32768, length - 72), "description_length")
     h["description"] = read_description(data[length - 8 - h["description_length"]:length - 8])
-    require(not new or h["description"] or h["algorithm"] == 3, "version")
     if h["kind"] == 5:
         read_links(h, data, length)
     elif h["kind"] == 7:
@@ -144,7 +142,7 @@ def check_end(h, data, length, end):
 
 def check_common(h):
     """The fields that all kinds share."""
-    require(h["algorithm"] in list(ALGORITHMS)[:h["version"] + 1], "algorithm")
+    require(h["algorithm"] in ALGORITHMS, "algorithm")
     require(not any(h["zeros_18"]), "reserved bytes")
     require(h["algorithm"] != 2 or h["seed"] == 0, "seed")
     require(h["algorithm"] == 2 or h["key_id"] == 0, "key_id")

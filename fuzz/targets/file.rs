@@ -33,13 +33,10 @@ fuzz_target!(|bytes: &[u8]| {
 /// wrong: FORMAT.md, sections 1 and 2.
 fn repaired(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut file = bytes.to_vec();
-    let new = file.get(8..10)? == [2, 0];
-    file[..10].copy_from_slice(if new { b"\x89UMBEL\r\n\x02\0" } else { b"\x89UMBEL\r\n\x01\0" });
+    file.get_mut(..10)?.copy_from_slice(b"\x89UMBEL\r\n\x01\0");
     let declared = u32::from_le_bytes(*file.get(12..)?.first_chunk()?) as usize;
-    let any = new || !matches!(file[10..12], [1 | 2, 0]);
-    let most = if new { 131_072 } else { 65_536 };
-    let usable = declared.is_multiple_of(64) && (128..=most).contains(&declared);
-    let header = if any && usable { declared } else { 128 };
+    let usable = declared.is_multiple_of(64) && (128..=131_072).contains(&declared);
+    let header = if usable { declared } else { 128 };
     let payload = file.len().checked_sub(header)? / 64 * 64;
     file.truncate(header + payload);
     file[40..48].copy_from_slice(&(payload as u64).to_le_bytes());
@@ -54,23 +51,11 @@ fn repaired(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(file)
 }
 
-/// A file as umbel writes it: in version 1 if that can express it.
-fn as_written(file: &[u8]) -> Option<Vec<u8>> {
-    let described = file[20..24] != [0; 4];
-    if file[8..10] == [1, 0] || described || file[16..18] == [3, 0] {
-        return Some(file.to_vec());
-    }
-    let mut older = file.to_vec();
-    older[8] = 1;
-    repaired(&older)
-}
-
 /// Opens the bytes by every reader; all must agree.
 fn try_all(bytes: &[u8]) {
     let given = Given::new(bytes);
     let sealed = given.open(AnyScheme);
     let scheme = sealed.as_ref().map(|(filter, _)| *filter.hasher()).ok();
-    let bytes = &scheme.and_then(|_| as_written(bytes)).unwrap_or(bytes.to_vec())[..];
     let tail = &bytes[bytes.len() / 2..];
     if let Some((filter, view)) = given.open_as(None, scheme) {
         keyed(filter, &view, bytes, None, tail);

@@ -12,7 +12,7 @@
 //! that was removed since would return.
 //!
 //! ```text
-//! "UMBELRUN" | version u32 = 3 | frames
+//! "UMBELRUN" | version u32 = 1 | frames
 //! frame      length u32 | checksum u64: XXH3 of what follows | tag u8 | content
 //!   tag 0    hashes, 16 bytes each
 //!   tag 1    a checkpoint, as JSON
@@ -38,7 +38,7 @@ use serde_json::{Value, json};
 use crate::atomic::{self, Existing};
 
 /// What a journal begins with: bytes that all have, and the version.
-const START: [u8; 12] = *b"UMBELRUN\x03\0\0\0";
+const START: [u8; 12] = *b"UMBELRUN\x01\0\0\0";
 const MAGIC: usize = 8;
 /// Bytes of a frame before its content.
 const HEAD: usize = 12;

@@ -29,8 +29,6 @@ pub(crate) enum Reason {
     },
     /// It is of a release that did not exist yet.
     Newer,
-    /// It is of a release whose files are no longer read.
-    Older,
     Cut {
         expected: u64,
         found: u64,
@@ -193,7 +191,7 @@ fn of_foreign(error: &umbel_foreign::Error) -> Option<Reason> {
 
 fn of_index(error: &IndexError) -> Option<Reason> {
     Some(match error {
-        IndexError::Version(found) if *found < umbel_find::index::VERSION => Reason::Older,
+        IndexError::Version(0) => Reason::HeaderDamaged,
         IndexError::Version(_) => Reason::Newer,
         IndexError::Length { found, expected: Some(expected) } => length(*expected, *found),
         IndexError::Length { .. } | IndexError::Damaged { .. } => Reason::Broken,

@@ -309,7 +309,7 @@ test("ten bad files: each has a message that says what is wrong", (t) => {
     ["cut.umbel", good.subarray(0, good.length - 100), /^cut\.umbel: the header declares \d+ bytes, the file has \d+; truncated\? copy it again/],
     ["long.umbel", Buffer.concat([good, Buffer.from("more")]), /something was appended; copy it again/],
     ["flipped.umbel", flipped, /^flipped\.umbel: .*(checksum|damaged)/],
-    ["newer.umbel", newer, /format version 99; this release reads versions 1 to \d+/],
+    ["newer.umbel", newer, /format version 99; this release reads version 1/],
     ["photo.jpg", jpeg, /^photo\.jpg: not an umbel file: it begins with "\\xff\\xd8\\xff\\xe0/],
     ["lines.txt", Buffer.from("apples\nplums\n".repeat(100)), /^lines\.txt: not an umbel file: it begins with "apples/],
     ["broken.packed", badly, /damaged|checksum/],

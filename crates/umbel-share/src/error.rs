@@ -252,7 +252,7 @@ impl From<ShareError> for io::Error {
     }
 }
 
-/// What to do with a file of another version than the first, and so far only one.
+/// What to do with a file of another version than the first.
 pub(crate) fn remedy(found: u16) -> &'static str {
     match found {
         0 => "no release wrote it; damaged? copy the file again",

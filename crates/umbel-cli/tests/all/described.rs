@@ -31,10 +31,6 @@ fn fields_are_recorded_and_shown() {
     let found = info(&folder, "two");
     assert_eq!((&found["key_fields"], &found["key_type"]), (&json!(["a", "b"]), &json!("text")));
     assert_eq!(info(&folder, "plain")["key_fields"], Value::Null);
-    // A filter of lines says nothing of its keys, and stays of version 1.
-    assert_eq!([&folder.read("plain")[8..10], &folder.read("two")[8..10]], [[1, 0], [2, 0]]);
-    folder.umbel("build -q -o records --csv t").run().done();
-    assert_eq!(folder.read("records")[8..10], [1, 0]);
     for kind in ["classic", "counting", "scalable", "window", "bloomier", "coded", "cascade"] {
         folder.umbel(&format!("build -q -f -o any --kind {kind} --csv --key b t")).run().done();
         assert_eq!(info(&folder, "any")["key_fields"], json!(["b"]), "{kind}");

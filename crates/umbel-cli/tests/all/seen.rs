@@ -244,7 +244,7 @@ fn a_journal_without_a_checkpoint_says_nothing_and_something_else_is_refused() {
     folder.write("a", urls(0..1000));
     folder.umbel("dedup -q --seen f a").run().done();
     for journal in
-        [&b""[..], b"UMBELRUN\x03\0\0", b"UMBELRUN\x03\0\0\0", b"UMBELRUN\x03\0\0\0\x05\0\0\0"]
+        [&b""[..], b"UMBELRUN\x01\0\0", b"UMBELRUN\x01\0\0\0", b"UMBELRUN\x01\0\0\0\x05\0\0\0"]
     {
         folder.write("f.run", journal);
         let run = folder.umbel("dedup --seen f a").run();
@@ -254,8 +254,10 @@ fn a_journal_without_a_checkpoint_says_nothing_and_something_else_is_refused() {
     }
     for (other, message) in [
         (&b"notes of a run\n"[..], "has the name of a journal of umbel unseen, but is none"),
-        (b"UMBELRUN\x02\0\0\0", "is a journal of umbel unseen of version 2"),
-        (b"UMBELRUN\x04\0\0\0\x05\0\0\0", "use the umbel that wrote it"),
+        (
+            b"UMBELRUN\x02\0\0\0\x05\0\0\0",
+            "is a journal of umbel unseen of version 2, and this release reads version 1; use the umbel that wrote it",
+        ),
     ] {
         folder.write("f.run", other);
         for arguments in ["dedup --seen f a", "query f a", "add f a", "build -f -o f a"] {

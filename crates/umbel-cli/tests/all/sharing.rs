@@ -90,7 +90,7 @@ fn a_journal_next_to_a_signed_filter_is_refused() {
         [&(content.len() as u32).to_le_bytes()[..], &sum.to_le_bytes(), &content].concat()
     };
     let frames = [frame([&[0], &hash[..]].concat()), frame([&[1], &json[..]].concat())];
-    folder.write("seen.run", [&b"UMBELRUN\x03\0\0\0"[..], &frames.concat()].concat());
+    folder.write("seen.run", [&b"UMBELRUN\x01\0\0\0"[..], &frames.concat()].concat());
     folder.write("evil", "evil\n");
     assert_eq!(folder.umbel("query seen evil").run().text(), "evil\n", "nobody is trusted");
     let refused = ["seen.run: would add lines to a filter whose signature does not cover them"];

@@ -11,7 +11,7 @@ pub enum IndexError {
     /// The file is something else.
     #[error("is not an index; make one with umbel index")]
     NotIndex,
-    /// It was written by a later release, or by one whose indexes are no longer read.
+    /// It is of a version that this release does not read.
     #[error("is an index of version {0}; this release reads version {VERSION}; {remedy}", remedy = remedy(*.0))]
     Version(u16),
     /// It is shorter or longer than it was when it was written.
@@ -35,8 +35,5 @@ pub enum IndexError {
 
 /// What to do with an index of another version.
 fn remedy(found: u16) -> &'static str {
-    match found > VERSION {
-        true => "use a newer umbel",
-        false => "make it again with umbel index",
-    }
+    if found > VERSION { "use a newer umbel" } else { "make it again with umbel index" }
 }

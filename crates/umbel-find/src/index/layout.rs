@@ -34,7 +34,7 @@ pub fn is_index(path: &Path) -> bool {
 }
 
 /// The version of the format that is read and written.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 1;
 /// The last way of compression.
 const MOST_COMPRESSION: u8 = 5;
 const HEADER: usize = 72;

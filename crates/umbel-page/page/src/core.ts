@@ -413,7 +413,6 @@ export type Reason =
         | "zip"
         | "delta"
         | "newer"
-        | "older"
         | "header_damaged"
         | "broken"
         | "wrong_secret"

@@ -34,9 +34,6 @@ impl Umbel {
 
 static UMBEL: ServerType = ServerType::new();
 
-/// The last version of snapshots that do not say whether a filter is lost.
-const WITHOUT_LOST: i32 = 1;
-
 /// Saves the length of all pieces together, then the pieces.
 fn save_pieces<P: AsRef<[u8]>>(fields: &mut Fields, pieces: impl Iterator<Item = P>, length: u64) {
     fields.save_unsigned(length);
@@ -82,22 +79,24 @@ fn parts(filter: &Filter) -> impl Iterator<Item = Vec<u8>> {
 
 impl Value for Umbel {
     const NAME: &'static CStr = c"umbelfltr";
-    const VERSION: i32 = 2;
+    const VERSION: i32 = 1;
 
     fn server_type() -> &'static ServerType {
         &UMBEL
     }
 
     fn load(fields: &mut Fields, version: i32, context: &Context) -> Result<Self, String> {
+        if version != Self::VERSION {
+            return Err(format!("version {version}, this module reads {}", Self::VERSION));
+        }
         let filter = load_pieces(fields, context)?.map(Loader::finish).transpose();
         let filter = filter.map_err(|error| error.to_string())?;
         let loader = load_pieces(fields, context)?;
         if loader.as_ref().is_some_and(Loader::is_complete) {
             return Err("a file that is loaded in parts is there as a whole".to_owned());
         }
-        let is_lost = version > WITHOUT_LOST && fields.unsigned()? != 0;
-        // Version 1 kept keys without anything, after a load that failed.
-        let is_lost = is_lost || (filter.is_none() && loader.is_none());
+        // What has neither is taken for one that is lost.
+        let is_lost = fields.unsigned()? != 0 || (filter.is_none() && loader.is_none());
         Ok(Self { is_lost, ..Self::new(filter.filter(|_| !is_lost), loader) })
     }
 

@@ -112,11 +112,13 @@ def test_a_file_in_parts_is_not_whole(client):
     """A load that has all parts has ended: it is the filter."""
     client("SET", "text", "x"), client("UM.RESERVE", "f", 100, 0.01)
     _, file = client("UM.DUMP", "f", 0)
-    value = lambda parts: begin("umbelfltr", 2) + unsigned(0) + unsigned(len(parts)) + text(parts) + unsigned(0) + b"\0"
+    value = lambda parts, version=1: begin("umbelfltr", version) + unsigned(0) + unsigned(len(parts)) + text(parts) + unsigned(0) + b"\0"
     footer = client("DUMP", "text")[-10:]
     assert client("RESTORE", "part", 0, payload(value(file[:-1]), footer)) == OK
     assert client("UM.LOAD", "part", len(file) - 1, file[-1:]) == 0 and client("UM.EXISTS", "part", "a") == 0
     assert isinstance(client("RESTORE", "whole", 0, payload(value(file), footer)), Refused)
+    for version in (0, 2):
+        assert isinstance(client("RESTORE", "other", 0, payload(value(file[:-1], version), footer)), Refused)
 
 
 def test_items_that_find_no_room_are_refused_quickly(client):

@@ -18,7 +18,7 @@ pub enum FileError {
     },
     /// The file has a format version that this release does not read.
     #[error(
-        "format version {found}; this release reads versions 1 to {}; {}",
+        "format version {found}; this release reads version {}; {}",
         super::VERSION,
         if *found > super::VERSION { "use a newer umbel" } else { "no release wrote it; damaged? copy the file again" }
     )]

@@ -22,17 +22,15 @@ use crate::prelude::*;
 ///  20  description_length  u32
 /// ```
 ///
-/// The fields from byte 64 on are known only to the kind's module under `filter`. In version 2 a description of the
-/// keys, of `description_length` bytes, directly precedes the checksum; in version 1 there is none.
+/// The fields from byte 64 on are known only to the kind's module under `filter`. A description of the keys, of
+/// `description_length` bytes, directly precedes the checksum.
 #[derive(Clone, Debug)]
 pub struct Header {
     bytes: Vec<u8>,
 }
 
-/// The maximum bytes of a header, by format version.
-const fn most(version: u16) -> usize {
-    if version == 1 { 1 << 16 } else { 1 << 17 }
-}
+/// The maximum bytes of a header.
+const MOST: usize = 1 << 17;
 
 impl Header {
     /// The bytes of the shortest header.
@@ -41,8 +39,6 @@ impl Header {
     pub(super) const COMMON: usize = 64;
 
     /// Makes the header of a filter with these fields of its kind, and with the payload length given.
-    ///
-    /// It has version 1 if that can hold everything.
     ///
     /// # Panics
     /// If the fields have more than 64 KiB.
@@ -54,13 +50,11 @@ impl Header {
         payload: u64,
     ) -> Self {
         let description = description.encode();
-        let old = description.is_empty() && scheme.algorithm != Algorithm::Caller;
-        let version = if old { 1 } else { VERSION };
         let length = Self::length_for(body.0.len() + description.len());
-        assert!(length <= most(version), "a header has at most 64 KiB, with a description 128 KiB");
+        assert!(length <= MOST, "a header has at most 128 KiB");
         let mut header = Self { bytes: vec![0; length] };
         header.put(0, &MAGIC);
-        header.put(8, &version.to_le_bytes());
+        header.put(8, &VERSION.to_le_bytes());
         header.put(10, &(plan.kind as u16).to_le_bytes());
         header.put(12, &(length as u32).to_le_bytes());
         header.put(16, &(scheme.algorithm as u16).to_le_bytes());
@@ -84,16 +78,11 @@ impl Header {
 
     /// The bytes of the header that begins with `bytes`, as far as they show: to be read before it is parsed. 128 KiB
     /// at most.
-    ///
-    /// In version 1 a kind whose headers all have one length has its checksum there whatever `header_length` says.
     pub(crate) fn declared_length(bytes: &[u8]) -> usize {
         let Some(start) = bytes.first_chunk::<{ Self::LENGTH }>() else { return Self::LENGTH };
-        let version = u16::from_le_bytes([start[8], start[9]]);
-        let kind = Kind::from_id(u16::from_le_bytes([start[10], start[11]]));
-        let fixed = version == 1 && matches!(kind, Some(Kind::Blocked | Kind::Classic));
         let length = u32::from_le_bytes([start[12], start[13], start[14], start[15]]) as usize;
-        let possible = (Self::LENGTH..=most(version)).contains(&length);
-        if possible && length.is_multiple_of(64) && !fixed { length } else { Self::LENGTH }
+        let possible = length.is_multiple_of(64) && (Self::LENGTH..=MOST).contains(&length);
+        if possible { length } else { Self::LENGTH }
     }
 
     /// Checks magic, version, length and checksum, in this order, then the fields that all kinds share; the kind checks
@@ -109,7 +98,7 @@ impl Header {
         };
         let version = whole(Self::LENGTH)?[8..10].try_into().expect("two bytes");
         let found = u16::from_le_bytes(version);
-        if !(1..=VERSION).contains(&found) {
+        if found != VERSION {
             return Err(FileError::Version { found });
         }
         let header = Self { bytes: whole(Self::declared_length(bytes))?.to_vec() };
@@ -123,21 +112,15 @@ impl Header {
             "header_length",
             u64::from(found),
             found as usize == header.bytes.len(),
-            "a multiple of 64 from 128 to 65536 (131072 in version 2), in version 1 of a blocked or classic filter 128",
+            "a multiple of 64 from 128 to 131072",
         )?;
-        let reserved = if header.version() == 1 { 18..24 } else { 18..20 };
-        let zeros = header.bytes[reserved].iter().fold(0, |all, byte| all | byte);
+        let zeros = u16::from_le_bytes(header.get(18));
         check_field("zeros", u64::from(zeros), zeros == 0, "0 in reserved bytes")?;
         let described = header.description_length();
         let room = header.bytes.len() - Self::COMMON - 8;
         let fits = described <= room;
         check_field("description_length", described as u64, fits, "no more than the header has")?;
         Ok(header)
-    }
-
-    /// The version of its format.
-    fn version(&self) -> u16 {
-        u16::from_le_bytes(self.get(8))
     }
 
     /// Bytes of the description of the keys.
@@ -153,15 +136,10 @@ impl Header {
     /// The description of its keys, if the file has one.
     ///
     /// # Errors
-    /// [`FileError::Field`]; also for a file of version 2 that version 1 could express.
+    /// [`FileError::Field`].
     pub(crate) fn description(&self) -> Result<KeyDescription, FileError> {
         match &self.bytes[self.fields_end()..self.bytes.len() - 8] {
-            [] => {
-                let version = self.version();
-                let needed = version == 1 || self.scheme()?.algorithm == Algorithm::Caller;
-                check_field("version", version.into(), needed, "1 without a description")?;
-                Ok(KeyDescription::default())
-            }
+            [] => Ok(KeyDescription::default()),
             bytes => Ok(KeyDescription::parse(bytes)?),
         }
     }
@@ -254,9 +232,7 @@ impl Header {
     /// keyed has a key id.
     pub fn scheme(&self) -> Result<Scheme, FileError> {
         let id = u16::from_le_bytes(self.get(16));
-        let known = Algorithm::from_id(id);
-        let known = known.filter(|found| *found != Algorithm::Caller || self.version() > 1);
-        let algorithm = known.ok_or(FileError::UnknownAlgorithm(id))?;
+        let algorithm = Algorithm::from_id(id).ok_or(FileError::UnknownAlgorithm(id))?;
         let (seed, key_id) = (u64::from_le_bytes(self.get(24)), u64::from_le_bytes(self.get(32)));
         let zero = |field, found| check_field(field, found, found == 0, "0 for this algorithm");
         match algorithm {

@@ -40,9 +40,8 @@ pub(crate) use sums::Sums;
 pub use writer::Writer;
 pub(crate) use writer::{Put, put_parts};
 
-/// The newest format version that this release reads. It writes version 1 if that can express the filter (keys without
-/// a description), so that older releases can read it.
-pub const VERSION: u16 = 2;
+/// The version of the format that this release reads and writes.
+pub const VERSION: u16 = 1;
 
 /// The first bytes of every file. As in PNG, a byte above 127 and line ends of both kinds reveal a transfer that alters
 /// text.

@@ -220,7 +220,6 @@ fn every_flipped_bit_is_refused() {
     for (mut file, secret) in files() {
         let payload_end = file.len() - 16;
         let header = header_length(&file);
-        let any_header = file[10] > Kind::Classic as u8;
         for bit in 0..8 * file.len() {
             file[bit / 8] ^= 1 << (bit % 8);
             let error = refusal(&file, secret);
@@ -228,7 +227,7 @@ fn every_flipped_bit_is_refused() {
                 0..8 => matches!(error, FileError::NotUmbel { .. }),
                 8..10 => matches!(error, FileError::Version { .. }),
                 // A longer header than the file has bytes may be all that can be told.
-                12..16 if any_header => {
+                12..16 => {
                     matches!(error, FileError::HeaderDamaged | FileError::Length { .. })
                 }
                 byte if byte < header => matches!(error, FileError::HeaderDamaged),
@@ -311,9 +310,11 @@ fn every_field_of_a_chain_is_checked() {
         ("payload_length", four, 40, u(1 << 45)),
         ("payload_length", four, 40, u(u64::MAX)),
     ];
-    for byte in (18..24).chain(232..248) {
+    for byte in (18..20).chain(232..248) {
         fields.push(("zeros", four, byte, vec![1]));
     }
+    fields.push(("description", four, 20, vec![1]));
+    fields.extend((21..24).map(|byte| ("description_length", four, byte, vec![1])));
     for link in 0..4 {
         for keys in [1, 7 << link, 8 << (link + 1), u64::MAX] {
             fields.push(("link_keys", four, at(link, 0), u(keys)));
@@ -356,7 +357,7 @@ fn every_field_of_a_chain_is_checked() {
             matches!(e, FileError::Plan(PlanError::Probes { probes: 33 }))
         }),
         (48, f(1.0), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
-        (16, vec![3, 0], |e| matches!(e, FileError::UnknownAlgorithm(3))),
+        (16, vec![4, 0], |e| matches!(e, FileError::UnknownAlgorithm(4))),
     ];
     for (offset, bytes, refused) in others {
         let error = refusal(&with_header(four, offset, &bytes), None);
@@ -582,7 +583,9 @@ fn every_field_of_a_fuse_graph_is_checked() {
         ("payload_length", 40, u(u64::MAX)),
     ];
     fields.extend([0, 2, 1 << 24].map(|other| ("positions", 84, n(other))));
-    fields.extend((18..24).chain(104..120).map(|byte| ("zeros", byte, vec![1])));
+    fields.extend((18..20).chain(104..120).map(|byte| ("zeros", byte, vec![1])));
+    fields.push(("description", 20, vec![1]));
+    fields.extend((21..24).map(|byte| ("description_length", byte, vec![1])));
     for (name, offset, bytes) in fields {
         let error = refusal(&with_header(file, offset, &bytes), None);
         let right = matches!(error, FileError::Field(FieldError { field, .. }) if field == name);
@@ -650,7 +653,9 @@ fn every_field_of_a_cascade_is_checked() {
             fields.push(("payload_length", levels, at(level, 16), u(bits)));
         }
     }
-    for byte in (18..24).chain((0..3).flat_map(|level| at(level, 28)..at(level, 32))) {
+    fields.push(("description", levels, 20, vec![1]));
+    fields.extend((21..24).map(|byte| ("description_length", levels, byte, vec![1])));
+    for byte in (18..20).chain((0..3).flat_map(|level| at(level, 28)..at(level, 32))) {
         fields.push(("zeros", levels, byte, vec![1]));
     }
     for byte in 192..248 {
@@ -713,12 +718,12 @@ fn every_header_field_is_checked() {
     let variants: &[(&str, usize, Vec<u8>, Refused)] = &[
         ("magic", 0, b"\x89UMBEL\n\n".to_vec(), |e| matches!(e, FileError::NotUmbel { .. })),
         ("version", 8, vec![0, 0], |e| matches!(e, FileError::Version { found: 0 })),
-        ("version", 8, vec![3, 0], |e| matches!(e, FileError::Version { found: 3 })),
+        ("version", 8, vec![2, 0], |e| matches!(e, FileError::Version { found: 2 })),
         ("kind", 10, vec![0, 0], |e| matches!(e, FileError::UnknownKind(0))),
         ("kind", 10, vec![200, 0], |e| matches!(e, FileError::UnknownKind(200))),
         ("kind", 10, vec![255, 255], |e| matches!(e, FileError::UnknownKind(65_535))),
         ("algorithm", 16, vec![0, 0], |e| matches!(e, FileError::UnknownAlgorithm(0))),
-        ("algorithm", 16, vec![3, 0], |e| matches!(e, FileError::UnknownAlgorithm(3))),
+        ("algorithm", 16, vec![4, 0], |e| matches!(e, FileError::UnknownAlgorithm(4))),
         ("planned_fpp", 48, f(0.0), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
         ("planned_fpp", 48, f(-0.0), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
         ("planned_fpp", 48, f(1.0), |e| matches!(e, FileError::Plan(PlanError::Fpp(_)))),
@@ -750,7 +755,6 @@ fn every_header_field_is_checked() {
     let mut fields = vec![
         ("header_length", blocked, 12, vec![0, 0, 0, 0]),
         ("header_length", blocked, 12, vec![64, 0, 0, 0]),
-        ("header_length", blocked, 12, vec![192, 0, 0, 0]),
         ("header_length", blocked, 12, vec![128, 0, 0, 1]),
         ("key_id", blocked, 32, u(1)),
         ("seed", keyed, 24, u(1)),
@@ -770,14 +774,19 @@ fn every_header_field_is_checked() {
         ("payload_length", blocked, 40, u(u64::MAX)),
         ("payload_length", blocked, 40, u(u64::MAX - 127)),
     ];
-    for byte in (18..24).chain(76..120) {
+    for byte in (18..20).chain(76..120) {
         fields.push(("zeros", blocked, byte, vec![1]));
     }
+    fields.push(("description", blocked, 20, vec![1]));
+    fields.extend((21..24).map(|byte| ("description_length", blocked, byte, vec![1])));
     for (name, file, offset, bytes) in fields {
         let secret = std::ptr::eq(file, keyed).then_some(&SECRET);
         let error = refusal(&with_header(file, offset, &bytes), secret);
         assert!(field(name)(&error), "{name} at {offset}: {bytes:?}: {error:?}");
     }
+    // The checksum is looked for where a longer header would end.
+    let longer = with_header(blocked, 12, &[192]);
+    assert!(matches!(refusal(&longer, None), FileError::HeaderDamaged));
 }
 
 #[test]
@@ -1024,7 +1033,7 @@ fn messages_tell_what_to_do() {
         (&b"PAR1 and more"[..], "not an umbel file: it begins with \"PAR1 and\""),
         (
             &with_header(file, 8, &[9, 0])[..],
-            "format version 9; this release reads versions 1 to 2",
+            "format version 9; this release reads version 1; use a newer umbel",
         ),
         (&with_header(file, 10, &[200, 0])[..], "kind 200, which this release does not know"),
     ] {

@@ -68,22 +68,18 @@ fn filled(kind: Kind) -> AnyFilter {
     AnyFilter::build(&plan, &keys, hasher).unwrap()
 }
 
-fn version(file: &[u8]) -> u16 {
-    u16::from_le_bytes([file[8], file[9]])
-}
-
 fn description_length(file: &[u8]) -> usize {
     u32::from_le_bytes(file[20..24].try_into().unwrap()) as usize
 }
 
-/// Every kind writes it right before the header's checksum, in version 2, and has the rest of the header and the payload
-/// as without it; it is read back in every way there is.
+/// Every kind writes it right before the header's checksum, and has the rest of the header and the payload as without it;
+/// it is read back in every way there is.
 #[test]
 fn every_kind_keeps_it() {
     for &kind in Kind::ALL {
         let mut filter = filled(kind);
         let plain = filter.to_bytes();
-        assert_eq!((version(&plain), description_length(&plain)), (1, 0), "{kind}");
+        assert_eq!(description_length(&plain), 0, "{kind}");
         assert!(filter.description().is_empty());
         for description in
             [some(), described(&[("n", "")]), described(&[("n", &"v".repeat(MOST - 5))])]
@@ -92,7 +88,7 @@ fn every_kind_keeps_it() {
             assert_eq!(*filter.description(), description);
             let file = filter.to_bytes();
             let (bytes, end) = (encoded(&description), header_length(&file) - 8);
-            assert_eq!((version(&file), description_length(&file)), (2, bytes.len()), "{kind}");
+            assert_eq!(description_length(&file), bytes.len(), "{kind}");
             assert_eq!(file[end - bytes.len()..end], bytes, "{kind}");
             // The fields of the kind and the payload are the same, and nothing is between but zeros.
             let fields = header_length(&plain) - 8;
@@ -255,7 +251,7 @@ fn keys_that_differ_do_not_merge() {
     assert_eq!(blocked.compare(&counting), Err(MergeError::KeysDiffer));
 }
 
-/// The longest header there is in version 1 with the longest description: beyond the 64 KiB of version 1.
+/// The longest fields there are, with the longest description.
 #[test]
 fn the_longest_headers_are_read() {
     let plan = Plan::for_keys(Variant::Scalable { growth: Growth::Even }, 1, 0.5).unwrap();
@@ -273,31 +269,11 @@ fn the_longest_headers_are_read() {
     }
 }
 
-/// What version 1 can say is of version 1: no filter has two files.
-#[test]
-fn version_2_does_not_say_nothing() {
-    for &kind in Kind::ALL {
-        let newer = with_header(&filled(kind).to_bytes(), 8, &[2]);
-        let room = Aligned::new(&newer);
-        for error in [
-            AnyFilter::read_with(&newer[..], newer.len() as u64, secret(kind))
-                .map(drop)
-                .unwrap_err(),
-            AnyFilter::view_with(room.bytes(), secret(kind)).map(drop).unwrap_err(),
-            AnyFilter::from_bytes_with(&newer, AnyScheme).map(drop).unwrap_err(),
-        ] {
-            let FileError::Field(error) = error else { panic!("{kind}: {error:?}") };
-            assert_eq!((error.field, error.found), ("version", 2), "{kind}");
-        }
-    }
-}
-
 /// Damage that no checksum tells.
 #[test]
 fn damaged_descriptions_are_refused() {
     for &kind in Kind::ALL {
         let mut filter = filled(kind);
-        let plain = filter.to_bytes();
         let description = described(&[("field", "host"), ("type", "größe")]);
         filter.describe(description.clone());
         let file = filter.to_bytes();
@@ -342,9 +318,6 @@ fn damaged_descriptions_are_refused() {
             let right = ["description", "name", "zeros", "header_length"].contains(&found);
             assert!(right, "{kind} {other}: {found}");
         }
-        // Version 1 has none.
-        assert_eq!(refusal(&file, 8, &[1]), "zeros", "{kind}");
-        assert_eq!(refusal(&plain, 20, &n(1)), "zeros", "{kind}");
         assert_eq!(refusal(&file, 18, &[1]), "zeros", "{kind}");
 
         // Lengths that go beyond it, names that are empty, and bytes that are no text.

@@ -52,13 +52,12 @@ fn number<const N: usize>(file: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Version 2, algorithm 3, the id where seeds are; opened by the id alone, in every way there is.
+/// Algorithm 3, the id where seeds are; opened by the id alone, in every way there is.
 #[test]
 fn a_file_says_whose_hashes_it_holds() {
     for kind in KINDS {
         let filter = filled(kind, OWN, 0..KEYS);
         let file = filter.to_bytes();
-        assert_eq!(number::<2>(&file, 8), 2, "{kind}: version");
         assert_eq!(number::<2>(&file, 16), 3, "{kind}: algorithm");
         assert_eq!(number::<4>(&file, 20), 0, "{kind}: description_length");
         assert_eq!([24, 32].map(|at| number::<8>(&file, at)), [0x0123_4567_89ab_cdef, 0], "{kind}");
@@ -237,7 +236,7 @@ fn every_flipped_bit_of_a_header_is_refused() {
     }
 }
 
-/// With a checksum that is right: the fields go together, and version 1 has no such algorithm.
+/// With a checksum that is right: the fields go together.
 #[test]
 fn fields_that_do_not_go_together_are_refused() {
     for kind in KINDS {
@@ -257,9 +256,8 @@ fn fields_that_do_not_go_together_are_refused() {
         field(refusal(32, &[1]), "key_id");
         field(refusal(18, &[1]), "zeros");
         field(refusal(19, &[1]), "zeros");
-        assert!(matches!(refusal(8, &[1]), FileError::UnknownAlgorithm(3)));
         assert!(matches!(refusal(16, &[4]), FileError::UnknownAlgorithm(4)));
-        assert!(matches!(refusal(8, &[3]), FileError::Version { found: 3 }));
+        assert!(matches!(refusal(8, &[2]), FileError::Version { found: 2 }));
         // Another id is another file, for another function.
         let other = with_header(&file, 24, &[0xee]);
         AnyFilter::from_bytes_with(&other, OTHER).unwrap();

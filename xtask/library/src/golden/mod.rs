@@ -118,7 +118,7 @@ fn recipes() -> Vec<Vector> {
         Vector { detail: 1, ..cascade("cascade-list", 12, 6, 1000, 0.03, 3_000) },
         cascade("cascade-one-level", 16, 3, 1000, 0.1, 0),
         Vector { members: 0, ..cascade("cascade-empty", 1, 8, 1, 0.5, 50) },
-        // Version 2: hashes of the caller, and descriptions of keys.
+        // Hashes of the caller, and descriptions of keys.
         caller(blocked("caller-blocked", 20, 8, 1000, 0.01)),
         caller(described(Vector { seed: 9, ..classic("caller-classic", 9_601, 6, 1000, 0.01) })),
         caller(bloomier("caller-bloomier", 20, 7, 1000, 0.01)),

@@ -769,8 +769,6 @@ export const de: typeof en = {
         return `Sie hat ${bytes(reason.bytes)}, und eine Seite fasst ${bytes(reason.most)}. Die Kommandozeile öffnet sie: umbel info`;
       case "newer":
         return "Eine neuere Version von umbel hat diese Datei geschrieben; diese Seite kann sie noch nicht lesen.";
-      case "older":
-        return "Diese Datei hat eine ältere Version von umbel geschrieben, deren Dateien diese nicht mehr liest. Sie muss neu erstellt werden.";
       case "cut":
         return `Die Datei sollte ${zahl(reason.expected)} Bytes haben und hat ${zahl(reason.found)}: sie ist abgeschnitten. Kopieren Sie sie noch einmal.`;
       case "appended":

@@ -60,8 +60,6 @@ export const en = {
         return `It has ${bytes(reason.bytes)}, and a page can hold ${bytes(reason.most)}. The command line opens it: umbel info`;
       case "newer":
         return "A newer version of umbel wrote this file; this page cannot read it yet.";
-      case "older":
-        return "An older version of umbel wrote this file, and this one no longer reads such files. Make it again.";
       case "cut":
         return `The file should have ${number(reason.expected)} bytes and has ${number(reason.found)}: it was cut off. Copy it again.`;
       case "appended":

@@ -312,7 +312,10 @@ public final class Filter {
             }
             int version = Xxh3.half(bytes, 8) & 0xffff;
             if (version != 1) {
-                throw new IOException(path + ": version " + version + " of the format; Java reads version 1, of keys without a description");
+                throw new IOException(path + ": version " + version + " of the format; Java reads version 1");
+            }
+            if (Xxh3.half(bytes, 20) != 0) {
+                throw new IOException(path + ": the keys have a description; Java reads filters of keys without one");
             }
             if (Xxh3.word(bytes, 120) != Xxh3.hash(Arrays.copyOf(bytes, 120), 0)) {
                 throw new IOException(path + ": the header is damaged; copy the file again");

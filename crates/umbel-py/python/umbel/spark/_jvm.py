@@ -41,8 +41,8 @@ def has_java(spark: SparkSession) -> bool:
 
 
 def knows(data: bytes, spark: SparkSession) -> bool:
-    """Whether Java looks up, and fills, the filter in a file with these bytes: of version 1, kind 1 and algorithm 1."""
-    known = data[:8] == MAGIC and struct.unpack_from("<8xHHIH", data) == (1, 1, _HEADER, 1)
+    """Whether Java looks up, and fills, the filter in a file with these bytes: of kind 1 and algorithm 1, without a description."""
+    known = data[:8] == MAGIC and struct.unpack_from("<8xHHIH2xI", data) == (1, 1, _HEADER, 1, 0)
     return known and has_java(spark)
 
 
