@@ -22,10 +22,8 @@ pub(crate) enum Door {
     Redis,
     /// The Python package on Spark, with two workers on this machine. Needs a JDK, 17 or later.
     Spark,
-    /// Caching proxies that know from summaries which peer has a page.
-    SummaryCache,
-    /// A proxy that exchanges cache digests with Squid, between two servers of Squid.
-    Squid,
+    /// Caching proxies that exchange summaries, or cache digests with Squid.
+    Proxy,
     /// The explorer, in Node and in a browser that npm brings along; in full also in Firefox and WebKit.
     Page,
 }
@@ -103,11 +101,8 @@ impl Door {
             Self::Python => PYTHON,
             Self::Redis => REDIS,
             Self::Spark => SPARK,
-            Self::SummaryCache => {
-                return run::run(&mut example("test", "examples/summary-cache"));
-            }
-            Self::Squid => {
-                return run::run(squid::with(&mut example("test", "examples/squid-peer"))?);
+            Self::Proxy => {
+                return run::run(squid::with(&mut example("test", "examples/proxy"))?);
             }
             Self::Page => return page::test(full),
         };

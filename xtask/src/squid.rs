@@ -1,4 +1,4 @@
-//! Squid for `cargo x test squid`: the one that is installed, or else Debian's package, unpacked under the target folder, which needs
+//! Squid for `cargo x test proxy`: the one that is installed, or else Debian's package, unpacked under the target folder, which needs
 //! no root.
 
 use std::fs;

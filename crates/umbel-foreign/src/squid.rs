@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A key is the MD5 of a byte for the method (GET is 1) and the URL; its four big-endian words, modulo
-//! the bits of the mask, are the positions. `examples/squid-peer` exchanges digests with running servers.
+//! the bits of the mask, are the positions. `examples/proxy` exchanges digests with running servers.
 
 use std::ops::Range;
 

@@ -1,7 +1,6 @@
 //! `cargo x trial NAME`: runs the trial of an example; exit 1 if a figure is out of bounds.
 
 mod penetration;
-mod summary_cache;
 
 use std::ffi::OsString;
 
@@ -28,13 +27,10 @@ struct PassedOn {
 enum Trial {
     /// Requests for absent keys in front of PostgreSQL: which reach it, through filters of Redis, with servers that fail.
     Penetration(PassedOn),
-    /// Caching proxies that ask all peers, or their summaries: hits and messages, then proxies and links that fail.
-    SummaryCache(PassedOn),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.trial {
         Trial::Penetration(arguments) => penetration::run(arguments),
-        Trial::SummaryCache(arguments) => summary_cache::run(arguments),
     }
 }

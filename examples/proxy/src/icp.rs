@@ -7,44 +7,35 @@ const VERSION: u8 = 2;
 /// What a message says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Opcode {
-    /// Do you have it?
+pub(crate) enum Opcode {
     Query = 1,
-    /// Yes.
     Hit = 2,
-    /// No.
     Miss = 3,
 }
 
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message<'a> {
-    /// What it says.
-    pub opcode: Opcode,
+pub(crate) struct Message<'a> {
+    pub(crate) opcode: Opcode,
     /// The number of the query, which its answers repeat.
-    pub number: u32,
-    /// The page.
-    pub url: &'a str,
+    pub(crate) number: u32,
+    pub(crate) url: &'a str,
 }
 
 impl<'a> Message<'a> {
     /// Returns its bytes. Addresses are zeros, as the RFC allows; a query has that of its client before the page.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
         let client: &[u8] = if self.opcode == Opcode::Query { &[0; 4] } else { &[] };
-        let length = HEADER + client.len() + self.url.len() + 1;
-        let mut bytes = vec![self.opcode as u8, VERSION];
-        bytes.extend_from_slice(&(length as u16).to_be_bytes());
-        bytes.extend_from_slice(&self.number.to_be_bytes());
+        let length = (HEADER + client.len() + self.url.len() + 1) as u16;
+        let start = [self.opcode as u8, VERSION];
+        let (length, number) = (length.to_be_bytes(), self.number.to_be_bytes());
         // Options, their data, and the address of the sender.
-        bytes.extend_from_slice(&[0; 12]);
-        bytes.extend_from_slice(client);
-        bytes.extend_from_slice(self.url.as_bytes());
-        bytes.push(0);
-        bytes
+        let rest = [0; 12];
+        [&start, &length[..], &number, &rest, client, self.url.as_bytes(), &[0]].concat()
     }
 
     /// Reads a message; none if the bytes are no such message.
-    pub fn read(bytes: &'a [u8]) -> Option<Self> {
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
         let opcode = match bytes.first()? {
             1 => Opcode::Query,
             2 => Opcode::Hit,

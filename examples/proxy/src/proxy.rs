@@ -1,13 +1,13 @@
-//! The way of a request: what is held, then the siblings whose digest has it, then the origin.
+//! The way of a request: what is held, then the proxies whose filter has it, then the origin.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use futures_util::stream::{self, StreamExt};
-use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
+use http_body_util::{BodyExt, BodyStream, Full, Limited, StreamBody};
 use http_cache_semantics::CachePolicy;
 use hyper::body::{Body as _, Bytes, Frame, Incoming};
 use hyper::header::{
@@ -22,9 +22,10 @@ use tokio::time::timeout;
 
 use crate::Settings;
 use crate::cache::{Cache, Object};
-use crate::own::OwnDigest;
-use crate::sibling::{DIGEST_PATH, DIGEST_TYPE, Sibling};
-use crate::upstream::{self, Body, Private, Upstream};
+use crate::digest::OwnDigest;
+use crate::group::{self, COPY_PATH, Group};
+use crate::peer::{DIGEST_PATH, DIGEST_TYPE, Peer};
+use crate::upstream::{Body, Origins, is_private};
 use crate::uri::canonical;
 
 /// How long an origin may take for the head of its answer, and a sibling for all that is stored.
@@ -34,16 +35,19 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const DIGEST_HEADER: usize = 128;
 /// How long a sibling has to read the header of a digest.
 const MOMENT: Duration = Duration::from_millis(200);
+/// Bytes of the largest request for a full copy that is read; all have less than 128.
+const LARGEST_REQUEST: usize = 1 << 10;
 
 /// The proxy.
 pub(crate) struct Proxy {
     address: SocketAddr,
     via: HeaderValue,
     largest: usize,
-    cache: Cache,
+    cache: Arc<Cache>,
     digest: OwnDigest,
-    siblings: Vec<Arc<Sibling>>,
-    origin: Upstream,
+    siblings: Vec<Arc<Peer>>,
+    group: Option<Arc<Group>>,
+    origins: Origins,
     started: Instant,
     counts: Counts,
 }
@@ -52,11 +56,12 @@ pub(crate) struct Proxy {
 struct Counts {
     all: AtomicU64,
     hits: AtomicU64,
+    /// What siblings and peers held.
     sibling_hits: AtomicU64,
     origin: AtomicU64,
-    /// Requests of siblings, for what is held only.
+    /// Requests of siblings and peers, for what is held only.
     asked: AtomicU64,
-    /// What was not held: false hits of the siblings.
+    /// What was not held: their false hits.
     denied: AtomicU64,
     digests_served: AtomicU64,
 }
@@ -69,23 +74,28 @@ struct Answer {
 }
 
 impl Proxy {
-    pub(crate) fn new(settings: &Settings, address: SocketAddr) -> Result<Self> {
-        let siblings = settings.siblings.iter().map(|address| Sibling::new(address).map(Arc::new));
-        Ok(Self {
+    /// Makes the proxy of this address, and starts what exchanges filters.
+    pub(crate) async fn start(settings: &Settings, address: SocketAddr) -> Result<Arc<Self>> {
+        let siblings = settings.siblings.iter().map(|address| Peer::new(address).map(Arc::new));
+        let siblings: Vec<_> = siblings.collect::<Result<_>>()?;
+        let cache = Arc::new(Cache::new(settings.memory, group::own_summary(settings)?));
+        let group = Group::start(settings, &cache).await?;
+        for sibling in &siblings {
+            let (sibling, gap) = (Arc::clone(sibling), settings.digest_gap);
+            tokio::spawn(async move { sibling.keep_digest(gap).await });
+        }
+        Ok(Arc::new(Self {
             address,
             via: HeaderValue::try_from(format!("1.1 {}", settings.name))?,
             largest: usize::try_from(settings.largest)?,
-            cache: Cache::new(settings.memory),
             digest: OwnDigest::new(settings.bits_per_entry, settings.digest_period),
-            siblings: siblings.collect::<Result<_>>()?,
-            origin: upstream::direct(settings.allow_private),
+            origins: Origins::new(settings.allow_private),
             started: Instant::now(),
             counts: Counts::default(),
-        })
-    }
-
-    pub(crate) fn siblings(&self) -> &[Arc<Sibling>] {
-        &self.siblings
+            cache,
+            siblings,
+            group,
+        }))
     }
 
     /// Answers a request, and writes a line of the access log.
@@ -97,7 +107,7 @@ impl Proxy {
         let started = Instant::now();
         let (method, url) = (request.method().clone(), request.uri().clone());
         let Answer { response, result, from } = match canonical(&url) {
-            _ if self.is_own(&url) => self.internal(url.path()),
+            _ if self.is_own(&url) => self.internal(request).await,
             Some(url) => self.fetch(request, url).await,
             None => refuse(StatusCode::NOT_IMPLEMENTED, "only http:// URLs are proxied"),
         };
@@ -123,15 +133,28 @@ impl Proxy {
         }
     }
 
-    fn internal(&self, path: &str) -> Answer {
-        let response = match path {
-            DIGEST_PATH => self.serve_digest(),
-            "/status" => Ok(self.status().map(whole)),
+    async fn internal(&self, request: Request<Incoming>) -> Answer {
+        let response = match (request.method(), request.uri().path(), &self.group) {
+            (&Method::GET, DIGEST_PATH, _) => self.serve_digest(),
+            (&Method::GET, "/status", _) => Ok(self.status().map(whole)),
+            (&Method::GET, "/umbel/filter", Some(group)) => {
+                // The published one, or the one that is kept of a peer.
+                let file = match request.uri().query() {
+                    Some(name) => group.filter(name),
+                    None => self.cache.summary(|it| it.published().to_vec().into()),
+                };
+                file.map(|file| Response::new(whole(file))).context("no such filter")
+            }
+            (&Method::POST, COPY_PATH, Some(group)) => {
+                let body = Limited::new(request.into_body(), LARGEST_REQUEST).collect().await;
+                let copy = body.ok().and_then(|it| group.full_copy(&it.to_bytes(), &self.cache));
+                copy.map(|copy| Response::new(whole(copy))).context("no request for a copy")
+            }
             _ => return refuse(StatusCode::NOT_FOUND, "see /status"),
         };
         match response {
             Ok(response) => answer(response, "TCP_MEM_HIT", "HIER_NONE/-"),
-            Err(error) => refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+            Err(error) => refuse(StatusCode::BAD_REQUEST, &error.to_string()),
         }
     }
 
@@ -156,13 +179,15 @@ impl Proxy {
                 "rate": last.rate,
             })
         });
-        let siblings: Vec<_> = self.siblings.iter().map(|sibling| sibling.figures()).collect();
+        let siblings: Vec<_> = self.siblings.iter().map(|sibling| sibling.status()).collect();
         let status = json!({
             "uptime_seconds": self.started.elapsed().as_secs(),
             "requests": self.counts,
-            "cache": self.cache.figures(),
+            "cache": self.cache.status(),
             "digest": digest,
             "siblings": siblings,
+            "summary": self.cache.summary(|it| json!({ "version": it.version(), "keys": it.keys() })),
+            "group": self.group.as_ref().map(|group| group.status()),
         });
         let mut response = Response::new(format!("{status:#}\n").into());
         let json = HeaderValue::from_static("application/json");
@@ -215,21 +240,33 @@ impl Proxy {
         }
     }
 
-    /// Asks the siblings whose digest has the URL, those first that disappointed least.
+    /// Asks the siblings whose digest has the URL, those first that disappointed least, and then peers of the group.
     async fn ask_siblings(&self, head: &request::Parts) -> Option<Answer> {
         let url = head.uri.to_string();
-        let mut may: Vec<_> = self.siblings.iter().filter(|it| it.may_hold(&url)).collect();
+        let mut may: Vec<_> = self.siblings.iter().filter(|it| it.digest_has(&url)).collect();
         may.sort_by(|a, b| a.disappointment().total_cmp(&b.disappointment()));
         for sibling in may {
-            if let Some(response) = sibling.ask(head).await
-                && let Ok(Ok(response)) = timeout(PATIENCE, self.keep(head, response)).await
-            {
-                self.counts.sibling_hits.fetch_add(1, Relaxed);
-                let from = format!("CD_SIBLING_HIT/{}", sibling.address());
-                return Some(answer(response, "TCP_MISS", &from));
+            if let Some(answer) = self.ask(sibling, head).await {
+                return Some(answer);
+            }
+        }
+        let group = self.group.as_ref()?;
+        for (member, peer) in group.candidates(&url).await {
+            let answer = self.ask(peer, head).await;
+            group.note(member, answer.is_some());
+            if answer.is_some() {
+                return answer;
             }
         }
         None
+    }
+
+    async fn ask(&self, peer: &Peer, head: &request::Parts) -> Option<Answer> {
+        let response = peer.ask(head).await?;
+        let response = timeout(PATIENCE, self.keep(head, response)).await.ok()?.ok()?;
+        self.counts.sibling_hits.fetch_add(1, Relaxed);
+        let from = format!("CD_SIBLING_HIT/{}", peer.address());
+        Some(answer(response, "TCP_MISS", &from))
     }
 
     async fn ask_origin(&self, head: request::Parts, body: Incoming) -> Answer {
@@ -237,17 +274,14 @@ impl Proxy {
         if !head.method.is_safe() {
             self.cache.forget(&head.uri.to_string());
         }
-        let mut request = Request::new(body.boxed_unsync());
-        *request.method_mut() = head.method.clone();
-        *request.uri_mut() = head.uri.clone();
-        *request.headers_mut() = head.headers.clone();
-        let response = match timeout(PATIENCE, self.origin.request(request)).await {
+        let request = Request::from_parts(head.clone(), body.boxed_unsync());
+        let response = match timeout(PATIENCE, self.origins.request(request)).await {
             Ok(Ok(response)) => self.keep(&head, response).await,
             Ok(Err(error)) => {
-                let error = anyhow::Error::from(error);
-                let is_private = error.chain().any(|cause| cause.is::<Private>());
-                let status =
-                    if is_private { StatusCode::FORBIDDEN } else { StatusCode::BAD_GATEWAY };
+                let status = match is_private(&error) {
+                    true => StatusCode::FORBIDDEN,
+                    false => StatusCode::BAD_GATEWAY,
+                };
                 return refuse(status, &format!("{error:#}"));
             }
             Err(_) => return refuse(StatusCode::GATEWAY_TIMEOUT, "the origin does not answer"),
@@ -282,7 +316,10 @@ impl Proxy {
         let body = match read(body, self.largest).await? {
             Extent::Whole(body) => {
                 let object = Object { policy, date, body: body.clone() };
-                self.cache.store(request.uri.to_string(), object);
+                let message = self.cache.store(request.uri.to_string(), object);
+                if let (Some(message), Some(group)) = (message, &self.group) {
+                    group.publish(message, &self.cache);
+                }
                 whole(body)
             }
             Extent::Larger(body) => body,
@@ -334,7 +371,7 @@ fn answer(response: Response<Body>, result: &'static str, from: &str) -> Answer 
 }
 
 fn refuse(status: StatusCode, why: &str) -> Answer {
-    let mut response = Response::new(whole(format!("squid-peer: {why}\n").into()));
+    let mut response = Response::new(whole(format!("umbel-proxy: {why}\n").into()));
     *response.status_mut() = status;
     answer(response, "TCP_MISS", "HIER_NONE/-")
 }

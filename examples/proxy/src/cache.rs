@@ -1,4 +1,5 @@
-//! What is held: objects by URL, up to a number of bytes; the one not used for longest leaves first.
+//! What is held: objects by URL, up to a number of bytes; the one not used for longest leaves first. The summary for peers
+//! changes with it.
 
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
@@ -9,7 +10,8 @@ use hyper::body::Bytes;
 use hyper::header::{DATE, HeaderValue};
 use hyper::http::request;
 use lru::LruCache;
-use serde::Serialize;
+use serde_json::{Value, json};
+use umbel_share::summary::Summary;
 
 /// An object with what decides how long it may be used, and for which requests.
 pub(crate) struct Object {
@@ -28,23 +30,15 @@ struct Held {
     objects: LruCache<String, Arc<Object>>,
     bytes: u64,
     evicted: u64,
-}
-
-/// The figures of the cache.
-#[derive(Serialize)]
-pub(crate) struct Figures {
-    objects: usize,
-    bytes: u64,
-    limit: u64,
-    evicted: u64,
+    summary: Option<Summary>,
 }
 
 /// What headers and bookkeeping of an object use, roughly.
 const OVERHEAD: u64 = 1024;
 
 impl Cache {
-    pub(crate) fn new(limit: u64) -> Self {
-        let held = Held { objects: LruCache::unbounded(), bytes: 0, evicted: 0 };
+    pub(crate) fn new(limit: u64, summary: Option<Summary>) -> Self {
+        let held = Held { objects: LruCache::unbounded(), bytes: 0, evicted: 0, summary };
         Self { held: Mutex::new(held), limit }
     }
 
@@ -61,27 +55,48 @@ impl Cache {
         Some(Response::from_parts(head, object.body.clone()))
     }
 
-    /// Stores an object in the place of an older one, and evicts others.
-    pub(crate) fn store(&self, url: String, object: Object) {
+    /// Stores an object in the place of an older one, and evicts others. Returns the summary's message to all peers if one is
+    /// due.
+    pub(crate) fn store(&self, url: String, object: Object) -> Option<Vec<u8>> {
         let size = size(&url, &object);
+        if size > self.limit {
+            return None;
+        }
         let mut held = self.lock();
+        let is_new = !held.objects.contains(&url);
+        if let Some(summary) = held.summary.as_mut().filter(|_| is_new) {
+            summary.insert(&url);
+        }
         held.bytes += size;
         if let Some((url, old)) = held.objects.push(url, Arc::new(object)) {
             held.bytes -= self::size(&url, &old);
         }
         while held.bytes > self.limit {
             let (url, old) = held.objects.pop_lru().expect("bytes are those of objects");
-            held.bytes -= self::size(&url, &old);
+            held.leave(&url, &old);
             held.evicted += 1;
         }
+        let Held { objects, summary, .. } = &mut *held;
+        // Without memory for a larger filter, peers keep the one they have.
+        summary.as_mut()?.publish(|| objects.iter().map(|(url, _)| url)).ok()?
     }
 
     /// Drops an object that may no longer be what the origin has.
     pub(crate) fn forget(&self, url: &str) {
         let mut held = self.lock();
         if let Some(old) = held.objects.pop(url) {
-            held.bytes -= size(url, &old);
+            held.leave(url, &old);
         }
+    }
+
+    /// Returns whether it has an object, without using it.
+    pub(crate) fn has(&self, url: &str) -> bool {
+        self.lock().objects.contains(url)
+    }
+
+    /// Does something with the summary, if there is one.
+    pub(crate) fn summary<R>(&self, with: impl FnOnce(&mut Summary) -> R) -> Option<R> {
+        self.lock().summary.as_mut().map(with)
     }
 
     /// Returns the URLs of the objects that will still be fresh at that time.
@@ -91,18 +106,22 @@ impl Cache {
         fresh.map(|(url, _)| url.clone()).collect()
     }
 
-    pub(crate) fn figures(&self) -> Figures {
-        let held = self.lock();
-        Figures {
-            objects: held.objects.len(),
-            bytes: held.bytes,
-            limit: self.limit,
-            evicted: held.evicted,
-        }
+    /// Its figures.
+    pub(crate) fn status(&self) -> Value {
+        let Held { objects, bytes, evicted, .. } = &*self.lock();
+        json!({ "objects": objects.len(), "bytes": bytes, "limit": self.limit, "evicted": evicted })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Held> {
         self.held.lock().expect("no panic while it was held")
+    }
+}
+
+impl Held {
+    /// Accounts for an object that left.
+    fn leave(&mut self, url: &str, old: &Object) {
+        self.bytes -= size(url, old);
+        self.summary.as_mut().map(|summary| summary.remove(url));
     }
 }
 
@@ -132,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_leave_first() {
-        let cache = Cache::new(3 * 2048);
+        let cache = Cache::new(3 * 2048, None);
         let urls = ["http://a/1", "http://a/2", "http://a/3", "http://a/4"];
         for url in &urls[..3] {
             cache.store((*url).to_owned(), object(url, 60, 1000));
@@ -144,16 +163,21 @@ mod tests {
         for _ in 0..9 {
             cache.store(urls[0].to_owned(), object(urls[0], 60, 500));
         }
-        let figures = cache.figures();
-        assert_eq!((figures.objects, figures.evicted), (3, 1));
-        assert_eq!(figures.bytes, 2500 + 3 * (1024 + 10), "replaced, not added");
+        cache.store("http://a/5".to_owned(), object("http://a/5", 60, 6144));
+        let bytes = 2500 + 3 * (1024 + 10);
+        let figures = json!({ "objects": 3, "bytes": bytes, "limit": 6144, "evicted": 1 });
+        assert_eq!(
+            cache.status(),
+            figures,
+            "what is replaced leaves, what is too large does not come"
+        );
         urls.iter().for_each(|url| cache.forget(url));
-        assert_eq!(cache.figures().bytes, 0);
+        assert_eq!(cache.status()["bytes"], 0);
     }
 
     #[test]
     fn only_fresh_objects_answer_and_are_announced() {
-        let cache = Cache::new(1 << 20);
+        let cache = Cache::new(1 << 20, None);
         let [soon, late] = ["http://a/soon", "http://a/late"];
         cache.store(soon.to_owned(), object(soon, 30, 1));
         cache.store(late.to_owned(), object(late, 90, 1));

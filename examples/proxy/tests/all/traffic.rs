@@ -1,6 +1,8 @@
 //! Requests with the locality of those to web proxies: popular pages by Zipf's law, some popular everywhere and some
 //! at one proxy alone, and pages that are requested again soon.
 
+use std::collections::HashSet;
+
 /// Pages that are popular at all proxies, and those popular at one.
 const SHARED: usize = 60_000;
 const OWN: usize = 40_000;
@@ -15,7 +17,7 @@ const LATEST: usize = 2_000;
 const EARLIEST: f64 = 10.0;
 
 /// The next number of SplitMix64.
-pub fn random(state: &mut u64) -> u64 {
+pub(crate) fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mix(*state)
 }
@@ -27,13 +29,10 @@ fn mix(mut x: u64) -> u64 {
 }
 
 /// Bytes of a page: 512 to 8,191, with as many pages in each octave; 2,770 on average.
-pub fn size(path: &str) -> usize {
+pub(crate) fn size(path: &str) -> usize {
     let number = path.bytes().fold(0, |sum, byte| mix(sum ^ u64::from(byte)));
     (512.0 * (4.0 * unit(number)).exp2()) as usize
 }
-
-/// The mean of [`size`]: 512 · (2⁴ − 1) / (4 · ln 2).
-pub const MEAN_SIZE: u64 = 2_770;
 
 fn unit(number: u64) -> f64 {
     (number >> 11) as f64 / (1u64 << 53) as f64
@@ -65,8 +64,8 @@ impl Zipf {
     }
 }
 
-/// The requests of the clients of one proxy, always the same ones.
-pub struct Trace {
+/// The paths that the clients of one proxy request, always the same ones.
+pub(crate) struct Trace {
     proxy: usize,
     state: u64,
     shared: Zipf,
@@ -77,10 +76,9 @@ pub struct Trace {
 
 impl Trace {
     /// Those of the proxy of this number.
-    pub fn new(proxy: usize, seed: u64) -> Self {
-        let state = mix(seed ^ mix(proxy as u64 + 1));
+    pub(crate) fn new(proxy: usize) -> Self {
         let (shared, own) = (Zipf::new(SHARED), Zipf::new(OWN));
-        Self { proxy, state, shared, own, latest: Vec::new(), requests: 0 }
+        Self { proxy, state: mix(proxy as u64 + 1), shared, own, latest: Vec::new(), requests: 0 }
     }
 }
 
@@ -95,10 +93,10 @@ impl Iterator for Trace {
             let distance = (EARLIEST * range.powf(unit(random(&mut self.state)))) as usize;
             self.latest[(self.requests + LATEST - distance) % LATEST].clone()
         } else if random(&mut self.state) % 100 < FOR_SHARED {
-            format!("http://source.example/shared/{}", self.shared.draw(&mut self.state))
+            format!("/trace/shared/{}", self.shared.draw(&mut self.state))
         } else {
             let page = self.own.draw(&mut self.state);
-            format!("http://source.example/of-{}/{page}", self.proxy)
+            format!("/trace/of-{}/{page}", self.proxy)
         };
         match self.latest.get_mut(self.requests % LATEST) {
             Some(place) => place.clone_from(&url),
@@ -109,22 +107,15 @@ impl Iterator for Trace {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    #[test]
-    fn traces_are_fixed_and_have_locality() {
-        let trace = |proxy| Trace::new(proxy, 1).take(20_000).collect::<Vec<_>>();
-        let (one, two) = (trace(0), trace(1));
-        assert_eq!(one, trace(0));
-        let different: HashSet<_> = one.iter().collect();
-        assert!((5_000..15_000).contains(&different.len()), "{}", different.len());
-        let common = two.iter().filter(|url| different.contains(url)).count();
-        assert!((3_000..10_000).contains(&common), "{common} of 20,000 in both");
-        let mean = (0..10_000).map(|page| size(&format!("/{page}"))).sum::<usize>() / 10_000;
-        assert!((2_600..2_900).contains(&mean), "{mean}");
-    }
+#[test]
+fn traces_are_fixed_and_have_locality() {
+    let trace = |proxy| Trace::new(proxy).take(20_000).collect::<Vec<_>>();
+    let (one, two) = (trace(0), trace(1));
+    assert_eq!(one, trace(0));
+    let different: HashSet<_> = one.iter().collect();
+    assert!((5_000..15_000).contains(&different.len()), "{}", different.len());
+    let common = two.iter().filter(|url| different.contains(url)).count();
+    assert!((3_000..10_000).contains(&common), "{common} of 20,000 in both");
+    let mean = (0..10_000).map(|page| size(&format!("/{page}"))).sum::<usize>() / 10_000;
+    assert!((2_600..2_900).contains(&mean), "{mean}");
 }

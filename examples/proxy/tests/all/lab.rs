@@ -1,4 +1,4 @@
-//! Servers on loopback: an origin, Squid, and the program. All stop when they are dropped.
+//! Servers on loopback: an origin, Squid, and the program. Processes stop when they are dropped.
 
 use std::collections::HashMap;
 use std::fs::{self, File, Permissions};
@@ -13,6 +13,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use umbel_foreign::squid::Squid;
 use umbel_foreign::{ForeignFilter, Format, Key, Parameters};
+
+use crate::traffic;
 
 /// A digest as it was served.
 pub(crate) type Digest = Squid<Vec<u8>>;
@@ -58,12 +60,38 @@ pub(crate) fn request(port: u16, method: &str, target: &str, header: &str) -> Op
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
     write!(stream, "{method} {target} HTTP/1.0\r\nHost: 127.0.0.1\r\n{header}\r\n").ok()?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).ok()?;
-    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
-    let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+    answer(BufReader::new(stream))
+}
+
+/// Reads an answer.
+fn answer(mut stream: impl BufRead) -> Option<Answer> {
+    let (mut head, mut body) = (String::new(), Vec::new());
+    while !head.ends_with("\r\n\r\n") {
+        (stream.read_line(&mut head).ok()? > 0).then_some(())?;
+    }
     let status = head.split(' ').nth(1)?.parse().ok()?;
-    Some(Answer { status, body: answer[end + 4..].to_vec() })
+    let head = head.to_lowercase();
+    let length = head.split_once("content-length: ").and_then(|it| it.1.lines().next());
+    let length = length.map_or(u64::MAX, |length| length.parse().unwrap());
+    stream.take(length).read_to_end(&mut body).ok()?;
+    Some(Answer { status, body })
+}
+
+/// A client that keeps its connection to a proxy.
+pub(crate) struct Client(BufReader<TcpStream>);
+
+impl Client {
+    pub(crate) fn new(port: u16) -> Self {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    /// Requests an object, and returns whether the answer is right.
+    pub(crate) fn get(&mut self, url: &str) -> bool {
+        write!(self.0.get_mut(), "GET {url} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").unwrap();
+        answer(&mut self.0).is_some_and(|it| it.status == 200 && it.body == content(url))
+    }
 }
 
 /// A folder that goes away if the test passes, and is named if it fails.
@@ -71,7 +99,7 @@ pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new(test: &str) -> Self {
-        let name = format!("umbel-squid-peer-{test}-{}", std::process::id());
+        let name = format!("umbel-proxy-{test}-{}", std::process::id());
         let folder = Self(std::env::temp_dir().join(name));
         folder.make("");
         folder
@@ -107,7 +135,7 @@ impl Drop for Process {
 }
 
 /// A web server that counts requests. Everything in it stays fresh for an hour, except under paths
-/// with `unstored`; under those with `big` are 200 KiB.
+/// with `unstored`. Under those with `big` are 200 KiB, under those of a trace as much as it says.
 pub(crate) struct Origin {
     pub(crate) port: u16,
     requests: Arc<Mutex<HashMap<String, u32>>>,
@@ -142,27 +170,33 @@ impl Origin {
 /// What the origin has under a path.
 pub(crate) fn content(url: &str) -> Vec<u8> {
     let path = url.splitn(4, '/').nth(3).unwrap();
-    let copies = if path.contains("big") { 200 * 1024 / path.len() } else { 1 };
-    path.repeat(copies).into_bytes()
+    let bytes = match path {
+        _ if path.contains("big") => 200 * 1024,
+        _ if path.starts_with("trace/") => traffic::size(path),
+        _ => path.len(),
+    };
+    path.bytes().cycle().take(bytes).collect()
 }
 
-/// Answers one request. A client that goes away ends the thread.
-fn serve(mut stream: TcpStream, counts: &Mutex<HashMap<String, u32>>) {
-    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-    let first = lines.next().unwrap().unwrap();
-    while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
-    let path = first.split(' ').nth(1).unwrap();
-    *counts.lock().unwrap().entry(path.to_owned()).or_default() += 1;
-    let body = content(&format!("http://origin{path}"));
-    let control = if path.contains("unstored") { "no-store" } else { "max-age=3600" };
-    // Without a date, Squid takes an answer for stale.
-    let date = httpdate::fmt_http_date(SystemTime::now());
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\
-         Cache-Control: {control}\r\nConnection: close\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+/// Answers requests, until the client goes away.
+fn serve(mut stream: TcpStream, counts: &Mutex<HashMap<String, u32>>) -> Option<()> {
+    let mut lines = BufReader::new(stream.try_clone().ok()?).lines();
+    loop {
+        let first = lines.next()?.ok()?;
+        while !lines.next()?.ok()?.is_empty() {}
+        let path = first.split(' ').nth(1)?;
+        *counts.lock().unwrap().entry(path.to_owned()).or_default() += 1;
+        let body = content(&format!("http://origin{path}"));
+        let control = if path.contains("unstored") { "no-store" } else { "max-age=3600" };
+        // Without a date, Squid takes an answer for stale.
+        let date = httpdate::fmt_http_date(SystemTime::now());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\
+             Cache-Control: {control}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(&[head.as_bytes(), &body].concat()).ok()?;
+    }
 }
 
 /// A proxy: Squid or the program.
@@ -278,13 +312,13 @@ pub(crate) fn start(
     options: &[&str],
 ) -> Proxy {
     let log = folder.make(name).join("access.log");
-    let shown = page_block("squid-peer ").split_once("--sibling").expect("a sibling").0;
+    let shown = page_block("umbel-proxy ").split_once("--sibling").expect("a sibling").0;
     let mut shown = shown.replace("3130", &port.to_string());
     if options.contains(&PUBLIC_ONLY) {
         shown = shown.replace("--allow-private", "");
     }
     let options = options.iter().filter(|option| **option != PUBLIC_ONLY);
-    let child = Command::new(env!("CARGO_BIN_EXE_squid-peer"))
+    let child = Command::new(env!("CARGO_BIN_EXE_umbel-proxy"))
         .args(shown.split_whitespace().skip(1))
         .args(siblings.iter().map(|port| format!("--sibling=127.0.0.1:{port}")))
         .args(options)
@@ -371,7 +405,7 @@ fn command(own: &Path, output: &str) -> Command {
         let places = ["/usr/sbin/squid", "/usr/local/squid/sbin/squid", "/usr/bin/squid"];
         let found = places.into_iter().find(|path| Path::new(path).exists());
         Command::new(
-            found.expect("no squid here: `apt-get install squid`, or run `cargo x test squid`"),
+            found.expect("no squid here: `apt-get install squid`, or run `cargo x test proxy`"),
         )
     };
     let file = File::create(own.join(output)).unwrap();
@@ -386,7 +420,7 @@ fn output(own: &Path) -> String {
         .concat()
 }
 
-/// Where `cargo x test squid` has unpacked Debian's package, if none is installed.
+/// Where `cargo x test proxy` has unpacked Debian's package, if none is installed.
 fn unpacked() -> Option<PathBuf> {
     std::env::var_os("SQUID_ROOT").map(PathBuf::from)
 }

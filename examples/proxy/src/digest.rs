@@ -1,4 +1,5 @@
-//! The digest of this proxy, as siblings fetch it.
+//! The cache digest of this proxy, as siblings fetch it: a new one when somebody fetches it and the last one is older than the
+//! period.
 
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -10,7 +11,7 @@ use umbel_foreign::{ForeignFilter, ForeignInsert, Format, Key, Parameters};
 
 use crate::cache::Cache;
 
-/// Makes digests of a cache: a new one when somebody fetches it and the last one is older than the period.
+/// Makes digests of a cache.
 pub(crate) struct OwnDigest {
     bits_per_entry: u8,
     period: Duration,
@@ -37,40 +38,28 @@ impl OwnDigest {
         Self { bits_per_entry, period, last: Mutex::new(None) }
     }
 
-    /// Returns the digest that a sibling gets now.
+    /// Returns the digest that a sibling gets now. It has what will still be fresh when it expires, as Squid's.
     pub(crate) fn current(&self, cache: &Cache) -> Result<Edition> {
-        let now = SystemTime::now();
+        let made = SystemTime::now();
         let mut last = self.last.lock().expect("no panic while it was held");
-        if let Some(edition) = last.as_ref().filter(|edition| edition.expires > now) {
+        if let Some(edition) = last.as_ref().filter(|edition| edition.expires > made) {
             return Ok(edition.clone());
         }
-        let edition = self.make(cache, now)?;
-        *last = Some(edition.clone());
-        Ok(edition)
+        let expires = made + self.period;
+        let urls = cache.fresh_at(expires);
+        let keys = Some(urls.len().max(LEAST_CAPACITY) as u64);
+        let bits_per_key = Some(self.bits_per_entry.into());
+        let parameters = Parameters { keys, bits_per_key, ..Parameters::default() };
+        let mut digest = Squid::new(Format::Squid, &parameters)?;
+        for url in &urls {
+            digest.insert(Key::from(url.as_str()))?;
+        }
+        let (rate, file) = (digest.receipt().fpp, digest.encode()?.into());
+        Ok(last.insert(Edition { made, expires, entries: urls.len(), rate, file }).clone())
     }
 
     /// Returns the digest that the last sibling got.
     pub(crate) fn last(&self) -> Option<Edition> {
         self.last.lock().expect("no panic while it was held").clone()
-    }
-
-    /// A digest has what will still be fresh when it expires, as Squid's.
-    fn make(&self, cache: &Cache, now: SystemTime) -> Result<Edition> {
-        let expires = now + self.period;
-        let urls = cache.fresh_at(expires);
-        let mut digest = Squid::new(
-            Format::Squid,
-            &Parameters {
-                keys: Some(urls.len().max(LEAST_CAPACITY) as u64),
-                bits_per_key: Some(self.bits_per_entry.into()),
-                ..Parameters::default()
-            },
-        )?;
-        for url in &urls {
-            digest.insert(Key::from(url.as_str()))?;
-        }
-        let rate = digest.receipt().fpp;
-        let file = digest.encode()?.into();
-        Ok(Edition { made: now, expires, entries: urls.len(), rate, file })
     }
 }

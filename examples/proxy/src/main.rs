@@ -1,19 +1,23 @@
-//! A small caching proxy that takes part as a sibling next to Squid: it serves a cache digest of what it holds, and
-//! reads the digests of its siblings to decide whom to ask.
+//! A caching proxy that knows from its peers' filters which of them has a page: from the cache digests of Squid servers, or from
+//! summaries of other proxies like it.
 //!
-//! `uri` knows how Squid spells a URL before hashing it, `cache` what is held and for how long, `own` the digest that
-//! siblings fetch, `sibling` their digests and what came of believing them, `upstream` connections, and `proxy` the way
-//! of a request. docs/formats.md shows it next to Squid.
+//! `proxy` has the way of a request, `cache` what is held and for how long, and `uri` how Squid spells a URL before hashing
+//! it. `peer` is another proxy, what came of asking it, and its digest; `digest` the one that siblings fetch. `group` are the
+//! proxies that exchange summaries, by datagrams, or ask each other by `icp`. `upstream` has connections to all others.
+//! docs/formats.md shows the proxy next to Squid, docs/summary-cache.md among others like it.
 
 mod cache;
-mod own;
+mod digest;
+mod group;
+mod icp;
+mod peer;
 mod proxy;
-mod sibling;
 mod upstream;
 mod uri;
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,21 +28,32 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
+use group::Member;
 use proxy::Proxy;
 
-/// A caching proxy that exchanges cache digests with Squid. Its access log goes to standard output.
+/// A caching proxy that asks its peers for what their filters have. Its access log goes to standard output.
 #[derive(Parser)]
 struct Settings {
     /// Where to listen.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3130")]
     listen: SocketAddr,
-    /// The name in `Via` headers.
-    #[arg(long, default_value = "squid-peer")]
+    /// The name in `Via` headers, and for peers.
+    #[arg(long, default_value = "umbel-proxy")]
     name: String,
-    /// A sibling that serves a digest, Squid or another of these; several times.
+    /// A sibling that serves a cache digest, such as Squid; several times.
     #[arg(long = "sibling", value_name = "HOST:PORT")]
     siblings: Vec<String>,
-    /// A client that is answered, or a sibling that asks, by its address; several times. Without any, those of this machine.
+    /// A peer that exchanges summaries: its name, where it listens, and where it receives datagrams; several times.
+    #[arg(long = "peer", value_name = "NAME,ADDRESS,ADDRESS", requires = "datagrams")]
+    peers: Vec<Member>,
+    /// Where to receive datagrams of peers.
+    #[arg(long, value_name = "ADDRESS")]
+    datagrams: Option<SocketAddr>,
+    /// Ask every peer on every miss, by ICP, in place of exchanging summaries.
+    #[arg(long)]
+    icp: bool,
+    /// A client that is answered, or a sibling that asks, by its address; several times. Without any, those of this machine. Peers
+    /// always are.
     #[arg(long = "client", value_name = "ADDRESS")]
     clients: Vec<IpAddr>,
     /// Fetch pages of private networks and of this machine too: whatever it can reach, its clients can.
@@ -59,6 +74,18 @@ struct Settings {
     /// The digest of a sibling is fetched again when it expires, but not before so many seconds; Squid waits 300.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     digest_gap: Duration,
+    /// Bits of the summary per object.
+    #[arg(long, value_name = "BITS", default_value_t = 16.0)]
+    summary_bits: f64,
+    /// The share of objects that may change before the summary is published.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    summary_threshold: f64,
+    /// Seconds between two signs of life.
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    beat: Duration,
+    /// A file with a secret (umbel key new), the same for all peers: messages about summaries made without it are refused.
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
 }
 
 fn seconds(text: &str) -> Result<Duration> {
@@ -72,20 +99,23 @@ async fn main() -> Result<()> {
         .await
         .with_context(|| format!("cannot listen on {}", settings.listen))?;
     let address = listener.local_addr()?;
-    eprintln!("squid-peer: listening on {address}");
+    eprintln!("umbel-proxy: listening on {address}");
     if !address.ip().is_loopback() && settings.clients.is_empty() {
         eprintln!(
-            "squid-peer: warning: only clients of this machine are answered; name others with --client"
+            "umbel-proxy: warning: only clients of this machine are answered; name others with --client"
         );
     }
     if settings.allow_private {
-        eprintln!("squid-peer: warning: clients can fetch whatever this machine can reach");
+        eprintln!("umbel-proxy: warning: clients can fetch whatever this machine can reach");
     }
-    let proxy = Arc::new(Proxy::new(&settings, address)?);
-    for sibling in proxy.siblings() {
-        let sibling = Arc::clone(sibling);
-        tokio::spawn(async move { sibling.keep_digest(settings.digest_gap).await });
+    if settings.peers.iter().any(|peer| !peer.http.ip().is_loopback()) {
+        eprintln!(
+            "umbel-proxy: warning: addresses of datagrams can be forged; keep peers in a network of your own"
+        );
     }
+    let proxy = Proxy::start(&settings, address).await?;
+    let peers = settings.peers.iter().map(|peer| peer.http.ip());
+    let known: Vec<IpAddr> = settings.clients.iter().copied().chain(peers).collect();
     loop {
         // It fails for single connections, and for want of file descriptors, which passes.
         let Ok((stream, client)) = listener.accept().await else {
@@ -93,11 +123,8 @@ async fn main() -> Result<()> {
             continue;
         };
         let address = client.ip().to_canonical();
-        let is_known = match settings.clients.is_empty() {
-            true => address.is_loopback(),
-            false => settings.clients.iter().any(|known| known.to_canonical() == address),
-        };
-        if !is_known {
+        let is_own = settings.clients.is_empty() && address.is_loopback();
+        if !is_own && known.iter().all(|known| known.to_canonical() != address) {
             continue;
         }
         // Without it only slower.
