@@ -23,7 +23,7 @@ pub(crate) use output::{OutputArgs, Print, PrintArgs, ReplaceArgs, ResultArgs};
 pub(crate) use plan::{DemoArgs, PlanArgs};
 pub(crate) use privacy::{AuditArgs, KeyArgs, KeyVerb};
 pub(crate) use sets::{
-    CommonArgs, DedupArgs, DiffArgs, ExceptArgs, JoinVerbArgs, Kept, Labelled, NewArgs, UnseenArgs,
+    CommonArgs, DedupArgs, DiffArgs, ExceptArgs, JoinVerbArgs, Kept, Labelled, UnseenArgs,
 };
 pub(crate) use sharing::{
     DeltaArgs, ListArgs, MostArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs,

@@ -17,9 +17,9 @@ const VERBS: &[(&str, &[&str])] = &[
     ("query", &["check", "contains", "test", "has", "exists", "lookup", "filter"]),
     ("add", &["insert", "append", "update"]),
     ("remove", &["delete", "rm", "del"]),
-    ("info", &["stat", "stats", "inspect", "describe"]),
+    ("info", &["stat", "stats", "inspect", "describe", "show"]),
     ("plan", &["calculate", "calc", "size", "estimate", "bench"]),
-    ("overlap", &["jaccard", "similarity"]),
+    ("overlap", &["jaccard", "similarity", "compare"]),
     ("convert", &["export", "import"]),
     ("pack", &["compress", "zip"]),
     ("sign", &["verify"]),
@@ -44,6 +44,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("recursive", &["R"]),
     ("total", &["count", "c"]),
     ("output", &["out", "to"]),
+    ("append", &["o", "output", "out", "to"]),
 ];
 
 /// Options of other tools that a verb has no option for, and what does it there.
@@ -52,6 +53,11 @@ const HABITS: &[(&str, &[&str], &str)] = &[
         "dedup",
         &["u", "unique"],
         "each line is printed once without an option; --count shows which occur once",
+    ),
+    (
+        "dedup",
+        &["seen", "keys", "kind", "checkpoint", "secret-file", "as"],
+        "umbel unseen prints the lines that no earlier run has seen, which a filter keeps",
     ),
     ("join", &["inner"], "without an option, only rows with a partner are printed"),
     ("join", &["right", "right-outer"], "name the files the other way round, with --left"),

@@ -510,12 +510,6 @@ pub(crate) fn whole(verb: &Verb) -> Command {
             .mut_arg("files_from", |list| list.hide(true))
             .mut_arg("recursive", |folders| folders.hide(true));
     }
-    if verb.name == "dedup" {
-        // Those of its option --seen, which is umbel unseen today.
-        let old = ["keys", "kind", "checkpoint", "secret_file", "names"];
-        command =
-            old.into_iter().fold(command, |command, id| command.mut_arg(id, |a| a.hide(true)));
-    }
     let (example, what) = ending.examples[0];
     let short = format!(
         "{} {example}   {what}\nAll of it: umbel help {}; options of many verbs: umbel help options",

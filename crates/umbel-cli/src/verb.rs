@@ -7,26 +7,26 @@ use crate::{args, help};
 /// A verb: its name and its options.
 pub(crate) struct Verb {
     pub(crate) name: &'static str,
-    /// Another name that works: what it was called before, or what some look for.
-    old: Option<&'static str>,
+    /// Another name that it has.
+    other: Option<&'static str>,
     define: fn(Command) -> Command,
 }
 
 impl Verb {
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
-        VERBS.iter().find(|verb| verb.name == name || verb.old == Some(name))
+        VERBS.iter().find(|verb| verb.name == name || verb.other == Some(name))
     }
 
     /// The name of a verb as it was typed, which may be the other one.
     pub(crate) fn name_of(typed: &str) -> Option<&'static str> {
         let verb = Self::named(typed)?;
-        Some(verb.old.filter(|old| *old == typed).unwrap_or(verb.name))
+        Some(verb.other.filter(|other| *other == typed).unwrap_or(verb.name))
     }
 
     /// The verb with its options and their help.
     pub(crate) fn define(&self) -> Command {
         let command = (self.define)(Command::new(self.name));
-        self.old.map_or(command.clone(), |old| command.alias(old))
+        self.other.map_or(command.clone(), |other| command.alias(other))
     }
 
     /// Whether its help has an option.
@@ -48,7 +48,7 @@ impl Verb {
 }
 
 /// Hands all verbs to a macro: the file in `verbs` and the function in it, which has the name of the verb; its options; and
-/// its old name.
+/// its other name.
 macro_rules! each_verb {
     ($use:ident) => {
         $use! {
@@ -66,7 +66,7 @@ macro_rules! each_verb {
             query::query(QueryArgs),
             info::info(InfoArgs),
             merge::merge(MergeArgs),
-            overlap::overlap(OverlapArgs) or compare,
+            overlap::overlap(OverlapArgs),
             key::key(KeyArgs),
             audit::audit(AuditArgs),
             convert::convert(ConvertArgs),
@@ -77,7 +77,7 @@ macro_rules! each_verb {
             delta::patch(PatchArgs),
             sign::sign(SignVerbArgs),
             plan::plan(PlanArgs),
-            demo::demo(DemoArgs) or show,
+            demo::demo(DemoArgs),
             docs::completions(CompletionsArgs),
             docs::man(ManArgs),
         }
@@ -85,13 +85,13 @@ macro_rules! each_verb {
 }
 
 macro_rules! table {
-    ($($file:ident::$verb:ident($arguments:ident) $(or $old:ident)?,)*) => {
+    ($($file:ident::$verb:ident($arguments:ident) $(or $other:ident)?,)*) => {
         /// All verbs.
         pub(crate) const VERBS: &[Verb] = &[$(Verb {
             name: stringify!($verb),
-            old: {
-                const OLD: &[&str] = &[$(stringify!($old))?];
-                OLD.first().copied()
+            other: {
+                const OTHER: &[&str] = &[$(stringify!($other))?];
+                OTHER.first().copied()
             },
             define: args::$arguments::augment_args,
         }),*];

@@ -193,11 +193,11 @@ fn building_and_asking_filters_stay_within_the_cap() {
         run(&format!("add pieces a --threads {threads}"));
     }
     write(&folder, "b", LINES / 2..LINES / 2 * 3);
-    run("dedup --seen pieces b");
+    run("unseen pieces b");
     answer_is(&folder, LINES..LINES / 2 * 3);
     let mut long = std::fs::OpenOptions::new().append(true).open(folder.path("b")).unwrap();
     long.write_all(&vec![b'x'; 12_000_000]).unwrap();
-    for verb in ["query -v", "dedup --seen", "add"] {
+    for verb in ["query -v", "unseen", "add"] {
         run(&format!("{verb} pieces b"));
     }
 }
@@ -397,15 +397,15 @@ fn a_filter_of_seen_lines_stays_within_the_cap() {
     write(&folder, "b", LINES / 2..LINES / 2 * 3);
     // Near what the cap leaves.
     for (filter, kind) in [("f", "blocked"), ("g", "classic")] {
-        let options = format!("--seen {filter} --keys 7e5 --fpp 1e-8 --kind {kind} --threads 1");
-        let report = work(&folder, &format!("dedup a {options} --checkpoint 0.01"));
+        let options = format!("{filter} --keys 7e5 --fpp 1e-8 --kind {kind} --threads 1");
+        let report = work(&folder, &format!("unseen {options} --checkpoint 0.01 a"));
         assert_eq!(report["found"], LINES);
         answer_is(&folder, 0..LINES);
-        work(&folder, &format!("dedup b {options}"));
+        work(&folder, &format!("unseen {options} b"));
         answer_is(&folder, LINES..LINES / 2 * 3);
     }
     // Far beyond it.
-    let report = work(&folder, "dedup a --seen h --keys 1e8 --threads 1");
+    let report = work(&folder, "unseen h --keys 1e8 --threads 1 a");
     assert_eq!(report["found"], LINES);
     answer_is(&folder, 0..LINES);
     assert_eq!(folder.names(), ["a", "b", "f", "g", "h", "out"]);

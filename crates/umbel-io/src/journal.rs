@@ -387,12 +387,11 @@ impl Notes {
         append().with_context(context)
     }
 
-    /// Removes from `out`, which is the file `written`, what the interrupted run appended behind its last checkpoint. An error
-    /// names the `option` that names the file.
+    /// Removes from `out`, which is the file `written`, what the interrupted run appended behind its last checkpoint.
     ///
     /// # Errors
     /// Those of the system; a file in which anything is not as that run left it: it stays as it is.
-    pub fn take_back(&self, written: &OutputState, out: &File, option: &str) -> Result<()> {
+    pub fn take_back(&self, written: &OutputState, out: &File) -> Result<()> {
         let now = State::of(out)?;
         let mut contradiction = written.contradiction(out, &now)?;
         // What is ours at the end.
@@ -412,7 +411,7 @@ impl Notes {
         if let Some(contradiction) = contradiction {
             bail!(
                 "{contradiction} that an interrupted run wrote, as {} records; nothing was changed; put that file back, or name \
-                 another one with {option}, which also gets the lines after the last checkpoint",
+                 another one with --append, which also gets the lines after the last checkpoint",
                 self.path.display()
             );
         }
@@ -868,13 +867,13 @@ mod tests {
         let mut tried = |content: &[u8], ours: bool| {
             file.set_len(0).unwrap();
             file.write_all(content).unwrap();
-            let taken = notes.take_back(&written, &file, "-o");
+            let taken = notes.take_back(&written, &file);
             assert_eq!(taken.is_ok(), ours, "{} bytes: {taken:?}", content.len());
             let length = if ours { 5000 } else { content.len() as u64 };
             assert_eq!(file.metadata().unwrap().len(), length);
             if ours {
                 // Once more, by a run after one that stopped there.
-                notes.take_back(&written, &file, "-o").unwrap();
+                notes.take_back(&written, &file).unwrap();
                 assert_eq!(file.metadata().unwrap().len(), length);
                 fs::write(path_of(&path), &recorded).unwrap();
             }
@@ -898,6 +897,6 @@ mod tests {
         let announced = Announced { at: 5000, length: u64::MAX, sums: vec![0] };
         write_frame(&mut journal, &announced.content()).unwrap();
         file.set_len(5000).unwrap();
-        notes.take_back(&written, &file, "-o").unwrap();
+        notes.take_back(&written, &file).unwrap();
     }
 }

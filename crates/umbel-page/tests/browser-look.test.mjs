@@ -475,7 +475,7 @@ test("two files are compared", async () => {
   const page = await open([left, right]);
   await page.waitForSelector(".comparison .receipt");
   const rows = await page.$$eval(".comparison .receipt > *", (all) => all.map((one) => one.textContent));
-  const printed = execFileSync(umbel, ["compare", left, right], { encoding: "utf8" }).trimEnd().split("\n").slice(2);
+  const printed = execFileSync(umbel, ["overlap", left, right], { encoding: "utf8" }).trimEnd().split("\n").slice(2);
   for (const line of printed) {
     const [name, value] = line.split(/ {2,}/);
     assert.equal(rows[rows.indexOf(name) + 1], value, name);

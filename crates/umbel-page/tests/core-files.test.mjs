@@ -63,7 +63,7 @@ test("packed and signed files are opened as what they hold, and say how they cam
   const keys = Array.from({ length: 5000 }, (_, i) => `key ${i}`).join("\n");
   writeFileSync(join(path, "keys.txt"), keys);
   const secret = join(path, "me");
-  run(["sign", "--new", secret]);
+  run(["key", "new", "--signing", "-o", secret]);
   run(["build", "--fpp", "0.001", "--kind", "classic", "--sign", secret, "-o", join(path, "a.umbel"), join(path, "keys.txt")]);
   run(["pack", join(path, "a.umbel"), "-o", join(path, "a.packed")]);
   for (const name of ["a.umbel", "a.packed"]) {
@@ -175,7 +175,7 @@ test("maps give values, and rows are looked up by field", (t) => {
   assert.throws(() => ask("age", ["7"]), /age/);
 });
 
-test("comparisons are those of umbel compare", (t) => {
+test("comparisons are those of umbel overlap", (t) => {
   const path = folder(t);
   const keys = (from, to) => Array.from({ length: to - from }, (_, i) => `k${from + i}`).join("\n");
   for (const [name, from, to, more] of [
@@ -193,7 +193,7 @@ test("comparisons are those of umbel compare", (t) => {
   ]) {
     const [left, right] = [one, other].map((name) => open(join(path, `${name}.umbel`)).handle);
     const found = core.call({ type: "compare", left, right });
-    const [expected] = documents(["compare", "--json", ...[one, other].map((name) => join(path, `${name}.umbel`))]);
+    const [expected] = documents(["overlap", "--json", ...[one, other].map((name) => join(path, `${name}.umbel`))]);
     expected.left.file = `${one}.umbel`;
     expected.right.file = `${other}.umbel`;
     close(found.document, expected, `${one} and ${other}`);

@@ -90,8 +90,8 @@ def test_rows_and_lists(tmp_path):
 
 def test_what_an_interrupted_run_recorded(tmp_path):
     seen, journal, printed = tmp_path / "seen.umbel", tmp_path / "seen.umbel.run", tmp_path / "out"
-    run("dedup", "-q", "--seen", seen, "--keys", COUNT, input=lines(MEMBERS[:10]))
-    run_on = [PROGRAM, "dedup", "-q", "--seen", seen, "-o", printed, "--checkpoint", "0"]
+    run("unseen", "-q", seen, "--keys", COUNT, input=lines(MEMBERS[:10]))
+    run_on = [PROGRAM, "unseen", "-q", seen, "-a", printed, "--checkpoint", "0"]
     process = subprocess.Popen(run_on, stdin=subprocess.PIPE)
     process.stdin.write(lines(MEMBERS))
     process.stdin.flush()
@@ -107,10 +107,10 @@ def test_what_an_interrupted_run_recorded(tmp_path):
     assert all(umbel.open(seen).contains_many(recorded))
     with pytest.raises(ValueError, match="without mmap"):
         umbel.open(seen, mmap=True)
-    run("sign", "--new", tmp_path / "ours")
+    run("key", "new", "--signing", "-o", tmp_path / "ours")
     with pytest.raises(OSError, match="whose signature does not cover them"):
         umbel.open(seen, trust=tmp_path / "ours.pub")
-    run("dedup", "-q", "--seen", seen, input=b"")
+    run("unseen", "-q", seen, input=b"")
     assert all(umbel.open(seen, mmap=True).contains_many(recorded))
 
 

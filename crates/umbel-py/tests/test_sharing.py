@@ -82,7 +82,7 @@ def test_keyed_filters_travel():
 
 def test_signatures(tmp_path):
     for name in ["ours", "theirs"]:
-        run("sign", "--new", tmp_path / name)
+        run("key", "new", "--signing", "-o", tmp_path / name)
     ours, theirs = tmp_path / "ours.pub", tmp_path / "theirs.pub"
     plain = filled("blocked")
     plain.save(tmp_path / "plain")
@@ -123,7 +123,7 @@ def test_signatures(tmp_path):
 
 
 def test_signatures_bind_a_list_and_a_number(tmp_path):
-    run("sign", "--new", tmp_path / "ours")
+    run("key", "new", "--signing", "-o", tmp_path / "ours")
     plain, new = filled("blocked"), filled("blocked", range(2020))
     plain.save(tmp_path / "F", packed=True)
     (tmp_path / "D").write_bytes(plain.delta(new))

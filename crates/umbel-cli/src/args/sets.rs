@@ -187,60 +187,36 @@ pub(crate) struct DedupArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Print only lines that occur more than once
-    #[arg(long, conflicts_with_all = ["seen", "min"])]
+    #[arg(long, conflicts_with = "min")]
     pub(crate) repeated: bool,
     /// Print only lines that occur at least N times
     #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seen")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) min: Option<NonZeroU64>,
     /// Which of the records with the same key to print
-    #[arg(long, value_name = "WHICH", default_value = "first", conflicts_with = "seen")]
+    #[arg(long, value_name = "WHICH", default_value = "first")]
     pub(crate) keep: Kept,
     /// Print the count of each line in front of it, followed by a tab
     ///
     /// With --csv, followed by the delimiter; with --jsonl, as {"count":3,"record":…}.
-    #[arg(long, conflicts_with = "seen")]
+    #[arg(long)]
     pub(crate) count: bool,
     /// Sort by count, largest first; lines with equal counts stay in the order in which they are printed without it
-    #[arg(long, conflicts_with_all = ["seen", "sort"])]
+    #[arg(long, conflicts_with = "sort")]
     pub(crate) by_count: bool,
     /// Print only the N lines with the largest counts, largest first
     #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with_all = ["seen", "sort"])]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "sort")]
     pub(crate) top: Option<NonZeroU64>,
     /// Allow this error rate, to read each file only once: the chance that a line is wrongly left out
     #[arg(long, value_name = "P", allow_negative_numbers = true, conflicts_with_all = ["repeated", "count", "min", "keep", "by_count", "top"])]
     pub(crate) fpp: Option<Fpp>,
-    /// As umbel unseen, which this was before
-    #[arg(long, value_name = "FILTER", value_hint = ValueHint::FilePath, hide = true)]
-    pub(crate) seen: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) new: NewArgs,
-    #[command(flatten)]
-    pub(crate) secret: SecretArgs,
     #[command(flatten)]
     pub(crate) print: PrintArgs,
     #[command(flatten)]
     pub(crate) output: ResultArgs,
     #[command(flatten)]
     pub(crate) work: Work,
-    #[command(flatten)]
-    pub(crate) names: NamesArgs,
-}
-
-/// The filter that umbel unseen makes if there is none, and how its runs are recorded.
-#[derive(Debug, Args)]
-pub(crate) struct NewArgs {
-    /// Keys to plan a new filter for [default: 1,000,000, and it grows]; a run that would over-fill it stops
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) keys: Option<KeyCount>,
-    /// Kind of a new filter [default: blocked with --keys, otherwise scalable]
-    #[arg(long, value_parser = named::kinds::<Variant>())]
-    pub(crate) kind: Option<Variant>,
-    /// Time between checkpoints: seconds, or with a unit, e.g. 500ms or 5min
-    #[arg(long, value_name = "TIME", default_value = "60", value_parser = umbel_numbers::seconds)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) checkpoint: Duration,
 }
 
 /// Print the lines that no earlier run has seen
@@ -266,13 +242,21 @@ pub(crate) struct UnseenArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Append the lines to FILE, which is read first, each exactly once, instead of printing them
-    #[arg(short, long, alias = "output", short_alias = 'o', value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) append: Option<PathBuf>,
     /// False positive rate of a new filter [default: 1e-4]
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub(crate) fpp: Option<Fpp>,
-    #[command(flatten)]
-    pub(crate) new: NewArgs,
+    /// Keys to plan a new filter for [default: 1,000,000, and it grows]; a run that would over-fill it stops
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) keys: Option<KeyCount>,
+    /// Kind of a new filter [default: blocked with --keys, otherwise scalable]
+    #[arg(long, value_parser = named::kinds::<Variant>())]
+    pub(crate) kind: Option<Variant>,
+    /// Time between checkpoints: seconds, or with a unit, e.g. 500ms or 5min
+    #[arg(long, value_name = "TIME", default_value = "60", value_parser = umbel_numbers::seconds)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) checkpoint: Duration,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
     #[command(flatten)]

@@ -169,11 +169,8 @@ pub(crate) struct PatchArgs {
 /// nobody can serve them another list of yours, or an old one.
 #[derive(Debug, Args)]
 #[command(override_usage = "umbel sign <--sign <KEY>|--trust <PUB>> <FILE>...")]
-#[command(group = ArgGroup::new("what").required(true).args(["new", "sign", "trust"]))]
+#[command(group = ArgGroup::new("what").required(true).args(["sign", "trust"]))]
 pub(crate) struct SignVerbArgs {
-    /// As umbel key new --signing, which this was before
-    #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, conflicts_with = "files", hide = true)]
-    pub(crate) new: Option<PathBuf>,
     /// Sign the files with this signing key; a signature that is there is replaced
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, requires = "files")]
     pub(crate) sign: Option<PathBuf>,

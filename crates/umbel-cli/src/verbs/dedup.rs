@@ -2,51 +2,18 @@
 
 use std::num::NonZeroU64;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use umbel_sets::{Distinct, Keep, SetOperation, Top};
 
 use super::explain::Job;
 use super::operation::select;
-use super::seen::{self, Asked};
 use crate::Outcome;
-use crate::args::{DedupArgs, Kept, NewArgs};
+use crate::args::{DedupArgs, Kept};
 use crate::lines;
 use crate::output::check_target;
 use crate::report::{self, Run};
 
 pub(crate) fn dedup(args: &DedupArgs) -> Result<Outcome> {
-    if let Some(filter) = &args.seen {
-        if args.output.total {
-            bail!(
-                "--total does not go with --seen: lines that are only counted would be recorded as seen"
-            );
-        }
-        let DedupArgs { files, fpp, new, secret, work, names, .. } = args;
-        let append = args.output.to.file();
-        return seen::seen(&Asked {
-            verb: "dedup",
-            filter,
-            files,
-            append,
-            option: "-o",
-            fpp: *fpp,
-            new,
-            secret,
-            work,
-            names,
-        });
-    }
-    let NewArgs { keys, kind, checkpoint: _ } = &args.new;
-    for (option, given) in [
-        ("--secret-file", args.secret.secret_file.is_some()),
-        ("--as", !args.names.names.is_empty()),
-        ("--keys", keys.is_some()),
-        ("--kind", kind.is_some()),
-    ] {
-        if given {
-            bail!("{option} is about a filter, and dedup keeps none; see umbel unseen");
-        }
-    }
     check_target(args.output.to.file(), args.work.writes(), args.output.to.replace.force)?;
     let mut options = lines::options(&args.work)?;
     let run = Run::start(report::verb(), args.work.voice, &options.progress);

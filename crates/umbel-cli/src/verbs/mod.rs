@@ -43,7 +43,7 @@ use crate::args;
 use crate::verb::{Verb, each_verb};
 
 macro_rules! run {
-    ($($file:ident::$verb:ident($arguments:ident) $(or $old:ident)?,)*) => {
+    ($($file:ident::$verb:ident($arguments:ident) $(or $other:ident)?,)*) => {
         /// Does the work of a verb with the options that were typed.
         pub(crate) fn run(verb: &Verb, typed: &ArgMatches) -> anyhow::Result<Outcome> {
             match verb.name {

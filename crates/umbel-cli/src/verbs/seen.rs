@@ -15,7 +15,7 @@ use serde::de::IgnoredAny;
 use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
 use umbel_io::journal::{self, Journal, Notes, OutputState, Reached};
 use umbel_io::{Closer, FileAt, State, Stops, compression};
-use umbel_numbers::{Fpp, counted};
+use umbel_numbers::counted;
 use umbel_sets::{
     Checkpoint, Header, Input, Options, Receipt, Records, Report, Save, SaveError, Seen,
     SeenInPieces, inputs,
@@ -23,7 +23,7 @@ use umbel_sets::{
 
 use super::explain;
 use crate::Outcome;
-use crate::args::{ForeignArgs, NamesArgs, NewArgs, SecretArgs, UnseenArgs, Work};
+use crate::args::{ForeignArgs, UnseenArgs};
 use crate::atomic::{self, Existing};
 use crate::filters::{self, Large, Locked};
 use crate::lines::{self, Source};
@@ -36,56 +36,27 @@ const DEFAULT_KEYS: u64 = 1_000_000;
 /// One new URL in ten thousand is missed, at 2.7 bytes per key.
 const DEFAULT_FPP: f64 = 1e-4;
 
-/// What is asked for, by this verb or its old spelling.
-pub(super) struct Asked<'a> {
-    pub(super) verb: &'static str,
-    pub(super) filter: &'a PathBuf,
-    pub(super) files: &'a [PathBuf],
-    /// The file that lines are appended to, if any.
-    pub(super) append: Option<&'a Path>,
-    /// The option that names it.
-    pub(super) option: &'static str,
-    pub(super) fpp: Option<Fpp>,
-    pub(super) new: &'a NewArgs,
-    pub(super) secret: &'a SecretArgs,
-    pub(super) work: &'a Work,
-    pub(super) names: &'a NamesArgs,
+/// The file that lines are appended to, if any.
+fn append(args: &UnseenArgs) -> Option<&Path> {
+    args.append.as_deref().filter(|path| !is_standard(path))
 }
 
 pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
-    let UnseenArgs { filter, files, append, fpp, new, secret, work, names } = args;
-    let append = append.as_deref().filter(|path| !is_standard(path));
-    let option = "--append";
-    seen(&Asked {
-        verb: "unseen",
-        filter,
-        files,
-        append,
-        option,
-        fpp: *fpp,
-        new,
-        secret,
-        work,
-        names,
-    })
-}
-
-pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
     let path = args.filter.as_path();
-    let options = lines::options(args.work)?;
-    let secret = filters::secret(args.secret)?;
-    let named = args.append;
+    let options = lines::options(&args.work)?;
+    let secret = filters::secret(&args.secret)?;
+    let named = append(args);
     let journal = journal::path_of(path);
-    let own = [Some(args.filter), args.secret.secret_file.as_ref(), Some(&journal)];
+    let own = [Some(&args.filter), args.secret.secret_file.as_ref(), Some(&journal)];
     refuse_in_place_of(named, &own)?;
     named.map_or(Ok(()), compression::check_result_name)?;
     let outputs = named.map(lines::OutputPath::Lines).into_iter();
     let outputs: Vec<_> = outputs.chain([lines::OutputPath::Filter(path)]).collect();
-    let sources = lines::open_unaligned(args.files, args.work, &outputs, &options)?;
+    let sources = lines::open_unaligned(&args.files, &args.work, &outputs, &options)?;
     if !path.exists() {
-        let keys = args.new.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
-        let kind = if args.new.keys.is_some() { Kind::Blocked } else { Kind::Scalable };
-        let kind = args.new.kind.unwrap_or(kind.into());
+        let keys = args.keys.map_or(DEFAULT_KEYS, |keys| keys.0);
+        let kind = if args.keys.is_some() { Kind::Blocked } else { Kind::Scalable };
+        let kind = args.kind.unwrap_or(kind.into());
         if kind.kind().rows() {
             return Err(umbel_sets::Error::SeenRows.into());
         }
@@ -109,7 +80,7 @@ pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
     }
     let Locked { filter, lock, notes } =
         filters::read_locked(lock, path, secret.as_ref(), &foreign, &options)?;
-    filters::check_keys(&filter, path, &options, args.names)?;
+    filters::check_keys(&filter, path, &options, &args.names)?;
     let mut filter = filters::own(filter, path, "unseen")?;
     check_options(filter.plan(), args).with_context(|| path.display().to_string())?;
     if args.work.explain {
@@ -118,13 +89,13 @@ pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
     }
     let output = Output::open(path, notes.as_ref(), args, &options)?;
     let sources = output.align(sources, &options)?;
-    let run = Run::start(args.verb, args.work.voice, &options.progress);
+    let run = Run::start("unseen", args.work.voice, &options.progress);
     let (mut out, mut save) = output.write_by(path, notes.as_ref(), lock)?;
-    let mut job = Seen::new(&mut filter, &mut *out, &mut save, args.new.checkpoint, &options)?;
+    let mut job = Seen::new(&mut filter, &mut *out, &mut save, args.checkpoint, &options)?;
     if output.goes_on {
         job.continue_output(output.under);
     }
-    until_stopped(&|| job.stop(), (path, args.append), || {
+    until_stopped(&|| job.stop(), (path, append(args)), || {
         output.has.iter().try_for_each(|has| job.output_has(has))?;
         for source in sources {
             match source {
@@ -137,7 +108,7 @@ pub(super) fn seen(args: &Asked<'_>) -> Result<Outcome> {
         }
         Ok(())
     })?;
-    let mut report = job.finish().map_err(|error| about(error, path, args.append))?;
+    let mut report = job.finish().map_err(|error| about(error, path, append(args)))?;
     run.check_keyed(&report)?;
     report.bytes_written += save.bytes;
     // Of the filter only what is wrong with it, except in JSON.
@@ -172,15 +143,15 @@ fn make(
     Ok(())
 }
 
-/// As [`seen`], with a filter larger than the memory cap: all input is read before the first line is printed.
+/// As [`unseen`], with a filter larger than the memory cap: all input is read before the first line is printed.
 fn in_pieces(
     large: &Large<'_>,
     path: &Path,
-    args: &Asked<'_>,
+    args: &UnseenArgs,
     sources: Vec<Source>,
     options: &Options,
 ) -> Result<Outcome> {
-    large.check_keys(path, options, args.names)?;
+    large.check_keys(path, options, &args.names)?;
     check_options(&large.plan, args).with_context(|| path.display().to_string())?;
     if args.work.explain {
         print(explain::plan(&large.plan, args.work.voice.json))?;
@@ -188,16 +159,16 @@ fn in_pieces(
     }
     let output = Output::open(path, large.notes, args, options)?;
     let sources = output.align(sources, options)?;
-    let run = Run::start(args.verb, args.work.voice, &options.progress);
+    let run = Run::start("unseen", args.work.voice, &options.progress);
     let (mut out, mut save) = output.write_by(path, large.notes, large.file.try_clone()?)?;
-    let mut job = SeenInPieces::new(&mut *out, &mut save, args.new.checkpoint, options);
+    let mut job = SeenInPieces::new(&mut *out, &mut save, args.checkpoint, options);
     if let Some(has) = output.has {
         job.output_has(has);
     }
     if output.goes_on {
         job.continue_output(output.under);
     }
-    let (mut report, bytes, _lock) = until_stopped(&|| job.stop(), (path, args.append), || {
+    let (mut report, bytes, _lock) = until_stopped(&|| job.stop(), (path, append(args)), || {
         let inputs = inputs::rereadable(sources, options)?;
         let mut report = Report::default();
         let work = |file: &mut dyn Write| {
@@ -217,7 +188,7 @@ fn in_pieces(
 }
 
 /// Refuses options of a new filter that contradict the existing one.
-fn check_options(plan: &Plan, args: &Asked<'_>) -> Result<()> {
+fn check_options(plan: &Plan, args: &UnseenArgs) -> Result<()> {
     let differs = |option: &str, asked: String, found: String| -> Result<()> {
         bail!(
             "{option} {asked} describes a new filter, and this one has {found}; omit {option}, or name a filter that does \
@@ -226,13 +197,13 @@ fn check_options(plan: &Plan, args: &Asked<'_>) -> Result<()> {
     };
     // Coded filters may leave the width of their codes to the plan.
     let left = Variant::Coded { code_bits: None };
-    if let Some(kind) = args.new.kind
+    if let Some(kind) = args.kind
         && kind != plan.variant()
         && (kind != left || plan.kind() != Kind::Coded)
     {
         differs("--kind", kind.to_string(), plan.variant().to_string())?;
     }
-    if let Some(keys) = args.new.keys
+    if let Some(keys) = args.keys
         && keys.0 != plan.keys()
     {
         differs("--keys", keys.0.to_string(), plan.keys().to_string())?;
@@ -306,7 +277,7 @@ struct Saved<'a> {
     journal: Arc<Mutex<Journal>>,
     /// Keeps others from replacing the filter.
     lock: File,
-    /// The file of -o, if any.
+    /// The file of --append, if any.
     named: Option<PathBuf>,
     out: File,
     /// Bytes written, without those of lines.
@@ -365,7 +336,7 @@ impl Save for Saved<'_> {
 /// Where the lines go.
 struct Output {
     file: File,
-    /// The file of -o, if any.
+    /// The file of --append, if any.
     named: Option<PathBuf>,
     /// Whether it has lines already, and their header, if there is one.
     goes_on: bool,
@@ -379,10 +350,10 @@ impl Output {
     fn open(
         filter: &Path,
         notes: Option<&Notes>,
-        args: &Asked<'_>,
+        args: &UnseenArgs,
         options: &Options,
     ) -> Result<Self> {
-        let named = args.append;
+        let named = append(args);
         let mut file = named.map_or_else(stdout, appended)?;
         let name = || named.map_or("standard output".to_owned(), |path| path.display().to_string());
         // Of a pipe, such as /dev/stdout may be, nothing is recorded or taken back.
@@ -392,7 +363,7 @@ impl Output {
             let Reached { output, .. } = &notes.reached;
             let same = output.as_ref().filter(|output| named.as_ref() == Some(&output.path));
             if let Some(output) = same {
-                notes.take_back(output, &file, args.option).with_context(name)?;
+                notes.take_back(output, &file).with_context(name)?;
             }
             if !args.work.voice.quiet {
                 say(&interrupted(filter, &notes.reached, same));

@@ -17,9 +17,6 @@ use crate::wrapped::{self, Seal};
 use crate::{filters, formats};
 
 pub(crate) fn sign(args: &SignVerbArgs) -> Result<Outcome> {
-    if let Some(path) = &args.new {
-        super::key::make_pair(path)?;
-    }
     if let Some(key) = &args.sign {
         let key = Seal::new(key, args.list.as_ref(), args.serial)?;
         args.files.iter().try_for_each(|path| sign_in_place(path, &key, &args.format))?;

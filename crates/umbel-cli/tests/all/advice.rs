@@ -132,13 +132,6 @@ fn every_option_that_a_message_names_exists() {
             options.extend(names.filter(|name| name.starts_with("--")).map(str::to_owned));
             helps.push(help);
         }
-        // Old spellings, which the help does not list.
-        let old: &[&str] = match &*verb {
-            "dedup" => &["--seen", "--keys", "--kind", "--checkpoint", "--secret-file", "--as"],
-            "sign" => &["--new"],
-            _ => &[],
-        };
-        options.extend(old.iter().map(|&option| option.to_owned()));
         verbs.insert(verb, (options, helps));
     }
     let options: BTreeMap<_, _> =

@@ -171,12 +171,9 @@ fn what_is_missing_is_told() {
         .umbel("add F --csv --key user rows.csv")
         .run()
         .fails(&["a value for each of host, user", "name host too"]);
+    folder.umbel("unseen F rows.csv").run().fails(&["with a filter of rows, run umbel query -v"]);
     folder
-        .umbel("dedup --seen F rows.csv")
-        .run()
-        .fails(&["with a filter of rows, run umbel query -v"]);
-    folder
-        .umbel("dedup --seen new --kind attributes rows.csv")
+        .umbel("unseen new --kind attributes rows.csv")
         .run()
         .fails(&["with a filter of rows, run umbel query -v"]);
     assert!(

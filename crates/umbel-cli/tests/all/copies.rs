@@ -111,7 +111,7 @@ fn copies_are_the_filters_of_their_seeds() {
     let from_pipe = "build -o piped --copies 2 --seed 2";
     folder.umbel(from_pipe).stdin(folder.read("list")).run().done();
     assert!(folder.read("piped.1.umbel") == folder.read("built"));
-    folder.umbel("compare copy.1.umbel copy.2.umbel").run().text();
+    folder.umbel("overlap copy.1.umbel copy.2.umbel").run().text();
     folder.umbel("merge -o both copy.1.umbel copy.2.umbel").run().fails(&["seed 0", "seed 1"]);
     let report = folder.umbel("build --copies 5 --json -f list -o copy --keys 9000").run().report();
     assert_eq!((&report["lines"], &report["passes"]), (&KEYS.into(), &5.into()));

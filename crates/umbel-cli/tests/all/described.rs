@@ -65,8 +65,8 @@ fn a_filter_answers_for_its_own_fields_in_their_order_alone() {
     }
     folder.umbel("build -q -o held --kind counting --csv --key a --key b t").run().done();
     folder.umbel("remove held --csv --key a t").run().fails(&["held", r#"the field "a""#]);
-    folder.umbel("dedup -q --seen known --csv --key a t").run().done();
-    folder.umbel("dedup --seen known --csv --key b t").run().fails(&["known", r#"the field "b""#]);
+    folder.umbel("unseen -q known --csv --key a t").run().done();
+    folder.umbel("unseen known --csv --key b t").run().fails(&["known", r#"the field "b""#]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn filters_of_other_fields_do_not_merge() {
     folder.umbel("build -q -o other --csv --key b t").run().done();
     folder.umbel("merge -o m one other").run().fails(&["one and other", r#""a""#, r#""b""#]);
     folder.umbel("merge -o m two plain").run().fails(&["two and plain", "whole lines"]);
-    let compared = folder.umbel("compare two plain").run().text();
+    let compared = folder.umbel("overlap two plain").run().text();
     assert!(
         compared.contains("shared       unknown: the filter was built from the fields"),
         "{compared}"

@@ -429,7 +429,7 @@ fn changed_in_the_last_pass(folder: &Folder, arguments: &str, change: impl Fn(&F
 /// A file that grew and is another one all the same: what was read of it in the only pass is no longer there.
 #[test]
 fn an_input_that_is_written_anew_and_longer_is_noticed() {
-    for arguments in ["dedup a", "dedup a --fpp 0.01", "dedup a --seen f", "query -v f a"] {
+    for arguments in ["dedup a", "dedup a --fpp 0.01", "unseen f a", "query -v f a"] {
         let folder = Folder::new();
         folder.write("a", urls(0..600_000));
         folder.umbel("build -q -o f --keys 1e6").stdin("").run().done();

@@ -557,10 +557,10 @@ fn only_filters_that_agree_are_joined() {
     fails("own guava", &["own and guava", "a filter of umbel and a guava filter"]);
     fails("guava guava --intersect", &["--intersect"]);
     assert!(!folder.path("out").exists());
-    for verb in ["remove guava a", "dedup --seen guava a"] {
+    for verb in ["remove guava a", "unseen guava a"] {
         folder.umbel(verb).run().fails(&["guava: is a guava filter", "umbel"]);
     }
-    folder.umbel("compare guava own").run().fails(&["one of another system", "cannot be compared"]);
+    folder.umbel("overlap guava own").run().fails(&["one of another system", "cannot be compared"]);
 }
 
 #[test]
@@ -629,7 +629,7 @@ fn filters_of_another_system_are_compared() {
                 format!("build -q -f -o {name}.f --format {format} --keys 20000 --fpp 0.01 {name}");
             folder.umbel(&build).run().done();
         }
-        let compare = format!("compare left.f right.f --format {format}");
+        let compare = format!("overlap left.f right.f --format {format}");
         let report = folder.umbel(&format!("{compare} --json")).run().text();
         let report: Value = serde_json::from_str(&report).unwrap();
         assert_eq!(
@@ -646,7 +646,7 @@ fn filters_of_another_system_are_compared() {
     }
     folder.umbel("build -q -o small --format guava --keys 10 left").run().done();
     folder.umbel("build -q -o right.g --format guava --keys 20000 right").run().done();
-    let text = folder.umbel("compare small right.g").run().text();
+    let text = folder.umbel("overlap small right.g").run().text();
     assert!(text.contains("shared       unknown: ") && text.contains("number of bits"), "{text}");
 }
 

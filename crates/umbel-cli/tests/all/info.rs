@@ -143,7 +143,7 @@ fn one_of_a_kind_is_no_plural() {
     folder.umbel("build -q -o one --keys 1").stdin("a\n").run().done();
     let text = folder.umbel("info one").run().text();
     assert!(text.contains("planned    1 key at a rate of"), "{text}");
-    let show = folder.umbel("show a --probes 1 --query a").run().text();
+    let show = folder.umbel("demo a --probes 1 --query a").run().text();
     for words in ["1 probe per word", "Insert a: its probe is bit ", "1 of 14 bits is set"] {
         assert!(show.contains(words), "no {words} in {show}");
     }

@@ -38,8 +38,8 @@ fn more_files_than_may_be_open_work_for_every_verb() {
     assert!(
         umbel("query grown --files-from list").done().len() == 400 * 7 + all.join("\n").len() + 1
     );
-    assert!(umbel("dedup --seen seen --fpp 1e-9 --files-from list").done() == lines(&different));
-    umbel("dedup --seen seen --files-from list").nothing();
+    assert!(umbel("unseen seen --fpp 1e-9 --files-from list").done() == lines(&different));
+    umbel("unseen seen --files-from list").nothing();
 }
 
 #[cfg(unix)]
@@ -147,8 +147,7 @@ fn an_input_that_is_the_output_is_refused_before_anything_is_written() {
     folder.write("a", "1\n1\n");
     folder.write("b", "1\n");
     let to_a = || std::fs::OpenOptions::new().append(true).open(folder.path("a")).unwrap();
-    for arguments in ["dedup a", "common a b", "common b a", "except b a", "dedup --seen filter a"]
-    {
+    for arguments in ["dedup a", "common a b", "common b a", "except b a", "unseen filter a"] {
         folder.umbel(arguments).stdout(to_a()).run().fails(&["a: is also the output"]);
         assert_eq!(folder.read("a"), b"1\n1\n", "{arguments}");
     }
@@ -176,8 +175,8 @@ fn compression_is_told_by_content_whatever_the_name() {
         assert!(folder.umbel("dedup").stdin_file(file).run().done() == left, "{format}");
         assert!(done("common list right") == urls(1000..3000), "{format}");
         assert!(piped("except right -") == urls(3000..4000), "{format}");
-        assert!(piped("dedup --seen seen -") == left, "{format}");
-        folder.umbel("dedup --seen seen list").run().nothing();
+        assert!(piped("unseen seen -") == left, "{format}");
+        folder.umbel("unseen seen list").run().nothing();
         assert!(done("build -f -o filter --fpp 1e-9 list").is_empty());
         assert!(piped("query filter") == left, "{format}");
         std::fs::remove_file(folder.path("seen")).unwrap();
@@ -242,7 +241,7 @@ fn lines_that_begin_as_compressed_data_does_are_lines() {
         }
     }
     // What is there goes out before more of a pipe comes.
-    let mut umbel = folder.umbel("dedup --seen seen");
+    let mut umbel = folder.umbel("unseen seen");
     umbel.command.stdin(std::process::Stdio::piped());
     let mut running = umbel.spawn();
     let mut pipe = running.stdin();
@@ -455,7 +454,7 @@ fn a_byte_order_mark_is_no_part_of_a_line_a_header_or_a_list() {
     folder.umbel("build -f -o f --fpp 1e-9 plain").run().done();
     folder.umbel("query -v f marked").run().nothing();
     folder.umbel("query -v f").stdin(folder.read("marked")).run().nothing();
-    let seen = folder.umbel("dedup --seen s -").stdin(folder.read("marked")).run();
+    let seen = folder.umbel("unseen s -").stdin(folder.read("marked")).run();
     assert_eq!(seen.text(), "id,name\n1,x\n1,y\n");
     folder.write("mark", "\u{feff}");
     assert_eq!(text("dedup mark"), "");

@@ -40,12 +40,12 @@ fn answers_and_bytes_are_those_of_a_filter_in_memory() {
         "query -q large asked",
         "query -q -v large asked keys",
         "add -q large asked",
-        "dedup -q --seen large asked keys asked",
+        "unseen -q large asked keys asked",
     ] {
         same(&folder, arguments);
     }
     folder.umbel("query -q -v large keys --memory 16MiB").run().nothing();
-    folder.umbel("dedup -q --seen large keys --memory 16MiB").run().nothing();
+    folder.umbel("unseen -q large keys --memory 16MiB").run().nothing();
     // From a pipe, and into a file.
     let piped = folder.umbel("query -q large --memory 16MiB -o found").stdin(folder.read("asked"));
     piped.run().done();
@@ -62,7 +62,7 @@ fn keys_secrets_and_headers_are_as_in_memory() {
     let folder = with_filter("--secret-file secret");
     folder.umbel("query large asked --memory 16MiB").run().fails(&["large", "--secret-file"]);
     same(&folder, "query -q large asked --secret-file secret");
-    same(&folder, "dedup -q --seen large asked --secret-file secret");
+    same(&folder, "unseen -q large asked --secret-file secret");
 
     let rows = |numbers: std::ops::Range<u32>| {
         numbers.fold("id,name\n".to_owned(), |rows, i| rows + &format!("{i},\"n\n{}\"\n", i % 100))
@@ -71,7 +71,7 @@ fn keys_secrets_and_headers_are_as_in_memory() {
     folder.write("u", rows(10_000..30_000));
     let build = "build -q -f -o large --size 24MB --keys 1e6 --csv --key id --key name t";
     folder.umbel(&format!("{build} --memory 16MiB")).run().done();
-    for verb in ["query -q", "query -q -v", "add -q", "dedup -q --seen"] {
+    for verb in ["query -q", "query -q -v", "add -q", "unseen -q"] {
         same(&folder, &format!("{verb} large u --csv --key id --key name"));
         let refused = folder.umbel(&format!("{verb} large u --csv --key id --memory 16MiB")).run();
         refused.fails(&["large", r#"the fields "id", "name""#]);
@@ -85,7 +85,7 @@ fn damage_is_told_before_any_line_goes_out() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 4;
     folder.write("large", &bytes);
-    for arguments in ["query large asked", "query -v large asked", "dedup --seen large asked"] {
+    for arguments in ["query large asked", "query -v large asked", "unseen large asked"] {
         let run = folder.umbel(&format!("{arguments} --memory 16MiB")).run();
         run.fails(&["large: ", "damaged"]);
     }
@@ -101,7 +101,7 @@ fn a_full_filter_is_told_before_any_line_goes_out() {
     let folder = with_filter("");
     folder.umbel("build -q -f -o large --size 40MB --keys 30010 keys --memory 16MiB").run().done();
     let before = folder.read("large");
-    let run = folder.umbel("dedup --seen large asked -o out --memory 16MiB").run();
+    let run = folder.umbel("unseen large asked -a out --memory 16MiB").run();
     run.fails(&["large: ", "17000 new lines", "30010 keys", "larger filter"]);
     assert!(folder.read("large") == before && folder.read("out").is_empty());
 }
@@ -111,7 +111,7 @@ fn a_full_filter_is_told_before_any_line_goes_out() {
 fn what_a_killed_run_noted_is_known() {
     let folder = with_filter("");
     folder.fifo("pipe");
-    let mut run = folder.umbel("dedup -q --seen large -o out --checkpoint 0 pipe").spawn();
+    let mut run = folder.umbel("unseen -q large -a out --checkpoint 0 pipe").spawn();
     let mut pipe = run.feed(&folder, "pipe");
     pipe.write_all(&urls(90_000..90_010)).unwrap();
     run.until("it noted them", || folder.read_if_there("large.run").len() > 160);
@@ -121,7 +121,7 @@ fn what_a_killed_run_noted_is_known() {
     folder.write("noted", urls(90_000..90_010));
     let asked = folder.umbel("query -q large noted --memory 16MiB").run().done();
     assert!(asked == folder.read("noted"));
-    let again = "dedup --seen large -o out noted --memory 16MiB";
+    let again = "unseen large -a out noted --memory 16MiB";
     let run = folder.umbel(again).run();
     assert!(run.stderr.contains("the last run was interrupted"), "{}", run.stderr);
     run.nothing();
@@ -132,11 +132,10 @@ fn what_a_killed_run_noted_is_known() {
 #[test]
 fn a_new_filter_of_seen_lines_may_be_larger_than_the_cap() {
     let folder = with_filter("");
-    let seen = "dedup -q --seen new --keys 5e6 --fpp 1e-6";
+    let seen = "unseen -q new --keys 5e6 --fpp 1e-6";
     let first = folder.umbel(&format!("{seen} asked --memory 16MiB")).run().done();
     assert!(first == folder.umbel("dedup -q asked").run().done());
     folder.umbel(&format!("{seen} asked --memory 16MiB")).run().nothing();
-    let refused =
-        folder.umbel("dedup --seen no --kind classic --keys 5e7 keys --memory 16MiB").run();
+    let refused = folder.umbel("unseen no --kind classic --keys 5e7 keys --memory 16MiB").run();
     refused.fails(&["a memory cap of 16MiB is too small"]);
 }

@@ -1,4 +1,4 @@
-//! Lines that go to a file named with `-o`, as a black box: whole or not at all; with `--seen` each exactly once.
+//! Lines that go to a file named with `-o`, as a black box: whole or not at all; with `umbel unseen --append` each exactly once.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -113,7 +113,7 @@ fn lines_that_no_run_had_are_added_to_the_file() {
     let folder = Folder::new();
     folder.write("monday", urls(0..1000));
     folder.write("tuesday", urls(500..1500));
-    let seen = |name: &str| folder.umbel(&format!("dedup --seen f --fpp 1e-9 -o out {name}")).run();
+    let seen = |name: &str| folder.umbel(&format!("unseen f --fpp 1e-9 -a out {name}")).run();
     assert_eq!(seen("monday").done(), b"");
     assert!(folder.read("out") == urls(0..1000));
     seen("tuesday").done();
@@ -125,8 +125,8 @@ fn lines_that_no_run_had_are_added_to_the_file() {
     folder.write("more", "ours\n");
     seen("more").done();
     assert!(folder.read("out").ends_with(b"\ntheirs\nours\n"));
-    folder.umbel("dedup --seen f -o out more out").run().fails(&["out: lines are appended to it"]);
-    folder.umbel("dedup --seen f -o gone/out more").run().fails(&["gone/out"]);
+    folder.umbel("unseen f -a out more out").run().fails(&["out: lines are appended to it"]);
+    folder.umbel("unseen f -a gone/out more").run().fails(&["gone/out"]);
     assert_eq!(folder.names(), ["f", "monday", "more", "out", "tuesday"]);
 }
 
@@ -137,7 +137,7 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
     let folder = Folder::new();
     let interrupted = |folder: &Folder| {
         folder.fifo("pipe");
-        let seen = "dedup -q --seen f --fpp 1e-9 --checkpoint 0.05 -o q pipe";
+        let seen = "unseen -q f --fpp 1e-9 --checkpoint 0.05 -a q pipe";
         let mut run = folder.umbel(seen).spawn();
         let mut pipe = run.feed(folder, "pipe");
         for end in [500, 1000] {
@@ -154,7 +154,7 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
     type Change = fn(&Folder);
     let changes: [(&str, Change); 6] = [
         ("has lines of others", |folder| {
-            folder.umbel("dedup -q --seen other -o q").stdin(urls(5000..5100)).run().done();
+            folder.umbel("unseen -q other -a q").stdin(urls(5000..5100)).run().done();
         }),
         ("has lines of others", |folder| folder.append("q", "theirs")),
         ("is another file", |folder| {
@@ -173,9 +173,9 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
         interrupted(&folder);
         change(&folder);
         let before = folder.read_if_there("q");
-        let again = "dedup --seen f --fpp 1e-9 -o q a";
+        let again = "unseen f --fpp 1e-9 -a q a";
         folder.write("a", urls(0..1000));
-        folder.umbel(again).run().fails(&[": q: ", words, "f.run", "-o"]);
+        folder.umbel(again).run().fails(&[": q: ", words, "f.run", "--append"]);
         let again_unseen = "unseen f --fpp 1e-9 --append q a";
         folder.umbel(again_unseen).run().fails(&[": q: ", words, "f.run", "--append"]);
         assert!(folder.read("q") == before, "{words}");
@@ -184,12 +184,12 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
         assert!(run.stderr.contains("printed again"), "{}", run.stderr);
         assert!(folder.read("q") == before, "{words}");
         folder.umbel("query -v f a").run().nothing();
-        folder.umbel("dedup --seen f -o q a").run().nothing();
+        folder.umbel("unseen f -a q a").run().nothing();
     }
     // As it was left, it is continued.
     interrupted(&folder);
     folder.write("a", urls(0..2000));
-    folder.umbel("dedup -q --seen f --fpp 1e-9 -o q a").run().done();
+    folder.umbel("unseen -q f --fpp 1e-9 -a q a").run().done();
     assert!(folder.read("q") == urls(0..2000));
 }
 
@@ -197,7 +197,7 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
 #[cfg(unix)]
 fn fed(folder: &Folder) -> (Running, File) {
     folder.fifo("pipe");
-    let mut run = folder.umbel("dedup -q --seen f -o q pipe").spawn();
+    let mut run = folder.umbel("unseen -q f -a q pipe").spawn();
     let mut pipe = run.feed(folder, "pipe");
     pipe.write_all(&urls(0..10)).unwrap();
     run.until("its lines are out", || folder.read_if_there("q") == urls(0..10));
@@ -220,7 +220,7 @@ fn a_file_that_is_removed_meanwhile_is_told() {
 fn two_runs_to_one_file_wait_for_each_other() {
     let folder = Folder::new();
     let (run, mut pipe) = fed(&folder);
-    let mut other = folder.umbel("dedup --seen g -o q").stdin(urls(5..25)).spawn();
+    let mut other = folder.umbel("unseen g -a q").stdin(urls(5..25)).spawn();
     let mut told = String::new();
     let mut stderr = BufReader::new(other.stderr());
     stderr.read_line(&mut told).unwrap();
@@ -238,7 +238,7 @@ fn two_runs_to_one_file_wait_for_each_other() {
 fn a_run_that_fails_after_it_took_lines_back_is_no_obstacle() {
     let folder = Folder::new();
     folder.fifo("pipe");
-    let seen = "dedup -q --seen f --fpp 1e-9 --checkpoint 1 -o q pipe";
+    let seen = "unseen -q f --fpp 1e-9 --checkpoint 1 -a q pipe";
     let mut run = folder.umbel(seen).spawn();
     let mut pipe = run.feed(&folder, "pipe");
     pipe.write_all(&urls(0..500)).unwrap();
@@ -251,10 +251,10 @@ fn a_run_that_fails_after_it_took_lines_back_is_no_obstacle() {
     }
     run.kill(Signal::SIGKILL);
     run.finish().killed_by(Signal::SIGKILL);
-    let refused = folder.umbel("dedup -q --seen f --jsonl -o q").stdin("{}\n").run();
+    let refused = folder.umbel("unseen -q f --jsonl -a q").stdin("{}\n").run();
     refused.fails(&["q: its first line is not JSON"]);
     folder.write("a", urls(0..1000));
-    folder.umbel("dedup -q --seen f --fpp 1e-9 -o q a").run().done();
+    folder.umbel("unseen -q f --fpp 1e-9 -a q a").run().done();
     assert!(folder.read("q") == urls(0..1000));
 }
 
@@ -281,7 +281,7 @@ fn any_writers(seed: u64) -> bool {
     let seen = |run: usize| {
         let name = inputs[run];
         let options = "--fpp 1e-9 --keys 5e4 --checkpoint 0.002 --threads 1";
-        folder.umbel(&format!("dedup -q --seen {name}.umbel {options} -o q {name}"))
+        folder.umbel(&format!("unseen -q {name}.umbel {options} -a q {name}"))
     };
     folder.write("q", "");
     // Whether a run was refused, and what others wrote.
@@ -356,7 +356,7 @@ fn exactly_once(kills: u64, options: &str) {
     let folder = Folder::new();
     let all = urls(0..LINES);
     folder.write("a", &all);
-    let seen = format!("dedup -q --seen f --fpp 1e-9 -o out --checkpoint 0.002 {options} a");
+    let seen = format!("unseen -q f --fpp 1e-9 -a out --checkpoint 0.002 {options} a");
     // A run that adds nothing takes about as long as one.
     let started = std::time::Instant::now();
     folder.umbel(&seen).run().done();
@@ -417,7 +417,7 @@ fn a_run_that_is_to_ignore_a_signal_goes_on() {
     let folder = Folder::new();
     folder.fifo("pipe");
     let umbel = env!("CARGO_BIN_EXE_umbel");
-    let nohup = "trap '' HUP; exec \"$0\" dedup -q --seen f -o out pipe";
+    let nohup = "trap '' HUP; exec \"$0\" unseen -q f -a out pipe";
     let mut run = folder.program("sh", "-c").arg(nohup).arg(umbel).spawn();
     let mut pipe = run.feed(&folder, "pipe");
     pipe.write_all(&urls(0..10)).unwrap();
@@ -503,7 +503,7 @@ fn what_is_printed_goes_to_a_file_too() {
     folder.write("p.parquet", std::fs::read(path).unwrap());
     folder.write("ids", "700\n");
     for job in [
-        "compare one two",
+        "overlap one two",
         "parquet p.parquet",
         "parquet p.parquet -c id ids",
         "parquet --json p.parquet",
@@ -512,6 +512,6 @@ fn what_is_printed_goes_to_a_file_too() {
         assert_eq!(folder.umbel(&format!("{job} -o out")).run().text(), "");
         assert_eq!(folder.read("out"), printed.as_bytes(), "{job}");
     }
-    folder.umbel("compare one two -o two").run().fails(&["two: is also read"]);
+    folder.umbel("overlap one two -o two").run().fails(&["two: is also read"]);
     folder.umbel("parquet p.parquet -o p.parquet").run().fails(&["is also read"]);
 }

@@ -166,7 +166,7 @@ fn every_verb_with_an_output_keeps_the_one_rule() {
             assert_eq!(folder.read(there), before);
         }
     }
-    for option in ["-a", "-o", "--append"] {
+    for option in ["-a", "--append"] {
         folder.write("lines", "before\n");
         folder.umbel(&format!("unseen f{option} text {option} lines")).run().done();
         assert_eq!(folder.read("lines"), b"before\n1.example\n2.example\n");

@@ -258,7 +258,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
     let other = ["ip: ", "prefixes of IP addresses", "whole lines", "--prefixes ip"];
     folder.umbel("query ip addresses").run().fails(&other);
     folder.umbel("add ip addresses").run().fails(&other);
-    folder.umbel("dedup --seen ip addresses").run().fails(&["prefixes of IP addresses"]);
+    folder.umbel("unseen ip addresses").run().fails(&["prefixes of IP addresses"]);
     let lines = ["text: the filter holds lines, not prefixes of IP addresses", "--prefixes"];
     folder.umbel("query --prefixes ip text addresses").run().fails(&lines);
     let hosts = ["ip: the filter holds prefixes of IP addresses, not domains of hosts"];

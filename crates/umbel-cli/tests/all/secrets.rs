@@ -103,7 +103,7 @@ fn filters_of_different_secrets_do_not_mix() {
     folder.umbel("merge -o m a b").run().done();
     folder.umbel("query m list --secret-file theirs").run().fails(&ids);
     assert!(folder.umbel("query m list --secret-file ours").run().done() == folder.read("list"));
-    let open = folder.umbel("compare open open").run().text();
+    let open = folder.umbel("overlap open open").run().text();
     assert!(
         open.contains("learned      by whoever has both files: these figures, and whether"),
         "{open}"

@@ -1,4 +1,4 @@
-//! `umbel dedup --seen` as a black box: what one run put out the next ones do not, and nothing is lost,
+//! `umbel unseen` as a black box: what one run put out the next ones do not, and nothing is lost,
 //! however runs end.
 
 use std::collections::HashSet;
@@ -48,7 +48,7 @@ fn a_line_goes_out_once_over_all_runs() {
     let folder = Folder::new();
     folder.write("monday", urls((0..1000).chain(500..600)));
     folder.write("tuesday", urls((900..2000).rev().chain(0..100).chain(2000..2100)));
-    let seen = |files: &str| folder.umbel(&format!("dedup --seen f --fpp 1e-9 {files}")).run();
+    let seen = |files: &str| folder.umbel(&format!("unseen f --fpp 1e-9 {files}")).run();
     assert!(seen("monday").done() == urls(0..1000));
     assert_eq!(folder.names(), ["f", "monday", "tuesday"]);
     seen("monday").nothing();
@@ -62,7 +62,7 @@ fn a_line_goes_out_once_over_all_runs() {
     seen("elsewhere").nothing();
     // Several files are one.
     folder.umbel("build -q -o g --fpp 1e-9 --keys 9000 elsewhere").run().done();
-    let run = folder.umbel("dedup --seen g monday elsewhere tuesday").run();
+    let run = folder.umbel("unseen g monday elsewhere tuesday").run();
     let expected = (0..1000).chain((1000..2000).rev()).chain(2000..2100);
     assert!(run.done() == urls(expected));
     assert_eq!(folder.names(), ["elsewhere", "f", "g", "monday", "tuesday"]);
@@ -74,15 +74,15 @@ fn any_bytes_make_a_line() {
     let odd = [&b""[..], b"\r", b"\0", b"a\0b", b"\xff\xfe", b"\xc3\x28"];
     folder.write("a", [lines(odd), lines(odd), b"last".to_vec()].concat());
     let expected = [lines(odd), b"last\n".to_vec()].concat();
-    assert!(folder.umbel("dedup --seen f a").run().done() == expected);
+    assert!(folder.umbel("unseen f a").run().done() == expected);
     folder.write("b", "last\nnew\nlast");
-    assert_eq!(folder.umbel("dedup --seen f b a").run().text(), "new\n");
+    assert_eq!(folder.umbel("unseen f b a").run().text(), "new\n");
     folder.write("nuls", "x\0two\nlines\0x\0last");
-    assert_eq!(folder.umbel("dedup -0 --seen g nuls").run().text(), "x\0two\nlines\0last\0");
-    folder.umbel("dedup -0 --seen g nuls").run().nothing();
-    folder.umbel("dedup --seen g").stdin("last\n").run().nothing();
+    assert_eq!(folder.umbel("unseen -0 g nuls").run().text(), "x\0two\nlines\0last\0");
+    folder.umbel("unseen -0 g nuls").run().nothing();
+    folder.umbel("unseen g").stdin("last\n").run().nothing();
     folder.write("empty", "");
-    folder.umbel("dedup --seen h empty").run().nothing();
+    folder.umbel("unseen h empty").run().nothing();
     assert!(folder.path("h").exists());
 }
 
@@ -92,7 +92,7 @@ fn pipes_and_compressed_files_are_inputs() {
     folder.write("a.gz", gzip(&urls(0..3000)));
     folder.write("b.zst", zstd::encode_all(&urls(2000..4000)[..], 3).unwrap());
     folder.write("c", urls(3500..5000));
-    let seen = |files: &str| folder.umbel(&format!("dedup --seen f --fpp 1e-9 {files}"));
+    let seen = |files: &str| folder.umbel(&format!("unseen f --fpp 1e-9 {files}"));
     assert!(seen("a.gz b.zst").run().done() == urls(0..4000));
     assert!(seen("- c").stdin(urls(100..4200)).run().done() == urls(4000..5000));
     assert!(seen("").stdin(urls(4900..5100)).run().done() == urls(5000..5100));
@@ -109,7 +109,7 @@ fn the_filter_is_what_was_asked_for() {
         ("--keys 3000 --kind classic", "classic", 3000, 1e-4),
         ("--keys 3000 --secret-file key", "blocked", 3000, 1e-4),
     ] {
-        let seen = format!("dedup --seen f {options} a");
+        let seen = format!("unseen f {options} a");
         let explained = folder.umbel(&format!("{seen} --explain")).run().text();
         assert!(explained.contains(kind) && !explained.contains("https"), "{explained}");
         assert_eq!(folder.names(), ["a", "key"], "{seen}");
@@ -126,19 +126,19 @@ fn the_filter_is_what_was_asked_for() {
         assert!(folder.read("f") == before);
         fs::remove_file(folder.path("f")).unwrap();
     }
-    folder.umbel("dedup -q --seen f --secret-file key a").run().done();
-    folder.umbel("dedup --seen f a").run().fails(&["f: ", "secret"]);
+    folder.umbel("unseen -q f --secret-file key a").run().done();
+    folder.umbel("unseen f a").run().fails(&["f: ", "secret"]);
     folder.write("other", [8u8; 16]);
-    folder.umbel("dedup --seen f --secret-file other a").run().fails(&["f: ", "secret"]);
+    folder.umbel("unseen f --secret-file other a").run().fails(&["f: ", "secret"]);
 }
 
 #[test]
 fn the_report_tells_the_rate_of_the_filter() {
     let folder = Folder::new();
     folder.write("a", urls((0..1000).chain(0..1000)));
-    let run = folder.umbel("dedup --verbose --seen f --keys 1000 --fpp 0.01 a").run();
+    let run = folder.umbel("unseen --verbose f --keys 1000 --fpp 0.01 a").run();
     let words = [
-        "umbel dedup: 2,000 lines, ",
+        "umbel unseen: 2,000 lines, ",
         " new, ",
         "no line is extra, a line is missing with a chance of 0.00",
     ];
@@ -146,14 +146,14 @@ fn the_report_tells_the_rate_of_the_filter() {
         assert!(run.stderr.contains(words), "no {words:?} in {}", run.stderr);
     }
     assert_eq!(run.stderr.lines().count(), 1);
-    let run = folder.umbel("dedup --seen g --keys 1000 --fpp 0.01 a --json").run();
+    let run = folder.umbel("unseen g --keys 1000 --fpp 0.01 a --json").run();
     let found = run.stdout.iter().filter(|&&byte| byte == b'\n').count();
     let report = run.report();
     assert_eq!((&report["lines"], &report["found"]), (&2000.into(), &found.into()));
     assert_eq!((&report["exact"], &report["passes"]), (&false.into(), &1.into()));
     let missing = report["chance_missing"].as_f64().unwrap();
     assert!(missing > 0.001 && missing < 0.015, "{report}");
-    let quiet = folder.umbel("dedup -q --seen h a").run();
+    let quiet = folder.umbel("unseen -q h a").run();
     assert_eq!(quiet.stderr, "");
     quiet.done();
 }
@@ -169,7 +169,7 @@ fn a_run_that_would_over_fill_the_filter_stops_with_all_recorded() {
     {
         for threads in [1, 3] {
             let options = format!("--keys 1000 --fpp 1e-9 --threads {threads}");
-            let run = folder.umbel(&format!("dedup --seen f {options} {files}"));
+            let run = folder.umbel(&format!("unseen f {options} {files}"));
             let (out, _) = stopped(
                 run.stdin(&all[..]).run(),
                 &[
@@ -182,10 +182,10 @@ fn a_run_that_would_over_fill_the_filter_stops_with_all_recorded() {
             folder.write("out", &out);
             folder.umbel("query -v f out").run().nothing();
             // What it knows it still knows, but it takes no more.
-            folder.umbel("dedup --seen f out").run().nothing();
+            folder.umbel("unseen f out").run().nothing();
             // A larger one takes what went out, then the rest.
             folder.umbel("build -q -o larger --keys 1e5 --fpp 1e-9 out").run().done();
-            let rest = folder.umbel("dedup --seen larger").stdin(&all[..]).run();
+            let rest = folder.umbel("unseen larger").stdin(&all[..]).run();
             assert!(rest.done() == urls(1000..5000));
             assert_eq!(folder.names(), ["all", "f", "few", "larger", "out"]);
             for name in ["f", "larger", "out"] {
@@ -201,9 +201,9 @@ fn a_full_filter_takes_no_line() {
     folder.write("keys", urls(0..3000));
     folder.write("new", urls(5000..5010));
     folder.umbel("build -q -o f --keys 1000 --fpp 1e-9 keys").run();
-    let full = folder.umbel("dedup --seen f new").run();
+    let full = folder.umbel("unseen f new").run();
     full.fails(&[": new, line 1: this line would over-fill the filter"]);
-    let known = folder.umbel("dedup -q --seen f keys").run();
+    let known = folder.umbel("unseen -q f keys").run();
     assert!(known.stderr.contains("over-filled"), "{}", known.stderr);
     known.nothing();
 }
@@ -212,7 +212,7 @@ fn a_full_filter_takes_no_line() {
 fn a_damaged_filter_is_refused() {
     let folder = Folder::new();
     folder.write("a", urls(0..1000));
-    folder.umbel("dedup -q --seen f --keys 2000 a").run().done();
+    folder.umbel("unseen -q f --keys 2000 a").run().done();
     let good = folder.read("f");
     folder.write("b", urls(500..1500));
     let mut damaged = vec![good[..good.len() - 1].to_vec(), good[..10].to_vec(), Vec::new()];
@@ -226,28 +226,28 @@ fn a_damaged_filter_is_refused() {
     for bytes in damaged {
         folder.write("f", &bytes);
         let out = append(&folder, "out");
-        folder.umbel("dedup --seen f b").stdout(out).run().fails(&[": f: "]);
+        folder.umbel("unseen f b").stdout(out).run().fails(&[": f: "]);
         assert!(folder.read("f") == bytes);
         assert_eq!(folder.read("out"), b"");
     }
     folder.write("f", &good);
-    let run = folder.umbel("dedup --seen f b").run();
+    let run = folder.umbel("unseen f b").run();
     assert!(run.stdout.ends_with(&urls(1400..1500)));
     fs::create_dir(folder.path("dir")).unwrap();
-    folder.umbel("dedup --seen dir b").run().fails(&[": dir: "]);
-    folder.umbel("dedup --seen gone/f b").run().fails(&[": gone/f: "]);
+    folder.umbel("unseen dir b").run().fails(&[": dir: "]);
+    folder.umbel("unseen gone/f b").run().fails(&[": gone/f: "]);
 }
 
 #[test]
 fn a_journal_without_a_checkpoint_says_nothing_and_something_else_is_refused() {
     let folder = Folder::new();
     folder.write("a", urls(0..1000));
-    folder.umbel("dedup -q --seen f a").run().done();
+    folder.umbel("unseen -q f a").run().done();
     for journal in
         [&b""[..], b"UMBELRUN\x01\0\0", b"UMBELRUN\x01\0\0\0", b"UMBELRUN\x01\0\0\0\x05\0\0\0"]
     {
         folder.write("f.run", journal);
-        let run = folder.umbel("dedup --seen f a").run();
+        let run = folder.umbel("unseen f a").run();
         assert!(!run.stderr.contains("well"), "{}", run.stderr);
         run.nothing();
         assert_eq!(folder.names(), ["a", "f"]);
@@ -260,7 +260,7 @@ fn a_journal_without_a_checkpoint_says_nothing_and_something_else_is_refused() {
         ),
     ] {
         folder.write("f.run", other);
-        for arguments in ["dedup --seen f a", "query f a", "add f a", "build -f -o f a"] {
+        for arguments in ["unseen f a", "query f a", "add f a", "build -f -o f a"] {
             folder.umbel(arguments).run().fails(&["f.run: ", message]);
             assert!(folder.read("f.run") == other);
         }
@@ -272,7 +272,7 @@ fn of_records_with_a_key_the_header_goes_out_once_a_run() {
     let folder = Folder::new();
     folder.write("a", "id,name\n1,Ada\n2,\"Grace\nHopper\"\n1,Ada again\n");
     folder.write("b", "name,id\nBarbara,\"4\"\nAda,1\n");
-    let seen = |files: &str| folder.umbel(&format!("dedup --seen f --csv --key id {files}"));
+    let seen = |files: &str| folder.umbel(&format!("unseen f --csv --key id {files}"));
     assert_eq!(seen("a").run().text(), "id,name\n1,Ada\n2,\"Grace\nHopper\"\n");
     assert_eq!(seen("a b").run().text(), "id,name\n\"4\",Barbara\n");
     // Nothing is new: a table without rows.
@@ -281,11 +281,11 @@ fn of_records_with_a_key_the_header_goes_out_once_a_run() {
     let piped = seen("-").stdin("id\n5\n4\n").run();
     assert_eq!(piped.text(), "id\n5\n");
     // The keys are those of other formats.
-    assert_eq!(folder.umbel("dedup --seen f").stdin("1\n2\n4\n6\n").run().text(), "6\n");
+    assert_eq!(folder.umbel("unseen f").stdin("1\n2\n4\n6\n").run().text(), "6\n");
     folder.write("json", "{\"id\":6}\n{\"id\":\"7\"}\n{\"id\":7,\"x\":1}\n");
-    let run = folder.umbel("dedup --seen f --jsonl --key id json").run();
+    let run = folder.umbel("unseen f --jsonl --key id json").run();
     assert_eq!(run.text(), "{\"id\":\"7\"}\n");
-    let run = folder.umbel("dedup --seen f --csv --no-header --key 2 --as id b").run();
+    let run = folder.umbel("unseen f --csv --no-header --key 2 --as id b").run();
     assert_eq!(run.text(), "name,id\n");
 }
 
@@ -297,7 +297,7 @@ fn a_broken_record_stops_the_run_with_all_before_it_recorded() {
     folder.write("a", format!("id,text\n{}500,\"b\"c\n{}", rows(0..500), rows(501..1000)));
     for files in ["a", "-"] {
         for threads in [1, 3] {
-            let seen = format!("dedup --seen f --fpp 1e-9 --csv --key id --threads {threads}");
+            let seen = format!("unseen f --fpp 1e-9 --csv --key id --threads {threads}");
             let run = folder.umbel(&format!("{seen} {files}")).stdin(folder.read("a")).run();
             let (out, _) = stopped(run, &["text after the closing quote of a field"]);
             let out = String::from_utf8(out).unwrap();
@@ -313,7 +313,7 @@ fn a_broken_record_stops_the_run_with_all_before_it_recorded() {
         }
     }
     // What is missing from the start stops the run before it begins.
-    folder.umbel("dedup --seen f a gone").run().fails(&["gone: "]);
+    folder.umbel("unseen f a gone").run().fails(&["gone: "]);
     assert_eq!(folder.names(), ["a"]);
 }
 
@@ -321,8 +321,8 @@ fn a_broken_record_stops_the_run_with_all_before_it_recorded() {
 fn a_line_from_a_pipe_comes_out_before_the_next_goes_in() {
     let folder = Folder::new();
     folder.write("a", urls(0..10));
-    folder.umbel("dedup -q --seen f a").run().done();
-    let mut umbel = folder.umbel("dedup -q --seen f");
+    folder.umbel("unseen -q f a").run().done();
+    let mut umbel = folder.umbel("unseen -q f");
     umbel.command.stdin(Stdio::piped());
     let mut run = umbel.spawn();
     let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
@@ -346,13 +346,13 @@ fn a_line_from_a_pipe_comes_out_before_the_next_goes_in() {
     expect(b"last\n");
     run.finish().done();
     assert_eq!(folder.names(), ["a", "f"]);
-    folder.umbel("dedup --seen f").stdin("last\nhalf of a line\n").run().nothing();
+    folder.umbel("unseen f").stdin("last\nhalf of a line\n").run().nothing();
 }
 
 #[test]
 fn rows_from_a_pipe_come_out_at_once() {
     let folder = Folder::new();
-    let mut umbel = folder.umbel("dedup -q --seen f --csv --key id");
+    let mut umbel = folder.umbel("unseen -q f --csv --key id");
     umbel.command.stdin(Stdio::piped());
     let mut run = umbel.spawn();
     let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
@@ -376,7 +376,7 @@ fn rows_from_a_pipe_come_out_at_once() {
 fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
     let folder = Folder::new();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL] {
-        let mut umbel = folder.umbel("dedup -q --seen f --fpp 1e-9 --checkpoint 0.5");
+        let mut umbel = folder.umbel("unseen -q f --fpp 1e-9 --checkpoint 0.5");
         umbel.command.stdin(Stdio::piped());
         let mut run = umbel.spawn();
         let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
@@ -408,11 +408,11 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
             assert!(
                 outcome
                     .stderr
-                    .contains("umbel dedup: stopped: f records what was printed, 3 lines")
+                    .contains("umbel unseen: stopped: f records what was printed, 3 lines")
             );
             outcome.killed_by(signal);
             assert_eq!(folder.names(), ["f"]);
-            let again = folder.umbel("dedup --seen f").stdin(urls(0..4)).run();
+            let again = folder.umbel("unseen f").stdin(urls(0..4)).run();
             assert!(!again.stderr.contains("well"), "{}", again.stderr);
             assert!(again.done() == urls([3]));
             fs::remove_file(folder.path("f")).unwrap();
@@ -421,7 +421,7 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
         outcome.killed_by(signal);
         let found = found().unwrap();
         assert!((2..=3).contains(&found), "{found}");
-        let again = folder.umbel("dedup --seen f").stdin(urls(0..4)).run();
+        let again = folder.umbel("unseen f").stdin(urls(0..4)).run();
         let words = format!(
             "the last run was interrupted: f records what it printed up to byte {} of standard input, {found} lines",
             found * 66
@@ -440,7 +440,7 @@ fn what_is_recorded_went_out_before() {
     let folder = Folder::new();
     let all = lines((0..300_000).map(|i| format!("{i:06}")));
     folder.write("a", &all);
-    let seen = "dedup -q --seen f --fpp 1e-9 --keys 4e5 a";
+    let seen = "unseen -q f --fpp 1e-9 --keys 4e5 a";
     for attempt in 0..12 {
         // Every batch is a checkpoint, but the pipe is full after some.
         let mut run = folder.umbel(&format!("{seen} --checkpoint 0")).spawn();
@@ -464,7 +464,7 @@ fn what_is_recorded_went_out_before() {
 #[test]
 fn killed_before_a_checkpoint_it_repeats_all() {
     let folder = Folder::new();
-    let mut umbel = folder.umbel("dedup -q --seen f --fpp 1e-9");
+    let mut umbel = folder.umbel("unseen -q f --fpp 1e-9");
     umbel.command.stdin(Stdio::piped());
     let mut run = umbel.spawn();
     let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
@@ -472,7 +472,7 @@ fn killed_before_a_checkpoint_it_repeats_all() {
     stdout.read_exact(&mut [0; 660]).unwrap();
     run.kill(Signal::SIGKILL);
     run.finish().killed_by(Signal::SIGKILL);
-    assert!(folder.umbel("dedup --seen f").stdin(urls(0..12)).run().done() == urls(0..12));
+    assert!(folder.umbel("unseen f").stdin(urls(0..12)).run().done() == urls(0..12));
 }
 
 /// Places beyond 2³¹, 2³² and 2⁴¹ bytes are recorded and taken back like any others.
@@ -508,7 +508,7 @@ fn what_nobody_got_is_not_recorded() {
     let folder = Folder::new();
     let all = urls(0..100_000);
     folder.write("a", &all);
-    let seen = "dedup -q --seen f --fpp 1e-9 --keys 2e5";
+    let seen = "unseen -q f --fpp 1e-9 --keys 2e5";
     // A full disk, and a small one.
     if let Ok(full) = OpenOptions::new().write(true).open("/dev/full") {
         let run = folder.umbel(&format!("{seen} a")).stdout(full).run();
@@ -541,14 +541,14 @@ fn a_filter_that_cannot_be_saved_is_told_and_stays_as_it_was() {
     let folder = Folder::new();
     folder.write("a", urls(0..100));
     folder.write("b", urls(100..1000));
-    folder.umbel("dedup -q --seen f --keys 1e6 a").run().done();
+    folder.umbel("unseen -q f --keys 1e6 a").run().done();
     let before = folder.read("f");
-    let run = folder.umbel_on_small_disk(1000, "dedup --seen f a b").run();
+    let run = folder.umbel_on_small_disk(1000, "unseen f a b").run();
     let (out, words) = stopped(run, &[": f: nothing was written: ", "too large"]);
     assert!(out == urls(100..1000) && words.lines().count() == 1, "{words}");
     assert!(folder.read("f") == before);
     // But what went out is recorded beside it.
-    let again = folder.umbel("dedup --seen f a b").run();
+    let again = folder.umbel("unseen f a b").run();
     assert!(
         again.stderr.contains("f records what it printed up to byte 59400 of b, 900 lines"),
         "{}",
@@ -566,20 +566,20 @@ fn half_a_line_at_the_end_of_the_output_does_not_run_into_the_next() {
         folder.umbel(arguments).stdin(bytes).stdout(out).run().done();
     };
     folder.write("out", [&urls([1])[..], b"https://exam"].concat());
-    run("dedup --seen f", append(&folder, "out"), b"one\ntwo\n");
+    run("unseen f", append(&folder, "out"), b"one\ntwo\n");
     assert!(folder.read("out") == [&urls([1])[..], b"https://exam\none\ntwo\n"].concat());
     // A whole line needs nothing.
-    run("dedup --seen f", append(&folder, "out"), b"three\n");
+    run("unseen f", append(&folder, "out"), b"three\n");
     assert!(folder.read("out").ends_with(b"\none\ntwo\nthree\n"));
     folder.write("nuls", b"x\0y");
-    run("dedup -0 --seen g", append(&folder, "nuls"), b"z\0");
+    run("unseen -0 g", append(&folder, "nuls"), b"z\0");
     assert_eq!(folder.read("nuls"), b"x\0y\0z\0");
     // Nor does a file that is written anew, or over.
-    run("dedup --seen h", File::create(folder.path("new")).unwrap(), b"one\n");
+    run("unseen h", File::create(folder.path("new")).unwrap(), b"one\n");
     assert_eq!(folder.read("new"), b"one\n");
     folder.write("over", "no end");
     let over = OpenOptions::new().write(true).open(folder.path("over")).unwrap();
-    run("dedup --seen i", over, b"one\n");
+    run("unseen i", over, b"one\n");
     assert_eq!(folder.read("over"), b"one\nnd");
 }
 
@@ -588,15 +588,15 @@ fn half_a_line_at_the_end_of_the_output_does_not_run_into_the_next() {
 fn a_second_run_waits_for_the_first() {
     let folder = Folder::new();
     folder.write("b", urls(500..1500));
-    folder.umbel("dedup -q --seen f --fpp 1e-9 --keys 1e4").stdin(urls([0])).run().done();
+    folder.umbel("unseen -q f --fpp 1e-9 --keys 1e4").stdin(urls([0])).run().done();
     folder.fifo("pipe");
-    let mut first = folder.umbel("dedup -q --seen f pipe").spawn();
+    let mut first = folder.umbel("unseen -q f pipe").spawn();
     let mut pipe = first.feed(&folder, "pipe");
     pipe.write_all(&urls(0..500)).unwrap();
     // Its first line is out, so it has the filter.
     let mut stdout = first.stdout();
     stdout.read_exact(&mut [0; 66]).unwrap();
-    let mut second = folder.umbel("dedup -q --seen f b").spawn();
+    let mut second = folder.umbel("unseen -q f b").spawn();
     let mut add = folder.umbel("add -q f b").spawn();
     thread::sleep(Duration::from_millis(200));
     assert!(second.runs() && add.runs());
@@ -626,7 +626,7 @@ fn runs_that_begin_together_put_out_each_line_once() {
         // None of them finds the filter. A pipe that is not read yet would stop them all.
         let start = |name| {
             let options = "--fpp 1e-9 --keys 1e4 --checkpoint 0";
-            let umbel = folder.umbel(&format!("dedup --seen f {options} {name}"));
+            let umbel = folder.umbel(&format!("unseen f {options} {name}"));
             umbel.stdout(append(&folder, "out")).spawn()
         };
         let runs = ["a", "b", "c"].map(start);
@@ -689,7 +689,7 @@ fn crawl_a_day(folder: &Folder, number: u64, options: &str, usual: Duration) -> 
     let mut ran = Vec::new();
     loop {
         let (start, before) = (length(), note());
-        let arguments = format!("dedup --seen f {options} --checkpoint 0.002 {name}");
+        let arguments = format!("unseen f {options} --checkpoint 0.002 {name}");
         let mut run = folder.umbel(&arguments).stdout(append(folder, "out")).spawn();
         let attempt = ran.len() as u64;
         if attempt < KILLS {
@@ -741,7 +741,7 @@ fn crawl(fpp: &str) -> u64 {
     folder.write("day0", urls(day(0)));
     // The faster of some, for other tests run meanwhile.
     let once = |_| {
-        let arguments = format!("dedup -q --seen usual {options} --checkpoint 0.002 day0");
+        let arguments = format!("unseen -q usual {options} --checkpoint 0.002 day0");
         let started = Instant::now();
         folder.umbel(&arguments).run().done();
         fs::remove_file(folder.path("usual")).unwrap();
@@ -834,7 +834,7 @@ fn a_filter_that_grows_takes_any_number_of_days() {
         // Each day three times as many lines, a third of them known.
         let (from, to) = (1000 * 3u64.pow(day as u32) / 2, 1000 * 3u64.pow(day as u32 + 1));
         folder.write("day", urls(from..to));
-        let seen = "dedup -q --seen f --kind scalable --keys 1000 --fpp 1e-9 day";
+        let seen = "unseen -q f --kind scalable --keys 1000 --fpp 1e-9 day";
         let before = if day == 0 { from } else { 1000 * 3u64.pow(day as u32) };
         assert!(folder.umbel(seen).run().done() == urls(before..to), "day {day}");
     }
@@ -850,7 +850,7 @@ fn a_header_is_written_once_however_many_runs_add_to_a_file() {
         folder.write(day, format!("id,name\n{rows}"));
         let mut options = OpenOptions::new();
         let out = options.create(true).append(true).open(folder.path("out")).unwrap();
-        folder.umbel(&format!("dedup -q --seen f --csv --key id {day}")).stdout(out).run();
+        folder.umbel(&format!("unseen -q f --csv --key id {day}")).stdout(out).run();
     }
     assert_eq!(folder.read("out"), b"id,name\n1,a\n2,b\n3,c\n");
 }
@@ -860,7 +860,7 @@ fn rows_go_under_the_header_that_is_there_or_nowhere() {
     let folder = Folder::new();
     folder.write("a", "id,name\n1,a\n");
     folder.write("b", "name,id\nb,2\n");
-    let seen = "dedup -q --seen f --csv --key id -o q";
+    let seen = "unseen -q f --csv --key id -a q";
     folder.umbel(&format!("{seen} a")).run().done();
     folder.umbel(&format!("{seen} b")).run().done();
     folder.umbel(seen).stdin("id,name\n3,c\n").run().done();
@@ -872,7 +872,7 @@ fn rows_go_under_the_header_that_is_there_or_nowhere() {
     assert_eq!(folder.read("q"), rows);
     let input = "name,id\nh,7\n";
     folder
-        .umbel("dedup -q --seen f --csv --key id")
+        .umbel("unseen -q f --csv --key id")
         .stdin(input)
         .stdout(append(&folder, "q"))
         .run()
@@ -888,13 +888,13 @@ fn rows_go_under_the_header_that_is_there_or_nowhere() {
         ("--tsv --key id", "id\tname\n4\td\n", "id"),
         ("--jsonl --key id", "{\"id\": 4}\n", "its first line is not JSON"),
     ] {
-        let piped = folder.umbel(&format!("dedup --seen f {options} -o q")).stdin(input);
+        let piped = folder.umbel(&format!("unseen f {options} -a q")).stdin(input);
         piped.run().fails(&["q", words]);
         let out = append(&folder, "q");
-        let piped = folder.umbel(&format!("dedup --seen f {options}")).stdin(input).stdout(out);
+        let piped = folder.umbel(&format!("unseen f {options}")).stdin(input).stdout(out);
         assert_eq!(piped.run().status.code(), Some(2), "{options}");
         folder.write("in", input);
-        let file = folder.umbel(&format!("dedup --seen f {options} -o q in"));
+        let file = folder.umbel(&format!("unseen f {options} -a q in"));
         file.run().fails(&["q", words]);
         assert_eq!(folder.read("q"), rows, "{options}");
     }
@@ -907,9 +907,8 @@ fn rows_go_under_the_header_that_is_there_or_nowhere() {
 fn a_silent_input_is_recorded_as_well() {
     let folder = Folder::new();
     folder.fifo("pipe");
-    for out in ["", "-o q"] {
-        let mut run =
-            folder.umbel(&format!("dedup -q --seen f --checkpoint 100ms {out} pipe")).spawn();
+    for out in ["", "-a q"] {
+        let mut run = folder.umbel(&format!("unseen -q f --checkpoint 100ms {out} pipe")).spawn();
         let mut pipe = run.feed(&folder, "pipe");
         pipe.write_all(&urls(0..10)).unwrap();
         run.until("they are recorded", || {
@@ -929,7 +928,7 @@ fn options_of_a_new_filter_are_refused_when_the_one_there_differs() {
     let folder = Folder::new();
     folder.write("a", urls(0..10));
     folder.write("secret", "0123456789abcdef");
-    let seen = "dedup -q --seen f";
+    let seen = "unseen -q f";
     folder.umbel(&format!("{seen} --kind window --keys 1000 --fpp 0.001 a")).run().done();
     for (options, words) in [
         ("--kind stable", ["--kind stable", "this one has window", "omit --kind"]),
@@ -956,7 +955,7 @@ fn options_of_a_new_filter_are_refused_when_the_one_there_differs() {
         "coded",
         "coded:20",
     ] {
-        let seen = format!("dedup -q --seen {kind} --kind {kind} --keys 1234 --fpp 0.003");
+        let seen = format!("unseen -q {kind} --kind {kind} --keys 1234 --fpp 0.003");
         folder.umbel(&format!("{seen} a")).run().done();
         folder.umbel(&seen).stdin(urls(5..15)).run().done();
     }

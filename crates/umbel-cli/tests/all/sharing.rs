@@ -37,8 +37,8 @@ impl Folder {
     }
 
     fn sign_keys(&self) {
-        self.umbel("sign --new ours").run().done();
-        self.umbel("sign --new theirs").run().done();
+        self.umbel("key new --signing -o ours").run().done();
+        self.umbel("key new --signing -o theirs").run().done();
     }
 
     fn flip(&self, name: &str, at: usize) {

@@ -68,9 +68,9 @@ fn what_a_stable_filter_cannot_do_is_told() {
 fn dedup_skips_what_came_lately() {
     let folder = Folder::new();
     folder.write("day", urls((0..3_000).chain(1_000..2_000)));
-    let out = folder.umbel("dedup -q --seen lately --kind stable --keys 5000 day").run().done();
+    let out = folder.umbel("unseen -q lately --kind stable --keys 5000 day").run().done();
     let count = lines_of(&out);
     assert!((2_950..=3_000).contains(&count), "{count}");
-    folder.umbel("dedup -q --seen lately day").run();
+    folder.umbel("unseen -q lately day").run();
     assert_eq!(info(&folder, "lately")["over_filled"], false);
 }

@@ -49,11 +49,11 @@ fn a_window_remembers_the_last_lines() {
 fn dedup_goes_by_a_window() {
     let folder = Folder::new();
     folder.write("days", urls((0..5_000).chain(4_500..6_000)));
-    let dedup = "dedup -q --seen f --kind window --keys 2000 --fpp 1e-9 days";
+    let dedup = "unseen -q f --kind window --keys 2000 --fpp 1e-9 days";
     assert_eq!(folder.umbel(dedup).run().done(), urls(0..6_000));
     // Gone from the window, they are new again.
     folder.write("first", urls(0..10));
-    assert_eq!(folder.umbel("dedup -q --seen f first").run().done(), urls(0..10));
+    assert_eq!(folder.umbel("unseen -q f first").run().done(), urls(0..10));
 }
 
 /// Which generation a line is in depends on the order: that of the lines, whatever the threads.

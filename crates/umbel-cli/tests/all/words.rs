@@ -73,30 +73,6 @@ fn options_of_many_verbs_are_described_once() {
 }
 
 #[test]
-fn old_spellings_work_and_are_not_shown() {
-    let folder = with_examples();
-    for (old, new) in [
-        ("compare a.umbel b.umbel", "overlap a.umbel b.umbel"),
-        ("show", "demo"),
-        ("dedup --seen old.umbel urls.txt", "unseen new.umbel urls.txt"),
-    ] {
-        assert_eq!(folder.umbel(old).run().text(), folder.umbel(new).run().text());
-    }
-    folder.umbel("sign --new old").run().done();
-    folder.umbel("key new --signing -o new").run().done();
-    folder.umbel("unseen f.umbel -o out urls.txt").run().done();
-    for (page, words) in [
-        ("help --all", &["  compare ", "  show "][..]),
-        ("dedup --help", &["--seen", "--checkpoint", "--secret-file"]),
-        ("sign --help", &["--new "]),
-        ("unseen --help", &["--output"]),
-    ] {
-        let help = folder.umbel(page).run().text();
-        assert!(words.iter().all(|word| !help.contains(word)), "{help}");
-    }
-}
-
-#[test]
 fn nothing_found_may_be_no_error() {
     let folder = with_examples();
     folder.write("none", "");
@@ -192,7 +168,7 @@ fn numbers_are_understood_as_people_write_them() {
     assert_eq!(share("90%"), share("0.9"));
     assert_eq!(plan("--sizes --rates 5%,1%"), plan("--sizes --rates 0.05,0.01"));
     folder.umbel("common --at-least 1 --threads 1 --memory 64M lines lines").run().done();
-    folder.umbel("dedup --seen seen --keys 1k --fpp 0.1% --checkpoint 5min lines").run().done();
+    folder.umbel("unseen seen --keys 1k --fpp 0.1% --checkpoint 5min lines").run().done();
 }
 
 #[test]
@@ -205,8 +181,8 @@ fn what_is_no_number_is_refused_in_plain_words() {
         ("dedup --threads many", "\"many\" is not a whole number"),
         ("common lines lines --at-least x", "\"x\" is not a whole number"),
         ("common lines lines --at-least 1.5", "\"1.5\" is not a whole number"),
-        ("dedup --seen f --checkpoint soon", "\"soon\" is not a time such as 60, 0.5s or 5min"),
-        ("dedup --seen f --checkpoint -1", "\"-1\" is not a time"),
+        ("unseen f --checkpoint soon", "\"soon\" is not a time such as 60, 0.5s or 5min"),
+        ("unseen f --checkpoint -1", "\"-1\" is not a time"),
         ("dedup --fpp 1,5", "\"1,5\" is not a probability such as 0.01, 1e-6 or 1%"),
         ("dedup --fpp 100%", "1"),
         ("dedup --memory 1,5G", "\"1,5G\" is not a size such as 64MiB"),
@@ -214,8 +190,8 @@ fn what_is_no_number_is_refused_in_plain_words() {
         ("build -o f --seed x", "\"x\" is not a whole number, 0 or greater"),
         ("plan --keys 1e6 --fpp 1% --lookup 1ms --absent x", "\"x\" is not a share from 0 to 1"),
         ("plan --keys 1e6 --fpp 1% --lookup 1ms --absent 110%", "\"110%\" is not a share"),
-        ("show --bits 99", "\"99\" is not a whole number from 2 to 64"),
-        ("show --probes x", "\"x\" is not a whole number from 1 to 16"),
+        ("demo --bits 99", "\"99\" is not a whole number from 2 to 64"),
+        ("demo --probes x", "\"x\" is not a whole number from 1 to 16"),
     ] {
         let message = folder.umbel(arguments).run().fails(&[words]);
         for parser in ["invalid digit", "invalid float", "non-zero type", "out of range"] {

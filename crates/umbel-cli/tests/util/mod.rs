@@ -301,9 +301,6 @@ impl Outcome {
                 && let Some(next) = words.peek().filter(|next| !help_of(next).is_empty())
             {
                 verb = (*next).to_owned();
-                if verb == "dedup" && typed("--seen") {
-                    verb = "unseen".to_owned();
-                }
             } else if ["zstd", "xz", "iconv", "unzip"].contains(&word) {
                 verb = word.to_owned();
             }

@@ -307,7 +307,7 @@ export class Look {
   }
 }
 
-/** What a picture of the overlap needs of the document of `umbel compare --json`. */
+/** What a picture of the overlap needs of the document of `umbel overlap --json`. */
 interface Overlap {
   union: number | null;
   intersection: number | null;

@@ -1,11 +1,11 @@
-//! How a Bloom filter works, as `umbel show` tells it.
+//! How a Bloom filter works, as `umbel demo` tells it.
 
 use serde_json::Value;
 
 use crate::util::Folder;
 
 fn text(arguments: &str) -> String {
-    Folder::new().umbel(&format!("show {arguments}")).run().text()
+    Folder::new().umbel(&format!("demo {arguments}")).run().text()
 }
 
 fn objects(arguments: &str) -> Vec<Value> {
@@ -137,7 +137,7 @@ fn what_cannot_be_shown_says_why() {
         ("a --probes 0", "from 1 to 16"),
         ("a --probes 17", "from 1 to 16"),
     ] {
-        Folder::new().umbel(&format!("show {wrong}")).run().fails(&[words]);
+        Folder::new().umbel(&format!("demo {wrong}")).run().fails(&[words]);
     }
 }
 
@@ -161,11 +161,11 @@ fn a_query_swallows_no_words() {
 #[test]
 fn a_story_goes_to_a_file() {
     let folder = Folder::new();
-    let text = folder.umbel("show").run().text();
+    let text = folder.umbel("demo").run().text();
     folder.write("story", "old");
-    assert_eq!(folder.umbel("show -o story").run().text(), "");
+    assert_eq!(folder.umbel("demo -o story").run().text(), "");
     assert_eq!(folder.read("story"), text.as_bytes());
-    folder.umbel("show --bits 1 -o story").run().fails(&["from 2 to 64"]);
-    folder.umbel("show -o no/story").run().fails(&["no/story", "the folder no does not exist"]);
+    folder.umbel("demo --bits 1 -o story").run().fails(&["from 2 to 64"]);
+    folder.umbel("demo -o no/story").run().fails(&["no/story", "the folder no does not exist"]);
     assert_eq!(folder.read("story"), text.as_bytes());
 }
