@@ -16,7 +16,6 @@ mod console;
 mod copies;
 mod counting;
 mod demo;
-mod described;
 mod distinct;
 mod docs;
 mod errors;

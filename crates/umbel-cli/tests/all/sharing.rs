@@ -40,12 +40,6 @@ impl Folder {
         self.umbel("key new --signing -o ours").run().done();
         self.umbel("key new --signing -o theirs").run().done();
     }
-
-    fn flip(&self, name: &str, at: usize) {
-        let mut bytes = self.read(name);
-        bytes[at] ^= 1;
-        self.write(name, bytes);
-    }
 }
 
 #[test]
