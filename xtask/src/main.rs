@@ -65,8 +65,6 @@ enum Chore {
     Golden(library::Arguments),
     /// Measure error rates and compare them with the promised ones; exit 1 if one is out of bounds.
     Rates(library::Arguments),
-    /// Run an experiment and compare it with theory; exit 1 if it is out of bounds.
-    Trial(library::Arguments),
     /// Exchange filters with other systems, running here: needs Java, and downloads 500 MB once.
     Roundtrip(library::Arguments),
     /// Let the command line's system calls fail, one at a time, and check that nothing is lost; exit 1 on a finding.
@@ -99,7 +97,6 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Release(arguments) => release::run(arguments),
         Chore::Golden(arguments) => library::run("golden", arguments),
         Chore::Rates(arguments) => library::run("rates", arguments),
-        Chore::Trial(arguments) => library::run("trial", arguments),
         Chore::Roundtrip(arguments) => library::run("roundtrip", arguments),
         Chore::Faults(arguments) => faults::run(arguments),
         Chore::Fuzz(arguments) => library::run("fuzz", arguments),

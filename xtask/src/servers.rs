@@ -1,4 +1,4 @@
-//! Redis, Valkey and PostgreSQL for tests and trials, without root.
+//! Redis, Valkey and PostgreSQL for tests, without root.
 //!
 //! The servers come from PyPI, in a Python of their own under the target folder; Redis 7.0 is the one installed, or is
 //! unpacked from Debian's package. `crates/umbel-redis/tests/server/servers.py` starts and stops them.

@@ -1,10 +1,9 @@
-//! The commands of `cargo x` that need the library: `golden`, `rates`, `trial`, `roundtrip`, `fuzz`.
+//! The commands of `cargo x` that need the library: `golden`, `rates`, `roundtrip`, `fuzz`.
 
 mod fuzz;
 mod golden;
 mod rates;
 mod roundtrip;
-mod trials;
 
 #[allow(dead_code)]
 #[path = "../../../crates/umbel/tests/all/statistics.rs"]
@@ -26,8 +25,6 @@ enum Chore {
     Golden,
     /// Measure error rates and compare them with the promised ones; exit 1 if one is out of bounds.
     Rates(rates::Arguments),
-    /// Run an experiment and compare it with theory; exit 1 if it is out of bounds.
-    Trial(trials::Arguments),
     /// Exchange filters with other systems, running here: needs Java, and downloads 500 MB once.
     Roundtrip,
     /// Fuzz the decoders and operations, target by target; exit 1 on a finding. Needs a nightly compiler.
@@ -48,7 +45,6 @@ fn run(chore: &Chore) -> Result<()> {
     match chore {
         Chore::Golden => golden::run(),
         Chore::Rates(arguments) => rates::run(arguments),
-        Chore::Trial(arguments) => trials::run(arguments),
         Chore::Roundtrip => roundtrip::run(),
         Chore::Fuzz(arguments) => fuzz::run(arguments),
     }

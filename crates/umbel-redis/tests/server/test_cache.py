@@ -20,7 +20,7 @@ from servers import PROGRAMS, Postgres, Server, wait_for
 ROOT = Path(__file__).parents[4]
 EXAMPLE = ROOT / "examples/cache"
 PAGE = ROOT / "docs/cache.md"
-ROWS, REQUESTS = 20_000, 8_000
+ROWS, REQUESTS = 20_000, 5_000
 
 
 def module(path):
@@ -32,14 +32,14 @@ def module(path):
     return loaded
 
 
-penetration = module(EXAMPLE / "trial/penetration.py")
+trial = module(EXAMPLE / "trial.py")
 cache = module(EXAMPLE / "cache.py")
 
 
 @pytest.fixture(scope="module")
 def postgres():
     with Postgres() as postgres:
-        penetration.set_up(postgres, ROWS)
+        trial.set_up(postgres, ROWS)
         yield postgres
 
 
@@ -58,18 +58,10 @@ def settings(postgres, *servers, **others):
     return cache.Settings(**{"table": "articles", "key": "slug", "row": "body", "redis": addresses, "postgres": postgres.url, "patience": 2, **others})
 
 
-def environment_of(postgres, servers, others):
-    return {
-        "CACHE_TABLE": "articles", "CACHE_KEY": "slug", "CACHE_ROW": "body", "POSTGRES": postgres.url, "UMBEL": penetration.UMBEL,
-        "REDIS": ",".join(f"redis://127.0.0.1:{server.port}" for server in servers),
-        **others,
-    }
-
-
 @contextlib.contextmanager
 def keeper(postgres, *servers, **others):
-    environment = environment_of(postgres, servers, others)
-    process = subprocess.Popen([penetration.PROGRAMS / "umbel-cache", "keep"], env=environment, stderr=subprocess.DEVNULL)
+    environment = trial.environment(postgres, servers, **others)
+    process = subprocess.Popen([trial.PROGRAMS / "umbel-cache", "keep"], env=environment, stderr=subprocess.DEVNULL)
     try:
         yield process
     finally:
@@ -78,8 +70,8 @@ def keeper(postgres, *servers, **others):
 
 
 def chore(postgres, *arguments, servers=(), **others):
-    environment = environment_of(postgres, servers, others)
-    return subprocess.run([penetration.PROGRAMS / "umbel-cache", *arguments], env=environment, capture_output=True, text=True, check=False)
+    environment = trial.environment(postgres, servers, **others)
+    return subprocess.run([trial.PROGRAMS / "umbel-cache", *arguments], env=environment, capture_output=True, text=True, check=False)
 
 
 def rebuild(postgres, *servers, **environment):
@@ -92,9 +84,9 @@ def until_source(guard, key, source):
 
 
 def test_the_loads_of_the_trial(postgres):
-    records = list(penetration.loads(postgres, ROWS, REQUESTS, [0.5, 0.99]))
+    records = list(trial.loads(postgres, ROWS, REQUESTS, [0.5, 0.99]))
     assert len(records) == 15
-    assert list(penetration.bounds(records, [])) == []
+    assert list(trial.bounds(records, [])) == []
     attacks = {record["way"]: record["absent_reached"] / record["absent"] for record in records if record["attack"]}
     # A cache of absent answers does not help against an attacker.
     assert attacks["no filter"] == attacks["absent answers cached"] == 1
@@ -103,18 +95,18 @@ def test_the_loads_of_the_trial(postgres):
 
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_no_row_is_denied_while_servers_fail(postgres, database, kind):
-    with penetration.Storm(postgres, ROWS, kind) as storm:
-        calm, rebuilds, restart = storm.calm(1), storm.rebuilds(1), storm.restart_empty()
+    with trial.Storm(postgres, ROWS, kind, lambda *servers: cache.Guard(settings(postgres, *servers, patience=0.25))) as storm:
+        calm, rebuilds, restart = storm.calm(1), storm.rebuilds(), storm.restart_empty()
         paused, alone, failed = storm.pause(), storm.without_keepers(), storm.fail_over(1.5)
     phases = [calm, rebuilds, restart, paused, alone, failed]
-    assert list(penetration.bounds([], phases)) == []
-    assert all(phase["failed"] == 0 and phase["reads"] > 100 for phase in phases)
-    assert calm["settled"] and rebuilds["settled"]
-    assert restart["open"]["Unreachable"] and restart["open"]["NoFilter"] and restart["open"]["Resting"]
-    assert paused["open"].get("Late"), paused
-    assert alone["open"]["NotVouched"] and alone["waited"]
+    assert list(trial.bounds([], phases)) == []
+    assert all(phase["failed"] == 0 and phase["reads"] > 100 for phase in phases), phases
+    assert {"settled"} <= calm.keys() & rebuilds.keys(), phases
+    assert {"open: unreachable", "open: no filter", "open: resting"} <= restart.keys(), restart
+    assert "open: late" in paused, paused
+    assert {"open: not vouched", "waited"} <= alone.keys(), alone
     # The same failover makes a client wrong that believes the filter it finds.
-    assert failed["open"]["NotVouched"] and failed["denied"] and failed["naive_wrong"]
+    assert {"open: not vouched", "denied", "naive_wrong"} <= failed.keys(), failed
 
 
 def test_one_of_two_rebuilds_refuses(postgres, database):
@@ -181,7 +173,7 @@ def test_a_rebuild_keeps_what_was_written_meanwhile(postgres, database, tmp_path
     """Between its snapshot and its catching up: by a guard, by another program, and by one whose transaction spans the snapshot."""
     # A builder that has read the keys, and waits.
     builder, read, go = tmp_path / "umbel", tmp_path / "read", tmp_path / "go"
-    builder.write_text(f"#!/bin/sh\n'{penetration.UMBEL}' \"$@\" || exit\ntouch '{read}'\nwhile [ ! -e '{go}' ]; do sleep 0.05; done\n")
+    builder.write_text(f"#!/bin/sh\n'{trial.UMBEL}' \"$@\" || exit\ntouch '{read}'\nwhile [ ! -e '{go}' ]; do sleep 0.05; done\n")
     builder.chmod(0o755)
     with Server() as server, keeper(postgres, server), psycopg.connect(postgres.url) as spanning:
         guard = cache.Guard(settings(postgres, server))
@@ -595,8 +587,8 @@ def test_the_commands_and_the_code_of_the_page(postgres, database, tmp_path):
             commands = commands.replace(shown, real)
         commands = commands.replace("postgresql://postgres@127.0.0.1:5432/postgres", postgres.url)
         environment = {
-            **os.environ, "PATH": f"{penetration.PROGRAMS}:{os.environ['PATH']}", "PYTHONPATH": str(EXAMPLE),
-            "ARTICLES": str(penetration.PROGRAMS / "examples/articles"),
+            **os.environ, "PATH": f"{trial.PROGRAMS}:{os.environ['PATH']}", "PYTHONPATH": str(EXAMPLE),
+            "ARTICLES": str(trial.PROGRAMS / "examples/articles"),
         }
         (tmp_path / "page.py").write_text(python)
         # The keeper ends with the shell. It vouches for a filter after a lease.
