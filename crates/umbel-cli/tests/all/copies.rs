@@ -3,7 +3,7 @@
 use serde_json::Value;
 use umbel::math::binomial_bounds;
 
-use crate::util::{Folder, url, urls};
+use crate::util::{Folder, urls};
 
 const KEYS: u64 = 5_000;
 const STRANGERS: u64 = 200_000;
@@ -49,25 +49,6 @@ fn copies_together_err_at_the_product_of_their_rates() {
 }
 
 #[test]
-fn and_prints_what_queries_after_each_other_print() {
-    let folder = with_copies();
-    let step = |filter: &str, from: &str, to: &str| {
-        folder.umbel(&format!("query {filter} {from} -o {to}")).run().done();
-    };
-    step("copy.1.umbel", "lines", "once");
-    step("copy.2.umbel", "once", "twice");
-    step("copy.3.umbel", "twice", "thrice");
-    let together = folder.umbel(&format!("{} lines", first(3))).run().done();
-    assert!(together == folder.read("thrice"));
-    assert!(together.starts_with(&folder.read("list")), "no member is missed");
-    let absent = folder.umbel(&format!("{} -v lines", first(3))).run().done();
-    assert_eq!(absent.len() + together.len(), folder.read("lines").len());
-    assert!(!absent.starts_with(url(0).as_bytes()));
-    let streamed = folder.umbel(&first(3)).stdin(folder.read("lines")).run().done();
-    assert!(streamed == together);
-}
-
-#[test]
 fn filters_of_every_sort_are_queried_together() {
     let folder = with_copies();
     folder.write_private("secret", "00112233445566778899aabbccddeeff");
@@ -100,56 +81,4 @@ fn filters_of_every_sort_are_queried_together() {
     folder.umbel(needed).run().fails(&["keyed", "--secret-file"]);
     let unused = "query copy.1.umbel --and copy.2.umbel lines --secret-file secret";
     folder.umbel(unused).run().fails(&["none of the filters is keyed"]);
-}
-
-#[test]
-fn copies_are_the_filters_of_their_seeds() {
-    let folder = with_copies();
-    assert_eq!(folder.names().iter().filter(|name| name.starts_with("copy.")).count(), 5);
-    folder.umbel("build -q -o built list --fpp 0.5 --seed 2").run().done();
-    assert!(folder.read("built") == folder.read("copy.3.umbel"));
-    let from_pipe = "build -o piped --copies 2 --seed 2";
-    folder.umbel(from_pipe).stdin(folder.read("list")).run().done();
-    assert!(folder.read("piped.1.umbel") == folder.read("built"));
-    folder.umbel("overlap copy.1.umbel copy.2.umbel").run().text();
-    folder.umbel("merge -o both copy.1.umbel copy.2.umbel").run().fails(&["seed 0", "seed 1"]);
-    let report = folder.umbel("build --copies 5 --json -f list -o copy --keys 9000").run().report();
-    assert_eq!((&report["lines"], &report["passes"]), (&KEYS.into(), &5.into()));
-}
-
-#[test]
-fn what_copies_and_and_refuse() {
-    let folder = with_copies();
-    let before = folder.read("copy.3.umbel");
-    std::fs::remove_file(folder.path("copy.1.umbel")).unwrap();
-    folder.write("copy.2.umbel", "mine");
-    folder
-        .umbel("build --copies 5 list -o copy")
-        .run()
-        .fails(&["copy.2.umbel: is text", "--force"]);
-    folder.umbel("build --copies 5 -q list -o more").run().done();
-    std::fs::copy(folder.path("more.2.umbel"), folder.path("copy.2.umbel")).unwrap();
-    assert!(!folder.path("copy.1.umbel").exists() && folder.read("copy.3.umbel") == before);
-    folder.umbel("build --copies 5 list -o -").run().fails(&["name a prefix"]);
-    folder.umbel("build --copies 5 list -o none/copy").run().fails(&["none", "does not exist"]);
-    folder.umbel("build list -o x --copies 0").run().fails(&["whole number from 1 to 64"]);
-    folder.umbel("build --copies 5 list -o x --fpp 1").run().fails(&["1"]);
-    folder
-        .umbel("build --copies 5 copy.2.umbel -f -o copy")
-        .run()
-        .fails(&["copy.2.umbel", "input too"]);
-    for other in ["--kind classic", "--secret-file s", "--size 1M", "--since f", "--sign k"] {
-        folder.umbel(&format!("build --copies 5 list -o x {other}")).run().fails(&["--copies"]);
-    }
-    folder.umbel("query copy.2.umbel --and none lines").run().fails(&["none", "(os error 2)"]);
-    folder.umbel("query copy.2.umbel --and list lines").run().fails(&["list", "not an umbel file"]);
-    folder.umbel("query - --and - lines").run().fails(&["standard input can be read only once"]);
-    folder.umbel("query copy.2.umbel --and -").run().fails(&["standard input"]);
-    folder
-        .umbel("query copy.2.umbel --and copy.3.umbel lines -o copy.3.umbel")
-        .run()
-        .fails(&["also read"]);
-    folder.umbel("build -q -o big --keys 30M list").run().done();
-    let cap = "query copy.2.umbel --and big lines --memory 20M";
-    folder.umbel(cap).run().fails(&["--memory"]);
 }

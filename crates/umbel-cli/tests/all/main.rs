@@ -7,14 +7,11 @@
 mod util;
 
 mod advice;
-mod attributes;
 mod audit;
-mod cascade;
 mod cases;
 mod common;
 mod console;
 mod copies;
-mod counting;
 mod demo;
 mod distinct;
 mod docs;
@@ -43,7 +40,5 @@ mod rows;
 mod secrets;
 mod seen;
 mod sharing;
-mod stable;
 mod table;
-mod window;
 mod words;
