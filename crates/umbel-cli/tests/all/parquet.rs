@@ -1,4 +1,4 @@
-//! `umbel parquet`, on files that pyarrow wrote (`testdata/foreign/README.md` tells how).
+//! `umbel parquet`: what `cases/parquet.md` cannot show.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use umbel_foreign::parquet::Parquet;
 use umbel_foreign::{ForeignInsert, Format, Key, Parameters};
 
 use crate::util::parquet::{ROWS, small, write, write_typed};
-use crate::util::{Folder, gzip, least_memory, lines};
+use crate::util::{Folder, least_memory, lines};
 
 /// Three row groups of 100 rows: column `id` has 0, 7, 14, …
 fn groups(folder: &Folder) -> Vec<u8> {
@@ -52,161 +52,6 @@ fn patch(file: &mut [u8], (old, new): (u8, u8), value: u64) {
     file[found[0]] = new;
 }
 
-#[test]
-fn filters_are_listed() {
-    let folder = Folder::new();
-    groups(&folder);
-    let text = folder.umbel("parquet groups.parquet").run().text();
-    assert!(
-        text.starts_with("groups.parquet: 3 row groups, 27 Bloom filters of 7.17 KiB\n"),
-        "{text}"
-    );
-    for words in
-        ["(date)", "decimal 9,2", "timestamp us, UTC", "uint32", "FIXED[4]", "tags.list.element"]
-    {
-        assert!(text.contains(words), "no {words} in {text}");
-    }
-    let text = folder.umbel("parquet groups.parquet --column user.id").run().text();
-    assert_eq!(text.lines().count(), 2 + 3, "{text}");
-
-    let json = folder.umbel("parquet groups.parquet --json --column id").run().text();
-    let filters = objects(&json);
-    assert_eq!(filters.len(), 3);
-    for (number, filter) in filters.iter().enumerate() {
-        assert_eq!(
-            (&filter["type"], &filter["row_group"]),
-            (&"parquet_filter".into(), &number.into())
-        );
-        assert_eq!((&filter["column"], &filter["physical_type"]), (&"id".into(), &"INT64".into()));
-        assert_eq!((&filter["bytes"], &filter["bits"]), (&272.into(), &2048.into()));
-        let [keys, low, high] =
-            ["keys", "keys_low", "keys_high"].map(|name| filter[name].as_f64().unwrap());
-        assert!(low <= 100.0 && 100.0 <= high && low <= keys && keys <= high, "{filter}");
-        assert!(filter["fpp"].as_f64().unwrap() > 0.0);
-    }
-    folder.umbel("parquet groups.parquet ids.txt --explain --column id").run().done();
-}
-
-#[test]
-fn every_type_of_column_finds_its_values_in_their_row_group() {
-    let folder = Folder::new();
-    groups(&folder);
-    // A value of each row group, and one of none.
-    let columns = [
-        ("id", ["7", "1393", "1400", "-7"]),
-        ("name", ["name-000", "name-199", "name-200", "name-300"]),
-        ("day", ["2026-01-01", "2026-04-11", "2026-10-27", "2025-12-31"]),
-        (
-            "at",
-            [
-                "2026-01-01T12:00:00Z",
-                "2026-01-01 15:19:00",
-                "2026-01-01T17:00:00+01:00",
-                "1767268800000001",
-            ],
-        ),
-        ("price", ["0.25", "25.00", "74.75", "0.01"]),
-        ("port", ["65001", "65199", "65200", "4294967295"]),
-        ("code", ["00000000", "000000c7", "000000c8", "000001c8"]),
-        ("tags.list.element", ["tag-0", "tag-199", "tag-299", "tags"]),
-        ("user.id", ["0", "100", "299", "300"]),
-    ];
-    for (column, keys) in columns {
-        let answers = answers(&folder, column, &keys);
-        for (number, groups) in answers[..3].iter().enumerate() {
-            let groups: Vec<_> = groups.split(',').collect();
-            assert!(
-                groups.contains(&number.to_string().as_str()),
-                "{column} {}: {groups:?}",
-                keys[number]
-            );
-        }
-        assert_eq!(answers[3], "-", "{column} {}", keys[3]);
-    }
-}
-
-#[test]
-fn all_keys_are_found_and_few_others() {
-    let folder = Folder::new();
-    groups(&folder);
-    let ids: Vec<_> = (0..300).map(|i| (7 * i).to_string()).collect();
-    let ids: Vec<_> = ids.iter().map(String::as_str).collect();
-    for (i, groups) in answers(&folder, "id", &ids).iter().enumerate() {
-        assert!(groups.split(',').any(|group| group == (i / 100).to_string()), "{i}: {groups}");
-    }
-    let others: Vec<_> = (10_000..12_000).map(|i| i.to_string()).collect();
-    let others: Vec<_> = others.iter().map(String::as_str).collect();
-    let found = answers(&folder, "id", &others).iter().filter(|groups| *groups != "-").count();
-    // Made for 200 keys at 0.001 and a power of two in size: less than 1 in 1000 of each, 3 of them.
-    assert!(found <= 20, "{found}");
-}
-
-#[test]
-fn keys_come_from_files_and_fields_and_what_to_read_is_told() {
-    let folder = Folder::new();
-    groups(&folder);
-    folder.write("a.txt", "0\n7\n");
-    folder.write("b.txt.gz", gzip(b"14\n-1\n"));
-    let run = folder.umbel("parquet --verbose groups.parquet a.txt b.txt.gz -c id").run();
-    let found = "umbel parquet: 1 of 3 row groups may hold one of the keys: ";
-    assert!(
-        run.stderr.contains(found) && run.stderr.contains("4 lines, 3 found"),
-        "{}",
-        run.stderr
-    );
-    assert_eq!(run.text(), "0\t0\n7\t0\n14\t0\n-1\t-\n");
-
-    folder.write("c.csv", "name,id\nx,1400\n\"y\nz\",-1\n");
-    let run = folder.umbel("parquet groups.parquet c.csv --csv --key id -c id --json").run();
-    let told = objects(&run.stderr);
-    assert_eq!(told[0]["type"], "parquet_row_groups");
-    assert_eq!((&told[0]["row_groups"], &told[0]["to_read"]), (&3.into(), &vec![2].into()));
-    assert_eq!(told[0]["unfiltered"], Value::Array(Vec::new()));
-    let [all, some] =
-        ["column_bytes", "column_bytes_to_read"].map(|name| told[0][name].as_u64().unwrap());
-    assert!(0 < some && some < all, "{}", told[0]);
-    assert_eq!((&told[1]["type"], &told[1]["found"]), (&"report".into(), &1.into()));
-    let keys = objects(&run.text());
-    assert_eq!((&keys[0]["key"], &keys[0]["row_groups"]), (&"1400".into(), &vec![2].into()));
-    assert_eq!(
-        (&keys[1]["key"], &keys[1]["row_groups"]),
-        (&"-1".into(), &Value::Array(Vec::new()))
-    );
-
-    let run = folder.umbel("parquet groups.parquet - -0 -c name").stdin("name-007\0n\n\0\0").run();
-    assert_eq!(run.done(), b"name-007\t0\0n\n\t-\0\t-\0");
-    let run = folder.umbel("parquet groups.parquet - --json -c name").stdin(*b"\xff\n").run();
-    assert_eq!(run.status.code(), Some(1));
-    assert_eq!(
-        objects(std::str::from_utf8(&run.stdout).unwrap())[0]["key_bytes"],
-        Value::from(vec![255])
-    );
-    let run = folder.umbel("parquet groups.parquet - -c id").stdin("").run();
-    assert_eq!((run.status.code(), &run.stdout[..]), (Some(1), &b""[..]));
-}
-
-#[test]
-fn keys_that_are_no_values_of_the_column_are_refused() {
-    let folder = Folder::new();
-    groups(&folder);
-    let fails = |column: &str, keys: &str, words: &[&str]| {
-        folder.umbel("parquet groups.parquet - -c").arg(column).stdin(keys).run().fails(words);
-    };
-    fails(
-        "id",
-        "7\nseven\n",
-        &["standard input, line 2: \"seven\" is not a value of type INT64", "-17"],
-    );
-    fails("day", "2026-02-30", &["INT32 (date)", "2026-11-21"]);
-    fails("at", "2026-01-01T00:00:00.0000001Z", &["timestamp us, UTC", "no finer"]);
-    fails("price", "1.005", &["2 of them after the point"]);
-    fails("port", "-1", &["without a sign"]);
-    fails("code", "abc", &["4 bytes, or two hexadecimal digits for each"]);
-    folder.write("keys", "1\n2\nx\n");
-    folder.umbel("parquet groups.parquet keys -c id").run().fails(&[": keys, line 3: "]);
-    folder.umbel("parquet groups.parquet none -c id").run().fails(&[": none: "]);
-}
-
 /// Filters of most systems have a zero as the column has it, and what is no number, too.
 #[test]
 fn both_zeros_are_looked_for_and_no_filter_rules_out_nan() {
@@ -224,23 +69,6 @@ fn both_zeros_are_looked_for_and_no_filter_rules_out_nan() {
     let keys = ["0", "-0.0", "1", "2", "NaN", "-nan"];
     let expected = ["0,1", "0,1", "2", "-", "0,1,2,3", "0,1,2,3"];
     assert_eq!(answers(&folder, "x", &keys), expected);
-}
-
-#[test]
-fn columns_that_are_not_there_or_have_no_filter() {
-    let folder = Folder::new();
-    groups(&folder);
-    let fails = |arguments: &str, words: &[&str]| {
-        folder.umbel(&format!("parquet groups.parquet {arguments}")).run().fails(words);
-    };
-    let names = "id, name, day, at, price, port, code, tags.list.element, user.id";
-    fails(
-        "--column ids",
-        &["no column ids", &format!("columns: {names}, user.host; with Bloom filters: {names}")],
-    );
-    fails("--column user.host", &["column user.host has no Bloom filter in any row group", names]);
-    fails("--column user", &["no column user;", "user.id"]);
-    fails("-", &["several columns have Bloom filters; choose one of", names, "--column"]);
 }
 
 #[test]
@@ -314,40 +142,6 @@ fn filters_lie_where_the_footer_says_or_are_refused() {
     changed[26_485..26_741].fill(255);
     let text = list(&changed).text();
     assert!(text.contains("2,048 (100.0 %)  more than "), "{text}");
-}
-
-#[test]
-fn files_that_are_truncated_encrypted_or_no_parquet_are_refused() {
-    let folder = Folder::new();
-    let file = groups(&folder);
-    let fails = |bytes: &[u8], words: &[&str]| {
-        folder.write("bad.parquet", bytes);
-        let said = folder.umbel("parquet bad.parquet").run().fails(words);
-        assert!(said.contains(": bad.parquet: "), "{said}");
-    };
-    for length in [12, 100, 20_000, file.len() - 8, file.len() - 1] {
-        fails(&file[..length], &["does not end with PAR1, as a Parquet file does; truncated"]);
-    }
-    // Without its start the footer is there, its filters are not.
-    fails(&file[25_000..], &[]);
-    fails(&file[file.len() - 8..], &["not a Parquet file"]);
-    for other in [&b""[..], b"PAR1", b"id,name\n1,a\n", &[0; 5000]] {
-        fails(other, &["not a Parquet file"]);
-    }
-    let mut encrypted = file.clone();
-    let end = encrypted.len();
-    encrypted[end - 4..].copy_from_slice(b"PARE");
-    fails(&encrypted, &["the footer is encrypted", "plaintext footer"]);
-    for size in [u32::MAX, end as u32] {
-        let mut changed = file.clone();
-        changed[end - 8..end - 4].copy_from_slice(&size.to_le_bytes());
-        fails(&changed, &["declares a footer of"]);
-    }
-    let mut changed = file.clone();
-    changed[end - 8..end - 4].copy_from_slice(&100u32.to_le_bytes());
-    fails(&changed, &["the footer cannot be read"]);
-    folder.umbel("parquet nothing.parquet").run().fails(&[": nothing.parquet: "]);
-    folder.umbel("parquet .").run().fails(&["is a directory"]);
 }
 
 /// A file without pages: row groups of as many numbers as a filter of 512 KiB takes at a rate of 1e-9, and a footer.
