@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::util::Folder;
 
 /// The crates whose messages the command line prints.
-const CRATES: [&str; 10] =
-    ["cli", "sets", "files", "foreign", "share", "report", "advice", "net", "numbers", ""];
+const CRATES: [&str; 9] = ["", "cli", "foreign", "io", "net", "numbers", "report", "sets", "share"];
 
 /// Options of other programs, which advice names after them.
 const PROGRAMS: [&str; 4] = ["zstd", "xz", "iconv", "unzip"];

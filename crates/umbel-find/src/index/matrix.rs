@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    /// 100,000 blocks of 28 KB each: `cargo test --release -p umbel-index -- --ignored --nocapture look_ups`.
+    /// 100,000 blocks of 28 KB each: `cargo test --release -p umbel-find -- --ignored --nocapture look_ups`.
     #[test]
     #[ignore = "a measurement that writes 2.9 GB: bench/record has its figures"]
     fn look_ups_in_many_blocks() {
