@@ -76,8 +76,9 @@ impl Shell {
             let changed = code == Some(2) && before != self.files();
             printed += if changed { ", and files have changed\n" } else { "\n" };
         }
-        // Readers have no TMPDIR.
-        (printed.replace(self.folder.path("tmp").to_str().unwrap(), "/tmp"), code)
+        // Readers have no TMPDIR, and work elsewhere.
+        let printed = printed.replace(self.folder.path("tmp").to_str().unwrap(), "/tmp");
+        (printed.replace(self.path().to_str().unwrap(), "$PWD"), code)
     }
 
     /// What the files hold, to see whether a run changes them.

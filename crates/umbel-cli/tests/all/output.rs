@@ -108,28 +108,6 @@ fn a_kill_leaves_the_old_file_and_nothing_else() {
     }
 }
 
-#[test]
-fn lines_that_no_run_had_are_added_to_the_file() {
-    let folder = Folder::new();
-    folder.write("monday", urls(0..1000));
-    folder.write("tuesday", urls(500..1500));
-    let seen = |name: &str| folder.umbel(&format!("unseen f --fpp 1e-9 -a out {name}")).run();
-    assert_eq!(seen("monday").done(), b"");
-    assert!(folder.read("out") == urls(0..1000));
-    seen("tuesday").done();
-    assert!(folder.read("out") == urls(0..1500));
-    seen("monday").nothing();
-    assert!(folder.read("out") == urls(0..1500));
-    // A file that others write to as well, and that ends within a line.
-    folder.append("out", "theirs");
-    folder.write("more", "ours\n");
-    seen("more").done();
-    assert!(folder.read("out").ends_with(b"\ntheirs\nours\n"));
-    folder.umbel("unseen f -a out more out").run().fails(&["out: lines are appended to it"]);
-    folder.umbel("unseen f -a gone/out more").run().fails(&["gone/out"]);
-    assert_eq!(folder.names(), ["f", "monday", "more", "out", "tuesday"]);
-}
-
 /// What an interrupted run left may be removed; nothing that others put there.
 #[cfg(unix)]
 #[test]
