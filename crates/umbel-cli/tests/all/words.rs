@@ -58,148 +58,6 @@ fn every_verb_has_help() {
     );
 }
 
-#[test]
-fn options_of_many_verbs_are_described_once() {
-    let folder = Folder::new();
-    let options = folder.umbel("help options").run().text();
-    for word in
-        ["-o FILE writes FILE", "--csv", "--missing", "--ignore-case", "--memory", "--quiet"]
-    {
-        assert!(options.contains(word), "no {word} in {options}");
-    }
-    let short = folder.umbel("except -h").run().text();
-    assert!(!short.contains("--tmp") && short.contains("umbel help options"), "{short}");
-    assert!(folder.umbel("except --help").run().text().contains("--tmp"));
-}
-
-#[test]
-fn nothing_found_may_be_no_error() {
-    let folder = with_examples();
-    folder.write("none", "");
-    for searched in [
-        "common none urls.txt",
-        "except none urls.txt",
-        "query seen.umbel none",
-        "unseen s none",
-        "diff none urls.txt",
-    ] {
-        assert_eq!(folder.umbel(searched).run().status.code(), Some(1), "{searched}");
-        folder.umbel(&format!("{searched} --empty-ok")).run().done();
-    }
-    folder.umbel("common gone urls.txt --empty-ok").run().fails(&["gone"]);
-}
-
-#[test]
-fn the_version_is_told() {
-    let folder = Folder::new();
-    let expected = concat!("umbel ", env!("CARGO_PKG_VERSION"), "\n");
-    assert_eq!(folder.umbel("--version").run().text(), expected);
-    assert_eq!(folder.umbel("-V").run().text(), expected);
-}
-
-#[test]
-fn without_a_verb_the_help_comes_and_it_is_an_error() {
-    let run = Folder::new().umbel("").run();
-    assert_eq!(run.status.code(), Some(2));
-    assert!(run.stderr.contains("Usage: umbel"), "{}", run.stderr);
-    assert_eq!(run.stdout, b"");
-}
-
-#[test]
-fn completions_know_the_verbs() {
-    let folder = Folder::new();
-    for shell in ["bash", "zsh", "fish"] {
-        let script = folder.umbel(&format!("completions {shell}")).run().text();
-        for word in VERBS.iter().chain(&["at-least", "secret-file"]) {
-            assert!(script.contains(word), "no {word} for {shell}");
-        }
-    }
-    // And the names that values have.
-    for shell in ["bash", "zsh", "fish"] {
-        let script = folder.umbel(&format!("completions {shell}")).run().text();
-        for name in ["bloomier", "counting", "parquet-bits", "bits-and-blooms", "utf16", "decimal"]
-        {
-            assert!(script.contains(name), "no {name} for {shell}");
-        }
-    }
-    folder.umbel("completions tcsh").run().fails(&["bash", "fish", "zsh"]);
-}
-
-#[test]
-fn there_are_manual_pages() {
-    let folder = Folder::new();
-    let page = folder.umbel("man").run().text();
-    assert!(page.contains(".TH umbel 1") && page.contains(".SH NAME"), "{page}");
-    assert!(page.contains(".SH EXAMPLES") && page.contains("umbel\\-common(1)"), "{page}");
-    folder.umbel("man --dir pages/man1").run().done();
-    for verb in VERBS {
-        let page = folder.read(&format!("pages/man1/umbel-{verb}.1"));
-        assert!(page.starts_with(b".ie") && page.len() > 200, "{verb}");
-        let page = String::from_utf8(page).unwrap();
-        for section in [".SH NAME", ".SH OPTIONS", ".SH EXAMPLES", ".SH \"EXIT STATUS\""] {
-            assert!(page.contains(section), "{section} of {verb}: {page}");
-        }
-        assert!(
-            page.contains(&format!("umbel\\-{verb} \\- "))
-                || page.contains(&format!("umbel-{verb}")),
-            "{page}"
-        );
-    }
-    assert!(folder.path("pages/man1/umbel.1").exists());
-    folder.write("file", "");
-    folder.umbel("man --dir file").run().fails(&[": file: "]);
-}
-
-#[test]
-fn numbers_are_understood_as_people_write_them() {
-    let folder = Folder::new();
-    folder.write("lines", "a\nb\n");
-    let plan = |arguments: &str| folder.umbel(&format!("plan --json {arguments}")).run().text();
-    let expected = plan("--keys 1000000 --fpp 0.01");
-    for keys in ["1M", "1,000,000", "1_000_000", "1e6", "1000k", "0.001G"] {
-        assert_eq!(plan(&format!("--keys {keys} --fpp 1%")), expected, "{keys}");
-    }
-    assert_eq!(plan("--keys 5G --fpp 0.1%"), plan("--keys 5e9 --fpp 0.001"));
-    let sizes = ["4294967296", "4,294,967,296", "4GiB", "4G", "4_294_967_296"];
-    for size in sizes {
-        assert_eq!(plan(&format!("--keys 5e9 --memory {size}")), plan("--keys 5e9 --memory 4GiB"));
-    }
-    let share = |share: &str| plan(&format!("--keys 1e8 --fpp 1% --lookup 1ms --absent {share}"));
-    assert_eq!(share("90%"), share("0.9"));
-    assert_eq!(plan("--sizes --rates 5%,1%"), plan("--sizes --rates 0.05,0.01"));
-    folder.umbel("common --at-least 1 --threads 1 --memory 64M lines lines").run().done();
-    folder.umbel("unseen seen --keys 1k --fpp 0.1% --checkpoint 5min lines").run().done();
-}
-
-#[test]
-fn what_is_no_number_is_refused_in_plain_words() {
-    let folder = Folder::new();
-    folder.write("lines", "a\n");
-    for (arguments, words) in [
-        ("dedup --threads 0", "\"0\" is not a whole number from 1 to"),
-        ("dedup --threads -2", "\"-2\" is not a whole number"),
-        ("dedup --threads many", "\"many\" is not a whole number"),
-        ("common lines lines --at-least x", "\"x\" is not a whole number"),
-        ("common lines lines --at-least 1.5", "\"1.5\" is not a whole number"),
-        ("unseen f --checkpoint soon", "\"soon\" is not a time such as 60, 0.5s or 5min"),
-        ("unseen f --checkpoint -1", "\"-1\" is not a time"),
-        ("dedup --fpp 1,5", "\"1,5\" is not a probability such as 0.01, 1e-6 or 1%"),
-        ("dedup --fpp 100%", "1"),
-        ("dedup --memory 1,5G", "\"1,5G\" is not a size such as 64MiB"),
-        ("build -o f --keys 1,5", "\"1,5\" is not a number of keys"),
-        ("build -o f --seed x", "\"x\" is not a whole number, 0 or greater"),
-        ("plan --keys 1e6 --fpp 1% --lookup 1ms --absent x", "\"x\" is not a share from 0 to 1"),
-        ("plan --keys 1e6 --fpp 1% --lookup 1ms --absent 110%", "\"110%\" is not a share"),
-        ("demo --bits 99", "\"99\" is not a whole number from 2 to 64"),
-        ("demo --probes x", "\"x\" is not a whole number from 1 to 16"),
-    ] {
-        let message = folder.umbel(arguments).run().fails(&[words]);
-        for parser in ["invalid digit", "invalid float", "non-zero type", "out of range"] {
-            assert!(!message.contains(parser), "{message}");
-        }
-    }
-}
-
 /// A folder with all that the examples of the helps name.
 fn with_examples() -> Folder {
     let folder = Folder::new();
@@ -295,18 +153,6 @@ fn help_comes_by_the_verb_too_and_options_of_all_verbs_may_come_first() {
     folder.umbel("help nothing").run().fails(&["nothing"]);
 }
 
-#[test]
-fn short_options_are_those_that_people_try() {
-    let folder = with_examples();
-    folder.write("c.csv", "id;name\n1;x\n1;y\n");
-    let short = folder.umbel("dedup --csv -d ; -k id -j 1 -m 64M c.csv").run().text();
-    assert_eq!(short, "id;name\n1;x\n");
-    folder.umbel("plan --keys 1e6 -m 1MiB").run().done();
-    // As in grep.
-    folder.umbel("query -v seen.umbel urls.txt").run().nothing();
-    assert_eq!(folder.umbel("query -v seen.umbel urls.txt").run().stderr, "");
-}
-
 #[cfg(unix)]
 #[test]
 fn the_end_is_told_on_a_terminal_alone_unless_more_is_asked_for() {
@@ -356,24 +202,6 @@ fn the_end_is_told_on_a_terminal_alone_unless_more_is_asked_for() {
     folder.write("many", (0..1000).map(|i| format!("{i}\n")).collect::<String>());
     let over = folder.umbel("build -f -o new --keys 10 many").run().stderr;
     assert!(over.contains("warning: the filter is over-filled"), "{over}");
-}
-
-#[test]
-fn what_is_empty_has_no_repeats_and_that_is_done() {
-    let folder = with_examples();
-    folder.write("none", "");
-    for done in ["dedup none", "dedup --count none", "dedup --csv none", "dedup --fpp 1% none"] {
-        assert_eq!(folder.umbel(done).run().text(), "", "{done}");
-    }
-    for searched in [
-        "dedup --repeated none",
-        "unseen s none",
-        "common none urls.txt",
-        "except none urls.txt",
-        "query seen.umbel none",
-    ] {
-        folder.umbel(searched).run().nothing();
-    }
 }
 
 /// What a terminal shows of a run that is fed by a pipe, in which lines come slowly.
@@ -447,65 +275,6 @@ fn errors_are_red_on_a_terminal_that_shows_colours() {
     // What a file's name does to a terminal, it does not do in a message.
     let run = folder.umbel("info").arg("a\u{1b}[2Jb").run();
     run.fails(&["a\\u{1b}[2Jb"]);
-}
-
-#[test]
-fn what_is_mistyped_suggests_the_nearest() {
-    let folder = with_examples();
-    folder.write("wide.csv", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,customer\n");
-    folder.write("t.jsonl", "{\"user\":{\"id\":1,\"name\":\"x\"},\"a.b\":[1]}\n");
-    let field = |near: &str| format!("did you mean \"{near}\"?");
-    let value = |near: &str| format!("tip: a similar value exists: '{near}'");
-    for (arguments, near) in [
-        // Columns, also those that the message does not list, and whatever their case.
-        ("dedup --csv -k nmae a.csv", field("name")),
-        ("dedup --csv -k ID a.csv", field("id")),
-        ("dedup --csv -k custmer wide.csv", field("customer")),
-        ("common --csv -k id=idd a.csv b.csv", field("id")),
-        ("build -o f --csv -k nmae a.csv", field("name")),
-        // Paths into JSON, in the form in which they are written.
-        ("dedup --jsonl -k user.nme t.jsonl", field("user.name")),
-        ("dedup --jsonl -k usr.id t.jsonl", field("user.id")),
-        ("dedup --jsonl -k /user/nme t.jsonl", field("/user/name")),
-        ("dedup --jsonl -k .user.id t.jsonl", field("user.id")),
-        ("dedup --jsonl --missing skip -k user.ident t.jsonl", field("user.id")),
-        ("dedup --jsonl -k a.b t.jsonl", field("/a.b")),
-        ("dedup --jsonl -k a.b.0 t.jsonl", field("/a.b/0")),
-        ("parquet events.parquet -c nmae ids.txt", field("name")),
-        // Verbs and steps, options, and the values of options.
-        ("comon a b", "tip: a similar subcommand exists: 'common'".to_owned()),
-        ("help comon", "tip: a similar subcommand exists: 'common'".to_owned()),
-        ("key neww", "tip: a similar subcommand exists: 'new'".to_owned()),
-        ("dedup --repeat urls.txt", "tip: a similar argument exists: '--repeated'".to_owned()),
-        ("build -o f --kind bloked urls.txt", value("blocked")),
-        ("build -o f --kind cuonting:8 urls.txt", value("counting")),
-        ("build -o f --format guva urls.txt", value("guava")),
-        ("build -o f --format guava --key-type ut16 urls.txt", value("utf16")),
-        ("convert a.umbel -o f --to blockd", value("blocked")),
-        ("dedup --csv -k id --missing skp a.csv", value("skip")),
-        ("query --prefixes domian ads.txt hosts.txt", value("domain")),
-        ("build -o f --format rocksdb --param bit-per-key=9 urls.txt", field("bits_per_key")),
-    ] {
-        folder.umbel(arguments).run().fails(&[&near]);
-    }
-    // What others call it, rather than what only looks like that.
-    for (arguments, name) in [
-        ("intersect a b", "tip: umbel common: Print the lines that all files have"),
-        ("uniq a", "tip: umbel dedup: "),
-        ("grep x", "tip: umbel find: "),
-        ("dedup --limit 3 a.csv", "tip: here that is --top"),
-        ("dedup -c a.csv", "tip: here that is --count"),
-        ("common --count a.csv b.csv", "tip: here that is --total"),
-        ("build -o f --error-rate 1% urls.txt", "tip: here that is --fpp"),
-    ] {
-        let message = folder.umbel(arguments).run().fails(&[name]);
-        assert_eq!(message.matches("tip:").count(), 1, "{message}");
-    }
-    // What is like nothing gets no guess.
-    for arguments in ["dedup --csv -k price a.csv", "build -o f --kind x urls.txt"] {
-        let message = folder.umbel(arguments).run().fails(&[]);
-        assert!(!message.contains("did you mean") && !message.contains("tip:"), "{message}");
-    }
 }
 
 /// Elsewhere than on a terminal, a run without arguments shows all of the help.
