@@ -105,6 +105,13 @@ impl Folder {
         folder
     }
 
+    /// A file in it.
+    pub(crate) fn file(&self, name: &str, content: &str) -> String {
+        let path = self.0.join(name);
+        fs::write(&path, content).unwrap();
+        path.display().to_string()
+    }
+
     /// A folder in it that Squid can write to, also if it is started by root and becomes somebody else.
     fn make(&self, name: &str) -> PathBuf {
         let path = self.0.join(name);
