@@ -16,7 +16,7 @@ use hyper::header::{
     UPGRADE, VIA,
 };
 use hyper::http::request;
-use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use serde_json::json;
 use tokio::time::timeout;
 
@@ -205,7 +205,7 @@ impl Proxy {
         let host = url.authority().and_then(|host| HeaderValue::try_from(host.as_str()).ok());
         head.headers.insert(HOST, host.expect("a canonical URL has a host"));
         head.headers.append(VIA, self.via.clone());
-        head.uri = url;
+        (head.uri, head.version) = (url, Version::HTTP_11);
 
         if only_if_cached {
             self.counts.asked.fetch_add(1, Relaxed);

@@ -339,7 +339,6 @@ pub(crate) fn start(
 /// Starts a Squid as docs/formats.md shows it, with siblings at these ports. Requests with a header `X-Alone` go to the origin directly.
 pub(crate) fn squid(folder: &Folder, name: &'static str, port: u16, siblings: &[u16]) -> Proxy {
     let own = folder.make(name);
-    let path = |file: &str| own.join(file).display().to_string();
     let mut settings = String::new();
     for line in page_block("# squid.conf").lines() {
         settings += &match line.strip_prefix("cache_peer 127.0.0.1 sibling 3130 ") {
@@ -349,33 +348,18 @@ pub(crate) fn squid(folder: &Folder, name: &'static str, port: u16, siblings: &[
                 .collect(),
             // Squid looks through all its folders before it makes a digest: 10 s with these.
             None => {
-                line.replace("/var/spool/squid", &path("cache")).replace("16 256", "2 2") + "\n"
+                line.replace("/var/spool/squid", "FOLDER/cache").replace("16 256", "2 2") + "\n"
             }
         };
     }
     settings += include_str!("squid.conf");
-    settings += &format!(
-        "http_port 127.0.0.1:{port}\n\
-         visible_hostname {name}\n\
-         cache_effective_user nobody\n\
-         pid_filename {}\n\
-         access_log stdio:{} with_ports\n\
-         cache_log {}\n\
-         coredump_dir {}\n\
-         mime_table {}\n\
-         icon_directory {}\n",
-        path("pid"),
-        path("access.log"),
-        path("cache.log"),
-        path(""),
-        path("mime"),
-        path(""),
-    );
     if let Some(root) = unpacked() {
         let (errors, unlinkd) = ("usr/share/squid-langpack/en", "usr/lib/squid/unlinkd");
         settings += &format!("error_directory {}\n", root.join(errors).display());
         settings += &format!("unlinkd_program {}\n", root.join(unlinkd).display());
     }
+    let folder = own.display().to_string();
+    settings = settings.replace("FOLDER", &folder).replace("PORT", &port.to_string());
     fs::write(own.join("squid.conf"), settings).unwrap();
     // The icons of FTP files, without which it does not start: none.
     fs::write(own.join("mime"), "").unwrap();

@@ -150,6 +150,8 @@ fn each_cache_finds_objects_of_the_others_by_their_digests() {
     let purged = caches.take(A);
     let answer = request(ports[A], "PURGE", &purged, "").expect("an answer");
     assert_eq!(answer.status, 200);
+    // Squid logs it a moment later.
+    caches.proxies[A].line(&purged, 1);
     caches.disappoint(&origin, PROGRAM, A, &purged);
     let evicted = caches.take(PROGRAM);
     for i in 0..8 {
