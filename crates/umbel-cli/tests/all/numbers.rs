@@ -588,9 +588,6 @@ const SENTENCES: &[Sentence] = &[
     ("docs/guide.md", "up any of them | {} per field", || guide_bits(Kind::Attributes)),
     ("docs/guide.md", "no error on either | {} and a little", || guide_bits(Kind::Cascade)),
     ("docs/guide.md", "table of hash codes | {}", || guide_bits(Kind::Coded)),
-    ("CHANGELOG.md", "a little smaller than a classic filter ({} bits per key, {})", || {
-        [Kind::Coded, Kind::Classic].map(|kind| sizes(kind)[1]).to_vec()
-    }),
 ];
 
 const MIB: f64 = 1_048_576.0;
