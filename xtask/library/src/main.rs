@@ -1,8 +1,7 @@
-//! The commands of `cargo x` that need the library: `golden`, `rates`, `roundtrip`, `fuzz`.
+//! The commands of `cargo x` that need the library: `golden`, `roundtrip`, `fuzz`.
 
 mod fuzz;
 mod golden;
-mod rates;
 mod roundtrip;
 
 #[allow(dead_code)]
@@ -23,8 +22,6 @@ use clap::Parser;
 enum Chore {
     /// Write the golden files and their manifest; they change only with the format.
     Golden,
-    /// Measure error rates and compare them with the promised ones; exit 1 if one is out of bounds.
-    Rates(rates::Arguments),
     /// Exchange filters with other systems, running here: needs Java, and downloads 500 MB once.
     Roundtrip,
     /// Fuzz the decoders and operations, target by target; exit 1 on a finding. Needs a nightly compiler.
@@ -44,7 +41,6 @@ fn main() -> ExitCode {
 fn run(chore: &Chore) -> Result<()> {
     match chore {
         Chore::Golden => golden::run(),
-        Chore::Rates(arguments) => rates::run(arguments),
         Chore::Roundtrip => roundtrip::run(),
         Chore::Fuzz(arguments) => fuzz::run(arguments),
     }
