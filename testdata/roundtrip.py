@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""The other side of `cargo x roundtrip`: other systems make filters, and are asked about those that umbel wrote.
+"""Exchanges filters with other systems, running here: `cargo x test formats`.
 
-    roundtrip.py make FOLDER    writes NAME.theirs for each case of FOLDER/cases.json, and data.parquet
-    roundtrip.py ask FOLDER     asks each system about NAME.umbel, writes FOLDER/answers.json
+Each system makes filters from given keys. umbel must make the same bytes from the same keys, reads them, inserts more keys and writes
+them; the system reads the result and is queried. Every answer must equal umbel's. For Parquet, readers that skip row groups by Bloom
+filters read files whose filters umbel wrote.
 
 Only cases of systems that this Python has are done: pybloom-live 3 and 4 cannot be in one.
 """
 
-import json
-import sys
+import tempfile
 from importlib import metadata
 from pathlib import Path
+
+import umbel
 
 
 class Jvm:
@@ -253,86 +255,124 @@ SYSTEMS = {
 }
 
 
-def is_here(case):
-    """Whether this Python has the system; there is one Python with pybloom-live 3, the other has all else."""
-    old = metadata.version("pybloom_live").startswith("3.")
-    return old == case["format"].startswith("pybloom-3")
+TEXT, UTF16, I64 = "text", "utf16", "i64"
+# Name, format, type of keys, and what it is made with.
+CASES = [
+    ("guava-chars", "guava", UTF16, dict(keys=2500, fpp=0.03)),
+    ("guava-text", "guava", TEXT, dict(keys=2500, fpp=0.1)),
+    ("guava-long", "guava", I64, dict(keys=2500, fpp=0.01)),
+    ("spark-1-text", "spark", TEXT, dict(keys=2500, bits=15_000, seed=0, options="v1")),
+    ("spark-1-long", "spark", I64, dict(keys=2500, bits=12_345, seed=0, options="v1")),
+    ("spark-2-text", "spark", TEXT, dict(keys=2500, bits=15_000, seed=0)),
+    ("spark-2-long", "spark", I64, dict(keys=2500, bits=15_000, seed=-7)),
+    ("datasketches-text", "datasketches", TEXT, dict(keys=2500, fpp=0.05, seed=9001)),
+    ("datasketches-long", "datasketches", I64, dict(keys=2500, fpp=0.1, seed=-3)),
+    ("hadoop", "hadoop", TEXT, dict(bits=20_011, probes=5)),
+    ("hive-text", "hive", TEXT, dict(keys=2500)),
+    ("hive-long", "hive", I64, dict(keys=2500)),
+    ("parquet-text", "parquet-bits", TEXT, dict(keys=2500, fpp=0.05)),
+    ("parquet-long", "parquet-bits", I64, dict(keys=2500, fpp=0.05)),
+    ("pybloom-4", "pybloom-4", TEXT, dict(keys=2500, fpp=0.05)),
+    ("pybloom-4-scalable", "pybloom-4-scalable", TEXT, dict(keys=300, fpp=0.05)),
+    ("pybloom-3", "pybloom-3", TEXT, dict(keys=2500, fpp=0.05)),
+    ("pybloom-3-scalable", "pybloom-3-scalable", TEXT, dict(keys=300, fpp=0.05)),
+]
 
 
-def make(folder, java, cases, keys):
-    for case in cases:
-        system = SYSTEMS[case["format"]](java, case)
-        filter = system.new()
-        for key in keys[case["keys"]]["members"]:
-            system.put(filter, key)
-        (folder / f"{case['name']}.theirs").write_bytes(system.save(filter))
-    if java:
-        make_parquet(folder, keys)
+def keys(kind, numbers):
+    """No number fits 32 bits, so that Python's become Java's long."""
+    if kind == I64:
+        mixed = [(i * 0x9E3779B97F4A7C15 | 1 << 40) & (1 << 64) - 1 for i in numbers]
+        return [key - (1 << 64) if key >> 63 else key for key in mixed]
+    return [f"größe-{i}-😀" if i % 3 == 0 else f"key-{i}" for i in numbers]
 
 
-def make_parquet(folder, keys):
-    """The members in four row groups, each with a filter; none can be told apart by its least and greatest."""
+MEMBERS, ADDED, PROBES = range(2000), range(2000, 2200), range(10_000, 12_000)
+
+
+def exchange(java, name, format, kind, given):
+    """Both ways for one filter; prints a line."""
+    n, version = given.get("keys"), 1 if given.get("options") == "v1" else 2
+    case = {**given, "keys": kind, "n": n, "format": format, "version": version}
+    system = SYSTEMS[format](java, case)
+    theirs = system.new()
+    members, added, probes = (keys(kind, numbers) for numbers in (MEMBERS, ADDED, PROBES))
+    for key in members:
+        system.put(theirs, key)
+    content = bytes(system.save(theirs))
+    key_type = UTF16 if kind == UTF16 else None
+    ours = umbel.Foreign(format, key_type=key_type, **given)
+    ours.update(members)
+    ours.finish()
+    assert ours.to_bytes() == content, f"{name}: umbel makes other bytes of the same keys"
+    read = umbel.from_bytes(content, format, key_type)
+    assert all(read.contains_many(members)), f"{name}: a key is missing"
+    read.update(added)
+    written = read.to_bytes()
+    back = system.load(written)
+    assert all(system.has(back, key) for key in members + added), f"{name}: a key is missing in what umbel wrote"
+    passing = [bool(system.has(back, key)) for key in probes]
+    assert passing == list(read.contains_many(probes)), f"{name}: other false positives than umbel"
+    version = java.version(system.CLASS) if hasattr(system, "CLASS") else f"pybloom-live {metadata.version('pybloom_live')}"
+    print(f"{name:<20} {version:<26} {len(written):>7} bytes {sum(passing):>5} of {len(probes)} pass")
+
+
+def parquet_files(folder):
+    """The members in four row groups, whose filters pyarrow made, in `full.parquet`; each column's filters, a list for each file.
+
+    umbel makes the same filters of the same rows. In `half.parquet` they are umbel's of every second row, so that readers show whose
+    bits they read. No group can be told apart by its least and greatest value.
+    """
     import pyarrow
     import pyarrow.parquet as parquet
 
-    table = pyarrow.table({
-        "i64": pyarrow.array(keys["i64"]["members"], pyarrow.int64()),
-        "text": pyarrow.array(keys["text"]["members"], pyarrow.string()),
-    })
-    path = folder / "data.parquet"
+    columns = {kind: keys(kind, MEMBERS) for kind in (I64, TEXT)}
+    table = pyarrow.table({I64: pyarrow.array(columns[I64], pyarrow.int64()), TEXT: pyarrow.array(columns[TEXT], pyarrow.string())})
+    path = folder / "full.parquet"
     rows = len(table) // 4
-    filters = {column: {"ndv": rows, "fpp": 0.01} for column in table.column_names}
-    parquet.write_table(table, path, row_group_size=rows, bloom_filter_options=filters)
-    footer = parquet.ParquetFile(path).metadata
-    places = []
+    options = {column: {"ndv": rows, "fpp": 0.01} for column in table.column_names}
+    parquet.write_table(table, path, row_group_size=rows, bloom_filter_options=options)
+    footer, content = parquet.ParquetFile(path).metadata, path.read_bytes()
+    half, filters = bytearray(content), {"full": {I64: [], TEXT: []}, "half": {I64: [], TEXT: []}}
     for group in range(footer.num_row_groups):
         for number, column in enumerate(table.column_names):
             chunk = footer.row_group(group).column(number)
-            place = {"row_group": group, "column": column, "rows": chunk.num_values}
-            place["offset"] = chunk.bloom_filter_offset
-            place["length"] = chunk.bloom_filter_length
-            places.append(place)
-    (folder / "places.json").write_text(json.dumps(places))
+            offset, length = chunk.bloom_filter_offset, chunk.bloom_filter_length
+            for file, step in [("full", 1), ("half", 2)]:
+                # The bits are a power of two, and the header is shorter.
+                filter = umbel.Foreign("parquet", bits=8 << (length.bit_length() - 1))
+                filter.update(columns[column][group * rows : (group + 1) * rows : step])
+                filters[file][column].append(filter)
+                made = filter.to_bytes()
+                assert len(made) == length
+                if file == "full":
+                    assert made == content[offset : offset + length], "umbel makes other filters than pyarrow of the same rows"
+                else:
+                    half[offset : offset + length] = made
+    (folder / "half.parquet").write_bytes(half)
+    return filters
 
 
-def ask(folder, java, cases, keys):
-    path = folder / "answers.json"
-    answers = json.loads(path.read_text()) if path.exists() else {}
-    for case in cases:
-        system = SYSTEMS[case["format"]](java, case)
-        filter = system.load((folder / f"{case['name']}.umbel").read_bytes())
-        asked = keys[case["keys"]]
-        found = {group: [bool(system.has(filter, key)) for key in asked[group]] for group in asked}
-        version = java.version(system.CLASS) if hasattr(system, "CLASS") else ""
-        found["version"] = version or f"pybloom-live {metadata.version('pybloom_live')}"
-        answers[case["name"]] = found
-    if java:
-        ask_parquet(folder, java, keys, answers)
-    path.write_text(json.dumps(answers))
-
-
-def ask_parquet(folder, java, keys, answers):
-    """Which row groups readers go through for each key, and what they find there."""
+def read_parquet(java, folder):
+    """Which row groups readers go through for each key, and what they find there; prints a line for each reader."""
     import duckdb
 
-    for file in ["full", "half"]:
+    filters = parquet_files(folder)
+    for file in filters:
         path = str(folder / f"{file}.parquet")
-        for column in ["i64", "text"]:
-            asked = keys[column]["members"] + keys[column]["probes"]
-            answers[f"{file} {column} duckdb"] = {
-                "version": f"DuckDB {duckdb.__version__}",
-                "row_groups": [duckdb_groups(duckdb, path, column, key) for key in asked],
-            }
-            # Slower: every ninth key, so that rows in half.parquet and others are among them.
+        for column in (I64, TEXT):
+            asked = keys(column, MEMBERS) + keys(column, PROBES)
+            expected = [[group for group, filter in enumerate(filters[file][column]) if key in filter] for key in asked]
             reader = ParquetReader(java, path, column)
-            answers[f"{file} {column} parquet-java"] = {
-                "version": java.version("org.apache.parquet.hadoop.ParquetFileReader"),
-                "row_groups": [reader.groups(key) for key in asked[::9]],
-            }
-            answers[f"{file} {column} pyarrow"] = {
-                "version": f"pyarrow {metadata.version('pyarrow')}",
-                "rows": rows_of_pyarrow(path, column, asked[::9]),
-            }
+            # Slower: every ninth key, so that rows in half.parquet and others are among them.
+            rows = rows_of_pyarrow(path, column, asked[::9])
+            assert rows == [int(number < len(MEMBERS)) for number in range(len(asked))[::9]], f"{path}: pyarrow finds other rows"
+            for name, found, named in [
+                (f"DuckDB {duckdb.__version__}", [duckdb_groups(duckdb, path, column, key) for key in asked], expected),
+                (java.version("org.apache.parquet.hadoop.ParquetFileReader"), [reader.groups(key) for key in asked[::9]], expected[::9]),
+            ]:
+                assert found == named, f"{file}, {column}, {name}: other row groups than umbel names"
+                print(f"{file + ', ' + column:<20} {name:<26} {sum(map(len, found)):>7} of {4 * len(found)} groups read")
 
 
 def duckdb_groups(duckdb, path, column, key):
@@ -389,11 +429,14 @@ class ParquetReader:
 
 
 def main():
-    verb, folder = sys.argv[1], Path(sys.argv[2])
-    told = json.loads((folder / "cases.json").read_text())
-    cases = [case for case in told["cases"] if is_here(case)]
-    java = None if cases[0]["format"].startswith("pybloom-3") else Jvm()
-    {"make": make, "ask": ask}[verb](folder, java, cases, told["keys"])
+    old = metadata.version("pybloom_live").startswith("3.")
+    java = None if old else Jvm()
+    for case in CASES:
+        if case[1].startswith("pybloom-3") == old:
+            exchange(java, *case)
+    if java:
+        with tempfile.TemporaryDirectory() as folder:
+            read_parquet(java, Path(folder))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ pub(crate) enum Door {
     Redis,
     /// The Python package on Spark, with two workers on this machine. Needs a JDK, 17 or later.
     Spark,
+    /// Filters to other systems, running here, and back. Needs Java, and downloads 500 MB once.
+    Formats,
     /// Caching proxies that exchange summaries, or cache digests with Squid.
     Proxy,
     /// The explorer, in Node and in a browser that npm brings along; in full also in Firefox and WebKit.
@@ -101,6 +103,7 @@ impl Door {
             Self::Python => PYTHON,
             Self::Redis => REDIS,
             Self::Spark => SPARK,
+            Self::Formats => return formats(),
             Self::Proxy => {
                 return run::run(squid::with(&mut example("test", "examples/proxy"))?);
             }
@@ -147,6 +150,34 @@ impl Door {
         }
         Ok(())
     }
+}
+
+/// Java's systems come with the jars of PySpark: Guava, Spark, DataSketches, Hadoop, Hive, parquet-java. The other Python has the last
+/// pybloom-live with the older hash.
+const FORMATS: [Python; 2] = [
+    Python {
+        name: "formats",
+        packages: &[
+            ("pyspark", "4.3.0"),
+            ("numpy", "2.4.6"),
+            ("pyarrow", "26.0.1"),
+            ("pybloom-live", "4.0.0"),
+            ("duckdb", "2.0.0"),
+        ],
+    },
+    Python {
+        name: "formats-pybloom-3",
+        packages: &[("pybloom-live", "3.1.0"), ("numpy", "2.4.6")],
+    },
+];
+
+fn formats() -> Result<()> {
+    java()?;
+    for python in &FORMATS {
+        install(python, None, "dev")?;
+        run::run(python.command()?.arg("testdata/roundtrip.py"))?;
+    }
+    Ok(())
 }
 
 /// A folder with another version of a package, for the path of modules.

@@ -63,8 +63,6 @@ enum Chore {
     Release(release::Arguments),
     /// Write the golden files and their manifest; they change only with the format.
     Golden(library::Arguments),
-    /// Exchange filters with other systems, running here: needs Java, and downloads 500 MB once.
-    Roundtrip(library::Arguments),
     /// Let the command line's system calls fail, one at a time, and check that nothing is lost; exit 1 on a finding.
     Faults(faults::Arguments),
     /// Fuzz the decoders and operations, target by target; exit 1 on a finding. Needs a nightly compiler.
@@ -94,7 +92,6 @@ fn run(chore: &Chore) -> Result<()> {
         Chore::Dist(arguments) => dist::run(arguments),
         Chore::Release(arguments) => release::run(arguments),
         Chore::Golden(arguments) => library::run("golden", arguments),
-        Chore::Roundtrip(arguments) => library::run("roundtrip", arguments),
         Chore::Faults(arguments) => faults::run(arguments),
         Chore::Fuzz(arguments) => library::run("fuzz", arguments),
     }

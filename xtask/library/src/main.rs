@@ -1,8 +1,7 @@
-//! The commands of `cargo x` that need the library: `golden`, `roundtrip`, `fuzz`.
+//! The commands of `cargo x` that need the library: `golden`, `fuzz`.
 
 mod fuzz;
 mod golden;
-mod roundtrip;
 
 #[allow(dead_code)]
 #[path = "../../../crates/umbel/tests/all/statistics.rs"]
@@ -22,8 +21,6 @@ use clap::Parser;
 enum Chore {
     /// Write the golden files and their manifest; they change only with the format.
     Golden,
-    /// Exchange filters with other systems, running here: needs Java, and downloads 500 MB once.
-    Roundtrip,
     /// Fuzz the decoders and operations, target by target; exit 1 on a finding. Needs a nightly compiler.
     Fuzz(fuzz::Arguments),
 }
@@ -41,7 +38,6 @@ fn main() -> ExitCode {
 fn run(chore: &Chore) -> Result<()> {
     match chore {
         Chore::Golden => golden::run(),
-        Chore::Roundtrip => roundtrip::run(),
         Chore::Fuzz(arguments) => fuzz::run(arguments),
     }
 }

@@ -5,6 +5,7 @@
 
 mod cuckoo;
 mod damage;
+mod datasketches;
 mod manifest;
 mod model;
 mod sizes;
