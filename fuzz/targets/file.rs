@@ -13,8 +13,8 @@ use umbel::{
     AnyFilter, AnyScheme, Attributes, Block, Blocked, Blocks, Counting, FileError, Hash64, Hashing,
     InsertError, Key, KeyHash, Kind, MergeError, Prehashed, Scheme, Secret, Unlock,
 };
-use umbel_report::advice::Profile;
 use umbel_fuzz::{Placed, figures, file, memory};
+use umbel_report::advice::Profile;
 
 #[global_allocator]
 static MEMORY: memory::Counted = memory::Counted;

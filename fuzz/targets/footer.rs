@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use umbel_parquet::{FilterPlace, Footer, PageHeader, rewrite};
 use umbel_fuzz::memory;
+use umbel_parquet::{FilterPlace, Footer, PageHeader, rewrite};
 
 #[global_allocator]
 static MEMORY: memory::Counted = memory::Counted;

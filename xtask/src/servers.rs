@@ -6,10 +6,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::Result;
-
 use crate::python::Python;
-use crate::run::{cargo, root, run, target};
+use crate::run::{root, target};
 
 /// The servers, RedisBloom as a module, and what talks to them.
 pub const SERVERS: Python = Python {
@@ -44,15 +42,4 @@ pub fn with_programs(mut python: Command, profile: &str) -> Command {
 /// Returns the file name of a library on this system.
 pub fn library(name: &str) -> String {
     format!("{}{name}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
-}
-
-/// Builds the module, the command line and `examples/cache` as for use; returns a Python that finds them and the servers.
-pub fn with_example() -> Result<Command> {
-    let build = ["build", "--quiet", "--locked", "--release"];
-    run(cargo(&build).args(["--package", "umbel-redis", "--package", "umbel-cli"]))?;
-    run(cargo(&build)
-        .args(["--workspace", "--bins", "--examples", "--manifest-path"])
-        .arg(root().join("examples/cache/Cargo.toml"))
-        .env("CARGO_TARGET_DIR", target()))?;
-    Ok(with_programs(SERVERS.command()?, "release"))
 }
