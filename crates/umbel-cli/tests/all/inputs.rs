@@ -59,71 +59,6 @@ fn many_compressed_files_go_through_one_temporary_file() {
     );
 }
 
-#[test]
-fn lists_name_files_by_line_or_by_nul_and_stand_behind_those_named() {
-    let folder = Folder::new();
-    folder.write("b", "2\n3\n");
-    folder.write("a", "1\n2\n");
-    folder.write("c", "3\n4\n");
-    folder.write("list", "a\n\nc");
-    assert_eq!(folder.umbel("dedup b --files-from list").run().text(), "2\n3\n1\n4\n");
-    assert_eq!(folder.umbel("except b --files-from list").run().nothing(), ());
-    let piped = folder.umbel("dedup b --files-from -").stdin("c\na\n").run();
-    assert_eq!(piped.text(), "2\n3\n4\n1\n");
-    // Windows has no such names.
-    let name = if cfg!(unix) { "line\nfeed" } else { "line feed" };
-    folder.write(name, "1\0\0");
-    folder.write("nuls", format!("{name}\0{name}"));
-    assert_eq!(folder.umbel("dedup -0 --files-from nuls").run().text(), "1\0\0");
-    folder.write("empty", "\n");
-    folder.umbel("dedup --files-from empty").run().fails(&["empty: the list is empty"]);
-    folder.umbel("dedup --files-from none").run().fails(&["none: "]);
-    folder.write("wrong", "a\nnone\n");
-    folder.umbel("dedup --files-from wrong").run().fails(&["none: ", "(os error 2)"]);
-    folder.umbel("common a").run().fails(&["a: is the only file", "two or more"]);
-    folder.umbel("dedup - --files-from -").stdin("a\n").run().fails(&["-:", "once"]);
-}
-
-#[cfg(unix)]
-#[test]
-fn the_files_of_a_folder_are_read_in_the_order_of_their_paths() {
-    let folder = Folder::new();
-    for name in
-        ["in/b/2", "in/b/1.gz", "in/b.txt", "in/.hidden", "in/a/c/d", "in/a/.git/x", "other/y"]
-    {
-        std::fs::create_dir_all(folder.path(name).parent().unwrap()).unwrap();
-        folder.write(name, format!("{name}\nall\n"));
-    }
-    folder.write("in/b/1.gz", gzip(b"in/b/1.gz\nall\n"));
-    for (link, target) in [("in/link", "../other/y"), ("in/other", "../other"), ("named", "other")]
-    {
-        std::os::unix::fs::symlink(target, folder.path(link)).unwrap();
-    }
-    // Nobody would write to it.
-    folder.fifo("in/pipe");
-    let lines = "in/.hidden\nall\nin/a/.git/x\nin/a/c/d\nin/b.txt\nin/b/1.gz\nin/b/2\n";
-    assert_eq!(folder.umbel("dedup --recursive in").run().text(), lines);
-    // A link that is named is followed, and files and folders stay in their order.
-    let named = folder.umbel("dedup -r named in/b.txt in/b").run().text();
-    assert_eq!(named, "named/y\nall\nin/b.txt\nin/b/1.gz\nin/b/2\n".replace("named/y", "other/y"));
-    assert_eq!(folder.umbel("common -r in named").run().text(), "all\n");
-    assert_eq!(folder.umbel("except other/y -r in").run().text(), "other/y\n");
-    assert_eq!(folder.umbel("join -r --fields -k 1 in/b").run().text(), "all\n");
-    folder.umbel("diff -r in").run().fails(&["found 6 files; diff compares two"]);
-    folder.write("list", "in/a\nin/b.txt\n");
-    let listed = folder.umbel("dedup --files-from list -r").run().text();
-    assert_eq!(listed, "in/a/.git/x\nall\nin/a/c/d\nin/b.txt\n");
-    folder.umbel("build -o filter -r in").run().done();
-    assert_eq!(folder.umbel("query filter -v -r other").run().text(), "other/y\n");
-    folder.umbel("add filter other -r").run().done();
-    assert_eq!(folder.umbel("unseen filter -r in other --empty-ok").run().text(), "");
-    // An output within the folder is an input too.
-    folder
-        .umbel("build -f -o in/b.txt -r in")
-        .run()
-        .fails(&["in/b.txt: the filter is written to it"]);
-}
-
 #[cfg(unix)]
 #[test]
 fn a_file_among_many_that_changes_is_noticed() {
@@ -139,24 +74,6 @@ fn a_file_among_many_that_changes_is_noticed() {
     pipe.write_all(b"x\n").unwrap();
     drop(pipe);
     running.finish().fails(&["0050", "changed"]);
-}
-
-#[test]
-fn an_input_that_is_the_output_is_refused_before_anything_is_written() {
-    let folder = Folder::new();
-    folder.write("a", "1\n1\n");
-    folder.write("b", "1\n");
-    let to_a = || std::fs::OpenOptions::new().append(true).open(folder.path("a")).unwrap();
-    for arguments in ["dedup a", "common a b", "common b a", "except b a", "unseen filter a"] {
-        folder.umbel(arguments).stdout(to_a()).run().fails(&["a: is also the output"]);
-        assert_eq!(folder.read("a"), b"1\n1\n", "{arguments}");
-    }
-    let from_a = std::fs::File::open(folder.path("a")).unwrap();
-    let run = folder.umbel("dedup").stdin_file(from_a).stdout(to_a()).run();
-    run.fails(&["standard input: is also the output"]);
-    // As a shell does it, which empties the file first.
-    let emptied = std::fs::File::create(folder.path("a")).unwrap();
-    folder.umbel("dedup a").stdout(emptied).run().fails(&["a: is also the output"]);
 }
 
 #[cfg(unix)]
@@ -430,66 +347,6 @@ fn windows_of_zstandard_stay_within_the_cap() {
     }
 }
 
-#[test]
-fn a_byte_order_mark_is_no_part_of_a_line_a_header_or_a_list() {
-    let folder = Folder::new();
-    folder.write("plain", "id,name\n1,x\n1,y\n");
-    folder.write("marked", "\u{feff}id,name\n1,x\n1,y\n");
-    folder.write("blank", "\u{feff}\n\r\nid,name\n1,x\n1,y\n");
-    let text = |arguments: &str| folder.umbel(arguments).run().text();
-    for name in ["marked", "blank"] {
-        let count = format!("dedup --count --csv -k id {name}");
-        assert_eq!(text(&count), "count,id,name\n2,1,x\n");
-        assert_eq!(text(&format!("dedup --csv -k id {name}")), "id,name\n1,x\n");
-        folder.write("counted", text(&count));
-        assert_eq!(text("dedup --csv -k count counted"), "count,id,name\n2,1,x\n");
-        let piped = folder.umbel("query f --csv -k id -");
-        folder.umbel("build -f -o f --csv -k id plain").run().done();
-        assert_eq!(piped.stdin(folder.read(name)).run().text(), "id,name\n1,x\n1,y\n");
-    }
-    // Lines as such.
-    assert_eq!(text("common marked plain"), "id,name\n1,x\n1,y\n");
-    folder.umbel("except marked plain").run().nothing();
-    assert_eq!(text("dedup marked plain"), "id,name\n1,x\n1,y\n");
-    folder.umbel("build -f -o f --fpp 1e-9 plain").run().done();
-    folder.umbel("query -v f marked").run().nothing();
-    folder.umbel("query -v f").stdin(folder.read("marked")).run().nothing();
-    let seen = folder.umbel("unseen s -").stdin(folder.read("marked")).run();
-    assert_eq!(seen.text(), "id,name\n1,x\n1,y\n");
-    folder.write("mark", "\u{feff}");
-    assert_eq!(text("dedup mark"), "");
-    folder.write("half", b"\xef\xbb\n");
-    assert_eq!(folder.umbel("dedup half").run().done(), b"\xef\xbb\n");
-    folder.write("list", "\u{feff}plain\nmarked\n");
-    assert_eq!(text("common --files-from list"), "id,name\n1,x\n1,y\n");
-    // Only at the start of a list: a name may begin with one.
-    folder.write("\u{feff}plain", "of another file\n");
-    folder.write("list", "\n\u{feff}plain\n");
-    assert_eq!(text("dedup --files-from list"), "of another file\n");
-}
-
-#[test]
-fn lines_that_end_differently_are_told_when_nothing_is_in_common() {
-    let folder = Folder::new();
-    folder.write("unix", "a\nb\n");
-    folder.write("dos", "a\r\nb\r\n");
-    folder.write("other", "c\n");
-    let hint = "the lines of dos end with CR LF and those of unix with LF, so none are equal; compare them with --crlf";
-    for arguments in ["common unix dos", "common dos unix", "except dos unix", "diff unix dos"] {
-        let run = folder.umbel(arguments).run();
-        assert!(run.stderr.contains(hint), "{arguments}: {}", run.stderr);
-        let quiet = folder.umbel(&format!("{arguments} -q")).run();
-        assert_eq!(quiet.stderr, "");
-        let crlf = folder.umbel(&format!("{arguments} --crlf")).run();
-        assert_eq!(crlf.stderr, "");
-    }
-    assert_eq!(folder.umbel("common unix dos --crlf").run().text(), "a\nb\n");
-    for arguments in ["common unix other", "except unix other", "common --csv --no-header unix dos"]
-    {
-        assert_eq!(folder.umbel(arguments).run().stderr, "", "{arguments}");
-    }
-}
-
 /// Files of sysfs claim to have a page.
 #[test]
 #[cfg(target_os = "linux")]
@@ -501,16 +358,6 @@ fn a_file_that_is_shorter_than_it_claims_is_read_as_it_is() {
     assert_eq!(folder.umbel(&format!("common {path} {path}")).run().done(), bytes);
     let from = std::fs::File::open(path).unwrap();
     assert_eq!(folder.umbel("dedup").stdin_file(from).run().done(), bytes);
-}
-
-#[test]
-fn more_inputs_than_can_be_counted_are_refused_with_their_number() {
-    let folder = Folder::new();
-    folder.write("a", "x\n");
-    folder.write("list", "a\n".repeat(1 << 16));
-    let run = folder.umbel("common --files-from list").run();
-    run.fails(&["65536 inputs", "65535"]);
-    assert_eq!(folder.umbel("dedup --files-from list").run().done(), b"x\n");
 }
 
 /// Verbs that read one input after another, each to its end: a pipe holds 64 KiB, and `tee` waits when one is full.
