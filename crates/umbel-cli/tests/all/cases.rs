@@ -29,7 +29,7 @@ macro_rules! cases {
     };
 }
 
-cases!(audit common described errors filters find foreign info inputs join keys kinds linux parquet plan prefixes rows sharing unseen words);
+cases!(audit common described errors filters find foreign info inputs join keys kinds linux overlap parquet plan prefixes rows sharing unseen words);
 
 fn check(name: &str) {
     let path = root().join(format!("crates/umbel-cli/tests/cases/{name}.md"));

@@ -27,7 +27,6 @@ mod keys;
 mod large;
 mod output;
 mod outputs;
-mod overlap;
 mod parquet;
 mod parquet_edit;
 mod pictures;
