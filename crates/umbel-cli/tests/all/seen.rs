@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use umbel_io::FileAt;
 
-use crate::util::{Folder, Outcome, Running, gzip, lines, url, urls};
+use crate::util::{Folder, Outcome, Running, lines, url, urls};
 
 /// A file for standard output as `>>` opens it.
 fn append(folder: &Folder, name: &str) -> File {
