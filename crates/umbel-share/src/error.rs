@@ -103,12 +103,13 @@ pub enum ShareError {
     },
     /// A name that no list can have.
     #[error(
-        "{found:?} is not the name of a list: up to {} bytes, without control characters, and without white space at its ends",
-        crate::sign::Label::MOST
+        "{found:?} is not the name of a list: up to {most} bytes, without control characters, and without white space at its ends"
     )]
     ListName {
         /// The name.
         found: String,
+        /// The most bytes that one has.
+        most: usize,
     },
     /// The file is signed as another list than the one expected.
     #[error("the file is signed as {}, not as the list {expected:?}; get that list", named(found))]

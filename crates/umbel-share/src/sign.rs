@@ -181,7 +181,7 @@ pub(crate) fn check_list(list: &str) -> Result<(), ShareError> {
     let plain = !list.chars().any(char::is_control) && list.trim() == list;
     match plain && list.len() <= Label::MOST {
         true => Ok(()),
-        false => Err(ShareError::ListName { found: list.to_owned() }),
+        false => Err(ShareError::ListName { found: list.to_owned(), most: Label::MOST }),
     }
 }
 

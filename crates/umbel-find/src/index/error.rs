@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::layout::VERSION;
+use super::VERSION;
 
 /// Why an index cannot be read.
 #[derive(Debug, thiserror::Error)]

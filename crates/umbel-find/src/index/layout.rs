@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 use umbel_io::ReadAt;
 
-use super::IndexError;
 use super::matrix::{Group, WIDTH};
 use super::pages::{DATA, PAGE, Pages};
+use super::{IndexError, VERSION};
 
 /// The first bytes of an index.
 pub const MAGIC: [u8; 8] = *b"\x89UMIDX\r\n";
@@ -33,8 +33,6 @@ pub fn is_index(path: &Path) -> bool {
         && start == MAGIC
 }
 
-/// The version of the format that is read and written.
-pub const VERSION: u16 = 1;
 /// The last way of compression.
 const MOST_COMPRESSION: u8 = 5;
 const HEADER: usize = 72;

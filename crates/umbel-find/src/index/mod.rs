@@ -23,5 +23,8 @@ pub mod words;
 
 pub use about::About;
 pub use error::IndexError;
-pub use layout::{Index, MAGIC, VERSION, is_index};
+pub use layout::{Index, MAGIC, is_index};
 pub use look_up::{Blocks, Wide};
+
+/// The version of the format that is read and written.
+pub const VERSION: u16 = 1;

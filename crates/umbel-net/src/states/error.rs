@@ -1,6 +1,6 @@
 //! Why tables of states are not planned, and refuse keys.
 
-use super::plan::LEAST_ERROR;
+use super::math::LEAST_ERROR;
 use umbel::internals::Exact;
 use umbel::{MAX_BITS, OutOfMemory, PlanError};
 

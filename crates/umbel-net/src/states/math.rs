@@ -10,6 +10,9 @@
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
+/// With fingerprints of 40 bits, 8 bits of state and 4 of age, 7 keys share each of two buckets: 2·7/(255·2³²).
+pub(super) const LEAST_ERROR: f64 = 2e-11;
+
 /// The cells of a bucket that are free on average in a table with as many keys as planned.
 ///
 /// With keys that come and go, 12 to 17 % of buckets are then full, and 1 to 3 % of insertions find both homes full

@@ -1,7 +1,7 @@
 //! From keys, an error and a number of states to buckets and fingerprints.
 
 use super::StateError;
-use super::math::{FREE_CELLS, collision, pairs};
+use super::math::{FREE_CELLS, LEAST_ERROR, collision, pairs};
 use super::{BLOCK_BITS, BLOCK_BYTES};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
@@ -10,8 +10,6 @@ use umbel::{MAX_BITS, PlanError};
 
 /// Bits of a fingerprint: a byte, and more. Fewer would give a key too few second homes.
 const FINGERPRINTS: core::ops::RangeInclusive<u32> = 8..=40;
-/// With fingerprints of 40 bits, 8 bits of state and 4 of age, 7 keys share each of two buckets: 2·7/(255·2³²).
-pub(super) const LEAST_ERROR: f64 = 2e-11;
 
 /// A plan for a table of [`States`](super::States): its size, its error, and how its keys age.
 ///
