@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use postgres::{Client, IsolationLevel, NoTls, Transaction};
 use redis::Pipeline;
@@ -18,6 +19,8 @@ const PART: usize = 1 << 20;
 /// How long a part may take, and how long the rest of a rebuild that failed stays in the server.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LEFT_OVER: Duration = Duration::from_secs(3600);
+/// After this time the database has let go of the lock of a rebuild whose program has ended.
+const LETS_GO: Duration = Duration::from_secs(1);
 
 /// What a rebuild made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +39,12 @@ pub struct Rebuilt {
 /// [`Error::Busy`] if another one is running; [`Error::NoSecret`] if the filter has a secret and the settings have none; when the database, the builder or the server fails. The old filter stays.
 pub fn rebuild(settings: &Settings) -> Result<Rebuilt, Error> {
     let mut database = Client::connect(&settings.postgres, NoTls)?;
-    if !lock(&mut database, settings, "rebuild")? {
-        return Err(Error::Busy);
+    let begun = Instant::now();
+    while !lock(&mut database, settings, "rebuild")? {
+        if begun.elapsed() > LETS_GO {
+            return Err(Error::Busy);
+        }
+        thread::sleep(Duration::from_millis(20));
     }
     let mut server = Server::new(settings, PATIENCE)?;
     let current = settings.current();
