@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use xtask::python::Python;
-use xtask::run::{self, cargo, root, target};
+use xtask::run::{self, cargo, root};
 
 use crate::page;
 
@@ -57,14 +57,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     run::run(cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))?;
     run::run(&mut cargo(&["run", "--quiet", "--locked", "--package", "xtask-api"]))?;
     for workspace in workspaces.iter().filter(|path| path.parent() != Some(root())) {
-        // Nothing is linked, so libFuzzer, a feature of the fuzz targets, need not be compiled. With the profile of this workspace,
-        // what both need is checked once.
-        let check = ["check", "--quiet", "--locked", "--all-targets", "--no-default-features"];
-        let profile = [("OPT_LEVEL", "1"), ("DEBUG", "false"), ("INCREMENTAL", "false")];
-        let profile = profile.map(|(name, value)| (format!("CARGO_PROFILE_DEV_{name}"), value));
-        let mut check = cargo(&check);
-        check.arg("--manifest-path").arg(workspace);
-        run::run(check.env("CARGO_TARGET_DIR", target()).envs(profile))?;
+        // Nothing is linked, so libFuzzer, a feature of the fuzz targets, need not be compiled.
+        let folder = workspace.parent().and_then(Path::to_str).expect("a folder in the repository");
+        let mut check = run::apart("check", folder);
+        run::run(check.args(["--all-targets", "--no-default-features"]))?;
     }
     page::check()?;
     run::run(LINKS.command()?.args(["-m", "mdlinkcheck", "."]))?;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use xtask::python::Python;
-use xtask::run::{self, cargo, root, target};
+use xtask::run::{self, EXTENSION, cargo, programs, target};
 use xtask::servers::{self, SERVERS};
 
 use crate::{page, squid};
@@ -105,7 +105,7 @@ impl Door {
             Self::Spark => SPARK,
             Self::Formats => return formats(),
             Self::Proxy => {
-                return run::run(squid::with(&mut example("test", "examples/proxy"))?);
+                return run::run(squid::with(&mut run::apart("test", "examples/proxy"))?);
             }
             Self::Page => return page::test(full),
         };
@@ -113,7 +113,7 @@ impl Door {
             java()?;
         }
         if self == Self::Redis {
-            run::run(example("build", "examples/cache").args([
+            run::run(run::apart("build", "examples/cache").args([
                 "--workspace",
                 "--bins",
                 "--examples",
@@ -197,35 +197,6 @@ fn other(mut python: Command, packages: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// What cargo does with an example, a workspace of its own.
-pub(crate) fn example(verb: &str, folder: &str) -> Command {
-    let mut command = cargo(&[verb, "--quiet", "--locked", "--manifest-path"]);
-    command.arg(root().join(folder).join("Cargo.toml"));
-    command.env("CARGO_TARGET_DIR", target()).env("CARGO_PROFILE_DEV_DEBUG", "false");
-    command
-}
-
-/// The packages with tests in Rust. Features are those that all of them need together: with other packages named, cargo compiles most
-/// libraries again.
-pub(crate) const PACKAGES: [&str; 6] = [
-    "--workspace",
-    "--exclude=xtask",
-    "--exclude=xtask-api",
-    "--exclude=xtask-library",
-    "--exclude=umbel-page-files",
-    "--exclude=umbel-page-plans",
-];
-
-/// Builds the command line, and with `--lib` what Python and the servers load, as the tests of the libraries have compiled them.
-pub(crate) fn programs(which: &[&str]) -> Result<()> {
-    let mut build = cargo(&["build", "--quiet", "--locked"]);
-    // Examples need what tests need: with them, features are the same.
-    build.args(PACKAGES).args(["--examples", "--bin", "umbel"]).args(which);
-    run::run(build.env(EXTENSION.0, EXTENSION.1))
-}
-
-/// What Python loads has no Python in it.
-const EXTENSION: (&str, &str) = ("PYO3_BUILD_EXTENSION_MODULE", "1");
 /// Copies the package, and the library as a part of it, to where this Python finds them.
 const COPY: &str = "\
 import os, shutil, sys, sysconfig

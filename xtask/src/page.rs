@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, cargo, root, target};
 
-use crate::{cross, doors, parts};
+use crate::{cross, parts};
 
 /// The options.
 #[derive(clap::Args)]
@@ -188,7 +188,7 @@ pub(crate) fn check() -> Result<()> {
 pub(crate) fn test(full: bool) -> Result<()> {
     let (page, core) = build(None)?;
     // Makes the filters that are looked into, and answers what the page must answer.
-    doors::programs(&[])?;
+    run::programs(&[])?;
     let mut tests = node_of_npm();
     tests.args(["--test", "--test-concurrency=2", "--test-reporter=dot"]);
     tests.env("PAGE", page).env("WASM", core).env("UMBEL", target().join("debug/umbel"));

@@ -25,6 +25,37 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// Cargo in a workspace of its own, with the target folder and the profile of this one: what both need is compiled once.
+pub fn apart(verb: &str, folder: &str) -> Command {
+    let mut command = cargo(&[verb, "--quiet", "--locked", "--manifest-path"]);
+    command.arg(root().join(folder).join("Cargo.toml")).env("CARGO_TARGET_DIR", target());
+    for (name, value) in [("OPT_LEVEL", "1"), ("DEBUG", "false"), ("INCREMENTAL", "false")] {
+        command.env(format!("CARGO_PROFILE_DEV_{name}"), value);
+    }
+    command
+}
+
+/// The packages with tests in Rust. Features are those that all of them need together: with other packages named, cargo compiles most
+/// libraries again.
+pub const PACKAGES: [&str; 6] = [
+    "--workspace",
+    "--exclude=xtask",
+    "--exclude=xtask-api",
+    "--exclude=xtask-library",
+    "--exclude=umbel-page-files",
+    "--exclude=umbel-page-plans",
+];
+
+/// Builds the command line, and with `--lib` what Python and the servers load, as the tests of the libraries have compiled them.
+pub fn programs(which: &[&str]) -> Result<()> {
+    let mut build = cargo(&["build", "--quiet", "--locked"]);
+    // Examples need what tests need: with them, features are the same.
+    build.args(PACKAGES).args(["--examples", "--bin", "umbel"]).args(which);
+    run(build.env(EXTENSION.0, EXTENSION.1))
+}
+
+/// What Python loads has no Python in it.
+pub const EXTENSION: (&str, &str) = ("PYO3_BUILD_EXTENSION_MODULE", "1");
 /// Runs a command, at the root unless it has a folder of its own, and fails if it does.
 pub fn run(command: &mut Command) -> Result<()> {
     let line = announce(command);

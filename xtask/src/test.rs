@@ -6,10 +6,10 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::doors::{Door, PACKAGES};
+use crate::doors::Door;
 use crate::side_by_side;
 use xtask::python::READER;
-use xtask::run::{self, cargo, root, target};
+use xtask::run::{self, PACKAGES, cargo, root, target};
 
 /// How much to test.
 #[derive(clap::Args)]

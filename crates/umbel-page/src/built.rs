@@ -5,7 +5,7 @@ use umbel_numbers::{Rate, counted};
 use umbel_report::words::{joined, quoted};
 
 use crate::refused::Refused;
-use crate::toy::{Op, Operation, Places, Toy, name_of};
+use crate::steps::{Op, Operation, Places, Toy, name_of};
 
 /// Bits of a fingerprint: so few that it is soon seen to repeat.
 const FINGERPRINT: u32 = 4;

@@ -14,6 +14,7 @@
 //! | `make` | filters made from lists |
 //! | `refused`, `reason` | why there is no answer, in words and as data |
 //! | `toy`, `built` | filters so small that every bit can be followed; those that are built once from lists |
+//! | `steps` | what is done with those, and where words fall in them |
 //! | `request` | which of them answers |
 //! | `abi` | the functions that WebAssembly exports and imports; all its unsafe code |
 
@@ -40,6 +41,7 @@ mod refused;
 mod request;
 #[cfg(feature = "files")]
 mod shelf;
+mod steps;
 #[cfg(all(test, feature = "files"))]
 mod tests;
 mod toy;

@@ -2,50 +2,15 @@
 //! in an empty filter, and every state is read from the filter's own cells.
 
 use anyhow::{Result, anyhow};
-use serde::Deserialize;
 use serde_json::{Value, json};
-use umbel::{
-    AnyFilter, Blocked, Capacity, Classic, KeyHasher, Kind, Plan, Scalable, Variant, Window,
-};
+use umbel::{AnyFilter, Blocked, Capacity, KeyHasher, Kind, Plan, Scalable, Variant, Window};
 use umbel_numbers::{Rate, counted};
 use umbel_report::advice::Inside;
-use umbel_report::words::{Answer, At, Shown, Step, example as published, joined, quoted};
+use umbel_report::words::{Answer, Shown, Step, joined, quoted};
 
 use crate::built;
 use crate::refused::Refused;
-
-/// A toy, and what is done with it.
-#[derive(Deserialize)]
-pub(crate) struct Toy {
-    kind: String,
-    pub(crate) bits: Option<u64>,
-    blocks: Option<u64>,
-    pub(crate) probes: Option<u32>,
-    #[serde(default)]
-    pub(crate) seed: u64,
-    /// Whether apples, plums and mango have the bits that the texts give them.
-    #[serde(default)]
-    published: bool,
-    pub(crate) operations: Vec<Operation>,
-}
-
-#[derive(Clone, Deserialize)]
-pub(crate) struct Operation {
-    pub(crate) op: Op,
-    #[serde(default)]
-    pub(crate) word: String,
-}
-
-#[derive(Clone, Copy, Deserialize, PartialEq)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Op {
-    Insert,
-    /// A word that must not pass, of a cascade.
-    Except,
-    Remove,
-    Query,
-    Advance,
-}
+use crate::steps::{Op, Operation, Places, Toy, name_of};
 
 /// The most operations: each shows all cells.
 const MOST_OPERATIONS: usize = 200;
@@ -69,47 +34,6 @@ pub(crate) fn answer(toy: &Toy) -> Result<Value, Refused> {
         Kind::Bloomier => built::bloomier(toy),
         Kind::Cascade => built::cascade(toy),
         _ => Err(Refused::of("kind", format!("there is no toy of kind {kind}"))),
-    }
-}
-
-/// The places of words among a few cells: as published, or where the library's classic filter of so many bits has them.
-pub(crate) struct Places {
-    published: Vec<At>,
-    hashed: Classic,
-}
-
-impl Places {
-    fn new(toy: &Toy, bits: u64, probes: u32) -> Result<Self, Refused> {
-        let published = if toy.published { published() } else { Vec::new() };
-        let fit =
-            |at: &At| at.bits.len() == probes as usize && at.bits.iter().all(|bit| *bit < bits);
-        if let Some(at) = published.iter().find(|at| !fit(at)) {
-            let text = format!("{}: has not {probes} bits below {bits}", quoted(&at.word));
-            return Err(Refused::of("published", text));
-        }
-        Ok(Self { published, ..Self::hashed(bits, probes, toy.seed)? })
-    }
-
-    pub(crate) fn hashed(bits: u64, probes: u32, seed: u64) -> Result<Self, Refused> {
-        if !(1..=4096).contains(&bits) {
-            return Err(Refused::of("bits", format!("1 to 4096 bits; found {bits}")));
-        }
-        // Its rate is not what it is about: it is planned for one key.
-        let hashed = Plan::from_parts(Kind::Classic, 1, 0.5, bits, probes)
-            .and_then(|plan| Classic::with_plan(&plan, KeyHasher::with_seed(seed)))
-            .map_err(|error| Refused::of("probes", error))?;
-        Ok(Self { published: Vec::new(), hashed })
-    }
-
-    pub(crate) fn probes(&self) -> u32 {
-        self.hashed.plan().probes()
-    }
-
-    pub(crate) fn of(&self, word: &str) -> Vec<u64> {
-        match self.published.iter().find(|at| at.word == word) {
-            Some(at) => at.bits.clone(),
-            None => self.hashed.positions(word).collect(),
-        }
     }
 }
 
@@ -264,16 +188,6 @@ fn capital(sentence: &str) -> String {
 fn shown(filter: &Shown) -> Value {
     let cells: Vec<u8> = filter.bits().into_iter().map(u8::from).collect();
     json!({ "label": "", "cells": cells, "block": filter.len() })
-}
-
-pub(crate) fn name_of(op: Op) -> &'static str {
-    match op {
-        Op::Insert => "insert",
-        Op::Except => "except",
-        Op::Remove => "remove",
-        Op::Query => "query",
-        Op::Advance => "advance",
-    }
 }
 
 /// A part, and a cell in it.

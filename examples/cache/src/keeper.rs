@@ -5,10 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use postgres::{Client, NoTls};
-use redis::{ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
+use redis::Pipeline;
 
+use crate::catch_up::{CaughtUp, catch_up, first, lock};
 use crate::server::{History, Server};
-use crate::settings::Copy;
 use crate::{Error, Settings, journal, rebuild};
 
 /// Keeps the filter of a table. Every process may have one: the database elects which of them works.
@@ -129,68 +129,4 @@ impl Keeper {
         }
         Ok(self.is_elected)
     }
-}
-
-/// Whether this connection got a lock of the database, which it keeps until it ends.
-pub(crate) fn lock(
-    database: &mut Client,
-    settings: &Settings,
-    purpose: &str,
-) -> Result<bool, Error> {
-    let name = format!("umbel-cache {purpose} {}", settings.name);
-    Ok(database.query_one("SELECT pg_try_advisory_lock(hashtextextended($1, 0))", &[&name])?.get(0))
-}
-
-/// A filter that has all that was committed.
-pub(crate) struct CaughtUp {
-    pub(crate) build: String,
-    pub(crate) history: History,
-    entries: usize,
-    position: i64,
-}
-
-/// Adds to a filter what the journal has and it lacks. Nothing if there is no such filter, or the journal does not reach back to it.
-///
-/// Entries that were applied before are skipped by the script, so that a counting filter counts each once.
-pub(crate) fn catch_up(
-    server: &mut Server,
-    database: &mut Client,
-    settings: &Settings,
-    copy: &Copy,
-) -> Result<Option<CaughtUp>, Error> {
-    let mut read = Pipeline::new();
-    read.cmd("HMGET").arg(&copy.state).arg("build").arg("position");
-    // Its answer tells nothing; only whether there is one. A filter that lost writes answers as one that is not there.
-    read.cmd("UM.EXISTS").arg(&copy.filter).arg("");
-    let (mut answers, history) = server.ask(&read)?;
-    match answers.pop() {
-        Some(Err(error)) if error.code() == Some("NOFILTER") => return Ok(None),
-        Some(Err(error)) => return Err(error.into()),
-        _ => {}
-    }
-    let state: (Option<String>, Option<i64>) = first(answers)?;
-    let (Some(build), Some(position)) = state else { return Ok(None) };
-    let since = journal::since(database, settings, position)?;
-    if !since.is_complete {
-        return Ok(None);
-    }
-    let mut apply = journal::apply(since.entries.iter(), settings);
-    apply.cmd("EVAL").arg(include_str!("../scripts/advance.lua")).arg(2);
-    apply.arg(&copy.state).arg(&copy.done).arg(&build).arg(since.position);
-    let (answers, after) = server.ask(&apply)?;
-    let answers = answers.into_iter().collect::<RedisResult<Vec<_>>>()?;
-    // If another filter or another server took its place meanwhile, all is read again in the next round.
-    let is_same = answers.last().is_some_and(|answer| *answer == Value::Int(1));
-    if !is_same || after != history {
-        return Err(Error::Superseded);
-    }
-    let entries = since.entries.len();
-    Ok(Some(CaughtUp { build, history, entries, position: since.position }))
-}
-
-/// The first answer.
-pub(crate) fn first<T: FromRedisValue>(answers: Vec<RedisResult<Value>>) -> Result<T, Error> {
-    let missing = || RedisError::from((ErrorKind::Parse, "an answer is missing"));
-    let answer = answers.into_iter().next().ok_or_else(missing)??;
-    Ok(T::from_redis_value(answer).map_err(RedisError::from)?)
 }

@@ -11,6 +11,7 @@
 //!
 //! [`rebuild`] makes a new filter from the table while the old one answers. docs/cache.md has the reasons.
 
+mod catch_up;
 mod guard;
 mod journal;
 mod keeper;

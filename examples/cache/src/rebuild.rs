@@ -10,7 +10,7 @@ use postgres::{Client, IsolationLevel, NoTls, Transaction};
 use redis::Pipeline;
 use tempfile::TempDir;
 
-use crate::keeper::{CaughtUp, catch_up, first, lock};
+use crate::catch_up::{CaughtUp, catch_up, first, lock};
 use crate::server::Server;
 use crate::{Error, Settings, journal};
 

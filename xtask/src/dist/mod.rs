@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use xtask::run::{root, target};
+use xtask::run::{self, root, target};
 
 /// The options: which pieces.
 #[derive(clap::Args)]
@@ -135,4 +135,13 @@ fn sha256(file: &Path) -> Result<String> {
         Some((sum, _)) if output.status.success() => Ok(sum.trim_start_matches('\\').to_owned()),
         _ => bail!("{}: sha256sum fails", file.display()),
     }
+}
+
+/// Lets a program find the lines that two files share.
+fn check_runs(command: &mut Command) -> Result<String> {
+    command.args(["common", "examples/monday.txt", "examples/tuesday.txt"]);
+    let lines = run::printed(command)?.lines().count();
+    let told = format!("common of two files: {lines} lines");
+    // As many as README.md shows.
+    if lines == 78 { Ok(told) } else { bail!("{told}, and there are 78") }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, root, target};
 
-use super::{Piece, epoch, programs, sha256, version};
+use super::{Piece, epoch, sha256, version};
 use crate::check;
 
 const SUMMARY: &str = "exact set operations on huge files, and Bloom filters";
@@ -142,7 +142,7 @@ fn installed(root: &Path, processor: &str) -> Result<String> {
             command
         }
     };
-    Ok(format!("installed in an empty root; {}", programs::check_runs(&mut command)?))
+    Ok(format!("installed in an empty root; {}", super::check_runs(&mut command)?))
 }
 
 /// The manifests, and the archives whose sums they have in place of words.
