@@ -1,9 +1,8 @@
 //! The formats and their names.
 
 use std::fmt;
-use std::str::FromStr;
 
-use crate::{Error, KeyType};
+use crate::KeyType;
 
 /// A format in which another system stores a Bloom filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -261,17 +260,6 @@ impl Format {
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = Error;
-
-    /// # Errors
-    /// [`Error::UnknownFormat`].
-    fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.iter().copied().find(|format| format.name() == name);
-        found.ok_or_else(|| Error::UnknownFormat { name: name.to_owned() })
     }
 }
 

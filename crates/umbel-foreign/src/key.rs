@@ -1,9 +1,8 @@
 //! Keys of other systems, with their types.
 
-use std::fmt;
 use std::str::FromStr;
 
-use crate::{Error, Format};
+use crate::{Error, Format, KeyType};
 
 /// A key with its type. Most systems hash numbers and texts differently, and none records which.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,55 +64,7 @@ impl From<i64> for Key<'_> {
     }
 }
 
-/// How a line of text becomes a [`Key`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum KeyType {
-    /// The bytes of the line.
-    Bytes,
-    /// The UTF-16 code units of the line, little-endian, as Java's chars are hashed.
-    Utf16,
-    /// An integer, as 64 bits.
-    I64,
-    /// An integer, as 32 bits.
-    I32,
-    /// A number, as a double.
-    F64,
-    /// A number, as a float.
-    F32,
-    /// An integer, as its shortest decimal text, like Python's `str`.
-    Decimal,
-    /// A URL.
-    Url,
-}
-
 impl KeyType {
-    /// Every type.
-    pub const ALL: &'static [Self] = &[
-        Self::Bytes,
-        Self::Utf16,
-        Self::I64,
-        Self::I32,
-        Self::F64,
-        Self::F32,
-        Self::Decimal,
-        Self::Url,
-    ];
-
-    /// Returns its name, as on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Utf16 => "utf16",
-            Self::I64 => "i64",
-            Self::I32 => "i32",
-            Self::F64 => "f64",
-            Self::F32 => "f32",
-            Self::Decimal => "decimal",
-            Self::Url => "url",
-        }
-    }
-
     /// Parses a line as a key; `buffer` holds the key's bytes if they differ from the line's.
     ///
     /// # Errors
@@ -139,12 +90,6 @@ impl KeyType {
                 Key::Bytes(buffer)
             }
         })
-    }
-}
-
-impl fmt::Display for KeyType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use umbel::KeyHash;
+use umbel::internals::GOLDEN;
 use umbel_io::{PageBuffer, PageWriter};
 
 use crate::Error;
@@ -335,7 +336,7 @@ impl Partitions {
         // A rotation and a multiplication per level: two levels share no pattern, and a block of the filter (high bits
         // of `high`) is spread over all files.
         let mixed = (hash.high ^ hash.low.rotate_left(29 + 11 * self.level))
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ u64::from(self.level) << 1);
+            .wrapping_mul(GOLDEN ^ u64::from(self.level) << 1);
         ((u128::from(mixed) * self.files.len() as u128) >> 64) as usize
     }
 }

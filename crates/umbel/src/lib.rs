@@ -145,7 +145,7 @@ mod text;
 pub mod internals {
     pub use crate::bits::arch::prefetch;
     pub use crate::bits::cast::{bytes, bytes_mut, words, words_mut};
-    pub use crate::bits::{packed, place};
+    pub use crate::bits::{BLOCK_BITS, BLOCK_BYTES, packed, place};
     pub use crate::error::{Exact, check_field};
     pub use crate::filter::internal::*;
     #[cfg(feature = "std")]

@@ -4,13 +4,11 @@ use std::io::{Read, Write};
 
 use umbel::filter::{Shard, ShardIndex};
 use umbel::format::{Header, Payload, Reader};
+use umbel::internals::{BLOCK_BITS, BLOCK_BYTES};
 use umbel::internals::{Writer, bytes, bytes_mut, runs};
 use umbel::{Block, Blocks, FileError, KeyDescription, KeyHasher, Plan, Receipt, Secret};
 
 use crate::Error;
-
-const BLOCK_BITS: u64 = 512;
-const BLOCK_BYTES: u64 = 64;
 
 /// A division of a blocked filter into shards, runs of its blocks, of which one is in memory at a time.
 ///

@@ -26,9 +26,9 @@ use crate::error::OutOfMemory;
 pub(crate) const POSITIONS: usize = 8 * AHEAD;
 
 /// Bits of one block: one cache line.
-pub(crate) const BLOCK_BITS: u64 = 512;
+pub const BLOCK_BITS: u64 = 512;
 /// Bytes of one block.
-pub(crate) const BLOCK_BYTES: u64 = BLOCK_BITS / 8;
+pub const BLOCK_BYTES: u64 = BLOCK_BITS / 8;
 
 /// A block of 512 bits, one cache line: eight little-endian 64-bit words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
