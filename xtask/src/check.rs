@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     run::run(&mut cargo(&["run", "--quiet", "--locked", "--package", "xtask-api"]))?;
     for workspace in workspaces.iter().filter(|path| path.parent() != Some(root())) {
         // Nothing is linked, so libFuzzer, a feature of the fuzz targets, need not be compiled.
-        let folder = workspace.parent().and_then(Path::to_str).expect("a folder in the repository");
+        let folder = workspace.parent().expect("a folder in the repository");
         let mut check = run::apart("check", folder);
         run::run(check.args(["--all-targets", "--no-default-features"]))?;
     }

@@ -105,7 +105,11 @@ impl Door {
             Self::Spark => SPARK,
             Self::Formats => return formats(),
             Self::Proxy => {
-                return run::run(squid::with(&mut run::apart("test", "examples/proxy"))?);
+                let mut tests = run::apart("test", "examples/proxy");
+                if full {
+                    tests.args(["--", "--include-ignored"]);
+                }
+                return run::run(squid::with(&mut tests)?);
             }
             Self::Page => return page::test(full),
         };

@@ -26,7 +26,7 @@ pub fn cargo(arguments: &[&str]) -> Command {
 }
 
 /// Cargo in a workspace of its own, with the target folder and the profile of this one: what both need is compiled once.
-pub fn apart(verb: &str, folder: &str) -> Command {
+pub fn apart(verb: &str, folder: impl AsRef<Path>) -> Command {
     let mut command = cargo(&[verb, "--quiet", "--locked", "--manifest-path"]);
     command.arg(root().join(folder).join("Cargo.toml")).env("CARGO_TARGET_DIR", target());
     for (name, value) in [("OPT_LEVEL", "1"), ("DEBUG", "false"), ("INCREMENTAL", "false")] {

@@ -12,7 +12,6 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use umbel::math::classic;
@@ -20,9 +19,7 @@ use umbel::{Kind, Plan};
 use umbel_net::prefixes::{Family, Network, PrefixKeys};
 use umbel_report::advice::formulas;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::console::root;
 
 fn record(name: &str) -> String {
     let path = root().join("bench/record").join(name);
