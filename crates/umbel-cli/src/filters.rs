@@ -18,7 +18,7 @@ use umbel_sets::{Filter, ForeignLines, LargeFilter, OldShards, Options};
 use umbel_share::Wrapping;
 
 use crate::args::{ForeignArgs, FormatArgs, NamesArgs, ReadArgs, SecretArgs, TrustArgs};
-use crate::atomic::{self, Existing};
+use crate::atomic::{self, Existing, Fill};
 use crate::formats;
 use crate::output::{StdoutClosed, check_open};
 use crate::private;
@@ -406,8 +406,21 @@ pub(crate) fn write_checked(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
     check: impl FnOnce(&File) -> Result<()>,
 ) -> Result<u64> {
+    let (mut write, mut check) = (Some(write), Some(check));
+    let mut write = |out: &mut (dyn Write + Send)| write.take().expect("called once")(out);
+    write_by(path, existing, key, &mut write, &mut |file| check.take().expect("called once")(file))
+}
+
+/// As [`write_checked`]; calls each function once. Compiled once, and not for every caller.
+fn write_by(
+    path: &Path,
+    existing: Existing,
+    key: Option<&Seal>,
+    write: &mut Fill<'_>,
+    check: &mut dyn FnMut(&File) -> Result<()>,
+) -> Result<u64> {
     let mut bytes = 0;
-    let write = |out: &mut (dyn Write + Send)| wrapped::write_signed(out, key, write);
+    let mut write = |out: &mut (dyn Write + Send)| wrapped::write_signed(out, key, write);
     if is_standard(path) {
         check_open()?;
         let mut out = PageWriter::new(1 << 18, io::stdout());

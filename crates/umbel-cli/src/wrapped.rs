@@ -15,6 +15,7 @@ use umbel_share::sign::{Label, PublicKey, SecretKey, Signer};
 use umbel_share::{ShareError, Trust};
 
 use crate::args::{ListArgs, SignArgs, TrustArgs};
+use crate::atomic::Fill;
 use crate::formats;
 use crate::output::refuse_in_place_of;
 use crate::param::Param;
@@ -140,7 +141,7 @@ pub(crate) fn about(error: impl Into<ShareError>, name: String) -> anyhow::Error
 pub(crate) fn write_signed(
     out: &mut (dyn Write + Send),
     key: Option<&Seal>,
-    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+    write: &mut Fill<'_>,
 ) -> Result<()> {
     let Some(seal) = key else { return write(out) };
     let mut signer = Signer::new(out);

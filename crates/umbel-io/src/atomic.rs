@@ -99,8 +99,8 @@ pub fn write(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<File> {
     let mut write = Some(write);
-    let mut once = |file| fill(file, write.take().expect("called once"));
-    write_by(path, existing, &mut once, &mut |_| Ok(()), None)
+    let mut write = |out: &mut (dyn Write + Send)| write.take().expect("called once")(out);
+    write_by(path, existing, &mut |file| fill(file, &mut write), &mut |_| Ok(()), None)
 }
 
 /// As [`write()`]; `write` gets the file itself, so that the system can copy parts of other files into it.
@@ -125,7 +125,8 @@ pub fn write_checked(
     check: impl FnOnce(&File) -> Result<()>,
 ) -> Result<File> {
     let (mut write, mut check) = (Some(write), Some(check));
-    let mut once = |file| fill(file, write.take().expect("called once"));
+    let mut write = |out: &mut (dyn Write + Send)| write.take().expect("called once")(out);
+    let mut once = |file| fill(file, &mut write);
     let mut checked = |mut file: &File| {
         file.rewind().with_context(|| path.display().to_string())?;
         check.take().expect("called once")(file)
@@ -135,7 +136,7 @@ pub fn write_checked(
 
 /// As [`write()`], for a file that only those may read whom `access` allows to.
 pub fn write_for(path: &Path, existing: Existing, access: Access, bytes: &[u8]) -> Result<File> {
-    let mut write = |file| fill(file, |out| Ok(out.write_all(bytes)?));
+    let mut write = |file| fill(file, &mut |out| Ok(out.write_all(bytes)?));
     write_by(path, existing, &mut write, &mut |_| Ok(()), Some(access))
 }
 
@@ -144,7 +145,7 @@ pub fn write_for(path: &Path, existing: Existing, access: Access, bytes: &[u8]) 
 fn write_by(
     path: &Path,
     existing: Existing,
-    write: &mut Fill<'_>,
+    write: &mut dyn FnMut(File) -> Result<File>,
     check: &mut dyn FnMut(&File) -> Result<()>,
     access: Option<Access>,
 ) -> Result<File> {
@@ -203,10 +204,10 @@ pub fn replace<T>(
     Ok(result.expect("it is there when the file is"))
 }
 
-/// Writes the content of a file, and gives it back.
-type Fill<'a> = dyn FnMut(File) -> Result<File> + 'a;
+/// Writes what a file is to hold.
+pub type Fill<'a> = dyn FnMut(&mut (dyn Write + Send)) -> Result<()> + 'a;
 
-fn fill(file: File, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<File> {
+fn fill(file: File, write: &mut Fill<'_>) -> Result<File> {
     let mut out = PageWriter::new(1 << 18, file);
     write(&mut out)?;
     Ok(out.into_inner().map_err(|(error, _)| error)?)

@@ -602,6 +602,12 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
+        self.borrowed().measured(scheme)
+    }
+}
+
+impl AttributesCore<&[Block]> {
+    fn measured(&self, scheme: Scheme) -> Receipt {
         let count = self.filters.len();
         let (mut set_bits, mut bits, mut fpp) = (0, 0, 0.0f64);
         let (mut keys, mut over_filled, mut room) = (Estimate::new(0.0, 0.0), false, u64::MAX);

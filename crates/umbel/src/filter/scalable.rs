@@ -351,6 +351,12 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
+        self.borrowed().measured(scheme)
+    }
+}
+
+impl ScalableCore<&[Block]> {
+    fn measured(&self, scheme: Scheme) -> Receipt {
         let (mut set_bits, mut keys, mut variance) = (0, 0.0, 0.0);
         let (mut low, mut none, mut over_filled) = (0.0, 0.0, false);
         let mut parts = Vec::new();

@@ -206,13 +206,7 @@ impl<S: AsRef<[Block]>> Core for StableCore<S> {
     }
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
-        let groups = hashes.chunks(at_once).zip(found.chunks_mut(at_once));
-        with_width!(self.plan.detail, W => for (hashes, found) in groups {
-            for (found, cells) in found.iter_mut().zip(self.prefetched::<W>(hashes, &mut buffer)) {
-                *found = self.are_used::<W>(cells.iter().copied());
-            }
-        });
+        self.borrowed().look_up(hashes, found);
     }
 
     one_part!(StableCore<T> { plan, lowered, insertions });
@@ -234,6 +228,22 @@ impl<S: AsRef<[Block]>> Core for StableCore<S> {
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
+        self.borrowed().measured(scheme)
+    }
+}
+
+impl StableCore<&[Block]> {
+    fn look_up(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
+        let groups = hashes.chunks(at_once).zip(found.chunks_mut(at_once));
+        with_width!(self.plan.detail, W => for (hashes, found) in groups {
+            for (found, cells) in found.iter_mut().zip(self.prefetched::<W>(hashes, &mut buffer)) {
+                *found = self.are_used::<W>(cells.iter().copied());
+            }
+        });
+    }
+
+    fn measured(&self, scheme: Scheme) -> Receipt {
         let (count, theory) = (self.count(), self.plan.cells(self.lowered));
         let used = cells::used(self.plan.detail, self.blocks.as_ref());
         let fill = used as f64 / count as f64;

@@ -2,7 +2,7 @@
 
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use super::AtomicBlock;
-use super::batch::{Batch, Each, Hash, each, lines_ahead};
+use super::batch::{Batch, Each, each, lines_ahead};
 #[cfg(target_arch = "x86_64")]
 use super::inline::{self, Inline};
 use super::isa::{Isa, Work};
@@ -27,7 +27,8 @@ pub struct Kernel {
 
 /// The position of a slice of blocks in its filter: `first` and following, of `total`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
+#[allow(unreachable_pub)] // as for `Kernel`
+pub struct Run {
     pub(crate) first: u64,
     pub(crate) total: u64,
 }
@@ -185,10 +186,7 @@ impl Kernel {
     /// # Panics
     /// If a key falls elsewhere.
     pub(crate) fn insert_batch<H: Hash>(&self, blocks: &mut [Block], run: Run, hashes: &[H]) {
-        let (probes, answers) = (self.probes, &mut vec![(); hashes.len()][..]);
-        with_probes!(probes, P => {
-            self.set.run(Batch { hashes, each: Insert::<P> { blocks, run, probes }, answers });
-        });
+        H::insert(self, blocks, run, hashes);
     }
 
     /// Like [`insert_batch`](Self::insert_batch), in order: `new[i]` becomes whether `hashes[i]` set a bit.
@@ -202,10 +200,7 @@ impl Kernel {
         hashes: &[H],
         new: &mut [bool],
     ) {
-        let (probes, answers) = (self.probes, new);
-        with_probes!(probes, P => {
-            self.set.run(Batch { hashes, each: InsertNew::<P> { blocks, run, probes }, answers });
-        });
+        H::insert_new(self, blocks, run, hashes, new);
     }
 
     /// Looks up keys in a whole filter.
@@ -218,13 +213,75 @@ impl Kernel {
         hashes: &[H],
         found: &mut [bool],
     ) {
-        let (probes, run) = (self.probes, Run { first: 0, total: blocks.len() as u64 });
-        let answers = found;
-        with_probes!(probes, P => {
-            self.set.run(Batch { hashes, each: Contains::<P> { blocks, run, probes }, answers });
-        });
+        H::contains(self, blocks, hashes, found);
     }
 }
+
+/// A type of hashes that batches consist of, and the loops over them: they are compiled in this crate, for all that use
+/// its filters.
+#[allow(unreachable_pub)] // as for `Kernel`
+pub trait Hash: Copy {
+    /// The hash that a filter sees.
+    fn key_hash(self) -> KeyHash;
+    /// See [`Kernel::insert_batch`].
+    fn insert(kernel: &Kernel, blocks: &mut [Block], run: Run, hashes: &[Self]);
+    /// See [`Kernel::insert_batch_new`].
+    fn insert_new(
+        kernel: &Kernel,
+        blocks: &mut [Block],
+        run: Run,
+        hashes: &[Self],
+        new: &mut [bool],
+    );
+    /// See [`Kernel::contains_batch`].
+    fn contains(kernel: &Kernel, blocks: &[Block], hashes: &[Self], found: &mut [bool]);
+}
+
+macro_rules! hash {
+    ($(#[$about:meta])* $type:ty, |$hash:ident| $key_hash:expr) => {
+        $(#[$about])*
+        impl Hash for $type {
+            #[inline(always)]
+            fn key_hash(self) -> KeyHash {
+                let $hash = self;
+                $key_hash
+            }
+
+            fn insert(kernel: &Kernel, blocks: &mut [Block], run: Run, hashes: &[Self]) {
+                let (probes, answers) = (kernel.probes, &mut vec![(); hashes.len()][..]);
+                with_probes!(probes, P => {
+                    kernel.set.run(Batch { hashes, each: Insert::<P> { blocks, run, probes }, answers });
+                });
+            }
+
+            fn insert_new(
+                kernel: &Kernel,
+                blocks: &mut [Block],
+                run: Run,
+                hashes: &[Self],
+                answers: &mut [bool],
+            ) {
+                let probes = kernel.probes;
+                with_probes!(probes, P => {
+                    kernel.set.run(Batch { hashes, each: InsertNew::<P> { blocks, run, probes }, answers });
+                });
+            }
+
+            fn contains(kernel: &Kernel, blocks: &[Block], hashes: &[Self], answers: &mut [bool]) {
+                let (probes, run) = (kernel.probes, Run { first: 0, total: blocks.len() as u64 });
+                with_probes!(probes, P => {
+                    kernel.set.run(Batch { hashes, each: Contains::<P> { blocks, run, probes }, answers });
+                });
+            }
+        }
+    };
+}
+hash!(KeyHash, |hash| hash);
+hash!(
+    /// A 64-bit hash computed elsewhere, stretched in registers: writing it to memory and reading it back would cost a third
+    /// more.
+    u64, |hash| KeyHash::from_u64(hash)
+);
 
 struct InsertOne<'a> {
     block: &'a mut Block,

@@ -271,6 +271,12 @@ impl<S: AsRef<[Block]>> Core for CascadeCore<S> {
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
+        self.borrowed().measured(scheme)
+    }
+}
+
+impl CascadeCore<&[Block]> {
+    fn measured(&self, scheme: Scheme) -> Receipt {
         let receipts: Vec<_> = self.levels.iter().map(|level| level.receipt(scheme)).collect();
         let fpp = receipts.iter().rev().fold(0.0, |after, level| level.fpp * (1.0 - after));
         let (set_bits, bits) = receipts
