@@ -15,7 +15,6 @@ pub(crate) use arch::AtomicBlocks;
 pub use arch::Blocks;
 pub(crate) use arch::cast;
 pub(crate) use arch::in_block;
-pub(crate) use arch::wipe;
 pub(crate) use arch::{Counters, FAR, Hash, Kernel, Member, NEAR, Once, Run};
 #[cfg(feature = "mmap")]
 pub use arch::{MappedBlocks, MappedFile};

@@ -6,12 +6,8 @@ use std::io::{self, Read, Write};
 
 #[cfg(doc)]
 use super::Filter;
-#[cfg(feature = "mmap")]
-use super::LazyFilter;
 #[cfg(feature = "std")]
 use super::Loader;
-#[cfg(feature = "mmap")]
-use super::core::Core;
 use super::file::{self, Opened};
 use super::internal::{BlockedLayout, ClassicLayout, SlicedLayout};
 use super::layout::Layout;
@@ -73,6 +69,8 @@ macro_rules! of_any {
         }
     };
 }
+#[cfg(feature = "mmap")]
+pub(super) use of_any;
 
 /// Runs the same code with the filters of a kind as the type `$type`.
 macro_rules! of_kind {
@@ -423,76 +421,10 @@ impl AnyFilter<MappedBlocks> {
         file.reads_anywhere();
         Ok(opened)
     }
-
-    /// Opens the filter in a mapped umbel file without reading its bits: each MiB of them is checked when a look-up first
-    /// touches it. See [`LazyFilter`].
-    ///
-    /// # Errors
-    /// As [`AnyFilter::read`], for the header, the length, the table of checksums, and the bits that follow the last one of
-    /// a classic or sliced filter, which must be zero.
-    pub fn map_lazily(file: &MappedFile) -> Result<LazyFilter, FileError> {
-        Self::map_lazily_with(file, None)
-    }
-
-    /// Like [`map_lazily`](Self::map_lazily), for a file that `unlock` opens.
-    ///
-    /// # Errors
-    /// As [`map_lazily`](Self::map_lazily) and [`AnyFilter::read_with`].
-    pub fn map_lazily_with<U: Unlock>(
-        file: &MappedFile,
-        unlock: U,
-    ) -> Result<LazyFilter<U::Hasher>, FileError> {
-        file.reads_anywhere();
-        let check = |header: &Header, bytes: &[u8]| match tells(header.kind()?) {
-            true => format::check_table(header, bytes),
-            false => format::payload_of(header, bytes).map(drop),
-        };
-        let map = |admit: file::Admit<'_>| file::map(file, &check, &layout, admit);
-        let opened = file::unlocked(unlock, map)?;
-        let header = opened.header.clone();
-        let filter = AnyFilter::open(opened).or_else(|error| {
-            // Bits after the last one of the filter that are set: if the file is damaged there, that is why.
-            let last = format::chunks(&header) - 1;
-            format::check_chunk(&header, file.bytes(), last).and(Err(error))
-        })?;
-        Ok(LazyFilter::new(file.clone(), header, filter))
-    }
-}
-
-/// What a [`LazyFilter`] asks of its filter.
-#[cfg(feature = "mmap")]
-impl<H: Hashing> AnyFilter<MappedBlocks, H> {
-    /// Whether its kind tells what a look-up reads.
-    pub(super) fn tells(&self) -> bool {
-        tells(self.kind())
-    }
-
-    pub(super) fn touches(&self, hash: KeyHash, each: &mut dyn FnMut(usize, usize)) {
-        of_any!(self, filter => filter.core.touches(hash, each));
-    }
-
-    pub(super) fn contains_hash(&self, hash: KeyHash) -> bool {
-        of_any!(self, filter => filter.core.contains(hash))
-    }
-
-    pub(super) fn contains_hashes(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        of_any!(self, filter => filter.core.contains_all(hashes, found));
-    }
-
-    /// The blocks of each part.
-    pub(super) fn part_lengths(&self) -> Vec<usize> {
-        self.blocks().into_iter().map(<[Block]>::len).collect()
-    }
-}
-
-/// Whether filters of a kind tell what a look-up reads. Others find out as they go, or read every block when opened.
-#[cfg(feature = "mmap")]
-fn tells(kind: Kind) -> bool {
-    matches!(kind, Kind::Blocked | Kind::Classic | Kind::Sliced | Kind::Scalable)
 }
 
 impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
-    fn open(opened: Opened<S, H>) -> Result<Self, FileError> {
+    pub(super) fn open(opened: Opened<S, H>) -> Result<Self, FileError> {
         Ok(of_kind!(opened.header.kind()?, One => One::<S, H>::open(opened)?.into()))
     }
 
@@ -636,7 +568,7 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
 }
 
 /// The bytes of each part of a file, by its kind.
-fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+pub(super) fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
     of_kind!(header.kind()?, One => One::<&[Block]>::layout(header))
 }
 

@@ -10,7 +10,7 @@ use super::{Filter, MergeError, Receipt};
 use crate::bits::{self, Block, Blocks, Kernel};
 use crate::error::check_field;
 use crate::format::{FileError, Header};
-use crate::hash::{Hashing, Key, KeyHash, Scheme};
+use crate::hash::{Hash64, Hashing, Key, KeyHash, Scheme};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
@@ -177,7 +177,7 @@ impl<L: Layout, S: AsRef<[Block]>> Core for BloomCore<L, S> {
         L::touches(&self.plan, hash, &mut |block| each(0, block));
     }
 
-    fn contains_narrow(&self, hashes: &[u64], found: &mut [bool]) {
+    fn contains_narrow(&self, hashes: &[Hash64], found: &mut [bool]) {
         L::contains_batch(self.blocks.as_ref(), &self.plan, &self.kernel, hashes, found);
     }
 
@@ -215,7 +215,7 @@ impl<L: Layout> InsertCore for BloomCore<L> {
         Ok(())
     }
 
-    fn insert_narrow(&mut self, hashes: &[u64]) -> Result<(), Infallible> {
+    fn insert_narrow(&mut self, hashes: &[Hash64]) -> Result<(), Infallible> {
         L::insert_batch(&mut self.blocks, &self.plan, &self.kernel, hashes);
         Ok(())
     }

@@ -5,7 +5,7 @@ use core::convert::Infallible;
 use super::{MergeError, Receipt};
 use crate::bits::{self, Block, Blocks};
 use crate::format::{Body, FileError, Header};
-use crate::hash::{KeyHash, Scheme};
+use crate::hash::{Hash64, KeyHash, Scheme};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
@@ -35,12 +35,12 @@ pub trait Core: Sized {
         let _ = hash;
     }
     /// Calls `each` with the part and the block, from 0 in it, of everything that a look-up of this key may read. Not in
-    /// all kinds: see `AnyFilter::tells`.
+    /// all kinds: see `tells` in lazy.rs.
     fn touches(&self, hash: KeyHash, each: &mut dyn FnMut(usize, usize)) {
         let _ = (hash, each);
     }
     /// Like `contains_all`, for 64-bit hashes.
-    fn contains_narrow(&self, hashes: &[u64], found: &mut [bool]) {
+    fn contains_narrow(&self, hashes: &[Hash64], found: &mut [bool]) {
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
             let wide = widened(hashes);
             self.contains_all(&wide[..hashes.len()], found);
@@ -119,7 +119,7 @@ pub trait InsertCore: Core<Storage = Blocks> {
     /// The slices have equal lengths.
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Self::Full>;
     /// Like `insert_all`, for 64-bit hashes.
-    fn insert_narrow(&mut self, hashes: &[u64]) -> Result<(), Self::Full> {
+    fn insert_narrow(&mut self, hashes: &[Hash64]) -> Result<(), Self::Full> {
         hashes.chunks(GROUP).try_for_each(|hashes| {
             let wide = widened(hashes);
             self.insert_all(&wide[..hashes.len()])
@@ -152,10 +152,10 @@ pub(super) const GROUP: usize = 512;
 
 /// At most [`GROUP`] hashes of 64 bits, widened.
 #[inline]
-fn widened(hashes: &[u64]) -> [KeyHash; GROUP] {
+fn widened(hashes: &[Hash64]) -> [KeyHash; GROUP] {
     let mut wide = [KeyHash::default(); GROUP];
     for (to, &hash) in wide.iter_mut().zip(hashes) {
-        *to = KeyHash::from_u64(hash);
+        *to = KeyHash::from_u64(hash.0);
     }
     wide
 }

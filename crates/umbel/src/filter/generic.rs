@@ -226,7 +226,7 @@ impl<C: Core, H: Hashing> Filter<C, H> {
 
     pub(super) fn header(&self) -> Header {
         let (plan, scheme) = (self.core.plan(), self.hasher.scheme());
-        Header::new(plan, scheme, &self.description, &self.core.body(), self.bytes())
+        Header::new(plan, scheme, &self.description, &self.core.body().0, self.bytes())
     }
 
     /// The bytes of each part of a file of this kind; its fields are checked.

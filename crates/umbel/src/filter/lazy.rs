@@ -2,12 +2,13 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::AnyFilter;
-use super::core::GROUP;
+use super::any::{AnyFilter, layout, of_any};
+use super::core::{Core, GROUP};
+use super::file;
 use super::generic::hashed;
-use crate::bits::{BLOCK_BYTES, MappedBlocks, MappedFile};
+use crate::bits::{BLOCK_BYTES, Block, MappedBlocks, MappedFile};
 use crate::format::{self, CHUNK, FileError, Header, KeyDescription};
-use crate::hash::{Hashing, Key, KeyHash, KeyHasher};
+use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Unlock};
 use crate::plan::{Kind, Plan};
 
 /// A filter in a mapped file that opens without reading its bits, whatever its size: for engines that open thousands of
@@ -53,24 +54,56 @@ const UNKNOWN: u8 = 0;
 const RIGHT: u8 = 1;
 const DAMAGED: u8 = 2;
 
-impl<H: Hashing> LazyFilter<H> {
-    /// Of a file whose table of checksums is checked; its payload too, if the kind does not tell what look-ups read.
-    pub(super) fn new(
-        file: MappedFile,
-        header: Header,
-        filter: AnyFilter<MappedBlocks, H>,
-    ) -> Self {
-        let mut end = 0;
-        let start = |length| {
-            end += length;
-            end - length
-        };
-        let starts = filter.part_lengths().into_iter().map(start).collect();
-        let known = if filter.tells() { UNKNOWN } else { RIGHT };
-        let known = (0..format::chunks(&header)).map(|_| AtomicU8::new(known)).collect();
-        Self { filter, file, header, starts, known }
+impl AnyFilter<MappedBlocks> {
+    /// Opens the filter in a mapped umbel file without reading its bits: each MiB of them is checked when a look-up first
+    /// touches it. See [`LazyFilter`].
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`], for the header, the length, the table of checksums, and the bits that follow the last one of
+    /// a classic or sliced filter, which must be zero.
+    pub fn map_lazily(file: &MappedFile) -> Result<LazyFilter, FileError> {
+        Self::map_lazily_with(file, None)
     }
 
+    /// Like [`map_lazily`](Self::map_lazily), for a file that `unlock` opens.
+    ///
+    /// # Errors
+    /// As [`map_lazily`](Self::map_lazily) and [`AnyFilter::read_with`].
+    pub fn map_lazily_with<U: Unlock>(
+        file: &MappedFile,
+        unlock: U,
+    ) -> Result<LazyFilter<U::Hasher>, FileError> {
+        file.reads_anywhere();
+        let check = |header: &Header, bytes: &[u8]| match tells(header.kind()?) {
+            true => format::check_table(header, bytes),
+            false => format::payload_of(header, bytes).map(drop),
+        };
+        let map = |admit: file::Admit<'_>| file::map(file, &check, &layout, admit);
+        let opened = file::unlocked(unlock, map)?;
+        let header = opened.header.clone();
+        let filter = AnyFilter::open(opened).or_else(|error| {
+            // Bits after the last one of the filter that are set: if the file is damaged there, that is why.
+            let last = format::chunks(&header) - 1;
+            format::check_chunk(&header, file.bytes(), last).and(Err(error))
+        })?;
+        let mut end = 0;
+        let start = |part: &[Block]| {
+            end += part.len();
+            end - part.len()
+        };
+        let starts = filter.blocks().into_iter().map(start).collect();
+        let known = if tells(filter.kind()) { UNKNOWN } else { RIGHT };
+        let known = (0..format::chunks(&header)).map(|_| AtomicU8::new(known)).collect();
+        Ok(LazyFilter { filter, file: file.clone(), header, starts, known })
+    }
+}
+
+/// Whether filters of a kind tell what a look-up reads. Others find out as they go, or read every block when opened.
+fn tells(kind: Kind) -> bool {
+    matches!(kind, Kind::Blocked | Kind::Classic | Kind::Sliced | Kind::Scalable)
+}
+
+impl<H: Hashing> LazyFilter<H> {
     /// Returns whether a key may be in the filter: false is certain, true is wrong at the filter's rate.
     ///
     /// # Errors
@@ -78,7 +111,7 @@ impl<H: Hashing> LazyFilter<H> {
     pub fn contains(&self, key: impl Key<H>) -> Result<bool, FileError> {
         let hash = key.key_hash(self.filter.hasher());
         self.check(hash)?;
-        Ok(self.filter.contains_hash(hash))
+        Ok(of_any!(&self.filter, filter => filter.core.contains(hash)))
     }
 
     /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`.
@@ -92,7 +125,8 @@ impl<H: Hashing> LazyFilter<H> {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
         hashed::<GROUP, _, _, _>(keys, self.filter.hasher(), &mut |range, hashes| {
             hashes.iter().try_for_each(|&hash| self.check(hash))?;
-            self.filter.contains_hashes(hashes, &mut found[range]);
+            let found = &mut found[range];
+            of_any!(&self.filter, filter => filter.core.contains_all(hashes, found));
             Ok(())
         })
     }
@@ -138,12 +172,13 @@ impl<H: Hashing> LazyFilter<H> {
     /// Checks what a look-up of this key may read.
     fn check(&self, hash: KeyHash) -> Result<(), FileError> {
         let mut checked = Ok(());
-        self.filter.touches(hash, &mut |part, block| {
+        let mut check = |part: usize, block| {
             if checked.is_ok() {
                 let chunk = (self.starts[part] + block) / (CHUNK / BLOCK_BYTES as usize);
                 checked = self.check_chunk(chunk);
             }
-        });
+        };
+        of_any!(&self.filter, filter => filter.core.touches(hash, &mut check));
         checked
     }
 

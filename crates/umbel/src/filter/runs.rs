@@ -14,7 +14,7 @@ use crate::plan::{Kind, Plan, PlanError};
 /// [`PlanError::Kind`] for a plan of another kind.
 pub fn header(plan: &Plan, scheme: Scheme, keys: &KeyDescription) -> Result<Header, PlanError> {
     plan.check(Kind::Blocked)?;
-    Ok(Header::new(plan, scheme, keys, &Body::of(plan), plan.bytes()))
+    Ok(Header::new(plan, scheme, keys, &Body::of(plan).0, plan.bytes()))
 }
 
 /// The plan, the hasher and the description of the keys of a blocked filter with this header, in a file of `length` bytes.

@@ -68,14 +68,14 @@ pub(crate) fn check_sums(sums: &[u64], found: &[u8], header: &Header) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{Body, KeyDescription};
+    use crate::format::KeyDescription;
     use crate::{KeyHasher, Kind, Plan};
 
     #[test]
     fn damage_behind_four_gibibytes_has_its_place() {
         let plan = Plan::from_parts(Kind::Blocked, 1_000, 0.01, 10_240, 8).unwrap();
         let (scheme, keys) = (KeyHasher::default().scheme(), KeyDescription::default());
-        let header = Header::new(&plan, scheme, &keys, &Body::default(), (5 << 30) + 64);
+        let header = Header::new(&plan, scheme, &keys, &[], (5 << 30) + 64);
         let mut sums: Vec<u64> = (0..5 * 1024 + 1).collect();
         let mut table: Vec<u8> = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
         table.extend(checksum(&table, sums.len() as u64).to_le_bytes());

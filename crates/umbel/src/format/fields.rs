@@ -8,7 +8,7 @@ use crate::prelude::*;
 /// Fields to write, in order.
 #[derive(Default)]
 #[allow(unreachable_pub)] // in the hidden part of a public trait
-pub struct Body(pub(super) Vec<u8>);
+pub struct Body(pub(crate) Vec<u8>);
 
 impl Body {
     /// The first fields of a filter of one size: bits, probes, and its kind's own parameter, if it has one.
@@ -50,11 +50,23 @@ pub(crate) struct Fields<'a> {
     nonzero: u8,
 }
 
-impl<'a> Fields<'a> {
-    pub(super) fn of(header: &'a Header) -> Self {
-        Self { header, at: Header::COMMON, nonzero: 0 }
+impl Header {
+    /// The fields that belong to the kind.
+    pub(crate) fn fields(&self) -> Fields<'_> {
+        Fields { header: self, at: Self::COMMON, nonzero: 0 }
     }
 
+    /// The plan, if the kind has no other fields.
+    pub(crate) fn plan(&self) -> Result<Plan, FileError> {
+        let mut fields = self.fields();
+        let plan = fields.plan(self.kind()?)?;
+        fields.end()?;
+        plan.check(plan.kind)?;
+        Ok(plan)
+    }
+}
+
+impl<'a> Fields<'a> {
     pub(crate) fn u32(&mut self) -> Result<u32, FileError> {
         Ok(u32::from_le_bytes(self.take()?))
     }

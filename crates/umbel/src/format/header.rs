@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::{Body, Fields, FileError, KeyDescription, MAGIC, VERSION, checksum};
+use super::{FileError, KeyDescription, MAGIC, VERSION, checksum};
 #[cfg(feature = "mmap")]
 use crate::error::OutOfMemory;
 use crate::error::check_field;
@@ -46,11 +46,11 @@ impl Header {
         plan: &Plan,
         scheme: Scheme,
         description: &KeyDescription,
-        body: &Body,
+        body: &[u8],
         payload: u64,
     ) -> Self {
         let description = description.encode();
-        let length = Self::length_for(body.0.len() + description.len());
+        let length = Self::length_for(body.len() + description.len());
         assert!(length <= MOST, "a header has at most 128 KiB");
         let mut header = Self { bytes: vec![0; length] };
         header.put(0, &MAGIC);
@@ -64,7 +64,7 @@ impl Header {
         header.put(40, &payload.to_le_bytes());
         header.put(48, &plan.fpp.to_le_bytes());
         header.put(56, &plan.keys.to_le_bytes());
-        header.put(Self::COMMON, &body.0);
+        header.put(Self::COMMON, body);
         header.put(length - 8 - description.len(), &description);
         let sum = checksum(&header.bytes[..length - 8], 0);
         header.put(length - 8, &sum.to_le_bytes());
@@ -199,20 +199,6 @@ impl Header {
             whole,
             "64 bytes for each 512 bits or part of them",
         )?)
-    }
-
-    /// The fields that belong to the kind.
-    pub(crate) fn fields(&self) -> Fields<'_> {
-        Fields::of(self)
-    }
-
-    /// The plan, if the kind has no other fields.
-    pub(crate) fn plan(&self) -> Result<Plan, FileError> {
-        let mut fields = self.fields();
-        let plan = fields.plan(self.kind()?)?;
-        fields.end()?;
-        plan.check(plan.kind)?;
-        Ok(plan)
     }
 
     /// The promised rate.

@@ -9,7 +9,6 @@ use core::hash::Hasher;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{KeyHash, KeyHasher, Prehashed, Scheme};
-use crate::bits::cast;
 use crate::prelude::*;
 
 /// A type whose values are keys of filters that hash by `H`.
@@ -74,7 +73,7 @@ pub enum Hashes<'a> {
     /// To be computed key by key.
     ToMake,
     Wide(&'a [KeyHash]),
-    Narrow(&'a [u64]),
+    Narrow(&'a [Hash64]),
 }
 
 /// Keys that are hashes, for filters that look keys up.
@@ -105,13 +104,6 @@ hashes!(KeyHasher, Prehashed, Scheme);
 #[repr(transparent)]
 pub struct Hash64(pub u64);
 
-impl Hash64 {
-    /// Converts a slice of hashes without copying.
-    pub fn from_slice(hashes: &[u64]) -> &[Self] {
-        cast::hashes(hashes)
-    }
-}
-
 impl Key<Prehashed> for Hash64 {
     #[inline(always)]
     fn key_hash(&self, _: &Prehashed) -> KeyHash {
@@ -120,7 +112,7 @@ impl Key<Prehashed> for Hash64 {
 
     #[inline(always)]
     fn hashes(keys: &[Self]) -> Hashes<'_> {
-        Hashes::Narrow(cast::numbers(keys))
+        Hashes::Narrow(keys)
     }
 }
 

@@ -16,7 +16,6 @@ use core::str::FromStr;
 
 use siphasher::sip128::SipHasher13;
 
-use crate::bits::wipe;
 use crate::prelude::*;
 use crate::text::{digits, read_text, write_text};
 
@@ -135,13 +134,7 @@ impl fmt::Display for Scheme {
 ///
 /// As text ([`to_text`](Self::to_text), [`FromStr`]) it is one line with a check.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret([u8; 16]);
-
-impl Drop for Secret {
-    fn drop(&mut self) {
-        wipe(&mut self.0);
-    }
-}
+pub struct Secret(pub(crate) [u8; 16]);
 
 impl Secret {
     /// Makes a secret from 16 bytes, which should come from a good random source.

@@ -45,16 +45,10 @@ pub(crate) fn blocks(bytes: &[u8]) -> Option<&[Block]> {
     right.then(|| unsafe { from_raw_parts(start, bytes.len() / size_of::<Block>()) })
 }
 
-/// Numbers as the hashes they are.
-#[inline(always)]
-pub(crate) fn hashes(numbers: &[u64]) -> &[Hash64] {
-    // SAFETY: a hash is a number and nothing else, `repr(transparent)`.
-    unsafe { from_raw_parts(numbers.as_ptr().cast(), numbers.len()) }
-}
-
-/// Hashes as the numbers they are.
-#[inline(always)]
-pub(crate) fn numbers(hashes: &[Hash64]) -> &[u64] {
-    // SAFETY: as above.
-    unsafe { from_raw_parts(hashes.as_ptr().cast(), hashes.len()) }
+impl Hash64 {
+    /// Converts a slice of hashes without copying.
+    pub fn from_slice(hashes: &[u64]) -> &[Self] {
+        // SAFETY: a hash is a number and nothing else, `repr(transparent)`.
+        unsafe { from_raw_parts(hashes.as_ptr().cast(), hashes.len()) }
+    }
 }

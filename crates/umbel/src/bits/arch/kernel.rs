@@ -11,7 +11,7 @@ use super::pattern;
 use super::set::Set;
 use super::{Block, ask};
 use crate::bits::place;
-use crate::hash::KeyHash;
+use crate::hash::{Hash64, KeyHash};
 use crate::prelude::*;
 
 /// How a filter sets and tests the bits of its keys: an instruction set and a number of probes, chosen once per filter.
@@ -280,7 +280,7 @@ hash!(KeyHash, |hash| hash);
 hash!(
     /// A 64-bit hash computed elsewhere, stretched in registers: writing it to memory and reading it back would cost a third
     /// more.
-    u64, |hash| KeyHash::from_u64(hash)
+    Hash64, |hash| KeyHash::from_u64(hash.0)
 );
 
 struct InsertOne<'a> {
@@ -370,7 +370,6 @@ mod tests {
 
     use super::*;
     use crate::bits::{Blocks, in_miri, tests::probes};
-
     fn hashes(seed: u64, count: usize) -> Vec<KeyHash> {
         (0..count as u64).map(|i| KeyHash::from_u64(crate::hash::mix(seed ^ (i << 20)))).collect()
     }
@@ -420,7 +419,7 @@ mod tests {
                 kernel.contains_batch(&many, &asked, &mut found);
                 prop_assert_eq!(&found, &answers, "{:?} {}", kernel, probes);
                 // `hashes` are those of their high halves, taken for 64-bit hashes.
-                let narrow: Vec<u64> = hashes.iter().map(|hash| hash.high).collect();
+                let narrow: Vec<_> = hashes.iter().map(|hash| Hash64(hash.high)).collect();
                 let mut many = Blocks::zeroed(blocks).unwrap();
                 kernel.insert_batch(&mut many, Run { first: 0, total: blocks }, &narrow);
                 prop_assert!(many[..] == expected[..], "{:?} {}", kernel, probes);

@@ -48,7 +48,6 @@ pub use map::{MappedBlocks, MappedFile};
 pub(crate) use once::Once;
 pub(crate) use pattern::position as in_block;
 pub use storage::Blocks;
-pub(crate) use wipe::wipe;
 
 use super::Block;
 
