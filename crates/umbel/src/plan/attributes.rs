@@ -1,6 +1,6 @@
 //! What an attributes filter is made of. It is planned as one of its filters; the others are as large for as many keys.
 
-use super::{Kind, Variant};
+use super::Kind;
 
 /// Which joint tags an attributes filter keeps for each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,18 +40,4 @@ pub(crate) fn inside(detail: u32) -> (Tags, Kind) {
         _ => Tags::Subsets,
     };
     (tags, if detail < 10 { Kind::Blocked } else { Kind::Classic })
-}
-
-impl Variant {
-    /// Returns the bytes to plan with, of `bytes` bytes for a whole filter of rows with this many attributes, since a
-    /// plan is for one of its filters. For other kinds, all of them.
-    pub fn share(self, attributes: usize, bytes: u64) -> u64 {
-        if !self.kind().rows() {
-            return bytes;
-        }
-        let (tags, _) = inside(self.detail());
-        let filters = tags.per_row(attributes).saturating_add(attributes as u64).max(1);
-        // Parts are whole blocks of 64 bytes, and so is that of the tags.
-        bytes / filters / 64 * 64
-    }
 }

@@ -1,6 +1,7 @@
 //! Planning of the bloomier kind, and the shape of its graphs.
 
 use super::planner::Planner;
+use super::variant::{MOST_WIDTH, widths};
 use super::{Kind, Plan, PlanError, check_bits, check_field, plain};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
 use crate::math::Spread;
@@ -14,8 +15,6 @@ pub(crate) const MOST_SHARDS: u64 = 8_000;
 pub(crate) const MOST_SLOTS: u64 = 1 << 24;
 /// The longest segment: a key's places in two of its segments come from 18 bits each. Part of the format.
 pub(crate) const MOST_SEGMENT: u32 = 1 << 18;
-/// The maximum bits of a fingerprint, of a value, and of both together.
-pub(crate) const MOST_WIDTH: u32 = 64;
 
 /// The most keys planned for a shard: 120 MiB during the build, and rarely more than 1.13 slots per key, because the
 /// shards of a filter with several have at least half as many.
@@ -75,16 +74,6 @@ impl Shape {
     pub(crate) fn shard_bits(&self) -> u64 {
         (self.slots() * u64::from(self.width())).next_multiple_of(BLOCK_BITS)
     }
-}
-
-/// The parameter of a filter or map with these widths, in bits.
-pub(crate) const fn detail(fingerprint: u32, value: u32) -> u32 {
-    fingerprint | value << 8
-}
-
-/// Bits of the fingerprint and of the value.
-pub(crate) const fn widths(detail: u32) -> (u32, u32) {
-    (detail & 0xff, detail >> 8)
 }
 
 fn shards_for(keys: u64) -> Result<u64, PlanError> {

@@ -16,6 +16,7 @@ mod planner;
 mod scalable;
 mod sliced;
 pub(crate) mod stable;
+pub(crate) mod variant;
 mod window;
 mod within;
 
@@ -24,8 +25,9 @@ pub(crate) use attributes::inside;
 #[cfg(test)]
 pub(crate) use coded::MOST_LOAD;
 pub use error::PlanError;
-pub use kind::{Capacity, Form, Growth, Kind, ParseKindError, Variant};
+pub use kind::{Capacity, Kind};
 pub(crate) use scalable::most_links;
+pub use variant::{Form, Growth, ParseKindError, Variant};
 
 use planner::Planner;
 use within::Within;

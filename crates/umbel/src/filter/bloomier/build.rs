@@ -8,7 +8,8 @@ use super::{Bloomier, BloomierCore, Query, shard_of};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks};
 use crate::filter::BuildError;
 use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher};
-use crate::plan::bloomier::{self, ALL_PASS, MOST_WIDTH, Shape};
+use crate::plan::bloomier::{self, ALL_PASS, Shape};
+use crate::plan::variant::{MOST_WIDTH, slot_detail};
 use crate::plan::{Kind, Plan, PlanError};
 use crate::prelude::*;
 
@@ -303,6 +304,6 @@ impl Bloomier {
             0 => ALL_PASS,
             bits => bloomier::rate(bits),
         };
-        bloomier::plan_for(keys, fpp, bloomier::detail(fingerprint_bits, value_bits))
+        bloomier::plan_for(keys, fpp, slot_detail(fingerprint_bits, value_bits))
     }
 }

@@ -26,6 +26,7 @@ use crate::hash::{Key, KeyHash, KeyHasher, Scheme};
 use crate::math::Estimate;
 use crate::math::bloomier::ARITY;
 use crate::plan::bloomier::{self, MOST_SEGMENT, MOST_SHARDS, MOST_SLOTS, Shape};
+use crate::plan::variant::slot_detail;
 use crate::plan::{Kind, Plan};
 use crate::prelude::*;
 
@@ -394,7 +395,7 @@ fn declared(header: &Header) -> Result<Declared, FileError> {
         fpp,
         bits: shards * shape.shard_bits(),
         probes: ARITY,
-        detail: bloomier::detail(fingerprint, value),
+        detail: slot_detail(fingerprint, value),
     };
     plan.check(Kind::Bloomier)?;
     Ok(Declared { plan, shape, seeds, keys })
