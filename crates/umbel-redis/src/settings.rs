@@ -312,6 +312,12 @@ impl fmt::Display for TooLarge {
     }
 }
 
+/// Returns `None`, and tells the log why, if a value of `bytes` bytes may not be copied.
+pub(crate) fn check_copy(context: &Context, bytes: u64) -> Option<()> {
+    let refused = |why| context.warn(&format!("umbel: COPY is refused: {why}"));
+    check_size(context, bytes, bytes).map_err(refused).ok()
+}
+
 /// Returns an error if a filter may not have `bytes` bytes, `more` of which the server does not have yet.
 ///
 /// Without limits, a filter that is too large would be created, because its pages are used only when touched: it would

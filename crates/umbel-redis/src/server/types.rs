@@ -10,7 +10,6 @@ use umbel_foreign::Relocate;
 use super::Context;
 use super::api::{self, DefragCtx, DigestHandle, Io, ModuleType, Str, TypeMethods, api};
 use super::memory::ALIGNED;
-use crate::settings::check_size;
 
 /// The server's handle of a type, set when the module is loaded.
 pub(crate) struct ServerType(AtomicPtr<ModuleType>);
@@ -51,8 +50,8 @@ pub(crate) trait Value: Sized + 'static {
     fn bytes(&self) -> u64;
     /// Calls `add` with everything that makes two values differ.
     fn digest(&self, add: &mut dyn FnMut(&[u8]));
-    /// Copies the value; `None` if there is no memory.
-    fn copy(&self) -> Option<Self>;
+    /// Copies the value; `None` if there is no memory, or it may not be used.
+    fn copy(&self, context: &Context) -> Option<Self>;
     /// Moves its small allocations.
     fn relocate(&mut self, to: &mut Mover) {
         let _ = to;
@@ -275,15 +274,9 @@ unsafe extern "C" fn copy<T: Value>(_: *mut Str, _: *mut Str, this: *const c_voi
     guarded(null_mut(), || {
         // SAFETY: as above.
         let value = unsafe { value::<T>(this) };
-        let (context, bytes) = (Context::of_value(), value.bytes());
-        let copy = match check_size(&context, bytes, bytes) {
-            Ok(()) => value.copy(),
-            Err(too_large) => {
-                context.warn(&format!("umbel: COPY is refused: {too_large}"));
-                None
-            }
-        };
-        let copy = copy.or_else(|| if context.must_obey() { T::lost() } else { None });
+        let context = Context::of_value();
+        let copy =
+            value.copy(&context).or_else(|| if context.must_obey() { T::lost() } else { None });
         copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
     })
 }

@@ -9,7 +9,7 @@ use umbel_foreign::valkey_bloom::{FIXED_SEED, Properties, ValkeyBloom};
 use umbel_foreign::{Bytes, Error, ForeignFilter, ForeignInsert};
 
 use crate::server::{Context, Fields, Mover, Rewrite, ServerType, Value};
-use crate::settings::{self, MOST_EXPANSIONS, check_size};
+use crate::settings::{self, MOST_EXPANSIONS, check_copy, check_size};
 
 /// A filter of another module as a value.
 pub(crate) struct Kept<F>(F);
@@ -117,7 +117,8 @@ impl<F: Foreign> Value for Kept<F> {
         self.0.write_to(&mut Each(add)).expect("it takes all");
     }
 
-    fn copy(&self) -> Option<Self> {
+    fn copy(&self, context: &Context) -> Option<Self> {
+        check_copy(context, self.size())?;
         self.0.copy().ok().map(Self::new)
     }
 
@@ -152,6 +153,28 @@ const CUCKOO_WITHOUT_SIZES: c_int = 3;
 /// so in headers of chunks says so here. No RedisBloom loads that.
 const WITHOUT_SEED: c_int = 4;
 
+/// What all filters do alike.
+macro_rules! alike {
+    () => {
+        fn server_type() -> &'static ServerType {
+            static TYPE: ServerType = ServerType::new();
+            &TYPE
+        }
+
+        fn arrays(&self) -> impl Iterator<Item = &[u8]> {
+            self.arrays()
+        }
+
+        fn copy(&self) -> Result<Self, Error> {
+            self.to_owned()
+        }
+
+        fn relocate(&mut self, to: &mut Mover) {
+            self.relocate(to);
+        }
+    };
+}
+
 impl Foreign for RedisBloom {
     const TYPE: &'static CStr = c"MBbloom--";
     const VERSION: c_int = WITHOUT_SEED;
@@ -159,10 +182,7 @@ impl Foreign for RedisBloom {
     const HEAD: u64 = 32;
     const ARRAY_HEAD: u64 = 64;
 
-    fn server_type() -> &'static ServerType {
-        static TYPE: ServerType = ServerType::new();
-        &TYPE
-    }
+    alike!();
 
     fn load(fields: &mut Fields, version: c_int, arrays: &mut Arrays<'_>) -> Result<Self, String> {
         if version <= BLOOM_WITHOUT_BITS {
@@ -215,22 +235,10 @@ impl Foreign for RedisBloom {
         }
     }
 
-    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        self.arrays()
-    }
-
     fn rewrite(&self, rewrite: &Rewrite) {
         for (iterator, chunk) in self.chunks() {
             rewrite.chunk(c"BF.LOADCHUNK", iterator, &chunk);
         }
-    }
-
-    fn copy(&self) -> Result<Self, Error> {
-        self.to_owned()
-    }
-
-    fn relocate(&mut self, to: &mut Mover) {
-        self.relocate(to);
     }
 }
 
@@ -241,10 +249,7 @@ impl Foreign for RedisBloomCuckoo {
     const HEAD: u64 = 40;
     const ARRAY_HEAD: u64 = 16;
 
-    fn server_type() -> &'static ServerType {
-        static TYPE: ServerType = ServerType::new();
-        &TYPE
-    }
+    alike!();
 
     fn load(fields: &mut Fields, version: c_int, arrays: &mut Arrays<'_>) -> Result<Self, String> {
         let (filters, buckets, items) =
@@ -298,22 +303,10 @@ impl Foreign for RedisBloomCuckoo {
         }
     }
 
-    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        self.arrays()
-    }
-
     fn rewrite(&self, rewrite: &Rewrite) {
         for (iterator, chunk) in self.chunks() {
             rewrite.chunk(c"CF.LOADCHUNK", iterator, &chunk);
         }
-    }
-
-    fn copy(&self) -> Result<Self, Error> {
-        self.to_owned()
-    }
-
-    fn relocate(&mut self, to: &mut Mover) {
-        self.relocate(to);
     }
 }
 
@@ -323,10 +316,7 @@ impl Foreign for ValkeyBloom {
     const HEAD: u64 = 32;
     const ARRAY_HEAD: u64 = 64;
 
-    fn server_type() -> &'static ServerType {
-        static TYPE: ServerType = ServerType::new();
-        &TYPE
-    }
+    alike!();
 
     /// Version 1 only: that of valkey-bloom 1.0.
     fn load(fields: &mut Fields, version: c_int, arrays: &mut Arrays<'_>) -> Result<Self, String> {
@@ -371,19 +361,7 @@ impl Foreign for ValkeyBloom {
         }
     }
 
-    fn arrays(&self) -> impl Iterator<Item = &[u8]> {
-        self.arrays()
-    }
-
     fn rewrite(&self, rewrite: &Rewrite) {
         rewrite.whole(c"BF.LOAD", &self.encode().expect("a vector takes all"));
-    }
-
-    fn copy(&self) -> Result<Self, Error> {
-        self.to_owned()
-    }
-
-    fn relocate(&mut self, to: &mut Mover) {
-        self.relocate(to);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use umbel::{AnyFilter, AnyScheme, Blocks, Loader, Scheme};
 
 use crate::server::{Context, Fields, Rewrite, ServerType, Value};
-use crate::settings::check_size;
+use crate::settings::{check_copy, check_size};
 
 /// Bytes of a piece in snapshots and of a part in append-only files, as many as RedisBloom's chunks have.
 const PIECE: usize = 16 << 20;
@@ -140,7 +140,8 @@ impl Value for Umbel {
         }
     }
 
-    fn copy(&self) -> Option<Self> {
+    fn copy(&self, context: &Context) -> Option<Self> {
+        check_copy(context, self.bytes())?;
         let filter = self.filter.as_ref().map(|filter| filter.try_clone()).transpose().ok()?;
         let mut loader = self.loader.as_ref().map(|_| AnyFilter::loader_with(AnyScheme));
         if let (Some(from), Some(to)) = (&self.loader, &mut loader) {
