@@ -6,15 +6,14 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use umbel::plan::ParseKindError;
 use umbel::{
-    AnyFilter, Attributes, Block, Blocks, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan,
-    PlanError, RowError, Secret, Tags, Variant,
+    AnyFilter, Attributes, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError,
+    RowError, Tags, Variant,
 };
 
-use crate::mapped::map;
 use crate::plans::{Numbers, detail, variant};
 use crate::reference::{Reference, part};
+use crate::reopened::{Way, hasher, payload, reopened, way};
 
-static SECRET: Secret = Secret::new(*b"sixteen old keys");
 const NAMES: [&str; 4] = ["host", "user", "größe", "a b,c"];
 
 /// A row as the numbers of its values.
@@ -38,9 +37,7 @@ enum Op {
     /// Rows, and which of their attributes are asked.
     Contains(Vec<(Row, u8)>),
     Clear,
-    WriteRead,
-    View,
-    Map,
+    Reopen(Way),
     Union(Vec<Row>),
     Intersect(Vec<Row>),
 }
@@ -62,9 +59,7 @@ fn op() -> impl Strategy<Value = Op> {
         3 => rows(40).prop_map(Op::InsertNew),
         4 => prop::collection::vec((row(), any::<u8>()), 0..300).prop_map(Op::Contains),
         1 => Just(Op::Clear),
-        2 => Just(Op::WriteRead),
-        1 => Just(Op::View),
-        1 => Just(Op::Map),
+        4 => way().prop_map(Op::Reopen),
         1 => rows(40).prop_map(Op::Union),
         1 => rows(40).prop_map(Op::Intersect),
     ]
@@ -175,12 +170,6 @@ impl Model {
     }
 }
 
-fn file<S: AsRef<[Block]>>(filter: &Attributes<S>) -> Vec<u8> {
-    let mut file = Vec::new();
-    filter.write(&mut file).unwrap();
-    file
-}
-
 fn values(row: &[u8], attributes: usize) -> Vec<Vec<u8>> {
     row[..attributes].iter().map(|&number| value(number)).collect()
 }
@@ -190,10 +179,20 @@ fn question(row: &[u8], attributes: usize, subset: u64) -> Vec<Option<Vec<u8>>> 
     values(row, attributes).into_iter().enumerate().map(asked).collect()
 }
 
-fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
+fn run(plan: &Plan, count: usize, hasher: KeyHasher, ops: &[Op]) {
     let new = || Attributes::with_names(plan, &NAMES[..count], hasher.clone()).unwrap();
     let (mut filter, mut model) = (new(), Model::new(plan, count, hasher.clone()));
     let mut members: HashSet<Row> = HashSet::new();
+    let whole = |row: &[u8]| {
+        let mut key = Vec::new();
+        for value in values(row, count) {
+            if count > 1 {
+                key.extend((value.len() as u32).to_le_bytes());
+            }
+            key.extend(value);
+        }
+        hasher.hash(&key)
+    };
     for op in ops {
         match op {
             Op::Insert(row) => {
@@ -233,36 +232,9 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
                 filter.clear();
                 (model, members) = (Model::new(plan, count, hasher.clone()), HashSet::new());
             }
-            Op::WriteRead => {
-                let file = file(&filter);
-                let read = Attributes::read_with(&file[..], file.len() as u64, secret).unwrap();
-                assert!(read == filter, "what is read equals what was written");
-                filter = read;
-            }
-            Op::View => {
-                let file = file(&filter);
-                let mut room = Blocks::zeroed(file.len().div_ceil(64) as u64).unwrap();
-                let bytes = &mut room.as_bytes_mut()[..file.len()];
-                bytes.copy_from_slice(&file);
-                let AnyFilter::Attributes(view) = AnyFilter::view_with(bytes, secret).unwrap()
-                else {
-                    panic!("another kind")
-                };
-                assert!(view == filter && view == filter.borrowed());
-                assert_eq!(view.receipt(), filter.receipt());
-                filter = view.try_clone().unwrap();
-            }
-            Op::Map => {
-                let disk = tempfile::tempfile().unwrap();
-                filter.write(&disk).unwrap();
-                let AnyFilter::Attributes(map) = AnyFilter::map_with(&map(&disk), secret).unwrap()
-                else {
-                    panic!("another kind")
-                };
-                let whole = |row: &Row| map.contains_row(&question(row, count, u64::MAX)).unwrap();
-                assert!(members.iter().all(whole));
-                assert!(map == filter);
-                assert!(file(&map) == file(&filter), "a map writes what it borrows");
+            Op::Reopen(way) => {
+                let hashes: Vec<_> = members.iter().map(|row| whole(row)).collect();
+                filter = reopened(&filter, *way, &hashes);
             }
             Op::Union(rows) | Op::Intersect(rows) => {
                 let (mut other, mut others) = (new(), Model::new(plan, count, hasher.clone()));
@@ -282,8 +254,7 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
                 }
             }
         }
-        let file = file(&filter);
-        let payload = &file[file.len() - 16 - filter.bytes() as usize..file.len() - 16];
+        let payload = payload(&filter);
         assert!(payload == model.payload(), "other bits than FORMAT.md says");
         let receipt = filter.receipt();
         let set: u32 = payload.iter().map(|byte| byte.count_ones()).sum();
@@ -295,14 +266,7 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, secret: Option<&Secret>, op
                 let asked = question(row, count, subset);
                 assert!(filter.contains_row(&asked).unwrap(), "{row:?} is lost, {subset:b}");
             }
-            let mut key = Vec::new();
-            for value in values(row, count) {
-                if count > 1 {
-                    key.extend((value.len() as u32).to_le_bytes());
-                }
-                key.extend(value);
-            }
-            assert!(filter.contains(hasher.hash(&key)), "by the hash of the whole row");
+            assert!(filter.contains(whole(row)), "by the hash of the whole row");
         }
     }
 }
@@ -312,14 +276,10 @@ proptest! {
 
     #[test]
     fn acts_as_its_model(
-        plan in plan(), count in 1..=4usize, seed: u64, keyed: bool,
+        plan in plan(), count in 1..=4usize, hasher in hasher(),
         ops in prop::collection::vec(op(), 0..16),
     ) {
-        if keyed {
-            run(&plan, count, KeyHasher::keyed(SECRET.clone()), Some(&SECRET), &ops);
-        } else {
-            run(&plan, count, KeyHasher::with_seed(seed), None, &ops);
-        }
+        run(&plan, count, hasher, &ops);
     }
 }
 
@@ -338,7 +298,7 @@ fn what_cannot_be_is_refused() {
     assert!(matches!(error, RowError::AttributeCount { found: 65, most: 64 }));
     let widest = new(&plan, &names[..64]).unwrap();
     assert!(
-        file(&widest).len() < 64 * (256 + 64) + 2_000,
+        widest.to_bytes().len() < 64 * (256 + 64) + 2_000,
         "the longest header is no longer than this"
     );
     let subsets = Variant::Attributes { tags: Tags::Subsets, classic: false };

@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use umbel::filter::{Bloomier, BloomierBuilder};
 use umbel::math::binomial_bounds;
 use umbel::{
-    AnyFilter, Blocks, BuildError, FieldError, InsertError, KeyHash, KeyHasher, Kind, MergeError,
-    Plan, PlanError, Variant,
+    AnyFilter, BuildError, FieldError, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan,
+    PlanError, Variant,
 };
 
-use crate::mapped::map;
 use crate::plans::{Numbers, variant};
+use crate::reopened::{Aligned, Way, payload, reopened};
 
 fn hashes(keys: std::ops::Range<u64>) -> Vec<KeyHash> {
     keys.map(|key| KeyHasher::default().hash(key)).collect()
@@ -19,12 +19,6 @@ fn hashes(keys: std::ops::Range<u64>) -> Vec<KeyHash> {
 
 fn plan(keys: u64, bits: u32) -> Plan {
     Plan::for_keys(variant(Kind::Bloomier, bits), keys, 0.5f64.powi(bits as i32)).unwrap()
-}
-
-fn file(filter: &Bloomier) -> Vec<u8> {
-    let mut file = Vec::new();
-    filter.write(&mut file).unwrap();
-    file
 }
 
 #[test]
@@ -97,10 +91,7 @@ fn shards_built_apart_make_the_same_filter() {
     assert_eq!(receipt.fpp, 1.0 / 256.0);
     assert!(!receipt.over_filled && receipt.room == 0);
     // Each slot is a byte.
-    let file = file(&apart);
-    let start = u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize;
-    let slots = &file[start..][..apart.bytes() as usize];
-    assert_eq!(receipt.set_bits, slots.iter().filter(|slot| **slot != 0).count() as u64);
+    assert_eq!(receipt.set_bits, payload(&apart).iter().filter(|slot| **slot != 0).count() as u64);
 }
 
 #[test]
@@ -194,13 +185,10 @@ proptest! {
             })
             .collect();
         let map = Bloomier::build_map(&pairs, value_bits, fingerprint_bits, hasher).unwrap();
-        let bytes = file(&map);
-        let read = Bloomier::read(&bytes[..], bytes.len() as u64).unwrap();
-        prop_assert!(read == map && file(&read) == bytes);
-        let mut room = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
-        let aligned = &mut room.as_bytes_mut()[..bytes.len()];
-        aligned.copy_from_slice(&bytes);
-        let AnyFilter::Bloomier(view) = AnyFilter::view(aligned).unwrap() else {
+        let hashes: Vec<_> = pairs.iter().map(|(key, _)| map.hasher().hash(key)).collect();
+        let read = reopened(&map, Way::Read, &hashes);
+        let room = Aligned::new(&map.to_bytes());
+        let AnyFilter::Bloomier(view) = AnyFilter::view(room.bytes()).unwrap() else {
             panic!("a bloomier filter");
         };
         prop_assert_eq!(map.keys(), model.len() as u64);
@@ -224,11 +212,8 @@ proptest! {
 fn a_mapped_file_answers() {
     let filter =
         Bloomier::build(&plan(5_000, 12), &hashes(0..5_000), KeyHasher::default()).unwrap();
-    let file = tempfile::tempfile().unwrap();
-    filter.write(&file).unwrap();
-    let mapped = AnyFilter::map(&map(&file)).unwrap();
+    let mapped = reopened(&filter, Way::Map, &hashes(0..5_000));
     assert!((0..5_000u64).all(|key| mapped.contains(key.to_le_bytes())));
-    assert_eq!(mapped.receipt(), filter.receipt());
 }
 
 #[test]

@@ -6,25 +6,19 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use umbel::plan::ParseKindError;
 use umbel::{
-    AnyFilter, Block, Blocks, BuildError, Cascade, Form, InsertError, KeyHash, KeyHasher, Kind,
-    MergeError, Plan, PlanError, Secret, Variant,
+    AnyFilter, BuildError, Cascade, Form, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan,
+    PlanError, Variant,
 };
 
-use crate::mapped::map;
 use crate::plans::Numbers;
 use crate::reference::{Reference, in_level};
-
-fn file(filter: &Cascade) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    filter.write(&mut bytes).unwrap();
-    bytes
-}
+use crate::reopened::{Way, hasher, payload, reopened, way};
 
 fn hashes(keys: impl IntoIterator<Item = u64>) -> Vec<KeyHash> {
     keys.into_iter().map(|key| KeyHasher::default().hash(key)).collect()
 }
 
-fn answers(filter: &AnyFilter<impl AsRef<[Block]>>, hashes: &[KeyHash]) -> Vec<bool> {
+fn answers(filter: &Cascade, hashes: &[KeyHash]) -> Vec<bool> {
     let mut found = vec![false; hashes.len()];
     filter.contains_all(hashes, &mut found);
     for (hash, found) in hashes.iter().zip(&found) {
@@ -75,13 +69,9 @@ proptest! {
         form in prop::sample::select(vec![Form::Levels, Form::List]),
         more in 0..100u64,
         by_hand in 0..40u64,
-        keyed in any::<bool>(),
+        way in way(),
+        hasher in hasher(),
     ) {
-        let hasher = match keyed {
-            true => KeyHasher::keyed(Secret::new(*b"sixteen old keys")),
-            false => KeyHasher::with_seed(more),
-        };
-        let secret = keyed.then(|| Secret::new(*b"sixteen old keys"));
         let both: HashSet<_> = include.iter().copied().collect();
         let hash = |key: &u64| hasher.hash(*key);
         let exclude: Vec<_> = exclude.iter().filter(|key| !both.contains(key)).map(hash).collect();
@@ -94,27 +84,18 @@ proptest! {
             _ => plan,
         };
         let filter = Cascade::build_with_plan(&plan, &include, &exclude, hasher.clone()).unwrap();
-        let bytes = file(&filter);
-        let read = Cascade::read_with(&bytes[..], bytes.len() as u64, secret.as_ref()).unwrap();
-        prop_assert!(read == filter && file(&read) == bytes);
-        prop_assert!(filter.borrowed() == filter && filter.borrowed().try_clone().unwrap() == filter);
-        let mut room = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
-        let aligned = &mut room.as_bytes_mut()[..bytes.len()];
-        aligned.copy_from_slice(&bytes);
-        let view = AnyFilter::view_with(aligned, secret.as_ref()).unwrap();
-        prop_assert!(answers(&view, &include).into_iter().all(|found| found));
-        prop_assert!(!answers(&view, &exclude).into_iter().any(|found| found));
-        prop_assert_eq!(view.receipt(), filter.receipt());
-        let receipt = filter.receipt();
-        prop_assert_eq!(receipt.bytes(), filter.bytes());
+        reopened(&filter, Way::Read, &include);
+        let filter = reopened(&filter, way, &[&include[..], &exclude].concat());
+        prop_assert!(answers(&filter, &include).into_iter().all(|found| found));
+        prop_assert!(!answers(&filter, &exclude).into_iter().any(|found| found));
+        prop_assert_eq!(filter.receipt().bytes(), filter.bytes());
         if form == Form::Levels {
             let model = Model::of(&filter, &include, &exclude);
             prop_assert_eq!(filter.levels(), model.0.len());
-            let start = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
-            prop_assert!(bytes[start..][..filter.bytes() as usize] == model.payload()[..]);
+            prop_assert!(payload(&filter) == model.payload());
             let others: Vec<_> = (10_000..12_000).map(|key| hash(&key)).collect();
             let expected: Vec<_> = others.iter().map(|hash| model.matches(*hash)).collect();
-            prop_assert_eq!(answers(&view, &others), expected);
+            prop_assert_eq!(answers(&filter, &others), expected);
         } else {
             prop_assert_eq!(filter.levels(), 1);
         }
@@ -241,11 +222,8 @@ fn a_mapped_file_answers() {
         let filter =
             Cascade::build_with_plan(&plan, &include, &exclude, KeyHasher::default()).unwrap();
         assert!(filter.false_positives() > 0);
-        let file = tempfile::tempfile().unwrap();
-        filter.write(&file).unwrap();
-        let mapped = AnyFilter::map(&map(&file)).unwrap();
+        let mapped = reopened(&filter, Way::Map, &[&include[..], &exclude].concat());
         assert!(answers(&mapped, &include).into_iter().all(|found| found));
         assert!(!answers(&mapped, &exclude).into_iter().any(|found| found));
-        assert_eq!(mapped.receipt(), filter.receipt());
     }
 }

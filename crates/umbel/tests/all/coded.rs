@@ -5,14 +5,11 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use umbel::{
-    AnyFilter, Block, Blocks, Coded, Full, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError,
-    Secret, Variant,
+    AnyFilter, Coded, Full, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError, Variant,
 };
 
-use crate::mapped::map;
 use crate::plans::{detail, variant};
-
-static SECRET: Secret = Secret::new(*b"sixteen old keys");
+use crate::reopened::{Way, hasher, payload, reopened, way};
 
 type Key = u16;
 
@@ -23,9 +20,7 @@ enum Op {
     InsertNew(Vec<Key>),
     Contains(Vec<Key>),
     Clear,
-    WriteRead,
-    View,
-    Map,
+    Reopen(Way),
 }
 
 fn keys() -> impl Strategy<Value = Vec<Key>> {
@@ -39,9 +34,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => keys().prop_map(Op::InsertNew),
         4 => keys().prop_map(Op::Contains),
         1 => Just(Op::Clear),
-        2 => Just(Op::WriteRead),
-        1 => Just(Op::View),
-        1 => Just(Op::Map),
+        4 => way().prop_map(Op::Reopen),
     ]
 }
 
@@ -122,13 +115,7 @@ impl Model {
     }
 }
 
-fn file<S: AsRef<[Block]>>(filter: &Coded<S>) -> Vec<u8> {
-    let mut file = Vec::new();
-    filter.write(&mut file).unwrap();
-    file
-}
-
-fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
+fn run(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
     let mut filter = Coded::with_plan(plan, hasher.clone()).unwrap();
     let mut model = Model::new(plan);
     let mut members = HashSet::new();
@@ -167,34 +154,13 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
                 filter.clear();
                 (model, members) = (Model::new(plan), HashSet::new());
             }
-            Op::WriteRead => {
-                let file = file(&filter);
-                let read = Coded::read_with(&file[..], file.len() as u64, secret).unwrap();
-                assert!(read == filter, "what is read equals what was written");
-                filter = read;
-            }
-            Op::View => {
-                let file = file(&filter);
-                let mut room = Blocks::zeroed(file.len().div_ceil(64) as u64).unwrap();
-                let bytes = &mut room.as_bytes_mut()[..file.len()];
-                bytes.copy_from_slice(&file);
-                let AnyFilter::Coded(view) = AnyFilter::view_with(bytes, secret).unwrap() else {
-                    panic!("another kind")
-                };
-                assert!(view == filter && view == filter.borrowed());
-                filter = view.try_clone().unwrap();
-            }
-            Op::Map => {
-                let disk = tempfile::tempfile().unwrap();
-                filter.write(&disk).unwrap();
-                let map = AnyFilter::map_with(&map(&disk), secret).unwrap();
-                assert!(members.iter().all(|key: &Key| map.contains(key.to_le_bytes())));
-                assert_eq!(map.receipt(), filter.receipt());
+            Op::Reopen(way) => {
+                let hashes: Vec<_> = members.iter().map(hash).collect();
+                filter = reopened(&filter, *way, &hashes);
             }
         }
         assert!(members.iter().all(|key| filter.contains(key.to_le_bytes())), "a member is lost");
-        let file = file(&filter);
-        assert!(file[128..][..filter.plan().bytes() as usize] == model.payload(), "other codes");
+        assert!(payload(&filter) == model.payload(), "other codes");
         let receipt = filter.receipt();
         assert_eq!(receipt.set_bits, model.buckets.iter().map(Vec::len).sum::<usize>() as u64);
         assert!((receipt.fpp - model.fpp().min(1.0)).abs() < 1e-12, "{receipt:?}");
@@ -204,16 +170,12 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
 proptest! {
     #[test]
     fn acts_as_its_model(
-        width in 2..=40u32, buckets in 1..=12u64, seed: u64, keyed: bool,
+        width in 2..=40u32, buckets in 1..=12u64, hasher in hasher(),
         ops in prop::collection::vec(op(), 0..30),
     ) {
         let bits = 512 * buckets;
         let plan = Plan::from_parts(variant(Kind::Coded, width), 100, 0.5, bits, 1).unwrap();
-        if keyed {
-            run(&plan, KeyHasher::keyed(SECRET.clone()), Some(&SECRET), &ops);
-        } else {
-            run(&plan, KeyHasher::with_seed(seed), None, &ops);
-        }
+        run(&plan, hasher, &ops);
     }
 }
 
@@ -243,10 +205,10 @@ fn a_full_table_refuses_and_loses_nothing() {
     let count = refused.unwrap();
     assert!((3 * 36..3 * 36 + 5).contains(&count), "{count}");
     assert!((0..count).all(|key| filter.contains(key)), "all others are there");
-    let before = file(&filter);
+    let before = filter.to_bytes();
     let hashes: Vec<_> = (count..count + 100).map(|key| filter.hasher().hash(key)).collect();
     assert!(filter.try_insert_all(&hashes).is_err());
-    assert!(file(&filter) == before);
+    assert!(filter.to_bytes() == before);
     let receipt = filter.receipt();
     assert!(receipt.over_filled && receipt.fill == 1.0 && receipt.room == 0, "{receipt:?}");
     let other = AnyFilter::Coded(filter.clone());

@@ -5,19 +5,16 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use umbel::filter::Figure;
-use umbel::format::Header;
 use umbel::math::binomial_bounds;
 use umbel::{
-    AnyFilter, Block, Blocked, Blocks, Counting, InsertError, KeyHash, KeyHasher, Kind, MergeError,
-    Plan, PlanError, Receipt, Secret, Variant,
+    AnyFilter, Blocked, Counting, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan,
+    PlanError, Receipt, Variant,
 };
 
-use crate::mapped::map;
 use crate::plans::{self, detail, variant};
 use crate::reference::positions_of;
+use crate::reopened::{Way, hasher, payload, reopened, way};
 use crate::statistics::{ALPHA, Keys, power};
-
-static SECRET: Secret = Secret::new(*b"sixteen old keys");
 
 type Key = u16;
 
@@ -34,9 +31,7 @@ enum Op {
     Intersect(Vec<Key>, u64),
     Fold(Index),
     Clear,
-    WriteRead,
-    View,
-    Map,
+    Reopen(Way),
 }
 
 fn keys() -> impl Strategy<Value = Vec<Key>> {
@@ -57,9 +52,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (keys(), 1..4u64).prop_map(|(keys, times)| Op::Intersect(keys, times)),
         1 => any::<Index>().prop_map(Op::Fold),
         1 => Just(Op::Clear),
-        2 => Just(Op::WriteRead),
-        1 => Just(Op::View),
-        1 => Just(Op::Map),
+        4 => way().prop_map(Op::Reopen),
     ]
 }
 
@@ -74,25 +67,8 @@ fn plan() -> impl Strategy<Value = Plan> {
     )
 }
 
-fn hasher() -> impl Strategy<Value = KeyHasher> {
-    prop_oneof![
-        3 => any::<u64>().prop_map(KeyHasher::with_seed),
-        1 => Just(KeyHasher::keyed(SECRET.clone())),
-    ]
-}
-
-fn secret(hasher: &KeyHasher) -> Option<&'static Secret> {
-    (hasher.scheme().key_id != 0).then_some(&SECRET)
-}
-
 fn hash(hasher: &KeyHasher, key: Key) -> KeyHash {
     hasher.hash(key.to_le_bytes())
-}
-
-fn file(filter: &Counting<impl AsRef<[Block]>>) -> Vec<u8> {
-    let mut file = Vec::new();
-    filter.write(&mut file).unwrap();
-    file
 }
 
 /// A number for each counter, as FORMAT.md defines them.
@@ -304,40 +280,16 @@ impl Pair {
                 self.members.clear();
                 (self.kept, self.stuck) = (true, false);
             }
-            Op::WriteRead => {
-                let file = file(&self.filter);
-                let secret = secret(self.filter.hasher());
-                let read = Counting::read_with(&file[..], file.len() as u64, secret).unwrap();
-                assert!(read == self.filter);
-                self.filter = read;
-            }
-            Op::View => {
-                let bytes = file(&self.filter);
-                let mut room = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
-                let aligned = &mut room.as_bytes_mut()[..bytes.len()];
-                aligned.copy_from_slice(&bytes);
-                let view = AnyFilter::view_with(aligned, secret(self.filter.hasher())).unwrap();
-                let mut again = Vec::new();
-                view.write(&mut again).unwrap();
-                assert!(again == bytes);
-                assert_eq!(view.receipt(), self.filter.receipt());
-            }
-            Op::Map => {
-                let mut temporary = tempfile::tempfile().unwrap();
-                self.filter.write(&mut temporary).unwrap();
-                let mapped =
-                    AnyFilter::map_with(&map(&temporary), secret(self.filter.hasher())).unwrap();
-                for (key, _) in self.members.iter().filter(|(_, times)| **times > 0) {
-                    assert!(mapped.contains(key.to_le_bytes()) || !self.kept);
-                }
+            Op::Reopen(way) => {
+                let members: Vec<Key> = self.members.keys().copied().collect();
+                self.filter = reopened(&self.filter, *way, &self.hashes(&members));
             }
         }
     }
 
     fn check(&mut self) {
         self.stuck |= self.numbers.counters.contains(&self.numbers.top());
-        let payload = self.numbers.payload();
-        assert!(file(&self.filter)[Header::LENGTH..][..payload.len()] == payload, "other counters");
+        assert!(payload(&self.filter) == self.numbers.payload(), "other counters");
         let keys: Vec<Key> = (0..2000).step_by(37).chain(0..6).collect();
         let hashes = self.hashes(&keys);
         let (mut found, mut counts) = (vec![false; keys.len()], vec![0; keys.len()]);

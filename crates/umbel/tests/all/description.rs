@@ -9,7 +9,7 @@ use umbel::{
 
 use crate::damage::{header_length, with_header};
 use crate::mapped::map;
-use crate::model::Aligned;
+use crate::reopened::Aligned;
 
 /// Most bytes of a description, as FORMAT.md has it.
 const MOST: usize = 1 << 15;

@@ -5,7 +5,10 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use umbel::{AnyFilter, Attributes, Block, Blocks, Capacity, KeyHash, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Attributes, Block, Capacity, KeyHash, KeyHasher, Kind, Plan};
+
+use crate::mapped::map;
+use crate::reopened::{Aligned, Way, way};
 
 /// More keys than there are in the operations below, so that no kind is full.
 const PLANNED: u64 = 400;
@@ -18,8 +21,7 @@ enum Op {
     /// One of the members, as often as it was inserted.
     Remove(prop::sample::Index),
     Union(Vec<u16>),
-    WriteRead,
-    View,
+    Reopen(Way),
 }
 
 fn keys() -> impl Strategy<Value = Vec<u16>> {
@@ -33,8 +35,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => keys().prop_map(Op::InsertNew),
         1 => any::<prop::sample::Index>().prop_map(Op::Remove),
         2 => keys().prop_map(Op::Union),
-        2 => Just(Op::WriteRead),
-        1 => Just(Op::View),
+        4 => way().prop_map(Op::Reopen),
     ]
 }
 
@@ -126,6 +127,7 @@ impl Pair {
             filter.contains_all(&hashes, &mut found);
             assert!(found.iter().all(|&found| found), "{}: lost in a batch", self.plan.kind());
         }
+        assert!(filter.to_bytes() == self.filter.to_bytes(), "it writes what it borrows");
         let receipt = filter.receipt();
         assert!((0.0..=1.0).contains(&receipt.fpp) && (0.0..=1.0).contains(&receipt.fill));
     }
@@ -157,34 +159,29 @@ impl Pair {
             }
             Op::Union(keys) => {
                 let other = Self::new(self.plan.kind(), self.filter.hasher().scheme().seed, keys);
-                let before = file(&self.filter);
+                let before = self.filter.to_bytes();
                 match self.filter.union(&other.filter) {
                     Ok(()) => self.members.extend(keys),
-                    Err(_) => assert!(file(&self.filter) == before, "an error changes nothing"),
+                    Err(_) => assert!(self.filter.to_bytes() == before, "an error changes nothing"),
                 }
             }
-            Op::WriteRead => {
-                let file = file(&self.filter);
-                self.filter = AnyFilter::read(&file[..], file.len() as u64).unwrap();
-            }
-            Op::View => {
-                let bytes = file(&self.filter);
-                let mut blocks = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
-                let room = blocks.as_bytes_mut();
-                room[..bytes.len()].copy_from_slice(&bytes);
-                let view = AnyFilter::view(&room[..bytes.len()]).unwrap();
-                self.check(&view);
-                assert!(file(&view) == bytes, "a view writes what it borrows");
+            Op::Reopen(way) => {
+                let bytes = self.filter.to_bytes();
+                match way {
+                    Way::Read => self.filter = AnyFilter::from_bytes(&bytes).unwrap(),
+                    Way::View => {
+                        self.check(&AnyFilter::view(Aligned::new(&bytes).bytes()).unwrap())
+                    }
+                    Way::Map => {
+                        let disk = tempfile::tempfile().unwrap();
+                        self.filter.write(&disk).unwrap();
+                        self.check(&AnyFilter::map(&map(&disk)).unwrap());
+                    }
+                }
             }
         }
         self.check(&self.filter);
     }
-}
-
-fn file<S: AsRef<[Block]>>(filter: &AnyFilter<S>) -> Vec<u8> {
-    let mut file = Vec::new();
-    filter.write(&mut file).unwrap();
-    file
 }
 
 proptest! {

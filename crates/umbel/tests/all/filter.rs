@@ -16,7 +16,7 @@ use umbel::{
 };
 
 use crate::mapped::map;
-use crate::model::Aligned;
+use crate::reopened::Aligned;
 use crate::statistics::splitmix;
 
 /// The same for each kind: `Filter` stands for it.

@@ -26,6 +26,7 @@ mod planning;
 mod plans;
 mod prehashed;
 mod rates;
+mod reopened;
 mod scalable;
 mod serde;
 mod shared;

@@ -27,24 +27,15 @@ fn a_mapped_filter_is_the_filter_in_the_file() {
         let mapped = AnyFilter::map(&map(&file)).unwrap();
         assert!(keys.iter().all(|key| mapped.contains(key)));
         assert_eq!(mapped.receipt(), plain.receipt());
-        let mut copy = Vec::new();
-        mapped.write(&mut copy).unwrap();
-        let mut bytes = Vec::new();
-        plain.write(&mut bytes).unwrap();
-        assert!(copy == bytes, "{kind}");
+        assert!(mapped.to_bytes() == plain.to_bytes(), "{kind}");
     }
 }
 
 #[test]
 fn what_is_no_whole_filter_is_refused() {
     let plan = Plan::for_keys(Kind::Blocked, 1000, 0.01).unwrap();
-    let mut bytes = Vec::new();
-    AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap().write(&mut bytes).unwrap();
-    let refused = |bytes: &[u8]| {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(bytes).unwrap();
-        AnyFilter::map(&map(&file)).unwrap_err()
-    };
+    let bytes = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap().to_bytes();
+    let refused = |bytes: &[u8]| AnyFilter::map(&on_disk(bytes)).unwrap_err();
     let zeros = vec![0; bytes.len()];
     assert!(matches!(refused(&zeros), FileError::NotUmbel { .. }));
     for length in [1, 127, 128, bytes.len() - 1] {

@@ -4,23 +4,21 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use umbel::format::Header;
 use umbel::internals::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
 use umbel::{
-    AnyFilter, AnyScheme, Block, Blocked, Blocks, Classic, FileError, Filter, KeyHash, KeyHasher,
-    Kind, MergeError, Plan, PlanError, Secret,
+    AnyFilter, AnyScheme, Blocked, Classic, FileError, Filter, KeyHash, KeyHasher, Kind,
+    MergeError, Plan, PlanError,
 };
 
 use crate::plans::Numbers;
 use crate::reference::Reference;
-
-static SECRET: Secret = Secret::new(*b"sixteen old keys");
+use crate::reopened::{SECRET, Way, hasher, payload, reopened, way};
 
 /// Keys are small numbers, so that they meet often.
 type Key = u16;
 
 /// A filter of one of the plain kinds.
-type Bloom<L, S = umbel::Blocks> = Filter<BloomCore<L, S>>;
+type Bloom<L> = Filter<BloomCore<L>>;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -34,8 +32,7 @@ enum Op {
     Intersect(Vec<Key>, Size),
     Fold(Index),
     Clear,
-    WriteRead,
-    View,
+    Reopen(Way),
 }
 
 /// Which size the other filter has, of those that fold to this one's or the other way.
@@ -66,8 +63,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (keys(), size()).prop_map(|(keys, size)| Op::Intersect(keys, size)),
         1 => any::<Index>().prop_map(Op::Fold),
         1 => Just(Op::Clear),
-        2 => Just(Op::WriteRead),
-        1 => Just(Op::View),
+        4 => way().prop_map(Op::Reopen),
     ]
 }
 
@@ -82,17 +78,6 @@ fn plan(kind: Kind) -> impl Strategy<Value = Plan> {
         let bits = if kind == Kind::Sliced { bits * u64::from(probes) } else { bits };
         Plan::from_parts(kind, keys, fpp, bits, probes).unwrap()
     })
-}
-
-fn hasher() -> impl Strategy<Value = KeyHasher> {
-    prop_oneof![
-        3 => any::<u64>().prop_map(KeyHasher::with_seed),
-        1 => Just(KeyHasher::keyed(SECRET.clone())),
-    ]
-}
-
-fn secret(hasher: &KeyHasher) -> Option<&'static Secret> {
-    (hasher.scheme().key_id != 0).then_some(&SECRET)
 }
 
 fn hash(hasher: &KeyHasher, key: Key) -> KeyHash {
@@ -112,17 +97,6 @@ fn unit(plan: &Plan) -> u64 {
     }
 }
 
-fn file<L: Layout, S: AsRef<[Block]>>(filter: &Bloom<L, S>) -> Vec<u8> {
-    let mut file = Vec::new();
-    filter.write(&mut file).unwrap();
-    file
-}
-
-fn payload<L: Layout, S: AsRef<[Block]>>(filter: &Bloom<L, S>) -> Vec<u8> {
-    let bytes = filter.plan().bytes() as usize;
-    file(filter)[Header::LENGTH..Header::LENGTH + bytes].to_vec()
-}
-
 /// A filter, beside it what it must hold and how its bits must lie.
 struct Pair<L: Layout> {
     filter: Bloom<L>,
@@ -132,7 +106,7 @@ struct Pair<L: Layout> {
 
 impl<L: Layout> Pair<L>
 where
-    Bloom<L>: TryFrom<AnyFilter, Error = FileError>,
+    Bloom<L>: Clone + Into<AnyFilter> + TryFrom<AnyFilter, Error = FileError>,
 {
     fn new(plan: &Plan, hasher: KeyHasher, keys: &[Key]) -> Self {
         let filter = Bloom::<L>::with_plan(plan, hasher).unwrap();
@@ -215,25 +189,9 @@ where
                 self.reference.clear();
                 self.members.clear();
             }
-            Op::WriteRead => {
-                let file = file(&self.filter);
-                let secret = secret(self.filter.hasher());
-                let read = Bloom::<L>::read_with(&file[..], file.len() as u64, secret).unwrap();
-                assert!(read == self.filter, "what is read equals what was written");
-                self.filter = read;
-            }
-            Op::View => {
-                let file = file(&self.filter);
-                let room = Aligned::new(&file);
-                let secret = secret(self.filter.hasher());
-                let view = AnyFilter::view_with(room.bytes(), secret).unwrap();
-                for key in &self.members {
-                    assert!(view.contains(key.to_le_bytes()), "{key} is lost in the view");
-                }
-                let mut again = Vec::new();
-                view.write(&mut again).unwrap();
-                assert!(again == file, "a view writes what it borrows");
-                assert_eq!(view.receipt(), self.filter.receipt());
+            Op::Reopen(way) => {
+                let members: Vec<_> = self.members.iter().map(|&key| self.hash(key)).collect();
+                self.filter = reopened(&self.filter, *way, &members);
             }
         }
     }
@@ -254,27 +212,9 @@ where
     }
 }
 
-/// Bytes that start at a multiple of 64, as mapped files do.
-pub(crate) struct Aligned {
-    blocks: Blocks,
-    length: usize,
-}
-
-impl Aligned {
-    pub(crate) fn new(bytes: &[u8]) -> Self {
-        let mut blocks = Blocks::zeroed(bytes.len().div_ceil(64) as u64).unwrap();
-        blocks.as_bytes_mut()[..bytes.len()].copy_from_slice(bytes);
-        Self { blocks, length: bytes.len() }
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.blocks.as_bytes()[..self.length]
-    }
-}
-
 fn run<L: Layout>(plan: &Plan, hasher: KeyHasher, ops: &[Op])
 where
-    Bloom<L>: TryFrom<AnyFilter, Error = FileError>,
+    Bloom<L>: Clone + Into<AnyFilter> + TryFrom<AnyFilter, Error = FileError>,
 {
     let mut pair = Pair::<L>::new(plan, hasher, &[]);
     for op in ops {
@@ -286,7 +226,7 @@ where
 /// The laws that hold for every kind, bit for bit.
 fn laws<L: Layout>(plan: &Plan, hasher: KeyHasher, keys: [&[Key]; 3])
 where
-    Bloom<L>: TryFrom<AnyFilter, Error = FileError>,
+    Bloom<L>: Clone + Into<AnyFilter> + TryFrom<AnyFilter, Error = FileError>,
 {
     let [a, b, c] = keys.map(|keys| Pair::<L>::new(plan, hasher.clone(), keys).filter);
     let union = |left: &Bloom<L>, right: &Bloom<L>| joined(left, right, Bloom::union);
@@ -488,14 +428,10 @@ fn sealed_filters_merge() {
     let hasher = KeyHasher::keyed(SECRET.clone());
     let [left, right, both] = [&[1, 2][..], &[3], &[1, 2, 3]]
         .map(|keys| Pair::<BlockedLayout>::new(&plan, hasher.clone(), keys).filter);
-    let sealed = |filter: &Blocked| {
-        let file = file(filter);
-        AnyFilter::read_with(&file[..], file.len() as u64, AnyScheme).unwrap()
-    };
+    let sealed =
+        |filter: &Blocked| AnyFilter::from_bytes_with(&filter.to_bytes(), AnyScheme).unwrap();
     let mut union = sealed(&left);
     union.union(&sealed(&right)).unwrap();
     assert_eq!(union.receipt(), both.receipt());
-    let mut bytes = Vec::new();
-    union.write(&mut bytes).unwrap();
-    assert!(bytes == file(&both));
+    assert!(union.to_bytes() == both.to_bytes());
 }

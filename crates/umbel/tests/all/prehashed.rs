@@ -7,7 +7,7 @@ use umbel::{
 
 use crate::damage::{header_length, with_header};
 use crate::mapped::map;
-use crate::model::Aligned;
+use crate::reopened::Aligned;
 use crate::statistics::splitmix;
 
 /// The function of the tests, and another.

@@ -6,17 +6,15 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use umbel::math::binomial_bounds;
 use umbel::{
-    AnyFilter, AnyScheme, Block, Blocked, Blocks, FileError, Full, Growth, KeyHash, KeyHasher,
-    Kind, MergeError, Plan, PlanError, Scalable, Secret, Variant,
+    AnyFilter, AnyScheme, Blocked, FileError, Full, Growth, KeyHash, KeyHasher, Kind, MergeError,
+    Plan, PlanError, Scalable, Variant,
 };
 
-use crate::damage::resum;
-use crate::mapped::map;
+use crate::damage::{header_length, resum};
 use crate::plans::Numbers;
 use crate::reference::{Reference, part};
+use crate::reopened::{SECRET, Way, hasher, payload, reopened, way};
 use crate::statistics::{ALPHA, Keys, SIGMAS, power};
-
-static SECRET: Secret = Secret::new(*b"sixteen old keys");
 
 /// Keys are small numbers, so that they meet often.
 type Key = u16;
@@ -29,9 +27,7 @@ enum Op {
     InsertNew(Vec<Key>),
     Contains(Vec<Key>),
     Clear,
-    WriteRead,
-    View,
-    Map,
+    Reopen(Way),
 }
 
 fn keys() -> impl Strategy<Value = Vec<Key>> {
@@ -50,9 +46,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => keys().prop_map(Op::InsertNew),
         4 => keys().prop_map(Op::Contains),
         1 => Just(Op::Clear),
-        2 => Just(Op::WriteRead),
-        1 => Just(Op::View),
-        1 => Just(Op::Map),
+        4 => way().prop_map(Op::Reopen),
     ]
 }
 
@@ -115,12 +109,6 @@ impl Model {
     }
 }
 
-fn file<S: AsRef<[Block]>>(filter: &Scalable<S>) -> Vec<u8> {
-    let mut file = Vec::new();
-    filter.write(&mut file).unwrap();
-    file
-}
-
 /// The rate that the bytes of a file give, independent of receipts: 1 − ∏(1 − f), f of each link the
 /// mean over its blocks.
 fn rate_of(file: &[u8]) -> f64 {
@@ -147,12 +135,7 @@ fn rate_of(file: &[u8]) -> f64 {
     1.0 - none
 }
 
-/// Where the payload of a file begins, from the header alone.
-fn header_length(file: &[u8]) -> usize {
-    u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize
-}
-
-fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
+fn run(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
     let mut filter = Scalable::with_plan(plan, hasher.clone()).unwrap();
     let mut model = Model::new(plan);
     let mut members = HashSet::new();
@@ -193,35 +176,9 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
                 model = Model::new(plan);
                 members.clear();
             }
-            Op::WriteRead => {
-                let file = file(&filter);
-                let read = Scalable::read_with(&file[..], file.len() as u64, secret).unwrap();
-                assert!(read == filter, "what is read equals what was written");
-                filter = read;
-            }
-            Op::View => {
-                let file = file(&filter);
-                let mut room = Blocks::zeroed(file.len().div_ceil(64) as u64).unwrap();
-                let bytes = &mut room.as_bytes_mut()[..file.len()];
-                bytes.copy_from_slice(&file);
-                let AnyFilter::Scalable(view) = AnyFilter::view_with(bytes, secret).unwrap() else {
-                    panic!("another kind")
-                };
-                assert!(view == filter && view == filter.borrowed());
-                assert!(members.iter().all(|key: &Key| view.contains(key.to_le_bytes())));
-                assert_eq!(view.receipt(), filter.receipt());
-                filter = view.try_clone().unwrap();
-            }
-            Op::Map => {
-                let disk = tempfile::tempfile().unwrap();
-                filter.write(&disk).unwrap();
-                let map = AnyFilter::map_with(&map(&disk), secret).unwrap();
-                assert!(members.iter().all(|key: &Key| map.contains(key.to_le_bytes())));
-                assert_eq!(map.receipt(), filter.receipt());
-                assert_eq!(map.bytes(), filter.bytes());
-                let mut again = Vec::new();
-                map.write(&mut again).unwrap();
-                assert!(again == file(&filter), "a map writes what it borrows");
+            Op::Reopen(way) => {
+                let hashes: Vec<_> = members.iter().map(hash).collect();
+                filter = reopened(&filter, *way, &hashes);
             }
         }
         assert!(members.iter().all(|key| filter.contains(key.to_le_bytes())), "a member is lost");
@@ -231,14 +188,13 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
             assert_eq!((link.plan(), link.inserted()), (plan, *taken));
             assert!(*taken <= plan.keys(), "over-filled");
         }
-        let file = file(&filter);
-        let start = header_length(&file);
-        let payload = &file[start..start + filter.bytes() as usize];
+        let payload = payload(&filter);
         assert!(payload == model.payload(), "other bits than FORMAT.md says");
         let receipt = filter.receipt();
         let set: u32 = payload.iter().map(|byte| byte.count_ones()).sum();
         assert_eq!((receipt.set_bits, receipt.bits), (u64::from(set), 8 * payload.len() as u64));
         assert_eq!(receipt.parts.len(), links.len());
+        assert_eq!(receipt.bits, links.iter().map(|link| link.plan().bits()).sum::<u64>());
         assert!((0.0..=1.0).contains(&receipt.fpp) && (set > 0 || receipt.fpp == 0.0));
     }
 }
@@ -246,13 +202,9 @@ fn run(plan: &Plan, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
 proptest! {
     #[test]
     fn acts_as_its_model(
-        plan in plan(), seed: u64, keyed: bool, ops in prop::collection::vec(op(), 0..30),
+        plan in plan(), hasher in hasher(), ops in prop::collection::vec(op(), 0..30),
     ) {
-        if keyed {
-            run(&plan, KeyHasher::keyed(SECRET.clone()), Some(&SECRET), &ops);
-        } else {
-            run(&plan, KeyHasher::with_seed(seed), None, &ops);
-        }
+        run(&plan, hasher, &ops);
     }
 
     /// However the keys are cut into batches, and wherever a file comes between.
@@ -279,8 +231,7 @@ proptest! {
             prop_assert_eq!(new, expected);
             prop_assert!(one == many);
             if through_a_file {
-                let file = file(&many);
-                many = Scalable::read(&file[..], file.len() as u64).unwrap();
+                many = Scalable::from_bytes(&many.to_bytes()).unwrap();
             }
         }
     }
@@ -294,16 +245,13 @@ fn a_file_of_several_chunks_opens_in_every_way() {
     let hashes: Vec<_> = (0..900_000).map(|key| filter.hasher().hash(key)).collect();
     filter.try_insert_all(&hashes).unwrap();
     assert!(filter.bytes() > 2 << 20 && filter.links().len() == 4);
-    let file = file(&filter);
-    let read = Scalable::read(&file[..], file.len() as u64).unwrap();
-    assert!(read == filter);
-    let disk = tempfile::tempfile().unwrap();
-    filter.write(&disk).unwrap();
-    let map = AnyFilter::map(&map(&disk)).unwrap();
     let mut found = vec![false; hashes.len()];
-    map.contains_all(&hashes, &mut found);
+    filter.contains_all(&hashes, &mut found);
     assert!(found.iter().all(|&found| found));
-    assert_eq!(map.receipt(), filter.receipt());
+    for way in [Way::Read, Way::View, Way::Map] {
+        reopened(&filter, way, &hashes);
+    }
+    let file = filter.to_bytes();
     for byte in [header_length(&file), 1 << 20, 2 << 20, file.len() - 40] {
         let mut damaged = file.clone();
         damaged[byte] ^= 1;
@@ -319,12 +267,10 @@ fn a_sealed_filter_is_the_same_file() {
     let plan = Plan::for_keys(Kind::Scalable, 10, 0.01).unwrap();
     let mut filter = Scalable::with_plan(&plan, KeyHasher::keyed(SECRET.clone())).unwrap();
     (0..100).for_each(|key| _ = filter.try_insert(key).unwrap());
-    let file = file(&filter);
-    let sealed = AnyFilter::read_with(&file[..], file.len() as u64, AnyScheme).unwrap();
+    let file = filter.to_bytes();
+    let sealed = AnyFilter::from_bytes_with(&file, AnyScheme).unwrap();
     assert_eq!(sealed.receipt(), filter.receipt());
-    let mut again = Vec::new();
-    sealed.write(&mut again).unwrap();
-    assert!(again == file);
+    assert!(sealed.to_bytes() == file);
 }
 
 /// The rate while growing from n to 64 n keys, each step queried with absent keys.
@@ -365,7 +311,7 @@ fn the_rate_is_kept_over_all_growth() {
                 inserted = step * FIRST;
                 filter.try_insert_all(&hashes).unwrap();
                 let receipt = filter.receipt();
-                let counted = rate_of(&file(&filter));
+                let counted = rate_of(&filter.to_bytes());
                 assert!((receipt.fpp / counted - 1.0).abs() < 1e-6, "{counted} {receipt:?}");
                 assert!(!receipt.over_filled, "{receipt:?}");
                 let keys = receipt.keys;
@@ -445,9 +391,8 @@ fn a_full_link_leaves_a_lower_bound() {
     let mut filter = Scalable::with_plan(&plan, KeyHasher::default()).unwrap();
     (0..2_000).for_each(|key: u64| _ = filter.try_insert(key).unwrap());
     assert_eq!(filter.links().len(), 2);
-    let mut file = Vec::new();
-    filter.write(&mut file).unwrap();
-    let start = u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize;
+    let mut file = filter.to_bytes();
+    let start = header_length(&file);
     let end = file.len() - 16;
     file[start + plan.bytes() as usize..end].fill(0xff);
     resum(&mut file);
@@ -582,9 +527,9 @@ fn links_of_one_size_come_to_an_end() {
     assert!(error.to_string().contains("let its links double"), "{error}");
     assert_eq!(filter.links().len(), 1024);
     assert!((0..held).all(|key| filter.contains(key)));
-    let file = file(&filter);
+    let file = filter.to_bytes();
     assert_eq!(header_length(&file), 41_088);
-    let read = Scalable::read(&file[..], file.len() as u64).unwrap();
+    let read = Scalable::from_bytes(&file).unwrap();
     assert!(read == filter);
     assert!(matches!(read.plan().link(1023), Ok(link) if link.keys() == 1));
 }

@@ -3,16 +3,14 @@
 
 use proptest::prelude::*;
 use umbel::{
-    AnyFilter, Block, Blocks, Capacity, FieldError, InsertError, KeyHash, KeyHasher, Kind,
-    MergeError, Plan, PlanError, Secret, Variant, Window,
+    AnyFilter, Capacity, FieldError, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan,
+    PlanError, Variant, Window,
 };
 
 use crate::damage::with_header;
-use crate::mapped::map;
 use crate::plans::{detail, variant};
 use crate::reference::Reference;
-
-static SECRET: Secret = Secret::new(*b"sixteen old keys");
+use crate::reopened::{Way, hasher, payload, reopened, way};
 
 /// Keys are small numbers, so that they meet often.
 type Key = u16;
@@ -28,9 +26,7 @@ enum Op {
     InsertAt(Key, u64),
     Contains(Vec<Key>),
     Clear,
-    WriteRead,
-    View,
-    Map,
+    Reopen(Way),
 }
 
 fn keys() -> impl Strategy<Value = Vec<Key>> {
@@ -51,9 +47,7 @@ fn op() -> impl Strategy<Value = Op> {
         4 => ((0..2000 as Key), later()).prop_map(|(key, later)| Op::InsertAt(key, later)),
         4 => keys().prop_map(Op::Contains),
         1 => Just(Op::Clear),
-        2 => Just(Op::WriteRead),
-        1 => Just(Op::View),
-        1 => Just(Op::Map),
+        4 => way().prop_map(Op::Reopen),
     ]
 }
 
@@ -163,17 +157,7 @@ impl Model {
     }
 }
 
-fn file<S: AsRef<[Block]>>(filter: &Window<S>) -> Vec<u8> {
-    let mut file = Vec::new();
-    filter.write(&mut file).unwrap();
-    file
-}
-
-fn header_length(file: &[u8]) -> usize {
-    u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize
-}
-
-fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: &[Op]) {
+fn run(plan: &Plan, span: u64, hasher: KeyHasher, ops: &[Op]) {
     let mut filter = match span {
         0 => Window::with_plan(plan, hasher.clone()).unwrap(),
         span => Window::by_time(plan, hasher.clone(), span).unwrap(),
@@ -228,38 +212,14 @@ fn run(plan: &Plan, span: u64, hasher: KeyHasher, secret: Option<&Secret>, ops: 
                 filter.clear();
                 model.clear();
             }
-            Op::WriteRead => {
-                let file = file(&filter);
-                let read = Window::read_with(&file[..], file.len() as u64, secret).unwrap();
-                assert!(read == filter && read.receipt() == filter.receipt());
-                filter = read;
-            }
-            Op::View => {
-                let file = file(&filter);
-                let mut room = Blocks::zeroed(file.len().div_ceil(64) as u64).unwrap();
-                let bytes = &mut room.as_bytes_mut()[..file.len()];
-                bytes.copy_from_slice(&file);
-                let AnyFilter::Window(view) = AnyFilter::view_with(bytes, secret).unwrap() else {
-                    panic!("another kind")
-                };
-                assert!(view == filter && view.receipt() == filter.receipt());
-                filter = view.try_clone().unwrap();
-            }
-            Op::Map => {
-                let temporary = tempfile::NamedTempFile::new().unwrap();
-                std::fs::write(temporary.path(), file(&filter)).unwrap();
-                let mapped = AnyFilter::map_with(&map(temporary.as_file()), secret).unwrap();
-                let AnyFilter::Window(mapped) = mapped else { panic!("another kind") };
-                assert!(mapped == filter);
-                assert!(model.inside().all(|hash| mapped.contains(hash)));
+            Op::Reopen(way) => {
+                filter = reopened(&filter, *way, &model.inside().collect::<Vec<_>>());
             }
         }
         assert!(model.inside().all(|hash| filter.contains(hash)), "inside the window");
         assert_eq!(filter.remembered(), model.taken.iter().sum::<u64>());
     }
-    let file = file(&filter);
-    let start = header_length(&file);
-    assert!(file[start..][..plan.bytes() as usize] == model.payload()[..]);
+    assert!(payload(&filter) == model.payload());
     let taken: Vec<_> = filter.receipt().parts.iter().map(|part| part.keys as u64).collect();
     assert_eq!(taken, model.taken);
 }
@@ -268,17 +228,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn of_insertions_acts_as_its_model(plan in plan(), seed: u64, ops in prop::collection::vec(op(), 0..25)) {
-        run(&plan, 0, KeyHasher::with_seed(seed), None, &ops);
+    fn of_insertions_acts_as_its_model(plan in plan(), hasher in hasher(), ops in prop::collection::vec(op(), 0..25)) {
+        run(&plan, 0, hasher, &ops);
     }
 
     #[test]
     fn by_time_acts_as_its_model(
         plan in plan(),
         span in prop_oneof![4 => 1..40u64, 1 => 1000..5000u64, 1 => Just(u64::MAX)],
+        hasher in hasher(),
         ops in prop::collection::vec(op(), 0..25),
     ) {
-        run(&plan, span, KeyHasher::keyed(SECRET.clone()), Some(&SECRET), &ops);
+        run(&plan, span, hasher, &ops);
     }
 
     #[test]
@@ -342,9 +303,7 @@ fn the_clock_can_run_to_its_end() {
         assert!(filter.contains(tick));
         let receipt = filter.receipt();
         assert!(receipt.fpp < 0.01, "{receipt:?}");
-        let mut file = Vec::new();
-        filter.write(&mut file).unwrap();
-        assert!(Window::read(&file[..], file.len() as u64).unwrap() == filter);
+        assert!(Window::from_bytes(&filter.to_bytes()).unwrap() == filter);
     }
     assert!(!filter.contains(0) && filter.contains(u64::MAX - 1));
 }
@@ -372,9 +331,7 @@ fn the_clock_can_be_set_back() {
         assert!(known.iter().all(|&key| filter.contains(key)));
         filter.advance(1_060).unwrap();
         assert!(filter.remembered() == 0 && !filter.contains(1_019_000));
-        let mut file = Vec::new();
-        filter.write(&mut file).unwrap();
-        assert!(Window::read(&file[..], file.len() as u64).unwrap() == filter);
+        assert!(Window::from_bytes(&filter.to_bytes()).unwrap() == filter);
     }
     let plan = Plan::for_keys(Kind::Window, 10, 0.01).unwrap();
     let mut counted = Window::with_plan(&plan, KeyHasher::default()).unwrap();
@@ -417,8 +374,7 @@ fn a_file_of_several_chunks_goes_on() {
     let mut filter = Window::with_plan(&plan, hasher.clone()).unwrap();
     let hashes: Vec<_> = (0..1_500_000).map(|key| hasher.hash(key)).collect();
     filter.insert_all(&hashes[..1_100_000]);
-    let file = file(&filter);
-    let mut read = Window::read(&file[..], file.len() as u64).unwrap();
+    let mut read = Window::from_bytes(&filter.to_bytes()).unwrap();
     for filter in [&mut filter, &mut read] {
         filter.insert_all(&hashes[1_100_000..]);
         let mut found = vec![false; 700_000];
@@ -439,8 +395,7 @@ fn the_highest_number_turns_too() {
     let mut filter = Window::from_bytes(&aged).unwrap();
     for key in 35..200u64 {
         filter.insert(key);
-        let file = filter.to_bytes();
-        let read = Window::from_bytes(&file).unwrap();
+        let read = Window::from_bytes(&filter.to_bytes()).unwrap();
         assert!(((key - 29)..=key).all(|key| read.contains(key)), "after {key}");
         assert_eq!(read.remembered(), 30 + (key + 1) % 10, "after {key}");
     }
