@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use umbel::plan::ParseKindError;
 use umbel::{
     AnyFilter, Attributes, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError,
     RowError, Tags, Variant,
@@ -308,8 +307,6 @@ fn what_cannot_be_is_refused() {
         Err(RowError::AttributeCount { found: 9, most: 8 })
     ));
     assert_eq!(new(&subsets, &names[..8]).unwrap().bytes(), (8 + 247) * plan.bytes());
-    let unknown = "attributes:3".parse::<Variant>();
-    assert!(matches!(unknown, Err(ParseKindError::Plan(PlanError::Detail { found: 3, .. }))));
     let other = Plan::for_keys(Kind::Blocked, 10, 0.01).unwrap();
     let other = new(&other, &["a"]);
     assert!(matches!(other, Err(RowError::Plan(PlanError::Kind { found: Kind::Blocked, .. }))));

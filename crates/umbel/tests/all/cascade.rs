@@ -4,11 +4,7 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use umbel::plan::ParseKindError;
-use umbel::{
-    AnyFilter, BuildError, Cascade, Form, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan,
-    PlanError, Variant,
-};
+use umbel::{BuildError, Cascade, Form, KeyHash, KeyHasher, Kind, Plan, PlanError, Variant};
 
 use crate::plans::Numbers;
 use crate::reference::{Reference, in_level};
@@ -186,31 +182,13 @@ fn half_a_hash_in_common_is_no_hash_in_common() {
 }
 
 #[test]
-fn what_a_static_kind_refuses() {
-    let hasher = KeyHasher::default();
-    let plan = Plan::for_keys(Kind::Cascade, 100, 0.01).unwrap();
-    assert!(matches!(
-        AnyFilter::with_plan(&plan, hasher.clone()),
-        Err(PlanError::BuiltAtOnce(Kind::Cascade))
-    ));
-    let mut filter = AnyFilter::build(&plan, &hashes(0..100), hasher.clone()).unwrap();
-    assert!((0..100u64).all(|key| filter.contains(key.to_le_bytes())));
-    assert!(matches!(filter.try_insert("key"), Err(InsertError::BuiltAtOnce(Kind::Cascade))));
-    let other = filter.clone();
-    assert!(matches!(filter.union(&other), Err(MergeError::NotMergeable(Kind::Cascade))));
-    assert!(matches!(filter.intersect(&other), Err(MergeError::NotMergeable(Kind::Cascade))));
-    let error = AnyFilter::build(&plan, &hashes(0..101), hasher.clone()).unwrap_err();
-    assert!(matches!(error, BuildError::Overfull { keys: 101, planned: 100 }), "{error:?}");
-    assert!(Cascade::try_from(filter).is_ok());
-    assert!(matches!(
-        "cascade:2".parse::<Variant>(),
-        Err(ParseKindError::Plan(PlanError::Detail { found: 2, .. }))
-    ));
+fn no_keys_and_no_lists() {
     assert!(matches!(
         Plan::for_lists(Kind::Blocked, 10, 10, 0.1),
         Err(PlanError::Kind { found: Kind::Blocked, .. })
     ));
-    let empty = Cascade::build(&[] as &[KeyHash], &hashes(0..1000), 0.01, hasher).unwrap();
+    let (none, exclude) = (&[] as &[KeyHash], hashes(0..1000));
+    let empty = Cascade::build(none, &exclude, 0.01, KeyHasher::default()).unwrap();
     assert!((0..1000).all(|key| !empty.contains(key)) && empty.receipt().fpp == 0.0);
 }
 

@@ -5,7 +5,10 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use umbel::{AnyFilter, Attributes, Block, Capacity, KeyHash, KeyHasher, Kind, Plan};
+use umbel::{
+    AnyFilter, Attributes, Block, BuildError, Capacity, InsertError, KeyHash, KeyHasher, Kind,
+    MergeError, Plan, PlanError,
+};
 
 use crate::mapped::map;
 use crate::reopened::{Aligned, Way, way};
@@ -210,7 +213,10 @@ fn every_kind_says_what_it_does() {
         let insert = left.filter.try_insert("key");
         assert_eq!(insert.is_ok(), kind.inserts(), "{kind}: {insert:?}");
         let remove = left.filter.as_counting_mut().map(|filter| filter.remove("key"));
-        assert_eq!(remove.is_ok(), kind.removes(), "{kind}: {remove:?}");
+        match &remove {
+            Ok(_) => assert!(kind.removes(), "{kind}"),
+            Err(error) => assert_eq!(*error, InsertError::CannotRemove(kind)),
+        }
         let errors = [
             union.err().map(|error| error.to_string()),
             insert.err().map(|error| error.to_string()),
@@ -220,5 +226,54 @@ fn every_kind_says_what_it_does() {
             // A reason and a remedy.
             assert!(error.contains(&kind.to_string()) || kind.rows(), "{error}");
         }
+    }
+}
+
+#[test]
+fn kinds_that_never_merge_say_why() {
+    for (kind, words) in [
+        (Kind::Scalable, "add the keys of one to the other"),
+        (Kind::Stable, "depends on the order"),
+        (Kind::Window, "differ in age"),
+        (Kind::Coded, "which bucket"),
+        (Kind::Bloomier, "build one from the keys of both"),
+        (Kind::Cascade, "build one from the keys of both"),
+    ] {
+        let new = |kind| Pair::new(kind, 1, &[1, 2]).filter;
+        for (left, right) in [(kind, kind), (kind, Kind::Classic), (Kind::Blocked, kind)] {
+            let (mut left, right) = (new(left), new(right));
+            let before = left.clone();
+            for error in [left.union(&right), left.intersect(&right)] {
+                let error = error.unwrap_err();
+                assert_eq!(error, MergeError::NotMergeable(kind));
+                assert!(error.to_string().contains(words), "{error}");
+            }
+            assert!(left == before, "an error changes nothing");
+        }
+    }
+    let new = |kind| Pair::new(kind, 1, &[1, 2]).filter;
+    let plain = [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Counting, Kind::Attributes];
+    for (left, right) in plain.into_iter().flat_map(|left| plain.map(|right| (left, right))) {
+        let (mut filter, other) = (new(left), new(right));
+        let expected = match left == right {
+            true => Ok(()),
+            false => Err(MergeError::KindsDiffer { left, right }),
+        };
+        assert_eq!([filter.union(&other), filter.intersect(&other)], [expected.clone(), expected]);
+    }
+}
+
+#[test]
+fn kinds_that_are_built_at_once_take_no_more() {
+    for kind in Kind::ALL.iter().copied().filter(|kind| kind.built_at_once()) {
+        let (plan, hasher) = (Plan::for_keys(kind, 100, 0.01).unwrap(), KeyHasher::default());
+        let empty = AnyFilter::with_plan(&plan, hasher.clone()).unwrap_err();
+        assert_eq!(empty, PlanError::BuiltAtOnce(kind));
+        let build = |count| AnyFilter::build(&plan, &Vec::from_iter(0..count), hasher.clone());
+        let mut full = build(100).unwrap();
+        assert!((0..100).all(|key| full.contains(key)));
+        assert_eq!(full.try_insert("key").unwrap_err(), InsertError::BuiltAtOnce(kind));
+        let more = build(101).unwrap_err();
+        assert_eq!(more, BuildError::Overfull { keys: 101, planned: 100 });
     }
 }

@@ -12,7 +12,8 @@ use umbel::internals::Core;
 use umbel::{
     AnyFilter, AnyScheme, Attributes, Block, Blocked, Blocks, Bloomier, ByHash, Cascade, Classic,
     Coded, Counting, FileError, Filter, Hashing, InsertError, Key, KeyDescription, KeyHash,
-    KeyHasher, Kind, Plan, Prehashed, Scalable, Secret, Shared, Sliced, Stable, Variant, Window,
+    KeyHasher, Kind, Plan, PlanError, Prehashed, Scalable, Secret, Shared, Sliced, Stable, Variant,
+    Window,
 };
 
 use crate::mapped::map;
@@ -461,6 +462,31 @@ fn files_in_memory_may_lie_anywhere() {
     }
 }
 
+/// Neither plans nor filters of one kind are taken for another's.
+#[test]
+fn kinds_are_told_apart() {
+    fn others(own: Kind) -> impl Iterator<Item = Kind> {
+        Kind::ALL.iter().copied().filter(move |kind| *kind != own)
+    }
+    each_inserting!(|Sort| {
+        for other in others(kind_of::<Sort>()) {
+            let plan = Plan::for_keys(other, 10, 0.1).unwrap();
+            let error = Sort::with_plan(&plan, KeyHasher::default()).map(drop);
+            let expected = PlanError::Kind { expected: kind_of::<Sort>(), found: other };
+            assert_eq!(error, Err(expected));
+        }
+    });
+    each!(Blocked, Classic, Sliced, Counting, Stable, Window, Scalable, Coded, Bloomier, Attributes, Cascade: |Sort| {
+        for other in others(kind_of::<Sort>()) {
+            let error = Sort::try_from(filled(other, &texts(9))).map(drop).unwrap_err();
+            let own = kind_of::<Sort>();
+            assert!(
+                matches!(error, FileError::Kind { expected, found } if (expected, found) == (own, other))
+            );
+        }
+    });
+}
+
 /// Copies, views and maps are equal to what they are of, and no filters are that differ in any bit or number.
 #[test]
 fn equal_filters_are_equal_files() {
@@ -633,50 +659,6 @@ fn borrowed_filters_answer_alike() {
         assert_eq!(found(&view, &all), expected, "{kind}");
         assert_eq!(found(&mapped, &all), expected, "{kind}");
         assert!(view.blocks() == filter.blocks() && mapped.blocks() == filter.blocks());
-    }
-}
-
-/// Numbers that do not go together make no plan, whoever writes them down.
-#[test]
-fn plans_made_to_measure_are_checked() {
-    let refused = |variant: Variant, bits, probes| {
-        Plan::from_parts(variant, 100, 0.01, bits, probes).is_err()
-    };
-    for variant in [
-        Variant::Counting { counter_bits: 5 },
-        Variant::Stable { cell_bits: 0 },
-        Variant::Stable { cell_bits: 9 },
-        Variant::Window { generations: 1 },
-        Variant::Window { generations: 9 },
-        Variant::Coded { code_bits: None },
-        Variant::Coded { code_bits: Some(1) },
-        Variant::Coded { code_bits: Some(41) },
-        Variant::Bloomier { fingerprint_bits: None, value_bits: 0 },
-        Variant::Bloomier { fingerprint_bits: Some(65), value_bits: 0 },
-        Variant::Bloomier { fingerprint_bits: Some(60), value_bits: 5 },
-    ] {
-        for blocks in 1..100 {
-            assert!(refused(variant, 512 * blocks, 1) && refused(variant, 512 * blocks, 3));
-        }
-    }
-    for &kind in Kind::ALL {
-        let plan = Plan::for_keys(kind, 100, 0.01).unwrap();
-        let again =
-            Plan::from_parts(plan.variant(), 100, 0.01, plan.bits(), plan.probes()).unwrap();
-        assert_eq!(again, plan);
-        assert!(
-            refused(plan.variant(), plan.bits(), 0) && refused(plan.variant(), plan.bits(), 33)
-        );
-        assert!(refused(plan.variant(), 0, plan.probes()));
-        assert!(refused(plan.variant(), (1 << 48) + 512, plan.probes()));
-        assert!(Plan::from_parts(plan.variant(), 0, 0.01, plan.bits(), plan.probes()).is_err());
-        for fpp in [0.0, 1.0, f64::NAN, -0.5] {
-            assert!(
-                Plan::from_parts(plan.variant(), 100, fpp, plan.bits(), plan.probes()).is_err()
-            );
-        }
-        let text = plan.variant().to_string();
-        assert_eq!(text.parse(), Ok(plan.variant()), "{text}");
     }
 }
 

@@ -6,8 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use umbel::internals::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
 use umbel::{
-    AnyFilter, AnyScheme, Blocked, Classic, FileError, Filter, KeyHash, KeyHasher, Kind,
-    MergeError, Plan, PlanError,
+    AnyFilter, AnyScheme, Blocked, FileError, Filter, KeyHash, KeyHasher, Kind, MergeError, Plan,
 };
 
 use crate::plans::Numbers;
@@ -409,16 +408,6 @@ fn filters_that_do_not_go_together_are_left_unchanged() {
     }
     every_case::<BlockedLayout>();
     every_case::<ClassicLayout>();
-
-    let new =
-        |kind| AnyFilter::with_plan(&Plan::for_keys(kind, 10, 0.1).unwrap(), KeyHasher::default());
-    let (mut left, right) = (new(Kind::Blocked).unwrap(), new(Kind::Classic).unwrap());
-    assert!(matches!(left.union(&right), Err(MergeError::KindsDiffer { .. })));
-    assert!(matches!(left.intersect(&right), Err(MergeError::KindsDiffer { .. })));
-    let plan = *left.plan();
-    assert!(matches!(Classic::with_plan(&plan, KeyHasher::default()), Err(PlanError::Kind { .. })));
-    assert!(matches!(Classic::try_from(left), Err(FileError::Kind { .. })));
-    assert!(matches!(Blocked::try_from(right), Err(FileError::Kind { .. })));
 }
 
 /// Receipts and merges of keyed filters need no secret.

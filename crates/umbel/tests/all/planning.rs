@@ -1,6 +1,7 @@
 //! Plans: they keep their promise, answer each other's questions, fold, and say why a goal is impossible.
 
 use umbel::math::{Spread, classic};
+use umbel::plan::ParseKindError;
 use umbel::{Growth, Kind, Plan, PlanError, Tags, Variant};
 
 /// From here on a plan has the margin of its promise.
@@ -261,6 +262,79 @@ fn half_of_the_smallest_rate_is_no_rate() {
         );
     }
     assert!(Plan::from_parts(Kind::Scalable, 10, f64::from_bits(2), 512, 8).is_ok());
+}
+
+/// A parameter that a kind does not have is refused in every plan.
+#[test]
+fn parameters_that_no_kind_has_are_refused() {
+    let refused = |variant: Variant, bits, probes| {
+        Plan::from_parts(variant, 100, 0.01, bits, probes).is_err()
+    };
+    let bloomier =
+        |fingerprint_bits, value_bits| Variant::Bloomier { fingerprint_bits, value_bits };
+    let counters = [0, 1, 3, 5, 7, 12, 15, 17, 32];
+    let rows: [(&str, Vec<Variant>); 5] = [
+        ("4, 8 or 16", counters.map(|counter_bits| Variant::Counting { counter_bits }).into()),
+        ("1 to 8 bits", [0, 9].map(|cell_bits| Variant::Stable { cell_bits }).into()),
+        (
+            "2 to 8 generations",
+            [0, 1, 9, u32::MAX].map(|generations| Variant::Window { generations }).into(),
+        ),
+        ("2 to 40", [0, 1, 41].map(|bits| Variant::Coded { code_bits: Some(bits) }).into()),
+        ("1 to 64 bits", vec![bloomier(Some(65), 0)]),
+    ];
+    for (words, variant) in
+        rows.iter().flat_map(|(words, variants)| variants.iter().map(move |v| (words, *v)))
+    {
+        for plan in [
+            Plan::for_keys(variant, 100, 0.01),
+            Plan::from_parts(variant, 100, 0.01, 512 * 1680, 1),
+        ] {
+            let error = plan.unwrap_err();
+            assert!(matches!(error, PlanError::Detail { .. }), "{variant:?}: {error:?}");
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        assert!(Plan::for_memory(variant, 100, 1 << 20).is_err(), "{variant:?}");
+        assert!(Plan::for_capacity(variant, 0.01, 1 << 20).is_err(), "{variant:?}");
+    }
+    // What is left to the plan is not known in its parts.
+    let left = [Variant::Coded { code_bits: None }, bloomier(None, 0), bloomier(Some(60), 5)];
+    for variant in rows.iter().flat_map(|(_, variants)| variants).copied().chain(left) {
+        for blocks in 1..100 {
+            assert!(refused(variant, 512 * blocks, 1) && refused(variant, 512 * blocks, 3));
+        }
+    }
+    for text in ["scalable:2", "attributes:3", "cascade:2", "counting:5"] {
+        let error = text.parse::<Variant>().unwrap_err();
+        assert!(matches!(error, ParseKindError::Plan(PlanError::Detail { .. })), "{text}: {error}");
+    }
+}
+
+/// Numbers that do not go together make no plan, whoever writes them down.
+#[test]
+fn plans_made_to_measure_are_checked() {
+    let refused = |variant: Variant, bits, probes| {
+        Plan::from_parts(variant, 100, 0.01, bits, probes).is_err()
+    };
+    for &kind in Kind::ALL {
+        let plan = Plan::for_keys(kind, 100, 0.01).unwrap();
+        let again =
+            Plan::from_parts(plan.variant(), 100, 0.01, plan.bits(), plan.probes()).unwrap();
+        assert_eq!(again, plan);
+        assert!(
+            refused(plan.variant(), plan.bits(), 0) && refused(plan.variant(), plan.bits(), 33)
+        );
+        assert!(refused(plan.variant(), 0, plan.probes()));
+        assert!(refused(plan.variant(), (1 << 48) + 512, plan.probes()));
+        assert!(Plan::from_parts(plan.variant(), 0, 0.01, plan.bits(), plan.probes()).is_err());
+        for fpp in [0.0, 1.0, f64::NAN, -0.5] {
+            assert!(
+                Plan::from_parts(plan.variant(), 100, fpp, plan.bits(), plan.probes()).is_err()
+            );
+        }
+        let text = plan.variant().to_string();
+        assert_eq!(text.parse(), Ok(plan.variant()), "{text}");
+    }
 }
 
 /// More keys than cells: all tables have the one rate that there is at most.

@@ -1,9 +1,7 @@
 //! Stable filters, compared with a model that has a number per cell; and the stable point, reached and measured.
 
 use proptest::prelude::*;
-use umbel::{
-    AnyFilter, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError, Stable,
-};
+use umbel::{KeyHash, Kind, Plan, PlanError, Stable};
 
 use crate::plans::{detail, variant};
 use crate::reference::mix;
@@ -143,19 +141,4 @@ proptest! {
             prop_assert!(!receipt.over_filled && (0.0..=1.0).contains(&receipt.fpp));
         }
     }
-}
-
-#[test]
-fn stable_filters_do_not_merge() {
-    let plan = Plan::for_keys(Kind::Stable, 10, 0.1).unwrap();
-    let new = || AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
-    let (mut left, right) = (new(), new());
-    type Join = fn(&mut AnyFilter, &AnyFilter) -> Result<(), MergeError>;
-    let joins: [Join; 2] = [AnyFilter::union, AnyFilter::intersect];
-    for join in joins {
-        let error = join(&mut left, &right).unwrap_err();
-        assert!(matches!(error, MergeError::NotMergeable(Kind::Stable)), "{error:?}");
-        assert!(error.to_string().contains("depends on the order"), "{error}");
-    }
-    assert!(matches!(left.as_counting_mut(), Err(InsertError::CannotRemove(Kind::Stable))));
 }

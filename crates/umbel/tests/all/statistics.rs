@@ -5,10 +5,11 @@
 //! themselves, test the hash. That rate, averaged and compared with the promised one, tests the plan. One loose bound
 //! on everything would test none.
 
+use std::fmt::Debug;
 use std::io::{self, Write};
 
 use umbel::format::Header;
-use umbel::internals::{BloomCore, Layout};
+use umbel::internals::{BloomCore, Core, Layout};
 use umbel::math::stable::Cells;
 use umbel::math::{binomial_bounds, blocked};
 use umbel::{Block, Filter, KeyHash, KeyHasher, Kind, Plan, Receipt};
@@ -44,6 +45,7 @@ impl Keys {
         }
     }
 }
+
 /// How much a long test does: a part, unless `cargo x test --full` asks for all.
 pub(crate) fn long<T>(all: T, part: T) -> T {
     if std::env::var_os("UMBEL_TEST_FULL").is_some() { all } else { part }
@@ -171,20 +173,8 @@ impl Counter {
             }
             self.position += BLOCK_BITS;
         }
-        let mut all = 0;
-        let mut product = 1.0;
-        for word in bytes.chunks_exact(8) {
-            let ones = word.iter().map(|byte| byte.count_ones()).sum::<u32>();
-            all += ones;
-            product *= f64::from(ones) / LANE_BITS;
-        }
-        self.set += u64::from(all);
-        let probes = self.plan.probes() as i32;
-        let rate = if probes % 8 == 0 {
-            product.powi(probes / 8)
-        } else {
-            (f64::from(all) / BLOCK_BITS as f64).powi(probes)
-        };
+        self.set += bytes.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
+        let rate = block_rate(bytes, self.plan.probes());
         self.sum += rate;
         self.squares += rate * rate;
     }
@@ -244,6 +234,51 @@ impl Write for Counter {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Where the seeds of a run begin: `UMBEL_TEST_SEED` shifts them.
+pub(crate) fn first_seed(usual: u64) -> u64 {
+    std::env::var("UMBEL_TEST_SEED").map_or(usual, |seed| seed.parse().expect("a number"))
+}
+
+/// The mean of several filters' rates, and its standard error.
+pub(crate) fn mean(rates: &[f64]) -> (f64, f64) {
+    let count = rates.len() as f64;
+    let mean = rates.iter().sum::<f64>() / count;
+    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    (mean, (squares / (count - 1.0) / count).sqrt())
+}
+
+/// How many of these keys pass.
+pub(crate) fn passing<C: Core>(
+    filter: &Filter<C>,
+    hashes: impl IntoIterator<Item = KeyHash>,
+) -> u64 {
+    let hashes: Vec<_> = hashes.into_iter().collect();
+    let mut found = vec![false; hashes.len()];
+    filter.contains_all(&hashes, &mut found);
+    found.iter().filter(|&&found| found).count() as u64
+}
+
+/// Hits of fresh keys follow the binomial law of the rate that the bits give.
+pub(crate) fn assert_binomial(hits: u64, trials: u64, rate: f64, what: &dyn Debug) {
+    let (low, high) = binomial_bounds(trials, rate, ALPHA);
+    assert!(
+        (low..=high).contains(&hits),
+        "{what:?}: {hits} of {trials}, {low} to {high} at {rate}"
+    );
+}
+
+/// The chance that a fresh key passes a block of a blocked filter.
+pub(crate) fn block_rate(block: &[u8], probes: u32) -> f64 {
+    let ones = |bytes: &[u8]| bytes.iter().map(|byte| byte.count_ones()).sum::<u32>();
+    match probes % 8 {
+        0 => {
+            let lanes = block.chunks_exact(8).map(|lane| f64::from(ones(lane)) / LANE_BITS);
+            lanes.product::<f64>().powi(probes as i32 / 8)
+        }
+        _ => (f64::from(ones(block)) / BLOCK_BITS as f64).powi(probes as i32),
     }
 }
 

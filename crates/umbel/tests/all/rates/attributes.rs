@@ -1,10 +1,9 @@
 //! What an attributes filter's parts let pass, single values and values of different rows, and what it reports of them.
 
-use umbel::math::binomial_bounds;
 use umbel::{Attributes, KeyHasher, Kind, Plan};
 
 use crate::plans::{Numbers, variant};
-use crate::statistics::{ALPHA, long, power, splitmix};
+use crate::statistics::{assert_binomial, long, power, splitmix};
 
 /// Values 1,000,000·`a` + `number`, in any attribute.
 fn text(a: u64, number: u64) -> [u8; 8] {
@@ -27,11 +26,6 @@ fn hits(filter: &Attributes, rows: impl Iterator<Item = Vec<Option<[u8; 8]>>>) -
     found.iter().filter(|&&found| found).count() as u64
 }
 
-fn assert_chance(hits: u64, trials: u64, rate: f64, what: &str) {
-    let (low, high) = binomial_bounds(trials, rate, ALPHA);
-    assert!((low..=high).contains(&hits), "{what}: {hits} of {trials}, {low} to {high} at {rate}");
-}
-
 /// Every filter inside keeps the rate of the plan: single values that no row has pass at the rate of its
 /// bits, also where all attributes have the same values; and two together at the product.
 #[test]
@@ -51,7 +45,7 @@ fn unknown_values_pass_at_the_planned_rate() {
                 let rate = receipt.parts[attribute].fpp;
                 // The bits are one draw of hashings, of which the promise is the mean: 3 % for 6 σ.
                 assert!(rate <= fpp * 1.03, "{detail}: {rate}");
-                assert_chance(hits(&filter, (0..trials).map(row)), trials, rate, "one value");
+                assert_binomial(hits(&filter, (0..trials).map(row)), trials, rate, &"one value");
                 let mut asked = [false; 3];
                 asked[attribute] = true;
                 assert_eq!(filter.query_fpp(&asked).unwrap(), rate);
@@ -61,7 +55,7 @@ fn unknown_values_pass_at_the_planned_rate() {
             if detail % 10 == 2 {
                 rate *= receipt.parts[3].fpp;
             }
-            assert_chance(hits(&filter, (0..1_000_000).map(two)), 1_000_000, rate, "two values");
+            assert_binomial(hits(&filter, (0..1_000_000).map(two)), 1_000_000, rate, &"two values");
             assert!(!receipt.over_filled && receipt.fpp <= fpp * 1.03, "{receipt:?}");
         }
     }
@@ -85,7 +79,7 @@ fn values_of_different_rows_pass_at_the_rate_of_the_tags() {
                 let rate = filter.receipt().parts[3].fpp;
                 assert_eq!(worst, rate);
                 assert!(rate <= 0.0103, "{rate}");
-                assert_chance(found, plan.keys(), rate, "recombined");
+                assert_binomial(found, plan.keys(), rate, &"recombined");
             } else {
                 assert_eq!((found, worst), (plan.keys(), 1.0), "nothing tells them apart");
             }

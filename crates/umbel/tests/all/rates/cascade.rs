@@ -1,9 +1,8 @@
 //! What passes a cascade of keys on neither list.
 
-use umbel::math::binomial_bounds;
 use umbel::{Cascade, Form, KeyHasher, Plan, Variant};
 
-use crate::statistics::{ALPHA, Keys, power};
+use crate::statistics::{Keys, assert_binomial, passing, power};
 
 /// Hits of keys on neither list are binomial by the rate that the bits give, and that is at most the planned one.
 #[test]
@@ -29,18 +28,14 @@ fn other_keys_pass_at_the_promised_rate() {
                 assert!(plan.predicted_fpp() <= fpp);
                 let trials = power(rate, 0.1).clamp(10_000.0, 1e6) as u64;
                 let start = included + excluded;
-                let (mut hits, mut found) = (0, vec![false; 1 << 16]);
-                let others: Vec<_> = (start..start + trials).map(hash).collect();
-                for others in others.chunks(1 << 16) {
-                    filter.contains_all(others, &mut found[..others.len()]);
-                    hits += found[..others.len()].iter().filter(|found| **found).count() as u64;
-                }
-                let (least, most) = binomial_bounds(trials, rate, ALPHA);
-                let what =
-                    format!("{sort:?} {included} {excluded} {fpp} {form:?}: {hits} of {trials}");
-                assert!((least..=most).contains(&hits), "{what}, not {least} to {most}");
+                let hits = passing(&filter, (start..start + trials).map(hash));
+                let what = (sort, included, excluded, fpp, form);
+                assert_binomial(hits, trials, rate, &what);
                 // Above the promise only by what chance does to the bits of few keys.
-                assert!(rate <= fpp * if included > 1000 { 1.05 } else { 10.0 }, "{what}: {rate}");
+                assert!(
+                    rate <= fpp * if included > 1000 { 1.05 } else { 10.0 },
+                    "{what:?}: {rate}"
+                );
             }
         }
     }

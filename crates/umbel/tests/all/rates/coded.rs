@@ -1,9 +1,8 @@
 //! The rate of coded filters.
 
-use umbel::math::binomial_bounds;
 use umbel::{Coded, KeyHasher, Kind, Plan};
 
-use crate::statistics::{self, ALPHA, Keys, power};
+use crate::statistics::{Keys, SIGMAS, assert_binomial, mean, passing, power};
 
 /// Planned, filled as planned, asked for fresh keys. Given the codes the hits are binomial; and the rate that the codes give,
 /// the mean over hashings, is at most the promise, and that of the formula but for what is not stored twice.
@@ -28,25 +27,19 @@ fn the_rate_promised_is_kept() {
             let mut filter = Coded::with_plan(&plan, hasher.clone()).unwrap();
             let hashes: Vec<_> = (0..keys).map(|number| sort.hash(&hasher, number)).collect();
             filter.try_insert_all(&hashes).unwrap();
-            let mut found = vec![false; hashes.len()];
-            filter.contains_all(&hashes, &mut found);
-            assert!(!found.contains(&false), "a member is lost");
+            assert_eq!(passing(&filter, hashes), keys, "a member is lost");
             let receipt = filter.receipt();
             assert!(!receipt.over_filled, "{receipt:?}");
             let estimate = receipt.keys;
-            let slack = statistics::SIGMAS * estimate.deviation + 1.0 + 0.001 * keys as f64;
+            let slack = SIGMAS * estimate.deviation + 1.0 + 0.001 * keys as f64;
             assert!((estimate.value - keys as f64).abs() <= slack, "{receipt:?}");
             rates.push(receipt.fpp);
-            hits += (keys..keys + trials)
-                .filter(|&number| filter.contains(sort.hash(&hasher, number)))
-                .count() as u64;
+            let fresh = (keys..keys + trials).map(|number| sort.hash(&hasher, number));
+            hits += passing(&filter, fresh);
         }
-        let mean = rates.iter().sum::<f64>() / seeds as f64;
-        let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-        let error = (squares / (seeds * (seeds - 1)) as f64).sqrt();
-        let (low, high) = binomial_bounds(trials * seeds, mean, ALPHA);
-        assert!((low..=high).contains(&hits), "{plan:?}: {hits}, {low} to {high}");
-        let bound = statistics::SIGMAS * error;
+        let (mean, error) = mean(&rates);
+        assert_binomial(hits, trials * seeds, mean, &plan);
+        let bound = SIGMAS * error;
         assert!(mean <= fpp * (1.0 + 1e-12) + bound, "{plan:?}: {mean} ± {error}");
         let formula = plan.predicted_fpp();
         eprintln!(

@@ -8,7 +8,9 @@ use umbel::internals::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLa
 use umbel::math::binomial_bounds;
 use umbel::{Blocked, Filter, KeyHash, KeyHasher, Kind, Plan};
 
-use crate::statistics::{self, Census, Keys, SIGMAS, long, measure, power, splitmix};
+use crate::statistics::{
+    self, Census, Keys, SIGMAS, assert_binomial, long, measure, passing, power, splitmix,
+};
 
 const RATES: [f64; 5] = [0.5, 0.1, 0.01, 0.001, 1e-4];
 
@@ -18,9 +20,8 @@ fn most_trials() -> f64 {
     f64::from(long(8_100_000, 1_000_000))
 }
 
-/// Where the seeds of this run begin.
 fn seed() -> u64 {
-    std::env::var("UMBEL_TEST_SEED").map_or(20_260_701, |seed| seed.parse().expect("a number"))
+    statistics::first_seed(20_260_701)
 }
 
 /// Plans for `keys` keys at every rate, and measures `filters` filters for each sort of keys.
@@ -39,67 +40,32 @@ fn promise_is_kept<L: Layout>(keys: u64, filters: u64) {
 
 // Small filters vary much from one hashing to the next: the promise is for their mean.
 
-#[test]
-fn blocked_with_one_key() {
-    promise_is_kept::<BlockedLayout>(1, 2_000);
+macro_rules! keeps {
+    ($($(#[$long:meta])? $name:ident: $layout:ty, $keys:expr, $filters:expr;)*) => {$(
+        #[test]
+        $(#[$long])?
+        fn $name() {
+            promise_is_kept::<$layout>($keys, $filters);
+        }
+    )*};
 }
 
-#[test]
-fn blocked_with_a_hundred_keys() {
-    promise_is_kept::<BlockedLayout>(100, 500);
-}
-
-#[test]
-fn blocked_with_ten_thousand_keys() {
-    promise_is_kept::<BlockedLayout>(10_000, 30);
-}
-
-#[test]
-fn blocked_with_a_million_keys() {
-    promise_is_kept::<BlockedLayout>(1_000_000, 1);
-}
-
-#[test]
-fn classic_with_one_key() {
-    promise_is_kept::<ClassicLayout>(1, 2_000);
-}
-
-#[test]
-fn classic_with_a_hundred_keys() {
-    promise_is_kept::<ClassicLayout>(100, 500);
-}
-
-#[test]
-fn classic_with_ten_thousand_keys() {
-    promise_is_kept::<ClassicLayout>(10_000, 30);
-}
-
-#[test]
-#[ignore = "long statistics: cargo x test --full"]
-fn classic_with_a_million_keys() {
-    promise_is_kept::<ClassicLayout>(1_000_000, 1);
-}
-
-#[test]
-fn sliced_with_one_key() {
-    promise_is_kept::<SlicedLayout>(1, 2_000);
-}
-
-#[test]
-fn sliced_with_a_hundred_keys() {
-    promise_is_kept::<SlicedLayout>(100, 500);
-}
-
-#[test]
-#[ignore = "long statistics: cargo x test --full"]
-fn sliced_with_ten_thousand_keys() {
-    promise_is_kept::<SlicedLayout>(10_000, 30);
-}
-
-#[test]
-#[ignore = "long statistics: cargo x test --full"]
-fn sliced_with_a_million_keys() {
-    promise_is_kept::<SlicedLayout>(1_000_000, 1);
+keeps! {
+    blocked_with_one_key: BlockedLayout, 1, 2_000;
+    blocked_with_a_hundred_keys: BlockedLayout, 100, 500;
+    blocked_with_ten_thousand_keys: BlockedLayout, 10_000, 30;
+    blocked_with_a_million_keys: BlockedLayout, 1_000_000, 1;
+    classic_with_one_key: ClassicLayout, 1, 2_000;
+    classic_with_a_hundred_keys: ClassicLayout, 100, 500;
+    classic_with_ten_thousand_keys: ClassicLayout, 10_000, 30;
+    #[ignore = "long statistics: cargo x test --full"]
+    classic_with_a_million_keys: ClassicLayout, 1_000_000, 1;
+    sliced_with_one_key: SlicedLayout, 1, 2_000;
+    sliced_with_a_hundred_keys: SlicedLayout, 100, 500;
+    #[ignore = "long statistics: cargo x test --full"]
+    sliced_with_ten_thousand_keys: SlicedLayout, 10_000, 30;
+    #[ignore = "long statistics: cargo x test --full"]
+    sliced_with_a_million_keys: SlicedLayout, 1_000_000, 1;
 }
 
 /// At 2^j places a place is the top j bits of the hash; were these used again inside the block, the
@@ -242,12 +208,10 @@ fn hashes_of_64_bits_keep_the_promise() {
             filter.insert(KeyHash::from_u64(splitmix(number)));
         }
         let trials = power(0.01, 0.1) as u64;
-        let hits = (plan.keys()..plan.keys() + trials)
-            .filter(|&number| filter.contains(KeyHash::from_u64(splitmix(number))))
-            .count() as u64;
+        let fresh = plan.keys()..plan.keys() + trials;
+        let hits = passing(&filter, fresh.map(|number| KeyHash::from_u64(splitmix(number))));
         let census = Census::of(&filter);
-        let (low, high) = binomial_bounds(trials, census.fpp, statistics::ALPHA);
-        assert!((low..=high).contains(&hits), "{hits} of {trials}, {low} to {high}");
+        assert_binomial(hits, trials, census.fpp, &plan);
         assert!(census.fpp <= plan.fpp() + SIGMAS * census.deviation, "{census:?}");
     }
     check::<BlockedLayout>();

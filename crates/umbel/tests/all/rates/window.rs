@@ -1,9 +1,8 @@
 //! The rate of a window, and both its ends.
 
-use umbel::math::binomial_bounds;
 use umbel::{KeyHasher, Kind, Plan, Variant, Window};
 
-use crate::statistics::{ALPHA, Keys, SIGMAS, power};
+use crate::statistics::{Keys, SIGMAS, assert_binomial, mean, passing, power};
 
 /// After any number of insertions the window's keys are found and those of more than G/(G − 1) windows
 /// before are not, at a rate that makes chance out of the question.
@@ -51,24 +50,11 @@ fn the_rate_is_kept_however_long_the_stream() {
                 let keys = receipt.keys;
                 assert!((keys.value - held).abs() < SIGMAS * keys.deviation, "{held} {receipt:?}");
                 rates.push(receipt.fpp);
-                for start in (0..trials).step_by(4096) {
-                    let fresh: Vec<_> = (start..trials.min(start + 4096))
-                        .map(|number| sort.hash(&hasher, inserted + number))
-                        .collect();
-                    let mut found = vec![false; fresh.len()];
-                    filter.contains_all(&fresh, &mut found);
-                    hits += found.iter().filter(|&&found| found).count() as u64;
-                }
+                let fresh = (inserted..inserted + trials).map(|number| sort.hash(&hasher, number));
+                hits += passing(&filter, fresh);
             }
-            let count = SEEDS as f64;
-            let mean = rates.iter().sum::<f64>() / count;
-            let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-            let error = (squares / (count - 1.0) / count).sqrt();
-            let (low, high) = binomial_bounds(trials * SEEDS, mean, ALPHA);
-            assert!(
-                (low..=high).contains(&hits),
-                "{plan:?}: {hits}, {low} to {high} from the bits"
-            );
+            let (mean, error) = mean(&rates);
+            assert_binomial(hits, trials * SEEDS, mean, &plan);
             assert!(mean <= fpp + SIGMAS * error, "{plan:?}: {mean} ± {error}");
             if inserted % each == each - 1 {
                 let predicted = plan.predicted_fpp();
@@ -94,7 +80,6 @@ fn keys_that_come_again_do_not_add_up() {
     assert!((receipt.fpp / one - 1.0).abs() < 1e-6, "{receipt:?}");
     assert!((receipt.keys.value / 10_000.0 - 1.0).abs() < 0.05, "{:?}", receipt.keys);
     let trials = power(one, 0.1) as u64;
-    let hits = (0..trials).filter(|key| filter.contains(1 << 40 | key)).count() as u64;
-    let (low, high) = binomial_bounds(trials, receipt.fpp, ALPHA);
-    assert!((low..=high).contains(&hits), "{hits}, expected {low} to {high}");
+    let hits = passing(&filter, (0..trials).map(|key| hasher.hash(1 << 40 | key)));
+    assert_binomial(hits, trials, receipt.fpp, &plan);
 }
