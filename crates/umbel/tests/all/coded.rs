@@ -4,37 +4,11 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use umbel::{Coded, Full, KeyHash, KeyHasher, Kind, Plan, PlanError, Variant};
+use umbel::{AnyFilter, Coded, Full, KeyHash, KeyHasher, Kind, Plan, PlanError, Variant};
 
+use crate::models::{self, Pair, op};
 use crate::plans::{detail, variant};
-use crate::reopened::{Way, hasher, payload, reopened, way};
-
-type Key = u16;
-
-#[derive(Clone, Debug)]
-enum Op {
-    Insert(Key),
-    InsertMany(Vec<Key>),
-    InsertNew(Vec<Key>),
-    Contains(Vec<Key>),
-    Clear,
-    Reopen(Way),
-}
-
-fn keys() -> impl Strategy<Value = Vec<Key>> {
-    prop::collection::vec(0..3000 as Key, 0..80)
-}
-
-fn op() -> impl Strategy<Value = Op> {
-    prop_oneof![
-        6 => (0..3000 as Key).prop_map(Op::Insert),
-        4 => keys().prop_map(Op::InsertMany),
-        4 => keys().prop_map(Op::InsertNew),
-        4 => keys().prop_map(Op::Contains),
-        1 => Just(Op::Clear),
-        4 => way().prop_map(Op::Reopen),
-    ]
-}
+use crate::reopened::hasher;
 
 /// The cells of each bucket, as FORMAT.md has them.
 struct Model {
@@ -67,11 +41,28 @@ impl Model {
         (code, Err(None))
     }
 
+    /// The mean of different codes met from each bucket on, over all codes.
+    fn fpp(&self) -> f64 {
+        let count = self.buckets.len();
+        let met = |home: usize| {
+            let mut codes: HashSet<u64> = HashSet::new();
+            for bucket in (home..home + count.min(512)).map(|bucket| bucket % count) {
+                codes.extend(&self.buckets[bucket]);
+                if self.buckets[bucket].len() < 512 / self.width as usize {
+                    break;
+                }
+            }
+            codes.len() as f64
+        };
+        (0..count).map(met).sum::<f64>() / count as f64 / ((1u64 << self.width) - 1) as f64
+    }
+}
+
+impl models::Model for Model {
     fn contains(&self, hash: KeyHash) -> bool {
         self.find(hash).1.is_ok()
     }
 
-    /// Whether it was new; none when there is no room.
     fn insert(&mut self, hash: KeyHash) -> Option<bool> {
         match self.find(hash) {
             (_, Ok(())) => Some(false),
@@ -96,72 +87,14 @@ impl Model {
         bytes
     }
 
-    /// The mean of different codes met from each bucket on, over all codes.
-    fn fpp(&self) -> f64 {
-        let count = self.buckets.len();
-        let met = |home: usize| {
-            let mut codes: HashSet<u64> = HashSet::new();
-            for bucket in (home..home + count.min(512)).map(|bucket| bucket % count) {
-                codes.extend(&self.buckets[bucket]);
-                if self.buckets[bucket].len() < 512 / self.width as usize {
-                    break;
-                }
-            }
-            codes.len() as f64
-        };
-        (0..count).map(met).sum::<f64>() / count as f64 / ((1u64 << self.width) - 1) as f64
+    fn clear(&mut self) {
+        self.buckets.iter_mut().for_each(Vec::clear);
     }
-}
 
-fn run(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
-    let mut filter = Coded::with_plan(plan, hasher.clone()).unwrap();
-    let mut model = Model::new(plan);
-    let mut members = HashSet::new();
-    let hash = |key: &Key| hasher.hash(key.to_le_bytes());
-    for op in ops {
-        match op {
-            Op::Insert(key) => {
-                let told = filter.try_insert(key.to_le_bytes()).ok();
-                assert_eq!(told, model.insert(hash(key)), "new, or not, or no room");
-                members.extend(told.map(|_| *key));
-            }
-            Op::InsertMany(keys) | Op::InsertNew(keys) => {
-                let hashes: Vec<_> = keys.iter().map(hash).collect();
-                let mut new = vec![true; keys.len()];
-                let told = match op {
-                    Op::InsertMany(_) => filter.try_insert_all(&hashes),
-                    _ => filter.try_insert_all_new(&hashes, &mut new),
-                };
-                let expected: Vec<_> =
-                    hashes.iter().map_while(|&hash| model.insert(hash)).collect();
-                assert_eq!(told.is_ok(), expected.len() == keys.len());
-                if matches!(op, Op::InsertNew(_)) {
-                    assert_eq!(new[..expected.len()], expected);
-                    assert!(!new[expected.len()..].contains(&true));
-                }
-                members.extend(&keys[..expected.len()]);
-            }
-            Op::Contains(keys) => {
-                let hashes: Vec<_> = keys.iter().map(hash).collect();
-                let mut found = vec![false; keys.len()];
-                filter.contains_all(&hashes, &mut found);
-                let expected: Vec<_> = hashes.iter().map(|&hash| model.contains(hash)).collect();
-                assert_eq!(found, expected);
-            }
-            Op::Clear => {
-                filter.clear();
-                (model, members) = (Model::new(plan), HashSet::new());
-            }
-            Op::Reopen(way) => {
-                let hashes: Vec<_> = members.iter().map(hash).collect();
-                filter = reopened(&filter, *way, &hashes);
-            }
-        }
-        assert!(members.iter().all(|key| filter.contains(key.to_le_bytes())), "a member is lost");
-        assert!(payload(&filter) == model.payload(), "other codes");
+    fn check(&self, filter: &AnyFilter) {
         let receipt = filter.receipt();
-        assert_eq!(receipt.set_bits, model.buckets.iter().map(Vec::len).sum::<usize>() as u64);
-        assert!((receipt.fpp - model.fpp().min(1.0)).abs() < 1e-12, "{receipt:?}");
+        assert_eq!(receipt.set_bits, self.buckets.iter().map(Vec::len).sum::<usize>() as u64);
+        assert!((receipt.fpp - self.fpp().min(1.0)).abs() < 1e-12, "{receipt:?}");
     }
 }
 
@@ -173,7 +106,8 @@ proptest! {
     ) {
         let bits = 512 * buckets;
         let plan = Plan::from_parts(variant(Kind::Coded, width), 100, 0.5, bits, 1).unwrap();
-        run(&plan, hasher, &ops);
+        let filter = Coded::with_plan(&plan, hasher).unwrap();
+        Pair::new(filter, Model::new(&plan)).run(&ops);
     }
 }
 

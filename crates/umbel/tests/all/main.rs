@@ -20,6 +20,7 @@ mod mapped;
 mod math;
 mod memory;
 mod model;
+mod models;
 mod parallel;
 mod parts;
 mod planning;

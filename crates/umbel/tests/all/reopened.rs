@@ -82,6 +82,17 @@ where
     copy.try_into().unwrap()
 }
 
+/// As [`reopened`], for the kinds that have a [`Model`](crate::models::Model).
+pub(crate) fn reopened_any(filter: &AnyFilter, way: Way, hashes: &[KeyHash]) -> AnyFilter {
+    match filter {
+        AnyFilter::Scalable(filter) => reopened(filter, way, hashes).into(),
+        AnyFilter::Stable(filter) => reopened(filter, way, hashes).into(),
+        AnyFilter::Window(filter) => reopened(filter, way, hashes).into(),
+        AnyFilter::Coded(filter) => reopened(filter, way, hashes).into(),
+        other => unreachable!("{other:?}"),
+    }
+}
+
 fn copied(
     opened: &AnyFilter<impl AsRef<[Block]>>,
     expected: &AnyFilter,

@@ -1,8 +1,6 @@
 //! The scalable filter, compared with a set and links of plain bits, one key or many at a time, through files; its rate
 //! over growth; and what stops it from growing.
 
-use std::collections::HashSet;
-
 use proptest::prelude::*;
 use umbel::{
     AnyFilter, AnyScheme, FileError, Full, Growth, KeyHash, KeyHasher, Kind, Plan, PlanError,
@@ -10,46 +8,13 @@ use umbel::{
 };
 
 use crate::damage::{header_length, resum};
+use crate::models::{self, Pair, op};
 use crate::plans::Numbers;
 use crate::reference::{Reference, part};
-use crate::reopened::{SECRET, Way, hasher, payload, reopened, way};
+use crate::reopened::{SECRET, Way, hasher, reopened};
 use crate::statistics::{
     Keys, SIGMAS, assert_binomial, block_rate, first_seed, mean, passing, power,
 };
-
-/// Keys are small numbers, so that they meet often.
-type Key = u16;
-
-#[derive(Clone, Debug)]
-enum Op {
-    Insert(Key),
-    InsertMany(Vec<Key>),
-    /// As many, and told which were new.
-    InsertNew(Vec<Key>),
-    Contains(Vec<Key>),
-    Clear,
-    Reopen(Way),
-}
-
-fn keys() -> impl Strategy<Value = Vec<Key>> {
-    // Some longer than the groups that are looked at together, some of few keys that come again.
-    prop_oneof![
-        4 => prop::collection::vec(0..4000 as Key, 0..60),
-        1 => prop::collection::vec(0..4000 as Key, 0..1500),
-        1 => prop::collection::vec(0..20 as Key, 0..600),
-    ]
-}
-
-fn op() -> impl Strategy<Value = Op> {
-    prop_oneof![
-        8 => (0..4000 as Key).prop_map(Op::Insert),
-        4 => keys().prop_map(Op::InsertMany),
-        4 => keys().prop_map(Op::InsertNew),
-        4 => keys().prop_map(Op::Contains),
-        1 => Just(Op::Clear),
-        4 => way().prop_map(Op::Reopen),
-    ]
-}
 
 fn plan() -> impl Strategy<Value = Plan> {
     let fpp = prop::sample::select(vec![0.9, 0.5, 0.1, 0.01, 1e-4, 1e-7]);
@@ -85,14 +50,16 @@ impl Model {
         let link = self.plan.link(self.links.len() as u32).unwrap();
         self.links.push((Reference::new(&link), link, 0));
     }
+}
 
+impl models::Model for Model {
     fn contains(&self, hash: KeyHash) -> bool {
         (0u64..).zip(&self.links).any(|(i, (bits, ..))| bits.contains(part(hash, i)))
     }
 
-    fn insert(&mut self, hash: KeyHash) -> bool {
+    fn insert(&mut self, hash: KeyHash) -> Option<bool> {
         if self.contains(hash) {
-            return false;
+            return Some(false);
         }
         let (_, link, taken) = self.links.last().unwrap();
         if *taken == link.keys() {
@@ -102,11 +69,30 @@ impl Model {
         let (bits, _, taken) = self.links.last_mut().unwrap();
         bits.insert(part(hash, index));
         *taken += 1;
-        true
+        Some(true)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::new(&self.plan);
     }
 
     fn payload(&self) -> Vec<u8> {
         self.links.iter().flat_map(|(bits, ..)| bits.payload()).collect()
+    }
+
+    fn check(&self, filter: &AnyFilter) {
+        let AnyFilter::Scalable(filter) = filter else { panic!("another kind") };
+        let links = filter.links();
+        assert_eq!(links.len(), self.links.len());
+        for (link, (_, plan, taken)) in links.iter().zip(&self.links) {
+            assert_eq!((link.plan(), link.inserted()), (plan, *taken));
+            assert!(*taken <= plan.keys(), "over-filled");
+        }
+        let receipt = filter.receipt();
+        let ones = self.payload().iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
+        assert_eq!(receipt.set_bits, ones);
+        assert_eq!(receipt.bits, links.iter().map(|link| link.plan().bits()).sum::<u64>());
+        assert_eq!(receipt.parts.len(), links.len());
     }
 }
 
@@ -126,76 +112,13 @@ fn rate_of(file: &[u8]) -> f64 {
     1.0 - none
 }
 
-fn run(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
-    let mut filter = Scalable::with_plan(plan, hasher.clone()).unwrap();
-    let mut model = Model::new(plan);
-    let mut members = HashSet::new();
-    let hash = |key: &Key| hasher.hash(key.to_le_bytes());
-    for op in ops {
-        match op {
-            Op::Insert(key) => {
-                let new = filter.try_insert(key.to_le_bytes()).unwrap();
-                assert_eq!(new, model.insert(hash(key)), "new or not");
-                assert!(!filter.try_insert(hash(key)).unwrap(), "not new a second time");
-                members.insert(*key);
-            }
-            Op::InsertMany(keys) => {
-                let hashes: Vec<_> = keys.iter().map(hash).collect();
-                filter.try_insert_all(&hashes).unwrap();
-                hashes.iter().for_each(|&hash| _ = model.insert(hash));
-                members.extend(keys);
-            }
-            Op::InsertNew(keys) => {
-                let hashes: Vec<_> = keys.iter().map(hash).collect();
-                let mut new = vec![true; keys.len()];
-                filter.try_insert_all_new(&hashes, &mut new).unwrap();
-                let expected: Vec<_> = hashes.iter().map(|&hash| model.insert(hash)).collect();
-                assert_eq!(new, expected, "new or not, in turn");
-                members.extend(keys);
-            }
-            Op::Contains(keys) => {
-                let hashes: Vec<_> = keys.iter().map(hash).collect();
-                let mut found = vec![false; keys.len()];
-                filter.contains_all(&hashes, &mut found);
-                for (found, (key, &hash)) in found.into_iter().zip(keys.iter().zip(&hashes)) {
-                    assert_eq!(found, model.contains(hash));
-                    assert_eq!(found, filter.contains(key.to_le_bytes()));
-                }
-            }
-            Op::Clear => {
-                filter.clear();
-                model = Model::new(plan);
-                members.clear();
-            }
-            Op::Reopen(way) => {
-                let hashes: Vec<_> = members.iter().map(hash).collect();
-                filter = reopened(&filter, *way, &hashes);
-            }
-        }
-        assert!(members.iter().all(|key| filter.contains(key.to_le_bytes())), "a member is lost");
-        let links = filter.links();
-        assert_eq!(links.len(), model.links.len());
-        for (link, (_, plan, taken)) in links.iter().zip(&model.links) {
-            assert_eq!((link.plan(), link.inserted()), (plan, *taken));
-            assert!(*taken <= plan.keys(), "over-filled");
-        }
-        let payload = payload(&filter);
-        assert!(payload == model.payload(), "other bits than FORMAT.md says");
-        let receipt = filter.receipt();
-        let set: u32 = payload.iter().map(|byte| byte.count_ones()).sum();
-        assert_eq!((receipt.set_bits, receipt.bits), (u64::from(set), 8 * payload.len() as u64));
-        assert_eq!(receipt.parts.len(), links.len());
-        assert_eq!(receipt.bits, links.iter().map(|link| link.plan().bits()).sum::<u64>());
-        assert!((0.0..=1.0).contains(&receipt.fpp) && (set > 0 || receipt.fpp == 0.0));
-    }
-}
-
 proptest! {
     #[test]
     fn acts_as_its_model(
         plan in plan(), hasher in hasher(), ops in prop::collection::vec(op(), 0..30),
     ) {
-        run(&plan, hasher, &ops);
+        let filter = Scalable::with_plan(&plan, hasher).unwrap();
+        Pair::new(filter, Model::new(&plan)).run(&ops);
     }
 
     /// However the keys are cut into batches, and wherever a file comes between.

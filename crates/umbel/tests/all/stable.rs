@@ -1,11 +1,14 @@
 //! Stable filters, compared with a model that has a number per cell; and the stable point, reached and measured.
 
-use proptest::prelude::*;
-use umbel::{KeyHash, Kind, Plan, PlanError, Stable};
+use std::collections::HashSet;
 
+use proptest::prelude::*;
+use umbel::{AnyFilter, KeyHash, Kind, Plan, PlanError, Stable};
+
+use crate::models::{Model, Pair, op};
 use crate::plans::{detail, variant};
 use crate::reference::mix;
-use crate::reopened::{Way, hasher, payload, reopened, way};
+use crate::reopened::hasher;
 
 /// Plans by hand: of few cells, so that runs of lowered ones go round the end. Rates that only so many
 /// probes cannot keep are left out.
@@ -13,26 +16,6 @@ fn plan() -> impl Strategy<Value = Plan> {
     (1..=10u64, 1..=8u32, 1..=8u32, 0.2..0.999f64).prop_map(|(blocks, detail, probes, fpp)| {
         Plan::from_parts(variant(Kind::Stable, detail), 9, fpp, 512 * blocks, probes).unwrap()
     })
-}
-
-#[derive(Clone, Debug)]
-enum Op {
-    Insert(u16),
-    Many(Vec<u16>),
-    New(Vec<u16>),
-    Reopen(Way),
-    Clear,
-}
-
-fn op() -> impl Strategy<Value = Op> {
-    let keys = || prop::collection::vec(0..300u16, 0..80);
-    prop_oneof![
-        3 => (0..300u16).prop_map(Op::Insert),
-        3 => keys().prop_map(Op::Many),
-        3 => keys().prop_map(Op::New),
-        4 => way().prop_map(Op::Reopen),
-        1 => Just(Op::Clear),
-    ]
 }
 
 /// A number a cell, from FORMAT.md.
@@ -58,12 +41,14 @@ impl Numbers {
         let cell = |i: u64| mix(hash.high.wrapping_add(i.wrapping_mul(hash.low)));
         (0..u64::from(self.plan.probes())).map(|i| place(cell(i), count) as usize).collect()
     }
+}
 
+impl Model for Numbers {
     fn contains(&self, hash: KeyHash) -> bool {
         self.cells_of(hash).into_iter().all(|cell| self.cells[cell] > 0)
     }
 
-    fn insert(&mut self, hash: KeyHash) -> bool {
+    fn insert(&mut self, hash: KeyHash) -> Option<bool> {
         let (new, count) = (!self.contains(hash), self.cells.len() as u64);
         self.insertions += 1;
         let start = place(mix(self.insertions.wrapping_mul(0x9E37_79B9_7F4A_7C15)), count);
@@ -74,7 +59,25 @@ impl Numbers {
         for cell in self.cells_of(hash) {
             self.cells[cell] = ((1u32 << detail(self.plan.variant())) - 1) as u8;
         }
-        new
+        Some(new)
+    }
+
+    fn clear(&mut self) {
+        self.cells.fill(0);
+        self.insertions = 0;
+    }
+
+    /// It forgets any but the last one.
+    fn kept(&self, _: &HashSet<KeyHash>) -> Vec<KeyHash> {
+        Vec::new()
+    }
+
+    fn check(&self, filter: &AnyFilter) {
+        let AnyFilter::Stable(filter) = filter else { panic!("another kind") };
+        let receipt = filter.receipt();
+        let used = self.cells.iter().filter(|&&cell| cell > 0).count() as u64;
+        assert_eq!((receipt.set_bits, filter.insertions()), (used, self.insertions));
+        assert!(!receipt.over_filled);
     }
 
     fn payload(&self) -> Vec<u8> {
@@ -94,51 +97,10 @@ proptest! {
     fn acts_as_its_model(
         plan in plan(), hasher in hasher(), ops in prop::collection::vec(op(), 0..30),
     ) {
-        let filter = Stable::with_plan(&plan, hasher.clone());
+        let filter = Stable::with_plan(&plan, hasher);
         prop_assume!(!matches!(filter, Err(PlanError::FppOutOfReach { .. })));
-        let mut filter = filter.unwrap();
-        let mut numbers = Numbers::new(&plan, filter.decrements());
-        let hash = |key: u16| hasher.hash(key.to_le_bytes());
-        for op in &ops {
-            match op {
-                Op::Insert(key) => {
-                    let expected = numbers.insert(hash(*key));
-                    prop_assert_eq!(filter.insert(key.to_le_bytes()), expected);
-                    prop_assert!(filter.contains(key.to_le_bytes()), "the last one is there");
-                }
-                Op::Many(keys) => {
-                    let hashes: Vec<_> = keys.iter().map(|&key| hash(key)).collect();
-                    filter.insert_all(&hashes);
-                    hashes.into_iter().for_each(|hash| _ = numbers.insert(hash));
-                }
-                Op::New(keys) => {
-                    let hashes: Vec<_> = keys.iter().map(|&key| hash(key)).collect();
-                    let mut new = vec![false; keys.len()];
-                    filter.insert_all_new(&hashes, &mut new);
-                    let expected: Vec<_> =
-                        hashes.into_iter().map(|hash| numbers.insert(hash)).collect();
-                    prop_assert_eq!(new, expected);
-                }
-                Op::Reopen(way) => {
-                    filter = reopened(&filter, *way, &(0..300).map(hash).collect::<Vec<_>>());
-                }
-                Op::Clear => {
-                    filter.clear();
-                    numbers.cells.fill(0);
-                    numbers.insertions = 0;
-                }
-            }
-            prop_assert!(payload(&filter) == numbers.payload(), "other cells");
-            let hashes: Vec<_> = (0..300).map(hash).collect();
-            let mut found = vec![false; hashes.len()];
-            filter.contains_all(&hashes, &mut found);
-            for (hash, found) in hashes.into_iter().zip(found) {
-                prop_assert_eq!((found, filter.contains(hash)), (numbers.contains(hash), found));
-            }
-            let receipt = filter.receipt();
-            let used = numbers.cells.iter().filter(|&&cell| cell > 0).count() as u64;
-            prop_assert_eq!((receipt.set_bits, filter.insertions()), (used, numbers.insertions));
-            prop_assert!(!receipt.over_filled && (0.0..=1.0).contains(&receipt.fpp));
-        }
+        let filter = filter.unwrap();
+        let numbers = Numbers::new(&plan, filter.decrements());
+        Pair::new(filter, numbers).run(&ops);
     }
 }

@@ -1,52 +1,34 @@
 //! The window filter, compared with generations of plain bits and a list of insertions with their times, by count and
 //! by time, through files; nothing inside the window missed; its rate.
 
+use std::collections::HashSet;
+
 use proptest::prelude::*;
 use umbel::{
-    Capacity, FieldError, InsertError, KeyHash, KeyHasher, Kind, Plan, PlanError, Variant, Window,
+    AnyFilter, Capacity, FieldError, InsertError, KeyHash, KeyHasher, Kind, Plan, PlanError,
+    Variant, Window,
 };
 
 use crate::damage::with_header;
+use crate::models::{self, Key, Model as _, Pair};
 use crate::plans::{detail, variant};
 use crate::reference::Reference;
-use crate::reopened::{Way, hasher, payload, reopened, way};
-
-/// Keys are small numbers, so that they meet often.
-type Key = u16;
+use crate::reopened::hasher;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Insert(Key),
-    InsertMany(Vec<Key>),
-    /// As many, and told which were new.
-    InsertNew(Vec<Key>),
+    Any(models::Op),
     /// So many ticks later; before by 1, where it is 0.
     Advance(u64),
     InsertAt(Key, u64),
-    Contains(Vec<Key>),
-    Clear,
-    Reopen(Way),
-}
-
-fn keys() -> impl Strategy<Value = Vec<Key>> {
-    prop_oneof![
-        4 => prop::collection::vec(0..2000 as Key, 0..60),
-        1 => prop::collection::vec(0..2000 as Key, 0..700),
-        1 => prop::collection::vec(0..20 as Key, 0..200),
-    ]
 }
 
 fn op() -> impl Strategy<Value = Op> {
     let later = || prop_oneof![6 => 0..20u64, 1 => 0..2000u64, 1 => Just(1 << 60)];
     prop_oneof![
-        8 => (0..2000 as Key).prop_map(Op::Insert),
-        4 => keys().prop_map(Op::InsertMany),
-        4 => keys().prop_map(Op::InsertNew),
-        4 => later().prop_map(Op::Advance),
-        4 => ((0..2000 as Key), later()).prop_map(|(key, later)| Op::InsertAt(key, later)),
-        4 => keys().prop_map(Op::Contains),
-        1 => Just(Op::Clear),
-        4 => way().prop_map(Op::Reopen),
+        6 => models::op().prop_map(Op::Any),
+        1 => later().prop_map(Op::Advance),
+        1 => ((0..2000 as Key), later()).prop_map(|(key, later)| Op::InsertAt(key, later)),
     ]
 }
 
@@ -99,23 +81,6 @@ impl Model {
         self.taken[newest] = 0;
     }
 
-    fn contains(&self, hash: KeyHash) -> bool {
-        self.generations.iter().any(|generation| generation.contains(hash))
-    }
-
-    fn insert(&mut self, hash: KeyHash) -> bool {
-        let new = !self.contains(hash);
-        let newest = self.newest();
-        self.generations[newest].insert(hash);
-        self.taken[newest] += 1;
-        self.came.push((hash, self.count, self.tick));
-        self.count += 1;
-        if self.span == 0 && self.taken[newest] == self.plan.generation().unwrap().keys() {
-            self.turn();
-        }
-        new
-    }
-
     fn advance(&mut self, tick: u64) {
         self.tick = self.tick.max(tick);
         let now = tick / self.span.div_ceil(self.generations.len() as u64 - 1);
@@ -128,6 +93,25 @@ impl Model {
             self.turn();
         }
     }
+}
+
+impl models::Model for Model {
+    fn contains(&self, hash: KeyHash) -> bool {
+        self.generations.iter().any(|generation| generation.contains(hash))
+    }
+
+    fn insert(&mut self, hash: KeyHash) -> Option<bool> {
+        let new = !self.contains(hash);
+        let newest = self.newest();
+        self.generations[newest].insert(hash);
+        self.taken[newest] += 1;
+        self.came.push((hash, self.count, self.tick));
+        self.count += 1;
+        if self.span == 0 && self.taken[newest] == self.plan.generation().unwrap().keys() {
+            self.turn();
+        }
+        Some(new)
+    }
 
     fn clear(&mut self) {
         self.generations.iter_mut().for_each(Reference::clear);
@@ -139,12 +123,19 @@ impl Model {
     }
 
     /// What was promised: those inside the window.
-    fn inside(&self) -> impl Iterator<Item = KeyHash> {
+    fn kept(&self, _: &HashSet<KeyHash>) -> Vec<KeyHash> {
         let inside = |(_, before, tick): &&(KeyHash, u64, u64)| match self.span {
             0 => self.count - before <= self.plan.keys(),
             span => self.tick - tick <= span,
         };
-        self.came.iter().filter(inside).map(|(hash, ..)| *hash)
+        self.came.iter().filter(inside).map(|(hash, ..)| *hash).collect()
+    }
+
+    fn check(&self, filter: &AnyFilter) {
+        let AnyFilter::Window(filter) = filter else { panic!("another kind") };
+        assert_eq!(filter.remembered(), self.taken.iter().sum::<u64>());
+        let taken: Vec<_> = filter.receipt().parts.iter().map(|part| part.keys as u64).collect();
+        assert_eq!(taken, self.taken);
     }
 
     /// Block b of generation g at b·G + g.
@@ -157,70 +148,43 @@ impl Model {
 }
 
 fn run(plan: &Plan, span: u64, hasher: KeyHasher, ops: &[Op]) {
-    let mut filter = match span {
-        0 => Window::with_plan(plan, hasher.clone()).unwrap(),
-        span => Window::by_time(plan, hasher.clone(), span).unwrap(),
+    let filter = match span {
+        0 => Window::with_plan(plan, hasher).unwrap(),
+        span => Window::by_time(plan, hasher, span).unwrap(),
     };
     assert_eq!(filter.span(), Some(span).filter(|&span| span > 0));
-    let mut model = Model::new(plan, span);
-    let hash = |key: Key| hasher.hash(u64::from(key));
-    let hashes = |keys: &[Key]| keys.iter().map(|&key| hash(key)).collect::<Vec<_>>();
+    let mut pair = Pair::new(filter, Model::new(plan, span));
     for op in ops {
         match op {
-            Op::Insert(key) => assert_eq!(filter.insert(hash(*key)), model.insert(hash(*key))),
-            Op::InsertMany(keys) => {
-                filter.insert_all(&hashes(keys));
-                hashes(keys).into_iter().for_each(|hash| _ = model.insert(hash));
-            }
-            Op::InsertNew(keys) => {
-                let mut new = vec![true; keys.len()];
-                filter.insert_all_new(&hashes(keys), &mut new);
-                let expected: Vec<_> =
-                    hashes(keys).into_iter().map(|hash| model.insert(hash)).collect();
-                assert_eq!(new, expected);
-            }
+            Op::Any(op) => pair.apply(op),
             Op::Advance(later) | Op::InsertAt(_, later) => {
                 let tick = match later {
-                    0 => model.tick.saturating_sub(1),
-                    later => model.tick.saturating_add(*later),
+                    0 => pair.model.tick.saturating_sub(1),
+                    later => pair.model.tick.saturating_add(*later),
+                };
+                let hash = match op {
+                    Op::InsertAt(key, _) => Some(pair.hashes([*key])[0]),
+                    _ => None,
+                };
+                let Pair { filter: AnyFilter::Window(filter), model, .. } = &mut pair else {
+                    panic!("another kind")
                 };
                 if span == 0 {
                     assert!(matches!(filter.advance(tick), Err(InsertError::NoClock)));
-                    assert!(matches!(filter.insert_at(hash(1), tick), Err(InsertError::NoClock)));
+                    assert!(matches!(filter.insert_at("key", tick), Err(InsertError::NoClock)));
                     continue;
                 }
                 model.advance(tick);
-                match op {
-                    Op::InsertAt(key, _) => {
-                        let new = filter.insert_at(hash(*key), tick).unwrap();
-                        assert_eq!(new, model.insert(hash(*key)));
+                match hash {
+                    Some(hash) => {
+                        assert_eq!(filter.insert_at(hash, tick).ok(), model.insert(hash));
                     }
-                    _ => filter.advance(tick).unwrap(),
+                    None => filter.advance(tick).unwrap(),
                 }
-            }
-            Op::Contains(keys) => {
-                let hashes = hashes(keys);
-                let mut found = vec![false; keys.len()];
-                filter.contains_all(&hashes, &mut found);
-                for (hash, found) in hashes.into_iter().zip(found) {
-                    assert_eq!(found, model.contains(hash));
-                    assert_eq!(filter.contains(hash), found);
-                }
-            }
-            Op::Clear => {
-                filter.clear();
-                model.clear();
-            }
-            Op::Reopen(way) => {
-                filter = reopened(&filter, *way, &model.inside().collect::<Vec<_>>());
             }
         }
-        assert!(model.inside().all(|hash| filter.contains(hash)), "inside the window");
-        assert_eq!(filter.remembered(), model.taken.iter().sum::<u64>());
+        pair.check();
     }
-    assert!(payload(&filter) == model.payload());
-    let taken: Vec<_> = filter.receipt().parts.iter().map(|part| part.keys as u64).collect();
-    assert_eq!(taken, model.taken);
 }
 
 proptest! {
