@@ -9,7 +9,7 @@ use twox_hash::XxHash3_64;
 use umbel::format::{CHUNK, Reader};
 use umbel::{
     AnyFilter, AnyScheme, Attributes, Cascade, FieldError, FileError, KeyHasher, Kind, Plan,
-    Scalable, SchemeError, Secret, Window,
+    Scalable, SchemeError, Secret, Unlock, Window,
 };
 
 use crate::plans::variant;
@@ -140,34 +140,30 @@ fn file(plan: &Plan, secret: Option<&Secret>) -> Vec<u8> {
     AnyFilter::build(plan, &hashes, hasher).unwrap().to_bytes()
 }
 
-/// Opens the bytes by every reader; all must agree. Returns the receipt or the error of `read`.
-fn open(bytes: &[u8], secret: Option<&Secret>) -> Result<umbel::Receipt, FileError> {
-    let aligned = Aligned::new(bytes);
-    let read =
-        AnyFilter::read_with(bytes, bytes.len() as u64, secret).map(|filter| filter.receipt());
-    let view = AnyFilter::view_with(aligned.bytes(), secret).map(|filter| filter.receipt());
-    let sealed =
-        AnyFilter::read_with(bytes, bytes.len() as u64, AnyScheme).map(|filter| filter.receipt());
-    match (&read, &view) {
-        (Ok(read), Ok(view)) => assert_eq!(read, view),
-        (Err(read), Err(view)) => assert_eq!(read.to_string(), view.to_string()),
-        _ => panic!("read gives {read:?}, view gives {view:?}"),
+/// Opens the bytes by every reader; all must agree. Returns the receipt or the error.
+fn open<U: Unlock + Copy>(bytes: &[u8], unlock: U) -> Result<umbel::Receipt, FileError> {
+    let (aligned, length) = (Aligned::new(bytes), bytes.len() as u64);
+    let read = AnyFilter::read_with(bytes, length, unlock).map(|filter| filter.receipt());
+    let others = [
+        AnyFilter::view_with(aligned.bytes(), unlock).map(|filter| filter.receipt()),
+        AnyFilter::from_bytes_with(bytes, unlock).map(|filter| filter.receipt()),
+    ];
+    for other in others {
+        match (&read, &other) {
+            (Ok(read), Ok(other)) => assert_eq!(read, other),
+            (Err(read), Err(other)) => assert_eq!(read.to_string(), other.to_string()),
+            _ => panic!("read gives {read:?}, another reader {other:?}"),
+        }
     }
-    let about_secrets = matches!(
-        read,
-        Err(FileError::Scheme(
-            SchemeError::SecretNeeded { .. }
-                | SchemeError::WrongSecret { .. }
-                | SchemeError::NotKeyed(_)
-        ))
-    );
-    assert!(about_secrets || sealed.is_ok() == read.is_ok(), "{read:?}, sealed {sealed:?}");
+    let sealed = AnyFilter::read_with(bytes, length, AnyScheme).map(drop);
+    let about_schemes = matches!(read, Err(FileError::Scheme(_)));
+    assert!(about_schemes || sealed.is_ok() == read.is_ok(), "{read:?}, sealed {sealed:?}");
     read
 }
 
 /// The error for bytes that must not open.
-fn refusal(bytes: &[u8], secret: Option<&Secret>) -> FileError {
-    open(bytes, secret).expect_err("damaged bytes were accepted")
+pub(crate) fn refusal<U: Unlock + Copy>(bytes: &[u8], unlock: U) -> FileError {
+    open(bytes, unlock).expect_err("damaged bytes were accepted")
 }
 
 /// A field by its name, any other error by how it is shown, up to where that matters.

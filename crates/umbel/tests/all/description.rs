@@ -7,14 +7,11 @@ use umbel::{
     KeyDescription, KeyHasher, Kind, MergeError, Plan, Scalable, Secret, Shared, Variant,
 };
 
-use crate::damage::{header_length, refuses_flips, with_header};
-use crate::mapped::map;
-use crate::reopened::Aligned;
+use crate::damage::{self, header_length, refuses_flips, with_header};
+use crate::reopened::{Aligned, SECRET, Way, any_reopened};
 
 /// Most bytes of a description, as FORMAT.md has it.
 const MOST: usize = 1 << 15;
-
-static SECRET: Secret = Secret::new(*b"sixteen old keys");
 
 fn described(entries: &[(&str, &str)]) -> KeyDescription {
     let mut description = KeyDescription::default();
@@ -101,39 +98,14 @@ fn every_kind_keeps_it() {
             );
             assert!(header_length(&file).is_multiple_of(64));
             assert_eq!(file[end + 8..], plain[header_length(&plain)..], "{kind}");
-            let written = {
-                let mut written = Vec::new();
-                filter.write(&mut written).unwrap();
-                written
-            };
-            assert_eq!(written, file);
-
-            let (length, secret) = (file.len() as u64, secret(kind));
-            let room = Aligned::new(&file);
-            let disk = tempfile::tempfile().unwrap();
-            filter.write(&disk).unwrap();
-            let read = AnyFilter::read_with(&file[..], length, secret).unwrap();
-            let view = AnyFilter::view_with(room.bytes(), secret).unwrap();
-            let copied = AnyFilter::from_bytes_with(&file, secret).unwrap();
-            let mapped = AnyFilter::map_with(&map(&disk), secret).unwrap();
-            let sealed = AnyFilter::read_with(&file[..], length, AnyScheme).unwrap();
-            let all = [
-                read.description(),
-                view.description(),
-                copied.description(),
-                mapped.description(),
-                sealed.description(),
-            ];
-            assert!(all.into_iter().all(|found| *found == description), "{kind}");
-            assert!(read == filter && view == filter && copied == filter && mapped == filter);
-            assert!(sealed == filter);
-            for again in [read.to_bytes(), view.to_bytes(), mapped.to_bytes(), sealed.to_bytes()] {
-                assert_eq!(again, file, "{kind}");
+            for way in Way::ALL {
+                let again = any_reopened(&filter, way, secret(kind), &[]);
+                assert_eq!(*again.description(), description, "{kind}");
             }
-            // Copies keep it too.
+            let sealed = AnyFilter::from_bytes_with(&file, AnyScheme).unwrap();
+            assert_eq!(*sealed.description(), description, "{kind}");
+            assert!(sealed == filter && sealed.to_bytes() == file);
             assert_eq!(*filter.clone().description(), description);
-            assert_eq!(*view.try_clone().unwrap().description(), description);
-            assert_eq!(view.receipt(), filter.receipt());
         }
         // What is said no more leaves nothing: the same file as ever.
         filter.describe(KeyDescription::default());
@@ -281,24 +253,12 @@ fn damaged_descriptions_are_refused() {
         let (header, start) = (header_length(&file), header_length(&file) - 8 - length);
         assert_eq!(with_header(&file, 0, &[]), file, "the checksum is computed as FORMAT.md says");
 
-        let refusal = |file: &[u8], offset: usize, bytes: &[u8]| {
-            let damaged = with_header(file, offset, bytes);
-            let room = Aligned::new(&damaged);
-            let length = damaged.len() as u64;
-            let errors = [
-                AnyFilter::read_with(&damaged[..], length, secret(kind)).map(drop).unwrap_err(),
-                AnyFilter::view_with(room.bytes(), secret(kind)).map(drop).unwrap_err(),
-                AnyFilter::from_bytes_with(&damaged, secret(kind)).map(drop).unwrap_err(),
-                AnyFilter::from_bytes_with(&damaged, AnyScheme).map(drop).unwrap_err(),
-            ];
-            let [error, others @ ..] = errors;
-            for other in others {
-                assert_eq!(other.to_string(), error.to_string(), "{kind}");
-            }
-            match error {
-                FileError::Field(FieldError { field, .. }) => field,
-                error => panic!("{kind} at {offset}: {bytes:?}: {error:?}"),
-            }
+        let refusal = |file: &[u8], offset: usize, bytes: &[u8]| match damage::refusal(
+            &with_header(file, offset, bytes),
+            secret(kind),
+        ) {
+            FileError::Field(FieldError { field, .. }) => field,
+            error => panic!("{kind} at {offset}: {bytes:?}: {error:?}"),
         };
         let n = |number: usize| (number as u32).to_le_bytes();
 
@@ -376,7 +336,7 @@ fn every_flipped_bit_of_a_description_is_refused() {
         filter.describe(some());
         let file = filter.to_bytes();
         refuses_flips(&file, 8 * 8..8 * header_length(&file), |file| {
-            vec![AnyFilter::from_bytes_with(file, secret(kind)).map(drop).unwrap_err()]
+            vec![damage::refusal(file, secret(kind))]
         });
     }
 }

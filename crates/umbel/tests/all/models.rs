@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use umbel::{AnyFilter, KeyHash};
 
 use crate::damage::header_length;
-use crate::reopened::{Way, reopened_any, way};
+use crate::reopened::{Way, any_reopened, secret, way};
 
 /// Keys are small numbers, so that they meet often.
 pub(crate) type Key = u16;
@@ -111,7 +111,10 @@ impl<M: Model> Pair<M> {
                 self.model.clear();
                 self.inserted.clear();
             }
-            Op::Reopen(way) => self.filter = reopened_any(&self.filter, *way, &kept),
+            Op::Reopen(way) => {
+                let secret = secret(self.filter.hasher());
+                self.filter = any_reopened(&self.filter, *way, secret, &kept);
+            }
         }
     }
 

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use umbel::internals::Core;
-use umbel::{AnyFilter, Block, Blocks, FileError, Filter, KeyHash, KeyHasher, Secret};
+use umbel::{
+    AnyFilter, Block, Blocks, FileError, Filter, Hashing, Key, KeyHash, KeyHasher, Secret, Unlock,
+};
 
 use crate::damage::header_length;
 use crate::mapped::map;
@@ -25,6 +27,10 @@ pub(crate) enum Way {
     Read,
     View,
     Map,
+}
+
+impl Way {
+    pub(crate) const ALL: [Self; 3] = [Self::Read, Self::View, Self::Map];
 }
 
 pub(crate) fn way() -> impl Strategy<Value = Way> {
@@ -62,49 +68,61 @@ where
     Filter<C>: Clone + Into<AnyFilter> + TryFrom<AnyFilter, Error = FileError>,
 {
     let (file, secret) = (filter.to_bytes(), secret(filter.hasher()));
-    let any: AnyFilter = filter.clone().into();
-    let copy = match way {
+    let read = Filter::<C>::read_with(&file[..], file.len() as u64, secret).unwrap();
+    assert!(read == *filter && filter.borrowed() == read);
+    any_reopened(&filter.clone().into(), way, secret, hashes).try_into().unwrap()
+}
+
+/// As [`reopened`], of any kind and for any hashes.
+pub(crate) fn any_reopened<U: Unlock + Copy>(
+    filter: &AnyFilter<Blocks, U::Hasher>,
+    way: Way,
+    unlock: U,
+    hashes: &[KeyHash],
+) -> AnyFilter<Blocks, U::Hasher>
+where
+    KeyHash: Key<U::Hasher>,
+{
+    let file = filter.to_bytes();
+    match way {
         Way::Read => {
-            let read = Filter::<C>::read_with(&file[..], file.len() as u64, secret).unwrap();
-            assert!(read == *filter && filter.borrowed() == read);
-            copied(&read.into(), &any, hashes)
+            let copied_too = AnyFilter::from_bytes_with(&file, unlock).unwrap();
+            assert!(copied_too == *filter);
+            let read = AnyFilter::read_with(&file[..], file.len() as u64, unlock).unwrap();
+            copied(&read, filter, hashes)
         }
         Way::View => {
             let room = Aligned::new(&file);
-            copied(&AnyFilter::view_with(room.bytes(), secret).unwrap(), &any, hashes)
+            copied(&AnyFilter::view_with(room.bytes(), unlock).unwrap(), filter, hashes)
         }
         Way::Map => {
             let disk = tempfile::tempfile().unwrap();
             filter.write(&disk).unwrap();
-            copied(&AnyFilter::map_with(&map(&disk), secret).unwrap(), &any, hashes)
+            copied(&AnyFilter::map_with(&map(&disk), unlock).unwrap(), filter, hashes)
         }
-    };
-    copy.try_into().unwrap()
-}
-
-/// As [`reopened`], for the kinds that have a [`Model`](crate::models::Model).
-pub(crate) fn reopened_any(filter: &AnyFilter, way: Way, hashes: &[KeyHash]) -> AnyFilter {
-    match filter {
-        AnyFilter::Scalable(filter) => reopened(filter, way, hashes).into(),
-        AnyFilter::Stable(filter) => reopened(filter, way, hashes).into(),
-        AnyFilter::Window(filter) => reopened(filter, way, hashes).into(),
-        AnyFilter::Coded(filter) => reopened(filter, way, hashes).into(),
-        other => unreachable!("{other:?}"),
     }
 }
 
-fn copied(
-    opened: &AnyFilter<impl AsRef<[Block]>>,
-    expected: &AnyFilter,
+fn copied<H: Hashing>(
+    opened: &AnyFilter<impl AsRef<[Block]>, H>,
+    expected: &AnyFilter<Blocks, H>,
     hashes: &[KeyHash],
-) -> AnyFilter {
+) -> AnyFilter<Blocks, H>
+where
+    KeyHash: Key<H>,
+{
     assert!(opened == expected && opened.to_bytes() == expected.to_bytes());
+    assert!(opened.blocks() == expected.blocks());
     assert_eq!(opened.receipt(), expected.receipt());
     assert_eq!(opened.bytes(), expected.bytes());
+    assert_eq!(opened.description(), expected.description());
+    assert_eq!(format!("{opened:?}"), format!("{expected:?}"));
     let [mut found, mut right] = [(); 2].map(|()| vec![false; hashes.len()]);
     opened.contains_all(hashes, &mut found);
     expected.contains_all(hashes, &mut right);
     assert_eq!(found, right);
     assert!(hashes.iter().zip(found).all(|(hash, found)| opened.contains(*hash) == found));
-    opened.try_clone().unwrap()
+    let copy = opened.try_clone().unwrap();
+    assert!(copy == *expected && copy.description() == expected.description());
+    copy
 }

@@ -162,7 +162,7 @@ fn a_file_of_several_chunks_opens_in_every_way() {
     let mut found = vec![false; hashes.len()];
     filter.contains_all(&hashes, &mut found);
     assert!(found.iter().all(|&found| found));
-    for way in [Way::Read, Way::View, Way::Map] {
+    for way in Way::ALL {
         reopened(&filter, way, &hashes);
     }
     let file = filter.to_bytes();
