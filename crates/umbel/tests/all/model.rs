@@ -1,37 +1,21 @@
-//! Random sequences of operations, compared with a set and an exact array of bits; and the laws of sets.
-
-use std::collections::HashSet;
+//! The plain kinds, compared with an exact array of bits; and the laws of sets.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use umbel::internals::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
-use umbel::{
-    AnyFilter, AnyScheme, Blocked, FileError, Filter, KeyHash, KeyHasher, Kind, MergeError, Plan,
-};
+use umbel::{AnyFilter, AnyScheme, Blocked, KeyHash, KeyHasher, Kind, MergeError, Plan, Variant};
 
+use crate::models::{self, Key, Model, Pair};
 use crate::plans::Numbers;
 use crate::reference::Reference;
-use crate::reopened::{SECRET, Way, hasher, payload, reopened, way};
-
-/// Keys are small numbers, so that they meet often.
-type Key = u16;
-
-/// A filter of one of the plain kinds.
-type Bloom<L> = Filter<BloomCore<L>>;
+use crate::reopened::{Aligned, SECRET, hasher, secret};
 
 #[derive(Clone, Debug)]
 enum Op {
-    Insert(Key),
-    InsertMany(Vec<Key>),
-    /// As many, and told which were new.
-    InsertNew(Vec<Key>),
-    Contains(Key),
+    Any(models::Op),
     /// With another filter that holds these keys.
     Union(Vec<Key>, Size),
     Intersect(Vec<Key>, Size),
     Fold(Index),
-    Clear,
-    Reopen(Way),
 }
 
 /// Which size the other filter has, of those that fold to this one's or the other way.
@@ -54,15 +38,10 @@ fn size() -> impl Strategy<Value = Size> {
 
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        8 => (0..2000 as Key).prop_map(Op::Insert),
-        4 => keys().prop_map(Op::InsertMany),
-        2 => keys().prop_map(Op::InsertNew),
-        4 => (0..2000 as Key).prop_map(Op::Contains),
+        4 => models::op().prop_map(Op::Any),
         2 => (keys(), size()).prop_map(|(keys, size)| Op::Union(keys, size)),
         2 => (keys(), size()).prop_map(|(keys, size)| Op::Intersect(keys, size)),
         1 => any::<Index>().prop_map(Op::Fold),
-        1 => Just(Op::Clear),
-        4 => way().prop_map(Op::Reopen),
     ]
 }
 
@@ -79,165 +58,108 @@ fn plan(kind: Kind) -> impl Strategy<Value = Plan> {
     })
 }
 
-fn hash(hasher: &KeyHasher, key: Key) -> KeyHash {
-    hasher.hash(key.to_le_bytes())
+/// The numbers by which a filter folds.
+fn divisors(plan: &Plan) -> Vec<u64> {
+    let units = match plan.kind() {
+        Kind::Blocked => plan.bits() / 512,
+        Kind::Sliced => plan.bits() / u64::from(plan.probes()),
+        _ => plan.bits(),
+    };
+    (1..=units).filter(|&divisor| units.is_multiple_of(divisor)).collect()
 }
 
-fn divisors(number: u64) -> Vec<u64> {
-    (1..=number).filter(|&divisor| number.is_multiple_of(divisor)).collect()
-}
-
-/// Bits of a unit that a fold divides.
-fn unit(plan: &Plan) -> u64 {
-    match plan.kind() {
-        Kind::Blocked => 512,
-        Kind::Sliced => u64::from(plan.probes()),
-        _ => 1,
+fn fold(filter: &mut AnyFilter, divisor: u64) -> Result<(), MergeError> {
+    match filter {
+        AnyFilter::Blocked(filter) => filter.fold(divisor),
+        AnyFilter::Classic(filter) => filter.fold(divisor),
+        AnyFilter::Sliced(filter) => filter.fold(divisor),
+        AnyFilter::Counting(filter) => filter.fold(divisor),
+        other => unreachable!("{other:?}"),
     }
 }
 
-/// A filter, beside it what it must hold and how its bits must lie.
-struct Pair<L: Layout> {
-    filter: Bloom<L>,
-    reference: Reference,
-    members: HashSet<Key>,
+impl Model for Reference {
+    fn insert(&mut self, hash: KeyHash) -> Option<bool> {
+        let new = !self.contains(hash);
+        self.insert(hash);
+        Some(new)
+    }
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        self.contains(hash)
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+
+    fn payload(&self) -> Vec<u8> {
+        self.payload()
+    }
+
+    fn check(&self, filter: &AnyFilter) {
+        let set = self.payload().iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
+        assert_eq!(filter.receipt().set_bits, set);
+    }
 }
 
-impl<L: Layout> Pair<L>
-where
-    Bloom<L>: Clone + Into<AnyFilter> + TryFrom<AnyFilter, Error = FileError>,
-{
-    fn new(plan: &Plan, hasher: KeyHasher, keys: &[Key]) -> Self {
-        let filter = Bloom::<L>::with_plan(plan, hasher).unwrap();
-        let reference = Reference::new(plan);
-        let mut pair = Self { filter, reference, members: HashSet::new() };
-        pair.insert_many(keys);
-        pair
-    }
+fn pair(plan: &Plan, hasher: KeyHasher, keys: &[Key]) -> Pair<Reference> {
+    let filter = AnyFilter::with_plan(plan, hasher).unwrap();
+    let mut pair = Pair::new(filter, Reference::new(plan));
+    pair.apply(&models::Op::InsertMany(keys.to_vec()));
+    pair
+}
 
-    fn hash(&self, key: Key) -> KeyHash {
-        hash(self.filter.hasher(), key)
+/// Another filter whose size goes with this one's.
+fn other(pair: &Pair<Reference>, keys: &[Key], size: &Size) -> Pair<Reference> {
+    let mut plan = Numbers::of(pair.filter.plan());
+    match size {
+        Size::Multiple(factor) => plan.bits *= factor,
+        Size::Divisor(index) => plan.bits /= index.get(&divisors(pair.filter.plan())),
     }
+    self::pair(&plan.plan(), pair.filter.hasher().clone(), keys)
+}
 
-    fn insert_many(&mut self, keys: &[Key]) {
-        let hashes: Vec<_> = keys.iter().map(|&key| self.hash(key)).collect();
-        self.filter.insert_all(&hashes);
-        hashes.iter().for_each(|&hash| self.reference.insert(hash));
-        self.members.extend(keys);
-    }
-
-    /// Another filter whose size goes with this one's.
-    fn other(&self, keys: &[Key], size: &Size) -> Self {
-        let mut plan = Numbers::of(self.filter.plan());
-        match size {
-            Size::Multiple(factor) => plan.bits *= factor,
-            Size::Divisor(index) => plan.bits /= index.get(&self.divisors()),
-        }
-        Self::new(&plan.plan(), self.filter.hasher().clone(), keys)
-    }
-
-    fn divisors(&self) -> Vec<u64> {
-        divisors(self.filter.plan().bits() / unit(self.filter.plan()))
-    }
-
-    fn apply(&mut self, op: &Op) {
+fn run(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
+    let mut pair = pair(plan, hasher, &[]);
+    for op in ops {
         match op {
-            Op::Insert(key) => {
-                let hash = self.hash(*key);
-                let before = self.filter.contains(key.to_le_bytes());
-                assert_eq!(self.filter.insert(key.to_le_bytes()), !before, "new or not");
-                assert!(!self.filter.insert(hash), "not new a second time");
-                self.reference.insert(hash);
-                self.members.insert(*key);
-            }
-            Op::InsertMany(keys) => self.insert_many(keys),
-            Op::InsertNew(keys) => {
-                let hashes: Vec<_> = keys.iter().map(|&key| self.hash(key)).collect();
-                let mut new = vec![false; keys.len()];
-                self.filter.insert_all_new(&hashes, &mut new);
-                for (new, hash) in new.into_iter().zip(hashes) {
-                    assert_eq!(new, !self.reference.contains(hash), "new or not, in turn");
-                    self.reference.insert(hash);
-                }
-                self.members.extend(keys);
-            }
-            Op::Contains(key) => {
-                let found = self.filter.contains(self.hash(*key));
-                assert_eq!(found, self.reference.contains(self.hash(*key)));
-                assert!(found || !self.members.contains(key), "{key} is lost");
-            }
+            Op::Any(op) => pair.apply(op),
             Op::Union(keys, size) => {
-                let other = self.other(keys, size);
-                self.filter.union(&other.filter).unwrap();
-                self.reference.join(&other.reference, |a, b| a | b);
-                self.members.extend(other.members);
+                let other = other(&pair, keys, size);
+                pair.filter.union(&other.filter).unwrap();
+                pair.model.join(&other.model, |a, b| a | b);
+                pair.inserted.extend(other.inserted);
             }
             Op::Intersect(keys, size) => {
-                let other = self.other(keys, size);
-                self.filter.intersect(&other.filter.borrowed()).unwrap();
-                self.reference.join(&other.reference, |a, b| a & b);
-                self.members.retain(|key| other.members.contains(key));
+                let other = other(&pair, keys, size);
+                let room = Aligned::new(&other.filter.to_bytes());
+                let secret = secret(other.filter.hasher());
+                let view = AnyFilter::view_with(room.bytes(), secret).unwrap();
+                pair.filter.intersect(&view).unwrap();
+                pair.model.join(&other.model, |a, b| a & b);
+                pair.inserted.retain(|hash| other.inserted.contains(hash));
             }
             Op::Fold(index) => {
-                let divisor = *index.get(&self.divisors());
-                self.filter.fold(divisor).unwrap();
-                self.reference.fold(divisor as usize);
-            }
-            Op::Clear => {
-                self.filter.clear();
-                self.reference.clear();
-                self.members.clear();
-            }
-            Op::Reopen(way) => {
-                let members: Vec<_> = self.members.iter().map(|&key| self.hash(key)).collect();
-                self.filter = reopened(&self.filter, *way, &members);
+                let divisor = *index.get(&divisors(pair.filter.plan()));
+                fold(&mut pair.filter, divisor).unwrap();
+                pair.model.fold(divisor as usize);
             }
         }
-    }
-
-    fn check(&self) {
-        let mut found = vec![false; self.members.len()];
-        let hashes: Vec<_> = self.members.iter().map(|&key| self.hash(key)).collect();
-        self.filter.contains_all(&hashes, &mut found);
-        assert!(found.iter().all(|&found| found), "a member is lost");
-        assert!(
-            payload(&self.filter) == self.reference.payload(),
-            "other bits than FORMAT.md says"
-        );
-        let set: u32 = self.reference.payload().iter().map(|byte| byte.count_ones()).sum();
-        let receipt = self.filter.receipt();
-        assert_eq!(receipt.set_bits, u64::from(set));
-        assert!((0.0..=1.0).contains(&receipt.fpp) && (set > 0 || receipt.fpp == 0.0));
-    }
-}
-
-fn run<L: Layout>(plan: &Plan, hasher: KeyHasher, ops: &[Op])
-where
-    Bloom<L>: Clone + Into<AnyFilter> + TryFrom<AnyFilter, Error = FileError>,
-{
-    let mut pair = Pair::<L>::new(plan, hasher, &[]);
-    for op in ops {
-        pair.apply(op);
         pair.check();
     }
 }
 
 /// The laws that hold for every kind, bit for bit.
-fn laws<L: Layout>(plan: &Plan, hasher: KeyHasher, keys: [&[Key]; 3])
-where
-    Bloom<L>: Clone + Into<AnyFilter> + TryFrom<AnyFilter, Error = FileError>,
-{
-    let [a, b, c] = keys.map(|keys| Pair::<L>::new(plan, hasher.clone(), keys).filter);
-    let union = |left: &Bloom<L>, right: &Bloom<L>| joined(left, right, Bloom::union);
-    let both = |left: &Bloom<L>, right: &Bloom<L>| joined(left, right, Bloom::intersect);
+fn laws(plan: &Plan, hasher: KeyHasher, keys: [&[Key]; 3]) {
+    let new = |plan: &Plan, keys: &[Key]| pair(plan, hasher.clone(), keys).filter;
+    let [a, b, c] = keys.map(|keys| new(plan, keys));
+    let union = |left: &AnyFilter, right: &AnyFilter| joined(left, right, AnyFilter::union);
+    let both = |left: &AnyFilter, right: &AnyFilter| joined(left, right, AnyFilter::intersect);
 
     let ab = union(&a, &b);
-    let together = [keys[0], keys[1]].concat();
-    assert!(
-        ab == Pair::<L>::new(plan, hasher.clone(), &together).filter,
-        "union is a filter of both"
-    );
-    for join in [&union as &dyn Fn(&Bloom<L>, &Bloom<L>) -> Bloom<L>, &both] {
+    assert!(ab == new(plan, &[keys[0], keys[1]].concat()), "union is a filter of both");
+    for join in [&union as &dyn Fn(&AnyFilter, &AnyFilter) -> AnyFilter, &both] {
         assert!(join(&a, &b) == join(&b, &a), "commutative");
         assert!(join(&join(&a, &b), &c) == join(&a, &join(&b, &c)), "associative");
         assert!(join(&a, &a) == a, "idempotent");
@@ -245,92 +167,67 @@ where
     assert!(both(&a, &ab) == a && union(&a, &both(&a, &b)) == a, "absorbing");
     assert!(both(&c, &ab) == union(&both(&c, &a), &both(&c, &b)), "distributive");
 
-    for divisor in divisors(plan.bits() / unit(plan)) {
+    for divisor in divisors(plan) {
         let (mut folded, mut other) = (a.clone(), b.clone());
-        folded.fold(divisor).unwrap();
-        other.fold(divisor).unwrap();
+        fold(&mut folded, divisor).unwrap();
+        fold(&mut other, divisor).unwrap();
         let (bits, keys_left) = (plan.bits() / divisor, (plan.keys() / divisor).max(1));
         let small = Numbers { bits, keys: keys_left, ..Numbers::of(plan) }.plan();
-        assert!(
-            folded == Pair::<L>::new(&small, hasher.clone(), keys[0]).filter,
-            "a fold is built small"
-        );
+        assert!(folded == new(&small, keys[0]), "a fold is built small");
         // Whichever way round, the result has the smaller size and the same bits.
-        let sum = payload(&union(&folded, &other));
-        assert!(payload(&union(&a, &other)) == sum && payload(&union(&other, &a)) == sum);
+        let sum = union(&folded, &other);
+        assert!(union(&a, &other).blocks() == sum.blocks());
+        assert!(union(&other, &a).blocks() == sum.blocks());
     }
 }
 
-fn joined<L: Layout>(
-    left: &Bloom<L>,
-    right: &Bloom<L>,
-    join: impl Fn(&mut Bloom<L>, &Bloom<L>) -> Result<(), MergeError>,
-) -> Bloom<L> {
+type Join = fn(&mut AnyFilter, &AnyFilter) -> Result<(), MergeError>;
+
+fn joined(left: &AnyFilter, right: &AnyFilter, join: Join) -> AnyFilter {
     let mut left = left.clone();
     join(&mut left, right).unwrap();
     left
 }
 
+macro_rules! kinds {
+    ($($kind:ident: $acts_as_its_model:ident, $keeps_the_laws:ident;)*) => {$(
+        proptest! {
+            #[test]
+            fn $acts_as_its_model(
+                plan in plan(Kind::$kind),
+                hasher in hasher(),
+                ops in prop::collection::vec(op(), 0..40),
+            ) {
+                run(&plan, hasher, &ops);
+            }
+
+            #[test]
+            fn $keeps_the_laws(
+                plan in plan(Kind::$kind), hasher in hasher(), a in keys(), b in keys(), c in keys(),
+            ) {
+                laws(&plan, hasher, [&a, &b, &c]);
+            }
+        }
+    )*};
+}
+
+kinds! {
+    Blocked: blocked_acts_as_its_model, blocked_keeps_the_laws;
+    Classic: classic_acts_as_its_model, classic_keeps_the_laws;
+    Sliced: sliced_acts_as_its_model, sliced_keeps_the_laws;
+}
+
 proptest! {
-    #[test]
-    fn blocked_acts_as_its_model(
-        plan in plan(Kind::Blocked),
-        hasher in hasher(),
-        ops in prop::collection::vec(op(), 0..40),
-    ) {
-        run::<BlockedLayout>(&plan, hasher, &ops);
-    }
-
-    #[test]
-    fn classic_acts_as_its_model(
-        plan in plan(Kind::Classic),
-        hasher in hasher(),
-        ops in prop::collection::vec(op(), 0..40),
-    ) {
-        run::<ClassicLayout>(&plan, hasher, &ops);
-    }
-
-    #[test]
-    fn sliced_acts_as_its_model(
-        plan in plan(Kind::Sliced),
-        hasher in hasher(),
-        ops in prop::collection::vec(op(), 0..40),
-    ) {
-        run::<SlicedLayout>(&plan, hasher, &ops);
-    }
-
-    #[test]
-    fn blocked_keeps_the_laws(
-        plan in plan(Kind::Blocked), hasher in hasher(), a in keys(), b in keys(), c in keys(),
-    ) {
-        laws::<BlockedLayout>(&plan, hasher, [&a, &b, &c]);
-    }
-
-    #[test]
-    fn classic_keeps_the_laws(
-        plan in plan(Kind::Classic), hasher in hasher(), a in keys(), b in keys(), c in keys(),
-    ) {
-        laws::<ClassicLayout>(&plan, hasher, [&a, &b, &c]);
-    }
-
-    #[test]
-    fn sliced_keeps_the_laws(
-        plan in plan(Kind::Sliced), hasher in hasher(), a in keys(), b in keys(), c in keys(),
-    ) {
-        laws::<SlicedLayout>(&plan, hasher, [&a, &b, &c]);
-    }
-
     #[test]
     fn shards_fill_as_the_whole(
         plan in plan(Kind::Blocked), keys in keys(), count in 1..40usize,
     ) {
-        let whole = Pair::<BlockedLayout>::new(&plan, KeyHasher::default(), &keys).filter;
+        let whole = pair(&plan, KeyHasher::default(), &keys);
         let mut filter = Blocked::with_plan(&plan, KeyHasher::default()).unwrap();
         let mut shards = filter.shards(count);
         prop_assert!(shards.shards.len() <= count);
         let mut parts = vec![Vec::new(); shards.shards.len()];
-        for &key in &keys {
-            let hash = hash(&KeyHasher::default(), key);
+        for hash in whole.hashes(keys) {
             parts[shards.index(hash)].push(hash);
         }
         std::thread::scope(|scope| {
@@ -338,7 +235,7 @@ proptest! {
                 scope.spawn(|| run.insert_all(part));
             }
         });
-        prop_assert!(filter == whole);
+        prop_assert!(AnyFilter::from(filter) == whole.filter);
     }
 }
 
@@ -348,17 +245,17 @@ fn every_number_of_probes_keeps_the_laws_at_odd_sizes() {
     let a: Vec<Key> = (0..50).collect();
     let b: Vec<Key> = (25..90).collect();
     let c: Vec<Key> = (60..100).chain(0..10).collect();
+    let check = |kind, size, bits, probes| {
+        let plan = Plan::from_parts(kind, 60, 0.1, bits, probes).unwrap();
+        laws(&plan, KeyHasher::with_seed(size), [&a, &b, &c]);
+    };
     for probes in 1..=umbel::MAX_PROBES {
         for units in [1, 2, 3, 15] {
-            let plan = Plan::from_parts(Kind::Blocked, 60, 0.1, 512 * units, probes).unwrap();
-            laws::<BlockedLayout>(&plan, KeyHasher::with_seed(units), [&a, &b, &c]);
+            check(Kind::Blocked, units, 512 * units, probes);
         }
         for bits in [1, 63, 64, 65, 511, 513, 1155] {
-            let plan = Plan::from_parts(Kind::Classic, 60, 0.1, bits, probes).unwrap();
-            laws::<ClassicLayout>(&plan, KeyHasher::with_seed(bits), [&a, &b, &c]);
-            let bits_of_all = bits * u64::from(probes);
-            let plan = Plan::from_parts(Kind::Sliced, 60, 0.1, bits_of_all, probes).unwrap();
-            laws::<SlicedLayout>(&plan, KeyHasher::with_seed(bits), [&a, &b, &c]);
+            check(Kind::Classic, bits, bits, probes);
+            check(Kind::Sliced, bits, bits * u64::from(probes), probes);
         }
     }
 }
@@ -373,52 +270,55 @@ fn a_shard_refuses_hashes_of_other_shards() {
 
 #[test]
 fn filters_that_do_not_go_together_are_left_unchanged() {
-    type Join<L> = fn(&mut Bloom<L>, &Bloom<L>) -> Result<(), MergeError>;
-    fn check<L: Layout>(plan: &Plan, refused: fn(&MergeError) -> bool, other: &Bloom<L>) {
-        let mut filter = Bloom::<L>::with_plan(plan, KeyHasher::with_seed(1)).unwrap();
-        filter.insert("key");
+    let counting = |counter_bits| Variant::Counting { counter_bits };
+    let sizes = |left, right, unit| MergeError::SizesDiffer { left, right, unit };
+    for (variant, planes, size) in [
+        (Variant::Blocked, 1u64, sizes(12, 8, "blocks")),
+        (Variant::Classic, 1, sizes(12 * 512, 8 * 512, "bits")),
+        (counting(4), 4, sizes(12, 8, "blocks")),
+    ] {
+        let with = |variant, blocks, probes, hasher| {
+            let plan = Plan::from_parts(variant, 500, 0.01, 512 * planes * blocks, probes);
+            AnyFilter::with_plan(&plan.unwrap(), hasher).unwrap()
+        };
+        let (one, two) = (KeyHasher::with_seed(1), KeyHasher::with_seed(2));
+        let keyed = KeyHasher::keyed(SECRET.clone());
+        let schemes = |right: &KeyHasher| MergeError::SchemesDiffer {
+            left: one.scheme(),
+            right: right.scheme(),
+        };
+        let mut others = vec![
+            (with(variant, 8, 8, one.clone()), size),
+            (with(variant, 12, 7, one.clone()), MergeError::ProbesDiffer { left: 8, right: 7 }),
+            (with(variant, 12, 8, two.clone()), schemes(&two)),
+            (with(variant, 12, 8, keyed.clone()), schemes(&keyed)),
+        ];
+        if planes == 4 {
+            let wide = with(counting(8), 12, 8, one.clone());
+            others.push((wide, MergeError::CellsDiffer { left: 4, right: 8 }));
+        }
+        let mut filter = with(variant, 12, 8, one.clone());
+        filter.try_insert("key").unwrap();
         let before = filter.clone();
-        let joins: [Join<L>; 2] = [Bloom::<L>::union, Bloom::<L>::intersect];
-        for join in joins {
-            let error = join(&mut filter, other).unwrap_err();
-            assert!(refused(&error), "{error:?}");
+        for (other, expected) in others {
+            assert_eq!(filter.union(&other), Err(expected.clone()));
+            assert_eq!(filter.intersect(&other), Err(expected));
             assert!(filter == before, "an error changes nothing");
         }
-    }
-    fn every_case<L: Layout>() {
-        let bits = 512 * 12;
-        let plan = Plan::from_parts(L::KIND, 500, 0.01, bits, 8).unwrap();
-        let new =
-            |plan: &Plan, seed| Bloom::<L>::with_plan(plan, KeyHasher::with_seed(seed)).unwrap();
-        let size = new(&Plan::from_parts(L::KIND, 500, 0.01, 512 * 8, 8).unwrap(), 1);
-        check(&plan, |error| matches!(error, MergeError::SizesDiffer { .. }), &size);
-        let probes = new(&Plan::from_parts(L::KIND, 500, 0.01, bits, 7).unwrap(), 1);
-        check(
-            &plan,
-            |error| matches!(error, MergeError::ProbesDiffer { left: 8, right: 7 }),
-            &probes,
-        );
-        check(&plan, |error| matches!(error, MergeError::SchemesDiffer { .. }), &new(&plan, 2));
-        let keyed = Bloom::<L>::with_plan(&plan, KeyHasher::keyed(SECRET.clone())).unwrap();
-        check(&plan, |error| matches!(error, MergeError::SchemesDiffer { .. }), &keyed);
-        let mut filter = new(&plan, 1);
         for divisor in [0, 5, u64::MAX] {
-            assert!(matches!(filter.fold(divisor), Err(MergeError::SizesDiffer { .. })));
+            assert!(matches!(fold(&mut filter, divisor), Err(MergeError::SizesDiffer { .. })));
         }
     }
-    every_case::<BlockedLayout>();
-    every_case::<ClassicLayout>();
 }
 
 /// Receipts and merges of keyed filters need no secret.
 #[test]
 fn sealed_filters_merge() {
     let plan = Plan::for_keys(Kind::Blocked, 100, 0.01).unwrap();
-    let hasher = KeyHasher::keyed(SECRET.clone());
     let [left, right, both] = [&[1, 2][..], &[3], &[1, 2, 3]]
-        .map(|keys| Pair::<BlockedLayout>::new(&plan, hasher.clone(), keys).filter);
+        .map(|keys| pair(&plan, KeyHasher::keyed(SECRET.clone()), keys).filter);
     let sealed =
-        |filter: &Blocked| AnyFilter::from_bytes_with(&filter.to_bytes(), AnyScheme).unwrap();
+        |filter: &AnyFilter| AnyFilter::from_bytes_with(&filter.to_bytes(), AnyScheme).unwrap();
     let mut union = sealed(&left);
     union.union(&sealed(&right)).unwrap();
     assert_eq!(union.receipt(), both.receipt());

@@ -60,7 +60,7 @@ pub(crate) trait Model {
 pub(crate) struct Pair<M> {
     pub(crate) filter: AnyFilter,
     pub(crate) model: M,
-    inserted: HashSet<KeyHash>,
+    pub(crate) inserted: HashSet<KeyHash>,
 }
 
 impl<M: Model> Pair<M> {
