@@ -5,7 +5,7 @@ use proptest::sample::Index;
 use umbel::{AnyFilter, AnyScheme, Blocked, KeyHash, KeyHasher, Kind, MergeError, Plan, Variant};
 
 use crate::models::{self, Key, Model, Pair};
-use crate::plans::Numbers;
+use crate::plans::{Numbers, detail};
 use crate::reference::Reference;
 use crate::reopened::{Aligned, SECRET, hasher, secret};
 
@@ -59,9 +59,10 @@ fn plan(kind: Kind) -> impl Strategy<Value = Plan> {
 }
 
 /// The numbers by which a filter folds.
-fn divisors(plan: &Plan) -> Vec<u64> {
+pub(crate) fn divisors(plan: &Plan) -> Vec<u64> {
     let units = match plan.kind() {
         Kind::Blocked => plan.bits() / 512,
+        Kind::Counting => plan.bits() / 512 / u64::from(detail(plan.variant())),
         Kind::Sliced => plan.bits() / u64::from(plan.probes()),
         _ => plan.bits(),
     };
@@ -181,9 +182,9 @@ fn laws(plan: &Plan, hasher: KeyHasher, keys: [&[Key]; 3]) {
     }
 }
 
-type Join = fn(&mut AnyFilter, &AnyFilter) -> Result<(), MergeError>;
+pub(crate) type Join = fn(&mut AnyFilter, &AnyFilter) -> Result<(), MergeError>;
 
-fn joined(left: &AnyFilter, right: &AnyFilter, join: Join) -> AnyFilter {
+pub(crate) fn joined(left: &AnyFilter, right: &AnyFilter, join: Join) -> AnyFilter {
     let mut left = left.clone();
     join(&mut left, right).unwrap();
     left
