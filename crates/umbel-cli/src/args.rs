@@ -7,6 +7,7 @@ mod plan;
 mod privacy;
 mod sets;
 mod sharing;
+mod signatures;
 mod work;
 
 use std::path::PathBuf;
@@ -25,11 +26,9 @@ pub(crate) use privacy::{AuditArgs, KeyArgs, KeyVerb};
 pub(crate) use sets::{
     CommonArgs, DedupArgs, DiffArgs, ExceptArgs, JoinVerbArgs, Kept, Labelled, UnseenArgs,
 };
-pub(crate) use sharing::{
-    DeltaArgs, ListArgs, MostArgs, PackArgs, PatchArgs, SignArgs, SignVerbArgs, TrustArgs,
-    UnpackArgs,
-};
-pub(crate) use work::{NamesArgs, NormalForm, OnBad, OnMissing, RecordArgs, Voice, Work};
+pub(crate) use sharing::{DeltaArgs, PackArgs, PatchArgs, SignVerbArgs, UnpackArgs};
+pub(crate) use signatures::{ListArgs, SignArgs, TrustArgs};
+pub(crate) use work::{MostArgs, NamesArgs, NormalForm, OnBad, OnMissing, RecordArgs, Voice, Work};
 
 /// Find the lines that huge files share, lack or repeat: exactly, on files larger than memory, under a memory cap.
 /// Build, query and inspect Bloom filters, also those of other systems

@@ -3,6 +3,7 @@
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::help;
 use crate::verb::Verb;
 
 /// Verbs, and what others call them or what does it elsewhere.
@@ -104,7 +105,7 @@ pub(crate) fn explain(error: &mut clap::Error, verb: Option<&Verb>) {
         let habit =
             HABITS.iter().find(|(name, words, _)| *name == verb.name && words.contains(&word));
         let tip = habit.map(|(.., tip)| (*tip).to_owned()).or_else(|| {
-            let name = called(OPTIONS, word).find(|name| verb.shows_option(name))?;
+            let name = called(OPTIONS, word).find(|name| shows_option(verb, name))?;
             Some(format!("here that is --{name}"))
         });
         if let Some(tip) = tip {
@@ -112,6 +113,12 @@ pub(crate) fn explain(error: &mut clap::Error, verb: Option<&Verb>) {
             suggest(error, tip);
         }
     }
+}
+
+/// Whether the help of a verb has an option.
+fn shows_option(verb: &Verb, name: &str) -> bool {
+    let whole = help::whole(verb);
+    whole.get_arguments().any(|option| option.get_long() == Some(name) && !option.is_hide_set())
 }
 
 fn suggest(error: &mut clap::Error, words: String) {

@@ -9,9 +9,29 @@ use umbel_share::ShareError;
 use crate::formats::NotAFilter;
 use crate::report::verb;
 use crate::standard::STANDARD;
+use crate::verb::Verb;
+
+/// The error and its causes on one line, and the options that help. A cause that the message already has is left out, and
+/// a JSON parser's, whose line and column are those in the record.
+pub(crate) fn chain(error: &anyhow::Error, verb: Option<&Verb>) -> String {
+    let mut message = error.to_string();
+    for cause in error.chain().skip(1).filter(|cause| !cause.is::<serde_json::Error>()) {
+        let cause = cause.to_string();
+        if !message.contains(&cause) {
+            message.push_str(": ");
+            message.push_str(&cause);
+        }
+    }
+    if let Some(hint) = of(error)
+        && verb.is_none_or(|verb| verb.has_options(&hint))
+    {
+        message.push_str(&format!(" ({hint})"));
+    }
+    message
+}
 
 /// The options that help with an error.
-pub(crate) fn of(error: &anyhow::Error) -> Option<String> {
+fn of(error: &anyhow::Error) -> Option<String> {
     let format = error.chain().find_map(|cause| match cause.downcast_ref()? {
         NotAFilter { format: Some(format), .. } => Some(format!("--format {format}")),
         NotAFilter { format: None, .. } => Some("--format".to_owned()),

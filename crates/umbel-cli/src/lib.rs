@@ -110,7 +110,7 @@ fn misused(error: &clap::Error) -> ExitCode {
 fn end(result: anyhow::Result<Outcome>, verb: Option<&Verb>) -> ExitCode {
     report::end();
     match result {
-        Ok(_) if report::has_left_out() => ExitCode::from(2),
+        Ok(_) if lines::has_left_out() => ExitCode::from(2),
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Nothing) => ExitCode::from(1),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
@@ -118,29 +118,10 @@ fn end(result: anyhow::Result<Outcome>, verb: Option<&Verb>) -> ExitCode {
             if let Some(error) = error.downcast_ref() {
                 return misused(error);
             }
-            report::say_error(&chain(&error, verb));
+            report::say_error(&hints::chain(&error, verb));
             ExitCode::from(2)
         }
     }
-}
-
-/// The error and its causes on one line, and the options that help. A cause that the message already has is left out, and
-/// a JSON parser's, whose line and column are those in the record.
-pub(crate) fn chain(error: &anyhow::Error, verb: Option<&Verb>) -> String {
-    let mut message = error.to_string();
-    for cause in error.chain().skip(1).filter(|cause| !cause.is::<serde_json::Error>()) {
-        let cause = cause.to_string();
-        if !message.contains(&cause) {
-            message.push_str(": ");
-            message.push_str(&cause);
-        }
-    }
-    if let Some(hint) = hints::of(error)
-        && verb.is_none_or(|verb| verb.has_options(&hint))
-    {
-        message.push_str(&format!(" ({hint})"));
-    }
-    message
 }
 
 /// Whether the reader of our output has gone, as `head` goes: not an error.

@@ -5,8 +5,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use umbel_io::{State, content};
 use umbel_numbers::{Size, counted};
 use umbel_sets::inputs::{self, NamedInput, Room, align, rereadable};
@@ -21,6 +22,7 @@ use crate::hints;
 use crate::output::stdout;
 use crate::report::{self, say};
 use crate::standard::{is_standard, name, stdin};
+use crate::verb::Verb;
 
 pub(crate) use umbel_sets::inputs::{Rows, Source};
 
@@ -42,7 +44,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
     } else {
         warn_if_in_memory
     }));
-    let memory = memory(work);
+    let memory = work.memory();
     if let (Some(there), false) = (umbel_io::memory(), work.voice.quiet || work.voice.json)
         && memory > there
     {
@@ -256,23 +258,13 @@ fn open_paths(paths: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
             })
         }
         // As grep -r does, what can be read is.
-        false if work.recursive => Ok(NamedInput::MaybePath(path.clone(), report::say_left_out)),
+        false if work.recursive => Ok(NamedInput::MaybePath(path.clone(), say_left_out)),
         false => Ok(NamedInput::Path(path.clone())),
     };
     let named = paths.iter().map(named).collect::<Result<_>>()?;
     let output = stdout().and_then(|out| Ok(State::of(&out)?)).ok().filter(|out| out.is_file);
     let delimiters: Vec<_> = work.records.delimiter.iter().map(|delimiter| delimiter.0).collect();
     inputs::open(named, output.map(|out| out.id), &delimiters)
-}
-
-/// The memory cap.
-fn memory(work: &Work) -> u64 {
-    work.memory.map_or_else(default_memory, |bytes| bytes.0)
-}
-
-/// The memory cap without `--memory`: a quarter of what there is, or of 1 GiB if that is unknown.
-pub(crate) fn default_memory() -> u64 {
-    umbel_io::memory().unwrap_or(1 << 30) / 4
 }
 
 /// The paths of all inputs.
@@ -315,7 +307,7 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
     let mut file = BufReader::with_capacity(64 << 10, file);
     content::check(&name(), file.fill_buf().with_context(name)?).with_context(name)?;
     let separator = if work.null { 0 } else { b'\n' };
-    let memory = memory(work);
+    let memory = work.memory();
     // A quarter more than an input counts for by itself, because its line is there meanwhile.
     let mut room = Room::new(memory, [500, 5]);
     let (mut lines, mut is_first) = (Vec::new(), true);
@@ -351,9 +343,9 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
 fn in_folders(paths: Vec<PathBuf>, work: &Work) -> Result<Vec<PathBuf>> {
     match work.recursive {
         true => {
-            let mut room = Room::of_inputs(memory(work));
+            let mut room = Room::of_inputs(work.memory());
             inputs::files_of_folders(paths, &mut room, &mut |path, error| {
-                report::say_left_out(&error.context(path.display().to_string()));
+                say_left_out(&error.context(path.display().to_string()));
                 Ok(())
             })
         }
@@ -371,6 +363,27 @@ pub(crate) fn open_rereadable(
     let inputs = rereadable(open_paths(&named(files, work)?, work)?, options)?;
     notice(&inputs, work.voice, options);
     Ok(umbel_sets::align(inputs, None, rows == Rows::OfAll, options)?)
+}
+
+/// Whether something that was asked for was left out of the work.
+static LEFT_OUT: AtomicBool = AtomicBool::new(false);
+
+/// Tells of a file that cannot be read, while the work on others goes on: the run then [fails](has_left_out) at its end.
+pub(crate) fn say_left_out(error: &anyhow::Error) {
+    LEFT_OUT.store(true, Ordering::Relaxed);
+    report::say_error(&hints::chain(error, Verb::named(report::verb())));
+}
+
+/// Tells of all files of an index or a search that cannot be read.
+pub(crate) fn say_unreadable(files: &[(PathBuf, String)]) {
+    for (path, why) in files {
+        say_left_out(&anyhow!("{}: {why}", path.display()));
+    }
+}
+
+/// Whether a file was left out.
+pub(crate) fn has_left_out() -> bool {
+    LEFT_OUT.load(Ordering::Relaxed)
 }
 
 /// As [`open_rereadable`], for two lists of inputs and an output.

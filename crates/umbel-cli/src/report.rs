@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::anyhow;
 use serde_json::{Value, json};
 use umbel::Capacity;
 use umbel_numbers::{Count, Rate, Size, counted};
@@ -18,7 +17,6 @@ use umbel_share::audit::Guessable;
 
 use crate::args::Voice;
 use crate::standard;
-use crate::verb::Verb;
 
 /// A run being timed, with its progress shown on a terminal.
 pub(crate) struct Run {
@@ -326,27 +324,6 @@ pub(crate) fn end() {
 /// The verb that is run.
 pub(crate) fn verb() -> &'static str {
     VERB.get().copied().unwrap_or_default()
-}
-
-/// Whether something that was asked for was left out of the work.
-static LEFT_OUT: AtomicBool = AtomicBool::new(false);
-
-/// Tells of a file that cannot be read, while the work on others goes on: the run then [fails](has_left_out) at its end.
-pub(crate) fn say_left_out(error: &anyhow::Error) {
-    LEFT_OUT.store(true, Ordering::Relaxed);
-    say_error(&crate::chain(error, Verb::named(verb())));
-}
-
-/// Tells of all files of an index or a search that cannot be read.
-pub(crate) fn say_unreadable(files: &[(PathBuf, String)]) {
-    for (path, why) in files {
-        say_left_out(&anyhow!("{}: {why}", path.display()));
-    }
-}
-
-/// Whether a file was left out.
-pub(crate) fn has_left_out() -> bool {
-    LEFT_OUT.load(Ordering::Relaxed)
 }
 
 /// Prints an error, after the verb.

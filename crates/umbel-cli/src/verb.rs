@@ -2,7 +2,7 @@
 
 use clap::{Args, Command};
 
-use crate::{args, help};
+use crate::args;
 
 /// A verb: its name and its options.
 pub(crate) struct Verb {
@@ -27,12 +27,6 @@ impl Verb {
     pub(crate) fn define(&self) -> Command {
         let command = (self.define)(Command::new(self.name));
         self.other.map_or(command.clone(), |other| command.alias(other))
-    }
-
-    /// Whether its help has an option.
-    pub(crate) fn shows_option(&self, name: &str) -> bool {
-        let whole = help::whole(self);
-        whole.get_arguments().any(|option| option.get_long() == Some(name) && !option.is_hide_set())
     }
 
     /// Whether it has all options that a hint names, unless that is about another verb.

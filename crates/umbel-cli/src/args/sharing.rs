@@ -1,64 +1,10 @@
-//! Options of the verbs that pack, patch and sign, and what they share with others.
+//! Options of the verbs that pack, patch and sign.
 
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueHint};
 
-use umbel_numbers::Bytes;
-
-use super::{FormatArgs, ReplaceArgs, Voice};
-
-/// How a file that is written is signed.
-#[derive(Debug, Default, Args)]
-pub(crate) struct SignArgs {
-    /// Sign the file that is written with this signing key (umbel key new --signing makes one)
-    #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, help_heading = "Signatures")]
-    #[arg(group = "signature")]
-    pub(crate) sign: Option<PathBuf>,
-    /// Number of this version, which the signature covers: higher than that of the version before
-    #[arg(long, value_name = "N", requires = "sign", help_heading = "Signatures")]
-    #[arg(allow_negative_numbers = true, value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
-    pub(crate) serial: Option<u64>,
-}
-
-/// Which list a signature is about.
-#[derive(Debug, Default, Args)]
-#[command(group = ArgGroup::new("signature").multiple(true))]
-pub(crate) struct ListArgs {
-    /// Name of the list that it is signed as, or must be signed as
-    #[arg(long, value_name = "NAME", requires = "signature", help_heading = "Signatures")]
-    pub(crate) list: Option<String>,
-}
-
-/// Whose files are read.
-#[derive(Debug, Default, Args)]
-pub(crate) struct TrustArgs {
-    /// Refuse a file unless the owner of this public key signed it
-    #[arg(long, value_name = "PUB", value_hint = ValueHint::FilePath, help_heading = "Signatures")]
-    #[arg(group = "signature")]
-    pub(crate) trust: Option<PathBuf>,
-    /// Refuse a version whose signed number is not higher than this
-    #[arg(long, value_name = "N", requires = "trust", help_heading = "Signatures")]
-    #[arg(allow_negative_numbers = true, value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
-    pub(crate) newer_than: Option<u64>,
-    #[command(flatten)]
-    pub(crate) list: ListArgs,
-}
-
-/// How large a filter may be that a small file makes.
-#[derive(Debug, Default, Args)]
-pub(crate) struct MostArgs {
-    /// Largest filter to make of a file whose signature is not checked [default: a quarter of the machine's memory]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
-    pub(crate) memory: Option<Bytes>,
-}
-
-impl MostArgs {
-    /// The limit, in bytes.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.memory.map_or_else(crate::lines::default_memory, |memory| memory.0)
-    }
-}
+use super::{FormatArgs, MostArgs, ReplaceArgs, SignArgs, TrustArgs, Voice};
 
 /// Where a file goes.
 #[derive(Debug, Args)]

@@ -51,7 +51,17 @@ pub(crate) struct Work {
     pub(crate) voice: Voice,
 }
 
+/// The memory cap, in bytes: what `--memory` says, or a quarter of what there is, or of 1 GiB if that is unknown.
+fn memory(given: Option<Bytes>) -> u64 {
+    given.map_or_else(|| umbel_io::memory().unwrap_or(1 << 30) / 4, |bytes| bytes.0)
+}
+
 impl Work {
+    /// The memory cap, in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        memory(self.memory)
+    }
+
     /// What is written of lines.
     pub(crate) fn writes(&self) -> Sort {
         if self.null { Sort::Nulls } else { Sort::Text }
@@ -174,6 +184,21 @@ pub(crate) struct NamesArgs {
     /// Name of the --key field in the filter, if the input names it differently; once per --key
     #[arg(long = "as", value_name = "NAME", requires = "key", help_heading = "Input")]
     pub(crate) names: Vec<String>,
+}
+
+/// How large a filter may be that a small file makes.
+#[derive(Debug, Default, Args)]
+pub(crate) struct MostArgs {
+    /// Largest filter to make of a file whose signature is not checked [default: a quarter of the machine's memory]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    pub(crate) memory: Option<Bytes>,
+}
+
+impl MostArgs {
+    /// The limit, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        memory(self.memory)
+    }
 }
 
 /// How a verb talks.

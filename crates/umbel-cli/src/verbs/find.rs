@@ -12,7 +12,7 @@ use umbel_sets::{Normalization, Records};
 
 use crate::args::{FindArgs, RecordArgs, Voice};
 use crate::output::{Screen, stdout};
-use crate::report::{Run, add_warnings, printable, say, say_error, say_unreadable};
+use crate::report::{Run, add_warnings, printable, say, say_error};
 use crate::standard::{is_standard, name, names};
 use crate::{Outcome, lines};
 
@@ -46,7 +46,7 @@ pub(crate) fn find(args: &FindArgs) -> Result<Outcome> {
         out.write_all(bytes)
     })?;
     report(run, &search, &wanted, &args.place, work.voice);
-    say_unreadable(&search.unreadable);
+    lines::say_unreadable(&search.unreadable);
     if let [gone, others @ ..] = &search.gone[..] {
         for other in others {
             say_error(&format!("{}: is in the index, and gone", other.display()));

@@ -11,7 +11,7 @@ use umbel_report::receipt::aligned;
 
 use crate::args::{IndexArgs, RecordArgs, Voice};
 use crate::atomic::Existing;
-use crate::report::{Run, add_warnings, say, say_unreadable};
+use crate::report::{Run, add_warnings, say};
 use crate::standard::{is_standard, name, names};
 use crate::target::{self, Sort};
 use crate::{Outcome, lines};
@@ -53,7 +53,7 @@ pub(crate) fn index(args: &IndexArgs) -> Result<Outcome> {
         ));
     }
     report(run, &built, args.update.is_some(), work.voice);
-    say_unreadable(&built.unreadable);
+    lines::say_unreadable(&built.unreadable);
     Ok(Outcome::Done)
 }
 
