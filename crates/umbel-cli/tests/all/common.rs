@@ -5,53 +5,6 @@ use std::io::Write;
 
 use crate::util::{Folder, least_memory, long, urls};
 
-/// Two files of 20 MB: as `LC_ALL=C comm` and `uniq` have it; and with a line out of order, as without the order.
-#[cfg(unix)]
-#[test]
-fn sorted_files_are_merged_and_others_that_seem_so_are_not() {
-    let folder = Folder::new();
-    let rows = |every: u32| {
-        let numbers = (0..600_000u32).filter(move |i| i % every != 0);
-        numbers
-            .flat_map(|i| format!("https://example.org/{i:08}\n").into_bytes())
-            .collect::<Vec<_>>()
-    };
-    let (a, b) = (rows(3), [rows(5), b"last".to_vec()].concat());
-    folder.write("a", &a);
-    folder.write("b", &b);
-    let comm = |columns: &str| {
-        let script = format!("LC_ALL=C comm {columns} a b");
-        folder.program("sh", "-c").arg(&script).run().stdout
-    };
-    let verbs = [("common a b", "-12"), ("except a b", "-23"), ("except b a", "-13")];
-    for (verb, columns) in verbs {
-        let plan = folder.umbel(&format!("{verb} --explain")).run().text();
-        assert!(plan.contains("plan     merge"), "{plan}");
-        let run = folder.umbel(&format!("{verb} --json --memory 64MiB")).run();
-        assert!(run.stdout == comm(columns), "{verb}");
-        assert_eq!(run.report()["distinct"], 0, "{verb}: without a table");
-    }
-    folder.write("marked", [b"\xef\xbb\xbf", &a[..]].concat());
-    assert!(folder.umbel("common b marked --memory 64MiB").run().stdout == comm("-12"));
-    let half = a.len() / 2 / 29 * 29;
-    folder.write("twice", [&a[..half], &a[half - 29..], &b"z\n".repeat(50)].concat());
-    let once = [&a[..], b"z\n"].concat();
-    assert!(folder.umbel("dedup twice --memory 64MiB").run().done() == once);
-    // A line of b that a has too is moved to where samples do not see it.
-    let shared = b"https://example.org/00000001\n";
-    let start = b.windows(29).position(|line| line == shared).unwrap();
-    let middle = (b.len() / 64 * 30 + 20_000) / 29 * 29;
-    let moved = [&b[..start], &b[start + 29..middle], &shared[..], &b[middle..]].concat();
-    folder.write("moved", &moved);
-    for (verb, columns) in [("common a moved", "-12"), ("except a moved", "-23")] {
-        let plan = folder.umbel(&format!("{verb} --explain")).run().text();
-        assert!(plan.contains("plan     merge"), "{plan}");
-        let run = folder.umbel(&format!("{verb} --json --memory 64MiB")).run();
-        assert!(run.stdout == comm(columns), "{verb}");
-        assert!(run.report()["distinct"].as_u64() > Some(0), "{verb}: with a table");
-    }
-}
-
 #[test]
 fn a_line_of_100_mb_just_works_and_says_what_memory_it_needs() {
     let folder = Folder::new();

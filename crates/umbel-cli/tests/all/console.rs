@@ -29,21 +29,21 @@ pub(crate) struct Followed {
 impl Shell {
     /// As readers of docs have it.
     pub(crate) fn with_terminal() -> Self {
-        Self { terminal: true, all: false, ..Self::strict() }
+        Self { all: false, ..Self::strict(true) }
     }
 
     /// Where exit statuses are shown.
-    pub(crate) fn strict() -> Self {
+    pub(crate) fn strict(terminal: bool) -> Self {
         let folder = Folder::new();
         fs::create_dir(folder.path("here")).unwrap();
         #[cfg(unix)]
         std::os::unix::fs::symlink(root().join("testdata"), folder.path("testdata")).unwrap();
-        Self { folder, terminal: false, all: true }
+        Self { folder, terminal, all: true }
     }
 
     /// Another one, with the same files.
     pub(crate) fn copy(&self) -> Self {
-        let copy = Self::strict();
+        let copy = Self::strict(self.terminal);
         let files = format!("-Rp {}/. {}", self.path().display(), copy.path().display());
         self.folder.program("cp", &files).run().done();
         copy
@@ -61,6 +61,7 @@ impl Shell {
         let path = format!("{}:{}", umbel.display(), std::env::var("PATH").unwrap());
         // A terminal without progress bars, which slow machines would show.
         shell.command.env("PATH", path).env("TERM", "dumb").env("LC_ALL", "C");
+        shell.command.env_remove("NO_COLOR");
         #[cfg(unix)]
         let run = if self.terminal { shell.run_on_terminal() } else { shell.run() };
         #[cfg(not(unix))]
@@ -165,18 +166,7 @@ pub(crate) fn renew(path: &Path, page: &str, renewed: &str) {
 
 /// What a run printed, with a sign for what a page cannot show, and without the lines that end every refusal of an option.
 fn strict(run: &Outcome) -> String {
-    let mut text = String::new();
-    for chunk in run.stdout.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '\0' => text += "\\0",
-                '\u{feff}' => text += "\\u{feff}",
-                c if c.is_control() && !matches!(c, '\n' | '\t') => text.extend(c.escape_default()),
-                c => text.push(c),
-            }
-        }
-        text += &chunk.invalid().escape_ascii().to_string();
-    }
+    let mut text = shown(&run.stdout);
     if !text.is_empty() && !text.ends_with('\n') {
         text += "\n\\ no newline\n";
     }
@@ -185,10 +175,26 @@ fn strict(run: &Outcome) -> String {
     }
     let usage = run.stderr.find("\n\nUsage: ").filter(|_| run.status.code() == Some(2));
     let more = run.stderr.find("\n\nFor more information, try '--help'.");
-    match usage.or(more) {
-        Some(end) => text + &run.stderr[..=end],
-        None => text + &run.stderr,
+    let end = usage.or(more).map_or(run.stderr.len(), |end| end + 1);
+    text + &shown(run.stderr[..end].as_bytes())
+}
+
+/// Bytes with a sign for each that a page cannot show.
+fn shown(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\0' => text += "\\0",
+                '\u{feff}' => text += "\\u{feff}",
+                '\u{1b}' => text += "\\e",
+                c if c.is_control() && !matches!(c, '\n' | '\t') => text.extend(c.escape_default()),
+                c => text.push(c),
+            }
+        }
+        text += &chunk.invalid().escape_ascii().to_string();
     }
+    text
 }
 
 /// What is printed, with the shown lines that fit it.

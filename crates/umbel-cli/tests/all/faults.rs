@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 #[cfg(unix)]
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -178,102 +178,11 @@ fn add_killed_at_any_moment_leaves_a_whole_filter() {
     assert_eq!(beside(), ["seen"]);
 }
 
-#[test]
-#[cfg(target_os = "linux")]
-fn what_a_killed_replacement_left_is_removed_by_the_next() {
-    use std::os::unix::fs::MetadataExt;
-
-    let folder = folder();
-    let left = |name: &str| {
-        folder.write("new", folder.read("seen"));
-        let number = fs::metadata(folder.path("new")).unwrap().ino();
-        let name = format!(".umbel-{number:x}-{name}");
-        fs::rename(folder.path("new"), folder.path(&name)).unwrap();
-        name
-    };
-    let orphan = left("abcdef");
-    folder.umbel("add -q seen keys").run().done();
-    assert_eq!(folder.names(), ["keys", "seen"], "{orphan}");
-    // Somebody still holds one, and a copy has another number.
-    let held = left("abcdef");
-    let lock = File::open(folder.path(&held)).unwrap();
-    lock.lock().unwrap();
-    folder.write(&format!("{held}2"), "mine");
-    folder.umbel("add -q seen keys").run().done();
-    assert_eq!(folder.names(), [&held, &format!("{held}2"), "keys", "seen"]);
-    drop(lock);
-    folder.umbel("add -q seen keys").run().done();
-    assert_eq!(folder.names(), [&format!("{held}2"), "keys", "seen"]);
-}
-
-/// A name next to a file is somebody's, whatever it ends with.
-#[test]
-fn files_next_to_a_filter_stay() {
-    let folder = folder();
-    let names = [".seen.umbel-new", "seen.new", "seen.tmp", ".umbel-"];
-    names.iter().for_each(|name| folder.write(name, "mine"));
-    folder.umbel("add -q seen keys").run().done();
-    folder.umbel("dedup -q keys -o keys").run().done();
-    names.iter().for_each(|name| assert_eq!(folder.read(name), b"mine", "{name}"));
-    assert_eq!(folder.names().len(), 6, "{:?}", folder.names());
-}
-
-#[cfg(unix)]
-#[test]
-fn a_full_temporary_disk_is_told() {
-    let folder = with_large_files();
-    let names = folder.names();
-    let tmp = folder.path("tmp");
-    let words = &[
-        &*format!(": {}: temporary files: ", tmp.display()),
-        "free space there, or name another folder (--tmp)",
-    ];
-    // What a pipe gives, and what does not fit in memory: files of more than 100 kB.
-    for arguments in [
-        "common a -",
-        "common - a",
-        "build -o new",
-        "build -o new a -",
-        "dedup",
-        "dedup a - --repeated",
-        "dedup - --fpp 0.1",
-        "except a -",
-        "except - a",
-    ] {
-        let piped = urls(0..5_000);
-        folder.umbel_on_small_disk(200, arguments).stdin(piped).run().fails(words);
-    }
-    for arguments in [
-        "common a b",
-        "common a b a --at-least 2",
-        "dedup a b --repeated",
-        "dedup a b --count",
-        "except a b",
-    ] {
-        let umbel = folder.umbel_on_small_disk(200, &format!("{arguments} --memory 16MiB"));
-        umbel.run().fails(words);
-    }
-    // Here lines went out before: they are the beginning of the answer.
-    let stopped = folder.umbel_on_small_disk(200, "dedup a b --memory 16MiB").run();
-    assert_eq!(stopped.status.code(), Some(2));
-    assert!(urls(0..200_000).starts_with(&stopped.stdout));
-    assert!(words.iter().all(|word| stopped.stderr.contains(word)), "{}", stopped.stderr);
-    assert_eq!(folder.names(), names);
-}
-
 #[cfg(unix)]
 #[test]
 fn a_filter_larger_than_the_cap_is_written_whole_or_not_at_all() {
     let folder = folder();
     let build = "build --keys 1e6 --size 40MB --memory 16MiB";
-    // A full disk for the pieces, and for the filter.
-    let tmp = folder.path("tmp");
-    folder
-        .umbel_on_small_disk(20, &format!("{build} -o new keys"))
-        .run()
-        .fails(&[&format!("{}: temporary files: ", tmp.display()), "--tmp"]);
-    let words = &[": new: nothing was written: ", "too large"];
-    folder.umbel_on_small_disk(20_000, &format!("{build} -o new keys")).run().fails(words);
     for signal in SIGNALS {
         // Held where half of it is written.
         let mut run = folder.umbel(&format!("{build} -o - keys")).spawn();
@@ -288,74 +197,6 @@ fn a_filter_larger_than_the_cap_is_written_whole_or_not_at_all() {
     assert_eq!(quiet.stderr, "");
     quiet.done();
     assert_eq!(folder.names(), ["keys", "seen"]);
-}
-
-#[cfg(unix)]
-#[test]
-fn a_full_disk_leaves_the_old_filter_or_none() {
-    let folder = folder();
-    let before = folder.read("seen");
-    for (arguments, output) in [
-        ("build -o new --keys 1e6 keys", "new"),
-        ("build -o seen --force --keys 1e6 keys", "seen"),
-        ("add seen keys", "seen"),
-        ("merge -o new seen", "new"),
-        ("merge -o seen --force seen", "seen"),
-    ] {
-        let words = &[&*format!(": {output}: nothing was written: "), "too large"];
-        folder.umbel_on_small_disk(100, arguments).run().fails(words);
-        assert_eq!(folder.names(), ["keys", "seen"], "{arguments}");
-        assert!(folder.read("seen") == before, "{arguments}");
-    }
-}
-
-#[cfg(unix)]
-#[test]
-fn a_limit_that_kills_leaves_the_old_filter_or_none() {
-    let folder = folder();
-    let before = folder.read("seen");
-    for arguments in ["build -o new --keys 1e6 keys", "add seen keys", "merge -fo seen seen"] {
-        // Not ignored, the signal ends the process in the midst of a write.
-        let script = format!("ulimit -f 100; exec \"$0\" {arguments}");
-        let mut command = Command::new("sh");
-        command.args(["-c", &script, env!("CARGO_BIN_EXE_umbel")]).current_dir(folder.path(""));
-        let mut umbel = folder.umbel("");
-        umbel.command = command;
-        umbel.run().killed_by(Signal::SIGXFSZ);
-        assert_eq!(folder.names(), ["keys", "seen"], "{arguments}");
-        assert!(folder.read("seen") == before, "{arguments}");
-    }
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_full_disk_under_the_answer_is_told() {
-    let folder = folder();
-    folder.write("few", urls(0..10));
-    let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
-    for arguments in [
-        "common keys keys",
-        "common keys keys --fpp 0.01",
-        "common keys keys --explain",
-        "dedup keys",
-        "dedup keys keys --repeated",
-        "dedup keys --count",
-        "dedup keys --fpp 0.01",
-        "dedup keys --explain",
-        "except keys few",
-        "except keys few --fpp 0.01",
-        "except keys few --explain",
-        "query seen keys",
-        "build -o - keys",
-        "merge -o - seen",
-        "info seen",
-        "plan --keys 10 --fpp 0.1",
-        "completions bash",
-        "man",
-    ] {
-        folder.umbel(arguments).stdout(full()).run().fails(&["No space left on device"]);
-    }
-    folder.umbel("build -o /dev/full keys").run().fails(&["/dev/full", "No space left on device"]);
 }
 
 /// Runs `arguments`, which name a pipe and the file `keys`; when both are open and the pipe has still

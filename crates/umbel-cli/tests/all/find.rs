@@ -82,36 +82,3 @@ fn the_golden_indexes_are_made_again() {
         assert!(tables(&folder.read(name)) == tables(&fs::read(golden).unwrap()), "{name}");
     }
 }
-
-/// As everywhere, but for other programs as they are.
-#[cfg(unix)]
-#[test]
-fn names_do_nothing_to_a_terminal() {
-    let folder = Folder::new();
-    fs::create_dir(folder.path("logs")).unwrap();
-    folder.write("logs/a\u{1b}[2Jb", "one line\n");
-    let find = || folder.umbel("find -q logs line");
-    assert_eq!(find().run().text(), "logs/a\u{1b}[2Jb:1:one line\n");
-    assert_eq!(find().print_on_terminal().text(), "logs/a\\u{1b}[2Jb:1:one line\r\n");
-    let files = folder.umbel("find -q --files logs line").print_on_terminal();
-    assert_eq!(files.text(), "logs/a\\u{1b}[2Jb\r\n");
-}
-
-/// Of the files whose names begin as those of unfinished ones do, only these are left out.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_file_of_a_similar_name_is_no_unfinished_one() {
-    use std::os::unix::fs::MetadataExt;
-
-    let folder = Folder::new();
-    fs::create_dir(folder.path("d")).unwrap();
-    let names = [".umbel-notes", ".umbel-abcdef", ".umbel-12-abcdef"];
-    names.iter().for_each(|name| folder.write(&format!("d/{name}"), "alpha\n"));
-    folder.write("d/new", "alpha\n");
-    let number = fs::metadata(folder.path("d/new")).unwrap().ino();
-    fs::rename(folder.path("d/new"), folder.path(&format!("d/.umbel-{number:x}-abcdef"))).unwrap();
-    let all = "d/.umbel-12-abcdef\nd/.umbel-abcdef\nd/.umbel-notes\n";
-    assert_eq!(folder.umbel("find d --files alpha").run().text(), all);
-    folder.umbel("index -q -o i d").run().done();
-    assert_eq!(folder.umbel("find i --files alpha").run().text(), all);
-}

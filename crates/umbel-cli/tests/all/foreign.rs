@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::util::{Folder, lines, urls};
+use crate::util::{Folder, lines};
 
 fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign")
@@ -333,37 +333,4 @@ fn every_filter_is_built_byte_for_byte() {
         }
         assert!(built == expected, "{name}");
     }
-}
-
-#[test]
-fn memory_holds_for_other_systems_filters() {
-    let folder = Folder::new();
-    folder.write("keys", urls(0..20_000));
-    let build = "build -q -o big keys --format parquet --size 64MiB";
-    folder.umbel(build).run().done();
-    let small = |arguments: &str| folder.umbel(arguments).arg("--memory").arg("32MiB").run();
-    small("query big keys --format parquet").fails(&["big", "32MiB", "least"]);
-    small("query big keys").fails(&["big"]);
-    small("build -o other keys --format parquet --size 64MiB").fails(&["32MiB", "least"]);
-    // A chain that would outgrow the cap stops before, and the file stays.
-    let chain = "build -q -o chain keys --format redisbloom --keys 8e6 --fpp 0.0001";
-    let build = |memory: &str| folder.umbel(chain).arg("--memory").arg(memory).run();
-    build("16MiB").fails(&["least"]);
-    build("128MiB").done();
-    // Its next link would have 3 million entries.
-    folder.write("few", urls(0..100));
-    let few =
-        "build -q -f -o chain few --format redisbloom --keys 100 --fpp 1e-6 --param growth=30000";
-    folder.umbel(few).run().done();
-    let run = folder.umbel("add chain keys --memory 16MiB").run();
-    run.fails(&["chain", "grown"]);
-    folder.umbel("add -q chain keys --memory 64MiB").run().done();
-    folder.umbel("query -q -v chain keys").run().nothing();
-    // An empty file that leaves out its bits, 1 GiB of them.
-    let mut empty = vec![3, 1, 21, 4, 7, 0, 0, 0];
-    empty.extend([9001u64, 1 << 27].map(u64::to_le_bytes).concat());
-    folder.write("empty", &empty);
-    let add = "add empty keys --key-type bytes --memory 64MiB";
-    folder.umbel(add).run().fails(&["64MiB", "least"]);
-    assert_eq!(folder.read("empty"), empty);
 }

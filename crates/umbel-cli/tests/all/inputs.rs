@@ -1,9 +1,8 @@
 //! What inputs may be: as many as there are, named one by one or by a list, compressed.
 
-use std::fs;
 use std::io::Write;
 
-use crate::util::{Folder, compressed, gzip, here, lines, urls, xz};
+use crate::util::{Folder, compressed, lines, urls, xz};
 
 /// Files of a line each, and one that they share; their names as a list.
 fn many(folder: &Folder, count: u32) -> Vec<u8> {
@@ -12,51 +11,6 @@ fn many(folder: &Folder, count: u32) -> Vec<u8> {
         folder.write(&name(i), format!("only {i}\nshared\n"));
     }
     lines((0..count).map(name))
-}
-
-#[cfg(unix)]
-#[test]
-fn more_files_than_may_be_open_work_for_every_verb() {
-    let folder = Folder::new();
-    folder.write("list", many(&folder, 400));
-    let all: Vec<_> = (0..400).map(|i| format!("only {i}")).collect();
-    let mut different = all.clone();
-    different.insert(1, "shared".to_owned());
-    // Half of what Unix systems allow at least: the files are more than three times as many.
-    let umbel = |arguments: &str| folder.umbel_with_few_files(128, arguments).run();
-    assert_eq!(umbel("common --files-from list").text(), "shared\n");
-    assert_eq!(umbel("common --at-least 399 --files-from list").text(), "shared\n");
-    assert_eq!(umbel("except --files-from list").text(), "only 0\n");
-    assert!(umbel("dedup --files-from list").done() == lines(&different));
-    assert_eq!(umbel("dedup --repeated --files-from list").text(), "shared\n");
-    assert!(umbel("dedup --fpp 1e-9 --files-from list").done() == lines(&different));
-    umbel("build -o filter --fpp 1e-9 --files-from list").done();
-    umbel("query filter -v --files-from list").nothing();
-    umbel("build -o bloomier --kind bloomier:32 --files-from list").done();
-    umbel("build -o grown --kind scalable --fpp 1e-9 0000").done();
-    umbel("add grown --files-from list").done();
-    assert!(
-        umbel("query grown --files-from list").done().len() == 400 * 7 + all.join("\n").len() + 1
-    );
-    assert!(umbel("unseen seen --fpp 1e-9 --files-from list").done() == lines(&different));
-    umbel("unseen seen --files-from list").nothing();
-}
-
-#[cfg(unix)]
-#[test]
-fn many_compressed_files_go_through_one_temporary_file() {
-    let folder = Folder::new();
-    let names: Vec<_> = (0..200).map(|i| format!("{i}.gz")).collect();
-    for (i, name) in names.iter().enumerate() {
-        folder.write(name, gzip(format!("{i}\nshared").as_bytes()));
-    }
-    folder.write("list", lines(&names));
-    let umbel = |arguments: &str| folder.umbel_with_few_files(64, arguments).run();
-    assert_eq!(umbel("common --files-from list").text(), "shared\n");
-    assert_eq!(
-        umbel("dedup --files-from list").done().iter().filter(|&&byte| byte == b'\n').count(),
-        201
-    );
 }
 
 #[cfg(unix)]
@@ -347,19 +301,6 @@ fn windows_of_zstandard_stay_within_the_cap() {
     }
 }
 
-/// Files of sysfs claim to have a page.
-#[test]
-#[cfg(target_os = "linux")]
-fn a_file_that_is_shorter_than_it_claims_is_read_as_it_is() {
-    let folder = Folder::new();
-    let path = "/sys/devices/system/cpu/online";
-    let Ok(bytes) = std::fs::read(path) else { return };
-    assert_eq!(folder.umbel(&format!("dedup {path}")).run().done(), bytes);
-    assert_eq!(folder.umbel(&format!("common {path} {path}")).run().done(), bytes);
-    let from = std::fs::File::open(path).unwrap();
-    assert_eq!(folder.umbel("dedup").stdin_file(from).run().done(), bytes);
-}
-
 /// Verbs that read one input after another, each to its end: a pipe holds 64 KiB, and `tee` waits when one is full.
 #[cfg(unix)]
 #[test]
@@ -385,57 +326,4 @@ fn one_writer_fills_several_pipes_of_verbs_that_read_one_after_another() {
         assert!(tee.wait().unwrap().success());
     }
     assert!(folder.umbel("query -q made all").run().done() == lines);
-}
-
-#[test]
-fn a_list_that_the_memory_cap_does_not_allow_is_refused_before_it_is_read() {
-    let folder = Folder::new();
-    folder.write("a", "x\n");
-    let words = ["list: has more than a memory cap of 16.0 MiB allows", "split the list"];
-    folder.umbel("build a -q -o f").run().done();
-    folder.umbel("index a -q -o i").run().done();
-    // Many short names, and one that does not end.
-    for list in ["a\n".repeat(200_000), "a".repeat(20 << 20)] {
-        folder.write("list", list);
-        for verb in
-            ["dedup --files-from list", "query f --files-from list", "find i --texts-from list"]
-        {
-            folder.umbel(&format!("{verb} -m 16MiB")).run().fails(&words);
-        }
-    }
-    // Empty lines and a mark take nothing.
-    folder.write("list", format!("\u{feff}a\n{}a", "\n".repeat(10_000)));
-    assert_eq!(folder.umbel("dedup --files-from list -m 16MiB").run().done(), b"x\n");
-}
-
-/// With --recursive, as with grep -r: the rest is read, also of a damaged file what is before, and the exit status is 2.
-#[test]
-fn a_damaged_file_in_a_folder_hides_no_other() {
-    let folder = Folder::new();
-    fs::create_dir(folder.path("days")).unwrap();
-    folder.write("days/a", "id\n1\n2\n");
-    folder.write("days/c", "id\n2\n3\n");
-    folder.write("days/d.zst", b"\x28\xb5\x2f\xfdnone of zstd");
-    let rows: String = (0..9000u64).map(|i| format!("{}\n", i * i * i)).collect();
-    let whole = gzip(format!("id\n{rows}").as_bytes());
-    folder.write("days/b.gz", &whole[..whole.len() / 2]);
-    let told = [here("days/b.gz: "), here("days/d.zst: ")];
-    for arguments in ["dedup -r --csv -k id", "dedup -r --csv -k id --sort", "dedup -r"] {
-        let run = folder.umbel(&format!("{arguments} days")).run();
-        assert_eq!(run.status.code(), Some(2), "{arguments}");
-        assert!(told.iter().all(|told| run.stderr.contains(told)), "{}", run.stderr);
-        let text = String::from_utf8(run.stdout).unwrap();
-        let lines: std::collections::BTreeSet<_> = text.lines().collect();
-        assert!(["1", "2", "3", "8", "27"].iter().all(|line| lines.contains(line)), "{arguments}");
-        assert!(lines.iter().all(|line| *line == "id"
-            || *line == "2"
-            || *line == "3"
-            || rows.contains(&format!("{line}\n"))));
-    }
-    let run = folder.umbel("build -r -q --keys 99999 -o f days").run();
-    assert_eq!(run.status.code(), Some(2));
-    assert_eq!(folder.umbel("query f").stdin("3\nno\n27\n").run().text(), "3\n27\n");
-    // The place of each input stays.
-    let run = folder.umbel("except -r days/d.zst days/a").run();
-    assert_eq!((run.status.code(), &run.stdout[..]), (Some(2), &b""[..]));
 }

@@ -9,18 +9,6 @@ use umbel_foreign::{ForeignInsert, Format, Key, Parameters};
 use crate::util::parquet::{ROWS, small, write, write_typed};
 use crate::util::{Folder, least_memory, lines};
 
-/// Three row groups of 100 rows: column `id` has 0, 7, 14, …
-fn groups(folder: &Folder) -> Vec<u8> {
-    let file = example("groups");
-    folder.write("groups.parquet", &file);
-    file
-}
-
-fn example(name: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign/parquet");
-    std::fs::read(folder.join(format!("{name}.parquet"))).unwrap()
-}
-
 fn objects(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -36,20 +24,6 @@ fn answers(folder: &Folder, column: &str, keys: &[&str]) -> Vec<String> {
     let found = answers.iter().any(|(_, groups)| *groups != "-");
     assert_eq!(run.status.code(), Some(if found { 0 } else { 1 }));
     answers.into_iter().map(|(_, groups)| groups.to_owned()).collect()
-}
-
-/// A footer in which the field that begins with `old`, just before the number `value`, begins with `new`.
-fn patch(file: &mut [u8], (old, new): (u8, u8), value: u64) {
-    let mut field = vec![old];
-    let mut zigzag = value << 1;
-    while zigzag >= 0x80 {
-        field.push(zigzag as u8 | 0x80);
-        zigzag >>= 7;
-    }
-    field.push(zigzag as u8);
-    let found: Vec<_> = (0..file.len()).filter(|at| file[*at..].starts_with(&field)).collect();
-    assert_eq!(found.len(), 1, "{field:?}");
-    file[found[0]] = new;
 }
 
 /// Filters of most systems have a zero as the column has it, and what is no number, too.
@@ -69,79 +43,6 @@ fn both_zeros_are_looked_for_and_no_filter_rules_out_nan() {
     let keys = ["0", "-0.0", "1", "2", "NaN", "-nan"];
     let expected = ["0,1", "0,1", "2", "-", "0,1,2,3", "0,1,2,3"];
     assert_eq!(answers(&folder, "x", &keys), expected);
-}
-
-#[test]
-fn files_of_one_column_with_filters_need_no_name_and_those_without_are_told() {
-    let folder = Folder::new();
-    let mut file = example("pyarrow");
-    for offset in [23_377, 24_417, 25_457] {
-        patch(&mut file, (0x16, 0x76), offset);
-    }
-    folder.write("one.parquet", &file);
-    let text = folder.umbel("parquet one.parquet - -q").stdin("key-000001\nkey\n").run().text();
-    assert_eq!(text, "key-000001\t0\nkey\t-\n");
-    patch(&mut file, (0x16, 0x76), 22_337);
-    folder.write("none.parquet", &file);
-    let run = folder.umbel("parquet none.parquet").run();
-    assert!(run.stderr.contains("no Bloom filters in 1 row group of 4 columns"), "{}", run.stderr);
-    run.nothing();
-    folder
-        .umbel("parquet none.parquet - -c text")
-        .run()
-        .fails(&["no Bloom filters in 1", "bloom_filter_options"]);
-    folder
-        .umbel("parquet none.parquet - -c nix")
-        .run()
-        .fails(&["no column nix", "text, i64, i32, f64"]);
-}
-
-#[test]
-fn row_groups_without_a_filter_are_always_read() {
-    let folder = Folder::new();
-    let mut file = groups(&folder);
-    patch(&mut file, (0x16, 0x76), 28_917);
-    folder.write("groups.parquet", &file);
-    assert_eq!(answers(&folder, "id", &["7", "-7", "1400"]), ["0,1", "1", "1,2"]);
-    let run = folder.umbel("parquet --verbose groups.parquet - -c id").stdin("-7\n").run();
-    assert!(
-        run.stderr.contains("1 of 3 row groups") && run.stderr.contains("1 without a filter"),
-        "{}",
-        run.stderr
-    );
-    let text = folder.umbel("parquet groups.parquet -c id").run().text();
-    assert_eq!(text.lines().count(), 2 + 2, "{text}");
-}
-
-#[test]
-fn filters_lie_where_the_footer_says_or_are_refused() {
-    let folder = Folder::new();
-    let file = groups(&folder);
-    let list = |file: &[u8]| {
-        folder.write("changed.parquet", file);
-        folder.umbel("parquet changed.parquet").run()
-    };
-    let place = "filter of column id in row group 0: ";
-    let mut changed = file.clone();
-    changed[26_469] ^= 1;
-    list(&changed).fails(&["changed.parquet: ", place, "not found where the footer declares it"]);
-    // numBytes of 256: of 512.
-    let mut changed = file.clone();
-    assert_eq!(changed[26_469..26_472], [0x15, 0x80, 0x04]);
-    changed[26_471] = 0x08;
-    list(&changed).fails(&[
-        place,
-        "has 272 bytes according to the footer, and 528 according to its own header",
-    ]);
-    // Of 128 MiB, more than the file has.
-    let mut changed = file.clone();
-    changed.splice(26_470..26_475, [0x80, 0x80, 0x80, 0x80, 0x01]);
-    list(&changed).fails(&["changed.parquet: "]);
-    // Bits are not checked, but counted.
-    let mut changed = file.clone();
-    changed[26_485..26_741].fill(255);
-    let text = list(&changed).text();
-    assert!(text.contains("2,048 (100.0 %)  more than "), "{text}");
 }
 
 /// A file without pages: row groups of as many numbers as a filter of 512 KiB takes at a rate of 1e-9, and a footer.

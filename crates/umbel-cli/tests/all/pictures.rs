@@ -132,24 +132,6 @@ fn any_goal_has_pictures() {
 }
 
 #[test]
-fn existing_pictures_stay_unless_forced() {
-    let folder = Folder::new();
-    std::fs::create_dir(folder.path("p")).unwrap();
-    folder.write("p/overfill.svg", "mine");
-    folder
-        .umbel("plan --keys 1000 --fpp 0.1 --plot p")
-        .run()
-        .fails(&[&here("p/overfill.svg: is text, and a picture would replace it")]);
-    assert_eq!(folder.read("p/overfill.svg"), b"mine");
-    assert!(!folder.path("p/exponent.svg").exists(), "refused before any work");
-    folder.umbel("plan --keys 1000 --fpp 0.1 --plot p --force").run().text();
-    texts(&folder, "p/overfill.svg");
-    folder.write("file", "");
-    folder.umbel("plan --keys 1000 --fpp 0.1 --plot file").run().fails(&["file"]);
-    assert_eq!(folder.names(), ["file", "p"]);
-}
-
-#[test]
 fn inside_of_filters() {
     let folder = Folder::new();
     folder.write("lines", urls(0..20_000));
@@ -232,27 +214,4 @@ fn the_star_is_on_the_plans_curve() {
         let at = from.1 + (to.1 - from.1) * (x - from.0) / (to.0 - from.0);
         assert!((at - y).abs() < 2.0, "{goal}: the star is at {x}, {y}, the curve at {at}");
     }
-}
-
-#[test]
-fn pictures_of_filters_go_where_they_can() {
-    let folder = Folder::new();
-    folder.umbel("build -q -o f").stdin("a\nb\n").run().done();
-    folder.umbel("info f --plot f.png").run().fails(&["f.png", "pictures are SVG", ".svg"]);
-    folder.umbel("info f f --plot f.svg").run().fails(&["one filter"]);
-    folder
-        .umbel("info f --plot no/f.svg")
-        .run()
-        .fails(&["no/f.svg", "the folder no does not exist"]);
-    folder.umbel("info missing --plot f.svg").run().fails(&["missing"]);
-    let told = folder.umbel("info f --plot f.svg").run().text();
-    assert!(told.lines().any(|line| line.split_whitespace().eq(["picture", "f.svg"])), "{told}");
-    folder.write("f.svg", "mine");
-    folder.umbel("info f --plot f.svg").run().fails(&["f.svg: is text"]);
-    assert_eq!(folder.read("f.svg"), b"mine");
-    let json = folder.umbel("info f --json --plot f.svg --force").run().text();
-    assert_eq!(json.lines().count(), 1);
-    assert!(json.contains(r#""picture":"f.svg""#), "{json}");
-    assert_ne!(folder.read("f.svg"), b"mine");
-    assert_eq!(folder.names(), ["f", "f.svg"]);
 }

@@ -258,63 +258,6 @@ fn a_file_of_terabytes_is_gone_on_with() {
 
 #[cfg(unix)]
 #[test]
-fn what_nobody_got_is_not_recorded() {
-    let folder = Folder::new();
-    let all = urls(0..100_000);
-    folder.write("a", &all);
-    let seen = "unseen -q f --fpp 1e-9 --keys 2e5";
-    // A full disk, and a small one.
-    if let Ok(full) = OpenOptions::new().write(true).open("/dev/full") {
-        let run = folder.umbel(&format!("{seen} a")).stdout(full).run();
-        run.fails(&["writing the result: ", "No space left on device"]);
-        folder.umbel("query f a").run().nothing();
-    }
-    fs::create_dir(folder.path("small")).unwrap();
-    let out = File::create(folder.path("small/out")).unwrap();
-    let run = folder.umbel_on_small_disk(4000, &format!("{seen} a")).stdout(out).run();
-    run.fails(&["writing the result: ", "too large"]);
-    folder.umbel("query f a").run().nothing();
-    // Readers that leave.
-    let quiet = folder.umbel(&format!("{seen} a")).unread().run();
-    assert_eq!(quiet.stderr, "");
-    quiet.done();
-    let mut run = folder.umbel(&format!("{seen} a")).spawn();
-    let mut stdout = run.stdout();
-    stdout.read_exact(&mut [0; 66]).unwrap();
-    drop(stdout);
-    let quiet = run.finish();
-    assert_eq!(quiet.stderr, "");
-    quiet.done();
-    folder.umbel("query f a").run().nothing();
-    assert!(folder.umbel(&format!("{seen} a")).run().done() == all);
-}
-
-#[cfg(unix)]
-#[test]
-fn a_filter_that_cannot_be_saved_is_told_and_stays_as_it_was() {
-    let folder = Folder::new();
-    folder.write("a", urls(0..100));
-    folder.write("b", urls(100..1000));
-    folder.umbel("unseen -q f --keys 1e6 a").run().done();
-    let before = folder.read("f");
-    let run = folder.umbel_on_small_disk(1000, "unseen f a b").run();
-    let (out, words) = stopped(run, &[": f: nothing was written: ", "too large"]);
-    assert!(out == urls(100..1000) && words.lines().count() == 1, "{words}");
-    assert!(folder.read("f") == before);
-    // But what went out is recorded beside it.
-    let again = folder.umbel("unseen f a b").run();
-    assert!(
-        again.stderr.contains("f records what it printed up to byte 59400 of b, 900 lines"),
-        "{}",
-        again.stderr
-    );
-    again.nothing();
-    assert!(folder.read("f") != before);
-    assert_eq!(folder.names(), ["a", "b", "f"]);
-}
-
-#[cfg(unix)]
-#[test]
 fn a_second_run_waits_for_the_first() {
     let folder = Folder::new();
     folder.write("b", urls(500..1500));
@@ -575,21 +518,6 @@ fn a_silent_input_is_recorded_as_well() {
         for name in ["f", "f.run"] {
             fs::remove_file(folder.path(name)).unwrap();
         }
-    }
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn an_output_whose_name_is_no_text_is_gone_on_with() {
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt;
-
-    let folder = Folder::new();
-    let out = OsStr::from_bytes(b"out\xff");
-    for (lines, all) in [("a\nb\n", "a\nb\n"), ("b\nc\n", "a\nb\nc\n")] {
-        folder.write("a", lines);
-        folder.umbel("unseen f --keys 1000 a -a").arg(out).run().done();
-        assert_eq!(std::fs::read(folder.path(".").join(out)).unwrap(), all.as_bytes());
     }
 }
 
