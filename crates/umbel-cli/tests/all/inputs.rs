@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::util::{Folder, compressed, lines, urls, xz};
+use crate::util::{Folder, bgzip, compressed, lines, urls, xz};
 
 /// Files of a line each, and one that they share; their names as a list.
 fn many(folder: &Folder, count: u32) -> Vec<u8> {
@@ -184,27 +184,12 @@ fn compressed_files_are_decompressed_side_by_side() {
     folder.umbel(&format!("dedup {names} -j 4")).run().fails(&["3.zstd", "truncated"]);
 }
 
-/// A block of bgzip (SAM 1.6, section 4.1).
-fn bgzip(text: &[u8]) -> Vec<u8> {
-    let mut deflate = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
-    deflate.write_all(text).unwrap();
-    let deflated = deflate.finish().unwrap();
-    let mut crc = flate2::Crc::new();
-    crc.update(text);
-    let size = (18 + deflated.len() + 8 - 1) as u16;
-    let mut block = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0".to_vec();
-    block.extend(size.to_le_bytes());
-    block.extend(deflated);
-    block.extend(crc.sum().to_le_bytes());
-    block.extend((text.len() as u32).to_le_bytes());
-    block
-}
-
 #[test]
 fn parts_of_a_compressed_file_are_decompressed_side_by_side() {
     let folder = Folder::new();
     let lines = urls(0..60_000);
-    let bgzipped: Vec<u8> = lines.chunks(60_000).chain([&b""[..]]).flat_map(bgzip).collect();
+    let block = |text: &[u8]| bgzip(text, flate2::Compression::fast());
+    let bgzipped: Vec<u8> = lines.chunks(60_000).chain([&b""[..]]).flat_map(block).collect();
     let frame = |text: &[u8], known: bool| {
         let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
         encoder.include_checksum(known).unwrap();

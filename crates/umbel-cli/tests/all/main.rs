@@ -22,7 +22,6 @@ mod find;
 mod foreign;
 mod inputs;
 mod keys;
-mod large;
 mod output;
 mod outputs;
 mod parquet;

@@ -245,7 +245,7 @@ impl Drop for Running {
 
 /// A run that is over.
 pub(crate) struct Outcome {
-    command: String,
+    pub(crate) command: String,
     pub(crate) status: ExitStatus,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
@@ -381,6 +381,21 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
+}
+
+/// A block of bgzip (SAM 1.6, section 4.1).
+pub(crate) fn bgzip(text: &[u8], level: flate2::Compression) -> Vec<u8> {
+    let mut deflate = flate2::write::DeflateEncoder::new(Vec::new(), level);
+    deflate.write_all(text).unwrap();
+    let deflated = deflate.finish().unwrap();
+    let mut crc = flate2::Crc::new();
+    crc.update(text);
+    let mut block = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0".to_vec();
+    block.extend(u16::try_from(18 + deflated.len() + 8 - 1).unwrap().to_le_bytes());
+    block.extend(deflated);
+    block.extend(crc.sum().to_le_bytes());
+    block.extend((text.len() as u32).to_le_bytes());
+    block
 }
 
 /// The same bytes in each format that is read, by its name.

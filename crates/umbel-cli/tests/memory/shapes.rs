@@ -1,10 +1,5 @@
-//! The memory cap over inputs of any shape, as a black box: lines of 0 bytes to 8 MB in 1 to 300 files under caps of 16 MiB
-//! to 2 GiB. A job stays within its cap and 32 MiB, or names the least cap that works, which then works; and its answer
-//! is that without a cap. Where this process may make groups with limits, a job that needs more is killed.
-
-#![cfg(unix)]
-
-mod util;
+//! Inputs of any shape: lines of 0 bytes to 8 MB in 1 to 300 files under caps of 16 MiB to 2 GiB. The answer is that
+//! without a cap. Where this process may make groups with limits, a job that needs more is killed.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -12,10 +7,9 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use util::{Folder, Outcome, long};
+use crate::util::{Folder, least_memory, long, url, urls};
+use crate::{MIB, SLACK, told, within};
 
-const MIB: u64 = 1 << 20;
-const SLACK: u64 = 32 * MIB;
 /// Bytes of a case's files.
 const BYTES: u64 = 48_000_000;
 
@@ -184,20 +178,13 @@ fn holds_for(folder: &Folder, random: &mut Random, job: &str) {
             None => folder.umbel(&arguments).run(),
         }
     };
-    let peak = |outcome: &Outcome, cap: u64| {
-        stays_within(outcome, cap, &format!("{job}, {threads} threads"));
-    };
     let outcome = run(cap);
     if outcome.status.code() == Some(2) {
-        // "…; a cap of 39MiB is enough"
-        let mut least =
-            outcome.stderr.rsplit("MiB").nth(1).unwrap().rsplit(|c: char| !c.is_ascii_digit());
-        let least: u64 =
-            least.next().unwrap().parse().unwrap_or_else(|_| panic!("{seed}: {}", outcome.stderr));
+        let least = least(&outcome.stderr);
         assert!(least > cap, "{seed}: {}", outcome.stderr);
-        peak(&run(least), least);
+        told(&run(least), least);
     } else {
-        peak(&outcome, cap);
+        told(&outcome, cap);
     }
     let out = folder.read("out");
     let free = run(2048);
@@ -205,18 +192,9 @@ fn holds_for(folder: &Folder, random: &mut Random, job: &str) {
     assert!(folder.read("out") == out, "{job} in {cap}MiB: another answer");
 }
 
-/// Asserts that a run succeeded, with its peak in bounds.
-fn stays_within(outcome: &Outcome, cap: u64, what: &str) {
-    assert!(matches!(outcome.status.code(), Some(0 | 1)), "{what} in {cap}MiB: {}", outcome.stderr);
-    let report: serde_json::Value = serde_json::from_str(&outcome.stderr).unwrap();
-    let peak = report["peak_memory"].as_u64().unwrap();
-    assert!(peak <= cap * MIB + SLACK, "{what} in {cap}MiB: {} MiB", peak / MIB);
-}
-
-/// Runs with a cap of so many MiB.
-fn within(folder: &Folder, cap: u64, arguments: &str) {
-    let outcome = folder.umbel(&format!("{arguments} --json --memory {cap}MiB")).run();
-    stays_within(&outcome, cap, arguments);
+/// The least cap that a message names, in MiB.
+fn least(message: &str) -> u64 {
+    least_memory(message).trim_end_matches("MiB").parse().expect(message)
 }
 
 #[test]
@@ -250,10 +228,8 @@ fn the_cap_holds_for_a_header_of_millions_of_names_in_another_order() {
         // With the same header, no column moves.
         within(&folder, 16, &format!("{} -o out", job.replace(" a b ", " a a ")));
         let refused = folder.umbel(&format!("{job} -o out --memory 16MiB")).run();
-        let cap =
-            refused.stderr.split("a cap of ").nth(1).and_then(|text| text.split("MiB").next());
-        let cap = cap.and_then(|cap| cap.parse().ok());
-        within(&folder, cap.unwrap_or(16), &format!("{job} -o out --threads 2"));
+        let cap = if refused.stderr.is_empty() { 16 } else { least(&refused.stderr) };
+        within(&folder, cap, &format!("{job} -o out --threads 2"));
     }
     // As wide as tables are.
     let names = |order: &mut dyn Iterator<Item = u32>| {
@@ -270,11 +246,7 @@ fn the_cap_holds_for_a_header_of_millions_of_names_in_another_order() {
 #[ignore = "files of 100 MB: cargo x test --full"]
 fn the_cap_holds_while_results_are_ranked_next_to_a_full_table() {
     let folder = Folder::new();
-    let mut out = BufWriter::new(File::create(folder.path("a")).unwrap());
-    for number in 0..1_600_000 {
-        writeln!(out, "{}", util::url(number)).unwrap();
-    }
-    out.flush().unwrap();
+    folder.write("a", urls(0..1_600_000));
     for order in ["--by-count", "--top 1000000", "--top 10"] {
         within(&folder, 256, &format!("dedup a {order} -o out --threads 2"));
     }
@@ -287,7 +259,7 @@ fn the_cap_holds_for_a_decoder_next_to_a_filter() {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
     encoder.window_log(26).unwrap();
     for number in 0..1_600_000 {
-        writeln!(encoder, "{}", util::url(number)).unwrap();
+        writeln!(encoder, "{}", url(number)).unwrap();
     }
     folder.write("a", encoder.finish().unwrap());
     folder.write("none", "");
@@ -314,21 +286,16 @@ fn the_cap_holds_for_joins_of_tables_of_any_shape() {
 /// Blocks of a few MB come and go by the hundred: the allocator must not keep them.
 #[test]
 fn the_cap_holds_while_many_long_lines_are_spilled() {
-    let (cap, lines) = (64, long(80, 32));
+    let lines = long(80, 32);
     let folder = Folder::new();
     for name in ["a", "b"] {
-        let mut out = BufWriter::new(File::create(folder.path(name)).unwrap());
+        let mut out = File::create(folder.path(name)).unwrap();
         for number in 0..lines {
-            out.write_all(&vec![b'0' + number; 4_000_000]).unwrap();
-            out.write_all(b"\n").unwrap();
+            out.write_all(&[&vec![b'0' + number; 4_000_000][..], b"\n"].concat()).unwrap();
         }
-        out.flush().unwrap();
     }
     for job in ["common", "dedup --repeated"] {
-        let run = folder.umbel(&format!("{job} a b -o out --json --threads 2 --memory {cap}MiB"));
-        let report: serde_json::Value = serde_json::from_str(&run.run().stderr).unwrap();
-        let peak = report["peak_memory"].as_u64().unwrap();
-        assert!(peak <= cap * MIB + SLACK, "{job}: {} MiB", peak / MIB);
+        let (_, report) = within(&folder, 64, &format!("{job} a b -o out --threads 2"));
         assert_eq!(report["found"], u64::from(lines), "{report}");
     }
 }
@@ -348,8 +315,7 @@ fn the_cap_holds_for_an_index_of_many_files() {
     let enough = |job: &str| {
         let refused = folder.umbel(&format!("{job} --memory 16MiB")).run();
         let refused = refused.fails(&["a memory cap of 16MiB is too small; this run needs at"]);
-        let least = refused.split("least ").nth(1).and_then(|text| text.split("MiB").next());
-        let cap: u64 = least.unwrap().parse().unwrap();
+        let cap = least(&refused);
         within(&folder, cap, job);
         cap
     };

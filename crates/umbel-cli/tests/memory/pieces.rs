@@ -1,9 +1,8 @@
-//! Filters larger than the memory cap as a black box: asked, added to, and kept of seen lines piece by piece, with the
+//! Filters larger than the memory cap: asked, added to, and kept of seen lines piece by piece, with the
 //! same answers and the same bytes as in memory.
 
 use std::io::Write;
 
-#[cfg(unix)]
 use nix::sys::signal::Signal;
 
 use crate::util::{Folder, urls};
@@ -106,7 +105,6 @@ fn a_full_filter_is_told_before_any_line_goes_out() {
     assert!(folder.read("large") == before && folder.read("out").is_empty());
 }
 
-#[cfg(unix)]
 #[test]
 fn what_a_killed_run_noted_is_known() {
     let folder = with_filter("");
