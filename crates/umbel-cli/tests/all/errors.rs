@@ -33,15 +33,6 @@ fn a_file_that_cannot_be_opened_is_named() {
 }
 
 #[test]
-fn damaged_compression_of_every_format_is_refused() {
-    let folder = Folder::new();
-    for (format, bytes) in crate::util::compressed(&urls(0..1000)) {
-        folder.write("cut", &bytes[..bytes.len() / 2]);
-        folder.refuses("dedup cut --repeated", &[": cut: ", format]);
-    }
-}
-
-#[test]
 fn too_little_memory_names_the_least_that_works() {
     let folder = Folder::new();
     folder.write("keys", urls(0..1000));

@@ -48,13 +48,10 @@ fn killed_while_a_pipe_is_spooled_it_leaves_nothing() {
             "except keys pipe",
             "except pipe keys",
         ] {
-            folder.fifo("pipe");
-            let mut run = folder.umbel(arguments).spawn();
-            let mut pipe = run.feed(&folder, "pipe");
+            let (mut run, mut pipe) = folder.fed(arguments);
             pipe.write_all(&urls(0..5_000)).unwrap();
             run.until_temporary();
-            run.kill(signal);
-            run.finish().killed_by(signal);
+            run.killed_by(signal);
             assert_eq!(folder.names(), ["keys", "pipe", "seen"], "{arguments}");
         }
     }
@@ -77,7 +74,7 @@ fn killed_with_lines_on_disk_it_leaves_nothing() {
             run.until_temporary();
             run.kill(signal);
             drop(stdout);
-            run.finish().killed_by(signal);
+            run.finish().was_killed_by(signal);
             assert_eq!(folder.names(), ["a", "b"], "{arguments}");
         }
     }
@@ -92,8 +89,7 @@ fn killed_while_lines_go_to_disk_it_leaves_nothing() {
             let umbel = folder.umbel(&format!("{arguments} --memory 16MiB"));
             let mut run = umbel.stdout(File::create(folder.path("out")).unwrap()).spawn();
             run.until_temporary();
-            run.kill(signal);
-            run.finish().killed_by(signal);
+            run.killed_by(signal);
             assert_eq!(folder.names(), ["a", "b", "out"], "{arguments}");
         }
     }
@@ -111,13 +107,10 @@ fn killed_while_lines_come_in_it_leaves_filters_alone() {
             "add seen pipe",
             "query -v seen pipe",
         ] {
-            folder.fifo("pipe");
-            let mut run = folder.umbel(arguments).spawn();
-            let mut pipe = run.feed(&folder, "pipe");
+            let (run, mut pipe) = folder.fed(arguments);
             // More than the pipe holds, so some of it was read.
             pipe.write_all(&urls(0..5_000)).unwrap();
-            run.kill(signal);
-            run.finish().killed_by(signal);
+            run.killed_by(signal);
             assert_eq!(folder.names(), ["keys", "pipe", "seen"], "{arguments}");
             assert!(folder.read("seen") == before, "{arguments}");
         }
@@ -191,7 +184,7 @@ fn a_filter_larger_than_the_cap_is_written_whole_or_not_at_all() {
         run.until_temporary();
         run.kill(signal);
         drop(stdout);
-        run.finish().killed_by(signal);
+        run.finish().was_killed_by(signal);
     }
     let quiet = folder.umbel(&format!("{build} -o - keys")).unread().run();
     assert_eq!(quiet.stderr, "");
@@ -292,9 +285,7 @@ fn of_an_input_that_grows_meanwhile_the_job_covers_what_was_there() {
         ("query seen pipe keys", urls((500..1_000).chain(0..10_000))),
     ] {
         let folder = folder();
-        folder.fifo("pipe");
-        let mut run = folder.umbel(arguments).spawn();
-        let mut pipe = run.feed(&folder, "pipe");
+        let (run, mut pipe) = folder.fed(arguments);
         folder.append("keys", [&urls(20_000..30_000)[..], b"half a line"].concat());
         pipe.write_all(&urls(500..1_000)).unwrap();
         drop(pipe);
@@ -326,9 +317,7 @@ fn of_an_input_that_grows_meanwhile_every_verb_tells() {
     ] {
         let folder = folder();
         folder.umbel("build -q --kind counting -o counting keys").run().done();
-        folder.fifo("pipe");
-        let mut run = folder.umbel(arguments).spawn();
-        let mut pipe = run.feed(&folder, "pipe");
+        let (run, mut pipe) = folder.fed(arguments);
         folder.append("keys", urls(20_000..20_010));
         pipe.write_all(&urls(500..1_000)).unwrap();
         drop(pipe);
@@ -355,9 +344,7 @@ fn an_input_that_changes_between_passes_is_noticed() {
 #[test]
 fn an_input_that_is_at_rest_is_not_said_to_change() {
     let folder = folder();
-    folder.fifo("pipe");
-    let mut run = folder.umbel("common keys pipe").spawn();
-    let mut pipe = run.feed(&folder, "pipe");
+    let (run, mut pipe) = folder.fed("common keys pipe");
     thread::sleep(Duration::from_millis(20));
     folder.read("keys");
     pipe.write_all(&urls([7, 5])).unwrap();
@@ -431,10 +418,7 @@ fn without_any_reader_the_run_ends_quietly() {
 #[test]
 fn a_reader_of_answers_that_leaves_ends_a_query_of_a_pipe() {
     let folder = folder();
-    let mut umbel = folder.umbel("query seen");
-    umbel.command.stdin(Stdio::piped());
-    let mut run = umbel.spawn();
-    let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
+    let (mut run, mut stdin, mut stdout) = folder.umbel("query seen").piped();
     stdin.write_all(&urls([3])).unwrap();
     stdout.read_exact(&mut [0; 66]).unwrap();
     drop(stdout);

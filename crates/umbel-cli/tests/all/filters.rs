@@ -1,8 +1,7 @@
 //! Filters in files: what `cases/filters.md` cannot show.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
+use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
@@ -41,26 +40,6 @@ fn a_query_and_its_inverse_part_the_lines() {
     // 5,000 others pass with at most 0.01: 50 and 6 deviations of 7.
     assert!((known.len()..=known.len() + 92 * 66).contains(&found.len()), "{}", found.len());
     assert!(found.starts_with(&urls(5_000..10_000)) && found.ends_with(&urls([7, 7, 7])));
-}
-
-#[test]
-fn an_answer_comes_before_the_input_ends() {
-    let folder = with_filter();
-    for options in ["", "--threads 1", "--memory 16MiB"] {
-        let mut umbel = folder.umbel(&format!("query seen {options}"));
-        umbel.command.stdin(Stdio::piped());
-        let mut run = umbel.spawn();
-        let mut stdin = run.stdin();
-        let mut stdout = BufReader::new(run.stdout());
-        for number in [3, 1, 2] {
-            stdin.write_all(&urls([number])).unwrap();
-            let mut answer = Vec::new();
-            stdout.read_until(b'\n', &mut answer).unwrap();
-            assert_eq!(answer, urls([number]));
-        }
-        drop(stdin);
-        run.finish().done();
-    }
 }
 
 #[test]

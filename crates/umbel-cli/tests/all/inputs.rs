@@ -51,9 +51,7 @@ fn compression_is_told_by_content_whatever_the_name() {
         assert!(done("build -f -o filter --fpp 1e-9 list").is_empty());
         assert!(piped("query filter") == left, "{format}");
         std::fs::remove_file(folder.path("seen")).unwrap();
-        folder.fifo("pipe");
-        let mut running = folder.umbel("common pipe right").spawn();
-        let mut pipe = running.feed(&folder, "pipe");
+        let (running, mut pipe) = folder.fed("common pipe right");
         // Also when the first bytes come one by one.
         for byte in &bytes[..20] {
             pipe.write_all(&[*byte]).unwrap();
@@ -111,17 +109,6 @@ fn lines_that_begin_as_compressed_data_does_are_lines() {
             assert_eq!(folder.umbel("dedup").stdin(bytes).run().done(), expected);
         }
     }
-    // What is there goes out before more of a pipe comes.
-    let mut umbel = folder.umbel("unseen seen");
-    umbel.command.stdin(std::process::Stdio::piped());
-    let mut running = umbel.spawn();
-    let mut pipe = running.stdin();
-    pipe.write_all(b"B\n").unwrap();
-    let mut first = [0; 2];
-    std::io::Read::read_exact(&mut running.stdout(), &mut first).unwrap();
-    assert_eq!(&first, b"B\n");
-    drop(pipe);
-    running.finish();
 }
 
 #[test]
@@ -138,6 +125,7 @@ fn what_is_cut_or_damaged_is_refused_with_its_name() {
             folder.write("list", &bytes[..length]);
             folder.umbel("dedup list").run().fails(&[&words("truncated")]);
         }
+        folder.refuses("dedup --repeated list", &[": list: ", format]);
         for at in (10..bytes.len()).step_by(53) {
             let mut bytes = bytes.clone();
             bytes[at] ^= 0x10;
@@ -284,31 +272,4 @@ fn windows_of_zstandard_stay_within_the_cap() {
         let dedup = folder.umbel(&format!("dedup {name} --memory {least}")).run();
         assert!(dedup.done() == bytes, "{least}");
     }
-}
-
-/// Verbs that read one input after another, each to its end: a pipe holds 64 KiB, and `tee` waits when one is full.
-#[cfg(unix)]
-#[test]
-fn one_writer_fills_several_pipes_of_verbs_that_read_one_after_another() {
-    let folder = Folder::new();
-    let lines = crate::util::urls(0..9000);
-    folder.write("all", &lines);
-    folder.umbel("build -q -o seen all").run().done();
-    let twice = lines.repeat(2);
-    for (verb, expected) in [
-        ("query -q seen one two", &twice),
-        ("unseen -q new one two --keys 1e6", &lines),
-        ("build -q --keys 1e6 -o made one two", &Vec::new()),
-    ] {
-        for name in ["one", "two"] {
-            folder.fifo(name);
-        }
-        let run = folder.umbel(verb).spawn();
-        let mut tee = std::process::Command::new("sh");
-        tee.args(["-c", "exec tee one < all > two"]).current_dir(folder.path(""));
-        let mut tee = tee.spawn().unwrap();
-        assert!(run.finish().done() == *expected, "{verb}");
-        assert!(tee.wait().unwrap().success());
-    }
-    assert!(folder.umbel("query -q made all").run().done() == lines);
 }

@@ -30,8 +30,7 @@ fn a_kill_leaves_the_old_file_and_nothing_else() {
         let mut run = folder.umbel("query f pipe -o out").spawn();
         let mut pipe = run.feed(&folder, "pipe");
         pipe.write_all(&urls(1000..2000)).unwrap();
-        run.kill(signal);
-        run.finish().killed_by(signal);
+        run.killed_by(signal);
         assert_eq!((folder.read("out"), folder.names()), (b"old\n".to_vec(), names));
     }
 }
@@ -54,8 +53,7 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
                 String::from_utf8_lossy(&folder.read_if_there("f.run")).contains("\"found\":500,")
             });
         }
-        run.kill(Signal::SIGKILL);
-        run.finish().killed_by(Signal::SIGKILL);
+        run.killed_by(Signal::SIGKILL);
     };
     type Change = fn(&Folder);
     let changes: [(&str, Change); 6] = [
@@ -100,9 +98,7 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
 /// A run that has read `urls(0..10)` from a pipe and put them out to `q`.
 #[cfg(unix)]
 fn fed(folder: &Folder) -> (Running, File) {
-    folder.fifo("pipe");
-    let mut run = folder.umbel("unseen -q f -a q pipe").spawn();
-    let mut pipe = run.feed(folder, "pipe");
+    let (mut run, mut pipe) = folder.fed("unseen -q f -a q pipe");
     pipe.write_all(&urls(0..10)).unwrap();
     run.until("its lines are out", || folder.read_if_there("q") == urls(0..10));
     (run, pipe)
@@ -153,8 +149,7 @@ fn a_run_that_fails_after_it_took_lines_back_is_no_obstacle() {
         pipe.write_all(&urls(numbers.clone())).unwrap();
         run.until("its lines are out", || folder.read_if_there("q") == urls(0..numbers.end));
     }
-    run.kill(Signal::SIGKILL);
-    run.finish().killed_by(Signal::SIGKILL);
+    run.killed_by(Signal::SIGKILL);
     let refused = folder.umbel("unseen -q f --jsonl -a q").stdin("{}\n").run();
     refused.fails(&["q: its first line is not JSON"]);
     folder.write("a", urls(0..1000));
@@ -344,9 +339,7 @@ fn a_filter_that_another_run_changes_is_waited_for() {
     build("g").stdin(urls(500..600)).run().done();
     for arguments in ["merge -f -o f f g", "merge -q -f -o f f g", "convert -f -o f --to blocked f"]
     {
-        folder.fifo("pipe");
-        let mut add = folder.umbel("add -q f pipe").spawn();
-        let mut pipe = add.feed(&folder, "pipe");
+        let (mut add, mut pipe) = folder.fed("add -q f pipe");
         pipe.write_all(&urls(1000..1100)).unwrap();
         let is_locked = || fs::File::open(folder.path("f")).unwrap().try_lock().is_err();
         add.until("it had the filter", is_locked);

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::process::{ChildStdin, Stdio};
+use std::process::ChildStdin;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -71,69 +71,13 @@ fn a_broken_record_stops_the_run_with_all_before_it_recorded() {
     assert_eq!(folder.names(), ["a"]);
 }
 
-#[test]
-fn a_line_from_a_pipe_comes_out_before_the_next_goes_in() {
-    let folder = Folder::new();
-    folder.write("a", urls(0..10));
-    folder.umbel("unseen -q f a").run().done();
-    let mut umbel = folder.umbel("unseen -q f");
-    umbel.command.stdin(Stdio::piped());
-    let mut run = umbel.spawn();
-    let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
-    let mut expect = |bytes: &[u8]| {
-        let mut read = vec![0; bytes.len()];
-        stdout.read_exact(&mut read).unwrap();
-        assert!(read == bytes, "{}", read.escape_ascii());
-    };
-    for number in 5..30 {
-        stdin.write_all(&urls([number])).unwrap();
-        if number >= 10 {
-            expect(&urls([number]));
-        }
-    }
-    // Several at once, one known, and half of one.
-    stdin.write_all(&[&urls([30, 3, 31])[..], b"half "].concat()).unwrap();
-    expect(&urls([30, 31]));
-    stdin.write_all(b"of a line\nlast").unwrap();
-    expect(b"half of a line\n");
-    drop(stdin);
-    expect(b"last\n");
-    run.finish().done();
-    assert_eq!(folder.names(), ["a", "f"]);
-    folder.umbel("unseen f").stdin("last\nhalf of a line\n").run().nothing();
-}
-
-#[test]
-fn rows_from_a_pipe_come_out_at_once() {
-    let folder = Folder::new();
-    let mut umbel = folder.umbel("unseen -q f --csv --key id");
-    umbel.command.stdin(Stdio::piped());
-    let mut run = umbel.spawn();
-    let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
-    let mut expect = |bytes: &str| {
-        let mut read = vec![0; bytes.len()];
-        stdout.read_exact(&mut read).unwrap();
-        assert_eq!(String::from_utf8(read).unwrap(), bytes);
-    };
-    stdin.write_all(b"name,id\n").unwrap();
-    expect("name,id\n");
-    stdin.write_all(b"\"Ada\nLovelace\",1\nAda,1\nGrace,2").unwrap();
-    expect("\"Ada\nLovelace\",1\n");
-    stdin.write_all(b"\n").unwrap();
-    expect("Grace,2\n");
-    drop(stdin);
-    run.finish().done();
-}
-
 #[cfg(unix)]
 #[test]
 fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
     let folder = Folder::new();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL] {
-        let mut umbel = folder.umbel("unseen -q f --fpp 1e-9 --checkpoint 0.5");
-        umbel.command.stdin(Stdio::piped());
-        let mut run = umbel.spawn();
-        let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
+        let (mut run, mut stdin, mut stdout) =
+            folder.umbel("unseen -q f --fpp 1e-9 --checkpoint 0.5").piped();
         let mut feed = |number| {
             stdin.write_all(&urls([number])).unwrap();
             let mut line = [0; 66];
@@ -164,7 +108,7 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
                     .stderr
                     .contains("umbel unseen: stopped: f records what was printed, 3 lines")
             );
-            outcome.killed_by(signal);
+            outcome.was_killed_by(signal);
             assert_eq!(folder.names(), ["f"]);
             let again = folder.umbel("unseen f").stdin(urls(0..4)).run();
             assert!(!again.stderr.contains("well"), "{}", again.stderr);
@@ -172,7 +116,7 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
             fs::remove_file(folder.path("f")).unwrap();
             continue;
         }
-        outcome.killed_by(signal);
+        outcome.was_killed_by(signal);
         let found = found().unwrap();
         assert!((2..=3).contains(&found), "{found}");
         let again = folder.umbel("unseen f").stdin(urls(0..4)).run();
@@ -204,7 +148,7 @@ fn what_is_recorded_went_out_before() {
         thread::sleep(Duration::from_millis(100));
         run.kill(Signal::SIGKILL);
         stdout.read_to_end(&mut out).unwrap();
-        run.finish().killed_by(Signal::SIGKILL);
+        run.finish().was_killed_by(Signal::SIGKILL);
         // The rest, from the last checkpoint on: all before it went out, and maybe more.
         let rest = folder.umbel(seen).run().done();
         assert!(all.starts_with(&out) && all.ends_with(&rest));
@@ -218,14 +162,10 @@ fn what_is_recorded_went_out_before() {
 #[test]
 fn killed_before_a_checkpoint_it_repeats_all() {
     let folder = Folder::new();
-    let mut umbel = folder.umbel("unseen -q f --fpp 1e-9");
-    umbel.command.stdin(Stdio::piped());
-    let mut run = umbel.spawn();
-    let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
+    let (run, mut stdin, mut stdout) = folder.umbel("unseen -q f --fpp 1e-9").piped();
     stdin.write_all(&urls(0..10)).unwrap();
     stdout.read_exact(&mut [0; 660]).unwrap();
-    run.kill(Signal::SIGKILL);
-    run.finish().killed_by(Signal::SIGKILL);
+    run.killed_by(Signal::SIGKILL);
     assert!(folder.umbel("unseen f").stdin(urls(0..12)).run().done() == urls(0..12));
 }
 
@@ -240,14 +180,11 @@ fn a_file_of_terabytes_is_gone_on_with() {
         let Ok(()) = out.write_all_at(b"before\n", end - 3) else { continue };
         let length = || out.metadata().unwrap().len();
         // A filter that forgets does not take in what the file has.
-        let mut umbel = folder.umbel("unseen -q f --keys 1000 --kind stable --append out");
-        umbel.command.stdin(Stdio::piped());
-        let mut run = umbel.spawn();
-        let mut stdin = run.stdin();
+        let (mut run, mut stdin, _stdout) =
+            folder.umbel("unseen -q f --keys 1000 --kind stable --append out").piped();
         stdin.write_all(&urls(0..10)).unwrap();
         run.until("it wrote them", || length() == end + 4 + 660);
-        run.kill(Signal::SIGKILL);
-        run.finish().killed_by(Signal::SIGKILL);
+        run.killed_by(Signal::SIGKILL);
         folder.umbel("unseen -q f --append out").stdin(urls(5..12)).run().done();
         let mut last = vec![0; 7 * 66 + 7];
         File::open(folder.path("out")).unwrap().read_exact_at(&mut last, end - 3).unwrap();
@@ -262,9 +199,7 @@ fn a_second_run_waits_for_the_first() {
     let folder = Folder::new();
     folder.write("b", urls(500..1500));
     folder.umbel("unseen -q f --fpp 1e-9 --keys 1e4").stdin(urls([0])).run().done();
-    folder.fifo("pipe");
-    let mut first = folder.umbel("unseen -q f pipe").spawn();
-    let mut pipe = first.feed(&folder, "pipe");
+    let (mut first, mut pipe) = folder.fed("unseen -q f pipe");
     pipe.write_all(&urls(0..500)).unwrap();
     // Its first line is out, so it has the filter.
     let mut stdout = first.stdout();
@@ -273,8 +208,7 @@ fn a_second_run_waits_for_the_first() {
     let mut add = folder.umbel("add -q f b").spawn();
     thread::sleep(Duration::from_millis(200));
     assert!(second.runs() && add.runs());
-    add.kill(Signal::SIGKILL);
-    add.finish().killed_by(Signal::SIGKILL);
+    add.killed_by(Signal::SIGKILL);
     let rest = thread::spawn(move || {
         let mut bytes = Vec::new();
         stdout.read_to_end(&mut bytes).unwrap();
@@ -524,10 +458,7 @@ fn a_silent_input_is_recorded_as_well() {
 /// A run of `umbel unseen` that has recorded some lines and waits for more.
 fn recorded(folder: &Folder, kind: &str, numbers: std::ops::Range<u64>) -> (Running, ChildStdin) {
     let options = format!("unseen -q f --kind {kind} --keys 1000 --fpp 1e-9 --checkpoint 0");
-    let mut umbel = folder.umbel(&options);
-    umbel.command.stdin(Stdio::piped());
-    let mut run = umbel.spawn();
-    let (mut stdin, mut stdout) = (run.stdin(), run.stdout());
+    let (mut run, mut stdin, mut stdout) = folder.umbel(&options).piped();
     let count = numbers.end - numbers.start;
     stdin.write_all(&urls(numbers)).unwrap();
     stdout.read_exact(&mut vec![0; 66 * count as usize]).unwrap();
@@ -569,8 +500,7 @@ fn what_others_saved_is_not_taken_in_again() {
     for kind in ["window", "stable", "counting"] {
         let folder = Folder::new();
         let (run, stdin) = recorded(&folder, kind, 0..500);
-        run.kill(Signal::SIGKILL);
-        run.finish().killed_by(Signal::SIGKILL);
+        run.killed_by(Signal::SIGKILL);
         drop(stdin);
         folder.write("more", urls(500..600));
         folder.umbel("add -q f more").run().done();
@@ -581,8 +511,7 @@ fn what_others_saved_is_not_taken_in_again() {
         let added = fs::read(folder.path("f")).unwrap();
         // A run that is killed before it records anything, and one that ends.
         let (run, stdin) = recorded(&folder, kind, 600..601);
-        run.kill(Signal::SIGKILL);
-        run.finish().killed_by(Signal::SIGKILL);
+        run.killed_by(Signal::SIGKILL);
         drop(stdin);
         folder.umbel("unseen -q f").stdin("").run().nothing();
         let taken_once = fs::read(folder.path("f")).unwrap();
@@ -598,14 +527,10 @@ fn what_others_saved_is_not_taken_in_again() {
 #[test]
 fn a_killed_run_and_one_with_another_file_leave_no_line_to_come_twice() {
     let folder = Folder::new();
-    let mut umbel = folder.umbel("unseen -q s -a a");
-    umbel.command.stdin(Stdio::piped());
-    let mut run = umbel.spawn();
-    let mut stdin = run.stdin();
+    let (mut run, mut stdin, _stdout) = folder.umbel("unseen -q s -a a").piped();
     stdin.write_all(b"1\n2\n3\n4\n5\n").unwrap();
     run.until("it wrote them", || folder.read_if_there("a").len() == 10);
-    run.kill(Signal::SIGKILL);
-    run.finish().killed_by(Signal::SIGKILL);
+    run.killed_by(Signal::SIGKILL);
     folder.umbel("unseen -q s -a b").stdin("3\n4\n5\n6\n7\n8\n").run().done();
     folder.umbel("unseen -q s -a a").stdin("1\n2\n3\n4\n5\n").run().nothing();
     assert_eq!(folder.read("a"), b"1\n2\n3\n4\n5\n");

@@ -108,14 +108,11 @@ fn a_full_filter_is_told_before_any_line_goes_out() {
 #[test]
 fn what_a_killed_run_noted_is_known() {
     let folder = with_filter("");
-    folder.fifo("pipe");
-    let mut run = folder.umbel("unseen -q large -a out --checkpoint 0 pipe").spawn();
-    let mut pipe = run.feed(&folder, "pipe");
+    let (mut run, mut pipe) = folder.fed("unseen -q large -a out --checkpoint 0 pipe");
     pipe.write_all(&urls(90_000..90_010)).unwrap();
     run.until("it noted them", || folder.read_if_there("large.run").len() > 160);
     std::thread::sleep(std::time::Duration::from_millis(100));
-    run.kill(Signal::SIGKILL);
-    run.finish().killed_by(Signal::SIGKILL);
+    run.killed_by(Signal::SIGKILL);
     folder.write("noted", urls(90_000..90_010));
     let asked = folder.umbel("query -q large noted --memory 16MiB").run().done();
     assert!(asked == folder.read("noted"));

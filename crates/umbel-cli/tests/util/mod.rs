@@ -162,8 +162,7 @@ impl Umbel {
         self.spawn().finish()
     }
 
-    /// Starts it. Standard input, when no bytes were given for it but it was made a pipe, is the
-    /// caller's to write.
+    /// Starts it.
     pub(crate) fn spawn(mut self) -> Running {
         let mut child = self.command.spawn().unwrap();
         if let Some(bytes) = self.stdin {
@@ -174,6 +173,21 @@ impl Umbel {
         let command = format!("{:?}", self.command);
         Running { child, command, tmp: self.tmp }
     }
+
+    /// Starts it with its standard input and output as pipes.
+    pub(crate) fn piped(mut self) -> (Running, ChildStdin, ChildStdout) {
+        self.command.stdin(Stdio::piped());
+        let mut run = self.spawn();
+        let (stdin, stdout) = (run.child.stdin.take().unwrap(), run.stdout());
+        (run, stdin, stdout)
+    }
+}
+
+/// Asserts that these bytes come next.
+pub(crate) fn comes(from: &mut impl Read, bytes: impl AsRef<[u8]>) {
+    let mut read = vec![0; bytes.as_ref().len()];
+    from.read_exact(&mut read).unwrap();
+    assert!(read == bytes.as_ref(), "{}", read.escape_ascii());
 }
 
 /// A run that has begun.
@@ -184,10 +198,6 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn stdin(&mut self) -> ChildStdin {
-        self.child.stdin.take().unwrap()
-    }
-
     pub(crate) fn stdout(&mut self) -> ChildStdout {
         self.child.stdout.take().unwrap()
     }

@@ -26,6 +26,14 @@ impl Folder {
         mkfifo(&self.path(name), Mode::from_bits_truncate(0o600)).unwrap();
     }
 
+    /// A run that reads the named pipe `pipe`, and the other end of that.
+    pub(crate) fn fed(&self, arguments: &str) -> (Running, File) {
+        self.fifo("pipe");
+        let mut run = self.umbel(arguments).spawn();
+        let pipe = run.feed(self, "pipe");
+        (run, pipe)
+    }
+
     /// As [`Folder::umbel`], in a process that may write no file beyond `blocks` of 512 bytes: the
     /// write fails as on a full disk, with another word.
     pub(crate) fn umbel_on_small_disk(&self, blocks: u32, arguments: &str) -> Umbel {
@@ -78,6 +86,14 @@ impl Running {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
+    /// Asserts that a signal ends it.
+    pub(crate) fn killed_by(self, signal: Signal) -> Outcome {
+        self.kill(signal);
+        let outcome = self.finish();
+        outcome.was_killed_by(signal);
+        outcome
+    }
+
     /// Opens a named pipe for writing as soon as it has been opened for reading.
     pub(crate) fn feed(&mut self, folder: &Folder, name: &str) -> File {
         let mut pipe = None;
@@ -117,7 +133,7 @@ impl Running {
 
 impl Outcome {
     /// Asserts that a signal ended it.
-    pub(crate) fn killed_by(self, signal: Signal) {
+    pub(crate) fn was_killed_by(&self, signal: Signal) {
         assert_eq!(self.status.signal(), Some(signal as i32), "{}: {}", self.command, self.stderr);
     }
 }
