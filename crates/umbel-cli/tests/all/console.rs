@@ -176,7 +176,7 @@ fn strict(run: &Outcome) -> String {
     let usage = run.stderr.find("\n\nUsage: ").filter(|_| run.status.code() == Some(2));
     let more = run.stderr.find("\n\nFor more information, try '--help'.");
     let end = usage.or(more).map_or(run.stderr.len(), |end| end + 1);
-    text + &shown(run.stderr[..end].as_bytes())
+    text + &shown(&run.stderr.as_bytes()[..end])
 }
 
 /// Bytes with a sign for each that a page cannot show.

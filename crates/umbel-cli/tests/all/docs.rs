@@ -13,7 +13,7 @@ use crate::console::root;
 use crate::console::{Shell, renew};
 
 /// README.md and the pages in docs/.
-fn pages() -> Vec<PathBuf> {
+pub(crate) fn pages() -> Vec<PathBuf> {
     let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
     let mut pages: Vec<_> = docs.filter(|path| path.extension() == Some("md".as_ref())).collect();
     pages.push(root().join("README.md"));

@@ -10,16 +10,18 @@
 //! - `growth` (ns per line) and `steady` (÷ that of 10 million lines): of a command over files of many sizes;
 //! - a formula of [`formula`] with its parameters.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 
 use serde::Deserialize;
 use umbel::math::classic;
 use umbel::{Kind, Plan};
 use umbel_net::prefixes::{Family, Network, PrefixKeys};
+use umbel_numbers::Count;
 use umbel_report::advice::formulas;
 
-use crate::console::root;
+use crate::console::{renew, root};
+use crate::docs::pages;
 
 fn record(name: &str) -> String {
     let path = root().join("bench/record").join(name);
@@ -87,10 +89,8 @@ struct Run {
 fn runs(name: &str, is_wanted: impl Fn(&Run) -> bool) -> Vec<Run> {
     let text = record(name);
     let samples = text.lines().filter(|line| line.contains("\"type\": \"sample\""));
-    let runs: Vec<Run> = samples
-        .map(|line| serde_json::from_str(line).unwrap())
-        .filter(|run| is_wanted(run))
-        .collect();
+    let all = samples.map(|line| serde_json::from_str(line).unwrap());
+    let runs: Vec<Run> = all.filter(is_wanted).collect();
     assert!(!runs.is_empty(), "{name} has no such runs");
     runs
 }
@@ -107,17 +107,13 @@ fn whole(what: &str, job: &str, commands: &[&str]) -> Vec<f64> {
     let of = |command: &&str| {
         runs("files-20261122T173208Z.jsonl", |run| run.job == job && run.command == *command)
     };
-    let walls = |runs: Vec<Run>| median(runs.iter().map(|run| run.wall_s));
+    let each = |measured: fn(Vec<Run>) -> f64| {
+        commands.iter().map(|command| measured(of(command))).collect()
+    };
     match what {
-        "seconds" => commands.iter().map(|command| walls(of(command))).collect(),
-        "cpu" => {
-            let cpu = |runs: Vec<Run>| median(runs.iter().map(|run| run.user_s + run.sys_s));
-            commands.iter().map(|command| cpu(of(command))).collect()
-        }
-        "peak" => {
-            let peak = |runs: Vec<Run>| runs.iter().map(|run| run.peak_kib).fold(0.0, f64::max);
-            commands.iter().map(|command| peak(of(command)) / 1024.0).collect()
-        }
+        "seconds" => each(|runs| median(runs.iter().map(|run| run.wall_s))),
+        "cpu" => each(|runs| median(runs.iter().map(|run| run.user_s + run.sys_s))),
+        "peak" => each(|runs| runs.iter().map(|run| run.peak_kib / 1024.0).fold(0.0, f64::max)),
         _ => {
             let others = of(&commands[1]);
             let other = |run: &Run| others.iter().find(|other| other.round == run.round);
@@ -128,23 +124,18 @@ fn whole(what: &str, job: &str, commands: &[&str]) -> Vec<f64> {
 }
 
 /// Nanoseconds per line, for each size that a command was tried with.
-fn growth(command: &str) -> Vec<(u64, f64)> {
-    let runs = runs("files-20261122T175252Z.jsonl", |run| run.command == command);
-    let mut sizes: Vec<u64> = runs.iter().map(|run| run.lines).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let of = |lines| {
-        let runs = runs.iter().filter(|run| run.lines == lines);
-        (lines, median(runs.map(|run| run.wall_s * 1e9 / lines as f64)))
-    };
-    sizes.into_iter().map(of).collect()
+fn growth(command: &str) -> BTreeMap<u64, f64> {
+    let mut sizes = BTreeMap::<u64, Vec<f64>>::new();
+    for run in runs("files-20261122T175252Z.jsonl", |run| run.command == command) {
+        sizes.entry(run.lines).or_default().push(run.wall_s * 1e9 / run.lines as f64);
+    }
+    sizes.into_iter().map(|(lines, times)| (lines, median(times))).collect()
 }
 
 /// The numbers in cells of a row of a record.
 fn recorded(file: &str, heading: &str, row: &str, cells: &str) -> Vec<f64> {
-    if let Some((before, (list, after))) =
-        row.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
-    {
+    if let Some((before, rest)) = row.split_once('{') {
+        let (list, after) = rest.split_once('}').expect("what stands for several rows ends");
         let rows = list.split(',').map(|one| format!("{before}{one}{after}"));
         return rows.flat_map(|row| recorded(file, heading, &row, cells)).collect();
     }
@@ -154,11 +145,9 @@ fn recorded(file: &str, heading: &str, row: &str, cells: &str) -> Vec<f64> {
     let is_next = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     let mut rows = below.filter(|line| line.strip_prefix(row).is_some_and(is_next)).peekable();
     assert!(rows.peek().is_some(), "{file}: no {row:?} below {heading:?}");
-    let (rows, cells) = match cells.strip_prefix("all ") {
-        Some(cells) => (rows.collect(), cells),
-        None => (rows.take(1).collect::<Vec<_>>(), cells),
-    };
-    let of_row = |row: &String| -> Vec<f64> {
+    let all = cells.strip_prefix("all ");
+    let (most, cells) = all.map_or((1, cells), |cells| (usize::MAX, cells));
+    let of_row = |row: String| -> Vec<f64> {
         let is_table = row.starts_with('|');
         let parts: Vec<&str> = row.split(if is_table { '|' } else { ' ' }).collect();
         let part = |cell: &str| {
@@ -172,7 +161,7 @@ fn recorded(file: &str, heading: &str, row: &str, cells: &str) -> Vec<f64> {
         };
         cells.split(' ').flat_map(numbers).collect()
     };
-    rows.iter().flat_map(of_row).collect()
+    rows.take(most).flat_map(of_row).collect()
 }
 
 /// The next number in a text at a place or behind it: where it begins and ends, and what it is.
@@ -190,12 +179,10 @@ fn figures(line: &str) -> Vec<f64> {
         let parts: Vec<&str> = source.trim().split(" / ").collect();
         let (what, rest) = parts[0].split_once(' ').unwrap_or((parts[0], ""));
         match (what, &parts[..]) {
-            ("seconds" | "cpu" | "peak" | "over", [_, commands @ ..]) => {
-                whole(what, rest, commands)
-            }
-            ("growth", _) => growth(rest).into_iter().map(|(_, time)| time).collect(),
+            ("seconds" | "cpu" | "peak" | "over", [_, of @ ..]) => whole(what, rest, of),
+            ("growth", _) => growth(rest).into_values().collect(),
             ("steady", _) => {
-                let times: HashMap<u64, f64> = growth(rest).into_iter().collect();
+                let times = growth(rest);
                 [1_000_000, 200_000_000].map(|lines| times[&lines] / times[&10_000_000]).to_vec()
             }
             (_, &[file, heading, row, cells]) => recorded(file, heading, row, cells),
@@ -210,9 +197,9 @@ fn figures(line: &str) -> Vec<f64> {
 
 /// A number in the digits of another one.
 fn like(old: &str, new: f64) -> String {
-    let (mantissa, power) = old.split_once('e').map_or((old, None), |(m, e)| (m, Some(e)));
+    let (mantissa, power) = old.split_once('e').unwrap_or((old, ""));
     let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    if power.is_some() {
+    if !power.is_empty() {
         return format!("{new:.decimals$e}");
     }
     let text = format!("{new:.decimals$}");
@@ -220,8 +207,7 @@ fn like(old: &str, new: f64) -> String {
         return text;
     }
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
-    let groups = whole.as_bytes().rchunks(3).rev();
-    groups.map(|group| str::from_utf8(group).unwrap()).collect::<Vec<_>>().join(",") + rest
+    format!("{}{rest}", Count(whole.parse().unwrap()))
 }
 
 /// A row with these figures, from a column on.
@@ -229,8 +215,7 @@ fn row(old: &str, column: usize, figures: &[f64]) -> String {
     let mut at = old.match_indices('|').nth(column - 1).expect("it has this column").0;
     let mut row = old[..at].to_owned();
     for figure in figures {
-        let (start, end, _) =
-            number(old, at).unwrap_or_else(|| panic!("{old}: no place for {figure}"));
+        let (start, end, _) = number(old, at).expect("a place for each figure");
         row += &old[at..start];
         row += &like(&old[start..end], *figure);
         at = end;
@@ -267,21 +252,15 @@ fn page(old: &str) -> String {
 
 #[test]
 fn figures_are_those_of_formulas_and_records() {
-    let mut pages = vec![root().join("README.md")];
-    pages.extend(fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()));
-    pages.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    let mut wrong = Vec::new();
-    let mut tables = 0;
-    for path in pages {
+    let (mut tables, mut wrong) = (0, Vec::new());
+    for path in pages() {
         let old = fs::read_to_string(&path).unwrap();
         let new = page(&old);
         tables += new.matches("<!-- figures from").count();
-        if std::env::var_os("UPDATE_DOCS").is_some() && new != old {
-            fs::write(&path, &new).unwrap();
-        }
+        renew(&path, &old, &new);
         let differ = old.lines().zip(new.lines()).filter(|(old, new)| old != new);
-        wrong
-            .extend(differ.map(|(old, new)| format!("{}: {old}\nshould be {new}", path.display())));
+        let told = |(old, new)| format!("{}: {old}\nshould be {new}", path.display());
+        wrong.extend(differ.map(told));
     }
     assert!(tables > 15, "{tables} tables: are they still found?");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -297,8 +276,7 @@ fn the_goals_that_are_missed_are_listed() {
     let page = fs::read_to_string(root().join("docs/performance.md")).unwrap();
     let table = page.split("| goal | case | needed | found |").nth(1).unwrap();
     let table = table.split("| sbbf-rs ÷ umbel's").next().unwrap();
-    let rows =
-        table.lines().filter_map(|row| row.split('|').nth(4).filter(|_| !row.contains("---")));
+    let rows = table.lines().skip(2).filter_map(|row| row.split('|').nth(4));
     let listed: usize = rows.map(|found| found.split(',').count()).sum();
     let missed = missed("2026-11-24-filters.md", "") + missed("2026-11-24-kinds.md", " 1 % ");
     assert_eq!(listed, missed);
@@ -310,11 +288,10 @@ fn the_tables_of_summaries_are_those_of_their_record() {
     let record = record("2026-11-23-summary-cache.md");
     let page = fs::read_to_string(root().join("docs/summary-cache.md")).unwrap();
     let measured = page.split("## ").find(|section| section.starts_with("Measured")).unwrap();
-    let copied = |line: &&str| line.starts_with('|') || line.starts_with("With ");
-    assert!(measured.lines().filter(copied).count() > 20);
-    let lacks =
-        measured.lines().filter(copied).find(|line| !record.lines().any(|row| row == *line));
-    assert_eq!(lacks, None);
+    let is_copied = |line: &&str| line.starts_with('|') || line.starts_with("With ");
+    let copied: Vec<_> = measured.lines().filter(is_copied).collect();
+    assert!(copied.len() > 20);
+    assert_eq!(copied.iter().find(|line| !record.lines().any(|row| row == **line)), None);
 }
 
 #[test]
