@@ -68,8 +68,6 @@ pub(crate) struct Group {
     /// Queries of ICP that wait for answers: from whom, and whether it is a hit.
     waiting: Mutex<HashMap<u32, mpsc::UnboundedSender<(SocketAddr, bool)>>>,
     next_query: AtomicU32,
-    /// Messages for all peers, in order.
-    news: mpsc::UnboundedSender<Vec<u8>>,
     /// What was sent, in packets of Ethernet, and bytes: datagrams, full copies, and requests for them.
     packets: AtomicU64,
     bytes: AtomicU64,
@@ -123,7 +121,6 @@ impl Group {
             ensure!(kept.add(&member.name), "{}: two peers have this name", member.name);
             members.push((member.clone(), Peer::new(&member.http.to_string())?));
         }
-        let (news, mut to_send) = mpsc::unbounded_channel::<Vec<u8>>();
         let group = Arc::new(Self {
             socket,
             members,
@@ -132,22 +129,15 @@ impl Group {
             asks_all: settings.icp,
             waiting: Mutex::default(),
             next_query: AtomicU32::new(0),
-            news,
             packets: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             full_copies: AtomicU64::new(0),
         });
         tokio::spawn(Arc::clone(&group).receive(Arc::clone(cache)));
-        let sender = Arc::clone(&group);
-        tokio::spawn(async move {
-            while let Some(message) = to_send.recv().await {
-                sender.send_all(&message).await;
-            }
-        });
         let (beats, cache, beat) = (Arc::clone(&group), Arc::clone(cache), settings.beat);
         tokio::spawn(async move {
             while let Some(message) = cache.summary(Summary::beat) {
-                let _ = beats.news.send(message);
+                beats.send_all(&message);
                 tokio::time::sleep(beat).await;
             }
         });
@@ -156,11 +146,10 @@ impl Group {
 
     /// Sends a message about the summary to all peers.
     pub(crate) fn publish(&self, message: Vec<u8>, cache: &Cache) {
-        let message = match message.len() <= LARGEST {
-            true => Some(message),
-            false => cache.summary(Summary::beat),
-        };
-        message.map(|message| self.news.send(message));
+        let short = Some(message).filter(|message| message.len() <= LARGEST);
+        if let Some(message) = short.or_else(|| cache.summary(Summary::beat)) {
+            self.send_all(&message);
+        }
     }
 
     /// Returns the peers that should hold an object, best first.
@@ -186,7 +175,7 @@ impl Group {
         let number = self.next_query.fetch_add(1, Relaxed);
         let (sender, mut answers) = mpsc::unbounded_channel();
         self.waiting.lock().expect("no panic").insert(number, sender);
-        self.send_all(&Message { opcode: Opcode::Query, number, url }.to_bytes()).await;
+        self.send_all(&Message { opcode: Opcode::Query, number, url }.to_bytes());
         let first_hit = async {
             for _ in &self.members {
                 let (from, is_hit) = answers.recv().await?;
@@ -201,16 +190,16 @@ impl Group {
         found.ok().flatten()
     }
 
-    async fn send_all(&self, message: &[u8]) {
+    fn send_all(&self, message: &[u8]) {
         for (member, _) in &self.members {
-            self.send(member.datagrams, message).await;
+            self.send(member.datagrams, message);
         }
     }
 
-    async fn send(&self, to: SocketAddr, message: &[u8]) {
+    fn send(&self, to: SocketAddr, message: &[u8]) {
         self.count(message.len());
-        // An error is a loss, too.
-        let _ = self.socket.send_to(message, to).await;
+        // An error is a loss, too, as if there is no room to wait in.
+        let _ = self.socket.try_send_to(message, to);
     }
 
     fn count(&self, bytes: usize) {
@@ -229,7 +218,7 @@ impl Group {
             match Message::read(&buffer[..length]) {
                 Some(Message { opcode: Opcode::Query, number, url }) => {
                     let opcode = if cache.has(url) { Opcode::Hit } else { Opcode::Miss };
-                    self.send(from, &Message { opcode, number, url }.to_bytes()).await;
+                    self.send(from, &Message { opcode, number, url }.to_bytes());
                 }
                 Some(Message { opcode, number, .. }) => {
                     if let Some(sender) = self.waiting.lock().expect("no panic").get(&number) {

@@ -12,8 +12,7 @@ use http_cache_semantics::CachePolicy;
 use hyper::body::{Body as _, Bytes, Frame, Incoming};
 use hyper::header::{
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, EXPIRES, HOST,
-    HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED, PRAGMA, TE, TRAILER, TRANSFER_ENCODING,
-    UPGRADE, VIA,
+    HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED, PRAGMA, VIA,
 };
 use hyper::http::request;
 use hyper::{Method, Request, Response, StatusCode, Uri, Version};
@@ -229,15 +228,9 @@ impl Proxy {
 
     /// The answer to `GET` that is held; it also serves for `HEAD`, since the server sends only its head then.
     fn held(&self, head: &request::Parts) -> Option<Response<Bytes>> {
-        match head.method {
-            Method::GET => self.cache.answer(head),
-            Method::HEAD => {
-                let mut get = head.clone();
-                get.method = Method::GET;
-                self.cache.answer(&get)
-            }
-            _ => None,
-        }
+        let mut get = head.clone();
+        get.method = Method::GET;
+        [Method::GET, Method::HEAD].contains(&head.method).then(|| self.cache.answer(&get))?
     }
 
     /// Asks the siblings whose digest has the URL, those first that disappointed least, and then peers of the group.
@@ -382,10 +375,15 @@ fn size(response: &Response<Body>) -> Option<u64> {
     response.body().size_hint().exact().or_else(declared)
 }
 
+/// The words of a header that is a list.
+fn listed(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim)
+}
+
 /// Whether a request has a directive in `Cache-Control`.
 fn asks(headers: &HeaderMap, directive: &str) -> bool {
-    let values = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|it| it.trim().eq_ignore_ascii_case(directive))
+    listed(headers, CACHE_CONTROL).any(|it| it.eq_ignore_ascii_case(directive))
 }
 
 /// Whether siblings may answer a request: digests have what `GET` returns to everybody.
@@ -399,18 +397,10 @@ fn may_come_from_sibling(head: &request::Parts) -> bool {
 
 /// Removes what concerns one connection only (RFC 9110, section 7.6.1).
 fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<_> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
-        .collect();
-    let others = ["keep-alive", "proxy-connection", "proxy-authorization", "proxy-authenticate"];
-    let others = others.map(HeaderName::from_static);
-    for name in
-        named.into_iter().chain(others).chain([CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE])
-    {
+    let named: Vec<_> = listed(headers, CONNECTION).map(str::to_owned).collect();
+    let others = "connection keep-alive proxy-connection proxy-authorization proxy-authenticate te \
+        trailer transfer-encoding upgrade";
+    for name in named.iter().map(String::as_str).chain(others.split(' ')) {
         headers.remove(name);
     }
 }

@@ -1,8 +1,7 @@
 //! The program without Squid.
 
 use crate::lab::{
-    Folder, Line, Origin, PUBLIC_ONLY, Proxy, content, free_port, has, program, request, start,
-    wait,
+    Folder, Line, Origin, PUBLIC_ONLY, Proxy, content, free_port, has, program, request, wait,
 };
 
 fn hit() -> Line {
@@ -87,14 +86,11 @@ fn it_does_not_fetch_from_its_own_network() {
 #[test]
 fn it_serves_no_strangers() {
     let (folder, origin) = (Folder::new("strangers"), Origin::start());
-    let known = free_port();
-    let proxy =
-        program(&folder, "known", known, &[], &["--client=192.0.2.1", "--client=127.0.0.1"]);
+    let clients = ["--client=192.0.2.1", "--client=127.0.0.1"];
+    let proxy = program(&folder, "known", free_port(), &[], &clients);
     assert_eq!(proxy.get(&origin.url("/page")), from_origin(&origin));
-    let port = free_port();
-    let _strict = start(&folder, "strict", port, &[], &["--client=192.0.2.1"]);
-    wait("it listens", 20, || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
-    assert!(request(port, "GET", &origin.url("/other"), "").is_none());
+    let strict = program(&folder, "strict", free_port(), &[], &["--client=192.0.2.1"]);
+    assert!(request(strict.port, "GET", &origin.url("/other"), "").is_none());
     assert_eq!(origin.count(&origin.url("/other")), 0);
 }
 

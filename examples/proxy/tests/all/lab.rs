@@ -131,16 +131,6 @@ impl Drop for Folder {
     }
 }
 
-/// A process that ends when it is dropped.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
 /// A web server that counts requests. Everything in it stays fresh for an hour, except under paths
 /// with `unstored`. Under those with `big` are 200 KiB, under those of a trace as much as it says.
 pub(crate) struct Origin {
@@ -206,12 +196,19 @@ fn serve(mut stream: TcpStream, counts: &Mutex<HashMap<String, u32>>) -> Option<
     }
 }
 
-/// A proxy: Squid or the program.
+/// A proxy: Squid or the program. It ends when it is dropped.
 pub(crate) struct Proxy {
     pub(crate) name: &'static str,
     pub(crate) port: u16,
     log: PathBuf,
-    _process: Process,
+    process: Child,
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
 }
 
 /// What a line of an access log says.
@@ -241,6 +238,16 @@ impl Line {
 }
 
 impl Proxy {
+    /// Waits until it accepts connections.
+    fn ready(mut self) -> Self {
+        wait(&format!("{} listens", self.name), 20, || {
+            let ended = self.process.try_wait().unwrap();
+            assert_eq!(ended, None, "{} ended: {}", self.name, output(self.log.parent().unwrap()));
+            TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok()
+        });
+        self
+    }
+
     /// Requests an object, checks it, and returns what the access log says.
     #[track_caller]
     pub(crate) fn get(&self, url: &str) -> Line {
@@ -305,35 +312,22 @@ pub(crate) fn program(
     siblings: &[u16],
     options: &[&str],
 ) -> Proxy {
-    let proxy = start(folder, name, port, siblings, options);
-    wait(&format!("{name} listens"), 20, || request(port, "GET", "/status", ""));
-    proxy
-}
-
-/// As [`program`], and does not wait until it answers.
-pub(crate) fn start(
-    folder: &Folder,
-    name: &'static str,
-    port: u16,
-    siblings: &[u16],
-    options: &[&str],
-) -> Proxy {
-    let log = folder.make(name).join("access.log");
+    let own = folder.make(name);
     let shown = page_block("umbel-proxy ").split_once("--sibling").expect("a sibling").0;
     let mut shown = shown.replace("3130", &port.to_string());
     if options.contains(&PUBLIC_ONLY) {
         shown = shown.replace("--allow-private", "");
     }
-    let options = options.iter().filter(|option| **option != PUBLIC_ONLY);
-    let child = Command::new(env!("CARGO_BIN_EXE_umbel-proxy"))
+    let log = own.join("access.log");
+    let process = Command::new(env!("CARGO_BIN_EXE_umbel-proxy"))
         .args(shown.split_whitespace().skip(1))
         .args(siblings.iter().map(|port| format!("--sibling=127.0.0.1:{port}")))
-        .args(options)
+        .args(options.iter().filter(|option| **option != PUBLIC_ONLY))
         .stdout(File::create(&log).unwrap())
-        .stderr(File::create(log.with_file_name("errors")).unwrap())
+        .stderr(File::create(own.join("output")).unwrap())
         .spawn()
         .unwrap();
-    Proxy { name, port, log, _process: Process(child) }
+    Proxy { name, port, log, process }.ready()
 }
 
 /// Starts a Squid as docs/formats.md shows it, with siblings at these ports. Requests with a header `X-Alone` go to the origin directly.
@@ -364,16 +358,11 @@ pub(crate) fn squid(folder: &Folder, name: &'static str, port: u16, siblings: &[
     // The icons of FTP files, without which it does not start: none.
     fs::write(own.join("mime"), "").unwrap();
 
-    let folders = command(&own, "folders").arg("-z").status().unwrap();
+    let folders = command(&own, "folders").arg("-z").status();
+    let folders = folders.expect("squid: `apt-get install squid`, or run `cargo x test proxy`");
     assert!(folders.success(), "{}", output(&own));
-    let child = command(&own, "output").spawn().unwrap();
-    let mut process = Process(child);
-    wait(&format!("{name} listens"), 20, || {
-        let ended = process.0.try_wait().unwrap();
-        assert_eq!(ended, None, "{name} ended: {}", output(&own));
-        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()
-    });
-    Proxy { name, port, log: own.join("access.log"), _process: process }
+    let process = command(&own, "output").spawn().unwrap();
+    Proxy { name, port, log: own.join("access.log"), process }.ready()
 }
 
 /// The block of docs/formats.md that starts with a line or a word.
@@ -385,20 +374,11 @@ fn page_block(start: &str) -> &'static str {
 
 /// Squid in the foreground, with its output in a file.
 fn command(own: &Path, output: &str) -> Command {
-    let mut command = if let Some(root) = unpacked() {
-        let libraries = fs::read_dir(root.join("usr/lib")).unwrap().map(|it| it.unwrap().path());
-        let libraries: Vec<_> =
-            libraries.filter(|path| path.to_string_lossy().ends_with("-linux-gnu")).collect();
-        let mut command = Command::new(root.join("usr/sbin/squid"));
-        command.env("LD_LIBRARY_PATH", &libraries[0]);
-        command
-    } else {
-        let places = ["/usr/sbin/squid", "/usr/local/squid/sbin/squid", "/usr/bin/squid"];
-        let found = places.into_iter().find(|path| Path::new(path).exists());
-        Command::new(
-            found.expect("no squid here: `apt-get install squid`, or run `cargo x test proxy`"),
-        )
-    };
+    let root = unpacked().unwrap_or("/".into());
+    let libraries = fs::read_dir(root.join("usr/lib")).unwrap().map(|it| it.unwrap().path());
+    let mut libraries = libraries.filter(|path| path.to_string_lossy().ends_with("-linux-gnu"));
+    let mut command = Command::new(root.join("usr/sbin/squid"));
+    command.env("LD_LIBRARY_PATH", libraries.next().unwrap_or_default());
     let file = File::create(own.join(output)).unwrap();
     command.arg("-N").arg("-f").arg(own.join("squid.conf"));
     command.stdout(file.try_clone().unwrap()).stderr(file);
