@@ -30,7 +30,7 @@ const PYTHON: Python = Python {
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// `--files [OPTIONS]` for whole commands over files, `--foreign [OPTIONS]` for other systems' filters, `--prefixes
+    /// `--files [OPTIONS]` for whole commands over files, `--prefixes
     /// [OPTIONS]` for longest prefixes next to tries, `--python
     /// [OPTIONS]` for the Python package next to others, `--python --corpus [OPTIONS]` for its corpus recipe, `--python --sizes [OPTIONS]` next to rbloom at every size, `--redis
     /// [OPTIONS]` for the module next to RedisBloom, `--redis --snapshot [OPTIONS]` for the time and memory that loading a large filter takes, `--spark [OPTIONS]` for Spark pruned by umbel, `--page [OPTIONS]` for the explorer's core next to the same code without a
@@ -78,7 +78,6 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
         }
         Some((first, options)) if first == "--page" => page::bench(options),
         Some((first, options)) if first == "--spark" => doors::bench_spark(options),
-        Some((first, options)) if first == "--foreign" => program("bench/foreign", options),
         Some((first, options)) if first == "--prefixes" => program("bench/prefixes", options),
         _ => program("bench/filters/run", &arguments.options),
     }

@@ -6,39 +6,24 @@ use std::ops::RangeInclusive;
 use bench_common::{Bench, Case, GROWN, GROWN_NAME, one_by_one};
 use growable_bloom_filter::GrowableBloom;
 
-struct Planned(GrowableBloom);
+/// Planned for a part of the keys.
+struct Planned<const PART: u64>(GrowableBloom);
 
-impl Planned {
+impl<const PART: u64> Planned<PART> {
     fn new(n: u64, fpp: f64) -> Self {
-        Self(GrowableBloom::new(fpp, n as usize))
+        Self(GrowableBloom::new(fpp, (n / PART) as usize))
     }
 
+    /// Of its bit vectors, and some ten of numbers.
     fn bytes(&self) -> usize {
-        serialized(&self.0)
+        postcard::to_allocvec(&self.0).expect("memory").len()
     }
 }
 
-struct Grown(GrowableBloom);
-
-impl Grown {
-    fn new(n: u64, fpp: f64) -> Self {
-        Self(GrowableBloom::new(fpp, (n / GROWN) as usize))
-    }
-
-    fn bytes(&self) -> usize {
-        serialized(&self.0)
-    }
-}
-
-/// Bytes of its bit vectors, and some ten of numbers.
-fn serialized(filter: &GrowableBloom) -> usize {
-    postcard::to_allocvec(filter).expect("memory").len()
-}
-
-one_by_one!(Planned, u64, |filter, key| filter.insert(key), filter.contains(key), {
+one_by_one!(Planned<1>, u64, |filter, key| filter.insert(key), filter.contains(key), {
     const ASKING: &'static [u64] = &[1];
 });
-one_by_one!(Grown, u64, |filter, key| filter.insert(key), filter.contains(key), {
+one_by_one!(Planned<GROWN>, u64, |filter, key| filter.insert(key), filter.contains(key), {
     const VARIANT: &'static str = GROWN_NAME;
     const ASKING: &'static [u64] = &[1];
 
@@ -51,6 +36,6 @@ one_by_one!(Grown, u64, |filter, key| filter.insert(key), filter.contains(key), 
 
 fn main() {
     let bench = Bench::<u64>::new(Case::from_args(), "growable-bloom-filter", "2.1.1");
-    bench.run::<Planned>();
-    bench.run::<Grown>();
+    bench.run::<Planned<1>>();
+    bench.run::<Planned<GROWN>>();
 }

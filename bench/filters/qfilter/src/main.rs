@@ -3,24 +3,12 @@
 use bench_common::{Bench, Case, GROWN, GROWN_NAME, Hashed, one_by_one};
 use qfilter::Filter;
 
-struct Planned(Filter);
+/// Planned for a part of the keys. The crate wants to know the most keys beforehand: fingerprints are as long from the start.
+struct Quotient<const PART: u64>(Filter);
 
-impl Planned {
+impl<const PART: u64> Quotient<PART> {
     fn new(n: u64, fpp: f64) -> Self {
-        Self(Filter::new(n, fpp).expect("fingerprints that fit 64 bits"))
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.memory_usage()
-    }
-}
-
-struct Grown(Filter);
-
-impl Grown {
-    /// The crate wants to know the most keys beforehand: fingerprints are as long from the start.
-    fn new(n: u64, fpp: f64) -> Self {
-        Self(Filter::new_resizeable(n / GROWN, n, fpp).expect("fingerprints that fit 64 bits"))
+        Self(Filter::new_resizeable(n / PART, n, fpp).expect("fingerprints that fit 64 bits"))
     }
 
     fn bytes(&self) -> usize {
@@ -29,7 +17,7 @@ impl Grown {
 }
 
 one_by_one!(
-    Planned,
+    Quotient<1>,
     Hashed,
     |filter, key| filter.insert_fingerprint(false, key.0).expect("room"),
     filter.contains_fingerprint(key.0),
@@ -38,7 +26,7 @@ one_by_one!(
     }
 );
 one_by_one!(
-    Grown,
+    Quotient<GROWN>,
     Hashed,
     |filter, key| filter.insert_fingerprint(false, key.0).expect("room"),
     filter.contains_fingerprint(key.0),
@@ -50,6 +38,6 @@ one_by_one!(
 
 fn main() {
     let bench = Bench::<Hashed>::new(Case::from_args(), "qfilter", "0.3.1");
-    bench.run::<Planned>();
-    bench.run::<Grown>();
+    bench.run::<Quotient<1>>();
+    bench.run::<Quotient<GROWN>>();
 }

@@ -31,6 +31,8 @@ const PEERS: &[Program] = &[
     Program { rates: &[0.01], ..program("cuckoofilter", &["u64"]) }, // one rate, at most 3 %
     program("scalable-cuckoo", &["u64"]),
     program("growable", &["u64"]),
+    program("foreign", &["hashed"]),
+    program("sbbf", &["hashed"]),
 ];
 
 /// What a reader must know about peers: the first word of the name, and the note.
@@ -60,6 +62,10 @@ const NOTES: &[(&str, &str)] = &[
          has the whole rate asked for, so that the chain passes it as it grows. It does not tell its \
          size: the bytes are those of its serialized form.",
     ),
+    ("Parquet", "split blocks, in the sizes of Parquet's writers: powers of two."),
+    ("FastLocalBloom", "RocksDB's, of as many bytes as umbel's blocked filter."),
+    ("parquet", "the same of the crate. Takes keys, not hashes: its time holds XXH64."),
+    ("sbbf-rs-safe", "split blocks, as many as the rate needs."),
 ];
 
 /// The cases left by `only`. The kinds' program must exist: it lists the kinds.

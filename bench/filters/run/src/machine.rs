@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::record::About;
 
@@ -53,20 +52,7 @@ fn commit() -> String {
 
 /// Today in UTC, as 2026-01-31.
 pub(crate) fn date() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let (year, month, day) = civil(seconds / 86_400);
-    format!("{year}-{month:02}-{day:02}")
-}
-
-/// Year, month and day of a number of days after 1970-01-01 (H. Hinnant, `civil_from_days`).
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468; // since 0000-03-01
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153; // from March on
-    let (y, m) = if month < 10 { (0, month + 3) } else { (1, month - 9) };
-    (era * 400 + year + y, m, day - (153 * month + 2) / 5 + 1)
+    output("date", &["-u", "+%F"])
 }
 
 /// Ticks that processors worked so far: all of them, and those of this process's ended children.
@@ -121,16 +107,4 @@ fn output(program: &str, arguments: &[&str]) -> String {
     output.map_or("unknown".to_owned(), |output| {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::civil;
-
-    #[test]
-    fn days_become_dates() {
-        assert_eq!(civil(0), (1970, 1, 1));
-        assert_eq!(civil(11_016), (2000, 2, 29));
-        assert_eq!(civil(20_453), (2025, 12, 31));
-    }
 }

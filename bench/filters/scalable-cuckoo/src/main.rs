@@ -9,19 +9,14 @@ use scalable_cuckoo_filter::{DefaultHasher, ScalableCuckooFilter, ScalableCuckoo
 /// With a generator that may be moved between threads, as its usual one may not, and the same each time.
 type Cuckoo = ScalableCuckooFilter<u64, DefaultHasher, StdRng>;
 
-fn cuckoo(n: u64, fpp: f64) -> Cuckoo {
-    ScalableCuckooFilterBuilder::new()
-        .initial_capacity(n as usize)
-        .false_positive_probability(fpp)
-        .rng(StdRng::seed_from_u64(1))
-        .finish()
-}
+/// Planned for a part of the keys.
+struct Planned<const PART: u64>(Cuckoo);
 
-struct Planned(Cuckoo);
-
-impl Planned {
+impl<const PART: u64> Planned<PART> {
     fn new(n: u64, fpp: f64) -> Self {
-        Self(cuckoo(n, fpp))
+        let builder = ScalableCuckooFilterBuilder::new().initial_capacity((n / PART) as usize);
+        let builder = builder.false_positive_probability(fpp).rng(StdRng::seed_from_u64(1));
+        Self(builder.finish())
     }
 
     fn bytes(&self) -> usize {
@@ -29,28 +24,16 @@ impl Planned {
     }
 }
 
-struct Grown(Cuckoo);
-
-impl Grown {
-    fn new(n: u64, fpp: f64) -> Self {
-        Self(cuckoo(n / GROWN, fpp))
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.bits() as usize / 8
-    }
-}
-
-one_by_one!(Planned, u64, |filter, key| filter.insert(key), filter.contains(key), {
+one_by_one!(Planned<1>, u64, |filter, key| filter.insert(key), filter.contains(key), {
     const ASKING: &'static [u64] = &[1];
 });
-one_by_one!(Grown, u64, |filter, key| filter.insert(key), filter.contains(key), {
+one_by_one!(Planned<GROWN>, u64, |filter, key| filter.insert(key), filter.contains(key), {
     const VARIANT: &'static str = GROWN_NAME;
     const ASKING: &'static [u64] = &[1];
 });
 
 fn main() {
     let bench = Bench::<u64>::new(Case::from_args(), "scalable_cuckoo_filter", "0.5.1");
-    bench.run::<Planned>();
-    bench.run::<Grown>();
+    bench.run::<Planned<1>>();
+    bench.run::<Planned<GROWN>>();
 }
