@@ -16,7 +16,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Parser;
 
-use jobs::{JOBS, Job, Programs};
+use jobs::{Job, Programs};
 
 #[derive(Parser)]
 struct Arguments {
@@ -63,9 +63,10 @@ fn try_jobs(arguments: &Arguments) -> Result<bool> {
     let python = std::path::absolute(&arguments.python)?;
     let programs = Programs { umbel: arguments.umbel.canonicalize()?, python };
     let only = &arguments.only;
-    let whole = JOBS.iter().any(|job| job.name == only);
+    let jobs = jobs::all()?;
+    let whole = jobs.iter().any(|job| job.name == only);
     let is_chosen = |job: &&Job| if whole { job.name == only } else { job.name.contains(only) };
-    let chosen: Vec<&Job> = JOBS.iter().filter(is_chosen).collect();
+    let chosen: Vec<&Job> = jobs.iter().filter(is_chosen).collect();
     let (next, total) = (AtomicUsize::new(0), Mutex::new(Total::default()));
     let work = || -> Result<()> {
         while let Some(job) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
