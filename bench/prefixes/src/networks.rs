@@ -9,82 +9,27 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use iptrie::{Ipv4LCTrieMap, Ipv4Prefix, Ipv4RTrieMap, Ipv6LCTrieMap, Ipv6Prefix, Ipv6RTrieMap};
 use poptrie::Poptrie;
 use prefix_trie::PrefixMap;
-use umbel::{Blocked, KeyHash, KeyHasher, Kind, Plan};
 use umbel_net::prefixes::{Address, Lengths, Prefix, Prefixes};
 
 use crate::data::Table;
 use crate::{Way, way};
 
-/// Structures of umbel, and others of the same parts.
-fn of_umbel<A: Address + std::hash::Hash + 'static>(
-    table: &Table<A>,
-    key: fn(A, u8) -> [u8; 17],
-) -> Vec<Way<A>> {
-    let find = |list: &Prefixes<A, u32>, address: &A| Some(*list.longest(*address)?.1);
-    let with = |bits| Prefixes::with_root_bits(table.clone(), bits, KeyHasher::default()).unwrap();
-    let mut ways = vec![way("umbel", || Prefixes::new(table.iter().copied()).unwrap(), find)];
-    for bits in [0, 12, 16, 20] {
-        ways.push(way(format!("umbel, array of 2^{bits}"), || with(bits), find));
-    }
-    let hash = move |address: A, length| KeyHasher::default().hash(&key(address, length)[..]);
-    let map = || table.iter().map(|(prefix, value)| (*prefix, *value)).collect::<HashMap<_, _>>();
+/// That of umbel, and a hash map that is asked length by length.
+fn of_umbel<A: Address + std::hash::Hash + 'static>(table: &Table<A>) -> Vec<Way<A>> {
+    let build = || Prefixes::new(table.iter().copied()).unwrap();
+    let umbel = way("umbel", build, |list, &address| Some(*list.longest(address)?.1));
+    let map = || table.iter().copied().collect::<HashMap<_, _>>();
     let lengths: Lengths = table.iter().map(|(prefix, _)| prefix.length()).collect();
-    let get = |map: &HashMap<Prefix<A>, u32>, address: A, length| {
-        map.get(&Prefix::new(address, length).unwrap()).copied()
-    };
-    ways.push(way(
-        "one filter and a hash map",
-        || (one_filter(table, hash), map(), lengths, hash),
-        move |(filter, map, lengths, hash), &address: &A| {
-            lengths.iter().find_map(|length| {
-                let passes = filter.contains(hash(address.masked(length), length));
-                passes.then(|| get(map, address, length))?
-            })
-        },
-    ));
-    ways.push(way(
-        "a filter for each length and a hash map",
-        || (filters(table, hash), map(), hash),
-        move |(filters, map, hash), &address: &A| {
-            filters.iter().rev().find_map(|(length, filter)| {
-                let passes = filter.contains(hash(address.masked(*length), *length));
-                passes.then(|| get(map, address, *length))?
-            })
-        },
-    ));
-    ways.push(way(
+    let map = way(
         "a hash map alone",
         || (map(), lengths),
-        move |(map, lengths), &address: &A| {
-            lengths.iter().find_map(|length| get(map, address, length))
+        |(map, lengths), &address: &A| {
+            lengths
+                .iter()
+                .find_map(|length| map.get(&Prefix::new(address, length).unwrap()).copied())
         },
-    ));
-    ways
-}
-
-/// The rate of umbel's own filter.
-const FPP: f64 = 0.03;
-
-fn one_filter<A: Address>(table: &Table<A>, hash: impl Fn(A, u8) -> KeyHash) -> Blocked {
-    let mut filter = Blocked::new(table.len() as u64, FPP).unwrap();
-    table.iter().for_each(|(prefix, _)| {
-        filter.insert(hash(prefix.address(), prefix.length()));
-    });
-    filter
-}
-
-/// Filters of as many bits per prefix, as asymmetric sizing gives them; by ascending length.
-fn filters<A: Address>(table: &Table<A>, hash: impl Fn(A, u8) -> KeyHash) -> Vec<(u8, Blocked)> {
-    let of_length = |length| table.iter().filter(move |(prefix, _)| prefix.length() == length);
-    let make = |length| {
-        let plan = Plan::for_keys(Kind::Blocked, of_length(length).count() as u64, FPP).unwrap();
-        let mut filter = Blocked::with_plan(&plan, KeyHasher::default()).unwrap();
-        of_length(length).for_each(|(prefix, _)| {
-            filter.insert(hash(prefix.address(), length));
-        });
-        (length, filter)
-    };
-    (0..=A::BITS).filter(|&length| of_length(length).next().is_some()).map(make).collect()
+    );
+    vec![umbel, map]
 }
 
 /// DIR-24-8 (P. Gupta, S. Lin, N. McKeown 1998): an array over the first 24 bits, and one over the last 8 for each of its entries with
@@ -160,33 +105,23 @@ macro_rules! tries {
             },
             |map, &address: &$address| Some(*map.$longest(address)?.1),
         ));
-        // They have a root in any case: here one with a value that no route has.
-        let patricia = || {
-            let mut map = <$trie>::with_root_and_capacity(NONE, $table.len());
-            parts().for_each(|(a, l, v)| {
-                map.insert(<$prefix>::new(a, l).unwrap(), v);
-            });
-            map.shrink_to_fit();
-            map
-        };
-        $ways.push(way("iptrie, Patricia", patricia, |map, address: &$address| {
-            Some(*map.lookup(address).1).filter(|&value| value != NONE)
-        }));
+        // It has a root in any case: here one with a value that no route has.
         $ways.push(way(
             "iptrie, level-compressed",
-            || -> $compressed { patricia().compress() },
+            || -> $compressed {
+                let mut map = <$trie>::with_root_and_capacity(NONE, $table.len());
+                parts().for_each(|(a, l, v)| {
+                    map.insert(<$prefix>::new(a, l).unwrap(), v);
+                });
+                map.compress()
+            },
             |map, address: &$address| Some(*map.lookup(address).1).filter(|&value| value != NONE),
         ));
     };
 }
 
 pub fn four(table: &Table<Ipv4Addr>) -> Vec<Way<Ipv4Addr>> {
-    let mut ways = of_umbel(table, |address, length| {
-        let mut key = [0; 17];
-        key[..4].copy_from_slice(&address.octets());
-        key[16] = length;
-        key
-    });
+    let mut ways = of_umbel(table);
     tries!(
         ways,
         table,
@@ -203,11 +138,7 @@ pub fn four(table: &Table<Ipv4Addr>) -> Vec<Way<Ipv4Addr>> {
 }
 
 pub fn six(table: &Table<Ipv6Addr>) -> Vec<Way<Ipv6Addr>> {
-    let mut ways = of_umbel(table, |address, length| {
-        let mut key = [length; 17];
-        key[..16].copy_from_slice(&address.octets());
-        key
-    });
+    let mut ways = of_umbel(table);
     tries!(
         ways,
         table,
