@@ -1,5 +1,5 @@
-"""Requests for keys that do not exist, in front of PostgreSQL: how many reach the table, guarded in different ways; and whether a guard
-ever denies a row that exists while servers fail. `cargo x test redis` runs it; docs/cache.md has figures.
+"""Requests for keys that do not exist, in front of PostgreSQL: how many reach the table; and whether a guard ever denies a row
+that exists while servers fail. `cargo x test redis` runs it; docs/cache.md has figures.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from pathlib import Path
 import psycopg
 import redis
 import resp
-from servers import REDISBLOOM, Server, wait_for
+from servers import Server, wait_for
 
 PROGRAMS = Path(os.environ["UMBEL_CACHE"])
 UMBEL = os.environ["UMBEL"]
@@ -92,57 +92,20 @@ class Python:
         self.guard.database.close()
 
 
-class Plain:
-    """A client that believes a filter, if there is one, and may cache that there is no row."""
-
-    def __init__(self, postgres, server, rows, way):
-        self.way, self.database = way, psycopg.connect(postgres.url, autocommit=True)
-        self.client = redis.Redis(port=server.port)
-        if way == "BF":
-            self.client.execute_command("BF.RESERVE", "bloom", 0.01, rows)
-            for start in range(0, rows, 1000):
-                self.client.execute_command("BF.MADD", "bloom", *(f"article-{row}" for row in range(start, min(start + 1000, rows))))
-
-    def get(self, key):
-        name = f"articles:row:{key}"
-        row = self.client.get(name)
-        if row is not None:
-            return row != b"", "cache"
-        if self.way == "BF" and not self.client.execute_command("BF.EXISTS", "bloom", key):
-            return False, "filter"
-        found = self.database.execute("SELECT body FROM articles WHERE slug = %s", [key]).fetchone()
-        if found or self.way == "absent":
-            self.client.set(name, found[0] if found else "", px=60_000)
-        return found is not None, "table"
-
-    def close(self):
-        self.database.close()
-
-
-# What guards the table, and the module that the server has: umbel's if none is named.
-WAYS = [
-    ("no filter", None, {}), ("absent answers cached", "absent", {}), ("RedisBloom, BF.*", "BF", {"module": REDISBLOOM}),
-    ("umbel, BF.*", "BF", {}), ("umbel, UM.* with a guard", "UM", {}),
-]
-
-
 def loads(postgres, rows, requests, absent):
-    """Yields what each way did under each load: shares of absent keys by Zipf's law, and an attacker, who asks for no key twice."""
+    """Yields what the guard did under each load: shares of absent keys by Zipf's law, and an attacker, who asks for no key twice."""
     zipf = list(itertools.accumulate(1 / rank for rank in range(1, rows + 1)))
-    for name, way, module in WAYS:
-        with Server(**module) as server, contextlib.ExitStack() as stack:
-            if way == "UM":
-                # At exactly the planned number of keys, as the filters of the other modules.
-                assert tool(postgres, [server], "rebuild", CACHE_HEADROOM="1", CACHE_DELETES="no").wait() == 0
-                stack.callback(tool(postgres, [server], "keep").kill)
-            guard = Rust(postgres, [server]) if way == "UM" else Plain(postgres, server, rows, way)
-            stack.callback(guard.close)
-            for share, attack in [*((share, False) for share in absent), (0.99, True)]:
-                if way == "UM":
-                    wait_for(lambda: guard.get("missing")[1] == "filter")
-                yield {"way": name, "attack": attack, **load(guard, zipf, requests, share, attack)}
-                client = redis.Redis(port=server.port)
-                client.delete("-", *client.scan_iter("articles:row:*", count=10_000))
+    with Server() as server, contextlib.ExitStack() as stack:
+        # At exactly the planned number of keys.
+        assert tool(postgres, [server], "rebuild", CACHE_HEADROOM="1", CACHE_DELETES="no").wait() == 0
+        stack.callback(tool(postgres, [server], "keep").kill)
+        guard = Rust(postgres, [server])
+        stack.callback(guard.close)
+        for share, attack in [*((share, False) for share in absent), (0.99, True)]:
+            wait_for(lambda: guard.get("missing")[1] == "filter")
+            yield {"attack": attack, **load(guard, zipf, requests, share, attack)}
+            client = redis.Redis(port=server.port)
+            client.delete("-", *client.scan_iter("articles:row:*", count=10_000))
 
 
 def load(guard, zipf, requests, share, attack):
@@ -347,11 +310,9 @@ def denied(server, key):
 def bounds(records, phases):
     """What is out of bounds."""
     for record in records:
-        if record["wrong"]:
-            yield f"{record['way']}: {record['wrong']} wrong answers"
         # Of keys, since one popular key that passes is many requests.
-        if ("BF" in record["way"] or "UM" in record["way"]) and record["absent_keys_reached"] > MOST_REACH * record["absent_keys"]:
-            yield f"{record['way']}: more than {MOST_REACH} of absent keys reach the table: {record}"
+        if record["wrong"] or record["absent_keys_reached"] > MOST_REACH * record["absent_keys"]:
+            yield f"wrong answers, or more than {MOST_REACH} of absent keys reach the table: {record}"
     for phase in phases:
         if phase["wrong"]:
             yield f"{phase['name']}: the guard denied {phase['wrong']} rows"

@@ -85,12 +85,9 @@ def until_source(guard, key, source):
 
 def test_the_loads_of_the_trial(postgres):
     records = list(trial.loads(postgres, ROWS, REQUESTS, [0.5, 0.99]))
-    assert len(records) == 15
+    assert len(records) == 3
     assert list(trial.bounds(records, [])) == []
-    attacks = {record["way"]: record["absent_reached"] / record["absent"] for record in records if record["attack"]}
-    # A cache of absent answers does not help against an attacker.
-    assert attacks["no filter"] == attacks["absent answers cached"] == 1
-    assert 0.006 < attacks["umbel, UM.* with a guard"], "the filter is as full as planned"
+    assert 0.006 < records[-1]["absent_reached"] / records[-1]["absent"], "the filter is as full as planned"
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)
