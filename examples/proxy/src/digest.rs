@@ -1,65 +1,85 @@
-//! The cache digest of this proxy, as siblings fetch it: a new one when somebody fetches it and the last one is older than the
-//! period.
+//! Cache digests: those of siblings, and that of this proxy, which is made anew when somebody fetches it and the last one is older
+//! than the period.
 
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use hyper::body::Bytes;
+use serde_json::{Value, json};
 use umbel_foreign::squid::Squid;
 use umbel_foreign::{ForeignFilter, ForeignInsert, Format, Key, Parameters};
 
 use crate::cache::Cache;
 
-/// Makes digests of a cache.
-pub(crate) struct OwnDigest {
-    bits_per_entry: u8,
-    period: Duration,
-    last: Mutex<Option<Edition>>,
-}
-
-/// A digest that was made.
-#[derive(Clone)]
-pub(crate) struct Edition {
-    pub(crate) made: SystemTime,
-    pub(crate) expires: SystemTime,
-    pub(crate) entries: usize,
-    /// The share of absent URLs that pass.
-    pub(crate) rate: f64,
-    pub(crate) file: Bytes,
-}
-
-/// Entries that a digest has room for at least. Squid refuses digests with more than 65 % of the bits set, which the
-/// four bits of an entry could be by chance in a digest of a few bytes.
+/// Squid does not use digests with a larger share of bits set.
+const FULLEST: f64 = 0.65;
+/// Entries that a digest has room for at least: the four bits of an entry could be more than that share of a few bytes by chance.
 const LEAST_CAPACITY: usize = 100;
 
-impl OwnDigest {
-    pub(crate) fn new(bits_per_entry: u8, period: Duration) -> Self {
-        Self { bits_per_entry, period, last: Mutex::new(None) }
+/// A digest as it is sent.
+#[derive(Clone)]
+pub(crate) struct Digest {
+    pub(crate) made: SystemTime,
+    pub(crate) expires: SystemTime,
+    pub(crate) file: Bytes,
+    filter: Squid<Bytes>,
+    /// From the receipt, which takes a pass over the bits.
+    keys: f64,
+    rate: f64,
+}
+
+impl Digest {
+    /// Reads one that was made, and expires, at these times.
+    pub(crate) fn read(made: SystemTime, expires: SystemTime, file: Bytes) -> Result<Self> {
+        let filter = Squid::decode(Format::Squid, file.clone(), &Parameters::default())?;
+        let receipt = filter.receipt();
+        ensure!(receipt.fill <= FULLEST, "{:.0} % of its bits are set", 100.0 * receipt.fill);
+        let (keys, rate) = (receipt.keys.value, receipt.fpp);
+        Ok(Self { made, expires, file, filter, keys, rate })
     }
 
+    pub(crate) fn has(&self, url: &str) -> bool {
+        self.filter.contains(Key::from(url)).expect("a digest takes all texts")
+    }
+
+    /// Its figures.
+    pub(crate) fn status(&self) -> Value {
+        json!({
+            "age_seconds": self.made.elapsed().unwrap_or_default().as_secs(),
+            "bytes": self.file.len(),
+            // Estimated from the bits, as is the share of absent URLs that pass.
+            "keys": self.keys,
+            "rate": self.rate,
+        })
+    }
+}
+
+/// Makes digests of a cache.
+pub(crate) struct OwnDigest {
+    pub(crate) bits_per_entry: u8,
+    pub(crate) period: Duration,
+    /// What the last sibling got.
+    pub(crate) last: Mutex<Option<Digest>>,
+}
+
+impl OwnDigest {
     /// Returns the digest that a sibling gets now. It has what will still be fresh when it expires, as Squid's.
-    pub(crate) fn current(&self, cache: &Cache) -> Result<Edition> {
+    pub(crate) fn current(&self, cache: &Cache) -> Result<Digest> {
         let made = SystemTime::now();
         let mut last = self.last.lock().expect("no panic while it was held");
-        if let Some(edition) = last.as_ref().filter(|edition| edition.expires > made) {
-            return Ok(edition.clone());
+        if let Some(digest) = last.as_ref().filter(|digest| digest.expires > made) {
+            return Ok(digest.clone());
         }
         let expires = made + self.period;
         let urls = cache.fresh_at(expires);
         let keys = Some(urls.len().max(LEAST_CAPACITY) as u64);
         let bits_per_key = Some(self.bits_per_entry.into());
         let parameters = Parameters { keys, bits_per_key, ..Parameters::default() };
-        let mut digest = Squid::new(Format::Squid, &parameters)?;
+        let mut filter = Squid::new(Format::Squid, &parameters)?;
         for url in &urls {
-            digest.insert(Key::from(url.as_str()))?;
+            filter.insert(Key::from(url.as_str()))?;
         }
-        let (rate, file) = (digest.receipt().fpp, digest.encode()?.into());
-        Ok(last.insert(Edition { made, expires, entries: urls.len(), rate, file }).clone())
-    }
-
-    /// Returns the digest that the last sibling got.
-    pub(crate) fn last(&self) -> Option<Edition> {
-        self.last.lock().expect("no panic while it was held").clone()
+        Ok(last.insert(Digest::read(made, expires, filter.encode()?.into())?).clone())
     }
 }

@@ -13,9 +13,8 @@ use hyper::{Request, Response, StatusCode, Uri};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use umbel_foreign::squid::Squid;
-use umbel_foreign::{ForeignFilter, Format, Key, Parameters};
 
+use crate::digest::Digest;
 use crate::upstream::Link;
 
 /// Where Squid, and this proxy, serve their digests.
@@ -31,8 +30,6 @@ const REST: Duration = Duration::from_secs(10);
 const FETCH: Duration = Duration::from_secs(60);
 /// Squid counts the bits of a digest in 31 bits.
 const LARGEST: usize = 1 << 28;
-/// Squid does not use digests with a larger share of bits set.
-const FULLEST: f64 = 0.65;
 
 /// Another proxy. It is asked only for what it holds, so proxies that ask each other do not go round in circles.
 pub(crate) struct Peer {
@@ -40,15 +37,6 @@ pub(crate) struct Peer {
     digest: Mutex<Option<Digest>>,
     rests_until: Mutex<Option<Instant>>,
     counts: Counts,
-}
-
-struct Digest {
-    filter: Squid<Bytes>,
-    /// By the clock of the sibling.
-    made: SystemTime,
-    /// From the receipt, which takes a pass over the bits.
-    keys: f64,
-    rate: f64,
 }
 
 #[derive(Default, Serialize)]
@@ -87,10 +75,11 @@ impl Peer {
     pub(crate) async fn keep_digest(&self, gap: Duration) {
         loop {
             let lasts = match self.fetch_digest().await {
-                Ok((digest, lasts)) => {
-                    *self.digest.lock().expect("no panic") = Some(digest);
+                Ok(digest) => {
                     self.counts.digests.fetch_add(1, Relaxed);
-                    lasts
+                    let expires = digest.expires;
+                    *self.digest.lock().expect("no panic") = Some(digest);
+                    expires.duration_since(SystemTime::now()).unwrap_or_default()
                 }
                 // What it held before, it may hold still.
                 Err(error) => {
@@ -103,20 +92,15 @@ impl Peer {
         }
     }
 
-    /// Fetches its digest; also returns how long that will be its newest.
-    async fn fetch_digest(&self) -> Result<(Digest, Duration)> {
+    async fn fetch_digest(&self) -> Result<Digest> {
         let request = Request::get(DIGEST_PATH).header(ACCEPT, DIGEST_TYPE);
         let response = self.fetch(request, Bytes::new()).await?;
         let now = SystemTime::now();
         let date =
             |name| httpdate::parse_http_date(response.headers().get(name)?.to_str().ok()?).ok();
+        // By the clock of the sibling.
         let made = date(LAST_MODIFIED).unwrap_or(now);
-        let lasts = date(EXPIRES).and_then(|time| time.duration_since(now).ok());
-        let filter = Squid::decode(Format::Squid, response.into_body(), &Parameters::default())?;
-        let receipt = filter.receipt();
-        ensure!(receipt.fill <= FULLEST, "{:.0} % of its bits are set", 100.0 * receipt.fill);
-        let (keys, rate) = (receipt.keys.value, receipt.fpp);
-        Ok((Digest { filter, made, keys, rate }, lasts.unwrap_or_default()))
+        Digest::read(made, date(EXPIRES).unwrap_or(now), response.into_body())
     }
 
     /// Fetches something of the proxy itself.
@@ -138,9 +122,7 @@ impl Peer {
 
     /// Returns whether its digest has an object.
     pub(crate) fn digest_has(&self, url: &str) -> bool {
-        let digest = self.digest.lock().expect("no panic");
-        let found = digest.as_ref().map(|digest| digest.filter.contains(Key::from(url)));
-        found.is_some_and(|found| found.expect("a digest takes all texts"))
+        self.digest.lock().expect("no panic").as_ref().is_some_and(|digest| digest.has(url))
     }
 
     /// Returns the share of questions that it could not answer, as if it had already answered one, and one not.
@@ -183,15 +165,7 @@ impl Peer {
         let mut status = json!(self.counts);
         status["address"] = self.address().into();
         status["digest"] =
-            self.digest.lock().expect("no panic").as_ref().map_or(Value::Null, |digest| {
-                json!({
-                    "age_seconds": digest.made.elapsed().unwrap_or_default().as_secs(),
-                    "bytes": digest.filter.bytes(),
-                    // Estimated from the bits, as is the share of absent URLs that pass.
-                    "keys": digest.keys,
-                    "rate": digest.rate,
-                })
-            });
+            json!(self.digest.lock().expect("no panic").as_ref().map(Digest::status));
         status
     }
 }

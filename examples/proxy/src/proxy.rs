@@ -1,8 +1,8 @@
 //! The way of a request: what is held, then the proxies whose filter has it, then the origin.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use crate::Settings;
 use crate::cache::{Cache, Object};
-use crate::digest::OwnDigest;
+use crate::digest::{Digest, OwnDigest};
 use crate::group::{self, COPY_PATH, Group};
 use crate::peer::{DIGEST_PATH, DIGEST_TYPE, Peer};
 use crate::upstream::{Body, Origins, is_private};
@@ -87,7 +87,11 @@ impl Proxy {
             address,
             via: HeaderValue::try_from(format!("1.1 {}", settings.name))?,
             largest: usize::try_from(settings.largest)?,
-            digest: OwnDigest::new(settings.bits_per_entry, settings.digest_period),
+            digest: OwnDigest {
+                bits_per_entry: settings.bits_per_entry,
+                period: settings.digest_period,
+                last: Mutex::default(),
+            },
             origins: Origins::new(settings.allow_private),
             started: Instant::now(),
             counts: Counts::default(),
@@ -159,25 +163,18 @@ impl Proxy {
 
     /// The digest. It is never "not modified": Squid cannot use that answer for a digest that it has on disk only.
     fn serve_digest(&self) -> Result<Response<Body>> {
-        let edition = self.digest.current(&self.cache)?;
+        let digest = self.digest.current(&self.cache)?;
         self.counts.digests_served.fetch_add(1, Relaxed);
         Ok(Response::builder()
             .header(CONTENT_TYPE, DIGEST_TYPE)
-            .header(LAST_MODIFIED, httpdate::fmt_http_date(edition.made))
-            .header(EXPIRES, httpdate::fmt_http_date(edition.expires))
-            .header(CONTENT_LENGTH, edition.file.len())
-            .body(in_two_parts(edition.file))?)
+            .header(LAST_MODIFIED, httpdate::fmt_http_date(digest.made))
+            .header(EXPIRES, httpdate::fmt_http_date(digest.expires))
+            .header(CONTENT_LENGTH, digest.file.len())
+            .body(in_two_parts(digest.file))?)
     }
 
     fn status(&self) -> Response<Bytes> {
-        let digest = self.digest.last().map(|last| {
-            json!({
-                "age_seconds": last.made.elapsed().unwrap_or_default().as_secs(),
-                "bytes": last.file.len(),
-                "entries": last.entries,
-                "rate": last.rate,
-            })
-        });
+        let digest = self.digest.last.lock().expect("no panic").as_ref().map(Digest::status);
         let siblings: Vec<_> = self.siblings.iter().map(|sibling| sibling.status()).collect();
         let status = json!({
             "uptime_seconds": self.started.elapsed().as_secs(),
