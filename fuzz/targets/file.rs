@@ -109,7 +109,7 @@ impl Given {
     fn bound(&self) -> usize {
         let bytes = self.aligned.bytes();
         let described = match bytes.get(8..24) {
-            Some([2, 0, .., a, b, c, d]) => u32::from_le_bytes([*a, *b, *c, *d]) as usize,
+            Some([1, 0, .., a, b, c, d]) => u32::from_le_bytes([*a, *b, *c, *d]) as usize,
             _ => 0,
         };
         2 * bytes.len() + 4096 + 30 * described.min(bytes.len())
