@@ -18,6 +18,16 @@ impl Changed<'_> {
         self.push(step, what, bytes, None, true);
     }
 
+    /// Refused at step 3 for each of these values at a place.
+    fn each<const N: usize, const LENGTH: usize>(
+        &mut self,
+        what: &str,
+        at: usize,
+        values: [[u8; LENGTH]; N],
+    ) {
+        values.iter().for_each(|value| self.refused(3, what, &[(at, value)]));
+    }
+
     /// Refused at a step, with the checksums as they were.
     fn damaged(&mut self, step: u32, what: &str, at: usize, bytes: &[u8]) {
         self.push(step, what, &[(at, bytes)], None, false);
@@ -116,34 +126,22 @@ fn shared(file: &mut Changed<'_>, bytes: &[u8]) {
     file.damaged(2, "the checksum is looked for at byte 184", 12, &u32(192));
 
     file.refused(3, "header_length 0", &[(12, &u32(0))]);
-    for kind in [0, 12, 200] {
-        file.refused(3, "a kind that there is not", &[(10, &u16(kind))]);
-    }
-    for algorithm in [0, 4] {
-        file.refused(3, "an algorithm that there is not", &[(16, &u16(algorithm))]);
-    }
+    file.each("a kind that there is not", 10, [0, 12, 200].map(u16));
+    file.each("an algorithm that there is not", 16, [0, 4].map(u16));
     file.refused(3, "reserved bytes", &[(18, &[1])]);
     file.refused(3, "a description of one byte", &[(20, &u32(1))]);
     file.refused(3, "key_id without a secret", &[(32, &u64(1))]);
-    for length in [0, 63, 128, u64::MAX - 63] {
-        file.refused(3, "payload_length of another size", &[(40, &u64(length))]);
-    }
-    for fpp in [0.0, -0.5, 1.0, f64::NAN] {
-        file.refused(3, "planned_fpp", &[(48, &f64(fpp))]);
-    }
+    file.each("payload_length of another size", 40, [0, 63, 128, u64::MAX - 63].map(u64));
+    file.each("planned_fpp", 48, [0.0, -0.5, 1.0, f64::NAN].map(f64));
     file.refused(3, "planned_keys", &[(56, &u64(0))]);
-    for bits in [0, 511, 513, 1024, 1 << 63] {
-        file.refused(3, "bits", &[(64, &u64(bits))]);
-    }
+    file.each("bits", 64, [0, 511, 513, 1024, 1 << 63].map(u64));
     let most = 1u64 << 48;
     let size = |bits: u64| (u64(bits / 8), u64(bits));
     let (length, bits) = size(most + 512);
     file.refused(3, "more than 2^48 bits", &[(40, &length), (64, &bits)]);
     let (length, bits) = size(most);
     file.refused(4, "2^48 bits, which the file does not have", &[(40, &length), (64, &bits)]);
-    for probes in [0, 33, 8 + (1 << 31)] {
-        file.refused(3, "probes", &[(72, &u32(probes))]);
-    }
+    file.each("probes", 72, [0, 33, 8 + (1 << 31)].map(u32));
     file.refused(3, "bytes after the fields", &[(76, &[1])]);
     file.refused(3, "bytes before the checksum", &[(119, &[1])]);
     file.cut(4, "a byte less", file.length - 1);
@@ -202,9 +200,7 @@ fn sliced(file: &mut Changed<'_>, _: &[u8]) {
 }
 
 fn counting(file: &mut Changed<'_>, bytes: &[u8]) {
-    for counter_bits in [0, 2, 5, 32] {
-        file.refused(3, "counter_bits", &[(76, &u32(counter_bits))]);
-    }
+    file.each("counter_bits", 76, [0, 2, 5, 32].map(u32));
     file.refused(3, "half of a block", &[(64, &u64(40_960 + 1024)), (40, &u64(5_120 + 128))]);
     // A counter of the first block that is 0.
     let start = file.header;
@@ -226,9 +222,7 @@ fn scalable(file: &mut Changed<'_>, bytes: &[u8]) {
     file.damaged(2, "a longer header than there may be is read as 128 bytes", 12, &u32(131_136));
     file.damaged(2, "header_length that is no multiple of 64 is read as 128", 12, &u32(250));
     file.damaged(2, "the checksum is looked for at byte 184", 12, &u32(192));
-    for links in [0, 3, 5, 49, u32::MAX] {
-        file.refused(3, "links", &[(64, &u32(links))]);
-    }
+    file.each("links", 64, [0, 3, 5, 49, u32::MAX].map(u32));
     file.refused(3, "growth", &[(68, &u32(2))]);
     file.refused(3, "growth of other links", &[(68, &u32(1))]);
     file.refused(3, "planned_keys of which the last link has 2^64", &[(56, &u64(1 << 61))]);
@@ -253,12 +247,8 @@ fn of_one_link(file: &mut Changed<'_>, _: &[u8]) {
 }
 
 fn stable(file: &mut Changed<'_>, bytes: &[u8]) {
-    for cell_bits in [0, 9] {
-        file.refused(3, "cell_bits", &[(76, &u32(cell_bits))]);
-    }
-    for lowered in [0, 320 * 21 + 1, u64::MAX] {
-        file.refused(3, "lowered", &[(80, &u64(lowered))]);
-    }
+    file.each("cell_bits", 76, [0, 9].map(u32));
+    file.each("lowered", 80, [0, 320 * 21 + 1, u64::MAX].map(u64));
     let last = file.header + 7;
     file.refused(6, "the last bit of a word", &[(last, &[bytes[last] | 0x80])]);
     file.valid("all cells lowered", &[(80, &u64(320 * 21))]);
@@ -269,14 +259,10 @@ fn stable(file: &mut Changed<'_>, bytes: &[u8]) {
 fn window(file: &mut Changed<'_>, bytes: &[u8]) {
     // Generation 8 is at index 0; each of the others took 334.
     let taken = |index: usize| 96 + 8 * index;
-    for generations in [0, 1, 3, 5, 9, u32::MAX] {
-        file.refused(3, "generations", &[(76, &u32(generations))]);
-    }
+    file.each("generations", 76, [0, 1, 3, 5, 9, u32::MAX].map(u32));
     file.refused(3, "half of a group of blocks", &[(64, &u64(12_800)), (40, &u64(1_600))]);
     file.refused(3, "a newest generation that is full", &[(taken(0), &u64(334))]);
-    for keys in [0, 333, 335] {
-        file.refused(3, "another generation that is not", &[(taken(2), &u64(keys))]);
-    }
+    file.each("another generation that is not", taken(2), [0, 333, 335].map(u64));
     file.refused(3, "another newest generation", &[(88, &u64(9))]);
     file.refused(3, "generations that are to come", &[(88, &u64(0))]);
     file.refused(6, "bits of a newest generation that took nothing", &[(taken(0), &u64(0))]);
@@ -299,21 +285,11 @@ fn by_time(file: &mut Changed<'_>, _: &[u8]) {
 
 fn bloomier(file: &mut Changed<'_>, _: &[u8]) {
     // 1,408 slots of 7 bits, 9,856 bits of 10,240.
-    for shards in [0, 2, 8_001, u32::MAX] {
-        file.refused(3, "shards", &[(64, &u32(shards))]);
-    }
-    for length in [0, 1, 3, 192, 1 << 19] {
-        file.refused(3, "segment_length", &[(68, &u32(length))]);
-    }
-    for segments in [0, 10, (1 << 17) - 1, u32::MAX] {
-        file.refused(3, "segments", &[(72, &u32(segments))]);
-    }
-    for fingerprint_bits in [0, 8, 65, u32::MAX] {
-        file.refused(3, "fingerprint_bits", &[(76, &u32(fingerprint_bits))]);
-    }
-    for value_bits in [1, 58, 65, u32::MAX] {
-        file.refused(3, "value_bits", &[(80, &u32(value_bits))]);
-    }
+    file.each("shards", 64, [0, 2, 8_001, u32::MAX].map(u32));
+    file.each("segment_length", 68, [0, 1, 3, 192, 1 << 19].map(u32));
+    file.each("segments", 72, [0, 10, (1 << 17) - 1, u32::MAX].map(u32));
+    file.each("fingerprint_bits", 76, [0, 8, 65, u32::MAX].map(u32));
+    file.each("value_bits", 80, [1, 58, 65, u32::MAX].map(u32));
     file.refused(3, "other positions", &[(84, &[0])]);
     file.refused(3, "more keys than planned", &[(88, &u64(1_001))]);
     file.refused(3, "more keys than slots", &[(56, &u64(2_000)), (88, &u64(1_409))]);
@@ -332,16 +308,10 @@ fn values(file: &mut Changed<'_>, _: &[u8]) {
 
 fn attributes(file: &mut Changed<'_>, _: &[u8]) {
     // x, y and z; filters of 4,801 bits, in 640 bytes each.
-    for detail in [3, 9, 13, 20, u32::MAX] {
-        file.refused(3, "detail", &[(76, &u32(detail))]);
-    }
-    for attributes in [0, 2, 4, 9, 65, u32::MAX] {
-        file.refused(3, "attributes", &[(80, &u32(attributes))]);
-    }
+    file.each("detail", 76, [3, 9, 13, 20, u32::MAX].map(u32));
+    file.each("attributes", 80, [0, 2, 4, 9, 65, u32::MAX].map(u32));
     file.refused(3, "reserved bytes", &[(84, &[1])]);
-    for length in [0, 2, 256, u32::MAX] {
-        file.refused(3, "name_length", &[(88, &u32(length))]);
-    }
+    file.each("name_length", 88, [0, 2, 256, u32::MAX].map(u32));
     file.refused(3, "a name that is not UTF-8", &[(92, &[0xff])]);
     file.refused(3, "the same name twice", &[(97, b"x")]);
     file.refused(3, "bits of which all filters have 2^64", &[(64, &u64(u64::MAX / 7 + 1))]);
@@ -353,12 +323,8 @@ fn attributes(file: &mut Changed<'_>, _: &[u8]) {
 }
 
 fn coded(file: &mut Changed<'_>, bytes: &[u8]) {
-    for code_bits in [0, 1, 41] {
-        file.refused(3, "code_bits", &[(76, &u32(code_bits))]);
-    }
-    for probes in [0, 2] {
-        file.refused(3, "probes", &[(72, &u32(probes))]);
-    }
+    file.each("code_bits", 76, [0, 1, 41].map(u32));
+    file.each("probes", 72, [0, 2].map(u32));
     file.refused(3, "half of a bucket", &[(64, &u64(15_360 + 256))]);
     let start = file.header;
     let bucket = |b: usize| start + 64 * b;
@@ -372,12 +338,8 @@ fn coded(file: &mut Changed<'_>, bytes: &[u8]) {
 
 fn levels(file: &mut Changed<'_>, _: &[u8]) {
     let level = |i: usize| 96 + 32 * i;
-    for levels in [0, 6, 8, 129, u32::MAX] {
-        file.refused(3, "levels", &[(64, &u32(levels))]);
-    }
-    for form in [1, 2] {
-        file.refused(3, "form", &[(68, &u32(form))]);
-    }
+    file.each("levels", 64, [0, 6, 8, 129, u32::MAX].map(u32));
+    file.each("form", 68, [1, 2].map(u32));
     file.refused(3, "included", &[(72, &u64(1_001))]);
     file.refused(3, "excluded less than level 1 has", &[(80, &u64(1))]);
     file.refused(3, "listed in form 0", &[(88, &u64(1))]);
