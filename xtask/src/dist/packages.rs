@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, root, target};
 
-use super::{Piece, epoch, sha256, version};
+use super::{Piece, epoch, programs, sha256, version};
 use crate::check;
 
 const SUMMARY: &str = "exact set operations on huge files, and Bloom filters";
@@ -133,16 +133,10 @@ fn clean_root(name: &str) -> Result<PathBuf> {
 
 /// Runs what was installed.
 fn installed(root: &Path, processor: &str) -> Result<String> {
-    let program = root.join("usr/bin/umbel");
-    let mut command = match processor {
-        "x86_64" => Command::new(program),
-        _ => {
-            let mut command = Command::new("qemu-aarch64-static");
-            command.arg(program);
-            command
-        }
-    };
-    Ok(format!("installed in an empty root; {}", super::check_runs(&mut command)?))
+    let triple = format!("{processor}-unknown-linux-musl");
+    let program = programs::running(&triple, &root.join("usr/bin/umbel"))?;
+    let mut program = program.context("what is packed for Linux runs here")?;
+    Ok(format!("installed in an empty root; {}", super::check_runs(&mut program)?))
 }
 
 /// The manifests, and the archives whose sums they have in place of words.

@@ -176,7 +176,7 @@ pub(super) fn pack(folder: &Path, triple: &str, out: &Path) -> Result<PathBuf> {
 }
 
 /// What runs a program here, if something does.
-fn running(triple: &str, program: &Path) -> Result<Option<Command>> {
+pub(super) fn running(triple: &str, program: &Path) -> Result<Option<Command>> {
     Ok(Some(match triple {
         "x86_64-unknown-linux-musl" => Command::new(program),
         "aarch64-unknown-linux-musl" => emulated("qemu-aarch64-static", program),
