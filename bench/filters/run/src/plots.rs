@@ -34,14 +34,13 @@ const fn style(
     Style { name, who, colour: RGBColor(r, g, b), keys }
 }
 
-const STYLES: [Style; 8] = [
+const STYLES: [Style; 7] = [
     style("the limit: batched reads", Who::limit(1), (110, 110, 110), "hashed"),
     style("umbel, batch", Who::batch("umbel"), (0, 114, 178), "hashed"),
     style("umbel, one at a time", Who::one("umbel"), (86, 180, 233), "hashed"),
     style("sbbf-rs", Who::one("sbbf-rs-safe"), (230, 159, 0), "hashed"),
     style("fastbloom", Who::one("fastbloom"), (213, 94, 0), "hashed"),
     style("BinaryFuse8", Who::one("xorf BinaryFuse8"), (204, 121, 167), "hashed"),
-    style("bloomfilter (u64 keys)", Who::one("bloomfilter"), (0, 158, 115), "u64"),
     style("datasketches (u64 keys)", Who::one("datasketches"), (0, 0, 0), "u64"),
 ];
 
@@ -120,8 +119,8 @@ pub(crate) fn rate(record: &Record, path: &Path) -> Result<()> {
     // One way of calling a filter is enough, since its bits are the same. If several are at one spot, the first are
     // drawn larger, so that each shows around the next.
     let filters =
-        ["fastbloom", "bloomfilter", "umbel", "datasketches", "sbbf-rs-safe", "xorf BinaryFuse8"];
-    for (peer, radius) in filters.into_iter().zip([9, 7, 5, 3, 6, 5]) {
+        ["fastbloom", "umbel", "datasketches", "sbbf-rs-safe", "xorf BinaryFuse8"];
+    for (peer, radius) in filters.into_iter().zip([9, 7, 5, 6, 5]) {
         let style = STYLES.iter().find(|style| style.who.peer == peer).expect("it has one");
         let cases = cases.iter().filter(|case| case.keys == style.keys && case.n == n);
         let samples = cases.map(|case| record.samples_of(*case, style.who, "hit"));

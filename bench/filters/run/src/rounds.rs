@@ -46,7 +46,6 @@ const PROGRAMS: &[Program] = &[
     program("umbel", &FORMS),
     program("fastbloom", &FORMS),
     program("sbbf", &["hashed"]),
-    program("bloomfilter", &["u64", "str64"]),
     program("datasketches", &["u64", "str64"]),
     Program { rates: &[0.01], ..program("xorf", &FORMS) }, // one rate, 0.4 %
     Program {
