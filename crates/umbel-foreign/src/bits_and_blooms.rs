@@ -15,7 +15,6 @@ use std::borrow::Cow;
 use std::f64::consts::LN_2;
 use std::fmt;
 use std::io::Write;
-use std::ops::Range;
 
 use base64::prelude::BASE64_URL_SAFE;
 use base64::{DecodeError, Engine};
@@ -26,7 +25,7 @@ use crate::bits::Order;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::hash::murmur3::x64_128_and_with_one_behind;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, sealed};
+use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 
 /// A filter of bits-and-blooms.
@@ -46,9 +45,7 @@ pub type BitsAndBlooms<S = Bytes> = Plain<Fields, S>;
 /// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
-    bits: u64,
-    probes: u32,
-    array: Range<usize>,
+    shape: Shape,
 }
 
 /// The bytes of m and k, which are numbers in JSON.
@@ -105,45 +102,27 @@ impl Layout for Fields {
             clear,
             "all clear: is it of little-endian words?",
         )?;
-        Ok(Self { bits, probes: probes as u32, array })
-    }
-
-    fn is_certain(&self) -> bool {
-        true
-    }
-
-    fn format(&self) -> Format {
-        Format::BitsAndBlooms
+        let format = Format::BitsAndBlooms;
+        Ok(Self { shape: Shape::of_bits(format, probes as u32, bits, array) })
     }
 
     fn scheme(&self) -> String {
         "murmur3-128/four words".to_owned()
     }
 
-    fn array(&self) -> Range<usize> {
-        self.array.clone()
-    }
-
-    fn bits(&self) -> u64 {
-        self.bits
-    }
-
-    fn probes(&self) -> u32 {
-        self.probes
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<[u64; 4]>, Error> {
-        match key {
-            Key::Bytes(key) => Ok(Some(x64_128_and_with_one_behind(key))),
-            other => Err(other.refused(Format::BitsAndBlooms)),
-        }
+        Ok(Some(x64_128_and_with_one_behind(key.bytes(Format::BitsAndBlooms)?)))
     }
 
     #[inline]
     fn positions(&self, words: Self::Hash<'_>) -> impl Iterator<Item = u64> {
-        (0..self.probes as usize).map(move |i| {
+        (0..self.shape.probes as usize).map(move |i| {
             let step = words[2 + ((i + i % 2) % 4) / 2];
-            words[i % 2].wrapping_add(step.wrapping_mul(i as u64)) % self.bits
+            words[i % 2].wrapping_add(step.wrapping_mul(i as u64)) % self.shape.bits
         })
     }
 }
@@ -328,8 +307,8 @@ impl ForeignFilter for BitsAndBloomsJson {
 
     fn bytes(&self) -> u64 {
         let set = self.binary.content().len() as u64 - SIZES as u64;
-        let frame = frame(self.binary.layout().bits, self.binary.layout().probes.into(), "");
-        frame.len() as u64 + set.div_ceil(3) * 4
+        let Shape { bits, probes, .. } = self.binary.layout().shape;
+        frame(bits, probes.into(), "").len() as u64 + set.div_ceil(3) * 4
     }
 
     fn measured(&self) -> Option<Measure> {
@@ -342,8 +321,8 @@ impl ForeignFilter for BitsAndBloomsJson {
 
     fn write_to(&self, out: &mut dyn Write) -> Result<(), Error> {
         let set = BASE64_URL_SAFE.encode(&self.binary.content()[SIZES..]);
-        let Fields { bits, probes, .. } = self.binary.layout();
-        Ok(out.write_all(frame(*bits, (*probes).into(), &set).as_bytes())?)
+        let Shape { bits, probes, .. } = self.binary.layout().shape;
+        Ok(out.write_all(frame(bits, probes.into(), &set).as_bytes())?)
     }
 }
 

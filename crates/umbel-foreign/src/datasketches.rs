@@ -24,7 +24,7 @@ use crate::bits::{Order, count_ones};
 use crate::bytes::{Reader, check};
 use crate::guava::java_bits;
 use crate::hash::xxh64;
-use crate::plain::{Layout, Plain, sealed};
+use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of DataSketches.
@@ -44,15 +44,13 @@ pub type DataSketches<S = Bytes> = Plain<Fields, S>;
 /// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
-    probes: u16,
     seed: u64,
-    words: u32,
     /// The set bits, if they are counted.
     counted: Option<u64>,
     /// Whether insertions count them.
     counts: bool,
-    /// Empty while no bit is set.
-    array: Range<usize>,
+    /// Its array is empty while no bit is set.
+    shape: Shape,
 }
 
 /// The default seed of DataSketches.
@@ -139,45 +137,27 @@ impl Layout for Fields {
         check(format, "words", words, (1..=MOST_WORDS).contains(&words), "1 to 2^31 - 5")?;
         let unused = reader.u32_le()?;
         check(format, "unused bytes 20 to 23", unused, unused == 0, "0")?;
+        let shape = |array| Shape::of_bits(format, probes.into(), 64 * u64::from(words), array);
         if longs == 3 {
             let counts = given.has("counted");
             let counted = counts.then_some(0);
-            return Ok(Self { probes, seed, words, counted, counts, array: reader.rest(0, 0)? });
+            let shape = Shape { fixed: Some(false), ..shape(reader.rest(0, 0)?) };
+            return Ok(Self { seed, counted, counts, shape });
         }
         let set_bits = reader.u64_le()?;
         let array = reader.rest(8 * u64::from(words), 0)?;
         let counted = (set_bits != u64::MAX).then_some(set_bits);
         let right = counted.is_none_or(|set_bits| set_bits == count_ones(&content[array.clone()]));
         check(format, "set bits", set_bits, right, "as many as are set, or 2^64 - 1")?;
-        Ok(Self { probes, seed, words, counted, counts: counted.is_some(), array })
-    }
-
-    fn is_certain(&self) -> bool {
-        true
-    }
-
-    fn format(&self) -> Format {
-        Format::DataSketches
+        Ok(Self { seed, counted, counts: counted.is_some(), shape: shape(array) })
     }
 
     fn scheme(&self) -> String {
         format!("xxh64 seed {}", self.seed as i64)
     }
 
-    fn array(&self) -> Range<usize> {
-        self.array.clone()
-    }
-
-    fn bits(&self) -> u64 {
-        self.bits_planned()
-    }
-
-    fn probes(&self) -> u32 {
-        self.probes.into()
-    }
-
-    fn fixed(&self) -> Option<bool> {
-        self.array.is_empty().then_some(false)
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<(u64, u64)>, Error> {
@@ -199,16 +179,16 @@ impl Layout for Fields {
 
     #[inline]
     fn positions(&self, (first, second): Self::Hash<'_>) -> impl Iterator<Item = u64> {
-        let bits = self.bits_planned();
+        let bits = self.shape.bits;
         let mut at = first;
-        (0..self.probes).map(move |_| {
+        (0..self.shape.probes).map(move |_| {
             at = at.wrapping_add(second);
             (at >> 1) % bits
         })
     }
 
     fn bytes_to_fill(&self, length: usize) -> u64 {
-        if self.array.is_empty() {
+        if self.shape.array.is_empty() {
             COUNT.end as u64 + self.bits_planned() / 8
         } else {
             length as u64
@@ -216,7 +196,7 @@ impl Layout for Fields {
     }
 
     fn before_insert(&mut self, content: &mut Bytes) -> Result<(), Error> {
-        if !self.array.is_empty() {
+        if !self.shape.array.is_empty() {
             return Ok(());
         }
         let bytes = self.bytes_to_fill(content.len());
@@ -224,7 +204,7 @@ impl Layout for Fields {
         let mut whole = Bytes::zeroed(usize::try_from(bytes).map_err(refused)?, COUNT.end)?;
         whole[..HEAD].copy_from_slice(&content[..HEAD]);
         (whole[0], whole[3]) = (4, 0);
-        self.array = COUNT.end..whole.len();
+        (self.shape.array, self.shape.fixed) = (COUNT.end..whole.len(), None);
         *content = whole;
         self.count(content);
         Ok(())
@@ -238,7 +218,7 @@ impl Layout for Fields {
     }
 
     fn after_union(&mut self, content: &mut Bytes, _: &Self) {
-        self.counted = Some(count_ones(&content[self.array.clone()]));
+        self.counted = Some(count_ones(&content[self.shape.array.clone()]));
         self.count(content);
     }
 
@@ -254,7 +234,7 @@ impl Layout for Fields {
 impl Fields {
     /// Returns the bits, m, even for an empty filter, whose file has none.
     pub fn bits_planned(&self) -> u64 {
-        64 * u64::from(self.words)
+        self.shape.bits
     }
 
     /// Stores the number of set bits.

@@ -12,7 +12,6 @@
 //! format.
 
 use std::f64::consts::LN_2;
-use std::ops::Range;
 
 use umbel::filter::{Fact, Figure};
 
@@ -20,7 +19,7 @@ use crate::bits::Order;
 use crate::bytes::{Reader, check};
 use crate::hash::murmur3::x64_128;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, sealed};
+use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Guava.
@@ -40,8 +39,7 @@ pub type Guava<S = Bytes> = Plain<Fields, S>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     strategy: Strategy,
-    probes: u8,
-    array: Range<usize>,
+    shape: Shape,
 }
 
 /// How a hash becomes positions, numbered as in the file.
@@ -134,15 +132,8 @@ impl Layout for Fields {
         check(format, "probes", probes, probes > 0, "1 to 255")?;
         let words = reader.i32_be()?;
         check(format, "words", words, words > 0, "at least 1")?;
-        Ok(Self { strategy, probes, array: reader.rest(8 * words as u64, 0)? })
-    }
-
-    fn is_certain(&self) -> bool {
-        true
-    }
-
-    fn format(&self) -> Format {
-        Format::Guava
+        let array = reader.rest(8 * words as u64, 0)?;
+        Ok(Self { strategy, shape: Shape::new(format, probes.into(), array) })
     }
 
     fn scheme(&self) -> String {
@@ -153,12 +144,8 @@ impl Layout for Fields {
         name.to_owned()
     }
 
-    fn array(&self) -> Range<usize> {
-        self.array.clone()
-    }
-
-    fn probes(&self) -> u32 {
-        self.probes.into()
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<(u64, u64)>, Error> {
@@ -172,11 +159,11 @@ impl Layout for Fields {
 
     #[inline]
     fn positions(&self, (first, second): Self::Hash<'_>) -> impl Iterator<Item = u64> {
-        let (bits, wide) = (self.bits(), self.strategy == Strategy::Mitz64);
+        let (bits, wide) = (self.shape.bits, self.strategy == Strategy::Mitz64);
         // For strategy 0, the halves of the first word, with the second counted from 1.
         let (mut at, step) =
             if wide { (first, second) } else { (first.wrapping_add(first >> 32), first >> 32) };
-        (0..self.probes).map(move |_| {
+        (0..self.shape.probes).map(move |_| {
             let position = if wide { at & i64::MAX as u64 } else { flip(at as u32).into() };
             at = at.wrapping_add(step);
             position % bits
@@ -188,7 +175,7 @@ impl Layout for Fields {
             Strategy::Mitz32 => REACH_OF_MITZ_32,
             Strategy::Mitz64 => u64::MAX,
         };
-        Measure::spread(array, self.bits().min(reach), self.probes())
+        Measure::spread(array, self.shape.bits.min(reach), self.shape.probes)
     }
 
     fn facts(&self) -> Vec<Fact> {
@@ -244,7 +231,8 @@ mod tests {
 
     #[test]
     fn strategy_0_never_reaches_beyond_31_bits() {
-        let layout = |strategy| Fields { strategy, probes: 8, array: 6..6 + (1 << 30) };
+        let shape = Shape::new(Format::Guava, 8, 6..6 + (1 << 30));
+        let layout = |strategy| Fields { strategy, shape: shape.clone() };
         let (mut old, mut new) = (0, 0);
         for i in 0..1000 {
             let hash = (crate::hash::mix(i), crate::hash::mix(!i));

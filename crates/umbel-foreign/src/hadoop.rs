@@ -12,12 +12,10 @@
 //!
 //! Each probe hashes the key again, with the hash before it as the seed. The size is the caller's choice.
 
-use std::ops::Range;
-
 use crate::bits::{Order, padding_is_clear};
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::hash::{lookup3, murmur2};
-use crate::plain::{Layout, Plain, sealed};
+use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Hadoop.
@@ -39,9 +37,7 @@ pub type Hadoop<S = Bytes> = Plain<Fields, S>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     hash: Hash,
-    probes: u32,
-    bits: u32,
-    array: Range<usize>,
+    shape: Shape,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,20 +99,16 @@ impl Layout for Fields {
         check(format, "probes", probes, few, "1 to 65536")?;
         let bits = reader.i32_be()?;
         check(format, "bits", bits, bits > 0, "at least 1")?;
-        let (probes, bits) = (probes as u32, bits as u32);
-        let array = reader.rest(u64::from(bits).div_ceil(8), 0)?;
-        let clear = padding_is_clear(&content[array.clone()], bits.into());
+        let (probes, bits) = (probes as u32, bits as u64);
+        let array = reader.rest(bits.div_ceil(8), 0)?;
+        let clear = padding_is_clear(&content[array.clone()], bits);
         check(format, "bits", "bits set behind the last", clear, "all clear")?;
-        Ok(Self { hash, probes, bits, array })
+        Ok(Self { hash, shape: Shape::of_bits(format, probes, bits, array) })
     }
 
     // The older form starts with two arbitrary numbers.
     fn is_certain(&self) -> bool {
-        self.array.start == HEAD
-    }
-
-    fn format(&self) -> Format {
-        Format::Hadoop
+        self.shape.array.start == HEAD
     }
 
     fn scheme(&self) -> String {
@@ -127,36 +119,27 @@ impl Layout for Fields {
         name.to_owned()
     }
 
-    fn array(&self) -> Range<usize> {
-        self.array.clone()
-    }
-
-    fn bits(&self) -> u64 {
-        self.bits.into()
-    }
-
-    fn probes(&self) -> u32 {
-        self.probes
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn hash<'k>(&self, key: Key<'k>) -> Result<Option<&'k [u8]>, Error> {
-        match key {
-            Key::Bytes([]) => Err(Error::Key { format: Format::Hadoop, what: "empty keys" }),
-            Key::Bytes(key) => Ok(Some(key)),
-            other => Err(other.refused(Format::Hadoop)),
+        match key.bytes(Format::Hadoop)? {
+            [] => Err(Error::Key { format: Format::Hadoop, what: "empty keys" }),
+            key => Ok(Some(key)),
         }
     }
 
     #[inline]
     fn positions(&self, key: Self::Hash<'_>) -> impl Iterator<Item = u64> {
-        let mut hash = 0;
-        (0..self.probes).map(move |_| {
+        let (mut hash, bits) = (0, self.shape.bits as u32);
+        (0..self.shape.probes).map(move |_| {
             hash = match self.hash {
                 Hash::Jenkins => lookup3::hash(hash, key),
                 Hash::Murmur => murmur2::hadoop(hash, key),
             };
             // Java's remainder has the sign of the hash; then Math.abs.
-            u64::from((hash as i32).unsigned_abs() % self.bits)
+            u64::from((hash as i32).unsigned_abs() % bits)
         })
     }
 

@@ -9,14 +9,13 @@
 //! All bits of a key are in one block of eight words. The number of words is a multiple of eight.
 
 use std::f64::consts::LN_2;
-use std::ops::Range;
 
 use crate::bits::Order;
 use crate::bytes::{Reader, check};
 use crate::guava::{flip, java_bits, java_bits_f32, round};
 use crate::hash::hive::hash64;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, sealed};
+use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Hive.
@@ -36,8 +35,7 @@ pub type Hive<S = Bytes> = Plain<Fields, S>;
 /// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
-    probes: u8,
-    array: Range<usize>,
+    shape: Shape,
 }
 
 /// The rate that Hive always plans for: the float 0.05, widened.
@@ -78,27 +76,16 @@ impl Layout for Fields {
         check(format, "probes", probes, probes > 0, "1 to 255")?;
         let words = reader.i32_be()?;
         check(format, "words", words, words > 0 && words % 8 == 0, "a multiple of 8, at least 8")?;
-        Ok(Self { probes, array: reader.rest(8 * words as u64, 0)? })
-    }
-
-    fn is_certain(&self) -> bool {
-        true
-    }
-
-    fn format(&self) -> Format {
-        Format::Hive
+        let array = reader.rest(8 * words as u64, 0)?;
+        Ok(Self { shape: Shape::new(format, probes.into(), array) })
     }
 
     fn scheme(&self) -> String {
         "murmur3-hive/blocks".to_owned()
     }
 
-    fn array(&self) -> Range<usize> {
-        self.array.clone()
-    }
-
-    fn probes(&self) -> u32 {
-        self.probes.into()
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<u64>, Error> {
@@ -114,10 +101,10 @@ impl Layout for Fields {
     #[inline]
     fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let (first, second) = (hash as u32, (hash >> 32) as u32);
-        let blocks = self.array.len() as u64 / 64;
+        let blocks = self.shape.array.len() as u64 / 64;
         let start = u64::from(flip(first.wrapping_add(second))) % blocks * 512;
         let mut at = first.wrapping_add(second);
-        (0..self.probes).map(move |_| {
+        (0..self.shape.probes).map(move |_| {
             at = at.wrapping_add(second);
             let within = u64::from(flip(at));
             // The low three bits select the word, the next six the bit in it.
@@ -126,7 +113,7 @@ impl Layout for Fields {
     }
 
     fn measure(&self, array: &[u8]) -> Measure {
-        Measure::lines(array, 64, self.probes())
+        Measure::lines(array, 64, self.shape.probes)
     }
 }
 

@@ -11,12 +11,10 @@
 //! A 32-bit hash, rotated by 17 for the step, gives all positions, so bits from 2³² on are never used. goleveldb and
 //! Badger compute in 32 bits, so the modulus of a larger filter wraps there.
 
-use std::ops::Range;
-
 use crate::bits::Order;
 use crate::hash::leveldb;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, sealed};
+use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of LevelDB, goleveldb or Badger.
@@ -38,8 +36,7 @@ pub type LevelDb<S = Bytes> = Plain<Fields, S>;
 /// The last byte of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
-    probes: u8,
-    array: Range<usize>,
+    shape: Shape,
     modulus: u64,
 }
 
@@ -109,60 +106,49 @@ impl Layout for Fields {
     }
 
     fn parse(format: Format, content: &[u8], given: &Parameters) -> Result<Self, Error> {
-        let Some((&probes, array)) = content.split_last() else {
-            return Ok(Self { probes: 0, array: 0..0, modulus: 0 });
+        let (&probes, array) = content.split_last().unwrap_or((&0, &[]));
+        let mut shape = Shape::new(format, probes.into(), 0..array.len());
+        shape.fixed = match probes {
+            _ if array.is_empty() => Some(false),
+            1..=MOST_PROBES => None,
+            _ => Some(true),
         };
-        let bits = 8 * array.len() as u64;
+        let bits = shape.bits;
         let wraps = given.has("goleveldb") || given.has("badger");
         let modulus = if wraps { bits % REACH } else { bits };
         let right = bits == 0 || modulus > 0;
         crate::bytes::check(format, "bits", bits, right, "not a multiple of 2^32, a modulus of 0")?;
-        Ok(Self { probes, array: 0..array.len(), modulus })
-    }
-
-    fn format(&self) -> Format {
-        Format::LevelDb
+        Ok(Self { shape, modulus })
     }
 
     fn scheme(&self) -> String {
-        match self.modulus == self.bits() {
+        match self.modulus == self.shape.bits {
             true => "leveldb-hash".to_owned(),
             false => format!("leveldb-hash modulo {}", self.modulus),
         }
     }
 
-    fn array(&self) -> Range<usize> {
-        self.array.clone()
+    fn is_certain(&self) -> bool {
+        false
     }
 
-    fn probes(&self) -> u32 {
-        self.probes.into()
-    }
-
-    fn fixed(&self) -> Option<bool> {
-        match self.probes {
-            _ if self.array.is_empty() => Some(false),
-            1..=MOST_PROBES => None,
-            _ => Some(true),
-        }
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<u32>, Error> {
-        match key {
-            Key::Bytes(key) => Ok(Some(leveldb::hash(key))),
-            other => Err(other.refused(Format::LevelDb)),
-        }
+        Ok(Some(leveldb::hash(key.bytes(Format::LevelDb)?)))
     }
 
     #[inline]
     fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let (modulus, step) = (self.modulus, hash.rotate_right(17));
-        (0..u32::from(self.probes))
+        (0..self.shape.probes)
             .map(move |i| u64::from(hash.wrapping_add(step.wrapping_mul(i))) % modulus)
     }
 
     fn measure(&self, array: &[u8]) -> Measure {
-        Measure::spread(array, self.modulus.min(REACH), self.probes())
+        Measure::spread(array, self.modulus.min(REACH), self.shape.probes)
     }
 }
 
@@ -199,7 +185,8 @@ mod tests {
 
     #[test]
     fn bits_from_2_to_the_32_on_are_never_used() {
-        let layout = |modulus| Fields { probes: 30, array: 0..(1 << 30) + 8, modulus };
+        let shape = Shape::new(Format::LevelDb, 30, 0..(1 << 30) + 8);
+        let layout = |modulus| Fields { shape: shape.clone(), modulus };
         for i in 0..1000 {
             let hash = crate::hash::mix(i) as u32;
             assert!(layout((1 << 33) + 64).positions(hash).all(|position| position < REACH));

@@ -12,13 +12,12 @@
 //! strings in the encoding of the JVM that wrote it: it is refused.
 
 use std::f64::consts::LN_2;
-use std::ops::Range;
 
 use crate::bits::Order;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::guava::{flip, java_bits, round};
 use crate::hash::{hive, wang};
-use crate::plain::{Layout, Plain, sealed};
+use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of ORC.
@@ -37,8 +36,7 @@ pub type Orc<S = Bytes> = Plain<Fields, S>;
 /// The fields of the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
-    probes: u32,
-    array: Range<usize>,
+    shape: Shape,
 }
 
 /// ORC's default rate (`orc.bloom.filter.fpp`).
@@ -102,30 +100,18 @@ impl Layout for Fields {
             }
         }
         match (probes, array) {
-            (Some(probes), Some(array)) => Ok(Self { probes, array }),
+            (Some(probes), Some(array)) => Ok(Self { shape: Shape::new(format, probes, array) }),
             (None, _) => Err(refuse(format, "numHashFunctions", "missing", "field 1")),
             (_, None) => Err(refuse(format, "utf8bitset", "missing", "field 3")),
         }
-    }
-
-    fn is_certain(&self) -> bool {
-        true
-    }
-
-    fn format(&self) -> Format {
-        Format::Orc
     }
 
     fn scheme(&self) -> String {
         "murmur3-orc, wang".to_owned()
     }
 
-    fn array(&self) -> Range<usize> {
-        self.array.clone()
-    }
-
-    fn probes(&self) -> u32 {
-        self.probes
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<u64>, Error> {
@@ -142,8 +128,8 @@ impl Layout for Fields {
     #[inline]
     fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let (mut at, step) = (hash as u32, (hash >> 32) as u32);
-        let bits = self.bits() as u32;
-        (0..self.probes).map(move |_| {
+        let bits = self.shape.bits as u32;
+        (0..self.shape.probes).map(move |_| {
             at = at.wrapping_add(step);
             u64::from(flip(at) % bits)
         })

@@ -35,29 +35,14 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     /// Whether content that passes [`parse`](Self::parse) is very likely a file of this format.
     #[doc(hidden)]
     fn is_certain(&self) -> bool {
-        false
+        true
     }
 
     #[doc(hidden)]
-    fn format(&self) -> Format;
+    fn shape(&self) -> &Shape;
     /// The way from keys to positions, with the seed.
     #[doc(hidden)]
     fn scheme(&self) -> String;
-    /// The range of the array in the content.
-    #[doc(hidden)]
-    fn array(&self) -> Range<usize>;
-    /// Bits, m: positions are below it.
-    #[doc(hidden)]
-    fn bits(&self) -> u64 {
-        8 * self.array().len() as u64
-    }
-    #[doc(hidden)]
-    fn probes(&self) -> u32;
-    /// The answer for every key, if the system does not read the bits.
-    #[doc(hidden)]
-    fn fixed(&self) -> Option<bool> {
-        None
-    }
 
     /// The hash of a key; `None` for one that the system ignores when inserting and never finds.
     #[doc(hidden)]
@@ -102,7 +87,7 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     /// Computes the figures from the bits.
     #[doc(hidden)]
     fn measure(&self, array: &[u8]) -> Measure {
-        Measure::spread(array, self.bits(), self.probes())
+        Measure::spread(array, self.shape().bits, self.shape().probes)
     }
     /// The declarations of the file.
     #[doc(hidden)]
@@ -127,6 +112,32 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     #[inline]
     fn prefetch(&self, array: &[u8], hash: Self::Hash<'_>) {
         self.positions(hash).for_each(|position| Self::ORDER.prefetch(array, position));
+    }
+}
+
+/// What filters of every layout have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct Shape {
+    pub(crate) format: Format,
+    pub(crate) probes: u32,
+    /// Bits, m: positions are below it.
+    pub(crate) bits: u64,
+    /// The range of the array in the content.
+    pub(crate) array: Range<usize>,
+    /// The answer for every key, if the system does not read the bits.
+    pub(crate) fixed: Option<bool>,
+}
+
+impl Shape {
+    /// Of all bits of an array.
+    pub(crate) fn new(format: Format, probes: u32, array: Range<usize>) -> Self {
+        Self { format, probes, bits: 8 * array.len() as u64, array, fixed: None }
+    }
+
+    /// Of an array of bytes of which the last may have bits that are not used.
+    pub(crate) fn of_bits(format: Format, probes: u32, bits: u64, array: Range<usize>) -> Self {
+        Self { bits, ..Self::new(format, probes, array) }
     }
 }
 
@@ -171,7 +182,7 @@ impl<L: Layout> Plain<L> {
 
     /// Its fields, and its array of bits.
     pub(crate) fn parts_mut(&mut self) -> (&L, &mut [u8]) {
-        let array = self.layout.array();
+        let array = self.layout.shape().array.clone();
         (&self.layout, &mut self.content[array])
     }
 
@@ -183,12 +194,13 @@ impl<L: Layout> Plain<L> {
     pub fn insert_hash(&mut self, hash: L::Hash<'_>) -> Result<bool, Error> {
         self.layout.admits()?;
         self.layout.before_insert(&mut self.content)?;
-        match self.layout.fixed() {
+        match self.layout.shape().fixed {
             Some(true) => return Ok(false),
             Some(false) => return Err(Error::Full { format: self.format(), keys: 0 }),
             None => {}
         }
-        let new = self.layout.insert(&mut self.content[self.layout.array()], hash);
+        let (layout, array) = self.parts_mut();
+        let new = layout.insert(array, hash);
         self.layout.after_insert(&mut self.content, new);
         Ok(new > 0)
     }
@@ -204,7 +216,7 @@ impl<L: Layout> Plain<L> {
 
     fn add(&mut self, other: View<'_, L>) -> Result<(), Error> {
         check_alike(&self.layout, other.layout)?;
-        match (self.layout.fixed(), other.layout.fixed()) {
+        match (self.layout.shape().fixed, other.layout.shape().fixed) {
             (None, Some(false)) => {
                 self.layout.after_union(&mut self.content, other.layout);
                 return Ok(());
@@ -217,7 +229,7 @@ impl<L: Layout> Plain<L> {
             (_, None) => {}
         }
         self.layout.before_insert(&mut self.content)?;
-        bits::or(&mut self.content[self.layout.array()], other.array());
+        bits::or(self.parts_mut().1, other.array());
         self.layout.after_union(&mut self.content, other.layout);
         Ok(())
     }
@@ -245,7 +257,7 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
 
     /// Returns its array of bits, in the order of the format.
     pub fn bit_array(&self) -> &[u8] {
-        &self.content()[self.layout.array()]
+        self.view().array()
     }
 
     /// Copies the filter; the copy owns its content and accepts keys.
@@ -283,7 +295,7 @@ impl<L: Layout, S: AsRef<[u8]>> Plain<L, S> {
 
 impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
     fn format(&self) -> Format {
-        self.layout.format()
+        self.layout.shape().format
     }
 
     fn scheme(&self) -> String {
@@ -295,7 +307,7 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
     }
 
     fn fixed(&self) -> Option<bool> {
-        self.layout.fixed()
+        self.layout.shape().fixed
     }
 
     fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
@@ -319,7 +331,7 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
     }
 
     fn receipt(&self) -> Receipt {
-        let (probes, facts) = (self.layout.probes(), self.layout.facts());
+        let (probes, facts) = (self.layout.shape().probes, self.layout.facts());
         Receipt::new(self, self.measure(), probes, Vec::new(), facts)
     }
 
@@ -340,29 +352,30 @@ const TOGETHER: usize = 32;
 
 impl<'a, L: Layout> View<'a, L> {
     fn array(&self) -> &'a [u8] {
-        &self.content[self.layout.array()]
+        &self.content[self.layout.shape().array.clone()]
     }
 
     #[inline]
     fn contains_hash(&self, hash: L::Hash<'_>) -> bool {
-        if let Some(answer) = self.layout.fixed() {
+        if let Some(answer) = self.layout.shape().fixed {
             return answer;
         }
         self.layout.contains(self.array(), hash)
     }
 
     fn to_owned(&self) -> Result<Plain<L>, Error> {
-        let content = Bytes::copy_of(self.content, self.layout.array().start)?;
+        let content = Bytes::copy_of(self.content, self.layout.shape().array.start)?;
         Ok(Plain { layout: self.layout.clone(), content })
     }
 
     fn measure(&self) -> Measure {
-        if let Some(answer) = self.layout.fixed() {
-            return Measure::fixed(answer, self.layout.bits());
+        let Shape { fixed, bits, probes, .. } = *self.layout.shape();
+        if let Some(answer) = fixed {
+            return Measure::fixed(answer, bits);
         }
         let mut measure = self.layout.measure(self.array());
         let contains = |key: Key<'_>| self.contains(key);
-        measure.fpp = sampled_rate(&contains, measure.bits, self.layout.probes(), measure.fpp);
+        measure.fpp = sampled_rate(&contains, measure.bits, probes, measure.fpp);
         measure
     }
 
@@ -372,7 +385,7 @@ impl<'a, L: Layout> View<'a, L> {
 
     fn contains_all(&self, keys: &[Key<'_>], found: &mut [bool]) -> Result<(), Error> {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
-        if let Some(answer) = self.layout.fixed() {
+        if let Some(answer) = self.layout.shape().fixed {
             found.fill(answer);
             return Ok(());
         }
@@ -392,12 +405,15 @@ impl<'a, L: Layout> View<'a, L> {
 
 /// Checks that two filters place keys alike.
 fn check_alike<L: Layout>(ours: &L, theirs: &L) -> Result<(), Error> {
-    let [left, right] = [ours.format(), theirs.format()];
+    let [left, right] = [ours.shape().format, theirs.shape().format];
     if left != right {
         return Err(Error::FormatsDiffer { left, right });
     }
     let names = ["hash scheme", "number of bits", "number of probes"];
-    let of = |layout: &L| [layout.scheme().into(), layout.bits().into(), layout.probes().into()];
+    let of = |layout: &L| {
+        let Shape { bits, probes, .. } = *layout.shape();
+        [layout.scheme().into(), bits.into(), probes.into()]
+    };
     differ(names, of(ours), of(theirs))
 }
 

@@ -32,7 +32,7 @@ use crate::bits::{self, Order, padding_is_clear};
 use crate::bytes::{Reader, check};
 use crate::error::differ;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, sealed};
+use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::receipt::Part;
 use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Parameters, Plan, Receipt};
 
@@ -52,14 +52,13 @@ pub type Pybloom<S = Bytes> = Plain<Fields, S>;
 /// The header of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fields {
-    format: Format,
     error: f64,
-    slices: u32,
     slice_bits: u64,
     capacity: u64,
     count: u64,
     salts: Salts,
-    array: Range<usize>,
+    /// A probe has a slice.
+    shape: Shape,
 }
 
 /// The most slices: pybloom makes ⌈log₂ 1/p⌉, and of p the inverse is a number.
@@ -224,46 +223,31 @@ impl Layout for Fields {
     fn is_certain(&self) -> bool {
         // With MD5 it could be version 4, with XXH3 version 3.
         let either = !matches!(self.salts.hash, Hash::Md5 | Hash::Xxh3);
-        either && optimal_size(self.capacity, self.error) == (self.slices.into(), self.slice_bits)
-    }
-
-    fn format(&self) -> Format {
-        self.format
+        either && optimal_size(self.capacity, self.error) == self.slices()
     }
 
     fn scheme(&self) -> String {
         format!("{}/slices of {}-byte numbers", self.salts.hash.name(), self.salts.width)
     }
 
-    fn array(&self) -> Range<usize> {
-        self.array.clone()
-    }
-
-    fn bits(&self) -> u64 {
-        u64::from(self.slices) * self.slice_bits
-    }
-
-    fn probes(&self) -> u32 {
-        self.slices
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn hash<'k>(&self, key: Key<'k>) -> Result<Option<&'k [u8]>, Error> {
-        match key {
-            Key::Bytes(key) => Ok(Some(key)),
-            other => Err(other.refused(self.format)),
-        }
+        key.bytes(self.shape.format).map(Some)
     }
 
     #[inline]
     fn positions(&self, key: Self::Hash<'_>) -> impl Iterator<Item = u64> {
         let slice = |(i, number)| u64::from(i) * self.slice_bits + number % self.slice_bits;
-        (0..self.slices).zip(self.salts.numbers(key)).map(slice)
+        (0..self.shape.probes).zip(self.salts.numbers(key)).map(slice)
     }
 
     // pybloom refuses keys only above its capacity, so it accepts one more.
     fn admits(&self) -> Result<(), Error> {
         if self.count > self.capacity {
-            return Err(Error::Full { format: self.format, keys: self.capacity });
+            return Err(Error::Full { format: self.shape.format, keys: self.capacity });
         }
         Ok(())
     }
@@ -279,15 +263,15 @@ impl Layout for Fields {
     }
 
     fn measure(&self, array: &[u8]) -> Measure {
-        let (slices, slice_bits) = (u64::from(self.slices), self.slice_bits);
+        let (slices, slice_bits) = self.slices();
         let (mut set_bits, mut fpp) = (0, 1.0);
         for slice in 0..slices {
             let set = bits::count_ones_in(array, slice * slice_bits..(slice + 1) * slice_bits);
             set_bits += set;
             fpp *= set as f64 / slice_bits as f64;
         }
-        let bits = self.bits();
-        let coverage = Coverage::sliced(slice_bits, self.slices);
+        let Shape { bits, probes, .. } = self.shape;
+        let coverage = Coverage::sliced(slice_bits, probes);
         let keys = coverage.keys((bits - set_bits) as f64);
         Measure { bits, set_bits, keys, fpp, coverage: Some(coverage) }
     }
@@ -323,7 +307,8 @@ impl Fields {
         check(format, "bits", "bits set behind the last", clear, "all clear")?;
         let slices = slices as u32;
         let salts = Salts::new(format, slices, slice_bits, known);
-        Ok(Self { format, error, slices, slice_bits, capacity, count, salts, array })
+        let shape = Shape::of_bits(format, slices, bits, array);
+        Ok(Self { error, slice_bits, capacity, count, salts, shape })
     }
 
     fn empty(format: Format, capacity: u64, fpp: f64) -> Result<Plan, Error> {
@@ -339,6 +324,20 @@ impl Fields {
         Ok(Plan::new(format, (bits, slices as u32), head, bits.div_ceil(8), Vec::new()))
     }
 
+    /// Its bits in the `file` that these fields head.
+    fn bits<'a>(&self, file: &'a [u8]) -> &'a [u8] {
+        &file[self.shape.array.clone()]
+    }
+
+    fn bits_mut<'a>(&self, file: &'a mut [u8]) -> &'a mut [u8] {
+        &mut file[self.shape.array.clone()]
+    }
+
+    /// How many slices there are, and the bits of each.
+    fn slices(&self) -> (u64, u64) {
+        (self.shape.probes.into(), self.slice_bits)
+    }
+
     /// Writes the count into the `file` that these fields head.
     fn set_count(&mut self, file: &mut [u8], count: u64) {
         self.count = count;
@@ -348,7 +347,7 @@ impl Fields {
     /// Checks that `other` places keys as this one does.
     fn agree(&self, other: &Self) -> Result<(), Error> {
         let of = |fields: &Self| {
-            [fields.scheme().into(), fields.slices.into(), fields.slice_bits.into()]
+            [fields.scheme().into(), fields.shape.probes.into(), fields.slice_bits.into()]
         };
         let names = ["hash scheme", "number of slices", "number of bits of a slice"];
         differ(names, of(self), of(other))
@@ -455,7 +454,7 @@ impl PybloomScalable {
         for ((fields, start), (theirs, their_start)) in joined {
             let file = &mut self.content[*start..];
             let their_file = &other.content.as_ref()[*their_start..];
-            bits::or(&mut file[fields.array()], &their_file[theirs.array()]);
+            bits::or(fields.bits_mut(file), theirs.bits(their_file));
             fields.set_count(file, 0);
         }
     }
@@ -540,16 +539,9 @@ impl<S: AsRef<[u8]>> PybloomScalable<S> {
 
     fn holds(&self, key: &[u8]) -> bool {
         self.filters.iter().rev().any(|(fields, start)| {
-            let array = &self.content()[*start..][fields.array()];
+            let array = fields.bits(&self.content()[*start..]);
             fields.positions(key).all(|position| Order::Bytes.get(array, position))
         })
-    }
-
-    fn bytes_of<'k>(&self, key: Key<'k>) -> Result<&'k [u8], Error> {
-        match key {
-            Key::Bytes(key) => Ok(key),
-            other => Err(other.refused(self.head.format)),
-        }
     }
 }
 
@@ -571,7 +563,7 @@ impl<S: AsRef<[u8]>> ForeignFilter for PybloomScalable<S> {
     }
 
     fn contains(&self, key: Key<'_>) -> Result<bool, Error> {
-        Ok(self.holds(self.bytes_of(key)?))
+        Ok(self.holds(key.bytes(self.head.format)?))
     }
 
     fn bytes(&self) -> u64 {
@@ -580,15 +572,15 @@ impl<S: AsRef<[u8]>> ForeignFilter for PybloomScalable<S> {
 
     fn measured(&self) -> Option<Measure> {
         match &self.filters[..] {
-            [(fields, start)] => Some(fields.measure(&self.content()[*start..][fields.array()])),
+            [(fields, start)] => Some(fields.measure(fields.bits(&self.content()[*start..]))),
             _ => None,
         }
     }
 
     fn receipt(&self) -> Receipt {
         let part = |(fields, start): &(Fields, usize)| {
-            let array = &self.content()[*start..][fields.array()];
-            Part::new(fields.measure(array), fields.probes(), fields.facts())
+            let array = fields.bits(&self.content()[*start..]);
+            Part::new(fields.measure(array), fields.shape.probes, fields.facts())
         };
         let facts = vec![
             Fact::new("growth", Figure::Count(self.head.growth as u64)),
@@ -610,7 +602,7 @@ impl ForeignInsert for PybloomScalable {
     }
 
     fn insert(&mut self, key: Key<'_>) -> Result<bool, Error> {
-        let key = self.bytes_of(key)?;
+        let key = key.bytes(self.head.format)?;
         if self.holds(key) {
             return Ok(false);
         }
@@ -624,7 +616,7 @@ impl ForeignInsert for PybloomScalable {
         }
         let (fields, start) = self.filters.last_mut().expect("there is one now");
         let file = &mut self.content[*start..];
-        let array = &mut file[fields.array()];
+        let array = fields.bits_mut(file);
         for position in fields.positions(key) {
             Order::Bytes.set(array, position);
         }
@@ -763,7 +755,7 @@ mod tests {
         for ((fields, _), file) in read.filters.iter().zip(&files) {
             let alone = Pybloom::decode(Format::Pybloom4, &file[..], &given).unwrap();
             let of = |salts: &Salts| salts.numbers(b"key").take(1024).collect::<Vec<_>>();
-            let slices = fields.slices as usize;
+            let slices = fields.shape.probes as usize;
             let both = [&fields.salts, &alone.layout().salts].map(of);
             assert!(both[0][..slices] == both[1][..slices], "{slices}");
         }

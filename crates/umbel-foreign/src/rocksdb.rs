@@ -44,14 +44,12 @@ fn split(content: &[u8]) -> Option<(&[u8], &[u8; TAIL])> {
 }
 
 mod legacy {
-    use std::ops::Range;
-
     use super::{LINE, millibits, split};
     use crate::bits::Order;
     use crate::bytes::check;
     use crate::hash::leveldb;
     use crate::measure::Measure;
-    use crate::plain::{Layout, Plain, sealed};
+    use crate::plain::{Layout, Plain, Shape, sealed};
     use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
     /// A full filter of RocksDB before format version 5.
@@ -64,12 +62,10 @@ mod legacy {
     /// The last bytes of a file.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Fields {
-        probes: u8,
         lines: u32,
         /// Bytes of a line: 64, or another power of two if the machine that wrote it had such cache lines.
         line: usize,
-        array: Range<usize>,
-        fixed: Option<bool>,
+        shape: Shape,
     }
 
     /// Bits of the largest filter.
@@ -105,8 +101,10 @@ mod legacy {
         }
 
         fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
-            let fixed =
-                |answer| Self { probes: 0, lines: 0, line: LINE, array: 0..0, fixed: Some(answer) };
+            let fixed = |answer| {
+                let shape = Shape { fixed: Some(answer), ..Shape::new(format, 0, 0..0) };
+                Self { lines: 0, line: LINE, shape }
+            };
             let Some((data, &[probes, lines @ ..])) = split(content) else {
                 return Ok(fixed(false));
             };
@@ -125,16 +123,13 @@ mod legacy {
             if !fits || probes as i8 <= 0 {
                 return Ok(fixed(true));
             }
-            Ok(Self { probes, lines, line, array: 0..data.len(), fixed: None })
+            Ok(Self { lines, line, shape: Shape::new(format, probes.into(), 0..data.len()) })
         }
 
         /// Many contents fit lines of another size.
         fn is_certain(&self) -> bool {
-            self.fixed.is_none() && self.line == LINE && self.lines % 2 == 1 && self.probes <= 30
-        }
-
-        fn format(&self) -> Format {
-            Format::RocksDbLegacy
+            let Shape { fixed, probes, .. } = self.shape;
+            fixed.is_none() && self.line == LINE && self.lines % 2 == 1 && probes <= 30
         }
 
         fn scheme(&self) -> String {
@@ -144,16 +139,8 @@ mod legacy {
             }
         }
 
-        fn array(&self) -> Range<usize> {
-            self.array.clone()
-        }
-
-        fn probes(&self) -> u32 {
-            self.probes.into()
-        }
-
-        fn fixed(&self) -> Option<bool> {
-            self.fixed
+        fn shape(&self) -> &Shape {
+            &self.shape
         }
 
         fn hash(&self, key: Key<'_>) -> Result<Option<u32>, Error> {
@@ -165,27 +152,22 @@ mod legacy {
             let bits = 8 * self.line as u64;
             let line = u64::from(hash % self.lines) * bits;
             let step = hash.rotate_right(17);
-            (0..u32::from(self.probes)).map(move |i| {
+            (0..self.shape.probes).map(move |i| {
                 line + (u64::from(hash.wrapping_add(step.wrapping_mul(i))) & (bits - 1))
             })
         }
 
         fn measure(&self, array: &[u8]) -> Measure {
-            Measure::lines(array, self.line, self.probes())
+            Measure::lines(array, self.line, self.shape.probes)
         }
     }
 
     pub(crate) fn hash(key: Key<'_>) -> Result<u32, Error> {
-        match key {
-            Key::Bytes(key) => Ok(leveldb::hash_signed_tail(key)),
-            other => Err(other.refused(Format::RocksDbLegacy)),
-        }
+        Ok(leveldb::hash_signed_tail(key.bytes(Format::RocksDbLegacy)?))
     }
 }
 
 mod fast {
-    use std::ops::Range;
-
     use super::{LINE, millibits, split};
     use crate::Error;
     use crate::arch::LineKernel;
@@ -193,7 +175,7 @@ mod fast {
     use crate::bytes::check;
     use crate::hash::xxph3;
     use crate::measure::Measure;
-    use crate::plain::{Layout, Plain, sealed};
+    use crate::plain::{Layout, Plain, Shape, sealed};
     use crate::{Bytes, Format, Key, Parameters, Plan};
 
     /// RocksDB's FastLocalBloom, format version 5 and later.
@@ -206,9 +188,7 @@ mod fast {
     #[derive(Clone, Debug)]
     pub struct Fields {
         kernel: LineKernel,
-        probes: u8,
-        array: Range<usize>,
-        fixed: Option<bool>,
+        shape: Shape,
     }
 
     /// Bytes of the largest filter.
@@ -249,7 +229,10 @@ mod fast {
 
         fn parse(format: Format, content: &[u8], _: &Parameters) -> Result<Self, Error> {
             let kernel = LineKernel::fast_local();
-            let fixed = |answer| Self { kernel, probes: 0, array: 0..0, fixed: Some(answer) };
+            let fixed = |answer| {
+                let shape = Shape { fixed: Some(answer), ..Shape::new(format, 0, 0..0) };
+                Self { kernel, shape }
+            };
             let Some((data, &[marker, version, probes, reserved @ ..])) = split(content) else {
                 return Ok(fixed(false));
             };
@@ -280,31 +263,19 @@ mod fast {
                 right,
                 "a multiple of 64, at most 0xffffffc0",
             )?;
-            Ok(Self { kernel, probes, array: 0..data.len(), fixed: None })
+            Ok(Self { kernel, shape: Shape::new(format, probes.into(), 0..data.len()) })
         }
 
         fn is_certain(&self) -> bool {
-            self.fixed.is_none()
-        }
-
-        fn format(&self) -> Format {
-            Format::RocksDb
+            self.shape.fixed.is_none()
         }
 
         fn scheme(&self) -> String {
             "xxph3/fast-local-bloom".to_owned()
         }
 
-        fn array(&self) -> Range<usize> {
-            self.array.clone()
-        }
-
-        fn probes(&self) -> u32 {
-            self.probes.into()
-        }
-
-        fn fixed(&self) -> Option<bool> {
-            self.fixed
+        fn shape(&self) -> &Shape {
+            &self.shape
         }
 
         fn hash(&self, key: Key<'_>) -> Result<Option<u64>, Error> {
@@ -313,10 +284,10 @@ mod fast {
 
         #[inline]
         fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
-            let lines = (self.array.len() / LINE) as u64;
+            let lines = (self.shape.array.len() / LINE) as u64;
             let line = 512 * ((u64::from(hash as u32) * lines) >> 32);
             let mut word = (hash >> 32) as u32;
-            (0..self.probes).map(move |_| {
+            (0..self.shape.probes).map(move |_| {
                 let position = line + u64::from(word >> 23);
                 word = word.wrapping_mul(0x9e37_79b9);
                 position
@@ -330,16 +301,16 @@ mod fast {
 
         #[inline]
         fn contains(&self, array: &[u8], hash: Self::Hash<'_>) -> bool {
-            self.kernel.contains(array, hash, self.probes())
+            self.kernel.contains(array, hash, self.shape.probes)
         }
 
         #[inline]
         fn insert(&self, array: &mut [u8], hash: Self::Hash<'_>) -> u32 {
-            self.kernel.insert(array, hash, self.probes()).into()
+            self.kernel.insert(array, hash, self.shape.probes).into()
         }
 
         fn measure(&self, array: &[u8]) -> Measure {
-            Measure::lines(array, LINE, self.probes())
+            Measure::lines(array, LINE, self.shape.probes)
         }
     }
 
@@ -352,10 +323,15 @@ mod fast {
         pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
             assert_eq!(hashes.len(), found.len(), "one answer for each hash");
             let layout = self.layout();
-            match layout.fixed {
+            match layout.shape.fixed {
                 Some(answer) => found.fill(answer),
                 None => {
-                    layout.kernel.contains_all(self.bit_array(), hashes, layout.probes(), found);
+                    layout.kernel.contains_all(
+                        self.bit_array(),
+                        hashes,
+                        layout.shape.probes,
+                        found,
+                    );
                 }
             }
         }
@@ -368,22 +344,19 @@ mod fast {
         /// [`Error::Full`] for a filter that was made for no keys.
         pub fn insert_hashes(&mut self, hashes: &[u64]) -> Result<(), Error> {
             let (layout, array) = self.parts_mut();
-            match layout.fixed {
+            match layout.shape.fixed {
                 Some(false) if !hashes.is_empty() => {
                     return Err(Error::Full { format: Format::RocksDb, keys: 0 });
                 }
                 Some(_) => {}
-                None => layout.kernel.insert_all(array, hashes, layout.probes()),
+                None => layout.kernel.insert_all(array, hashes, layout.shape.probes),
             }
             Ok(())
         }
     }
 
     pub(crate) fn hash(key: Key<'_>) -> Result<u64, Error> {
-        match key {
-            Key::Bytes(key) => Ok(xxph3::hash(key)),
-            other => Err(other.refused(Format::RocksDb)),
-        }
+        Ok(xxph3::hash(key.bytes(Format::RocksDb)?))
     }
 }
 

@@ -10,13 +10,11 @@
 //! | ceil(m/8) bytes of bits, lowest first |
 //! ```
 
-use std::ops::Range;
-
 use sha1::{Digest, Sha1};
 
 use crate::bits::{Order, padding_is_clear};
 use crate::bytes::{MOST_PROBES, check};
-use crate::plain::{Layout, Plain, sealed};
+use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of salted SHA-1.
@@ -41,8 +39,7 @@ pub type SaltedSha1<S = Bytes> = Plain<Fields, S>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     salts: Vec<Vec<u8>>,
-    bits: u64,
-    bytes: usize,
+    shape: Shape,
 }
 
 /// The bits that a 32-bit hash reaches.
@@ -67,7 +64,7 @@ impl Layout for Fields {
     }
 
     fn parse(format: Format, content: &[u8], given: &Parameters) -> Result<Self, Error> {
-        salts(format, given)?;
+        let probes = salts(format, given)?;
         let found = content.len() as u64;
         let bits = given.bits.unwrap_or(8 * found);
         check(format, "bits", bits, bits > 0, "at least 1")?;
@@ -82,11 +79,8 @@ impl Layout for Fields {
             padding_is_clear(content, bits),
             "all clear",
         )?;
-        Ok(Self { salts: given.salts.clone(), bits, bytes: content.len() })
-    }
-
-    fn format(&self) -> Format {
-        Format::SaltedSha1
+        let shape = Shape::of_bits(format, probes, bits, 0..content.len());
+        Ok(Self { salts: given.salts.clone(), shape })
     }
 
     fn scheme(&self) -> String {
@@ -95,23 +89,16 @@ impl Layout for Fields {
         format!("sha1/xor32, salts {}", salts.join(" "))
     }
 
-    fn array(&self) -> Range<usize> {
-        0..self.bytes
+    fn is_certain(&self) -> bool {
+        false
     }
 
-    fn bits(&self) -> u64 {
-        self.bits
-    }
-
-    fn probes(&self) -> u32 {
-        self.salts.len() as u32
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn hash<'k>(&self, key: Key<'k>) -> Result<Option<&'k [u8]>, Error> {
-        match key {
-            Key::Bytes(key) => Ok(Some(key)),
-            other => Err(other.refused(Format::SaltedSha1)),
-        }
+        key.bytes(Format::SaltedSha1).map(Some)
     }
 
     #[inline]
@@ -121,7 +108,7 @@ impl Layout for Fields {
             let digest = keyed.clone().chain_update(salt).finalize();
             let words = digest.as_chunks::<4>().0.iter();
             let folded = words.fold(0, |folded, word| folded ^ u32::from_be_bytes(*word));
-            u64::from(folded) % self.bits
+            u64::from(folded) % self.shape.bits
         })
     }
 
@@ -151,7 +138,8 @@ mod tests {
     /// SHA-1 of "keya" and "keyb" by another implementation (Python's hashlib), folded there.
     #[test]
     fn positions_are_those_of_the_article() {
-        let fields = Fields { salts: given(1).salts, bits: REACH, bytes: 1 << 29 };
+        let shape = Shape::new(Format::SaltedSha1, 2, 0..1 << 29);
+        let fields = Fields { salts: given(1).salts, shape };
         assert_eq!(fields.positions(b"key").collect::<Vec<_>>(), [824_082_531, 1_706_374_463]);
     }
 

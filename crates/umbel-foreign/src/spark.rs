@@ -13,7 +13,6 @@
 //! version 1, whose positions end at 2³¹ − 1.
 
 use std::f64::consts::LN_2;
-use std::ops::Range;
 
 use umbel::filter::{Fact, Figure};
 
@@ -22,7 +21,7 @@ use crate::bytes::{MOST_PROBES, Reader, check};
 use crate::guava::{flip, optimal_bits, round};
 use crate::hash::murmur3::spark_x86_32;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, sealed};
+use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Spark.
@@ -43,8 +42,7 @@ pub type Spark<S = Bytes> = Plain<Fields, S>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     version: Version,
-    probes: u32,
-    array: Range<usize>,
+    shape: Shape,
 }
 
 /// How two hashes become positions.
@@ -133,15 +131,7 @@ impl Layout for Fields {
         let words = reader.i32_be()?;
         check(format, "words", words, words > 0, "at least 1")?;
         let array = reader.rest(8 * words as u64, 0)?;
-        Ok(Self { version, probes: probes as u32, array })
-    }
-
-    fn is_certain(&self) -> bool {
-        true
-    }
-
-    fn format(&self) -> Format {
-        Format::Spark
+        Ok(Self { version, shape: Shape::new(format, probes as u32, array) })
     }
 
     fn scheme(&self) -> String {
@@ -151,12 +141,8 @@ impl Layout for Fields {
         }
     }
 
-    fn array(&self) -> Range<usize> {
-        self.array.clone()
-    }
-
-    fn probes(&self) -> u32 {
-        self.probes
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<(u32, u32)>, Error> {
@@ -178,11 +164,11 @@ impl Layout for Fields {
 
     #[inline]
     fn positions(&self, (first, second): Self::Hash<'_>) -> impl Iterator<Item = u64> {
-        let (bits, v1) = (self.bits(), self.version == Version::V1);
+        let (bits, v1) = (self.shape.bits, self.version == Version::V1);
         let step = i64::from(second as i32);
         let start = i64::from(first as i32);
         let mut at = if v1 { start } else { start * i64::from(i32::MAX) };
-        (0..self.probes).map(move |_| {
+        (0..self.shape.probes).map(move |_| {
             at = at.wrapping_add(step);
             let position = if v1 {
                 u64::from(flip(at as u32))
@@ -195,7 +181,7 @@ impl Layout for Fields {
 
     fn measure(&self, array: &[u8]) -> Measure {
         let reach = if self.version == Version::V1 { REACH_OF_V1 } else { u64::MAX };
-        Measure::spread(array, self.bits().min(reach), self.probes())
+        Measure::spread(array, self.shape.bits.min(reach), self.shape.probes)
     }
 
     fn facts(&self) -> Vec<Fact> {
@@ -222,7 +208,8 @@ mod tests {
 
     #[test]
     fn version_1_never_reaches_beyond_31_bits() {
-        let layout = |version| Fields { version, probes: 8, array: 12..12 + (1 << 30) };
+        let shape = Shape::new(Format::Spark, 8, 12..12 + (1 << 30));
+        let layout = |version| Fields { version, shape: shape.clone() };
         let (mut old, mut new) = (0, 0);
         for i in 0..1000 {
             let hash = crate::hash::mix(i);

@@ -17,7 +17,7 @@ use umbel::filter::{Fact, Figure};
 
 use crate::bits::Order;
 use crate::bytes::{Reader, check};
-use crate::plain::{Layout, Plain, sealed};
+use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
 
 /// A filter of Squid. Its keys are URLs, requested with GET.
@@ -41,7 +41,7 @@ pub struct Fields {
     count: u32,
     deletions: u32,
     bits_per_entry: u8,
-    array: Range<usize>,
+    shape: Shape,
 }
 
 const VERSION: u16 = 5;
@@ -128,31 +128,20 @@ impl Layout for Fields {
         check(format, "hash functions", probes, probes == PROBES, "4")?;
         let reserved = reader.take(RESERVED)?.iter().all(|&byte| byte == 0);
         check(format, "reserved", "not zero", reserved, "zeros")?;
-        Ok(Self { capacity, count, deletions, bits_per_entry, array: reader.rest(mask, 0)? })
-    }
-
-    fn is_certain(&self) -> bool {
-        true
-    }
-
-    fn format(&self) -> Format {
-        Format::Squid
+        let shape = Shape::new(format, PROBES.into(), reader.rest(mask, 0)?);
+        Ok(Self { capacity, count, deletions, bits_per_entry, shape })
     }
 
     fn scheme(&self) -> String {
         "md5/4".to_owned()
     }
 
-    fn array(&self) -> Range<usize> {
-        self.array.clone()
-    }
-
-    fn probes(&self) -> u32 {
-        PROBES.into()
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<[u32; 4]>, Error> {
-        let Key::Bytes(url) = key else { return Err(key.refused(Format::Squid)) };
+        let url = key.bytes(Format::Squid)?;
         let digest = Md5::new().chain_update([GET]).chain_update(url).finalize();
         let mut words = [0; 4];
         for (word, bytes) in words.iter_mut().zip(digest.as_chunks::<4>().0) {
@@ -163,7 +152,7 @@ impl Layout for Fields {
 
     #[inline]
     fn positions(&self, words: Self::Hash<'_>) -> impl Iterator<Item = u64> {
-        let bits = self.bits();
+        let bits = self.shape.bits;
         words.into_iter().map(move |word| u64::from(word) % bits)
     }
 

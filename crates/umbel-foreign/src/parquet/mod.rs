@@ -26,7 +26,7 @@ use crate::bits::{Order, count_ones, or};
 use crate::bytes::{check, refuse};
 use crate::hash::xxh64;
 use crate::measure::Measure;
-use crate::plain::{Layout, Plain, sealed};
+use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, ForeignFilter, Format, Key, Parameters, Plan};
 use thrift::Thrift;
 
@@ -50,7 +50,7 @@ pub type Parquet<S = Bytes> = Plain<Fields, S>;
 #[derive(Clone, Debug)]
 pub struct Fields {
     kernel: LineKernel,
-    array: Range<usize>,
+    shape: Shape,
     /// The rate up to which Arrow folds after the last key.
     fold_to: Option<f64>,
 }
@@ -237,27 +237,21 @@ impl Layout for Fields {
             && array.len() / BLOCK <= u32::MAX as usize;
         check(format, "bytes", array.len(), right, "a positive multiple of 32, at most 128 GiB")?;
         let fold_to = given.has("arrow").then(|| given.fpp.unwrap_or(USUAL_FPP[1]));
-        Ok(Self { kernel: LineKernel::split_blocks(), array, fold_to })
+        let format = if array.start > 0 { Format::Parquet } else { Format::ParquetBits };
+        let shape = Shape::new(format, 8, array);
+        Ok(Self { kernel: LineKernel::split_blocks(), shape, fold_to })
     }
 
     fn is_certain(&self) -> bool {
-        self.array.start > 0
-    }
-
-    fn format(&self) -> Format {
-        if self.array.start > 0 { Format::Parquet } else { Format::ParquetBits }
+        self.shape.array.start > 0
     }
 
     fn scheme(&self) -> String {
         "xxh64/split-block".to_owned()
     }
 
-    fn array(&self) -> Range<usize> {
-        self.array.clone()
-    }
-
-    fn probes(&self) -> u32 {
-        8
+    fn shape(&self) -> &Shape {
+        &self.shape
     }
 
     fn hash(&self, key: Key<'_>) -> Result<Option<u64>, Error> {
@@ -266,7 +260,7 @@ impl Layout for Fields {
 
     #[inline]
     fn positions(&self, hash: Self::Hash<'_>) -> impl Iterator<Item = u64> {
-        let blocks = (self.array.len() / BLOCK) as u64;
+        let blocks = (self.shape.array.len() / BLOCK) as u64;
         let block = 256 * (((hash >> 32) * blocks) >> 32);
         let low = hash as u32;
         let bit =
@@ -407,7 +401,8 @@ impl Fields {
     /// Halves the filter, by ORing neighbouring blocks, as often as the rate then expected stays at most `fpp`: with a
     /// share f of its bits set, 1 − (1 − f)^(2^i) of them are set after i times.
     fn fold(&mut self, content: &mut Bytes, fpp: f64) -> Result<(), Error> {
-        let array = &content[self.array.clone()];
+        let Shape { format, array, .. } = &self.shape;
+        let array = &content[array.clone()];
         let blocks = array.len() / BLOCK;
         if !blocks.is_power_of_two() {
             return Ok(());
@@ -424,8 +419,8 @@ impl Fields {
         if together == 1 {
             return Ok(());
         }
-        let (start, folded) = folded(array, together, self.array.start > 0)?;
-        self.array = start..folded.len();
+        let (start, folded) = folded(array, together, *format == Format::Parquet)?;
+        self.shape = Shape::new(*format, 8, start..folded.len());
         *content = folded;
         Ok(())
     }
