@@ -521,6 +521,19 @@ mod tests {
     }
 
     #[test]
+    fn filters_that_do_not_scale_are_full() {
+        let given = Parameters { growth: Some(0), ..Parameters::for_keys(4, 0.01) };
+        for format in [Format::RedisBloom, Format::ValkeyBloom] {
+            let mut filter = Foreign::new(format, &given).unwrap();
+            for key in ["0", "1", "2", "3"] {
+                assert!(filter.insert(key.into()).unwrap());
+            }
+            assert!(matches!(filter.insert("new".into()), Err(Error::Full { keys: 4, .. })));
+            assert!(!filter.insert("1".into()).unwrap());
+        }
+    }
+
+    #[test]
     fn filters_grow_as_far_as_they_may() {
         for format in Format::ALL.iter().copied().filter(|format| format.grows()) {
             let fpp = format.parameters().contains(&"fpp").then_some(0.01);

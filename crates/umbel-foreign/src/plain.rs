@@ -470,44 +470,6 @@ mod tests {
     use crate::rocksdb::RocksDb;
     use crate::{Foreign, KeyType};
 
-    fn texts(count: u32) -> Vec<String> {
-        (0..count).map(|i| format!("key {i}")).collect()
-    }
-
-    #[test]
-    fn batches_do_what_single_keys_do() {
-        let texts = texts(1000);
-        let keys: Vec<Key<'_>> = texts.iter().map(|text| Key::from(text.as_str())).collect();
-        for &format in Format::ALL {
-            let has = |name| format.parameters().contains(&name);
-            let mut given = Parameters::default();
-            if has("keys") {
-                given.keys = Some(2000);
-            } else {
-                given.bits = Some(20_000);
-                given.probes = has("probes").then_some(7);
-            }
-            if has("fpp") && format != Format::LevelDb {
-                given.fpp = Some(0.01);
-            }
-            if has("salts") {
-                given.salts = vec![b"a".to_vec(), b"b".to_vec()];
-            }
-            let mut single = Foreign::new(format, &given).unwrap();
-            for key in &keys {
-                single.insert(*key).unwrap();
-            }
-            let mut many = Foreign::new(format, &given).unwrap();
-            many.insert_all(&keys).unwrap();
-            assert!(many.encode().unwrap() == single.encode().unwrap(), "{format}");
-            let asked: Vec<Key<'_>> = keys.iter().copied().chain([Key::Bytes(b"other")]).collect();
-            let mut found = vec![false; asked.len()];
-            many.contains_all(&asked, &mut found).unwrap();
-            assert!(found[..1000].iter().all(|found| *found), "{format}");
-            assert_eq!(found[1000], single.contains(asked[1000]).unwrap());
-        }
-    }
-
     #[test]
     fn the_keys_before_one_refused_are_inserted() {
         let keys = [Key::from("a"), Key::from("b"), Key::F32(1.0), Key::from("c")];
@@ -523,7 +485,7 @@ mod tests {
 
     #[test]
     fn hashes_do_what_keys_do() {
-        let texts = texts(3000);
+        let texts: Vec<String> = (0..3000).map(|i| format!("key {i}")).collect();
         let keys: Vec<Key<'_>> = texts.iter().map(|text| Key::from(text.as_str())).collect();
         let given = Parameters { keys: Some(1000), ..Parameters::default() };
         let mut found = [vec![false; 3000], vec![false; 3000]];

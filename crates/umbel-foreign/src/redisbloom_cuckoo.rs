@@ -431,16 +431,9 @@ impl RedisBloomCuckoo {
     /// [`Error::Field`] if no slot belongs to the iterator; [`Error::Length`] if the chunk goes beyond its sub-filter. The
     /// filter is unchanged then.
     pub fn load(&mut self, iterator: u64, chunk: &[u8]) -> Result<(), Error> {
-        let length = chunk.len() as u64;
-        let wrong = |expected| refuse(FORMAT, "iterator", iterator, expected);
-        let offset = iterator.checked_sub(1).and_then(|end| end.checked_sub(length));
-        let offset = offset.ok_or_else(|| wrong("1 and the slots up to the end of the chunk"))?;
-        let (i, at) = self.place(offset).ok_or_else(|| wrong("that of a slot"))?;
-        let room = self.array(i).len() as u64 - at;
-        if length > room {
-            return Err(Error::Length { format: FORMAT, expected: room, found: length });
-        }
-        self.array_mut(i)[at as usize..][..chunk.len()].copy_from_slice(chunk);
+        let lengths = self.lengths();
+        let (i, places) = redisbloom::loaded_to(FORMAT, lengths, iterator, chunk)?;
+        self.array_mut(i)[places].copy_from_slice(chunk);
         Ok(())
     }
 
@@ -725,15 +718,14 @@ impl<S: AsRef<[u8]>> RedisBloomCuckoo<S> {
         self.head.encode()
     }
 
-    /// The sub-filter that has the byte `offset` of all slots laid end to end, and which of its slots that is.
-    fn place(&self, offset: u64) -> Option<(usize, u64)> {
-        redisbloom::place((0..self.filters()).map(|i| self.array(i).len() as u64), offset)
+    fn lengths(&self) -> impl Iterator<Item = u64> + Clone {
+        (0..self.filters()).map(|i| self.array(i).len() as u64)
     }
 
     /// Returns the data chunk from the byte `offset` of all slots, laid end to end: what `CF.SCANDUMP` returns for the
     /// iterator `offset + 1`. `None` at the end.
     pub fn chunk(&self, offset: u64) -> Option<&[u8]> {
-        let (i, at) = self.place(offset)?;
+        let (i, at) = redisbloom::place(self.lengths(), offset)?;
         let rest = &self.array(i)[at as usize..];
         Some(&rest[..rest.len().min(MOST_CHUNK)])
     }

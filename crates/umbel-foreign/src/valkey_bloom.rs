@@ -516,6 +516,8 @@ mod tests {
         let flat = Properties { expansion: 1, ..properties() };
         let scaled = flat.scaled(10, u64::MAX, u64::MAX);
         assert_eq!((scaled.capacity, scaled.end), (10_160, ScaledTo::Rate));
+        let fixed = Properties { expansion: 0, ..properties() };
+        assert_eq!(fixed.scaled(4, u64::MAX, 100).capacity, 4);
         // Without an end of the rate.
         let endless = Properties { expansion: 1, tightening: 1.0 - f64::EPSILON, ..properties() };
         let scaled = endless.scaled(10, u64::MAX, u64::MAX);
@@ -538,15 +540,6 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_that_does_not_scale_is_full() {
-        let fixed = Properties { expansion: 0, ..properties() };
-        assert_eq!(fixed.scaled(4, u64::MAX, 100).capacity, 4);
-        let mut filter = ValkeyBloom::reserved(fixed, 4).unwrap();
-        (0..4u8).for_each(|key| assert!(filter.insert(crate::Key::Bytes(&[key])).unwrap()));
-        assert!(matches!(filter.insert("new".into()), Err(Error::Full { keys: 4, .. })));
-    }
-
-    #[test]
     fn links_of_other_seeds_are_refused() {
         let parts = |seed| {
             let filter = ValkeyBloom::reserved(Properties { seed, ..properties() }, 4).unwrap();
@@ -558,37 +551,9 @@ mod tests {
         let error = ValkeyBloom::from_links(properties(), vec![parts([1; 32]), parts([2; 32])]);
         assert!(matches!(error, Err(Error::Field { field: "seed of a link", .. })));
         assert!(ValkeyBloom::from_links(properties(), Vec::new()).is_err());
-    }
-
-    #[test]
-    fn fields_out_of_range_are_refused() {
-        let file = ValkeyBloom::reserved(properties(), 4).unwrap().encode().unwrap();
-        let decoded = |file: Vec<u8>| ValkeyBloom::decode(FORMAT, file, &Parameters::default());
-        assert!(decoded(file.clone()).is_ok());
-        // Versions, rate, tightening, seed, links, lengths, hashes, items, capacity.
-        for (byte, value) in [
-            (0, 2),
-            (12, 0x40),
-            (20, 0x40),
-            (21, 0),
-            (21, 2),
-            (22, 0),
-            (22, 2),
-            (30, 0),
-            (38, 2),
-            (39, 9),
-            (47, 0),
-            (50, 1),
-        ] {
-            let mut changed = file.clone();
-            changed[byte] = value;
-            assert!(decoded(changed).is_err(), "{byte}: {value}");
-        }
-        let end = file.len();
-        for (byte, value) in [(end - 9, 0x80), (end - 8, 0), (end - 1, 0x80)] {
-            let mut changed = file.clone();
-            changed[byte] = value;
-            assert!(decoded(changed).is_err(), "{byte}: {value}");
-        }
+        let mut file = ValkeyBloom::reserved(properties(), 4).unwrap().encode().unwrap();
+        file[21] = 0;
+        let error = ValkeyBloom::decode(FORMAT, file, &Parameters::default()).unwrap_err();
+        assert!(matches!(error, Error::Field { field: "random seed", .. }), "{error}");
     }
 }

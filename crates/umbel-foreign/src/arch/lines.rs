@@ -372,24 +372,7 @@ mod avx2 {
     };
 
     /// From 8 − n on, n lanes of ones and the others of zeros.
-    const FIRST: [u32; 16] = [
-        u32::MAX,
-        u32::MAX,
-        u32::MAX,
-        u32::MAX,
-        u32::MAX,
-        u32::MAX,
-        u32::MAX,
-        u32::MAX,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-    ];
+    const FIRST: [[u32; 8]; 2] = [[u32::MAX; 8], [0; 8]];
 
     impl Pattern for Local {
         const SIZE: usize = scalar::Local::SIZE;
@@ -432,7 +415,8 @@ mod avx2 {
                         first = first.wrapping_mul(POWERS[7]).wrapping_mul(STEP);
                         continue;
                     }
-                    let lanes = _mm256_loadu_si256(FIRST[8 - left as usize..].as_ptr().cast());
+                    let lanes = &FIRST.as_flattened()[8 - left as usize..];
+                    let lanes = _mm256_loadu_si256(lanes.as_ptr().cast());
                     return _mm256_testc_si256(word, _mm256_and_si256(mask, lanes)) == 1;
                 }
             }

@@ -157,6 +157,45 @@ fn every_format_is_recognized_by_its_own_files() {
     assert!(recognize(b"").iter().all(|(_, certain)| !certain));
 }
 
+/// Bytes of small files, and values that no file has there.
+#[test]
+fn fields_out_of_range_are_refused() {
+    let sized = |bits| Parameters { bits: Some(bits), probes: Some(3), ..Parameters::default() };
+    let digest = Parameters { keys: Some(10), bits_per_key: Some(9.0), ..Parameters::default() };
+    let planned = Parameters::for_keys;
+    for (format, given, changes) in [
+        (Format::Guava, planned(1, 1e-6), "0:2 0:255 1:0 2:128 5:0 5:2"),
+        (Format::Hadoop, sized(77), "3:254 4:128 4:1 7:0 8:2 9:128 12:0 12:81 22:32"),
+        (Format::BitsAndBlooms, sized(70), "0:1 7:0 7:71 15:0 8:1 23:71 32:1 39:64"),
+        // 7 slices of 3 bits: three bytes, three bits of padding.
+        (Format::Pybloom4, planned(2, 0.01), "7:191 7:127 8:0 8:9 10:2 23:255 16:0 24:0 42:32"),
+        (Format::Squid, digest, "1:2 3:6 7:0 7:11 19:13 20:0 20:5 21:5 22:1 127:9"),
+        (
+            Format::RedisBloom,
+            planned(4, 0.01),
+            "0:4 8:0 8:2 11:1 12:16 20:0 20:15 28:1 36:4 51:191 60:5 72:64 72:7",
+        ),
+        // Versions, rate, tightening, seed, links, lengths, hashes, capacity, items.
+        (
+            Format::ValkeyBloom,
+            planned(4, 0.01),
+            "0:2 12:64 20:64 21:1 21:2 22:0 22:2 30:0 38:2 39:9 47:0 50:1 95:128 96:0 103:128",
+        ),
+    ] {
+        let mut filter = Foreign::new(format, &given).unwrap();
+        filter.insert_all(&["1", "2", "3"].map(Key::from)).unwrap();
+        let file = filter.encode().unwrap();
+        assert!(Foreign::decode(format, &file[..]).is_ok(), "{format}");
+        for change in changes.split(' ') {
+            let (byte, value) = change.split_once(':').unwrap();
+            let mut changed = file.clone();
+            changed[byte.parse::<usize>().unwrap()] = value.parse().unwrap();
+            assert!(Foreign::decode(format, changed).is_err(), "{format} {change}");
+        }
+    }
+    assert!(Foreign::new(Format::BitsAndBlooms, &Parameters::default()).is_err());
+}
+
 #[test]
 fn messages_name_field_value_and_remedy() {
     let says = |format: Format, content: &[u8], words: &[&str]| {

@@ -135,6 +135,13 @@ proptest! {
         prop_assert!(asked(&one).iter().all(|found| *found != Some(true)), "empty");
         let (held, more) = (fill(&mut one, &left)?, fill(&mut two, &right)?);
 
+        // So are all at once, where none is refused.
+        let mut many = Foreign::new(format, &given).unwrap();
+        let keys: Vec<_> = left.iter().map(Owned::key).collect();
+        if many.insert_all(&keys).is_ok() {
+            prop_assert_eq!(many.encode().unwrap(), one.encode().unwrap());
+        }
+
         // A file, queried in place, is the same filter.
         let file = one.encode().unwrap();
         let read = Foreign::decode_with(format, &file[..], &given).unwrap();
