@@ -71,6 +71,7 @@ pub(crate) struct Sharded<'a> {
 
 /// The hashes that a worker has collected, with a bucket for each shard. They are one block of memory: the system
 /// interrupts all threads whenever a block is given back, and one worker may have 256 buckets.
+#[derive(Default)]
 pub(crate) struct Buckets {
     hashes: Vec<KeyHash>,
     /// How many each bucket holds.

@@ -88,8 +88,6 @@ struct Show<F> {
 impl<F: FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send> Visit for Show<F> {
     type Local = ();
 
-    fn local(&self) {}
-
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let mut see: MutexGuard<'_, F> = self.see.lock().expect("no worker panics");
         see(&KeyBatch { lines })

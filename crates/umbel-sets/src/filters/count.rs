@@ -19,7 +19,6 @@ pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
     struct Count(Budget);
     impl Visit for Count {
         type Local = ();
-        fn local(&self) {}
         fn batch(&self, (): &mut (), _: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
             Ok(())
         }
@@ -50,7 +49,6 @@ pub fn count_keys(
     }
     impl Visit for Count<'_> {
         type Local = ();
-        fn local(&self) {}
         fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
             self.keys.count(&mut self.counter.lock().expect("no worker panics"), lines)
         }

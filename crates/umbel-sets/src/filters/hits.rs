@@ -48,8 +48,6 @@ struct Hits<'a> {
 impl Visit for Ask<'_> {
     type Local = ();
 
-    fn local(&self) {}
-
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         self.filter.contains_all(lines.hashes(), keep);
         Ok(())

@@ -121,8 +121,6 @@ impl<'a> FillWhole<'a> {
 impl Visit for FillWhole<'_> {
     type Local = ();
 
-    fn local(&self) {}
-
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         keep.fill(self.in_order);
         if self.in_order { Ok(()) } else { self.insert(lines) }
@@ -152,8 +150,6 @@ impl<'a> FillForeign<'a> {
 
 impl Visit for FillForeign<'_> {
     type Local = ();
-
-    fn local(&self) {}
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let inserted = self.lines.lock().expect("no worker panics").insert(lines);

@@ -104,8 +104,6 @@ struct Gather {
 impl Visit for Gather {
     type Local = ();
 
-    fn local(&self) {}
-
     fn batch(&self, (): &mut (), lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
         self.hashes.lock().expect("no worker panics").extend_from_slice(lines.hashes());
         Ok(())
@@ -124,8 +122,6 @@ struct Find {
 
 impl Visit for Find {
     type Local = ();
-
-    fn local(&self) {}
 
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         for (keep, hash) in keep.iter_mut().zip(lines.hashes()) {

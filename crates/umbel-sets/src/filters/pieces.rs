@@ -239,8 +239,6 @@ impl Split {
 impl Visit for Split {
     type Local = ();
 
-    fn local(&self) {}
-
     fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         keep.fill(self.ordered);
         if self.ordered { Ok(()) } else { self.write(lines.hashes(), 0) }
@@ -434,10 +432,6 @@ struct Answer<'a> {
 
 impl Visit for Answer<'_> {
     type Local = Vec<usize>;
-
-    fn local(&self) -> Vec<usize> {
-        Vec::new()
-    }
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         self.state.lock().expect("no worker panics").1.header(Some(row))

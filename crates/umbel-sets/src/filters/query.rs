@@ -241,8 +241,6 @@ struct Ask<'a> {
 impl Visit for Ask<'_> {
     type Local = ();
 
-    fn local(&self) {}
-
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         let mut out = self.out.lock().expect("no worker panics");
         match self.wanted {

@@ -73,8 +73,6 @@ impl<'a> TakeOut<'a> {
 impl Visit for TakeOut<'_> {
     type Local = ();
 
-    fn local(&self) {}
-
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         let mut work = self.work.lock().expect("no worker panics");
         let (filter, removed, count) = &mut *work;

@@ -396,10 +396,6 @@ struct Had<'a, 'o>(&'a Skip<'o>);
 impl Visit for Had<'_, '_> {
     type Local = Vec<bool>;
 
-    fn local(&self) -> Vec<bool> {
-        Vec::new()
-    }
-
     fn kept(&self, new: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
         let mut state = self.0.state.lock().expect("no worker panics");
         new.clear();
@@ -420,10 +416,6 @@ impl Visit for Had<'_, '_> {
 impl Visit for Skip<'_> {
     /// Which of the kept lines are new.
     type Local = Vec<bool>;
-
-    fn local(&self) -> Vec<bool> {
-        Vec::new()
-    }
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");

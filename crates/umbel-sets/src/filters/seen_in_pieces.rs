@@ -143,8 +143,6 @@ struct Had<'a> {
 impl Visit for Had<'_> {
     type Local = ();
 
-    fn local(&self) {}
-
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         self.split.note(lines.hashes())
     }
@@ -173,10 +171,6 @@ impl GoOut<'_, '_> {
 
 impl Visit for GoOut<'_, '_> {
     type Local = Vec<usize>;
-
-    fn local(&self) -> Vec<usize> {
-        Vec::new()
-    }
 
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         self.recorder.lock().expect("no worker panics").header(row)

@@ -89,11 +89,13 @@ impl<'a> Build<'a> {
 }
 
 /// The state of a worker.
+#[derive(Default)]
 pub(super) struct Local {
     seen: Buckets,
     carried: Carried,
 }
 
+#[derive(Default)]
 struct Carried {
     doubtful: Buckets,
     new: Vec<bool>,

@@ -119,10 +119,6 @@ impl Decide<'_, '_> {
 impl Visit for Decide<'_, '_> {
     type Local = Local;
 
-    fn local(&self) -> Local {
-        Local::default()
-    }
-
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         local.picked.pick(self.doubt, lines.hashes());
         let Picked { indexes, hashes, .. } = &local.picked;

@@ -552,10 +552,6 @@ impl Gather<'_> {
 impl Visit for Gather<'_> {
     type Local = Added;
 
-    fn local(&self) -> Added {
-        Added::default()
-    }
-
     fn batch(&self, local: &mut Added, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         let Added { picked, bytes, ends, .. } = local;
         picked.pick(self.filter, lines.hashes());
@@ -727,10 +723,6 @@ impl Pass<'_, '_> {
 impl Visit for Pass<'_, '_> {
     type Local = Rows;
 
-    fn local(&self) -> Rows {
-        Rows::default()
-    }
-
     fn batch(&self, local: &mut Rows, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         for (i, keep) in keep.iter_mut().enumerate() {
             self.table.warm_from(lines.hashes(), i);
@@ -780,10 +772,6 @@ struct Spread<'a> {
 
 impl Visit for Spread<'_> {
     type Local = (Vec<bool>, Vec<bool>, Scattered);
-
-    fn local(&self) -> Self::Local {
-        Self::Local::default()
-    }
 
     fn batch(
         &self,

@@ -78,10 +78,6 @@ impl LookUp<'_, '_> {
 impl Visit for LookUp<'_, '_> {
     type Local = Local;
 
-    fn local(&self) -> Local {
-        Local::default()
-    }
-
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         let Local { picked, batch, kept, .. } = local;
         if !self.rule.wants(0) {

@@ -214,6 +214,7 @@ struct Once<'a, 'o, 'b> {
 }
 
 /// The state of a worker.
+#[derive(Default)]
 struct Local {
     found: Vec<bool>,
     counts: Vec<u16>,
@@ -229,14 +230,7 @@ impl Visit for Once<'_, '_, '_> {
     type Local = Local;
 
     fn local(&self) -> Local {
-        Local {
-            found: Vec::new(),
-            counts: Vec::new(),
-            kept: 0,
-            shards: vec![Default::default(); self.written.len()],
-            new_here: Vec::new(),
-            new: Vec::new(),
-        }
+        Local { shards: vec![Default::default(); self.written.len()], ..Local::default() }
     }
 
     fn batch(&self, local: &mut Local, lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {

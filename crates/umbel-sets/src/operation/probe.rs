@@ -148,10 +148,6 @@ impl Visit for Recount<'_> {
     /// What to look up, and what is to be spilled.
     type Local = (Picked, Scattered);
 
-    fn local(&self) -> Self::Local {
-        Default::default()
-    }
-
     fn batch(
         &self,
         (picked, scattered): &mut Self::Local,

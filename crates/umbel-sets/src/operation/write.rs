@@ -59,10 +59,6 @@ impl Visit for Write<'_, '_> {
     /// And of each kept line, whether it is doubtful.
     type Local = (Picked, Vec<bool>);
 
-    fn local(&self) -> Self::Local {
-        Self::Local::default()
-    }
-
     fn batch(
         &self,
         (picked, doubtful): &mut Self::Local,

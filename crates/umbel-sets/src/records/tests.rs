@@ -33,8 +33,6 @@ struct Collect {
 impl Visit for Collect {
     type Local = ();
 
-    fn local(&self) {}
-
     fn header(&self, row: &[u8]) -> Result<(), Error> {
         *self.header.lock().unwrap() = Some(row.to_vec());
         Ok(())

@@ -6,9 +6,11 @@ use crate::Error;
 /// Processes the lines of inputs.
 pub(crate) trait Visit: Sync {
     /// The state of a worker, from batch to batch.
-    type Local;
+    type Local: Default;
 
-    fn local(&self) -> Self::Local;
+    fn local(&self) -> Self::Local {
+        Self::Local::default()
+    }
 
     /// Receives the header of the first input that has one, before any line.
     fn header(&self, _row: &[u8]) -> Result<(), Error> {
@@ -75,8 +77,6 @@ pub(super) struct Nothing {
 
 impl Visit for Nothing {
     type Local = ();
-
-    fn local(&self) {}
 
     fn batch(&self, _: &mut (), _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         keep.fill(false);
