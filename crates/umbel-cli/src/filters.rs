@@ -12,8 +12,8 @@ use umbel::{
     SchemeError, Secret,
 };
 use umbel_foreign::{ForeignFilter, KeyType};
-use umbel_io::journal::{self, Notes};
 use umbel_io::{PageReader, PageWriter, State};
+use umbel_sets::journal::{self, Notes};
 use umbel_sets::{Filter, ForeignLines, LargeFilter, OldShards, Options};
 use umbel_share::Wrapping;
 

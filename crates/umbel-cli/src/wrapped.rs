@@ -8,9 +8,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use umbel::FileError;
 use umbel_foreign::Format;
-use umbel_io::journal::Notes;
 pub(crate) use umbel_io::wrapped::{is_packed, signature, unwrap};
 use umbel_io::{PageReader, State};
+use umbel_sets::journal::Notes;
 use umbel_share::sign::{Label, PublicKey, SecretKey, Signer};
 use umbel_share::{ShareError, Trust};
 

@@ -7,7 +7,6 @@
 //! | [`compression`] | how compressed bytes are decompressed within a memory cap |
 //! | [`content`] | which inputs are no lines of text, and what makes lines of them |
 //! | `frames` | where a decoder can start again in the middle of its input |
-//! | [`journal`] | what a run of `unseen` has recorded since its filter was saved |
 //! | [`pages`] | memory that the system fills or empties, aligned for its copies |
 //! | [`parts`] | which parts of a compressed file can be decompressed side by side |
 //! | `start` | which first bytes each compression has |
@@ -26,8 +25,6 @@ pub mod compression;
 pub mod content;
 #[cfg(any(unix, windows))]
 mod frames;
-#[cfg(any(unix, windows))]
-pub mod journal;
 #[cfg(any(unix, windows))]
 pub mod pages;
 #[cfg(any(unix, windows))]

@@ -9,8 +9,8 @@ use pyo3::types::{PyBytes, PyTuple};
 use umbel::{AnyFilter, FileError, MappedFile, Secret};
 use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
 use umbel_io::atomic::{self, Existing};
-use umbel_io::journal::{self, Notes};
 use umbel_io::{PageReader, wrapped};
+use umbel_sets::journal::{self, Notes};
 use umbel_share::Trust;
 
 use crate::errors::{Failure, of_file, of_files, of_wrapped};

@@ -69,6 +69,7 @@
 //! | `sink` | where results go |
 //! | `bulk` | filling one blocked filter on all threads, and querying it in batches |
 //! | `filters` | filters of any kind or system: building, filling, querying and emptying them with lines |
+//! | `unseen` | lines that no earlier run has seen, and the [`journal`] of those since a filter was saved |
 //! | `keys` | the keys of lines in order, for other work than that of umbel's filters |
 //! | `rows` | records of bytes that are read by others, and their keys |
 
@@ -76,7 +77,6 @@ mod ahead;
 mod align;
 mod budget;
 mod bulk;
-pub mod changes;
 mod error;
 mod filters;
 mod hash;
@@ -100,27 +100,28 @@ mod table;
 mod temporary;
 #[cfg(test)]
 mod testing;
+mod unseen;
 
 pub use ahead::read_ahead;
 pub use align::{Header, Rewritten, align, compares_headers, rewrites};
 pub use budget::{LEAST_MEMORY, most_threads};
 pub use error::{Error, Place, QuoteFlaw};
 pub use filters::{
-    BloomierBuild, Checkpoint, Filter, ForeignLines, InShards, LargeFilter, Listed, Noted,
-    OldShards, Query, Receipt, Save, SaveError, Seen, SeenInPieces, add_in_pieces, build_in_pieces,
-    build_lists, check_keys, count, count_keys, hits, insert, insert_stream, keys_of,
-    query_in_pieces, remove, remove_stream, room_beside, room_left,
+    BloomierBuild, Filter, ForeignLines, InShards, LargeFilter, Listed, Noted, OldShards, Query,
+    Receipt, add_in_pieces, build_in_pieces, build_lists, check_keys, count, count_keys, hits,
+    insert, insert_stream, keys_of, query_in_pieces, remove, remove_stream, room_beside, room_left,
 };
 pub use input::{Input, Spool, SpoolWriter};
 pub use keys::{KeyBatch, keys, keys_stream};
 pub use operation::{
     Change, Diff, Distinct, Holders, Join, Keep, Labels, Partners, SetOperation, SetPlan, Strategy,
-    Top, Unpaired,
+    Top, Unpaired, changes,
 };
 pub use records::{Bad, Missing, Normalization, ReadKey, Records, quote, values_of};
 pub use report::{Changes, ErrorBound, Joined, Progress, Report};
 pub use rows::{Rows, SeeRow, Start};
 pub use temporary::TempFolders;
+pub use unseen::{Checkpoint, Save, SaveError, Seen, SeenInPieces, journal};
 
 use std::sync::Arc;
 

@@ -13,9 +13,9 @@ use std::thread;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::de::IgnoredAny;
 use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
-use umbel_io::journal::{self, Journal, Notes, OutputState, Reached};
 use umbel_io::{Closer, FileAt, State, Stops, compression};
 use umbel_numbers::counted;
+use umbel_sets::journal::{self, Journal, Notes, OutputState, Reached};
 use umbel_sets::{
     Checkpoint, Header, Input, Options, Receipt, Records, Report, Save, SaveError, Seen,
     SeenInPieces, inputs,

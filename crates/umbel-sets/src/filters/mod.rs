@@ -7,13 +7,11 @@ mod filter;
 mod hits;
 mod insert;
 mod lists;
-mod pieces;
+pub(crate) mod pieces;
 mod query;
 mod remove;
-mod room;
+pub(crate) mod room;
 mod rows;
-mod seen;
-mod seen_in_pieces;
 mod shards;
 
 pub use bloomier::BloomierBuild;
@@ -27,8 +25,6 @@ pub use pieces::{LargeFilter, Noted, add_in_pieces, build_in_pieces, query_in_pi
 pub use query::{Listed, Query};
 pub use remove::{remove, remove_stream};
 pub use room::{room_beside, room_left};
-pub use seen::{Checkpoint, Save, SaveError, Seen};
-pub use seen_in_pieces::SeenInPieces;
 pub use shards::{InShards, OldShards};
 
 #[cfg(test)]

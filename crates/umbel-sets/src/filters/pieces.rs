@@ -28,7 +28,7 @@ use crate::{Error, Options};
 const MOST_PIECES: u64 = 256;
 
 /// Hashes processed together.
-pub(super) const BATCH: usize = 1 << 12;
+pub(crate) const BATCH: usize = 1 << 12;
 
 /// A blocked filter in a file, used without ever being in memory as a whole.
 pub struct LargeFilter<'a> {
@@ -52,7 +52,7 @@ type Opened<'a, 'o> = (OldShards<PageReader<&'a File>>, InShards, Scanner<'o>, S
 impl<'a> LargeFilter<'a> {
     /// Starts work with it: returns the filter, its pieces, which leave room for the work, the scanner of lines with its
     /// hash, and the writer that spills hashes, `ordered` or not, with the noted ones in front.
-    pub(super) fn open<'o>(
+    pub(crate) fn open<'o>(
         &self,
         ordered: bool,
         options: &'o Options,
@@ -168,17 +168,17 @@ fn spilled(lines: u64) -> u64 {
 }
 
 /// Bytes of a piece in memory.
-pub(super) fn piece(budget: Budget) -> u64 {
+pub(crate) fn piece(budget: Budget) -> u64 {
     budget.rest / 2
 }
 
 /// Bytes that a long line may use while no piece is in memory.
-pub(super) fn room(budget: Budget) -> u64 {
+pub(crate) fn room(budget: Budget) -> u64 {
     budget.long_line().max(budget.rest / 2)
 }
 
 /// Spills the hashes of lines by piece.
-pub(super) struct Split {
+pub(crate) struct Split {
     index: ShardIndex,
     files: Vec<Mutex<(PageWriter<TempFile>, u64)>>,
     /// Whether the hashes of a piece must be in the order of the lines.
@@ -188,7 +188,7 @@ pub(super) struct Split {
 
 impl Split {
     /// For the pieces of a filter.
-    pub(super) fn new(
+    pub(crate) fn new(
         shards: InShards,
         plan: &Plan,
         budget: Budget,
@@ -223,12 +223,12 @@ impl Split {
     }
 
     /// Spills hashes that are not of lines; all of them before any line.
-    pub(super) fn note(&self, hashes: &[KeyHash]) -> Result<(), Error> {
+    pub(crate) fn note(&self, hashes: &[KeyHash]) -> Result<(), Error> {
         self.write(hashes, 1)
     }
 
     /// The hashes of each piece.
-    pub(super) fn finish(self) -> Result<Pieces, Error> {
+    pub(crate) fn finish(self) -> Result<Pieces, Error> {
         let pieces =
             self.files.into_iter().map(|piece| piece.into_inner().expect("no worker panics"));
         let hashes = |(file, noted)| Ok(Hashes { file: TempFile::finish(file)?, noted });
@@ -254,17 +254,17 @@ impl Visit for Split {
 }
 
 /// The hashes of all pieces.
-pub(super) struct Pieces(std::vec::IntoIter<Hashes>);
+pub(crate) struct Pieces(std::vec::IntoIter<Hashes>);
 
 impl Pieces {
     /// Those of the next piece.
-    pub(super) fn take(&mut self) -> Hashes {
+    pub(crate) fn take(&mut self) -> Hashes {
         self.0.next().expect("as many pieces as shards")
     }
 }
 
 /// The hashes of a piece, in a file.
-pub(super) struct Hashes {
+pub(crate) struct Hashes {
     file: TempFile,
     /// The number of hashes at the start that are not of lines.
     noted: u64,
@@ -280,7 +280,7 @@ impl Hashes {
     }
 
     /// Passes them on in order, at most [`BATCH`] at a time, with whether they are noted ones.
-    pub(super) fn each(
+    pub(crate) fn each(
         &self,
         mut each: impl FnMut(&[KeyHash], bool) -> Result<(), Error>,
     ) -> Result<(), Error> {
@@ -305,7 +305,7 @@ impl Hashes {
 }
 
 /// Answers as bits in a temporary file, with each piece's starting at a byte of its own.
-pub(super) struct AnswerWriter {
+pub(crate) struct AnswerWriter {
     out: PageWriter<TempFile>,
     /// The bits that do not fill a byte yet, and their number.
     byte: u8,
@@ -319,12 +319,12 @@ pub(super) struct AnswerWriter {
 }
 
 impl AnswerWriter {
-    pub(super) fn new(options: &Options) -> Result<Self, Error> {
+    pub(crate) fn new(options: &Options) -> Result<Self, Error> {
         let out = PageWriter::new(1 << 16, options.tmp.file()?);
         Ok(Self { out, byte: 0, bits: 0, written: 0, pieces: Vec::new(), count: 0 })
     }
 
-    pub(super) fn push(&mut self, answers: &[bool]) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, answers: &[bool]) -> Result<(), Error> {
         for &answer in answers {
             self.byte |= u8::from(answer) << self.bits;
             self.bits += 1;
@@ -343,7 +343,7 @@ impl AnswerWriter {
         Ok(())
     }
 
-    pub(super) fn end_piece(&mut self) -> Result<(), Error> {
+    pub(crate) fn end_piece(&mut self) -> Result<(), Error> {
         if self.bits > 0 {
             self.byte_done()?;
         }
@@ -353,11 +353,11 @@ impl AnswerWriter {
     }
 
     /// Bytes of temporary files: of the hashes of all pieces' lines, and of their answers.
-    pub(super) fn spilled(&self) -> u64 {
+    pub(crate) fn spilled(&self) -> u64 {
         spilled(self.pieces.iter().map(|(_, count)| count).sum()) + self.written
     }
 
-    pub(super) fn finish(self, budget: Budget) -> Result<Answers, Error> {
+    pub(crate) fn finish(self, budget: Budget) -> Result<Answers, Error> {
         let file = TempFile::finish(self.out)?;
         let buffer = (budget.rest / 8 / self.pieces.len() as u64).clamp(512, 64 << 10) as usize;
         let piece = |(start, count)| PieceAnswers { start, count, next: 0, held: Vec::new() };
@@ -366,7 +366,7 @@ impl AnswerWriter {
 }
 
 /// The answers of all pieces, in the order of the lines.
-pub(super) struct Answers {
+pub(crate) struct Answers {
     file: TempFile,
     buffer: usize,
     pieces: Vec<PieceAnswers>,
@@ -384,7 +384,7 @@ struct PieceAnswers {
 
 impl Answers {
     /// Adds the numbers of the `lines` whose answers are `answer` to `wanted`.
-    pub(super) fn wanted(
+    pub(crate) fn wanted(
         &mut self,
         index: ShardIndex,
         answer: bool,

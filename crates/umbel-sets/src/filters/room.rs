@@ -34,7 +34,7 @@ pub fn room_beside(filter: &Filter, options: &Options) -> Result<u64, Error> {
 }
 
 /// Like [`room_left`] for a filter that may grow: sets its limit, and leaves the rest to a long line.
-pub(super) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<u64, Error> {
+pub(crate) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<u64, Error> {
     // Even without lines: a filter that accepts none is refused before any is read.
     if !filter.plan().kind().rows() {
         filter.check_inserts()?;
@@ -49,7 +49,7 @@ pub(super) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<
 }
 
 /// The error of a filter that cannot grow.
-pub(super) fn growth(error: umbel::InsertError, budget: Budget) -> Error {
+pub(crate) fn growth(error: umbel::InsertError, budget: Budget) -> Error {
     match error {
         umbel::InsertError::Full(umbel::Full::Limit { bytes, .. }) => outgrown(bytes, budget),
         error => error.into(),
@@ -57,7 +57,7 @@ pub(super) fn growth(error: umbel::InsertError, budget: Budget) -> Error {
 }
 
 /// The error of a filter that needs `bytes` bytes to grow once more.
-pub(super) fn outgrown(bytes: u64, budget: Budget) -> Error {
+pub(crate) fn outgrown(bytes: u64, budget: Budget) -> Error {
     // A sixteenth of the memory besides the workers' is for a long line.
     let next = Budget::least_cap(budget.threads, bytes + bytes / 15 + 1);
     Error::Outgrown { cap: budget.cap, next }

@@ -45,7 +45,7 @@ mod sorting;
 mod write;
 
 use counts::Counted;
-pub use diff::{Change, Diff};
+pub use diff::{Change, Diff, changes};
 pub use holders::{Holders, Labels};
 pub use join::{Join, Partners, Unpaired};
 pub use plan::{SetPlan, Strategy};

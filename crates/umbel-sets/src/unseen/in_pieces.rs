@@ -12,8 +12,8 @@ use std::time::Duration;
 use umbel::Receipt;
 use umbel::filter::ShardIndex;
 
-use super::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, Split, room};
 use super::seen::{Checkpoint, Recorder, Save, of_output};
+use crate::filters::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, Split, room};
 use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::report::{ErrorBound, Report};

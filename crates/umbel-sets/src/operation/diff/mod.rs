@@ -3,6 +3,8 @@
 //! Whole rows are compared first. If they have keys, a row that only one file has may be another version of one in the
 //! other: that is decided among those rows alone, which are few if the files are similar.
 
+pub mod changes;
+
 use std::io;
 
 use super::counts::{EVEN, UNEVEN};

@@ -28,14 +28,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
 use umbel::format::Reader;
 use umbel::{AnyFilter, Capacity, KeyHash, KeyHasher};
-
-use crate::pages::PageWriter;
-use crate::{Access, FileAt, State};
-use serde_json::{Value, json};
-
-use crate::atomic::{self, Existing};
+use umbel_io::atomic::{self, Existing};
+use umbel_io::{Access, FileAt, PageWriter, State};
 
 /// What a journal begins with: bytes that all have, and the version.
 const START: [u8; 12] = *b"UMBELRUN\x01\0\0\0";
@@ -87,7 +84,7 @@ impl Reached {
                 path: match &output["path"] {
                     Value::Array(bytes) => {
                         let byte = |byte: &Value| u8::try_from(byte.as_u64()?).ok();
-                        crate::path_from(bytes.iter().map(byte).collect::<Option<_>>()?)?
+                        umbel_io::path_from(bytes.iter().map(byte).collect::<Option<_>>()?)?
                     }
                     text => text.as_str()?.into(),
                 },
@@ -254,7 +251,7 @@ impl Read for ReadAt<'_> {
 /// The journal of the filter at a path.
 pub fn path_of(filter: &Path) -> PathBuf {
     // Runs that name the filter by a link share its journal.
-    let filter = crate::canonical(filter).unwrap_or_else(|_| filter.to_owned());
+    let filter = umbel_io::canonical(filter).unwrap_or_else(|_| filter.to_owned());
     let mut name = filter.file_name().unwrap_or_default().to_owned();
     name.push(".run");
     filter.with_file_name(name)
@@ -416,7 +413,7 @@ impl Notes {
             );
         }
         if now.length > written.length {
-            crate::set_length(out, written.length)?;
+            umbel_io::set_length(out, written.length)?;
             // The announcements are removed next: without them these lines would seem to be of others.
             out.sync_data()?;
         }

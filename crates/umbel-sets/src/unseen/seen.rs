@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use umbel::{AnyFilter, Capacity, KeyHash};
 use umbel_io::threads::no_thread;
 
-use super::room::{growth, room_to_fill};
 use crate::budget::Budget;
+use crate::filters::room::{growth, room_to_fill};
 use crate::input::{Input, lengths};
 use crate::report::ErrorBound;
 use crate::report::Report;

@@ -1,0 +1,18 @@
+//! Lines that no earlier run has seen: a filter has the lines of all runs, and a journal next to its file what was added
+//! since it was saved.
+//!
+//! | module | what it alone knows |
+//! |---|---|
+//! | `seen` | the run, with its filter in memory |
+//! | `in_pieces` | the run with a filter larger than the memory cap |
+//! | [`journal`] | what a run has recorded since its filter was saved |
+
+mod in_pieces;
+pub mod journal;
+mod seen;
+
+pub use in_pieces::SeenInPieces;
+pub use seen::{Checkpoint, Save, SaveError, Seen};
+
+#[cfg(test)]
+mod tests;
