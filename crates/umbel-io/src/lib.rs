@@ -18,27 +18,9 @@
 //! and Windows, as in a browser, there are only [`ReadAt`], the errors of [`FileAt`], and [`path_from`].
 
 #[cfg(any(unix, windows))]
-pub mod atomic;
-#[cfg(any(unix, windows))]
-pub mod compression;
-#[cfg(any(unix, windows))]
-pub mod content;
-#[cfg(any(unix, windows))]
-mod frames;
-#[cfg(any(unix, windows))]
-pub mod pages;
-#[cfg(any(unix, windows))]
-pub mod parts;
-#[cfg(any(unix, windows))]
-mod start;
+mod files;
 mod system;
-#[cfg(any(unix, windows))]
-pub mod threads;
-#[cfg(any(unix, windows))]
-pub mod wrapped;
 
 #[cfg(any(unix, windows))]
-pub use pages::{PageBuffer, PageReader, PageWriter};
+pub use files::*;
 pub use system::*;
-#[cfg(any(unix, windows))]
-pub use threads::{in_order, no_thread, on_each};

@@ -6,6 +6,8 @@
 #[cfg(target_env = "musl")]
 #[expect(unsafe_code, reason = "memory is the system's")]
 mod musl;
+#[cfg(target_os = "linux")]
+mod nameless;
 #[cfg(any(unix, windows))]
 mod new_file;
 mod read_at;
@@ -19,6 +21,32 @@ mod windows;
 use unix as system;
 #[cfg(windows)]
 use windows as system;
+
+/// What names of files next to a target begin with.
+#[cfg(any(unix, windows))]
+const BESIDE: &str = ".umbel-";
+
+/// Elsewhere than on Linux, each file has a name.
+#[cfg(all(any(unix, windows), not(target_os = "linux")))]
+mod nameless {
+    use std::fs::File;
+    use std::io;
+    use std::path::Path;
+
+    use tempfile::TempPath;
+
+    pub(super) fn make(_: &Path, _: bool) -> Option<File> {
+        None
+    }
+
+    pub(super) fn link(_: &File, _: &Path) -> io::Result<()> {
+        unreachable!("no file is nameless here")
+    }
+
+    pub(super) fn link_beside(_: &File, _: &Path) -> io::Result<TempPath> {
+        unreachable!("no file is nameless here")
+    }
+}
 
 #[cfg(any(unix, windows))]
 pub use here::*;
@@ -100,22 +128,6 @@ mod here {
         Some(PathBuf::from(system::os_string(bytes)?))
     }
 
-    /// The arguments of the process. `cmd.exe` leaves `*` and `?` to programs: on Windows, those outside of quotes stand for
-    /// the files that are there.
-    pub fn arguments() -> impl Iterator<Item = OsString> {
-        system::arguments()
-    }
-
-    /// Whether it is a named pipe.
-    pub fn is_fifo(meta: &Metadata) -> bool {
-        system::is_fifo(meta)
-    }
-
-    /// What others than its owner may do with a file: "read" or "change" it. Windows does not tell so easily.
-    pub fn others_may(meta: &Metadata) -> Option<&'static str> {
-        system::others_may(meta)
-    }
-
     /// Who may read and write a file. On Windows its owner alone, or whom the folder allows to.
     #[derive(Clone, Copy, Debug)]
     pub struct Access(system::Access);
@@ -140,177 +152,147 @@ mod here {
         }
     }
 
-    /// Gives `file` the owner of the file `before`, as far as we may, and its permissions: without those to act as its owner,
-    /// and for another group only what everybody may. On Windows a file has the permissions of its folder.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn inherit(file: &File, before: &Metadata) -> io::Result<()> {
-        system::inherit(file, before)
+    /// What every system has under the same name.
+    macro_rules! of_system {
+        ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) $(-> $returned:ty)?;)*) => {$(
+            $(#[$doc])*
+            pub fn $name($($argument: $type),*) $(-> $returned)? {
+                system::$name($($argument),*)
+            }
+        )*};
     }
 
-    /// Copies up to `most` bytes of a file from byte `at` on to the end of what was written to another, as the system does it
-    /// fastest: sharing the blocks on disk, if the file system can. Others may meanwhile read the first one by
-    /// [`FileAt`](crate::FileAt), but nobody from where it stands. Returns the bytes copied, fewer only at its end.
-    ///
-    /// # Errors
-    /// Those of reading and writing.
-    pub fn copy(from: &File, at: u64, most: u64, to: &File) -> io::Result<u64> {
-        system::copy(from, at, most, to)
-    }
+    of_system! {
+        /// The arguments of the process. `cmd.exe` leaves `*` and `?` to programs: on Windows, those outside of quotes stand for
+        /// the files that are there.
+        fn arguments() -> impl Iterator<Item = OsString>;
 
-    /// The path of a file from the root, without links: as [`std::fs::canonicalize`], and on Windows in the form in which
-    /// people write it.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn canonical(path: &Path) -> io::Result<PathBuf> {
-        system::canonical(path)
-    }
+        /// Whether it is a named pipe.
+        fn is_fifo(meta: &Metadata) -> bool;
 
-    /// Makes the names in a folder survive a crash. Windows does that by itself.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn sync_folder(folder: &Path) -> io::Result<()> {
-        system::sync_folder(folder)
-    }
+        /// What others than its owner may do with a file: "read" or "change" it. Windows does not tell so easily.
+        fn others_may(meta: &Metadata) -> Option<&'static str>;
 
-    /// Cuts off a file that may have been opened for appending alone.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn set_length(file: &File, length: u64) -> io::Result<()> {
-        system::set_length(file, length)
-    }
+        /// Gives `file` the owner of the file `before`, as far as we may, and its permissions: without those to act as its owner,
+        /// and for another group only what everybody may. On Windows a file has the permissions of its folder.
+        ///
+        /// # Errors
+        /// Those of the system.
+        fn inherit(file: &File, before: &Metadata) -> io::Result<()>;
 
-    /// Opens a file to read it. A folder opens, too, on all systems, so that those who ask what it is can say so.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn open(path: &Path) -> io::Result<File> {
-        system::open(path)
-    }
+        /// Copies up to `most` bytes of a file from byte `at` on to the end of what was written to another, as the system does it
+        /// fastest: sharing the blocks on disk, if the file system can. Others may meanwhile read the first one by
+        /// [`FileAt`](crate::FileAt), but nobody from where it stands. Returns the bytes copied, fewer only at its end.
+        ///
+        /// # Errors
+        /// Those of reading and writing.
+        fn copy(from: &File, at: u64, most: u64, to: &File) -> io::Result<u64>;
 
-    /// Whether all that is written to a file goes to its end.
-    pub fn appends(file: &File) -> bool {
-        system::appends(file)
-    }
+        /// The path of a file from the root, without links: as [`std::fs::canonicalize`], and on Windows in the form in which
+        /// people write it.
+        ///
+        /// # Errors
+        /// Those of the system.
+        fn canonical(path: &Path) -> io::Result<PathBuf>;
 
-    /// Tells the system that a file is read from start to end, so that the disk works while its bytes are processed. A
-    /// system that ignores this is only slower.
-    pub fn read_ahead(file: &File) {
-        system::read_ahead(file);
-    }
+        /// Makes the names in a folder survive a crash. Windows does that by itself.
+        ///
+        /// # Errors
+        /// Those of the system.
+        fn sync_folder(folder: &Path) -> io::Result<()>;
 
-    /// Locks a file, or says that another process has. It keeps nobody from reading or writing.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn try_lock(file: &File) -> Result<(), TryLockError> {
-        system::try_lock(file)
-    }
+        /// Cuts off a file that may have been opened for appending alone.
+        ///
+        /// # Errors
+        /// Those of the system.
+        fn set_length(file: &File, length: u64) -> io::Result<()>;
 
-    /// Locks a file, after waiting for others that have.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn lock(file: &File) -> io::Result<()> {
-        system::lock(file)
-    }
+        /// Opens a file to read it. A folder opens, too, on all systems, so that those who ask what it is can say so.
+        ///
+        /// # Errors
+        /// Those of the system.
+        fn open(path: &Path) -> io::Result<File>;
 
-    /// Whether a file could not be locked because it is not open for writing, as over NFS.
-    pub fn locks_only_writable(error: &io::Error) -> bool {
-        system::locks_only_writable(error)
-    }
+        /// Whether all that is written to a file goes to its end.
+        fn appends(file: &File) -> bool;
 
-    /// Whether standard output was closed when the process started: what is written then is lost in silence.
-    pub fn is_stdout_closed() -> bool {
-        system::is_stdout_closed()
-    }
+        /// Tells the system that a file is read from start to end, so that the disk works while its bytes are processed. A
+        /// system that ignores this is only slower.
+        fn read_ahead(file: &File);
 
-    /// The error of writing to what is closed.
-    pub fn closed() -> io::Error {
-        system::closed()
-    }
+        /// Locks a file, or says that another process has. It keeps nobody from reading or writing.
+        ///
+        /// # Errors
+        /// Those of the system.
+        fn try_lock(file: &File) -> Result<(), TryLockError>;
 
-    /// Standard output without a buffer.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn stdout() -> io::Result<File> {
-        system::stdout()
-    }
+        /// Locks a file, after waiting for others that have.
+        ///
+        /// # Errors
+        /// Those of the system.
+        fn lock(file: &File) -> io::Result<()>;
 
-    /// Standard input without a buffer, so that a redirected file can be read again.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn stdin() -> io::Result<File> {
-        system::stdin()
-    }
+        /// Whether a file could not be locked because it is not open for writing, as over NFS.
+        fn locks_only_writable(error: &io::Error) -> bool;
 
-    /// What is typed, where a terminal's bytes are in another encoding than text is here.
-    pub fn typed() -> Option<Box<dyn Read + Send>> {
-        system::typed()
-    }
+        /// Whether standard output was closed when the process started: what is written then is lost in silence.
+        fn is_stdout_closed() -> bool;
 
-    /// The file that is standard output, opened for reading.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn reopen_stdout() -> io::Result<File> {
-        system::reopen_stdout()
-    }
+        /// The error of writing to what is closed.
+        fn closed() -> io::Error;
 
-    /// Writes to standard output, which is a terminal.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn write_to_terminal(out: &mut File, bytes: &[u8]) -> io::Result<usize> {
-        system::write_to_terminal(out, bytes)
-    }
+        /// Standard output without a buffer.
+        ///
+        /// # Errors
+        /// Those of the system.
+        fn stdout() -> io::Result<File>;
 
-    /// The memory of the machine in bytes, or less if this process may use less, where the system tells.
-    pub fn memory() -> Option<u64> {
-        system::memory()
-    }
+        /// Standard input without a buffer, so that a redirected file can be read again.
+        ///
+        /// # Errors
+        /// Those of the system.
+        fn stdin() -> io::Result<File>;
 
-    /// The most memory that this process has had in use, in bytes.
-    pub fn peak_memory() -> u64 {
-        system::peak_memory()
-    }
+        /// What is typed, where a terminal's bytes are in another encoding than text is here.
+        fn typed() -> Option<Box<dyn Read + Send>>;
 
-    /// Makes the allocator return freed memory of 1 MiB or more to the system. By itself, glibc keeps blocks as large as the
-    /// largest one freed before, up to 32 MiB: with lines of 4 MB, some 60 MiB above a memory cap.
-    pub fn return_memory() {
-        system::return_memory();
-    }
+        /// The file that is standard output, opened for reading.
+        ///
+        /// # Errors
+        /// Those of the system.
+        fn reopen_stdout() -> io::Result<File>;
 
-    /// Makes the allocator keep up to `bytes` of freed memory per thread, for work that allocates and frees buffers of some
-    /// MiB over and over: the system clears each that it hands out.
-    pub fn keep_memory(bytes: u64) {
-        system::keep_memory(bytes);
-    }
+        /// Writes to standard output, which is a terminal.
+        ///
+        /// # Errors
+        /// Those of the system.
+        fn write_to_terminal(out: &mut File, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Files that this process may have open.
-    pub fn open_files() -> u64 {
-        system::open_files()
-    }
+        /// The memory of the machine in bytes, or less if this process may use less, where the system tells.
+        fn memory() -> Option<u64>;
 
-    /// Allows this process as many open files as it may allow itself, within reason: lines that do not fit in memory go to
-    /// some hundred temporary files. Where that is refused, work has fewer of them.
-    pub fn allow_open_files() {
-        system::allow_open_files();
-    }
+        /// The most memory that this process has had in use, in bytes.
+        fn peak_memory() -> u64;
 
-    /// The folder for temporary files: the system's, unless that is in memory and another is on a disk.
-    pub fn temporary_folder() -> PathBuf {
-        system::temporary_folder()
-    }
+        /// Makes the allocator return freed memory of 1 MiB or more to the system. By itself, glibc keeps blocks as large as the
+        /// largest one freed before, up to 32 MiB: with lines of 4 MB, some 60 MiB above a memory cap.
+        fn return_memory();
 
-    /// Whether a folder is in memory.
-    pub fn is_in_memory(folder: &Path) -> bool {
-        system::is_in_memory(folder)
+        /// Makes the allocator keep up to `bytes` of freed memory per thread, for work that allocates and frees buffers of some
+        /// MiB over and over: the system clears each that it hands out.
+        fn keep_memory(bytes: u64);
+
+        /// Files that this process may have open.
+        fn open_files() -> u64;
+
+        /// Allows this process as many open files as it may allow itself, within reason: lines that do not fit in memory go to
+        /// some hundred temporary files. Where that is refused, work has fewer of them.
+        fn allow_open_files();
+
+        /// The folder for temporary files: the system's, unless that is in memory and another is on a disk.
+        fn temporary_folder() -> PathBuf;
+
+        /// Whether a folder is in memory.
+        fn is_in_memory(folder: &Path) -> bool;
     }
 }

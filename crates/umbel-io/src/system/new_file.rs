@@ -11,10 +11,7 @@ use std::path::Path;
 
 use tempfile::TempPath;
 
-use super::{State, system};
-
-/// What names of files next to a target begin with.
-pub(crate) const BESIDE: &str = ".umbel-";
+use super::{BESIDE, State, nameless, system};
 
 /// A file that is being written.
 pub struct NewFile {
@@ -36,7 +33,7 @@ impl NewFile {
     /// # Errors
     /// Those of the system.
     pub fn in_folder(folder: &Path, private: bool) -> io::Result<(File, Self)> {
-        if let Some(file) = system::nameless(folder, private) {
+        if let Some(file) = nameless::make(folder, private) {
             return Ok((file, Self { name: None }));
         }
         let make = |path: &Path| system::create_new(path, private);
@@ -55,9 +52,9 @@ impl NewFile {
             system::lock(file)?;
         }
         match (self.name, replace) {
-            (None, false) => system::link(file, target),
+            (None, false) => nameless::link(file, target),
             // A link cannot replace a file: link next to the target, then rename over it.
-            (None, true) => replace_by(system::link_beside(file, target)?, target),
+            (None, true) => replace_by(nameless::link_beside(file, target)?, target),
             (Some(name), false) => Ok(name.persist_noclobber(target)?),
             (Some(name), true) => replace_by(name, target),
         }

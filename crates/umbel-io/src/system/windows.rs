@@ -13,7 +13,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use tempfile::TempPath;
 use windows_sys::Wdk::Storage::FileSystem::{
     FILE_ACCESS_INFORMATION, FileAccessInformation, NtQueryInformationFile,
 };
@@ -198,18 +197,6 @@ pub(crate) fn create_new(path: &Path, _: bool) -> io::Result<File> {
     // It has the permissions of its folder, unless it is made private.
     let rights = GENERIC_READ | GENERIC_WRITE | files::WRITE_DAC;
     OpenOptions::new().write(true).create_new(true).access_mode(rights).open(path)
-}
-
-pub(crate) fn nameless(_: &Path, _: bool) -> Option<File> {
-    None
-}
-
-pub(crate) fn link(_: &File, _: &Path) -> io::Result<()> {
-    unreachable!("no file is nameless here")
-}
-
-pub(crate) fn link_beside(_: &File, _: &Path) -> io::Result<TempPath> {
-    unreachable!("no file is nameless here")
 }
 
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {

@@ -7,13 +7,13 @@ use std::io::{self, Cursor, ErrorKind, Read};
 use anyhow::Result;
 use umbel_numbers::Size;
 
-use crate::pages::PageReader;
+use super::pages::PageReader;
 
-use crate::content;
-use crate::frames::{self, Counted, Frames, Gzip, Noting, Zstd};
+use super::content;
+use super::frames::{self, Counted, Frames, Gzip, Noting, Zstd};
 
-pub use crate::frames::{Point, Resume};
-pub use crate::start::{Compression, Start, check_result_name};
+pub use super::frames::{Point, Resume};
+pub use super::start::{Compression, Start, check_result_name};
 
 /// The lines in `source`, named `name`: its bytes, decompressed if they are compressed, by a decoder in `room` bytes of a cap
 /// of `memory`. At first, no more of a pipe is awaited than needed to recognize it.

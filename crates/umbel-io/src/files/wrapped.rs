@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use umbel_share::sign::Signature;
 use umbel_share::{Content, Trust, Wrapping, pack, receive};
 
+use super::pages::{PageReader, PageWriter};
 use crate::State;
-use crate::pages::{PageReader, PageWriter};
 
 /// The signature at the end of a file, read from its start then; checked if its signer is to be trusted.
 pub fn signature(mut file: &File, path: &Path, trust: Option<&Trust>) -> Result<Option<Signature>> {

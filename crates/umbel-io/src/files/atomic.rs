@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::pages::PageWriter;
+use super::pages::PageWriter;
 use crate::{Access, NewFile, State};
 
 /// What to do about a file that already exists.

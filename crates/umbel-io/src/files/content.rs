@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use anyhow::{Result, bail};
 
-use crate::start;
+use super::start;
 
 /// The first bytes of formats in which no line of text begins.
 const MAGICS: [(&[u8], Archive); 5] = [

@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex};
 
-use crate::threads::in_order;
+use super::threads::in_order;
 use crate::{FileAt, State};
 
-use crate::compression::{self, Compression, Decoder, Point};
+use super::compression::{self, Compression, Decoder, Point};
 
 /// Bytes of text of a part, at least, unless the file ends: starting a decoder costs what a few KiB of text cost.
 const PART: u64 = 1 << 20;
