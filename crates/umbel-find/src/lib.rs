@@ -22,35 +22,9 @@
 //! All but [`index`] needs the feature `files`, which is on by default: a browser reads an index without.
 
 #[cfg(feature = "files")]
-mod about;
-#[cfg(feature = "files")]
-mod build;
-#[cfg(feature = "files")]
-mod find;
-#[cfg(feature = "files")]
-mod folders;
+mod files;
 pub mod index;
-#[cfg(feature = "files")]
-mod memory;
-#[cfg(feature = "files")]
-mod opened;
-#[cfg(feature = "files")]
-mod query;
-#[cfg(feature = "files")]
-mod settings;
-#[cfg(feature = "files")]
-mod stamp;
-#[cfg(all(test, feature = "files"))]
-mod tests;
-#[cfg(feature = "files")]
-mod text;
 
 #[cfg(feature = "files")]
-pub use about::{About, about};
-#[cfg(feature = "files")]
-pub use build::{Built, build, update};
-#[cfg(feature = "files")]
-pub use find::{Found, Search, Sink, Wanted, find};
+pub use files::*;
 pub use index::{IndexError, MAGIC, Wide, is_index};
-#[cfg(feature = "files")]
-pub use query::Matching;

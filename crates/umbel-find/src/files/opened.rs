@@ -6,8 +6,8 @@ use crate::index::layout::Block;
 use crate::index::pages::DATA;
 use umbel_io::compression::{Compression, Point, Resume};
 
+use super::settings::Settings;
 use crate::IndexError;
-use crate::settings::Settings;
 
 pub(crate) type Index = crate::index::Index<File>;
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use umbel_sets::inputs::Room;
 use umbel_sets::{Error, Options};
 
-use crate::opened::Index;
-use crate::text;
+use super::opened::Index;
+use super::text;
 
 /// What is left for lists beside the cap.
 const FREE: u64 = 4 << 20;

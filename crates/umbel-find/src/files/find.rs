@@ -17,14 +17,14 @@ use umbel_numbers::Size;
 use umbel_sets::inputs::Room;
 use umbel_sets::{Bad, Missing, Options};
 
-use crate::build::threads;
-use crate::folders::Base;
-use crate::opened::{self, Index};
-use crate::query::{Matching, Text};
-use crate::settings::Settings;
-use crate::stamp;
-use crate::text::{self, Reading, Unreadable};
-use crate::{folders, memory};
+use super::build::threads;
+use super::folders::Base;
+use super::opened::{self, Index};
+use super::query::{Matching, Text};
+use super::settings::Settings;
+use super::stamp;
+use super::text::{self, Reading, Unreadable};
+use super::{folders, memory};
 
 /// A line, or a record, that was found.
 #[derive(Clone, Debug)]

@@ -172,6 +172,11 @@ fn search(index: &Path, wanted: &Wanted, options: &Options) -> anyhow::Result<(V
     Ok((lines, search))
 }
 
+/// One text, as a whole.
+fn wanted(text: &str) -> Wanted {
+    Wanted { texts: vec![text.into()], matching: Matching::default() }
+}
+
 /// The lines of a text that have one of some texts, tried at every place.
 fn model(path: &Path, text: &[u8], wanted: &Wanted) -> Vec<Line> {
     let folded = |text: &[u8]| {
@@ -378,8 +383,7 @@ fn values_of_a_field_are_found_in_records_of_every_format() {
             build(&index, Existing::Replace, std::slice::from_ref(&file), &of_field).unwrap();
         assert!(built.blocks > 10, "{}", built.blocks);
         for value in ["k \"7\"", "k \"299\"", "k", "7"] {
-            let wanted = Wanted { texts: vec![value.into()], matching: Matching::default() };
-            let (found, search) = search(&index, &wanted, &lines).unwrap();
+            let (found, search) = search(&index, &wanted(value), &lines).unwrap();
             let expected = if value.len() > 2 { 3 } else { 0 };
             assert_eq!(found.len(), expected, "{value} in {}", &text[..40]);
             assert!(search.blocks_read <= 4, "{}", search.blocks_read);
@@ -389,10 +393,8 @@ fn values_of_a_field_are_found_in_records_of_every_format() {
                 assert!(text[at..].starts_with(&row), "{number}: {row}");
             }
         }
-        let wanted = Wanted {
-            texts: vec![b"7".into()],
-            matching: Matching { inside: true, ..Matching::default() },
-        };
+        let matching = Matching { inside: true, ..Matching::default() };
+        let wanted = Wanted { matching, ..wanted("7") };
         assert!(search(&index, &wanted, &lines).is_err(), "values are compared as a whole");
         assert!(search(&index, &wanted, &of_field).is_err(), "the index knows its records");
     }
@@ -423,11 +425,8 @@ fn a_hit_in_a_compressed_file_does_not_read_it_from_its_start() {
         fs::write(&file, bytes).unwrap();
         build(&index, Existing::Replace, std::slice::from_ref(&file), &options).unwrap();
         let look = |i: u64| {
-            let wanted = Wanted {
-                texts: vec![format!("{:016x}", mix(i)).into()],
-                matching: Matching::default(),
-            };
-            let (found, search) = search(&index, &wanted, &options).unwrap();
+            let (found, search) =
+                search(&index, &wanted(&format!("{:016x}", mix(i))), &options).unwrap();
             assert_eq!((found.len(), found[0].1), (1, i + 1), "{i}");
             search.text_read / search.blocks_read
         };
@@ -514,10 +513,8 @@ fn parts_of_large_files_make_the_same_index() {
                 for at in (0..text.len()).step_by(14_983) {
                     let word = text[at..].split(|byte| !byte.is_ascii_alphanumeric()).nth(2);
                     let Some(word) = word.filter(|word| word.len() > 3) else { continue };
-                    let wanted = Wanted {
-                        texts: vec![word.to_vec()],
-                        matching: Matching { inside: true, ignore_case: false },
-                    };
+                    let matching = Matching { inside: true, ignore_case: false };
+                    let wanted = Wanted { texts: vec![word.to_vec()], matching };
                     let (found, _) = search(&index, &wanted, &options).unwrap();
                     assert_eq!(found, model(&file, &text, &wanted), "{}", word.escape_ascii());
                 }
@@ -540,8 +537,7 @@ fn a_block_that_looks_compressed_is_plain() {
     fs::write(&file, [b"start\n".to_vec(), (0..50).flat_map(line).collect()].concat()).unwrap();
     let options = options(folder, 1);
     build(&index, Existing::Keep, &[file], &options).unwrap();
-    let wanted = Wanted { texts: vec![b"word0037".to_vec()], matching: Matching::default() };
-    assert_eq!(search(&index, &wanted, &options).unwrap().0.len(), 1);
+    assert_eq!(search(&index, &wanted("word0037"), &options).unwrap().0.len(), 1);
 }
 
 /// Every byte of an index is covered by a checksum or checked.
@@ -620,8 +616,7 @@ fn a_forged_index_is_refused() {
             pages.extend(XxHash3_64::oneshot_with_seed(number, data).to_le_bytes());
         }
         fs::write(&index, pages).unwrap();
-        let wanted = Wanted { texts: vec![b"line".to_vec()], matching: Matching::default() };
-        let found = search(&index, &wanted, &options).map(|(found, _)| found.len());
+        let found = search(&index, &wanted("line"), &options).map(|(found, _)| found.len());
         (found, about(&index).map(|_| ()))
     };
     let is_damage = |error: &anyhow::Error| error.downcast_ref::<IndexError>().is_some();
@@ -647,8 +642,7 @@ fn a_forged_index_is_refused() {
     assert_eq!(found.unwrap(), 200);
     fs::write(&file, "one line\n").unwrap();
     update(&index, &options).unwrap();
-    let wanted = Wanted { texts: vec![b"line".to_vec()], matching: Matching::default() };
-    let (found, search) = search(&index, &wanted, &options).unwrap();
+    let (found, search) = search(&index, &wanted("line"), &options).unwrap();
     assert_eq!((found.len(), search.stale), (1, Vec::new()));
 }
 
@@ -665,7 +659,7 @@ fn an_update_leaves_an_index_alone_that_was_made_anew() {
     build(&index, Existing::Replace, &logs[1..], &options).unwrap();
     let made = fs::read(&index).unwrap();
     fs::write(&logs[0], "another line\n").unwrap();
-    let error = crate::build::update_of(&index, old, &options).unwrap_err().to_string();
+    let error = super::build::update_of(&index, old, &options).unwrap_err().to_string();
     assert!(error.contains("made anew by another run"), "{error}");
     assert!(fs::read(&index).unwrap() == made);
 }
@@ -698,7 +692,7 @@ fn a_file_that_changes_while_others_are_searched_is_searched_in_full() {
     logs.iter().for_each(|log| fs::write(log, text(2)).unwrap());
     let options = options(folder, 1);
     build(&index, Existing::Keep, &logs, &options).unwrap();
-    let wanted = Wanted { texts: vec![b"needle".to_vec()], matching: Matching::default() };
+    let wanted = wanted("needle");
     let mut all = Vec::new();
     let other = text(40);
     let changes = Changes(&logs[1], other.as_bytes());
@@ -733,7 +727,7 @@ fn a_panic_ends_a_search() {
     for i in 0..8 {
         fs::write(dir.path().join(i.to_string()), "one line\n").unwrap();
     }
-    let wanted = Wanted { texts: vec![b"line".to_vec()], matching: Matching::default() };
+    let wanted = wanted("line");
     let ended = std::panic::catch_unwind(|| {
         drop(find(dir.path(), &wanted, &options(dir.path(), 4), &Panics, &mut |_| Ok(())));
     });
@@ -752,8 +746,7 @@ fn an_update_drops_what_was_named_and_is_gone() {
     let options = options(folder, 1);
     build(&index, Existing::Keep, &logs, &options).unwrap();
     let look = || {
-        let wanted = Wanted { texts: vec![b"line".to_vec()], matching: Matching::default() };
-        let (found, search) = search(&index, &wanted, &options).unwrap();
+        let (found, search) = search(&index, &wanted("line"), &options).unwrap();
         (found.len(), search.gone)
     };
     assert_eq!(look(), (3, Vec::new()));
@@ -836,7 +829,7 @@ fn short_records_after_a_long_one_are_found() {
     let options = options(folder, 1);
     build(&index, Existing::Keep, std::slice::from_ref(&file), &options).unwrap();
     for word in ["user_id", "checkout-service", "17"] {
-        let wanted = Wanted { texts: vec![word.into()], matching: Matching::default() };
+        let wanted = wanted(word);
         for place in [&index, &file] {
             let (found, _) = search(place, &wanted, &options).unwrap();
             assert_eq!(found, model(&file, &text, &wanted), "{word}");
@@ -863,9 +856,7 @@ fn a_byte_order_mark_is_none_of_a_value() {
         let of_field = Options { records, ..lines.clone() };
         build(&index, Existing::Replace, std::slice::from_ref(&file), &of_field).unwrap();
         for i in [0, 1, 8999] {
-            let texts = vec![format!("value{i}").into()];
-            let wanted = Wanted { texts, matching: Matching::default() };
-            let (found, _) = search(&index, &wanted, &lines).unwrap();
+            let (found, _) = search(&index, &wanted(&format!("value{i}")), &lines).unwrap();
             assert_eq!(found.iter().map(|line| line.1).collect::<Vec<_>>(), [i + 1]);
         }
     }
@@ -909,7 +900,7 @@ fn an_index_answers_the_same_by_any_spelling_of_its_path() {
     const HERE: &str = "UMBEL_TEST_SPELLINGS";
     // The folder that a process is in is that of all its tests.
     if std::env::var_os(HERE).is_none() {
-        let name = "tests::an_index_answers_the_same_by_any_spelling_of_its_path";
+        let name = "files::tests::an_index_answers_the_same_by_any_spelling_of_its_path";
         let program = std::env::current_exe().unwrap();
         let ran = Command::new(program).args(["--exact", name]).env(HERE, "1").output().unwrap();
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
@@ -930,7 +921,7 @@ fn an_index_answers_the_same_by_any_spelling_of_its_path() {
     let places =
         ["", "d", "d/a", "d/e", "d/e-f", "d/s", "d/s/b", "other"].map(|name| top.join(name));
     let options = options(&std::env::temp_dir(), 1);
-    let wanted = Wanted { texts: vec![b"alpha".to_vec()], matching: Matching::default() };
+    let wanted = wanted("alpha");
     let cases = if std::env::var_os("UMBEL_TEST_FULL").is_some() { 1500 } else { 200 };
     let (mut met, mut updates) = (0, 0);
     for case in 0..cases {

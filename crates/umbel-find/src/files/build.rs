@@ -19,12 +19,12 @@ use umbel_io::compression::Point;
 use umbel_io::{FileAt, FileId, State, on_each};
 use umbel_sets::{Missing, Options};
 
-use crate::folders::Base;
-use crate::opened::{self, Index};
-use crate::settings::Settings;
-use crate::stamp;
-use crate::text::{BLOCK, Reading, Unreadable};
-use crate::{folders, memory};
+use super::folders::Base;
+use super::opened::{self, Index};
+use super::settings::Settings;
+use super::stamp;
+use super::text::{BLOCK, Reading, Unreadable};
+use super::{folders, memory};
 
 /// What was done to make an index.
 #[derive(Clone, Debug, Default)]

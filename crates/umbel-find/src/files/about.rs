@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use umbel_io::State;
 
-use crate::folders::Base;
-use crate::{opened, stamp};
+use super::folders::Base;
+use super::{opened, stamp};
 
 /// What is in an index, and what has changed since.
 #[derive(Clone, Debug, Default)]
