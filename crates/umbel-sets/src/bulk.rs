@@ -22,8 +22,7 @@ pub(crate) fn fill(
     filter: &mut Blocked,
     room: u64,
 ) -> Result<Vec<Tally>, Error> {
-    let Budget { threads, bucketed, .. } = scanner.budget;
-    scanner.scan(inputs, &Fill { filter: Sharded::new(filter, threads), bucketed, room })
+    scanner.scan(inputs, room, &Fill::new(filter, scanner.budget))
 }
 
 /// The lines of a batch that a filter lets pass.
@@ -137,10 +136,16 @@ impl<'a> Sharded<'a> {
     }
 }
 
-struct Fill<'a> {
+/// Inserts lines into a blocked filter, in any order.
+pub(crate) struct Fill<'a> {
     filter: Sharded<'a>,
     bucketed: usize,
-    room: u64,
+}
+
+impl<'a> Fill<'a> {
+    pub(crate) fn new(filter: &'a mut Blocked, budget: Budget) -> Self {
+        Self { filter: Sharded::new(filter, budget.threads), bucketed: budget.bucketed }
+    }
 }
 
 impl Visit for Fill<'_> {
@@ -160,9 +165,5 @@ impl Visit for Fill<'_> {
     fn finish(&self, mut buckets: Buckets) -> Result<(), Error> {
         self.filter.finish(&mut buckets, Shard::insert_all);
         Ok(())
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }

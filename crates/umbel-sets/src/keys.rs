@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use umbel::KeyHasher;
 
-use crate::input::{Input, lengths};
+use crate::input::Input;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
@@ -48,10 +48,8 @@ pub fn keys(
     options: &Options,
     see: impl FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send,
 ) -> Result<Report, Error> {
-    options.progress.expect(lengths(inputs));
-    let show = Show { room, see: Mutex::new(see) };
     let mut report = Report::default();
-    report.passed(inputs, &scanner(options)?.scan(inputs, &show)?);
+    scanner(options)?.read(inputs, room, &Show(Mutex::new(see)), &mut report)?;
     Ok(report)
 }
 
@@ -66,11 +64,8 @@ pub fn keys_stream(
     options: &Options,
     see: impl FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send,
 ) -> Result<Report, Error> {
-    let before = options.progress.done();
-    let show = Show { room, see: Mutex::new(see) };
-    let tally = scanner(options)?.stream(name, source, &show)?;
-    let mut report = Report::default();
-    report.streamed(&tally, options.progress.done() - before);
+    let (show, mut report) = (Show(Mutex::new(see)), Report::default());
+    scanner(options)?.read_stream((name, source), room, &show, &mut report)?;
     Ok(report)
 }
 
@@ -80,20 +75,13 @@ fn scanner(options: &Options) -> Result<Scanner<'_>, Error> {
     Scanner::new(options, KeyHasher::default())
 }
 
-struct Show<F> {
-    room: u64,
-    see: Mutex<F>,
-}
+struct Show<F>(Mutex<F>);
 
 impl<F: FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send> Visit for Show<F> {
     type Local = ();
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        let mut see: MutexGuard<'_, F> = self.see.lock().expect("no worker panics");
+        let mut see: MutexGuard<'_, F> = self.0.lock().expect("no worker panics");
         see(&KeyBatch { lines })
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }

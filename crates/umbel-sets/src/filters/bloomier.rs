@@ -9,7 +9,7 @@ use umbel::{KeyHash, KeyHasher, Plan};
 use umbel_io::threads::on_each;
 
 use crate::budget::Budget;
-use crate::input::{Input, lengths};
+use crate::input::Input;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
@@ -20,7 +20,7 @@ use crate::{Error, Options};
 pub struct BloomierBuild<'a> {
     scanner: Scanner<'a>,
     gather: Gather,
-    options: &'a Options,
+    room: u64,
     report: Report,
 }
 
@@ -49,8 +49,8 @@ impl<'a> BloomierBuild<'a> {
         let room = rest.checked_sub(needed).filter(|room| *room >= LEAST_ROOM);
         let room = room.ok_or_else(|| memory(needed.saturating_add(LEAST_ROOM)))?;
         let hashes = (0..shards).map(|_| Mutex::default()).collect();
-        let gather = Gather { builder, hashes, most, bucketed, room, planned: plan.keys() };
-        Ok(Self { scanner, gather, options, report: Report::default() })
+        let gather = Gather { builder, hashes, most, bucketed, planned: plan.keys() };
+        Ok(Self { scanner, gather, room, report: Report::default() })
     }
 
     /// Adds the lines of files.
@@ -58,9 +58,7 @@ impl<'a> BloomierBuild<'a> {
     /// # Errors
     /// Those of reading; [`Error::Filter`] if there are more different lines than planned.
     pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
-        self.options.progress.expect(lengths(inputs));
-        self.report.passed(inputs, &self.scanner.scan(inputs, &self.gather)?);
-        Ok(())
+        self.scanner.read(inputs, self.room, &self.gather, &mut self.report)
     }
 
     /// Adds the lines of `source`.
@@ -68,10 +66,7 @@ impl<'a> BloomierBuild<'a> {
     /// # Errors
     /// As [`inputs`](Self::inputs).
     pub fn stream(&mut self, name: &str, source: &mut dyn Read) -> Result<(), Error> {
-        let before = self.options.progress.done();
-        let tally = self.scanner.stream(name, source, &self.gather)?;
-        self.report.streamed(&tally, self.options.progress.done() - before);
-        Ok(())
+        self.scanner.read_stream((name, source), self.room, &self.gather, &mut self.report)
     }
 
     /// Builds the filter.
@@ -104,7 +99,6 @@ struct Gather {
     /// The maximum number of hashes of a shard; then duplicates are dropped.
     most: usize,
     bucketed: usize,
-    room: u64,
     planned: u64,
 }
 
@@ -160,9 +154,5 @@ impl Visit for Gather {
     fn finish(&self, mut buckets: Self::Local) -> Result<(), Error> {
         let mut buckets = buckets.iter_mut().enumerate();
         buckets.try_for_each(|(shard, bucket)| self.empty(shard, bucket))
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }

@@ -6,8 +6,8 @@ use umbel::KeyHasher;
 use umbel_foreign::{Format, KeyCounter, KeyType};
 
 use super::filter::LineKeys;
-use crate::budget::Budget;
-use crate::input::{Input, lengths};
+use crate::input::Input;
+use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
@@ -16,20 +16,17 @@ use crate::{Error, Options};
 /// # Errors
 /// Those of reading.
 pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
-    struct Count(Budget);
+    struct Count;
     impl Visit for Count {
         type Local = ();
         fn batch(&self, (): &mut (), _: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
             Ok(())
         }
-        fn room(&self) -> u64 {
-            self.0.rest
-        }
     }
     let scanner = Scanner::new(options, KeyHasher::default())?;
-    options.progress.expect(lengths(inputs));
-    let tallies = scanner.scan(inputs, &Count(scanner.budget))?;
-    Ok(tallies.iter().map(|tally| tally.lines).sum())
+    let mut report = Report::default();
+    scanner.read(inputs, scanner.budget.rest, &Count, &mut report)?;
+    Ok(report.lines)
 }
 
 /// Counts the keys that the lines of `inputs` are for another system, the way it does to size a filter.
@@ -45,15 +42,11 @@ pub fn count_keys(
     struct Count<'a> {
         keys: LineKeys,
         counter: Mutex<&'a mut KeyCounter>,
-        budget: Budget,
     }
     impl Visit for Count<'_> {
         type Local = ();
         fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
             self.keys.count(&mut self.counter.lock().expect("no worker panics"), lines)
-        }
-        fn room(&self) -> u64 {
-            self.budget.rest
         }
     }
     let keys = LineKeys::new(format, key_type)?;
@@ -62,10 +55,9 @@ pub fn count_keys(
         return count(inputs, options);
     }
     let scanner = Scanner::new(options, KeyHasher::default())?;
-    let budget = scanner.budget;
-    options.progress.expect(lengths(inputs));
     let mut counter = KeyCounter::new(format);
-    scanner.scan(inputs, &Count { keys, counter: Mutex::new(&mut counter), budget })?;
+    let count = Count { keys, counter: Mutex::new(&mut counter) };
+    scanner.read(inputs, scanner.budget.rest, &count, &mut Report::default())?;
     Ok(counter.keys())
 }
 

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use umbel::{AnyFilter, KeyHash};
 
-use crate::input::{Input, lengths};
+use crate::input::Input;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
@@ -25,18 +25,15 @@ pub fn hits(
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher().clone())?;
     let room = room_left(filter.bytes().saturating_add(beside), options)?;
-    options.progress.expect(lengths(inputs));
-    let ask = Ask { filter, room, hits: Mutex::new(Hits { each, found: 0 }) };
-    let tallies = scanner.scan(inputs, &ask)?;
+    let ask = Ask { filter, hits: Mutex::new(Hits { each, found: 0 }) };
     let mut report = Report::default();
-    report.passed(inputs, &tallies);
+    scanner.read(inputs, room, &ask, &mut report)?;
     report.found = ask.hits.into_inner().expect("no worker panics").found;
     Ok(report)
 }
 
 struct Ask<'a> {
     filter: &'a AnyFilter,
-    room: u64,
     hits: Mutex<Hits<'a>>,
 }
 
@@ -58,9 +55,5 @@ impl Visit for Ask<'_> {
         hits.found += lines.len() as u64;
         (hits.each)(lines.hashes());
         Ok(())
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }

@@ -11,10 +11,10 @@ use super::filter::{Filter, ForeignLines};
 use super::room::{growth, outgrown, room_left, room_to_fill};
 use super::rows::Indices;
 use crate::budget::Budget;
-use crate::bulk::fill;
-use crate::input::{Input, lengths};
+use crate::bulk::Fill;
+use crate::input::Input;
 use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
+use crate::scan::{Lines, Scanner, Visit, Visitor};
 use crate::{Error, Options};
 
 /// Inserts every line of `inputs` into `filter`, on all threads.
@@ -25,18 +25,13 @@ use crate::{Error, Options};
 pub fn insert(inputs: &[Input], filter: &mut Filter, options: &Options) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher())?;
     let room = room_to_insert(filter, options)?;
-    options.progress.expect(lengths(inputs));
-    let tallies = match filter {
-        Filter::Own(AnyFilter::Blocked(filter)) => fill(&scanner, inputs, filter, room)?,
-        Filter::Own(other) => {
-            scanner.scan(inputs, &FillWhole::new(other, room, &scanner, options)?)?
-        }
-        Filter::Foreign(lines) => {
-            scanner.scan(inputs, &FillForeign::new(lines, room, scanner.budget))?
-        }
+    let fill: &dyn Visitor = match filter {
+        Filter::Own(AnyFilter::Blocked(filter)) => &Fill::new(filter, scanner.budget),
+        Filter::Own(other) => &FillWhole::new(other, scanner.budget, options)?,
+        Filter::Foreign(lines) => &FillForeign::new(lines, scanner.budget),
     };
     let mut report = Report::default();
-    report.passed(inputs, &tallies);
+    scanner.read(inputs, room, fill, &mut report)?;
     Ok(report)
 }
 
@@ -52,19 +47,12 @@ pub fn insert_stream(
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher())?;
     let room = room_to_insert(filter, options)?;
-    let before = options.progress.done();
-    let tally = match filter {
-        Filter::Own(filter) => {
-            let fill = FillWhole::new(filter, room, &scanner, options)?;
-            scanner.stream(name, source, &fill)?
-        }
-        Filter::Foreign(lines) => {
-            let fill = FillForeign::new(lines, room, scanner.budget);
-            scanner.stream(name, source, &fill)?
-        }
+    let fill: &dyn Visitor = match filter {
+        Filter::Own(filter) => &FillWhole::new(filter, scanner.budget, options)?,
+        Filter::Foreign(lines) => &FillForeign::new(lines, scanner.budget),
     };
     let mut report = Report::default();
-    report.streamed(&tally, options.progress.done() - before);
+    scanner.read_stream((name, source), room, fill, &mut report)?;
     Ok(report)
 }
 
@@ -92,21 +80,14 @@ struct FillWhole<'a> {
     in_order: bool,
     /// For a filter of rows.
     places: Option<Indices>,
-    room: u64,
     budget: Budget,
 }
 
 impl<'a> FillWhole<'a> {
-    fn new(
-        filter: &'a mut AnyFilter,
-        room: u64,
-        scanner: &Scanner<'_>,
-        options: &Options,
-    ) -> Result<Self, Error> {
+    fn new(filter: &'a mut AnyFilter, budget: Budget, options: &Options) -> Result<Self, Error> {
         let in_order = filter.plan().kind().in_order();
         let places = Indices::of_all(filter, options)?;
-        let budget = scanner.budget;
-        Ok(Self { filter: Mutex::new(filter), in_order, places, room, budget })
+        Ok(Self { filter: Mutex::new(filter), in_order, places, budget })
     }
 
     fn insert(&self, lines: &Lines<'_>) -> Result<(), Error> {
@@ -129,22 +110,17 @@ impl Visit for FillWhole<'_> {
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         self.insert(lines)
     }
-
-    fn room(&self) -> u64 {
-        self.room
-    }
 }
 
 /// Fills another system's filter with lines in order: counts and parts of some formats depend on it.
 struct FillForeign<'a> {
     lines: Mutex<&'a mut ForeignLines>,
-    room: u64,
     budget: Budget,
 }
 
 impl<'a> FillForeign<'a> {
-    fn new(lines: &'a mut ForeignLines, room: u64, budget: Budget) -> Self {
-        Self { lines: Mutex::new(lines), room, budget }
+    fn new(lines: &'a mut ForeignLines, budget: Budget) -> Self {
+        Self { lines: Mutex::new(lines), budget }
     }
 }
 
@@ -159,9 +135,5 @@ impl Visit for FillForeign<'_> {
             }
             error => error,
         })
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }

@@ -46,16 +46,12 @@ pub fn build_lists(
         return Err(Error::Memory { cap, least: Budget::least_cap(threads, needed) });
     }
     let mut gathered = [include, exclude].into_iter().zip(lines).map(|(inputs, lines)| {
-        let gather = Gather {
-            hashes: Mutex::new(Vec::with_capacity(lines as usize)),
-            room: rest - needed + LEAST_ROOM,
-        };
-        options.progress.expect(lengths(inputs));
-        report.passed(inputs, &scanner.scan(inputs, &gather)?);
+        let gather = Gather(Mutex::new(Vec::with_capacity(lines as usize)));
+        scanner.read(inputs, rest - needed + LEAST_ROOM, &gather, &mut report)?;
         // The bytes were counted before.
         report.bytes_read += lengths(inputs);
         report.passes += inputs.len() as u32;
-        let mut hashes = gather.hashes.into_inner().expect("no worker panics");
+        let mut hashes = gather.0.into_inner().expect("no worker panics");
         hashes.sort_unstable();
         hashes.dedup();
         Ok::<_, Error>(hashes)
@@ -86,8 +82,8 @@ fn find(
     hash: KeyHash,
 ) -> Result<(String, u64, Vec<u8>), Error> {
     for input in inputs {
-        let find = Find { hash, found: Mutex::new(None), room: scanner.budget.rest / 2 };
-        scanner.scan(std::slice::from_ref(input), &find)?;
+        let find = Find { hash, found: Mutex::new(None) };
+        scanner.scan(std::slice::from_ref(input), scanner.budget.rest / 2, &find)?;
         if let Some((offset, line)) = find.found.into_inner().expect("no worker panics") {
             return Ok((input.name().to_owned(), offset, line));
         }
@@ -96,28 +92,20 @@ fn find(
 }
 
 /// Hashes, in any order.
-struct Gather {
-    hashes: Mutex<Vec<KeyHash>>,
-    room: u64,
-}
+struct Gather(Mutex<Vec<KeyHash>>);
 
 impl Visit for Gather {
     type Local = ();
 
     fn batch(&self, (): &mut (), lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
-        self.hashes.lock().expect("no worker panics").extend_from_slice(lines.hashes());
+        self.0.lock().expect("no worker panics").extend_from_slice(lines.hashes());
         Ok(())
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }
 
 struct Find {
     hash: KeyHash,
     found: Mutex<Option<(u64, Vec<u8>)>>,
-    room: u64,
 }
 
 impl Visit for Find {
@@ -134,9 +122,5 @@ impl Visit for Find {
         let mut found = self.found.lock().expect("no worker panics");
         found.get_or_insert_with(|| (lines.offset(0), lines.key(0).to_vec()));
         Ok(())
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }

@@ -86,9 +86,8 @@ pub fn build_in_pieces(
     let scanner = Scanner::new(options, hasher.clone())?;
     let shards = InShards::new(plan, piece(scanner.budget));
     let split = Split::new(shards, plan, scanner.budget, false, options)?;
-    options.progress.expect(lengths(inputs));
     let mut report = Report::default();
-    report.passed(inputs, &scanner.scan(inputs, &split)?);
+    scanner.read(inputs, room(scanner.budget), &split, &mut report)?;
     report.bytes_spilled += spilled(report.lines);
     report.bytes_read += spilled(report.lines);
     let mut pieces = split.finish()?;
@@ -107,9 +106,8 @@ pub fn add_in_pieces(
     options: &Options,
 ) -> Result<(Report, Receipt), Error> {
     let (old, shards, scanner, split) = filter.open(false, options)?;
-    options.progress.expect(lengths(inputs));
     let mut report = Report::default();
-    report.passed(inputs, &scanner.scan(inputs, &split)?);
+    scanner.read(inputs, room(scanner.budget), &split, &mut report)?;
     report.bytes_spilled += spilled(report.lines);
     report.bytes_read += spilled(report.lines) + old.plan().bytes();
     let mut pieces = split.finish()?;
@@ -133,7 +131,7 @@ pub fn query_in_pieces(
     let (plan, index, budget) = (*old.plan(), shards.index(), scanner.budget);
     options.progress.expect(2 * lengths(inputs));
     let mut passes = Passes::new(inputs);
-    passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &split)?)?;
+    passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, room(budget), &split)?)?;
     let mut answers = AnswerWriter::new(options)?;
     let (mut pieces, mut found) = (split.finish()?, vec![false; BATCH]);
     let receipt = shards.read(old, &mut |shard| {
@@ -153,9 +151,8 @@ pub fn query_in_pieces(
         index,
         state: Mutex::new((answers.finish(budget)?, Sink::new(out, options.separator))),
         absent,
-        room: room(budget),
     };
-    passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &answer)?)?;
+    passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, room(budget), &answer)?)?;
     let mut report = passes.finish_with(inputs, spilled + plan.bytes(), spilled);
     let (_, sink) = answer.state.into_inner().expect("no worker panics");
     sink.finish(&mut report)?;
@@ -183,7 +180,6 @@ pub(crate) struct Split {
     files: Vec<Mutex<(PageWriter<TempFile>, u64)>>,
     /// Whether the hashes of a piece must be in the order of the lines.
     ordered: bool,
-    room: u64,
 }
 
 impl Split {
@@ -207,7 +203,7 @@ impl Split {
             Ok(Mutex::new((file, 0)))
         };
         let files = (0..count).map(file).collect::<Result<_, Error>>()?;
-        Ok(Self { index, files, ordered, room: room(budget) })
+        Ok(Self { index, files, ordered })
     }
 
     fn write(&self, hashes: &[KeyHash], noted: u64) -> Result<(), Error> {
@@ -246,10 +242,6 @@ impl Visit for Split {
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
         self.write(lines.hashes(), 0)
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }
 
@@ -427,7 +419,6 @@ struct Answer<'a> {
     index: ShardIndex,
     state: Mutex<(Answers, Sink<'a>)>,
     absent: bool,
-    room: u64,
 }
 
 impl Visit for Answer<'_> {
@@ -442,10 +433,6 @@ impl Visit for Answer<'_> {
         let (answers, sink) = &mut *state;
         answers.wanted(self.index, !self.absent, lines, wanted)?;
         sink.rows(lines, wanted.iter().copied())
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }
 

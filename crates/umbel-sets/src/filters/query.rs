@@ -11,7 +11,7 @@ use super::count::one_field;
 use super::filter::{Filter, ForeignLines};
 use super::room::room_left;
 use super::rows::Indices;
-use crate::input::{Input, lengths};
+use crate::input::Input;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::sink::Sink;
@@ -38,7 +38,7 @@ pub trait Listed: Sync {
 pub struct Query<'a> {
     scanner: Scanner<'a>,
     ask: Ask<'a>,
-    options: &'a Options,
+    room: u64,
     report: Report,
 }
 
@@ -67,9 +67,9 @@ impl<'a> Query<'a> {
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
-            room: room_left(bytes, options)?,
         };
-        Ok(Self { scanner, ask, options, report: Report::default() })
+        let room = room_left(bytes, options)?;
+        Ok(Self { scanner, ask, room, report: Report::default() })
     }
 
     /// Queries for lines whose key has a prefix in the list, or with `absent` for the others. With `shown`, each line comes
@@ -91,10 +91,10 @@ impl<'a> Query<'a> {
             absent,
             flush: false,
             out: Mutex::new(Sink::new(out, options.separator)),
-            room: room_left(list.bytes(), options)?,
         };
+        let room = room_left(list.bytes(), options)?;
         let scanner = Scanner::new(options, KeyHasher::default())?;
-        Ok(Self { scanner, ask, options, report: Report::default() })
+        Ok(Self { scanner, ask, room, report: Report::default() })
     }
 
     /// Returns the probability that a line passes that is in none of the filters; for a filter of rows, in the worst case
@@ -119,7 +119,7 @@ impl<'a> Query<'a> {
 
     /// Returns the bytes of memory left for lines, and for a decoder of them.
     pub fn room(&self) -> u64 {
-        self.ask.room
+        self.room
     }
 
     /// Looks up the lines of files.
@@ -127,9 +127,8 @@ impl<'a> Query<'a> {
     /// # Errors
     /// Those of reading; [`Error::NoKey`]; [`Error::Output`].
     pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
-        self.options.progress.expect(lengths(inputs));
         self.ask.flush = false;
-        self.report.passed(inputs, &self.scanner.scan(inputs, &self.ask)?);
+        self.scanner.read(inputs, self.room, &self.ask, &mut self.report)?;
         self.ask.out.lock().expect("no worker panics").flush()
     }
 
@@ -138,11 +137,8 @@ impl<'a> Query<'a> {
     /// # Errors
     /// As [`inputs`](Self::inputs).
     pub fn stream(&mut self, name: &str, source: &mut dyn Read) -> Result<(), Error> {
-        let before = self.options.progress.done();
         self.ask.flush = true;
-        let tally = self.scanner.stream(name, source, &self.ask)?;
-        self.report.streamed(&tally, self.options.progress.done() - before);
-        Ok(())
+        self.scanner.read_stream((name, source), self.room, &self.ask, &mut self.report)
     }
 
     /// Writes the rest and returns the report.
@@ -235,7 +231,6 @@ struct Ask<'a> {
     absent: bool,
     flush: bool,
     out: Mutex<Sink<'a>>,
-    room: u64,
 }
 
 impl Visit for Ask<'_> {
@@ -276,10 +271,6 @@ impl Visit for Ask<'_> {
             _ => out.rows(lines, 0..lines.len())?,
         }
         if self.flush { out.flush() } else { Ok(()) }
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }
 

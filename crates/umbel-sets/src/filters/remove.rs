@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use umbel::AnyFilter;
 
 use super::room::room_left;
-use crate::input::{Input, lengths};
+use crate::input::Input;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
@@ -23,12 +23,7 @@ pub fn remove(
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher().clone())?;
-    let work = TakeOut::new(filter, options)?;
-    options.progress.expect(lengths(inputs));
-    let mut report = Report::default();
-    report.passed(inputs, &scanner.scan(inputs, &work)?);
-    report.found = work.removed();
-    Ok(report)
+    take_out(filter, options, |work, room, report| scanner.read(inputs, room, work, report))
 }
 
 /// Removes every line of `source` from `filter`; see [`remove`].
@@ -42,47 +37,41 @@ pub fn remove_stream(
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher().clone())?;
-    let work = TakeOut::new(filter, options)?;
-    let before = options.progress.done();
-    let tally = scanner.stream(name, source, &work)?;
-    let mut report = Report { found: work.removed(), ..Report::default() };
-    report.streamed(&tally, options.progress.done() - before);
+    take_out(filter, options, |work, room, report| {
+        scanner.read_stream((name, source), room, work, report)
+    })
+}
+
+/// Removes the lines that are read.
+fn take_out(
+    filter: &mut AnyFilter,
+    options: &Options,
+    read: impl FnOnce(&TakeOut<'_>, u64, &mut Report) -> Result<(), Error>,
+) -> Result<Report, Error> {
+    filter.as_counting_mut()?;
+    let room = room_left(filter.bytes(), options)?;
+    let work = TakeOut(Mutex::new((filter, Vec::new(), 0)));
+    let mut report = Report::default();
+    read(&work, room, &mut report)?;
+    report.found = work.0.into_inner().expect("no worker panics").2;
     Ok(report)
 }
 
 /// Removes lines from a filter in order, batch by batch: the order decides which of two lines that share counters
 /// counts as present.
-struct TakeOut<'a> {
-    /// The filter, a buffer for answers, and the number of lines that were in it.
-    work: Mutex<(&'a mut AnyFilter, Vec<bool>, u64)>,
-    room: u64,
-}
-
-impl<'a> TakeOut<'a> {
-    fn new(filter: &'a mut AnyFilter, options: &Options) -> Result<Self, Error> {
-        filter.as_counting_mut()?;
-        let room = room_left(filter.bytes(), options)?;
-        Ok(Self { work: Mutex::new((filter, Vec::new(), 0)), room })
-    }
-
-    fn removed(self) -> u64 {
-        self.work.into_inner().expect("no worker panics").2
-    }
-}
+///
+/// The filter, a buffer for answers, and the number of lines that were in it.
+struct TakeOut<'a>(Mutex<(&'a mut AnyFilter, Vec<bool>, u64)>);
 
 impl Visit for TakeOut<'_> {
     type Local = ();
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        let mut work = self.work.lock().expect("no worker panics");
+        let mut work = self.0.lock().expect("no worker panics");
         let (filter, removed, count) = &mut *work;
         removed.resize(lines.len(), false);
         filter.as_counting_mut()?.remove_all(lines.hashes(), removed);
         *count += removed.iter().filter(|&&removed| removed).count() as u64;
         Ok(())
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }

@@ -69,7 +69,6 @@ pub(super) struct Build<'a> {
     /// New doubtful hashes.
     keys: AtomicU64,
     bucketed: usize,
-    room: u64,
 }
 
 impl<'a> Build<'a> {
@@ -77,10 +76,9 @@ impl<'a> Build<'a> {
         seen: &'a mut Blocked,
         doubtful: &'a mut Blocked,
         Budget { threads, bucketed, .. }: Budget,
-        room: u64,
     ) -> Self {
         let (seen, doubtful) = (Sharded::new(seen, threads), Sharded::new(doubtful, threads));
-        Self { seen, doubtful, keys: AtomicU64::new(0), bucketed, room }
+        Self { seen, doubtful, keys: AtomicU64::new(0), bucketed }
     }
 
     pub(super) fn keys(&self) -> u64 {
@@ -150,10 +148,6 @@ impl Visit for Build<'_> {
         self.doubtful.finish(doubtful, |shard, hashes| *keys += doubt(shard, hashes));
         self.keys.fetch_add(*keys, Ordering::Relaxed);
         Ok(())
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }
 

@@ -206,7 +206,7 @@ impl Visit for Decide<'_, '_> {
         }
     }
 
-    fn room(&self) -> u64 {
-        self.table.read().expect("no worker panics").room_for_long(self.budget.long_line())
+    fn room(&self, spare: u64) -> u64 {
+        self.table.read().expect("no worker panics").room_for_long(spare)
     }
 }

@@ -319,7 +319,7 @@ impl Joining<'_> {
             total: lengths(&inputs[1..]),
             state: Mutex::new(state),
         };
-        let tallies = self.scanner.scan_some(inputs, 1..2, &gather)?;
+        let tallies = self.scanner.scan_some(inputs, 1..2, budget.long_line(), &gather)?;
         let Gathering { table, spilled } = gather.state.into_inner().expect("no worker panics");
         self.passes.seen(inputs, 1..2, &tallies)?;
         self.scanner.check_keyed(inputs, self.passes.tallies())?;
@@ -334,7 +334,8 @@ impl Joining<'_> {
         let inputs = self.join.inputs;
         let counts = Mutex::default();
         let pass = Pass { joining: self, table, counts, sink: Mutex::new(sink) };
-        let tallies = self.scanner.scan_some(inputs, 0..1, &pass)?;
+        let spare = self.scanner.budget.long_line() + table.room() / 2;
+        let tallies = self.scanner.scan_some(inputs, 0..1, spare, &pass)?;
         self.left_seen(&tallies)
     }
 
@@ -361,7 +362,8 @@ impl Joining<'_> {
         )?;
         let runs = Mutex::new(Runs::new(budget.spill_buffers()));
         let spread = Spread { filter: &filter, joining: self, left: &left, runs: &runs };
-        let tallies = self.scanner.scan_some(inputs, 0..1, &spread)?;
+        let spare = budget.long_line() + budget.table(filter.plan().bytes());
+        let tallies = self.scanner.scan_some(inputs, 0..1, spare, &spread)?;
         self.left_seen(&tallies)?;
         drop(filter);
         let left = left.finish(&self.disk)?;
@@ -584,8 +586,7 @@ impl Visit for Gather<'_> {
         Ok(())
     }
 
-    fn room(&self) -> u64 {
-        let spare = self.joining.scanner.budget.long_line();
+    fn room(&self, spare: u64) -> u64 {
         self.state.lock().expect("no worker panics").table.room_for_long(spare)
     }
 }
@@ -755,10 +756,6 @@ impl Visit for Pass<'_, '_> {
         empty(&mut local.text, self.joining.scanner.budget.chunk);
         Ok(())
     }
-
-    fn room(&self) -> u64 {
-        self.joining.scanner.budget.long_line() + self.table.room() / 2
-    }
 }
 
 /// Distributes the rows of the left input whose keys may be gathered.
@@ -807,11 +804,6 @@ impl Visit for Spread<'_> {
         }
         kept.clear();
         self.left.push_some(spilled, |i| (lines.hashes()[i], lines.place(i), lines.record(i)))
-    }
-
-    fn room(&self) -> u64 {
-        let budget = self.joining.scanner.budget;
-        budget.long_line() + budget.table(self.filter.plan().bytes())
     }
 }
 

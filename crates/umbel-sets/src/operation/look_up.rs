@@ -29,7 +29,6 @@ pub(super) struct LookUp<'a, 'o> {
     pub(super) spilled: Option<&'a Partitions>,
     pub(super) output: Mutex<SinkOrRun<'a, 'o>>,
     pub(super) disk: &'a Disk<'a>,
-    pub(super) room: u64,
 }
 
 /// The destination of lines: the sink until one is spilled, then a run.
@@ -140,9 +139,5 @@ impl Visit for LookUp<'_, '_> {
             parts.push_some(spilled, |i| (lines.hashes()[i], lines.place(i), lines.record(i)))?;
         }
         sink.rows(lines, wanted.drain(..))
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }

@@ -46,9 +46,8 @@ pub(super) fn run(
     sink.header(run.scanner.header(run.inputs)?.as_deref())?;
     let written = WrittenLines::shards(&seen, &budget, held - seen.bytes())?;
     let out = Mutex::new(Out { sink, failed: false });
-    let once =
-        Once { others: &others, enough, written: &written, out: &out, room: budget.long_line() };
-    let tallies = run.scanner.scan_some(run.inputs, 0..from, &once)?;
+    let once = Once { others: &others, enough, written: &written, out: &out };
+    let tallies = run.scanner.scan_some(run.inputs, 0..from, budget.long_line(), &once)?;
     run.seen(0..from, &tallies)?;
     let written: Vec<_> =
         written.into_iter().map(|shard| shard.into_inner().expect("no worker panics")).collect();
@@ -210,7 +209,6 @@ struct Once<'a, 'o, 'b> {
     enough: Option<usize>,
     written: &'a [Mutex<WrittenLines>],
     out: &'a Mutex<Out<'o, 'b>>,
-    room: u64,
 }
 
 /// The state of a worker.
@@ -288,9 +286,5 @@ impl Visit for Once<'_, '_, '_> {
         let result = out.sink.rows(lines, (0..lines.len()).filter(|&i| new[i]));
         out.failed = result.is_err();
         result
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }

@@ -129,8 +129,8 @@ impl Visit for Probe<'_> {
         false
     }
 
-    fn room(&self) -> u64 {
-        self.keys.room_for_long(self.budget.long_line())
+    fn room(&self, spare: u64) -> u64 {
+        self.keys.room_for_long(spare)
     }
 }
 
@@ -141,7 +141,6 @@ pub(super) struct Recount<'a> {
     pub(super) keys: &'a KeySet,
     /// Receives keys that may equal a spilled one.
     pub(super) spilled: Option<&'a Partitions>,
-    pub(super) room: u64,
 }
 
 impl Visit for Recount<'_> {
@@ -172,9 +171,5 @@ impl Visit for Recount<'_> {
 
     fn inputs_at_once(&self) -> usize {
         INPUTS_AT_ONCE
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }

@@ -81,8 +81,8 @@ impl Run<'_> {
             Some(doubtful) if !rule.is_look_up() => {
                 let mut filter = of_hashes(doubtful)?;
                 let room = room(size.bytes() + doubtful.bytes());
-                let build = Build::new(&mut seen, &mut filter, budget, room);
-                let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &build)?;
+                let build = Build::new(&mut seen, &mut filter, budget);
+                let tallies = self.scanner.scan_some(self.inputs, 0..self.from, room, &build)?;
                 let keys = build.keys();
                 doubt = Some(Doubt { filter, keys });
                 tallies
@@ -126,7 +126,8 @@ impl Run<'_> {
             disk: &self.disk,
             budget,
         };
-        let tallies = self.scanner.scan_some(self.inputs, range.clone(), &probe)?;
+        let spare = budget.long_line();
+        let tallies = self.scanner.scan_some(self.inputs, range.clone(), spare, &probe)?;
         self.seen(range.clone(), &tallies)?;
         drop(seen);
         let keys = keys.finish();
@@ -155,14 +156,10 @@ impl Run<'_> {
         Probed { doubt, keys, spilled }: &mut Probed,
     ) -> Result<(), Error> {
         let again = self.partitions(spilled.len(), Layout::Lines)?;
-        let recount = Recount {
-            filter: doubt.as_ref(),
-            keys,
-            spilled: again.as_ref(),
-            room: room_left(self.scanner.budget, keys, doubt.as_ref()),
-        };
+        let recount = Recount { filter: doubt.as_ref(), keys, spilled: again.as_ref() };
+        let spare = room_left(self.scanner.budget, keys, doubt.as_ref());
         for range in ranges {
-            let tallies = self.scanner.scan_some(self.inputs, range.clone(), &recount)?;
+            let tallies = self.scanner.scan_some(self.inputs, range.clone(), spare, &recount)?;
             self.seen(range, &tallies)?;
         }
         let again = again.map(|parts| parts.finish(&self.disk)).transpose()?;
@@ -246,7 +243,8 @@ impl Run<'_> {
             budget,
             layout,
         };
-        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &decide)?;
+        let spare = budget.long_line();
+        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, spare, &decide)?;
         self.seen(0..self.from, &tallies)?;
         Ok(Decided {
             table: table.into_inner().expect("no worker panics"),
@@ -259,7 +257,6 @@ impl Run<'_> {
     /// Steps 3 and 4 where the keys of the other inputs alone decide.
     fn look_up(&mut self, probed: Probed, rule: Rule, sink: &mut Sink<'_>) -> Result<(), Error> {
         let Probed { doubt, keys, spilled } = probed;
-        let budget = self.scanner.budget;
         let rest = self.partitions(spilled.len(), self.scanner.layout())?;
         let mut runs = Runs::new(1 << 18);
         let look_up = LookUp {
@@ -270,9 +267,9 @@ impl Run<'_> {
             spilled: rest.as_ref(),
             output: Mutex::new(look_up::SinkOrRun { sink, runs: &mut runs, late: false }),
             disk: &self.disk,
-            room: room_left(budget, &keys, doubt.as_ref()),
         };
-        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, &look_up)?;
+        let spare = room_left(self.scanner.budget, &keys, doubt.as_ref());
+        let tallies = self.scanner.scan_some(self.inputs, 0..self.from, spare, &look_up)?;
         drop(look_up);
         self.seen(0..self.from, &tallies)?;
         self.passes.report.distinct = keys.len();
@@ -329,13 +326,13 @@ impl Run<'_> {
             words: rule.words(),
             output: &output,
             disk: &self.disk,
-            // The merge has a quarter.
-            room: (budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()))
-                .max(budget.long_line()),
         };
+        // The merge has a quarter.
+        let spare = (budget.rest / 4 * 3 - doubt.map_or(0, |doubt| doubt.plan().bytes()))
+            .max(budget.long_line());
         // Everything before that place is written.
         let range = self.places.input_of(from).min(self.from)..self.from;
-        let tallies = self.scanner.scan_some(self.inputs, range.clone(), &write)?;
+        let tallies = self.scanner.scan_some(self.inputs, range.clone(), spare, &write)?;
         self.seen(range, &tallies)
     }
 }

@@ -52,7 +52,6 @@ pub(super) struct Write<'a, 'o> {
     pub(super) words: usize,
     pub(super) output: &'a Mutex<ResultWriter<'a, 'o>>,
     pub(super) disk: &'a Disk<'a>,
-    pub(super) room: u64,
 }
 
 impl Visit for Write<'_, '_> {
@@ -109,9 +108,5 @@ impl Visit for Write<'_, '_> {
             }
         }
         output.sink.rows(lines, wanted.into_iter())
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }

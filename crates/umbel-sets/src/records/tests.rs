@@ -27,7 +27,6 @@ struct Collect {
     seen: Mutex<Vec<Seen>>,
     /// For each, the index of its input and its place.
     places: Mutex<Vec<(usize, u64)>>,
-    room: u64,
 }
 
 impl Visit for Collect {
@@ -53,10 +52,6 @@ impl Visit for Collect {
             self.places.lock().unwrap().push((lines.input(), lines.place(i)));
         }
         Ok(())
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }
 
@@ -89,10 +84,10 @@ fn see(
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path(), records.clone());
     let scanner = Scanner::within(budget, &options, KeyHasher::default())?;
-    let collect = Collect { room: budget.rest, ..Collect::default() };
+    let collect = Collect::default();
     let tally = match drip {
-        None => scanner.scan(&input(dir.path(), bytes), &collect)?[0],
-        Some(size) => scanner.stream("input", &mut Drip(bytes, size), &collect)?,
+        None => scanner.scan(&input(dir.path(), bytes), budget.rest, &collect)?[0],
+        Some(size) => scanner.stream("input", &mut Drip(bytes, size), budget.rest, &collect)?,
     };
     let seen = collect.seen.into_inner().unwrap();
     assert_eq!(tally.lines, seen.len() as u64);
@@ -562,8 +557,9 @@ fn what_is_before_a_broken_record_is_handed_on() {
     let options = options(dir.path(), csv_records(b',', false, &[1]));
     for chunk in [10, 1_000, 100_000] {
         let scanner = Scanner::within(roomy(chunk), &options, KeyHasher::default()).unwrap();
-        let collect = Collect { room: 1 << 20, ..Collect::default() };
-        let error = scanner.scan(&input(dir.path(), bytes.as_bytes()), &collect).unwrap_err();
+        let collect = Collect::default();
+        let inputs = input(dir.path(), bytes.as_bytes());
+        let error = scanner.scan(&inputs, 1 << 20, &collect).unwrap_err();
         assert!(
             matches!(
                 error,
@@ -581,8 +577,7 @@ fn a_row_that_changed_is_noticed_though_its_key_did_not() {
     let options = options(dir.path(), csv_records(b',', true, &[0]));
     let scanner = Scanner::within(roomy(100), &options, KeyHasher::default()).unwrap();
     let tally = |bytes: &[u8]| {
-        let collect = Collect { room: 1 << 20, ..Collect::default() };
-        scanner.scan(&input(dir.path(), bytes), &collect).unwrap()
+        scanner.scan(&input(dir.path(), bytes), 1 << 20, &Collect::default()).unwrap()
     };
     assert_eq!(tally(b"k,v\n1,a\n2,b\n"), tally(b"k,v\n2,b\n1,a\n"));
     assert_ne!(tally(b"k,v\n1,a\n2,b\n"), tally(b"k,v\n1,a\n2,c\n"));
@@ -637,14 +632,14 @@ proptest! {
         let scanner = Scanner::within(budget, &options, KeyHasher::default()).unwrap();
         let inputs: Vec<_> = files.iter().flat_map(|bytes| input(dir.path(), bytes.as_bytes())).collect();
         let range = first.min(inputs.len())..inputs.len();
-        let collect = Collect { room: budget.rest, ..Collect::default() };
+        let collect = Collect::default();
         let alone = range.clone().map(|i| {
-            let collect = Collect { room: budget.rest, ..Collect::default() };
-            let tally = scanner.scan(&inputs[i..=i], &collect)?;
+            let collect = Collect::default();
+            let tally = scanner.scan(&inputs[i..=i], budget.rest, &collect)?;
             Ok((tally[0], collect.header.into_inner().unwrap(), collect.seen.into_inner().unwrap()))
         });
         let alone: Result<Vec<_>, Error> = alone.collect();
-        let together = scanner.scan_some(&inputs, range.clone(), &collect);
+        let together = scanner.scan_some(&inputs, range.clone(), budget.rest, &collect);
         let (Ok(alone), Ok(tallies)) = (&alone, &together) else {
             prop_assert!(alone.is_err() && together.is_err());
             return Ok(());

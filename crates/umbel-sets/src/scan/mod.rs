@@ -31,12 +31,12 @@ use umbel::KeyHash;
 use crate::budget::Budget;
 use crate::error::Place;
 use crate::hash::LineHasher;
-use crate::input::{Input, Reader, read_error};
+use crate::input::{Input, Reader, lengths, read_error};
 use crate::line_counter::LineCounter;
 use crate::records::{
     Beside, Copied, Ends, Flaw, Format, Found, Head, KeyAt, Kind, Layout, Record, Start,
 };
-use crate::report::Progress;
+use crate::report::{Progress, Report};
 use crate::{Error, Options};
 use batch::{Batch, Origin};
 use chunks::Chunks;
@@ -44,8 +44,8 @@ pub(crate) use long::skip_line;
 use long::{Loaded, grown};
 use turns::{Alone, Halt, StopOnDrop, Turns};
 use umbel_io::{PageBuffer, on_each};
-pub(crate) use visit::Visit;
-use visit::{Nothing, Visitor, Work};
+use visit::{Nothing, Work};
+pub(crate) use visit::{Visit, Visitor};
 use worker::Worker;
 
 /// Some lines of an input, with their hashes.
@@ -422,9 +422,42 @@ impl<'a> Scanner<'a> {
         error
     }
 
-    /// Passes every line of all `inputs` to `visit`; returns the tally of each.
-    pub(crate) fn scan(&self, inputs: &[Input], visit: &dyn Visitor) -> Result<Vec<Tally>, Error> {
-        self.scan_some(inputs, 0..inputs.len(), visit)
+    /// Passes every line of all `inputs` to `visit`, and notes what was read.
+    pub(crate) fn read(
+        &self,
+        inputs: &[Input],
+        spare: u64,
+        visit: &dyn Visitor,
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        self.progress.expect(lengths(inputs));
+        report.passed(inputs, &self.scan(inputs, spare, visit)?);
+        Ok(())
+    }
+
+    /// Like [`read`](Self::read), from a [`stream`](Self::stream).
+    pub(crate) fn read_stream(
+        &self,
+        (name, source): (&str, &mut dyn Read),
+        spare: u64,
+        visit: &dyn Visitor,
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        let before = self.progress.done();
+        let tally = self.stream(name, source, spare, visit)?;
+        report.streamed(&tally, self.progress.done() - before);
+        Ok(())
+    }
+
+    /// Passes every line of all `inputs` to `visit`; returns the tally of each. A line that is longer than a chunk may use
+    /// `spare` bytes, if the visitor does not say otherwise.
+    pub(crate) fn scan(
+        &self,
+        inputs: &[Input],
+        spare: u64,
+        visit: &dyn Visitor,
+    ) -> Result<Vec<Tally>, Error> {
+        self.scan_some(inputs, 0..inputs.len(), spare, visit)
     }
 
     /// Like [`scan`](Self::scan), for the inputs in `range`; places and indexes are those among all.
@@ -432,19 +465,18 @@ impl<'a> Scanner<'a> {
         &self,
         inputs: &[Input],
         range: Range<usize>,
+        spare: u64,
         visit: &dyn Visitor,
     ) -> Result<Vec<Tally>, Error> {
         if let Some(row) = self.header(&inputs[range.clone()])? {
             visit.header(&row)?;
         }
-        let tallies = self.pass_over(inputs, range.clone(), visit)?;
+        let tallies = self.pass_over(inputs, range.clone(), spare, visit)?;
         for (input, tally) in inputs[range].iter().zip(&tallies) {
             input.check_unchanged()?;
             // What grew may as well have been written anew: then what was read is no longer there.
-            let again = || {
-                let nothing = Nothing { room: visit.room() };
-                self.pass_over(std::slice::from_ref(input), 0..1, &nothing)
-            };
+            let one = std::slice::from_ref(input);
+            let again = || self.pass_over(one, 0..1, visit.room(spare), &Nothing);
             if input.grew() && again()? != [*tally] {
                 return Err(input.changed());
             }
@@ -456,6 +488,7 @@ impl<'a> Scanner<'a> {
         &self,
         inputs: &[Input],
         range: Range<usize>,
+        spare: u64,
         visit: &dyn Visitor,
     ) -> Result<Vec<Tally>, Error> {
         let chunks = Chunks::new(inputs, range.clone(), self.chunk as u64);
@@ -463,7 +496,7 @@ impl<'a> Scanner<'a> {
         let turns = Turns::default();
         let run = || -> Result<Vec<(usize, Tally)>, Halt> {
             let stop = StopOnDrop(&turns);
-            let mut worker = Worker::new(self, &chunks, &turns);
+            let mut worker = Worker::new(self, &chunks, &turns, spare);
             let mut work = visit.work();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
@@ -499,6 +532,7 @@ impl<'a> Scanner<'a> {
         &self,
         name: &str,
         source: &mut dyn Read,
+        spare: u64,
         visit: &dyn Visitor,
     ) -> Result<Tally, Error> {
         let ends = self.format.ends();
@@ -519,7 +553,7 @@ impl<'a> Scanner<'a> {
             if filled == buffer.len() {
                 let longer = grown(filled);
                 let loaded = Loaded { name, buffer: &buffer[..filled], first: 0, offset };
-                self.check_long(&loaded, longer, visit.room(), source)
+                self.check_long(&loaded, longer, visit.room(spare), source)
                     .map_err(|error| passed.locate(error, &buffer, offset))?;
                 buffer.resize(longer);
             }

@@ -66,14 +66,15 @@ pub(crate) trait Visit: Sync {
         usize::MAX
     }
 
-    /// Bytes that one line too long for a chunk may use in memory now. Called in the order of the inputs.
-    fn room(&self) -> u64;
+    /// Bytes that one line too long for a chunk may use in memory now, where `spare` bytes are for such lines. Called in the
+    /// order of the inputs.
+    fn room(&self, spare: u64) -> u64 {
+        spare
+    }
 }
 
 /// Looks at no line: for a pass that only tallies.
-pub(super) struct Nothing {
-    pub(super) room: u64,
-}
+pub(super) struct Nothing;
 
 impl Visit for Nothing {
     type Local = ();
@@ -81,10 +82,6 @@ impl Visit for Nothing {
     fn batch(&self, _: &mut (), _: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
         keep.fill(false);
         Ok(())
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }
 
@@ -98,7 +95,7 @@ pub(crate) trait Visitor: Sync {
     /// As [`Visit::inputs_at_once`].
     fn inputs_at_once(&self) -> usize;
     /// As [`Visit::room`].
-    fn room(&self) -> u64;
+    fn room(&self, spare: u64) -> u64;
 }
 
 impl<V: Visit> Visitor for V {
@@ -114,8 +111,8 @@ impl<V: Visit> Visitor for V {
         Visit::inputs_at_once(self)
     }
 
-    fn room(&self) -> u64 {
-        Visit::room(self)
+    fn room(&self, spare: u64) -> u64 {
+        Visit::room(self, spare)
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Worker<'a> {
     scanner: &'a Scanner<'a>,
     chunks: &'a Chunks<'a>,
     turns: &'a Turns,
+    /// Bytes that are spare for a long line.
+    spare: u64,
     /// The input of its last chunk.
     open: Option<Open<'a>>,
     /// Bytes of that input, where they are in pages.
@@ -38,17 +40,14 @@ struct Open<'a> {
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(scanner: &'a Scanner<'a>, chunks: &'a Chunks<'a>, turns: &'a Turns) -> Self {
-        let batch = Batch::new(scanner);
-        Self {
-            scanner,
-            chunks,
-            turns,
-            open: None,
-            buffer: PageBuffer::default(),
-            batch,
-            tallies: Vec::new(),
-        }
+    pub(super) fn new(
+        scanner: &'a Scanner<'a>,
+        chunks: &'a Chunks<'a>,
+        turns: &'a Turns,
+        spare: u64,
+    ) -> Self {
+        let (batch, buffer, tallies) = (Batch::new(scanner), PageBuffer::default(), Vec::new());
+        Self { scanner, chunks, turns, spare, open: None, buffer, batch, tallies }
     }
 
     /// Returns its tallies, by input.
@@ -197,7 +196,7 @@ impl<'a> Worker<'a> {
                     offset: from + lines.start as u64,
                 };
                 let mut rest = reader.from(offset);
-                scanner.check_long(&loaded, longer, visit.room(), &mut rest)?;
+                scanner.check_long(&loaded, longer, visit.room(self.spare), &mut rest)?;
             }
             self.buffer.resize(longer);
             reader.read_at(&mut self.buffer[searched..], offset)?;

@@ -70,10 +70,10 @@ impl<'a> SeenInPieces<'a> {
         if let Some(output) = &self.output {
             let of_output = &of_output(options);
             let scanner = Scanner::new(of_output, old.hasher().clone())?;
-            scanner.scan(slice::from_ref(output), &Had { split: &split, room: room(budget) })?;
+            scanner.scan(slice::from_ref(output), room(budget), &Had(&split))?;
         }
         let mut passes = Passes::new(inputs);
-        passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, &split)?)?;
+        passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, room(budget), &split)?)?;
 
         let mut answers = AnswerWriter::new(options)?;
         let (mut noted_before, mut fresh) = (0, 0);
@@ -98,14 +98,10 @@ impl<'a> SeenInPieces<'a> {
             return Err(Error::NoRoom { new: fresh, room: left, keys: plan.keys() });
         }
         let spilled = answers.spilled();
-        let go_out = GoOut {
-            index,
-            answers: Mutex::new(answers.finish(budget)?),
-            recorder: &self.recorder,
-            room: room(budget),
-        };
+        let go_out =
+            GoOut { index, answers: Mutex::new(answers.finish(budget)?), recorder: &self.recorder };
         go_out.begin(inputs.first().map(Input::name))?;
-        let tallies = scanner.scan(inputs, &go_out);
+        let tallies = scanner.scan(inputs, room(budget), &go_out);
         let mut recorder = self.recorder.lock().expect("no worker panics");
         // Even after an error, what was written is noted.
         if !matches!(tallies, Err(Error::Output(_) | Error::Save(_))) {
@@ -135,20 +131,13 @@ impl<'a> SeenInPieces<'a> {
 }
 
 /// Takes in the lines that the output has.
-struct Had<'a> {
-    split: &'a Split,
-    room: u64,
-}
+struct Had<'a>(&'a Split);
 
 impl Visit for Had<'_> {
     type Local = ();
 
     fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        self.split.note(lines.hashes())
-    }
-
-    fn room(&self) -> u64 {
-        self.room
+        self.0.note(lines.hashes())
     }
 }
 
@@ -157,7 +146,6 @@ struct GoOut<'a, 'o> {
     index: ShardIndex,
     answers: Mutex<Answers>,
     recorder: &'a Mutex<Recorder<'o>>,
-    room: u64,
 }
 
 impl GoOut<'_, '_> {
@@ -183,9 +171,5 @@ impl Visit for GoOut<'_, '_> {
         recorder.sink.rows(lines, new.iter().copied())?;
         recorder.pass(lines, lines.len());
         if recorder.is_due() { recorder.checkpoint(None, false) } else { Ok(()) }
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }

@@ -15,7 +15,7 @@ use umbel_io::threads::no_thread;
 
 use crate::budget::Budget;
 use crate::filters::room::{growth, room_to_fill};
-use crate::input::{Input, lengths};
+use crate::input::Input;
 use crate::report::ErrorBound;
 use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
@@ -70,6 +70,7 @@ pub type SaveError = Box<dyn std::error::Error + Send + Sync>;
 pub struct Seen<'a> {
     scanner: Scanner<'a>,
     skip: Skip<'a>,
+    room: u64,
     every: Duration,
     options: &'a Options,
     report: Mutex<Report>,
@@ -107,8 +108,8 @@ impl<'a> Seen<'a> {
             flush: false,
             failed: None,
         };
-        let skip = Skip { state: Mutex::new(state), room };
-        Ok(Self { scanner, skip, every, options, report: Mutex::default() })
+        let skip = Skip { state: Mutex::new(state) };
+        Ok(Self { scanner, skip, room, every, options, report: Mutex::default() })
     }
 
     /// Writes no header: the output continues one that has lines already, and its header if `under` is one.
@@ -130,14 +131,15 @@ impl<'a> Seen<'a> {
         };
         if !forgets {
             options.progress.expect(output.length());
-            Scanner::new(options, hasher)?.scan(slice::from_ref(output), &Had(&self.skip))?;
+            let scanner = Scanner::new(options, hasher)?;
+            scanner.scan(slice::from_ref(output), self.room, &Had(&self.skip))?;
         }
         Ok(())
     }
 
     /// Returns the bytes of memory left for lines, and for a decoder of them.
     pub fn room(&self) -> u64 {
-        self.skip.room
+        self.room
     }
 
     /// Processes files.
@@ -146,12 +148,9 @@ impl<'a> Seen<'a> {
     /// Those of reading; [`Error::Output`]; [`Error::Save`]; [`Error::FilterFull`] before the first line that would
     /// over-fill the filter: everything written before it is saved.
     pub fn inputs(&self, inputs: &[Input]) -> Result<(), Error> {
-        self.options.progress.expect(lengths(inputs));
         self.skip.begin(inputs.first().map(Input::name), false)?;
-        let tallies = self.scanner.scan(inputs, &self.skip);
-        let tallies = self.settle(tallies)?;
-        self.report.lock().expect("nobody panics").passed(inputs, &tallies);
-        Ok(())
+        let mut report = self.report.lock().expect("nobody panics");
+        self.settle(self.scanner.read(inputs, self.room, &self.skip, &mut report))
     }
 
     /// Processes lines from a stream: each new line is flushed as soon as it is known.
@@ -159,9 +158,9 @@ impl<'a> Seen<'a> {
     /// # Errors
     /// As [`inputs`](Self::inputs).
     pub fn stream(&self, name: &str, source: &mut dyn Read) -> Result<(), Error> {
-        let before = self.options.progress.done();
         self.skip.begin(Some(name), true)?;
-        let tally = thread::scope(|scope| {
+        let mut report = self.report.lock().expect("nobody panics");
+        let read = thread::scope(|scope| {
             let (ended, end) = channel::<()>();
             let timer = move || {
                 // Not all the time, if checkpoints are made after each batch.
@@ -172,14 +171,12 @@ impl<'a> Seen<'a> {
             };
             let timer = thread::Builder::new().spawn_scoped(scope, timer);
             timer.map_err(|error| Error::Work(no_thread(&error).into()))?;
-            let tally = self.scanner.stream(name, source, &self.skip);
+            let (lines, room) = ((name, source), self.room);
+            let read = self.scanner.read_stream(lines, room, &self.skip, &mut report);
             drop(ended);
-            tally
+            read
         });
-        let tally = self.settle(tally)?;
-        let bytes = self.options.progress.done() - before;
-        self.report.lock().expect("nobody panics").streamed(&tally, bytes);
-        Ok(())
+        self.settle(read)
     }
 
     /// Ends a run from another thread, even while it waits for input: saves what was written. Nothing is written after
@@ -196,7 +193,7 @@ impl<'a> Seen<'a> {
     }
 
     /// After an error other than of output or saving, what was written is recorded.
-    fn settle<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+    fn settle(&self, result: Result<(), Error>) -> Result<(), Error> {
         let mut state = self.skip.state.lock().expect("no worker panics");
         if let Some(error) = state.failed.take() {
             return Err(error);
@@ -355,7 +352,6 @@ impl State<'_> {
 
 struct Skip<'a> {
     state: Mutex<State<'a>>,
-    room: u64,
 }
 
 impl Skip<'_> {
@@ -407,10 +403,6 @@ impl Visit for Had<'_, '_> {
         }
         Ok(())
     }
-
-    fn room(&self) -> u64 {
-        self.0.room
-    }
 }
 
 impl Visit for Skip<'_> {
@@ -444,9 +436,5 @@ impl Visit for Skip<'_> {
         } else {
             Ok(())
         }
-    }
-
-    fn room(&self) -> u64 {
-        self.room
     }
 }
