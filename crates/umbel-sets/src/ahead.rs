@@ -129,12 +129,11 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::testing::options;
+    use crate::testing::{options, workplace};
 
     #[test]
     fn what_is_written_is_read_meanwhile_and_after() {
-        let dir = tempfile::tempdir().unwrap();
-        let options = options(dir.path(), b'\n');
+        let (_dir, options) = workplace(b'\n');
         let (from, mut to) = io::pipe().unwrap();
         let mut ahead = read_ahead(Box::new(from), &options).unwrap();
         let mut some = [0; 3];

@@ -615,7 +615,7 @@ impl<R: Read> Read for Rewritten<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{input, long, options};
+    use crate::testing::{Drip, input, long, options};
 
     fn csv(dir: &std::path::Path) -> Options {
         let records = Records::Csv { delimiter: b',', header: true, key: Vec::new(), raw: false };
@@ -632,14 +632,9 @@ mod tests {
             let options = csv(dir.path());
             let mut rewritten =
                 Rewritten::new("a", source.as_bytes(), Some(b';'), &options).unwrap();
-            let mut all = Vec::new();
-            let mut piece = vec![0; size];
-            loop {
-                let read = rewritten.read(&mut piece).unwrap();
+            let (mut all, mut piece) = (Vec::new(), vec![0; size]);
+            while let read @ 1.. = rewritten.read(&mut piece).unwrap() {
                 all.extend_from_slice(&piece[..read]);
-                if read == 0 {
-                    break;
-                }
             }
             assert!(all == wanted.as_bytes(), "{size}: {}", String::from_utf8_lossy(&all));
         }
@@ -658,22 +653,11 @@ mod tests {
                 if width / size > 40_000 {
                     continue;
                 }
-                let pipe = Pieces(source.as_bytes(), size);
-                let mut text = String::new();
-                let mut rewritten = Rewritten::new("a", pipe, None, &options).unwrap();
-                rewritten.read_to_string(&mut text).unwrap();
+                let pipe = Drip(source.as_bytes(), size);
+                let rewritten = Rewritten::new("a", pipe, None, &options).unwrap();
+                let text = io::read_to_string(rewritten).unwrap();
                 assert_eq!(text, "a,b\n1,2\n\"3\",4\n5,6\n", "{width} {size}");
             }
-        }
-    }
-
-    /// Gives some bytes at a time.
-    struct Pieces<'a>(&'a [u8], usize);
-
-    impl Read for Pieces<'_> {
-        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-            let size = self.1.min(bytes.len());
-            self.0.read(&mut bytes[..size])
         }
     }
 
@@ -705,15 +689,11 @@ mod tests {
             files.map(|(name, text)| input(dir.path(), name, text.as_bytes())).into()
         };
         let aligned = align(inputs(), None, true, &options).unwrap();
-        let texts: Vec<_> = aligned
-            .iter()
-            .map(|input| {
-                let mut text = String::new();
-                input.open().unwrap().from(0).read_to_string(&mut text).unwrap();
-                text
-            })
-            .collect();
-        assert_eq!(texts, ["x,y\n1,2\n", "x,y\n3,4\r\n5,\"6,\"\n", "x,y\n7,8\n"]);
+        let text = |input: &Input| io::read_to_string(input.open().unwrap().from(0)).unwrap();
+        assert_eq!(
+            aligned.iter().map(text).collect::<Vec<_>>(),
+            ["x,y\n1,2\n", "x,y\n3,4\r\n5,\"6,\"\n", "x,y\n7,8\n"]
+        );
         let under = Header { name: "out".to_owned(), row: b"y,z".to_vec() };
         let error = align(inputs(), Some(&under), true, &options).unwrap_err();
         assert!(matches!(error, Error::OtherColumns { .. }), "{error}");

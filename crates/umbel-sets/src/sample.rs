@@ -277,12 +277,11 @@ mod tests {
     use umbel::KeyHasher;
 
     use super::*;
-    use crate::testing::{input, options};
+    use crate::testing::{input, workplace};
 
     /// Samples of files of 40,000 lines each: 900 lines of 22 bytes are read.
     fn samples(files: &[Vec<u64>]) -> Vec<Sample> {
-        let dir = tempfile::tempdir().unwrap();
-        let options = options(dir.path(), b'\n');
+        let (dir, options) = workplace(b'\n');
         let scanner = Scanner::new(&options, KeyHasher::default()).unwrap();
         let sample = |(i, lines): (usize, &Vec<u64>)| {
             let bytes: String = lines.iter().map(|line| format!("{line:021}\n")).collect();

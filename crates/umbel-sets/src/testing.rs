@@ -1,12 +1,13 @@
 //! What the tests of several jobs share.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Read, Write as _};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use proptest::prelude::{Strategy, any, prop_oneof};
+use tempfile::TempDir;
 
 use crate::budget::Budget;
 use crate::{Input, Options, Progress, Records, TempFolders};
@@ -20,6 +21,21 @@ pub(crate) fn input(dir: &Path, name: &str, bytes: &[u8]) -> Input {
     let path = dir.join(name);
     File::create(&path).unwrap().write_all(bytes).unwrap();
     Input::file(name, File::open(path).unwrap()).unwrap()
+}
+
+/// Files that are named by their numbers.
+pub(crate) fn write(dir: &Path, files: &[Vec<u8>]) -> Vec<Input> {
+    files.iter().enumerate().map(|(i, bytes)| input(dir, &i.to_string(), bytes)).collect()
+}
+
+/// Delivers a few bytes at a time.
+pub(crate) struct Drip<'a>(pub(crate) &'a [u8], pub(crate) usize);
+
+impl Read for Drip<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let size = self.1.min(bytes.len());
+        self.0.read(&mut bytes[..size])
+    }
 }
 
 pub(crate) fn options(dir: &Path, separator: u8) -> Options {
@@ -36,6 +52,13 @@ pub(crate) fn options(dir: &Path, separator: u8) -> Options {
         bad: Default::default(),
         progress: Arc::new(Progress::default()),
     }
+}
+
+/// A folder for the files of a job, and its options.
+pub(crate) fn workplace(separator: u8) -> (TempDir, Options) {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), separator);
+    (dir, options)
 }
 
 /// A budget of a test.
@@ -82,9 +105,10 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(crate) fn write(&self, dir: &Path) -> Vec<Input> {
-        let files = self.inputs.iter().enumerate();
-        files.map(|(i, bytes)| input(dir, &i.to_string(), bytes)).collect()
+    pub(crate) fn workplace(&self) -> (TempDir, Vec<Input>, Options) {
+        let (dir, options) = workplace(self.separator);
+        let inputs = write(dir.path(), &self.inputs);
+        (dir, inputs, options)
     }
 }
 

@@ -443,11 +443,11 @@ mod tests {
     use umbel::{AnyFilter, Kind};
 
     use super::*;
+    use crate::testing::{lines, workplace, write};
 
     #[test]
     fn answers_come_back_piece_by_piece() {
-        let dir = tempfile::tempdir().unwrap();
-        let options = crate::testing::options(dir.path(), b'\n');
+        let (_dir, options) = workplace(b'\n');
         let answer = |piece: usize, i: usize| (piece * 31 + i * i).is_multiple_of(3);
         let mut writer = AnswerWriter::new(&options).unwrap();
         let counts = [0, 8, 3, 16, 0, 5000, 7];
@@ -474,14 +474,9 @@ mod tests {
 
     #[test]
     fn a_filter_larger_than_the_cap_is_the_same_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut file = tempfile::tempfile().unwrap();
-        for i in 0..100_000 {
-            writeln!(file, "line {i}").unwrap();
-        }
-        let options = crate::testing::options(dir.path(), b'\n');
+        let (dir, options) = workplace(b'\n');
         let options = Options { memory: 16 << 20, threads: 2, ..options };
-        let inputs = [Input::file("lines", file).unwrap()];
+        let inputs = write(dir.path(), &[lines(0..100_000)]);
         let plan = Plan::for_memory(Kind::Blocked, 100_000, 40 << 20).unwrap();
         assert!(crate::room_left(plan.bytes(), &options).is_err());
         let (hasher, keys) = (KeyHasher::default(), KeyDescription::default());

@@ -4,7 +4,7 @@ use umbel::{AnyFilter, KeyHasher, Kind, Plan};
 
 use super::*;
 use crate::Error;
-use crate::testing::{input, lines, options};
+use crate::testing::{input, lines, workplace};
 
 fn filter(kind: Kind, keys: u64) -> AnyFilter {
     let plan = Plan::for_keys(kind, keys, 1e-6).unwrap();
@@ -13,8 +13,7 @@ fn filter(kind: Kind, keys: u64) -> AnyFilter {
 
 #[test]
 fn lines_are_taken_out_and_counted() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let mut held = Filter::Own(filter(Kind::Counting, 2000));
     let all = [input(dir.path(), "all", &lines(0..2000))];
     assert_eq!(insert(&all, &mut held, &options).unwrap().lines, 2000);
@@ -29,8 +28,7 @@ fn lines_are_taken_out_and_counted() {
 
 #[test]
 fn a_line_on_both_lists_is_named_with_its_place() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let include = [input(dir.path(), "block", &lines(0..3000))];
     let plan = |included, excluded| Plan::for_lists(Kind::Cascade, included, excluded, 0.01);
     let build = |exclude| build_lists(&include, exclude, &plan, KeyHasher::default(), &options);
@@ -61,8 +59,7 @@ fn a_line_on_both_lists_is_named_with_its_place() {
 #[test]
 fn a_repeat_counts_where_the_system_counts_it() {
     use umbel_foreign::Format;
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let inputs = [input(dir.path(), "a", b"a\na\nb\n")];
     for (format, keys) in [(Format::RocksDb, 2), (Format::LevelDb, 3), (Format::Guava, 3)] {
         assert_eq!(count_keys(&inputs, format, None, &options).unwrap(), keys, "{format}");

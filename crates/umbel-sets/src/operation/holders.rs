@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
     use crate::operation::Strategy;
-    use crate::testing::{cramped, files, input, lines, lines_of, long, options};
+    use crate::testing::{cramped, files, lines, lines_of, long, workplace, write};
 
     type Wanted = (usize, Option<Vec<usize>>, bool);
 
@@ -241,9 +241,7 @@ mod tests {
             let only = proptest::option::of(proptest::sample::subsequence((0..inputs).collect::<Vec<_>>(), 1..=inputs));
             (Just(files), (1..=inputs, only, any::<bool>()))
         })) {
-            let dir = tempfile::tempdir().unwrap();
-            let inputs = files.write(dir.path());
-            let options = options(dir.path(), files.separator);
+            let (dir, inputs, options) = files.workplace();
             let (found, _, report) = run(&inputs, files.budget, &options, &wanted);
             let expected = model(&files.inputs, files.separator, &wanted);
             prop_assert_eq!(&found, &expected);
@@ -255,8 +253,7 @@ mod tests {
     /// With a filter and without, in memory and not, and more inputs than a word has bits.
     #[test]
     fn every_way_is_taken() {
-        let dir = tempfile::tempdir().unwrap();
-        let options = options(dir.path(), b'\n');
+        let (dir, options) = workplace(b'\n');
         let many: Vec<_> = (0..150u32).map(|i| lines(i..i + 1 + i % 7)).collect();
         let three = vec![
             lines(0..40_000),
@@ -265,10 +262,7 @@ mod tests {
         ];
         let mut seen = std::collections::HashSet::new();
         for bytes in [many, three] {
-            let inputs: Vec<_> = (0..)
-                .zip(&bytes)
-                .map(|(i, bytes): (u32, _)| input(dir.path(), &i.to_string(), bytes))
-                .collect();
+            let inputs = write(dir.path(), &bytes);
             for wanted in [
                 (1, None, true),
                 (2, None, true),

@@ -519,7 +519,7 @@ mod tests {
 
     use super::*;
     use crate::Options;
-    use crate::testing::{Files, cramped, files, lines_of, long, options};
+    use crate::testing::{Files, cramped, files, lines_of, long, workplace, write};
 
     /// The result of a merge, if the inputs are sorted.
     fn merged(
@@ -591,9 +591,7 @@ mod tests {
 
         #[test]
         fn sorted_inputs_are_merged(files in sorted()) {
-            let dir = tempfile::tempdir().unwrap();
-            let inputs = files.write(dir.path());
-            let options = options(dir.path(), files.separator);
+            let (dir, inputs, options) = files.workplace();
             for wanted in selections(inputs.len()) {
                 let result = merged(&inputs, wanted, files.budget, &options);
                 prop_assert!(result.is_some(), "they are sorted");
@@ -621,9 +619,7 @@ mod tests {
             let mut bytes = lines.join(&files.separator);
             bytes.push(files.separator);
             files.inputs[number] = bytes;
-            let dir = tempfile::tempdir().unwrap();
-            let inputs = files.write(dir.path());
-            let options = options(dir.path(), files.separator);
+            let (_dir, inputs, options) = files.workplace();
             for wanted in selections(inputs.len()) {
                 let result = merged(&inputs, wanted, files.budget, &options);
                 prop_assert_eq!(result.is_some(), is_sorted);
@@ -637,10 +633,9 @@ mod tests {
     /// Otherwise one thread would do the work of all.
     #[test]
     fn parts_are_equally_long() {
-        let dir = tempfile::tempdir().unwrap();
-        let options = options(dir.path(), b'\n');
+        let (dir, options) = workplace(b'\n');
         let lines: Vec<u8> = (0..4_000).flat_map(|i| format!("{i:07}\n").into_bytes()).collect();
-        let inputs = [crate::testing::input(dir.path(), "a", &lines)];
+        let inputs = write(dir.path(), &[lines]);
         let Options { separator, progress, tmp, .. } = &options;
         let (wanted, budget) = (Selection::Distinct(Distinct::default()), cramped(3));
         let merge = Merge { inputs: &inputs, wanted, separator: *separator, budget, progress };
@@ -655,25 +650,18 @@ mod tests {
     /// Results that do not fit go through a temporary file; a line longer than a buffer is left to others.
     #[test]
     fn results_may_be_larger_than_memory_and_lines_may_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let options = options(dir.path(), b'\n');
+        let (dir, options) = workplace(b'\n');
         let lines: Vec<u8> = (0..20_000).flat_map(|i| format!("{i:07}\n").into_bytes()).collect();
-        let write = |bytes: &[Vec<u8>]| -> Vec<Input> {
-            let named = (0..).zip(bytes);
-            named
-                .map(|(i, bytes): (u32, _)| {
-                    crate::testing::input(dir.path(), &i.to_string(), bytes)
-                })
-                .collect()
-        };
         let common = Selection::Common { every: false };
-        let inputs = write(&[lines.clone(), lines.clone()]);
+        let inputs = write(dir.path(), &[lines.clone(), lines.clone()]);
         let (found, report) = merged(&inputs, common, cramped(3), &options).unwrap();
         assert!(found == lines && report.bytes_spilled > 0);
         let budget = Budget { rest: 4_000_000, ..cramped(3) };
         let (found, report) = merged(&inputs, common, budget, &options).unwrap();
         assert!(found == lines && report.bytes_spilled == 0);
         let with_long = [&lines[..], &vec![b'x'; 5_000], b"\n"].concat();
-        assert!(merged(&write(&[with_long, lines]), common, budget, &options).is_none());
+        assert!(
+            merged(&write(dir.path(), &[with_long, lines]), common, budget, &options).is_none()
+        );
     }
 }

@@ -199,12 +199,11 @@ impl Settle<'_> {
 mod tests {
     use super::*;
     use crate::spill::SpillWriter;
-    use crate::testing::options;
+    use crate::testing::workplace;
 
     #[test]
     fn the_longest_line_is_one_of_any_input() {
-        let dir = tempfile::tempdir().unwrap();
-        let options = options(dir.path(), b'\n');
+        let (_dir, options) = workplace(b'\n');
         let disk = Disk::new(&options.tmp);
         let spill = |lengths: &[usize]| {
             let mut lines = SpillWriter::new(&disk, 1 << 12, Layout::Lines).unwrap();

@@ -14,7 +14,9 @@ use crate::bulk::fill;
 use crate::input::lengths;
 use crate::passes::Passes;
 use crate::scan::Scanner;
-use crate::testing::{Files, cramped, files, input, lines, lines_of, long, options, threads};
+use crate::testing::{
+    Files, cramped, files, input, lines, lines_of, long, options, threads, workplace, write,
+};
 use crate::{Error, ErrorBound, Input, Options, Report};
 
 const DISTINCT: Ask =
@@ -139,18 +141,12 @@ fn run(job: &SetOperation<'_>) -> (Vec<u8>, Report) {
     (out, report)
 }
 
-fn write(dir: &std::path::Path, bytes: &[Vec<u8>]) -> Vec<Input> {
-    bytes.iter().enumerate().map(|(i, bytes)| input(dir, &i.to_string(), bytes)).collect()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: long(3000, 400), ..ProptestConfig::default() })]
 
     #[test]
     fn equals_the_model_for_any_budget((files, ask) in cases()) {
-        let dir = tempfile::tempdir().unwrap();
-        let inputs = files.write(dir.path());
-        let options = options(dir.path(), files.separator);
+        let (dir, inputs, options) = files.workplace();
         let (found, report) = run(&job(&inputs, ask, files.budget, &options));
         let expected = model(&files.inputs, files.separator, ask);
         prop_assert_eq!(&found, &expected);
@@ -164,9 +160,7 @@ proptest! {
             Ask::Distinct(distinct) => Ask::Distinct(Distinct { ranked: None, counted: false, ..distinct }),
             ask => ask,
         };
-        let dir = tempfile::tempdir().unwrap();
-        let inputs = files.write(dir.path());
-        let options = options(dir.path(), files.separator);
+        let (_dir, inputs, options) = files.workplace();
         let (found, _) = run(&job(&inputs, ask, files.budget, &options).sorted());
         let expected = model(&files.inputs, files.separator, ask);
         let mut lines = lines_of(&expected, files.separator);
@@ -202,9 +196,7 @@ proptest! {
 /// The answer by filters alone equals the model's, with a rate so low that an error in some thousand cases has a
 /// probability under 1e-3. Returns the reported error.
 fn one_pass(files: &Files, ask: Ask) -> Result<ErrorBound, TestCaseError> {
-    let dir = tempfile::tempdir().unwrap();
-    let inputs = files.write(dir.path());
-    let options = options(dir.path(), files.separator);
+    let (_dir, inputs, options) = files.workplace();
     let budget = Budget { rest: 1 << 22, ..files.budget };
     let (found, report) = run(&job(&inputs, ask, budget, &options).with_error(Some(1e-9)));
     prop_assert_eq!(found, model(&files.inputs, files.separator, ask));
@@ -214,8 +206,7 @@ fn one_pass(files: &Files, ask: Ask) -> Result<ErrorBound, TestCaseError> {
 /// Every path, at sizes where filters, tables and partitions matter.
 #[test]
 fn every_strategy_is_taken_and_right() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let distinct = lines(0..40_000);
     let repeats = [&distinct[..], &lines(20_000..50_000), &distinct].concat();
     let few = lines(0..100).repeat(300);
@@ -265,8 +256,7 @@ fn every_strategy_is_taken_and_right() {
 
 #[test]
 fn a_much_smaller_file_is_kept_and_the_first_read_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let large = lines(0..90_000);
     for (small, rest, passes) in [(1_000, 600_000, 2), (6_000, 60_000, 2), (80_000, 600_000, 3)] {
         let bytes = [large.clone(), lines(90_000 - small / 2..90_000 + small / 2)];
@@ -282,8 +272,7 @@ fn a_much_smaller_file_is_kept_and_the_first_read_once() {
 
 #[test]
 fn one_line_a_hundred_thousand_times_stays_one_line() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let many = b"the same\n".repeat(100_000);
     let inputs = write(dir.path(), &[many.clone(), many]);
     let (found, report) = run(&job(&inputs, common(2), cramped(3), &options));
@@ -293,8 +282,7 @@ fn one_line_a_hundred_thousand_times_stays_one_line() {
 
 #[test]
 fn an_input_rewritten_with_its_times_kept_is_noticed() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let inputs = write(dir.path(), &[lines(0..100), lines(0..100)]);
     let scanner = Scanner::within(cramped(1), &options, KeyHasher::default()).unwrap();
     let size = Plan::for_keys(Kind::Blocked, 100, 0.01).unwrap();
@@ -312,8 +300,7 @@ fn an_input_rewritten_with_its_times_kept_is_noticed() {
 
 #[test]
 fn long_lines_need_room_and_the_message_names_enough() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let long = [b"short\n".to_vec(), vec![b'x'; 100_000], b"\nshort again\n".to_vec()].concat();
     let other = lines(0..10);
     for (ask, bytes) in [
@@ -340,8 +327,7 @@ fn long_lines_need_room_and_the_message_names_enough() {
 /// More inputs than may be read at the same time while the inputs with each line are counted.
 #[test]
 fn lines_in_some_of_many_small_inputs() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     // Line i is in about 100 ÷ i of them, in some twice.
     let bytes: Vec<Vec<u8>> = (0..120u32)
         .map(|input| {
@@ -364,8 +350,7 @@ fn lines_in_some_of_many_small_inputs() {
 /// The input whose keys are gathered may be any of them.
 #[test]
 fn lines_in_all_of_many_inputs_wherever_the_smallest_is() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     for smallest in [1, 20, 39] {
         let bytes: Vec<Vec<u8>> = (0..40)
             .map(|input| lines(input..if input == smallest { 900 } else { 1000 + input }))
@@ -384,8 +369,7 @@ fn lines_in_all_of_many_inputs_wherever_the_smallest_is() {
 
 #[test]
 fn no_inputs_have_no_lines() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (_dir, options) = workplace(b'\n');
     for fpp in [None, Some(0.01)] {
         for ask in [DISTINCT, EXCEPT] {
             let (found, report) = run(&job(&[], ask, cramped(2), &options).with_error(fpp));
@@ -396,8 +380,7 @@ fn no_inputs_have_no_lines() {
 
 #[test]
 fn few_different_lines_take_one_pass() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let inputs = [input(dir.path(), "few", &lines(0..500).repeat(200))];
     let budget = Budget { rest: 600_000, ..cramped(2) };
     let job = job(&inputs, DISTINCT, budget, &options);
@@ -409,8 +392,7 @@ fn few_different_lines_take_one_pass() {
 
 #[test]
 fn the_plan_names_passes_and_bytes() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let inputs = write(dir.path(), &[lines(0..30_000), lines(25_000..55_000)]);
     let budget = Budget { rest: 3_000_000, ..cramped(2) };
     let counted = Ask::Distinct(Distinct { counted: true, ..Distinct::default() });
@@ -434,8 +416,7 @@ fn mixed(range: std::ops::Range<u32>) -> Vec<u8> {
 /// Both sides of each threshold that decides whether `common` makes a filter.
 #[test]
 fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let first = 100_000;
     let (roomy, scarce, none) = (4_000_000, 400_000, 20_000);
     for (others, rest, strategy) in [
@@ -469,8 +450,7 @@ fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
 
 #[test]
 fn the_report_counts_what_was_compared_and_spilled() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let inputs = write(dir.path(), &[lines(0..3000).repeat(2), lines(1000..2000).repeat(2)]);
     // Without a filter: distinct lines of all, those of both inputs apart, those of the second.
     for (ask, distinct) in [(DISTINCT, 3000), (EXCEPT, 1000 + 2000), (common(2), 1000)] {
@@ -490,8 +470,7 @@ fn the_report_counts_what_was_compared_and_spilled() {
 #[test]
 fn a_line_set_aside_knows_nothing_of_the_table() {
     // All lines collide in the partition's table, and half of them are excluded.
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let inputs = write(dir.path(), &[lines(0..20_000).repeat(2), lines(10_000..20_000)]);
     let budget = Budget { rest: 30_000, ..cramped(2) };
     let (found, report) = run(&job(&inputs, EXCEPT, budget, &options));
@@ -522,8 +501,7 @@ fn hard_to_estimate(first: u64) -> Vec<u8> {
 
 #[test]
 fn the_rate_holds_when_lines_are_more_than_estimated() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let bytes = [hard_to_estimate(1 << 30), hard_to_estimate((1 << 30) + 200_000)];
     let inputs = write(dir.path(), &bytes);
     let budget = Budget { rest: 1 << 26, ..cramped(2) };
@@ -546,8 +524,7 @@ fn the_rate_holds_when_lines_are_more_than_estimated() {
 
 #[test]
 fn filters_alone_leave_out_the_same_lines_on_any_number_of_threads() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     let inputs = write(dir.path(), &[hard_to_estimate(1 << 30), lines(0..60_000)]);
     for ask in [DISTINCT, EXCEPT, common(2)] {
         let on = |threads: usize, chunk: usize| {
@@ -605,8 +582,7 @@ proptest! {
             (Just(threads), Budget::least_cap(threads, 4 << 20)..=2 << 30)
         }),
     ) {
-        let dir = tempfile::tempdir().unwrap();
-        let mut options = options(dir.path(), b'\n');
+        let (dir, mut options) = workplace(b'\n');
         (options.threads, options.memory) = (threads, memory);
         if keyed {
             options.records = crate::Records::Tsv { header: true, key: vec!["k".to_owned()] };
@@ -678,9 +654,8 @@ fn an_operation_and_the_order_of_its_results_share_the_memory() {
 
 #[test]
 fn a_cancelled_job_ends_with_an_error() {
-    let dir = tempfile::tempdir().unwrap();
+    let (dir, options) = workplace(b'\n');
     let inputs = write(dir.path(), &[lines(0..50_000), lines(0..50_000)]);
-    let options = options(dir.path(), b'\n');
     options.progress.cancel();
     for job in [
         SetOperation::common(&inputs, 2, &options).unwrap().with_budget(cramped(2)),

@@ -1,7 +1,6 @@
 //! Compares records with readers of a whole input: the crate `csv`, and `serde_json` line by line.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Read;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -9,12 +8,13 @@ use proptest::prelude::{
     Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
 use proptest::sample::select;
+use tempfile::TempDir;
 use umbel::KeyHasher;
 
 use super::*;
 use crate::budget::Budget;
 use crate::scan::{Lines, Scanner, Visit};
-use crate::testing::{budget, long};
+use crate::testing::{Drip, budget, long};
 use crate::{Input, Options, SetOperation, Spool};
 
 /// A record as it was seen: offset, row, key.
@@ -55,18 +55,14 @@ impl Visit for Collect {
     }
 }
 
-/// Delivers a few bytes at a time.
-struct Drip<'a>(&'a [u8], usize);
-
-impl Read for Drip<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        let size = self.1.min(bytes.len());
-        self.0.read(&mut bytes[..size])
-    }
-}
-
 fn options(dir: &Path, records: Records) -> Options {
     Options { records, ..crate::testing::options(dir, b'\n') }
+}
+
+fn workplace(records: Records) -> (TempDir, Options) {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(dir.path(), records);
+    (dir, options)
 }
 
 fn input(dir: &Path, bytes: &[u8]) -> [Input; 1] {
@@ -81,8 +77,7 @@ fn see(
     budget: Budget,
     drip: Option<usize>,
 ) -> Result<(Option<Vec<u8>>, Vec<Seen>), Error> {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), records.clone());
+    let (dir, options) = workplace(records.clone());
     let scanner = Scanner::within(budget, &options, KeyHasher::default())?;
     let collect = Collect::default();
     let tally = match drip {
@@ -403,8 +398,7 @@ proptest! {
         }
         let expected: Vec<u8> = order.iter().filter(|(key, _)| counts[key] >= at_least)
             .flat_map(|(_, row)| [row, &b"\n"[..]].concat()).collect();
-        let dir = tempfile::tempdir().unwrap();
-        let options = options(dir.path(), csv_records(b',', false, key));
+        let (dir, options) = workplace(csv_records(b',', false, key));
         let inputs: Vec<Input> = tables.iter().flat_map(|table| input(dir.path(), &table.bytes)).collect();
         let mut found = Vec::new();
         let job = SetOperation::common(&inputs, at_least, &options).unwrap();
@@ -552,9 +546,8 @@ fn line_and_column(bytes: &[u8], place: usize) -> (u64, u64) {
 
 #[test]
 fn what_is_before_a_broken_record_is_handed_on() {
-    let dir = tempfile::tempdir().unwrap();
     let bytes = "1,a\n".repeat(5_000) + "2\n" + &"3,b\n".repeat(5_000);
-    let options = options(dir.path(), csv_records(b',', false, &[1]));
+    let (dir, options) = workplace(csv_records(b',', false, &[1]));
     for chunk in [10, 1_000, 100_000] {
         let scanner = Scanner::within(roomy(chunk), &options, KeyHasher::default()).unwrap();
         let collect = Collect::default();
@@ -573,8 +566,7 @@ fn what_is_before_a_broken_record_is_handed_on() {
 
 #[test]
 fn a_row_that_changed_is_noticed_though_its_key_did_not() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), csv_records(b',', true, &[0]));
+    let (dir, options) = workplace(csv_records(b',', true, &[0]));
     let scanner = Scanner::within(roomy(100), &options, KeyHasher::default()).unwrap();
     let tally = |bytes: &[u8]| {
         scanner.scan(&input(dir.path(), bytes), 1 << 20, &Collect::default()).unwrap()
@@ -626,9 +618,8 @@ proptest! {
     ) {
         let whole = |bytes: &&String| bytes.matches('"').count().is_multiple_of(2);
         let files: Vec<_> = files.iter().filter(whole).collect();
-        let dir = tempfile::tempdir().unwrap();
         let records = csv_records(b',', header, &[]);
-        let options = options(dir.path(), records.clone());
+        let (dir, options) = workplace(records.clone());
         let scanner = Scanner::within(budget, &options, KeyHasher::default()).unwrap();
         let inputs: Vec<_> = files.iter().flat_map(|bytes| input(dir.path(), bytes.as_bytes())).collect();
         let range = first.min(inputs.len())..inputs.len();

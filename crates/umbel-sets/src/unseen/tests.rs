@@ -6,7 +6,7 @@ use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan};
 
 use super::*;
 use crate::input::lengths;
-use crate::testing::{input, lines, options};
+use crate::testing::{input, lines, options, workplace};
 use crate::{Error, LargeFilter, Options, build_in_pieces, query_in_pieces};
 
 /// Keeps what a run records.
@@ -34,8 +34,7 @@ impl Save for Notes {
 
 #[test]
 fn lines_seen_before_are_left_out_until_the_filter_is_full() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = options(dir.path(), b'\n');
+    let (dir, options) = workplace(b'\n');
     // 400 new lines, each twice; then known ones, with one that finds no room among them.
     let known = lines(0..400);
     let bytes = [known.repeat(2), lines(100..110), lines(400..401), lines(0..9)].concat();
