@@ -127,11 +127,20 @@ impl Filter {
     #[inline(never)]
     pub(crate) fn add_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let added = OneKey::of(key, self.floats)?;
-        let mut inner = self.inner.write(key.py());
-        let new = inner.insert(added.key())?;
+        self.add_by(key.py(), |inner| inner.insert(added.key()))
+    }
+
+    /// Adds something; true when it was certainly new.
+    pub(crate) fn add_by(
+        &self,
+        py: Python<'_>,
+        add: impl FnOnce(&mut Inner) -> Result<bool, Failure>,
+    ) -> PyResult<bool> {
+        let mut inner = self.inner.write(py);
+        let new = add(&mut inner)?;
         self.count(new.into());
         drop(inner);
-        self.warn_if_full(key.py())?;
+        self.warn_if_full(py)?;
         Ok(new)
     }
 

@@ -33,6 +33,18 @@ macro_rules! of_inner {
 }
 pub(crate) use of_inner;
 
+/// Does something with a filter whose class says its kind, wherever it is.
+macro_rules! of_kind {
+    ($inner:expr, $kind:ident($filter:ident) => $does:expr) => {
+        match $inner {
+            $crate::inner::Inner::Own(umbel::AnyFilter::$kind($filter)) => $does,
+            $crate::inner::Inner::Mapped(umbel::AnyFilter::$kind($filter)) => $does,
+            _ => unreachable!("the class says the kind"),
+        }
+    };
+}
+pub(crate) use of_kind;
+
 /// What is done with each of many keys, and what its answer says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {

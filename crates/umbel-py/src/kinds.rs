@@ -1,5 +1,6 @@
 //! How each kind of filter is made, and what only it does.
 
+use pyo3::PyClass;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
@@ -13,7 +14,7 @@ use crate::calls::Values;
 use crate::columns::{Column, Source, visit_items};
 use crate::errors::Failure;
 use crate::filter::Filter;
-use crate::inner::{Access, Hashes, Inner, Operation, Other};
+use crate::inner::{Access, Hashes, Inner, Operation, Other, of_inner, of_kind};
 use crate::keys::OneKey;
 use crate::values::{Content, Names, Number, count, hasher, size};
 
@@ -25,19 +26,19 @@ pub(crate) fn wrap(py: Python<'_>, inner: Inner) -> PyResult<Bound<'_, PyAny>> {
         _ => false,
     };
     let kind = inner.kind();
-    let filter = PyClassInitializer::from(Filter::new(inner));
+    let filter = Filter::new(inner);
     Ok(match kind {
-        None => Bound::new(py, filter.add_subclass(Foreign))?.into_any(),
-        Some(Kind::Counting) => Bound::new(py, filter.add_subclass(Counting))?.into_any(),
-        Some(Kind::Scalable) => Bound::new(py, filter.add_subclass(Scalable))?.into_any(),
-        Some(Kind::Stable) => Bound::new(py, filter.add_subclass(Stable))?.into_any(),
-        Some(Kind::Window) => Bound::new(py, filter.add_subclass(Window))?.into_any(),
-        Some(Kind::Bloomier) if is_map => Bound::new(py, filter.add_subclass(Map))?.into_any(),
-        Some(Kind::Bloomier) => Bound::new(py, filter.add_subclass(Bloomier))?.into_any(),
-        Some(Kind::Attributes) => Bound::new(py, filter.add_subclass(Attributes))?.into_any(),
-        Some(Kind::Coded) => Bound::new(py, filter.add_subclass(Coded))?.into_any(),
-        Some(Kind::Cascade) => Bound::new(py, filter.add_subclass(Cascade))?.into_any(),
-        Some(_) => Bound::new(py, filter.add_subclass(Bloom))?.into_any(),
+        None => Bound::new(py, extended(filter, Foreign))?.into_any(),
+        Some(Kind::Counting) => Bound::new(py, extended(filter, Counting))?.into_any(),
+        Some(Kind::Scalable) => Bound::new(py, extended(filter, Scalable))?.into_any(),
+        Some(Kind::Stable) => Bound::new(py, extended(filter, Stable))?.into_any(),
+        Some(Kind::Window) => Bound::new(py, extended(filter, Window))?.into_any(),
+        Some(Kind::Bloomier) if is_map => Bound::new(py, extended(filter, Map))?.into_any(),
+        Some(Kind::Bloomier) => Bound::new(py, extended(filter, Bloomier))?.into_any(),
+        Some(Kind::Attributes) => Bound::new(py, extended(filter, Attributes))?.into_any(),
+        Some(Kind::Coded) => Bound::new(py, extended(filter, Coded))?.into_any(),
+        Some(Kind::Cascade) => Bound::new(py, extended(filter, Cascade))?.into_any(),
+        Some(_) => Bound::new(py, extended(filter, Bloom))?.into_any(),
     })
 }
 
@@ -104,6 +105,19 @@ fn of_plan(plan: &Plan, seed: u64, secret: Option<Content<'_>>) -> PyResult<Filt
     Ok(Filter::empty(Inner::Own(filter)))
 }
 
+/// A filter as one of a kind's class.
+fn extended<T: PyClass<BaseType = Filter>>(filter: Filter, class: T) -> PyClassInitializer<T> {
+    PyClassInitializer::from(filter).add_subclass(class)
+}
+
+/// One that may have keys already.
+fn filled<F: Into<AnyFilter>, E>(made: Result<F, E>) -> PyResult<Filter>
+where
+    Failure: From<E>,
+{
+    Ok(Filter::new(Inner::Own(made.map_err(Failure::from)?.into())))
+}
+
 /// The hashes of all keys.
 fn hashes(keys: &Bound<'_, PyAny>, hasher: KeyHasher) -> PyResult<Vec<KeyHash>> {
     let mut all = Hashes { hasher, hashes: Vec::new() };
@@ -157,8 +171,7 @@ impl Bloom {
                 )));
             }
         };
-        Ok(PyClassInitializer::from(of_plan(&plan_of(variant, keys, fpp, memory)?, seed, secret)?)
-            .add_subclass(Self))
+        Ok(extended(of_plan(&plan_of(variant, keys, fpp, memory)?, seed, secret)?, Self))
     }
 }
 
@@ -181,7 +194,7 @@ impl Counting {
         secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let plan = plan_of(Variant::Counting { counter_bits: bits }, keys, fpp, memory)?;
-        Ok(PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self))
+        Ok(extended(of_plan(&plan, seed, secret)?, Self))
     }
 
     /// Removes a key once. Returns False when it was certainly not there; nothing has changed then.
@@ -205,20 +218,15 @@ impl Counting {
     /// How often a key was added and not removed, at most; counters stop at their highest value.
     fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<u32> {
         let key = OneKey::of(key, false)?;
-        match &*slf.as_super().get().inner.read(slf.py()) {
-            Inner::Own(AnyFilter::Counting(filter)) => Ok(filter.count(key.key())),
-            Inner::Mapped(AnyFilter::Counting(filter)) => Ok(filter.count(key.key())),
-            _ => unreachable!("the class is of counting filters"),
-        }
+        let inner = slf.as_super().get().inner.read(slf.py());
+        Ok(of_kind!(&*inner, Counting(filter) => filter.count(key.key())))
     }
 
     /// A blocked filter of the same keys: a quarter of the size, or less.
     fn to_bloom<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let blocked = slf.as_super().get().inner.look(py, |inner| match inner {
-            Inner::Own(filter) => filter.convert(Kind::Blocked),
-            Inner::Mapped(filter) => filter.convert(Kind::Blocked),
-            Inner::Foreign(_) => unreachable!("the class is of counting filters"),
+        let blocked = slf.as_super().get().inner.look(py, |inner| {
+            of_inner!(inner, own => own.convert(Kind::Blocked), _other => unreachable!("it counts"))
         });
         wrap(py, Inner::Own(blocked.map_err(Failure::from)?))
     }
@@ -243,7 +251,7 @@ impl Scalable {
     ) -> PyResult<PyClassInitializer<Self>> {
         let growth = if even { Growth::Even } else { Growth::Doubling };
         let plan = plan_of(Variant::Scalable { growth }, keys, fpp, memory)?;
-        Ok(PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self))
+        Ok(extended(of_plan(&plan, seed, secret)?, Self))
     }
 
     /// Bytes that it may grow to: an int, or text such as "1GiB". A key for which it would have to grow further is refused
@@ -278,28 +286,17 @@ impl Window {
     ) -> PyResult<PyClassInitializer<Self>> {
         let plan = plan_of(Variant::Window { generations }, keys, fpp, memory)?;
         let filter = match span {
-            None => {
-                return Ok(
-                    PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self)
-                );
-            }
-            Some(span) => umbel::Window::by_time(&plan, hasher(seed, secret)?, span),
+            None => of_plan(&plan, seed, secret)?,
+            Some(span) => filled(umbel::Window::by_time(&plan, hasher(seed, secret)?, span))?,
         };
-        Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Window(
-            filter.map_err(Failure::from)?,
-        ))))
-        .add_subclass(Self))
+        Ok(extended(filter, Self))
     }
 
     /// Adds a key at a tick. Returns True when it was certainly not there before.
     fn add_at(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>, tick: u64) -> PyResult<bool> {
-        let (key, filter) = (OneKey::of(key, false)?, slf.as_super().get());
-        let mut inner = filter.inner.write(slf.py());
-        let new = window(&mut inner)?.insert_at(key.key(), tick).map_err(Failure::from)?;
-        filter.count(new.into());
-        drop(inner);
-        filter.warn_if_full(slf.py())?;
-        Ok(new)
+        let key = OneKey::of(key, false)?;
+        let add = |inner: &mut Inner| Ok(window(inner)?.insert_at(key.key(), tick)?);
+        slf.as_super().get().add_by(slf.py(), add)
     }
 
     /// Sets the time to a tick, and forgets what is too old then. An earlier tick changes nothing.
@@ -311,11 +308,7 @@ impl Window {
     /// Ticks of the window; None when it is of a number of keys.
     #[getter]
     fn span(slf: &Bound<'_, Self>) -> Option<u64> {
-        match &*slf.as_super().get().inner.read(slf.py()) {
-            Inner::Own(AnyFilter::Window(filter)) => filter.span(),
-            Inner::Mapped(AnyFilter::Window(filter)) => filter.span(),
-            _ => unreachable!("the class is of window filters"),
-        }
+        of_kind!(&*slf.as_super().get().inner.read(slf.py()), Window(filter) => filter.span())
     }
 }
 
@@ -344,7 +337,7 @@ impl Stable {
         secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let plan = plan_of(Variant::Stable { cell_bits }, keys, fpp, memory)?;
-        Ok(PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self))
+        Ok(extended(of_plan(&plan, seed, secret)?, Self))
     }
 }
 
@@ -365,7 +358,7 @@ impl Coded {
         secret: Option<Content<'_>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let plan = plan_of(Variant::Coded { code_bits: bits }, keys, fpp, memory)?;
-        Ok(PyClassInitializer::from(of_plan(&plan, seed, secret)?).add_subclass(Self))
+        Ok(extended(of_plan(&plan, seed, secret)?, Self))
     }
 }
 
@@ -394,10 +387,7 @@ impl Bloomier {
             let plan = Plan::for_keys(Kind::Bloomier, hashes.len().max(1) as u64, fpp)?;
             Static::build(&plan, &hashes, hasher)
         });
-        Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Bloomier(
-            built.map_err(Failure::from)?,
-        ))))
-        .add_subclass(Self))
+        Ok(extended(filled(built)?, Self))
     }
 }
 
@@ -442,10 +432,7 @@ impl Map {
         }
         let widest = pairs.iter().map(|(_, value)| 64 - value.leading_zeros()).max();
         let map = Static::build_map(&pairs, widest.unwrap_or(0).max(1), fingerprint, hasher);
-        Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Bloomier(
-            map.map_err(Failure::from)?,
-        ))))
-        .add_subclass(Self))
+        Ok(extended(filled(map)?, Self))
     }
 
     /// The value of a key; `default` when it is certainly not there.
@@ -491,11 +478,8 @@ fn not_in_map(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, room: u32, fpp: 
 impl Map {
     fn value(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         let key = OneKey::of(key, false)?;
-        Ok(match &*slf.as_super().get().inner.read(slf.py()) {
-            Inner::Own(AnyFilter::Bloomier(map)) => map.get(key.key()),
-            Inner::Mapped(AnyFilter::Bloomier(map)) => map.get(key.key()),
-            _ => unreachable!("the class is of maps"),
-        })
+        let inner = slf.as_super().get().inner.read(slf.py());
+        Ok(of_kind!(&*inner, Bloomier(map) => map.get(key.key())))
     }
 }
 
@@ -551,20 +535,14 @@ impl Attributes {
         };
         let plan = plan_of(variant, keys, fpp, memory)?;
         let filter = umbel::Attributes::with_names(&plan, &names, hasher(seed, secret)?);
-        Ok(PyClassInitializer::from(Filter::empty(Inner::Own(AnyFilter::Attributes(
-            filter.map_err(Failure::from)?,
-        ))))
-        .add_subclass(Self))
+        Ok(extended(Filter::empty(Inner::Own(filter.map_err(Failure::from)?.into())), Self))
     }
 
     /// The names of the fields, in the order of a row.
     #[getter]
     fn names(slf: &Bound<'_, Self>) -> Vec<String> {
-        match &*slf.as_super().get().inner.read(slf.py()) {
-            Inner::Own(AnyFilter::Attributes(filter)) => filter.names().to_vec(),
-            Inner::Mapped(AnyFilter::Attributes(filter)) => filter.names().to_vec(),
-            _ => unreachable!("the class is of filters of rows"),
-        }
+        let inner = slf.as_super().get().inner.read(slf.py());
+        of_kind!(&*inner, Attributes(filter) => filter.names().to_vec())
     }
 
     /// Adds a row, a value for each field in their order. Returns True when it was certainly not there before.
@@ -572,16 +550,10 @@ impl Attributes {
     fn add_row(slf: &Bound<'_, Self>, values: &Bound<'_, PyTuple>) -> PyResult<bool> {
         let values =
             values.iter().map(|value| crate::rows::field(&value)).collect::<PyResult<Vec<_>>>()?;
-        let filter = slf.as_super().get();
-        let mut inner = filter.inner.write(slf.py());
-        let AnyFilter::Attributes(rows) = inner.own_mut("add_row")? else {
-            unreachable!("the class is of filters of rows")
-        };
-        let new = rows.insert_row(&values).map_err(Failure::from)?;
-        filter.count(new.into());
-        drop(inner);
-        filter.warn_if_full(slf.py())?;
-        Ok(new)
+        slf.as_super().get().add_by(slf.py(), |inner| match inner.own_mut("add_row")? {
+            AnyFilter::Attributes(rows) => Ok(rows.insert_row(&values)?),
+            _ => unreachable!("the class says the kind"),
+        })
     }
 
     /// Whether a row with these values may be there; fields without a value are not looked at.
@@ -625,10 +597,7 @@ impl Cascade {
             let plan = Plan::for_lists(Variant::Cascade { form }, n.max(1), s, fpp)?;
             umbel::Cascade::build_with_plan(&plan, &included_hashes, &excluded_hashes, hasher)
         });
-        Ok(PyClassInitializer::from(Filter::new(Inner::Own(AnyFilter::Cascade(
-            built.map_err(Failure::from)?,
-        ))))
-        .add_subclass(Self))
+        Ok(extended(filled(built)?, Self))
     }
 }
 
@@ -685,8 +654,7 @@ impl Foreign {
             options: options.0,
         };
         let filter = umbel_foreign::Foreign::new(format, &given).map_err(Failure::from)?;
-        Ok(PyClassInitializer::from(Filter::new(Inner::Foreign(Other { filter, key_type })))
-            .add_subclass(Self))
+        Ok(extended(Filter::new(Inner::Foreign(Other { filter, key_type })), Self))
     }
 
     /// Does what the system's writer does after the last key, such as folding a Parquet filter. Nothing for most.

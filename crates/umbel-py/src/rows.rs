@@ -19,7 +19,7 @@ use crate::calls::Values;
 use crate::errors::Failure;
 use crate::filter::Filter;
 use crate::imports::Stream;
-use crate::inner::{Access, Inner, Operation};
+use crate::inner::{Access, Inner, Operation, of_kind};
 use crate::keys::{KeyRef, OneKey, is_missing};
 
 /// The bytes of a field.
@@ -186,11 +186,7 @@ pub(crate) fn contains_row(
         }
         Ok(filter.contains_row(&row)?)
     }
-    Ok(match inner {
-        Inner::Own(AnyFilter::Attributes(filter)) => ask(filter, names, values)?,
-        Inner::Mapped(AnyFilter::Attributes(filter)) => ask(filter, names, values)?,
-        _ => unreachable!("the class is of filters of rows"),
-    })
+    Ok(of_kind!(inner, Attributes(filter) => ask(filter, names, values))?)
 }
 
 /// Appends a value as text.
