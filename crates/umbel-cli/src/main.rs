@@ -1,12 +1,138 @@
-//! `umbel` on the command line.
+//! `umbel` on the command line: lines in, lines out.
+//!
+//! This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error.
 
+mod args;
+mod elsewhere;
+mod filters;
+mod formats;
+mod help;
+mod hints;
+mod lines;
+mod named;
+mod output;
+mod param;
+mod pictures;
+mod private;
+mod report;
+mod standard;
+mod target;
+mod verb;
+mod verbs;
+mod wrapped;
+
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind, IsTerminal};
 use std::process::ExitCode;
 
-use umbel_io::Memory;
+use umbel_io::{Memory, atomic};
+
+use verb::Verb;
+
+/// What the exit status reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Done, or something was found.
+    Done,
+    /// Nothing was found.
+    Nothing,
+}
 
 #[global_allocator]
 static MEMORY: Memory = Memory;
 
 fn main() -> ExitCode {
-    umbel_cli::run()
+    let mut arguments: Vec<_> = umbel_io::arguments().collect();
+    let first = arguments.get(1).cloned();
+    if let Some(name) = first.as_deref().and_then(OsStr::to_str).and_then(Verb::name_of) {
+        report::begin(name);
+    }
+    if let Some(page) = help::page(arguments.iter().skip(1).cloned()) {
+        let page = match report::is_colourful(&io::stdout()) {
+            true => page.ansi().to_string(),
+            false => page.to_string(),
+        };
+        return end(output::print(page).map(|()| Outcome::Done), None);
+    }
+    if first.as_deref() == Some(OsStr::new("help"))
+        && let Some(of) = arguments.get(2)
+        && of.to_str().is_none_or(|of| of != "help" && Verb::named(of).is_none())
+    {
+        // A mistyped verb is told as where it is run.
+        arguments.remove(1);
+    }
+    let matches = match help::command(first.as_deref()).try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(mut error) if error.use_stderr() => {
+            // Whoever types nothing else wants to know what to type.
+            if first.is_none() && io::stderr().is_terminal() {
+                report::say(&help::greeting());
+                return ExitCode::from(2);
+            }
+            elsewhere::explain(
+                &mut error,
+                first.as_deref().and_then(OsStr::to_str).and_then(Verb::named),
+            );
+            return misused(&error);
+        }
+        Err(help) => return end(output::print_by(|| help.print()).map(|()| Outcome::Done), None),
+    };
+    umbel_io::return_memory();
+    umbel_io::allow_open_files();
+    let (name, arguments) = matches.subcommand().expect("it is required");
+    let verb = Verb::named(name).expect("one that was defined");
+    // Options may come before the verb.
+    report::begin(verb.name);
+    let given = |name: &str| matches!(arguments.try_get_one(name), Ok(Some(true)));
+    if given("json") {
+        report::keep_warnings();
+    }
+    if given("quiet") {
+        report::be_quiet();
+    }
+    let empty_ok = given("empty_ok");
+    let outcome =
+        verbs::run(verb, arguments).map(|outcome| if empty_ok { Outcome::Done } else { outcome });
+    end(outcome, Some(verb))
+}
+
+/// Reports what is wrong with the arguments, as other errors are.
+fn misused(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    match text.strip_prefix("error: ") {
+        Some(text) => report::say_error(text.trim_end()),
+        // Without any argument, the help.
+        None => report::say(text.trim_end()),
+    }
+    ExitCode::from(2)
+}
+
+/// Reports how the work ended.
+fn end(result: anyhow::Result<Outcome>, verb: Option<&Verb>) -> ExitCode {
+    report::end();
+    match result {
+        Ok(_) if lines::has_left_out() => ExitCode::from(2),
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Nothing) => ExitCode::from(1),
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            if let Some(error) = error.downcast_ref() {
+                return misused(error);
+            }
+            report::say_error(&hints::chain(&error, verb));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether the reader of our output has gone, as `head` goes: not an error.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let io = match cause.downcast_ref::<umbel_sets::Error>() {
+            Some(umbel_sets::Error::Output(io)) => Some(io),
+            Some(_) => None,
+            None => cause.downcast_ref::<output::StdoutClosed>().map(|closed| &closed.0),
+        };
+        io.is_some_and(|io| io.kind() == ErrorKind::BrokenPipe)
+    })
 }
