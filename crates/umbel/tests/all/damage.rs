@@ -798,12 +798,16 @@ fn set_bits_after_the_last_are_refused() {
 
 /// Makes the checksums of a payload of a single chunk right again.
 pub(crate) fn resum(file: &mut [u8]) {
+    seal(file, header_length(file));
+}
+
+/// Makes all checksums right, of a header that is so long and a payload of a single chunk.
+pub(crate) fn seal(file: &mut [u8], header: usize) {
     let table = file.len() - 16;
-    let start = header_length(file);
-    let sum = XxHash3_64::oneshot_with_seed(0, &file[start..table]);
-    file[table..table + 8].copy_from_slice(&sum.to_le_bytes());
-    let sum = XxHash3_64::oneshot_with_seed(1, &file[table..table + 8]);
-    file[table + 8..].copy_from_slice(&sum.to_le_bytes());
+    for (part, seed) in [(0..header - 8, 0), (header..table, 0), (table..table + 8, 1)] {
+        let sum = XxHash3_64::oneshot_with_seed(seed, &file[part.clone()]);
+        file[part.end..part.end + 8].copy_from_slice(&sum.to_le_bytes());
+    }
 }
 
 /// A source may deliver less than announced, byte by byte, or fail.

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use twox_hash::XxHash3_64;
 use umbel::{
     AnyFilter, AnyScheme, Attributes, Bloomier, Cascade, FieldError, FileError, KeyHash, KeyHasher,
     Plan, Prehashed, Secret, Variant, Window,
 };
 
+use crate::damage::{header_length, seal};
 use crate::reference;
 use crate::vectors::{Change, LinkVector, Manifest, OF_THE_CALLER, generations, joined};
 
@@ -80,15 +80,8 @@ fn changed(change: &Change, golden: &[u8]) -> Vec<u8> {
     }
     file.resize(change.length.unwrap_or(golden.len()), 0);
     if change.sealed {
-        let header = u32::from_le_bytes(golden[12..16].try_into().unwrap()) as usize;
-        let sum = XxHash3_64::oneshot_with_seed(0, &file[..header - 8]);
-        file[header - 8..header].copy_from_slice(&sum.to_le_bytes());
         // All of these files have one chunk.
-        let table = file.len() - 16;
-        let sum = XxHash3_64::oneshot_with_seed(0, &file[header..table]);
-        file[table..table + 8].copy_from_slice(&sum.to_le_bytes());
-        let sum = XxHash3_64::oneshot_with_seed(1, &file[table..table + 8]);
-        file[table + 8..].copy_from_slice(&sum.to_le_bytes());
+        seal(&mut file, header_length(golden));
     }
     file
 }
@@ -136,7 +129,7 @@ fn every_file_is_listed() {
 
 /// The numbers of the bits that are set in the payload of a file.
 fn set_bits(file: &[u8]) -> String {
-    let header = u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize;
+    let header = header_length(file);
     let payload = u64::from_le_bytes(file[40..48].try_into().unwrap()) as usize;
     let payload = &file[header..header + payload];
     let set = (0..8 * payload.len()).filter(|bit| payload[bit / 8] >> (bit % 8) & 1 == 1);

@@ -255,10 +255,16 @@ pub(crate) fn passing<C: Core>(
     filter: &Filter<C>,
     hashes: impl IntoIterator<Item = KeyHash>,
 ) -> u64 {
-    let hashes: Vec<_> = hashes.into_iter().collect();
-    let mut found = vec![false; hashes.len()];
-    filter.contains_all(&hashes, &mut found);
-    found.iter().filter(|&&found| found).count() as u64
+    let (mut hashes, mut found, mut passing) = (hashes.into_iter(), [false; 4096], 0);
+    loop {
+        let batch: Vec<_> = hashes.by_ref().take(found.len()).collect();
+        if batch.is_empty() {
+            return passing;
+        }
+        let found = &mut found[..batch.len()];
+        filter.contains_all(&batch, found);
+        passing += found.iter().filter(|&&found| found).count() as u64;
+    }
 }
 
 /// Hits of fresh keys follow the binomial law of the rate that the bits give.
@@ -319,43 +325,29 @@ pub(crate) fn measure<L: Layout>(
 ) -> Measured {
     let each = trials.div_ceil(filters);
     let (mut clear, mut hits, mut lost) = (0, 0, None);
-    let (mut sum, mut squares, mut disagreement) = (0.0, 0.0, 0.0f64);
-    let mut last = None;
+    let (mut rates, mut disagreement, mut last) = (Vec::new(), 0.0f64, None);
     for seed in seed..seed + filters {
         let hasher = KeyHasher::with_seed(seed);
+        let hash = |number| keys.hash(&hasher, number);
         let mut filter = Filter::<BloomCore<L>>::with_plan(plan, hasher.clone())
             .expect("a plan that can be built");
-        let mut batch = Vec::new();
-        each_batch(keys, &hasher, 0, plan.keys(), &mut batch, |hashes| filter.insert_all(hashes));
-        let mut found = Vec::new();
-        let mut asked = 0;
-        let mut ask = |hashes: &[KeyHash]| {
-            found.resize(hashes.len(), false);
-            filter.contains_all(hashes, &mut found);
-            asked += hashes.len() as u64;
-            found.iter().filter(|&&found| found).count() as u64
-        };
+        filter.extend((0..plan.keys()).map(hash));
         // All members of small filters, the first of large ones.
-        each_batch(keys, &hasher, 0, plan.keys().min(1 << 20), &mut batch, |hashes| {
-            if ask(hashes) < hashes.len() as u64 {
-                lost.get_or_insert(seed);
-            }
-        });
-        each_batch(keys, &hasher, plan.keys(), each, &mut batch, |hashes| hits += ask(hashes));
+        let members = plan.keys().min(1 << 20);
+        if passing(&filter, (0..members).map(hash)) < members {
+            lost.get_or_insert(seed);
+        }
+        hits += passing(&filter, (plan.keys()..plan.keys() + each).map(hash));
         let (census, receipt) = (Census::of(&filter), filter.receipt());
         disagreement = disagreement.max((receipt.fpp - census.fpp).abs() / census.fpp);
         clear += plan.bits() - census.set;
-        sum += receipt.fpp;
-        squares += receipt.fpp * receipt.fpp;
+        rates.push(receipt.fpp);
         last = Some((receipt, census));
     }
     let (receipt, census) = last.expect("at least one filter");
-    let count = filters as f64;
-    let mean = sum / count;
-    let error = if filters == 1 {
-        census.deviation
-    } else {
-        ((squares / count - mean * mean).max(0.0) / (count - 1.0)).sqrt()
+    let (mean, error) = match filters {
+        1 => (rates[0], census.deviation),
+        _ => mean(&rates),
     };
     Measured {
         plan: *plan,
@@ -408,24 +400,6 @@ impl Measured {
             failures.push(format!("the receipt estimates {estimate:?} keys"));
         }
         failures
-    }
-}
-
-/// Calls `take` with the hashes of `count` keys from `first` on, some thousands at a time.
-fn each_batch(
-    keys: Keys,
-    hasher: &KeyHasher,
-    first: u64,
-    count: u64,
-    batch: &mut Vec<KeyHash>,
-    mut take: impl FnMut(&[KeyHash]),
-) {
-    const BATCH: usize = 4096;
-    for start in (first..first + count).step_by(BATCH) {
-        batch.clear();
-        let end = (start + BATCH as u64).min(first + count);
-        batch.extend((start..end).map(|number| keys.hash(hasher, number)));
-        take(batch);
     }
 }
 

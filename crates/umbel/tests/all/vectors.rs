@@ -21,13 +21,13 @@ pub(crate) struct Change {
     pub(crate) file: String,
     pub(crate) what: String,
     /// Offsets in the file, and the hexadecimal bytes written there.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) bytes: Vec<(usize, String)>,
     /// Bytes that the file then has: fewer, or some zeros more; left out where it stays as long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) length: Option<usize>,
     /// Whether all checksums are then made right, where the unchanged file has them.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) sealed: bool,
     /// The step of FORMAT.md, section 2, that refuses it; 0 when it is a file like any other.
     pub(crate) step: u32,
@@ -45,7 +45,7 @@ pub(crate) struct Vector {
     pub(crate) bits: u64,
     pub(crate) probes: u32,
     /// The kind's own parameter; left out where it has none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) detail: u32,
     pub(crate) algorithm: String,
     pub(crate) seed: u64,
@@ -58,10 +58,10 @@ pub(crate) struct Vector {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(crate) rounds: u64,
     /// How many members, the first ones, are then removed once; of counting filters alone.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) removed: u64,
     /// What a counting filter counts of each of its first ten members.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) counts: Vec<u32>,
     pub(crate) probe_prefix: String,
     pub(crate) probes_tried: u64,
@@ -69,32 +69,32 @@ pub(crate) struct Vector {
     pub(crate) false_positives: Vec<u64>,
     /// How many members the filter denies: those that a stable one or a window has forgotten, or that a coded one had no
     /// room for.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) forgotten: u64,
     /// What a scalable filter has grown to; none of other kinds.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) links: Vec<LinkVector>,
     /// Ticks of a window; left out where it is of insertions. Its members are inserted at tick
     /// 10 · their number.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) span: u64,
     /// Insertions that each generation of a window took; none of other kinds.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) generations: Vec<u64>,
     /// The names of the attributes of a filter of rows; none of other kinds. Value j of row i is the prefix and
     /// the number i / 2^j, rounded down. Probes are questions: see `question`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) attributes: Vec<String>,
     /// The numbers of the first ten probes whose whole rows pass as single keys; of filters of rows alone.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) single_keys: Vec<u64>,
     /// Keys that a cascade excludes are this and the numbers from 0 to `excluded` − 1; none of other kinds.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) excluded_prefix: String,
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) excluded: u64,
     /// What the keys are, names and values; left out where the file does not say it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) description: Vec<(String, String)>,
 }
 
@@ -110,12 +110,8 @@ pub(crate) const OWN_PAIR: u64 = u64::from_be_bytes(*b"own pair");
 /// The number that values of maps are made with: the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-fn is_zero(detail: &u32) -> bool {
-    *detail == 0
-}
-
-fn is_none(number: &u64) -> bool {
-    *number == 0
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Insertions that each generation of a window took.
