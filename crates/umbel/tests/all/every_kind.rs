@@ -173,7 +173,7 @@ impl Pair {
                 match way {
                     Way::Read => self.filter = AnyFilter::from_bytes(&bytes).unwrap(),
                     Way::View => {
-                        self.check(&AnyFilter::view(Aligned::new(&bytes).bytes()).unwrap())
+                        self.check(&AnyFilter::view(Aligned::new(&bytes).bytes()).unwrap());
                     }
                     Way::Map => {
                         let disk = tempfile::tempfile().unwrap();

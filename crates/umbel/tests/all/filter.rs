@@ -499,11 +499,11 @@ fn equal_filters_are_equal_files() {
         assert!(*left != other[i] && left.to_bytes() != other[i].to_bytes(), "{}", left.kind());
         for way in Way::ALL {
             let again = any_reopened(left, way, None, &[]);
-            assert!(again == *left && *left == again && other[i] != again);
+            assert!(again == *left && other[i] != again);
         }
         let file = left.to_bytes();
         let sealed = AnyFilter::from_bytes_with(&file, AnyScheme).unwrap();
-        assert!(sealed == *left && *left == sealed && other[i] != sealed);
+        assert!(sealed == *left && other[i] != sealed);
         // The same bits under another seed, plan or description.
         let seeded = crate::damage::with_header(&file, 24, &[1]);
         assert!(AnyFilter::from_bytes(&seeded).unwrap() != *left);
