@@ -20,7 +20,7 @@ use std::ops::Range;
 
 use umbel::filter::{Fact, Figure};
 
-use crate::bits::{Order, count_ones};
+use crate::bits::count_ones;
 use crate::bytes::{Reader, check};
 use crate::guava::java_bits;
 use crate::hash::xxh64;
@@ -77,7 +77,6 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = (u64, u64);
-    const ORDER: Order = Order::Bytes;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (bits, probes) = match (given.bits, given.probes, given.keys) {

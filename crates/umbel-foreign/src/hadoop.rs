@@ -12,7 +12,7 @@
 //!
 //! Each probe hashes the key again, with the hash before it as the seed. The size is the caller's choice.
 
-use crate::bits::{Order, padding_is_clear};
+use crate::bits::padding_is_clear;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::hash::{lookup3, murmur2};
 use crate::plain::{Layout, Plain, Shape, sealed};
@@ -55,7 +55,6 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = &'k [u8];
-    const ORDER: Order = Order::Bytes;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (bits, probes) = (given.bits(format)?, given.probes(format)?);

@@ -11,7 +11,6 @@
 //! A 32-bit hash, rotated by 17 for the step, gives all positions, so bits from 2³² on are never used. goleveldb and
 //! Badger compute in 32 bits, so the modulus of a larger filter wraps there.
 
-use crate::bits::Order;
 use crate::hash::leveldb;
 use crate::measure::Measure;
 use crate::plain::{Layout, Plain, Shape, sealed};
@@ -60,7 +59,6 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = u32;
-    const ORDER: Order = Order::Bytes;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let keys = given.keys(format)?;

@@ -13,7 +13,6 @@
 
 use std::f64::consts::LN_2;
 
-use crate::bits::Order;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};
 use crate::guava::{flip, java_bits, round};
 use crate::hash::{hive, wang};
@@ -57,7 +56,6 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = u64;
-    const ORDER: Order = Order::Bytes;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (bits, probes) = optimal_size(given.keys(format)?, given.fpp.unwrap_or(USUAL_FPP));

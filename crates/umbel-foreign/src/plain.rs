@@ -23,7 +23,7 @@ pub trait Layout: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     type Hash<'k>: Copy;
     /// The order of bits in the array.
     #[doc(hidden)]
-    const ORDER: Order;
+    const ORDER: Order = Order::Bytes;
 
     /// Plans the file of an empty filter, by the system's own rules of sizes.
     #[doc(hidden)]

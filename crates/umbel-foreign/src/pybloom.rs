@@ -206,7 +206,6 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = &'k [u8];
-    const ORDER: Order = Order::Bytes;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (capacity, fpp) = (given.keys(format)?, given.fpp.unwrap_or(USUAL_FPP));

@@ -45,7 +45,7 @@ fn split(content: &[u8]) -> Option<(&[u8], &[u8; TAIL])> {
 
 mod legacy {
     use super::{LINE, millibits, split};
-    use crate::bits::Order;
+
     use crate::bytes::check;
     use crate::hash::leveldb;
     use crate::measure::Measure;
@@ -75,7 +75,6 @@ mod legacy {
 
     impl Layout for Fields {
         type Hash<'k> = u32;
-        const ORDER: Order = Order::Bytes;
 
         fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
             let keys = given.keys(format)?;
@@ -171,7 +170,7 @@ mod fast {
     use super::{LINE, millibits, split};
     use crate::Error;
     use crate::arch::LineKernel;
-    use crate::bits::Order;
+
     use crate::bytes::check;
     use crate::hash::xxph3;
     use crate::measure::Measure;
@@ -210,7 +209,6 @@ mod fast {
 
     impl Layout for Fields {
         type Hash<'k> = u64;
-        const ORDER: Order = Order::Bytes;
 
         fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
             let keys = given.keys(format)?;

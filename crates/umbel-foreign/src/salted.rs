@@ -12,7 +12,7 @@
 
 use sha1::{Digest, Sha1};
 
-use crate::bits::{Order, padding_is_clear};
+use crate::bits::padding_is_clear;
 use crate::bytes::{MOST_PROBES, check};
 use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
@@ -49,7 +49,6 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = &'k [u8];
-    const ORDER: Order = Order::Bytes;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let (bits, probes) = (given.bits(format)?, salts(format, given)?);

@@ -15,7 +15,6 @@ use std::ops::Range;
 use md5::{Digest, Md5};
 use umbel::filter::{Fact, Figure};
 
-use crate::bits::Order;
 use crate::bytes::{Reader, check};
 use crate::plain::{Layout, Plain, Shape, sealed};
 use crate::{Bytes, Error, Format, Key, Parameters, Plan};
@@ -68,7 +67,6 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = [u32; 4];
-    const ORDER: Order = Order::Bytes;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let keys = given.keys(format)?;

@@ -22,7 +22,7 @@ pub mod thrift;
 use std::ops::Range;
 
 use crate::arch::{LineKernel, SALT};
-use crate::bits::{Order, count_ones, or};
+use crate::bits::{count_ones, or};
 use crate::bytes::{check, refuse};
 use crate::hash::xxh64;
 use crate::measure::Measure;
@@ -195,7 +195,6 @@ impl sealed::Sealed for Fields {}
 
 impl Layout for Fields {
     type Hash<'k> = u64;
-    const ORDER: Order = Order::Bytes;
 
     fn plan(format: Format, given: &Parameters) -> Result<Plan, Error> {
         let arrow = given.has("arrow");
