@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, cargo, root, target};
 
-use crate::cross;
+use crate::{cross, portable};
 
 /// Puts the list of dependencies into the program, where scanners find it.
 const AUDITABLE: &str = "0.7.7";
@@ -94,4 +94,24 @@ impl Build<'_> {
         ensure!(same, "{} and {} differ", file.display(), other.display());
         Ok(fs::remove_dir_all(&twin)?)
     }
+}
+
+/// What runs a program here, if something does.
+pub(super) fn running(triple: &str, program: &Path) -> Result<Option<Command>> {
+    Ok(Some(match triple {
+        "x86_64-unknown-linux-musl" => Command::new(program),
+        "aarch64-unknown-linux-musl" => emulated("qemu-aarch64-static", program),
+        "x86_64-pc-windows-gnu" => {
+            let mut wine = emulated("wine", program);
+            wine.envs(portable::wine()?);
+            wine
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn emulated(by: &str, program: &Path) -> Command {
+    let mut command = Command::new(by);
+    command.arg(program);
+    command
 }

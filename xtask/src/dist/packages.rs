@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, root, target};
 
-use super::{Piece, epoch, programs, sha256, version};
+use super::{Piece, build, epoch, sha256, version};
 use crate::check;
 
 const SUMMARY: &str = "exact set operations on huge files, and Bloom filters";
@@ -134,7 +134,7 @@ fn clean_root(name: &str) -> Result<PathBuf> {
 /// Runs what was installed.
 fn installed(root: &Path, processor: &str) -> Result<String> {
     let triple = format!("{processor}-unknown-linux-musl");
-    let program = programs::running(&triple, &root.join("usr/bin/umbel"))?;
+    let program = build::running(&triple, &root.join("usr/bin/umbel"))?;
     let mut program = program.context("what is packed for Linux runs here")?;
     Ok(format!("installed in an empty root; {}", super::check_runs(&mut program)?))
 }

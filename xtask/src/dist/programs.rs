@@ -58,7 +58,7 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
             }
             folder = filled(triple, &program, texts.as_deref().expect("made"))?;
             let archive = pack(&folder, triple, out)?;
-            let used = match running(triple, &program)? {
+            let used = match build::running(triple, &program)? {
                 Some(mut program) => super::check_runs(&mut program)?,
                 None => "not here: the workflow runs it".to_owned(),
             };
@@ -96,7 +96,7 @@ fn texts(triple: &str, program: &Path) -> Result<PathBuf> {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("completions"))?;
     let umbel = |arguments: &[&str]| -> Result<Command> {
-        let for_linux = running(triple, program)?.filter(|_| triple.contains("linux"));
+        let for_linux = build::running(triple, program)?.filter(|_| triple.contains("linux"));
         let mut umbel = for_linux.unwrap_or_else(|| {
             let mut umbel = cargo(&["run", "--quiet", "--locked", "--package", "umbel-cli"]);
             umbel.args(["--features", FEATURES, "--"]);
@@ -173,24 +173,4 @@ pub(super) fn pack(folder: &Path, triple: &str, out: &Path) -> Result<PathBuf> {
         run::run(tar.arg("-cf").arg(&archive).arg("-C").arg(beside).arg(top))?;
     }
     Ok(archive)
-}
-
-/// What runs a program here, if something does.
-pub(super) fn running(triple: &str, program: &Path) -> Result<Option<Command>> {
-    Ok(Some(match triple {
-        "x86_64-unknown-linux-musl" => Command::new(program),
-        "aarch64-unknown-linux-musl" => emulated("qemu-aarch64-static", program),
-        "x86_64-pc-windows-gnu" => {
-            let mut wine = emulated("wine", program);
-            wine.envs(portable::wine()?);
-            wine
-        }
-        _ => return Ok(None),
-    }))
-}
-
-fn emulated(by: &str, program: &Path) -> Command {
-    let mut command = Command::new(by);
-    command.arg(program);
-    command
 }

@@ -7,7 +7,7 @@
 use super::Filter;
 use super::bloom::BloomCore;
 use super::layout::Layout;
-use crate::bits::{self, AHEAD, BLOCK_BITS, Block, Blocks, Hash, Kernel, NEAR, Run};
+use crate::bits::{self, AHEAD, BLOCK_BITS, Batched, Block, Blocks, Kernel, NEAR, Run};
 use crate::error::OutOfMemory;
 use crate::hash::{KeyHash, KeyHasher};
 use crate::math::{Coverage, blocked};
@@ -62,12 +62,12 @@ impl Layout for BlockedLayout {
         each(bits::place(hash.high, plan.bits / BLOCK_BITS) as usize);
     }
 
-    fn insert_batch<H: Hash>(blocks: &mut [Block], _: &Plan, kernel: &Kernel, hashes: &[H]) {
+    fn insert_batch<H: Batched>(blocks: &mut [Block], _: &Plan, kernel: &Kernel, hashes: &[H]) {
         let run = Run { first: 0, total: blocks.len() as u64 };
         kernel.insert_batch(blocks, run, hashes);
     }
 
-    fn insert_batch_new<H: Hash>(
+    fn insert_batch_new<H: Batched>(
         blocks: &mut [Block],
         _: &Plan,
         kernel: &Kernel,
@@ -78,7 +78,7 @@ impl Layout for BlockedLayout {
         kernel.insert_batch_new(blocks, run, hashes, new);
     }
 
-    fn contains_batch<H: Hash>(
+    fn contains_batch<H: Batched>(
         blocks: &[Block],
         _: &Plan,
         kernel: &Kernel,

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::core::GROUP;
-use crate::bits::{self, BLOCK_BITS, Block, Blocks, Hash, Kernel, POSITIONS};
+use crate::bits::{self, BLOCK_BITS, Batched, Block, Blocks, Hash, Kernel, POSITIONS};
 use crate::error::OutOfMemory;
 use crate::hash::KeyHash;
 use crate::math::Coverage;
@@ -54,7 +54,7 @@ pub trait Layout: Copy + fmt::Debug + Send + Sync + 'static {
     }
 
     /// Sets the bits of many keys.
-    fn insert_batch<H: Hash>(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[H]) {
+    fn insert_batch<H: Batched>(blocks: &mut [Block], plan: &Plan, kernel: &Kernel, hashes: &[H]) {
         let mut new = [false; GROUP];
         for hashes in hashes.chunks(GROUP) {
             Self::insert_batch_new(blocks, plan, kernel, hashes, &mut new[..hashes.len()]);
@@ -62,7 +62,7 @@ pub trait Layout: Copy + fmt::Debug + Send + Sync + 'static {
     }
 
     /// As [`insert_batch`](Self::insert_batch): `new[i]` becomes whether `hashes[i]` set a bit.
-    fn insert_batch_new<H: Hash>(
+    fn insert_batch_new<H: Batched>(
         blocks: &mut [Block],
         plan: &Plan,
         kernel: &Kernel,
@@ -80,7 +80,7 @@ pub trait Layout: Copy + fmt::Debug + Send + Sync + 'static {
     }
 
     /// Looks many keys up.
-    fn contains_batch<H: Hash>(
+    fn contains_batch<H: Batched>(
         blocks: &[Block],
         plan: &Plan,
         kernel: &Kernel,

@@ -2,8 +2,7 @@
 //! prefetched [`lines_ahead`], so that as many are in flight as the processor can track.
 
 use super::isa::{Isa, Work};
-use super::kernel::Hash;
-use crate::hash::KeyHash;
+use crate::hash::{Hash64, KeyHash};
 
 /// Keys that are hashed or looked up together where a kind does not use the loop below.
 pub(crate) const AHEAD: usize = 32;
@@ -26,6 +25,29 @@ pub(super) fn lines_ahead(blocks: u64) -> Option<usize> {
         _ if blocks <= NEAR => None,
         _ if blocks <= FAR => Some(32),
         _ => Some(128),
+    }
+}
+
+/// A type of hashes that batches consist of.
+#[allow(unreachable_pub)] // as for `Kernel` in kernel.rs
+pub trait Hash: Copy {
+    /// The hash that a filter sees.
+    fn key_hash(self) -> KeyHash;
+}
+
+impl Hash for KeyHash {
+    #[inline(always)]
+    fn key_hash(self) -> KeyHash {
+        self
+    }
+}
+
+/// A 64-bit hash computed elsewhere, stretched in registers: writing it to memory and reading it back would cost a
+/// third more.
+impl Hash for Hash64 {
+    #[inline(always)]
+    fn key_hash(self) -> KeyHash {
+        KeyHash::from_u64(self.0)
     }
 }
 

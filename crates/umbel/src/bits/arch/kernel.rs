@@ -2,7 +2,7 @@
 
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use super::AtomicBlock;
-use super::batch::{Batch, Each, each, lines_ahead};
+use super::batch::{Batch, Each, Hash, each, lines_ahead};
 #[cfg(target_arch = "x86_64")]
 use super::inline::{self, Inline};
 use super::isa::{Isa, Work};
@@ -185,7 +185,7 @@ impl Kernel {
     ///
     /// # Panics
     /// If a key falls elsewhere.
-    pub(crate) fn insert_batch<H: Hash>(&self, blocks: &mut [Block], run: Run, hashes: &[H]) {
+    pub(crate) fn insert_batch<H: Batched>(&self, blocks: &mut [Block], run: Run, hashes: &[H]) {
         H::insert(self, blocks, run, hashes);
     }
 
@@ -193,7 +193,7 @@ impl Kernel {
     ///
     /// # Panics
     /// If a key falls elsewhere, or the slices differ in length.
-    pub(crate) fn insert_batch_new<H: Hash>(
+    pub(crate) fn insert_batch_new<H: Batched>(
         &self,
         blocks: &mut [Block],
         run: Run,
@@ -207,7 +207,7 @@ impl Kernel {
     ///
     /// # Panics
     /// If the slices differ in length.
-    pub(crate) fn contains_batch<H: Hash>(
+    pub(crate) fn contains_batch<H: Batched>(
         &self,
         blocks: &[Block],
         hashes: &[H],
@@ -217,12 +217,9 @@ impl Kernel {
     }
 }
 
-/// A type of hashes that batches consist of, and the loops over them: they are compiled in this crate, for all that use
-/// its filters.
+/// The loops over batches of a type of hashes: they are compiled in this crate, for all that use its filters.
 #[allow(unreachable_pub)] // as for `Kernel`
-pub trait Hash: Copy {
-    /// The hash that a filter sees.
-    fn key_hash(self) -> KeyHash;
+pub trait Batched: Hash {
     /// See [`Kernel::insert_batch`].
     fn insert(kernel: &Kernel, blocks: &mut [Block], run: Run, hashes: &[Self]);
     /// See [`Kernel::insert_batch_new`].
@@ -237,16 +234,9 @@ pub trait Hash: Copy {
     fn contains(kernel: &Kernel, blocks: &[Block], hashes: &[Self], found: &mut [bool]);
 }
 
-macro_rules! hash {
-    ($(#[$about:meta])* $type:ty, |$hash:ident| $key_hash:expr) => {
-        $(#[$about])*
-        impl Hash for $type {
-            #[inline(always)]
-            fn key_hash(self) -> KeyHash {
-                let $hash = self;
-                $key_hash
-            }
-
+macro_rules! batched {
+    ($type:ty) => {
+        impl Batched for $type {
             fn insert(kernel: &Kernel, blocks: &mut [Block], run: Run, hashes: &[Self]) {
                 let (probes, answers) = (kernel.probes, &mut vec![(); hashes.len()][..]);
                 with_probes!(probes, P => {
@@ -276,12 +266,8 @@ macro_rules! hash {
         }
     };
 }
-hash!(KeyHash, |hash| hash);
-hash!(
-    /// A 64-bit hash computed elsewhere, stretched in registers: writing it to memory and reading it back would cost a third
-    /// more.
-    Hash64, |hash| KeyHash::from_u64(hash.0)
-);
+batched!(KeyHash);
+batched!(Hash64);
 
 struct InsertOne<'a> {
     block: &'a mut Block,

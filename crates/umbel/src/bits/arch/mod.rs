@@ -39,10 +39,10 @@ mod x86;
 
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
-pub(crate) use batch::{AHEAD, FAR, NEAR};
+pub(crate) use batch::{AHEAD, FAR, Hash, NEAR};
 pub(crate) use counters::Counters;
 pub(crate) use grouped::Member;
-pub(crate) use kernel::{Hash, Kernel, Run};
+pub(crate) use kernel::{Batched, Kernel, Run};
 #[cfg(feature = "mmap")]
 pub use map::{MappedBlocks, MappedFile};
 pub(crate) use once::Once;
