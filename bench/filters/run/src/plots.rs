@@ -118,8 +118,7 @@ pub(crate) fn rate(record: &Record, path: &Path) -> Result<()> {
     }
     // One way of calling a filter is enough, since its bits are the same. If several are at one spot, the first are
     // drawn larger, so that each shows around the next.
-    let filters =
-        ["fastbloom", "umbel", "datasketches", "sbbf-rs-safe", "xorf BinaryFuse8"];
+    let filters = ["fastbloom", "umbel", "datasketches", "sbbf-rs-safe", "xorf BinaryFuse8"];
     for (peer, radius) in filters.into_iter().zip([9, 7, 5, 6, 5]) {
         let style = STYLES.iter().find(|style| style.who.peer == peer).expect("it has one");
         let cases = cases.iter().filter(|case| case.keys == style.keys && case.n == n);
