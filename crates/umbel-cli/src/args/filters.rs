@@ -59,7 +59,6 @@ pub(crate) struct FormatArgs {
         requires = "format",
         help_heading = "Other systems' filters"
     )]
-    #[arg(allow_negative_numbers = true)]
     pub(crate) param: Vec<Param>,
 }
 
@@ -137,13 +136,13 @@ pub(crate) struct BuildArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
     /// Keys to plan for, e.g. 5e9 or 5G [default: the number of lines]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     pub(crate) keys: Option<KeyCount>,
     /// False positive rate with that many keys, e.g. 0.01 or 1% [default: 0.01, or the other system's]
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P")]
     pub(crate) fpp: Option<Fpp>,
     /// Size of the filter, e.g. 64MiB; it determines the rate, to 1e-9, or with --fpp the number of keys
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
     /// Plan a classic filter for the bits sent when packed: fewer probes per key, fewer bits sent, more memory (umbel plan
     /// --ship lists them)
@@ -161,7 +160,7 @@ pub(crate) struct BuildArgs {
     /// Write so many filters, FILTER.1.umbel and on, each under its own seed and with the rate --fpp [default: 0.5]: one alone
     /// hardly tells whether a line is in the list; a line that is not passes j of them (umbel query --and) at the j-th power
     /// of the rate
-    #[arg(long, value_name = "N", value_parser = umbel_numbers::number::<u32>(1..=64), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = umbel_numbers::number::<u32>(1..=64))]
     #[arg(conflicts_with_all = NO_COPIES)]
     pub(crate) copies: Option<u32>,
     /// File of lines that must not be found, such as an allow list (--kind cascade); no line may be in both
@@ -174,7 +173,7 @@ pub(crate) struct BuildArgs {
     pub(crate) prefixes: Option<PrefixesOf>,
     /// Seed of the hash; filters merge only if they have the same seed
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["secret_file", "format"])]
-    #[arg(allow_negative_numbers = true, value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
+    #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
@@ -452,7 +451,7 @@ pub(crate) struct ParquetArgs {
     #[arg(long, conflicts_with_all = ["keys", "column", "remove"])]
     pub(crate) remove_all: bool,
     /// Highest false positive rate of the filters added, e.g. 0.001 or 0.1% [default: 0.01]
-    #[arg(long, value_name = "P", allow_negative_numbers = true, requires = "add")]
+    #[arg(long, value_name = "P", requires = "add")]
     pub(crate) fpp: Option<Fpp>,
     /// Add filters also to row groups where they are of no use
     #[arg(long, requires = "add")]

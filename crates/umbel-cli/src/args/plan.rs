@@ -17,17 +17,17 @@ use super::OutputArgs;
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// Keys to hold, e.g. 5e9 or 5G; with --grows, at first; with --ages, the last ones
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     pub(crate) keys: Option<KeyCount>,
     /// False positive rate: the share of absent keys that pass, between 0 and 1, e.g. 0.01 or 1%
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P")]
     pub(crate) fpp: Option<Fpp>,
     /// Most memory for the filter, e.g. 4GiB
-    #[arg(short, long, value_name = "SIZE", allow_negative_numbers = true)]
+    #[arg(short, long, value_name = "SIZE")]
     pub(crate) memory: Option<Bytes>,
     /// Largest size of the filter's file, if it is sent to others, e.g. 12MB; without SIZE, list filters planned for the
     /// bits sent when packed
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, num_args = 0..=1)]
+    #[arg(long, value_name = "SIZE", num_args = 0..=1)]
     pub(crate) ship: Option<Option<Bytes>>,
     /// Print the formulas too, with the numbers in them
     #[arg(long)]
@@ -47,30 +47,13 @@ pub(crate) struct PlanArgs {
     #[arg(long, help_heading = "Use of the filter")]
     pub(crate) ages: bool,
     /// Number of other known keys that must never pass, e.g. an allow list next to a block list
-    #[arg(
-        long,
-        value_name = "N",
-        allow_negative_numbers = true,
-        requires = "known",
-        help_heading = "Use of the filter"
-    )]
+    #[arg(long, value_name = "N", requires = "known", help_heading = "Use of the filter")]
     pub(crate) except: Option<KeyCount>,
     /// Time of the look-up that the filter saves for absent keys, e.g. 100us or 5ms [unit: ns]
-    #[arg(
-        long,
-        value_name = "TIME",
-        allow_negative_numbers = true,
-        help_heading = "Cost of look-ups"
-    )]
+    #[arg(long, value_name = "TIME", help_heading = "Cost of look-ups")]
     pub(crate) lookup: Option<Nanoseconds>,
     /// Time that a false positive costs [default: that of --lookup]
-    #[arg(
-        long,
-        value_name = "TIME",
-        allow_negative_numbers = true,
-        requires = "lookup",
-        help_heading = "Cost of look-ups"
-    )]
+    #[arg(long, value_name = "TIME", requires = "lookup", help_heading = "Cost of look-ups")]
     pub(crate) false_answer: Option<Nanoseconds>,
     /// Share of look-ups whose key is absent, from 0 to 1
     #[arg(
@@ -78,7 +61,6 @@ pub(crate) struct PlanArgs {
         value_name = "SHARE",
         default_value = "0.5",
         value_parser = umbel_numbers::share,
-        allow_negative_numbers = true,
         requires = "lookup",
         help_heading = "Cost of look-ups"
     )]

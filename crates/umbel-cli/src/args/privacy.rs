@@ -65,10 +65,10 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub(crate) candidates: Vec<PathBuf>,
     /// Probability that a candidate is a member, before it is looked up [default: their share, as the hits show it]
-    #[arg(long, value_name = "P", value_parser = umbel_numbers::share, allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", value_parser = umbel_numbers::share)]
     pub(crate) prior: Option<f64>,
     /// Number of possible keys, e.g. 5e6 for a list of words, or ipv4, or digits:10 for numbers of 10 digits
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SIZE")]
     pub(crate) universe: Option<Universe>,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,

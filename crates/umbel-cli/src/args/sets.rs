@@ -46,7 +46,7 @@ pub(crate) struct CommonArgs {
     #[arg(long, conflicts_with_all = ["at_least", "fpp"])]
     pub(crate) all: bool,
     /// Print the lines that at least T of the files have, in order of first appearance [default: all; 1 with --which]
-    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = umbel_numbers::number::<usize>(0..=u64::MAX))]
+    #[arg(long, value_name = "T", value_parser = umbel_numbers::number::<usize>(0..=u64::MAX))]
     pub(crate) at_least: Option<usize>,
     /// Print in front of each line the files that have it, as numbers from 1 or as names: 1,3 and a tab
     ///
@@ -57,10 +57,10 @@ pub(crate) struct CommonArgs {
     pub(crate) which: Option<Labelled>,
     /// Print the lines that these files have and no others, e.g. 1,3 for the first and the third
     #[arg(long, value_name = "FILES", value_delimiter = ',', conflicts_with_all = ["all", "at_least", "fpp"])]
-    #[arg(allow_negative_numbers = true, value_parser = umbel_numbers::number::<usize>(1..=u64::MAX))]
+    #[arg(value_parser = umbel_numbers::number::<usize>(1..=u64::MAX))]
     pub(crate) only: Vec<usize>,
     /// Allow this error rate, to read each file only once: half of it for extra lines, half for missing ones
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P")]
     pub(crate) fpp: Option<Fpp>,
     #[command(flatten)]
     pub(crate) print: PrintArgs,
@@ -87,7 +87,7 @@ pub(crate) struct ExceptArgs {
     #[arg(long, conflicts_with = "fpp")]
     pub(crate) all: bool,
     /// Allow this error rate, to read each file only once: the chance that a line is wrongly left out
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P")]
     pub(crate) fpp: Option<Fpp>,
     #[command(flatten)]
     pub(crate) print: PrintArgs,
@@ -191,7 +191,7 @@ pub(crate) struct DedupArgs {
     pub(crate) repeated: bool,
     /// Print only lines that occur at least N times
     #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     pub(crate) min: Option<NonZeroU64>,
     /// Which of the records with the same key to print
     #[arg(long, value_name = "WHICH", default_value = "first")]
@@ -206,10 +206,10 @@ pub(crate) struct DedupArgs {
     pub(crate) by_count: bool,
     /// Print only the N lines with the largest counts, largest first
     #[arg(value_parser = umbel_numbers::number::<NonZeroU64>(1..=u64::MAX))]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "sort")]
+    #[arg(long, value_name = "N", conflicts_with = "sort")]
     pub(crate) top: Option<NonZeroU64>,
     /// Allow this error rate, to read each file only once: the chance that a line is wrongly left out
-    #[arg(long, value_name = "P", allow_negative_numbers = true, conflicts_with_all = ["repeated", "count", "min", "keep", "by_count", "top"])]
+    #[arg(long, value_name = "P", conflicts_with_all = ["repeated", "count", "min", "keep", "by_count", "top"])]
     pub(crate) fpp: Option<Fpp>,
     #[command(flatten)]
     pub(crate) print: PrintArgs,
@@ -245,17 +245,16 @@ pub(crate) struct UnseenArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) append: Option<PathBuf>,
     /// False positive rate of a new filter [default: 1e-4]
-    #[arg(long, value_name = "P", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P")]
     pub(crate) fpp: Option<Fpp>,
     /// Keys to plan a new filter for [default: 1,000,000, and it grows]; a run that would over-fill it stops
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     pub(crate) keys: Option<KeyCount>,
     /// Kind of a new filter [default: blocked with --keys, otherwise scalable]
     #[arg(long, value_parser = named::kinds::<Variant>())]
     pub(crate) kind: Option<Variant>,
     /// Time between checkpoints: seconds, or with a unit, e.g. 500ms or 5min
     #[arg(long, value_name = "TIME", default_value = "60", value_parser = umbel_numbers::seconds)]
-    #[arg(allow_negative_numbers = true)]
     pub(crate) checkpoint: Duration,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,

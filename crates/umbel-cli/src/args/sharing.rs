@@ -121,14 +121,14 @@ pub(crate) struct SignVerbArgs {
     #[arg(long, value_name = "KEY", value_hint = ValueHint::FilePath, requires = "files")]
     pub(crate) sign: Option<PathBuf>,
     /// Number of this version, which the signature covers: higher than that of the version before
-    #[arg(long, value_name = "N", requires = "sign", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", requires = "sign")]
     #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) serial: Option<u64>,
     /// Check that the owner of this public key signed the files
     #[arg(long, value_name = "PUB", value_hint = ValueHint::FilePath, requires = "files")]
     pub(crate) trust: Option<PathBuf>,
     /// Refuse a version whose signed number is not higher than this
-    #[arg(long, value_name = "N", requires = "trust", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", requires = "trust")]
     #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) newer_than: Option<u64>,
     /// Name of the list that it is signed as, or must be signed as

@@ -13,7 +13,7 @@ pub(crate) struct SignArgs {
     pub(crate) sign: Option<PathBuf>,
     /// Number of this version, which the signature covers: higher than that of the version before
     #[arg(long, value_name = "N", requires = "sign", help_heading = "Signatures")]
-    #[arg(allow_negative_numbers = true, value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
+    #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) serial: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct TrustArgs {
     pub(crate) trust: Option<PathBuf>,
     /// Refuse a version whose signed number is not higher than this
     #[arg(long, value_name = "N", requires = "trust", help_heading = "Signatures")]
-    #[arg(allow_negative_numbers = true, value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
+    #[arg(value_parser = umbel_numbers::number::<u64>(0..=u64::MAX))]
     pub(crate) newer_than: Option<u64>,
     #[command(flatten)]
     pub(crate) list: ListArgs,

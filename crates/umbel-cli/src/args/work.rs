@@ -27,16 +27,10 @@ pub(crate) struct Work {
     #[arg(short = '0', long = "null", help_heading = "Input")]
     pub(crate) null: bool,
     /// Memory cap of the whole process, from 16MiB, e.g. 4GiB [default: a quarter of the machine's memory]
-    #[arg(
-        short,
-        long,
-        value_name = "SIZE",
-        help_heading = "Resources",
-        allow_negative_numbers = true
-    )]
+    #[arg(short, long, value_name = "SIZE", help_heading = "Resources")]
     pub(crate) memory: Option<Bytes>,
     /// Number of threads [default: one per processor, fewer under a small --memory]
-    #[arg(short = 'j', long, value_name = "N", help_heading = "Resources", allow_negative_numbers = true, value_parser = umbel_numbers::threads)]
+    #[arg(short = 'j', long, value_name = "N", help_heading = "Resources", value_parser = umbel_numbers::threads)]
     pub(crate) threads: Option<std::num::NonZeroUsize>,
     /// Folder for temporary files; repeat to use several in turn [default: $TMPDIR or /tmp]
     ///
@@ -90,13 +84,7 @@ pub(crate) struct RecordArgs {
     /// A column, by its name in the header or its number from 1; or a path into JSON: user.id, tags.0, or a JSON
     /// pointer such as /a.b/c. LEFT=RIGHT where the first file and the others have different names (common, except, join);
     /// an equals sign in a name is written twice. Whole records are printed, whatever their key.
-    #[arg(
-        short,
-        long,
-        value_name = "FIELD",
-        help_heading = "Input",
-        allow_negative_numbers = true
-    )]
+    #[arg(short, long, value_name = "FIELD", help_heading = "Input")]
     pub(crate) key: Vec<String>,
     /// Treat the first record as data: columns are named by number, and no header is printed
     #[arg(long, help_heading = "Input")]
@@ -190,7 +178,7 @@ pub(crate) struct NamesArgs {
 #[derive(Debug, Default, Args)]
 pub(crate) struct MostArgs {
     /// Largest filter to make of a file whose signature is not checked [default: a quarter of the machine's memory]
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<Bytes>,
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn man(args: &ManArgs) -> Result<Outcome> {
 
 /// The page of umbel or of one of its verbs.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
-    let ending = Ending::of(command.get_name()).expect("every verb has one");
+    let ending = Ending::of(command.get_name());
     let mut page = Vec::new();
     let man = Man::new(command.clone());
     man.render_title(&mut page)?;
@@ -52,15 +52,15 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     }
     let mut sections = Roff::new();
     sections.control("SH", ["EXAMPLES"]);
-    for (example, what) in ending.examples() {
+    for (example, what) in ending.examples {
         sections.control("TP", []);
-        sections.text([bold(*example)]);
-        sections.text([roman(*what)]);
+        sections.text([bold(example)]);
+        sections.text([roman(what)]);
     }
     sections.control("SH", ["EXIT STATUS"]);
-    for (code, meaning) in ending.codes() {
+    for (code, meaning) in ending.codes {
         sections.control("TP", []);
-        sections.text([bold(code.to_string())]);
+        sections.text([bold(code)]);
         sections.text([roman(meaning)]);
     }
     sections.to_writer(&mut page)?;
