@@ -192,11 +192,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     }
     creation.seed = seed(context, options)?;
     let mut opened = context.key_for_writing(*key);
-    match opened.get_either::<Bloom, Valkey>() {
-        Either::Missing => {}
-        Either::Other => return Err(Refusal::WRONG_TYPE),
-        Either::First(_) | Either::Second(_) => return Err(Refusal::Words("ERR item exists")),
-    }
+    opened.check_missing::<Bloom, Valkey>("ERR item exists")?;
     opened.set(creation.make(context)?);
     drop(opened);
     creation.replicate(context, *key);
@@ -452,13 +448,7 @@ fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, data] = arguments else { return Err(Refusal::Arity) };
     let data = data.bytes();
     let mut opened = context.key_for_writing(*key);
-    match opened.get_either::<Bloom, Valkey>() {
-        Either::Missing => {}
-        Either::Other => return Err(Refusal::WRONG_TYPE),
-        Either::First(_) | Either::Second(_) => {
-            return Err(Refusal::Words("BUSYKEY Target key name already exists."));
-        }
-    }
+    opened.check_missing::<Bloom, Valkey>("BUSYKEY Target key name already exists.")?;
     let bytes = data.len() as u64;
     check_size(context, bytes, bytes).map_err(no_memory)?;
     let filter = loaded(data).map_err(|why| match why {

@@ -140,11 +140,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         return Err(Refusal::Text(range));
     }
     let mut opened = context.key_for_writing(*key);
-    match opened.get::<Cuckoo>() {
-        Found::Missing => {}
-        Found::Other => return Err(Refusal::WRONG_TYPE),
-        Found::Value(_) => return Err(Refusal::Words("ERR item exists")),
-    }
+    opened.check_missing::<Cuckoo, Cuckoo>("ERR item exists")?;
     opened.set(creation.make(context)?);
     drop(opened);
     creation.replicate(context, *key);

@@ -209,6 +209,15 @@ impl Key<'_> {
         }
     }
 
+    /// Returns an error with these words if it holds a value of one of two types, or another error for any other.
+    pub(crate) fn check_missing<A: Value, B: Value>(&mut self, there: &'static str) -> Answer {
+        match self.get_either::<A, B>() {
+            Either::Missing => Ok(()),
+            Either::Other => Err(Refusal::WRONG_TYPE),
+            Either::First(_) | Either::Second(_) => Err(Refusal::Words(there)),
+        }
+    }
+
     /// Sets its value and frees the one before.
     pub(crate) fn set<T: Value>(&mut self, value: Box<T>) {
         let value = Box::into_raw(value);
