@@ -133,6 +133,7 @@ impl fmt::Display for Scheme {
 /// The secret of a keyed filter, 16 bytes. It is in no filter's file, and its memory is overwritten when it is dropped.
 ///
 /// As text ([`to_text`](Self::to_text), [`FromStr`]) it is one line with a check.
+// Its `Drop` is in `bits::arch::wipe`, with all unsafe code.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(pub(crate) [u8; 16]);
 
