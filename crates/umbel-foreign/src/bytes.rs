@@ -162,6 +162,19 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    /// A number of seven bits a byte, the lowest first.
+    pub(crate) fn varint(&mut self) -> Result<u64, Error> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(refuse(self.format, "varint", "more than 10 bytes", "at most 10"))
+    }
+
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         Ok(self.take(N)?.try_into().expect("as many as asked for"))
     }
@@ -188,6 +201,15 @@ impl<'a> Reader<'a> {
         }
         Ok(self.at..self.content.len() - tail as usize)
     }
+}
+
+/// Appends a number without a sign: seven bits per byte, the lowest first.
+pub fn varint(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
 }
 
 /// The error of an invalid field of a file.

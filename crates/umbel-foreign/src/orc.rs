@@ -13,7 +13,7 @@
 
 use std::f64::consts::LN_2;
 
-use crate::bytes::{MOST_PROBES, Reader, check, refuse};
+use crate::bytes::{MOST_PROBES, Reader, check, refuse, varint};
 use crate::guava::{flip, java_bits, round};
 use crate::hash::{hive, wang};
 use crate::plain::{Layout, Plain, Shape, sealed};
@@ -63,9 +63,9 @@ impl Layout for Fields {
             return Err(Error::TooLarge { bits: bits as f64 });
         }
         let mut head = vec![0x08];
-        write_varint(&mut head, probes.into());
+        varint(&mut head, probes.into());
         head.push(0x1a);
-        write_varint(&mut head, bits / 8);
+        varint(&mut head, bits / 8);
         Ok(Plan::new(format, (bits, probes), head, bits / 8, Vec::new()))
     }
 
@@ -73,15 +73,15 @@ impl Layout for Fields {
         let mut reader = Reader::new(format, content);
         let (mut probes, mut array) = (None, None);
         while reader.left() > 0 {
-            match varint(format, &mut reader)? {
+            match reader.varint()? {
                 0x08 if probes.is_none() => {
-                    let count = varint(format, &mut reader)?;
+                    let count = reader.varint()?;
                     let few = (1..=MOST_PROBES.into()).contains(&count);
                     check(format, "numHashFunctions", count, few, "1 to 65536")?;
                     probes = Some(count as u32);
                 }
                 0x1a if array.is_none() => {
-                    let length = varint(format, &mut reader)?;
+                    let length = reader.varint()?;
                     let words = length > 0 && length % 8 == 0 && length <= MOST_BITS / 8;
                     check(
                         format,
@@ -134,27 +134,6 @@ impl Layout for Fields {
     }
 }
 
-/// A protobuf varint of at most ten bytes.
-fn varint(format: Format, reader: &mut Reader<'_>) -> Result<u64, Error> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let byte = reader.u8()?;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Ok(value);
-        }
-    }
-    Err(refuse(format, "varint", "more than 10 bytes", "at most 10"))
-}
-
-fn write_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
 /// Skips a field that later versions of the message may have.
 fn skip(format: Format, reader: &mut Reader<'_>, tag: u64) -> Result<(), Error> {
     match (tag >> 3, tag & 7) {
@@ -163,10 +142,10 @@ fn skip(format: Format, reader: &mut Reader<'_>, tag: u64) -> Result<(), Error> 
             let expected = "utf8bitset, field 3: this is the older stream BLOOM_FILTER";
             Err(refuse(format, "bitset", "field 2", expected))
         }
-        (_, 0) => varint(format, reader).map(drop),
+        (_, 0) => reader.varint().map(drop),
         (_, 1) => reader.take(8).map(|_| ()),
         (_, 2) => {
-            let length = varint(format, reader)?;
+            let length = reader.varint()?;
             reader.take(usize::try_from(length).unwrap_or(usize::MAX)).map(|_| ())
         }
         (_, 5) => reader.take(4).map(|_| ()),

@@ -613,12 +613,8 @@ mod tests {
         let meta = &file[at(metaindex)];
         let mut entries = entries(meta, plain).unwrap();
         let mut handle = Vec::new();
-        for mut number in [index.unwrap().offset, index.unwrap().size] {
-            while number >= 0x80 {
-                handle.push(number as u8 | 0x80);
-                number >>= 7;
-            }
-            handle.push(number as u8);
+        for number in [index.unwrap().offset, index.unwrap().size] {
+            crate::bytes::varint(&mut handle, number);
         }
         entries.push((b"rocksdb.index".to_vec(), &handle));
         // All blocks keep their places; the metaindex gets another one behind them.

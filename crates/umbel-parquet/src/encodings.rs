@@ -334,15 +334,9 @@ fn zigzag(number: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use umbel_foreign::parquet::thrift::varint as put;
 
-    fn put(bytes: &mut Vec<u8>, mut number: u64) {
-        while number >= 0x80 {
-            bytes.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        bytes.push(number as u8);
-    }
+    use super::*;
 
     /// Numbers in blocks of 64 in two parts of 32, whose differences have `width` bits.
     fn packed(width: u32, count: u64) -> (Vec<u8>, Vec<i64>) {

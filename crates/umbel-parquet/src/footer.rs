@@ -569,18 +569,11 @@ fn all_in_dictionary(thrift: &mut Thrift<'_>) -> Result<bool, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A file of pyarrow 26.0.1; `testdata/foreign/README.md` lists its columns.
-    const FILE: &[u8] = include_bytes!("../../../testdata/foreign/parquet/groups.parquet");
-
-    fn footer() -> &'static [u8] {
-        let (rest, length) = FILE[..FILE.len() - 4].split_last_chunk().unwrap();
-        &rest[rest.len() - u32::from_le_bytes(*length) as usize..]
-    }
+    use crate::{FILE, footer_of_file};
 
     #[test]
     fn columns_and_filters_of_pyarrow() {
-        let footer = Footer::decode(footer()).unwrap();
+        let footer = Footer::decode(footer_of_file()).unwrap();
         let integer = |bits, signed| Meaning::Integer { bits, signed };
         let expected = [
             ("id", Physical::Int64, 0, Meaning::Plain),
@@ -615,7 +608,7 @@ mod tests {
     /// Other bytes are refused, or are another footer: never a panic, nor more memory than promised.
     #[test]
     fn damage_does_no_harm() {
-        let footer = footer();
+        let footer = footer_of_file();
         for length in 0..footer.len() {
             assert!(Footer::decode(&footer[..length]).is_err(), "{length} bytes");
         }

@@ -58,6 +58,17 @@ pub use plan::Plan;
 pub use report::ParquetFile;
 pub use rewrite::{FilterPlace, rewrite};
 
+/// A file of pyarrow 26.0.1; `testdata/foreign/README.md` lists its columns.
+#[cfg(test)]
+const FILE: &[u8] = include_bytes!("../../../testdata/foreign/parquet/groups.parquet");
+
+/// Its footer.
+#[cfg(test)]
+fn footer_of_file() -> &'static [u8] {
+    let (rest, length) = FILE[..FILE.len() - 4].split_last_chunk().unwrap();
+    &rest[rest.len() - u32::from_le_bytes(*length) as usize..]
+}
+
 /// The error of an invalid field of a footer or a page.
 fn refuse(field: &'static str, found: impl Into<Value>, expected: &'static str) -> Error {
     Error::Field { format: Format::Parquet, field, found: found.into(), expected }

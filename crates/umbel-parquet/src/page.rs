@@ -167,6 +167,7 @@ fn numbers<const N: usize>(thrift: &mut Thrift<'_>) -> Result<[Option<i64>; N], 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{FILE, footer_of_file};
 
     /// What is too long for its type, or of another type, others read as something else.
     #[test]
@@ -205,10 +206,7 @@ mod tests {
     /// The pages of a column of pyarrow, one after the other.
     #[test]
     fn pages_of_pyarrow() {
-        const FILE: &[u8] = include_bytes!("../../../testdata/foreign/parquet/groups.parquet");
-        let tail = FILE.len() - 8;
-        let size = u32::from_le_bytes(FILE[tail..][..4].try_into().unwrap()) as usize;
-        let footer = super::super::Footer::decode(&FILE[tail - size..tail]).unwrap();
+        let footer = crate::Footer::decode(footer_of_file()).unwrap();
         for chunk in footer.row_groups.iter().flat_map(|group| &group.chunks) {
             let (mut at, end) = (chunk.pages.start as usize, chunk.pages.end as usize);
             let mut kinds = Vec::new();

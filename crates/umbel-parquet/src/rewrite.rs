@@ -144,14 +144,7 @@ fn zigzag(number: i64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Footer;
-
-    const FILE: &[u8] = include_bytes!("../../../testdata/foreign/parquet/groups.parquet");
-
-    fn footer() -> &'static [u8] {
-        let (rest, length) = FILE[..FILE.len() - 4].split_last_chunk().unwrap();
-        &rest[rest.len() - u32::from_le_bytes(*length) as usize..]
-    }
+    use crate::{Footer, footer_of_file};
 
     fn removed(footer: &[u8]) -> Vec<u8> {
         rewrite(footer, &mut |_, _| FilterPlace::Removed).unwrap()
@@ -159,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_is_put_in_is_there_and_what_is_taken_out_leaves_the_rest() {
-        let old = footer();
+        let old = footer_of_file();
         assert_eq!(rewrite(old, &mut |_, _| FilterPlace::Kept).unwrap(), old);
         let read = Footer::decode(old).unwrap();
         let without = removed(old);
@@ -241,7 +234,7 @@ mod tests {
     /// Other bytes are refused, or are rewritten to what is read again.
     #[test]
     fn damage_does_no_harm() {
-        let footer = footer();
+        let footer = footer_of_file();
         let place = FilterPlace::At { offset: 1 << 40, length: 1 << 20 };
         for length in 0..footer.len() {
             assert!(rewrite(&footer[..length], &mut |_, _| place).is_err(), "{length} bytes");

@@ -259,10 +259,16 @@ fn kinds() -> Vec<(String, WriterProperties)> {
     kinds
 }
 
+/// A folder with places for two files.
+fn workplace() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let [old, new] = ["old.parquet", "new.parquet"].map(|name| dir.path().join(name));
+    (dir, old, new)
+}
+
 /// A folder with a file in it, and a place for another.
 fn folder(properties: WriterProperties, groups: &[u64]) -> (tempfile::TempDir, PathBuf, PathBuf) {
-    let dir = tempfile::tempdir().unwrap();
-    let (old, new) = (dir.path().join("old.parquet"), dir.path().join("new.parquet"));
+    let (dir, old, new) = workplace();
     make(&old, properties, groups);
     (dir, old, new)
 }
@@ -475,13 +481,9 @@ fn damage_gives_an_error_and_no_broken_file() {
 
 /// Bytes of files that no writer makes: Thrift's compact protocol, with the number of every field.
 mod bytes {
-    pub(super) fn varint(mut number: u64) -> Vec<u8> {
+    pub(super) fn varint(number: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
-        while number >= 0x80 {
-            bytes.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        bytes.push(number as u8);
+        umbel_foreign::parquet::thrift::varint(&mut bytes, number);
         bytes
     }
 
@@ -588,8 +590,7 @@ const BYTES: (i64, i64, i64) = (6, 0, 0);
 
 /// Adds filters to a file; returns the one of the first row group, or the error.
 fn added(file: &[u8]) -> Result<(tempfile::TempDir, Edited), String> {
-    let dir = tempfile::tempdir().unwrap();
-    let [old, new] = ["old.parquet", "new.parquet"].map(|name| dir.path().join(name));
+    let (dir, old, new) = workplace();
     fs::write(&old, file).unwrap();
     match edit(&old, &new, &to_add(&["x"], true)) {
         Ok(edited) => Ok((dir, edited)),
@@ -707,8 +708,7 @@ fn shared_bytes_are_hashed_once() {
 fn floats_of_16_bits_are_floats() {
     let schema = "message m { required fixed_len_byte_array(2) half (FLOAT16); required fixed_len_byte_array(2) bytes; }";
     let schema = Arc::new(parse_message_type(schema).unwrap());
-    let dir = tempfile::tempdir().unwrap();
-    let [old, new] = ["old.parquet", "new.parquet"].map(|name| dir.path().join(name));
+    let (_dir, old, new) = workplace();
     let properties = WriterProperties::builder().set_dictionary_enabled(false).build();
     let file = File::create(&old).unwrap();
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties)).unwrap();
@@ -838,8 +838,7 @@ fn the_copy_is_right_while_others_read() {
 #[test]
 fn filters_are_removed_in_linear_time() {
     let seconds = |count: usize| {
-        let dir = tempfile::tempdir().unwrap();
-        let [old, new] = ["old.parquet", "new.parquet"].map(|name| dir.path().join(name));
+        let (_dir, old, new) = workplace();
         fs::write(&old, bytes::with_filters(count)).unwrap();
         let start = std::time::Instant::now();
         assert_eq!(edit(&old, &new, &to_remove()).unwrap().removed, [("x".to_owned(), count)]);

@@ -1,6 +1,7 @@
 //! Thrift's compact protocol, as far as headers of filters and footers need it.
 //! `apache/thrift`, `doc/specs/thrift-compact-protocol.md`.
 
+pub use crate::bytes::varint;
 use crate::bytes::{Reader, check, refuse};
 use crate::{Error, Format};
 
@@ -75,7 +76,7 @@ impl<'a> Thrift<'a> {
     /// The type of a list's elements, and their number.
     fn list_head(&mut self) -> Result<(u8, u64), Error> {
         let head = self.reader.u8()?;
-        let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
+        let count = if head >> 4 == 15 { self.reader.varint()? } else { u64::from(head >> 4) };
         Ok((head & 15, count))
     }
 
@@ -84,7 +85,7 @@ impl<'a> Thrift<'a> {
     }
 
     pub fn binary(&mut self) -> Result<&'a [u8], Error> {
-        let length = self.varint()?;
+        let length = self.reader.varint()?;
         self.reader.take(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
@@ -105,20 +106,8 @@ impl<'a> Thrift<'a> {
         Ok(Some(byte & 15))
     }
 
-    fn varint(&mut self) -> Result<u64, Error> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.reader.u8()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err(refuse(Format::Parquet, "varint", "longer than 10 bytes", "at most 10 bytes"))
-    }
-
     pub fn integer(&mut self) -> Result<i64, Error> {
-        let zigzag = self.varint()?;
+        let zigzag = self.reader.varint()?;
         Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
     }
 
@@ -135,7 +124,7 @@ impl<'a> Thrift<'a> {
         match kind {
             1 | 2 => {}
             3 => drop(self.reader.u8()?),
-            4..=6 => drop(self.varint()?),
+            4..=6 => drop(self.reader.varint()?),
             7 => drop(self.reader.take(8)?),
             8 => drop(self.binary()?),
             // Lists and sets, then maps: trusting the count is harmless, since every element takes a byte.
@@ -144,7 +133,7 @@ impl<'a> Thrift<'a> {
                 self.deeper(|thrift| (0..count).try_for_each(|_| thrift.skip_element(kind)))?;
             }
             11 => {
-                let count = self.varint()?;
+                let count = self.reader.varint()?;
                 let kinds = if count > 0 { self.reader.u8()? } else { 0 };
                 self.deeper(|thrift| {
                     (0..count).try_for_each(|_| {
@@ -174,15 +163,6 @@ impl<'a> Thrift<'a> {
             kind => self.skip(kind),
         }
     }
-}
-
-/// Appends a number without a sign: seven bits per byte, the lowest first.
-pub fn varint(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
 }
 
 #[cfg(test)]
