@@ -245,7 +245,7 @@ impl StableCore<&[Block]> {
 
     fn measured(&self, scheme: Scheme) -> Receipt {
         let (count, theory) = (self.count(), self.plan.cells(self.lowered));
-        let used = cells::used(self.plan.detail, self.blocks.as_ref());
+        let used = cells::used(self.plan.detail, self.blocks);
         let fill = used as f64 / count as f64;
         let (keys, deviation) = theory.remembered(self.insertions as f64);
         let (keys, fpp) = (Estimate::new(keys, deviation), fill.powf(theory.probes));
