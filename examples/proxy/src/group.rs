@@ -23,7 +23,7 @@ use umbel_share::summary::{self, Address, GroupKey, Limits, Peers, Step, Summary
 
 use crate::Settings;
 use crate::cache::Cache;
-use crate::icp::{Message, Opcode};
+use crate::icp;
 use crate::peer::Peer;
 
 /// Where requests for full copies go.
@@ -175,7 +175,7 @@ impl Group {
         let number = self.next_query.fetch_add(1, Relaxed);
         let (sender, mut answers) = mpsc::unbounded_channel();
         self.waiting.lock().expect("no panic").insert(number, sender);
-        self.send_all(&Message { opcode: Opcode::Query, number, url }.to_bytes());
+        self.send_all(&icp::message(icp::QUERY, number, url));
         let first_hit = async {
             for _ in &self.members {
                 let (from, is_hit) = answers.recv().await?;
@@ -215,14 +215,14 @@ impl Group {
             let Some(at) = self.members.iter().position(|it| it.0.datagrams == from) else {
                 continue;
             };
-            match Message::read(&buffer[..length]) {
-                Some(Message { opcode: Opcode::Query, number, url }) => {
-                    let opcode = if cache.has(url) { Opcode::Hit } else { Opcode::Miss };
-                    self.send(from, &Message { opcode, number, url }.to_bytes());
+            match icp::read(&buffer[..length]) {
+                Some((icp::QUERY, number, url)) => {
+                    let opcode = if cache.has(url) { icp::HIT } else { icp::MISS };
+                    self.send(from, &icp::message(opcode, number, url));
                 }
-                Some(Message { opcode, number, .. }) => {
+                Some((opcode, number, _)) => {
                     if let Some(sender) = self.waiting.lock().expect("no panic").get(&number) {
-                        let _ = sender.send((from, opcode == Opcode::Hit));
+                        let _ = sender.send((from, opcode == icp::HIT));
                     }
                 }
                 None => self.take(at, &buffer[..length]),

@@ -1,56 +1,33 @@
 //! Messages of the Internet Cache Protocol, version 2 (RFC 2186): "do you have this page?", asked of every peer.
 
-/// Bytes before the payload.
-const HEADER: usize = 20;
-const VERSION: u8 = 2;
-
 /// What a message says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Opcode {
-    Query = 1,
-    Hit = 2,
-    Miss = 3,
+pub(crate) const QUERY: u8 = 1;
+pub(crate) const HIT: u8 = 2;
+pub(crate) const MISS: u8 = 3;
+
+const VERSION: u8 = 2;
+/// Options, their data, and the address of the sender, which the RFC allows to be zeros.
+const ZEROS: [u8; 12] = [0; 12];
+/// Bytes before the page; a query has the address of its client there, too.
+const HEADER: usize = 20;
+const QUERY_HEADER: usize = 24;
+
+/// Returns the bytes of a message. `number` is that of the query, which its answers repeat.
+pub(crate) fn message(opcode: u8, number: u32, url: &str) -> Vec<u8> {
+    let client: &[u8] = if opcode == QUERY { &[0; QUERY_HEADER - HEADER] } else { &[] };
+    let length = (HEADER + client.len() + url.len() + 1) as u16;
+    let (length, number) = (length.to_be_bytes(), number.to_be_bytes());
+    [&[opcode, VERSION], &length[..], &number, &ZEROS, client, url.as_bytes(), &[0]].concat()
 }
 
-/// A message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Message<'a> {
-    pub(crate) opcode: Opcode,
-    /// The number of the query, which its answers repeat.
-    pub(crate) number: u32,
-    pub(crate) url: &'a str,
-}
-
-impl<'a> Message<'a> {
-    /// Returns its bytes. Addresses are zeros, as the RFC allows; a query has that of its client before the page.
-    pub(crate) fn to_bytes(self) -> Vec<u8> {
-        let client: &[u8] = if self.opcode == Opcode::Query { &[0; 4] } else { &[] };
-        let length = (HEADER + client.len() + self.url.len() + 1) as u16;
-        let start = [self.opcode as u8, VERSION];
-        let (length, number) = (length.to_be_bytes(), self.number.to_be_bytes());
-        // Options, their data, and the address of the sender.
-        let rest = [0; 12];
-        [&start, &length[..], &number, &rest, client, self.url.as_bytes(), &[0]].concat()
-    }
-
-    /// Reads a message; none if the bytes are no such message.
-    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
-        let opcode = match bytes.first()? {
-            1 => Opcode::Query,
-            2 => Opcode::Hit,
-            3 => Opcode::Miss,
-            _ => return None,
-        };
-        let length = usize::from(u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]));
-        if bytes[1] != VERSION || length != bytes.len() {
-            return None;
-        }
-        let number = u32::from_be_bytes(bytes.get(4..8)?.try_into().ok()?);
-        let start = if opcode == Opcode::Query { HEADER + 4 } else { HEADER };
-        let url = bytes.get(start..)?.strip_suffix(&[0])?;
-        Some(Self { opcode, number, url: str::from_utf8(url).ok()? })
-    }
+/// Reads what it says, its number and its page; none if the bytes are no such message.
+pub(crate) fn read(bytes: &[u8]) -> Option<(u8, u32, &str)> {
+    let &[opcode @ QUERY..=MISS, VERSION, l0, l1, n0, n1, n2, n3, ..] = bytes else { return None };
+    let start = if opcode == QUERY { QUERY_HEADER } else { HEADER };
+    let url = bytes.get(start..)?.strip_suffix(&[0])?;
+    let is_whole = usize::from(u16::from_be_bytes([l0, l1])) == bytes.len();
+    let number = u32::from_be_bytes([n0, n1, n2, n3]);
+    is_whole.then_some((opcode, number, str::from_utf8(url).ok()?))
 }
 
 #[cfg(test)]
@@ -59,16 +36,14 @@ mod tests {
 
     #[test]
     fn messages_are_those_of_the_rfc() {
-        let query = Message { opcode: Opcode::Query, number: 7, url: "http://a/b" };
-        let bytes = query.to_bytes();
+        let bytes = message(QUERY, 7, "http://a/b");
         assert_eq!(bytes[..8], [1, 2, 0, 35, 0, 0, 0, 7]);
         assert_eq!(&bytes[24..], b"http://a/b\0");
-        for opcode in [Opcode::Query, Opcode::Hit, Opcode::Miss] {
-            let message = Message { opcode, ..query };
-            let bytes = message.to_bytes();
-            assert_eq!(Message::read(&bytes), Some(message));
-            assert!((0..bytes.len()).all(|length| Message::read(&bytes[..length]).is_none()));
+        for opcode in [QUERY, HIT, MISS] {
+            let bytes = message(opcode, 7, "http://a/b");
+            assert_eq!(read(&bytes), Some((opcode, 7, "http://a/b")));
+            assert!((0..bytes.len()).all(|length| read(&bytes[..length]).is_none()));
         }
-        assert!(Message::read(b"\x04\x02\x00\x08\x00\x00\x00\x00").is_none());
+        assert!(read(b"\x04\x02\x00\x08\x00\x00\x00\x00").is_none());
     }
 }

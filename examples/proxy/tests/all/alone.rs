@@ -1,16 +1,10 @@
 //! The program without Squid.
 
 use crate::lab::{
-    Folder, Line, Origin, PUBLIC_ONLY, Proxy, content, free_port, has, program, request, wait,
+    Folder, Origin, PUBLIC_ONLY, Proxy, content, free_port, has, program, request, wait,
 };
 
-fn hit() -> Line {
-    Line::new("TCP_MEM_HIT/200", "HIER_NONE", 0)
-}
-
-fn from_origin(origin: &Origin) -> Line {
-    Line::new("TCP_MISS/200", "HIER_DIRECT", origin.port)
-}
+const HIT: &str = "TCP_MEM_HIT/200 HIER_NONE 0";
 
 /// The figure of a sibling.
 fn figure(proxy: &Proxy, name: &str) -> u64 {
@@ -27,24 +21,24 @@ fn it_stores_what_may_be_stored() {
 
     let url = origin.url("/page");
     assert_eq!(status("GET", &url, "Cache-Control: only-if-cached\r\n"), 504);
-    assert_eq!((proxy.get(&url), origin.count(&url)), (from_origin(&origin), 1));
-    assert_eq!((proxy.get(&url), origin.count(&url)), (hit(), 1));
+    assert_eq!((proxy.get(&url), origin.count(&url)), (origin.line(), 1));
+    assert_eq!((proxy.get(&url), origin.count(&url)), (HIT.to_owned(), 1));
     assert_eq!(status("GET", &url, "Cache-Control: max-age=9, only-if-cached\r\n"), 200);
     assert!(request(proxy.port, "HEAD", &url, "").unwrap().body.is_empty());
     assert_eq!(origin.count(&url), 1);
     proxy.fetch(&url, "Cache-Control: no-cache\r\n");
     assert_eq!(origin.count(&url), 2);
     assert_eq!(status("POST", &url, "Content-Length: 0\r\n"), 200);
-    assert_eq!((proxy.get(&url), origin.count(&url)), (from_origin(&origin), 4), "may be outdated");
+    assert_eq!((proxy.get(&url), origin.count(&url)), (origin.line(), 4), "may be outdated");
 
     for path in ["/unstored", "/big"] {
         let url = origin.url(path);
-        assert_eq!([(); 2].map(|()| proxy.get(&url)), [(); 2].map(|()| from_origin(&origin)));
+        assert_eq!([(); 2].map(|()| proxy.get(&url)), [(); 2].map(|()| origin.line()));
     }
 
     let url = |host: &str| origin.url("/Spelled").replace("127.0.0.1", host);
     proxy.fetch(&url("LocalHost"), "");
-    assert_eq!(proxy.get(&url("localhost.")), hit());
+    assert_eq!(proxy.get(&url("localhost.")), HIT);
     let digest = proxy.digest().unwrap();
     assert!(has(&digest, &url("localhost")) && !has(&digest, &url("LocalHost")));
 }
@@ -62,7 +56,7 @@ fn it_refuses_what_it_cannot_do() {
     // It serves its own digest only.
     let digest = "/squid-internal-periodic/store_digest";
     assert_eq!(status("GET", &format!("http://127.0.0.1:{}{digest}", proxy.port)), 200);
-    assert_eq!(proxy.get(&origin.url(digest)), from_origin(&origin));
+    assert_eq!(proxy.get(&origin.url(digest)), origin.line());
 }
 
 /// Whatever leads to this machine or network: digits, another spelling, a name.
@@ -88,7 +82,7 @@ fn it_serves_no_strangers() {
     let (folder, origin) = (Folder::new("strangers"), Origin::start());
     let clients = ["--client=192.0.2.1", "--client=127.0.0.1"];
     let proxy = program(&folder, "known", free_port(), &[], &clients);
-    assert_eq!(proxy.get(&origin.url("/page")), from_origin(&origin));
+    assert_eq!(proxy.get(&origin.url("/page")), origin.line());
     let strict = program(&folder, "strict", free_port(), &[], &["--client=192.0.2.1"]);
     assert!(request(strict.port, "GET", &origin.url("/other"), "").is_none());
     assert_eq!(origin.count(&origin.url("/other")), 0);
@@ -107,12 +101,12 @@ fn it_does_without_siblings_that_fail() {
         let keys = proxy.status()["siblings"][0]["digest"]["keys"].as_f64();
         (keys > Some(1.5)).then_some(())
     });
-    assert_eq!(proxy.get(&urls[0]), Line::new("TCP_MISS/200", "CD_SIBLING_HIT", ports[1]));
+    assert_eq!(proxy.get(&urls[0]), format!("TCP_MISS/200 CD_SIBLING_HIT {}", ports[1]));
     drop(other);
     wait("the digest cannot be fetched", 20, || {
         (figure(&proxy, "failed_digests") > 0).then_some(())
     });
-    assert_eq!(proxy.get(&urls[1]), from_origin(&origin), "asked in vain");
+    assert_eq!(proxy.get(&urls[1]), origin.line(), "asked in vain");
     assert_eq!(["asked", "hits", "failures"].map(|name| figure(&proxy, name)), [2, 1, 1]);
     assert_eq!(["hits", "false_hits"].map(|name| figure(&proxy, name)), [1, 0]);
 }
@@ -124,6 +118,6 @@ fn it_does_without_a_digest_that_is_none() {
     let proxy = program(&folder, "proxy", free_port(), &[origin.port], &[]);
     wait("the digest is refused", 20, || (figure(&proxy, "failed_digests") == 1).then_some(()));
     let url = origin.url("/page");
-    assert_eq!(proxy.get(&url), from_origin(&origin));
+    assert_eq!(proxy.get(&url), origin.line());
     assert_eq!(content(&url), b"page");
 }

@@ -157,6 +157,11 @@ impl Origin {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
+    /// What a proxy logs that got a page from here.
+    pub(crate) fn line(&self) -> String {
+        format!("TCP_MISS/200 HIER_DIRECT {}", self.port)
+    }
+
     /// How often a URL was requested here.
     pub(crate) fn count(&self, url: &str) -> u32 {
         let path = url.strip_prefix(&self.url("")).unwrap();
@@ -211,30 +216,14 @@ impl Drop for Proxy {
     }
 }
 
-/// What a line of an access log says.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Line {
-    /// As `TCP_MISS/200`.
-    pub(crate) result: String,
-    /// Who was asked, as `CD_SIBLING_HIT`.
-    pub(crate) hierarchy: String,
-    /// The port of the server that was asked; 0 for none.
-    pub(crate) port: u16,
-}
-
-impl Line {
-    pub(crate) fn new(result: &str, hierarchy: &str, port: u16) -> Self {
-        Self { result: result.to_owned(), hierarchy: hierarchy.to_owned(), port }
-    }
-
-    /// Reads `time elapsed client result/status bytes method url user hierarchy/server type`, if it is about the URL.
-    fn read(line: &str, url: &str) -> Option<Self> {
-        let words: Vec<_> = line.split_whitespace().collect();
-        let [_, _, _, result, _, _, found, _, from, _] = words[..] else { return None };
-        let (hierarchy, server) = from.split_once('/')?;
-        let port = server.rsplit(':').next()?.parse().unwrap_or(0);
-        (found == url).then(|| Self::new(result, hierarchy, port))
-    }
+/// What a line of an access log says, if it is about the URL: as `TCP_MISS/200 CD_SIBLING_HIT 3128` what came of the request, who was
+/// asked, and its port, 0 for nobody. The line is `time elapsed client result/status bytes method url user hierarchy/server type`.
+fn read(line: &str, url: &str) -> Option<String> {
+    let words: Vec<_> = line.split_whitespace().collect();
+    let [_, _, _, result, _, _, found, _, from, _] = words[..] else { return None };
+    let (hierarchy, server) = from.split_once('/')?;
+    let port: u16 = server.rsplit(':').next()?.parse().unwrap_or(0);
+    (found == url).then(|| format!("{result} {hierarchy} {port}"))
 }
 
 impl Proxy {
@@ -250,7 +239,7 @@ impl Proxy {
 
     /// Requests an object, checks it, and returns what the access log says.
     #[track_caller]
-    pub(crate) fn get(&self, url: &str) -> Line {
+    pub(crate) fn get(&self, url: &str) -> String {
         let before = self.lines(url).len();
         self.fetch(url, "");
         self.line(url, before)
@@ -258,7 +247,7 @@ impl Proxy {
 
     /// Returns a line of the access log about a URL, counted from 0, which may be about to come.
     #[track_caller]
-    pub(crate) fn line(&self, url: &str, number: usize) -> Line {
+    pub(crate) fn line(&self, url: &str, number: usize) -> String {
         let what = format!("line {number} of {} about {url}", self.name);
         wait(&what, 10, || self.lines(url).get(number).cloned())
     }
@@ -272,9 +261,9 @@ impl Proxy {
     }
 
     /// The lines of the access log about a URL.
-    pub(crate) fn lines(&self, url: &str) -> Vec<Line> {
+    pub(crate) fn lines(&self, url: &str) -> Vec<String> {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
-        log.lines().filter_map(|line| Line::read(line, url)).collect()
+        log.lines().filter_map(|line| read(line, url)).collect()
     }
 
     /// The digest that it serves now.

@@ -3,9 +3,7 @@
 //! A Squid fetches one digest per minute, and each again after five minutes. So the test takes a little over a minute,
 //! and siblings still believe the digests of then when objects leave the caches.
 
-use crate::lab::{
-    Digest, Folder, Line, Origin, Proxy, free_port, has, program, request, squid, wait,
-};
+use crate::lab::{Digest, Folder, Origin, Proxy, free_port, has, program, request, squid, wait};
 
 /// Objects that each cache gets at first. The digests of the Squids are of 126 bytes: larger ones, another Squid may read
 /// wrongly (bug 5510), unless they are sent as the program does it.
@@ -89,10 +87,10 @@ impl Caches {
     fn disappoint(&self, origin: &Origin, asking: usize, holder: usize, url: &str) {
         let before = (origin.count(url), self.proxies[holder].lines(url).len());
         let line = self.proxies[asking].get(url);
-        assert_eq!(line, Line::new("TCP_MISS/200", "HIER_DIRECT", origin.port), "{url}");
+        assert_eq!(line, origin.line(), "{url}");
         assert_eq!(origin.count(url), before.0 + 1, "{url}");
         let asked = self.proxies[holder].line(url, before.1);
-        assert_eq!(asked, Line::new("TCP_MISS/504", "HIER_NONE", 0), "{url}");
+        assert_eq!(asked, "TCP_MISS/504 HIER_NONE 0", "{url}");
     }
 }
 
@@ -108,7 +106,7 @@ fn each_cache_finds_objects_of_the_others_by_their_digests() {
         let mut urls = (0..).map(|i| origin.url(&format!("/first/{squid}/{i}")));
         wait("a Squid needs two digests", 20, || {
             let line = caches.proxies[squid].get(&urls.next()?);
-            assert_eq!(line, Line::new("TCP_MISS/200", "HIER_DIRECT", origin.port));
+            assert_eq!(line, origin.line());
             caches.has_digests(squid, "needed")
         });
     }
@@ -122,21 +120,22 @@ fn each_cache_finds_objects_of_the_others_by_their_digests() {
     for (asking, holder) in pairs.repeat(5) {
         let url = caches.take(holder);
         let line = caches.proxies[asking].get(&url);
-        assert_eq!(line, Line::new("TCP_MISS/200", "CD_SIBLING_HIT", ports[holder]), "{url}");
+        assert_eq!(line, format!("TCP_MISS/200 CD_SIBLING_HIT {}", ports[holder]), "{url}");
         // Its first line is about when it got the object.
         let answered = caches.proxies[holder].line(&url, 1);
-        assert!(["TCP_HIT/200", "TCP_MEM_HIT/200"].contains(&&*answered.result), "{answered:?}");
+        let is_hit = ["TCP_HIT/200 ", "TCP_MEM_HIT/200 "].iter().any(|it| answered.starts_with(it));
+        assert!(is_hit, "{answered}");
         assert_eq!(origin.count(&url), 1, "{url}");
-        assert_eq!(caches.proxies[3 - asking - holder].lines(&url), [], "{url}");
+        assert!(caches.proxies[3 - asking - holder].lines(&url).is_empty(), "{url}");
     }
 
     // Nobody is asked for what is in no digest.
     for asking in [A, B, PROGRAM] {
         let url = caches.invent(&origin, asking, &[]);
         let line = caches.proxies[asking].get(&url);
-        assert_eq!(line, Line::new("TCP_MISS/200", "HIER_DIRECT", origin.port), "{url}");
+        assert_eq!(line, origin.line(), "{url}");
         for other in [A, B, PROGRAM].into_iter().filter(|other| *other != asking) {
-            assert_eq!(caches.proxies[other].lines(&url), [], "{url}");
+            assert!(caches.proxies[other].lines(&url).is_empty(), "{url}");
         }
     }
 
