@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters, recognize};
 
-use super::manifest::manifests;
-use super::{long, recipe};
+use super::long;
+use super::manifest::{manifests, settings};
 
 /// A small filter of each format with a few keys in it, larger ones of those that grow.
 fn files() -> Vec<(Format, Vec<u8>)> {
@@ -115,7 +115,7 @@ fn truncations_are_refused() {
 fn vectors_cut_short_are_refused() {
     for manifest in manifests() {
         for vector in &manifest.vectors {
-            let format = recipe(&manifest.peer, vector).format;
+            let format = settings(&manifest.peer, vector).0;
             let content = vector.content(&manifest.folder);
             let near =
                 (0..content.len().min(300)).chain(content.len().saturating_sub(70)..content.len());

@@ -13,7 +13,7 @@ mod sizes;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use manifest::{Keys, Manifest, Vector};
+use manifest::{Keys, Manifest, Vector, settings};
 use umbel_foreign::redisbloom::{Options, RedisBloom};
 use umbel_foreign::redisbloom_cuckoo::RedisBloomCuckoo;
 use umbel_foreign::valkey_bloom::{Properties, ValkeyBloom};
@@ -24,105 +24,6 @@ use umbel_foreign::{
 /// How much a long test does: a part, unless `cargo x test --full` asks for all.
 fn long<T>(all: T, part: T) -> T {
     if std::env::var_os("UMBEL_TEST_FULL").is_some() { all } else { part }
-}
-
-/// How a vector's filter is read and made.
-struct Recipe {
-    format: Format,
-    given: Parameters,
-}
-
-/// What the parameters in a manifest are called here.
-fn recipe(peer: &str, vector: &Vector) -> Recipe {
-    let count = |name| vector.count(name);
-    let mut given = Parameters {
-        keys: count("n").or(count("ndv")).or(count("capacity")),
-        fpp: vector.number("fpp").or(vector.number("error")),
-        bits: count("bits").or(count("m")),
-        probes: count("k").map(|k| k as u32),
-        bits_per_key: vector.number("bits_per_key"),
-        // Some seeds are of 64 bits without a sign.
-        seed: vector.parameters.get("seed").map(|seed| {
-            seed.as_i64().or_else(|| seed.as_u64().map(|seed| seed as i64)).expect("a whole number")
-        }),
-        ..Parameters::default()
-    };
-    let mut option = |name: &str, when: bool| {
-        if when {
-            given.options.push(name.to_owned());
-        }
-    };
-    let is = |name, value| vector.count(name) == Some(value);
-    let format = match peer {
-        "parquet" => {
-            option("arrow", vector.word("writer") == Some("pyarrow"));
-            given.bits = count("bytes").map(|bytes| 8 * bytes);
-            Format::Parquet
-        }
-        "guava" => {
-            option("mitz32", is("strategy", 0));
-            Format::Guava
-        }
-        "spark" => {
-            option("v1", is("version", 1));
-            Format::Spark
-        }
-        "redisbloom" => {
-            given.growth = if is("nonscaling", 1) {
-                Some(0)
-            } else {
-                count("expansion").map(|expansion| expansion as u32)
-            };
-            Format::RedisBloom
-        }
-        "redisbloom-cuckoo" => {
-            given.growth = count("expansion").map(|expansion| expansion as u32);
-            given.bucket_size = count("bucket_size").map(|size| size as u32);
-            given.max_iterations = count("max_iterations").map(|moves| moves as u32);
-            Format::RedisBloomCuckoo
-        }
-        "valkey-bloom" => {
-            given.growth = count("expansion").map(|expansion| expansion as u32);
-            Format::ValkeyBloom
-        }
-        "leveldb" => Format::LevelDb,
-        "goleveldb" | "badger" => {
-            option(peer, true);
-            Format::LevelDb
-        }
-        "rocksdb" if vector.count("format_version") < Some(5) => Format::RocksDbLegacy,
-        "rocksdb" => Format::RocksDb,
-        "pybloom-live-3" | "pybloom-live-4" => {
-            given.growth = count("scalable").map(|growth| growth as u32);
-            match (peer.ends_with('3'), given.growth.is_some()) {
-                (true, false) => Format::Pybloom3,
-                (true, true) => Format::Pybloom3Scalable,
-                (false, false) => Format::Pybloom4,
-                (false, true) => Format::Pybloom4Scalable,
-            }
-        }
-        "datasketches" => {
-            option("counted", is("counted", 1));
-            Format::DataSketches
-        }
-        "hadoop" => {
-            option("jenkins", vector.word("hash") == Some("jenkins"));
-            Format::Hadoop
-        }
-        "hive" => Format::Hive,
-        "orc" => Format::Orc,
-        "bits-and-blooms" if vector.file.as_ref().is_some_and(|file| file.ends_with(".json")) => {
-            Format::BitsAndBloomsJson
-        }
-        "bits-and-blooms" => Format::BitsAndBlooms,
-        "squid" => {
-            given.keys = vector.derived["capacity"].as_u64();
-            given.bits_per_key = vector.number("digest_bits_per_entry");
-            Format::Squid
-        }
-        other => panic!("no system is called {other}"),
-    };
-    Recipe { format, given }
 }
 
 /// Calls `check` for every vector there is, and prints how many each system has.
@@ -164,7 +65,7 @@ fn answers(filter: &dyn ForeignFilter, folder: &Path, vector: &Vector) {
 
 /// The filter made from the parameters and the members, as its software made it.
 fn build(peer: &str, vector: &Vector) -> Foreign {
-    let Recipe { format, given } = recipe(peer, vector);
+    let (format, given) = settings(peer, vector);
     let members = vector.members();
     let members = if peer == "rocksdb" { members.sorted() } else { members };
     let built = |keys: &[Key<'_>]| Foreign::build(format, &given, keys.iter().copied()).unwrap();
@@ -185,7 +86,7 @@ fn build(peer: &str, vector: &Vector) -> Foreign {
 fn every_filter_gives_the_answers_of_its_software() {
     for_every_vector(|folder, peer, vector| {
         let content = vector.content(folder);
-        let filter = Foreign::decode(recipe(peer, vector).format, &content[..]).unwrap();
+        let filter = Foreign::decode(settings(peer, vector).0, &content[..]).unwrap();
         answers(&filter, folder, vector);
     });
 }
@@ -208,7 +109,7 @@ fn every_filter_is_built_byte_for_byte() {
 fn every_filter_is_written_as_it_was_read() {
     for_every_vector(|folder, peer, vector| {
         let content = vector.content(folder);
-        let format = recipe(peer, vector).format;
+        let format = settings(peer, vector).0;
         let borrowed = Foreign::decode(format, &content[..]).unwrap();
         assert_eq!(borrowed.encode().unwrap(), content, "{peer}/{}", vector.name);
         assert_eq!(
@@ -235,7 +136,7 @@ fn every_filter_is_written_as_it_was_read() {
 fn every_receipt_agrees_with_the_answers() {
     for_every_vector(|folder, peer, vector| {
         let content = vector.content(folder);
-        let filter = Foreign::decode(recipe(peer, vector).format, &content[..]).unwrap();
+        let filter = Foreign::decode(settings(peer, vector).0, &content[..]).unwrap();
         let receipt = filter.receipt();
         let (probes, passed) =
             (vector.probes().len() as u64, vector.false_positives(folder).len() as u64);
@@ -331,7 +232,7 @@ fn inserting_into_a_filter_that_was_read_goes_on_where_its_software_stopped() {
     for_every_vector(|folder, peer, vector| {
         // Half of the keys, a file, the other half: the same bytes as with all at once. Sizes that follow from the
         // number of keys, folding and unions apply only to filters made in one go.
-        let Recipe { format, given } = recipe(peer, vector);
+        let (format, given) = settings(peer, vector);
         if format.counts_keys() || given.has("arrow") || vector.count("union").is_some() {
             return;
         }

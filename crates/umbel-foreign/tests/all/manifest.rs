@@ -1,4 +1,4 @@
-//! `vectors.json` and the recipes of keys, as `testdata/foreign/README.md` describes them.
+//! `vectors.json` and the recipes of keys, as `testdata/foreign/README.md` describes them. Tests of the command line use them too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use umbel_foreign::{Key, KeyType};
+use umbel_foreign::{Format, Key, KeyType, Parameters};
 
 /// The folder of all vectors.
 pub(crate) fn folder() -> PathBuf {
@@ -182,6 +182,99 @@ impl Vector {
     }
 }
 
+/// The format of a vector, and what its parameters are called here.
+pub(crate) fn settings(peer: &str, vector: &Vector) -> (Format, Parameters) {
+    let count = |name| vector.count(name);
+    let mut given = Parameters {
+        keys: count("n").or(count("ndv")).or(count("capacity")),
+        fpp: vector.number("fpp").or(vector.number("error")),
+        bits: count("bits").or(count("m")),
+        probes: count("k").map(|k| k as u32),
+        bits_per_key: vector.number("bits_per_key"),
+        // Some seeds are of 64 bits without a sign.
+        seed: vector.parameters.get("seed").map(|seed| {
+            seed.as_i64().or_else(|| seed.as_u64().map(|seed| seed as i64)).expect("a whole number")
+        }),
+        ..Parameters::default()
+    };
+    let mut option = |name: &str, when: bool| {
+        if when {
+            given.options.push(name.to_owned());
+        }
+    };
+    let is = |name, value| vector.count(name) == Some(value);
+    let format = match peer {
+        "parquet" => {
+            option("arrow", vector.word("writer") == Some("pyarrow"));
+            given.bits = count("bytes").map(|bytes| 8 * bytes);
+            Format::Parquet
+        }
+        "guava" => {
+            option("mitz32", is("strategy", 0));
+            Format::Guava
+        }
+        "spark" => {
+            option("v1", is("version", 1));
+            Format::Spark
+        }
+        "redisbloom" => {
+            given.growth = if is("nonscaling", 1) {
+                Some(0)
+            } else {
+                count("expansion").map(|expansion| expansion as u32)
+            };
+            Format::RedisBloom
+        }
+        "redisbloom-cuckoo" => {
+            given.growth = count("expansion").map(|expansion| expansion as u32);
+            given.bucket_size = count("bucket_size").map(|size| size as u32);
+            given.max_iterations = count("max_iterations").map(|moves| moves as u32);
+            Format::RedisBloomCuckoo
+        }
+        "valkey-bloom" => {
+            given.growth = count("expansion").map(|expansion| expansion as u32);
+            Format::ValkeyBloom
+        }
+        "leveldb" => Format::LevelDb,
+        "goleveldb" | "badger" => {
+            option(peer, true);
+            Format::LevelDb
+        }
+        "rocksdb" if vector.count("format_version") < Some(5) => Format::RocksDbLegacy,
+        "rocksdb" => Format::RocksDb,
+        "pybloom-live-3" | "pybloom-live-4" => {
+            given.growth = count("scalable").map(|growth| growth as u32);
+            match (peer.ends_with('3'), given.growth.is_some()) {
+                (true, false) => Format::Pybloom3,
+                (true, true) => Format::Pybloom3Scalable,
+                (false, false) => Format::Pybloom4,
+                (false, true) => Format::Pybloom4Scalable,
+            }
+        }
+        "datasketches" => {
+            option("counted", is("counted", 1));
+            Format::DataSketches
+        }
+        "hadoop" => {
+            option("jenkins", vector.word("hash") == Some("jenkins"));
+            Format::Hadoop
+        }
+        "hive" => Format::Hive,
+        "orc" => Format::Orc,
+        "bits-and-blooms" if vector.file.as_ref().is_some_and(|file| file.ends_with(".json")) => {
+            Format::BitsAndBloomsJson
+        }
+        "bits-and-blooms" => Format::BitsAndBlooms,
+        "squid" => {
+            given.keys = vector.derived["capacity"].as_u64();
+            given.bits_per_key = vector.number("digest_bits_per_entry");
+            Format::Squid
+        }
+        other => panic!("no system is called {other}"),
+    };
+    (format, given)
+}
+
 impl Keys {
     fn new(recipes: &[Recipe], count: usize, key_type: &str) -> Self {
         let mut plain = Vec::with_capacity(count);
@@ -207,6 +300,16 @@ impl Keys {
             _ => false,
         });
         self
+    }
+
+    /// As they stand in a file of text.
+    #[allow(dead_code)] // for the tests of the command line
+    pub(crate) fn texts(&self) -> Vec<Vec<u8>> {
+        let text = |plain: &Plain| match plain {
+            Plain::Bytes(bytes) => bytes.clone(),
+            Plain::Integer(number) => number.to_string().into_bytes(),
+        };
+        self.plain.iter().map(text).collect()
     }
 
     /// Calls `with` for each key, in order, with its number.
