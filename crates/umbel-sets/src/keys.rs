@@ -1,13 +1,12 @@
 //! The keys of lines in order, for other work than that of umbel's filters.
 
 use std::io::Read;
-use std::sync::{Mutex, MutexGuard};
 
 use umbel::KeyHasher;
 
 use crate::input::Input;
 use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
+use crate::scan::{Each, Lines, Scanner, Visit};
 use crate::{Error, Options};
 
 /// The keys of some consecutive lines.
@@ -49,7 +48,7 @@ pub fn keys(
     see: impl FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send,
 ) -> Result<Report, Error> {
     let mut report = Report::default();
-    scanner(options)?.read(inputs, room, &Show(Mutex::new(see)), &mut report)?;
+    scanner(options)?.read(inputs, room, &show(see), &mut report)?;
     Ok(report)
 }
 
@@ -64,8 +63,8 @@ pub fn keys_stream(
     options: &Options,
     see: impl FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send,
 ) -> Result<Report, Error> {
-    let (show, mut report) = (Show(Mutex::new(see)), Report::default());
-    scanner(options)?.read_stream((name, source), room, &show, &mut report)?;
+    let mut report = Report::default();
+    scanner(options)?.read_stream((name, source), room, &show(see), &mut report)?;
     Ok(report)
 }
 
@@ -75,13 +74,6 @@ fn scanner(options: &Options) -> Result<Scanner<'_>, Error> {
     Scanner::new(options, KeyHasher::default())
 }
 
-struct Show<F>(Mutex<F>);
-
-impl<F: FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send> Visit for Show<F> {
-    type Local = ();
-
-    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        let mut see: MutexGuard<'_, F> = self.0.lock().expect("no worker panics");
-        see(&KeyBatch { lines })
-    }
+fn show(mut see: impl FnMut(&KeyBatch<'_>) -> Result<(), Error> + Send) -> impl Visit {
+    Each::in_order(move |lines: &Lines<'_>| see(&KeyBatch { lines }))
 }

@@ -1,14 +1,12 @@
 //! Counts lines, or the keys that they are for another system, to size a filter.
 
-use std::sync::Mutex;
-
 use umbel::KeyHasher;
 use umbel_foreign::{Format, KeyCounter, KeyType};
 
 use super::filter::LineKeys;
 use crate::input::Input;
 use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
+use crate::scan::{Each, Lines, Nothing, Scanner};
 use crate::{Error, Options};
 
 /// Counts the lines of `inputs`: an upper bound of their different keys.
@@ -16,16 +14,9 @@ use crate::{Error, Options};
 /// # Errors
 /// Those of reading.
 pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
-    struct Count;
-    impl Visit for Count {
-        type Local = ();
-        fn batch(&self, (): &mut (), _: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
-            Ok(())
-        }
-    }
     let scanner = Scanner::new(options, KeyHasher::default())?;
     let mut report = Report::default();
-    scanner.read(inputs, scanner.budget.rest, &Count, &mut report)?;
+    scanner.read(inputs, scanner.budget.rest, &Nothing, &mut report)?;
     Ok(report.lines)
 }
 
@@ -39,16 +30,6 @@ pub fn count_keys(
     key_type: Option<KeyType>,
     options: &Options,
 ) -> Result<u64, Error> {
-    struct Count<'a> {
-        keys: LineKeys,
-        counter: Mutex<&'a mut KeyCounter>,
-    }
-    impl Visit for Count<'_> {
-        type Local = ();
-        fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-            self.keys.count(&mut self.counter.lock().expect("no worker panics"), lines)
-        }
-    }
     let keys = LineKeys::new(format, key_type)?;
     one_field(format, options)?;
     if !format.counts_keys() {
@@ -56,7 +37,7 @@ pub fn count_keys(
     }
     let scanner = Scanner::new(options, KeyHasher::default())?;
     let mut counter = KeyCounter::new(format);
-    let count = Count { keys, counter: Mutex::new(&mut counter) };
+    let count = Each::in_order(|lines: &Lines<'_>| keys.count(&mut counter, lines));
     scanner.read(inputs, scanner.budget.rest, &count, &mut Report::default())?;
     Ok(counter.keys())
 }

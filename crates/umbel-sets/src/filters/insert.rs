@@ -1,7 +1,6 @@
 //! Inserts lines into a filter of any kind, or of another system.
 
 use std::io::Read;
-use std::sync::Mutex;
 
 use umbel::AnyFilter;
 use umbel_foreign::{ForeignFilter, ForeignInsert};
@@ -14,7 +13,7 @@ use crate::budget::Budget;
 use crate::bulk::Fill;
 use crate::input::Input;
 use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit, Visitor};
+use crate::scan::{Each, Lines, Scanner, Visit, Visitor};
 use crate::{Error, Options};
 
 /// Inserts every line of `inputs` into `filter`, on all threads.
@@ -27,8 +26,8 @@ pub fn insert(inputs: &[Input], filter: &mut Filter, options: &Options) -> Resul
     let room = room_to_insert(filter, options)?;
     let fill: &dyn Visitor = match filter {
         Filter::Own(AnyFilter::Blocked(filter)) => &Fill::new(filter, scanner.budget),
-        Filter::Own(other) => &FillWhole::new(other, scanner.budget, options)?,
-        Filter::Foreign(lines) => &FillForeign::new(lines, scanner.budget),
+        Filter::Own(other) => &fill_whole(other, scanner.budget, options)?,
+        Filter::Foreign(lines) => &fill_foreign(lines, scanner.budget),
     };
     let mut report = Report::default();
     scanner.read(inputs, room, fill, &mut report)?;
@@ -48,8 +47,8 @@ pub fn insert_stream(
     let scanner = Scanner::new(options, filter.hasher())?;
     let room = room_to_insert(filter, options)?;
     let fill: &dyn Visitor = match filter {
-        Filter::Own(filter) => &FillWhole::new(filter, scanner.budget, options)?,
-        Filter::Foreign(lines) => &FillForeign::new(lines, scanner.budget),
+        Filter::Own(filter) => &fill_whole(filter, scanner.budget, options)?,
+        Filter::Foreign(lines) => &fill_foreign(lines, scanner.budget),
     };
     let mut report = Report::default();
     scanner.read_stream((name, source), room, fill, &mut report)?;
@@ -73,67 +72,32 @@ fn room_to_insert(filter: &mut Filter, options: &Options) -> Result<u64, Error> 
     Ok(room.min(budget.long_line()))
 }
 
-/// Fills a filter of any kind, one batch at a time.
-struct FillWhole<'a> {
-    filter: Mutex<&'a mut AnyFilter>,
-    /// Whether its bits depend on the order of the keys, as in a filter that grows.
-    in_order: bool,
-    /// For a filter of rows.
-    places: Option<Indices>,
+/// Fills a filter of any kind, one batch at a time; in order if its bits depend on the order of the keys, as in a filter that
+/// grows.
+fn fill_whole<'a>(
+    filter: &'a mut AnyFilter,
     budget: Budget,
-}
-
-impl<'a> FillWhole<'a> {
-    fn new(filter: &'a mut AnyFilter, budget: Budget, options: &Options) -> Result<Self, Error> {
-        let in_order = filter.plan().kind().in_order();
-        let places = Indices::of_all(filter, options)?;
-        Ok(Self { filter: Mutex::new(filter), in_order, places, budget })
-    }
-
-    fn insert(&self, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut filter = self.filter.lock().expect("no worker panics");
-        if let (AnyFilter::Attributes(filter), Some(places)) = (&mut **filter, &self.places) {
-            return places.insert(filter, lines);
+    options: &Options,
+) -> Result<impl Visit + 'a, Error> {
+    let places = Indices::of_all(filter, options)?;
+    Ok(Each::new(filter.plan().kind().in_order(), move |lines: &Lines<'_>| {
+        match (&mut *filter, &places) {
+            (AnyFilter::Attributes(filter), Some(places)) => places.insert(filter, lines),
+            (filter, _) => {
+                filter.try_insert_all(lines.hashes()).map_err(|error| growth(error, budget))
+            }
         }
-        filter.try_insert_all(lines.hashes()).map_err(|error| growth(error, self.budget))
-    }
-}
-
-impl Visit for FillWhole<'_> {
-    type Local = ();
-
-    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        keep.fill(self.in_order);
-        if self.in_order { Ok(()) } else { self.insert(lines) }
-    }
-
-    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        self.insert(lines)
-    }
+    }))
 }
 
 /// Fills another system's filter with lines in order: counts and parts of some formats depend on it.
-struct FillForeign<'a> {
-    lines: Mutex<&'a mut ForeignLines>,
-    budget: Budget,
-}
-
-impl<'a> FillForeign<'a> {
-    fn new(lines: &'a mut ForeignLines, budget: Budget) -> Self {
-        Self { lines: Mutex::new(lines), budget }
-    }
-}
-
-impl Visit for FillForeign<'_> {
-    type Local = ();
-
-    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        let inserted = self.lines.lock().expect("no worker panics").insert(lines);
-        inserted.map_err(|error| match error {
+fn fill_foreign(filter: &mut ForeignLines, budget: Budget) -> impl Visit {
+    Each::in_order(move |lines: &Lines<'_>| {
+        filter.insert(lines).map_err(|error| match error {
             Error::Foreign(umbel_foreign::Error::GrowthLimit { bytes, .. }) => {
-                outgrown(bytes, self.budget)
+                outgrown(bytes, budget)
             }
             error => error,
         })
-    }
+    })
 }

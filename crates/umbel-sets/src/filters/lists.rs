@@ -1,8 +1,6 @@
 //! Building a filter of two lists: the hashes of all lines are collected in memory, each once, then the levels are
 //! built.
 
-use std::sync::Mutex;
-
 use umbel::{Cascade, KeyHash, KeyHasher, Plan};
 
 use super::count::count;
@@ -10,7 +8,7 @@ use crate::budget::Budget;
 use crate::error::Place;
 use crate::input::{Input, lengths};
 use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
+use crate::scan::{Each, Lines, Scanner};
 use crate::{Error, Options};
 
 /// Builds a cascade in which all lines of `include` match and no line of `exclude` does. `plan` maps the numbers of
@@ -46,12 +44,15 @@ pub fn build_lists(
         return Err(Error::Memory { cap, least: Budget::least_cap(threads, needed) });
     }
     let mut gathered = [include, exclude].into_iter().zip(lines).map(|(inputs, lines)| {
-        let gather = Gather(Mutex::new(Vec::with_capacity(lines as usize)));
+        let mut hashes = Vec::with_capacity(lines as usize);
+        let gather = Each::new(false, |lines: &Lines<'_>| {
+            hashes.extend_from_slice(lines.hashes());
+            Ok(())
+        });
         scanner.read(inputs, rest - needed + LEAST_ROOM, &gather, &mut report)?;
         // The bytes were counted before.
         report.bytes_read += lengths(inputs);
         report.passes += inputs.len() as u32;
-        let mut hashes = gather.0.into_inner().expect("no worker panics");
         hashes.sort_unstable();
         hashes.dedup();
         Ok::<_, Error>(hashes)
@@ -82,45 +83,17 @@ fn find(
     hash: KeyHash,
 ) -> Result<(String, u64, Vec<u8>), Error> {
     for input in inputs {
-        let find = Find { hash, found: Mutex::new(None) };
+        let mut found = None;
+        let find = Each::in_order(|lines: &Lines<'_>| {
+            if let Some(i) = lines.hashes().iter().position(|other| *other == hash) {
+                found.get_or_insert_with(|| (lines.offset(i), lines.key(i).to_vec()));
+            }
+            Ok(())
+        });
         scanner.scan(std::slice::from_ref(input), scanner.budget.rest / 2, &find)?;
-        if let Some((offset, line)) = find.found.into_inner().expect("no worker panics") {
+        if let Some((offset, line)) = found {
             return Ok((input.name().to_owned(), offset, line));
         }
     }
     unreachable!("inputs are checked to be unchanged")
-}
-
-/// Hashes, in any order.
-struct Gather(Mutex<Vec<KeyHash>>);
-
-impl Visit for Gather {
-    type Local = ();
-
-    fn batch(&self, (): &mut (), lines: &Lines<'_>, _: &mut [bool]) -> Result<(), Error> {
-        self.0.lock().expect("no worker panics").extend_from_slice(lines.hashes());
-        Ok(())
-    }
-}
-
-struct Find {
-    hash: KeyHash,
-    found: Mutex<Option<(u64, Vec<u8>)>>,
-}
-
-impl Visit for Find {
-    type Local = ();
-
-    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
-        for (keep, hash) in keep.iter_mut().zip(lines.hashes()) {
-            *keep = *hash == self.hash;
-        }
-        Ok(())
-    }
-
-    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        let mut found = self.found.lock().expect("no worker panics");
-        found.get_or_insert_with(|| (lines.offset(0), lines.key(0).to_vec()));
-        Ok(())
-    }
 }

@@ -1,14 +1,13 @@
 //! Removes lines from a filter whose kind allows it.
 
 use std::io::Read;
-use std::sync::Mutex;
 
 use umbel::AnyFilter;
 
 use super::room::room_left;
 use crate::input::Input;
 use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
+use crate::scan::{Each, Lines, Scanner, Visitor};
 use crate::{Error, Options};
 
 /// Removes every line of `inputs` from `filter`, in order. The report's `found` are the lines that were in it; the
@@ -23,7 +22,7 @@ pub fn remove(
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher().clone())?;
-    take_out(filter, options, |work, room, report| scanner.read(inputs, room, work, report))
+    take_out(filter, options, |visit, room, report| scanner.read(inputs, room, visit, report))
 }
 
 /// Removes every line of `source` from `filter`; see [`remove`].
@@ -37,41 +36,27 @@ pub fn remove_stream(
     options: &Options,
 ) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher().clone())?;
-    take_out(filter, options, |work, room, report| {
-        scanner.read_stream((name, source), room, work, report)
+    take_out(filter, options, |visit, room, report| {
+        scanner.read_stream((name, source), room, visit, report)
     })
 }
 
-/// Removes the lines that are read.
+/// Removes the lines that are read, in order, batch by batch: the order decides which of two lines that share counters
+/// counts as present.
 fn take_out(
     filter: &mut AnyFilter,
     options: &Options,
-    read: impl FnOnce(&TakeOut<'_>, u64, &mut Report) -> Result<(), Error>,
+    read: impl FnOnce(&dyn Visitor, u64, &mut Report) -> Result<(), Error>,
 ) -> Result<Report, Error> {
-    filter.as_counting_mut()?;
-    let room = room_left(filter.bytes(), options)?;
-    let work = TakeOut(Mutex::new((filter, Vec::new(), 0)));
-    let mut report = Report::default();
-    read(&work, room, &mut report)?;
-    report.found = work.0.into_inner().expect("no worker panics").2;
-    Ok(report)
-}
-
-/// Removes lines from a filter in order, batch by batch: the order decides which of two lines that share counters
-/// counts as present.
-///
-/// The filter, a buffer for answers, and the number of lines that were in it.
-struct TakeOut<'a>(Mutex<(&'a mut AnyFilter, Vec<bool>, u64)>);
-
-impl Visit for TakeOut<'_> {
-    type Local = ();
-
-    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        let mut work = self.0.lock().expect("no worker panics");
-        let (filter, removed, count) = &mut *work;
+    let filter = filter.as_counting_mut()?;
+    let room = room_left(umbel::Filter::bytes(filter), options)?;
+    let (mut removed, mut found, mut report) = (Vec::new(), 0, Report::default());
+    let take = Each::in_order(|lines: &Lines<'_>| {
         removed.resize(lines.len(), false);
-        filter.as_counting_mut()?.remove_all(lines.hashes(), removed);
-        *count += removed.iter().filter(|&&removed| removed).count() as u64;
+        filter.remove_all(lines.hashes(), &mut removed);
+        found += removed.iter().filter(|&&removed| removed).count() as u64;
         Ok(())
-    }
+    });
+    read(&take, room, &mut report)?;
+    Ok(Report { found, ..report })
 }

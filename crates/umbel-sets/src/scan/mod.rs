@@ -44,8 +44,8 @@ pub(crate) use long::skip_line;
 use long::{Loaded, grown};
 use turns::{Alone, Halt, StopOnDrop, Turns};
 use umbel_io::{PageBuffer, on_each};
-use visit::{Nothing, Work};
-pub(crate) use visit::{Visit, Visitor};
+use visit::Work;
+pub(crate) use visit::{Each, Nothing, Visit, Visitor};
 use worker::Worker;
 
 /// Some lines of an input, with their hashes.

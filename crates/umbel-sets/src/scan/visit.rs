@@ -1,5 +1,7 @@
 //! What is done with the lines that are read.
 
+use std::sync::Mutex;
+
 use super::Lines;
 use crate::Error;
 
@@ -73,8 +75,43 @@ pub(crate) trait Visit: Sync {
     }
 }
 
+/// Calls a function with the lines, some at a time, on one thread at a time.
+pub(crate) struct Each<F> {
+    work: Mutex<F>,
+    in_order: bool,
+}
+
+impl<F: FnMut(&Lines<'_>) -> Result<(), Error> + Send> Each<F> {
+    /// In the order of the inputs.
+    pub(crate) fn in_order(work: F) -> Self {
+        Self::new(true, work)
+    }
+
+    /// In the order of the inputs, or in any.
+    pub(crate) fn new(in_order: bool, work: F) -> Self {
+        Self { work: Mutex::new(work), in_order }
+    }
+
+    fn call(&self, lines: &Lines<'_>) -> Result<(), Error> {
+        self.work.lock().expect("no worker panics")(lines)
+    }
+}
+
+impl<F: FnMut(&Lines<'_>) -> Result<(), Error> + Send> Visit for Each<F> {
+    type Local = ();
+
+    fn batch(&self, (): &mut (), lines: &Lines<'_>, keep: &mut [bool]) -> Result<(), Error> {
+        keep.fill(self.in_order);
+        if self.in_order { Ok(()) } else { self.call(lines) }
+    }
+
+    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
+        self.call(lines)
+    }
+}
+
 /// Looks at no line: for a pass that only tallies.
-pub(super) struct Nothing;
+pub(crate) struct Nothing;
 
 impl Visit for Nothing {
     type Local = ();

@@ -13,11 +13,11 @@ use umbel::Receipt;
 use umbel::filter::ShardIndex;
 
 use super::seen::{Checkpoint, Recorder, Save, of_output};
-use crate::filters::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, Split, room};
+use crate::filters::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, room};
 use crate::input::{Input, lengths};
 use crate::passes::Passes;
 use crate::report::{ErrorBound, Report};
-use crate::scan::{Lines, Scanner, Visit};
+use crate::scan::{Each, Lines, Scanner, Visit};
 use crate::{Error, Header, Options};
 
 /// A run that selects the lines not seen before, by a filter that does not fit in memory.
@@ -70,7 +70,8 @@ impl<'a> SeenInPieces<'a> {
         if let Some(output) = &self.output {
             let of_output = &of_output(options);
             let scanner = Scanner::new(of_output, old.hasher().clone())?;
-            scanner.scan(slice::from_ref(output), room(budget), &Had(&split))?;
+            let had = Each::in_order(|lines: &Lines<'_>| split.note(lines.hashes()));
+            scanner.scan(slice::from_ref(output), room(budget), &had)?;
         }
         let mut passes = Passes::new(inputs);
         passes.seen(inputs, 0..inputs.len(), &scanner.scan(inputs, room(budget), &split)?)?;
@@ -127,17 +128,6 @@ impl<'a> SeenInPieces<'a> {
         let at = recorder.at.clone();
         std::mem::forget(recorder);
         Ok(at)
-    }
-}
-
-/// Takes in the lines that the output has.
-struct Had<'a>(&'a Split);
-
-impl Visit for Had<'_> {
-    type Local = ();
-
-    fn kept(&self, (): &mut (), lines: &Lines<'_>) -> Result<(), Error> {
-        self.0.note(lines.hashes())
     }
 }
 

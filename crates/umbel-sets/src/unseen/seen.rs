@@ -18,7 +18,7 @@ use crate::filters::room::{growth, room_to_fill};
 use crate::input::Input;
 use crate::report::ErrorBound;
 use crate::report::Report;
-use crate::scan::{Lines, Scanner, Visit};
+use crate::scan::{Each, Lines, Scanner, Visit};
 use crate::sink::Sink;
 use crate::{Bad, Error, Header, Missing, Options, Records};
 
@@ -132,7 +132,12 @@ impl<'a> Seen<'a> {
         if !forgets {
             options.progress.expect(output.length());
             let scanner = Scanner::new(options, hasher)?;
-            scanner.scan(slice::from_ref(output), self.room, &Had(&self.skip))?;
+            let had = Each::in_order(|lines: &Lines<'_>| {
+                let mut state = self.skip.state.lock().expect("no worker panics");
+                let (done, error) = state.insert(lines.hashes(), &mut vec![false; lines.len()])?;
+                state.check_all(lines, done, error)
+            });
+            scanner.scan(slice::from_ref(output), self.room, &had)?;
         }
         Ok(())
     }
@@ -348,6 +353,15 @@ impl State<'_> {
         }
         Ok((done + known.iter().take_while(|known| **known).count(), error))
     }
+
+    /// Returns why not all lines were inserted, if only the first `done` were.
+    fn check_all(&self, lines: &Lines<'_>, done: usize, error: Option<Error>) -> Result<(), Error> {
+        if done == lines.len() {
+            return Ok(());
+        }
+        let (at, keys) = (lines.at(done), self.filter.plan().keys());
+        Err(error.unwrap_or(Error::FilterFull { at, keys }))
+    }
 }
 
 struct Skip<'a> {
@@ -386,25 +400,6 @@ pub(super) fn of_output(options: &Options) -> Options {
     Options { missing, bad, ..options.clone() }
 }
 
-/// Inserts the lines that the output has.
-struct Had<'a, 'o>(&'a Skip<'o>);
-
-impl Visit for Had<'_, '_> {
-    type Local = Vec<bool>;
-
-    fn kept(&self, new: &mut Vec<bool>, lines: &Lines<'_>) -> Result<(), Error> {
-        let mut state = self.0.state.lock().expect("no worker panics");
-        new.clear();
-        new.resize(lines.len(), false);
-        let (done, error) = state.insert(lines.hashes(), new)?;
-        if done < lines.len() {
-            let (at, keys) = (lines.at(done), state.filter.plan().keys());
-            return Err(error.unwrap_or(Error::FilterFull { at, keys }));
-        }
-        Ok(())
-    }
-}
-
 impl Visit for Skip<'_> {
     /// Which of the kept lines are new.
     type Local = Vec<bool>;
@@ -425,10 +420,7 @@ impl Visit for Skip<'_> {
         let (done, error) = state.insert(lines.hashes(), new)?;
         state.recorder.sink.rows(lines, (0..done).filter(|&i| new[i]))?;
         state.recorder.pass(lines, done);
-        if done < lines.len() {
-            let (at, keys) = (lines.at(done), state.filter.plan().keys());
-            return Err(error.unwrap_or(Error::FilterFull { at, keys }));
-        }
+        state.check_all(lines, done, error)?;
         if state.recorder.is_due() {
             state.checkpoint(false)
         } else if state.flush {
