@@ -63,10 +63,6 @@ const TESTS_ON_FILES: &[&str] = &["--test", "all", "--test", "files"];
 
 /// Tests left out in Wine, by parts of their names, and why.
 const NOT_IN_WINE: &[&str] = &[
-    // Wine chooses another folder for temporary files where the one that is named does not exist.
-    "errors::a_folder_for_temporary_files_must_be_there",
-    // Opens 65,535 files, each in a millisecond.
-    "inputs::more_inputs_than_can_be_counted_are_refused_with_their_number",
     // Runs Python, of which there is none.
     "rows::random_tables_come_out_as_of_sqlite_and_python",
     // Runs grep, of which there is none.
