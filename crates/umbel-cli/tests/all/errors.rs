@@ -56,11 +56,9 @@ fn too_little_memory_names_the_least_that_works() {
             let umbel = folder.umbel(&format!("{arguments} --memory {memory}"));
             umbel.stdin(if memory == "79MiB" { folder.read("long") } else { urls(0..10) }).run()
         };
-        let refused = run(memory);
-        assert_eq!(refused.status.code(), Some(2), "{arguments}: {}", refused.stderr);
-        assert!(refused.stderr.contains("a memory cap of "), "{}", refused.stderr);
+        let refused = run(memory).says("a memory cap of ");
+        refused.ended_with(2);
         let enough = least_memory(&refused.stderr).to_owned();
-        let worked = run(&enough);
-        assert_eq!(worked.status.code(), Some(0), "{arguments} in {enough}: {}", worked.stderr);
+        run(&enough).ended_with(0);
     }
 }

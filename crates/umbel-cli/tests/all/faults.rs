@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use umbel_io::FileAt;
 
-use crate::util::{Folder, urls};
+use crate::util::{Folder, Random, long, urls};
 
 #[cfg(unix)]
 const SIGNALS: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL];
@@ -117,58 +117,50 @@ fn killed_while_lines_come_in_it_leaves_filters_alone() {
     }
 }
 
+/// Whatever replaces a file, the one in its place is whole.
 #[cfg(unix)]
 #[test]
-#[ignore = "hundreds of kills: cargo x test --full"]
-fn add_killed_at_any_moment_leaves_a_whole_filter() {
-    /// Numbers that look random, from a seed that a failure can be repeated with, as far as time can.
-    fn fraction(seed: u64) -> f64 {
-        let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (mixed >> 11) as f64 / (1u64 << 53) as f64
-    }
-    let folder = Folder::new();
-    fs::create_dir(folder.path("store")).unwrap();
-    folder.write("keys", urls(0..20_000));
+fn a_run_killed_at_any_moment_leaves_the_old_file_or_the_new_one() {
+    let folder = folder();
     folder.write("fresh", urls(20_000..40_000));
-    folder.umbel("build -q -o store/seen --keys 200000 keys").run().done();
-    let old = folder.read("store/seen");
-    let add = || {
-        let start = Instant::now();
-        folder.umbel("add -q store/seen fresh").run().done();
-        start.elapsed()
-    };
-    // The fastest of some, for other tests run meanwhile.
-    let usual = (0..10).map(|_| add()).min().unwrap();
-    let new = folder.read("store/seen");
-    assert!(old != new);
-
-    let beside = || -> Vec<_> {
-        let names = fs::read_dir(folder.path("store")).unwrap();
-        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-    };
-    let (mut killed, mut replaced) = (0, 0);
-    for attempt in 0..200 {
-        folder.write("store/seen", &old);
-        let run = folder.umbel("add -q store/seen fresh").spawn();
-        thread::sleep(usual.mul_f64(1.1 * fraction(attempt)));
-        run.kill(Signal::SIGKILL);
-        let outcome = run.finish();
-        let after = folder.read("store/seen");
-        assert!(after == old || after == new, "attempt {attempt}: neither old nor new");
-        assert!(after == new || !outcome.status.success(), "attempt {attempt}: done, but old");
-        folder.umbel("info store/seen").run().done();
-        killed += u32::from(outcome.status.signal().is_some());
-        replaced += u32::from(after == new);
-        // Between the two steps of a replacement there is a second name, which the next one removes.
-        assert!(beside().iter().all(|name| name == "seen" || name.starts_with(".umbel-")));
-        assert!(beside().len() <= 2);
+    fs::create_dir(folder.path("store")).unwrap();
+    let events =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/foreign/parquet/events.parquet");
+    for (job, old, attempts) in [
+        ("add -q store/f fresh", folder.read("seen"), long(200, 20)),
+        ("parquet -q store/f --add url --add user_id", fs::read(events).unwrap(), 20),
+    ] {
+        let run = || {
+            folder.write("store/f", &old);
+            folder.umbel(job).spawn()
+        };
+        let timed = |_| {
+            let start = Instant::now();
+            run().finish().done();
+            start.elapsed()
+        };
+        // The fastest of some, for other tests run meanwhile.
+        let usual = (0..10).map(timed).min().unwrap();
+        let new = folder.read("store/f");
+        let beside = || -> Vec<_> {
+            let names = fs::read_dir(folder.path("store")).unwrap();
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        let (mut random, mut killed) = (Random(0), 0);
+        for attempt in 0..attempts {
+            let outcome = run().killed_after(usual.mul_f64(1.1 * random.fraction()));
+            let after = folder.read("store/f");
+            assert!(after == old || after == new, "{attempt}: neither old nor new");
+            assert!(after == new || !outcome.status.success(), "{attempt}: done, but old");
+            killed += u32::from(outcome.status.signal().is_some());
+            // Between the two steps of a replacement there is a second name, which the next one removes.
+            assert!(beside().iter().all(|name| name == "f" || name.starts_with(".umbel-")));
+            assert!(beside().len() <= 2);
+        }
+        assert!(killed >= attempts / 10, "only {killed} were killed");
+        run().finish().done();
+        assert!(folder.read("store/f") == new && beside() == ["f"]);
     }
-    eprintln!("{killed} of 200 were killed, {replaced} had replaced the filter; usual: {usual:?}");
-    assert!(killed >= 20, "only {killed} were killed");
-    folder.umbel("add -q store/seen fresh").run().done();
-    folder.umbel("query -v store/seen keys fresh").run().nothing();
-    assert_eq!(beside(), ["seen"]);
 }
 
 #[cfg(unix)]
@@ -255,9 +247,7 @@ fn changed_in_the_last_pass(folder: &Folder, arguments: &str, change: impl Fn(&F
     let rest = thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
     let outcome = run.finish();
     rest.join().unwrap().unwrap();
-    assert_eq!(outcome.status.code(), Some(2), "{arguments}: {}", outcome.stderr);
-    let words = ": a: changed while it was being read";
-    assert!(outcome.stderr.contains(words), "{arguments}: {}", outcome.stderr);
+    outcome.says(": a: changed while it was being read").ended_with(2);
 }
 
 /// A file that grew and is another one all the same: what was read of it in the only pass is no longer there.
@@ -289,12 +279,7 @@ fn of_an_input_that_grows_meanwhile_the_job_covers_what_was_there() {
         folder.append("keys", [&urls(20_000..30_000)[..], b"half a line"].concat());
         pipe.write_all(&urls(500..1_000)).unwrap();
         drop(pipe);
-        let outcome = run.finish();
-        assert!(
-            outcome.stderr.contains(": keys grew during the run; what was added"),
-            "{}",
-            outcome.stderr
-        );
+        let outcome = run.finish().says(": keys grew during the run; what was added");
         assert!(outcome.done() == expected, "{arguments}");
     }
 }

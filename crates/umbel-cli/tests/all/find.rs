@@ -2,9 +2,6 @@
 
 use std::fs;
 
-#[cfg(unix)]
-use nix::sys::signal::Signal;
-
 use crate::util::{Folder, compressed, long, urls};
 
 #[test]
@@ -46,9 +43,7 @@ fn a_killed_update_leaves_an_index() {
     for round in 0..long(200, 12) {
         folder.append("logs/0", urls([1_000_000 + round]));
         let run = folder.umbel("index --update logs.index").spawn();
-        std::thread::sleep(std::time::Duration::from_millis(round * 7 % 60));
-        run.kill(Signal::SIGKILL);
-        drop(run.finish());
+        run.killed_after(std::time::Duration::from_millis(round * 7 % 60));
         let run = folder.umbel(&format!("find -q logs.index {text}")).run();
         assert_eq!(run.text(), expected);
         folder.umbel("info logs.index").run().done();

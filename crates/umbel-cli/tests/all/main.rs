@@ -23,7 +23,6 @@ mod inputs;
 mod output;
 mod outputs;
 mod parquet;
-mod parquet_edit;
 mod pictures;
 mod pipes;
 mod plan;

@@ -9,29 +9,20 @@ use std::time::Duration;
 #[cfg(unix)]
 use nix::sys::signal::Signal;
 
-use crate::util::{Folder, Outcome, Running, lines, long, url, urls};
-
-fn folder() -> Folder {
-    let folder = Folder::new();
-    folder.write("a", urls((0..2000).chain(500..600)));
-    folder.write("b", urls(1000..3000));
-    folder.umbel("build -q -o f --fpp 1e-9 b").run().done();
-    folder
-}
+use crate::util::{Folder, Outcome, Random, Running, lines, long, url, urls};
 
 #[cfg(unix)]
 #[test]
 fn a_kill_leaves_the_old_file_and_nothing_else() {
-    let folder = folder();
+    let folder = Folder::new();
     folder.write("out", "old\n");
+    folder.umbel("build -q -o f --fpp 1e-9").stdin(urls(1000..3000)).run().done();
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
-        folder.fifo("pipe");
-        let names = folder.names();
-        let mut run = folder.umbel("query f pipe -o out").spawn();
-        let mut pipe = run.feed(&folder, "pipe");
+        let (run, mut pipe) = folder.fed("query f pipe -o out");
         pipe.write_all(&urls(1000..2000)).unwrap();
         run.killed_by(signal);
-        assert_eq!((folder.read("out"), folder.names()), (b"old\n".to_vec(), names));
+        assert_eq!(folder.read("out"), b"old\n");
+        assert_eq!(folder.names(), ["f", "out", "pipe"]);
     }
 }
 
@@ -41,10 +32,7 @@ fn a_kill_leaves_the_old_file_and_nothing_else() {
 fn lines_of_others_behind_an_interrupted_run_are_kept() {
     let folder = Folder::new();
     let interrupted = |folder: &Folder| {
-        folder.fifo("pipe");
-        let seen = "unseen -q f --fpp 1e-9 --checkpoint 0.05 -a q pipe";
-        let mut run = folder.umbel(seen).spawn();
-        let mut pipe = run.feed(folder, "pipe");
+        let (mut run, mut pipe) = folder.fed("unseen -q f --fpp 1e-9 --checkpoint 0.05 -a q pipe");
         for end in [500, 1000] {
             pipe.write_all(&urls(end - 500..end)).unwrap();
             run.until("its lines are out", || folder.read_if_there("q") == urls(0..end));
@@ -82,8 +70,7 @@ fn lines_of_others_behind_an_interrupted_run_are_kept() {
         folder.umbel(again).run().fails(&[": q: ", words, "f.run", "--append"]);
         assert!(folder.read("q") == before, "{words}");
         // The other way out: each line is somewhere.
-        let run = folder.umbel(&again.replace("-a q", "-a elsewhere")).run();
-        assert!(run.stderr.contains("printed again"), "{}", run.stderr);
+        folder.umbel(&again.replace("-a q", "-a elsewhere")).run().says("printed again");
         assert!(folder.read("q") == before, "{words}");
         folder.umbel("query -v f a").run().nothing();
         folder.umbel("unseen f -a q a").run().nothing();
@@ -137,10 +124,7 @@ fn two_runs_to_one_file_wait_for_each_other() {
 #[test]
 fn a_run_that_fails_after_it_took_lines_back_is_no_obstacle() {
     let folder = Folder::new();
-    folder.fifo("pipe");
-    let seen = "unseen -q f --fpp 1e-9 --checkpoint 1 -a q pipe";
-    let mut run = folder.umbel(seen).spawn();
-    let mut pipe = run.feed(&folder, "pipe");
+    let (mut run, mut pipe) = folder.fed("unseen -q f --fpp 1e-9 --checkpoint 1 -a q pipe");
     pipe.write_all(&urls(0..500)).unwrap();
     run.until("they are recorded", || {
         String::from_utf8_lossy(&folder.read_if_there("f.run")).contains("\"found\":500")
@@ -164,14 +148,7 @@ fn a_run_that_fails_after_it_took_lines_back_is_no_obstacle() {
 fn any_writers(seed: u64) -> bool {
     const LINES: u64 = 20_000;
     let folder = Folder::new();
-    let mut state = seed;
-    // SplitMix64 (G. L. Steele, D. Lea, C. H. Flood 2014).
-    let mut below = |limit: u64| {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    };
+    let mut random = Random(seed);
     let line = |run: usize, number: u64| url(number + run as u64 * LINES);
     let inputs = ["a", "b"];
     for (run, name) in inputs.iter().enumerate() {
@@ -187,13 +164,13 @@ fn any_writers(seed: u64) -> bool {
     let (mut refused, mut theirs) = ([false; 2], Vec::new());
     let mut ended = |run: usize, outcome: Outcome| match outcome.status.code() {
         Some(2) => {
-            assert!(outcome.stderr.contains(": q: "), "{seed}: {}", outcome.stderr);
+            outcome.says(": q: ");
             refused[run] = true;
         }
         code => assert!(matches!(code, None | Some(0 | 1)), "{seed}: {}", outcome.stderr),
     };
     for step in 0..6 {
-        match below(8) {
+        match random.below(8) {
             0 => {
                 theirs.push(format!("theirs {step}\n"));
                 folder.append("q", theirs.last().unwrap());
@@ -205,10 +182,8 @@ fn any_writers(seed: u64) -> bool {
             }
             choice => {
                 let run = choice as usize % 2;
-                let running = seen(run).spawn();
-                thread::sleep(Duration::from_micros(below(40_000)));
-                running.kill(Signal::SIGKILL);
-                ended(run, running.finish());
+                let pause = Duration::from_micros(random.below(40_000));
+                ended(run, seen(run).spawn().killed_after(pause));
             }
         }
     }
@@ -270,11 +245,9 @@ fn exactly_once(kills: u64, options: &str) {
                 let _ = fs::remove_file(folder.path(name));
             }
         }
-        let run = folder.umbel(&seen).spawn();
         let share = f64::from(attempt * 7919 % 1000) / 1000.0;
-        thread::sleep(usual.mul_f64(share));
-        run.kill(Signal::SIGKILL);
-        if run.finish().status.code().is_none() {
+        let run = folder.umbel(&seen).spawn().killed_after(usual.mul_f64(share));
+        if run.status.code().is_none() {
             killed += 1;
         }
         let before = fs::metadata(folder.path("out")).map_or(0, |meta| meta.len());

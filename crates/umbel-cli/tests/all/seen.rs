@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use umbel_io::FileAt;
 
-use crate::util::{Folder, Outcome, Running, lines, url, urls};
+use crate::util::{Folder, Random, Running, comes, drain, lines, url, urls};
 
 /// A file for standard output as `>>` opens it.
 fn append(folder: &Folder, name: &str) -> File {
@@ -34,15 +34,6 @@ fn reached(folder: &Folder) -> Option<Value> {
     last
 }
 
-/// Standard output and words of a run that stopped after it had put something out.
-fn stopped(run: Outcome, words: &[&str]) -> (Vec<u8>, String) {
-    assert_eq!(run.status.code(), Some(2), "{}", run.stderr);
-    for word in words {
-        assert!(run.stderr.contains(word), "no {word:?} in {}", run.stderr);
-    }
-    (run.stdout, run.stderr)
-}
-
 #[test]
 fn a_broken_record_stops_the_run_with_all_before_it_recorded() {
     let folder = Folder::new();
@@ -53,8 +44,9 @@ fn a_broken_record_stops_the_run_with_all_before_it_recorded() {
         for threads in [1, 3] {
             let seen = format!("unseen f --fpp 1e-9 --csv --key id --threads {threads}");
             let run = folder.umbel(&format!("{seen} {files}")).stdin(folder.read("a")).run();
-            let (out, _) = stopped(run, &["text after the closing quote of a field"]);
-            let out = String::from_utf8(out).unwrap();
+            let run = run.says("text after the closing quote of a field");
+            run.ended_with(2);
+            let out = String::from_utf8(run.stdout).unwrap();
             let went: Vec<_> = out.lines().skip(1).collect();
             assert!(format!("id,text\n{}", rows(0..500)).starts_with(&out), "{out}");
             // Mended, it gives the rest.
@@ -80,9 +72,7 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
             folder.umbel("unseen -q f --fpp 1e-9 --checkpoint 0.5").piped();
         let mut feed = |number| {
             stdin.write_all(&urls([number])).unwrap();
-            let mut line = [0; 66];
-            stdout.read_exact(&mut line).unwrap();
-            assert_eq!(line[..], urls([number]));
+            comes(&mut stdout, urls([number]));
         };
         feed(0);
         // The first line after that time is saved with those before.
@@ -93,22 +83,13 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
         feed(2);
         // Meanwhile others know what is recorded.
         assert!(folder.umbel("query -v f").stdin(urls(0..2)).run().status.code() == Some(1));
-        let info = folder.umbel("info f").run();
-        assert!(
-            info.stderr.contains("the run is still going or was interrupted"),
-            "{}",
-            info.stderr
-        );
+        folder.umbel("info f").run().says("the run is still going or was interrupted");
         folder.umbel("build -f -o f").stdin(urls([9])).spawn().kill(Signal::SIGKILL);
         run.kill(signal);
         let outcome = run.finish();
         if signal != Signal::SIGKILL {
-            assert!(
-                outcome
-                    .stderr
-                    .contains("umbel unseen: stopped: f records what was printed, 3 lines")
-            );
             outcome.was_killed_by(signal);
+            outcome.says("umbel unseen: stopped: f records what was printed, 3 lines");
             assert_eq!(folder.names(), ["f"]);
             let again = folder.umbel("unseen f").stdin(urls(0..4)).run();
             assert!(!again.stderr.contains("well"), "{}", again.stderr);
@@ -119,12 +100,11 @@ fn a_pipe_killed_after_a_checkpoint_repeats_what_came_after_it() {
         outcome.was_killed_by(signal);
         let found = found().unwrap();
         assert!((2..=3).contains(&found), "{found}");
-        let again = folder.umbel("unseen f").stdin(urls(0..4)).run();
         let words = format!(
             "the last run was interrupted: f records what it printed up to byte {} of standard input, {found} lines",
             found * 66
         );
-        assert!(again.stderr.contains(&words), "{}", again.stderr);
+        let again = folder.umbel("unseen f").stdin(urls(0..4)).run().says(&words);
         assert!(again.done() == urls(found..4));
         assert_eq!(folder.names(), ["f"]);
         fs::remove_file(folder.path("f")).unwrap();
@@ -164,7 +144,7 @@ fn killed_before_a_checkpoint_it_repeats_all() {
     let folder = Folder::new();
     let (run, mut stdin, mut stdout) = folder.umbel("unseen -q f --fpp 1e-9").piped();
     stdin.write_all(&urls(0..10)).unwrap();
-    stdout.read_exact(&mut [0; 660]).unwrap();
+    comes(&mut stdout, urls(0..10));
     run.killed_by(Signal::SIGKILL);
     assert!(folder.umbel("unseen f").stdin(urls(0..12)).run().done() == urls(0..12));
 }
@@ -203,17 +183,13 @@ fn a_second_run_waits_for_the_first() {
     pipe.write_all(&urls(0..500)).unwrap();
     // Its first line is out, so it has the filter.
     let mut stdout = first.stdout();
-    stdout.read_exact(&mut [0; 66]).unwrap();
+    comes(&mut stdout, urls([1]));
     let mut second = folder.umbel("unseen -q f b").spawn();
     let mut add = folder.umbel("add -q f b").spawn();
     thread::sleep(Duration::from_millis(200));
     assert!(second.runs() && add.runs());
     add.killed_by(Signal::SIGKILL);
-    let rest = thread::spawn(move || {
-        let mut bytes = Vec::new();
-        stdout.read_to_end(&mut bytes).unwrap();
-        bytes
-    });
+    let rest = drain(stdout);
     pipe.write_all(&urls(500..1000)).unwrap();
     drop(pipe);
     first.finish().done();
@@ -241,13 +217,12 @@ fn runs_that_begin_together_put_out_each_line_once() {
             assert!(matches!(outcome.status.code(), Some(0 | 1)), "{}", outcome.stderr);
             assert!(!outcome.stderr.contains("was interrupted"), "{}", outcome.stderr);
         }
-        let out = folder.read("out");
-        let mut all: Vec<_> = out.split_inclusive(|&byte| byte == b'\n').collect();
-        all.sort_unstable();
-        let expected = urls(0..5000);
-        let mut expected: Vec<_> = expected.split_inclusive(|&byte| byte == b'\n').collect();
-        expected.sort_unstable();
-        assert!(all == expected, "{} lines instead of {}", all.len(), expected.len());
+        let sorted = |bytes: Vec<u8>| {
+            let mut lines: Vec<_> = bytes.chunks(66).map(<[u8]>::to_vec).collect();
+            lines.sort_unstable();
+            lines
+        };
+        assert!(sorted(folder.read("out")) == sorted(urls(0..5000)));
         folder.umbel("query -v f a b c").run().nothing();
         assert_eq!(folder.names(), ["a", "b", "c", "f", "out"]);
         fs::remove_file(folder.path("f")).unwrap();
@@ -266,14 +241,6 @@ const ALL: u64 = (DAYS - 1) * NEW + LINES;
 /// The lines of a day, known and new ones mixed.
 fn day(number: u64) -> impl Iterator<Item = u64> {
     (0..LINES).map(move |i| number * NEW + i * 7919 % LINES)
-}
-
-/// A number between 0 and 1 that looks random.
-fn fraction(seed: u64) -> f64 {
-    let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// A run of a crawl.
@@ -306,7 +273,7 @@ fn crawl_a_day(folder: &Folder, number: u64, options: &str, usual: Duration) -> 
                 thread::sleep(Duration::from_millis(1));
             }
             let share = if checkpoint { 0.1 } else { 0.8 };
-            thread::sleep(usual.mul_f64(share * fraction(number * KILLS + attempt)));
+            thread::sleep(usual.mul_f64(share * Random(number * KILLS + attempt).fraction()));
             run.kill(Signal::SIGKILL);
         }
         let outcome = run.finish();
@@ -329,7 +296,7 @@ fn crawl_a_day(folder: &Folder, number: u64, options: &str, usual: Duration) -> 
                     note["offset"],
                     note["input"].as_str().unwrap()
                 );
-                assert!(outcome.stderr.contains(&place), "{}", outcome.stderr);
+                outcome.says(&place);
             }
             None => assert!(!outcome.stderr.contains("well"), "{}", outcome.stderr),
         }
@@ -438,10 +405,9 @@ fn days_of_a_crawl_with_kills_miss_no_more_than_the_rate() {
 #[test]
 fn a_silent_input_is_recorded_as_well() {
     let folder = Folder::new();
-    folder.fifo("pipe");
     for out in ["", "-a q"] {
-        let mut run = folder.umbel(&format!("unseen -q f --checkpoint 100ms {out} pipe")).spawn();
-        let mut pipe = run.feed(&folder, "pipe");
+        let job = format!("unseen -q f --checkpoint 100ms {out} pipe");
+        let (mut run, mut pipe) = folder.fed(&job);
         pipe.write_all(&urls(0..10)).unwrap();
         run.until("they are recorded", || {
             reached(&folder).is_some_and(|reached| reached["found"] == 10)
@@ -460,8 +426,9 @@ fn recorded(folder: &Folder, kind: &str, numbers: std::ops::Range<u64>) -> (Runn
     let options = format!("unseen -q f --kind {kind} --keys 1000 --fpp 1e-9 --checkpoint 0");
     let (mut run, mut stdin, mut stdout) = folder.umbel(&options).piped();
     let count = numbers.end - numbers.start;
-    stdin.write_all(&urls(numbers)).unwrap();
-    stdout.read_exact(&mut vec![0; 66 * count as usize]).unwrap();
+    let lines = urls(numbers);
+    stdin.write_all(&lines).unwrap();
+    comes(&mut stdout, lines);
     let found = || reached(folder)?["found"].as_u64();
     run.until("it recorded them", || found() == Some(count));
     (run, stdin)
@@ -478,17 +445,17 @@ fn what_the_saved_filter_has_is_not_taken_in_again() {
         fs::rename(&journal, &kept).unwrap();
         drop(stdin);
         assert_eq!(run.finish().status.code(), Some(2));
-        let saved = fs::read(folder.path("f")).unwrap();
+        let saved = folder.read("f");
         for more in [0..0, 500..600] {
             fs::copy(&kept, &journal).unwrap();
-            fs::write(folder.path("f"), &saved).unwrap();
+            folder.write("f", &saved);
             folder.umbel("query f").stdin(urls(0..500)).run().done();
             folder.write("more", urls(more.clone()));
             folder.umbel("unseen -q f more").run();
-            let taken_once = fs::read(folder.path("f")).unwrap();
-            fs::write(folder.path("f"), &saved).unwrap();
+            let taken_once = folder.read("f");
+            folder.write("f", &saved);
             folder.umbel("add -q f more").run().done();
-            assert!(taken_once == fs::read(folder.path("f")).unwrap(), "{kind}: {more:?}");
+            assert!(taken_once == folder.read("f"), "{kind}: {more:?}");
         }
     }
 }
@@ -508,16 +475,16 @@ fn what_others_saved_is_not_taken_in_again() {
             folder.umbel("remove -q f").stdin(urls(0..100)).run().done();
             folder.umbel("query f").stdin(urls(0..100)).run().nothing();
         }
-        let added = fs::read(folder.path("f")).unwrap();
+        let added = folder.read("f");
         // A run that is killed before it records anything, and one that ends.
         let (run, stdin) = recorded(&folder, kind, 600..601);
         run.killed_by(Signal::SIGKILL);
         drop(stdin);
         folder.umbel("unseen -q f").stdin("").run().nothing();
-        let taken_once = fs::read(folder.path("f")).unwrap();
-        fs::write(folder.path("f"), added).unwrap();
+        let taken_once = folder.read("f");
+        folder.write("f", added);
         folder.umbel("add -q f").stdin(urls(600..601)).run().done();
-        assert!(taken_once == fs::read(folder.path("f")).unwrap(), "{kind}");
+        assert!(taken_once == folder.read("f"), "{kind}");
         assert!(!folder.path("f.run").exists());
     }
 }

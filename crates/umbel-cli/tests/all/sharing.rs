@@ -19,17 +19,6 @@ fn folder() -> Folder {
 }
 
 impl Folder {
-    /// Asserts that a run fails with these words, makes no file and changes none.
-    fn keeps(&self, arguments: &str, words: &[&str]) {
-        let state = || {
-            let names = self.names().into_iter();
-            names.map(|name| (fs::read(self.path(&name)).ok(), name)).collect::<Vec<_>>()
-        };
-        let before = state();
-        self.umbel(arguments).run().fails(words);
-        assert!(state() == before, "{arguments}");
-    }
-
     /// The receipt of a filter.
     fn wrapped_info(&self, arguments: &str) -> Value {
         let text = self.umbel(&format!("info --json {arguments}")).run().text();
@@ -66,9 +55,9 @@ fn plans_for_sending_are_built() {
     assert_eq!((&bloomier["merges"], &bloomier["takes_more"]), (&false.into(), &false.into()));
     let text = folder.umbel("plan --keys 1M --fpp 1% --ship").run().text();
     assert!(text.contains("classic, packed       1"));
-    folder.keeps("plan --keys 1M --ship", &["--ship without a size", "--fpp"]);
-    folder.keeps("build --ship=40 -o out keys", &["--ship"]);
-    folder.keeps("build --ship --kind blocked -o out keys", &["--ship", "--kind"]);
+    folder.refuses("plan --keys 1M --ship", &["--ship without a size", "--fpp"]);
+    folder.refuses("build --ship=40 -o out keys", &["--ship"]);
+    folder.refuses("build --ship --kind blocked -o out keys", &["--ship", "--kind"]);
 }
 
 /// Whoever can put a file next to a signed filter would add lines to it, and another signature would vouch for them.
@@ -88,8 +77,8 @@ fn a_journal_next_to_a_signed_filter_is_refused() {
     folder.write("evil", "evil\n");
     assert_eq!(folder.umbel("query seen evil").run().text(), "evil\n", "nobody is trusted");
     let refused = ["seen.run: would add lines to a filter whose signature does not cover them"];
-    folder.keeps("query seen evil --trust ours.pub", &refused);
-    folder.keeps("add seen more --sign theirs --trust ours.pub", &refused);
+    folder.refuses("query seen evil --trust ours.pub", &refused);
+    folder.refuses("add seen more --sign theirs --trust ours.pub", &refused);
     fs::remove_file(folder.path("seen.run")).unwrap();
     folder.umbel("query seen evil --trust ours.pub").run().nothing();
     folder.umbel("add -q seen more --sign theirs --trust ours.pub").run().done();

@@ -117,9 +117,7 @@ fn what_a_killed_run_noted_is_known() {
     let asked = folder.umbel("query -q large noted --memory 16MiB").run().done();
     assert!(asked == folder.read("noted"));
     let again = "unseen large -a out noted --memory 16MiB";
-    let run = folder.umbel(again).run();
-    assert!(run.stderr.contains("the last run was interrupted"), "{}", run.stderr);
-    run.nothing();
+    folder.umbel(again).run().says("the last run was interrupted").nothing();
     assert!(folder.read("out") == folder.read("noted") && !folder.path("large.run").exists());
     folder.umbel("query -q -v large noted").run().nothing();
 }

@@ -7,33 +7,11 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::util::{Folder, least_memory, long, url, urls};
+use crate::util::{Folder, Random, least_memory, long, url, urls};
 use crate::{MIB, SLACK, told, within};
 
 /// Bytes of a case's files.
 const BYTES: u64 = 48_000_000;
-
-/// Numbers that look random, from a seed that a failure can be repeated with.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    /// As often between 1 and 10 as between 10 and 100, up to `most`.
-    fn of_any_size(&mut self, most: u64) -> u64 {
-        let share = self.below(1 << 32) as f64 / (1u64 << 32) as f64;
-        ((most as f64 + 1.0).powf(share)) as u64
-    }
-}
 
 /// Line number `number` of a case: always the same one. What it differs in stands at its end, or at its start.
 fn line(number: u64, longest: u64) -> Vec<u8> {

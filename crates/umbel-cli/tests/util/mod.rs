@@ -23,8 +23,8 @@ pub(crate) mod parquet;
 #[cfg(unix)]
 mod unix;
 
-/// Far more than any run takes.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Far more than any run takes, and any script of a case on a machine that does more than that.
+const PATIENCE: Duration = Duration::from_secs(600);
 const TMP: &str = "tmp";
 
 /// A text with paths as this system writes them.
@@ -285,6 +285,13 @@ impl Outcome {
         assert_eq!(self.stdout, b"", "{}", self.command);
     }
 
+    /// Asserts that these words are on standard error.
+    pub(crate) fn says(self, words: &str) -> Self {
+        let Self { command, stderr, .. } = &self;
+        assert!(stderr.contains(words), "{command}: no {words:?} in {stderr}");
+        self
+    }
+
     /// The message of a run that failed as it should: told on standard error, with all these words.
     pub(crate) fn fails(self, words: &[&str]) -> String {
         self.ended_with(2);
@@ -294,10 +301,7 @@ impl Outcome {
         let verb = start.strip_prefix("umbel").map(str::trim_start);
         assert!(verb.is_some_and(|verb| !verb.contains(' ')), "{}: {}", self.command, self.stderr);
         self.advises_options_that_exist();
-        for word in words {
-            assert!(self.stderr.contains(word), "{}: no {word:?} in {}", self.command, self.stderr);
-        }
-        self.stderr
+        words.iter().fold(self, |this, word| this.says(word)).stderr
     }
 
     /// Asserts that every option that a message names is one of the verb that the message speaks of, or was typed.
@@ -369,6 +373,33 @@ pub(crate) fn lines<T: AsRef<[u8]>>(lines: impl IntoIterator<Item = T>) -> Vec<u
     }
     bytes
 }
+
+/// Numbers that look random, from a seed that a failure can be repeated with: SplitMix64 (G. L. Steele, D. Lea, C. H. Flood 2014).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    /// Between 0 and 1.
+    pub(crate) fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// As often between 1 and 10 as between 10 and 100, up to `most`.
+    pub(crate) fn of_any_size(&mut self, most: u64) -> u64 {
+        (most as f64 + 1.0).powf(self.fraction()) as u64
+    }
+}
+
 /// How much a long test does: a part, unless `cargo x test --full` asks for all.
 #[allow(dead_code)] // not all programs have long tests
 pub(crate) fn long<T>(all: T, part: T) -> T {

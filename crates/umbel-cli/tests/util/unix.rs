@@ -86,6 +86,13 @@ impl Running {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
+    /// Kills it after a while, unless it ends before.
+    pub(crate) fn killed_after(self, pause: std::time::Duration) -> Outcome {
+        std::thread::sleep(pause);
+        self.kill(Signal::SIGKILL);
+        self.finish()
+    }
+
     /// Asserts that a signal ends it.
     pub(crate) fn killed_by(self, signal: Signal) -> Outcome {
         self.kill(signal);
