@@ -519,12 +519,12 @@ mod tests {
     use umbel::KeyHasher;
 
     use super::*;
+    use crate::testing::workplace;
 
     #[test]
     fn partitions_keep_order_and_lose_nothing() {
-        let dir = tempfile::tempdir().unwrap();
-        let folders = TempFolders::new(&[dir.path().to_owned()]);
-        let disk = Disk::new(&folders);
+        let (dir, options) = workplace(b'\n');
+        let disk = Disk::new(&options.tmp);
         let parts = Partitions::new(&disk, 1, 7, 1, Layout::Keyed).unwrap();
         let line = |i: u64| "y".repeat((i % 300) as usize) + &i.to_string();
         for i in 0..5_000 {
@@ -562,9 +562,8 @@ mod tests {
 
     #[test]
     fn runs_merge_by_place_in_any_fan_in() {
-        let dir = tempfile::tempdir().unwrap();
-        let folders = TempFolders::new(&[dir.path().to_owned()]);
-        let disk = Disk::new(&folders);
+        let (_dir, options) = workplace(b'\n');
+        let disk = Disk::new(&options.tmp);
         for memory in [0, 100 << 10, 10 << 20] {
             let mut runs = Runs::new(1 << 18);
             let lines: Vec<String> = (0..2000).map(|place| place.to_string()).collect();

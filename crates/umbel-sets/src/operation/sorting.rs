@@ -243,8 +243,7 @@ mod tests {
     use proptest::prelude::{Just, ProptestConfig, any, prop_assert_eq, prop_oneof, proptest};
 
     use super::*;
-    use crate::temporary::TempFolders;
-    use crate::testing::long;
+    use crate::testing::{long, workplace};
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: long(2000, 200), ..ProptestConfig::default() })]
@@ -255,9 +254,8 @@ mod tests {
             memory in 0u64..20_000,
             most in prop_oneof![Just(u64::MAX), 0u64..400],
         ) {
-            let dir = tempfile::tempdir().unwrap();
-            let folders = TempFolders::new(&[dir.path().to_owned()]);
-            let disk = Disk::new(&folders);
+            let (_dir, options) = workplace(b'\n');
+            let disk = Disk::new(&options.tmp);
             let mut sorting = Sorting::new(most, memory, &disk);
             for (i, (key, count)) in rows.iter().enumerate() {
                 let row = format!("{i} {}", "x".repeat(i % 40));

@@ -62,7 +62,7 @@ impl Side {
 }
 
 impl Beside {
-    pub(super) fn new(
+    pub(crate) fn new(
         format: &Format,
         starts: [Start<'_>; 2],
         prefix: Option<&str>,

@@ -221,6 +221,7 @@ impl Ends {
 /// A format, checked and ready.
 pub(crate) struct Format {
     pub(crate) kind: Kind,
+    /// Whether the first record of an input names its columns.
     pub(crate) header: bool,
     /// The fields of the key, as named.
     fields: Vec<String>,
@@ -235,11 +236,11 @@ pub(crate) struct Format {
     missing: Missing,
     pub(crate) bad: Bad,
     /// Whole rows are compared, but must have the fields of the key.
-    by_row: bool,
+    pub(crate) by_row: bool,
     /// Whole rows are compared as they are written.
     raw: bool,
     /// Rows become one with others, the names of whose members get a prefix of so many bytes.
-    joined: Option<usize>,
+    pub(crate) joined: Option<usize>,
     /// The start of the key of a record without one: no other record has it.
     alone: [u8; 16],
 }
@@ -326,16 +327,6 @@ impl Format {
         })
     }
 
-    /// Uses whole rows as keys from now on.
-    pub(crate) fn compare_rows(&mut self) {
-        self.by_row = true;
-    }
-
-    /// Makes one row of two from now on, with a prefix of so many bytes.
-    pub(crate) fn join_rows(&mut self, prefix: usize) {
-        self.joined = Some(prefix);
-    }
-
     pub(crate) fn ends(&self) -> Ends {
         match self.kind {
             Kind::Lines(separator) | Kind::Fields(separator) => Ends::At(separator),
@@ -352,11 +343,6 @@ impl Format {
     /// Whether every line is its own key, unchanged.
     pub(crate) fn is_lines(&self) -> bool {
         matches!(self.kind, Kind::Lines(_)) && self.normalization.is_none()
-    }
-
-    /// Whether the first record of an input names its columns.
-    pub(crate) fn has_header(&self) -> bool {
-        self.header
     }
 
     /// The maximum bytes of memory per byte of a record while it is processed: its own, and two copies in keys, for
@@ -416,15 +402,6 @@ impl Format {
             }
         }
         Ok(all.then_some(head))
-    }
-
-    /// How rows of two inputs become one.
-    pub(crate) fn beside(
-        &self,
-        starts: [Start<'_>; 2],
-        prefix: Option<&str>,
-    ) -> Result<Beside, Error> {
-        Beside::new(self, starts, prefix)
     }
 
     /// Whether keys have the lengths of several values in them.

@@ -248,13 +248,13 @@ impl<'a> Scanner<'a> {
 
     /// Uses whole rows as keys; the fields of the key must still be present.
     pub(crate) fn comparing_rows(mut self) -> Self {
-        self.format.compare_rows();
+        self.format.by_row = true;
         self
     }
 
     /// Makes one row of two, with a prefix for names of the second.
     pub(crate) fn joining_rows(mut self, prefix: Option<&str>) -> Self {
-        self.format.join_rows(prefix.map_or(0, str::len));
+        self.format.joined = Some(prefix.map_or(0, str::len));
         self
     }
 
@@ -281,7 +281,7 @@ impl<'a> Scanner<'a> {
 
     fn header_among(&self, inputs: &[Input], all: bool) -> Result<Option<Vec<u8>>, Error> {
         let mut first = None;
-        let inputs = if self.format.has_header() { inputs } else { &[] };
+        let inputs = if self.format.header { inputs } else { &[] };
         for input in inputs {
             let keep = &mut |row: &[u8]| {
                 if !all {
@@ -347,7 +347,7 @@ impl<'a> Scanner<'a> {
         let [(left, left_row), (right, right_row)] = [start(&inputs[0])?, start(&inputs[1])?];
         let left = Start { name: inputs[0].name(), head: left, row: left_row };
         let right = Start { name: inputs[1].name(), head: right, row: right_row };
-        self.format.beside([left, right], prefix)
+        Beside::new(&self.format, [left, right], prefix)
     }
 
     /// Checks that there is room for the names in a header of this length, which may have one per 2 bytes: as many copies in a
