@@ -92,7 +92,7 @@ impl<A: Address, V> Prefixes<A, V> {
 
     /// With another size of the direct array, to measure it.
     #[doc(hidden)]
-    pub fn with_root_bits(
+    fn with_root_bits(
         mut prefixes: Vec<(Prefix<A>, V)>,
         root_bits: u8,
         hasher: KeyHasher,
