@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use tempfile::TempDir;
 use umbel_foreign::squid::Squid;
 use umbel_foreign::{ForeignFilter, Format, Key, Parameters};
 
@@ -95,26 +96,25 @@ impl Client {
 }
 
 /// A folder that goes away if the test passes, and is named if it fails.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
     pub(crate) fn new(test: &str) -> Self {
-        let name = format!("umbel-proxy-{test}-{}", std::process::id());
-        let folder = Self(std::env::temp_dir().join(name));
+        let folder = Self(TempDir::with_prefix(format!("umbel-proxy-{test}-")).unwrap());
         folder.make("");
         folder
     }
 
     /// A file in it.
     pub(crate) fn file(&self, name: &str, content: &str) -> String {
-        let path = self.0.join(name);
+        let path = self.0.path().join(name);
         fs::write(&path, content).unwrap();
         path.display().to_string()
     }
 
     /// A folder in it that Squid can write to, also if it is started by root and becomes somebody else.
     fn make(&self, name: &str) -> PathBuf {
-        let path = self.0.join(name);
+        let path = self.0.path().join(name);
         fs::create_dir_all(&path).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
         path
@@ -124,9 +124,8 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("the logs are in {}", self.0.display());
-        } else {
-            fs::remove_dir_all(&self.0).unwrap();
+            self.0.disable_cleanup(true);
+            eprintln!("the logs are in {}", self.0.path().display());
         }
     }
 }
