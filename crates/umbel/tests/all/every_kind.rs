@@ -199,6 +199,36 @@ proptest! {
         let mut pair = Pair::new(kind, seed, &[]);
         ops.iter().for_each(|op| pair.apply(op));
     }
+
+    /// However the keys are cut into batches, and wherever a file comes between.
+    #[test]
+    fn batches_of_any_size_give_the_same_filter(
+        kind in prop::sample::select(Kind::ALL).prop_filter("it takes keys", |kind| kind.inserts()),
+        planned in 1..600u64,
+        cuts in prop::collection::vec((1..3000usize, any::<bool>()), 1..12),
+    ) {
+        let (plan, hasher) = (Plan::for_keys(kind, planned, 0.02).unwrap(), KeyHasher::default());
+        let filter = AnyFilter::with_plan(&plan, hasher.clone()).unwrap();
+        let [mut one, mut many, mut told] = [(); 3].map(|()| filter.clone());
+        let mut next = 0;
+        for (size, through_a_file) in cuts {
+            // Every third key comes for the second time.
+            let key = |number| if number % 3 == 0 { number / 2 } else { number };
+            let hashes: Vec<_> =
+                (next..next + size as u64).map(|number| hasher.hash(key(number))).collect();
+            next += size as u64;
+            let taken = hashes.iter().map_while(|hash| one.try_insert(hash).ok());
+            let expected: Vec<_> = taken.collect();
+            let mut new = vec![false; size];
+            let results = [many.try_insert_all(&hashes), told.try_insert_all_new(&hashes, &mut new)];
+            prop_assert!(results.iter().all(|result| result.is_ok() == (expected.len() == size)));
+            prop_assert_eq!(&new[..expected.len()], expected);
+            prop_assert!(one == many && one == told);
+            if through_a_file {
+                many = AnyFilter::from_bytes(&many.to_bytes()).unwrap();
+            }
+        }
+    }
 }
 
 /// Which kinds merge and lose keys is no accident.

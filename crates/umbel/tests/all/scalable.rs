@@ -120,35 +120,6 @@ proptest! {
         let filter = Scalable::with_plan(&plan, hasher).unwrap();
         Pair::new(filter, Model::new(&plan)).run(&ops);
     }
-
-    /// However the keys are cut into batches, and wherever a file comes between.
-    #[test]
-    fn batches_of_any_size_give_the_same_filter(
-        first in 1..200u64,
-        cuts in prop::collection::vec((1..3000usize, any::<bool>()), 1..12),
-    ) {
-        let plan = Plan::for_keys(Kind::Scalable, first, 0.02).unwrap();
-        let hasher = KeyHasher::with_seed(first);
-        let mut one = Scalable::with_plan(&plan, hasher.clone()).unwrap();
-        let mut many = Scalable::with_plan(&plan, hasher.clone()).unwrap();
-        let mut next = 0;
-        for (size, through_a_file) in cuts {
-            // Every third key comes for the second time.
-            let hashes: Vec<_> = (next..next + size as u64)
-                .map(|number| hasher.hash(if number % 3 == 0 { number / 2 } else { number }))
-                .collect();
-            next += size as u64;
-            let expected: Vec<_> =
-                hashes.iter().map(|&hash| one.try_insert(hash).unwrap()).collect();
-            let mut new = vec![false; size];
-            many.try_insert_all_new(&hashes, &mut new).unwrap();
-            prop_assert_eq!(new, expected);
-            prop_assert!(one == many);
-            if through_a_file {
-                many = Scalable::from_bytes(&many.to_bytes()).unwrap();
-            }
-        }
-    }
 }
 
 /// Chunks of checksums begin and end inside links, and every way to open the file sees the same.

@@ -204,23 +204,6 @@ proptest! {
     ) {
         run(&plan, span, hasher, &ops);
     }
-
-    #[test]
-    fn batches_of_any_size_give_the_same_filter(
-        plan in plan(), keys in prop::collection::vec(0..5000 as Key, 0..2000), piece in 1..600usize,
-    ) {
-        let hasher = KeyHasher::default();
-        let hashes: Vec<_> = keys.iter().map(|&key| hasher.hash(u64::from(key))).collect();
-        let [mut one, mut all, mut told] = [(); 3].map(|()| Window::with_plan(&plan, hasher.clone()).unwrap());
-        let expected: Vec<_> = hashes.iter().map(|&hash| one.insert(hash)).collect();
-        let mut new = vec![false; hashes.len()];
-        for (hashes, new) in hashes.chunks(piece).zip(new.chunks_mut(piece)) {
-            all.insert_all(hashes);
-            told.insert_all_new(hashes, new);
-        }
-        prop_assert!(one == all && one == told);
-        prop_assert_eq!(new, expected);
-    }
 }
 
 /// A key's age begins anew when it comes again.
