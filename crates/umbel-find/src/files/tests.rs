@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::index::words;
 use twox_hash::XxHash3_64;
@@ -42,6 +42,13 @@ pub(crate) fn options(folder: &Path, threads: usize) -> Options {
         bad: Default::default(),
         progress: Arc::new(Progress::default()),
     }
+}
+
+/// A folder, a place for an index in it, and options.
+fn workplace(threads: usize) -> (tempfile::TempDir, PathBuf, Options) {
+    let dir = tempfile::tempdir().unwrap();
+    let (index, options) = (dir.path().join("index"), options(dir.path(), threads));
+    (dir, index, options)
 }
 
 const WORDS: [&[u8]; 19] = [
@@ -135,15 +142,12 @@ fn compressed(draw: &mut Draw, bytes: &[u8]) -> Vec<u8> {
 /// A line that was found: its file, its number and its bytes.
 type Line = (PathBuf, u64, Vec<u8>);
 
-struct Collect;
+/// Calls a function with each line.
+struct Each<F>(F);
 
-impl Sink for Collect {
+impl<F: Fn(&Found<'_>, &mut Vec<u8>) + Sync> Sink for Each<F> {
     fn line(&self, found: &Found<'_>, out: &mut Vec<u8>) -> bool {
-        let path = found.file.as_os_str().as_encoded_bytes();
-        for part in [path, &found.line.to_le_bytes(), found.text] {
-            out.extend_from_slice(&(part.len() as u32).to_le_bytes());
-            out.extend_from_slice(part);
-        }
+        (self.0)(found, out);
         true
     }
 
@@ -152,7 +156,14 @@ impl Sink for Collect {
 
 fn search(index: &Path, wanted: &Wanted, options: &Options) -> anyhow::Result<(Vec<Line>, Search)> {
     let mut all = Vec::new();
-    let search = find(index, wanted, options, &Collect, &mut |bytes| {
+    let collect = Each(|found: &Found<'_>, out: &mut Vec<u8>| {
+        let path = found.file.as_os_str().as_encoded_bytes();
+        for part in [path, &found.line.to_le_bytes(), found.text] {
+            out.extend_from_slice(&(part.len() as u32).to_le_bytes());
+            out.extend_from_slice(part);
+        }
+    });
+    let search = find(index, wanted, options, &collect, &mut |bytes| {
         all.extend_from_slice(bytes);
         Ok(())
     })?;
@@ -403,8 +414,8 @@ fn values_of_a_field_are_found_in_records_of_every_format() {
 /// A hit reads from the last point on: a frame or member, or what the index keeps of a member of gzip.
 #[test]
 fn a_hit_in_a_compressed_file_does_not_read_it_from_its_start() {
-    let dir = tempfile::tempdir().unwrap();
-    let (folder, index) = (dir.path(), dir.path().join("index"));
+    let (dir, index, options) = workplace(2);
+    let folder = dir.path();
     let line = |i: u64| format!("line {i} id={:016x}\n", mix(i)).into_bytes();
     let text: Vec<u8> = (0..30_000).flat_map(line).collect();
     let parts: Vec<&[u8]> = text.chunks(20_000).collect();
@@ -418,7 +429,6 @@ fn a_hit_in_a_compressed_file_does_not_read_it_from_its_start() {
         out.finish().unwrap()
     });
     let lz4: Vec<u8> = lz4.collect();
-    let options = options(folder, 2);
     // A block of deflate has up to 64 KiB of text here, and points are 4 KiB apart or a block.
     for (bytes, most) in [(&text, 1 << 13), (&zstd, 40_000), (&lz4, 40_000), (&gzip, 200_000)] {
         let file = folder.join("log");
@@ -528,14 +538,13 @@ fn parts_of_large_files_make_the_same_index() {
 /// A block of a plain file that starts as compressed bytes do is read as it is.
 #[test]
 fn a_block_that_looks_compressed_is_plain() {
-    let dir = tempfile::tempdir().unwrap();
-    let (folder, file, index) = (dir.path(), dir.path().join("log"), dir.path().join("index"));
+    let (dir, index, options) = workplace(1);
+    let file = dir.path().join("log");
     let line = |i: u32| {
         [&b"\x1f\x8b\x08\0\0\0\0\0\0\0 word"[..], format!("{i:04} {:>900}\n", "end").as_bytes()]
             .concat()
     };
     fs::write(&file, [b"start\n".to_vec(), (0..50).flat_map(line).collect()].concat()).unwrap();
-    let options = options(folder, 1);
     build(&index, Existing::Keep, &[file], &options).unwrap();
     assert_eq!(search(&index, &wanted("word0037"), &options).unwrap().0.len(), 1);
 }
@@ -597,11 +606,10 @@ fn damages(whole: &[u8], damaged: &Path) {
 /// `--memory` allows is read of it, and no number of a line overflows.
 #[test]
 fn a_forged_index_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let (folder, index) = (dir.path(), dir.path().join("index"));
+    let (dir, index, options) = workplace(1);
+    let folder = dir.path();
     let file = folder.join("log");
     fs::write(&file, (0..200).map(|i| format!("line {i}\n")).collect::<String>()).unwrap();
-    let options = options(folder, 1);
     build(&index, Existing::Keep, std::slice::from_ref(&file), &options).unwrap();
     let data: Vec<u8> =
         fs::read(&index).unwrap().chunks(1024).flat_map(|page| &page[..1016]).copied().collect();
@@ -649,11 +657,10 @@ fn a_forged_index_is_refused() {
 /// Whoever makes an index anew does not wait for an update, which must not write into the new one.
 #[test]
 fn an_update_leaves_an_index_alone_that_was_made_anew() {
-    let dir = tempfile::tempdir().unwrap();
-    let (folder, index) = (dir.path(), dir.path().join("index"));
+    let (dir, index, options) = workplace(1);
+    let folder = dir.path();
     let logs = ["a", "b"].map(|name| folder.join(name));
     logs.iter().for_each(|log| fs::write(log, "one line\n").unwrap());
-    let options = options(folder, 1);
     build(&index, Existing::Keep, &logs[..1], &options).unwrap();
     let old = fs::File::open(&index).unwrap();
     build(&index, Existing::Replace, &logs[1..], &options).unwrap();
@@ -664,38 +671,28 @@ fn an_update_leaves_an_index_alone_that_was_made_anew() {
     assert!(fs::read(&index).unwrap() == made);
 }
 
-/// Collects lines, and changes another file when it gets the first one.
-struct Changes<'a>(&'a Path, &'a [u8]);
-
-impl Sink for Changes<'_> {
-    fn line(&self, found: &Found<'_>, out: &mut Vec<u8>) -> bool {
-        if found.file != self.0 {
-            fs::write(self.0, self.1).unwrap();
-        }
-        out.extend_from_slice(found.text);
-        true
-    }
-
-    fn file(&self, _: &Path, _: u64, _: &mut Vec<u8>) {}
-}
-
 /// All files are looked at before the first is searched.
 #[test]
 fn a_file_that_changes_while_others_are_searched_is_searched_in_full() {
-    let dir = tempfile::tempdir().unwrap();
-    let (folder, index) = (dir.path(), dir.path().join("index"));
+    let (dir, index, options) = workplace(1);
+    let folder = dir.path();
     let line = |word: &str, i: usize| format!("{word} {i:>200}\n");
     let text = |at: usize| -> String {
         (0..50).map(|i| line(if i == at { "needle" } else { "nothin" }, i)).collect()
     };
     let logs = ["a", "b"].map(|name| folder.join(name));
     logs.iter().for_each(|log| fs::write(log, text(2)).unwrap());
-    let options = options(folder, 1);
     build(&index, Existing::Keep, &logs, &options).unwrap();
     let wanted = wanted("needle");
     let mut all = Vec::new();
     let other = text(40);
-    let changes = Changes(&logs[1], other.as_bytes());
+    // Collects lines, and changes the other file when it gets the first one.
+    let changes = Each(|found: &Found<'_>, out: &mut Vec<u8>| {
+        if found.file != logs[1] {
+            fs::write(&logs[1], &other).unwrap();
+        }
+        out.extend_from_slice(found.text);
+    });
     let search = find(&index, &wanted, &options, &changes, &mut |bytes| {
         all.extend_from_slice(bytes);
         Ok(())
@@ -703,21 +700,6 @@ fn a_file_that_changes_while_others_are_searched_is_searched_in_full() {
     let expected = [2, 40].map(|at| line("needle", at).trim_end().to_owned()).concat();
     assert_eq!(String::from_utf8(all).unwrap(), expected);
     assert_eq!(search.unwrap().stale, [logs[1].clone()]);
-}
-
-struct Panics;
-
-impl Sink for Panics {
-    fn line(&self, found: &Found<'_>, _: &mut Vec<u8>) -> bool {
-        if found.file.ends_with("0") {
-            // The others wait for its turn.
-            std::thread::sleep(std::time::Duration::from_millis(50));
-            panic!("part of a test");
-        }
-        true
-    }
-
-    fn file(&self, _: &Path, _: u64, _: &mut Vec<u8>) {}
 }
 
 /// Those that wait for the turn of a thread that panics do not wait for ever.
@@ -728,22 +710,28 @@ fn a_panic_ends_a_search() {
         fs::write(dir.path().join(i.to_string()), "one line\n").unwrap();
     }
     let wanted = wanted("line");
+    let panics = Each(|found: &Found<'_>, _: &mut Vec<u8>| {
+        if found.file.ends_with("0") {
+            // The others wait for its turn.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            panic!("part of a test");
+        }
+    });
     let ended = std::panic::catch_unwind(|| {
-        drop(find(dir.path(), &wanted, &options(dir.path(), 4), &Panics, &mut |_| Ok(())));
+        drop(find(dir.path(), &wanted, &options(dir.path(), 4), &panics, &mut |_| Ok(())));
     });
     assert!(ended.is_err());
 }
 
 #[test]
 fn an_update_drops_what_was_named_and_is_gone() {
-    let dir = tempfile::tempdir().unwrap();
-    let (folder, index) = (dir.path(), dir.path().join("index"));
+    let (dir, index, options) = workplace(1);
+    let folder = dir.path();
     let logs = ["a", "b", "c"].map(|name| folder.join(name));
     fs::create_dir(&logs[2]).unwrap();
     for path in [&logs[0], &logs[1], &logs[2].join("d")] {
         fs::write(path, "one line\n").unwrap();
     }
-    let options = options(folder, 1);
     build(&index, Existing::Keep, &logs, &options).unwrap();
     let look = || {
         let (found, search) = search(&index, &wanted("line"), &options).unwrap();
@@ -766,19 +754,6 @@ fn an_update_drops_what_was_named_and_is_gone() {
     assert!(error.contains("is gone, and with it all that the index is of"), "{error}");
 }
 
-/// Notes which texts lines have.
-#[derive(Default)]
-struct Numbers(std::sync::Mutex<Vec<Vec<usize>>>);
-
-impl Sink for Numbers {
-    fn line(&self, found: &Found<'_>, _: &mut Vec<u8>) -> bool {
-        self.0.lock().unwrap().push(found.keys.to_vec());
-        true
-    }
-
-    fn file(&self, _: &Path, _: u64, _: &mut Vec<u8>) {}
-}
-
 #[test]
 fn a_value_is_that_of_every_text_that_is_equal_to_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -791,9 +766,13 @@ fn a_value_is_that_of_every_text_that_is_equal_to_it() {
     build(&index, Existing::Keep, &[folder.join("a")], &of_field).unwrap();
     let texts = ["x", "z", "X", "Y"].map(|text| text.as_bytes().to_vec()).to_vec();
     let wanted = Wanted { texts, matching: Matching::default() };
-    let numbers = Numbers::default();
-    find(&index, &wanted, &lines, &numbers, &mut |_| Ok(())).unwrap();
-    assert_eq!(numbers.0.into_inner().unwrap(), [vec![0, 2], vec![3]]);
+    // Which texts lines have.
+    let numbers = Mutex::new(Vec::new());
+    let note = Each(|found: &Found<'_>, _: &mut Vec<u8>| {
+        numbers.lock().unwrap().push(found.keys.to_vec());
+    });
+    find(&index, &wanted, &lines, &note, &mut |_| Ok(())).unwrap();
+    assert_eq!(numbers.into_inner().unwrap(), [vec![0, 2], vec![3]]);
 }
 
 #[test]
@@ -814,8 +793,8 @@ fn more_texts_than_fit_in_memory_are_refused() {
 /// A long record, and then short ones in the buffer that it left.
 #[test]
 fn short_records_after_a_long_one_are_found() {
-    let dir = tempfile::tempdir().unwrap();
-    let (folder, file, index) = (dir.path(), dir.path().join("log"), dir.path().join("index"));
+    let (dir, index, options) = workplace(1);
+    let file = dir.path().join("log");
     let draw = &mut Draw(5);
     let mut text = Vec::new();
     for length in [0, 100_000, 40_000, 0] {
@@ -826,7 +805,6 @@ fn short_records_after_a_long_one_are_found() {
         }
     }
     fs::write(&file, &text).unwrap();
-    let options = options(folder, 1);
     build(&index, Existing::Keep, std::slice::from_ref(&file), &options).unwrap();
     for word in ["user_id", "checkout-service", "17"] {
         let wanted = wanted(word);
