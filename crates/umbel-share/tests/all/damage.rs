@@ -2,12 +2,11 @@
 
 use sha2::{Digest, Sha256};
 use twox_hash::XxHash3_64;
-use umbel::Kind;
 use umbel::internals::write_text;
 use umbel_share::ShareError;
 use umbel_share::sign::{BLOCK, PublicKey, SecretKey, Signature};
 
-use crate::{Random, add, delta_of, filter, key, packed, patched, signed, unpacked};
+use crate::{Random, delta_of, key, packed, patched, signed, unpacked, versions};
 
 /// Ten thousand files with one bit flipped, at places drawn with a fixed seed and all those of the first 400 bytes.
 const FLIPS: u64 = 10_000;
@@ -22,13 +21,6 @@ fn each_flip(file: &[u8], mut check: impl FnMut(&[u8], u64)) {
         check(&file, bit);
         file[(bit / 8) as usize] ^= 1 << (bit % 8);
     }
-}
-
-fn versions() -> (Vec<u8>, Vec<u8>) {
-    let mut growing = filter(Kind::Classic, 2_000, 0.01, 1_000);
-    let old = growing.to_bytes();
-    add(&mut growing, 1_000..1_010);
-    (old, growing.to_bytes())
 }
 
 #[test]

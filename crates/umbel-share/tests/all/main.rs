@@ -92,6 +92,19 @@ fn add(filter: &mut AnyFilter, keys: std::ops::Range<u64>) {
     }
 }
 
+/// The files of a filter that holds the keys below `old`, and of the same one that holds those below `new`.
+fn grown(kind: Kind, planned: u64, [old, new]: [u64; 2]) -> (Vec<u8>, Vec<u8>) {
+    let mut growing = filter(kind, planned, 0.01, old);
+    let before = growing.to_bytes();
+    add(&mut growing, old..new);
+    (before, growing.to_bytes())
+}
+
+/// Two versions of a small filter.
+fn versions() -> (Vec<u8>, Vec<u8>) {
+    grown(Kind::Classic, 2_000, [1_000, 1_010])
+}
+
 /// The files of testdata/golden.
 fn golden_filters() -> Vec<(String, Vec<u8>)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden");

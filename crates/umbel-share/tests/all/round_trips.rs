@@ -5,7 +5,7 @@ use umbel::{FileError, KeyHasher, Kind, Plan};
 use umbel_share::{ShareError, sign::Signature};
 
 use crate::{
-    FILLED, add, delta_of, filter, golden_filters, key, packed, patched, signed, unpacked,
+    FILLED, add, delta_of, filter, golden_filters, grown, key, packed, patched, signed, unpacked,
 };
 
 #[test]
@@ -35,10 +35,8 @@ fn golden_files_of_all_kinds_have_deltas_to_themselves_and_no_others() {
 
 #[test]
 fn signatures_of_the_filter_survive() {
-    let mut growing = filter(Kind::Blocked, 10_000, 0.01, 5_000);
-    let old = signed(&growing.to_bytes(), &key(1));
-    add(&mut growing, 5_000..5_100);
-    let new = signed(&growing.to_bytes(), &key(1));
+    let (old, new) = grown(Kind::Blocked, 10_000, [5_000, 5_100]);
+    let [old, new] = [old, new].map(|file| signed(&file, &key(1)));
     assert!(unpacked(&packed(&old)).unwrap() == old);
     let delta = delta_of(&old, &new).unwrap();
     assert!(patched(&old, &delta).unwrap() == new);
@@ -51,10 +49,7 @@ fn signatures_of_the_filter_survive() {
 
 #[test]
 fn scalable_filters_grow() {
-    let mut growing = filter(Kind::Scalable, 1_000, 0.01, 900);
-    let old = growing.to_bytes();
-    add(&mut growing, 900..20_000);
-    let new = growing.to_bytes();
+    let (old, new) = grown(Kind::Scalable, 1_000, [900, 20_000]);
     assert!(new.len() > 4 * old.len());
     assert!(patched(&old, &delta_of(&old, &new).unwrap()).unwrap() == new);
     assert!(matches!(delta_of(&new, &old), Err(ShareError::Unlike { field: "size" })));

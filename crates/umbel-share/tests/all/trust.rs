@@ -6,7 +6,7 @@ use umbel::Kind;
 use umbel_share::sign::{Label, Signature, Signer};
 use umbel_share::{Content, Received, ShareError, Trust, delta, pack, receive};
 
-use crate::{add, delta_of, file, filter, key, packed, patched, signed};
+use crate::{add, delta_of, file, filter, grown, key, packed, patched, signed, versions};
 
 fn labelled(file: &[u8], list: &str, serial: u64) -> Vec<u8> {
     let mut signer = Signer::new(Vec::new());
@@ -16,13 +16,6 @@ fn labelled(file: &[u8], list: &str, serial: u64) -> Vec<u8> {
 
 fn trust() -> Trust {
     Trust::of(key(1).public())
-}
-
-fn versions() -> (Vec<u8>, Vec<u8>) {
-    let mut growing = filter(Kind::Classic, 2_000, 0.01, 1_000);
-    let old = growing.to_bytes();
-    add(&mut growing, 1_000..1_010);
-    (old, growing.to_bytes())
 }
 
 /// A file that a door takes: what comes out of it.
@@ -129,10 +122,7 @@ fn a_signature_inside_is_not_one_of_the_packed_file() {
 /// A delta of a scalable filter makes a larger one.
 #[test]
 fn a_delta_is_no_bomb() {
-    let mut growing = filter(Kind::Scalable, 1_000, 0.01, 900);
-    let old = growing.to_bytes();
-    add(&mut growing, 900..20_000);
-    let new = growing.to_bytes();
+    let (old, new) = grown(Kind::Scalable, 1_000, [900, 20_000]);
     let delta = delta_of(&old, &new).unwrap();
     let decoder = delta::Decoder::new(file(&old), &delta[..], new.len() as u64 - 1);
     assert!(matches!(decoder, Err(ShareError::Unfolds { .. })));
