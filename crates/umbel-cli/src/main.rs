@@ -1,6 +1,8 @@
 //! `umbel` on the command line: lines in, lines out.
 //!
-//! This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error.
+//! This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error. Modules need only
+//! those before them: `args`, what is typed, which knows no verb's working; `verb` and `help`, made of it; `report` and
+//! `output`; `filters` and `lines`, what verbs read and write; `verbs`.
 
 mod args;
 mod elsewhere;

@@ -2,6 +2,7 @@
 
 use roxmltree::Document;
 
+use crate::console::root;
 use crate::util::{Folder, here, urls};
 
 const NAMES: [&str; 5] = ["rate-by-probes", "exponent", "rate-by-keys", "overfill", "bits-by-rate"];
@@ -45,15 +46,9 @@ fn five_pictures_of_a_plan() {
     let expected = NAMES.map(|name| here(&format!("pictures/{name}.svg")));
     assert!(written.eq(expected.iter().map(String::as_str)), "{table}");
     assert_eq!(folder.names(), ["pictures"]);
-    let texts = NAMES.map(|name| texts(&folder, &format!("pictures/{name}.svg")));
-    let [probes, exponent, keys, overfill, bits] = texts;
-    has(
-        &probes,
+    let shown: [&[&str]; 5] = [
         &["probes per key, k", "m = 40 bits", "exact (Bose et al. 2008)", "limit", "n = 0.1 m"],
-    );
-    has(&exponent, &["g(u) =", "m/n = 9.62", "best k = ln 2 · m/n = 6.67"]);
-    has(
-        &keys,
+        &["g(u) =", "m/n = 9.62", "best k = ln 2 · m/n = 6.67"],
         &[
             "keys, n",
             "m = 2^8 bits, 32 B",
@@ -62,9 +57,6 @@ fn five_pictures_of_a_plan() {
             "k = 7",
             "n = 1,000,000, rate 0.00988",
         ],
-    );
-    has(
-        &overfill,
         &[
             "planned for 1,000,000 keys",
             "blocked, counting",
@@ -72,9 +64,6 @@ fn five_pictures_of_a_plan() {
             "promised: 0.0100",
             "bloomier, cascade: built at once",
         ],
-    );
-    has(
-        &bits,
         &[
             "Bits per key",
             "times the bound",
@@ -83,16 +72,18 @@ fn five_pictures_of_a_plan() {
             "log2(1/p)",
             "1/ln 2 = 1.44",
         ],
-    );
-    for name in NAMES {
-        assert!(folder.read(&format!("pictures/{name}.svg")).len() < 150_000, "{name}");
+    ];
+    for (name, shown) in NAMES.iter().zip(shown) {
+        let name = format!("pictures/{name}.svg");
+        has(&texts(&folder, &name), shown);
+        assert!(folder.read(&name).len() < 150_000, "{name}");
     }
 }
 
 /// The pictures of the documents, made again by the commands of docs/pictures/README.md.
 #[test]
 fn pictures_of_the_documents_are_up_to_date() {
-    let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
+    let kept = root().join("docs/pictures");
     let folder = Folder::new();
     folder.umbel("plan --keys 1e6 --fpp 0.01 --plot .").run().text();
     let numbers: String = (1..=100_000).map(|number| format!("{number}\n")).collect();

@@ -2,16 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
+use crate::console::root;
 use crate::util::{Folder, urls};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn page() -> String {
     fs::read_to_string(root().join("docs/reports.md")).unwrap()
