@@ -359,11 +359,6 @@ pub(crate) fn least_memory(message: &str) -> &str {
     words.rfind(|word| word.ends_with("iB")).expect("names an amount")
 }
 
-/// A text with one space between words, however they are aligned.
-pub(crate) fn one_space(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// Lines with their ends.
 pub(crate) fn lines<T: AsRef<[u8]>>(lines: impl IntoIterator<Item = T>) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -34,19 +34,6 @@ impl Folder {
         (run, pipe)
     }
 
-    /// As [`Folder::umbel`], in a process that may write no file beyond `blocks` of 512 bytes: the
-    /// write fails as on a full disk, with another word.
-    pub(crate) fn umbel_on_small_disk(&self, blocks: u32, arguments: &str) -> Umbel {
-        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
-        self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
-    }
-
-    /// As [`Folder::umbel`], in a process that may have so many files open.
-    pub(crate) fn umbel_with_few_files(&self, files: u32, arguments: &str) -> Umbel {
-        let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
-        self.program("sh", "-c").arg(script).arg(env!("CARGO_BIN_EXE_umbel")).args(arguments)
-    }
-
     /// As [`Folder::umbel`], in a process that may have so many KiB of memory, with its code and what it does not use.
     #[cfg(target_os = "linux")]
     pub(crate) fn umbel_with_little_memory(&self, kib: u32, arguments: &str) -> Umbel {
@@ -68,15 +55,6 @@ impl Umbel {
         let shown = drain(File::from(terminal.master));
         let mut outcome = self.stderr(terminal.slave).run();
         outcome.stderr = String::from_utf8(shown.join().unwrap()).unwrap().replace('\r', "");
-        outcome
-    }
-
-    /// As [`run_on_terminal`](Self::run_on_terminal), with standard output.
-    pub(crate) fn print_on_terminal(self) -> Outcome {
-        let terminal = nix::pty::openpty(None, None).unwrap();
-        let shown = drain(File::from(terminal.master));
-        let mut outcome = self.stdout(terminal.slave).run();
-        outcome.stdout = shown.join().unwrap();
         outcome
     }
 }
