@@ -834,17 +834,17 @@ fn the_copy_is_right_while_others_read() {
     assert!(body > 1 << 20 && before[..body] == after[..body]);
 }
 
-/// As long per filter where there are many.
+/// As long per filter where there are many: of three times each, the shortest, since other programs run too.
 #[test]
 fn filters_are_removed_in_linear_time() {
-    let seconds = |count: usize| {
+    let time = |count: usize| {
         let (_dir, old, new) = workplace();
         fs::write(&old, bytes::with_filters(count)).unwrap();
         let start = std::time::Instant::now();
         assert_eq!(edit(&old, &new, &to_remove()).unwrap().removed, [("x".to_owned(), count)]);
-        start.elapsed().as_secs_f64()
+        start.elapsed()
     };
-    seconds(1000);
-    let (few, many) = (seconds(8000), seconds(64_000));
-    assert!(many < 24.0 * few, "{few} s and {many} s");
+    let shortest = |count| (0..3).map(|_| time(count)).min().unwrap();
+    let (few, many) = (shortest(8000), shortest(64_000));
+    assert!(many < 24 * few, "{few:?} and {many:?}");
 }
