@@ -89,8 +89,8 @@ struct Run {
 fn runs(name: &str, is_wanted: impl Fn(&Run) -> bool) -> Vec<Run> {
     let text = record(name);
     let samples = text.lines().filter(|line| line.contains("\"type\": \"sample\""));
-    let all = samples.map(|line| serde_json::from_str(line).unwrap());
-    let runs: Vec<Run> = all.filter(is_wanted).collect();
+    let run = |line| serde_json::from_str(line).unwrap();
+    let runs: Vec<Run> = samples.map(run).filter(is_wanted).collect();
     assert!(!runs.is_empty(), "{name} has no such runs");
     runs
 }
@@ -148,8 +148,7 @@ fn recorded(file: &str, heading: &str, row: &str, cells: &str) -> Vec<f64> {
     let all = cells.strip_prefix("all ");
     let (most, cells) = all.map_or((1, cells), |cells| (usize::MAX, cells));
     let of_row = |row: String| -> Vec<f64> {
-        let is_table = row.starts_with('|');
-        let parts: Vec<&str> = row.split(if is_table { '|' } else { ' ' }).collect();
+        let parts: Vec<_> = row.split(if row.starts_with('|') { '|' } else { ' ' }).collect();
         let part = |cell: &str| {
             let at: isize = cell.parse().unwrap();
             parts[if at < 0 { parts.len() - at.unsigned_abs() } else { at as usize }]
