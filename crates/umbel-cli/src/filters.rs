@@ -406,8 +406,7 @@ pub(crate) fn write_checked(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
     check: impl FnOnce(&File) -> Result<()>,
 ) -> Result<u64> {
-    let (mut write, mut check) = (Some(write), Some(check));
-    let mut write = |out: &mut (dyn Write + Send)| write.take().expect("called once")(out);
+    let (mut write, mut check) = (atomic::once(write), Some(check));
     write_by(path, existing, key, &mut write, &mut |file| check.take().expect("called once")(file))
 }
 

@@ -98,8 +98,7 @@ pub fn write(
     existing: Existing,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> Result<File> {
-    let mut write = Some(write);
-    let mut write = |out: &mut (dyn Write + Send)| write.take().expect("called once")(out);
+    let mut write = once(write);
     write_by(path, existing, &mut |file| fill(file, &mut write), &mut |_| Ok(()), None)
 }
 
@@ -124,8 +123,7 @@ pub fn write_checked(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
     check: impl FnOnce(&File) -> Result<()>,
 ) -> Result<File> {
-    let (mut write, mut check) = (Some(write), Some(check));
-    let mut write = |out: &mut (dyn Write + Send)| write.take().expect("called once")(out);
+    let (mut write, mut check) = (once(write), Some(check));
     let mut once = |file| fill(file, &mut write);
     let mut checked = |mut file: &File| {
         file.rewind().with_context(|| path.display().to_string())?;
@@ -202,6 +200,17 @@ pub fn replace<T>(
         Ok(())
     })?;
     Ok(result.expect("it is there when the file is"))
+}
+
+/// What writes a file and is called once, for functions that are compiled once, and not for every caller.
+///
+/// # Panics
+/// If what it gives is called again.
+pub fn once(
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+) -> impl FnMut(&mut (dyn Write + Send)) -> Result<()> {
+    let mut write = Some(write);
+    move |out| write.take().expect("called once")(out)
 }
 
 /// Writes what a file is to hold.

@@ -64,7 +64,7 @@ impl Layout for BlockedLayout {
 
     fn insert_batch<H: Batched>(blocks: &mut [Block], _: &Plan, kernel: &Kernel, hashes: &[H]) {
         let run = Run { first: 0, total: blocks.len() as u64 };
-        kernel.insert_batch(blocks, run, hashes);
+        H::insert(kernel, blocks, run, hashes);
     }
 
     fn insert_batch_new<H: Batched>(
@@ -75,7 +75,7 @@ impl Layout for BlockedLayout {
         new: &mut [bool],
     ) {
         let run = Run { first: 0, total: blocks.len() as u64 };
-        kernel.insert_batch_new(blocks, run, hashes, new);
+        H::insert_new(kernel, blocks, run, hashes, new);
     }
 
     fn contains_batch<H: Batched>(
@@ -85,7 +85,7 @@ impl Layout for BlockedLayout {
         hashes: &[H],
         found: &mut [bool],
     ) {
-        kernel.contains_batch(blocks, hashes, found);
+        H::contains(kernel, blocks, hashes, found);
     }
 
     fn fold(blocks: &mut Blocks, _: &Plan, divisor: u64) -> Result<(), OutOfMemory> {
@@ -231,7 +231,7 @@ impl Shard<'_> {
     /// # Panics
     /// If a hash falls elsewhere.
     pub fn insert_all(&mut self, hashes: &[KeyHash]) {
-        self.kernel.insert_batch(self.blocks, self.run, hashes);
+        KeyHash::insert(&self.kernel, self.blocks, self.run, hashes);
     }
 
     /// Like [`insert_all`](Self::insert_all), in order: `new[i]` becomes true if `hashes[i]` was certainly new.
@@ -239,6 +239,6 @@ impl Shard<'_> {
     /// # Panics
     /// If a hash falls elsewhere, or the slices differ in length.
     pub fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
-        self.kernel.insert_batch_new(self.blocks, self.run, hashes, new);
+        KeyHash::insert_new(&self.kernel, self.blocks, self.run, hashes, new);
     }
 }

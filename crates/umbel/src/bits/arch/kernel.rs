@@ -180,49 +180,20 @@ impl Kernel {
         }
         all & 1 == 0
     }
-
-    /// Inserts keys that all fall into `blocks`, which is `run` of the filter.
-    ///
-    /// # Panics
-    /// If a key falls elsewhere.
-    pub(crate) fn insert_batch<H: Batched>(&self, blocks: &mut [Block], run: Run, hashes: &[H]) {
-        H::insert(self, blocks, run, hashes);
-    }
-
-    /// Like [`insert_batch`](Self::insert_batch), in order: `new[i]` becomes whether `hashes[i]` set a bit.
-    ///
-    /// # Panics
-    /// If a key falls elsewhere, or the slices differ in length.
-    pub(crate) fn insert_batch_new<H: Batched>(
-        &self,
-        blocks: &mut [Block],
-        run: Run,
-        hashes: &[H],
-        new: &mut [bool],
-    ) {
-        H::insert_new(self, blocks, run, hashes, new);
-    }
-
-    /// Looks up keys in a whole filter.
-    ///
-    /// # Panics
-    /// If the slices differ in length.
-    pub(crate) fn contains_batch<H: Batched>(
-        &self,
-        blocks: &[Block],
-        hashes: &[H],
-        found: &mut [bool],
-    ) {
-        H::contains(self, blocks, hashes, found);
-    }
 }
 
 /// The loops over batches of a type of hashes: they are compiled in this crate, for all that use its filters.
 #[allow(unreachable_pub)] // as for `Kernel`
 pub trait Batched: Hash {
-    /// See [`Kernel::insert_batch`].
+    /// Inserts keys that all fall into `blocks`, which is `run` of the filter.
+    ///
+    /// # Panics
+    /// If a key falls elsewhere.
     fn insert(kernel: &Kernel, blocks: &mut [Block], run: Run, hashes: &[Self]);
-    /// See [`Kernel::insert_batch_new`].
+    /// Like [`insert`](Self::insert), in order: `new[i]` becomes whether `hashes[i]` set a bit.
+    ///
+    /// # Panics
+    /// If a key falls elsewhere, or the slices differ in length.
     fn insert_new(
         kernel: &Kernel,
         blocks: &mut [Block],
@@ -230,7 +201,10 @@ pub trait Batched: Hash {
         hashes: &[Self],
         new: &mut [bool],
     );
-    /// See [`Kernel::contains_batch`].
+    /// Looks up keys in a whole filter.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
     fn contains(kernel: &Kernel, blocks: &[Block], hashes: &[Self], found: &mut [bool]);
 }
 
@@ -356,6 +330,7 @@ mod tests {
 
     use super::*;
     use crate::bits::{Blocks, in_miri, tests::probes};
+
     fn hashes(seed: u64, count: usize) -> Vec<KeyHash> {
         (0..count as u64).map(|i| KeyHash::from_u64(crate::hash::mix(seed ^ (i << 20)))).collect()
     }
@@ -388,10 +363,10 @@ mod tests {
                     let known = kernel.contains(block, hash.low);
                     prop_assert_eq!(kernel.insert(block, hash.low), !known, "{:?}", kernel);
                 }
-                kernel.insert_batch(&mut many, Run { first: 0, total: blocks }, &hashes);
+                Batched::insert(&kernel, &mut many, Run { first: 0, total: blocks }, &hashes);
                 prop_assert!(one[..] == expected[..] && many[..] == expected[..], "{:?} {}", kernel, probes);
                 let (mut again, mut new) = (Blocks::zeroed(blocks).unwrap(), vec![false; count]);
-                kernel.insert_batch_new(&mut again, Run { first: 0, total: blocks }, &hashes, &mut new);
+                Batched::insert_new(&kernel, &mut again, Run { first: 0, total: blocks }, &hashes, &mut new);
                 let mut turn = Blocks::zeroed(blocks).unwrap();
                 let sets_a_bit = |hash: &KeyHash| {
                     let block = &mut turn[place(hash.high, blocks) as usize];
@@ -402,15 +377,15 @@ mod tests {
                 prop_assert_eq!(new, hashes.iter().map(sets_a_bit).collect::<Vec<_>>());
                 prop_assert!(again[..] == expected[..], "{:?} {}", kernel, probes);
                 let mut found = vec![false; asked.len()];
-                kernel.contains_batch(&many, &asked, &mut found);
+                Batched::contains(&kernel, &many, &asked, &mut found);
                 prop_assert_eq!(&found, &answers, "{:?} {}", kernel, probes);
                 // `hashes` are those of their high halves, taken for 64-bit hashes.
                 let narrow: Vec<_> = hashes.iter().map(|hash| Hash64(hash.high)).collect();
                 let mut many = Blocks::zeroed(blocks).unwrap();
-                kernel.insert_batch(&mut many, Run { first: 0, total: blocks }, &narrow);
+                Batched::insert(&kernel, &mut many, Run { first: 0, total: blocks }, &narrow);
                 prop_assert!(many[..] == expected[..], "{:?} {}", kernel, probes);
                 found.truncate(count);
-                kernel.contains_batch(&many, &narrow, &mut found);
+                Batched::contains(&kernel, &many, &narrow, &mut found);
                 prop_assert_eq!(&found, &answers[..count], "{:?} {}", kernel, probes);
             }
         }
