@@ -118,8 +118,9 @@ class Server:
         environment = dict(os.environ)
         if self.kind == "redis-7.0" and REDIS_7_LIBRARIES:
             environment["LD_LIBRARY_PATH"] = str(REDIS_7_LIBRARIES)
+        # Without force, a server ignores SIGTERM while it writes its first append-only file, as a replica does after a snapshot.
         command = [
-            PROGRAMS[self.kind], "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder,
+            PROGRAMS[self.kind], "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder, "--shutdown-on-sigterm", "force",
             "--save", "", "--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes", "--enable-protected-configs", "yes",
             *self.options,
             "--loadmodule", self.module, *self.arguments,
