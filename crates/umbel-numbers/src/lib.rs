@@ -300,6 +300,22 @@ impl fmt::Display for Rate {
     }
 }
 
+/// Formats a number as C's `%g` does: six significant digits without trailing zeros.
+pub fn six_digits(number: f64) -> String {
+    let scientific = format!("{number:.5e}");
+    let (digits, exponent) = scientific.split_once('e').expect("it is in the format");
+    let exponent: i32 = exponent.parse().expect("a whole number");
+    let trimmed = |digits: &str| match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => digits.to_owned(),
+    };
+    if (-4..6).contains(&exponent) {
+        return trimmed(&format!("{number:.*}", (5 - exponent) as usize));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", trimmed(digits), exponent.abs())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -376,5 +392,22 @@ mod tests {
         assert_eq!(Rate(0.00987).to_string(), "0.00987");
         assert_eq!(Rate(0.5).to_string(), "0.500");
         assert_eq!(Rate(1e-6).to_string(), "1.00e-6");
+    }
+
+    #[test]
+    fn numbers_are_printed_as_c_does() {
+        for (number, printed) in [
+            (0.005, "0.005"),
+            (0.01, "0.01"),
+            (0.000_078_125, "7.8125e-05"),
+            (1.953_125e-5, "1.95313e-05"),
+            (0.123_456_789, "0.123457"),
+            (0.25, "0.25"),
+            (5e-301, "5e-301"),
+            (123_456_789.0, "1.23457e+08"),
+            (100.0, "100"),
+        ] {
+            assert_eq!(six_digits(number), printed);
+        }
     }
 }

@@ -64,7 +64,7 @@ impl Host for Page {
 }
 
 struct State {
-    core: Core<Page>,
+    core: Core,
     answer: String,
 }
 

@@ -95,26 +95,26 @@ impl Open {
 }
 
 /// The filters that are open; a handle is an index.
-pub(crate) struct Files<H> {
-    pub(crate) host: Rc<H>,
-    open: Vec<Option<File<H>>>,
+pub(crate) struct Files {
+    pub(crate) host: Rc<dyn Host>,
+    open: Vec<Option<File>>,
 }
 
 /// An open file.
-pub(crate) struct File<H> {
+pub(crate) struct File {
     pub(crate) name: String,
-    pub(crate) content: Content<H>,
+    pub(crate) content: Content,
     /// Empty until a picture needs it.
     pub(crate) profile: Option<Profile>,
     /// For each part, its cells in use in stretches of [`COARSE`] blocks; empty until a picture needs it.
     pub(crate) coarse: Vec<Vec<u64>>,
-    source: Reader<H>,
+    source: Reader,
     wrapping: Wrapping,
     trust: Option<Trust>,
 }
 
 /// What is in a file.
-pub(crate) enum Content<H> {
+pub(crate) enum Content {
     /// A filter of umbel, whose keys can be looked up.
     Own { filter: AnyFilter, receipt: umbel::Receipt },
     /// A keyed filter of umbel without its secret.
@@ -129,9 +129,9 @@ pub(crate) enum Content<H> {
     /// A table of LevelDB, and of those of its filters that have keys the number and the receipt.
     Table { table: Table, receipts: Vec<(usize, umbel_foreign::Receipt)> },
     /// An index of files.
-    Index { index: Index<Reader<H>>, about: About },
+    Index { index: Index<Reader>, about: About },
     /// A Parquet file.
-    Parquet { file: ParquetFile<Reader<H>>, filters: Vec<Found> },
+    Parquet { file: ParquetFile<Reader>, filters: Vec<Found> },
 }
 
 /// A filter in a Parquet file.
@@ -145,8 +145,8 @@ pub(crate) struct Found {
 }
 
 /// Reads a file through the host, and tells it how far it is.
-pub(crate) struct Reader<H> {
-    host: Rc<H>,
+pub(crate) struct Reader {
+    host: Rc<dyn Host>,
     file: u32,
     length: u64,
     at: u64,
@@ -155,7 +155,7 @@ pub(crate) struct Reader<H> {
     used: usize,
 }
 
-impl<H> Clone for Reader<H> {
+impl Clone for Reader {
     fn clone(&self) -> Self {
         let (host, file, length) = (Rc::clone(&self.host), self.file, self.length);
         Self { host, file, length, at: 0, buffer: Vec::new(), used: 0 }
@@ -167,7 +167,7 @@ const PIECE: usize = 1 << 16;
 /// Bytes after which the host is told.
 const TELL: u64 = 1 << 22;
 
-impl<H: Host> Read for Reader<H> {
+impl Read for Reader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let left = self.buffer.len() - self.used;
         if left == 0 {
@@ -194,7 +194,7 @@ impl<H: Host> Read for Reader<H> {
     }
 }
 
-impl<H: Host> Reader<H> {
+impl Reader {
     fn advance(&mut self, count: usize) {
         let before = self.at;
         self.at += count as u64;
@@ -215,7 +215,7 @@ impl<H: Host> Reader<H> {
     }
 }
 
-impl<H> Seek for Reader<H> {
+impl Seek for Reader {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let place = match to {
             SeekFrom::Start(place) => Some(place),
@@ -233,20 +233,20 @@ impl<H> Seek for Reader<H> {
     }
 }
 
-impl<H: Host> ReadAt for Reader<H> {
+impl ReadAt for Reader {
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.host.read(self.file, offset, bytes)
     }
 }
 
-impl<H> std::fmt::Debug for Reader<H> {
+impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader").field("file", &self.file).finish_non_exhaustive()
     }
 }
 
-impl<H: Host> Files<H> {
-    pub(crate) fn new(host: H) -> Self {
+impl Files {
+    pub(crate) fn new(host: impl Host + 'static) -> Self {
         Self { host: Rc::new(host), open: Vec::new() }
     }
 
@@ -291,12 +291,12 @@ impl<H: Host> Files<H> {
         Ok(answer)
     }
 
-    pub(crate) fn get(&self, handle: u32) -> Result<&File<H>> {
+    pub(crate) fn get(&self, handle: u32) -> Result<&File> {
         let file = self.open.get(handle as usize).and_then(Option::as_ref);
         file.ok_or_else(|| anyhow!("this file is closed"))
     }
 
-    pub(crate) fn get_mut(&mut self, handle: u32) -> Result<&mut File<H>> {
+    pub(crate) fn get_mut(&mut self, handle: u32) -> Result<&mut File> {
         let file = self.open.get_mut(handle as usize).and_then(Option::as_mut);
         file.ok_or_else(|| anyhow!("this file is closed"))
     }
@@ -377,11 +377,7 @@ impl std::fmt::Display for Several {
 impl std::error::Error for Several {}
 
 /// Reads what is in a file.
-fn read<H: Host>(
-    source: &Reader<H>,
-    asked: &Open,
-    trust: Option<&Trust>,
-) -> Result<(Content<H>, Wrapping)> {
+fn read(source: &Reader, asked: &Open, trust: Option<&Trust>) -> Result<(Content, Wrapping)> {
     let mut start = [0; 8];
     let there = source.length.min(8) as usize;
     source.read_exact_at(&mut start[..there], 0)?;
@@ -450,11 +446,7 @@ fn read<H: Host>(
 }
 
 /// Reads a file of the format that is given.
-fn named<H: Host>(
-    source: &Reader<H>,
-    asked: &Open,
-    trust: Option<&Trust>,
-) -> Result<(Content<H>, Wrapping)> {
+fn named(source: &Reader, asked: &Open, trust: Option<&Trust>) -> Result<(Content, Wrapping)> {
     let format: Format = asked.format.parse()?;
     let mut given = Parameters::default();
     let salts = asked.params.split(',').filter(|salt| !salt.is_empty());
@@ -467,11 +459,7 @@ fn named<H: Host>(
 }
 
 /// Reads a file that is not umbel's, in the format that its content shows.
-fn recognize<H: Host>(
-    source: &Reader<H>,
-    length: u64,
-    refused: &anyhow::Error,
-) -> Result<Content<H>> {
+fn recognize(source: &Reader, length: u64, refused: &anyhow::Error) -> Result<Content> {
     let content = source.clone().whole(length)?;
     match Recognized::of(&content) {
         Recognized::One(format) => {
@@ -500,7 +488,7 @@ fn recognize<H: Host>(
 }
 
 /// Reads the filters of a Parquet file.
-fn parquet_file<H: Host>(source: &Reader<H>, name: &str) -> Result<Content<H>> {
+fn parquet_file(source: &Reader, name: &str) -> Result<Content> {
     let admit = |bytes: u64| match bytes {
         0..=MOST_OF_PARQUET => Ok(()),
         _ => bail!("needs {}, and a page can hold {} of it", Size(bytes), Size(MOST_OF_PARQUET)),
@@ -535,7 +523,7 @@ fn parquet_file<H: Host>(source: &Reader<H>, name: &str) -> Result<Content<H>> {
 }
 
 /// Reads the filters of a table of LevelDB or RocksDB.
-fn table<H: Host>(source: &Reader<H>) -> Result<Content<H>> {
+fn table(source: &Reader) -> Result<Content> {
     let read = |offset, bytes: &mut [u8]| source.read_exact_at(bytes, offset);
     let table = Table::open(source.length, MOST_BYTES, read)?;
     Ok(match table.into_filter() {
@@ -559,7 +547,7 @@ fn without_name(error: &anyhow::Error, name: &str) -> anyhow::Error {
     anyhow!("{}", text.strip_prefix(&prefix).unwrap_or(&text))
 }
 
-impl<H: Host> Reader<H> {
+impl Reader {
     /// The length without a signature at the end, and that.
     fn signed(self, trust: Option<&Trust>) -> Result<(u64, Wrapping)> {
         let received = receive(self, trust, MOST_BYTES)?;
@@ -644,7 +632,7 @@ impl Seek for Tail {
     }
 }
 
-impl<H: Host> File<H> {
+impl File {
     /// The receipt of its filter, if it is one.
     fn receipt(&self) -> Result<Receipt<'_>> {
         match &self.content {
@@ -771,12 +759,7 @@ impl<H: Host> File<H> {
         answer
     }
 
-    fn describe_parquet(
-        &self,
-        answer: &mut Value,
-        file: &ParquetFile<Reader<H>>,
-        filters: &[Found],
-    ) {
+    fn describe_parquet(&self, answer: &mut Value, file: &ParquetFile<Reader>, filters: &[Found]) {
         let bytes: u64 = filters.iter().map(|found| found.receipt.bytes).sum();
         answer["format"] = json!("parquet_file");
         answer["title"] = json!({

@@ -42,8 +42,6 @@ mod request;
 #[cfg(feature = "files")]
 mod shelf;
 mod steps;
-#[cfg(all(test, feature = "files"))]
-mod tests;
 mod toy;
 
 use std::io;

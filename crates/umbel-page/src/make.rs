@@ -33,7 +33,7 @@ const MOST_BYTES: u64 = 1 << 28;
 const USUAL_FPP: f64 = 0.01;
 
 /// Makes the file, which the host is given, and answers with its receipt.
-pub(crate) fn answer<H: Host>(host: &H, asked: &Asked) -> Result<Value, Refused> {
+pub(crate) fn answer(host: &dyn Host, asked: &Asked) -> Result<Value, Refused> {
     let keys = lines(&asked.keys);
     if keys.is_empty() {
         return Err(Refused::of("keys", "no keys: give at least one line"));
@@ -49,7 +49,7 @@ pub(crate) fn answer<H: Host>(host: &H, asked: &Asked) -> Result<Value, Refused>
 }
 
 /// The files of two filters with half of their keys in common, to look into; the host is given them.
-pub(crate) fn sample<H: Host>(host: &H) -> Result<Value> {
+pub(crate) fn sample(host: &dyn Host) -> Result<Value> {
     let plan = Plan::for_keys(Kind::Blocked, 20_000, 0.01)?;
     let file = |name: &str, keys: std::ops::Range<u32>| -> Result<Value> {
         let mut filter = Blocked::with_plan(&plan, KeyHasher::default())?;
@@ -68,8 +68,8 @@ fn lines(text: &str) -> Vec<&str> {
     text.lines().collect()
 }
 
-fn own<H: Host>(
-    host: &H,
+fn own(
+    host: &dyn Host,
     variant: Variant,
     keys: &[&str],
     except: &[&str],
@@ -98,8 +98,8 @@ fn own<H: Host>(
     Ok(told(&format!("{kind}.umbel"), Receipt::Own(&receipt), fpp, &[]))
 }
 
-fn foreign<H: Host>(
-    host: &H,
+fn foreign(
+    host: &dyn Host,
     format: Format,
     keys: &[&str],
     fpp: f64,

@@ -9,7 +9,6 @@ use umbel_foreign::ForeignFilter;
 use umbel_report::advice::{Inside, Profile};
 use umbel_report::fill;
 
-use crate::Host;
 use crate::files::{COARSE, Content, File, Files, STRETCHES};
 use crate::refused::Refused;
 
@@ -143,7 +142,7 @@ impl Cells for Foreign<'_> {
     }
 }
 
-impl<H: Host> File<H> {
+impl File {
     /// A part whose cells can be seen.
     fn part<'a>(&'a self, part: usize) -> Option<Box<dyn Cells + 'a>> {
         let own = |inside: Inside<'a>, part: usize| -> Option<Box<dyn Cells + 'a>> {
@@ -197,7 +196,7 @@ impl<H: Host> File<H> {
     }
 }
 
-pub(crate) fn answer<H: Host>(files: &mut Files<H>, asked: &Asked) -> Result<Value, Refused> {
+pub(crate) fn answer(files: &mut Files, asked: &Asked) -> Result<Value, Refused> {
     let file = files.get_mut(asked.handle)?;
     file.summed(asked.part);
     let one_part = matches!(&file.content, Content::Own { filter, .. } if Inside::of(filter).blocks().len() == 1)
@@ -286,7 +285,7 @@ fn cell_by_cell(part: &dyn Cells, range: Range<u64>, per: u64) -> Vec<f64> {
     values
 }
 
-pub(crate) fn profile<H: Host>(files: &mut Files<H>, handle: u32) -> Result<Value, Refused> {
+pub(crate) fn profile(files: &mut Files, handle: u32) -> Result<Value, Refused> {
     let file = files.get_mut(handle)?;
     let name = file.name.clone();
     file.profiled();

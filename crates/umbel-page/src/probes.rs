@@ -7,7 +7,6 @@ use umbel::{AnyFilter, Blocked, KeyHasher, Variant};
 use umbel_numbers::Size;
 use umbel_report::advice::Inside;
 
-use crate::Host;
 use crate::files::{Content, Files};
 use crate::refused::Refused;
 
@@ -21,7 +20,7 @@ pub(crate) struct Asked {
 /// The largest filter: an empty one like it is needed.
 const MOST_BYTES: u64 = 1 << 28;
 
-pub(crate) fn answer<H: Host>(files: &Files<H>, asked: &Asked) -> Result<Value, Refused> {
+pub(crate) fn answer(files: &Files, asked: &Asked) -> Result<Value, Refused> {
     let Content::Own { filter, .. } = &files.get(asked.handle)?.content else {
         return Err(Refused::of("handle", "the probes of umbel's own filters can be seen"));
     };

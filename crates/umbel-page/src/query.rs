@@ -11,7 +11,6 @@ use umbel_numbers::Rate;
 use umbel_parquet::ParquetFile;
 use umbel_parquet::look_up::LookUps;
 
-use crate::Host;
 use crate::files::{Content, Files, Found, Reader};
 use crate::refused::Refused;
 
@@ -62,7 +61,7 @@ impl Answer {
 /// Fewer keys are looked up too quickly to be timed.
 const TIMED: usize = 1000;
 
-pub(crate) fn answer<H: Host>(files: &Files<H>, asked: &Asked) -> Result<String, Refused> {
+pub(crate) fn answer(files: &Files, asked: &Asked) -> Result<String, Refused> {
     let file = files.get(asked.handle)?;
     let started = files.host.now();
     let mut doubt = None;
@@ -255,8 +254,8 @@ fn index_of<F: ReadAt>(
 }
 
 /// The row groups that may hold each key, and the chance that some may for a key that is nowhere.
-fn parquet<H: Host>(
-    file: &ParquetFile<Reader<H>>,
+fn parquet(
+    file: &ParquetFile<Reader>,
     filters: &[Found],
     asked: &Asked,
 ) -> Result<(Vec<Answer>, f64)> {

@@ -24,22 +24,22 @@ struct Planned {
 }
 
 /// The core: it answers requests, and holds the files that were opened.
-pub struct Core<H> {
+pub struct Core {
     #[cfg(feature = "files")]
-    files: Files<H>,
+    files: Files,
     /// Plans and lessons need nothing of it.
     #[cfg(not(feature = "files"))]
-    _host: H,
+    _host: Box<dyn Host>,
 }
 
-impl<H: Host> Core<H> {
+impl Core {
     /// Makes a core without files.
-    pub fn new(host: H) -> Self {
+    pub fn new(host: impl Host + 'static) -> Self {
         Self {
             #[cfg(feature = "files")]
             files: Files::new(host),
             #[cfg(not(feature = "files"))]
-            _host: host,
+            _host: Box::new(host),
         }
     }
 

@@ -7,7 +7,7 @@ use umbel_foreign::Format;
 use crate::files::Files;
 use crate::refused::Refused;
 use crate::request::{read, unknown};
-use crate::{Host, make, map, probes, query};
+use crate::{make, map, probes, query};
 
 /// An open file.
 #[derive(Deserialize)]
@@ -24,7 +24,7 @@ struct Pair {
     right: u32,
 }
 
-impl<H: Host> Files<H> {
+impl Files {
     /// The text of an answer.
     pub(crate) fn request(&mut self, name: &str, request: &[u8]) -> Result<String, Refused> {
         let answer = match name {

@@ -600,7 +600,7 @@ fn debug(context: &Context, arguments: &[Argument<'_>]) -> Answer {
                 link.hashes,
                 link.entries,
                 link.items,
-                crate::shortest(link.error),
+                umbel_numbers::six_digits(link.error),
             );
             context.reply_bytes(line.as_bytes());
         }

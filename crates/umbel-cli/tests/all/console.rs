@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::util::{Folder, Outcome};
 
@@ -82,8 +83,8 @@ impl Shell {
         (printed.replace(self.path().to_str().unwrap(), "$PWD"), code)
     }
 
-    /// What the files hold, to see whether a run changes them.
-    fn files(&self) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+    /// What the files hold, to see whether a run changes them; of long ones, their length and when they were written.
+    fn files(&self) -> Vec<(PathBuf, Option<Vec<u8>>, Option<(u64, SystemTime)>)> {
         let (mut files, mut folders) = (Vec::new(), vec![self.path()]);
         while let (true, Some(folder)) = (self.all, folders.pop()) {
             for entry in fs::read_dir(folder).unwrap() {
@@ -92,8 +93,14 @@ impl Shell {
                 if kind.is_dir() {
                     folders.push(entry.path());
                 }
-                let content = kind.is_file().then(|| fs::read(entry.path()).ok()).flatten();
-                files.push((entry.path(), content));
+                let about = entry.metadata().ok().filter(|_| kind.is_file());
+                let long = about.filter(|about| about.len() > 1 << 16);
+                let written = long.map(|about| (about.len(), about.modified().unwrap()));
+                let content = match kind.is_file() && written.is_none() {
+                    true => fs::read(entry.path()).ok(),
+                    false => None,
+                };
+                files.push((entry.path(), content, written));
             }
         }
         files.sort();

@@ -1,4 +1,5 @@
 //! Requests without a browser: files in memory, and everything that may come in.
+#![cfg(feature = "files")]
 
 use std::cell::RefCell;
 use std::fs;
@@ -11,7 +12,7 @@ use umbel::{AnyFilter, Capacity, Counting, KeyHasher, Kind, Plan};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters};
 use umbel_report::advice::Inside;
 
-use crate::{Core, Host};
+use umbel_page::{Core, Host};
 
 /// Files in memory, and those that were made.
 struct Memory(Vec<Vec<u8>>, RefCell<Vec<Vec<u8>>>);
@@ -42,7 +43,7 @@ impl Host for Memory {
     }
 }
 
-fn ask(core: &mut Core<Memory>, request: &Value) -> Result<Value, String> {
+fn ask(core: &mut Core, request: &Value) -> Result<Value, String> {
     let answer: Value = serde_json::from_str(&core.answer(request.to_string().as_bytes())).unwrap();
     match answer.get("ok") {
         Some(answer) => Ok(answer.clone()),
@@ -50,7 +51,7 @@ fn ask(core: &mut Core<Memory>, request: &Value) -> Result<Value, String> {
     }
 }
 
-fn opened(content: Vec<u8>) -> (Core<Memory>, Result<Value, String>) {
+fn opened(content: Vec<u8>) -> (Core, Result<Value, String>) {
     let bytes = content.len();
     let mut core = Core::new(Memory::of(vec![content]));
     let answer = ask(&mut core, &json!({ "type": "open", "file": 0, "name": "f", "bytes": bytes }));
@@ -106,7 +107,7 @@ fn golden_files_answer_as_the_library() {
     assert!(asked > 30, "{asked}");
 }
 
-fn told(core: &mut Core<Memory>, keys: &[&str], key_type: &str) -> Value {
+fn told(core: &mut Core, keys: &[&str], key_type: &str) -> Value {
     let query = json!({ "type": "query", "handle": 0, "keys": keys, "key_type": key_type });
     ask(core, &query).unwrap()
 }
@@ -189,7 +190,7 @@ fn tables_of_leveldb_and_rocksdb_are_opened() {
             let map = json!({ "type": "map", "handle": 0, "part": part, "cells": 50 });
             assert!(ask(&mut core, &map).is_ok());
         }
-        let look_up = |core: &mut Core<Memory>, keys: &[String]| {
+        let look_up = |core: &mut Core, keys: &[String]| {
             ask(core, &json!({ "type": "query", "handle": 0, "keys": keys })).unwrap()
         };
         let found = look_up(&mut core, &present);
