@@ -6,7 +6,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use crate::util::{Folder, Outcome};
 
@@ -84,23 +83,21 @@ impl Shell {
     }
 
     /// What the files hold, to see whether a run changes them; of long ones, their length and when they were written.
-    fn files(&self) -> Vec<(PathBuf, Option<Vec<u8>>, Option<(u64, SystemTime)>)> {
+    fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let (mut files, mut folders) = (Vec::new(), vec![self.path()]);
         while let (true, Some(folder)) = (self.all, folders.pop()) {
             for entry in fs::read_dir(folder).unwrap() {
                 let entry = entry.unwrap();
-                let kind = entry.file_type().unwrap();
-                if kind.is_dir() {
+                let about = entry.metadata().unwrap();
+                let content = if about.is_dir() {
                     folders.push(entry.path());
-                }
-                let about = entry.metadata().ok().filter(|_| kind.is_file());
-                let long = about.filter(|about| about.len() > 1 << 16);
-                let written = long.map(|about| (about.len(), about.modified().unwrap()));
-                let content = match kind.is_file() && written.is_none() {
-                    true => fs::read(entry.path()).ok(),
-                    false => None,
+                    Vec::new()
+                } else if about.is_file() && about.len() <= 1 << 16 {
+                    fs::read(entry.path()).unwrap_or_default()
+                } else {
+                    format!("{} {:?}", about.len(), about.modified().unwrap()).into_bytes()
                 };
-                files.push((entry.path(), content, written));
+                files.push((entry.path(), content));
             }
         }
         files.sort();
