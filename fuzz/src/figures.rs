@@ -1,7 +1,7 @@
 //! Invariants of every figure of a receipt, whatever bytes the filter was read from.
 
-use umbel::filter::{Fact, Figure};
 use umbel::{Estimate, Receipt};
+use umbel::{Fact, Figure};
 
 /// Asserts that it is a probability.
 fn rate(rate: f64, what: &dyn std::fmt::Debug) {

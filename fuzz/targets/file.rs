@@ -10,8 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_64;
 use umbel::format::CHUNK;
 use umbel::{
-    AnyFilter, AnyScheme, Attributes, Block, Blocked, Blocks, Counting, FileError, Hash64, Hashing,
-    InsertError, Key, KeyHash, Kind, MergeError, Prehashed, Scheme, Secret, Unlock,
+    AnyFilter, AnyScheme, Attributes, Block, Blocked, Blocks, Counting, FileError, InsertError,
+    Key, KeyHash, Kind, MergeError, Mixed64, Portable, Prehashed, Scheme, Secret, Unlock,
 };
 use umbel_fuzz::{Placed, figures, file, memory};
 use umbel_report::advice::Profile;
@@ -68,8 +68,8 @@ fn try_all(bytes: &[u8]) {
         let words = tail.chunks_exact(8).take(8).map(|word| word.try_into().expect("8 bytes"));
         let numbers = (0..40).map(|i| XxHash3_64::oneshot_with_seed(i, b"key"));
         let keys: Vec<u64> = numbers.chain(words.map(u64::from_le_bytes)).collect();
-        let filter = asked(filter, &view, bytes, Hash64::from_slice(&keys));
-        inserted(filter, bytes, function, Hash64::from_slice(&keys));
+        let filter = asked(filter, &view, bytes, Mixed64::from_slice(&keys));
+        inserted(filter, bytes, function, Mixed64::from_slice(&keys));
     }
     let other = Prehashed::new(!given.seed());
     assert!(given.open_as(other, scheme).is_none(), "opened by the hashes of another function");
@@ -197,7 +197,7 @@ fn keyed(
 }
 
 /// Looks up keys, one by one and in batches, and merges the filter with itself. Returns it.
-fn asked<H: Hashing, K: Key<H>>(
+fn asked<H: Portable, K: Key<H>>(
     filter: AnyFilter<Blocks, H>,
     view: &AnyFilter<&[Block], H>,
     bytes: &[u8],
@@ -288,7 +288,7 @@ fn inserted<U: Unlock + Copy, K: Key<U::Hasher>>(
     written(&filter, unlock);
 }
 
-fn removed<H: Hashing, K: Key<H>>(filter: &mut Counting<Blocks, H>, keys: &[K]) {
+fn removed<H: Portable, K: Key<H>>(filter: &mut Counting<Blocks, H>, keys: &[K]) {
     let mut many = filter.clone();
     let mut removed = vec![false; keys.len()];
     many.remove_all(keys, &mut removed);

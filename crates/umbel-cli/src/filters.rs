@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use umbel::format::Reader;
 use umbel::{
-    AnyFilter, AnyScheme, Blocks, FileError, Hashing, KeyDescription, KeyHash, Kind, Plan, Scheme,
+    AnyFilter, AnyScheme, Blocks, FileError, KeyDescription, KeyHash, Kind, Plan, Portable, Scheme,
     SchemeError, Secret,
 };
 use umbel_foreign::{ForeignFilter, KeyType};
@@ -201,7 +201,7 @@ pub(crate) fn sealed(mut file: &File, path: &Path, format: &FormatArgs) -> Resul
 }
 
 /// The filter, when it is of umbel.
-pub(crate) fn own<H: Hashing>(
+pub(crate) fn own<H: Portable>(
     filter: Filter<H>,
     path: &Path,
     verb: &str,
@@ -218,7 +218,7 @@ pub(crate) fn own<H: Hashing>(
 
 /// A filter of the format that is named; else one of umbel, which `own` reads, or of the format that its
 /// content tells.
-fn of_any_system<H: Hashing>(
+fn of_any_system<H: Portable>(
     file: &File,
     path: &Path,
     format: &FormatArgs,
@@ -353,7 +353,7 @@ fn check_description(
 }
 
 /// Writes a filter to a file, or to standard output when the path is `-`, signed if there is a key; gives the bytes written.
-pub(crate) fn write<H: Hashing>(
+pub(crate) fn write<H: Portable>(
     filter: &Filter<H>,
     path: &Path,
     existing: Existing,

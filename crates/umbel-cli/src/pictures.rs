@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use umbel::{AnyFilter, Blocks, Hashing, Plan};
+use umbel::{AnyFilter, Blocks, Plan, Portable};
 use umbel_report::pictures::{self, Picture};
 
 use crate::atomic::{self, Existing};
@@ -48,7 +48,7 @@ pub(crate) fn check(path: &Path, filters: &[PathBuf], force: bool) -> Result<()>
 }
 
 /// Writes the picture of a filter; `name` is what it is called there.
-pub(crate) fn of_filter<H: Hashing>(
+pub(crate) fn of_filter<H: Portable>(
     filter: &AnyFilter<Blocks, H>,
     name: &str,
     path: &Path,

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::str::FromStr;
 
-use umbel::filter::Comparison;
+use umbel::Comparison;
 
 use crate::bits_and_blooms::{BitsAndBlooms, BitsAndBloomsJson};
 use crate::datasketches::DataSketches;

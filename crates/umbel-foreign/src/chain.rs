@@ -7,7 +7,7 @@
 use std::fmt;
 use std::io::Write;
 
-use umbel::filter::Fact;
+use umbel::Fact;
 
 use crate::bits::{self, Order};
 use crate::bytes::check;
@@ -476,7 +476,7 @@ impl<R: Rule, S: AsRef<[u8]>> ForeignFilter for Chain<R, S> {
         let least_bits = self.links.iter().map(ChainLink::modulus).min().unwrap_or(0);
         let probes = self.links.iter().fold(0u32, |sum, link| sum.saturating_add(link.probes()));
         let mut facts = self.rule.facts();
-        facts.insert(0, Fact::new("items", umbel::filter::Figure::Count(self.items())));
+        facts.insert(0, Fact::new("items", umbel::Figure::Count(self.items())));
         let mut receipt = Receipt::of_parts(self, parts, facts);
         receipt.fpp = sampled_rate(&|key| self.contains(key), least_bits, probes, receipt.fpp);
         receipt

@@ -18,7 +18,7 @@
 use std::f64::consts::LN_2;
 use std::ops::Range;
 
-use umbel::filter::{Fact, Figure};
+use umbel::{Fact, Figure};
 
 use crate::bits::count_ones;
 use crate::bytes::{Reader, check};

@@ -13,7 +13,7 @@
 
 use std::f64::consts::LN_2;
 
-use umbel::filter::{Fact, Figure};
+use umbel::{Fact, Figure};
 
 use crate::bits::Order;
 use crate::bytes::{Reader, check};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::Write;
 use std::ops::Range;
 
-use umbel::filter::Fact;
+use umbel::Fact;
 
 use crate::bits::{self, Order};
 use crate::error::differ;

@@ -25,8 +25,8 @@ use sha1::Sha1;
 use sha2::digest::Digest;
 use sha2::{Sha256, Sha384, Sha512};
 use twox_hash::XxHash3_128;
-use umbel::filter::{Fact, Figure};
 use umbel::math::Coverage;
+use umbel::{Fact, Figure};
 
 use crate::bits::{self, Order, padding_is_clear};
 use crate::bytes::{Reader, check};

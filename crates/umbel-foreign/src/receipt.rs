@@ -1,6 +1,6 @@
 //! What a foreign filter delivers now.
 
-use umbel::filter::Fact;
+use umbel::Fact;
 use umbel::math::Estimate;
 
 use crate::measure::Measure;

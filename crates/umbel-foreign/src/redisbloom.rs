@@ -26,7 +26,7 @@ use std::io::Write;
 use std::iter;
 use std::ops::Range;
 
-use umbel::filter::{Fact, Figure};
+use umbel::{Fact, Figure};
 
 use crate::bits::padding_is_clear;
 use crate::bytes::{MOST_PROBES, Reader, check, refuse};

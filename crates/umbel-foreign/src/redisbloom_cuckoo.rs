@@ -29,9 +29,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 
-use umbel::filter::{Fact, Figure};
 use umbel::internals::prefetch;
 use umbel::math::Estimate;
+use umbel::{Fact, Figure};
 
 use crate::bytes::{Reader, check, refuse};
 use crate::hash::murmur2::murmur64a;

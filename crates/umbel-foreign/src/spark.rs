@@ -14,7 +14,7 @@
 
 use std::f64::consts::LN_2;
 
-use umbel::filter::{Fact, Figure};
+use umbel::{Fact, Figure};
 
 use crate::bits::Order;
 use crate::bytes::{MOST_PROBES, Reader, check};

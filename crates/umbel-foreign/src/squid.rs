@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use md5::{Digest, Md5};
-use umbel::filter::{Fact, Figure};
+use umbel::{Fact, Figure};
 
 use crate::bytes::{Reader, check};
 use crate::plain::{Layout, Plain, Shape, sealed};

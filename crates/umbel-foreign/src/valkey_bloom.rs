@@ -23,7 +23,7 @@ use std::hash::Hasher;
 use std::io::Write;
 
 use siphasher::sip::SipHasher13;
-use umbel::filter::{Fact, Figure};
+use umbel::{Fact, Figure};
 
 use crate::bytes::{MOST_PROBES, Reader, check};
 use crate::chain::{Chain, ChainLink, MOST_LINKS, Remainder, Rule, check_links};

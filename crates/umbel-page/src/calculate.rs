@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use umbel::math::classic::{best_probes, bits_per_key, bits_per_key_with, fpp, fpp_limit};
+use umbel::formulas::classic::{best_probes, bits_per_key, bits_per_key_with, fpp, fpp_limit};
 use umbel_numbers::{Count, Fpp, Rate, Size, in_threes, number};
 
 use crate::goal::{Bits, Keys, OneIn, typed};

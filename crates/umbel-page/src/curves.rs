@@ -1,7 +1,7 @@
 //! The charts of a plan: the curves of `umbel plan --plot`, and the times that it ranks by.
 
 use serde_json::{Value, json};
-use umbel::math::classic;
+use umbel::formulas::classic;
 use umbel_numbers::{Count, Rate, counted};
 use umbel_report::advice::{MEASURED_ON, Source, advise, formulas, sources};
 use umbel_report::curves::{Curve, Goal, Point, bits, exponent, keys, overfill, probes};

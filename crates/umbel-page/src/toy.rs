@@ -529,7 +529,7 @@ fn state_of(filter: &AnyFilter) -> State {
         }
         AnyFilter::Scalable(filter) => {
             let label = |part: usize| {
-                let link: &umbel::filter::Link = &Scalable::links(filter)[part];
+                let link: &umbel::Link = &Scalable::links(filter)[part];
                 format!("link {}: {} of {} words", part + 1, link.inserted(), link.plan().keys())
             };
             let part = |(part, &blocks): (usize, &usize)| (label(part), cells(part, blocks));

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use umbel::filter::{Comparison as Found, Fact, Figure};
-use umbel::{Estimate, ParseKindError, Plan, Variant};
+use umbel::{Comparison as Found, Estimate, Fact, Figure, ParseKindError, Plan, Variant};
 use umbel_report::advice::{Costs, Goal, Verdict, advise};
 
 use crate::errors::Failure;

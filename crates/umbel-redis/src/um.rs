@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use umbel::filter::{Fact, Figure};
 use umbel::{
     AnyFilter, AnyScheme, Full, Hashing, InsertError, KeyHash, KeyHasher, Kind, Loader, Plan,
     Receipt, Scheme, Variant, Window,
 };
+use umbel::{Fact, Figure};
 
 use crate::secrets;
 use crate::server::{

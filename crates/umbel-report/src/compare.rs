@@ -2,8 +2,7 @@
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use umbel::filter::Comparison;
-use umbel::{Algorithm, AnyFilter, Blocks, Estimate, Hashing};
+use umbel::{Algorithm, AnyFilter, Blocks, Comparison, Estimate, Hashing};
 use umbel_foreign::{Foreign, ForeignFilter};
 use umbel_numbers::{Count, Rate, Size};
 
@@ -22,6 +21,8 @@ pub struct Merged {
     bytes: u64,
     fill: f64,
     fpp: f64,
+    /// Whether one of the filters had to be folded.
+    folded: bool,
 }
 
 impl Merged {
@@ -29,10 +30,10 @@ impl Merged {
     pub fn of(receipt: Receipt<'_>) -> Self {
         match receipt {
             Receipt::Own(receipt) => {
-                Self { bytes: receipt.bytes(), fill: receipt.fill, fpp: receipt.fpp }
+                Self { bytes: receipt.bytes(), fill: receipt.fill, fpp: receipt.fpp, folded: false }
             }
             Receipt::Foreign(receipt) => {
-                Self { bytes: receipt.bytes, fill: receipt.fill, fpp: receipt.fpp }
+                Self { bytes: receipt.bytes, fill: receipt.fill, fpp: receipt.fpp, folded: false }
             }
         }
     }
@@ -47,7 +48,7 @@ impl Merged {
 
 impl std::fmt::Display for Merged {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { bytes, fill, fpp } = self;
+        let Self { bytes, fill, fpp, .. } = self;
         let fill = fill * 100.0;
         write!(f, "{}, {fill:.2} % full, at a rate of {}", Size(*bytes), Rate(*fpp))
     }
@@ -64,8 +65,10 @@ impl Compared {
             return Self { found: Err(why.clone()), merged: Err(why) };
         }
         let found = left.compare(right).map_err(|error| error.to_string());
-        let merged = left.union(right).map_err(|error| error.to_string());
-        Self { found, merged: merged.map(|()| Merged::of(Receipt::Own(&left.receipt()))) }
+        let folded = left.bytes() != right.bytes();
+        let merged = left.union_folding(right).map_err(|error| error.to_string());
+        let of_both = |()| Merged { folded, ..Merged::of(Receipt::Own(&left.receipt())) };
+        Self { found, merged: merged.map(of_both) }
     }
 
     /// Compares two filters of other systems, as [`own`](Self::own).
@@ -143,6 +146,9 @@ impl Compared {
                 Ok(merged) if merged.is_useless() => {
                     format!("of no use: {merged}; build one filter of both lists")
                 }
+                Ok(merged) if merged.folded => {
+                    format!("yes, folded to the smaller size (--fold): {merged}")
+                }
                 Ok(merged) => format!("yes: {merged}"),
                 Err(error) => format!("no: {error}"),
             },
@@ -161,7 +167,8 @@ impl Compared {
             "not_mergeable": merged.as_ref().err(),
             "not_comparable": found.as_ref().err(),
         });
-        if let Ok(Merged { bytes, fill, fpp }) = merged {
+        if let Ok(Merged { bytes, fill, fpp, folded }) = merged {
+            object["merged_folded"] = json!(folded);
             object["merged_bytes"] = json!(bytes);
             object["merged_fill"] = json!(fill);
             object["merged_fpp"] = json!(fpp);

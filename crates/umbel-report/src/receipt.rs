@@ -1,8 +1,7 @@
 //! What a filter is and delivers: the receipts that `umbel info` prints, and their figures in words.
 
 use serde_json::{Map, Value, json};
-use umbel::filter::{Fact, Figure, Part};
-use umbel::{Capacity, Estimate, KeyDescription};
+use umbel::{Capacity, Estimate, Fact, Figure, KeyDescription, Part};
 use umbel_net::prefixes::{Family, PrefixKeys};
 use umbel_numbers::{Count, Rate, Size, counted, in_threes};
 use umbel_share::Wrapping;

@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use umbel::filter::{Shard, Shards};
 use umbel::{Blocked, KeyHash, KeyHasher, Plan};
+use umbel::{Shard, Shards};
 
 use crate::Error;
 use crate::budget::Budget;

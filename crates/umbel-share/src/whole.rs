@@ -33,7 +33,7 @@ impl FileKind {
             (&umbel::format::MAGIC, Self::Filter),
             (&pack::MAGIC, Self::Packed),
             (&delta::MAGIC, Self::Delta),
-            (umbel::hash::SECRET_TAG.as_bytes(), Self::Secret),
+            (umbel::SECRET_TAG.as_bytes(), Self::Secret),
             (sign::PUBLIC_TAG.as_bytes(), Self::PublicKey),
             (sign::SECRET_TAG.as_bytes(), Self::Secret),
         ];

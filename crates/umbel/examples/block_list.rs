@@ -3,7 +3,8 @@
 //! 4·10⁹ addresses at m/n = 9 and k = 6 need 4.19 GiB, and 1.33 % of all other addresses match: (1 − e^(−6/9))^6. The rate
 //! does not depend on the number of addresses, so this is a thousandth of the list.
 
-use umbel::math::{binomial_bounds, classic};
+use umbel::formulas::classic;
+use umbel::math::binomial_bounds;
 use umbel::{Cascade, Classic, Form, KeyHash, KeyHasher, Plan, Variant};
 
 const BLOCKED: u64 = 4_000_000;

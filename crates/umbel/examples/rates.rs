@@ -1,7 +1,8 @@
 //! The false positive rate of a classic filter of m bits with n keys and k probes, as texts on Bloom filters print it: by
 //! m/n and k, as curves, and counted in real filters.
 
-use umbel::math::{binomial_bounds, classic};
+use umbel::formulas::classic;
+use umbel::math::binomial_bounds;
 use umbel::{Classic, KeyHasher, Plan, Variant};
 
 /// Keys of the filters that are counted.

@@ -110,15 +110,17 @@
 //! - `mmap` (default): mapped files.
 //! - `serde`: filters serialize as the bytes of their files.
 //!
-//! # Modules
+//! # Source
 //! | module | what it alone knows |
 //! |---|---|
-//! | [`hash`] | how key bytes become a hash, under a named scheme and a seed |
-//! | [`math`] | the formulas: rates, sizes, estimates |
-//! | [`plan`] | from a goal (two of keys, fpp, memory) to the parameters of a filter |
+//! | `hash` | how key bytes become a hash, under a named scheme and a seed |
 //! | `bits` | words, blocks and the kernels that set and test them |
-//! | [`filter`] | the kinds of filters and their receipts |
+//! | [`math`] | estimates, intervals, spreads |
+//! | `plan` | from a goal (two of keys, fpp, memory) to the parameters of a filter |
+//! | `filter` | what filters of all kinds share: keys, copies, merges, receipts |
 //! | [`mod@format`] | the bytes of an umbel file |
+//! | `kinds` | a folder a kind: the filter, its plan and its rate |
+//! | `any` | filters whose kind is known only at run time |
 //!
 //! The crate uses no paths, no terminal, and no threads but those of [`insert_all_on`](Filter::insert_all_on).
 
@@ -127,18 +129,34 @@
 
 extern crate alloc;
 
+#[macro_use]
+mod list;
+
+mod any;
 mod bits;
 mod error;
-pub mod filter;
+mod filter;
 pub mod format;
-pub mod hash;
+mod hash;
+mod kinds;
 pub mod math;
 #[cfg(all(test, feature = "std", target_pointer_width = "64"))]
 mod messages;
 mod parts;
-pub mod plan;
+mod plan;
 mod prelude;
 mod text;
+
+/// The formulas of the kinds: their rates, sizes and spreads. No part of the interface, as below.
+#[doc(hidden)]
+pub mod formulas {
+    pub use crate::kinds::blocked::rate as blocked;
+    pub use crate::kinds::bloomier::graph as bloomier;
+    pub use crate::kinds::classic::rate as classic;
+    pub use crate::kinds::sliced::rate as sliced;
+    pub use crate::kinds::stable::rate as stable;
+    pub use crate::kinds::window::rate as window;
+}
 
 /// What the crates of this repository share with this one. No part of its interface: it may change in any version.
 #[doc(hidden)]
@@ -147,10 +165,12 @@ pub mod internals {
     pub use crate::bits::cast::{bytes, bytes_mut, words, words_mut};
     pub use crate::bits::{BLOCK_BITS, BLOCK_BYTES, packed, place};
     pub use crate::error::{Exact, check_field};
-    pub use crate::filter::internal::*;
+    pub use crate::filter::core::Core;
     #[cfg(feature = "std")]
     pub use crate::format::Writer;
     pub use crate::hash::mix::{GOLDEN, mix};
+    #[cfg(feature = "std")]
+    pub use crate::kinds::blocked::runs;
     #[cfg(not(feature = "std"))]
     pub use crate::prelude::Real;
     pub use crate::text::{read_text, write_text};
@@ -162,37 +182,49 @@ pub mod internals {
     }
 }
 
+pub use any::AnyFilter;
+#[cfg(feature = "mmap")]
+pub use any::LazyFilter;
+#[cfg(feature = "std")]
+pub use any::Loader;
 pub use bits::{Block, Blocks};
 #[cfg(feature = "mmap")]
 pub use bits::{MappedBlocks, MappedFile};
 pub use error::{FieldError, OutOfMemory};
 #[doc(inline)]
-#[cfg(feature = "mmap")]
-pub use filter::LazyFilter;
-#[doc(inline)]
-#[cfg(feature = "std")]
-pub use filter::Loader;
-#[doc(inline)]
-#[cfg(all(feature = "std", target_has_atomic = "64"))]
-pub use filter::Shared;
-#[doc(inline)]
 pub use filter::{
-    AnyFilter, Attributes, Blocked, Bloomier, BuildError, Cascade, Classic, Coded, Counting,
-    Estimate, Filter, Full, InsertError, MergeError, Receipt, RowError, Scalable, Sliced, Stable,
-    Window,
+    BuildError, Comparison, Fact, Figure, Filter, Full, InsertError, MergeError, Names, Part,
+    Receipt, RowError,
 };
 #[doc(inline)]
 pub use format::{FileError, KeyDescription};
+#[doc(hidden)]
+pub use hash::SECRET_TAG;
 #[doc(inline)]
 pub use hash::{
-    Algorithm, AnyScheme, ByHash, Hash64, Hashing, Key, KeyHash, KeyHasher, Prehashed, Scheme,
-    SchemeError, Secret, Unlock,
+    Algorithm, AnyScheme, ByHash, Hash64, Hashing, Key, KeyHash, KeyHasher, Mixed64, Portable,
+    Prehashed, Scheme, SchemeError, Secret, Unlock,
 };
+pub use kinds::attributes::Attributes;
+#[cfg(all(feature = "std", target_has_atomic = "64"))]
+pub use kinds::blocked::Shared;
+pub use kinds::blocked::{Blocked, Shard, ShardIndex, Shards};
+pub use kinds::bloomier::{Bloomier, BloomierBuilder, BloomierShard};
+pub use kinds::cascade::Cascade;
+pub use kinds::classic::Classic;
+pub use kinds::coded::Coded;
+pub use kinds::counting::Counting;
+pub use kinds::planning::ParseKindError;
+pub use kinds::scalable::{Link, Scalable};
+pub use kinds::sliced::Sliced;
+pub use kinds::stable::Stable;
+pub use kinds::window::Window;
+#[doc(inline)]
+pub use math::Estimate;
 pub use parts::Parts;
 #[doc(inline)]
 pub use plan::{
-    Capacity, Form, Growth, Kind, MAX_BITS, MAX_PROBES, ParseKindError, Plan, PlanError, Tags,
-    Variant,
+    Capacity, Form, Growth, Kind, MAX_BITS, MAX_PROBES, Plan, PlanError, Tags, Variant,
 };
 
 /// Any error of this crate. Every other error type converts to it, so that `?` works throughout.

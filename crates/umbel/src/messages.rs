@@ -100,7 +100,9 @@ fn messages_are_as_listed() {
         NotMergeable(Kind::Scalable); NotComparable(Kind::Bloomier);
         KindsDiffer { left: Kind::Blocked, right: Kind::Attributes }; SchemesDiffer { left: xxh3, right: keyed };
         KeysDiffer; ProbesDiffer { left: 8, right: 9 }; CellsDiffer { left: 4, right: 8 };
-        SizesDiffer { left: 3, right: 4, unit: "blocks" };
+        SizesDiffer { left: 3, right: 6, unit: "blocks" };
+        Indivisible { size: 19_824, divisor: 5, unit: "blocks" };
+        NotFoldable { left: 3, right: 4, unit: "blocks" };
         AttributesDiffer { left: names(&["city"]), right: names(&["year"]) }; TagsDiffer { left: 0, right: 1 };
         CannotConvert { from: Kind::Classic, to: Kind::Blocked }; Grown { links: 3 };
         OutOfMemory(OutOfMemory { bytes: 1 << 50 });

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
-use umbel::{AnyFilter, Attributes, Hash64, KeyDescription, KeyHasher, Kind, Plan, Prehashed};
+use umbel::{AnyFilter, Attributes, KeyDescription, KeyHasher, Kind, Mixed64, Plan, Prehashed};
 use umbel_foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
 
 use crate::statistics::splitmix;
@@ -279,7 +279,7 @@ fn described() -> Result<Vec<Vec<u8>>> {
             filter.describe(keys.clone());
             return Ok(filter.to_bytes());
         }
-        let mut filter = AnyFilter::build(&plan, Hash64::from_slice(&hashes), Prehashed::new(1))?;
+        let mut filter = AnyFilter::build(&plan, Mixed64::from_slice(&hashes), Prehashed::new(1))?;
         filter.describe(keys.clone());
         Ok(filter.to_bytes())
     };

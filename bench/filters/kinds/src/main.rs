@@ -8,8 +8,9 @@ use std::ops::RangeInclusive;
 
 use bench_common::{Bench, Case, Filter, GROWN, GROWN_NAME, Hashed, Key};
 use memmap2::{Advice, MmapMut};
-use umbel::filter::{Bloomier, Counting};
-use umbel::{AnyFilter, Capacity, Error, KeyHash, KeyHasher, Kind, Plan, Variant};
+use umbel::{
+    AnyFilter, Bloomier, Capacity, Counting, Error, KeyHash, KeyHasher, Kind, Plan, Variant,
+};
 
 const VERSION: &str = "0.1.0";
 /// Keys passed on together: as hashes 16 KiB, which fit in the first-level cache.

@@ -4,7 +4,7 @@ use std::thread;
 
 use bench_common::{Bench, Case, Filter, Hashed, Key, KeyForm, Text, one_by_one};
 use umbel::{
-    Blocked, Blocks, Hash64, Hashing, KeyHash, KeyHasher, Kind, Plan, Prehashed, Secret, Shared,
+    Blocked, Blocks, Hashing, KeyHash, KeyHasher, Kind, Mixed64, Plan, Prehashed, Secret, Shared,
 };
 
 const NAME: &str = "umbel";
@@ -63,7 +63,7 @@ impl Form for Hashed {
     const HASHER: Prehashed = Prehashed::new(1);
 
     fn keys(keys: &[Self]) -> &[impl umbel::Key<Prehashed>] {
-        Hash64::from_slice(Self::words(keys))
+        Mixed64::from_slice(Self::words(keys))
     }
 }
 

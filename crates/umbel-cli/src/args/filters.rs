@@ -332,9 +332,9 @@ pub(crate) struct InfoArgs {
 
 /// Merge filters into one that holds the keys of all
 ///
-/// Filters merge if they have the same kind, hash scheme, number of probes and key fields, and if one's size divides
-/// the other's: the larger one is folded to the smaller size. Scalable filters and windows do not merge. Other systems'
-/// filters merge if format, hash, seed, bits and probes agree.
+/// Filters merge if they have the same kind, size, hash scheme, number of probes and key fields; with --fold and
+/// --intersect also if one's size divides the other's. Scalable filters and windows do not merge. Other systems' filters
+/// merge if format, hash, seed, bits and probes agree.
 ///
 /// After an error no filter is written, and an existing one is as it was.
 #[derive(Debug, Args)]
@@ -348,6 +348,9 @@ pub(crate) struct MergeArgs {
     /// Keep only the keys that are in all filters
     #[arg(long)]
     pub(crate) intersect: bool,
+    /// Fold larger filters to the smallest size, at which more keys pass by mistake
+    #[arg(long)]
+    pub(crate) fold: bool,
     /// Replace a file of another sort too; write a filter of no use, which nearly every key passes
     #[arg(long, short)]
     pub(crate) force: bool,

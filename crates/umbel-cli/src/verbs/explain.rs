@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use umbel::Plan;
-use umbel::math::classic;
+use umbel::formulas::classic;
 use umbel_foreign::{ForeignFilter, Format};
 use umbel_net::prefixes::PrefixList;
 use umbel_sets::{Filter, Input, Options, SetPlan, Strategy};

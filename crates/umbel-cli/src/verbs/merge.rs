@@ -1,7 +1,7 @@
 //! `umbel merge`: one filter from several.
 
 use anyhow::{Context, Result, bail};
-use umbel::Scheme;
+use umbel::{MergeError, Scheme};
 use umbel_foreign::ForeignFilter;
 use umbel_report::compare::{Merged, check_same_keys};
 use umbel_sets::{Filter, ForeignLines, Progress, Report};
@@ -24,7 +24,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
     for path in others {
         let other = filters::read_sealed(path, &args.read)?;
         report.bytes_read += other.bytes();
-        join(&mut merged, &other, args.intersect)
+        join(&mut merged, &other, args)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;
     }
     report.passes = args.filters.len() as u32;
@@ -42,7 +42,8 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, intersect: bool) -> Result<()> {
+fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, args: &MergeArgs) -> Result<()> {
+    let intersect = args.intersect;
     if let (Filter::Own(left), Filter::Own(right)) = (&mut *merged, other) {
         check_same_keys(left, right).map_err(umbel_sets::Error::from)?;
         if prefixes::join(left, right, intersect)? {
@@ -51,7 +52,11 @@ fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, intersect: bool) ->
     }
     match (merged, other) {
         (Filter::Own(left), Filter::Own(right)) if intersect => left.intersect(right)?,
-        (Filter::Own(left), Filter::Own(right)) => left.union(right)?,
+        (Filter::Own(left), Filter::Own(right)) if args.fold => left.union_folding(right)?,
+        (Filter::Own(left), Filter::Own(right)) => match left.union(right) {
+            Err(error @ MergeError::SizesDiffer { .. }) => bail!("{error} (--fold)"),
+            merged => merged?,
+        },
         (Filter::Foreign(left), Filter::Foreign(right)) if !intersect => {
             left.filter_mut().union(right.filter())?;
         }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use umbel::math::classic;
+use umbel::formulas::classic;
 use umbel_numbers::{Rate, Size};
 use umbel_report::advice::formulas;
 

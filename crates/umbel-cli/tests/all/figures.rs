@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use serde::Deserialize;
-use umbel::math::classic;
+use umbel::formulas::classic;
 use umbel::{Kind, Plan};
 use umbel_net::prefixes::{Family, Network, PrefixKeys};
 use umbel_numbers::Count;

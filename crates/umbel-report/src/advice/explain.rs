@@ -1,6 +1,6 @@
 //! The formulas behind a choice, with its numbers filled in.
 
-use umbel::math::{bloomier, classic};
+use umbel::formulas::{bloomier, classic};
 use umbel::{Growth, Kind, Plan, Variant};
 
 use super::formulas::hash_collisions;

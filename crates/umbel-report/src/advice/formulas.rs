@@ -7,9 +7,9 @@
 //! entropy: for the same number of bits sent its rate is lower. The receiver pays with memory.
 
 use umbel::MAX_PROBES;
-use umbel::math::classic::bits_per_key_with;
+use umbel::formulas::classic::bits_per_key_with;
 
-/// Returns [`fpp_limit`](umbel::math::classic::fpp_limit) from the bits per key, m/n: (1 − e^(−k/(m/n)))^k.
+/// Returns [`fpp_limit`](umbel::formulas::classic::fpp_limit) from the bits per key, m/n: (1 − e^(−k/(m/n)))^k.
 pub fn fpp_limit_of(bits_per_key: f64, probes: u32) -> f64 {
     (-(-f64::from(probes) / bits_per_key).exp_m1()).powi(probes as i32)
 }
@@ -114,7 +114,7 @@ pub fn best_for_sent(sent: f64, most: f64) -> (f64, u32, f64) {
 
 #[cfg(test)]
 mod tests {
-    use umbel::math::classic::{bits_per_key, fpp_limit, fpp_textbook};
+    use umbel::formulas::classic::{bits_per_key, fpp_limit, fpp_textbook};
 
     use super::*;
 

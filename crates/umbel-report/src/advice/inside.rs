@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use umbel::hash::Hashing;
+use umbel::Hashing;
 use umbel::internals::block_words;
 use umbel::{AnyFilter, Block, Variant};
 

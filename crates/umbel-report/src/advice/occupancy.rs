@@ -1,6 +1,6 @@
 //! How many bits of a block are set: the distribution over hashings.
 
-use umbel::math::MAX_PROBES;
+use umbel::MAX_PROBES;
 
 const BLOCK_BITS: usize = 512;
 
@@ -119,7 +119,7 @@ impl Occupancy {
 
 #[cfg(test)]
 mod tests {
-    use umbel::math::{blocked, classic};
+    use umbel::formulas::{blocked, classic};
 
     use super::*;
 

@@ -3,10 +3,9 @@
 //!
 //! Filters count their own blocks; the expectations, common to all kinds, are computed here.
 
-use umbel::filter::Part;
-use umbel::hash::Hashing;
-use umbel::math::blocked;
-use umbel::{AnyFilter, Block, Kind, Plan, Variant};
+use umbel::Part;
+use umbel::formulas::blocked;
+use umbel::{AnyFilter, Block, Hashing, Kind, Plan, Variant};
 
 use super::Inside;
 use super::occupancy::set_bits;

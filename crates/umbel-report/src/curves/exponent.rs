@@ -33,7 +33,7 @@ pub fn whole_probes(bits_per_key: f64) -> Vec<Point> {
 
 #[cfg(test)]
 mod tests {
-    use umbel::math::classic;
+    use umbel::formulas::classic;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 //! and k, with the plan as a star on that curve.
 
 use umbel::Plan;
-use umbel::math::classic;
+use umbel::formulas::classic;
 
 use super::{Point, log_steps};
 

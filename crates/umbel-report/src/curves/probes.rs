@@ -1,6 +1,6 @@
 //! Rate by probes per key: how few bits it takes for the limit form to mislead, and where the best k lies.
 
-use umbel::math::classic;
+use umbel::formulas::classic;
 
 use super::Point;
 

@@ -7,7 +7,7 @@
 
 use std::f64::consts::LN_2;
 
-use umbel::math::classic;
+use umbel::formulas::classic;
 
 use crate::advice::formulas::log_fpp_at_clear;
 use crate::curves::exponent::{curve, step, whole_probes};

@@ -13,7 +13,7 @@ mod probes;
 mod profile;
 mod style;
 
-use umbel::{AnyFilter, Blocks, Hashing, Plan};
+use umbel::{AnyFilter, Blocks, Plan, Portable};
 
 use crate::curves::{Curve, Goal};
 use canvas::Canvas;
@@ -49,7 +49,7 @@ pub fn of_plans(plans: &[Plan]) -> Vec<Picture> {
 }
 
 /// Draws how full the blocks of a filter are; `name` is what it is called.
-pub fn of_filter<H: Hashing>(filter: &AnyFilter<Blocks, H>, name: &str) -> String {
+pub fn of_filter<H: Portable>(filter: &AnyFilter<Blocks, H>, name: &str) -> String {
     profile::picture(filter, name).finish()
 }
 

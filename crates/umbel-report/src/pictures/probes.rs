@@ -1,7 +1,7 @@
 //! Rate by probes per key: how few bits it takes for the limit form to mislead, and where the best k lies.
 
 use crate::curves::probes::{BITS, MOST_PROBES, TENTHS, curves};
-use umbel::math::classic;
+use umbel::formulas::classic;
 
 use super::Goal;
 use super::canvas::{Area, Canvas};

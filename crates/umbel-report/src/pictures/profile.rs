@@ -1,7 +1,7 @@
 //! The inside of one filter: how many blocks are how full, next to what chance predicts, and the fill along its file, of
 //! a window that of each generation.
 
-use umbel::{AnyFilter, Blocks, Hashing};
+use umbel::{AnyFilter, Blocks, Portable};
 
 use crate::advice::Profile;
 use crate::fill::{self, bars, mean};
@@ -16,7 +16,7 @@ const STRETCHES: usize = 200;
 /// Most blocks that each have a bar of their own along the file.
 const FEW_BLOCKS: u64 = 24;
 
-pub(super) fn picture<H: Hashing>(filter: &AnyFilter<Blocks, H>, name: &str) -> Canvas {
+pub(super) fn picture<H: Portable>(filter: &AnyFilter<Blocks, H>, name: &str) -> Canvas {
     let (profile, receipt) = (Profile::of(filter, STRETCHES), filter.receipt());
     let mut canvas = titled(&short(name, 85), 1000.0, 530.0);
     let facts = fill::facts(&profile, &receipt);

@@ -4,7 +4,7 @@
 use std::io::Read;
 use std::sync::Mutex;
 
-use umbel::filter::{Bloomier, BloomierBuilder};
+use umbel::{Bloomier, BloomierBuilder};
 use umbel::{KeyHash, KeyHasher, Plan};
 use umbel_io::threads::on_each;
 

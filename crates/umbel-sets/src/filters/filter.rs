@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use umbel::{AnyFilter, Blocks, Hashing, KeyHasher};
+use umbel::{AnyFilter, Blocks, KeyHasher, Portable};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, KeyCounter, KeyType};
 
 use crate::Error;
@@ -12,7 +12,7 @@ use crate::scan::Lines;
 ///
 /// `H` is the way its keys are hashed: [`umbel::Scheme`] if none are looked up.
 #[derive(Debug)]
-pub enum Filter<H: Hashing = KeyHasher> {
+pub enum Filter<H: Portable = KeyHasher> {
     /// One of umbel's own, of any kind.
     Own(AnyFilter<Blocks, H>),
     /// One of another system.
@@ -28,7 +28,7 @@ pub enum Receipt {
     Foreign(umbel_foreign::Receipt),
 }
 
-impl<H: Hashing> Filter<H> {
+impl<H: Portable> Filter<H> {
     /// Returns the bytes of its bits, or of its whole file for another system's filter.
     pub fn bytes(&self) -> u64 {
         match self {
@@ -79,13 +79,13 @@ impl Filter {
     }
 }
 
-impl<H: Hashing> From<AnyFilter<Blocks, H>> for Filter<H> {
+impl<H: Portable> From<AnyFilter<Blocks, H>> for Filter<H> {
     fn from(filter: AnyFilter<Blocks, H>) -> Self {
         Self::Own(filter)
     }
 }
 
-impl<H: Hashing> From<ForeignLines> for Filter<H> {
+impl<H: Portable> From<ForeignLines> for Filter<H> {
     fn from(filter: ForeignLines) -> Self {
         Self::Foreign(filter)
     }

@@ -10,8 +10,8 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::sync::Mutex;
 
-use umbel::filter::{Shard, ShardIndex};
 use umbel::{FileError, KeyDescription, KeyHash, KeyHasher, Plan, Receipt, Secret};
+use umbel::{Shard, ShardIndex};
 use umbel_io::{PageBuffer, PageReader, PageWriter};
 
 use super::shards::{InShards, OldShards};

@@ -2,11 +2,11 @@
 
 use std::io::{Read, Write};
 
-use umbel::filter::{Shard, ShardIndex};
 use umbel::format::{Header, Payload, Reader};
 use umbel::internals::{BLOCK_BITS, BLOCK_BYTES};
 use umbel::internals::{Writer, bytes, bytes_mut, runs};
 use umbel::{Block, Blocks, FileError, KeyDescription, KeyHasher, Plan, Receipt, Secret};
+use umbel::{Shard, ShardIndex};
 
 use crate::Error;
 

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use umbel::filter::Shard;
+use umbel::Shard;
 use umbel::{Blocked, KeyHash, Kind, Plan};
 
 use crate::Error;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use umbel::Receipt;
-use umbel::filter::ShardIndex;
+use umbel::ShardIndex;
 
 use super::seen::{Checkpoint, Recorder, Save, of_output};
 use crate::filters::pieces::{AnswerWriter, Answers, BATCH, LargeFilter, room};

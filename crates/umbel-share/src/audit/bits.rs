@@ -9,8 +9,8 @@
 //! too, and a filter γ-deniable if a member is deniable with probability γ. They find γ ≈ (1 − e^(−h·k/X))^k, with h such
 //! strangers and X set bits.
 
+use umbel::formulas::blocked;
 use umbel::internals::block_words;
-use umbel::math::blocked;
 use umbel::{AnyFilter, KeyHash, Kind, Variant};
 
 /// Counts, bit by bit, the candidates that explain the bits of a filter. Two bits of memory for each of the filter's.

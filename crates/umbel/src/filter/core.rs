@@ -5,8 +5,8 @@ use core::convert::Infallible;
 use super::{MergeError, Receipt};
 use crate::bits::{self, Block, Blocks};
 use crate::format::{Body, FileError, Header};
-use crate::hash::{Hash64, KeyHash, Scheme};
-use crate::plan::{Kind, Plan, PlanError};
+use crate::hash::{KeyHash, Mixed64, Scheme};
+use crate::plan::{Plan, PlanError, Planner};
 use crate::prelude::*;
 
 /// The core of a kind: its storage, and what its bits mean.
@@ -14,8 +14,8 @@ use crate::prelude::*;
 /// `Storage` holds the blocks of each part: [`Blocks`] owns them, `&[Block]` borrows them,
 /// [`MappedBlocks`](crate::MappedBlocks) are in a mapped file.
 pub trait Core: Sized {
-    /// The kind.
-    const KIND: Kind;
+    /// How its kind is planned.
+    type Plans: Planner;
     /// The storage of its blocks.
     type Storage: AsRef<[Block]>;
     /// The same core with other storage.
@@ -34,13 +34,15 @@ pub trait Core: Sized {
     fn prefetch(&self, hash: KeyHash) {
         let _ = hash;
     }
-    /// Calls `each` with the part and the block, from 0 in it, of everything that a look-up of this key may read. Not in
-    /// all kinds: see `tells` in lazy.rs.
-    fn touches(&self, hash: KeyHash, each: &mut dyn FnMut(usize, usize)) {
-        let _ = (hash, each);
+    /// Whether a look-up of this key reads only blocks for which `is_known` holds, given the part and the block, from 0 in
+    /// it. True in kinds that do not tell: see `tells` in any/lazy.rs.
+    #[inline]
+    fn reads_only(&self, hash: KeyHash, is_known: impl FnMut(usize, usize) -> bool) -> bool {
+        let _ = (hash, is_known);
+        true
     }
     /// Like `contains_all`, for 64-bit hashes.
-    fn contains_narrow(&self, hashes: &[Hash64], found: &mut [bool]) {
+    fn contains_narrow(&self, hashes: &[Mixed64], found: &mut [bool]) {
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
             let wide = widened(hashes);
             self.contains_all(&wide[..hashes.len()], found);
@@ -65,11 +67,11 @@ pub trait Core: Sized {
     }
     /// The fields of the header that only this kind has.
     fn body(&self) -> Body {
-        Body::of(self.plan())
+        Body::of::<Self::Plans>(self.plan())
     }
     /// The bytes of each part of the file with this header, whose fields are checked.
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-        Ok(vec![header.plan()?.bytes()])
+        Ok(vec![header.plan::<Self::Plans>()?.bytes()])
     }
     /// Makes the core from a header and its parts, which are as long as `layout` says.
     fn open(header: &Header, parts: Vec<Self::Storage>) -> Result<Self, FileError>;
@@ -99,10 +101,10 @@ macro_rules! one_part {
         }
     };
 }
-pub(super) use one_part;
+pub(crate) use one_part;
 
 /// Kinds that can be made empty, from a plan alone.
-pub(super) trait MakeCore: Core<Storage = Blocks> {
+pub(crate) trait MakeCore: Core<Storage = Blocks> {
     fn make(plan: &Plan) -> Result<Self, PlanError>;
 }
 
@@ -119,7 +121,7 @@ pub trait InsertCore: Core<Storage = Blocks> {
     /// The slices have equal lengths.
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Self::Full>;
     /// Like `insert_all`, for 64-bit hashes.
-    fn insert_narrow(&mut self, hashes: &[Hash64]) -> Result<(), Self::Full> {
+    fn insert_narrow(&mut self, hashes: &[Mixed64]) -> Result<(), Self::Full> {
         hashes.chunks(GROUP).try_for_each(|hashes| {
             let wide = widened(hashes);
             self.insert_all(&wide[..hashes.len()])
@@ -141,18 +143,20 @@ pub trait MergeCore: Core<Storage = Blocks> {
 /// How two filters are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// The keys of either.
+    /// The keys of either; both must have one size.
     Union,
+    /// The keys of either, at the smaller size.
+    UnionFolding,
     /// The keys of both.
     Intersection,
 }
 
 /// Hashes that are computed, or looked up, together: 8 KiB, a quarter of the first-level cache.
-pub(super) const GROUP: usize = 512;
+pub(crate) const GROUP: usize = 512;
 
 /// At most [`GROUP`] hashes of 64 bits, widened.
 #[inline]
-fn widened(hashes: &[Hash64]) -> [KeyHash; GROUP] {
+fn widened(hashes: &[Mixed64]) -> [KeyHash; GROUP] {
     let mut wide = [KeyHash::default(); GROUP];
     for (to, &hash) in wide.iter_mut().zip(hashes) {
         *to = KeyHash::from_u64(hash.0);

@@ -328,12 +328,37 @@ pub enum MergeError {
         /// Bits of a cell of the right filter.
         right: u32,
     },
+    /// The sizes differ, and one filter would have to be folded, which raises its rate.
+    #[error(
+        "the filters have {left} and {right} {unit}, and the larger would be folded to the smaller size, at a \
+         higher rate; plan both for the same number of keys, or let it be folded"
+    )]
+    SizesDiffer {
+        /// Size of the left filter.
+        left: u64,
+        /// Size of the right filter.
+        right: u64,
+        /// The unit of the sizes: `blocks`, `bits` or `bits per slice`.
+        unit: &'static str,
+    },
+    /// A filter does not fold by this divisor.
+    #[error(
+        "{size} {unit} do not divide into {divisor} equal parts; fold by a number that divides {size}"
+    )]
+    Indivisible {
+        /// Its size.
+        size: u64,
+        /// The divisor.
+        divisor: u64,
+        /// The unit of the size.
+        unit: &'static str,
+    },
     /// Neither size is a multiple of the other, so neither filter folds to the other.
     #[error(
         "sizes of {left} and {right} {unit} do not fold to each other (one must divide the other); \
          plan both for the same number of keys, or for numbers that differ by a power of two"
     )]
-    SizesDiffer {
+    NotFoldable {
         /// Size of the left filter.
         left: u64,
         /// Size of the right filter.

@@ -14,33 +14,33 @@ use crate::hash::{Scheme, SchemeError, Unlock};
 use crate::prelude::*;
 
 /// A file whose header and checksums were verified.
-pub(super) struct Opened<S, H> {
-    pub(super) header: Header,
-    pub(super) hasher: H,
-    pub(super) description: KeyDescription,
+pub(crate) struct Opened<S, H> {
+    pub(crate) header: Header,
+    pub(crate) hasher: H,
+    pub(crate) description: KeyDescription,
     /// The blocks of each part, as long as the layout says.
-    pub(super) parts: Vec<S>,
+    pub(crate) parts: Vec<S>,
 }
 
 /// A file that is opened before it has a hasher. The functions that do so are compiled once, and not for each way to unlock
 /// a file or to read one.
-pub(super) type Locked<S> = Opened<S, ()>;
+pub(crate) type Locked<S> = Opened<S, ()>;
 
 impl<S, H> Opened<S, H> {
-    pub(super) fn with<T>(self, parts: Vec<T>) -> Opened<T, H> {
+    pub(crate) fn with<T>(self, parts: Vec<T>) -> Opened<T, H> {
         let Self { header, hasher, description, .. } = self;
         Opened { header, hasher, description, parts }
     }
 }
 
 /// Checks the fields of the kind, and returns the bytes of each part.
-pub(super) type Layout<'a> = &'a dyn Fn(&Header) -> Result<Vec<u64>, FileError>;
+pub(crate) type Layout<'a> = &'a dyn Fn(&Header) -> Result<Vec<u64>, FileError>;
 
 /// Makes the hasher of a file's scheme, or refuses.
-pub(super) type Admit<'a> = &'a mut dyn FnMut(Scheme) -> Result<(), SchemeError>;
+pub(crate) type Admit<'a> = &'a mut dyn FnMut(Scheme) -> Result<(), SchemeError>;
 
 /// The file that `open` opens, which calls its argument with the scheme of the file, and the hasher of that.
-pub(super) fn unlocked<S, U: Unlock>(
+pub(crate) fn unlocked<S, U: Unlock>(
     unlock: U,
     open: impl FnOnce(Admit<'_>) -> Result<Locked<S>, FileError>,
 ) -> Result<Opened<S, U::Hasher>, FileError> {
@@ -54,7 +54,7 @@ pub(super) fn unlocked<S, U: Unlock>(
 }
 
 /// Checks all fields of a header, then the length of the file, then admits its scheme. The parts are their bytes.
-pub(super) fn declared(
+pub(crate) fn declared(
     header: Header,
     length: u64,
     layout: Layout<'_>,
@@ -71,7 +71,7 @@ pub(super) fn declared(
 
 /// Reads a file of `length` bytes.
 #[cfg(feature = "std")]
-pub(super) fn read(
+pub(crate) fn read(
     source: &mut dyn Read,
     length: u64,
     layout: Layout<'_>,
@@ -85,7 +85,7 @@ pub(super) fn read(
 }
 
 /// Copies the filter out of a file in memory.
-pub(super) fn copy(
+pub(crate) fn copy(
     bytes: &[u8],
     layout: Layout<'_>,
     admit: Admit<'_>,
@@ -103,7 +103,7 @@ pub(super) fn copy(
 }
 
 /// Borrows the filter from a file in memory.
-pub(super) fn view<'a>(
+pub(crate) fn view<'a>(
     bytes: &'a [u8],
     layout: Layout<'_>,
     admit: Admit<'_>,
@@ -126,7 +126,7 @@ type Check<'a> = &'a dyn Fn(&Header, &[u8]) -> Result<(), FileError>;
 
 /// The filter in a mapped file.
 #[cfg(feature = "mmap")]
-pub(super) fn map(
+pub(crate) fn map(
     file: &MappedFile,
     check: Check<'_>,
     layout: Layout<'_>,
@@ -141,6 +141,6 @@ pub(super) fn map(
     Ok(declared.with(parts))
 }
 
-pub(super) fn zeroed(layout: &[u64]) -> Result<Vec<Blocks>, OutOfMemory> {
+pub(crate) fn zeroed(layout: &[u64]) -> Result<Vec<Blocks>, OutOfMemory> {
     layout.iter().map(|&bytes| Blocks::zeroed(bytes / bits::BLOCK_BYTES)).collect()
 }

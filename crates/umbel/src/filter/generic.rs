@@ -12,13 +12,13 @@ use super::{MergeError, Receipt};
 use crate::bits::{self, AHEAD, Block, Blocks, cast};
 use crate::error::OutOfMemory;
 use crate::format::{self, FileError, Header, KeyDescription};
-use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher, Unlock};
-use crate::plan::{Kind, Plan};
+use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher, Portable, Unlock};
+use crate::plan::{Plan, Planner};
 use crate::prelude::*;
 
 /// A filter. `C` is its kind and the storage of its bits, `H` the way its keys are hashed.
 ///
-/// Use it through the names of the kinds: [`Blocked`](super::Blocked) and the others.
+/// Use it through the names of the kinds: [`Blocked`](crate::Blocked) and the others.
 ///
 /// ```
 /// use umbel::Blocked;
@@ -32,13 +32,13 @@ use crate::prelude::*;
 /// ```
 #[derive(Clone)]
 pub struct Filter<C, H = KeyHasher> {
-    pub(super) core: C,
-    pub(super) hasher: H,
-    pub(super) description: KeyDescription,
+    pub(crate) core: C,
+    pub(crate) hasher: H,
+    pub(crate) description: KeyDescription,
 }
 
 impl<C, H> Filter<C, H> {
-    pub(super) fn of(core: C, hasher: H) -> Self {
+    pub(crate) fn of(core: C, hasher: H) -> Self {
         Self { core, hasher, description: KeyDescription::default() }
     }
 
@@ -55,7 +55,7 @@ impl<C, H> Filter<C, H> {
 
 /// What the methods for many keys of each kind call.
 impl<C: InsertCore, H: Hashing> Filter<C, H> {
-    pub(super) fn insert_keys<K: Key<H>>(&mut self, keys: &[K]) -> Result<(), C::Full> {
+    pub(crate) fn insert_keys<K: Key<H>>(&mut self, keys: &[K]) -> Result<(), C::Full> {
         match K::hashes(keys) {
             Hashes::Wide(hashes) => self.core.insert_all(hashes),
             Hashes::Narrow(hashes) => self.core.insert_narrow(hashes),
@@ -67,7 +67,7 @@ impl<C: InsertCore, H: Hashing> Filter<C, H> {
         }
     }
 
-    pub(super) fn insert_keys_new<K: Key<H>>(
+    pub(crate) fn insert_keys_new<K: Key<H>>(
         &mut self,
         keys: &[K],
         new: &mut [bool],
@@ -173,7 +173,7 @@ impl<C: Core, H: Hashing> Filter<C, H> {
         self.core.plan().bits > bits::FAR * bits::BLOCK_BITS
     }
 
-    pub(super) fn with<D>(&self, core: D) -> Filter<D, H> {
+    pub(crate) fn with<D>(&self, core: D) -> Filter<D, H> {
         Filter { core, hasher: self.hasher.clone(), description: self.description.clone() }
     }
 
@@ -182,13 +182,19 @@ impl<C: Core, H: Hashing> Filter<C, H> {
     /// # Errors
     /// The errors of `out`.
     #[cfg(feature = "std")]
-    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+    pub fn write(&self, mut out: impl Write) -> io::Result<()>
+    where
+        H: Portable,
+    {
         self.put(&mut |bytes| out.write_all(bytes))?;
         out.flush()
     }
 
     /// Returns the umbel file as bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub fn to_bytes(&self) -> Vec<u8>
+    where
+        H: Portable,
+    {
         let length = self.header().file_length().expect("there are fewer than 2⁶⁴");
         let mut bytes = Vec::with_capacity(length as usize);
         let Ok(()) = self.put::<Infallible>(&mut |more| {
@@ -204,7 +210,10 @@ impl<C: Core, H: Hashing> Filter<C, H> {
 
     /// As [`AnyFilter::file_part`](super::AnyFilter::file_part).
     #[cfg(feature = "std")]
-    pub(super) fn file_part(&self, offset: u64, most: usize) -> Vec<u8> {
+    pub(crate) fn file_part(&self, offset: u64, most: usize) -> Vec<u8>
+    where
+        H: Portable,
+    {
         let header = self.header();
         let length = header.file_length().expect("there are fewer than 2⁶⁴");
         let end = offset.saturating_add(most as u64).min(length);
@@ -224,26 +233,26 @@ impl<C: Core, H: Hashing> Filter<C, H> {
         cut
     }
 
-    pub(super) fn header(&self) -> Header {
+    pub(crate) fn header(&self) -> Header {
         let (plan, scheme) = (self.core.plan(), self.hasher.scheme());
         Header::new(plan, scheme, &self.description, &self.core.body().0, self.bytes())
     }
 
     /// The bytes of each part of a file of this kind; its fields are checked.
-    pub(super) fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+    pub(crate) fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
         C::layout(header)
     }
 
     /// As [`layout`](Self::layout), of a file that must be of this kind.
-    pub(super) fn layout_of_kind(header: &Header) -> Result<Vec<u64>, FileError> {
+    pub(crate) fn layout_of_kind(header: &Header) -> Result<Vec<u64>, FileError> {
         match header.kind()? {
-            kind if kind == C::KIND => C::layout(header),
-            found => Err(FileError::Kind { expected: C::KIND, found }),
+            kind if kind == C::Plans::KIND => C::layout(header),
+            found => Err(FileError::Kind { expected: C::Plans::KIND, found }),
         }
     }
 
     /// Makes the filter from a file whose header, kind and checksums were verified.
-    pub(super) fn open(opened: Opened<C::Storage, H>) -> Result<Self, FileError> {
+    pub(crate) fn open(opened: Opened<C::Storage, H>) -> Result<Self, FileError> {
         let Opened { header, hasher, description, parts } = opened;
         Ok(Self { core: C::open(&header, parts)?, hasher, description })
     }
@@ -254,7 +263,7 @@ impl<C: Core<Storage = Blocks>> Filter<C> {
     /// exactly as the filter that was written.
     ///
     /// # Errors
-    /// As [`AnyFilter::read`](super::AnyFilter::read); [`FileError::Kind`] if the file holds another kind.
+    /// As [`AnyFilter::read`](crate::AnyFilter::read); [`FileError::Kind`] if the file holds another kind.
     #[cfg(feature = "std")]
     pub fn read(source: impl Read, length: u64) -> Result<Self, FileError> {
         Self::read_with(source, length, None)
@@ -297,7 +306,7 @@ impl<C: Core<Storage = Blocks>> Filter<C> {
 }
 
 impl<C: MergeCore, H: Hashing> Filter<C, H> {
-    pub(super) fn merge<T: AsRef<[Block]>>(
+    pub(crate) fn merge<T: AsRef<[Block]>>(
         &mut self,
         other: &Filter<C::With<T>, impl Hashing>,
         how: Merge,
@@ -313,7 +322,7 @@ impl<C: MergeCore, H: Hashing> Filter<C, H> {
 }
 
 /// Checks that two filters hold keys of the same description, hashed alike.
-pub(super) fn same_keys<C, D>(
+pub(crate) fn same_keys<C, D>(
     left: &Filter<C, impl Hashing>,
     right: &Filter<D, impl Hashing>,
 ) -> Result<(), MergeError> {
@@ -334,7 +343,7 @@ pub(super) fn same_keys<C, D>(
 /// What is far is not fetched while keys are hashed, because hashing leaves too few lines in flight: of 64-byte keys in 126 MB a
 /// look-up takes 9.3 ns that way and 7.3 in groups of 1,024 of which the batch fetches 128 ahead, 8.2 in groups of 512. In 13 MB
 /// it takes 5.7 and 6.3.
-pub(super) fn by_group<C: Core, T, K: Key<H>, H, E>(
+pub(crate) fn by_group<C: Core, T, K: Key<H>, H, E>(
     filter: &mut T,
     keys: &[K],
     hasher: &H,
@@ -354,7 +363,7 @@ pub(super) fn by_group<C: Core, T, K: Key<H>, H, E>(
 type Each<'a, E> = dyn FnMut(Range<usize>, &[KeyHash]) -> Result<(), E> + 'a;
 
 /// As [`by_group`], for any core, `N` keys at a time: compiled once for a type of keys.
-pub(super) fn hashed<const N: usize, K: Key<H>, H, E>(
+pub(crate) fn hashed<const N: usize, K: Key<H>, H, E>(
     keys: &[K],
     hasher: &H,
     each: &mut Each<'_, E>,
@@ -404,7 +413,7 @@ fn prefetching<T, K: Key<H>, H, E>(
 }
 
 /// Calls `each` with the hashes of the keys of an iterator, [`GROUP`] at a time.
-pub(super) fn in_groups<K: Key<H>, H>(
+pub(crate) fn in_groups<K: Key<H>, H>(
     keys: impl IntoIterator<Item = K>,
     hasher: &H,
     mut each: impl FnMut(&[KeyHash]),
@@ -443,7 +452,7 @@ impl<C: Core, D: Core, H: Hashing, I: Hashing> PartialEq<Filter<D, I>> for Filte
 
 impl<C: Core, H: Hashing> Filter<C, H> {
     /// Returns its kind.
-    pub fn kind(&self) -> Kind {
-        C::KIND
+    pub fn kind(&self) -> crate::plan::Kind {
+        C::Plans::KIND
     }
 }

@@ -18,7 +18,9 @@ macro_rules! made_empty {
             /// # Errors
             /// As [`Plan::for_keys`]; [`PlanError::OutOfMemory`].
             pub fn new(keys: u64, fpp: f64) -> Result<Self, PlanError> {
-                let plan = Plan::for_keys(<$core as Core>::KIND, keys, fpp)?;
+                type Plans<C> = <C as Core>::Plans;
+                let usual = <Plans<$core>>::USUAL;
+                let plan = <Plans<$core>>::plan(usual, keys, fpp)?;
                 Self::with_plan(&plan, crate::KeyHasher::default())
             }
         }
@@ -35,7 +37,7 @@ macro_rules! made_empty {
             /// [`PlanError::Kind`] for a plan of another kind; [`PlanError::OutOfMemory`];
             /// [`PlanError::FppOutOfReach`] if a stable filter of so few cells cannot keep the rate.
             pub fn with_plan(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
-                plan.check(<$core as Core>::KIND)?;
+                <<$core as Core>::Plans>::check(plan)?;
                 Ok(Self::of(MakeCore::make(plan)?, hasher))
             }
 
@@ -46,7 +48,7 @@ macro_rules! made_empty {
         }
     };
 }
-pub(super) use made_empty;
+pub(crate) use made_empty;
 
 /// Many keys, for kinds that always have room.
 macro_rules! insert_all {
@@ -72,7 +74,7 @@ macro_rules! insert_all {
         impl<$($generics)* H: Hashing, K: Key<H>> Extend<K> for Filter<$core, H> {
             fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
                 let Self { core, hasher, .. } = self;
-                super::generic::in_groups(keys, hasher, |hashes| {
+                crate::filter::generic::in_groups(keys, hasher, |hashes| {
                     let Ok(()) = core.insert_all(hashes);
                 });
             }
@@ -97,7 +99,7 @@ macro_rules! insert_all {
         }
     };
 }
-pub(super) use insert_all;
+pub(crate) use insert_all;
 
 /// Many keys, for kinds that can be full.
 macro_rules! try_insert_all {
@@ -131,7 +133,7 @@ macro_rules! try_insert_all {
         }
     };
 }
-pub(super) use try_insert_all;
+pub(crate) use try_insert_all;
 
 /// Kinds whose filters merge.
 macro_rules! merges {
@@ -140,18 +142,31 @@ macro_rules! merges {
             /// Adds all keys of `other`. The result equals a filter into which the keys of both were inserted; in
             /// counting filters a key that both hold counts for both.
             ///
-            /// If sizes differ, the larger filter is folded to the smaller size. The planned keys and rate are the
-            /// larger of both. The result keeps the description of the keys if both have it.
+            /// The planned keys and rate are the larger of both. The result keeps the description of the keys if both
+            /// have it.
             ///
             /// # Errors
             /// A [`MergeError`] that names the difference: the scheme, the description of the keys, probes, bits of a
-            /// counter, attributes, or sizes of which neither divides the other; [`MergeError::OutOfMemory`] if a folded
-            /// copy, or in attributes filters any, cannot be allocated. On an error `self` is unchanged.
+            /// counter, attributes, or sizes; [`MergeError::OutOfMemory`] if a folded copy, or in attributes filters any,
+            /// cannot be allocated. On an error `self` is unchanged.
             pub fn union<T: AsRef<[Block]>>(
                 &mut self,
                 other: &Filter<$core<$($layout,)? T>, impl Hashing>,
             ) -> Result<(), MergeError> {
                 self.merge(other, Merge::Union)
+            }
+
+            /// Like [`union`](Self::union), also if one size divides the other: the larger filter is folded to the smaller
+            /// size, of which the result has the plan. Then it may hold more keys than planned, at a higher rate, as its
+            /// receipt reports.
+            ///
+            /// # Errors
+            /// As [`union`](Self::union).
+            pub fn union_folding<T: AsRef<[Block]>>(
+                &mut self,
+                other: &Filter<$core<$($layout,)? T>, impl Hashing>,
+            ) -> Result<(), MergeError> {
+                self.merge(other, Merge::UnionFolding)
             }
 
             /// Keeps the keys that both filters hold, and only false positives of both; in counting filters, as often
@@ -162,7 +177,7 @@ macro_rules! merges {
             /// the smaller input.
             ///
             /// # Errors
-            /// As [`union`](Self::union).
+            /// As [`union`](Self::union), but for sizes of which one divides the other.
             pub fn intersect<T: AsRef<[Block]>>(
                 &mut self,
                 other: &Filter<$core<$($layout,)? T>, impl Hashing>,
@@ -172,4 +187,4 @@ macro_rules! merges {
         }
     };
 }
-pub(super) use merges;
+pub(crate) use merges;

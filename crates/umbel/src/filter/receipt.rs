@@ -69,11 +69,11 @@ impl Fact {
         Self { name, figure }
     }
 
-    pub(super) fn count(name: &'static str, count: u64) -> Self {
+    pub(crate) fn count(name: &'static str, count: u64) -> Self {
         Self::new(name, Figure::Count(count))
     }
 
-    pub(super) fn text(name: &'static str, text: impl Into<String>) -> Self {
+    pub(crate) fn text(name: &'static str, text: impl Into<String>) -> Self {
         Self::new(name, Figure::Text(text.into()))
     }
 }
@@ -94,7 +94,7 @@ pub enum Figure {
 
 impl Receipt {
     /// For a filter of one piece, from its set bits (or cells) among `bits` (or cells).
-    pub(super) fn new(
+    pub(crate) fn new(
         plan: Plan,
         scheme: Scheme,
         (set_bits, bits): (u64, u64),
@@ -119,7 +119,7 @@ impl Receipt {
     }
 
     /// The keys that it certainly holds.
-    pub(super) fn surely(&self) -> f64 {
+    pub(crate) fn surely(&self) -> f64 {
         // A filter with all bits set may hold any number of keys above a minimum, and may have been planned to be full.
         let keys = self.keys;
         if keys.value.is_finite() { keys.value - 4.0 * keys.deviation } else { keys.low }

@@ -2,7 +2,7 @@
 
 use super::{FileError, Header};
 use crate::error::{FieldError, check_field};
-use crate::plan::{Kind, Plan};
+use crate::plan::{Plan, Planner};
 use crate::prelude::*;
 
 /// Fields to write, in order.
@@ -12,9 +12,9 @@ pub struct Body(pub(crate) Vec<u8>);
 
 impl Body {
     /// The first fields of a filter of one size: bits, probes, and its kind's own parameter, if it has one.
-    pub(crate) fn of(plan: &Plan) -> Self {
+    pub(crate) fn of<P: Planner>(plan: &Plan) -> Self {
         let body = Self::default().u64(plan.bits).u32(plan.probes);
-        if plan.kind.is_plain() { body } else { body.u32(plan.detail) }
+        if P::PARAMETER.is_some() { body.u32(P::number(plan.variant)) } else { body }
     }
 
     pub(crate) fn u32(mut self, value: u32) -> Self {
@@ -57,11 +57,11 @@ impl Header {
     }
 
     /// The plan, if the kind has no other fields.
-    pub(crate) fn plan(&self) -> Result<Plan, FileError> {
+    pub(crate) fn plan<P: Planner>(&self) -> Result<Plan, FileError> {
         let mut fields = self.fields();
-        let plan = fields.plan(self.kind()?)?;
+        let plan = fields.plan::<P>()?;
         fields.end()?;
-        plan.check(plan.kind)?;
+        P::check(&plan)?;
         Ok(plan)
     }
 }
@@ -89,15 +89,12 @@ impl<'a> Fields<'a> {
     }
 
     /// The plan of a filter of one size, as [`Body::of`] writes it.
-    pub(crate) fn plan(&mut self, kind: Kind) -> Result<Plan, FileError> {
-        Ok(Plan {
-            kind,
-            keys: self.header.planned_keys(),
-            fpp: self.header.planned_fpp(),
-            bits: self.u64()?,
-            probes: self.u32()?,
-            detail: if kind.is_plain() { 0 } else { self.u32()? },
-        })
+    pub(crate) fn plan<P: Planner>(&mut self) -> Result<Plan, FileError> {
+        let (bits, probes) = (self.u64()?, self.u32()?);
+        let number = if P::PARAMETER.is_some() { self.u32()? } else { 0 };
+        let variant = P::variant(number).ok_or_else(|| P::no_parameter(number))?;
+        let (keys, fpp) = (self.header.planned_keys(), self.header.planned_fpp());
+        Ok(Plan { variant, keys, fpp, bits, probes })
     }
 
     /// Reserved bytes, whose zeros [`end`](Self::end) checks.

@@ -22,7 +22,7 @@ use crate::prelude::*;
 ///  20  description_length  u32
 /// ```
 ///
-/// The fields from byte 64 on are known only to the kind's module under `filter`. A description of the keys, of
+/// The fields from byte 64 on are known only to the kind's module under `kinds`. A description of the keys, of
 /// `description_length` bytes, directly precedes the checksum.
 #[derive(Clone, Debug)]
 pub struct Header {
@@ -55,7 +55,7 @@ impl Header {
         let mut header = Self { bytes: vec![0; length] };
         header.put(0, &MAGIC);
         header.put(8, &VERSION.to_le_bytes());
-        header.put(10, &(plan.kind as u16).to_le_bytes());
+        header.put(10, &(plan.kind() as u16).to_le_bytes());
         header.put(12, &(length as u32).to_le_bytes());
         header.put(16, &(scheme.algorithm as u16).to_le_bytes());
         header.put(20, &(description.len() as u32).to_le_bytes());
@@ -222,7 +222,7 @@ impl Header {
         let (seed, key_id) = (u64::from_le_bytes(self.get(24)), u64::from_le_bytes(self.get(32)));
         let zero = |field, found| check_field(field, found, found == 0, "0 for this algorithm");
         match algorithm {
-            Algorithm::Xxh3 | Algorithm::Caller => zero("key_id", key_id)?,
+            Algorithm::Xxh3 | Algorithm::Caller | Algorithm::InMemory => zero("key_id", key_id)?,
             Algorithm::Sip13 => zero("seed", seed)?,
         }
         Ok(Scheme { algorithm, seed, key_id })

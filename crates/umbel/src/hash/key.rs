@@ -5,10 +5,10 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 #[cfg(target_has_atomic = "ptr")]
 use alloc::sync::Arc;
-use core::hash::Hasher;
+use core::hash::{BuildHasher, Hash};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{KeyHash, KeyHasher, Prehashed, Scheme};
+use super::{ByHash, KeyHash, KeyHasher, Portable, Prehashed, Scheme, mix};
 use crate::prelude::*;
 
 /// A type whose values are keys of filters that hash by `H`.
@@ -22,13 +22,13 @@ use crate::prelude::*;
 /// | `bool` | as the integers 0 and 1 |
 /// | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | of the 4 or 16 bytes of the address, in network order; an address that was a line of text is another key, that of its `to_string()` |
 /// | [`KeyHash`] | the hash itself: it must have been computed under the filter's scheme |
-/// | [`ByHash`]: tuples, and whatever implements [`std::hash::Hash`] | of the bytes that a value feeds to a hasher: **not portable** between programs |
 /// | `&K`, `Box<K>`, `Rc<K>`, `Arc<K>`, `Cow<K>` | as `K` |
 ///
-/// All but [`ByHash`] are part of umbel's format: the same key has the same hash on every machine, in every version, and
-/// through every front end that has its type.
+/// These are part of umbel's format: the same key has the same hash on every machine, in every version, and through every
+/// front end that has its type.
 ///
-/// Filters that hash by [`Prehashed`] accept only [`KeyHash`] and [`Hash64`].
+/// Filters that hash by [`ByHash`] accept any type that implements [`std::hash::Hash`] (tuples, enums, `Uuid`, `Path`) and
+/// stay in memory. Filters that hash by [`Prehashed`] accept only [`KeyHash`], [`Hash64`] and [`Mixed64`].
 ///
 /// Implement it for a type of your own through the hash of bytes that are unique to each value:
 ///
@@ -47,6 +47,11 @@ use crate::prelude::*;
 /// assert!(seen.insert(Flow { source: 0x7f00_0001, port: 443 }));
 /// # Ok::<(), umbel::Error>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no key of a filter that hashes by `{H}`",
+    note = "for any type with `std::hash::Hash`, hash by `ByHash`: `Blocked::with_plan(&plan, ByHash::random())?`",
+    note = "or implement `Key` for it, by bytes that are unique to each value"
+)]
 pub trait Key<H = KeyHasher> {
     /// Returns the key's hash.
     fn key_hash(&self, hasher: &H) -> KeyHash;
@@ -73,7 +78,7 @@ pub enum Hashes<'a> {
     /// To be computed key by key.
     ToMake,
     Wide(&'a [KeyHash]),
-    Narrow(&'a [Hash64]),
+    Narrow(&'a [Mixed64]),
 }
 
 /// Keys that are hashes, for filters that look keys up.
@@ -97,14 +102,27 @@ macro_rules! hashes {
 
 hashes!(KeyHasher, Prehashed, Scheme);
 
-/// A 64-bit hash computed by the caller, converted by [`KeyHash::from_u64`]: a key of [`Prehashed`] filters.
+/// A 64-bit hash computed by the caller, of any quality: a key of [`Prehashed`] filters.
 ///
-/// The hash must be well mixed in all its bits.
+/// It is mixed first, by a bijection: an identity hash, such as Python's `hash` of an integer, would otherwise send all keys to
+/// one block, and every absent key would pass. [`Mixed64`] saves that for hashes that are mixed already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(transparent)]
 pub struct Hash64(pub u64);
 
 impl Key<Prehashed> for Hash64 {
+    #[inline(always)]
+    fn key_hash(&self, _: &Prehashed) -> KeyHash {
+        KeyHash::from_u64(mix(self.0))
+    }
+}
+
+/// A 64-bit hash computed by the caller and well mixed in all its bits, such as one of XXH3, converted by
+/// [`KeyHash::from_u64`]: a key of [`Prehashed`] filters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Mixed64(pub u64);
+
+impl Key<Prehashed> for Mixed64 {
     #[inline(always)]
     fn key_hash(&self, _: &Prehashed) -> KeyHash {
         KeyHash::from_u64(self.0)
@@ -116,11 +134,18 @@ impl Key<Prehashed> for Hash64 {
     }
 }
 
+impl<T: Hash + ?Sized, B: BuildHasher> Key<ByHash<B>> for T {
+    #[inline(always)]
+    fn key_hash(&self, hasher: &ByHash<B>) -> KeyHash {
+        KeyHash::from_u64(mix(hasher.builder().hash_one(self)))
+    }
+}
+
 /// Keys that point to another.
 macro_rules! pointers {
     ($($(#[$attribute:meta])* $pointer:ty),* $(,)?) => {$(
         $(#[$attribute])*
-        impl<H, K: Key<H> + ?Sized> Key<H> for $pointer {
+        impl<H: Portable, K: Key<H> + ?Sized> Key<H> for $pointer {
             #[inline(always)]
             fn key_hash(&self, hasher: &H) -> KeyHash {
                 K::key_hash(self, hasher)
@@ -131,7 +156,7 @@ macro_rules! pointers {
 
 pointers!(&K, Box<K>, Rc<K>, #[cfg(target_has_atomic = "ptr")] Arc<K>);
 
-impl<H, K: Key<H> + ToOwned + ?Sized> Key<H> for Cow<'_, K> {
+impl<H: Portable, K: Key<H> + ToOwned + ?Sized> Key<H> for Cow<'_, K> {
     #[inline(always)]
     fn key_hash(&self, hasher: &H) -> KeyHash {
         K::key_hash(self, hasher)
@@ -207,86 +232,3 @@ integers!(u64: u8, u16, u32, u64, usize);
 integers!(i64: i8, i16, i32, i64, isize);
 integers!(u128: u128);
 integers!(i128: i128);
-
-/// A key of any type that implements [`std::hash::Hash`], identified by the bytes that this feeds to a hasher.
-///
-/// **Not portable:** the type, the compiler and the machine decide which bytes these are. Such keys are found only by
-/// the same build of the same program, so use them for filters that stay in memory.
-///
-/// ```
-/// use umbel::{Blocked, ByHash};
-///
-/// let mut seen = Blocked::new(1_000, 0.01)?;
-/// seen.insert(ByHash((3, "three")));
-/// assert!(seen.contains(ByHash((3, "three"))) && !seen.contains(ByHash((4, "three"))));
-/// # Ok::<(), umbel::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ByHash<T>(pub T);
-
-impl<T: core::hash::Hash> Key for ByHash<T> {
-    #[inline]
-    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-        let mut value = KeyBytes { hasher, bytes: [0; BUFFER], length: 0 };
-        self.0.hash(&mut value);
-        hasher.hash_bytes(&value.bytes[..value.length])
-    }
-}
-
-/// Bytes collected before they are hashed: most keys are shorter.
-const BUFFER: usize = 128;
-
-/// The bytes that a [`std::hash::Hash`] feeds. If they do not fit, they are replaced by their hash.
-struct KeyBytes<'a> {
-    hasher: &'a KeyHasher,
-    bytes: [u8; BUFFER],
-    length: usize,
-}
-
-impl Hasher for KeyBytes<'_> {
-    #[inline]
-    fn write(&mut self, mut bytes: &[u8]) {
-        while bytes.len() > BUFFER - self.length {
-            let (now, later) = bytes.split_at(BUFFER - self.length);
-            self.bytes[self.length..].copy_from_slice(now);
-            let KeyHash { high, low } = self.hasher.hash_bytes(&self.bytes);
-            self.bytes[..8].copy_from_slice(&high.to_le_bytes());
-            self.bytes[8..16].copy_from_slice(&low.to_le_bytes());
-            (self.length, bytes) = (16, later);
-        }
-        self.bytes[self.length..][..bytes.len()].copy_from_slice(bytes);
-        self.length += bytes.len();
-    }
-
-    // Numbers are little-endian on any machine, like integer keys.
-
-    #[inline]
-    fn write_u16(&mut self, number: u16) {
-        self.write(&number.to_le_bytes());
-    }
-
-    #[inline]
-    fn write_u32(&mut self, number: u32) {
-        self.write(&number.to_le_bytes());
-    }
-
-    #[inline]
-    fn write_u64(&mut self, number: u64) {
-        self.write(&number.to_le_bytes());
-    }
-
-    #[inline]
-    fn write_u128(&mut self, number: u128) {
-        self.write(&number.to_le_bytes());
-    }
-
-    #[inline]
-    fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
-    }
-
-    /// Never called.
-    fn finish(&self) -> u64 {
-        self.hasher.hash_bytes(&self.bytes[..self.length]).high
-    }
-}

@@ -7,6 +7,7 @@
 //! Why 128 bits: an absent key has the b-bit hash of one of n keys with probability n·2⁻ᵇ. At n = 10⁹ and fpp 1e-9 a
 //! 64-bit hash would add 5.4e-11, more than 5 % of the rate; 128 bits add 3e-30.
 
+mod by_hash;
 mod key;
 pub(crate) mod mix;
 mod xxh3;
@@ -21,8 +22,9 @@ use crate::text::{digits, read_text, write_text};
 
 pub(crate) use mix::{GOLDEN, mix, nth_word};
 
+pub use by_hash::ByHash;
 pub(crate) use key::Hashes;
-pub use key::{ByHash, Hash64, Key};
+pub use key::{Hash64, Key, Mixed64};
 
 /// The 128-bit hash of a key: all that a filter ever sees of it.
 ///
@@ -83,6 +85,8 @@ pub enum Algorithm {
     Sip13 = 2,
     /// Hashes computed by the caller: see [`Prehashed`].
     Caller = 3,
+    /// A hasher that only this program has: see [`ByHash`]. In no file.
+    InMemory = u16::MAX,
 }
 
 impl Algorithm {
@@ -97,6 +101,7 @@ impl fmt::Display for Algorithm {
             Self::Xxh3 => "xxh3-128",
             Self::Sip13 => "siphash-1-3-128",
             Self::Caller => "hashes of the caller",
+            Self::InMemory => "a hasher in memory",
         })
     }
 }
@@ -126,6 +131,7 @@ impl fmt::Display for Scheme {
             Algorithm::Xxh3 => write!(f, "{} seed {}", self.algorithm, self.seed),
             Algorithm::Sip13 => write!(f, "{} key {:016x}", self.algorithm, self.key_id),
             Algorithm::Caller => write!(f, "{} id {:016x}", self.algorithm, self.seed),
+            Algorithm::InMemory => write!(f, "{} number {}", self.algorithm, self.seed),
         }
     }
 }
@@ -232,12 +238,19 @@ impl fmt::Debug for Secret {
 
 /// How a filter hashes its keys.
 ///
-/// [`KeyHasher`] hashes keys; [`Prehashed`] stands for hashes computed by the caller; a [`Scheme`] alone is enough for
-/// whatever needs no keys: receipts, merges, copies.
+/// [`KeyHasher`] hashes keys; [`ByHash`] does for any type, in memory; [`Prehashed`] stands for hashes computed by the
+/// caller; a [`Scheme`] alone is enough for whatever needs no keys: receipts, merges, copies.
 pub trait Hashing: Clone + fmt::Debug + Send + Sync + sealed::Sealed {
     /// Returns its scheme.
     fn scheme(&self) -> Scheme;
 }
+
+/// A way of hashing whose filters can be written: all but [`ByHash`].
+pub trait Portable: Hashing {}
+
+impl Portable for KeyHasher {}
+impl Portable for Prehashed {}
+impl Portable for Scheme {}
 
 mod sealed {
     pub trait Sealed {}
@@ -252,7 +265,7 @@ mod sealed {
 /// | [`AnyScheme`] | [`Scheme`] | any file: receipts, merges, copies; keys only as [`KeyHash`] |
 pub trait Unlock {
     /// The hasher of the opened filter.
-    type Hasher: Hashing;
+    type Hasher: Portable;
 
     /// Returns the hasher for a file with this scheme.
     ///
@@ -283,7 +296,7 @@ impl Unlock for AnyScheme {
 
 /// The hasher of keys that the caller has hashed, by a function named by an id: for engines that already have hashes.
 ///
-/// Its filters accept only [`KeyHash`] and [`Hash64`] as keys. Files carry the id, so that filters of two such
+/// Its filters accept only [`KeyHash`], [`Hash64`] and [`Mixed64`] as keys. Files carry the id, so that filters of two such
 /// functions never merge and never answer for each other.
 ///
 /// ```
@@ -399,7 +412,9 @@ impl KeyHasher {
                     Err(SchemeError::WrongSecret { expected: scheme.key_id, found })
                 }
             }
-            (Algorithm::Caller, _) => Err(SchemeError::Prehashed { id: scheme.seed }),
+            (Algorithm::Caller | Algorithm::InMemory, _) => {
+                Err(SchemeError::Prehashed { id: scheme.seed })
+            }
         }
     }
 

@@ -81,24 +81,6 @@ impl Coverage {
         Self::of(s * f64::from(probes), one, &[pair])
     }
 
-    /// Returns the coverage of the blocked kind: `blocks` blocks of 512 bits, one of which a key goes to.
-    ///
-    /// With lanes, 63 other bits share a bit's lane, and 448 are independent of it given the block.
-    pub fn blocked(blocks: u64, probes: u32) -> Self {
-        const LANE: f64 = 64.0;
-        const BLOCK: f64 = 512.0;
-        let spared = 1.0 - super::blocked::bit_chance(probes);
-        if probes.is_multiple_of(8) {
-            let rounds = probes as i32 / 8;
-            let lane = (LANE - 1.0, (1.0 - 2.0 / LANE).powi(rounds));
-            let lanes = (BLOCK - LANE, (1.0 - 1.0 / LANE).powi(2 * rounds));
-            Self::in_blocks(blocks as f64, BLOCK, spared, &[lane, lanes])
-        } else {
-            let pair = (BLOCK - 1.0, (1.0 - 2.0 / BLOCK).powi(probes as i32));
-            Self::in_blocks(blocks as f64, BLOCK, spared, &[pair])
-        }
-    }
-
     /// Returns the coverage of filters of B = `blocks` blocks of `size` bits, at least 1 of each, one of which a key
     /// goes to. `spared` is the probability, in [0, 1], that a key of the block leaves a given bit of it clear.
     /// `pairs`, at most two classes, are how many other bits of the block there are and with what probability a key of

@@ -4,20 +4,27 @@
 use crate::prelude::*;
 
 /// E[f(L)] for L ~ Poisson(`lambda`).
+pub(crate) fn mean(lambda: f64, mut f: impl FnMut(u64) -> f64) -> f64 {
+    means(lambda, |load| [f(load)])[0]
+}
+
+/// E[f(L)] for L ~ Poisson(`lambda`), of several functions in one pass.
 ///
 /// Both tails are followed until a weight is below 1e-40 of the mode's, which keeps rates of 1e-30 exact to rounding
 /// even if f grows from 0 to 1 in the tail.
-pub(crate) fn mean(lambda: f64, mut f: impl FnMut(u64) -> f64) -> f64 {
+pub(crate) fn means<const N: usize>(lambda: f64, mut f: impl FnMut(u64) -> [f64; N]) -> [f64; N] {
     // What is no number is one weight, and makes every sum over it none.
     if !lambda.is_finite() {
-        return f64::NAN;
+        return [f64::NAN; N];
     }
     // Weights relative to the mode's, so that nothing under- or overflows: its own, those below it, those above.
     let mode = lambda.floor() as u64;
-    let (mut total, mut sum) = (1.0, f(mode));
+    let (mut total, mut sums) = (1.0, f(mode));
     let mut add = |load, weight| {
         total += weight;
-        sum += weight * f(load);
+        for (sum, value) in sums.iter_mut().zip(f(load)) {
+            *sum += weight * value;
+        }
         weight >= 1e-40
     };
     let mut weight = 1.0;
@@ -34,7 +41,7 @@ pub(crate) fn mean(lambda: f64, mut f: impl FnMut(u64) -> f64) -> f64 {
             break;
         }
     }
-    sum / total
+    sums.map(|sum| sum / total)
 }
 
 #[cfg(test)]

@@ -66,7 +66,8 @@ pub enum PlanError {
         Kind::Stable => "plan a window, or a kind that forgets nothing",
         Kind::Scalable => "plan it for more keys, so that it grows less often, or plan a classic one",
         Kind::Bloomier => "a fingerprint has at most 64 bits; plan it for a higher fpp",
-        Kind::Blocked => "plan a classic one",
+        // A classic filter with 4,096 bits per key and 32 probes has a rate of 3e-68.
+        Kind::Blocked if *fpp > 1e-67 => "plan a classic one",
         _ => "it would need more than 4096 bits per key; plan it for a higher fpp",
     })]
     FppOutOfReach {
@@ -115,7 +116,7 @@ pub enum PlanError {
 
 impl PlanError {
     /// The error of planning a part, as one about the whole.
-    pub(super) fn of_whole(self, whole: Kind, asked: f64) -> Self {
+    pub(crate) fn of_whole(self, whole: Kind, asked: f64) -> Self {
         match self {
             Self::FppOutOfReach { .. } => Self::FppOutOfReach { kind: whole, fpp: asked },
             error => error,

@@ -353,7 +353,8 @@ fn what_cannot_be_is_refused() {
         new(&plan, &["host", "user"]).unwrap()
     };
     let (mut two, other) = (of_blocks(2), of_blocks(3));
-    assert!(matches!(two.union(&other), Err(MergeError::SizesDiffer { .. })));
+    assert!(matches!(two.union(&other), Err(MergeError::NotFoldable { .. })));
+    assert!(matches!(two.union(&of_blocks(4)), Err(MergeError::SizesDiffer { .. })));
 }
 
 /// Each filter inside has whole blocks in memory and in the file.
@@ -382,7 +383,7 @@ fn what_was_folded_and_merged_is_read_as_it_was() {
             filter
         };
         let mut merged = filter(1_001, 10_240);
-        merged.union(&filter(400, 5_120)).unwrap();
+        merged.union_folding(&filter(400, 5_120)).unwrap();
         let read = Attributes::from_bytes(&merged.to_bytes()).unwrap();
         assert_eq!(read.receipt(), merged.receipt(), "{detail}");
     }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use umbel::filter::{Bloomier, BloomierBuilder};
 use umbel::{
-    AnyFilter, BuildError, FieldError, KeyHash, KeyHasher, Kind, Plan, PlanError, Variant,
+    AnyFilter, Bloomier, BloomierBuilder, BuildError, FieldError, KeyHash, KeyHasher, Kind, Plan,
+    PlanError, Variant,
 };
 
 use crate::plans::{Numbers, variant};

@@ -5,7 +5,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use umbel::{ByHash, Hash64, Key, KeyHash, KeyHasher, Prehashed, SchemeError, Secret};
+use umbel::{
+    Blocked, ByHash, Hash64, Key, KeyHash, KeyHasher, Kind, MergeError, Mixed64, Plan, Prehashed,
+    SchemeError, Secret,
+};
 
 #[test]
 fn xxh3_matches_the_reference_values() {
@@ -80,7 +83,7 @@ fn a_key_is_its_bytes_or_its_number() {
     let bytes = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 7];
     assert_eq!([hasher.hash(v6), hasher.hash(IpAddr::from(v6))], [of(&bytes); 2]);
     assert_ne!(hasher.hash(v4.to_string()), hasher.hash(v4));
-    assert_eq!(Hash64(5).key_hash(&Prehashed::new(1)), KeyHash::from_u64(5));
+    assert_eq!(Mixed64(5).key_hash(&Prehashed::new(1)), KeyHash::from_u64(5));
 }
 
 #[test]
@@ -94,27 +97,82 @@ fn a_pointer_is_what_it_points_to() {
     assert_eq!(hasher.hash(Cow::<str>::Owned("text".into())), expected);
     assert_eq!(hasher.hash(Cow::<[u8]>::Borrowed(b"text")), expected);
     assert_eq!(hasher.hash(Box::new(Rc::new(7u8))), hasher.hash(7));
-    assert_eq!(Box::new(Hash64(5)).key_hash(&Prehashed::new(1)), KeyHash::from_u64(5));
+    assert_eq!(Box::new(Mixed64(5)).key_hash(&Prehashed::new(1)), KeyHash::from_u64(5));
+}
+
+/// An identity hash, as Python's of integers: unmixed, all keys would go to the first block.
+#[test]
+fn hashes_of_any_quality_keep_the_rate() {
+    let plan = Plan::for_keys(Kind::Blocked, 100_000, 0.01).unwrap();
+    let mut filter = Blocked::with_plan(&plan, Prehashed::new(1)).unwrap();
+    let keys = |range: std::ops::Range<u64>| range.map(Hash64).collect::<Vec<_>>();
+    filter.insert_all(&keys(0..100_000));
+    let mut found = vec![false; 100_000];
+    filter.contains_all(&keys(0..100_000), &mut found);
+    assert!(found.iter().all(|&found| found));
+    filter.contains_all(&keys(100_000..200_000), &mut found);
+    let (low, high) = umbel::math::binomial_bounds(100_000, filter.receipt().fpp, 1e-9);
+    let hits = found.iter().filter(|&&found| found).count() as u64;
+    assert!((low..=high).contains(&hits), "{hits}, {low} to {high}");
+}
+
+/// The worst hasher there may be.
+#[derive(Clone, Default)]
+struct Identity(u64);
+
+impl std::hash::Hasher for Identity {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = number.into();
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[test]
-fn any_hash_is_a_key_however_long() {
-    let hasher = KeyHasher::default();
-    assert_eq!(hasher.hash(ByHash(7u64)), hasher.hash(7u64));
-    assert_eq!(hasher.hash(ByHash(7usize)), hasher.hash(7u64));
-    assert_eq!(hasher.hash(ByHash(-7i128)), hasher.hash(-7i128));
-    assert_eq!(hasher.hash(ByHash((1u16, 2i32))), hasher.hash([1u8, 0, 2, 0, 0, 0]));
-    let mut seen = std::collections::HashSet::new();
-    for length in 0..600 {
-        let mut text = vec![b'x'; length];
-        assert!(seen.insert(hasher.hash(ByHash(&text))), "{length}");
-        for at in [0, 127, 128, 300, 599] {
-            if let Some(byte) = text.get_mut(at) {
-                *byte = b'y';
-                assert!(seen.insert(hasher.hash(ByHash(&text))), "{length} {at}");
-                text[at] = b'x';
-            }
-        }
-        assert_eq!(hasher.hash(ByHash(&text)), hasher.hash(ByHash(text.clone())));
+fn any_hash_is_a_key_by_a_hasher_of_the_callers() {
+    #[derive(Hash)]
+    enum Own {
+        Pair(u8, String),
+        Path(std::path::PathBuf),
     }
+
+    let plan = Plan::for_keys(Kind::Blocked, 10_000, 0.001).unwrap();
+    let mut filter = Blocked::with_plan(&plan, ByHash::random()).unwrap();
+    for number in 0..5_000u32 {
+        let was_there = filter.contains((number, "and text"));
+        assert_eq!(filter.insert((number, "and text")), !was_there);
+        let own = Own::Pair(number as u8, number.to_string());
+        filter.insert(&own);
+    }
+    filter.insert(Own::Path("/tmp/file".into()));
+    assert!((0..5_000u32).all(|number| filter.contains((number, "and text"))));
+    assert!(
+        filter.contains(Own::Pair(7, "7".into())) && filter.contains(Own::Path("/tmp/file".into()))
+    );
+    let strangers = (5_000..25_000u32).filter(|&number| filter.contains((number, "and text")));
+    let (_, most) = umbel::math::binomial_bounds(20_000, filter.receipt().fpp, 1e-9);
+    assert!(strangers.count() as u64 <= most);
+    assert!(filter.receipt().fpp < 0.0011);
+    // Clones merge, and nothing else.
+    let mut twin = filter.clone();
+    twin.insert("of the twin");
+    filter.union(&twin).unwrap();
+    assert!(filter.contains("of the twin"));
+    let other = Blocked::with_plan(&plan, ByHash::random()).unwrap();
+    assert!(matches!(filter.union(&other), Err(MergeError::SchemesDiffer { .. })));
+
+    let identity = ByHash::new(std::hash::BuildHasherDefault::<Identity>::default());
+    let mut filter = Blocked::with_plan(&plan, identity).unwrap();
+    let keys: Vec<u32> = (0..10_000).collect();
+    filter.insert_all(&keys);
+    assert!(keys.iter().all(|key| filter.contains(key)));
+    assert!((10_000..20_000u32).filter(|key| filter.contains(key)).count() < 60);
 }

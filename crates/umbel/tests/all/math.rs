@@ -1,10 +1,14 @@
 //! The formulas, against published values, against chains followed step by step, and against each other.
 
+use umbel::formulas::blocked::Pattern;
+use umbel::formulas::blocked::spread as blocked;
+use umbel::formulas::classic::spread as classic;
+use umbel::formulas::classic::{bits_per_key, bits_per_key_with, fpp, fpp_limit, fpp_textbook};
+use umbel::formulas::sliced::spread as sliced;
+use umbel::formulas::stable::Cells;
+use umbel::formulas::window::spread as compound;
+use umbel::math::Spread;
 use umbel::math::binomial_bounds;
-use umbel::math::blocked::Pattern;
-use umbel::math::classic::{bits_per_key, bits_per_key_with, fpp, fpp_limit, fpp_textbook};
-use umbel::math::spread::{Spread, blocked, classic, compound, sliced};
-use umbel::math::stable::Cells;
 
 use crate::statistics;
 

@@ -128,7 +128,7 @@ fn run(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
             Op::Any(op) => pair.apply(op),
             Op::Union(keys, size) => {
                 let other = other(&pair, keys, size);
-                pair.filter.union(&other.filter).unwrap();
+                pair.filter.union_folding(&other.filter).unwrap();
                 pair.model.join(&other.model, |a, b| a | b);
                 pair.inserted.extend(other.inserted);
             }
@@ -155,7 +155,7 @@ fn run(plan: &Plan, hasher: KeyHasher, ops: &[Op]) {
 fn laws(plan: &Plan, hasher: KeyHasher, keys: [&[Key]; 3]) {
     let new = |plan: &Plan, keys: &[Key]| pair(plan, hasher.clone(), keys).filter;
     let [a, b, c] = keys.map(|keys| new(plan, keys));
-    let union = |left: &AnyFilter, right: &AnyFilter| joined(left, right, AnyFilter::union);
+    let union = |left: &AnyFilter, right: &AnyFilter| joined(left, right, AnyFilter::union_folding);
     let both = |left: &AnyFilter, right: &AnyFilter| joined(left, right, AnyFilter::intersect);
 
     let ab = union(&a, &b);
@@ -272,7 +272,7 @@ fn a_shard_refuses_hashes_of_other_shards() {
 #[test]
 fn filters_that_do_not_go_together_are_left_unchanged() {
     let counting = |counter_bits| Variant::Counting { counter_bits };
-    let sizes = |left, right, unit| MergeError::SizesDiffer { left, right, unit };
+    let sizes = |left, right, unit| MergeError::NotFoldable { left, right, unit };
     for (variant, planes, size) in [
         (Variant::Blocked, 1u64, sizes(12, 8, "blocks")),
         (Variant::Classic, 1, sizes(12 * 512, 8 * 512, "bits")),
@@ -307,8 +307,18 @@ fn filters_that_do_not_go_together_are_left_unchanged() {
             assert!(filter == before, "an error changes nothing");
         }
         for divisor in [0, 5, u64::MAX] {
-            assert!(matches!(fold(&mut filter, divisor), Err(MergeError::SizesDiffer { .. })));
+            assert!(matches!(fold(&mut filter, divisor), Err(MergeError::Indivisible { .. })));
         }
+        // A size that divides the other's is folded only if asked for.
+        let mut small = with(variant, 4, 8, one.clone());
+        let differ = small.union(&filter);
+        assert!(
+            matches!(differ, Err(MergeError::SizesDiffer { left: l, right: r, .. }) if 3 * l == r)
+        );
+        assert!(matches!(filter.union(&small), Err(MergeError::SizesDiffer { .. })));
+        assert!(filter == before && small.is_empty());
+        small.union_folding(&filter).unwrap();
+        assert!(small.contains("key") && small.plan().bits() * 3 == filter.plan().bits());
     }
 }
 

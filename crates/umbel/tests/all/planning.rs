@@ -1,8 +1,8 @@
 //! Plans: they keep their promise, answer each other's questions, fold, and say why a goal is impossible.
 
-use umbel::math::{Spread, classic};
-use umbel::plan::ParseKindError;
-use umbel::{Growth, Kind, Plan, PlanError, Tags, Variant};
+use umbel::formulas::classic;
+use umbel::math::Spread;
+use umbel::{Growth, Kind, ParseKindError, Plan, PlanError, Tags, Variant};
 
 /// From here on a plan has the margin of its promise.
 const SURE_FROM: u64 = 100_000;

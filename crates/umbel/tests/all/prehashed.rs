@@ -1,8 +1,8 @@
 //! Filters of hashes computed by the caller: their files, who opens them, and what they merge with.
 
 use umbel::{
-    Algorithm, AnyFilter, AnyScheme, Blocks, FieldError, FileError, Hash64, Hashing, KeyHash,
-    KeyHasher, Kind, MergeError, Plan, Prehashed, Scheme, SchemeError, Secret,
+    Algorithm, AnyFilter, AnyScheme, Blocks, FieldError, FileError, Hashing, KeyHash, KeyHasher,
+    Kind, MergeError, Mixed64, Plan, Prehashed, Scheme, SchemeError, Secret,
 };
 
 use crate::damage::{header_length, refusal, refuses_flips, with_header};
@@ -42,7 +42,7 @@ fn filled(
     hasher: Prehashed,
     keys: std::ops::Range<u64>,
 ) -> AnyFilter<Blocks, Prehashed> {
-    AnyFilter::build(&plan(kind), Hash64::from_slice(&hashes(keys)), hasher).unwrap()
+    AnyFilter::build(&plan(kind), Mixed64::from_slice(&hashes(keys)), hasher).unwrap()
 }
 
 fn number<const N: usize>(file: &[u8], at: usize) -> u64 {
@@ -67,12 +67,12 @@ fn a_file_says_whose_hashes_it_holds() {
         let asked: Vec<_> = hashes(0..KEYS).into_iter().map(KeyHash::from_u64).collect();
         let [read, ..] = Way::ALL.map(|way| any_reopened(&filter, way, OWN, &asked));
         // A stable filter may have forgotten a few.
-        let lost = |hash: &u64| !filter.contains(Hash64(*hash));
+        let lost = |hash: &u64| !filter.contains(Mixed64(*hash));
         let lost: Vec<_> = hashes(0..KEYS).into_iter().filter(lost).collect();
         assert!(lost.len() <= if kind == Kind::Stable { 20 } else { 0 }, "{kind}");
         for hash in hashes(0..KEYS) {
             let found = !lost.contains(&hash);
-            assert_eq!(read.contains(Hash64(hash)), found, "{kind}");
+            assert_eq!(read.contains(Mixed64(hash)), found, "{kind}");
             assert_eq!(read.contains(KeyHash::from_u64(hash)), found, "{kind}");
         }
     }
@@ -169,7 +169,7 @@ fn sealed_ones_have_receipts_and_merge() {
         if merges {
             assert!(union == filled(kind, OWN, 0..KEYS), "{kind}");
             let back = AnyFilter::from_bytes_with(&union.to_bytes(), OWN).unwrap();
-            assert!(hashes(0..KEYS).into_iter().all(|hash| back.contains(Hash64(hash))));
+            assert!(hashes(0..KEYS).into_iter().all(|hash| back.contains(Mixed64(hash))));
             // Also one sealed and one not.
             union.intersect(&left).unwrap();
             let mut both = filled(kind, OWN, 0..KEYS);
@@ -223,25 +223,25 @@ fn hashes_of_either_width_set_the_same_bits() {
             let wide: Vec<_> = narrow.iter().copied().map(KeyHash::from_u64).collect();
             let empty = AnyFilter::with_plan(&plan(kind), OWN).unwrap();
             let [mut first, mut second, mut third, mut fourth] = [(); 4].map(|()| empty.clone());
-            first.try_insert_all(Hash64::from_slice(narrow)).unwrap();
+            first.try_insert_all(Mixed64::from_slice(narrow)).unwrap();
             second.try_insert_all(&wide).unwrap();
             for &hash in narrow {
-                third.try_insert(Hash64(hash)).unwrap();
+                third.try_insert(Mixed64(hash)).unwrap();
             }
             let mut new = vec![true; count];
-            fourth.try_insert_all_new(Hash64::from_slice(narrow), &mut new).unwrap();
+            fourth.try_insert_all_new(Mixed64::from_slice(narrow), &mut new).unwrap();
             assert!(first == second && first == third && first == fourth, "{kind} {count}");
             let forgets = kind == Kind::Stable;
-            assert!(forgets || narrow.iter().all(|&hash| first.contains(Hash64(hash))));
+            assert!(forgets || narrow.iter().all(|&hash| first.contains(Mixed64(hash))));
 
             let asked = hashes(KEYS / 2..5 * KEYS);
             let wide: Vec<_> = asked.iter().copied().map(KeyHash::from_u64).collect();
             let [mut narrow_found, mut wide_found] = [(); 2].map(|()| vec![true; asked.len()]);
-            first.contains_all(Hash64::from_slice(&asked), &mut narrow_found);
+            first.contains_all(Mixed64::from_slice(&asked), &mut narrow_found);
             first.contains_all(&wide, &mut wide_found);
             assert_eq!(narrow_found, wide_found, "{kind} {count}");
             for (found, &hash) in narrow_found.iter().zip(&asked) {
-                assert_eq!(*found, first.contains(Hash64(hash)));
+                assert_eq!(*found, first.contains(Mixed64(hash)));
                 assert_eq!(*found, first.contains(KeyHash::from_u64(hash)));
             }
         }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use umbel::internals::Core;
 use umbel::{
-    AnyFilter, Block, Blocks, FileError, Filter, Hashing, Key, KeyHash, KeyHasher, Secret, Unlock,
+    AnyFilter, Block, Blocks, FileError, Filter, Key, KeyHash, KeyHasher, Portable, Secret, Unlock,
 };
 
 use crate::damage::header_length;
@@ -103,7 +103,7 @@ where
     }
 }
 
-fn copied<H: Hashing>(
+fn copied<H: Portable>(
     opened: &AnyFilter<impl AsRef<[Block]>, H>,
     expected: &AnyFilter<Blocks, H>,
     hashes: &[KeyHash],

@@ -9,10 +9,10 @@ use std::fmt::Debug;
 use std::io::{self, Write};
 
 use umbel::format::Header;
-use umbel::internals::{BloomCore, Core, Layout};
-use umbel::math::stable::Cells;
-use umbel::math::{binomial_bounds, blocked};
-use umbel::{Block, Filter, KeyHash, KeyHasher, Kind, Plan, Receipt};
+use umbel::formulas::blocked;
+use umbel::formulas::stable::Cells;
+use umbel::math::binomial_bounds;
+use umbel::{AnyFilter, KeyHash, KeyHasher, Kind, Plan, Receipt};
 
 /// Standard deviations allowed: chance passes 6 once in 5·10⁸ checks.
 pub(crate) const SIGMAS: f64 = 6.0;
@@ -132,7 +132,7 @@ pub(crate) struct Census {
 
 impl Census {
     /// Counts the bits of `filter`, in the file that it writes.
-    pub(crate) fn of<L: Layout, S: AsRef<[Block]>>(filter: &Filter<BloomCore<L, S>>) -> Self {
+    pub(crate) fn of(filter: &AnyFilter) -> Self {
         let mut counter = Counter {
             plan: *filter.plan(),
             skip: Header::LENGTH,
@@ -179,7 +179,7 @@ impl Counter {
         self.squares += rate * rate;
     }
 
-    fn finish<L: Layout, S: AsRef<[Block]>>(self, filter: &Filter<BloomCore<L, S>>) -> Census {
+    fn finish(self, filter: &AnyFilter) -> Census {
         assert_eq!((self.left, self.part.len()), (0, 0), "a whole payload of whole blocks");
         let (m, k) = (self.plan.bits() as f64, f64::from(self.plan.probes()));
         let (fpp, deviation) = match self.plan.kind() {
@@ -250,9 +250,9 @@ pub(crate) fn mean(rates: &[f64]) -> (f64, f64) {
     (mean, (squares / (count - 1.0) / count).sqrt())
 }
 
-/// How many of these keys pass.
-pub(crate) fn passing<C: Core>(
-    filter: &Filter<C>,
+/// How many of these keys pass a look-up.
+pub(crate) fn passing(
+    look_up: &dyn Fn(&[KeyHash], &mut [bool]),
     hashes: impl IntoIterator<Item = KeyHash>,
 ) -> u64 {
     let (mut hashes, mut found, mut passing) = (hashes.into_iter(), [false; 4096], 0);
@@ -262,7 +262,7 @@ pub(crate) fn passing<C: Core>(
             return passing;
         }
         let found = &mut found[..batch.len()];
-        filter.contains_all(&batch, found);
+        look_up(&batch, found);
         passing += found.iter().filter(|&&found| found).count() as u64;
     }
 }
@@ -316,28 +316,28 @@ pub(crate) struct Measured {
 }
 
 /// Fills and asks `filters` filters of `plan`, under seeds from `seed` on; `trials` fresh keys in all.
-pub(crate) fn measure<L: Layout>(
-    plan: &Plan,
-    keys: Keys,
-    seed: u64,
-    filters: u64,
-    trials: u64,
-) -> Measured {
+pub(crate) fn measure(plan: &Plan, keys: Keys, seed: u64, filters: u64, trials: u64) -> Measured {
     let each = trials.div_ceil(filters);
     let (mut clear, mut hits, mut lost) = (0, 0, None);
     let (mut rates, mut disagreement, mut last) = (Vec::new(), 0.0f64, None);
     for seed in seed..seed + filters {
         let hasher = KeyHasher::with_seed(seed);
         let hash = |number| keys.hash(&hasher, number);
-        let mut filter = Filter::<BloomCore<L>>::with_plan(plan, hasher.clone())
-            .expect("a plan that can be built");
-        filter.extend((0..plan.keys()).map(hash));
+        let mut filter =
+            AnyFilter::with_plan(plan, hasher.clone()).expect("a plan that can be built");
+        let hashes: Vec<_> = (0..plan.keys()).map(hash).collect();
+        filter.try_insert_all(&hashes).expect("room");
         // All members of small filters, the first of large ones.
         let members = plan.keys().min(1 << 20);
-        if passing(&filter, (0..members).map(hash)) < members {
+        if passing(&|keys, found| filter.contains_all(keys, found), (0..members).map(hash))
+            < members
+        {
             lost.get_or_insert(seed);
         }
-        hits += passing(&filter, (plan.keys()..plan.keys() + each).map(hash));
+        hits += passing(
+            &|keys, found| filter.contains_all(keys, found),
+            (plan.keys()..plan.keys() + each).map(hash),
+        );
         let (census, receipt) = (Census::of(&filter), filter.receipt());
         disagreement = disagreement.max((receipt.fpp - census.fpp).abs() / census.fpp);
         clear += plan.bits() - census.set;

@@ -1,10 +1,9 @@
 //! Golden vectors: how a manifest describes a filter, and how to build it.
 
 use serde::{Deserialize, Serialize};
-use umbel::filter::{Bloomier, Link};
 use umbel::{
-    AnyFilter, Attributes, Blocks, Cascade, Error, Hashing, InsertError, KeyDescription, KeyHash,
-    KeyHasher, Kind, Plan, Prehashed, Secret, Variant, Window,
+    AnyFilter, Attributes, Blocks, Bloomier, Cascade, Error, Hashing, InsertError, KeyDescription,
+    KeyHash, KeyHasher, Kind, Link, Plan, Prehashed, Secret, Variant, Window,
 };
 
 /// `testdata/golden/manifest.json`.

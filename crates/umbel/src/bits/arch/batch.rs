@@ -2,7 +2,7 @@
 //! prefetched [`lines_ahead`], so that as many are in flight as the processor can track.
 
 use super::isa::{Isa, Work};
-use crate::hash::{Hash64, KeyHash};
+use crate::hash::{KeyHash, Mixed64};
 
 /// Keys that are hashed or looked up together where a kind does not use the loop below.
 pub(crate) const AHEAD: usize = 32;
@@ -44,7 +44,7 @@ impl Hash for KeyHash {
 
 /// A 64-bit hash computed elsewhere, stretched in registers: writing it to memory and reading it back would cost a
 /// third more.
-impl Hash for Hash64 {
+impl Hash for Mixed64 {
     #[inline(always)]
     fn key_hash(self) -> KeyHash {
         KeyHash::from_u64(self.0)

@@ -4,7 +4,7 @@
 use core::slice::{from_raw_parts, from_raw_parts_mut};
 
 use crate::bits::Block;
-use crate::hash::Hash64;
+use crate::hash::Mixed64;
 
 const _: () = assert!(size_of::<Block>() == size_of::<[u64; 8]>());
 
@@ -45,7 +45,7 @@ pub(crate) fn blocks(bytes: &[u8]) -> Option<&[Block]> {
     right.then(|| unsafe { from_raw_parts(start, bytes.len() / size_of::<Block>()) })
 }
 
-impl Hash64 {
+impl Mixed64 {
     /// Converts a slice of hashes without copying.
     pub fn from_slice(hashes: &[u64]) -> &[Self] {
         // SAFETY: a hash is a number and nothing else, `repr(transparent)`.

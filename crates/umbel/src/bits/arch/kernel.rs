@@ -11,7 +11,7 @@ use super::pattern;
 use super::set::Set;
 use super::{Block, ask};
 use crate::bits::place;
-use crate::hash::{Hash64, KeyHash};
+use crate::hash::{KeyHash, Mixed64};
 use crate::prelude::*;
 
 /// How a filter sets and tests the bits of its keys: an instruction set and a number of probes, chosen once per filter.
@@ -241,7 +241,7 @@ macro_rules! batched {
     };
 }
 batched!(KeyHash);
-batched!(Hash64);
+batched!(Mixed64);
 
 struct InsertOne<'a> {
     block: &'a mut Block,
@@ -380,7 +380,7 @@ mod tests {
                 Batched::contains(&kernel, &many, &asked, &mut found);
                 prop_assert_eq!(&found, &answers, "{:?} {}", kernel, probes);
                 // `hashes` are those of their high halves, taken for 64-bit hashes.
-                let narrow: Vec<_> = hashes.iter().map(|hash| Hash64(hash.high)).collect();
+                let narrow: Vec<_> = hashes.iter().map(|hash| Mixed64(hash.high)).collect();
                 let mut many = Blocks::zeroed(blocks).unwrap();
                 Batched::insert(&kernel, &mut many, Run { first: 0, total: blocks }, &narrow);
                 prop_assert!(many[..] == expected[..], "{:?} {}", kernel, probes);

@@ -116,9 +116,9 @@ fn filters_of_different_sizes_merge() {
     let large = Numbers { bits: 3 * plan.bits(), keys: 120, ..Numbers::of(&plan) }.plan();
     let (mut small, mut large) = (filled(&plan, 3, 1), filled(&large, 3, 1));
     let mut both = small.clone();
-    both.union(&large).unwrap();
+    both.union_folding(&large).unwrap();
     assert_eq!(both.plan().bits(), plan.bits());
-    large.union(&small).unwrap();
+    large.union_folding(&small).unwrap();
     assert!(large == both);
     small.intersect(&both).unwrap();
     let row = |number| vec![Some(text(0, number)), None, Some(text(0, number))];

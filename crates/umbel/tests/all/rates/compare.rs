@@ -146,7 +146,7 @@ fn a_larger_filter_is_compared_as_it_folds() {
         );
         assert_eq!(found.left, small.receipt().keys, "as its own receipt has it");
         let mut union = small.clone();
-        union.union(&large).unwrap();
+        union.union_folding(&large).unwrap();
         let overlap = found.overlap.unwrap();
         assert_eq!(overlap.union.value, union.receipt().keys.value);
         assert!((overlap.intersection.value - 20_000.0).abs() < 2_000.0, "{overlap:?}");

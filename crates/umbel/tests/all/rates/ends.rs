@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use umbel::math::stable::Cells;
+use umbel::formulas;
+use umbel::formulas::stable::Cells;
 use umbel::math::{self, Coverage, Estimate, Spread};
 use umbel::{Bloomier, Form, Growth, Kind, MAX_PROBES, Plan, Tags, Variant};
 
@@ -86,20 +87,20 @@ macro_rules! call {
 fn formulas_end_whatever_they_are_given() {
     walked(|walk| {
         for a in REALS {
-            call!(walk, math::classic::bits_per_key, a);
+            call!(walk, formulas::classic::bits_per_key, a);
             call!(walk, Spread::fixed, a);
             for k in SMALL {
-                call!(walk, math::classic::bits_per_key_with, a, k);
-                call!(walk, math::window::share, a, k);
-                call!(walk, math::spread::compound, Spread::fixed(a), k);
+                call!(walk, formulas::classic::bits_per_key_with, a, k);
+                call!(walk, formulas::window::share, a, k);
+                call!(walk, formulas::window::spread, Spread::fixed(a), k);
             }
             for k in PROBES {
-                call!(walk, |a| math::blocked::Pattern::shared(k).fpp(a), a);
-                call!(walk, |a| math::blocked::Pattern::shared(k).load_for(a), a);
+                call!(walk, |a| formulas::blocked::Pattern::shared(k).fpp(a), a);
+                call!(walk, |a| formulas::blocked::Pattern::shared(k).load_for(a), a);
             }
             for b in REALS {
-                call!(walk, math::classic::best_probes, a, b);
-                call!(walk, |a, b| math::window::compound([a, b]), a, b);
+                call!(walk, formulas::classic::best_probes, a, b);
+                call!(walk, |a, b| formulas::window::compound([a, b]), a, b);
                 call!(walk, Estimate::new, a, b);
                 call!(walk, |a, b| Spread { deviation: b, ..Spread::fixed(a) }.upper(), a, b);
                 call!(walk, |a, b| Spread::fixed(a).resized(b), a, b);
@@ -108,7 +109,7 @@ fn formulas_end_whatever_they_are_given() {
                         let cells = Cells { cells: a, probes: b, lowered, top };
                         call!(walk, |cells: Cells| cells.zeros() + cells.fill(), cells);
                         call!(walk, |cells: Cells| cells.fpp_with_spread(), cells);
-                        call!(walk, math::spread::stable, cells);
+                        call!(walk, formulas::stable::spread, cells);
                         call!(walk, |cells: Cells| cells.forgotten(b), cells);
                         call!(walk, |cells: Cells| cells.remembered(b), cells);
                     }
@@ -127,28 +128,28 @@ fn formulas_end_whatever_they_are_given() {
 fn rates_of_filters_end_whatever_they_are_given() {
     walked(|walk| {
         for n in NUMBERS {
-            call!(walk, math::bloomier::segment_length, n);
-            call!(walk, math::bloomier::slots_per_key, n);
+            call!(walk, formulas::bloomier::segment_length, n);
+            call!(walk, formulas::bloomier::slots_per_key, n);
             for k in SMALL {
                 call!(walk, |n, k| Coverage::classic(n, k).keys(f64::NAN), n, k);
                 call!(walk, |n, k| Coverage::sliced(n, k).keys(0.0), n, k);
             }
             for m in NUMBERS {
-                call!(walk, math::bloomier::slots, n, m);
+                call!(walk, formulas::bloomier::slots, n, m);
                 for k in SMALL {
-                    call!(walk, math::classic::fpp_limit, n, m, k);
-                    call!(walk, math::classic::fpp_textbook, n, m, k);
-                    call!(walk, math::classic::fpp, n, m, k);
-                    call!(walk, math::sliced::fpp, n, m, k);
-                    call!(walk, math::spread::classic, n, m, k);
-                    call!(walk, math::spread::sliced, n, m, k);
+                    call!(walk, formulas::classic::fpp_limit, n, m, k);
+                    call!(walk, formulas::classic::fpp_textbook, n, m, k);
+                    call!(walk, formulas::classic::fpp, n, m, k);
+                    call!(walk, formulas::sliced::fpp, n, m, k);
+                    call!(walk, formulas::classic::spread, n, m, k);
+                    call!(walk, formulas::sliced::spread, n, m, k);
                 }
                 for k in PROBES {
-                    call!(walk, math::spread::blocked, n, m, k);
+                    call!(walk, formulas::blocked::spread, n, m, k);
                 }
             }
             for k in PROBES {
-                call!(walk, math::blocked::bit_chance, k);
+                call!(walk, formulas::blocked::bit_chance, k);
                 for (a, b) in REALS.into_iter().flat_map(|a| REALS.map(|b| (a, b))) {
                     let overlap = |n, k, a, b| {
                         let coverages = [

@@ -4,9 +4,8 @@
 //! Seeds are fixed; `UMBEL_TEST_SEED` shifts them, for runs that rotate them. A right filter fails a
 //! check once in some 5·10⁸ times, and there are fewer than 500 checks of its fill and hits.
 
-use umbel::internals::{BlockedLayout, BloomCore, ClassicLayout, Layout, SlicedLayout};
 use umbel::math::binomial_bounds;
-use umbel::{Blocked, Filter, KeyHash, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Blocked, KeyHash, KeyHasher, Kind, Plan};
 
 use crate::statistics::{
     self, Census, Keys, SIGMAS, assert_binomial, long, measure, passing, power, splitmix,
@@ -25,13 +24,13 @@ fn seed() -> u64 {
 }
 
 /// Plans for `keys` keys at every rate, and measures `filters` filters for each sort of keys.
-fn promise_is_kept<L: Layout>(keys: u64, filters: u64) {
+fn promise_is_kept(kind: Kind, keys: u64, filters: u64) {
     for (row, fpp) in (0..).zip(RATES) {
-        let plan = Plan::for_keys(L::KIND, keys, fpp).unwrap();
+        let plan = Plan::for_keys(kind, keys, fpp).unwrap();
         let trials = power(plan.predicted_fpp(), 0.1).clamp(10_000.0, most_trials()) as u64;
         for (column, sort) in (0..).zip(Keys::ALL) {
             let seed = seed() + 1_000_000 * (10 * row + column);
-            let measured = measure::<L>(&plan, sort, seed, filters, trials);
+            let measured = measure(&plan, sort, seed, filters, trials);
             let failures = measured.failures();
             assert!(failures.is_empty(), "{sort:?} from seed {seed}: {failures:#?}\n{measured:#?}");
         }
@@ -41,45 +40,45 @@ fn promise_is_kept<L: Layout>(keys: u64, filters: u64) {
 // Small filters vary much from one hashing to the next: the promise is for their mean.
 
 macro_rules! keeps {
-    ($($(#[$long:meta])? $name:ident: $layout:ty, $keys:expr, $filters:expr;)*) => {$(
+    ($($(#[$long:meta])? $name:ident: $kind:ident, $keys:expr, $filters:expr;)*) => {$(
         #[test]
         $(#[$long])?
         fn $name() {
-            promise_is_kept::<$layout>($keys, $filters);
+            promise_is_kept(Kind::$kind, $keys, $filters);
         }
     )*};
 }
 
 keeps! {
-    blocked_with_one_key: BlockedLayout, 1, 2_000;
-    blocked_with_a_hundred_keys: BlockedLayout, 100, 500;
-    blocked_with_ten_thousand_keys: BlockedLayout, 10_000, 30;
-    blocked_with_a_million_keys: BlockedLayout, 1_000_000, 1;
-    classic_with_one_key: ClassicLayout, 1, 2_000;
-    classic_with_a_hundred_keys: ClassicLayout, 100, 500;
-    classic_with_ten_thousand_keys: ClassicLayout, 10_000, 30;
+    blocked_with_one_key: Blocked, 1, 2_000;
+    blocked_with_a_hundred_keys: Blocked, 100, 500;
+    blocked_with_ten_thousand_keys: Blocked, 10_000, 30;
+    blocked_with_a_million_keys: Blocked, 1_000_000, 1;
+    classic_with_one_key: Classic, 1, 2_000;
+    classic_with_a_hundred_keys: Classic, 100, 500;
+    classic_with_ten_thousand_keys: Classic, 10_000, 30;
     #[ignore = "long statistics: cargo x test --full"]
-    classic_with_a_million_keys: ClassicLayout, 1_000_000, 1;
-    sliced_with_one_key: SlicedLayout, 1, 2_000;
-    sliced_with_a_hundred_keys: SlicedLayout, 100, 500;
+    classic_with_a_million_keys: Classic, 1_000_000, 1;
+    sliced_with_one_key: Sliced, 1, 2_000;
+    sliced_with_a_hundred_keys: Sliced, 100, 500;
     #[ignore = "long statistics: cargo x test --full"]
-    sliced_with_ten_thousand_keys: SlicedLayout, 10_000, 30;
+    sliced_with_ten_thousand_keys: Sliced, 10_000, 30;
     #[ignore = "long statistics: cargo x test --full"]
-    sliced_with_a_million_keys: SlicedLayout, 1_000_000, 1;
+    sliced_with_a_million_keys: Sliced, 1_000_000, 1;
 }
 
 /// At 2^j places a place is the top j bits of the hash; were these used again inside the block, the
 /// keys of a block would crowd on the same bits and the rate would rise many times over. One place
 /// more or less would hide it.
-fn rate_at_powers_of_two<L: Layout>(unit: u64, exponents: &[u32], probes: &[u32]) {
+fn rate_at_powers_of_two(kind: Kind, unit: u64, exponents: &[u32], probes: &[u32]) {
     for &exponent in exponents {
         for size in [(1 << exponent) - 1, 1 << exponent, (1 << exponent) + 1] {
             for &probes in probes {
                 let bits = size * unit;
                 let keys = bits / 11;
-                let plan = Plan::from_parts(L::KIND, keys, 0.9, bits, probes).unwrap();
+                let plan = Plan::from_parts(kind, keys, 0.9, bits, probes).unwrap();
                 for sort in Keys::ALL {
-                    let measured = measure::<L>(&plan, sort, seed(), 1, 100_000);
+                    let measured = measure(&plan, sort, seed(), 1, 100_000);
                     let mut failures = measured.failures();
                     let predicted = plan.predicted_fpp();
                     if (measured.fpp - predicted).abs() > SIGMAS * measured.error {
@@ -94,17 +93,17 @@ fn rate_at_powers_of_two<L: Layout>(unit: u64, exponents: &[u32], probes: &[u32]
 
 #[test]
 fn blocked_rate_at_powers_of_two() {
-    rate_at_powers_of_two::<BlockedLayout>(512, &[8, 12], &[3, 8, 11, 16]);
+    rate_at_powers_of_two(Kind::Blocked, 512, &[8, 12], &[3, 8, 11, 16]);
 }
 
 #[test]
 fn classic_rate_at_powers_of_two() {
-    rate_at_powers_of_two::<ClassicLayout>(1, &[16, 20], &[1, 7]);
+    rate_at_powers_of_two(Kind::Classic, 1, &[16, 20], &[1, 7]);
 }
 
 #[test]
 fn sliced_rate_at_powers_of_two() {
-    rate_at_powers_of_two::<SlicedLayout>(7, &[14, 17], &[7]);
+    rate_at_powers_of_two(Kind::Sliced, 7, &[14, 17], &[7]);
 }
 
 /// The bits a key gets inside its block do not depend on the block: a χ² test in each lane, over
@@ -171,15 +170,14 @@ fn filter_of_blocks(blocks: u64, hasher: KeyHasher) -> Blocked {
 #[test]
 #[ignore = "long statistics: cargo x test --full"]
 fn clear_bits_vary_as_derived() {
-    fn check<L: Layout>(bits: u64, keys: u64, probes: u32) {
+    fn check(kind: Kind, bits: u64, keys: u64, probes: u32) {
         const FILTERS: u64 = 4_000;
-        let plan = Plan::from_parts(L::KIND, keys, 0.5, bits, probes).unwrap();
+        let plan = Plan::from_parts(kind, keys, 0.5, bits, probes).unwrap();
         let (mean, variance) = statistics::clear_bits(&plan, keys);
         let squares: f64 = (0..FILTERS)
             .map(|seed| {
-                let mut filter =
-                    Filter::<BloomCore<L>>::with_plan(&plan, KeyHasher::with_seed(seed)).unwrap();
-                (0..keys).for_each(|key| _ = filter.insert(key));
+                let mut filter = AnyFilter::with_plan(&plan, KeyHasher::with_seed(seed)).unwrap();
+                (0..keys).for_each(|key| _ = filter.try_insert(key).unwrap());
                 ((bits - filter.receipt().set_bits) as f64 - mean).powi(2)
             })
             .sum();
@@ -189,11 +187,11 @@ fn clear_bits_vary_as_derived() {
     }
     for probes in [1, 5, 8, 13, 16] {
         for blocks in [1, 2, 40] {
-            check::<BlockedLayout>(512 * blocks, 45 * blocks, probes);
+            check(Kind::Blocked, 512 * blocks, 45 * blocks, probes);
         }
         for bits in [500, 20_011] {
-            check::<ClassicLayout>(bits, bits / 9, probes);
-            check::<SlicedLayout>(bits * u64::from(probes), bits / 2, probes);
+            check(Kind::Classic, bits, bits / 9, probes);
+            check(Kind::Sliced, bits * u64::from(probes), bits / 2, probes);
         }
     }
 }
@@ -201,71 +199,73 @@ fn clear_bits_vary_as_derived() {
 /// Hashes of 64 bits from elsewhere serve as well, by the same bounds.
 #[test]
 fn hashes_of_64_bits_keep_the_promise() {
-    fn check<L: Layout>() {
-        let plan = Plan::for_keys(L::KIND, 100_000, 0.01).unwrap();
-        let mut filter = Filter::<BloomCore<L>>::with_plan(&plan, KeyHasher::default()).unwrap();
+    fn check(kind: Kind) {
+        let plan = Plan::for_keys(kind, 100_000, 0.01).unwrap();
+        let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
         for number in 0..plan.keys() {
-            filter.insert(KeyHash::from_u64(splitmix(number)));
+            filter.try_insert(KeyHash::from_u64(splitmix(number))).unwrap();
         }
         let trials = power(0.01, 0.1) as u64;
         let fresh = plan.keys()..plan.keys() + trials;
-        let hits = passing(&filter, fresh.map(|number| KeyHash::from_u64(splitmix(number))));
+        let hits = passing(
+            &|keys, found| filter.contains_all(keys, found),
+            fresh.map(|number| KeyHash::from_u64(splitmix(number))),
+        );
         let census = Census::of(&filter);
         assert_binomial(hits, trials, census.fpp, &plan);
         assert!(census.fpp <= plan.fpp() + SIGMAS * census.deviation, "{census:?}");
     }
-    check::<BlockedLayout>();
-    check::<ClassicLayout>();
-    check::<SlicedLayout>();
+    check(Kind::Blocked);
+    check(Kind::Classic);
+    check(Kind::Sliced);
 }
 
 /// Over-filling is never silent, and no filter filled as planned is accused of it: 4 standard deviations leave 3e-5 for
 /// each of these seeds.
 #[test]
 fn over_fill_is_told() {
-    fn check<L: Layout>(keys: u64) {
-        let plan = Plan::for_keys(L::KIND, keys, 0.01).unwrap();
+    fn check(kind: Kind, keys: u64) {
+        let plan = Plan::for_keys(kind, keys, 0.01).unwrap();
         for seed in 0..10 {
-            let mut filter =
-                Filter::<BloomCore<L>>::with_plan(&plan, KeyHasher::with_seed(seed)).unwrap();
-            (0..keys).for_each(|key| _ = filter.insert(key));
+            let mut filter = AnyFilter::with_plan(&plan, KeyHasher::with_seed(seed)).unwrap();
+            (0..keys).for_each(|key| _ = filter.try_insert(key).unwrap());
             assert!(!filter.receipt().over_filled, "{:?}", filter.receipt());
-            (keys..2 * keys).for_each(|key| _ = filter.insert(key));
+            (keys..2 * keys).for_each(|key| _ = filter.try_insert(key).unwrap());
             let receipt = filter.receipt();
             assert!(receipt.over_filled && receipt.fpp > plan.fpp(), "{receipt:?}");
-            (2 * keys..100 * keys).for_each(|key| _ = filter.insert(key));
+            (2 * keys..100 * keys).for_each(|key| _ = filter.try_insert(key).unwrap());
             assert!(filter.receipt().over_filled, "{:?}", filter.receipt());
         }
     }
     for keys in [1_000, 20_000] {
-        check::<BlockedLayout>(keys);
-        check::<ClassicLayout>(keys);
-        check::<SlicedLayout>(keys);
+        check(Kind::Blocked, keys);
+        check(Kind::Classic, keys);
+        check(Kind::Sliced, keys);
     }
 }
 
 /// A plan for more keys than bits can end with every bit set, and still be kept.
 #[test]
 fn a_full_filter_may_be_filled_as_planned() {
-    fn check<L: Layout>() {
-        let plan = Plan::for_memory(L::KIND, 5_000, 64).unwrap();
-        let mut filter = Filter::<BloomCore<L>>::with_plan(&plan, KeyHasher::default()).unwrap();
-        (0..plan.keys()).for_each(|key| _ = filter.insert(key));
+    fn check(kind: Kind) {
+        let plan = Plan::for_memory(kind, 5_000, 64).unwrap();
+        let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
+        (0..plan.keys()).for_each(|key| _ = filter.try_insert(key).unwrap());
         let receipt = filter.receipt();
         assert!(receipt.fill == 1.0 && !receipt.over_filled, "{receipt:?}");
     }
-    check::<BlockedLayout>();
-    check::<ClassicLayout>();
-    check::<SlicedLayout>();
+    check(Kind::Blocked);
+    check(Kind::Classic);
+    check(Kind::Sliced);
 }
 
 /// Filters of one plan, each with its planned keys under another seed: the rate from its own bits.
-fn own_rates<L: Layout>(plan: &Plan, filters: u64) -> Vec<f64> {
+fn own_rates(plan: &Plan, filters: u64) -> Vec<f64> {
     let filled = |seed| {
         let hasher = KeyHasher::with_seed(seed);
-        let mut filter = Filter::<BloomCore<L>>::with_plan(plan, hasher.clone()).unwrap();
+        let mut filter = AnyFilter::with_plan(plan, hasher.clone()).unwrap();
         let hashes: Vec<_> = (0..plan.keys()).map(|key| hasher.hash(key)).collect();
-        filter.insert_all(&hashes);
+        filter.try_insert_all(&hashes).unwrap();
         filter.receipt().fpp
     };
     (seed()..seed() + filters).map(filled).collect()
@@ -275,31 +275,31 @@ fn own_rates<L: Layout>(plan: &Plan, filters: u64) -> Vec<f64> {
 /// would exceed it, and pass this check with a chance below 1e-3 each.
 #[test]
 fn full_filters_keep_the_rate_by_their_own_bits() {
-    fn check<L: Layout>(rates: &[f64]) {
+    fn check(kind: Kind, rates: &[f64]) {
         const FILTERS: u64 = 40;
         let (_, allowed) = binomial_bounds(FILTERS, 0.001, statistics::ALPHA);
         for &fpp in rates {
-            let plan = Plan::for_keys(L::KIND, 100_000, fpp).unwrap();
-            let own = own_rates::<L>(&plan, FILTERS);
+            let plan = Plan::for_keys(kind, 100_000, fpp).unwrap();
+            let own = own_rates(&plan, FILTERS);
             let exceed = own.iter().filter(|&&rate| rate > fpp).count() as u64;
             assert!(exceed <= allowed, "{exceed} of {FILTERS} exceed {fpp}: {plan:?}");
         }
     }
-    check::<BlockedLayout>(&[0.01, 1e-3, 1e-6]);
-    check::<ClassicLayout>(&[0.01]);
-    check::<SlicedLayout>(&[0.1]);
+    check(Kind::Blocked, &[0.01, 1e-3, 1e-6]);
+    check(Kind::Classic, &[0.01]);
+    check(Kind::Sliced, &[0.1]);
 }
 
 /// The rates of 1,000 filters have the deviation of the formula: one of nearly normal numbers errs by 1/√2,000 of it.
 #[test]
 #[ignore = "long statistics: cargo x test --full"]
 fn rates_from_own_bits_spread_as_derived() {
-    fn check<L: Layout>(rates: &[f64]) {
+    fn check(kind: Kind, rates: &[f64]) {
         const FILTERS: u64 = 1_000;
         for &fpp in rates {
-            let plan = Plan::for_keys(L::KIND, 100_000, fpp).unwrap();
+            let plan = Plan::for_keys(kind, 100_000, fpp).unwrap();
             let spread = plan.fpp_spread();
-            let own = own_rates::<L>(&plan, FILTERS);
+            let own = own_rates(&plan, FILTERS);
             let mean = own.iter().sum::<f64>() / FILTERS as f64;
             let squares: f64 = own.iter().map(|rate| (rate - mean).powi(2)).sum();
             let ratio = (squares / FILTERS as f64).sqrt() / spread.deviation;
@@ -308,7 +308,7 @@ fn rates_from_own_bits_spread_as_derived() {
             assert!((ratio - 1.0).abs() < SIGMAS * error, "{plan:?}: {ratio} times {spread:?}");
         }
     }
-    check::<BlockedLayout>(&[0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-6]);
-    check::<ClassicLayout>(&[0.5, 0.01, 1e-4]);
-    check::<SlicedLayout>(&[0.5, 0.01]);
+    check(Kind::Blocked, &[0.5, 0.1, 0.01, 1e-3, 1e-4, 1e-6]);
+    check(Kind::Classic, &[0.5, 0.01, 1e-4]);
+    check(Kind::Sliced, &[0.5, 0.01]);
 }

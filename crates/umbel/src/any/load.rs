@@ -1,0 +1,198 @@
+//! Filters that are read while their file arrives.
+
+use crate::bits::Blocks;
+use crate::filter::file::{self, Opened};
+use crate::format::{self, FileError, Header, Sums};
+use crate::hash::{Secret, Unlock};
+use crate::prelude::*;
+
+/// Reads an umbel file that arrives in pieces of any size: see [`AnyFilter::loader`](super::AnyFilter::loader).
+///
+/// Each piece is stored where it belongs at once, so a step takes only as long as copying its piece. The filter can be
+/// used after [`finish`](Self::finish) has checked all checksums.
+///
+/// ```
+/// use umbel::{AnyFilter, Blocked};
+///
+/// let mut seen = Blocked::new(100_000, 0.01)?;
+/// seen.insert("key");
+/// let mut loader = AnyFilter::loader();
+/// for piece in seen.to_bytes().chunks(1000) {
+///     loader.push(piece)?;
+/// }
+/// assert!(loader.finish()?.contains("key"));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub struct Loader<U: Unlock = Option<&'static Secret>> {
+    unlock: Option<U>,
+    layout: fn(&Header) -> Result<Vec<u64>, FileError>,
+    state: State<U::Hasher>,
+    loaded: u64,
+    /// Why no more bytes are taken.
+    failed: Option<FileError>,
+}
+
+enum State<H> {
+    Header(Vec<u8>),
+    Payload(Box<Loading<H>>),
+}
+
+/// A file of which the header has arrived.
+struct Loading<H> {
+    file: Opened<Blocks, H>,
+    /// The part that arrives next, and its bytes so far.
+    part: usize,
+    filled: usize,
+    sums: Sums,
+    /// What follows the payload: the checksums.
+    stored: Vec<u8>,
+}
+
+impl<U: Unlock> Loader<U> {
+    pub(super) fn new(unlock: U, layout: fn(&Header) -> Result<Vec<u64>, FileError>) -> Self {
+        Self {
+            unlock: Some(unlock),
+            layout,
+            state: State::Header(Vec::new()),
+            loaded: 0,
+            failed: None,
+        }
+    }
+
+    /// Returns the number of bytes that arrived.
+    pub fn loaded(&self) -> u64 {
+        self.loaded
+    }
+
+    /// Returns the length of the whole file, once its header has arrived.
+    pub fn length(&self) -> Option<u64> {
+        match &self.state {
+            State::Header(_) => None,
+            State::Payload(loading) => loading.file.header.file_length().ok(),
+        }
+    }
+
+    /// Returns whether the whole file has arrived.
+    pub fn is_complete(&self) -> bool {
+        self.length() == Some(self.loaded)
+    }
+
+    /// Takes the next bytes. Once the header has arrived, allocates the memory that it declares; if you do not trust the
+    /// source, check [`format::length_of`](crate::format::length_of) first.
+    ///
+    /// # Errors
+    /// As [`AnyFilter::read`](super::AnyFilter::read), for the header and the length. After an error, more bytes and
+    /// [`finish`](Self::finish) get the same error again.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        if let Some(error) = &self.failed {
+            return Err(error.again());
+        }
+        let taken = self.take(bytes);
+        self.failed = taken.as_ref().err().map(FileError::again);
+        taken
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        self.loaded += bytes.len() as u64;
+        match &mut self.state {
+            State::Payload(loading) => loading.push(bytes, self.loaded),
+            State::Header(header) => {
+                header.extend_from_slice(bytes);
+                let length = Header::declared_length(header);
+                if header.len() < length {
+                    // What is no header is refused at its first bytes.
+                    let start = header.len().min(format::MAGIC.len());
+                    if header[..start] != format::MAGIC[..start] {
+                        return Err(FileError::NotUmbel { found: header[..start].to_vec() });
+                    }
+                    return Ok(());
+                }
+                let rest = header.split_off(length);
+                let parsed = Header::parse(header)?;
+                let unlock = self.unlock.take().expect("a header arrives once");
+                let (length, layout) = (parsed.file_length()?, &self.layout);
+                let open = |admit: file::Admit<'_>| {
+                    let declared = file::declared(parsed, length, layout, admit)?;
+                    let parts = file::zeroed(&declared.parts)?;
+                    Ok(declared.with(parts))
+                };
+                let mut loading = Box::new(Loading {
+                    file: file::unlocked(unlock, open)?,
+                    part: 0,
+                    filled: 0,
+                    sums: Sums::new(),
+                    stored: Vec::new(),
+                });
+                let pushed = loading.push(&rest, self.loaded);
+                self.state = State::Payload(loading);
+                pushed
+            }
+        }
+    }
+
+    /// Returns all bytes that arrived, in pieces; another loader that gets them is equal to this one.
+    pub fn pieces(&self) -> Vec<&[u8]> {
+        match &self.state {
+            State::Header(header) => vec![header],
+            State::Payload(loading) => {
+                let Loading { file, part, filled, stored, .. } = &**loading;
+                let mut pieces = vec![file.header.bytes()];
+                let mut parts = file.parts.iter().map(Blocks::as_bytes);
+                pieces.extend(parts.by_ref().take(*part));
+                pieces.extend(parts.next().map(|part| &part[..*filled]));
+                pieces.push(stored);
+                pieces
+            }
+        }
+    }
+
+    pub(super) fn finish_parts(self) -> Result<Opened<Blocks, U::Hasher>, FileError> {
+        let (expected, found) = (self.length(), self.loaded);
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        match self.state {
+            State::Payload(loading) if expected == Some(found) => {
+                let Loading { file, sums, stored, .. } = *loading;
+                format::check_sums(&sums.finish(), &stored, &file.header)?;
+                Ok(file)
+            }
+            _ => {
+                let expected = expected.unwrap_or(Header::LENGTH as u64);
+                Err(FileError::Length { expected, found })
+            }
+        }
+    }
+}
+
+impl<U: Unlock> core::fmt::Debug for Loader<U> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Loader").field("loaded", &self.loaded).finish_non_exhaustive()
+    }
+}
+
+impl<H> Loading<H> {
+    fn push(&mut self, mut bytes: &[u8], loaded: u64) -> Result<(), FileError> {
+        let expected = self.file.header.file_length()?;
+        if loaded > expected {
+            return Err(FileError::Length { expected, found: loaded });
+        }
+        while let Some(part) = self.file.parts.get_mut(self.part) {
+            let left = &mut part.as_bytes_mut()[self.filled..];
+            if left.is_empty() {
+                (self.part, self.filled) = (self.part + 1, 0);
+                continue;
+            }
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            let (piece, rest) = bytes.split_at(bytes.len().min(left.len()).min(self.sums.left()));
+            left[..piece.len()].copy_from_slice(piece);
+            self.sums.add(piece);
+            self.filled += piece.len();
+            bytes = rest;
+        }
+        self.stored.extend_from_slice(bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! Keys of any type that implements `std::hash::Hash`, by a hasher of the caller's.
+
+use core::fmt;
+use core::hash::BuildHasher;
+use core::sync::atomic::{AtomicUsize, Ordering};
+#[cfg(feature = "std")]
+use std::hash::RandomState;
+
+use super::{Algorithm, Hashing, Scheme, sealed};
+
+/// A hasher of keys of any type that implements [`std::hash::Hash`], by a [`BuildHasher`] of your choice.
+///
+/// For filters that stay in memory: which bytes a value feeds to a hasher, the type, the compiler and the machine decide. So
+/// such a filter cannot be written, which does not compile. Its clones merge with it, and with no other filter.
+///
+/// The hashes of the [`BuildHasher`] have 64 bits and are mixed, so an identity hash will do. Two keys with equal hashes are
+/// one key to the filter, which adds n·2⁻⁶⁴ to the rate.
+///
+/// ```
+/// use umbel::{Blocked, ByHash, Kind, Plan};
+///
+/// let plan = Plan::for_keys(Kind::Blocked, 1_000, 0.01)?;
+/// let mut seen = Blocked::with_plan(&plan, ByHash::random())?;
+/// seen.insert((3, "three"));
+/// assert!(seen.contains((3, "three")) && !seen.contains((4, "three")));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+///
+/// ```compile_fail
+/// # use umbel::{Blocked, ByHash, Kind, Plan};
+/// # let plan = Plan::for_keys(Kind::Blocked, 1_000, 0.01)?;
+/// # let seen = Blocked::with_plan(&plan, ByHash::random())?;
+/// seen.to_bytes(); // nobody else could ask it
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[cfg(feature = "std")]
+#[derive(Clone)]
+pub struct ByHash<B = RandomState> {
+    builder: B,
+    /// Of this hasher and its clones.
+    id: usize,
+}
+
+/// A hasher of keys of any type that implements [`core::hash::Hash`], by a [`BuildHasher`] of your choice: for filters that
+/// stay in memory.
+#[cfg(not(feature = "std"))]
+#[derive(Clone)]
+pub struct ByHash<B> {
+    builder: B,
+    id: usize,
+}
+
+impl<B> ByHash<B> {
+    /// Hashes by `builder`.
+    pub fn new(builder: B) -> Self {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        Self { builder, id: MADE.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    pub(super) fn builder(&self) -> &B {
+        &self.builder
+    }
+}
+
+#[cfg(feature = "std")]
+impl ByHash {
+    /// Hashes as a [`HashMap`](std::collections::HashMap) does by default, under random keys: for untrusted keys too.
+    pub fn random() -> Self {
+        Self::new(RandomState::new())
+    }
+}
+
+impl<B> fmt::Debug for ByHash<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByHash").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl<B> sealed::Sealed for ByHash<B> {}
+
+impl<B: BuildHasher + Clone + Send + Sync> Hashing for ByHash<B> {
+    fn scheme(&self) -> Scheme {
+        Scheme { algorithm: Algorithm::InMemory, seed: self.id as u64, key_id: 0 }
+    }
+}

@@ -1,0 +1,750 @@
+//! Rows of several attributes: a filter for each attribute, and joint tags that record which values came together (B.
+//! Xiao, Y. Hua 2009, "Using parallel Bloom filters for multiattribute representation on network services",
+//! <https://doi.org/10.1109/TPDS.2009.39>).
+//!
+//! In the paper, a second structure holds one value for a whole item, made from the hashes of its attributes. Here a
+//! tag is the hash of the values themselves, each preceded by its length, so that no two rows share one. Tags go into
+//! one more filter of the same kind. A row may have a tag for every subset of its attributes, because a tag of the
+//! whole row only helps queries that name all of it.
+//!
+//! A value hashes differently in each attribute's filter. With one hash for all, attributes that share values, such as
+//! the two ends of a connection, would have the same false positives.
+
+mod plan;
+
+pub(crate) use plan::Plans;
+use plan::{inside, part};
+
+use super::blocked::BlockedCore;
+use super::classic;
+use super::spread::SpreadCore;
+use crate::bits::{Block, Blocks};
+use crate::error::{FieldError, check_field};
+use crate::filter::core::{Core, InsertCore, MakeCore, Merge, MergeCore};
+use crate::filter::methods::merges;
+use crate::filter::{Fact, Filter, MergeError, Names, Part, Receipt, RowError};
+use crate::format::{Body, FileError, Header};
+use crate::hash::{Hashing, KeyHash, KeyHasher, Scheme};
+use crate::math::Estimate;
+use crate::plan::{Kind, MAX_BITS, Plan, PlanError, Planner, Tags};
+use crate::prelude::*;
+
+/// A filter of rows of named attributes, which answers queries for any subset of them. A row may be there if each
+/// attribute's filter lets its value pass, and so does the joint tag of these values, where there is one.
+///
+/// Use it for rows such as (host, user, port) of which later only some values are known. A plain filter of whole rows
+/// answers queries for whole rows only, but with at most half the bits of two attributes' filters: use that if the
+/// queries are always the same, and one such filter each if there are two or three.
+///
+/// **What the rate is for.** The plan is for each filter by itself, and counts rows. A value that no row has passes its
+/// attribute's filter with probability at most `fpp`, and j such values together with at most about `fpp`^j. Values
+/// that occur, but never in one row, all pass their own filters; only their tag can reject them, and it lets them pass
+/// with probability at most `fpp`:
+///
+/// | [`Tags`] | kind | tags per row of A attributes | values of different rows pass together |
+/// |---|---|---|---|
+/// | `None` | `attributes:0` | 0 | always |
+/// | `Row`, the default | `attributes:1` | 1 | with probability at most `fpp` if all attributes are queried, else always |
+/// | `Subsets` | `attributes:2` | 2^A − A − 1, for A ≤ 8 | with probability at most `fpp` |
+///
+/// **Cost.** The plan's bits for each attribute and each tag: at 1 %, 40 bits per row of three attributes with a tag of
+/// each row, 70 with the tags of all subsets, and 2,600 with these for eight attributes. A query reads a cache line for
+/// each value and one for the tag. Inserting all subsets of eight values hashes 247 of them, some 5 µs per row.
+/// `attributes:10` to `attributes:12` are the same with classic filters: fewer bits, and as many cache lines as probes.
+///
+/// Rows may repeat: the rate holds for as many *different* rows as planned. Filters of the same plan, names and scheme
+/// merge. `S` is the storage of each filter's blocks.
+///
+/// Used as a filter of single keys, it answers for whole rows: [`contains`](Filter::contains) takes the hash of a row
+/// as the key of several fields (FORMAT.md, section 3: the value alone for one attribute, else each value preceded by
+/// its length), in the order of the attributes. Only a row's tag can answer this: a filter of several attributes without tags
+/// answers true.
+///
+/// # Receipt
+/// The rate is the highest among the filters inside. Rows are counted by their tags if each row has one; otherwise they
+/// are as many as the values of the attribute with the most, as there cannot be fewer.
+///
+/// ```
+/// use umbel::{Attributes, KeyHasher, Kind, Plan};
+///
+/// let plan = Plan::for_keys(Kind::Attributes, 1_000, 0.001)?;
+/// let mut seen = Attributes::with_names(&plan, &["host", "user"], KeyHasher::default())?;
+/// assert!(seen.insert_row(&["alpha", "ann"])?, "certainly new");
+/// seen.insert_row(&["beta", "bob"])?;
+///
+/// assert!(seen.contains_row(&[Some("alpha"), Some("ann")])?);
+/// assert!(seen.contains_row(&[None, Some("bob")])?, "a query may name any attributes");
+/// assert!(!seen.contains_row(&[Some("gamma"), None])?);
+/// assert!(!seen.contains_row(&[Some("alpha"), Some("bob")])?, "both known, but not together");
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub type Attributes<S = Blocks, H = KeyHasher> = Filter<AttributesCore<S>, H>;
+
+/// The core of an [`Attributes`] filter.
+#[derive(Clone)]
+pub struct AttributesCore<S = Blocks> {
+    plan: Plan,
+    tags: Tags,
+    names: Vec<String>,
+    /// One per attribute, in the order of the names.
+    filters: Vec<Inner<S>>,
+    /// The filter of the tags, if rows have any.
+    joint: Option<Inner<S>>,
+}
+
+/// A filter inside.
+#[derive(Clone)]
+enum Inner<S = Blocks> {
+    Blocked(BlockedCore<S>),
+    Classic(SpreadCore<classic::Plans, S>),
+}
+
+/// Runs the same code on a filter of either kind.
+macro_rules! of_either {
+    ($inner:expr, $filter:ident => $does:expr) => {
+        match $inner {
+            Inner::Blocked($filter) => $does,
+            Inner::Classic($filter) => $does,
+        }
+    };
+}
+
+impl Inner {
+    fn make(plan: &Plan) -> Result<Self, PlanError> {
+        Ok(match plan.kind() {
+            Kind::Classic => Self::Classic(SpreadCore::make(plan)?),
+            _ => Self::Blocked(BlockedCore::make(plan)?),
+        })
+    }
+
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
+        let Ok(()) = of_either!(self, filter => filter.insert_all_new(hashes, new));
+    }
+
+    /// A copy with another merged into it.
+    fn merged<T: AsRef<[Block]>>(&self, other: &Inner<T>, how: Merge) -> Result<Self, MergeError> {
+        let mut merged = self.with_parts(&mut |blocks| Blocks::copy_of(blocks))?;
+        match (&mut merged, other) {
+            (Inner::Blocked(left), Inner::Blocked(right)) => left.merge(right, how)?,
+            (Inner::Classic(left), Inner::Classic(right)) => left.merge(right, how)?,
+            _ => unreachable!("filters of equal parameters are of one kind"),
+        }
+        Ok(merged)
+    }
+
+    fn planned(self, plan: Plan) -> Self {
+        match self {
+            Self::Blocked(filter) => Self::Blocked(filter.planned(plan)),
+            Self::Classic(filter) => Self::Classic(filter.planned(plan)),
+        }
+    }
+}
+
+impl<S: AsRef<[Block]>> Inner<S> {
+    fn from_blocks(plan: &Plan, blocks: S) -> Result<Self, FileError> {
+        Ok(match plan.kind() {
+            Kind::Classic => Self::Classic(SpreadCore::from_blocks(*plan, blocks)?),
+            _ => Self::Blocked(BlockedCore::from_blocks(*plan, blocks)?),
+        })
+    }
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        of_either!(self, filter => filter.contains(hash))
+    }
+
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        of_either!(self, filter => filter.contains_all(hashes, found));
+    }
+
+    fn plan(&self) -> &Plan {
+        of_either!(self, filter => filter.plan())
+    }
+
+    fn receipt(&self, scheme: Scheme) -> Receipt {
+        of_either!(self, filter => filter.receipt(scheme))
+    }
+
+    fn storage(&self) -> &S {
+        of_either!(self, filter => filter.parts().next().expect("one part"))
+    }
+
+    fn with_parts<'a, T: AsRef<[Block]>, E>(
+        &'a self,
+        each: &mut impl FnMut(&'a S) -> Result<T, E>,
+    ) -> Result<Inner<T>, E> {
+        Ok(match self {
+            Self::Blocked(filter) => Inner::Blocked(filter.with_parts(each)?),
+            Self::Classic(filter) => Inner::Classic(filter.with_parts(each)?),
+        })
+    }
+}
+
+/// Rows processed together: the hashes of one attribute are 4 KiB.
+const GROUP: usize = 256;
+
+/// The longest value whose length fits in front of it.
+const MOST_VALUE: usize = u32::MAX as usize;
+
+/// Part of the format.
+const MOST_ATTRIBUTES: usize = 64;
+/// Part of the format.
+const MOST_NAME: usize = 255;
+
+/// The hash of the tag of some values. `joined` is the hash of the values, each preceded by its length; bit i of
+/// `subset` is set if attribute i is among them. A subset has at least two bits, so that no tag is the hash itself.
+/// Part of the format.
+fn tag(joined: KeyHash, subset: u64) -> KeyHash {
+    joined.in_part(subset)
+}
+
+/// The subset of all attributes.
+fn all(attributes: usize) -> u64 {
+    u64::MAX >> (64 - attributes)
+}
+
+/// Joins values into the key of several fields.
+fn join<'a>(bytes: &mut Vec<u8>, values: impl Iterator<Item = &'a [u8]>) {
+    bytes.clear();
+    for value in values {
+        // Lengths were checked before.
+        bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(value);
+    }
+}
+
+impl Attributes {
+    /// Makes an empty filter of rows with these attributes, each planned by `plan`: 1 to 64 different names of 1 to 255
+    /// bytes.
+    ///
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
+    /// # Errors
+    /// For wrong names, [`RowError::NoAttributes`], [`RowError::AttributeCount`] (with a tag for each subset, more than
+    /// 8), [`RowError::AttributeName`] or [`RowError::AttributeTwice`]; for a wrong plan, [`RowError::Plan`].
+    pub fn with_names<N: AsRef<str>>(
+        plan: &Plan,
+        names: &[N],
+        hasher: KeyHasher,
+    ) -> Result<Self, RowError> {
+        Plans::check(plan)?;
+        let names: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
+        let (tags, _) = inside(plan.variant);
+        check_names(&names, tags)?;
+        let (each, joint) = plans(plan, names.len())?;
+        let filters = names.iter().map(|_| Inner::make(&each)).collect::<Result<_, _>>()?;
+        let joint = joint.map(|joint| Inner::make(&joint)).transpose()?;
+        let core = AttributesCore { plan: *plan, tags, names, filters, joint };
+        Ok(Self::of(core, hasher))
+    }
+
+    /// Inserts a row, a value for each attribute in their order; true if it was certainly new, false if it may have
+    /// been there before.
+    ///
+    /// # Errors
+    /// [`RowError::RowLength`]; [`RowError::ValueTooLong`] for a value of 2³² bytes or more. Nothing is inserted then.
+    pub fn insert_row<V: AsRef<[u8]>>(&mut self, values: &[V]) -> Result<bool, RowError> {
+        let mut new = [false];
+        self.insert_rows_new(&[values], &mut new)?;
+        Ok(new[0])
+    }
+
+    /// Inserts many rows in order, with overlapping cache misses.
+    ///
+    /// # Errors
+    /// As [`insert_row`](Self::insert_row), for any of the rows. Nothing is inserted then.
+    pub fn insert_rows<V: AsRef<[u8]>, R: AsRef<[V]>>(
+        &mut self,
+        rows: &[R],
+    ) -> Result<(), RowError> {
+        self.insert_rows_new(rows, &mut vec![false; rows.len()])
+    }
+
+    /// Like [`insert_rows`](Self::insert_rows), and `new[i]` becomes what [`insert_row`](Self::insert_row) returns for
+    /// `rows[i]`.
+    ///
+    /// # Errors
+    /// As [`insert_rows`](Self::insert_rows).
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn insert_rows_new<V: AsRef<[u8]>, R: AsRef<[V]>>(
+        &mut self,
+        rows: &[R],
+        new: &mut [bool],
+    ) -> Result<(), RowError> {
+        assert_eq!(rows.len(), new.len(), "one answer for each row");
+        for row in rows {
+            let row = row.as_ref();
+            self.core.check_row(row.len(), row.iter().map(AsRef::as_ref))?;
+        }
+        let (mut hashes, mut set) = (Vec::new(), Vec::new());
+        let mut bytes = Vec::new();
+        for (rows, new) in rows.chunks(GROUP).zip(new.chunks_mut(GROUP)) {
+            new.fill(false);
+            for (i, filter) in self.core.filters.iter_mut().enumerate() {
+                let hash = |row: &R| self.hasher.hash(row.as_ref()[i].as_ref()).in_part(i as u64);
+                hashes.clear();
+                hashes.extend(rows.iter().map(hash));
+                set.clear();
+                set.resize(hashes.len(), false);
+                filter.insert_all_new(&hashes, &mut set);
+                new.iter_mut().zip(&set).for_each(|(new, set)| *new |= set);
+            }
+            hashes.clear();
+            for row in rows {
+                self.core.tags_of(&self.hasher, row.as_ref(), &mut bytes, &mut hashes);
+            }
+            if let Some(joint) = &mut self.core.joint {
+                let each = hashes.len() / rows.len();
+                set.clear();
+                set.resize(hashes.len(), false);
+                joint.insert_all_new(&hashes, &mut set);
+                let tags = set.chunks(each);
+                new.iter_mut().zip(tags).for_each(|(new, set)| *new |= set.contains(&true));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<H> Attributes<Blocks, H> {
+    /// Forgets all rows.
+    pub fn clear(&mut self) {
+        for filter in self.core.filters.iter_mut().chain(&mut self.core.joint) {
+            of_either!(filter, filter => filter.clear());
+        }
+    }
+}
+
+impl<S: AsRef<[Block]>> Attributes<S> {
+    /// Returns whether a row with these values may be there; `None` stands for an attribute that the query leaves open.
+    /// With no value at all, true.
+    ///
+    /// # Errors
+    /// [`RowError::RowLength`] or [`RowError::ValueTooLong`].
+    pub fn contains_row<V: AsRef<[u8]>>(&self, values: &[Option<V>]) -> Result<bool, RowError> {
+        let mut found = [false];
+        self.contains_rows(&[values], &mut found)?;
+        Ok(found[0])
+    }
+
+    /// Looks up many rows, with overlapping cache misses: `found[i]` becomes the answer for `rows[i]`.
+    ///
+    /// # Errors
+    /// As [`contains_row`](Self::contains_row), for any of the rows.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn contains_rows<V: AsRef<[u8]>, R: AsRef<[Option<V>]>>(
+        &self,
+        rows: &[R],
+        found: &mut [bool],
+    ) -> Result<(), RowError> {
+        assert_eq!(rows.len(), found.len(), "one answer for each row");
+        for row in rows {
+            let row = row.as_ref();
+            self.core.check_row(row.len(), row.iter().flatten().map(AsRef::as_ref))?;
+        }
+        let mut bytes = Vec::new();
+        for (rows, found) in rows.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
+            found.fill(true);
+            for (i, filter) in self.core.filters.iter().enumerate() {
+                let hash = |row: &R| Some(self.hasher.hash(row.as_ref()[i].as_ref()?.as_ref()));
+                let hash = |row: &R| Some(hash(row)?.in_part(i as u64));
+                look_up(filter, rows, found, hash);
+            }
+            if let Some(joint) = &self.core.joint {
+                look_up(joint, rows, found, |row| {
+                    self.core.tag_asked(&self.hasher, row.as_ref(), &mut bytes)
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S: AsRef<[Block]>, H: Hashing> Attributes<S, H> {
+    /// Returns the worst-case probability that a row passes that was never inserted, when these attributes are queried:
+    /// that of the filter if a single value is unknown, or of the tag if the values are known but never came together;
+    /// 1 if such values have no tag. From the filter's own bits, in one pass.
+    ///
+    /// # Errors
+    /// [`RowError::RowLength`].
+    pub fn query_fpp(&self, asked: &[bool]) -> Result<f64, RowError> {
+        self.core.check_row(asked.len(), core::iter::empty())?;
+        let scheme = self.hasher.scheme();
+        let places: Vec<_> = (0..asked.len()).filter(|&i| asked[i]).collect();
+        Ok(match places[..] {
+            [] => 1.0,
+            [only] => self.core.filters[only].receipt(scheme).fpp,
+            _ => match &self.core.joint {
+                Some(joint) if self.core.has_tag(places.len()) => joint.receipt(scheme).fpp,
+                _ => 1.0,
+            },
+        })
+    }
+
+    /// Returns the index of each of these attributes in a row.
+    ///
+    /// # Errors
+    /// [`RowError::Unnamed`] if `names` is empty, [`RowError::UnknownAttribute`], [`RowError::AttributeTwice`].
+    pub fn indices<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
+        if names.is_empty() {
+            return Err(RowError::Unnamed { has: Names::of(self.names()) });
+        }
+        let mut places = Vec::new();
+        for name in names.iter().map(AsRef::as_ref) {
+            let place = self.names().iter().position(|own| own == name);
+            let place = place.ok_or_else(|| RowError::UnknownAttribute {
+                name: Names::of(&[name]),
+                has: Names::of(self.names()),
+            })?;
+            if places.contains(&place) {
+                return Err(RowError::AttributeTwice { name: Names::of(&[name]) });
+            }
+            places.push(place);
+        }
+        Ok(places)
+    }
+
+    /// Like [`indices`](Self::indices), for the attributes of a whole row.
+    ///
+    /// # Errors
+    /// As [`indices`](Self::indices); [`RowError::AttributesMissing`].
+    pub fn indices_of_all<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
+        let places = self.indices(names)?;
+        let missing: Vec<_> = (0..self.names().len())
+            .filter(|place| !places.contains(place))
+            .map(|place| &self.names()[place][..])
+            .collect();
+        if missing.is_empty() {
+            return Ok(places);
+        }
+        Err(RowError::AttributesMissing {
+            missing: Names::of(&missing),
+            has: Names::of(self.names()),
+        })
+    }
+
+    /// Returns the names of the attributes, in their order.
+    pub fn names(&self) -> &[String] {
+        &self.core.names
+    }
+
+    /// Returns which joint tags rows have.
+    pub fn tags(&self) -> Tags {
+        self.core.tags
+    }
+}
+
+impl<S: AsRef<[Block]>> AttributesCore<S> {
+    /// Appends the tags of a row.
+    fn tags_of<V: AsRef<[u8]>>(
+        &self,
+        hasher: &KeyHasher,
+        row: &[V],
+        bytes: &mut Vec<u8>,
+        tags: &mut Vec<KeyHash>,
+    ) {
+        let count = row.len();
+        let mut push = |subset: u64| {
+            let chosen = row.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1);
+            join(bytes, chosen.map(|(_, value)| value.as_ref()));
+            tags.push(tag(hasher.hash(&bytes[..]), subset));
+        };
+        match self.tags {
+            _ if count < 2 => {}
+            Tags::None => {}
+            Tags::Row => push(all(count)),
+            Tags::Subsets => {
+                (1..=all(count)).filter(|subset| subset.count_ones() > 1).for_each(push);
+            }
+        }
+    }
+
+    /// The tag of the queried values, if they have one.
+    fn tag_asked<V: AsRef<[u8]>>(
+        &self,
+        hasher: &KeyHasher,
+        row: &[Option<V>],
+        bytes: &mut Vec<u8>,
+    ) -> Option<KeyHash> {
+        let asked = (0..).zip(row).filter(|(_, value)| value.is_some());
+        let subset = asked.map(|(i, _): (u32, _)| 1u64 << i).sum::<u64>();
+        if !self.has_tag(subset.count_ones() as usize) {
+            return None;
+        }
+        join(bytes, row.iter().flatten().map(AsRef::as_ref));
+        Some(tag(hasher.hash(&bytes[..]), subset))
+    }
+
+    /// Whether this many values of a row have a tag.
+    fn has_tag(&self, asked: usize) -> bool {
+        match self.tags {
+            Tags::None => false,
+            Tags::Row => asked > 1 && asked == self.names.len(),
+            Tags::Subsets => asked > 1,
+        }
+    }
+
+    /// All filters inside, in the order of the file.
+    fn inside(&self) -> impl Iterator<Item = &Inner<S>> {
+        self.filters.iter().chain(&self.joint)
+    }
+
+    fn check_row<'a>(
+        &self,
+        found: usize,
+        values: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), RowError> {
+        let expected = self.names.len();
+        if found != expected {
+            return Err(RowError::RowLength { expected, found });
+        }
+        match values.map(<[u8]>::len).find(|&bytes| bytes > MOST_VALUE) {
+            Some(bytes) => Err(RowError::ValueTooLong { bytes }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Clears `found` for rows whose hash does not pass, leaving rows without a hash; looks up only rows still found.
+fn look_up<R>(
+    filter: &Inner<impl AsRef<[Block]>>,
+    rows: &[R],
+    found: &mut [bool],
+    mut hash: impl FnMut(&R) -> Option<KeyHash>,
+) {
+    let (mut hashes, mut places) = ([KeyHash::default(); GROUP], [0; GROUP]);
+    let mut count = 0;
+    for (i, row) in rows.iter().enumerate().filter(|(i, _)| found[*i]) {
+        if let Some(hash) = hash(row) {
+            (hashes[count], places[count]) = (hash, i);
+            count += 1;
+        }
+    }
+    let mut passed = [false; GROUP];
+    filter.contains_all(&hashes[..count], &mut passed[..count]);
+    places[..count].iter().zip(passed).for_each(|(&place, passed)| found[place] = passed);
+}
+
+impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
+    type Plans = Plans;
+    type Storage = S;
+    type With<T: AsRef<[Block]>> = AttributesCore<T>;
+
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        match (&self.joint, &self.filters[..]) {
+            (_, [only]) => only.contains(hash),
+            (Some(joint), filters) => joint.contains(tag(hash, all(filters.len()))),
+            (None, _) => true,
+        }
+    }
+
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        match (&self.joint, &self.filters[..]) {
+            (_, [only]) => only.contains_all(hashes, found),
+            (Some(joint), filters) => {
+                let subset = all(filters.len());
+                for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
+                    let mut tags = [KeyHash::default(); GROUP];
+                    tags.iter_mut().zip(hashes).for_each(|(to, &hash)| *to = tag(hash, subset));
+                    joint.contains_all(&tags[..hashes.len()], found);
+                }
+            }
+            (None, _) => found.fill(true),
+        }
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &S> {
+        self.inside().map(Inner::storage)
+    }
+
+    fn with_parts<'a, T: AsRef<[Block]>, E>(
+        &'a self,
+        mut each: impl FnMut(&'a S) -> Result<T, E>,
+    ) -> Result<AttributesCore<T>, E> {
+        let filters = self.filters.iter().map(|filter| filter.with_parts(&mut each));
+        Ok(AttributesCore {
+            plan: self.plan,
+            tags: self.tags,
+            names: self.names.clone(),
+            filters: filters.collect::<Result<_, E>>()?,
+            joint: self.joint.as_ref().map(|joint| joint.with_parts(&mut each)).transpose()?,
+        })
+    }
+
+    fn body(&self) -> Body {
+        let mut body = Body::of::<Plans>(&self.plan).u32(self.names.len() as u32).zeros(4);
+        for name in &self.names {
+            body = body.u32(name.len() as u32).bytes(name.as_bytes());
+        }
+        body
+    }
+
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        let (plan, names) = declared(header)?;
+        let (each, joint) = plans(&plan, names.len())?;
+        let mut parts = vec![each.bytes(); names.len()];
+        parts.extend(joint.map(|joint| joint.bytes()));
+        Ok(parts)
+    }
+
+    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
+        let (plan, names) = declared(header)?;
+        let (each, joint) = plans(&plan, names.len())?;
+        let (tags, _) = inside(plan.variant);
+        let mut parts = parts.into_iter();
+        let filters = parts.by_ref().take(names.len());
+        let filters = filters.map(|blocks| Inner::from_blocks(&each, blocks));
+        let filters = filters.collect::<Result<_, _>>()?;
+        let joint = joint.zip(parts.next());
+        let joint = joint.map(|(plan, blocks)| Inner::from_blocks(&plan, blocks));
+        Ok(Self { plan, tags, names, filters, joint: joint.transpose()? })
+    }
+
+    fn receipt(&self, scheme: Scheme) -> Receipt {
+        self.borrowed().measured(scheme)
+    }
+}
+
+impl AttributesCore<&[Block]> {
+    fn measured(&self, scheme: Scheme) -> Receipt {
+        let count = self.filters.len();
+        let (mut set_bits, mut bits, mut fpp) = (0, 0, 0.0f64);
+        let (mut keys, mut over_filled, mut room) = (Estimate::new(0.0, 0.0), false, u64::MAX);
+        let mut parts = Vec::new();
+        for (i, filter) in self.inside().enumerate() {
+            let part = filter.receipt(scheme);
+            set_bits += part.set_bits;
+            bits += part.bits;
+            fpp = fpp.max(part.fpp);
+            over_filled |= part.over_filled;
+            let name = self.names.get(i).cloned();
+            let each = if i < count { 1 } else { self.tags.per_row(count) };
+            room = room.min(part.room / each);
+            if (i == count && each == 1) || (i < count && part.keys.value > keys.value) {
+                keys = part.keys;
+            }
+            let what = if i < count { "attribute" } else { "tag filter" };
+            parts.push(Part { what, name, plan: part.plan, keys: part.keys.value, fpp: part.fpp });
+        }
+        let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), keys, fpp);
+        let facts = vec![Fact::count("tags_a_row", self.tags.per_row(count))];
+        Receipt { bits, room, over_filled, parts, facts, ..receipt }
+    }
+}
+
+merges!([] AttributesCore);
+
+/// Filter by filter; uses memory for a copy meanwhile.
+impl MergeCore for AttributesCore {
+    fn merge<T: AsRef<[Block]>>(
+        &mut self,
+        other: &AttributesCore<T>,
+        how: Merge,
+    ) -> Result<(), MergeError> {
+        if self.names != other.names {
+            let [left, right] = [Names::of(&self.names), Names::of(&other.names)];
+            return Err(MergeError::AttributesDiffer { left, right });
+        }
+        let [left, right] = [self.plan, other.plan].map(|plan| Plans::number(plan.variant));
+        if left != right {
+            return Err(MergeError::TagsDiffer { left, right });
+        }
+        let pairs = self.filters.iter().zip(&other.filters);
+        let filters: Vec<_> =
+            pairs.map(|(left, right)| left.merged(right, how)).collect::<Result<_, _>>()?;
+        let joint = match (&self.joint, &other.joint) {
+            (Some(left), Some(right)) => Some(left.merged(right, how)?),
+            _ => None,
+        };
+        let Plan { keys, fpp, bits, probes, .. } = *filters[0].plan();
+        self.plan = Plan { keys, fpp, bits, probes, ..self.plan };
+        // As a file has it, in which rows are divided first, and then multiplied by their tags.
+        let (_, planned) = plans(&self.plan, self.names.len()).expect("no larger than before");
+        let joint = joint.zip(planned).map(|(joint, plan)| joint.planned(plan));
+        (self.filters, self.joint) = (filters, joint);
+        Ok(())
+    }
+}
+
+/// The plan of each attribute's filter, and of the filter of the tags, if rows have any: for as many times the rows as
+/// each has tags, in as many times the bits, at the same rate.
+fn plans(plan: &Plan, attributes: usize) -> Result<(Plan, Option<Plan>), PlanError> {
+    let each = part(plan);
+    let (tags, _) = inside(plan.variant);
+    let tags = tags.per_row(attributes);
+    let all = each.bits as f64 * (attributes as f64 + tags as f64);
+    if all > MAX_BITS as f64 {
+        return Err(PlanError::TooLarge { bits: all });
+    }
+    let joint = (tags > 0).then(|| Plan {
+        keys: each.keys.saturating_mul(tags),
+        bits: each.bits * tags,
+        ..each
+    });
+    Ok((each, joint))
+}
+
+fn check_names(names: &[String], tags: Tags) -> Result<(), RowError> {
+    let most = match tags {
+        Tags::Subsets => Tags::MOST_FOR_SUBSETS,
+        _ => MOST_ATTRIBUTES,
+    };
+    if names.is_empty() {
+        return Err(RowError::NoAttributes);
+    }
+    if names.len() > most {
+        return Err(RowError::AttributeCount { found: names.len(), most });
+    }
+    for (i, name) in names.iter().enumerate() {
+        if !(1..=MOST_NAME).contains(&name.len()) {
+            return Err(RowError::AttributeName { name: Names::of(&[name]) });
+        }
+        if names[..i].contains(name) {
+            return Err(RowError::AttributeTwice { name: Names::of(&[name]) });
+        }
+    }
+    Ok(())
+}
+
+/// The plan and the names.
+///
+/// ```text
+///  64  bits    u64      80  attributes  u32      88  of each attribute:
+///  72  probes  u32      84  zeros, 4 bytes           name_length  u32
+///  76  detail  u32                                   the name in UTF-8
+/// ```
+fn declared(header: &Header) -> Result<(Plan, Vec<String>), FileError> {
+    let mut fields = header.fields();
+    let plan = fields.plan::<Plans>()?;
+    let count = fields.u32()?;
+    check_field("attributes", count.into(), (1..=64).contains(&count), "1 to 64")?;
+    fields.zeros(4)?;
+    let mut names = Vec::new();
+    for _ in 0..count {
+        let length = fields.u32()?;
+        check_field("name_length", length.into(), (1..=255).contains(&length), "1 to 255 bytes")?;
+        let name = fields.bytes(length as usize)?;
+        let (found, expected) = (u64::from(name[0]), "text in UTF-8");
+        let no_text = FieldError { field: "name", found, expected };
+        let name = str::from_utf8(name).map_err(|_| no_text)?;
+        names.push(name.to_owned());
+    }
+    fields.end()?;
+    Plans::check(&plan)?;
+    let (tags, _) = inside(plan.variant);
+    let right = check_names(&names, tags).is_ok();
+    check_field(
+        "attributes",
+        count.into(),
+        right,
+        "different names, 8 at most with tags of subsets",
+    )?;
+    Ok((plan, names))
+}

@@ -1,0 +1,117 @@
+//! Plans a filter of rows as one of its filters; the others are as large for as many keys.
+
+use crate::kinds::{blocked, classic};
+use crate::list::{Kind, Tags, Variant};
+use crate::math::Spread;
+use crate::plan::{Plan, PlanError, Planner};
+
+impl Tags {
+    /// The maximum number of attributes with a tag for every subset: 247 tags per row.
+    pub const MOST_FOR_SUBSETS: usize = 8;
+
+    /// Returns the number of tags of a row with this many attributes: 0, 1, or 2^A − A − 1. A row of one attribute
+    /// needs none, since its value is the whole row. For subsets, `u64::MAX` from 64 attributes on.
+    pub fn per_row(self, attributes: usize) -> u64 {
+        match self {
+            Self::Row if attributes > 1 => 1,
+            Self::Subsets if attributes > 63 => u64::MAX,
+            Self::Subsets if attributes > 1 => (1 << attributes) - attributes as u64 - 1,
+            _ => 0,
+        }
+    }
+}
+
+impl Variant {
+    /// Returns the bytes to plan with, of `bytes` bytes for a whole filter of rows with this many attributes, since a
+    /// plan is for one of its filters. For other kinds, all of them.
+    pub fn share(self, attributes: usize, bytes: u64) -> u64 {
+        let Self::Attributes { tags, .. } = self else { return bytes };
+        let filters = tags.per_row(attributes).saturating_add(attributes as u64).max(1);
+        // Parts are whole blocks of 64 bytes, and so is that of the tags.
+        bytes / filters / 64 * 64
+    }
+}
+
+/// The tags, and whether the inner filters are classic.
+pub(super) fn inside(variant: Variant) -> (Tags, bool) {
+    match variant {
+        Variant::Attributes { tags, classic } => (tags, classic),
+        _ => unreachable!("of an attributes filter"),
+    }
+}
+
+/// The variant of the inner filters.
+fn inner(variant: Variant) -> Variant {
+    if inside(variant).1 { Variant::Classic } else { Variant::Blocked }
+}
+
+/// The plan of each inner filter.
+pub(super) fn part(plan: &Plan) -> Plan {
+    Plan { variant: inner(plan.variant), ..*plan }
+}
+
+/// Runs `$does` with the planner of the inner filters as the type `$planner`.
+macro_rules! with_inner {
+    ($variant:expr, $planner:ident => $does:expr) => {
+        match inside($variant) {
+            (_, true) => {
+                use classic::Plans as $planner;
+                $does
+            }
+            (_, false) => {
+                use blocked::Plans as $planner;
+                $does
+            }
+        }
+    };
+}
+
+/// Plans of the kind.
+pub struct Plans;
+
+impl Planner for Plans {
+    const KIND: Kind = Kind::Attributes;
+    const USUAL: Variant = Variant::Attributes { tags: Tags::Row, classic: false };
+    const PARAMETER: Option<&'static str> = Some(
+        "0 no tags, 1 a tag of each row, 2 tags of all its subsets; 10, 11, 12 the same with classic filters",
+    );
+    const ROWS: bool = true;
+
+    /// The tags, and 10 more if the inner filters are classic.
+    fn number(variant: Variant) -> u32 {
+        let (tags, classic) = inside(variant);
+        tags as u32 + if classic { 10 } else { 0 }
+    }
+
+    fn variant(number: u32) -> Option<Variant> {
+        let tags = *[Tags::None, Tags::Row, Tags::Subsets].get(number as usize % 10)?;
+        (number < 20).then_some(Variant::Attributes { tags, classic: number >= 10 })
+    }
+
+    fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
+        let plan = with_inner!(variant, P => P::plan(inner(variant), keys, fpp)?);
+        Ok(Plan { variant, ..plan })
+    }
+
+    fn for_memory(variant: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
+        let plan = with_inner!(variant, P => P::plan_in(inner(variant), keys, bytes)?);
+        Ok(Plan { variant, ..plan })
+    }
+
+    fn for_capacity(variant: Variant, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
+        let plan = with_inner!(variant, P => P::plan_most(inner(variant), fpp, bytes)?);
+        Ok(Plan { variant, ..plan })
+    }
+
+    fn predicted_fpp_at(plan: &Plan, keys: u64) -> f64 {
+        with_inner!(plan.variant, P => P::predicted_fpp_at(&part(plan), keys))
+    }
+
+    fn spread(plan: &Plan) -> Spread {
+        with_inner!(plan.variant, P => P::spread(&part(plan)))
+    }
+
+    fn check_own(plan: &Plan) -> Result<(), PlanError> {
+        with_inner!(plan.variant, P => P::check_own(&part(plan)))
+    }
+}

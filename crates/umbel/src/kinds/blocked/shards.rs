@@ -1,0 +1,129 @@
+//! Runs of a blocked filter's blocks, for several threads.
+
+use super::Blocked;
+use crate::bits::{self, AHEAD, BLOCK_BITS, Batched, Block, Blocks, Kernel, Run};
+use crate::hash::KeyHash;
+use crate::plan::Plan;
+use crate::prelude::*;
+
+impl<H> Blocked<Blocks, H> {
+    /// Divides the filter into at most `count` shards, runs of blocks that different threads can fill at the same time.
+    ///
+    /// # Panics
+    /// If `count` is 0.
+    ///
+    /// ```
+    /// # use umbel::Blocked;
+    /// let mut filter = Blocked::new(10_000, 0.01)?;
+    /// let hash = filter.hasher().hash("key");
+    /// let mut shards = filter.shards(4);
+    /// let index = shards.index(hash);
+    /// shards.shards[index].insert_all(&[hash]);
+    /// assert!(filter.contains("key"));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn shards(&mut self, count: usize) -> Shards<'_> {
+        let (blocks, kernel) = (&mut self.core.blocks[..], self.core.kernel);
+        let total = blocks.len() as u64;
+        let size = blocks.len().div_ceil(count);
+        let shards = blocks
+            .chunks_mut(size)
+            .enumerate()
+            .map(|(i, blocks)| Shard {
+                run: Run { first: (i * size) as u64, total },
+                kernel,
+                blocks,
+            })
+            .collect();
+        Shards { index: ShardIndex { total, size: size as u64 }, shards }
+    }
+}
+
+/// A blocked filter divided into shards; see [`Blocked::shards`].
+#[derive(Debug)]
+pub struct Shards<'a> {
+    index: ShardIndex,
+    /// The shards, in order.
+    pub shards: Vec<Shard<'a>>,
+}
+
+impl Shards<'_> {
+    /// Returns the index of the shard that a hash falls into.
+    #[inline]
+    pub fn index(&self, hash: KeyHash) -> usize {
+        self.index.of(hash) as usize
+    }
+}
+
+/// Maps hashes to shards.
+#[derive(Clone, Copy, Debug)]
+pub struct ShardIndex {
+    /// The blocks of the filter, and those of a shard.
+    total: u64,
+    size: u64,
+}
+
+impl ShardIndex {
+    /// For a filter of `total` blocks, with `size` in each shard but the last.
+    #[doc(hidden)]
+    pub fn new(total: u64, size: u64) -> Self {
+        Self { total, size }
+    }
+
+    /// Returns the index of the hash's shard, from 0.
+    #[inline]
+    pub fn of(&self, hash: KeyHash) -> u64 {
+        bits::place(hash.high, self.total) / self.size
+    }
+}
+
+/// A run of a blocked filter's blocks, which one thread can fill while others fill other shards.
+#[derive(Debug)]
+pub struct Shard<'a> {
+    run: Run,
+    kernel: Kernel,
+    blocks: &'a mut [Block],
+}
+
+impl<'a> Shard<'a> {
+    /// The blocks from `first` on of a filter with this plan.
+    #[doc(hidden)]
+    pub fn new(plan: &Plan, first: u64, blocks: &'a mut [Block]) -> Self {
+        let run = Run { first, total: plan.bits / BLOCK_BITS };
+        Self { run, kernel: Kernel::detect(plan.probes), blocks }
+    }
+}
+
+impl Shard<'_> {
+    /// Looks up hashes that all fall into this shard: `found[i]` becomes the answer for `hashes[i]`.
+    ///
+    /// # Panics
+    /// If a hash falls elsewhere, or the slices differ in length.
+    pub fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        assert_eq!(hashes.len(), found.len(), "one answer for each hash");
+        let Run { first, total } = self.run;
+        let place = |hash: KeyHash| bits::place(hash.high, total) - first;
+        for (hashes, found) in hashes.chunks(AHEAD).zip(found.chunks_mut(AHEAD)) {
+            hashes.iter().for_each(|&hash| bits::prefetch(self.blocks, place(hash) * BLOCK_BITS));
+            for (&hash, found) in hashes.iter().zip(found) {
+                *found = self.kernel.contains(&self.blocks[place(hash) as usize], hash.low);
+            }
+        }
+    }
+
+    /// Inserts hashes that all fall into this shard.
+    ///
+    /// # Panics
+    /// If a hash falls elsewhere.
+    pub fn insert_all(&mut self, hashes: &[KeyHash]) {
+        KeyHash::insert(&self.kernel, self.blocks, self.run, hashes);
+    }
+
+    /// Like [`insert_all`](Self::insert_all), in order: `new[i]` becomes true if `hashes[i]` was certainly new.
+    ///
+    /// # Panics
+    /// If a hash falls elsewhere, or the slices differ in length.
+    pub fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
+        KeyHash::insert_new(&self.kernel, self.blocks, self.run, hashes, new);
+    }
+}

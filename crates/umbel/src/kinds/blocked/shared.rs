@@ -1,0 +1,449 @@
+//! A blocked filter that many threads insert into and query at the same time.
+//!
+//! Words are atomic, so a query takes no lock. An insertion holds the lock of its stripe of blocks while it reads the
+//! block, sets bits and stores the words: of two threads that insert one key at the same time, the second sees all bits
+//! of the first and learns that it was not first. (Setting words one by one with atomic ORs would be lock-free, but two
+//! threads could each be first in some word, and both would consider the key new.) A query sees a key once all its
+//! words are stored: never before the insertion began, always after it returned.
+
+use core::convert::Infallible;
+use core::fmt;
+#[cfg(not(all(test, umbel_loom, target_pointer_width = "64")))]
+use std::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread};
+
+#[cfg(all(test, umbel_loom, target_pointer_width = "64"))]
+use loom::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread};
+
+use super::{Blocked, BlockedCore, Plans};
+use crate::bits::{AHEAD, AtomicBlocks, Block, Blocks, FAR, Kernel, place};
+use crate::error::OutOfMemory;
+use crate::filter::core::GROUP as HASHED_AT_ONCE;
+use crate::filter::generic::{hashed, in_groups};
+use crate::filter::{Filter, Receipt};
+use crate::format::KeyDescription;
+use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher};
+use crate::plan::{Plan, PlanError, Planner};
+
+/// The maximum number of stripes: enough that 64 threads seldom meet, few enough that a group of hashes has many for
+/// each. Each lock has a cache line of its own.
+const STRIPES: usize = 256;
+/// Hashes sorted by stripe at a time: 64 KiB, in the second-level cache, with 16 or more for each lock. Most allocators
+/// would map and unmap memory for twice as many every time.
+const GROUP: usize = 1 << 12;
+/// Hashes that are worth sorting, eight for each lock, in a filter that is not in a cache.
+const SORTED_FROM: usize = 8 * STRIPES;
+
+/// A blocked filter for many threads: insert and query through `&self`. Queries take no lock.
+///
+/// ```
+/// use umbel::Shared;
+///
+/// let seen = Shared::new(100_000, 0.01)?;
+/// let first: usize = std::thread::scope(|scope| {
+///     let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| usize::from(seen.insert("one key")))).collect();
+///     threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+/// });
+/// assert_eq!(first, 1, "exactly one thread was first");
+/// let filter = seen.into_filter();
+/// assert!(filter.contains("one key"));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub struct Shared<H = KeyHasher> {
+    blocks: AtomicBlocks,
+    /// A lock for each run of `1 << run` blocks.
+    stripes: Box<[Stripe]>,
+    run: u32,
+    kernel: Kernel,
+    plan: Plan,
+    hasher: H,
+    description: KeyDescription,
+}
+
+/// Inserts keys in groups, as [`Shared::insert_all`] does a few: pass that one a slice of as many as you have.
+impl<H: Hashing, K: Key<H>> Extend<K> for &Shared<H> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        in_groups(keys, &self.hasher, |hashes| self.insert_hashes(hashes));
+    }
+}
+
+/// As through `&self`.
+impl<H: Hashing, K: Key<H>> Extend<K> for Shared<H> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        (&mut &*self).extend(keys);
+    }
+}
+
+impl<H: Hashing> fmt::Debug for Shared<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("plan", &self.plan)
+            .field("scheme", &self.hasher.scheme())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Turns of waiting before the thread yields: about the time in which a running holder finishes a group of keys.
+const SPINS: u32 = if cfg!(all(test, umbel_loom, target_pointer_width = "64")) { 0 } else { 64 };
+
+/// Holds a lock until dropped: its flag is up.
+struct Guard<'a>(&'a AtomicBool);
+
+/// Acquires a lock with one locked instruction, where a mutex takes two: half the time of an insertion in cache. It is
+/// held for one key or a few dozen, and nothing blocks or panics meanwhile. What its last holder wrote is visible.
+#[inline(always)]
+fn lock(flag: &AtomicBool) -> Guard<'_> {
+    let mut turns = 0;
+    while flag.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        wait(flag, turns);
+        turns += 1;
+    }
+    Guard(flag)
+}
+
+/// Waits for the holder of a lock, having done so `turns` times before.
+#[cold]
+fn wait(flag: &AtomicBool, turns: u32) {
+    // Reads until it is down: an exchange would take the cache line from the holder.
+    if turns < SPINS && flag.load(Ordering::Relaxed) {
+        core::hint::spin_loop();
+    } else if turns >= SPINS {
+        thread::yield_now();
+    }
+}
+
+impl Drop for Guard<'_> {
+    /// After all of the holder's writes.
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+#[repr(align(64))]
+#[derive(Default)]
+struct Stripe(AtomicBool);
+
+impl Shared {
+    /// Makes an empty filter for `keys` keys at a false positive rate of `fpp`; see [`Blocked::new`](Filter::new).
+    ///
+    /// For untrusted keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
+    /// [`KeyHasher::keyed`].
+    ///
+    /// # Errors
+    /// As [`Blocked::new`](Filter::new).
+    pub fn new(keys: u64, fpp: f64) -> Result<Self, PlanError> {
+        Self::with_plan(&Plans::plan(Plans::USUAL, keys, fpp)?, KeyHasher::default())
+    }
+}
+
+impl<H: Hashing> Shared<H> {
+    /// Makes an empty filter from a plan.
+    ///
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
+    /// # Errors
+    /// As [`Filter::with_plan`].
+    pub fn with_plan(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
+        Ok(Self::from_filter(Blocked::with_plan(plan, hasher)?))
+    }
+
+    /// Wraps a filter, to be shared by threads.
+    pub fn from_filter(filter: Blocked<Blocks, H>) -> Self {
+        let Filter { core, hasher, description } = filter;
+        let BlockedCore { plan, blocks, .. } = core;
+        let run = blocks.len().div_ceil(STRIPES).next_power_of_two().trailing_zeros();
+        let stripes = (0..=(blocks.len() - 1) >> run).map(|_| Stripe::default()).collect();
+        let kernel = Kernel::detect(plan.probes);
+        Self { blocks: AtomicBlocks::new(blocks), stripes, run, kernel, plan, hasher, description }
+    }
+
+    /// Unwraps the filter.
+    pub fn into_filter(self) -> Blocked<Blocks, H> {
+        let core = BlockedCore::from_blocks(self.plan, self.blocks.into_blocks());
+        let core = core.expect("the parts of a filter");
+        Filter { core, hasher: self.hasher, description: self.description }
+    }
+
+    /// Returns the description of the filter's keys, which files store and merges compare.
+    pub fn description(&self) -> &KeyDescription {
+        &self.description
+    }
+
+    /// Inserts a key; true if it was certainly new. If several threads insert one new key at the same time, exactly one
+    /// gets true.
+    #[inline]
+    pub fn insert(&self, key: impl Key<H>) -> bool {
+        let hash = key.key_hash(&self.hasher);
+        self.insert_at(self.place(hash), hash.low)
+    }
+
+    /// Inserts the key with this place and low half; true for exactly one of several threads that set bits not all set
+    /// before. The lock excludes other insertions into the block, not queries.
+    #[inline(always)]
+    fn insert_at(&self, place: usize, low: u64) -> bool {
+        let (block, kernel) = (&self.blocks[place], &self.kernel);
+        let flag = &self.stripes[self.stripe(place)].0;
+        if kernel.contains_atomic(block, low) {
+            return false;
+        }
+        let _guard = lock(flag);
+        kernel.insert_atomic(block, low)
+    }
+
+    /// Inserts many keys, with overlapping cache misses. In large filters thousands of them are sorted by stripe at a time,
+    /// so that a lock is taken for dozens of keys: pass as many as you have.
+    pub fn insert_all<K: Key<H>>(&self, keys: &[K]) {
+        if let Hashes::Wide(hashes) = K::hashes(keys) {
+            return self.insert_hashes(hashes);
+        }
+        let mut hashes = Vec::with_capacity(keys.len().min(GROUP));
+        for keys in keys.chunks(GROUP) {
+            hashes.clear();
+            hashes.extend(keys.iter().map(|key| key.key_hash(&self.hasher)));
+            self.insert_hashes(&hashes);
+        }
+    }
+
+    /// Like [`insert_all`](Self::insert_all), in order: `new[i]` becomes what [`insert`](Self::insert) returns for `keys[i]`.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn insert_all_new<K: Key<H>>(&self, keys: &[K], new: &mut [bool]) {
+        assert_eq!(keys.len(), new.len(), "one answer for each key");
+        let mut answers = new.iter_mut();
+        let Ok(()) = hashed::<HASHED_AT_ONCE, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
+            self.each_ahead(hashes, |place, hash| {
+                let answer = answers.next().expect("as many answers as hashes");
+                *answer = self.insert_at(place, hash.low);
+            });
+            Ok::<_, Infallible>(())
+        });
+    }
+
+    fn insert_hashes(&self, hashes: &[KeyHash]) {
+        if hashes.len() < SORTED_FROM || self.blocks.len() as u64 <= FAR {
+            return self.each_ahead(hashes, |place, hash| _ = self.insert_at(place, hash.low));
+        }
+        // Places and low halves.
+        let mut sorted = vec![(0usize, 0u64); hashes.len().min(GROUP)];
+        for group in hashes.chunks(GROUP) {
+            let sorted = &mut sorted[..group.len()];
+            let mut ends = [0u32; STRIPES];
+            for hash in group {
+                ends[self.stripe(self.place(*hash))] += 1;
+            }
+            let mut start = 0;
+            for end in &mut ends {
+                start += core::mem::replace(end, start);
+            }
+            // Each hash goes to its stripe's next place; afterwards, starts are ends.
+            for hash in group {
+                let place = self.place(*hash);
+                let at = &mut ends[self.stripe(place)];
+                sorted[*at as usize] = (place, hash.low);
+                *at += 1;
+            }
+            self.insert_sorted(sorted, &ends);
+        }
+    }
+
+    /// Inserts keys given by place and low half, sorted by stripe; `ends[i]` is the end of stripe `i`.
+    fn insert_sorted(&self, sorted: &[(usize, u64)], ends: &[u32; STRIPES]) {
+        let mut start = 0;
+        for (stripe, end) in ends.iter().map(|&end| end as usize).enumerate() {
+            if start == end {
+                continue;
+            }
+            let guard = lock(&self.stripes[stripe].0);
+            for (i, &(place, low)) in sorted[start..end].iter().enumerate() {
+                if let Some((next, _)) = sorted.get(start + i + AHEAD) {
+                    self.blocks[*next].prefetch();
+                }
+                self.kernel.insert_atomic(&self.blocks[place], low);
+            }
+            drop(guard);
+            start = end;
+        }
+    }
+
+    /// Which lock a block belongs to.
+    #[inline]
+    fn stripe(&self, place: usize) -> usize {
+        (place >> self.run) % STRIPES // always less; saves a check
+    }
+
+    #[inline]
+    fn place(&self, hash: KeyHash) -> usize {
+        place(hash.high, self.blocks.len() as u64) as usize
+    }
+
+    /// Returns whether a key may have been inserted. Takes no lock.
+    #[inline]
+    pub fn contains(&self, key: impl Key<H>) -> bool {
+        let hash = key.key_hash(&self.hasher);
+        self.kernel.contains_atomic(&self.blocks[self.place(hash)], hash.low)
+    }
+
+    /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`. Takes no lock.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
+        assert_eq!(keys.len(), found.len(), "one answer for each key");
+        let mut answers = found.iter_mut();
+        let Ok(()) = hashed::<HASHED_AT_ONCE, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
+            self.each_ahead(hashes, |place, hash| {
+                let answer = answers.next().expect("as many answers as hashes");
+                *answer = self.kernel.contains_atomic(&self.blocks[place], hash.low);
+            });
+            Ok::<_, Infallible>(())
+        });
+    }
+
+    /// Returns its plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns its hasher.
+    pub fn hasher(&self) -> &H {
+        &self.hasher
+    }
+
+    /// Returns the bytes of its bits.
+    pub fn bytes(&self) -> u64 {
+        self.plan.bytes()
+    }
+
+    /// Estimates the number of different keys from a copy; see [`Filter::estimated_len`].
+    ///
+    /// # Errors
+    /// If memory for the copy cannot be allocated.
+    pub fn estimated_len(&self) -> Result<u64, OutOfMemory> {
+        Ok(self.snapshot()?.estimated_len())
+    }
+
+    /// Copies the filter as it is now, for a receipt or a file: every key whose insertion has returned is in the copy.
+    ///
+    /// # Errors
+    /// If memory for the copy cannot be allocated.
+    pub fn snapshot(&self) -> Result<Blocked<Blocks, H>, OutOfMemory> {
+        let mut copy = Blocks::zeroed(self.blocks.len() as u64)?;
+        for (to, from) in copy.iter_mut().zip(&*self.blocks) {
+            *to = from.load();
+        }
+        let core = BlockedCore::from_blocks(self.plan, copy).expect("the parts of a filter");
+        Ok(Filter { core, hasher: self.hasher.clone(), description: self.description.clone() })
+    }
+
+    /// Computes what it delivers now, from a copy.
+    ///
+    /// # Errors
+    /// If memory for the copy cannot be allocated.
+    pub fn receipt(&self) -> Result<Receipt, OutOfMemory> {
+        Ok(self.snapshot()?.receipt())
+    }
+
+    /// Forgets all keys. It takes the filter alone: a key that another thread inserts meanwhile could be half there.
+    pub fn clear(&mut self) {
+        self.blocks.iter().for_each(|block| block.store_changes(&block.load(), &Block::default()));
+    }
+
+    /// Visits hashes and their places, with each block prefetched.
+    fn each_ahead(&self, hashes: &[KeyHash], mut each: impl FnMut(usize, KeyHash)) {
+        let prefetch = |hash: &KeyHash| self.blocks[self.place(*hash)].prefetch();
+        hashes.iter().take(AHEAD).for_each(prefetch);
+        for (i, &hash) in hashes.iter().enumerate() {
+            if let Some(next) = hashes.get(i + AHEAD) {
+                prefetch(next);
+            }
+            each(self.place(hash), hash);
+        }
+    }
+}
+
+/// Every interleaving of threads, and every order of memory that the language allows: `cargo x test --full`.
+#[cfg(all(test, umbel_loom, target_pointer_width = "64"))]
+mod tests {
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    /// A block of which two words are in use: enough to be seen half stored.
+    #[derive(Default)]
+    struct TwoWords {
+        words: [AtomicU64; 2],
+        flag: AtomicBool,
+    }
+
+    impl TwoWords {
+        /// Inserts a key with these bits in each word, as [`Shared::insert_at`] does.
+        fn insert(&self, key: [u64; 2]) -> bool {
+            if self.has(key) {
+                return false;
+            }
+            let _guard = lock(&self.flag);
+            let old = self.load();
+            for ((word, old), bits) in self.words.iter().zip(old).zip(key) {
+                word.store(old | bits, Ordering::Relaxed);
+            }
+            lacks(old, key)
+        }
+
+        fn has(&self, key: [u64; 2]) -> bool {
+            !lacks(self.load(), key)
+        }
+
+        fn load(&self) -> [u64; 2] {
+            [0, 1].map(|i| self.words[i].load(Ordering::Relaxed))
+        }
+    }
+
+    fn lacks(words: [u64; 2], key: [u64; 2]) -> bool {
+        words.iter().zip(key).any(|(word, bits)| word & bits != bits)
+    }
+
+    #[test]
+    fn of_two_threads_exactly_one_is_first() {
+        loom::model(|| {
+            let block = Arc::new(TwoWords::default());
+            let other = block.clone();
+            let thread = thread::spawn(move || other.insert([1, 2]));
+            let here = block.insert([1, 2]);
+            assert!(block.has([1, 2]), "what was inserted is there");
+            let there = thread.join().unwrap();
+            assert!(here != there);
+        });
+    }
+
+    #[test]
+    fn keys_that_share_a_word_lose_nothing() {
+        loom::model(|| {
+            let block = Arc::new(TwoWords::default());
+            let other = block.clone();
+            let thread = thread::spawn(move || other.insert([4, 2]));
+            assert!(block.insert([1, 8]), "new whoever comes first");
+            assert!(block.has([1, 8]));
+            assert!(thread.join().unwrap());
+            assert_eq!(block.load(), [5, 10]);
+        });
+    }
+
+    #[test]
+    fn a_query_after_an_insertion_that_it_knows_of_finds_the_key() {
+        loom::model(|| {
+            let block = Arc::new(TwoWords::default());
+            let told = Arc::new(AtomicU64::new(0));
+            let (writer, tell) = (block.clone(), told.clone());
+            let thread = thread::spawn(move || {
+                writer.insert([1, 2]);
+                tell.store(1, Ordering::Release);
+            });
+            if told.load(Ordering::Acquire) == 1 {
+                assert!(block.has([1, 2]));
+            }
+            thread.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,308 @@
+//! Building a bloomier filter: hashes are collected by shard, then each shard is built by itself, on any number of
+//! threads.
+
+use core::fmt;
+
+use super::plan::{ALL_PASS, MOST_WIDTH, Plans, Shape, check_widths, plan_for, rate};
+use super::solve::{Entry, Solved, Solver, Unsolved, solver_bytes};
+use super::{Bloomier, BloomierCore, Query, shard_of};
+use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks};
+use crate::filter::BuildError;
+use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher};
+use crate::plan::{Plan, PlanError, Planner};
+use crate::prelude::*;
+
+/// Builds a bloomier filter shard by shard. The caller collects the hashes of each shard, by
+/// [`shard_of`](Self::shard_of), and builds the shards in any order, on any threads.
+///
+/// Memory: the filter; 16 bytes for each hash that the caller keeps; and [`shard_bytes`](Self::shard_bytes), some 45
+/// per key of a shard, for each shard being built.
+///
+/// ```
+/// use umbel::BloomierBuilder;
+/// use umbel::{KeyHash, KeyHasher, Kind, Plan};
+///
+/// let hasher = KeyHasher::default();
+/// let plan = Plan::for_keys(Kind::Bloomier, 1000, 0.01)?;
+/// let mut builder = BloomierBuilder::new(&plan, hasher.clone())?;
+/// let mut hashes = vec![Vec::new(); builder.count()];
+/// for hash in (0..1000).map(|key| hasher.hash(key)) {
+///     hashes[builder.shard_of(hash)].push(hash);
+/// }
+/// std::thread::scope(|scope| {
+///     let shards = builder.shards().zip(&mut hashes);
+///     let build = shards.map(|(shard, hashes)| scope.spawn(|| shard.build(hashes)));
+///     build.collect::<Vec<_>>().into_iter().try_for_each(|thread| thread.join().unwrap())
+/// })?;
+/// let filter = builder.finish()?;
+/// assert!((0..1000).all(|key| filter.contains(key)));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub struct BloomierBuilder<H = KeyHasher> {
+    plan: Plan,
+    hasher: H,
+    shape: Shape,
+    solved: Vec<Option<Solved>>,
+    blocks: Blocks,
+}
+
+/// A shard to build; see [`BloomierBuilder`].
+pub struct BloomierShard<'a> {
+    shape: Shape,
+    planned: u64,
+    index: u64,
+    solved: &'a mut Option<Solved>,
+    blocks: &'a mut [Block],
+}
+
+impl<H: Hashing> fmt::Debug for BloomierBuilder<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BloomierBuilder")
+            .field("plan", &self.plan)
+            .field("scheme", &self.hasher.scheme())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for BloomierShard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BloomierShard").field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+impl<H: Hashing> BloomierBuilder<H> {
+    /// Makes a builder for the plan, and allocates the whole filter.
+    ///
+    /// # Errors
+    /// A [`PlanError`] that says what is wrong with the plan; [`PlanError::OutOfMemory`].
+    pub fn new(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
+        Plans::check(plan)?;
+        let shape = Shape::of(plan)?;
+        let blocks = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
+        Ok(Self { plan: *plan, hasher, shape, solved: vec![None; shape.shards as usize], blocks })
+    }
+
+    /// Returns the number of shards, at least 1.
+    pub fn count(&self) -> usize {
+        self.solved.len()
+    }
+
+    /// Returns the index of a hash's shard, from 0.
+    #[inline]
+    pub fn shard_of(&self, hash: KeyHash) -> usize {
+        shard_of(&self.shape, hash) as usize
+    }
+
+    /// Returns the bytes that building a shard uses, besides its hashes and the filter.
+    pub fn shard_bytes(&self) -> u64 {
+        solver_bytes(&self.shape)
+    }
+
+    /// Returns all shards, in the order of their indexes.
+    pub fn shards(&mut self) -> impl Iterator<Item = BloomierShard<'_>> {
+        let Self { shape, plan, .. } = *self;
+        let blocks = self.blocks.chunks_mut(shard_blocks(&self.shape));
+        let shards = self.solved.iter_mut().zip(blocks);
+        let planned = plan.keys;
+        (0..).zip(shards).map(move |(index, (solved, blocks))| BloomierShard {
+            shape,
+            planned,
+            index,
+            solved,
+            blocks,
+        })
+    }
+
+    /// Returns the filter, once all shards are built.
+    ///
+    /// # Errors
+    /// [`BuildError::Overfull`] if all shards together have more keys than the plan.
+    ///
+    /// # Panics
+    /// If a shard was not built.
+    pub fn finish(self) -> Result<Bloomier<Blocks, H>, BuildError> {
+        let Self { plan, hasher, shape, solved, blocks } = self;
+        let solved = solved.iter().map(|solved| solved.expect("every shard is built"));
+        let (mut seeds, mut keys) = (Vec::new(), 0);
+        for shard in solved {
+            seeds.push(shard.seed);
+            keys += shard.keys;
+        }
+        if keys > plan.keys {
+            return Err(BuildError::Overfull { keys, planned: plan.keys });
+        }
+        let query = Query::of(&shape, &seeds);
+        let core = BloomierCore { plan, shape, query, seeds, keys, blocks };
+        Ok(Bloomier::of(core, hasher))
+    }
+
+    /// Builds all shards in order.
+    fn build<E: Entry>(mut self, entries: &[E]) -> Result<Bloomier<Blocks, H>, Failed> {
+        let (shape, mut solver) = (self.shape, Solver::default());
+        let mut ends = vec![0; self.count() + 1];
+        entries.iter().for_each(|entry| ends[self.shard_of(entry.hash()) + 1] += 1);
+        let mut sorted = entries.to_vec();
+        if self.count() > 1 {
+            (1..ends.len()).for_each(|i| ends[i] += ends[i - 1]);
+            for entry in entries {
+                let end = &mut ends[self.shard_of(entry.hash())];
+                sorted[*end] = *entry;
+                *end += 1;
+            }
+            ends.pop();
+        } else {
+            ends.remove(0);
+        }
+        let mut start = 0;
+        for (shard, end) in self.shards().zip(ends) {
+            let entries = &mut sorted[start..end];
+            *shard.solved = Some(solver.solve(&shape, shard.blocks, entries)?);
+            start = end;
+        }
+        drop(sorted);
+        Ok(self.finish()?)
+    }
+}
+
+impl BloomierShard<'_> {
+    /// Builds the shard from the hashes that fall into it. Equal hashes count once, and `hashes` is reordered. Takes
+    /// some 100 ns per key.
+    ///
+    /// # Errors
+    /// [`BuildError::Overfull`] if the shard has no room for them, because more keys were given than planned;
+    /// [`BuildError::OtherShard`] for a hash that falls into another shard, where it would be looked up.
+    pub fn build(self, hashes: &mut [KeyHash]) -> Result<(), BuildError> {
+        let other = hashes.iter().position(|hash| shard_of(&self.shape, *hash) != self.index);
+        if let Some(place) = other {
+            let (found, shard) = (shard_of(&self.shape, hashes[place]), self.index);
+            return Err(BuildError::OtherShard { place: place as u64, found, shard });
+        }
+        let solved = Solver::default().solve(&self.shape, self.blocks, hashes);
+        *self.solved = Some(solved.map_err(|failed| match failed {
+            Unsolved::Full(keys) => BuildError::Overfull { keys, planned: self.planned },
+            Unsolved::Differ(_) => unreachable!("keys without values"),
+        })?);
+        Ok(())
+    }
+}
+
+fn shard_blocks(shape: &Shape) -> usize {
+    (shape.shard_bits() / BLOCK_BITS) as usize
+}
+
+/// Why a build failed, before the input was searched for the keys concerned.
+enum Failed {
+    Unsolved(Unsolved),
+    Error(BuildError),
+}
+
+impl From<Unsolved> for Failed {
+    fn from(unsolved: Unsolved) -> Self {
+        Self::Unsolved(unsolved)
+    }
+}
+
+impl From<BuildError> for Failed {
+    fn from(error: BuildError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl Failed {
+    /// The public error; `find` locates the key with different values in the input.
+    fn into_error(self, planned: u64, find: impl FnOnce(KeyHash) -> BuildError) -> BuildError {
+        match self {
+            Self::Error(error) => error,
+            Self::Unsolved(Unsolved::Full(keys)) => BuildError::Overfull { keys, planned },
+            Self::Unsolved(Unsolved::Differ(hash)) => find(hash),
+        }
+    }
+}
+
+impl<H: Hashing> Bloomier<Blocks, H> {
+    /// Builds a filter of these keys; equal ones count once. Takes about 100 ns per key on one thread, and 55 bytes per
+    /// key besides the filter. [`BloomierBuilder`] uses any number of threads.
+    ///
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
+    /// # Errors
+    /// [`BuildError::Overfull`] for more keys than the plan is for; [`BuildError::Plan`] for an unsuitable plan, such
+    /// as one of a map, or if memory cannot be allocated.
+    pub fn build<K: Key<H>>(plan: &Plan, keys: &[K], hasher: H) -> Result<Self, BuildError> {
+        let builder = BloomierBuilder::new(plan, hasher)?;
+        let built = match K::hashes(keys) {
+            Hashes::Wide(hashes) => builder.build(hashes),
+            _ => {
+                let hash = |key: &K| key.key_hash(&builder.hasher);
+                let hashes: Vec<_> = keys.iter().map(hash).collect();
+                builder.build(&hashes)
+            }
+        };
+        built
+            .map_err(|failed| failed.into_error(plan.keys, |_| unreachable!("keys without values")))
+    }
+
+    /// Builds a map from keys to values, with the [`map_plan`](Bloomier::map_plan) for as many keys as there are pairs.
+    ///
+    /// A key may be repeated, with the same value.
+    ///
+    /// ```
+    /// use umbel::Bloomier;
+    /// let codes = [("Bern", 31), ("Basel", 61), ("Chur", 81)];
+    /// let map = Bloomier::build_map(&codes, 7, 20, umbel::KeyHasher::default())?;
+    /// assert_eq!(map.get("Basel"), Some(61));
+    /// assert_eq!(map.get("Paris"), None, "with chance 2^-20 it would be some value");
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError::ValuesDiffer`] with the places of a key that has two values, or of two keys with the same 128-bit
+    /// hash; [`BuildError::WideValue`]; those of [`map_plan`](Bloomier::map_plan).
+    pub fn build_map<K: Key<H>>(
+        pairs: &[(K, u64)],
+        value_bits: u32,
+        fingerprint_bits: u32,
+        hasher: H,
+    ) -> Result<Self, BuildError> {
+        let keys = pairs.len().max(1) as u64;
+        let plan = Bloomier::map_plan(keys, value_bits, fingerprint_bits)?;
+        let hash = |(key, value): &(K, u64)| (key.key_hash(&hasher), *value);
+        let hashes: Vec<_> = pairs.iter().map(hash).collect();
+        let builder = BloomierBuilder::new(&plan, hasher)?;
+        let bits = builder.shape.value;
+        let wide = pairs.iter().position(|(_, value)| bits < MOST_WIDTH && value >> bits != 0);
+        if let Some(place) = wide {
+            return Err(BuildError::WideValue { value: pairs[place].1, place: place as u64, bits });
+        }
+        builder.build(&hashes).map_err(|failed| {
+            failed.into_error(plan.keys, |hash| {
+                let mut same = (0u64..).zip(&hashes).filter(|(_, pair)| pair.0 == hash);
+                let (first, &(_, one)) = same.next().expect("the pairs have this key");
+                let other = same.find(|(_, pair)| pair.1 != one);
+                let (second, &(_, two)) = other.expect("it has two values");
+                BuildError::ValuesDiffer { places: [first, second], values: [one, two] }
+            })
+        })
+    }
+}
+
+impl Bloomier {
+    /// Plans a map of `keys` keys to values of `value_bits` bits, 0 to 64, which detects absent keys by a fingerprint
+    /// of `fingerprint_bits` bits, 0 to 64; both together are 1 to 64. Without a fingerprint it returns some value for
+    /// any key.
+    ///
+    /// # Errors
+    /// [`PlanError::ZeroKeys`]; [`PlanError::Field`] for other widths; [`PlanError::TooManyAtOnce`];
+    /// [`PlanError::TooLarge`].
+    pub fn map_plan(keys: u64, value_bits: u32, fingerprint_bits: u32) -> Result<Plan, PlanError> {
+        if keys == 0 {
+            return Err(PlanError::ZeroKeys);
+        }
+        check_widths(fingerprint_bits, value_bits)?;
+        let fpp = match fingerprint_bits {
+            0 => ALL_PASS,
+            bits => rate(bits),
+        };
+        plan_for(keys, fpp, fingerprint_bits, value_bits)
+    }
+}

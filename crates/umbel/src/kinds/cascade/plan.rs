@@ -1,0 +1,166 @@
+//! Plans the levels of a cascade: the first one together with those that correct it.
+
+use crate::kinds::blocked;
+use crate::list::{Form, Kind, Variant};
+use crate::math::Spread;
+use crate::plan::{Plan, PlanError, Planner};
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
+
+/// The maximum number of levels. Each halves what is left, so that keys of both lists are told apart by then, except
+/// with a probability of 2⁻¹²⁷ each. Part of the format.
+pub(super) const MOST_LEVELS: usize = 128;
+
+/// Bits of a key in an exact list: its hash.
+pub(super) const LISTED_BITS: u64 = 128;
+
+/// Bits per key for each halving of the rate, in a filter of one probe or the best classic one: 1/ln 2.
+const HALVING_BITS: f64 = core::f64::consts::LOG2_E;
+
+/// Bits of a level of `held` keys and of all levels after it, if `others` keys of the other list have passed to it.
+///
+/// At rate q the next level holds q times `others`, and the `held` keys are its others. With rate 1/2 from there on,
+/// these levels take (2 q·others + held)/ln 2 bits. So the best q is held/(2 ln 2·others), but at most 1/2.
+fn bits_from(held: f64, others: f64) -> f64 {
+    if held < 1.0 {
+        return 0.0;
+    }
+    let rate = f64::min(0.5, held / (2.0 * core::f64::consts::LN_2 * others));
+    HALVING_BITS * (2.0 * rate * others + held * (1.0 - rate.log2()))
+}
+
+/// What corrects the first level.
+pub(super) fn form(variant: Variant) -> Form {
+    match variant {
+        Variant::Cascade { form } => form,
+        _ => unreachable!("of a cascade"),
+    }
+}
+
+/// The plan of the first level.
+pub(super) fn part(plan: &Plan) -> Plan {
+    Plan { variant: Variant::Blocked, ..*plan }
+}
+
+/// Plans of the kind.
+pub struct Plans;
+
+impl Planner for Plans {
+    const KIND: Kind = Kind::Cascade;
+    const USUAL: Variant = Variant::Cascade { form: Form::Levels };
+    const PARAMETER: Option<&'static str> =
+        Some("0 for levels, 1 for one filter beside an exact list");
+    const BUILT_AT_ONCE: bool = true;
+
+    fn number(variant: Variant) -> u32 {
+        form(variant) as u32
+    }
+
+    fn variant(number: u32) -> Option<Variant> {
+        Some(Variant::Cascade { form: *[Form::Levels, Form::List].get(number as usize)? })
+    }
+
+    fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
+        Ok(Plan { variant, ..blocked::Plans::plan(Variant::Blocked, keys, fpp)? })
+    }
+
+    fn for_memory(variant: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
+        Ok(Plan { variant, ..blocked::Plans::plan_in(Variant::Blocked, keys, bytes)? })
+    }
+
+    fn for_capacity(variant: Variant, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
+        Ok(Plan { variant, ..blocked::Plans::plan_most(Variant::Blocked, fpp, bytes)? })
+    }
+
+    fn predicted_fpp_at(plan: &Plan, keys: u64) -> f64 {
+        blocked::Plans::predicted_fpp_at(&part(plan), keys)
+    }
+
+    fn spread(plan: &Plan) -> Spread {
+        blocked::Plans::spread(&part(plan))
+    }
+
+    fn check_own(plan: &Plan) -> Result<(), PlanError> {
+        blocked::Plans::check_own(&part(plan))
+    }
+}
+
+impl Plan {
+    /// Plans a cascade for `included` keys that match and `excluded` keys that must not: no error on either, and a rate
+    /// of at most `fpp` on all other keys. With [`Form::List`], one filter with an exact list.
+    ///
+    /// The plan is that of the first level, at the rate for which the total is smallest: `fpp`, or less if so many keys
+    /// are excluded that catching fewer is cheaper. With r keys included and s excluded, s p of them are caught at rate
+    /// p. If these are as many as r or more, the levels after the first take about (2 s p + r)/ln 2 bits, and the best
+    /// p is near r/(2 s ln 2), 0.72 r/s. If they are fewer, about (log₂(r/(s p)) + 2.9)/ln 2 bits for each. The exact
+    /// list takes 128 bits for each.
+    ///
+    /// J. Larisch, D. Choffnes, D. Levin, B. M. Maggs, A. Mislove, C. Wilson 2017, section IV,
+    /// <https://doi.org/10.1109/SP.2017.17>, who give the first level r√2/s.
+    ///
+    /// # Errors
+    /// As [`for_keys`](Self::for_keys); [`PlanError::Kind`] for another kind.
+    pub fn for_lists(
+        kind: impl Into<Variant>,
+        included: u64,
+        excluded: u64,
+        fpp: f64,
+    ) -> Result<Self, PlanError> {
+        let variant = kind.into();
+        if variant.kind() != Kind::Cascade {
+            return Err(PlanError::Kind { expected: Kind::Cascade, found: variant.kind() });
+        }
+        let cost = |plan: &Plan| plan.bits as f64 + plan.bits_after(included, excluded);
+        let first = |rate| Plans::plan(variant, included, rate);
+        Ok(Self { fpp, ..smallest(fpp, cost, first)? })
+    }
+
+    /// Returns the approximate bytes of a cascade with this first level, including all levels or the list after it:
+    /// approximate, because the number of caught keys depends on chance.
+    pub fn bytes_for_lists(&self, included: u64, excluded: u64) -> u64 {
+        self.bytes().saturating_add((self.bits_after(included, excluded) / 8.0).ceil() as u64)
+    }
+
+    /// Bits of everything after the first level.
+    fn bits_after(&self, included: u64, excluded: u64) -> f64 {
+        let caught = excluded as f64 * Plans::predicted_fpp_at(self, self.keys);
+        match self.variant {
+            Variant::Cascade { form: Form::List } => caught * LISTED_BITS as f64,
+            _ => bits_from(caught, included as f64),
+        }
+    }
+}
+
+/// The plan that costs least among those at `rate` and lower ones.
+fn smallest(
+    mut rate: f64,
+    cost: impl Fn(&Plan) -> f64,
+    plan: impl Fn(f64) -> Result<Plan, PlanError>,
+) -> Result<Plan, PlanError> {
+    /// 2^(−1/4).
+    const QUARTER: f64 = 0.840_896_415_253_714_6;
+    let mut best = plan(rate)?;
+    // The cost falls, then rises with each quarter of a halving; a step in the number of probes may hide that at first.
+    let mut worse = 0;
+    while worse < 8 {
+        rate *= QUARTER;
+        let Ok(plan) = plan(rate) else { break };
+        match cost(&plan) < cost(&best) {
+            true => (best, worse) = (plan, 0),
+            false => worse += 1,
+        }
+    }
+    Ok(best)
+}
+
+/// The plan of a level after the first, with `held` keys, if `others` keys of the other list have passed to it: at the
+/// rate, at most 1/2, for which it and all after it are smallest, or at the lowest that its whole blocks give. Even a
+/// level of a few keys has a whole block, and then lets hardly any key pass.
+pub(super) fn next_level(held: u64, others: u64) -> Result<Plan, PlanError> {
+    let cost = |plan: &Plan| {
+        let caught = others as f64 * blocked::Plans::predicted_fpp_at(plan, held);
+        plan.bits as f64 + bits_from(caught, held as f64)
+    };
+    let plan = smallest(0.5, cost, |rate| blocked::Plans::plan(Variant::Blocked, held, rate))?;
+    blocked::lowest_rate(held, plan.bytes())
+}

@@ -1,0 +1,97 @@
+//! Keys that go from part to part of a filter, fewer each time.
+
+use super::blocked::BlockedCore;
+use crate::bits::Block;
+use crate::filter::core::{Core, GROUP};
+use crate::hash::KeyHash;
+
+/// Hashes that are left, and the place of each among those given.
+pub(super) struct Group<F> {
+    hashes: [KeyHash; GROUP],
+    places: [u16; GROUP],
+    count: usize,
+    /// The hash of a key in the part of this number.
+    in_part: F,
+    /// The first of `hashes`, as hashed in a part.
+    hashed: [KeyHash; GROUP],
+}
+
+impl<F: Fn(KeyHash, usize) -> KeyHash> Group<F> {
+    pub(super) fn new(in_part: F) -> Self {
+        let none = [KeyHash::default(); GROUP];
+        Self { hashes: none, places: [0; GROUP], count: 0, in_part, hashed: none }
+    }
+
+    /// Replaces its hashes by at most [`GROUP`] others.
+    pub(super) fn take(&mut self, given: &[KeyHash]) {
+        self.count = given.len();
+        self.hashes[..given.len()].copy_from_slice(given);
+        for (number, place) in (0..).zip(&mut self.places) {
+            *place = number;
+        }
+    }
+
+    /// Like [`take`](Self::take), of those that are `wanted` alone.
+    pub(super) fn take_wanted(&mut self, given: &[KeyHash], wanted: &[bool]) {
+        self.count = 0;
+        for ((place, &hash), &wanted) in (0..).zip(given).zip(wanted) {
+            // Written unconditionally: there is no branch to mispredict.
+            (self.hashes[self.count], self.places[self.count]) = (hash, place);
+            self.count += usize::from(wanted);
+        }
+    }
+
+    /// The number of hashes left.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The hashes left.
+    pub(super) fn hashes(&self) -> &[KeyHash] {
+        &self.hashes[..self.count]
+    }
+
+    /// The places of those left, among those given.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> {
+        self.places[..self.count].iter().map(|&place| usize::from(place))
+    }
+
+    /// The first `count` hashes, as hashed in a part.
+    pub(super) fn in_part(&mut self, index: usize, count: usize) -> &[KeyHash] {
+        for (to, &hash) in self.hashed.iter_mut().zip(&self.hashes[..count]) {
+            *to = (self.in_part)(hash, index);
+        }
+        &self.hashed[..count]
+    }
+
+    /// Keeps only those that a part may hold, or those that it certainly does not. `ahead` gets the hashes before they are
+    /// looked up.
+    pub(super) fn keep(
+        &mut self,
+        may_hold: bool,
+        index: usize,
+        part: &BlockedCore<impl AsRef<[Block]>>,
+        ahead: impl FnOnce(&[KeyHash]),
+    ) {
+        let mut held = [false; GROUP];
+        let count = self.count;
+        let hashes = self.in_part(index, count);
+        ahead(hashes);
+        part.contains_all(hashes, &mut held[..count]);
+        let mut left = 0;
+        for (i, held) in held[..count].iter().enumerate() {
+            // Written unconditionally: there is no branch to mispredict.
+            self.hashes[left] = self.hashes[i];
+            self.places[left] = self.places[i];
+            left += usize::from(*held == may_hold);
+        }
+        self.count = left;
+    }
+
+    /// Drops the first `count`.
+    pub(super) fn drop_first(&mut self, count: usize) {
+        self.hashes.copy_within(count..self.count, 0);
+        self.places.copy_within(count..self.count, 0);
+        self.count -= count;
+    }
+}

@@ -1,0 +1,20 @@
+//! The kinds of filters, a folder each: the filter, its plan and its rate. `list` has their names and numbers.
+//!
+//! Beside them is what several share: [`plain`], bits that are only ever set; [`spread`], the core of the classic and the
+//! sliced kind; [`group`], keys that go from part to part; and [`planning`], which asks the planner of any kind.
+
+pub(crate) mod attributes;
+pub(crate) mod blocked;
+pub(crate) mod bloomier;
+pub(crate) mod cascade;
+pub(crate) mod classic;
+pub(crate) mod coded;
+pub(crate) mod counting;
+mod group;
+mod plain;
+pub(crate) mod planning;
+pub(crate) mod scalable;
+pub(crate) mod sliced;
+pub(crate) mod spread;
+pub(crate) mod stable;
+pub(crate) mod window;

@@ -1,0 +1,263 @@
+//! Planning of any kind, and what is known of one: every method here asks the planner of the kind.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::list::{Capacity, Kind, Variant};
+use crate::math::Spread;
+use crate::plan::{Plan, PlanError, Planner};
+use crate::prelude::*;
+
+/// Runs `$does` with the planner of a kind as the type `$planner`.
+macro_rules! with_planner {
+    ($kind:expr, $planner:ident => $does:expr) => {
+        for_kinds!(planner_of![($kind) $planner ($does)])
+    };
+}
+
+macro_rules! planner_of {
+    (
+        [($kind:expr) $planner:ident ($does:expr)]
+        $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
+    ) => {
+        match $kind {
+            $(Kind::$name => {
+                use super::$module::Plans as $planner;
+                $does
+            })*
+        }
+    };
+}
+
+impl Plan {
+    /// Makes a plan with exactly these numbers.
+    ///
+    /// # Errors
+    /// A [`PlanError`] for numbers that do not fit together: probes outside 1 to [`MAX_PROBES`](crate::MAX_PROBES), bits that are not
+    /// whole blocks for a kind that has blocks, a parameter left to the plan ([`None`]).
+    ///
+    /// ```
+    /// use umbel::{Plan, Variant};
+    /// let plan = Plan::from_parts(Variant::Blocked, 1_000, 0.01, 10_240, 8)?;
+    /// assert!(plan.predicted_fpp() <= 0.01);
+    /// assert!(Plan::from_parts(Variant::Blocked, 1_000, 0.01, 10_240, 40).is_err());
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn from_parts(
+        variant: impl Into<Variant>,
+        keys: u64,
+        fpp: f64,
+        bits: u64,
+        probes: u32,
+    ) -> Result<Self, PlanError> {
+        let variant = variant.into();
+        let plan = Self { variant, keys, fpp, bits, probes };
+        with_planner!(variant.kind(), P => P::check(&plan)?);
+        Ok(plan)
+    }
+
+    /// Plans the smallest filter that holds `keys` keys at a rate of at most `fpp`. A scalable filter accepts them
+    /// before it grows, and keeps the rate beyond. `kind` is a [`Kind`], or a [`Variant`]: a kind with its own
+    /// parameter.
+    ///
+    /// From 100,000 keys on, the rate of a full filter, computed from its own bits, is at most `fpp` with a probability
+    /// of at least 99.9 % (in the attributes kind, for each inner filter; in the stable kind, at any one time). The
+    /// margin for that costs 0.1 to 0.7 % of the bits at rates down to 0.001 (stable and coded: up to 1.4 %); in
+    /// filters of blocks 1.3 % at 1e-4 and 5 % at 1e-6. With fewer keys the expected rate is at most `fpp`, and about
+    /// half of all filters exceed it, by as much as [`fpp_spread`](Self::fpp_spread) shows.
+    ///
+    /// Takes milliseconds for the blocked kind, whose rate is a sum over block loads.
+    ///
+    /// # Errors
+    /// [`PlanError::Fpp`], [`PlanError::ZeroKeys`], [`PlanError::TooLarge`] above 2⁴⁸ bits,
+    /// [`PlanError::FppOutOfReach`] if the kind cannot keep the rate: most would need more than 4,096 bits per key,
+    /// a fingerprint more than 64; [`PlanError::TooManyAtOnce`] for more keys than a bloomier filter can have;
+    /// [`PlanError::Detail`] for a parameter that the kind does not have.
+    pub fn for_keys(kind: impl Into<Variant>, keys: u64, fpp: f64) -> Result<Self, PlanError> {
+        let variant = kind.into();
+        with_planner!(variant.kind(), P => P::plan(variant, keys, fpp))
+    }
+
+    /// Plans the lowest rate for `keys` keys in at most `bytes` bytes, promised as by [`for_keys`](Self::for_keys). A
+    /// scalable filter stays within `bytes` until it has accepted `keys` keys and grows. Filters of blocks have as many
+    /// probes as a plan for keys gives them: a multiple of 8, which is several times faster, if that costs at most 2.5
+    /// % of the bits.
+    ///
+    /// # Errors
+    /// [`PlanError::ZeroKeys`], [`PlanError::MemoryTooSmall`] under 64 bytes (of counting and window filters, for each bit
+    /// of a counter or generation), [`PlanError::TooManyKeys`] if the keys would fill every bit (the rate would round to
+    /// 1), [`PlanError::FirstLinkTooSmall`] if half of all keys would pass the first link of a scalable filter,
+    /// [`PlanError::TooManyAtOnce`], [`PlanError::Detail`].
+    pub fn for_memory(kind: impl Into<Variant>, keys: u64, bytes: u64) -> Result<Self, PlanError> {
+        let variant = kind.into();
+        with_planner!(variant.kind(), P => P::plan_in(variant, keys, bytes))
+    }
+
+    /// Plans the most keys that fit in `bytes` bytes at a rate of at most `fpp`, promised as by
+    /// [`for_keys`](Self::for_keys); for a scalable filter, before it grows.
+    ///
+    /// # Errors
+    /// [`PlanError::Fpp`]; [`PlanError::MemoryTooSmall`] if not even one key fits; [`PlanError::FppOutOfReach`] as of
+    /// [`for_keys`](Self::for_keys); [`PlanError::Detail`].
+    pub fn for_capacity(kind: impl Into<Variant>, fpp: f64, bytes: u64) -> Result<Self, PlanError> {
+        let variant = kind.into();
+        with_planner!(variant.kind(), P => P::plan_most(variant, fpp, bytes))
+    }
+
+    /// Returns the rate that the formulas predict for the planned keys, bits and probes.
+    pub fn predicted_fpp(&self) -> f64 {
+        self.predicted_fpp_at(self.keys)
+    }
+
+    /// Returns the rate that the formulas predict if the filter holds `keys` keys.
+    ///
+    /// A scalable filter is assumed to have grown so far that each link but the last has its planned keys, ignoring the
+    /// few that pass a link while it fills. Once it cannot grow, the rate stays the same for more keys. Plans each
+    /// link, at some milliseconds each.
+    pub fn predicted_fpp_at(&self, keys: u64) -> f64 {
+        with_planner!(self.kind(), P => P::predicted_fpp_at(self, keys))
+    }
+
+    /// Returns how the rate that a full filter computes from its own bits, [`Receipt::fpp`](crate::Receipt::fpp),
+    /// varies over hashings: for a scalable filter that of its first link; for an attributes filter that of each inner
+    /// filter; for a stable filter an upper bound, at the stable point.
+    ///
+    /// The deviation falls with 1/√`keys`. In percent of the rate:
+    ///
+    /// | keys | kind | 0.1 | 0.01 | 0.001 | 1e-6 |
+    /// |---|---|---|---|---|---|
+    /// | 1,000 | blocked | 2.5 | 7.5 | 11 | 85 |
+    /// | 1,000 | classic | 2.4 | 3.9 | 4.6 | 6.5 |
+    /// | 10,000 | blocked | 0.8 | 2.3 | 3.5 | 25 |
+    /// | 10,000 | classic | 0.8 | 1.2 | 1.5 | 2.1 |
+    /// | 100,000 | blocked | 0.25 | 0.73 | 1.1 | 8.5 |
+    /// | 100,000 | classic | 0.25 | 0.39 | 0.46 | 0.65 |
+    ///
+    /// Computed by the [formulas](https://github.com/umbel/umbel/blob/main/docs/mathematics.md#14-the-rate-of-one-filter), which 2,000 filters confirm to within 3 %
+    /// from 1,000 keys on (at 1e-6, 10 %); for blocked filters of 100 keys they overstate it up to 1.5 times.
+    ///
+    /// ```
+    /// # use umbel::{Kind, Plan};
+    /// let spread = Plan::for_keys(Kind::Blocked, 10_000, 0.01)?.fpp_spread();
+    /// assert!(spread.mean <= 0.01 && (0.022..0.024).contains(&(spread.deviation / spread.mean)));
+    /// assert!(spread.upper() > 1.08 * spread.mean, "one filter in a thousand has 8 % more");
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn fpp_spread(&self) -> Spread {
+        with_planner!(self.kind(), P => P::spread(self))
+    }
+
+    /// Returns the rate of the filter when it is full: with the planned keys, [`predicted_fpp`](Self::predicted_fpp); for a
+    /// kind that grows or forgets, always the promised rate.
+    pub fn fpp_at_capacity(&self) -> f64 {
+        match self.kind().capacity() {
+            Capacity::Most => self.predicted_fpp(),
+            Capacity::First | Capacity::Last => self.fpp,
+        }
+    }
+
+    /// Returns the bytes of the bits if the filter holds `keys` keys: for a scalable filter those of all links that it
+    /// needs, for others [`bytes`](Self::bytes).
+    ///
+    /// Counts only as far as the filter can grow. Plans each link, at some milliseconds each.
+    pub fn bytes_at(&self, keys: u64) -> u64 {
+        with_planner!(self.kind(), P => P::bytes_at(self, keys))
+    }
+}
+
+impl Kind {
+    /// Returns whether it accepts keys one by one; other kinds are [built at once](Self::built_at_once), or hold
+    /// [rows](Self::rows).
+    pub fn inserts(self) -> bool {
+        !self.rows() && !self.built_at_once()
+    }
+
+    /// Returns whether it is built once from all its keys, and accepts no more.
+    pub fn built_at_once(self) -> bool {
+        with_planner!(self, P => P::BUILT_AT_ONCE)
+    }
+
+    /// Returns whether it holds rows of named values instead of keys.
+    pub fn rows(self) -> bool {
+        with_planner!(self, P => P::ROWS)
+    }
+
+    /// Returns whether keys can be removed.
+    pub fn removes(self) -> bool {
+        with_planner!(self, P => P::REMOVES)
+    }
+
+    /// Returns what its payload is made of, and what its fill and [`Receipt::set_bits`](crate::Receipt::set_bits) count.
+    pub fn cells(self) -> &'static str {
+        with_planner!(self, P => P::CELLS)
+    }
+
+    /// Returns whether its bits depend on the order of insertions.
+    pub fn in_order(self) -> bool {
+        with_planner!(self, P => P::IN_ORDER)
+    }
+
+    /// Returns the meaning of `keys` in its plans.
+    pub fn capacity(self) -> Capacity {
+        with_planner!(self, P => P::CAPACITY)
+    }
+}
+
+impl From<Kind> for Variant {
+    fn from(kind: Kind) -> Self {
+        with_planner!(kind, P => P::USUAL)
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind();
+        if *self == Self::from(kind) {
+            return f.pad(kind.name());
+        }
+        let number = with_planner!(kind, P => P::number(*self));
+        f.pad(&format!("{kind}:{number}"))
+    }
+}
+
+impl FromStr for Kind {
+    type Err = ParseKindError;
+
+    fn from_str(name: &str) -> Result<Self, ParseKindError> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name).ok_or(ParseKindError::Name)
+    }
+}
+
+impl FromStr for Variant {
+    type Err = ParseKindError;
+
+    fn from_str(text: &str) -> Result<Self, ParseKindError> {
+        let Some((kind, number)) = text.split_once(':') else {
+            return Ok(Kind::from_str(text)?.into());
+        };
+        let kind = Kind::from_str(kind)?;
+        let number = number.parse().map_err(|_| ParseKindError::Parameter(kind))?;
+        let variant = with_planner!(kind, P => P::variant(number).ok_or(P::no_parameter(number)));
+        Ok(variant?)
+    }
+}
+
+/// The names of all kinds, for a message.
+fn names() -> String {
+    Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// Why a text does not name a kind.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseKindError {
+    /// No kind has this name.
+    #[error("no such kind; the kinds are {}", names())]
+    Name,
+    /// The text after the colon is not a number.
+    #[error("the part after {0}: must be a whole number")]
+    Parameter(Kind),
+    /// The number is not a valid parameter of this kind.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}

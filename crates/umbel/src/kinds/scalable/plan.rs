@@ -1,0 +1,254 @@
+//! Plans the scalable kind: its first link, and the links by which it grows.
+
+use crate::kinds::blocked;
+use crate::list::{Capacity, Growth, Kind, Variant};
+use crate::math::Spread;
+use crate::plan::size::whole_blocks;
+use crate::plan::{Plan, PlanError, Planner, check_field};
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
+
+/// 6/π², the share of the first link if shares fall with 1/(i + 1)². Part of the format.
+const FIRST_OF_SQUARES: f64 = 0.607_927_101_854_026_7;
+
+/// How a filter grows.
+pub(super) fn growth(variant: Variant) -> Growth {
+    match variant {
+        Variant::Scalable { growth } => growth,
+        _ => unreachable!("of a scalable filter"),
+    }
+}
+
+/// The rate of link `index`. Part of the format, to the last bit.
+fn link_fpp(fpp: f64, index: u32, growth: Growth) -> f64 {
+    match growth {
+        Growth::Even => fpp * FIRST_OF_SQUARES / (f64::from(index) + 1.0).powi(2),
+        Growth::Doubling => fpp * 0.5f64.powi(index as i32 + 1),
+    }
+}
+
+/// The maximum number of links. Doubling links together have at most 2⁴⁸ bits, at least one per key, and never reach
+/// this; for others the header holds no more than 1,636. Part of the format.
+pub(super) fn most_links(growth: Growth) -> usize {
+    match growth {
+        Growth::Even => 1024,
+        Growth::Doubling => 48,
+    }
+}
+
+/// The rate of the first link, which is above 0: half of the smallest number is not.
+fn first_fpp(fpp: f64, growth: Growth) -> Result<f64, PlanError> {
+    match link_fpp(fpp, 0, growth) {
+        0.0 => Err(PlanError::FppOutOfReach { kind: Kind::Scalable, fpp }),
+        first => Ok(first),
+    }
+}
+
+/// Plans of the kind.
+pub struct Plans;
+
+impl Planner for Plans {
+    const KIND: Kind = Kind::Scalable;
+    const USUAL: Variant = Variant::Scalable { growth: Growth::Doubling };
+    const PARAMETER: Option<&'static str> =
+        Some("0, each link for twice the keys of the one before, or 1, all for as many");
+    const CAPACITY: Capacity = Capacity::First;
+    const IN_ORDER: bool = true;
+
+    fn number(variant: Variant) -> u32 {
+        growth(variant) as u32
+    }
+
+    fn variant(number: u32) -> Option<Variant> {
+        let growths = [Growth::Doubling, Growth::Even];
+        Some(Variant::Scalable { growth: *growths.get(number as usize)? })
+    }
+
+    fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
+        let first = first_fpp(fpp, growth(variant))?;
+        Ok(Plan { variant, fpp, ..link_for(0, keys, first)? })
+    }
+
+    fn for_memory(variant: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
+        let mut link = blocked::Plans::plan_in(Variant::Blocked, keys, bytes)?;
+        // The rate over all arriving keys grows with their number, and their number with the rate: climbs to the lowest
+        // rate at which both agree.
+        let share = link_fpp(1.0, 0, growth(variant));
+        while link.fpp < share {
+            let fpp = link.fpp;
+            link = blocked::Plans::plan_in(Variant::Blocked, offered(keys, fpp), bytes)?;
+            if link.fpp <= fpp {
+                // Rounded up, so that the link's share is no less than its rate.
+                let whole = (fpp / share).next_up();
+                return Ok(Plan { variant, keys, fpp: whole, ..link });
+            }
+        }
+        Err(PlanError::FirstLinkTooSmall { keys, bits: link.bits })
+    }
+
+    fn for_capacity(variant: Variant, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
+        let first = first_fpp(fpp, growth(variant))?;
+        let link = blocked::Plans::plan_most(Variant::Blocked, first, bytes)?;
+        let mut keys = (link.keys as f64 * (1.0 - first)) as u64;
+        while offered(keys, first) > link.keys {
+            keys -= 1;
+        }
+        match keys {
+            0 => Err(PlanError::MemoryTooSmall { bytes }),
+            keys => Ok(Plan { variant, keys, fpp, ..link }),
+        }
+    }
+
+    fn predicted_fpp_at(plan: &Plan, keys: u64) -> f64 {
+        let (mut left, mut none) = (keys, 0.0);
+        for link in links(plan) {
+            let taken = left.min(link.keys);
+            none += (-blocked::Plans::predicted_fpp_at(&link, taken)).ln_1p();
+            left -= taken;
+            if left == 0 {
+                break;
+            }
+        }
+        -f64::exp_m1(none)
+    }
+
+    /// The spread of the first link.
+    fn spread(plan: &Plan) -> Spread {
+        blocked::Plans::spread(&blocked_part(plan))
+    }
+
+    fn check_own(plan: &Plan) -> Result<(), PlanError> {
+        first_fpp(plan.fpp, growth(plan.variant))?;
+        whole_blocks(plan)
+    }
+
+    /// Of all links that hold the keys.
+    fn bytes_at(plan: &Plan, keys: u64) -> u64 {
+        let (mut left, mut bytes) = (keys, 0u64);
+        for link in links(plan) {
+            bytes = bytes.saturating_add(link.bytes());
+            left = left.saturating_sub(link.keys);
+            if left == 0 {
+                break;
+            }
+        }
+        bytes
+    }
+}
+
+/// The plans of all links that a filter can have.
+fn links(plan: &Plan) -> impl Iterator<Item = Plan> {
+    let most = most_links(growth(plan.variant)) as u32;
+    (0..most).map_while(|index| plan.link(index).ok())
+}
+
+/// The keys that reach a link, `keys` of them new to it, if at most `fpp` of them pass it.
+fn offered(keys: u64, fpp: f64) -> u64 {
+    (keys as f64 / (1.0 - fpp)).ceil() as u64
+}
+
+/// Links with the margin of [`Plan::for_keys`]. They have 94 % of the total rate (even ones 87 %), so the spread of the
+/// others hardly counts; but their rates are so low that a margin would cost up to as many bits again.
+const SURE_LINKS: u32 = 4;
+
+/// The plan of link `index`; see [`Plan::link`].
+fn link_for(index: u32, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
+    let offered = offered(keys, fpp);
+    let plan = match index < SURE_LINKS {
+        true => blocked::Plans::plan(Variant::Blocked, offered, fpp)?,
+        false => blocked::expected(offered, fpp)?,
+    };
+    Ok(Plan { keys, ..plan })
+}
+
+/// The first link, at the rate of the whole.
+fn blocked_part(plan: &Plan) -> Plan {
+    Plan { variant: Variant::Blocked, ..*plan }
+}
+
+impl Plan {
+    /// Returns the plan of link `index` (from 0) of a scalable filter with this plan: a blocked filter for
+    /// `keys`·2^`index` keys at `fpp`/2^(`index` + 1); with [`Growth::Even`] for `keys` keys at `fpp`·(6/π²)/(`index` +
+    /// 1)². Either way these rates sum to less than `fpp`, since 1/2 + 1/4 + … = 1 and 1 + 1/4 + 1/9 + … = π²/6; and
+    /// the probability that a key passes any link is at most their sum.
+    ///
+    /// While a link fills, keys that pass it set no bit and are not counted, so more than the planned keys reach it. It
+    /// has bits for 1/(1 − its rate) times its keys, so that it keeps its rate with these.
+    ///
+    /// P. Almeida, C. Baquero, N. Preguiça, D. Hutchison 2007, <https://doi.org/10.1016/j.ipl.2006.10.007>, with growth
+    /// s = 2 and tightening ratio r = 1/2. Links of one size come from the dynamic filters of D. Guo, J. Wu, H. Chen,
+    /// Y. Yuan, X. Luo 2010, <https://doi.org/10.1109/TKDE.2009.57>; there all links also have one rate, so the total
+    /// grows with their number, while here it is bounded.
+    ///
+    /// # Errors
+    /// [`PlanError::Kind`] for a plan of another kind; [`PlanError::TooLarge`] and [`PlanError::FppOutOfReach`] if the
+    /// filter cannot grow further; [`PlanError::Field`] with [`Growth::Even`] from link 1,024 on, which no filter has.
+    pub fn link(&self, index: u32) -> Result<Self, PlanError> {
+        if self.kind() != Kind::Scalable {
+            return Err(PlanError::Kind { expected: Kind::Scalable, found: self.kind() });
+        }
+        let (keys, fpp) = self.link_goal(index)?;
+        match index {
+            0 => Ok(Self { fpp, ..blocked_part(self) }),
+            _ => {
+                link_for(index, keys, fpp).map_err(|error| error.of_whole(Kind::Scalable, self.fpp))
+            }
+        }
+    }
+
+    /// The keys and rate of a link. Part of the format.
+    pub(crate) fn link_goal(&self, index: u32) -> Result<(u64, f64), PlanError> {
+        let growth = growth(self.variant);
+        let keys = match growth {
+            Growth::Even => {
+                let (links, most) = (u64::from(index) + 1, most_links(growth) as u64);
+                check_field("links", links, links <= most, "1 to 1024 links of one size")?;
+                self.keys
+            }
+            Growth::Doubling => {
+                let doubled =
+                    1u64.checked_shl(index).and_then(|times| self.keys.checked_mul(times));
+                let bits = self.keys as f64 * f64::from(index).exp2();
+                doubled.ok_or(PlanError::TooLarge { bits })?
+            }
+        };
+        Ok((keys, link_fpp(self.fpp, index, growth)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ParseKindError;
+
+    const EVEN: Variant = Variant::Scalable { growth: Growth::Even };
+
+    #[test]
+    fn links_of_one_size_share_the_promise_out() {
+        for fpp in [0.5, 0.01, 1e-6, 1e-9] {
+            let plan = Plan::for_keys(EVEN, 1_000, fpp).unwrap();
+            let mut sum = 0.0;
+            for index in 0..1_024 {
+                let (keys, rate) = plan.link_goal(index).unwrap();
+                assert_eq!(keys, 1_000);
+                sum += rate;
+            }
+            assert!(sum < fpp && sum > 0.999 * fpp, "{sum} of {fpp}");
+            let mut before = 0.0;
+            for keys in [1, 1_000, 1_001, 20_000] {
+                let rate = plan.predicted_fpp_at(keys);
+                assert!(before <= rate && rate <= fpp, "{keys} {rate} of {fpp}");
+                before = rate;
+            }
+            let by_memory = Plan::for_memory(EVEN, 1_000, plan.bytes()).unwrap();
+            assert!(by_memory.fpp <= fpp * 1.0001 && by_memory.predicted_fpp() <= by_memory.fpp);
+            assert_eq!((by_memory.bytes(), by_memory.variant), (plan.bytes(), EVEN));
+            let most = Plan::for_capacity(EVEN, fpp, plan.bytes()).unwrap();
+            assert!(most.keys >= 1_000 && most.link(0).unwrap().predicted_fpp() <= most.fpp);
+        }
+        let error = "scalable:2".parse::<Variant>().unwrap_err();
+        let ParseKindError::Plan(PlanError::Detail { found: 2, .. }) = error else {
+            panic!("{error}")
+        };
+    }
+}

@@ -1,0 +1,322 @@
+//! The stable filter: cells that count down, for endless streams in constant space (F. Deng, D. Rafiei 2006,
+//! <https://doi.org/10.1145/1142473.1142477>).
+//!
+//! Each insertion first lowers P cells by one and then sets the key's K cells to their maximum. So keys not seen for
+//! long fade, and the fraction of cells in use never passes a point that K, P and the maximum determine, however many
+//! keys come. The P cells are consecutive from a random start, the paper's own practical variant. The start comes from
+//! a SplitMix64 sequence, indexed by the number of insertions so far, which the file stores: writing and reading a
+//! filter does not change its behaviour. A key's cells are where a classic filter with as many bits has its bits. The
+//! plan determines P and the space.
+
+mod plan;
+pub mod rate;
+
+use core::convert::Infallible;
+use core::slice::ChunksExact;
+
+pub(crate) use plan::Plans;
+use plan::cell_bits;
+use rate::Cells;
+
+use super::plain::{empty, only};
+use super::spread::probe;
+use crate::bits::cast;
+use crate::bits::cells::{self, with_width};
+use crate::bits::{self, Block, Blocks, POSITIONS};
+use crate::error::check_field;
+use crate::filter::core::{Core, InsertCore, MakeCore, one_part};
+use crate::filter::methods::{insert_all, made_empty};
+use crate::filter::{Fact, Figure, Filter, Receipt};
+use crate::format::{Body, FileError, Header};
+use crate::hash::{GOLDEN, Hashing, Key, KeyHash, KeyHasher, Scheme, mix};
+use crate::math::Estimate;
+use crate::plan::{Kind, MAX_PROBES, Plan, PlanError, Planner};
+use crate::prelude::*;
+
+/// A filter that forgets: it accepts keys without end and keeps its rate, in constant space.
+///
+/// Use it to ask "did this come recently?" of a stream: repeated clicks, URLs that a crawler meets, sensor readings.
+/// Planned for n keys, it remembers a key through n further insertions with a probability of at least 99 % (a repeated
+/// key counts as an insertion each time, and is itself refreshed). Then the key fades: half of the keys inserted about
+/// 1.7 n insertions ago are forgotten. The false positive rate grows to a stable point, at most the planned rate, and
+/// stays there.
+///
+/// # Cost
+/// With the usual cells of 4 bits, 93 bits per remembered key at 1 %, nine times a filter that never forgets. An
+/// insertion touches 6 cache lines for its cells and the 9 or 10 words, in one or two more lines, of the 142 cells that
+/// it lowers. Filters for few keys are larger, so that the spread of their fill adds at most a tenth to the rate.
+///
+/// *When not to use it:* if no recent key may ever be missed, use a window filter, whose generations forget nothing
+/// early. If there are few enough keys to keep all, a [`Scalable`](crate::Scalable) filter forgets none and is smaller.
+/// "Absent" is not certain here: the key may have been forgotten. Stable filters do not merge, because which cells fade
+/// depends on the order of all insertions.
+///
+/// # Receipt
+/// Fill and rate, fill^K, are those of its own cells. `keys` are the keys it is expected to remember, assuming that all
+/// insertions were of different keys. It is never over-filled, and always has room. Its facts: `insertions`; `lowered`,
+/// P; `stable_fill` and `stable_rate`, those of the stable point; `to_stable`, the distance of the fill from there,
+/// relative to it (1 when empty, about 0 once there); and `forgotten`, the probability that a key is forgotten after
+/// the planned insertions.
+///
+/// `S` is the storage of the cells; a filter that borrows or maps them can only be queried.
+///
+/// ```
+/// use umbel::Stable;
+///
+/// let mut lately = Stable::new(1_000, 0.01)?;
+/// lately.extend(0..100_000);
+/// let found = (99_000..100_000).filter(|key| lately.contains(key)).count();
+/// assert!(found >= 985, "of the last 1,000");
+/// let old = (0..10_000).filter(|key| lately.contains(key)).count();
+/// assert!(old <= 150, "1 % pass by error");
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub type Stable<S = Blocks, H = KeyHasher> = Filter<StableCore<S>, H>;
+
+/// The core of a [`Stable`] filter.
+#[derive(Clone)]
+pub struct StableCore<S = Blocks> {
+    plan: Plan,
+    /// Bits of a cell.
+    width: u32,
+    /// P, from 1 to the number of cells.
+    lowered: u64,
+    insertions: u64,
+    blocks: S,
+}
+
+/// The first cell that insertion `number`, from 0, lowers. Part of the format.
+#[inline]
+fn start(number: u64, count: u64) -> u64 {
+    bits::place(mix(number.wrapping_add(1).wrapping_mul(GOLDEN)), count)
+}
+
+/// Cell `i` of a key. Part of the format.
+#[inline(always)]
+fn cell(hash: KeyHash, i: u64, count: u64) -> u64 {
+    bits::place(probe(hash, i), count)
+}
+
+impl<S, H> Stable<S, H> {
+    /// Returns the number of insertions so far, including repeated keys.
+    pub fn insertions(&self) -> u64 {
+        self.core.insertions
+    }
+
+    /// Returns P, the number of cells that an insertion decrements.
+    pub fn decrements(&self) -> u64 {
+        self.core.lowered
+    }
+
+    /// Returns the filter's parameters for the formulas of the stable kind.
+    pub fn cells(&self) -> Cells {
+        self.core.plan.cells(self.core.lowered)
+    }
+}
+
+impl<S> StableCore<S> {
+    /// Cells, m.
+    fn count(&self) -> u64 {
+        cells::count(self.width, self.plan.bits)
+    }
+}
+
+impl<S: AsRef<[Block]>> StableCore<S> {
+    /// The cells of a key.
+    #[inline]
+    fn cells_of(&self, hash: KeyHash) -> impl Iterator<Item = u64> + use<S> {
+        let count = self.count();
+        (0..u64::from(self.plan.probes)).map(move |i| cell(hash, i, count))
+    }
+
+    #[inline]
+    fn are_used<const W: u32>(&self, mut cells: impl Iterator<Item = u64>) -> bool {
+        let words = cast::words(self.blocks.as_ref());
+        cells.all(|cell| cells::is_used::<W>(words, cell))
+    }
+
+    /// Keys whose lines are prefetched together.
+    fn at_once(&self) -> usize {
+        POSITIONS / self.plan.probes as usize
+    }
+
+    /// Prefetches the cache lines of at most [`at_once`](Self::at_once) keys, and returns the cells of each.
+    fn prefetched<'a, const W: u32>(
+        &self,
+        hashes: &[KeyHash],
+        cells: &'a mut [u64; POSITIONS],
+    ) -> ChunksExact<'a, u64> {
+        let (probes, blocks) = (self.plan.probes as usize, self.blocks.as_ref());
+        let cells = &mut cells[..probes * hashes.len()];
+        for (hash, of_key) in hashes.iter().zip(cells.chunks_exact_mut(probes)) {
+            for (to, cell) in of_key.iter_mut().zip(self.cells_of(*hash)) {
+                *to = cell;
+                cells::prefetch::<W>(blocks, cell);
+            }
+        }
+        cells.chunks_exact(probes)
+    }
+
+    /// Prefetches the first line that each of the next insertions lowers; the processor prefetches the following ones
+    /// by itself.
+    fn prefetch_lowered<const W: u32>(&self, insertions: usize) {
+        let (count, blocks) = (self.count(), self.blocks.as_ref());
+        for number in 0..insertions as u64 {
+            let start = start(self.insertions.wrapping_add(number), count);
+            cells::prefetch::<W>(blocks, start);
+            cells::prefetch::<W>(blocks, (start + self.lowered / 2) % count);
+        }
+    }
+}
+
+made_empty!([] StableCore);
+insert_all!([] StableCore);
+
+impl<H: Hashing> Stable<Blocks, H> {
+    /// Inserts a key, and lowers some cells: true if the key was certainly new, or forgotten.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key<H>) -> bool {
+        self.core.insert(key.key_hash(&self.hasher))
+    }
+}
+
+impl StableCore {
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        let mut buffer = [0; MAX_PROBES as usize];
+        let cells = &mut buffer[..self.plan.probes as usize];
+        cells.iter_mut().zip(self.cells_of(hash)).for_each(|(to, cell)| *to = cell);
+        with_width!(self.width, W => self.insert_at::<W>(cells))
+    }
+
+    /// Inserts the key of these cells and returns whether it was new.
+    #[inline]
+    fn insert_at<const W: u32>(&mut self, cells: &[u64]) -> bool {
+        let is_found = self.are_used::<W>(cells.iter().copied());
+        let count = self.count();
+        let words = cast::words_mut(self.blocks.as_mut());
+        let start = start(self.insertions, count);
+        let end = start + self.lowered;
+        cells::lower::<W>(words, start, end.min(count));
+        cells::lower::<W>(words, 0, end.saturating_sub(count));
+        for &cell in cells {
+            cells::fill::<W>(words, cell);
+        }
+        self.insertions = self.insertions.wrapping_add(1);
+        !is_found
+    }
+}
+
+impl<S: AsRef<[Block]>> Core for StableCore<S> {
+    type Plans = Plans;
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        with_width!(self.width, W => self.are_used::<W>(self.cells_of(hash)))
+    }
+
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        self.borrowed().look_up(hashes, found);
+    }
+
+    one_part!(StableCore<T> { plan, width, lowered, insertions });
+
+    fn body(&self) -> Body {
+        Body::of::<Plans>(&self.plan).u64(self.lowered).u64(self.insertions)
+    }
+
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        Ok(vec![declared(header)?.0.bytes()])
+    }
+
+    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
+        let (plan, lowered, insertions) = declared(header)?;
+        let blocks = only(parts);
+        let width = cell_bits(plan.variant);
+        let whole = cells::are_whole(width, blocks.as_ref());
+        check_field("payload", 1, whole, "zeros after the last cell of a word")?;
+        Ok(Self { plan, width, lowered, insertions, blocks })
+    }
+
+    fn receipt(&self, scheme: Scheme) -> Receipt {
+        self.borrowed().measured(scheme)
+    }
+}
+
+impl StableCore<&[Block]> {
+    fn look_up(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
+        let groups = hashes.chunks(at_once).zip(found.chunks_mut(at_once));
+        with_width!(self.width, W => for (hashes, found) in groups {
+            for (found, cells) in found.iter_mut().zip(self.prefetched::<W>(hashes, &mut buffer)) {
+                *found = self.are_used::<W>(cells.iter().copied());
+            }
+        });
+    }
+
+    fn measured(&self, scheme: Scheme) -> Receipt {
+        let (count, theory) = (self.count(), self.plan.cells(self.lowered));
+        let used = cells::used(self.width, self.blocks);
+        let fill = used as f64 / count as f64;
+        let (keys, deviation) = theory.remembered(self.insertions as f64);
+        let (keys, fpp) = (Estimate::new(keys, deviation), fill.powf(theory.probes));
+        let receipt = Receipt::new(self.plan, scheme, (used, count), keys, fpp);
+        let fact = |name, figure| Fact { name, figure };
+        let facts = vec![
+            fact("insertions", Figure::Count(self.insertions)),
+            fact("lowered", Figure::Count(self.lowered)),
+            fact("stable_fill", Figure::Number(theory.fill())),
+            fact("stable_rate", Figure::Rate(theory.fpp())),
+            fact("to_stable", Figure::Number(1.0 - fill / theory.fill())),
+            fact("forgotten", Figure::Rate(theory.forgotten(self.plan.keys as f64))),
+        ];
+        Receipt { room: u64::MAX, over_filled: false, facts, ..receipt }
+    }
+}
+
+impl MakeCore for StableCore {
+    fn make(plan: &Plan) -> Result<Self, PlanError> {
+        let out_of_reach = PlanError::FppOutOfReach { kind: Kind::Stable, fpp: plan.fpp };
+        let lowered = plan.lowered().ok_or(out_of_reach)?;
+        let (width, blocks) = (cell_bits(plan.variant), empty(plan)?);
+        Ok(Self { plan: *plan, width, lowered, insertions: 0, blocks })
+    }
+}
+
+impl InsertCore for StableCore {
+    /// There is always room.
+    type Full = Infallible;
+
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
+        let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
+        let groups = hashes.chunks(at_once).zip(new.chunks_mut(at_once));
+        with_width!(self.width, W => for (hashes, new) in groups {
+            self.prefetch_lowered::<W>(hashes.len());
+            for (new, cells) in new.iter_mut().zip(self.prefetched::<W>(hashes, &mut buffer)) {
+                *new = self.insert_at::<W>(cells);
+            }
+        });
+        Ok(())
+    }
+
+    /// Starts again, with no insertions.
+    fn clear(&mut self) {
+        self.blocks.as_mut().fill(Block::default());
+        self.insertions = 0;
+    }
+}
+
+/// The plan, P, and the insertions.
+///
+/// ```text
+///  64  bits  u64     72  probes     u32     80  lowered     u64
+///                    76  cell_bits  u32     88  insertions  u64
+/// ```
+fn declared(header: &Header) -> Result<(Plan, u64, u64), FileError> {
+    let mut fields = header.fields();
+    let plan = fields.plan::<Plans>()?;
+    let (lowered, insertions) = (fields.u64()?, fields.u64()?);
+    fields.end()?;
+    Plans::check(&plan)?;
+    let possible = (1..=cells::count(cell_bits(plan.variant), plan.bits)).contains(&lowered);
+    check_field("lowered", lowered, possible, "1 to the number of cells")?;
+    Ok((plan, lowered, insertions))
+}

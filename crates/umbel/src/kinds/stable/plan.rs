@@ -1,0 +1,137 @@
+//! Plans the stable kind.
+
+use super::rate::{self, Cells};
+use crate::bits::{BLOCK_BITS, cells};
+use crate::list::{Capacity, Kind, Variant};
+use crate::math::search::least;
+use crate::math::{MAX_PROBES, Spread};
+use crate::plan::size::whole_blocks;
+use crate::plan::{Plan, PlanError, Planner, SURE_FROM, check_bits, check_field};
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
+
+/// The probability that a key is forgotten after as many insertions as planned.
+const FORGOTTEN: f64 = 0.01;
+
+/// The maximum number of cells that an insertion lowers: 64 KiB of the widest.
+const MOST_LOWERED: u64 = 1 << 16;
+
+/// Filters are large enough that the spread of their fill adds no more than this to the rate.
+const MOST_SPREAD: f64 = 0.1;
+
+/// At 1 %, 4 bits per cell take 93 bits per key and lower 142 cells; 3 take 119, and 5, 6, 7 and 8 take 92, 91, 90 and 93 but
+/// lower 296, 603, 1,219 and 2,450. At 0.1 and 0.001 the picture is similar. So 4 are usual.
+/// Plans of the kind.
+pub struct Plans;
+
+/// Bits of a cell.
+pub(super) fn cell_bits(variant: Variant) -> u32 {
+    match variant {
+        Variant::Stable { cell_bits } => cell_bits,
+        _ => unreachable!("of a stable filter"),
+    }
+}
+
+impl Planner for Plans {
+    const KIND: Kind = Kind::Stable;
+    const USUAL: Variant = Variant::Stable { cell_bits: 4 };
+    const PARAMETER: Option<&'static str> = Some("1 to 8 bits per cell");
+    const CELLS: &'static str = "cells";
+    const CAPACITY: Capacity = Capacity::Last;
+    const IN_ORDER: bool = true;
+
+    fn number(variant: Variant) -> u32 {
+        cell_bits(variant)
+    }
+
+    fn variant(number: u32) -> Option<Variant> {
+        (1..=8).contains(&number).then_some(Variant::Stable { cell_bits: number })
+    }
+
+    /// For each K: P as small as the rate allows, then enough cells to remember keys for the planned span.
+    fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
+        let out_of_reach = || PlanError::FppOutOfReach { kind: Kind::Stable, fpp };
+        let width = cell_bits(variant);
+        let all = (1..=MAX_PROBES)
+            .filter_map(|probes| Some((with_probes(keys, fpp, width, probes)?, probes)));
+        let best = all.min_by(|(one, _), (other, _)| one.total_cmp(other));
+        let (bits, probes) = best.ok_or_else(out_of_reach)?;
+        check_bits(bits)?;
+        let plan = Plan { variant, keys, fpp, bits: bits as u64, probes };
+        plan.lowered().map(|_| plan).ok_or_else(out_of_reach)
+    }
+
+    /// The rate of the stable point, regardless of the keys: the most it ever is.
+    fn predicted_fpp_at(plan: &Plan, _: u64) -> f64 {
+        match plan.lowered() {
+            Some(lowered) => plan.cells(lowered).fpp_with_spread(),
+            None => 1.0,
+        }
+    }
+
+    /// The spread at the stable point.
+    fn spread(plan: &Plan) -> Spread {
+        match plan.lowered() {
+            Some(lowered) => rate::spread(plan.cells(lowered)),
+            None => Spread::fixed(1.0),
+        }
+    }
+
+    fn check_own(plan: &Plan) -> Result<(), PlanError> {
+        whole_blocks(plan)?;
+        let enough = cells::count(cell_bits(plan.variant), plan.bits) > u64::from(plan.probes);
+        check_field("bits", plan.bits, enough, "more cells than probes")
+    }
+}
+
+/// The fewest bits of a filter with cells of `width` bits and `probes` probes.
+fn with_probes(keys: u64, fpp: f64, width: u32, probes: u32) -> Option<f64> {
+    let top = u8::MAX >> (8 - width);
+    let span = rate::span(probes, top, FORGOTTEN);
+    let k = f64::from(probes);
+    // P and m depend on each other: start with P for an infinite filter.
+    let mut cells = Cells { cells: f64::INFINITY, probes: k, lowered: 1.0, top };
+    for _ in 0..64 {
+        cells.lowered = least_lowered(cells, keys, fpp)? as f64;
+        let fill = cells.fill();
+        let spread = k * (k - 1.0) / 2.0 * (1.0 - fill) / fill * cells.lowered / MOST_SPREAD;
+        let least =
+            (keys as f64 * cells.lowered / span).max(spread).max(cells.lowered).max(k + 1.0);
+        let bits = (least / cells::per_word(width) as f64).ceil() * 64.0;
+        let bits = (bits / BLOCK_BITS as f64).ceil() * BLOCK_BITS as f64;
+        let count = bits / 64.0 * cells::per_word(width) as f64;
+        if cells.cells >= count && cells.cells.is_finite() {
+            return Some(cells.cells / cells::per_word(width) as f64 * 64.0);
+        }
+        cells.cells = count;
+    }
+    None
+}
+
+/// The least P that keeps the rate, as a plan promises it.
+fn least_lowered(cells: Cells, keys: u64, fpp: f64) -> Option<u64> {
+    let promised = |cells: Cells| match keys < SURE_FROM {
+        true => cells.fpp_with_spread(),
+        false => rate::spread(cells).upper(),
+    };
+    let keeps = |lowered: u64| promised(Cells { lowered: lowered as f64, ..cells }) <= fpp;
+    let most = MOST_LOWERED.min(cells.cells as u64);
+    keeps(most).then(|| least(0, most, &keeps))
+}
+
+impl Plan {
+    /// The cells that an insertion into a stable filter of this plan lowers; `None` if no number keeps the rate.
+    pub(crate) fn lowered(&self) -> Option<u64> {
+        least_lowered(self.cells(1), self.keys, self.fpp)
+    }
+
+    /// The parameters for the formulas of the stable kind.
+    pub(crate) fn cells(&self, lowered: u64) -> Cells {
+        Cells {
+            cells: cells::count(cell_bits(self.variant), self.bits) as f64,
+            probes: f64::from(self.probes),
+            lowered: lowered as f64,
+            top: u8::MAX >> (8 - cell_bits(self.variant)),
+        }
+    }
+}

@@ -1,0 +1,516 @@
+//! The window filter: remembers the keys of the last W insertions, or of the last span of time, and
+//! forgets those before.
+//!
+//! It has G generations, blocked filters of equal size. Keys go into the newest; when that is full, or its time is
+//! over, the oldest is emptied and becomes the newest. A key is found if any generation may hold it. This ages whole
+//! filters, as rotating replicas do. The age-partitioned filter of A. Shtul, C. Baquero, P. Almeida 2020,
+//! <https://arxiv.org/abs/2001.03147>, ages single slices (k of k + l slices in a row must match), which takes fewer
+//! bits if k is small, but a cache line for each slice.
+//!
+//! Generations are interleaved: block b of generation g is at b·G + g. A key has the same place and the same bits in
+//! every generation, so a query takes one mask and G adjacent lines, and an insertion one line.
+
+mod plan;
+pub mod rate;
+
+use core::convert::Infallible;
+use core::ops::Range;
+
+pub(crate) use plan::Plans;
+use plan::{generation, generations};
+
+use super::blocked;
+use super::plain::{empty, only};
+use crate::bits::{self, BLOCK_BITS, Block, Blocks, Kernel, Member};
+use crate::error::{FieldError, check_field};
+use crate::filter::core::{Core, InsertCore, MakeCore, one_part};
+use crate::filter::methods::{insert_all, made_empty};
+use crate::filter::{Fact, Filter, InsertError, Part, Receipt};
+use crate::format::{Body, FileError, Header};
+use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Scheme};
+use crate::plan::{Plan, PlanError, Planner};
+use crate::prelude::*;
+
+/// A filter of the most recent keys: keys inserted within the window are found, older ones are forgotten.
+///
+/// Made by [`new`](Filter::new), the window is the last [`plan.keys`](Plan::keys) insertions: every key among them is
+/// found. Each call counts, even for a key that is present, which is refreshed; so the promise does not depend on the
+/// other keys. Made by [`by_time`](Filter::by_time), the window is the last `span` ticks of a clock that the caller
+/// reads: any key inserted at tick t is found up to tick t + `span`.
+///
+/// A key is forgotten at most G/(G − 1) windows after its last insertion: with the usual 4 generations, after 1⅓. The
+/// rate is bounded with all generations full, and never grows, however long the stream. By time, plan for the most keys
+/// that come within a window, evenly spread: a generation that gets more than its share is over-filled, and the receipt
+/// reports it.
+///
+/// Source: rotating generations; see A. Shtul, C. Baquero, P. Almeida 2020,
+/// <https://arxiv.org/abs/2001.03147>, for the literature and for ageing slice by slice.
+///
+/// # Cost
+/// 17.7 bits per key of the window at a rate of 1 %, 1.75 times a blocked filter for as many keys; the memory is
+/// constant. An insertion touches one cache line, a query 4 adjacent ones. When a generation ends, three times per
+/// window, the oldest is emptied: its blocks, 1.7 bytes for each of its keys, are cleared in one go.
+///
+/// # When not to use it
+/// If nothing should be forgotten, use [`Blocked`](crate::Blocked), or [`Scalable`](crate::Scalable) if the number of
+/// keys is not known. To remove keys one by one, use a counting filter. If the exact time of the last insertion matters
+/// (a key may be found up to a third of a window longer), use a hash map with times.
+///
+/// # Receipt
+/// The rate is the exact probability to pass any generation, given the bits of all. The keys are different ones,
+/// however often they were inserted: a key has the same bits in all generations, so the OR of them is the blocked
+/// filter of all keys remembered. Each part is a generation, in the order of the file.
+///
+/// ```
+/// use umbel::{KeyHasher, Kind, Plan, Window};
+///
+/// let mut recent = Window::new(1_000, 0.01)?;
+/// recent.extend(0..100_000);
+/// assert!((99_000..100_000).all(|key| recent.contains(key)));
+/// let old = (0..98_000).filter(|key| recent.contains(key)).count();
+/// assert!(old < 1_200, "1 % of these, and they were inserted");
+///
+/// // Of the last hour, in seconds.
+/// let plan = Plan::for_keys(Kind::Window, 1_000, 0.01)?;
+/// let mut hour = Window::by_time(&plan, KeyHasher::default(), 3_600)?;
+/// hour.insert_at("key", 1_000_000)?;
+/// hour.advance(1_003_600)?;
+/// assert!(hour.contains("key"));
+/// hour.advance(1_004_800)?;
+/// assert!(!hour.contains("key"), "a third of an hour later for certain");
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub type Window<S = Blocks, H = KeyHasher> = Filter<WindowCore<S>, H>;
+
+/// The core of a [`Window`] filter.
+#[derive(Clone)]
+pub struct WindowCore<S = Blocks> {
+    plan: Plan,
+    /// The plan of each generation.
+    each: Plan,
+    generations: u32,
+    kernel: Kernel,
+    state: State,
+    blocks: S,
+}
+
+/// The maximum number of generations. Part of the format.
+const MOST: usize = 8;
+
+/// The age of the generations. Generation n, counted from the first ever, has the place n mod G.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct State {
+    /// Ticks of the window; 0 if it counts insertions.
+    span: u64,
+    /// The newest generation's number. By time, its first tick divided by the ticks of a generation.
+    number: u64,
+    /// Insertions into each generation, by its place.
+    taken: [u64; MOST],
+}
+
+impl State {
+    fn new(span: u64) -> Self {
+        Self { span, number: 0, taken: [0; MOST] }
+    }
+
+    /// The place of the generation that is `age` generations older than the newest.
+    fn place(&self, age: u64, generations: u32) -> Option<usize> {
+        let number = self.number.checked_sub(age)?;
+        Some((number % u64::from(generations)) as usize)
+    }
+
+    /// Insertions that are not forgotten.
+    fn remembered(&self) -> u64 {
+        self.taken.iter().fold(0, |sum, &taken| sum.saturating_add(taken))
+    }
+
+    /// Checks that insertions could have led to this state.
+    fn check(&self, each: &Plan, generations: u32) -> Result<(), FileError> {
+        if self.span > 0 {
+            let last = u64::MAX / ticks(self.span, generations);
+            let possible = self.number <= last;
+            check_field(
+                "number",
+                self.number,
+                possible,
+                "a generation that begins before tick 2⁶⁴",
+            )?;
+        }
+        for age in 0..u64::from(generations) {
+            let Some(place) = self.place(age, generations) else {
+                // No generation is that old yet; these places come after the newest.
+                let place = (age % u64::from(generations)) as usize;
+                let found = self.taken[place];
+                check_field("taken", found, found == 0, "0 in generations that are to come")?;
+                continue;
+            };
+            let found = self.taken[place];
+            let possible = match (self.span, age) {
+                (0, 0) => found < each.keys,
+                (0, _) => found == each.keys,
+                _ => true,
+            };
+            check_field("taken", found, possible, "the keys of a generation, in the newest fewer")?;
+        }
+        Ok(())
+    }
+}
+
+/// Ticks of a generation: when the newest has just begun, the others reach back at least `span` ticks.
+fn ticks(span: u64, generations: u32) -> u64 {
+    span.div_ceil(u64::from(generations - 1))
+}
+
+impl<H: Hashing> Window<Blocks, H> {
+    /// Makes an empty filter of the last `span` ticks; `plan.keys` is the most insertions within that time.
+    ///
+    /// A tick is whatever the caller chooses: a second, a block, a batch. A generation lasts ⌈`span`/(G − 1)⌉ ticks and
+    /// begins at a multiple of that, so filters given the same ticks rotate at the same ones.
+    ///
+    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    ///
+    /// # Errors
+    /// As [`with_plan`](Filter::with_plan); [`PlanError::Field`] if `span` is 0.
+    pub fn by_time(plan: &Plan, hasher: H, span: u64) -> Result<Self, PlanError> {
+        check_field("span", span, span > 0, "at least 1 tick")?;
+        let mut filter = Self::with_plan(plan, hasher)?;
+        filter.core.state = State::new(span);
+        Ok(filter)
+    }
+}
+
+made_empty!([] WindowCore);
+insert_all!([] WindowCore);
+
+impl<H: Hashing> Window<Blocks, H> {
+    /// Inserts a key: true if it is certainly not in the window. By time, inserts at the latest tick given.
+    #[inline]
+    pub fn insert(&mut self, key: impl Key<H>) -> bool {
+        self.core.insert(key.key_hash(&self.hasher))
+    }
+
+    /// Advances to `tick`, then inserts like [`insert`](Filter::insert). If `tick` is before the latest one given, the
+    /// key is remembered as if it came at the latest: longer, never shorter.
+    ///
+    /// # Errors
+    /// [`InsertError::NoClock`] if the window counts insertions.
+    pub fn insert_at(&mut self, key: impl Key<H>, tick: u64) -> Result<bool, InsertError> {
+        self.advance(tick)?;
+        Ok(self.insert(key))
+    }
+
+    /// Advances the clock and forgets the keys that have become too old. A tick before the latest one given changes
+    /// nothing; use [`set_clock`](Filter::set_clock) if that was a mistake.
+    ///
+    /// If the clock is not advanced for long, keys older than the window are still found.
+    ///
+    /// # Errors
+    /// [`InsertError::NoClock`] if the window counts insertions.
+    pub fn advance(&mut self, tick: u64) -> Result<(), InsertError> {
+        self.core.advance(tick)
+    }
+
+    /// Sets the clock, forwards or back. Use it if a tick far ahead was given by mistake, since until then no tick
+    /// would change anything and nothing would be forgotten.
+    ///
+    /// Forwards it is [`advance`](Filter::advance). Back, every key is remembered as if it came at `tick`: longer,
+    /// never shorter. All generations become one, which may be over-filled until it is forgotten; the receipt reports
+    /// that. One pass over the filter.
+    ///
+    /// # Errors
+    /// [`InsertError::NoClock`] if the window counts insertions.
+    pub fn set_clock(&mut self, tick: u64) -> Result<(), InsertError> {
+        self.core.set_clock(tick)
+    }
+}
+
+impl<S, H> Window<S, H> {
+    /// Returns the ticks of the window; `None` if it counts insertions.
+    pub fn span(&self) -> Option<u64> {
+        Some(self.core.state.span).filter(|&span| span > 0)
+    }
+
+    /// Returns the number of insertions not forgotten yet: at least the window's, once there were that many.
+    pub fn remembered(&self) -> u64 {
+        self.core.state.remembered()
+    }
+}
+
+impl WindowCore {
+    fn insert(&mut self, hash: KeyHash) -> bool {
+        let (size, newest) = (self.size(), self.newest());
+        let group = &mut self.blocks[group(&self.each, hash, size)];
+        let new = !self.kernel.any(group, hash.low);
+        self.kernel.insert(&mut group[newest], hash.low);
+        self.count_insertions(1);
+        new
+    }
+
+    fn advance(&mut self, tick: u64) -> Result<(), InsertError> {
+        let State { span, number, .. } = self.state;
+        if span == 0 {
+            return Err(InsertError::NoClock);
+        }
+        let now = tick / ticks(span, self.generations);
+        // After G rotations nothing is left.
+        let turns = now.saturating_sub(number).min(u64::from(self.generations));
+        self.state.number = number.max(now) - turns;
+        (0..turns).for_each(|_| self.turn());
+        Ok(())
+    }
+
+    fn set_clock(&mut self, tick: u64) -> Result<(), InsertError> {
+        self.advance(tick)?;
+        let number = tick / ticks(self.state.span, self.generations);
+        if number < self.state.number {
+            let taken = self.state.remembered();
+            self.state = State { number, taken: [0; MOST], ..self.state };
+            let (size, newest) = (self.size(), self.newest());
+            self.state.taken[newest] = taken;
+            for group in self.blocks.as_mut().chunks_exact_mut(size) {
+                let mut all = Block::default();
+                group.iter().for_each(|block| all.or(block));
+                group.fill(Block::default());
+                group[newest] = all;
+            }
+        }
+        Ok(())
+    }
+
+    /// The insertions until the newest generation ends, at least 1.
+    fn room(&self) -> usize {
+        match self.state.span {
+            0 => (self.each.keys - self.state.taken[self.newest()]).min(usize::MAX as u64) as usize,
+            _ => usize::MAX,
+        }
+    }
+
+    /// Lets `insert` insert so many keys, as many at a time as fit into the newest generation.
+    fn by_turns(&mut self, keys: usize, mut insert: impl FnMut(&mut Self, Member, Range<usize>)) {
+        let mut done = 0;
+        while done < keys {
+            let piece = (keys - done).min(self.room());
+            let member = Member { size: self.size(), index: self.newest() };
+            insert(self, member, done..done + piece);
+            self.count_insertions(piece);
+            done += piece;
+        }
+    }
+
+    /// Counts insertions into the newest generation, and ends it when it is full.
+    fn count_insertions(&mut self, keys: usize) {
+        let newest = self.newest();
+        let taken = &mut self.state.taken[newest];
+        *taken = taken.saturating_add(keys as u64);
+        if self.state.span == 0 && *taken == self.each.keys {
+            self.turn();
+        }
+    }
+
+    /// Makes the oldest generation the newest, empty.
+    fn turn(&mut self) {
+        // After 2⁶⁴ − 1, the highest number with the next place: nothing but the place depends on it. Part of the format.
+        let generations = u64::from(self.generations);
+        let next = self.state.number.checked_add(1);
+        self.state.number = next.unwrap_or(u64::MAX - (generations - 1));
+        let (size, newest) = (self.size(), self.newest());
+        if core::mem::take(&mut self.state.taken[newest]) > 0 {
+            let blocks = self.blocks.as_mut();
+            blocks[newest..].iter_mut().step_by(size).for_each(|block| *block = Block::default());
+        }
+    }
+}
+
+/// The blocks of a key, one of each generation.
+#[inline]
+fn group(each: &Plan, hash: KeyHash, size: usize) -> core::ops::Range<usize> {
+    let first = bits::place(hash.high, each.bits / BLOCK_BITS) as usize * size;
+    first..first + size
+}
+
+impl<S> WindowCore<S> {
+    fn of(plan: Plan, state: State, blocks: S) -> Self {
+        let (each, kernel) = (generation(&plan), Kernel::detect(plan.probes));
+        Self { plan, each, generations: generations(plan.variant), kernel, state, blocks }
+    }
+
+    /// The blocks of a key.
+    fn size(&self) -> usize {
+        self.generations as usize
+    }
+
+    /// The place of the newest generation.
+    fn newest(&self) -> usize {
+        self.state.place(0, self.generations).expect("the newest is not before the first")
+    }
+}
+
+impl WindowCore<&[Block]> {
+    fn check(&self) -> Result<(), FieldError> {
+        let size = self.size();
+        for (place, &taken) in self.state.taken[..size].iter().enumerate() {
+            let mut blocks = self.blocks[place..].iter().step_by(size);
+            let clear = taken > 0 || blocks.all(Block::is_zero);
+            check_field("payload", 1, clear, "zeros in a generation that took no keys")?;
+        }
+        Ok(())
+    }
+
+    fn measured(&self, scheme: Scheme) -> Receipt {
+        let Self { plan, each, state, .. } = self;
+        let size = self.size();
+        let negligible = plan.fpp * 1e-9;
+        let (mut sum, mut clear) = (0.0, 0);
+        let mut passes = [0.0; MOST];
+        let mut ones = [0u64; MOST];
+        for group in self.blocks.chunks(size) {
+            let mut all = Block::default();
+            let mut words = [[0; 8]; MOST];
+            for ((block, words), at) in group.iter().zip(&mut words).zip(0..) {
+                all.or(block);
+                *words = block.0;
+                ones[at] += u64::from(block.count_ones());
+                passes[at] +=
+                    blocked::rate::fpp_of_block(block.0.map(u64::count_ones), plan.probes);
+            }
+            clear += BLOCK_BITS - u64::from(all.count_ones());
+            sum += rate::fpp_of_group(&words[..size], plan.probes, negligible);
+        }
+        let groups = (each.bits / BLOCK_BITS) as f64;
+        let keys = blocked::coverage(each).keys(clear as f64);
+        let set_bits = ones.iter().sum();
+        let mut receipt = Receipt::new(*plan, scheme, (set_bits, plan.bits), keys, sum / groups);
+        receipt.room = plan.keys;
+        receipt.over_filled = false;
+        for at in 0..size {
+            let keys = blocked::coverage(each).keys((each.bits - ones[at]) as f64);
+            let fpp = passes[at] / groups;
+            let part = Receipt::new(*each, scheme, (ones[at], each.bits), keys, fpp);
+            receipt.over_filled |= part.over_filled;
+            let keys = state.taken[at] as f64;
+            receipt.parts.push(Part { what: "generation", name: None, plan: *each, keys, fpp });
+        }
+        receipt.facts = self.facts();
+        receipt
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let Self { plan, each, state, .. } = self;
+        let newest = self.newest();
+        let mut facts = vec![Fact::count("remembered", state.remembered())];
+        let ages =
+            (0..u64::from(self.generations)).filter_map(|age| state.place(age, self.generations));
+        let ages: Vec<_> = ages.map(|place| (place + 1).to_string()).collect();
+        match state.span {
+            0 => {
+                facts.push(Fact::text("window", format!("{} insertions", plan.keys)));
+                let next = each.keys - state.taken[newest];
+                facts.push(Fact::text("next_turn", format!("in {next} insertions")));
+            }
+            span => {
+                facts.push(Fact::text("window", format!("{span} ticks")));
+                let ticks = ticks(span, self.generations);
+                // The last generation of all ends with the clock.
+                let next = state.number.saturating_add(1).saturating_mul(ticks);
+                facts.push(Fact::text("next_turn", format!("at tick {next}")));
+            }
+        }
+        let order = format!("generation {}, the newest first", ages.join(", "));
+        facts.push(Fact::text("by_age", order));
+        facts
+    }
+}
+
+impl<S: AsRef<[Block]>> Core for WindowCore<S> {
+    type Plans = Plans;
+
+    fn contains(&self, hash: KeyHash) -> bool {
+        let group = group(&self.each, hash, self.size());
+        self.kernel.any(&self.blocks.as_ref()[group], hash.low)
+    }
+
+    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        self.kernel.any_batch(self.blocks.as_ref(), self.size(), hashes, found);
+    }
+
+    one_part!(WindowCore<T> { plan, each, generations, kernel, state });
+
+    fn body(&self) -> Body {
+        let Self { plan, state, .. } = self;
+        let body = Body::of::<Plans>(plan).u64(state.span).u64(state.number);
+        state.taken[..self.size()].iter().fold(body, |body, &taken| body.u64(taken))
+    }
+
+    fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
+        Ok(vec![declared(header)?.0.bytes()])
+    }
+
+    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
+        let (plan, state) = declared(header)?;
+        let filter = Self::of(plan, state, only(parts));
+        filter.borrowed().check()?;
+        Ok(filter)
+    }
+
+    fn receipt(&self, scheme: Scheme) -> Receipt {
+        self.borrowed().measured(scheme)
+    }
+}
+
+impl MakeCore for WindowCore {
+    fn make(plan: &Plan) -> Result<Self, PlanError> {
+        Ok(Self::of(*plan, State::new(0), empty(plan)?))
+    }
+}
+
+impl InsertCore for WindowCore {
+    /// There is always room: the oldest keys make it.
+    type Full = Infallible;
+
+    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
+        self.by_turns(hashes.len(), |core, member, range| {
+            core.kernel.insert_batch_beside(&mut core.blocks, member, &hashes[range]);
+        });
+        Ok(())
+    }
+
+    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
+        self.by_turns(hashes.len(), |core, member, range| {
+            let (hashes, new) = (&hashes[range.clone()], &mut new[range]);
+            core.kernel.insert_batch_beside_new(&mut core.blocks, member, hashes, new);
+        });
+        Ok(())
+    }
+
+    /// The clock stays.
+    fn clear(&mut self) {
+        self.blocks.as_mut().fill(Block::default());
+        self.state.taken = [0; MOST];
+        if self.state.span == 0 {
+            self.state.number = 0;
+        }
+    }
+}
+
+/// The plan, and the age of the generations.
+///
+/// ```text
+///  64  bits         u64     80  span    u64     96 + 8 g  taken  u64, of the generation at place g
+///  72  probes       u32     88  number  u64
+///  76  generations  u32
+/// ```
+fn declared(header: &Header) -> Result<(Plan, State), FileError> {
+    let mut fields = header.fields();
+    let plan = fields.plan::<Plans>()?;
+    let (span, number) = (fields.u64()?, fields.u64()?);
+    let mut taken = [0; MOST];
+    let generations = generations(plan.variant);
+    for taken in taken.iter_mut().take(generations as usize) {
+        *taken = fields.u64()?;
+    }
+    let each = plan.generation()?;
+    fields.end()?;
+    let state = State { span, number, taken };
+    state.check(&each, generations)?;
+    Ok((plan, state))
+}

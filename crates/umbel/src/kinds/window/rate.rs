@@ -1,0 +1,129 @@
+//! The window filter: blocked filters of equal size, the generations, any of which a key may pass. A key has one place
+//! and one pattern in all of them.
+
+use crate::kinds::blocked::rate::fpp_of_block;
+use crate::math::Spread;
+use crate::prelude::*;
+
+/// Returns the rate of each of `generations` filters whose compound rate is `fpp`: 1 − (1 − p)^(1/G).
+///
+/// Equal shares are best: every generation passes through every age, so all have one size.
+pub fn share(fpp: f64, generations: u32) -> f64 {
+    -f64::exp_m1((-fpp).ln_1p() / f64::from(generations))
+}
+
+/// Returns the probability to pass any generation, from the rate of each: 1 − ∏(1 − fᵢ).
+///
+/// It is exact for patterns of one bit per lane, which are all alike. A pattern that repeats positions passes any
+/// generation more easily, so its passes coincide: the true rate is then slightly lower.
+pub fn compound(rates: impl IntoIterator<Item = f64>) -> f64 {
+    let none: f64 = rates.into_iter().map(|rate| (-rate).ln_1p()).sum();
+    -f64::exp_m1(none)
+}
+
+/// Returns the spread of the compound rate of `generations` equal filters, 1 − ∏(1 − fᵢ).
+///
+/// −ln(1 − f) is additive, and so are its cumulants.
+pub fn spread(each: Spread, generations: u32) -> Spread {
+    let count = f64::from(generations);
+    let none = 1.0 - each.mean;
+    if none <= 0.0 {
+        return Spread::fixed(1.0);
+    }
+    let mean = -f64::exp_m1(count * (-each.mean).ln_1p());
+    Spread {
+        mean,
+        deviation: (1.0 - mean) / none * each.deviation * count.sqrt(),
+        skewness: each.skewness / count.sqrt(),
+        kurtosis: each.kurtosis / count,
+    }
+}
+
+/// The probability that an absent key with this place passes any of these blocks, given their bits; exact up to 2^G ·
+/// `negligible`.
+///
+/// By inclusion and exclusion, since the key has the same bits in all: the probability to pass all of some blocks is
+/// the probability to pass their AND. If a set of blocks is passed together with negligible probability, so are all its
+/// supersets. Blocks covered by another one add nothing and are left out: generations with the same keys cost no more
+/// than one.
+pub(super) fn fpp_of_group(blocks: &[[u64; 8]], probes: u32, negligible: f64) -> f64 {
+    let covered = |inner: &[u64; 8], outer: &[u64; 8]| {
+        inner.iter().zip(outer).all(|(inner, outer)| inner & !outer == 0)
+    };
+    let mut left: Vec<[u64; 8]> = Vec::with_capacity(blocks.len());
+    for (i, block) in blocks.iter().enumerate() {
+        let others = blocks.iter().enumerate();
+        // Of equal blocks, the first stays.
+        let outer = |(j, other): (usize, &[u64; 8])| {
+            j != i && covered(block, other) && (block != other || j < i)
+        };
+        if !others.into_iter().any(outer) {
+            left.push(*block);
+        }
+    }
+    union(&left, None, probes, negligible)
+}
+
+/// The probability to pass all of `with`, and any of `blocks`.
+fn union(blocks: &[[u64; 8]], with: Option<&[u64; 8]>, probes: u32, negligible: f64) -> f64 {
+    let mut sum = 0.0;
+    for (i, block) in blocks.iter().enumerate() {
+        let mut both = *block;
+        if let Some(with) = with {
+            both.iter_mut().zip(with).for_each(|(word, with)| *word &= with);
+        }
+        let pass = fpp_of_block(both.map(u64::count_ones), probes);
+        sum += pass;
+        if pass > negligible {
+            // Keys that also pass a later block are counted there.
+            sum -= union(&blocks[i + 1..], Some(&both), probes, negligible);
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::mix;
+
+    #[test]
+    fn shares_compound_to_the_whole() {
+        for fpp in [0.9, 0.5, 0.01, 1e-6, 1e-12] {
+            for generations in 2..=8 {
+                let share = share(fpp, generations);
+                let whole = compound((0..generations).map(|_| share));
+                assert!((whole / fpp - 1.0).abs() < 1e-12, "{fpp} {generations}: {whole}");
+            }
+        }
+    }
+
+    /// Compares with counting: with two lanes' worth of freedom every pattern can be tried.
+    #[test]
+    fn the_chance_of_a_group_is_that_of_all_patterns() {
+        let scatter = |words: &[[u64; 8]]| {
+            let bit = |block: &[u64; 8], j: usize| block[j / 64] >> (j % 64) & 1 == 1;
+            let mut passes = 0;
+            for first in 0..512 {
+                for second in 0..512 {
+                    passes += usize::from(words.iter().any(|b| bit(b, first) && bit(b, second)));
+                }
+            }
+            passes as f64 / (512.0 * 512.0)
+        };
+        for size in 1..=5u64 {
+            let blocks: Vec<[u64; 8]> = (0..size)
+                .map(|i| {
+                    std::array::from_fn(|w| mix(100 * i + w as u64) & mix(7_000 + i + w as u64))
+                })
+                .collect();
+            let found = fpp_of_group(&blocks, 2, 0.0);
+            assert!((found - scatter(&blocks)).abs() < 1e-12, "{size}: {found}");
+            // The same keys in two generations pass no more.
+            let twice: Vec<_> = blocks.iter().chain(&blocks).copied().collect();
+            assert!((fpp_of_group(&twice, 2, 0.0) - found).abs() < 1e-12);
+        }
+        assert_eq!(fpp_of_group(&[[0; 8], [0; 8]], 8, 1e-12), 0.0);
+        assert_eq!(fpp_of_group(&[[0; 8], [u64::MAX; 8]], 8, 1e-12), 1.0);
+    }
+}

@@ -1,0 +1,223 @@
+//! What a kind provides for planning, and what planning adds to it for every kind.
+
+use super::{
+    MAX_BITS, MAX_PROBES, Plan, PlanError, SURE_FROM, check_bits, check_fpp, check_keys, doublings,
+};
+use crate::list::{Capacity, Kind, Variant};
+use crate::math::Spread;
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
+
+/// What is known of a kind without a filter: its abilities, its parameter, and how it is planned.
+///
+/// Its methods are static, so that a program which plans one kind does not contain the others.
+pub trait Planner {
+    /// The kind.
+    const KIND: Kind;
+    /// The usual variant.
+    const USUAL: Variant;
+    /// What its parameter may be, in words; `None` if it has none.
+    const PARAMETER: Option<&'static str> = None;
+    /// What its payload is made of.
+    const CELLS: &'static str = "bits";
+    /// The meaning of the planned keys.
+    const CAPACITY: Capacity = Capacity::Most;
+    /// Whether it is nothing but bits that are set, and folds.
+    const PLAIN: bool = false;
+    /// See the methods of [`Kind`] with these names.
+    const BUILT_AT_ONCE: bool = false;
+    const ROWS: bool = false;
+    const REMOVES: bool = false;
+    const IN_ORDER: bool = false;
+
+    /// The parameter as files and texts have it; 0 if there is none, or if it is left to the plan.
+    fn number(variant: Variant) -> u32 {
+        let _ = variant;
+        0
+    }
+
+    /// The variant with a parameter, if there is one.
+    fn variant(number: u32) -> Option<Variant> {
+        (number == 0).then_some(Self::USUAL)
+    }
+
+    /// Checks that a variant is possible.
+    fn check_variant(variant: Variant) -> Result<(), PlanError> {
+        let number = Self::number(variant);
+        match Self::variant(number) {
+            Some(found) if found == variant => Ok(()),
+            _ => Err(Self::no_parameter(number)),
+        }
+    }
+
+    /// The error for a parameter that the kind does not have.
+    fn no_parameter(found: u32) -> PlanError {
+        let expected = Self::PARAMETER.unwrap_or("none: the kind has no parameter");
+        PlanError::Detail { kind: Self::KIND, found, expected }
+    }
+
+    /// The smallest filter for `keys` keys at `fpp`, both in range.
+    fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError>;
+
+    /// The lowest rate for `keys` keys, in range, in `bytes` bytes.
+    fn for_memory(variant: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
+        let plan = |fpp| Self::for_keys(variant, keys, fpp);
+        lowest_rate(keys, bytes, &plan, &Self::promised_fpp)
+    }
+
+    /// The most keys in `bytes` bytes at `fpp`, in range.
+    fn for_capacity(variant: Variant, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
+        most_keys(bytes, &|keys| Self::for_keys(variant, keys, fpp))
+    }
+
+    /// See [`Plan::predicted_fpp_at`].
+    fn predicted_fpp_at(plan: &Plan, keys: u64) -> f64;
+
+    /// See [`Plan::fpp_spread`].
+    fn spread(plan: &Plan) -> Spread;
+
+    /// Checks that the numbers of a plan are possible, beyond the checks common to all kinds.
+    fn check_own(plan: &Plan) -> Result<(), PlanError>;
+
+    /// See [`Plan::bytes_at`].
+    fn bytes_at(plan: &Plan, keys: u64) -> u64 {
+        let _ = keys;
+        plan.bytes()
+    }
+
+    /// See [`Plan::for_keys`].
+    fn plan(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
+        check_fpp(fpp)?;
+        check_keys(keys)?;
+        Self::check_variant(variant)?;
+        let for_keys = |keys| {
+            Self::for_keys(variant, keys, fpp).map_err(|error| error.of_whole(Self::KIND, fpp))
+        };
+        let doublings = match Self::most_doublings(keys) {
+            0 => 0,
+            most => {
+                let small = for_keys(SURE_FROM - 1)?;
+                let times = keys as f64 / small.keys as f64;
+                doublings(most, Self::spread(&small).resized(times))
+            }
+        };
+        let part = for_keys(keys.div_ceil(1 << doublings))?;
+        check_bits(part.bits as f64 * f64::from(doublings).exp2())?;
+        Ok(Plan { keys, bits: part.bits << doublings, ..part })
+    }
+
+    /// See [`Plan::for_memory`].
+    fn plan_in(variant: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
+        check_keys(keys)?;
+        Self::check_variant(variant)?;
+        Self::for_memory(variant, keys, bytes).map_err(|error| error.in_all(bytes))
+    }
+
+    /// See [`Plan::for_capacity`].
+    fn plan_most(variant: Variant, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
+        check_fpp(fpp)?;
+        Self::check_variant(variant)?;
+        let plan = Self::for_capacity(variant, fpp, bytes);
+        plan.map_err(|error| error.of_whole(Self::KIND, fpp).in_all(bytes))
+    }
+
+    /// The rate a plan promises: from [`SURE_FROM`] keys on, what 99.9 % of all full filters keep by their own bits;
+    /// below, what they keep on average. If sizes are doubled, with the margin of the smallest part, so that the three
+    /// planning functions agree.
+    fn promised_fpp(plan: &Plan) -> f64 {
+        match plan.keys < SURE_FROM {
+            true => Self::predicted_fpp_at(plan, plan.keys),
+            false => {
+                let spread = Self::spread(plan);
+                let doublings = doublings(Self::most_doublings(plan.keys), spread);
+                spread.resized((-f64::from(doublings)).exp2()).upper()
+            }
+        }
+    }
+
+    /// How often a plan for `keys` keys may double its smallest part.
+    fn most_doublings(keys: u64) -> u32 {
+        if Self::PLAIN { (keys / SURE_FROM).max(1).ilog2() } else { 0 }
+    }
+
+    /// Checks that a plan is for this kind and its numbers are possible.
+    fn check(plan: &Plan) -> Result<(), PlanError> {
+        if plan.kind() != Self::KIND {
+            return Err(PlanError::Kind { expected: Self::KIND, found: plan.kind() });
+        }
+        check_fpp(plan.fpp)?;
+        check_keys(plan.keys)?;
+        check_bits(plan.bits as f64)?;
+        if !(1..=MAX_PROBES).contains(&plan.probes) {
+            return Err(PlanError::Probes { probes: u64::from(plan.probes) });
+        }
+        Self::check_variant(plan.variant)?;
+        Self::check_own(plan)
+    }
+}
+
+/// A plan that needs no more than `bytes`, or why there is none.
+fn within(bytes: u64, plan: Result<Plan, PlanError>) -> Result<Option<Plan>, PlanError> {
+    match plan {
+        Ok(plan) => Ok((plan.bytes() <= bytes).then_some(plan)),
+        Err(
+            PlanError::TooLarge { .. }
+            | PlanError::FppOutOfReach { .. }
+            | PlanError::TooManyAtOnce { .. },
+        ) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// By bisection of the rate's logarithm, to a billionth of it.
+fn lowest_rate(
+    keys: u64,
+    bytes: u64,
+    plan: &dyn Fn(f64) -> Result<Plan, PlanError>,
+    promised: &dyn Fn(&Plan) -> f64,
+) -> Result<Plan, PlanError> {
+    if bytes < 64 {
+        return Err(PlanError::MemoryTooSmall { bytes });
+    }
+    // Just under 1; most plans keep full precision there.
+    let mut high = -1e-9f64;
+    let Some(mut best) = within(bytes, plan(high.exp()))? else {
+        return Err(PlanError::TooManyKeys { keys, bits: bytes.saturating_mul(8).min(MAX_BITS) });
+    };
+    let mut low = f64::MIN_POSITIVE.ln();
+    while high - low > 1e-9 {
+        let middle = (low + high) / 2.0;
+        match within(bytes, plan(middle.exp()))? {
+            Some(found) => (best, high) = (found, middle),
+            None => low = middle,
+        }
+    }
+    best.fpp = promised(&best).clamp(f64::MIN_POSITIVE, best.fpp);
+    Ok(best)
+}
+
+/// By doubling, then bisection.
+fn most_keys(bytes: u64, plan: &dyn Fn(u64) -> Result<Plan, PlanError>) -> Result<Plan, PlanError> {
+    let one = plan(1);
+    // A rate that one key cannot keep is out of reach in any memory.
+    if matches!(one, Err(PlanError::FppOutOfReach { .. })) {
+        return one;
+    }
+    let mut best = within(bytes, one)?.ok_or(PlanError::MemoryTooSmall { bytes })?;
+    let mut high = 2;
+    while let Some(found) = within(bytes, plan(high))? {
+        best = found;
+        match high.checked_mul(2) {
+            Some(doubled) => high = doubled,
+            None => return Ok(best),
+        }
+    }
+    while high - best.keys > 1 {
+        let middle = best.keys + (high - best.keys) / 2;
+        match within(bytes, plan(middle))? {
+            Some(found) => best = found,
+            None => high = middle,
+        }
+    }
+    Ok(best)
+}

@@ -1,0 +1,141 @@
+//! Sizes of filters of whole blocks, rounded so that they fold to each other, and the smallest that keeps a rate.
+
+use super::{MAX_BITS, MAX_PROBES, Plan, PlanError, SURE_FROM, check_bits, check_field};
+use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
+use crate::list::Variant;
+use crate::math::search::least;
+#[cfg(not(feature = "std"))]
+use crate::prelude::*;
+
+/// Block counts keep this many leading binary digits; the rest are zero. This rounds up by at most 2⁻¹⁰ = 0.1 %, and
+/// plans for n, 2n, 4n … keys at one rate have sizes that fold to each other, from 1,024 blocks on (50,000 keys at 1
+/// %). Smaller filters are rounded to whole blocks, which may not fold.
+const SIZE_DIGITS: u32 = 11;
+
+/// k, and the mean number of keys per block of 512 bits at a rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) variant: Variant,
+    pub(crate) probes: u32,
+    pub(crate) load: f64,
+}
+
+impl Shape {
+    /// Refuses more than 4,096 bits per key.
+    pub(crate) fn checked(self, fpp: f64) -> Result<Self, PlanError> {
+        if self.load < BLOCK_BITS as f64 / 4096.0 {
+            return Err(PlanError::FppOutOfReach { kind: self.variant.kind(), fpp });
+        }
+        Ok(self)
+    }
+
+    fn plan(self, keys: u64, fpp: f64, blocks: u64) -> Plan {
+        let Self { variant, probes, .. } = self;
+        Plan { variant, keys, fpp, bits: blocks.saturating_mul(BLOCK_BITS), probes }
+    }
+
+    /// The smallest filter whose rate, as `rate` gives it, is at most `fpp`.
+    pub(crate) fn smallest(
+        self,
+        keys: u64,
+        fpp: f64,
+        rate: &dyn Fn(&Plan) -> f64,
+    ) -> Result<Plan, PlanError> {
+        let mut blocks = checked_blocks(keys as f64 / self.load)?;
+        let mut plan = self.plan(keys, fpp, size_at_least(blocks));
+        // The load is for large filters, and for the mean: the exact rate of a tiny filter is higher, and larger ones
+        // promise more.
+        while rate(&plan) > fpp {
+            blocks = plan.bits / BLOCK_BITS + 1;
+            plan = self.plan(keys, fpp, size_at_least(blocks));
+        }
+        check_bits(plan.bits as f64)?;
+        Ok(plan)
+    }
+
+    /// The most keys that `bytes` bytes hold at a rate, as `promised` gives it, of at most `fpp`.
+    pub(crate) fn most_keys(
+        self,
+        fpp: f64,
+        bytes: u64,
+        promised: &dyn Fn(&Plan) -> f64,
+    ) -> Result<Plan, PlanError> {
+        let blocks = blocks_within(bytes)?;
+        let plan = |keys| self.plan(keys, fpp, blocks);
+        let keeps = |keys| promised(&plan(keys)) <= fpp;
+        let mut keys = (self.load * blocks as f64) as u64;
+        let mut above = keys + 1;
+        while keys > 0 && !keeps(keys) {
+            above = keys;
+            keys -= 1 + keys / 10_000;
+        }
+        if keys >= SURE_FROM {
+            keys = least(keys, above, &|keys| !keeps(keys)) - 1;
+        }
+        if keys == 0 { Err(PlanError::MemoryTooSmall { bytes }) } else { Ok(plan(keys)) }
+    }
+}
+
+/// The plan, promising the rate that it has, which is `fpp`.
+pub(crate) fn at_rate(plan: Plan, fpp: f64) -> Result<Plan, PlanError> {
+    if fpp >= 1.0 {
+        return Err(PlanError::TooManyKeys { keys: plan.keys, bits: plan.bits });
+    }
+    // A rate that underflows is still above 0.
+    Ok(Plan { fpp: fpp.max(f64::MIN_POSITIVE), ..plan })
+}
+
+/// Checks that a plan is for blocks of 512 bits, at least one.
+pub(crate) fn whole_blocks(plan: &Plan) -> Result<(), PlanError> {
+    let whole = plan.bits > 0 && plan.bits.is_multiple_of(BLOCK_BITS);
+    check_field("bits", plan.bits, whole, "a multiple of 512, at least 512")
+}
+
+/// The k in 1..=MAX_PROBES with the greatest `worth`, walking from `start` while a neighbour is
+/// better. Looks two steps ahead, since k = 8, 16, … (lanes) are a little worse than both sides.
+pub(crate) fn climb(start: u32, worth: &dyn Fn(u32) -> f64) -> u32 {
+    let mut best = (start, worth(start));
+    for step in [-1i32, 1] {
+        let mut k = best.0 as i32;
+        let mut worse = 0;
+        while worse < 2 {
+            k += step;
+            if k < 1 || k > MAX_PROBES as i32 {
+                break;
+            }
+            let found = worth(k as u32);
+            if found > best.1 {
+                best = (k as u32, found);
+                worse = 0;
+            } else {
+                worse += 1;
+            }
+        }
+    }
+    best.0
+}
+
+/// The largest rounded size within `bytes` bytes, in blocks.
+pub(crate) fn blocks_within(bytes: u64) -> Result<u64, PlanError> {
+    let blocks = bytes.min(MAX_BITS / 8) / BLOCK_BYTES;
+    if blocks == 0 {
+        return Err(PlanError::MemoryTooSmall { bytes });
+    }
+    let step = ladder_step(blocks);
+    Ok(blocks / step * step)
+}
+
+/// The smallest rounded size of at least `blocks`.
+fn size_at_least(blocks: u64) -> u64 {
+    let step = ladder_step(blocks);
+    blocks.div_ceil(step) * step
+}
+
+fn ladder_step(blocks: u64) -> u64 {
+    1 << (64 - blocks.leading_zeros()).saturating_sub(SIZE_DIGITS)
+}
+
+fn checked_blocks(blocks: f64) -> Result<u64, PlanError> {
+    check_bits(blocks * BLOCK_BITS as f64)?;
+    Ok((blocks.ceil() as u64).max(1))
+}
