@@ -8,7 +8,7 @@ use crate::filter::{Comparison, MergeError, Receipt};
 use crate::format::FileError;
 use crate::hash::Scheme;
 use crate::math::Coverage;
-use crate::plan::Plan;
+use crate::plan::{Plan, Planner};
 use crate::prelude::*;
 
 /// What the bits of a kind mean, once they are set.
@@ -62,6 +62,19 @@ pub(crate) fn fold(
         *plan = plan.divided(divisor);
     }
     Ok(())
+}
+
+/// The largest divisor of a size, in units of folding, that leaves a filter of `keys` keys its planned rate.
+pub(crate) fn divisor_for<P: Planner>(plan: &Plan, size: u64, keys: u64) -> u64 {
+    let keeps = |divisor: u64| {
+        let smaller = Plan { keys, bits: plan.bits / divisor, ..*plan };
+        P::promised_fpp(&smaller) <= plan.fpp
+    };
+    let low = (1..).take_while(|divisor| divisor * divisor <= size);
+    let low: Vec<u64> = low.filter(|&divisor| size.is_multiple_of(divisor)).collect();
+    // Pairs: the larger ones descend.
+    let all = low.iter().map(|divisor| size / divisor).chain(low.iter().rev().copied());
+    all.into_iter().find(|&divisor| keeps(divisor)).unwrap_or(1)
 }
 
 /// Merges a filter with another, at the smaller size.
@@ -174,6 +187,35 @@ macro_rules! plain {
             pub fn fold(&mut self, divisor: u64) -> Result<(), MergeError> {
                 let core = &mut self.core;
                 plain::fold(&$meaning, &mut core.plan, &mut core.blocks, divisor)
+            }
+
+            /// Folds the filter to the smallest size at which it keeps its planned rate with `keys` keys, by the largest
+            /// divisor of its size that allows it; stays as it is if none does. The plan is for `keys` keys then.
+            ///
+            /// For a filter that turned out too large. It must hold no more than `keys` keys, which
+            /// [`estimated_len`](Self::estimated_len) tells.
+            ///
+            /// ```
+            /// let mut filter = umbel::Blocked::new(1_000_000, 0.01)?;
+            /// filter.extend(0..1_000);
+            /// filter.shrink_to(1_000)?;
+            /// assert!((0..1_000).all(|key| filter.contains(key)));
+            /// assert!(filter.receipt().fpp < 0.012 && filter.bytes() < 2_000);
+            /// # Ok::<(), umbel::Error>(())
+            /// ```
+            ///
+            /// # Errors
+            /// [`MergeError::OutOfMemory`].
+            pub fn shrink_to(&mut self, keys: u64) -> Result<(), MergeError> {
+                let (plan, keys) = (*self.plan(), keys.max(1));
+                let size = ($meaning.units)(&plan);
+                type Plans<C> = <C as Core>::Plans;
+                let divisor = plain::divisor_for::<Plans<$core $(<$layout>)?>>(&plan, size, keys);
+                if divisor > 1 {
+                    self.fold(divisor)?;
+                    self.core.plan.keys = keys;
+                }
+                Ok(())
             }
 
             /// Like [`insert_all`](Self::insert_all), on several threads; the bits are the same. On two threads it takes

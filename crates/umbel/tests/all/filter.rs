@@ -694,3 +694,49 @@ fn every_error_is_one_of_the_crate() {
     let check = || Ok::<(), umbel::Error>(keys(&[]).check(Kind::Blocked, &keys(&["u64"]))?);
     assert!(matches!(check(), Err(umbel::Error::OtherKeys(_))));
 }
+
+/// A filter planned for too many keys becomes the one folded so, near the size of one planned for its keys.
+#[test]
+fn filters_shrink_to_their_keys() {
+    let hasher = KeyHasher::default();
+    for kind in [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Counting] {
+        for keys in [1u64, 100, 3_000, 40_000] {
+            let plan = Plan::for_keys(kind, 1_000_000, 0.01).unwrap();
+            let hashes: Vec<KeyHash> = (0..keys).map(|key| hasher.hash(key)).collect();
+            let mut filter = AnyFilter::with_plan(&plan, hasher.clone()).unwrap();
+            filter.try_insert_all(&hashes).unwrap();
+            let (large, mut folded) = (filter.bytes(), filter.clone());
+            macro_rules! shrink {
+                ($($kind:ident),*) => {
+                    match (&mut filter, &mut folded) {
+                        $((AnyFilter::$kind(filter), AnyFilter::$kind(folded)) => {
+                            let units = filter.plan().bits();
+                            filter.shrink_to(keys).unwrap();
+                            folded.fold(units / filter.plan().bits()).unwrap();
+                            assert_eq!(filter.blocks().collect::<Vec<_>>(), folded.blocks().collect::<Vec<_>>());
+                        })*
+                        _ => unreachable!(),
+                    }
+                };
+            }
+            shrink!(Blocked, Classic, Sliced, Counting);
+            assert!(hashes.iter().all(|hash| filter.contains(*hash)), "{kind} {keys}");
+            assert!(filter.plan().predicted_fpp() <= 0.01 && filter.plan().keys() == keys);
+            let own = Plan::for_keys(kind, keys, 0.01).unwrap().bytes();
+            let ratio = filter.bytes() as f64 / own.max(512) as f64;
+            assert!(
+                ratio <= 2.0 && filter.bytes() < large,
+                "{kind} {keys}: {} and {own}",
+                filter.bytes()
+            );
+            // Asked for more keys than planned, nothing happens.
+            let before = filter.bytes();
+            match &mut filter {
+                AnyFilter::Blocked(filter) => filter.shrink_to(10 * keys).unwrap(),
+                AnyFilter::Counting(filter) => filter.shrink_to(10 * keys).unwrap(),
+                _ => {}
+            }
+            assert_eq!(filter.bytes(), before);
+        }
+    }
+}

@@ -79,8 +79,9 @@ impl<S: AsRef<[Block]>> BlockedCore<S> {
 impl BlockedCore {
     #[inline]
     pub(super) fn insert(&mut self, hash: KeyHash) -> bool {
-        let place = self.place(hash);
-        self.kernel.insert(&mut self.blocks[place], hash.low)
+        let Self { kernel, blocks, .. } = self;
+        let place = bits::place(hash.high, blocks.len() as u64) as usize;
+        kernel.insert(&mut blocks[place], hash.low)
     }
 
     /// All blocks, as a run.

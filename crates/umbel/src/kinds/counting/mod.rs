@@ -14,7 +14,7 @@ use plan::counter_bits;
 pub(crate) use plan::{Plans, part};
 
 use super::blocked::{self, Blocked, BlockedCore, MEANING};
-use super::plain::{empty, fold_alike, only, probe_alike};
+use super::plain::{divisor_for, empty, fold_alike, only, probe_alike};
 use crate::bits::{BLOCK_BITS, Block, Blocks, Counters, counters};
 use crate::error::{FieldError, OutOfMemory, check_field};
 use crate::filter::core::{Core, GROUP, InsertCore, MakeCore, Merge, MergeCore, one_part};
@@ -215,6 +215,21 @@ impl<H: Hashing> Counting<Blocks, H> {
     /// [`MergeError::Indivisible`] if `divisor` does not divide the number of blocks; [`MergeError::OutOfMemory`].
     pub fn fold(&mut self, divisor: u64) -> Result<(), MergeError> {
         self.core.fold(divisor)
+    }
+
+    /// Folds the filter to the smallest size at which it keeps its planned rate with `keys` keys; see
+    /// [`Blocked::shrink_to`](Filter::shrink_to).
+    ///
+    /// # Errors
+    /// [`MergeError::OutOfMemory`].
+    pub fn shrink_to(&mut self, keys: u64) -> Result<(), MergeError> {
+        let (plan, keys) = (*self.plan(), keys.max(1));
+        let divisor = divisor_for::<Plans>(&plan, self.core.size(), keys);
+        if divisor > 1 {
+            self.fold(divisor)?;
+            self.core.plan.keys = keys;
+        }
+        Ok(())
     }
 }
 
