@@ -62,6 +62,28 @@ macro_rules! for_kinds {
     };
 }
 
+/// Runs `$does` with the filter of a kind as the type `$filter` and its planner as `$planner`.
+macro_rules! of_kind {
+    ($kind:expr, $filter:ident, $planner:ident => $does:expr) => {
+        for_kinds!(types_of_kind![($kind) $filter $planner ($does)])
+    };
+}
+
+macro_rules! types_of_kind {
+    (
+        [($kind:expr) $filter:ident $planner:ident ($does:expr)]
+        $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
+    ) => {
+        match $kind {
+            $(Kind::$name => {
+                #[allow(unused_imports)]
+                use crate::kinds::$module::{$name as $filter, Plans as $planner};
+                $does
+            })*
+        }
+    };
+}
+
 macro_rules! kinds {
     ([] $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*) => {
         /// A kind of filter, numbered as in files. [`Display`](core::fmt::Display) gives its name.

@@ -114,10 +114,12 @@ impl<H: Hashing> LazyFilter<H> {
     /// [`FileError::PayloadDamaged`] if bits that decide the answer are damaged, or others in the same MiB.
     #[inline]
     pub fn contains(&self, key: impl Key<H>) -> Result<bool, FileError> {
-        if self.unknown.load(Ordering::Relaxed) > 0 {
-            self.check(key.key_hash(self.filter.hasher()))?;
+        if self.unknown.load(Ordering::Relaxed) == 0 {
+            return Ok(self.filter.contains(key));
         }
-        Ok(self.filter.contains(key))
+        let hash = key.key_hash(self.filter.hasher());
+        self.check(hash)?;
+        Ok(self.filter.contains_hash(hash))
     }
 
     /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`.

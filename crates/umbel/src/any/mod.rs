@@ -105,27 +105,6 @@ macro_rules! of_any_kind {
 #[cfg(feature = "mmap")]
 pub(crate) use of_any_kind;
 
-/// Runs `$does` with the filters of a kind as the type `$type`.
-macro_rules! of_kind {
-    ($kind:expr, $type:ident => $does:expr) => {
-        for_kinds!(type_of_kind![($kind) $type ($does)])
-    };
-}
-
-macro_rules! type_of_kind {
-    (
-        [($kind:expr) $type:ident ($does:expr)]
-        $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
-    ) => {
-        match $kind {
-            $(Kind::$name => {
-                use crate::kinds::$module::$name as $type;
-                $does
-            })*
-        }
-    };
-}
-
 /// Calls a method of a filter of any kind that accepts single keys, `$insert` or its twin of kinds that can be full; the
 /// other kinds return an error.
 macro_rules! of_inserting {
@@ -474,7 +453,7 @@ impl AnyFilter<MappedBlocks> {
 
 impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
     pub(crate) fn open(opened: Opened<S, H>) -> Result<Self, FileError> {
-        Ok(of_kind!(opened.header.kind()?, One => One::<S, H>::open(opened)?.into()))
+        Ok(of_kind!(opened.header.kind()?, One, P => One::<S, H>::open(opened)?.into()))
     }
 
     /// Returns whether a key may have been inserted; see [`Filter::contains`].
@@ -488,7 +467,7 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
 
     /// Compiled here, and not wherever a filter is asked.
     #[inline(never)]
-    fn contains_hash(&self, hash: KeyHash) -> bool {
+    pub(super) fn contains_hash(&self, hash: KeyHash) -> bool {
         of_any!(self, filter => filter.core.contains(hash))
     }
 
@@ -638,7 +617,7 @@ impl<S: AsRef<[Block]>, H: Hashing> AnyFilter<S, H> {
 
 /// The bytes of each part of a file, by its kind.
 pub(super) fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-    of_kind!(header.kind()?, One => One::<&[Block]>::layout(header))
+    of_kind!(header.kind()?, One, P => One::<&[Block]>::layout(header))
 }
 
 impl<S: AsRef<[Block]>, H: Hashing> fmt::Debug for AnyFilter<S, H> {

@@ -147,8 +147,8 @@ macro_rules! merges {
             ///
             /// # Errors
             /// A [`MergeError`] that names the difference: the scheme, the description of the keys, probes, bits of a
-            /// counter, attributes, or sizes; [`MergeError::OutOfMemory`] if a folded copy, or in attributes filters any,
-            /// cannot be allocated. On an error `self` is unchanged.
+            /// counter, attributes, or sizes; [`MergeError::OutOfMemory`] if a copy cannot be allocated, which attributes
+            /// filters and folds need. On an error `self` is unchanged.
             pub fn union<T: AsRef<[Block]>>(
                 &mut self,
                 other: &Filter<$core<$($layout,)? T>, impl Hashing>,

@@ -1,7 +1,7 @@
 //! The kinds of filters, a folder each: the filter, its plan and its rate. `list` has their names and numbers.
 //!
 //! Beside them is what several share: [`plain`], bits that are only ever set; [`spread`], the core of the classic and the
-//! sliced kind; [`group`], keys that go from part to part; and [`planning`], which asks the planner of any kind.
+//! sliced kind; [`group`], keys that go from part to part; [`within`], plans of kinds that begin with a plain filter; and [`planning`], which asks the planner of any kind.
 
 pub(crate) mod attributes;
 pub(crate) mod blocked;
@@ -18,3 +18,4 @@ pub(crate) mod sliced;
 pub(crate) mod spread;
 pub(crate) mod stable;
 pub(crate) mod window;
+mod within;

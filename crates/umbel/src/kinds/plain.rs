@@ -11,14 +11,19 @@ use crate::math::Coverage;
 use crate::plan::{Plan, Planner};
 use crate::prelude::*;
 
-/// What the bits of a kind mean, once they are set.
-pub struct Meaning {
+/// How filters of a kind become smaller.
+pub(crate) struct Folding {
     /// The unit of sizes in messages.
     pub(crate) unit: &'static str,
     /// The units that a fold divides.
     pub(crate) units: fn(&Plan) -> u64,
-    /// Moves every bit to its position in a filter so many times smaller.
+    /// Moves every bit or counter to its position in a filter so many times smaller.
     pub(crate) fold: fn(&[Block], &Plan, u64) -> Result<Blocks, OutOfMemory>,
+}
+
+/// What the bits of a plain kind mean, once they are set.
+pub struct Meaning {
+    pub(crate) folding: Folding,
     /// The mean probability that a key never inserted passes, given these bits.
     pub(crate) fpp: fn(&[Block], &Plan) -> f64,
     /// Which bits a key leaves clear.
@@ -48,52 +53,81 @@ pub(crate) fn receipt(meaning: &Meaning, plan: &Plan, blocks: &[Block], scheme: 
 
 /// Makes a filter `divisor` times smaller.
 pub(crate) fn fold(
-    meaning: &Meaning,
+    folding: &Folding,
     plan: &mut Plan,
     blocks: &mut Blocks,
     divisor: u64,
 ) -> Result<(), MergeError> {
-    let size = (meaning.units)(plan);
+    let size = (folding.units)(plan);
     if divisor == 0 || !size.is_multiple_of(divisor) {
-        return Err(MergeError::Indivisible { size, divisor, unit: meaning.unit });
+        return Err(MergeError::Indivisible { size, divisor, unit: folding.unit });
     }
     if divisor > 1 {
-        *blocks = (meaning.fold)(blocks, plan, divisor)?;
+        *blocks = (folding.fold)(blocks, plan, divisor)?;
         *plan = plan.divided(divisor);
     }
     Ok(())
 }
 
-/// The largest divisor of a size, in units of folding, that leaves a filter of `keys` keys its planned rate.
-pub(crate) fn divisor_for<P: Planner>(plan: &Plan, size: u64, keys: u64) -> u64 {
-    let keeps = |divisor: u64| {
+/// Folds a filter as far as it keeps its planned rate with `keys` keys, and plans it for these.
+pub(crate) fn shrink<P: Planner>(
+    folding: &Folding,
+    plan: &mut Plan,
+    blocks: &mut Blocks,
+    keys: u64,
+) -> Result<(), MergeError> {
+    let (size, keys) = ((folding.units)(plan), keys.max(1));
+    let keeps = |divisor: &u64| {
         let smaller = Plan { keys, bits: plan.bits / divisor, ..*plan };
         P::promised_fpp(&smaller) <= plan.fpp
     };
     let low = (1..).take_while(|divisor| divisor * divisor <= size);
     let low: Vec<u64> = low.filter(|&divisor| size.is_multiple_of(divisor)).collect();
-    // Pairs: the larger ones descend.
-    let all = low.iter().map(|divisor| size / divisor).chain(low.iter().rev().copied());
-    all.into_iter().find(|&divisor| keeps(divisor)).unwrap_or(1)
+    // Divisors come in pairs. From the largest to the smallest.
+    let mut all = low.iter().map(|divisor| size / divisor).chain(low.iter().rev().copied());
+    match all.find(keeps) {
+        None | Some(1) => Ok(()),
+        Some(divisor) => {
+            fold(folding, plan, blocks, divisor)?;
+            plan.keys = keys;
+            Ok(())
+        }
+    }
 }
 
-/// Merges a filter with another, at the smaller size.
+/// Merges a filter with another by `join`, at the smaller size.
 pub(crate) fn merge(
-    meaning: &Meaning,
+    folding: &Folding,
     (plan, blocks): (&mut Plan, &mut Blocks),
     (other, others): (&Plan, &[Block]),
     how: Merge,
+    join: impl FnOnce(&mut [Block], &[Block]),
 ) -> Result<(), MergeError> {
-    let [divisor, other_divisor] = alike(meaning, plan, other, how)?;
-    let (other, folded) = folded(meaning, (other, others), other_divisor)?;
-    fold(meaning, plan, blocks, divisor)?;
-    let others = folded.as_deref().unwrap_or(others);
-    match how {
-        Merge::Union | Merge::UnionFolding => bits::or(blocks, others),
-        Merge::Intersection => bits::and(blocks, others),
-    }
+    let [divisor, other_divisor] = alike(folding, plan, other, how)?;
+    let (other, folded) = folded(folding, (other, others), other_divisor)?;
+    fold(folding, plan, blocks, divisor)?;
+    join(blocks, folded.as_deref().unwrap_or(others));
     *plan = plan.merged(&other);
     Ok(())
+}
+
+/// Merges filters of bits; see [`merge`].
+pub(crate) fn merge_bits(
+    meaning: &Meaning,
+    ours: (&mut Plan, &mut Blocks),
+    theirs: (&Plan, &[Block]),
+    how: Merge,
+) -> Result<(), MergeError> {
+    merge(
+        &meaning.folding,
+        ours,
+        theirs,
+        how,
+        match how {
+            Merge::Union | Merge::UnionFolding => bits::or,
+            Merge::Intersection => bits::and,
+        },
+    )
 }
 
 /// Estimates what two sets share, at the size of the smaller filter.
@@ -102,9 +136,9 @@ pub(crate) fn compare(
     left: (&Plan, &[Block]),
     right: (&Plan, &[Block]),
 ) -> Result<Comparison, MergeError> {
-    let divisors = alike(meaning, left.0, right.0, Merge::Intersection)?;
-    let (plan, lefts) = folded(meaning, left, divisors[0])?;
-    let (_, rights) = folded(meaning, right, divisors[1])?;
+    let divisors = alike(&meaning.folding, left.0, right.0, Merge::Intersection)?;
+    let (plan, lefts) = folded(&meaning.folding, left, divisors[0])?;
+    let (_, rights) = folded(&meaning.folding, right, divisors[1])?;
     let lefts = lefts.as_deref().unwrap_or(left.1);
     let set = bits::count_shared(lefts, rights.as_deref().unwrap_or(right.1));
     let coverage = (meaning.coverage)(&plan);
@@ -115,24 +149,29 @@ pub(crate) fn compare(
     Ok(Comparison::new(keys, overlap, plan.bits, set))
 }
 
-/// Checks that the bits of both have the same meaning (equal probes, and a size that folds to the other), and returns by how
-/// much each is folded for that.
-fn alike(meaning: &Meaning, left: &Plan, right: &Plan, how: Merge) -> Result<[u64; 2], MergeError> {
+/// Checks that both have the same number of probes and one size, or may be folded to one, and returns by how much each is.
+fn alike(folding: &Folding, left: &Plan, right: &Plan, how: Merge) -> Result<[u64; 2], MergeError> {
     probe_alike(left, right)?;
-    let (left, right) = ((meaning.units)(left), (meaning.units)(right));
-    fold_alike(left, right, meaning.unit, how)?;
+    let (left, right) = ((folding.units)(left), (folding.units)(right));
+    let unit = folding.unit;
+    if !left.is_multiple_of(right) && !right.is_multiple_of(left) {
+        return Err(MergeError::NotFoldable { left, right, unit });
+    }
+    if left != right && how == Merge::Union {
+        return Err(MergeError::SizesDiffer { left, right, unit });
+    }
     Ok([(left / right).max(1), (right / left).max(1)])
 }
 
 /// The plan of a filter folded by a divisor, and its blocks, if that is more than 1.
 fn folded(
-    meaning: &Meaning,
+    folding: &Folding,
     (plan, blocks): (&Plan, &[Block]),
     divisor: u64,
 ) -> Result<(Plan, Option<Blocks>), MergeError> {
     match divisor {
         1 => Ok((*plan, None)),
-        _ => Ok((plan.divided(divisor), Some((meaning.fold)(blocks, plan, divisor)?))),
+        _ => Ok((plan.divided(divisor), Some((folding.fold)(blocks, plan, divisor)?))),
     }
 }
 
@@ -140,22 +179,6 @@ fn folded(
 pub(crate) fn probe_alike(left: &Plan, right: &Plan) -> Result<(), MergeError> {
     let [left, right] = [left.probes, right.probes];
     if left == right { Ok(()) } else { Err(MergeError::ProbesDiffer { left, right }) }
-}
-
-/// Checks that two sizes are equal, or that the larger folds to the other and may.
-pub(crate) fn fold_alike(
-    left: u64,
-    right: u64,
-    unit: &'static str,
-    how: Merge,
-) -> Result<(), MergeError> {
-    match left.is_multiple_of(right) || right.is_multiple_of(left) {
-        false => Err(MergeError::NotFoldable { left, right, unit }),
-        true if left != right && how == Merge::Union => {
-            Err(MergeError::SizesDiffer { left, right, unit })
-        }
-        true => Ok(()),
-    }
 }
 
 /// The only part of a filter.
@@ -186,7 +209,7 @@ macro_rules! plain {
             /// [`MergeError::Indivisible`] if `divisor` does not divide the size; [`MergeError::OutOfMemory`].
             pub fn fold(&mut self, divisor: u64) -> Result<(), MergeError> {
                 let core = &mut self.core;
-                plain::fold(&$meaning, &mut core.plan, &mut core.blocks, divisor)
+                plain::fold(&$meaning.folding, &mut core.plan, &mut core.blocks, divisor)
             }
 
             /// Folds the filter to the smallest size at which it keeps its planned rate with `keys` keys, by the largest
@@ -207,15 +230,10 @@ macro_rules! plain {
             /// # Errors
             /// [`MergeError::OutOfMemory`].
             pub fn shrink_to(&mut self, keys: u64) -> Result<(), MergeError> {
-                let (plan, keys) = (*self.plan(), keys.max(1));
-                let size = ($meaning.units)(&plan);
                 type Plans<C> = <C as Core>::Plans;
-                let divisor = plain::divisor_for::<Plans<$core $(<$layout>)?>>(&plan, size, keys);
-                if divisor > 1 {
-                    self.fold(divisor)?;
-                    self.core.plan.keys = keys;
-                }
-                Ok(())
+                let core = &mut self.core;
+                let (plan, blocks) = (&mut core.plan, &mut core.blocks);
+                plain::shrink::<Plans<$core $(<$layout>)?>>(&$meaning.folding, plan, blocks, keys)
             }
 
             /// Like [`insert_all`](Self::insert_all), on several threads; the bits are the same. On two threads it takes

@@ -8,27 +8,6 @@ use crate::math::Spread;
 use crate::plan::{Plan, PlanError, Planner};
 use crate::prelude::*;
 
-/// Runs `$does` with the planner of a kind as the type `$planner`.
-macro_rules! with_planner {
-    ($kind:expr, $planner:ident => $does:expr) => {
-        for_kinds!(planner_of![($kind) $planner ($does)])
-    };
-}
-
-macro_rules! planner_of {
-    (
-        [($kind:expr) $planner:ident ($does:expr)]
-        $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
-    ) => {
-        match $kind {
-            $(Kind::$name => {
-                use super::$module::Plans as $planner;
-                $does
-            })*
-        }
-    };
-}
-
 impl Plan {
     /// Makes a plan with exactly these numbers.
     ///
@@ -52,7 +31,7 @@ impl Plan {
     ) -> Result<Self, PlanError> {
         let variant = variant.into();
         let plan = Self { variant, keys, fpp, bits, probes };
-        with_planner!(variant.kind(), P => P::check(&plan)?);
+        of_kind!(variant.kind(), F, P => P::check(&plan)?);
         Ok(plan)
     }
 
@@ -75,7 +54,7 @@ impl Plan {
     /// [`PlanError::Detail`] for a parameter that the kind does not have.
     pub fn for_keys(kind: impl Into<Variant>, keys: u64, fpp: f64) -> Result<Self, PlanError> {
         let variant = kind.into();
-        with_planner!(variant.kind(), P => P::plan(variant, keys, fpp))
+        of_kind!(variant.kind(), F, P => P::plan(variant, keys, fpp))
     }
 
     /// Plans the lowest rate for `keys` keys in at most `bytes` bytes, promised as by [`for_keys`](Self::for_keys). A
@@ -90,7 +69,7 @@ impl Plan {
     /// [`PlanError::TooManyAtOnce`], [`PlanError::Detail`].
     pub fn for_memory(kind: impl Into<Variant>, keys: u64, bytes: u64) -> Result<Self, PlanError> {
         let variant = kind.into();
-        with_planner!(variant.kind(), P => P::plan_in(variant, keys, bytes))
+        of_kind!(variant.kind(), F, P => P::plan_in(variant, keys, bytes))
     }
 
     /// Plans the most keys that fit in `bytes` bytes at a rate of at most `fpp`, promised as by
@@ -101,7 +80,7 @@ impl Plan {
     /// [`for_keys`](Self::for_keys); [`PlanError::Detail`].
     pub fn for_capacity(kind: impl Into<Variant>, fpp: f64, bytes: u64) -> Result<Self, PlanError> {
         let variant = kind.into();
-        with_planner!(variant.kind(), P => P::plan_most(variant, fpp, bytes))
+        of_kind!(variant.kind(), F, P => P::plan_most(variant, fpp, bytes))
     }
 
     /// Returns the rate that the formulas predict for the planned keys, bits and probes.
@@ -115,7 +94,7 @@ impl Plan {
     /// few that pass a link while it fills. Once it cannot grow, the rate stays the same for more keys. Plans each
     /// link, at some milliseconds each.
     pub fn predicted_fpp_at(&self, keys: u64) -> f64 {
-        with_planner!(self.kind(), P => P::predicted_fpp_at(self, keys))
+        of_kind!(self.kind(), F, P => P::predicted_fpp_at(self, keys))
     }
 
     /// Returns how the rate that a full filter computes from its own bits, [`Receipt::fpp`](crate::Receipt::fpp),
@@ -144,7 +123,7 @@ impl Plan {
     /// # Ok::<(), umbel::Error>(())
     /// ```
     pub fn fpp_spread(&self) -> Spread {
-        with_planner!(self.kind(), P => P::spread(self))
+        of_kind!(self.kind(), F, P => P::spread(self))
     }
 
     /// Returns the rate of the filter when it is full: with the planned keys, [`predicted_fpp`](Self::predicted_fpp); for a
@@ -161,7 +140,7 @@ impl Plan {
     ///
     /// Counts only as far as the filter can grow. Plans each link, at some milliseconds each.
     pub fn bytes_at(&self, keys: u64) -> u64 {
-        with_planner!(self.kind(), P => P::bytes_at(self, keys))
+        of_kind!(self.kind(), F, P => P::bytes_at(self, keys))
     }
 }
 
@@ -174,38 +153,38 @@ impl Kind {
 
     /// Returns whether it is built once from all its keys, and accepts no more.
     pub fn built_at_once(self) -> bool {
-        with_planner!(self, P => P::BUILT_AT_ONCE)
+        of_kind!(self, F, P => P::BUILT_AT_ONCE)
     }
 
     /// Returns whether it holds rows of named values instead of keys.
     pub fn rows(self) -> bool {
-        with_planner!(self, P => P::ROWS)
+        of_kind!(self, F, P => P::ROWS)
     }
 
     /// Returns whether keys can be removed.
     pub fn removes(self) -> bool {
-        with_planner!(self, P => P::REMOVES)
+        of_kind!(self, F, P => P::REMOVES)
     }
 
     /// Returns what its payload is made of, and what its fill and [`Receipt::set_bits`](crate::Receipt::set_bits) count.
     pub fn cells(self) -> &'static str {
-        with_planner!(self, P => P::CELLS)
+        of_kind!(self, F, P => P::CELLS)
     }
 
     /// Returns whether its bits depend on the order of insertions.
     pub fn in_order(self) -> bool {
-        with_planner!(self, P => P::IN_ORDER)
+        of_kind!(self, F, P => P::IN_ORDER)
     }
 
     /// Returns the meaning of `keys` in its plans.
     pub fn capacity(self) -> Capacity {
-        with_planner!(self, P => P::CAPACITY)
+        of_kind!(self, F, P => P::CAPACITY)
     }
 }
 
 impl From<Kind> for Variant {
     fn from(kind: Kind) -> Self {
-        with_planner!(kind, P => P::USUAL)
+        of_kind!(kind, F, P => P::USUAL)
     }
 }
 
@@ -215,7 +194,7 @@ impl fmt::Display for Variant {
         if *self == Self::from(kind) {
             return f.pad(kind.name());
         }
-        let number = with_planner!(kind, P => P::number(*self));
+        let number = of_kind!(kind, F, P => P::number(*self));
         f.pad(&format!("{kind}:{number}"))
     }
 }
@@ -237,7 +216,7 @@ impl FromStr for Variant {
         };
         let kind = Kind::from_str(kind)?;
         let number = number.parse().map_err(|_| ParseKindError::Parameter(kind))?;
-        let variant = with_planner!(kind, P => P::variant(number).ok_or(P::no_parameter(number)));
+        let variant = of_kind!(kind, F, P => P::variant(number).ok_or(P::no_parameter(number)));
         Ok(variant?)
     }
 }

@@ -206,6 +206,6 @@ impl<L: Layout> MergeCore for SpreadCore<L> {
     ) -> Result<(), MergeError> {
         let (ours, theirs) =
             ((&mut self.plan, &mut self.blocks), (&other.plan, other.blocks.as_ref()));
-        plain::merge(&L::MEANING, ours, theirs, how)
+        plain::merge_bits(&L::MEANING, ours, theirs, how)
     }
 }

@@ -1,7 +1,8 @@
 //! What a kind provides for planning, and what planning adds to it for every kind.
 
 use super::{
-    MAX_BITS, MAX_PROBES, Plan, PlanError, SURE_FROM, check_bits, check_fpp, check_keys, doublings,
+    MAX_BITS, MAX_PROBES, MERGE_FROM, Plan, PlanError, SURE_FROM, check_bits, check_fpp,
+    check_keys, doublings,
 };
 use crate::list::{Capacity, Kind, Variant};
 use crate::math::Spread;
@@ -137,7 +138,7 @@ pub trait Planner {
 
     /// How often a plan for `keys` keys may double its smallest part.
     fn most_doublings(keys: u64) -> u32 {
-        if Self::PLAIN { (keys / SURE_FROM).max(1).ilog2() } else { 0 }
+        if Self::PLAIN { (keys / MERGE_FROM).max(1).ilog2() } else { 0 }
     }
 
     /// Checks that a plan is for this kind and its numbers are possible.

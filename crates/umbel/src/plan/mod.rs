@@ -27,7 +27,7 @@ pub const MAX_BITS: u64 = 1 << 48;
 /// and then doubled, so that filters for numbers of keys that differ by a power of two fold to each other. A size is
 /// rounded up by one unit of the smallest size: 0.4 % at a rate of 0.5, 0.05 % at 0.01. It also has the margin of the
 /// smallest, though the rates of larger filters vary less.
-const MERGE_FROM: u64 = 100_000;
+pub(crate) const MERGE_FROM: u64 = 100_000;
 /// The most by which the promised rate of parts of 100,000 keys and more may exceed its mean: 10 % are 1.3 % of the
 /// bits of a blocked filter at 1e-4. Below that rate, blocked filters of so few keys vary more; their margin would cost
 /// 4.6 % of the bits at 1e-6 and twice the memory at 1e-9, however many keys there are.

@@ -13,7 +13,7 @@
 mod plan;
 
 pub(crate) use plan::Plans;
-use plan::{inside, part};
+use plan::{parameter, part};
 
 use super::blocked::BlockedCore;
 use super::classic;
@@ -228,7 +228,7 @@ impl Attributes {
     ) -> Result<Self, RowError> {
         Plans::check(plan)?;
         let names: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
-        let (tags, _) = inside(plan.variant);
+        let (tags, _) = parameter(plan.variant);
         check_names(&names, tags)?;
         let (each, joint) = plans(plan, names.len())?;
         let filters = names.iter().map(|_| Inner::make(&each)).collect::<Result<_, _>>()?;
@@ -597,7 +597,7 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
         let (plan, names) = declared(header)?;
         let (each, joint) = plans(&plan, names.len())?;
-        let (tags, _) = inside(plan.variant);
+        let (tags, _) = parameter(plan.variant);
         let mut parts = parts.into_iter();
         let filters = parts.by_ref().take(names.len());
         let filters = filters.map(|blocks| Inner::from_blocks(&each, blocks));
@@ -677,7 +677,7 @@ impl MergeCore for AttributesCore {
 /// each has tags, in as many times the bits, at the same rate.
 fn plans(plan: &Plan, attributes: usize) -> Result<(Plan, Option<Plan>), PlanError> {
     let each = part(plan);
-    let (tags, _) = inside(plan.variant);
+    let (tags, _) = parameter(plan.variant);
     let tags = tags.per_row(attributes);
     let all = each.bits as f64 * (attributes as f64 + tags as f64);
     if all > MAX_BITS as f64 {
@@ -738,7 +738,7 @@ fn declared(header: &Header) -> Result<(Plan, Vec<String>), FileError> {
     }
     fields.end()?;
     Plans::check(&plan)?;
-    let (tags, _) = inside(plan.variant);
+    let (tags, _) = parameter(plan.variant);
     let right = check_names(&names, tags).is_ok();
     check_field(
         "attributes",

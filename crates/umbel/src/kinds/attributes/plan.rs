@@ -1,6 +1,6 @@
 //! Plans a filter of rows as one of its filters; the others are as large for as many keys.
 
-use crate::kinds::{blocked, classic};
+use crate::kinds::within::{self, of_plain, planned_within, whole};
 use crate::list::{Kind, Tags, Variant};
 use crate::math::Spread;
 use crate::plan::{Plan, PlanError, Planner};
@@ -32,38 +32,22 @@ impl Variant {
     }
 }
 
-/// The tags, and whether the inner filters are classic.
-pub(super) fn inside(variant: Variant) -> (Tags, bool) {
+/// Which tags rows have, and whether the inner filters are classic.
+pub(super) fn parameter(variant: Variant) -> (Tags, bool) {
     match variant {
         Variant::Attributes { tags, classic } => (tags, classic),
         _ => unreachable!("of an attributes filter"),
     }
 }
 
-/// The variant of the inner filters.
-fn inner(variant: Variant) -> Variant {
-    if inside(variant).1 { Variant::Classic } else { Variant::Blocked }
+/// Each inner filter.
+fn inside(variant: Variant) -> (Variant, u64) {
+    (if parameter(variant).1 { Variant::Classic } else { Variant::Blocked }, 1)
 }
 
 /// The plan of each inner filter.
 pub(super) fn part(plan: &Plan) -> Plan {
-    Plan { variant: inner(plan.variant), ..*plan }
-}
-
-/// Runs `$does` with the planner of the inner filters as the type `$planner`.
-macro_rules! with_inner {
-    ($variant:expr, $planner:ident => $does:expr) => {
-        match inside($variant) {
-            (_, true) => {
-                use classic::Plans as $planner;
-                $does
-            }
-            (_, false) => {
-                use blocked::Plans as $planner;
-                $does
-            }
-        }
-    };
+    within::part(plan, inside(plan.variant))
 }
 
 /// Plans of the kind.
@@ -79,7 +63,7 @@ impl Planner for Plans {
 
     /// The tags, and 10 more if the inner filters are classic.
     fn number(variant: Variant) -> u32 {
-        let (tags, classic) = inside(variant);
+        let (tags, classic) = parameter(variant);
         tags as u32 + if classic { 10 } else { 0 }
     }
 
@@ -88,30 +72,9 @@ impl Planner for Plans {
         (number < 20).then_some(Variant::Attributes { tags, classic: number >= 10 })
     }
 
-    fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
-        let plan = with_inner!(variant, P => P::plan(inner(variant), keys, fpp)?);
-        Ok(Plan { variant, ..plan })
-    }
-
-    fn for_memory(variant: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
-        let plan = with_inner!(variant, P => P::plan_in(inner(variant), keys, bytes)?);
-        Ok(Plan { variant, ..plan })
-    }
-
-    fn for_capacity(variant: Variant, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
-        let plan = with_inner!(variant, P => P::plan_most(inner(variant), fpp, bytes)?);
-        Ok(Plan { variant, ..plan })
-    }
-
-    fn predicted_fpp_at(plan: &Plan, keys: u64) -> f64 {
-        with_inner!(plan.variant, P => P::predicted_fpp_at(&part(plan), keys))
-    }
-
-    fn spread(plan: &Plan) -> Spread {
-        with_inner!(plan.variant, P => P::spread(&part(plan)))
-    }
+    planned_within!(inside);
 
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
-        with_inner!(plan.variant, P => P::check_own(&part(plan)))
+        within::check(&part(plan))
     }
 }

@@ -20,7 +20,7 @@ pub use shards::{Shard, ShardIndex, Shards};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use shared::Shared;
 
-use super::plain::{self, Meaning, only, plain};
+use super::plain::{self, Folding, Meaning, only, plain};
 use crate::bits::{self, BLOCK_BITS, Batched, Block, Blocks, Kernel, NEAR, Run};
 use crate::error::OutOfMemory;
 use crate::filter::core::{Core, InsertCore, MakeCore, Merge, MergeCore, one_part};
@@ -47,6 +47,12 @@ pub struct BlockedCore<S = Blocks> {
     pub(crate) blocks: S,
 }
 
+/// The block of a key.
+#[inline]
+fn place(blocks: &[Block], hash: KeyHash) -> usize {
+    bits::place(hash.high, blocks.len() as u64) as usize
+}
+
 impl<S: AsRef<[Block]>> BlockedCore<S> {
     fn of(plan: Plan, blocks: S) -> Self {
         Self { plan, kernel: Kernel::detect(plan.probes), blocks }
@@ -63,16 +69,11 @@ impl<S: AsRef<[Block]>> BlockedCore<S> {
         Self { plan, ..self }
     }
 
-    /// The block of a key.
-    #[inline]
-    fn place(&self, hash: KeyHash) -> usize {
-        bits::place(hash.high, self.blocks.as_ref().len() as u64) as usize
-    }
-
     /// Prefetches the cache line of a key, however small the filter.
     #[inline]
     pub(super) fn prefetch_always(&self, hash: KeyHash) {
-        bits::prefetch(self.blocks.as_ref(), self.place(hash) as u64 * BLOCK_BITS);
+        let blocks = self.blocks.as_ref();
+        bits::prefetch(blocks, place(blocks, hash) as u64 * BLOCK_BITS);
     }
 }
 
@@ -80,7 +81,7 @@ impl BlockedCore {
     #[inline]
     pub(super) fn insert(&mut self, hash: KeyHash) -> bool {
         let Self { kernel, blocks, .. } = self;
-        let place = bits::place(hash.high, blocks.len() as u64) as usize;
+        let place = place(blocks, hash);
         kernel.insert(&mut blocks[place], hash.low)
     }
 
@@ -91,8 +92,9 @@ impl BlockedCore {
 }
 
 /// What the bits of a blocked filter mean.
-pub(crate) const MEANING: Meaning =
-    Meaning { unit: "blocks", units: |plan| plan.bits / BLOCK_BITS, fold, fpp, coverage };
+pub(crate) const MEANING: Meaning = Meaning { folding: FOLDING, fpp, coverage };
+
+const FOLDING: Folding = Folding { unit: "blocks", units: |plan| plan.bits / BLOCK_BITS, fold };
 
 /// Every `divisor` blocks become one: the OR of them.
 fn fold(blocks: &[Block], _: &Plan, divisor: u64) -> Result<Blocks, OutOfMemory> {
@@ -127,7 +129,8 @@ impl<S: AsRef<[Block]>> Core for BlockedCore<S> {
 
     #[inline]
     fn contains(&self, hash: KeyHash) -> bool {
-        self.kernel.contains(&self.blocks.as_ref()[self.place(hash)], hash.low)
+        let blocks = self.blocks.as_ref();
+        self.kernel.contains(&blocks[place(blocks, hash)], hash.low)
     }
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
@@ -143,7 +146,7 @@ impl<S: AsRef<[Block]>> Core for BlockedCore<S> {
 
     #[inline]
     fn reads_only(&self, hash: KeyHash, mut is_known: impl FnMut(usize, usize) -> bool) -> bool {
-        is_known(0, self.place(hash))
+        is_known(0, place(self.blocks.as_ref(), hash))
     }
 
     fn contains_narrow(&self, hashes: &[Mixed64], found: &mut [bool]) {
@@ -201,6 +204,6 @@ impl MergeCore for BlockedCore {
     ) -> Result<(), MergeError> {
         let (ours, theirs) =
             ((&mut self.plan, &mut self.blocks), (&other.plan, other.blocks.as_ref()));
-        plain::merge(&MEANING, ours, theirs, how)
+        plain::merge_bits(&MEANING, ours, theirs, how)
     }
 }

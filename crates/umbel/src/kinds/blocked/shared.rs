@@ -210,15 +210,7 @@ impl<H: Hashing> Shared<H> {
     /// # Panics
     /// If the slices differ in length.
     pub fn insert_all_new<K: Key<H>>(&self, keys: &[K], new: &mut [bool]) {
-        assert_eq!(keys.len(), new.len(), "one answer for each key");
-        let mut answers = new.iter_mut();
-        let Ok(()) = hashed::<HASHED_AT_ONCE, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
-            self.each_ahead(hashes, |place, hash| {
-                let answer = answers.next().expect("as many answers as hashes");
-                *answer = self.insert_at(place, hash.low);
-            });
-            Ok::<_, Infallible>(())
-        });
+        self.answer_each(keys, new, |place, hash| self.insert_at(place, hash.low));
     }
 
     fn insert_hashes(&self, hashes: &[KeyHash]) {
@@ -291,14 +283,8 @@ impl<H: Hashing> Shared<H> {
     /// # Panics
     /// If the slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
-        assert_eq!(keys.len(), found.len(), "one answer for each key");
-        let mut answers = found.iter_mut();
-        let Ok(()) = hashed::<HASHED_AT_ONCE, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
-            self.each_ahead(hashes, |place, hash| {
-                let answer = answers.next().expect("as many answers as hashes");
-                *answer = self.kernel.contains_atomic(&self.blocks[place], hash.low);
-            });
-            Ok::<_, Infallible>(())
+        self.answer_each(keys, found, |place, hash| {
+            self.kernel.contains_atomic(&self.blocks[place], hash.low)
         });
     }
 
@@ -349,6 +335,23 @@ impl<H: Hashing> Shared<H> {
     /// Forgets all keys. It takes the filter alone: a key that another thread inserts meanwhile could be half there.
     pub fn clear(&mut self) {
         self.blocks.iter().for_each(|block| block.store_changes(&block.load(), &Block::default()));
+    }
+
+    /// Visits keys as [`each_ahead`](Self::each_ahead): `answers[i]` becomes what `answer` returns for `keys[i]`.
+    fn answer_each<K: Key<H>>(
+        &self,
+        keys: &[K],
+        answers: &mut [bool],
+        answer: impl Fn(usize, KeyHash) -> bool,
+    ) {
+        assert_eq!(keys.len(), answers.len(), "one answer for each key");
+        let mut answers = answers.iter_mut();
+        let Ok(()) = hashed::<HASHED_AT_ONCE, _, _, _>(keys, &self.hasher, &mut |_, hashes| {
+            self.each_ahead(hashes, |place, hash| {
+                *answers.next().expect("as many answers as hashes") = answer(place, hash);
+            });
+            Ok::<_, Infallible>(())
+        });
     }
 
     /// Visits hashes and their places, with each block prefetched.

@@ -1,6 +1,7 @@
 //! Plans the levels of a cascade: the first one together with those that correct it.
 
 use crate::kinds::blocked;
+use crate::kinds::within::{self, of_plain, planned_within, whole};
 use crate::list::{Form, Kind, Variant};
 use crate::math::Spread;
 use crate::plan::{Plan, PlanError, Planner};
@@ -37,9 +38,14 @@ pub(super) fn form(variant: Variant) -> Form {
     }
 }
 
+/// The first level.
+fn inside(_: Variant) -> (Variant, u64) {
+    (Variant::Blocked, 1)
+}
+
 /// The plan of the first level.
 pub(super) fn part(plan: &Plan) -> Plan {
-    Plan { variant: Variant::Blocked, ..*plan }
+    within::part(plan, inside(plan.variant))
 }
 
 /// Plans of the kind.
@@ -60,28 +66,10 @@ impl Planner for Plans {
         Some(Variant::Cascade { form: *[Form::Levels, Form::List].get(number as usize)? })
     }
 
-    fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
-        Ok(Plan { variant, ..blocked::Plans::plan(Variant::Blocked, keys, fpp)? })
-    }
-
-    fn for_memory(variant: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
-        Ok(Plan { variant, ..blocked::Plans::plan_in(Variant::Blocked, keys, bytes)? })
-    }
-
-    fn for_capacity(variant: Variant, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
-        Ok(Plan { variant, ..blocked::Plans::plan_most(Variant::Blocked, fpp, bytes)? })
-    }
-
-    fn predicted_fpp_at(plan: &Plan, keys: u64) -> f64 {
-        blocked::Plans::predicted_fpp_at(&part(plan), keys)
-    }
-
-    fn spread(plan: &Plan) -> Spread {
-        blocked::Plans::spread(&part(plan))
-    }
+    planned_within!(inside);
 
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
-        blocked::Plans::check_own(&part(plan))
+        within::check(&part(plan))
     }
 }
 

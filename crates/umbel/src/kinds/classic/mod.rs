@@ -5,7 +5,7 @@ pub mod rate;
 
 pub(crate) use plan::Plans;
 
-use super::plain::Meaning;
+use super::plain::{Folding, Meaning};
 use super::spread::{Layout, SpreadCore, positions};
 use crate::bits::{self, Block, Blocks};
 use crate::filter::Filter;
@@ -35,9 +35,11 @@ impl<S: AsRef<[Block]>, H: Hashing> Classic<S, H> {
 
 impl Layout for Plans {
     const MEANING: Meaning = Meaning {
-        unit: "bits",
-        units: |plan| plan.bits,
-        fold: |blocks, plan, divisor| bits::fold(blocks, plan.bits, divisor),
+        folding: Folding {
+            unit: "bits",
+            units: |plan| plan.bits,
+            fold: |blocks, plan, divisor| bits::fold(blocks, plan.bits, divisor),
+        },
         fpp: |blocks, plan| {
             (bits::count_ones(blocks) as f64 / plan.bits as f64).powi(plan.probes as i32)
         },

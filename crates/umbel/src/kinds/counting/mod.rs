@@ -14,7 +14,7 @@ use plan::counter_bits;
 pub(crate) use plan::{Plans, part};
 
 use super::blocked::{self, Blocked, BlockedCore, MEANING};
-use super::plain::{divisor_for, empty, fold_alike, only, probe_alike};
+use super::plain::{self, Folding, empty, only, probe_alike};
 use crate::bits::{BLOCK_BITS, Block, Blocks, Counters, counters};
 use crate::error::{FieldError, OutOfMemory, check_field};
 use crate::filter::core::{Core, GROUP, InsertCore, MakeCore, Merge, MergeCore, one_part};
@@ -87,18 +87,9 @@ impl<S> CountingCore<S> {
         let kernel = Counters::detect(planes, plan.probes);
         Self { plan, kernel, planes: planes as usize, blocks }
     }
-
-    /// Blocks of 512 counters.
-    fn size(&self) -> u64 {
-        self.plan.bits / BLOCK_BITS / self.planes as u64
-    }
 }
 
 impl<S: AsRef<[Block]>> CountingCore<S> {
-    fn copy(&self) -> Result<CountingCore, OutOfMemory> {
-        Ok(CountingCore::of(self.plan, Blocks::copy_of(self.blocks.as_ref())?))
-    }
-
     fn plain(&self) -> Result<BlockedCore, OutOfMemory> {
         self.borrowed().to_plain()
     }
@@ -135,7 +126,7 @@ impl CountingCore<&[Block]> {
             sum += blocked::rate::fpp_of_block(bits.0.map(u64::count_ones), plain.probes);
         }
         let keys = (MEANING.coverage)(&plain).keys((plain.bits - used) as f64);
-        let fpp = sum / self.size() as f64;
+        let fpp = sum / (FOLDING.units)(&self.plan) as f64;
         let receipt = Receipt::new(self.plan, scheme, (used, plain.bits), keys, fpp);
         let positions = BLOCK_BITS as f64 * blocked::rate::bit_chance(plain.probes);
         let insertions = (total as f64 / positions).round() as u64;
@@ -153,25 +144,19 @@ impl CountingCore<&[Block]> {
     }
 }
 
-impl CountingCore {
-    fn fold(&mut self, divisor: u64) -> Result<(), MergeError> {
-        let size = self.size();
-        if divisor == 0 || !size.is_multiple_of(divisor) {
-            return Err(MergeError::Indivisible { size, divisor, unit: MEANING.unit });
+const FOLDING: Folding = Folding {
+    unit: MEANING.folding.unit,
+    units: |plan| plan.bits / BLOCK_BITS / u64::from(counter_bits(plan.variant)),
+    fold: |blocks, plan, divisor| {
+        let planes = counter_bits(plan.variant) as usize;
+        let mut folded = Blocks::zeroed(blocks.len() as u64 / divisor)?;
+        let parts = blocks.chunks(planes * divisor as usize);
+        for (total, parts) in folded.chunks_mut(planes).zip(parts) {
+            parts.chunks(planes).for_each(|part| counters::sum(total, part));
         }
-        if divisor > 1 {
-            let planes = self.planes;
-            let mut folded = Blocks::zeroed(self.blocks.len() as u64 / divisor)?;
-            let parts = self.blocks.chunks(planes * divisor as usize);
-            for (total, parts) in folded.chunks_mut(planes).zip(parts) {
-                parts.chunks(planes).for_each(|part| counters::sum(total, part));
-            }
-            self.blocks = folded;
-            self.plan = self.plan.divided(divisor);
-        }
-        Ok(())
-    }
-}
+        Ok(folded)
+    },
+};
 
 made_empty!([] CountingCore);
 insert_all!([] CountingCore);
@@ -214,7 +199,7 @@ impl<H: Hashing> Counting<Blocks, H> {
     /// # Errors
     /// [`MergeError::Indivisible`] if `divisor` does not divide the number of blocks; [`MergeError::OutOfMemory`].
     pub fn fold(&mut self, divisor: u64) -> Result<(), MergeError> {
-        self.core.fold(divisor)
+        plain::fold(&FOLDING, &mut self.core.plan, &mut self.core.blocks, divisor)
     }
 
     /// Folds the filter to the smallest size at which it keeps its planned rate with `keys` keys; see
@@ -223,13 +208,7 @@ impl<H: Hashing> Counting<Blocks, H> {
     /// # Errors
     /// [`MergeError::OutOfMemory`].
     pub fn shrink_to(&mut self, keys: u64) -> Result<(), MergeError> {
-        let (plan, keys) = (*self.plan(), keys.max(1));
-        let divisor = divisor_for::<Plans>(&plan, self.core.size(), keys);
-        if divisor > 1 {
-            self.fold(divisor)?;
-            self.core.plan.keys = keys;
-        }
-        Ok(())
+        plain::shrink::<Plans>(&FOLDING, &mut self.core.plan, &mut self.core.blocks, keys)
     }
 }
 
@@ -324,24 +303,13 @@ impl MergeCore for CountingCore {
         if left != right {
             return Err(MergeError::CellsDiffer { left, right });
         }
-        let [left, right] = [self.size(), other.size()];
-        fold_alike(left, right, MEANING.unit, how)?;
-        let folded;
-        let (plan, others) = if right > left {
-            let mut copy = other.copy()?;
-            copy.fold(right / left)?;
-            folded = copy;
-            (&folded.plan, &folded.blocks[..])
-        } else {
-            self.fold(left / right)?;
-            (&other.plan, other.blocks.as_ref())
-        };
         let join = match how {
             Merge::Union | Merge::UnionFolding => counters::sum,
             Merge::Intersection => counters::lesser,
         };
-        counters::join_all(&mut self.blocks, others, self.planes, join);
-        self.plan = self.plan.merged(plan);
-        Ok(())
+        let (planes, theirs) = (self.planes, (&other.plan, other.blocks.as_ref()));
+        plain::merge(&FOLDING, (&mut self.plan, &mut self.blocks), theirs, how, |ours, theirs| {
+            counters::join_all(ours, theirs, planes, join);
+        })
     }
 }

@@ -1,10 +1,10 @@
 //! Plans the counting kind: the blocked filter that it converts to, with a counter in place of each bit.
 
 use crate::bits::BLOCK_BITS;
-use crate::kinds::blocked;
+use crate::kinds::within::{self, of_plain, planned_within, whole};
 use crate::list::{Kind, Variant};
 use crate::math::Spread;
-use crate::plan::{Plan, PlanError, Planner, check_bits, check_field};
+use crate::plan::{Plan, PlanError, Planner, check_field};
 
 /// Bits of a counter.
 pub(super) fn counter_bits(variant: Variant) -> u32 {
@@ -32,27 +32,7 @@ impl Planner for Plans {
         [4, 8, 16].contains(&number).then_some(Variant::Counting { counter_bits: number })
     }
 
-    fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
-        whole(variant, blocked::Plans::plan(Variant::Blocked, keys, fpp)?)
-    }
-
-    fn for_memory(variant: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
-        let bytes = bytes / u64::from(counter_bits(variant));
-        whole(variant, blocked::Plans::plan_in(Variant::Blocked, keys, bytes)?)
-    }
-
-    fn for_capacity(variant: Variant, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
-        let bytes = bytes / u64::from(counter_bits(variant));
-        whole(variant, blocked::Plans::plan_most(Variant::Blocked, fpp, bytes)?)
-    }
-
-    fn predicted_fpp_at(plan: &Plan, keys: u64) -> f64 {
-        blocked::Plans::predicted_fpp_at(&part(plan), keys)
-    }
-
-    fn spread(plan: &Plan) -> Spread {
-        blocked::Plans::spread(&part(plan))
-    }
+    planned_within!(inside);
 
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
         let unit = BLOCK_BITS * u64::from(counter_bits(plan.variant));
@@ -61,15 +41,12 @@ impl Planner for Plans {
     }
 }
 
-/// The plan of a filter that converts to the one of this plan.
-fn whole(variant: Variant, plain: Plan) -> Result<Plan, PlanError> {
-    let bits = plain.bits.saturating_mul(u64::from(counter_bits(variant)));
-    check_bits(bits as f64)?;
-    Ok(Plan { variant, bits, ..plain })
+/// The blocked filter that it converts to, with a counter for each of its bits.
+fn inside(variant: Variant) -> (Variant, u64) {
+    (Variant::Blocked, counter_bits(variant).into())
 }
 
 /// The plan of the blocked filter that it converts to.
 pub(crate) fn part(plan: &Plan) -> Plan {
-    let bits = plan.bits / u64::from(counter_bits(plan.variant));
-    Plan { variant: Variant::Blocked, bits, ..*plan }
+    within::part(plan, inside(plan.variant))
 }

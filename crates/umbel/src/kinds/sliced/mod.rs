@@ -9,7 +9,7 @@ pub mod rate;
 
 pub(crate) use plan::Plans;
 
-use super::plain::Meaning;
+use super::plain::{Folding, Meaning};
 use super::spread::{Layout, SpreadCore};
 use crate::bits::{self, Block, Blocks};
 use crate::filter::Filter;
@@ -31,10 +31,12 @@ fn slice(plan: &Plan) -> u64 {
 
 impl Layout for Plans {
     const MEANING: Meaning = Meaning {
-        unit: "bits per slice",
-        units: slice,
-        // A slice of s bits folds to s/d inside itself, and its start i·s to i·s/d: so does every position.
-        fold: |blocks, plan, divisor| bits::fold(blocks, plan.bits, divisor),
+        folding: Folding {
+            unit: "bits per slice",
+            units: slice,
+            // A slice of s bits folds to s/d inside itself, and its start i·s to i·s/d: so does every position.
+            fold: |blocks, plan, divisor| bits::fold(blocks, plan.bits, divisor),
+        },
         fpp,
         coverage: |plan| Coverage::sliced(slice(plan), plan.probes),
     };
