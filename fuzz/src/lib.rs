@@ -6,7 +6,7 @@ pub mod memory;
 use std::path::Path;
 use std::sync::Arc;
 
-use umbel::{AnyFilter, Block, Blocks, Portable};
+use umbel::{AnyFilter, Block, Blocks, Filter, Portable};
 use umbel_sets::{LEAST_MEMORY, Options, Progress, Records, TempFolders};
 
 /// Bytes at a given distance after the start of a cache line, where mapped files start.
@@ -31,7 +31,7 @@ impl Placed {
 }
 
 /// The umbel file of a filter.
-pub fn file<S: AsRef<[Block]>, H: Portable>(filter: &AnyFilter<S, H>) -> Vec<u8> {
+pub fn file<S: AsRef<[Block]>, H: Portable>(filter: &AnyFilter<H, S>) -> Vec<u8> {
     let mut file = Vec::new();
     filter.write(&mut file).expect("memory takes every byte");
     file

@@ -8,10 +8,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_64;
-use umbel::format::CHUNK;
+use umbel::internals::format::CHUNK;
 use umbel::{
-    AnyFilter, AnyScheme, Attributes, Block, Blocked, Blocks, Counting, FileError, InsertError,
-    Key, KeyHash, Kind, MergeError, Mixed64, Portable, Prehashed, Scheme, Secret, Unlock,
+    AnyFilter, AnyScheme, Attributes, Block, Blocked, Counting, FileError, Filter, Insert,
+    InsertError, Key, KeyHash, KeyHasher, Kind, MergeError, Mixed64, Portable, Prehashed, Scheme,
+    Secret, Unlock,
 };
 use umbel_fuzz::{Placed, figures, file, memory};
 use umbel_report::advice::Profile;
@@ -88,7 +89,7 @@ struct Given {
 }
 
 /// A filter read, and the same filter borrowed.
-type Opened<'a, H> = (AnyFilter<Blocks, H>, AnyFilter<&'a [Block], H>);
+type Opened<'a, H> = (AnyFilter<H>, AnyFilter<H, &'a [Block]>);
 
 impl Given {
     fn new(bytes: &[u8]) -> Self {
@@ -124,7 +125,7 @@ impl Given {
         let view = memory::within(bound, || AnyFilter::view_with(bytes, unlock));
         let askew = memory::within(bound, || AnyFilter::view_with(anywhere, unlock));
         // In pieces, unless the header asks for the memory of more than there is.
-        if umbel::format::length_of(bytes).is_ok_and(|declared| declared <= length) {
+        if umbel::internals::format::length_of(bytes).is_ok_and(|declared| declared <= length) {
             let loaded = memory::within(bound + 2 * bytes.len(), || loaded(bytes, unlock));
             match (&loaded, &copied) {
                 (Ok(loaded), Ok(copied)) => assert!(loaded == copied, "loaded otherwise"),
@@ -173,7 +174,7 @@ impl Given {
 }
 
 /// The filter of a file that comes in pieces.
-fn loaded<U: Unlock>(bytes: &[u8], unlock: U) -> Result<AnyFilter<Blocks, U::Hasher>, FileError> {
+fn loaded<U: Unlock>(bytes: &[u8], unlock: U) -> Result<AnyFilter<U::Hasher>, FileError> {
     let mut loader = AnyFilter::loader_with(unlock);
     let size = 1 + XxHash3_64::oneshot(bytes) as usize % 500;
     bytes.chunks(size).try_for_each(|piece| loader.push(piece))?;
@@ -183,7 +184,7 @@ fn loaded<U: Unlock>(bytes: &[u8], unlock: U) -> Result<AnyFilter<Blocks, U::Has
 /// A filter of keys or rows, hashed by umbel.
 fn keyed(
     filter: AnyFilter,
-    view: &AnyFilter<&[Block]>,
+    view: &AnyFilter<KeyHasher, &[Block]>,
     bytes: &[u8],
     secret: Option<&Secret>,
     tail: &[u8],
@@ -198,11 +199,11 @@ fn keyed(
 
 /// Looks up keys, one by one and in batches, and merges the filter with itself. Returns it.
 fn asked<H: Portable, K: Key<H>>(
-    filter: AnyFilter<Blocks, H>,
-    view: &AnyFilter<&[Block], H>,
+    filter: AnyFilter<H>,
+    view: &AnyFilter<H, &[Block]>,
     bytes: &[u8],
     keys: &[K],
-) -> AnyFilter<Blocks, H>
+) -> AnyFilter<H>
 where
     KeyHash: Key<H>,
 {
@@ -255,7 +256,7 @@ where
 
 /// Inserts keys, one by one and in a batch, and removes them again if possible.
 fn inserted<U: Unlock + Copy, K: Key<U::Hasher>>(
-    mut filter: AnyFilter<Blocks, U::Hasher>,
+    mut filter: AnyFilter<U::Hasher>,
     bytes: &[u8],
     unlock: U,
     keys: &[K],
@@ -288,7 +289,7 @@ fn inserted<U: Unlock + Copy, K: Key<U::Hasher>>(
     written(&filter, unlock);
 }
 
-fn removed<H: Portable, K: Key<H>>(filter: &mut Counting<Blocks, H>, keys: &[K]) {
+fn removed<H: Portable, K: Key<H>>(filter: &mut Counting<H>, keys: &[K]) {
     let mut many = filter.clone();
     let mut removed = vec![false; keys.len()];
     many.remove_all(keys, &mut removed);
@@ -309,7 +310,7 @@ fn rows(mut filter: Attributes, secret: Option<&Secret>, keys: &[Vec<u8>]) {
 }
 
 /// Writes the filter and reads it again.
-fn written<U: Unlock>(filter: &AnyFilter<Blocks, U::Hasher>, unlock: U) {
+fn written<U: Unlock>(filter: &AnyFilter<U::Hasher>, unlock: U) {
     figures::check(&filter.receipt());
     let bytes = file(filter);
     let again = AnyFilter::read_with(&bytes[..], bytes.len() as u64, unlock)
@@ -318,24 +319,19 @@ fn written<U: Unlock>(filter: &AnyFilter<Blocks, U::Hasher>, unlock: U) {
 }
 
 /// Reads the file as one of a single kind.
-fn of_one_kind(filter: &AnyFilter<Blocks, Scheme>, bytes: &[u8]) {
-    let length = bytes.len() as u64;
-    for blocked in
-        [Blocked::from_bytes_with(bytes, AnyScheme), Blocked::read_with(bytes, length, AnyScheme)]
-    {
-        match blocked {
-            Ok(blocked) => assert!(AnyFilter::from(blocked) == *filter),
-            Err(FileError::Kind { expected: Kind::Blocked, found }) => {
-                assert!(found == filter.kind() && found != Kind::Blocked);
-            }
-            Err(error) => panic!("{error}"),
+fn of_one_kind(filter: &AnyFilter<Scheme>, bytes: &[u8]) {
+    match Blocked::from_bytes_with(bytes, AnyScheme) {
+        Ok(blocked) => assert!(AnyFilter::Blocked(blocked) == *filter),
+        Err(FileError::Kind(Kind::Blocked, found)) => {
+            assert!(found == filter.kind() && found != Kind::Blocked);
         }
+        Err(error) => panic!("{error}"),
     }
 }
 
 /// Extends the description of its keys, which the file must then contain. A described filter merges with one that is
 /// not, and the union is then not described.
-fn described(mut filter: AnyFilter<Blocks, Scheme>) {
+fn described(mut filter: AnyFilter<Scheme>) {
     let plain = filter.clone();
     let mut keys = plain.description().clone();
     if keys.push("type", "text\n\u{fffd}").is_err() {

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use umbel::{
-    AnyFilter, Attributes, Block, Capacity, Cascade, Error, KeyHash, KeyHasher, Kind, MergeError,
-    Plan, Secret, Variant,
+    AnyFilter, Attributes, Block, Capacity, Cascade, Error, Filter, Insert, KeyHash, KeyHasher,
+    Kind, MergeError, Plan, Secret, Variant,
 };
 use umbel_fuzz::{Placed, figures, file, memory};
 
@@ -314,7 +314,7 @@ fn read(file: &[u8], hasher: &KeyHasher) -> AnyFilter {
 /// Checks that owned and borrowed filters, single keys, batches and the reference give the same answers.
 fn agree(
     filter: &AnyFilter,
-    view: &AnyFilter<&[Block]>,
+    view: &AnyFilter<KeyHasher, &[Block]>,
     hashes: &[KeyHash],
     reference: Option<&Reference>,
 ) {

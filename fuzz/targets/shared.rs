@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_64;
-use umbel::format::{Reader, length_of};
+use umbel::internals::format::{Reader, length_of};
 use umbel::{AnyFilter, AnyScheme, KeyHasher};
 use umbel_fuzz::{file, memory};
 use umbel_share::sign::Signature;

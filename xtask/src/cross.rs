@@ -1,7 +1,7 @@
 //! Compiles for other processors and systems.
 //!
 //! A target that rustup has installed is compiled with the Rust that runs this. For others the standard library is
-//! built from source with Debian's Rust, whose package manager has everything needed. Missing tools are an error:
+//! built from source with Debian's Rust, whose package manager has everything needed. Missing tools are an error;
 //! nothing is skipped.
 
 use std::path::Path;
@@ -22,7 +22,7 @@ const DEBIAN: &[Need] = &[
     ("/usr/lib/rustlib/src/rust/library/Cargo.lock", "rust-web-src"),
 ];
 
-/// The C compiler and linker of Zig, which has the libraries of all systems, and what hands them to Cargo.
+/// Zig's C compiler and linker, with the libraries of all systems, and the tool that passes them to Cargo.
 const ZIG: Python =
     Python { name: "zig", packages: &[("cargo-zigbuild", "0.24.0"), ("ziglang", "0.17.1")] };
 
@@ -46,7 +46,7 @@ pub(crate) fn install(triple: &str) -> Result<()> {
     run::run(Command::new("rustup").args(["target", "add", triple]))
 }
 
-/// Fails, with the packages to install, if something is missing for targets that need these things in addition to Rust.
+/// Fails, naming the packages to install, if anything that these targets need in addition to Rust is missing.
 pub(crate) fn require<'a>(targets: impl IntoIterator<Item = (&'a str, &'a [Need])>) -> Result<()> {
     let mut missing = Vec::new();
     for (triple, needs) in targets {
@@ -65,17 +65,17 @@ pub(crate) fn require<'a>(targets: impl IntoIterator<Item = (&'a str, &'a [Need]
     Ok(())
 }
 
-/// Whether there is such a file, or such a program.
+/// Whether this file or program exists.
 fn is_there(file: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // A path from the root stays as it is when joined.
     std::env::split_paths(&path).any(|folder| folder.join(file).is_file())
 }
 
-/// What is built of the standard library.
+/// The part of the standard library to build.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Std {
-    /// Nothing: there is no system.
+    /// Nothing: the target has no operating system.
     Without,
     /// All of it.
     Whole,
@@ -92,7 +92,7 @@ pub(crate) fn cargo_for(triple: &str, command: &str, std: Std) -> Result<Command
             Std::Without => "core,alloc",
         };
         cargo.args([command, &format!("-Zbuild-std={built}")]);
-        // What builds the standard library is not stable. Libraries of the Rust that runs this are of no use to another.
+        // Building the standard library is unstable. Libraries of the Rust that runs this do not work with another.
         cargo.env("RUSTC", "/usr/bin/rustc").env("RUSTC_BOOTSTRAP", "1");
         cargo.env_remove("LD_LIBRARY_PATH").env("CARGO", "/usr/bin/cargo");
         cargo
@@ -110,7 +110,7 @@ pub(crate) fn zigbuild(triple: &str) -> Result<Command> {
     let cargo = cargo_for(parts.next().expect("one part"), "build", Std::Whole)?;
     let mut command = Command::new(programs.join("cargo-zigbuild"));
     command.arg("zigbuild").args(cargo.get_args().skip(1).map(|argument| {
-        // The version is Zig's to know.
+        // Only Zig needs the version.
         let is_triple = argument.to_str().is_some_and(|text| triple.starts_with(text));
         if is_triple { triple.as_ref() } else { argument }
     }));

@@ -1,6 +1,6 @@
-//! `cargo x test NAME`: the front ends with tests of their own, one row each: what one needs, and what is run.
+//! `cargo x test NAME`: the front ends with their own tests, one row each: what it needs, and what runs.
 //!
-//! All of them use what [`programs`] builds, with the features that the tests of the libraries have: so what they share is compiled once.
+//! All use what [`programs`] builds with the features of the library tests, so shared code is compiled once.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -30,7 +30,7 @@ pub(crate) enum Door {
     Page,
 }
 
-/// What is run in which Python: arguments, one command each.
+/// The commands in one Python: arguments, one command each.
 struct Tests {
     python: &'static Python,
     runs: &'static [&'static str],
@@ -56,7 +56,7 @@ const PYTHON: Tests = Tests {
     },
     runs: &[
         "pytest crates/umbel-py/tests",
-        // What runs on Spark is checked where Spark is.
+        // Code for Spark is checked where Spark is installed.
         "mypy --strict --exclude umbel/spark/ crates/umbel-py/python/umbel",
         "mypy.stubtest umbel._umbel",
     ],
@@ -82,12 +82,12 @@ const SPARK: Tests = Tests {
     },
     runs: &[
         "mypy --strict --follow-imports silent crates/umbel-py/python/umbel/spark",
-        // Two clusters, with a file of tests each: one alone leaves half of two processors idle, waiting for its driver.
+        // Two clusters, one test file each: a single one leaves half of two processors idle, waiting for its driver.
         "pytest crates/umbel-py/tests_spark -n 2 --dist loadfile",
     ],
 };
 
-/// Other versions that are tested too, in long tests, with what they need beyond the packages above.
+/// Other versions for long tests, with the packages that they need in addition.
 const OTHERS: [(&str, &[&str]); 2] = [
     ("UMBEL_PANDAS", &["pandas==2.2.3 pytz==2026.6", "pandas==2.3.3 pytz==2026.6"]),
     ("UMBEL_DUCKDB", &["duckdb==1.5.6", "duckdb==2.0.1"]),
@@ -97,7 +97,7 @@ const OTHERS: [(&str, &[&str]); 2] = [
 const JAVA: u32 = 17;
 
 impl Door {
-    /// Runs its tests; with `full` also those that take minutes. `interpreter`: another Python than `python3`.
+    /// Runs its tests; with `full` also the ones that take minutes. `interpreter`: another Python than `python3`.
     pub(crate) fn test(self, full: bool, interpreter: Option<&Path>) -> Result<()> {
         let tests = match self {
             Self::Python => PYTHON,
@@ -128,7 +128,7 @@ impl Door {
             let mut python =
                 servers::with_programs(tests.python.command_with(interpreter)?, "debug");
             if self == Self::Redis {
-                // A wheel of a server brings a plugin that starts one.
+                // The wheel of a server brings a plugin that starts a server.
                 python.env("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1");
             }
             python.env("MYPY_CACHE_DIR", target().join(tests.python.name).join("mypy"));
@@ -156,8 +156,8 @@ impl Door {
     }
 }
 
-/// Java's systems come with the jars of PySpark: Guava, Spark, DataSketches, Hadoop, Hive, parquet-java. The other Python has the last
-/// pybloom-live with the older hash.
+/// Java's systems come with the jars of PySpark: Guava, Spark, DataSketches, Hadoop, Hive, parquet-java. The other
+/// Python has the last pybloom-live version with the older hash.
 const FORMATS: [Python; 2] = [
     Python {
         name: "formats",
@@ -201,7 +201,7 @@ fn other(mut python: Command, packages: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Copies the package, and the library as a part of it, to where this Python finds them.
+/// Copies the package, with the library in it, to where this Python finds it.
 const COPY: &str = "\
 import os, shutil, sys, sysconfig
 to = os.path.join(sysconfig.get_path('platlib'), 'umbel')
@@ -210,7 +210,7 @@ shutil.copytree('crates/umbel-py/python/umbel', to)
 shutil.copy(sys.argv[1], os.path.join(to, '_umbel.pyd' if os.name == 'nt' else '_umbel.abi3.so'))
 ";
 
-/// Builds the Python package with a profile of Cargo, and copies it into this Python. `cargo x wheel` makes what is handed out.
+/// Builds the Python package with a Cargo profile, and copies it into this Python. For releases: `cargo x wheel`.
 pub(crate) fn install(python: &Python, interpreter: Option<&Path>, profile: &str) -> Result<()> {
     let folder = if profile == "dev" { "debug" } else { profile };
     if profile == "dev" {
@@ -234,7 +234,7 @@ pub(crate) fn bench_spark(options: &[std::ffi::OsString]) -> Result<()> {
     run::run(bench.args(options))
 }
 
-/// Fails unless a Java is there that Spark runs on.
+/// Fails unless a Java that Spark supports is installed.
 fn java() -> Result<()> {
     const HOW: &str = "get it as with `apt-get install openjdk-17-jre-headless`";
     let output = Command::new("java").arg("-version").stdin(Stdio::null()).output();

@@ -1,4 +1,4 @@
-//! `cargo x faults`: builds umbel and the tool that lets its system calls fail or the power, and runs it.
+//! `cargo x faults`: builds umbel and the tool that simulates failing system calls or power, and runs it.
 
 use anyhow::Result;
 use xtask::python::Python;
@@ -6,7 +6,7 @@ use xtask::run::{self, cargo, root, target};
 
 use crate::doors;
 
-/// The Python of the jobs in Python.
+/// The Python for the Python jobs.
 const PYTHON: Python = Python { name: "faults-python", packages: &[("numpy", "2.4.6")] };
 
 /// The options are the tool's.

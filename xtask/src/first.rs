@@ -1,7 +1,7 @@
 //! `cargo x first`: how long a newcomer waits: the README's first command, and with `--tests` its second, each from an
 //! empty target folder, next to the build of a well-known program, on the same machine and one after the other.
 //!
-//! Machines differ by three times, so what is kept is the ratio.
+//! Machines differ by a factor of three, so only the ratio is recorded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,12 +26,12 @@ pub(crate) struct Arguments {
     record: Option<PathBuf>,
 }
 
-/// The peer; its version is pinned, so that figures compare over time.
+/// The peer; its version is pinned to keep figures comparable over time.
 const PEER: [&str; 3] = ["ripgrep", "--version", "15.2.0"];
-/// What is measured, and the highest ratios that a change may leave.
+/// The measurements, and the highest ratios that a change may cause.
 const GOALS: [(&str, f64); 2] = [("first", 1.8), ("tests", 6.0)];
 
-/// Seconds of one command: by the clock, and of all processors.
+/// Seconds of one command: elapsed, and summed over all processors.
 struct Took {
     what: &'static str,
     wall: f64,
@@ -77,7 +77,7 @@ fn time(what: &'static str, command: &mut Command, folder: &Path) -> Result<Took
     Ok(Took { what, wall, processor: after - before })
 }
 
-/// Seconds of all processors that ended children took, on Linux (proc(5): fields 16 and 17 of `stat`, in hundredths); elsewhere 0.
+/// Processor seconds of ended children, on Linux (proc(5): fields 16 and 17 of `stat`, in hundredths); otherwise 0.
 fn processor_of_children() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();

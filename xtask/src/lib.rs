@@ -1,4 +1,4 @@
-//! What the commands of `cargo x` share, in this package and in `xtask-library`: running programs, and Python
+//! Shared by the commands of `cargo x`, in this package and in `xtask-library`: running programs, and Python
 //! environments.
 
 pub mod nightly;

@@ -1,8 +1,8 @@
 //! The commands that people and CI both run: `cargo x check`, `test`, `bench` and more.
 //!
-//! Each does its own set-up, and fails rather than skips what it cannot do. This program has hardly any dependencies,
-//! so that it builds in seconds; commands that need the library are in the package `xtask-library`, which is built when
-//! one of them is called.
+//! Each does its own set-up, and fails instead of skipping what it cannot do. This program has few dependencies, so it
+//! builds in seconds; commands that need the library are in the package `xtask-library`, which is built when one of
+//! them is called.
 
 mod bench;
 mod check;

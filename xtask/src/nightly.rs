@@ -1,4 +1,4 @@
-//! The nightly compiler, beside the stable one that runs this.
+//! The nightly compiler, next to the stable one that runs this.
 
 use std::process::Command;
 
@@ -19,7 +19,7 @@ pub fn command(program: &str, component: &str) -> Result<Command> {
     );
     let mut command = Command::new("rustup");
     command.args(["run", "nightly", program]).current_dir(root());
-    // Otherwise those of the cargo that runs this would override the nightly ones.
+    // Otherwise the variables of the cargo that runs this would override the nightly ones.
     for name in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN", "LD_LIBRARY_PATH"] {
         command.env_remove(name);
     }

@@ -26,8 +26,8 @@ pub(crate) struct Arguments {
 }
 
 const TARGET: &str = "wasm32-unknown-unknown";
-/// The oldest version of Node that has npm and runs the bundler. Tests run in the one from npm: the package with Chromium asks
-/// for a newer one than Debian has.
+/// The oldest version of Node that has npm and runs the bundler. Tests run in the Node from npm: the package with
+/// Chromium needs a newer one than Debian's.
 const NODE: u32 = 20;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -40,12 +40,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The crate, with its front end and the tests of that.
+/// The crate, with its front end and the front end's tests.
 fn folder() -> PathBuf {
     root().join("crates/umbel-page")
 }
 
-/// Sees to it that there is what builds it.
+/// Checks Node, and installs the target and the packages.
 fn prepare() -> Result<()> {
     let node = node()?;
     ensure!(
@@ -56,14 +56,14 @@ fn prepare() -> Result<()> {
     install()
 }
 
-/// The cores, and their packages: one that has plans and lessons alone, and is loaded first, and the whole one.
+/// The cores, and their packages: the small one with only plans and lessons, which is loaded first, and the whole one.
 const CORES: [(&str, &str); 2] = [("core", "umbel-page-plans"), ("files", "umbel-page-files")];
-/// Packs a core: a browser inflates only gzip by itself, which needs a third more bytes.
+/// Packs a core: browsers only inflate gzip themselves, which needs a third more bytes.
 const PACK: &str = "import lzma, sys; \
                     packed = lzma.compress(open(sys.argv[1], 'rb').read(), check=lzma.CHECK_CRC32, preset=9); \
                     open(sys.argv[2], 'wb').write(packed)";
 
-/// Builds the page, for a host `at` an address; gives the folder that any server can serve, and the file of the whole core.
+/// Builds the page, for a host `at` an address; returns the folder, for any server, and the file of the whole core.
 pub(crate) fn build(at: Option<&str>) -> Result<(PathBuf, PathBuf)> {
     prepare()?;
     let (page, licences) = (target().join("page"), target().join("wasm/licences.txt"));
@@ -77,7 +77,7 @@ pub(crate) fn build(at: Option<&str>) -> Result<(PathBuf, PathBuf)> {
         run::run(Command::new("python3").args(["-c", PACK]).arg(&core).arg(&packed))?;
         bundle.arg(format!("--{name}")).arg(packed);
     }
-    // The whole core has all of the other one.
+    // The whole core contains the other one.
     let parts = parts::of(CORES[1].1, "", Some(TARGET))?;
     fs::write(licences, parts::licences(&parts)?)?;
     run::run(&mut bundle)?;
@@ -107,17 +107,17 @@ fn install() -> Result<()> {
     run::run(&mut npm)
 }
 
-/// Compiles the core; gives its file. Vector instructions are left out: they made nothing faster, see
+/// Compiles the core; returns its file. Vector instructions are left out, because they did not help; see
 /// `bench/record/2026-11-23-page.md`.
 fn wasm(package: &str) -> Result<PathBuf> {
-    // Nothing in a page asks for random numbers: filters are only read there. Paths of this machine stay out of messages.
+    // A page needs no random numbers: it only reads filters. Paths of this machine stay out of messages.
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
     let mut flags = vec!["--cfg=getrandom_backend=\"unsupported\"".to_owned()];
     flags.push(format!("--remap-path-prefix={}=/umbel", root().display()));
     flags.extend(home.map(|home| format!("--remap-path-prefix={}=/cargo", home.display())));
     let built = target().join("wasm");
-    // It says how far it is: the core takes a minute.
+    // It shows progress: the core takes a minute.
     let mut build = cargo(&["build", "--locked", "--profile", "page"]);
     build.args(["--package", package, "--lib", "--target", TARGET]);
     build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
@@ -126,7 +126,7 @@ fn wasm(package: &str) -> Result<PathBuf> {
 }
 
 /// Measures the core with a filter of 100 million keys, next to the same code compiled for this machine, and then the page:
-/// how soon it answers, what memory stays, and Lighthouse's marks.
+/// how soon it answers, how much memory it keeps, and Lighthouse's scores.
 pub(crate) fn bench(options: &[OsString]) -> Result<()> {
     let (page, core) = build(None)?;
     let release = ["build", "--release", "--quiet", "--locked"];
@@ -152,7 +152,7 @@ pub(crate) fn bench(options: &[OsString]) -> Result<()> {
     run::run(&mut measure)
 }
 
-/// Installs Lighthouse, which tests do not need; gives its folder.
+/// Installs Lighthouse, which tests do not need; returns its folder.
 fn lighthouse() -> Result<PathBuf> {
     const PACKAGE: &str = "lighthouse@13.5.0";
     let place = target().join("lighthouse");
@@ -177,17 +177,17 @@ pub(crate) fn check() -> Result<()> {
     prepare()?;
     let modules = folder().join("node_modules");
     let mut biome = Command::new(modules.join(".bin/biome"));
-    // Its configuration is that of the folder where it runs.
+    // It uses the configuration of the folder where it runs.
     run::run(biome.args(["ci", "--error-on-warnings"]).current_dir(folder()))?;
     let mut types = Command::new("node");
     run::run(types.arg(modules.join("typescript/bin/tsc")).arg("--project").arg(folder()))
 }
 
-/// The tests: the compiled core, and the page in browsers; `cargo x test` has those of its code.
+/// The tests: the compiled core, and the page in browsers; `cargo x test` runs the tests of its Rust code.
 /// `full`: also in browsers that only the system's packages have.
 pub(crate) fn test(full: bool) -> Result<()> {
     let (page, core) = build(None)?;
-    // Makes the filters that are looked into, and answers what the page must answer.
+    // Makes the filters to open, and the answers that the page must give.
     run::programs(&[])?;
     let mut tests = node_of_npm();
     tests.args(["--test", "--test-concurrency=2", "--test-reporter=dot"]);

@@ -1,5 +1,5 @@
-//! What a program consists of: its crates, and their licences. Each program has the list of its crates inside, for those who look for
-//! vulnerabilities.
+//! What a program consists of: its crates, and their licences. Each program contains the list of its crates, for
+//! vulnerability scanners.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,7 +23,7 @@ pub(crate) struct Part {
 }
 
 /// The crates of a package on a target, or on this machine. `cargo tree` knows which ones are in the
-/// program; `cargo metadata`, which knows where they are, also lists those that other packages of the workspace ask for.
+/// program; `cargo metadata`, which knows their folders, also lists other packages' crates.
 pub(crate) fn of(package: &str, features: &str, triple: Option<&str>) -> Result<Vec<Part>> {
     let mut tree = cargo(&["tree", "--locked", "--prefix", "none", "--format", "{p}"]);
     tree.args(["--edges", "normal", "--package", package, "--features", features]);

@@ -1,6 +1,6 @@
 //! `cargo x portable`: tests the library on processors with other byte orders and word lengths, in an emulator if this
-//! processor cannot run them, and builds it for more processors and systems. The engine and the command line are tested on
-//! Windows by Wine, and linked for macOS.
+//! processor cannot run them, and builds it for more processors and systems. The engine and the command line are tested
+//! for Windows in Wine, and linked for macOS.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,8 +26,8 @@ const PACKAGES: &[&str] = &["--package=umbel", "--package=umbel-net", "--package
 /// What is built without the standard library.
 const WITHOUT_STD: &[&str] = &["--package=umbel", "--package=umbel-net", "--no-default-features"];
 
-/// Tests left out in an emulator, by parts of their names: statistics of millions of keys, each of which takes a minute
-/// there. The positions and bytes that could differ are compared exactly by the other tests.
+/// Tests left out in an emulator, by parts of their names: statistics of millions of keys; each takes a minute there.
+/// The positions and bytes that could differ are compared exactly by the other tests.
 const SLOW: &[&str] = &[
     "attributes::unknown_values_pass_at_the_planned_rate",
     "cascade::neither_list_ever_errs",
@@ -39,7 +39,6 @@ const SLOW: &[&str] = &[
     "math::coded::tests::chains_are_never_too_long_as_planned",
     "plain::",
     "prefixes::a_million_look_ups",
-    "scalable::batches_of_any_size_give_the_same_filter",
     "scalable::growth_can_be_refused_and_loses_nothing",
     "stable::the_stable_point_is_reached_and_kept",
     "window::the_rate_is_kept_however_long_the_stream",
@@ -49,7 +48,7 @@ const SLOW: &[&str] = &[
 /// The number of random cases of a test in an emulator, unless the test sets it: a quarter of the default.
 const CASES: &str = "64";
 
-/// What differs between systems, and all that works on files.
+/// The packages that differ between systems, and all that work on files.
 const ON_FILES: &[&str] = &[
     "--package=umbel-sets",
     "--package=umbel-io",
@@ -58,14 +57,14 @@ const ON_FILES: &[&str] = &[
     "--package=umbel-cli",
 ];
 
-/// Their tests beside those in the libraries. Those of umbel-parquet need a feature that the command line's tests turn on.
+/// Their integration tests. Those of umbel-parquet need a feature that the command line's tests turn on.
 const TESTS_ON_FILES: &[&str] = &["--test", "all", "--test", "files"];
 
 /// Tests left out in Wine, by parts of their names, and why.
 const NOT_IN_WINE: &[&str] = &[
-    // Runs Python, of which there is none.
+    // Runs Python, which Wine lacks.
     "rows::random_tables_come_out_as_of_sqlite_and_python",
-    // Runs grep, of which there is none.
+    // Runs grep, which Wine lacks.
     "tests::random_texts_are_found_as_a_search_of_every_line_finds_them",
     // A file that was deleted keeps its name in Wine while it is open; Windows takes the name away.
     "journal::tests::what_was_recorded_is_read_while_the_run_ends",
@@ -94,7 +93,7 @@ enum Work {
     Library,
     /// The tests of the library are linked and run.
     Tests { linker: &'static str, runner: &'static str, is_emulated: bool },
-    /// Those of what works on files are, in Wine.
+    /// The tests of code that works on files are run in Wine.
     Wine,
     /// The command line is linked.
     Program,
@@ -136,7 +135,7 @@ const TARGETS: &[Target] = &[
             is_emulated: true,
         },
     },
-    // 32-bit. An x86-64 runs it, given the loader and libraries.
+    // 32-bit. An x86-64 runs it with the right loader and libraries.
     Target {
         triple: "i686-unknown-linux-gnu",
         needs: &[
@@ -156,9 +155,9 @@ const TARGETS: &[Target] = &[
     Target { triple: "aarch64-apple-darwin", needs: &[], has_std: true, work: Work::Program },
     // Big-endian, 32-bit, without 64-bit atomics.
     Target { triple: "powerpc-unknown-linux-gnu", needs: &[], has_std: true, work: Work::Library },
-    // No system at all, 32-bit.
+    // No operating system, 32-bit.
     Target { triple: "thumbv7em-none-eabi", needs: &[], has_std: false, work: Work::Library },
-    // Nor an instruction that compares and exchanges.
+    // The same, without a compare-and-exchange instruction.
     Target { triple: "thumbv6m-none-eabi", needs: &[], has_std: false, work: Work::Library },
 ];
 
@@ -178,7 +177,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The targets of these names.
+/// The targets with these names.
 fn chosen(names: &[String]) -> Result<Vec<&'static Target>> {
     if names.is_empty() {
         return Ok(TARGETS.iter().collect());
@@ -236,19 +235,19 @@ impl Target {
         let std = if self.has_std { Std::Whole } else { Std::Without };
         let mut cargo = cross::cargo_for(self.triple, command, std)?;
         if cross::is_installed(self.triple)? {
-            // Some names are used on some processors only.
+            // Some names are unused on some processors.
             cargo.env("RUSTFLAGS", "-Dwarnings");
         }
         Ok(cargo)
     }
 }
 
-/// The variable that sets something of a target.
+/// The name of the variable for a setting of a target.
 fn variable(triple: &str, name: &str) -> String {
     format!("CARGO_TARGET_{}_{name}", triple.replace('-', "_").to_uppercase())
 }
 
-/// What makes Wine run programs of Rust, in a Windows of its own.
+/// The variables for running Rust programs in Wine, in a separate Windows.
 pub(crate) fn wine() -> Result<[(&'static str, PathBuf); 3]> {
     let folder = target().join("wine");
     fs::create_dir_all(&folder)?;
@@ -258,7 +257,7 @@ pub(crate) fn wine() -> Result<[(&'static str, PathBuf); 3]> {
     compile.args(["-shared", "-O2", "-o"]).arg(folder.join("bcryptprimitives.dll"));
     run::run(compile.arg(source).arg("-ladvapi32"))?;
     let windows = folder.join("prefix");
-    // Where Windows has the root of Unix.
+    // The root of Unix, as seen in Windows.
     let dlls = PathBuf::from(format!("Z:{}", folder.display()).replace('/', "\\"));
     Ok([("WINEPREFIX", windows), ("WINEPATH", dlls), ("WINEDEBUG", "-all".into())])
 }
@@ -271,7 +270,7 @@ struct Counts {
     skipped: u64,
 }
 
-/// Runs tests and counts them, from the line that each program of tests ends with.
+/// Runs tests and counts them, from the last line of each test program.
 fn counts(command: &mut Command) -> Result<Counts> {
     let mut counts = Counts::default();
     run::read(command, |line| {

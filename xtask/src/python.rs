@@ -30,7 +30,7 @@ impl Python {
         Ok(Command::new(Path::new(python.get_program()).with_file_name(name)))
     }
 
-    /// The folder that it is in, made by an interpreter or by `python3`.
+    /// Its folder, made with an interpreter or with `python3`.
     pub fn folder(&self, interpreter: Option<&Path>) -> Result<PathBuf> {
         let Some(interpreter) = interpreter else { return Ok(target().join(self.name)) };
         let name = "import sysconfig; print(sysconfig.get_config_var('SOABI'))";

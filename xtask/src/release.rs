@@ -1,4 +1,4 @@
-//! `cargo x release`: all that must hold before a version is released. It publishes nothing, and prints what does.
+//! `cargo x release`: the pre-release checks. It publishes nothing, and prints the commands that do.
 
 use std::fs;
 use std::process::Command;
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     .collect();
     ensure!(failed.is_empty(), "not ready:\n  {}", failed.join("\n  "));
     if !arguments.quick {
-        // The interface of each library is compared with its `api.txt`, whose changes the changelog tells.
+        // The interface of each library is compared with its `api.txt`, whose changes are in the changelog.
         run::run(Command::new("bash").arg(".ci/run"))?;
         run::run(&mut cargo(&["x", "dist", "--twice"]))?;
     }
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Whether all that has a version has this one.
+/// Checks that everything with a version has this one.
 fn versions(version: &str) -> Result<String> {
     let numbers = version.split('.').map(str::parse::<u32>);
     ensure!(
@@ -75,7 +75,7 @@ fn versions(version: &str) -> Result<String> {
     Ok(version.to_owned())
 }
 
-/// Whether the changelog has a section of this version, with a date.
+/// Checks that the changelog has a section for this version, with a date.
 fn changelog(version: &str) -> Result<String> {
     let text = fs::read_to_string(root().join("CHANGELOG.md"))?;
     let heading = text.lines().find(|line| line.starts_with(&format!("## {version}")));
@@ -87,7 +87,7 @@ fn changelog(version: &str) -> Result<String> {
     Ok(heading.to_owned())
 }
 
-/// Whether all is committed, and nothing has the tag.
+/// Checks that everything is committed, and that the tag is free.
 fn tree(version: &str) -> Result<String> {
     let git = |arguments: &[&str]| -> Result<String> {
         let output = Command::new("git").args(arguments).current_dir(root()).output()?;

@@ -25,7 +25,7 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Cargo in a workspace of its own, with the target folder and the profile of this one: what both need is compiled once.
+/// Cargo in another workspace, with the target folder and profile of this one, so shared code is compiled once.
 pub fn apart(verb: &str, folder: impl AsRef<Path>) -> Command {
     let mut command = cargo(&[verb, "--quiet", "--locked", "--manifest-path"]);
     command.arg(root().join(folder).join("Cargo.toml")).env("CARGO_TARGET_DIR", target());
@@ -35,8 +35,8 @@ pub fn apart(verb: &str, folder: impl AsRef<Path>) -> Command {
     command
 }
 
-/// The packages with tests in Rust. Features are those that all of them need together: with other packages named, cargo compiles most
-/// libraries again.
+/// The packages with tests in Rust. They share one set of features: if other packages are named, cargo recompiles most
+/// libraries.
 pub const PACKAGES: [&str; 6] = [
     "--workspace",
     "--exclude=xtask",
@@ -46,17 +46,17 @@ pub const PACKAGES: [&str; 6] = [
     "--exclude=umbel-page-plans",
 ];
 
-/// Builds the command line, and with `--lib` what Python and the servers load, as the tests of the libraries have compiled them.
+/// Builds the command line, and with `--lib` the libraries for Python and the servers, as the tests compile them.
 pub fn programs(which: &[&str]) -> Result<()> {
     let mut build = cargo(&["build", "--quiet", "--locked"]);
-    // Examples need what tests need: with them, features are the same.
+    // Examples need the same as tests: naming them keeps the features the same.
     build.args(PACKAGES).args(["--examples", "--bin", "umbel"]).args(which);
     run(build.env(EXTENSION.0, EXTENSION.1))
 }
 
-/// What Python loads has no Python in it.
+/// The library that Python loads is not linked to Python.
 pub const EXTENSION: (&str, &str) = ("PYO3_BUILD_EXTENSION_MODULE", "1");
-/// Runs a command, at the root unless it has a folder of its own, and fails if it does.
+/// Runs a command, at the root unless it has a folder of its own, and fails if the command fails.
 pub fn run(command: &mut Command) -> Result<()> {
     let line = announce(command);
     let status = command.status().with_context(|| format!("cannot run {line}"))?;

@@ -1,6 +1,6 @@
 //! Redis, Valkey and PostgreSQL for tests, without root.
 //!
-//! The servers come from PyPI, in a Python of their own under the target folder; Redis 7.0 is the one installed, or is
+//! The servers come from PyPI, in a separate Python under the target folder; Redis 7.0 is the installed one, or is
 //! unpacked from Debian's package. `crates/umbel-redis/tests/server/servers.py` starts and stops them.
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::python::Python;
 use crate::run::{root, target};
 
-/// The servers, RedisBloom as a module, and what talks to them.
+/// The servers, RedisBloom as a module, and their clients.
 pub const SERVERS: Python = Python {
     name: "redis",
     packages: &[
@@ -26,7 +26,7 @@ pub const SERVERS: Python = Python {
     ],
 };
 
-/// Tells a Python where the programs are that were built in this folder of the target folder.
+/// Passes a Python the paths of the programs built in this folder of the target folder.
 pub fn with_programs(mut python: Command, profile: &str) -> Command {
     let built = target().join(profile);
     let environment = Path::new(python.get_program()).ancestors().nth(2).map(Path::to_owned);

@@ -1,5 +1,5 @@
-//! Builds tests and runs their programs, each as soon as it can run, two at a time. One alone leaves a quarter of two
-//! processors idle: where a test waits for a pipe or a timer, and where a program ends with its longest test.
+//! Builds tests and runs their programs, each as soon as it can run, two at a time. One at a time leaves a quarter of
+//! two processors idle: when a test waits for a pipe or a timer, and while a program's longest test ends.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,11 +11,11 @@ use anyhow::{Context, Result, bail, ensure};
 
 use xtask::run;
 
-/// Whose tests run the package's own program, which cargo may build after them.
+/// The package whose tests run its program, which cargo may build after them.
 const RUNS: &str = "umbel-cli";
 
 /// Builds with `build`, a `cargo test --no-run`, and runs the programs as cargo would, each changed by `with`, and `last`
-/// when all are built. Prints the output of each when it ends. Fails if one does, after all have ended.
+/// when all are built. Prints the output of each when it ends. Fails after all have ended, if one failed.
 pub(crate) fn run(build: &mut Command, with: impl Fn(&mut Command), last: Command) -> Result<()> {
     build.args(["--no-run", "--message-format=json-render-diagnostics"]);
     let (waiting, programs) = mpsc::channel();
@@ -51,7 +51,7 @@ pub(crate) fn run(build: &mut Command, with: impl Fn(&mut Command), last: Comman
     }
 }
 
-/// The test program that cargo has built, by a line of its messages.
+/// The test program that cargo has built, from a line of its messages.
 fn program(line: &str) -> Option<Command> {
     // Strings without escapes, as cargo writes paths.
     let field = |name| line.split_once(&format!("\"{name}\":\""))?.1.split('"').next();

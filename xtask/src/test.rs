@@ -1,5 +1,5 @@
-//! `cargo x test`: the libraries, the engine, the command line, the Rust code of the front ends and in the pages, and the golden
-//! files read by a Python script; or one front end, by [`doors`](crate::doors).
+//! `cargo x test`: the libraries, the engine, the command line, the Rust code of the front ends and in the
+//! documentation, and the golden files read by a Python script; or one front end, by [`doors`](crate::doors).
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Threads in every order, by a model checker that is compiled for nothing else.
+/// Threads in every order, by a model checker in a build of its own.
 fn interleavings() -> Result<()> {
     let mut tests =
         cargo(&["test", "--quiet", "--locked", "--package", "umbel", "--lib", "shared"]);
@@ -45,7 +45,7 @@ fn interleavings() -> Result<()> {
     run::run(&mut tests)
 }
 
-/// How many cases the tests of a property draw that do not say it themselves: 256, or as this says.
+/// The number of cases of property tests that do not set one: 256, or this variable's value.
 const CASES: &str = "PROPTEST_CASES";
 
 fn libraries(arguments: &Arguments) -> Result<()> {

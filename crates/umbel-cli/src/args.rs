@@ -1,4 +1,4 @@
-//! The command line: what is typed, a file for each group of verbs, and their help.
+//! The command line: its arguments, with a file for each group of verbs, and their help.
 
 mod filters;
 mod finding;

@@ -1,4 +1,4 @@
-//! What other programs call verbs and options, for those who type that.
+//! Other programs' names for verbs and options, for people who type those.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};

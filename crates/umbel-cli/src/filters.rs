@@ -6,10 +6,10 @@ use std::io::{self, IsTerminal, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use umbel::format::Reader;
+use umbel::internals::format::Reader;
 use umbel::{
-    AnyFilter, AnyScheme, Blocks, FileError, KeyDescription, KeyHash, Kind, Plan, Portable, Scheme,
-    SchemeError, Secret,
+    AnyFilter, AnyScheme, FileError, Filter as _, KeyDescription, KeyHash, Kind, Plan, Portable,
+    Scheme, SchemeError, Secret,
 };
 use umbel_foreign::{ForeignFilter, KeyType};
 use umbel_io::{PageReader, PageWriter, State};
@@ -162,7 +162,7 @@ impl Large<'_> {
         let Self { file, length, secret, .. } = *self;
         let filter = LargeFilter { file, length, secret, noted: &noted };
         work(&filter).map_err(|error| match error {
-            // What is wrong with the filter.
+            // The error of the filter itself.
             umbel_sets::Error::Filter(_) => {
                 anyhow::Error::new(error).context(path.display().to_string())
             }
@@ -201,11 +201,7 @@ pub(crate) fn sealed(mut file: &File, path: &Path, format: &FormatArgs) -> Resul
 }
 
 /// The filter, when it is of umbel.
-pub(crate) fn own<H: Portable>(
-    filter: Filter<H>,
-    path: &Path,
-    verb: &str,
-) -> Result<AnyFilter<Blocks, H>> {
+pub(crate) fn own<H: Portable>(filter: Filter<H>, path: &Path, verb: &str) -> Result<AnyFilter<H>> {
     match filter {
         Filter::Own(filter) => Ok(filter),
         Filter::Foreign(lines) => bail!(
@@ -224,7 +220,7 @@ fn of_any_system<H: Portable>(
     format: &FormatArgs,
     key_type: Option<KeyType>,
     options: Option<&Options>,
-    own: impl FnOnce() -> Result<AnyFilter<Blocks, H>>,
+    own: impl FnOnce() -> Result<AnyFilter<H>>,
 ) -> Result<Filter<H>> {
     let filter = match format.format {
         Some(named) => formats::read(file, path, named, &format.param, options)?,
@@ -240,11 +236,11 @@ fn of_any_system<H: Portable>(
 
 /// Whether a filter was not read because it is keyed and no secret was given.
 pub(crate) fn needs_secret(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(FileError::Scheme(SchemeError::SecretNeeded { .. })))
+    matches!(error.downcast_ref(), Some(FileError::Scheme(SchemeError::SecretNeeded(..))))
 }
 
 fn is_not_umbel(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(FileError::NotUmbel { .. }))
+    matches!(error.downcast_ref(), Some(FileError::NotUmbel(..)))
 }
 
 /// A filter opened to be replaced, and the lock that keeps others from replacing it meanwhile.
@@ -260,7 +256,7 @@ pub(crate) struct Locked {
 pub(crate) fn open_locked(path: &Path, signs: bool) -> Result<Opened> {
     let file = open_in_place_locked(path)?;
     wrapped::check_changeable(&file, path, signs)?;
-    // Whoever writes the journal has the lock.
+    // A writer of the journal has the lock.
     Ok(Opened { file, notes: Notes::of(path)? })
 }
 
@@ -298,7 +294,7 @@ pub(crate) fn lock(mut file: File, path: &Path, open: &dyn Fn() -> Result<File>)
                 ));
                 umbel_io::lock(&file).with_context(context)?;
             }
-            // NFS locks only what is open for writing.
+            // NFS only locks files that are open for writing.
             Err(TryLockError::Error(error))
                 if umbel_io::locks_only_writable(&error) && !writable =>
             {
@@ -531,7 +527,7 @@ pub(crate) fn open(path: &Path, tmp: &Path) -> Result<File> {
         false => open_file(path)?,
     };
     let state = State::of(&file).with_context(name)?;
-    // Of a file as standard input, another program may have read a part; a directory is refused by who reads it.
+    // Another program may have read a part of a file on standard input; a directory is refused when it is read.
     if state.is_dir || state.is_file && file.stream_position().with_context(name)? == 0 {
         return Ok(file);
     }

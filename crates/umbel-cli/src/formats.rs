@@ -1,4 +1,4 @@
-//! Other systems' filters in files, read in the format that is named or recognized.
+//! Other systems' filters in files, read in the named or recognized format.
 
 use std::fmt;
 use std::fs::File;
@@ -42,7 +42,7 @@ pub(crate) fn recognize(
     refused: &anyhow::Error,
     options: Option<&Options>,
 ) -> Result<Foreign> {
-    // A file that does not fit in memory is hardly a filter; more likely a file of lines was named by mistake.
+    // A file that does not fit in memory is probably not a filter, but a file of lines named by mistake.
     let Ok(bytes) = content(file, path, options) else {
         bail!(NotAFilter::new(unknown(refused), &[]))
     };
@@ -81,8 +81,8 @@ impl fmt::Display for NotAFilter {
 impl std::error::Error for NotAFilter {}
 
 fn is_umbel(content: &[u8]) -> bool {
-    let header = umbel::format::Reader::new(content, content.len() as u64);
-    !matches!(header, Err(umbel::FileError::NotUmbel { .. }))
+    let header = umbel::internals::format::Reader::new(content, content.len() as u64);
+    !matches!(header, Err(umbel::FileError::NotUmbel(..)))
 }
 
 /// All of a file, when it fits in memory.
@@ -92,7 +92,7 @@ fn content(mut file: &File, path: &Path, options: Option<&Options>) -> Result<By
     if let Some(options) = options {
         let mut first = [0];
         file.rewind().and_then(|()| file.read(&mut first)).with_context(name)?;
-        // JSON is kept in binary form; while that is made there are its text and both forms, 2.5 times its size.
+        // JSON is kept in binary form; during the conversion, its text and both forms use 2.5 times its size.
         let times = if first[0] == b'{' { 3 } else { 1 };
         umbel_sets::room_left(bytes.saturating_mul(times), options).with_context(name)?;
     }

@@ -1,4 +1,4 @@
-//! What help shows besides the options: the verbs in groups, examples and exit statuses. One place for `--help` and
+//! The help besides the options: the verbs in groups, examples and exit statuses. One place for `--help` and
 //! the manual pages.
 
 use std::ffi::{OsStr, OsString};
@@ -172,7 +172,7 @@ pub(crate) fn command(first: Option<&OsStr>) -> Command {
         Some(typed) if typed.name != verb.name => Command::new(verb.name),
         _ => whole(verb),
     };
-    // On Windows, too.
+    // Also named umbel on Windows.
     let umbel =
         Cli::command().bin_name("umbel").styles(STYLES).subcommands(VERBS.iter().map(define));
     if typed.is_some() {
@@ -200,7 +200,7 @@ pub(crate) fn whole(verb: &Verb) -> Command {
         (is_shared(id) && !SHORT.contains(&id)) || (RARE.contains(&id) && verb.name != "sign")
     };
     command = command.mut_args(|argument| {
-        // What is wrong with a negative number is told, unless it may be the name of a file.
+        // A negative number gets its own error, unless it may be the name of a file.
         let is_path = argument.is_positional() || argument.get_value_hint() != ValueHint::Unknown;
         let is_number = argument.get_action().takes_values() && !is_path;
         let argument = argument.allow_negative_numbers(is_number);

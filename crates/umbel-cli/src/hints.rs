@@ -1,4 +1,4 @@
-//! What the command line adds to errors of the libraries, which know no options: the option that helps.
+//! The command line's hints for errors of the libraries, which know no options: the option that helps.
 
 use umbel::{Error, FileError, InsertError, PlanError, RowError, SchemeError};
 use umbel_io::content;
@@ -41,7 +41,7 @@ fn of(error: &anyhow::Error) -> Option<String> {
 
 fn of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(umbel_sets::Error::UnknownField { found, .. }) = cause.downcast_ref()
-        // A comma is between the names of the message.
+        // A comma separates the names in the message.
         && let Some(other) = other_delimiter(|other| {
             let shown = if other == b'\t' { "\\t".to_owned() } else { char::from(other).to_string() };
             other != b',' && found.contains(&shown)
@@ -99,7 +99,7 @@ fn of_content(input: &Input, all: &[Input], options: &Options) -> Option<String>
     if found == told {
         return None;
     }
-    // One for each file, up to where they are the same.
+    // One for each file, up to the part that they share.
     let each = all.iter().map(|input| {
         let told = input.delimiter().unwrap_or(delimiter);
         input.start().ok().and_then(|start| delimiter_of(&start, told)).unwrap_or(told)
@@ -155,7 +155,7 @@ pub(crate) fn of_line_ends(inputs: &[Input], options: &Options) -> Option<String
 }
 
 fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
-    use umbel::format::OtherKeys;
+    use umbel::internals::format::OtherKeys;
     use umbel_net::prefixes::Family;
     use umbel_sets::Error;
     Some(match error {
@@ -168,7 +168,7 @@ fn of_jobs(error: &umbel_sets::Error) -> Option<&'static str> {
         | Error::LongLine { .. } => "--memory",
         Error::Temporary { .. } => "--tmp",
         Error::AtLeast { .. } => "--at-least",
-        // These read files as they are, whose places they keep.
+        // These read files unchanged, because they record places in them.
         Error::Quote { .. } if matches!(verb(), "index" | "find") => return None,
         Error::Quote { .. } => "--bad skip leaves it out, --tsv reads quotes as text",
         Error::Json { .. } | Error::Ragged { .. } | Error::NoKey { .. } => "--bad skip",
@@ -215,11 +215,11 @@ fn of_plans(error: &PlanError) -> Option<&'static str> {
 }
 
 fn of_insertions(error: &InsertError) -> Option<&'static str> {
-    matches!(error, InsertError::Rows { .. }).then_some(ROWS)
+    matches!(error, InsertError::Rows(..)).then_some(ROWS)
 }
 
 fn of_rows(error: &RowError) -> Option<&'static str> {
-    matches!(error, RowError::NoAttributes | RowError::Unnamed { .. }).then_some(ROWS)
+    matches!(error, RowError::NoAttributes | RowError::Unnamed(..)).then_some(ROWS)
 }
 
 fn of_shared(error: &ShareError) -> Option<&'static str> {

@@ -54,7 +54,7 @@ pub(crate) fn options(work: &Work) -> Result<Options> {
             Size(there)
         ));
     }
-    // --threads is taken as given; the default is lower under a small cap.
+    // --threads is used as given; the default is lower under a small cap.
     let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let threads = work
         .threads
@@ -229,7 +229,7 @@ fn check_beside(paths: &[PathBuf], outputs: &[OutputPath<'_>]) -> Result<()> {
             OutputPath::Filter(path) => (path, "the filter is written to it"),
         };
         let Ok(out) = State::at(output) else { continue };
-        // A device such as a terminal or /dev/null is read and written by anybody.
+        // A device such as a terminal or /dev/null may be both read and written.
         let is_output = |path: &&PathBuf| {
             let input = match is_standard(path) {
                 true => stdin().and_then(|file| Ok(State::of(&file)?)).ok(),
@@ -257,7 +257,7 @@ fn open_paths(paths: &[PathBuf], work: &Work) -> Result<Vec<Source>> {
                 None => NamedInput::Open(name(path), file),
             })
         }
-        // As grep -r does, what can be read is.
+        // As with grep -r, readable files are read.
         false if work.recursive => Ok(NamedInput::MaybePath(path.clone(), say_left_out)),
         false => Ok(NamedInput::Path(path.clone())),
     };
@@ -308,7 +308,7 @@ pub(crate) fn list_in(path: &Path, work: &Work) -> Result<Vec<Vec<u8>>> {
     content::check(&name(), file.fill_buf().with_context(name)?).with_context(name)?;
     let separator = if work.null { 0 } else { b'\n' };
     let memory = work.memory();
-    // A quarter more than an input counts for by itself, because its line is there meanwhile.
+    // A quarter more than an input alone, because its line is in memory meanwhile.
     let mut room = Room::new(memory, [500, 5]);
     let (mut lines, mut is_first) = (Vec::new(), true);
     loop {
@@ -437,7 +437,7 @@ pub(crate) fn keys_alone(
             "--missing keep keeps records without a key, and --print key has nothing to print of them; leave them out with --missing skip"
         );
     }
-    // Each value is normalized by itself.
+    // Each value is normalized on its own.
     let apart = names.len() > 1 && !options.normalization.is_none();
     let alone = match records {
         Records::Csv { delimiter, header, .. } => {
@@ -471,7 +471,7 @@ pub(crate) fn keys_alone(
             })?;
         alike.add(part);
         if keys_of.is_empty() && !options.others.is_empty() {
-            // The others name the fields differently.
+            // The other inputs name the fields differently.
             alike.check_keyed(&options.progress)?;
             total.add(std::mem::take(&mut alike));
         }
@@ -501,7 +501,7 @@ fn row_of(values: &[&[u8]], records: &Records, separator: u8) -> Result<Vec<u8>,
         }
         let start = row.len();
         row.extend_from_slice(value);
-        // An empty line is no row of columns, and a carriage return at the end of a row is none of its bytes.
+        // An empty line is not a row of columns, and a carriage return at the end does not belong to the row.
         let last = i + 1 == values.len();
         let hidden = last && (row.is_empty() || row.ends_with(b"\r"));
         if quotes {

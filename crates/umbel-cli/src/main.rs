@@ -1,8 +1,8 @@
 //! `umbel` on the command line: lines in, lines out.
 //!
 //! This file maps verbs to work and results to exit codes: 0 done or found, 1 nothing found, 2 error. Modules need only
-//! those before them: `args`, what is typed, which knows no verb's working; `verb` and `help`, made of it; `report` and
-//! `output`; `filters` and `lines`, what verbs read and write; `verbs`.
+//! earlier ones: `args`, the arguments, which knows nothing about how verbs work; `verb` and `help`, made from it;
+//! `report` and `output`; `filters` and `lines`, which verbs read and write; `verbs`.
 
 mod args;
 mod elsewhere;
@@ -60,13 +60,13 @@ fn main() -> ExitCode {
         && let Some(of) = arguments.get(2)
         && of.to_str().is_none_or(|of| of != "help" && Verb::named(of).is_none())
     {
-        // A mistyped verb is told as where it is run.
+        // A mistyped verb gets the same error as without `help`.
         arguments.remove(1);
     }
     let matches = match help::command(first.as_deref()).try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(mut error) if error.use_stderr() => {
-            // Whoever types nothing else wants to know what to type.
+            // Someone who types nothing else wants to know what to type.
             if first.is_none() && io::stderr().is_terminal() {
                 report::say(&help::greeting());
                 return ExitCode::from(2);
@@ -103,7 +103,7 @@ fn misused(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     match text.strip_prefix("error: ") {
         Some(text) => report::say_error(text.trim_end()),
-        // Without any argument, the help.
+        // Without arguments, print the help.
         None => report::say(text.trim_end()),
     }
     ExitCode::from(2)

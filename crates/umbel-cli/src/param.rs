@@ -1,4 +1,4 @@
-//! Parameters of other systems' formats, as `--param` writes them, and the table of all that help shows.
+//! Parameters of other systems' formats, as `--param` writes them, and the table that help shows.
 
 use std::fmt;
 use std::str::FromStr;

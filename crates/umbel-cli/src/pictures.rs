@@ -1,10 +1,10 @@
-//! Where pictures go: those of a plan, by `umbel plan --plot`, and that of a filter, by `umbel info --plot`.
+//! Where pictures go: of a plan, by `umbel plan --plot`, and of a filter, by `umbel info --plot`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use umbel::{AnyFilter, Blocks, Plan, Portable};
+use umbel::{AnyFilter, Plan, Portable};
 use umbel_report::pictures::{self, Picture};
 
 use crate::atomic::{self, Existing};
@@ -48,11 +48,7 @@ pub(crate) fn check(path: &Path, filters: &[PathBuf], force: bool) -> Result<()>
 }
 
 /// Writes the picture of a filter; `name` is what it is called there.
-pub(crate) fn of_filter<H: Portable>(
-    filter: &AnyFilter<Blocks, H>,
-    name: &str,
-    path: &Path,
-) -> Result<()> {
+pub(crate) fn of_filter<H: Portable>(filter: &AnyFilter<H>, name: &str, path: &Path) -> Result<()> {
     save(&pictures::of_filter(filter, name), path)
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let name = || path.display().to_string();
     let mut file = File::open(path).with_context(name)?;
     let meta = file.metadata().with_context(name)?;
-    // The mode of a pipe, such as that of a shell's <(…), says nothing.
+    // The mode of a pipe, such as a shell's <(…), is meaningless.
     if let Some(what) = umbel_io::others_may(&meta).filter(|_| meta.is_file()) {
         say(&format!(
             "umbel: warning: {0}: others than its owner may {what} this secret; if they did, make a new one; otherwise: chmod 600 {0}",
@@ -46,7 +46,7 @@ pub(crate) fn write_pair(path: &Path, text: &str, public: &Path, shown: &str) ->
     })?;
     check_new(public)?;
     write_new(path, text)?;
-    // Half a pair is of no use, and would be in the way.
+    // Half a key pair is useless, and would be in the way.
     atomic::write(public, Existing::Keep, |out| Ok(writeln!(out, "{shown}")?))
         .map(drop)
         .inspect_err(|_| drop(fs::remove_file(path)))

@@ -108,7 +108,7 @@ impl Run {
             say(&format!("umbel: warning: {first}: no record has the key{others}"));
         }
         let lines = match self.verb {
-            // Of filters, not of lines.
+            // Reports on filters, not on lines.
             "merge" | "convert" => Vec::new(),
             "pack" | "unpack" | "delta" | "patch" => {
                 vec![format!("{} to {}", Size(report.bytes_read), Size(report.bytes_written))]
@@ -122,7 +122,7 @@ impl Run {
         } else if self.tells() {
             say(&format!("umbel {}: {}", self.verb, short(lines, report, filter, seconds)));
         } else if report.missing + report.bad > 0 {
-            // Also in a script, where nobody asked.
+            // Also in a script, although not requested.
             say_skipped(report);
         }
         if let Some(key_type) = report.assumed_type
@@ -476,7 +476,7 @@ fn line(done: u64, total: u64, elapsed: Duration) -> Option<String> {
     }
     let speed = done as f64 / elapsed.as_secs_f64();
     let rate = format!("{}/s", Size(speed as u64));
-    // Of a pipe nobody knows how much follows.
+    // How much follows in a pipe is unknown.
     if total <= done {
         return Some(format!("{} read, {rate}", Size(done)));
     }

@@ -1,5 +1,5 @@
-//! Where results go: one rule for every verb. A file is replaced when the run succeeds, if what is there is of the sort that
-//! is written; what is of another sort stays unless --force is given, and secrets always stay.
+//! Where results go: one rule for every verb. A successful run replaces a file of the same sort as its result. A file
+//! of another sort stays unless --force is given, and secrets always stay.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read;
@@ -56,10 +56,10 @@ pub(crate) fn check(path: &Path, writes: Sort, force: bool) -> Result<Existing> 
         compression::check_result_name(path)?;
     }
     let Ok(meta) = fs::metadata(path) else {
-        // A link that leads nowhere yet is written through.
+        // A dangling link is written through.
         return Ok(if path.is_symlink() { Existing::Replace } else { Existing::Keep });
     };
-    // A device or a pipe is written to, and what is empty holds nothing.
+    // A device or a pipe is written to, and an empty file has nothing to lose.
     if !meta.is_file() || meta.len() == 0 {
         return Ok(Existing::Replace);
     }
@@ -71,7 +71,7 @@ pub(crate) fn check(path: &Path, writes: Sort, force: bool) -> Result<Existing> 
         Ok(Sort::Own(FileKind::Secret)) => {
             bail!("{path}: is a secret, which is never replaced; name another file")
         }
-        // What ends with NUL bytes may look like anything.
+        // A file that ends with NUL bytes may look like anything.
         Ok(there) if there == writes => return Ok(Existing::Replace),
         Ok(Sort::Text) if writes == Sort::Nulls => return Ok(Existing::Replace),
         Err("binary data") if writes == Sort::Nulls => return Ok(Existing::Replace),
@@ -105,7 +105,7 @@ fn sort_of(start: &[u8], meta: &Metadata) -> Result<Sort, &'static str> {
         Some(Content::Compressed(_)) => Err("compressed data"),
         None if meta.len() == 16 => Ok(Sort::Own(FileKind::Secret)),
         None if start.contains(&0) => Err("binary data"),
-        // In another encoding than UTF-8.
+        // Text in another encoding than UTF-8.
         None => Ok(Sort::Text),
     }
 }

@@ -1,4 +1,4 @@
-//! The verbs: their names and their options. What they do is in `verbs`, whose help and manual pages need this table.
+//! The verbs: their names and their options. What they do is in `verbs`; help and manual pages need this table.
 
 use clap::{Args, Command};
 

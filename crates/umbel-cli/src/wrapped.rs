@@ -1,5 +1,5 @@
-//! What a filter's file may be wrapped in, as the options name it: packed, signed or both. Taken off where filters are
-//! opened, put on where they are written.
+//! The wrapping of a filter's file, as the options name it: packed, signed or both. Removed when filters are opened,
+//! added when they are written.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -45,7 +45,7 @@ pub(crate) fn seal(sign: &SignArgs, list: &ListArgs, output: &Path) -> Result<Op
 /// The signing key in a file.
 fn secret_key(path: &Path) -> Result<SecretKey> {
     let name = || path.display().to_string();
-    // A file of other things may be no text.
+    // Another kind of file may not be text.
     let text = private::read(path)?;
     String::from_utf8_lossy(&text).parse().with_context(name)
 }
@@ -121,7 +121,7 @@ pub(crate) fn check_whole(
     let checked = umbel_share::check(PageReader::new(1 << 18, file), length);
     match checked {
         Ok(()) => Ok(()),
-        Err(ShareError::Filter(error @ FileError::NotUmbel { .. })) => {
+        Err(ShareError::Filter(error @ FileError::NotUmbel(..))) => {
             let error = anyhow::Error::new(error).context(name());
             formats::recognize(file, path, &error, None).map(drop)
         }

@@ -10,16 +10,16 @@
 //! | `opened` | an index that is open, and where decoders start in its files |
 //! | `stamp` | whether a file is still the one that was indexed |
 //! | `folders` | the files of folders, and how an index names them |
-//! | `memory` | what lists of files take of the memory cap |
+//! | `memory` | the part of the memory cap that lists of files use |
 //! | `text` | the text of a file in blocks |
 //! | `build` | making an index and bringing it up to date |
 //! | `query` | how a text is compared with lines |
 //! | `find` | the search |
-//! | `about` | what an index says of itself, and which of its files have changed |
+//! | `about` | the description of an index, and which of its files have changed |
 //! | [`index`] | the file of an index, and which blocks may hold a text: opens no file by its name |
 //!
-//! Errors are [`anyhow::Error`]s with the path in front, as in `umbel-io`; those of the file of an index are [`IndexError`]s.
-//! All but [`index`] needs the feature `files`, which is on by default: a browser reads an index without.
+//! Errors are [`anyhow::Error`]s with the path in front, as in `umbel-io`; errors of an index file are [`IndexError`]s.
+//! All but [`index`] needs the feature `files`, which is on by default: a browser reads an index without it.
 
 #[cfg(feature = "files")]
 mod files;

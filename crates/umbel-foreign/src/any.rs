@@ -67,7 +67,7 @@ macro_rules! systems {
                 }
             }
 
-            /// Adds all keys of `other`: the bits become those of a filter with the keys of both.
+            /// Adds all keys of `other`: the bits become the same as in a filter with the keys of both.
             ///
             /// # Errors
             /// [`Error::FormatsDiffer`]; [`Error::Differ`], which names what else differs: the scheme with its seed,
@@ -183,7 +183,7 @@ systems! {
 
 /// What holds the content of a [`Foreign`] filter: [`Bytes`], `Vec<u8>` or `&[u8]`. Sealed.
 ///
-/// What such a filter does is compiled here, once for each of them, and not in every crate that uses one.
+/// The code of such a filter is compiled here, once for each holder, not in every crate that uses one.
 pub trait Content: AsRef<[u8]> + Sized + sealed::Sealed {
     #[doc(hidden)]
     fn get(filter: &Foreign<Self>) -> &dyn ForeignFilter;
@@ -262,7 +262,7 @@ impl Foreign {
 }
 
 impl<S: Content> Foreign<S> {
-    /// Estimates what the sets of two filters share, from their bits. Copies one of them.
+    /// Estimates the keys that two filters share, from their bits. Copies one of them.
     ///
     /// # Errors
     /// As [`union`](Foreign::union); [`Error::NotComparable`] for a filter of several parts, and for one that answers
@@ -286,11 +286,11 @@ impl<S: Content> Foreign<S> {
     }
 
     /// Converts to another format of the same system: `parquet` and `parquet-bits`, or `bits-and-blooms` and its JSON.
-    /// A copy if it has the format already.
+    /// Returns a copy if it already has the format.
     ///
     /// # Errors
-    /// [`Error::CannotConvert`] for any other format: a filter does not store its keys, and no two systems place them
-    /// alike. [`Error::Field`] for a filter too large for the format; [`Error::OutOfMemory`].
+    /// [`Error::CannotConvert`] for any other format: a filter does not store its keys, and different systems place
+    /// them differently. [`Error::Field`] for a filter too large for the format; [`Error::OutOfMemory`].
     pub fn convert(&self, to: Format) -> Result<Foreign, Error> {
         let from = self.format();
         match (self, to) {
@@ -310,7 +310,7 @@ impl<S: Content> Foreign<S> {
     }
 }
 
-/// Counts keys the way a system does that sizes a filter by their number.
+/// Counts keys as systems do that size a filter by the number of keys.
 ///
 /// RocksDB, which gets its keys in the order of a table, skips those with the same hash as the key just before; others
 /// count every key.

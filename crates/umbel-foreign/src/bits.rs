@@ -1,4 +1,4 @@
-//! Arrays of bits in the byte order of their file, so that they need no copy.
+//! Arrays of bits in the byte order of their file: they need no copy.
 
 use std::ops::Range;
 

@@ -152,7 +152,7 @@ impl<'a> Deserialize<'a> for Json<'a> {
     }
 }
 
-/// Reads the members, of which the last of a name counts, as in Go.
+/// Reads the members; the last one of a name counts, as in Go.
 struct Members;
 
 impl<'a> Visitor<'a> for Members {
@@ -194,7 +194,7 @@ impl<'a> Json<'a> {
         if !b.get().starts_with('"') {
             return Err(refused("another value for b"));
         }
-        // Copied only if it has escapes. To try without would make an error first, with all of the text in quotes.
+        // Copied only if it has escapes. Trying without a copy would first make an error that quotes the whole text.
         let text = match b.get().contains('\\') {
             true => Cow::Owned(serde_json::from_str(b.get()).map_err(syntax)?),
             false => Cow::Borrowed(serde_json::from_str(b.get()).map_err(syntax)?),

@@ -13,8 +13,8 @@ const LINE: usize = size_of::<Block>();
 /// where one look-up in a damaged file would take seconds.
 pub(crate) const MOST_PROBES: u32 = 1 << 16;
 
-/// The owned content of a file. Allocated here, its array of bits starts a cache line, so that no block spans two, and is
-/// in huge pages if it is large. A vector is taken as it is, without a copy.
+/// The owned content of a file. Allocated here, its array of bits starts a cache line, so no block spans two, and is in
+/// huge pages if it is large. A vector is used as it is, without a copy.
 #[derive(Clone)]
 pub struct Bytes(Memory);
 
@@ -59,7 +59,7 @@ impl Bytes {
         Ok(copy)
     }
 
-    /// Moves a vector's memory; other memory stays, since it keeps to cache lines.
+    /// Moves a vector's memory; other memory stays, because it is aligned to cache lines.
     pub(crate) fn relocate(&mut self, to: &mut impl Relocate) {
         if let Memory::Taken(content) = &mut self.0 {
             to.vector(content);

@@ -20,7 +20,7 @@ use crate::{Bytes, Error, ForeignFilter, ForeignInsert, Format, Key, Receipt, Re
 /// A link of a chain: the fields of its head.
 #[doc(hidden)]
 pub trait ChainLink: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
-    /// Bytes that its array has in front of its bits.
+    /// Bytes of its array before its bits.
     const FRONT: usize = 0;
 
     /// Bytes of its bits.
@@ -40,8 +40,8 @@ pub trait ChainLink: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     fn shape(&self) -> Vec<(&'static str, Value)>;
 }
 
-/// Remainders of division by one number, which is below 2^63, by multiplication: a key has eight or so, and the processor divides one
-/// after the other (8 positions: 28 ns).
+/// Remainders of division by one number, which is below 2^63, by multiplication: a key has about eight, and the
+/// processor divides one after the other (8 positions: 28 ns).
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct Remainder {
@@ -71,11 +71,11 @@ pub trait Rule: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     type Link: ChainLink;
     #[doc(hidden)]
     const FORMAT: Format;
-    /// Bytes of a link beside its bits.
+    /// Bytes of a link besides its bits.
     #[doc(hidden)]
     const LINK: u64;
 
-    /// Bytes of a file beside its links.
+    /// Bytes of a file besides its links.
     #[doc(hidden)]
     fn bytes(&self) -> u64;
     #[doc(hidden)]
@@ -87,7 +87,7 @@ pub trait Rule: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
     /// Returns the link after these, empty; `None` if there is none.
     #[doc(hidden)]
     fn next(&self, links: &[Self::Link]) -> Option<Self::Link>;
-    /// Writes what an array of a new link has in front of its bits.
+    /// Writes the front of a new link's array, before its bits.
     #[doc(hidden)]
     fn front(&self, link: &Self::Link, array: &mut [u8]) {
         let _ = (link, array);
@@ -106,12 +106,12 @@ pub trait Rule: sealed::Sealed + Clone + fmt::Debug + Send + Sync + 'static {
 pub struct Chain<R: Rule, S = Bytes> {
     pub(crate) rule: R,
     links: Vec<R::Link>,
-    /// Of the links, by their moduli: the reciprocal of each takes as long as two of its positions.
+    /// For each link, by its modulus: computing a reciprocal takes as long as two positions.
     remainders: Vec<Remainder>,
     /// The file it was read from, and where in it the arrays of the first links start.
     content: S,
     starts: Vec<usize>,
-    /// The arrays of all other links, each by itself, so that growth copies nothing.
+    /// The arrays of all other links, each by itself: growth copies nothing.
     arrays: Vec<Bytes>,
     /// The limit in bytes while it grows.
     limit: u64,
@@ -342,8 +342,8 @@ impl<R: Rule, S: AsRef<[u8]>> Chain<R, S> {
         Measure::spread(self.array(i), link.modulus(), link.probes())
     }
 
-    /// The arrays of links that are not near the processor anyway, and a key's positions there, oldest first: a chain may have
-    /// a thousand small links with hundreds of probes each, of which a lookup needs two or so.
+    /// The arrays of links too large for the processor's first cache, and a key's positions there, oldest first: a
+    /// chain may have a thousand small links with hundreds of probes each, but a lookup needs about two of these.
     #[inline]
     fn far(
         &self,
@@ -372,8 +372,8 @@ impl<R: Rule, S: AsRef<[u8]>> Chain<R, S> {
 }
 
 /// Keys on their way to a lookup or an insertion: first the cache lines of the first bits of each are prefetched, and
-/// later the others, if the first are set. An absent key of a filter that is full needs 3.3 of RedisBloom's eight lines so,
-/// and its lookup 54 ns instead of 97 (100 million keys, Zen 4).
+/// later the others, if the first are set. So an absent key of a full filter needs 3.3 of RedisBloom's eight lines, and
+/// its lookup takes 54 ns instead of 97 (100 million keys, Zen 4).
 struct Ahead {
     hashes: [Option<(u64, u64)>; Self::STEPS],
     step: usize,
@@ -385,7 +385,7 @@ impl Ahead {
     /// Bits that are read first.
     const FIRST: usize = 2;
     /// Steps from a key to its next part: RedisBloom's eight lines each keep all of a processor's line buffers busy. With 4
-    /// or 16 steps keys that are there take 3 % and 7 % longer.
+    /// or 16 steps, present keys take 3 % and 7 % longer.
     const PART: usize = 8;
     /// Steps of a key in all.
     const STEPS: usize = 2 * Self::PART;
@@ -394,8 +394,8 @@ impl Ahead {
         Self { hashes: [None; Self::STEPS], step: 0, adds }
     }
 
-    /// Takes the hash of the next key; `None` when there are no more. Returns that of the key that was taken
-    /// [`STEPS`](Self::STEPS) before.
+    /// Takes the hash of the next key; `None` when there are no more. Returns the hash taken
+    /// [`STEPS`](Self::STEPS) calls before.
     #[inline(always)]
     fn step<R: Rule, S: AsRef<[u8]>>(
         &mut self,

@@ -1,5 +1,5 @@
-//! Why a foreign filter was refused. Messages say what was expected, what was found and, if known, what to do; the
-//! caller that knows a path puts it in front.
+//! Why a foreign filter was refused. Messages name what was expected, what was found and, if known, what to do; a
+//! caller that knows the path puts it in front.
 
 use std::fmt;
 
@@ -72,7 +72,7 @@ pub enum Error {
     /// The false positive rate is outside (0, 1).
     #[error("fpp {} is not a probability between 0 and 1 (both excluded); 0.01 is 1 %", Exact(*.0))]
     Fpp(f64),
-    /// The system makes no filters for no keys.
+    /// The system makes no filters for zero keys.
     #[error("zero keys: a filter is planned for at least 1 key")]
     ZeroKeys,
     /// The filter would need more bits than the system supports.

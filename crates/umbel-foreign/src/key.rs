@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::{Error, Format, KeyType};
 
-/// A key with its type. Most systems hash numbers and texts differently, and none records which.
+/// A key with its type. Most systems hash numbers and texts differently, and do not record the type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Key<'a> {

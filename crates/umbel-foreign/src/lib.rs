@@ -1,7 +1,7 @@
 //! Bloom filters of other systems (Parquet, Guava, Spark, RedisBloom, RocksDB and more), byte for byte: create, read,
 //! query, fill, merge and write them.
 //!
-//! A foreign filter works directly on the content of its file: the bits stay in place, in the order of the file, so a
+//! A foreign filter works directly on the content of its file: the bits stay in place, in the file's order, so a
 //! mapped file is a filter without a copy. [`ForeignFilter::write_to`] writes exactly what the other system would have
 //! written with the same keys.
 //!
@@ -116,8 +116,8 @@ pub trait ForeignFilter {
     /// Returns the bytes of its file.
     fn bytes(&self) -> u64;
 
-    /// Returns the bytes that it needs in memory once it holds a key: those of its file, except for an empty
-    /// DataSketches file, which omits the bits: up to 16 GiB for 24 bytes.
+    /// Returns the bytes that it needs in memory once it holds a key: the size of its file, except for an
+    /// empty DataSketches file, which omits the bits: up to 16 GiB for 24 bytes.
     fn bytes_to_fill(&self) -> u64 {
         self.bytes()
     }
@@ -165,8 +165,8 @@ pub trait ForeignInsert: ForeignFilter {
         keys.iter().try_for_each(|key| self.insert(*key).map(drop))
     }
 
-    /// Limits its memory to `bytes` bytes, also while it grows. Only for a format that [grows](Format::grows); filters
-    /// of others keep their size.
+    /// Limits its memory to `bytes` bytes, also while it grows. Only for a format that [grows](Format::grows); others
+    /// keep their size.
     fn set_limit(&mut self, bytes: u64) {
         let _ = bytes;
     }

@@ -1,6 +1,6 @@
 //! Fill, keys and rate, computed from the bits of a filter.
 
-use umbel::math::{Coverage, Estimate};
+use umbel::internals::math::{Coverage, Estimate};
 
 use crate::bits::count_ones;
 
@@ -39,8 +39,8 @@ impl Measure {
 
     /// For probes that all fall into one block of `block` bytes: the rate is the mean over blocks.
     ///
-    /// `rate` computes that of a block. `spared` is the probability that a key of the block leaves a given bit of it
-    /// clear; `pairs` are how many other bits it may also leave clear, and with what probability both.
+    /// `rate` computes a block's rate. `spared` is the probability that a key of the block leaves a given bit of it
+    /// clear; `pairs` are the numbers of other bits that it may also leave clear, and with what probability both.
     pub(crate) fn blocked(
         array: &[u8],
         block: usize,

@@ -11,7 +11,7 @@ pub struct Parameters {
     pub keys: Option<u64>,
     /// False positive rate, in (0, 1).
     pub fpp: Option<f64>,
-    /// Bits, instead of those that follow from keys and fpp.
+    /// Bits, instead of the number that follows from keys and fpp.
     pub bits: Option<u64>,
     /// Bits per key.
     pub bits_per_key: Option<f64>,
@@ -21,9 +21,9 @@ pub struct Parameters {
     pub seed: Option<i64>,
     /// The factor by which each part of a growing filter is larger than the one before; 0 for no growth.
     pub growth: Option<u32>,
-    /// Slots of a bucket, of cuckoo filters.
+    /// For cuckoo filters, the slots of a bucket.
     pub bucket_size: Option<u32>,
-    /// The most fingerprints moved for one key, of cuckoo filters.
+    /// For cuckoo filters, the most fingerprints moved for one key.
     pub max_iterations: Option<u32>,
     /// Salts, one for each probe.
     pub salts: Vec<Vec<u8>>,
@@ -120,7 +120,7 @@ pub struct Plan {
     pub bits: u64,
     /// Probes per key, k.
     pub probes: u32,
-    /// Bytes of the file; for a format whose empty filters have no bits, with the first key in it.
+    /// Bytes of the file; if the format's empty filters have no bits, with the first key in it.
     pub bytes: u64,
     /// Surprises to expect, such as a size beyond what the system can use.
     pub warnings: Vec<&'static str>,

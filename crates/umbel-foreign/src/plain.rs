@@ -130,12 +130,12 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Of all bits of an array.
+    /// For all bits of an array.
     pub(crate) fn new(format: Format, probes: u32, array: Range<usize>) -> Self {
         Self { format, probes, bits: 8 * array.len() as u64, array, fixed: None }
     }
 
-    /// Of an array of bytes of which the last may have bits that are not used.
+    /// For an array of bytes whose last byte may have unused bits.
     pub(crate) fn of_bits(format: Format, probes: u32, bits: u64, array: Range<usize>) -> Self {
         Self { bits, ..Self::new(format, probes, array) }
     }
@@ -205,7 +205,7 @@ impl<L: Layout> Plain<L> {
         Ok(new > 0)
     }
 
-    /// Adds all keys of `other`: the bits become those of a filter with the keys of both.
+    /// Adds all keys of `other`: the bits become the same as in a filter with the keys of both.
     ///
     /// # Errors
     /// [`Error::FormatsDiffer`]; [`Error::Differ`], which names what else differs: the scheme with
@@ -340,8 +340,8 @@ impl<L: Layout, S: AsRef<[u8]>> ForeignFilter for Plain<L, S> {
     }
 }
 
-/// A filter whose content is borrowed. What a [`Plain`] does with its bits is compiled for it, once for each layout and not
-/// for each holder of a content too.
+/// A filter whose content is borrowed. A [`Plain`]'s work on bits is compiled for this type, once per layout, not once
+/// per holder of content.
 struct View<'a, L> {
     layout: &'a L,
     content: &'a [u8],

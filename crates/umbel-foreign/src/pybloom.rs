@@ -25,7 +25,7 @@ use sha1::Sha1;
 use sha2::digest::Digest;
 use sha2::{Sha256, Sha384, Sha512};
 use twox_hash::XxHash3_128;
-use umbel::math::Coverage;
+use umbel::internals::math::Coverage;
 use umbel::{Fact, Figure};
 
 use crate::bits::{self, Order, padding_is_clear};
@@ -61,7 +61,7 @@ pub struct Fields {
     shape: Shape,
 }
 
-/// The most slices: pybloom makes ⌈log₂ 1/p⌉, and of p the inverse is a number.
+/// The most slices: pybloom makes ⌈log₂ 1/p⌉, and 1/p is finite.
 const MOST_SLICES: u64 = 1024;
 const HEAD: usize = 40;
 /// The range of the count.
@@ -152,8 +152,8 @@ struct Salts {
     hash: Hash,
     /// Bytes of a number.
     width: usize,
-    /// The digest of each salt's number, maybe of more than are needed: filters of a chain share them, because a slice may have
-    /// one bit, and its part of the digests 32 or 64.
+    /// The digest of each salt's number, maybe more than are needed: filters of a chain share them, because a slice may
+    /// have one bit, but its part of the digests 32 or 64.
     digests: Arc<[[u8; 64]]>,
 }
 
@@ -165,7 +165,7 @@ impl PartialEq for Salts {
 }
 
 impl Salts {
-    /// For numbers below `slice_bits`, one for each slice; takes digests that are known, and adds others to them.
+    /// For numbers below `slice_bits`, one for each slice; uses known digests, and adds new ones to them.
     fn new(format: Format, slices: u32, slice_bits: u64, known: &mut Digests) -> Self {
         let width = match slice_bits {
             0x8000_0000.. => 8,
@@ -397,7 +397,7 @@ impl PybloomScalable {
         Self::decode(format, content, given)
     }
 
-    /// Plans what [`new`](Self::new) would make; bits and probes are those of the first filter.
+    /// Plans what [`new`](Self::new) would make; bits and probes are the first filter's.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -667,7 +667,7 @@ mod tests {
         }
     }
 
-    /// Of a file alone: no rate that can be given is so small.
+    /// Only for a file: a parameter cannot give so small a rate.
     #[test]
     fn a_chain_whose_rates_have_ended_is_full() {
         for format in [Format::Pybloom3Scalable, Format::Pybloom4Scalable] {
@@ -732,7 +732,7 @@ mod tests {
         different.dedup();
         let bytes: usize = different.iter().map(|(_, digests)| 64 * digests).sum();
         assert!(bytes < 1 << 12, "{bytes} for {}", chain.len());
-        // They are those of a filter alone.
+        // They are the same as a single filter's.
         for ((fields, _), file) in read.filters.iter().zip(&files) {
             let alone = Pybloom::decode(Format::Pybloom4, &file[..], &given).unwrap();
             let of = |salts: &Salts| salts.numbers(b"key").take(1024).collect::<Vec<_>>();

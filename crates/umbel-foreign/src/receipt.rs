@@ -1,7 +1,7 @@
 //! What a foreign filter delivers now.
 
+use umbel::Estimate;
 use umbel::Fact;
-use umbel::math::Estimate;
 
 use crate::measure::Measure;
 use crate::{Error, ForeignFilter, Format, Key};
@@ -99,7 +99,7 @@ impl Part {
 }
 
 /// The rate of a filter that answers by `contains`, whose smallest part has `least_bits` bits and whose keys have `probes` probes in all: `fpp`,
-/// unless a sample of keys shows it to be wrong; then the share of them that pass.
+/// unless a sample of keys shows that it is wrong; then the share of the sample that passes.
 pub(crate) fn sampled_rate(
     contains: &dyn Fn(Key<'_>) -> Result<bool, Error>,
     least_bits: u64,
@@ -122,16 +122,15 @@ pub(crate) fn sampled_rate(
 }
 
 /// Up to this many bits, probes made from two hashes can be noticeably worse than independent ones: if the step and the
-/// bits share a factor, the probes soon return to the same bits, and to those of similar keys. In 64 bits with 20
-/// probes, as Guava has for one key, 7 % of keys passed where the fill predicted 0.014 %; in 6,400 bits with 444 probes
-/// 1 %, with 1e-134 predicted; in a RedisBloom chain that grew by factors of one from links of 64 bits, half of all
-/// keys.
+/// bits share a factor, the probes soon return to the same bits, and to similar keys' bits. In 64 bits with 20 probes,
+/// as Guava has for one key, 7 % of keys passed where the fill predicted 0.014 %; in 6,400 bits with 444 probes 1 %,
+/// with 1e-134 predicted; in a RedisBloom chain that grew by factors of one from links of 64 bits, half of all keys.
 const SMALL: u64 = 4096;
 /// Like [`SMALL`], per probe.
 const SMALL_A_PROBE: u64 = 128;
 
-/// The keys of a sample: 4096, or fewer if a file has more than 1024 probes per key, so that its receipt takes no more
-/// than 4 million.
+/// The keys of a sample: 4096, or fewer if a file has more than 1024 probes per key, which limits its receipt to 4
+/// million probes.
 fn sampled_keys(probes: u32) -> u64 {
     ((1 << 22) / u64::from(probes.max(1))).clamp(64, 4096)
 }
@@ -161,7 +160,7 @@ mod tests {
         }
     }
 
-    /// Filters whose rate is far from what their fill says.
+    /// Filters whose rate is far from what their fill predicts.
     #[test]
     fn rates_of_small_filters_are_those_that_keys_find() {
         let spark =
@@ -180,8 +179,8 @@ mod tests {
             // 4096 keys determine a rate p to within 6 sqrt(p/4096).
             let spread = 6.0 * (fpp / 4096.0).sqrt();
             let bounds = [fpp - spread, fpp + spread].map(|rate| rate.clamp(0.0, 1.0));
-            let (low, _) = umbel::math::binomial_bounds(asked, bounds[0], 1e-9);
-            let (_, high) = umbel::math::binomial_bounds(asked, bounds[1], 1e-9);
+            let (low, _) = umbel::internals::math::binomial_bounds(asked, bounds[0], 1e-9);
+            let (_, high) = umbel::internals::math::binomial_bounds(asked, bounds[1], 1e-9);
             assert!((low..=high).contains(&passed) && passed > 5, "{format}: {passed}, {fpp}");
         }
     }

@@ -11,8 +11,8 @@
 //! | bytes u64 | bits u64 | items u64 | error f64 | bits an entry f64 | hashes u32 | entries u64 | n2 u8 |
 //! ```
 //!
-//! RedisBloom's development version has filters with a seed of their own (commit 79f88a25). Their header has bit 31 of its options
-//! set, and the seed, a u64, behind its links. That version writes one for every filter, and reads headers without.
+//! RedisBloom's development version has filters with a seed of their own (commit 79f88a25): bit 31 of the header's options
+//! is set, and the seed, a u64, follows the links. That version writes a seed for every filter, and reads headers without.
 //!
 //! A file here is the header followed by all data chunks, in order; [`RedisBloom::chunks`] and
 //! [`RedisBloom::from_chunks`] convert between it and what the commands carry. Once the newest link has its entries, the
@@ -65,7 +65,7 @@ pub struct Options {
     pub seed: Option<u64>,
 }
 
-/// The fields of a link in a header: those of RedisBloom, and no more.
+/// The fields of a link in a header: exactly RedisBloom's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// Bits of its array, 8 a byte.
@@ -95,7 +95,7 @@ const NOROUND: u32 = 1;
 const ENTRIES_IS_BITS: u32 = 2;
 const FORCE64: u32 = 4;
 const NO_SCALING: u32 = 8;
-/// In the options of a header: there is a seed behind the links.
+/// In the options of a header: there is a seed after the links.
 pub const SEEDED: u32 = 1 << 31;
 
 /// Seeds of the first hash, of 64 and of 32 bits: part of the format.
@@ -252,7 +252,7 @@ impl Options {
         if self.options & FORCE64 != 0 { SEED_64 } else { SEED_32.into() }
     }
 
-    /// Without a seed if it is the usual one, so that each RedisBloom reads what is written.
+    /// Drops the seed if it is the usual one: every RedisBloom can then read the file.
     fn shortest(self) -> Self {
         let seed = self.seed.filter(|seed| *seed != self.usual_seed());
         Self { seed, ..self }
@@ -325,7 +325,7 @@ fn exponent_above(x: f64) -> Option<u8> {
     u8::try_from((exponent + 1).max(0)).ok().filter(|n2| *n2 < 64)
 }
 
-/// Of parts of these lengths, laid end to end, the one that has the byte `offset`, and which of its bytes that is.
+/// For parts of these lengths, laid end to end: the one that contains the byte `offset`, and that byte's index in it.
 pub(crate) fn place(lengths: impl IntoIterator<Item = u64>, offset: u64) -> Option<(usize, u64)> {
     let mut at = offset;
     for (i, length) in lengths.into_iter().enumerate() {
@@ -337,8 +337,8 @@ pub(crate) fn place(lengths: impl IntoIterator<Item = u64>, offset: u64) -> Opti
     None
 }
 
-/// Of parts of these lengths, laid end to end, the one that a chunk belongs to that was dumped with this iterator, and which of
-/// its bytes those are.
+/// For parts of these lengths, laid end to end: the one to which a chunk dumped with this iterator belongs, and the
+/// chunk's bytes in it.
 pub(crate) fn loaded_to(
     format: Format,
     mut lengths: impl Iterator<Item = u64> + Clone,
@@ -414,7 +414,7 @@ impl RedisBloom {
     /// Makes a filter from a dump: its pairs of iterator and chunk, in the order of `BF.SCANDUMP`.
     ///
     /// # Errors
-    /// Those of [`decode`](Self::decode); [`Error::Field`] if a chunk is missing or out of order.
+    /// As [`decode`](Self::decode); [`Error::Field`] if a chunk is missing or out of order.
     pub fn from_chunks<'c>(
         chunks: impl IntoIterator<Item = (u64, &'c [u8])>,
     ) -> Result<Self, Error> {
@@ -688,7 +688,7 @@ mod tests {
         assert!((0..20).all(|key| read.contains(key.to_string().as_str().into()).unwrap()));
         assert!(matches!(made(6).union(&read), Err(Error::Differ { what: "seed", .. })));
         assert!(decoded(&usual).unwrap().to_owned().unwrap().union(&made(SEED_64)).is_ok());
-        // With the usual seed in it, the file stays as it is, and a new filter does not have it.
+        // A file with the usual seed in it is unchanged, and a new filter does not have the seed.
         let file = seeded(&usual.encode().unwrap(), SEED_64);
         let mut read = RedisBloom::decode(FORMAT, &file[..], &Parameters::default()).unwrap();
         assert_eq!(read.encode().unwrap(), file);
@@ -730,7 +730,7 @@ mod tests {
             }
             RedisBloom::decode(FORMAT, file, &Parameters::default())
         };
-        // No sum of 64 bits, which RedisBloom refuses.
+        // The sum exceeds 64 bits, which RedisBloom refuses.
         assert!(matches!(with_oldest(u64::MAX), Err(Error::Field { field: "items", .. })));
         let mut filter = with_oldest(u64::MAX - 2).unwrap().to_owned().unwrap();
         assert_eq!((filter.links().len(), filter.items()), (2, u64::MAX));

@@ -1,5 +1,5 @@
-//! RedisBloom's cuckoo filters, as `CF.SCANDUMP` gives one and `CF.LOADCHUNK` takes it. Checked against RedisBloom
-//! 2.8.2 and commit b28c294 in Redis 8.2.3.
+//! RedisBloom's cuckoo filters, as `CF.SCANDUMP` returns and `CF.LOADCHUNK` accepts them. Checked against
+//! RedisBloom 2.8.2 and commit b28c294 in Redis 8.2.3.
 //!
 //! ```text
 //! header, the chunk of iterator 1; little-endian, packed:
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! RedisBloom's development version has filters with a seed of their own (commit 79f88a25). Their header has bit 63 of `filters` set,
-//! and the seed, a u64, at its end. That version writes one for every filter, and reads headers without.
+//! and the seed, a u64, at its end. That version writes a seed for every filter, and reads headers without one.
 //!
 //! A file here is the header and the slots of all sub-filters, oldest first. A slot is a byte: a fingerprint, or 0 when
 //! it is free. Sub-filter i has `buckets · growthⁱ` buckets of `bucket size` slots.
@@ -23,14 +23,14 @@
 //!
 //! B. Fan, D. G. Andersen, M. Kaminsky, M. D. Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom", 2014,
 //! <https://doi.org/10.1145/2674005.2674994>. RedisBloom differs: a full filter gets another sub-filter, whose
-//! number of buckets is a power of two times that of the one before.
+//! number of buckets is a power of two times the previous one's.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 
+use umbel::Estimate;
 use umbel::internals::prefetch;
-use umbel::math::Estimate;
 use umbel::{Fact, Figure};
 
 use crate::bytes::{Reader, check, refuse};
@@ -57,7 +57,7 @@ const USUAL_CAPACITY: u64 = 1024;
 const USUAL_BUCKET_SIZE: u32 = 2;
 const USUAL_ITERATIONS: u32 = 20;
 const USUAL_GROWTH: u32 = 1;
-/// The most that `CF.RESERVE` takes.
+/// The maximum for `CF.RESERVE`.
 const MOST_CAPACITY: u64 = 1 << 30;
 const MOST_BUCKET_SIZE: u32 = 255;
 const MOST_ITERATIONS: u32 = 65_535;
@@ -111,7 +111,7 @@ pub struct Head {
     pub bucket_size: u16,
     /// The most fingerprints moved for one key before a sub-filter counts as full.
     pub max_iterations: u16,
-    /// The buckets of a sub-filter over those of the one before, a power of two; 0 if the filter does not grow.
+    /// The ratio of a sub-filter's buckets to the previous one's, a power of two; 0 if the filter does not grow.
     pub growth: u16,
     /// The seed of the hash, if it is not the usual one, which is 0, or if the header has it anyway.
     pub seed: Option<u64>,
@@ -131,7 +131,7 @@ impl Head {
         HEAD + if self.seed.is_some() { size_of::<u64>() } else { 0 }
     }
 
-    /// Without a seed if it is the usual one, so that each RedisBloom reads what is written.
+    /// Drops the seed if it is the usual one: every RedisBloom can then read the file.
     fn shortest(self) -> Self {
         Self { seed: self.seed.filter(|seed| *seed != USUAL_SEED), ..self }
     }
@@ -258,8 +258,8 @@ impl<'a> Slots<'a> {
         self.slots.iter().map(|slot| u64::from(*slot != 0)).sum()
     }
 
-    /// The chance that an absent key passes: the share of pairs of fingerprint and bucket that do. It is exact, because
-    /// the number of fingerprints is odd and that of buckets a power of two, so all pairs are equally likely.
+    /// The chance that an absent key passes: the share of pairs of fingerprint and bucket that do. It is exact: the
+    /// number of fingerprints is odd and the number of buckets a power of two, so all pairs are equally likely.
     fn rate(&self) -> f64 {
         let mut pairs = 0u64;
         for bucket in 0..=self.mask {
@@ -268,7 +268,7 @@ impl<'a> Slots<'a> {
                 if fingerprint == 0 || slots[..i].contains(&fingerprint) {
                     continue;
                 }
-                // In this bucket, and from its other one, unless that has it too and counts it.
+                // In this bucket, and from its other one, unless that also has it and counts it.
                 let other = other(bucket, fingerprint);
                 let counted = self.find(other, fingerprint).is_some();
                 pairs += if counted { 1 } else { 2 };
@@ -335,8 +335,8 @@ impl RedisBloomCuckoo {
     /// Creates the filter of a header chunk, without keys; [`load`](Self::load) adds the data chunks.
     ///
     /// # Errors
-    /// [`Error::Field`] or [`Error::Length`] if it is no header; [`Error::GrowthLimit`] if the filter would have more than
-    /// `limit` bytes; [`Error::OutOfMemory`].
+    /// [`Error::Field`] or [`Error::Length`] if it is not a header; [`Error::GrowthLimit`] if the filter would have
+    /// more than `limit` bytes; [`Error::OutOfMemory`].
     pub fn from_header(header: &[u8], limit: u64) -> Result<Self, Error> {
         let mut reader = Reader::new(FORMAT, header);
         let head = Head::decode(&mut reader)?;
@@ -352,8 +352,8 @@ impl RedisBloomCuckoo {
     /// Creates a filter from its fields and sub-filters, as a server's snapshot has them.
     ///
     /// # Errors
-    /// [`Error::Field`] for everything that [`from_header`](Self::from_header) refuses; [`Error::Length`] if a sub-filter
-    /// does not have the number of slots that follows from its place.
+    /// [`Error::Field`] for everything that [`from_header`](Self::from_header) refuses; [`Error::Length`] if a
+    /// sub-filter's number of slots does not match its place.
     pub fn from_filters(head: Head, arrays: Vec<Bytes>) -> Result<Self, Error> {
         head.check()?;
         check(
@@ -560,10 +560,10 @@ impl RedisBloomCuckoo {
         self.move_down(true);
     }
 
-    /// Empties sub-filters from the newest down; unless `on`, stops at the first that cannot be emptied.
+    /// Empties sub-filters from the newest down; unless `on` is set, stops at the first that cannot be emptied.
     fn move_down(&mut self, on: bool) {
-        // Each fingerprint may be compared with all older sub-filters, of which there are 65,536 at most. They never get room
-        // meanwhile, so of many, as large as each other, it is kept for each bucket where there was none.
+        // Each fingerprint may be compared with all older sub-filters, at most 65,536. They never get room meanwhile,
+        // so for many of equal size, the full ones are remembered for each bucket.
         const FEW: usize = 64;
         let mut first = Vec::new();
         let buckets = self.slots(0).mask as usize + 1;
@@ -579,8 +579,8 @@ impl RedisBloomCuckoo {
         self.head.deletes = 0;
     }
 
-    /// The first sub-filter with room in a bucket, below `i`. If there are any, `first` has, for each bucket, how many have
-    /// none for certain.
+    /// The first sub-filter below `i` with room in a bucket. Unless empty, `first` has, for each bucket, how many
+    /// certainly have none.
     fn with_room(&self, bucket: u64, i: usize, first: &mut [u16]) -> Option<usize> {
         let known = first.get_mut((bucket & self.slots(0).mask) as usize);
         let start = known.as_ref().map_or(0, |known| usize::from(**known));

@@ -7,12 +7,12 @@
 //!                                          -5     -4             -3     -2      from the end
 //! ```
 //!
-//! A key has all its bits in one line. Both hashes read the key's bytes: the legacy one is LevelDB's with the bytes of
-//! the tail sign-extended, the other is XXPH3, a preview of XXH3 with other values. In a table the filter is the block
+//! A key has all its bits in one line. Both hashes read the key's bytes: the legacy one is LevelDB's with the tail's
+//! bytes sign-extended, the other is XXPH3, a preview of XXH3 with other values. In a table the filter is the block
 //! that `fullfilter.rocksdb.BuiltinBloomFilter` of the metaindex names, without the block's trailer of 5 bytes.
 //!
-//! RocksDB lets every key pass that it cannot test, so that no key is lost: with filters of other versions, and with
-//! legacy ones whose lines do not fit.
+//! To lose no key, RocksDB lets every key pass that it cannot test: with filters of other versions, and with legacy
+//! ones whose lines do not fit.
 
 pub use fast::RocksDb;
 pub(crate) use fast::hash as fast_hash;
@@ -54,8 +54,8 @@ mod legacy {
 
     /// A full filter of RocksDB before format version 5.
     ///
-    /// The parameter `keys` is their number in the order of the table, without those whose hash equals that of the one
-    /// before; [`Foreign::build`](crate::Foreign::build) counts this way. Its hash has 32 bits, which raises the rate
+    /// The parameter `keys` is their number in the order of the table, without keys whose hash equals the previous
+    /// key's; [`Foreign::build`](crate::Foreign::build) counts this way. Its hash has 32 bits, which raises the rate
     /// noticeably from some 3 million keys on.
     pub type RocksDbLegacy<S = Bytes> = Plain<Fields, S>;
 
@@ -216,7 +216,7 @@ mod fast {
             let probes = probes(millibits);
             let wanted = (u128::from(keys) * u128::from(millibits)).div_ceil(8000);
             let bytes = wanted.next_multiple_of(LINE as u128).min(MOST_BYTES.into()) as u64;
-            // For no keys at all, RocksDB makes a filter of no bytes.
+            // For zero keys, RocksDB makes a filter of zero bytes.
             let tail = if keys == 0 { Vec::new() } else { vec![0xff, 0, probes as u8, 0, 0] };
             let plan = Plan::new(format, (8 * bytes, probes), Vec::new(), bytes, tail);
             Ok(plan.warn(
@@ -339,7 +339,7 @@ mod fast {
         /// Inserts many keys by their hashes, with overlapping cache misses.
         ///
         /// # Errors
-        /// [`Error::Full`] for a filter that was made for no keys.
+        /// [`Error::Full`] for a filter that was made for zero keys.
         pub fn insert_hashes(&mut self, hashes: &[u64]) -> Result<(), Error> {
             let (layout, array) = self.parts_mut();
             match layout.shape.fixed {

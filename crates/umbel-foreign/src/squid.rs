@@ -1,5 +1,5 @@
-//! Squid's cache digest, version 5, by which a proxy tells its peers what it holds. Checked against Squid 5.7;
-//! `squid-cache/squid`, `src/{CacheDigest,store_digest,store_key_md5}.cc`, `StoreDigest.h`.
+//! Squid's cache digest, version 5, in which a proxy announces to its peers what it holds. Checked against
+//! Squid 5.7; `squid-cache/squid`, `src/{CacheDigest,store_digest,store_key_md5}.cc`, `StoreDigest.h`.
 //!
 //! ```text
 //! byte 0          2           4          8       12          16           20               21         22      128 ..
@@ -44,7 +44,7 @@ pub struct Fields {
 }
 
 const VERSION: u16 = 5;
-/// The oldest version that reads what version 5 writes, and the oldest that version 5 reads.
+/// The oldest version that reads version 5's digests, and the oldest that version 5 reads.
 const REQUIRED: u16 = 3;
 const PROBES: u8 = 4;
 const GET: u8 = 1;
@@ -200,7 +200,7 @@ mod tests {
         assert!(Squid::new(Format::Squid, &given).is_err());
     }
 
-    /// A Squid 5.7 aborts on a digest with this header, but takes one for an entry less.
+    /// Squid 5.7 aborts on a digest with this header, but accepts one with an entry less.
     #[test]
     fn a_digest_that_aborts_squid_is_neither_made_nor_read() {
         let plan = |keys, bits: f64| {

@@ -1,4 +1,4 @@
-//! Table files of LevelDB (`.ldb`) and RocksDB (`.sst`): the filters in them, and which of them a key asks.
+//! Table files of LevelDB (`.ldb`) and RocksDB (`.sst`): the filters in them, and which one is queried for a key.
 //!
 //! ```text
 //! data block 0 | data block 1 | … | filter block | (properties) | metaindex block | index block | footer
@@ -24,7 +24,7 @@ use crate::{Error, Foreign, ForeignFilter, Format, Key};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// It does not end as a table does.
+    /// It does not end like a table.
     #[error(
         "not a table of LevelDB or RocksDB: it does not end as one does; truncated? copy it again"
     )]
@@ -65,7 +65,7 @@ pub enum TableError {
         "the table has no filter; its writer needs a filter policy, such as NewBloomFilterPolicy(10)"
     )]
     NoFilter,
-    /// The filter is none of its format.
+    /// The filter is invalid in its format.
     #[error(transparent)]
     Filter(#[from] Error),
     /// The file could not be read.
@@ -104,12 +104,12 @@ struct Handle {
 
 /// Bytes after a block: its compression, and a checksum.
 const TRAILER: u64 = 5;
-/// The most bytes of keys in memory for a byte of their block, and what one takes beside its own bytes.
+/// The most bytes of keys in memory for a byte of their block, and a key's overhead beyond its own bytes.
 const SPREAD: u64 = 32;
 const KEPT: u64 = 64;
 /// Bytes after a key: its sequence number and its type.
 const VERSION: usize = 8;
-/// Magics at the end of a file; the first one is also that of RocksDB's format version 0.
+/// Magics at the end of a file; the first one is also RocksDB's in format version 0.
 const LEVELDB: [u8; 8] = 0xdb47_7524_8b80_fb57_u64.to_le_bytes();
 const ROCKSDB: [u8; 8] = 0x88e2_41b7_85f4_cff7_u64.to_le_bytes();
 /// The bytes of the longest footer.
@@ -130,7 +130,7 @@ impl Table {
     /// Snappy is left out.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// Errors of the file.
     pub fn open(
         length: u64,
         most: u64,
@@ -201,8 +201,8 @@ impl Table {
         }
     }
 
-    /// Returns where in the file the data block is that has this key if any has; `None` after the last key. Keys are
-    /// compared byte by byte, as by the comparators that both systems use unless told otherwise.
+    /// Returns where in the file the data block is that has this key, if any has; `None` after the last key. Keys
+    /// are compared byte by byte, as by the default comparators of both systems.
     ///
     /// # Errors
     /// [`TableError::Unsupported`] if the index was not read.
@@ -213,17 +213,17 @@ impl Table {
         Ok(index.get(at).map(|(_, block)| block.clone()))
     }
 
-    /// Returns the number of the filter that is asked for a key; `None` after the last key of the table.
+    /// Returns the number of the filter that is queried for a key; `None` after the last key of the table.
     fn piece_of(&self, key: &[u8]) -> Result<Option<usize>, TableError> {
         let Some(shift) = self.shift else { return Ok(Some(0)) };
         let block = self.block_of(key)?;
         Ok(block.map(|block| block.start.checked_shr(shift).unwrap_or(0) as usize))
     }
 
-    /// Returns whether the table may have a key, as its system answers it without a read of a data block.
+    /// Returns whether the table may have a key, as its system answers without reading a data block.
     ///
     /// # Errors
-    /// Those of the filter.
+    /// The filter's errors.
     pub fn contains(&self, key: &[u8]) -> Result<bool, TableError> {
         let Some(number) = self.piece_of(key)? else { return Ok(false) };
         match self.pieces.get(number) {
@@ -249,7 +249,7 @@ fn unsupported(what: &'static str, found: impl ToString) -> TableError {
     TableError::Unsupported { what, found: found.to_string() }
 }
 
-/// What a footer says.
+/// The content of a footer.
 struct Footer {
     checksum: u8,
     /// Mixed into checksums, with the place of a block; 0 if not.
@@ -261,7 +261,7 @@ struct Footer {
 
 impl Footer {
     fn parse(tail: &[u8], length: u64) -> Result<Self, TableError> {
-        /// Bytes of two handles with what fills them up.
+        /// Bytes of two handles with their padding.
         const HANDLES: usize = 40;
         const CRC32C: u8 = 1;
         let (rest, magic) = tail.split_last_chunk::<8>().ok_or(TableError::Short)?;
@@ -308,7 +308,7 @@ impl Footer {
     }
 }
 
-/// What is added to the checksum of what starts at an offset.
+/// The number added to the checksum of a block that starts at an offset.
 fn modifier(context: u32, offset: u64) -> u32 {
     if context == 0 { 0 } else { context ^ (offset as u32).wrapping_add((offset >> 32) as u32) }
 }
@@ -438,7 +438,7 @@ impl<R: Fn(u64, &mut [u8]) -> io::Result<()>> File<R> {
 ///
 /// Data blocks end at byte `end` of the file. There is a filter for each 2^shift bytes in which one may start.
 fn leveldb_pieces(content: &[u8], end: u64) -> Result<(u32, Vec<Piece>), TableError> {
-    /// LevelDB has 11, and goleveldb unless told otherwise. Then filters take no more memory than the file has bytes.
+    /// LevelDB has 11, as goleveldb by default. Then filters take no more memory than the file has bytes.
     const LEAST_SHIFT: u8 = 8;
     const { assert!(size_of::<Piece>() <= 1 << LEAST_SHIFT) }
     let (rest, &[shift]) = content.split_last_chunk().ok_or(TableError::Short)?;
@@ -452,7 +452,7 @@ fn leveldb_pieces(content: &[u8], end: u64) -> Result<(u32, Vec<Piece>), TableEr
         let filter = Foreign::decode(Format::LevelDb, piece.to_vec().into())?;
         Ok(Piece { blocks: start(number)..start(number + 1), filter })
     };
-    // An offset more is that of the offsets.
+    // One more offset locates the offsets.
     let filters = offsets.len().saturating_sub(1);
     if shift < LEAST_SHIFT || filters as u64 > (end >> shift.min(63)) + 1 {
         let found = format!("for each {} bytes, {filters} of them", 1u128 << shift.min(127));
@@ -462,12 +462,12 @@ fn leveldb_pieces(content: &[u8], end: u64) -> Result<(u32, Vec<Piece>), TableEr
     Ok((shift.into(), pieces))
 }
 
-/// A block as it was before it was compressed.
+/// A block, decompressed.
 fn decompressed(content: Vec<u8>, compression: u8, most: u64) -> Result<Vec<u8>, TableError> {
     match compression {
         0 => Ok(content),
         1 => {
-            /// Bytes of text for one of Snappy, at most: three bytes copy up to 64.
+            /// The maximum bytes of text per byte of Snappy: three bytes copy up to 64.
             const EXPANDS: u64 = 22;
             let bytes = snap::raw::decompress_len(&content).map_err(|_| TableError::Short)? as u64;
             if bytes > EXPANDS * content.len() as u64 {
@@ -530,8 +530,8 @@ fn entries<'a, T>(
 
 /// A key repeats the first `shared` bytes of the one before. `value` reads what follows the key.
 ///
-/// Keys with what keeps them take [`SPREAD`] times the bytes of the block, and 1 MiB, at most: four bytes can repeat a key of any
-/// length, but both systems write each sixteenth key in full, unless told otherwise.
+/// Keys with their overhead use at most [`SPREAD`] times the bytes of the block, and 1 MiB: four bytes can repeat a key
+/// of any length, but both systems write each sixteenth key in full by default.
 fn entries_with<'a, T>(
     content: &'a [u8],
     lengths: bool,
@@ -617,7 +617,7 @@ mod tests {
             crate::bytes::varint(&mut handle, number);
         }
         entries.push((b"rocksdb.index".to_vec(), &handle));
-        // All blocks keep their places; the metaindex gets another one behind them.
+        // All blocks keep their places; the metaindex moves after them.
         let mut new = file[..file.len() - FOOTER as usize].to_vec();
         let start = new.len();
         for (name, value) in &entries {
@@ -688,7 +688,7 @@ mod tests {
                     all += 1;
                     match open(&changed) {
                         Err(_) => refused += 1,
-                        // In what is not read or fills the footer up: nothing is different.
+                        // In unread bytes or the footer's padding: no difference.
                         Ok(table) => check(&table),
                     }
                 }
@@ -715,7 +715,7 @@ mod tests {
         assert_eq!(decompressed(block.clone(), 1, 300).unwrap(), text);
         let error = decompressed(block, 1, 299).unwrap_err();
         assert!(matches!(error, TableError::TooLarge { bytes: 300, limit: 299, .. }), "{error}");
-        // Four bytes that say they are 2^20.
+        // Four bytes that claim to be 2^20.
         let error = decompressed(vec![0x80, 0x80, 0x40, 0], 1, u64::MAX).unwrap_err();
         assert!(matches!(error, TableError::Short), "{error}");
     }
@@ -736,7 +736,7 @@ mod tests {
         // As many entries as there can be, each as short as it can be.
         let short = [&[0, 0, 0].repeat(1 << 20)[..], &[0, 0, 0, 0, 1, 0, 0, 0]].concat();
         assert!(entries(&short, plain).unwrap().len() == 1 << 20);
-        // A length that nothing can be.
+        // An impossible length.
         let block = [&[255, 255, 255, 255, 15][..], &[0; 8], &[1], &[0; 4]].concat();
         assert!(matches!(keys(&block), Err(TableError::Short)));
     }
@@ -796,7 +796,7 @@ mod tests {
         // RFC 3720, B.4, and the check value of the catalogue of CRCs.
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
         assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
-        // As `ChecksumModifierForContext` of RocksDB: of both halves of the offset, if there is a context.
+        // As `ChecksumModifierForContext` of RocksDB: from both halves of the offset, if there is a context.
         assert_eq!(modifier(0xdead_beef, (3 << 32) + 0xffff), 0xdead_beef ^ 0x1_0002);
         assert_eq!(modifier(0, 0xffff), 0);
     }

@@ -6,7 +6,7 @@
 //! byte 0   1               5          13               21               22          30 ..
 //! | 1 u8 | expansion u32 | rate f64 | tightening f64 | random seed u8 | links u64 | links, oldest first |
 //!
-//! a link, whose array is what the crate bloomfilter calls a bitmap:
+//! a link, whose array the crate bloomfilter calls a bitmap:
 //! byte 0                   8      9           17           21          53 ..
 //! | length of array u64 | 1 u8 | bytes u64 | hashes u32 | seed [32] | bits | items i64 | capacity i64 |
 //! ```
@@ -53,7 +53,7 @@ pub struct Properties {
     pub expansion: u32,
     /// The planned error rate of the first link.
     pub rate: f64,
-    /// The factor by which the rate of each link is smaller than that of the one before.
+    /// The factor from the rate of each link to the next link's smaller one.
     pub tightening: f64,
     /// The keys of the two hashes, 16 bytes each.
     pub seed: [u8; 32],
@@ -74,13 +74,13 @@ pub struct Link {
 
 const FORMAT: Format = Format::ValkeyBloom;
 
-/// The version of the file, and that of each link's array.
+/// The version of the file, and of each link's array.
 const VERSION: u8 = 1;
 /// Bytes of the file before the first link.
 const HEAD: usize = 30;
 /// Bytes of an array before its bits: version, length, hashes, seed.
 const FRONT: usize = 45;
-/// Bytes of a link besides its array: the length before it, items and capacity behind it.
+/// Bytes of a link besides its array: the length before it, items and capacity after it.
 const AROUND: usize = 24;
 
 /// The seed of `bloom-use-random-seed no`.
@@ -122,7 +122,7 @@ impl Link {
         Ok((Self { bytes, hashes, items: 0, capacity: 0 }, seed))
     }
 
-    /// Sets the counts, unless no link has these.
+    /// Sets the counts, unless they are impossible.
     fn with_counts(self, items: u64, capacity: u64) -> Result<Self, Error> {
         let most = i64::MAX as u64;
         check(FORMAT, "capacity", capacity, (1..=most).contains(&capacity), "1 to 2^63 - 1")?;
@@ -194,7 +194,7 @@ impl Properties {
         check(FORMAT, "tightening", self.tightening, right, "above 0 and below 1")
     }
 
-    /// Returns whether the seed is another one than [`FIXED_SEED`].
+    /// Returns whether the seed differs from [`FIXED_SEED`].
     pub fn is_seed_random(&self) -> bool {
         self.seed != FIXED_SEED
     }
@@ -205,8 +205,8 @@ impl Properties {
         Link::planned(capacity, rate).filter(|_| rate > f64::MIN_POSITIVE)
     }
 
-    /// Returns how many keys filters of these properties hold, the first link `capacity` of them, once they have grown as far as
-    /// `limit` bytes allow, or up to `wanted` keys.
+    /// Returns how many keys filters with these properties hold, `capacity` of them in the first link, once they have
+    /// grown as far as `limit` bytes allow, or up to `wanted` keys.
     pub fn scaled(&self, capacity: u64, limit: u64, wanted: u64) -> Scaled {
         let (mut number, mut capacity) = (0, capacity);
         let mut scaled = Scaled { capacity: 0, bytes: HEAD as u64, end: ScaledTo::Wanted };
@@ -377,7 +377,7 @@ impl ValkeyBloom {
     }
 
     /// Creates a filter from its links, as a server's snapshot has them: for each the array with its head, the items and the
-    /// capacity. The seed of `properties` is that of the arrays.
+    /// capacity. The seed of `properties` is the arrays'.
     ///
     /// # Errors
     /// [`Error::Field`] or [`Error::Length`] for everything that [`decode`](Self::decode) refuses.
@@ -401,7 +401,7 @@ impl ValkeyBloom {
 }
 
 impl Properties {
-    /// Those of a new filter, and the keys of its first link.
+    /// The properties of a new filter, and the keys of its first link.
     fn given(given: &Parameters) -> (Self, u64) {
         let properties = Self {
             expansion: given.growth.unwrap_or(USUAL_EXPANSION),
@@ -421,7 +421,7 @@ impl Properties {
     }
 }
 
-/// The seeds of links, which must be the same.
+/// The seed of all links, which must be the same.
 #[derive(Default)]
 struct Seeds(Option<[u8; 32]>);
 
@@ -511,7 +511,7 @@ mod tests {
         assert_eq!(filter.scaled(scaled.bytes, u64::MAX), scaled);
         assert!(filter.scaled(scaled.bytes - 1, u64::MAX).capacity < 70);
         assert_eq!(filter.scaled(u64::MAX, 71).end, ScaledTo::Wanted);
-        // 0.01 halved until it is no normal number: 1,016 links. 2^63 keys come first.
+        // 0.01 halved until it is not a normal number: 1,016 links. 2^63 keys come first.
         assert_eq!(filter.scaled(u64::MAX, u64::MAX).end, ScaledTo::Rate);
         let flat = Properties { expansion: 1, ..properties() };
         let scaled = flat.scaled(10, u64::MAX, u64::MAX);

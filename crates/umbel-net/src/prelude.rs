@@ -1,4 +1,4 @@
-//! Items of the standard library's prelude that `core`'s lacks.
+//! Items of the standard library's prelude that the prelude of `core` lacks.
 
 pub(crate) use alloc::format;
 pub(crate) use alloc::string::String;

@@ -1,4 +1,4 @@
-//! Numbers as people type and read them: 5e9 or 1,000,000 keys, 64MiB, 0.01 or 1%; and names as they mistype them.
+//! Numbers as people type and read them: 5e9 or 1,000,000 keys, 64MiB, 0.01 or 1%; and mistyped names.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -99,8 +99,8 @@ fn with_unit(text: &str) -> Option<(f64, &str)> {
     Some((without_separators(number.trim())?.parse().ok()?, unit))
 }
 
-/// A number without what parts its digits: underscores anywhere, commas between groups of three. `1,5` is no number here, for
-/// nobody knows which one was meant.
+/// A number without digit separators: underscores anywhere, commas between groups of three. `1,5` is not accepted,
+/// because its meaning is ambiguous.
 fn without_separators(number: &str) -> Option<String> {
     let mut groups = number.split(['.', 'e', 'E']).next().unwrap_or_default().split(',');
     let first = groups.next().unwrap_or_default().trim_start_matches(['+', '-']);
@@ -171,7 +171,7 @@ pub fn number<T: TryFrom<u64>>(
 pub struct Span {
     /// The first.
     pub first: u32,
-    /// The last, which is not before the first.
+    /// The last, which is not below the first.
     pub last: u32,
 }
 
@@ -254,7 +254,7 @@ fn push_in_threes(text: &mut String, digits: &str) {
     }
 }
 
-/// Words of a library, with the digits of their whole numbers in threes as [`Count`] has them.
+/// A library's message, with the digits of its whole numbers in threes as in [`Count`].
 pub fn in_threes(words: &str) -> String {
     let mut text = String::new();
     let mut rest = words;
@@ -263,7 +263,7 @@ pub fn in_threes(words: &str) -> String {
         let end = number.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(number.len());
         let (digits, after) = number.split_at(end);
         text.push_str(before);
-        // Behind a point are decimals.
+        // Decimals follow a point.
         match text.ends_with('.') {
             true => text.push_str(digits),
             false => push_in_threes(&mut text, digits),
@@ -273,7 +273,7 @@ pub fn in_threes(words: &str) -> String {
     text + rest
 }
 
-/// So many of something: 0 lines, 1 pass, 2 passes.
+/// A count of something: 0 lines, 1 pass, 2 passes.
 pub fn counted(count: u64, what: &str) -> String {
     let ending = match count {
         1 => "",

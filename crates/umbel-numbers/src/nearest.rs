@@ -1,9 +1,9 @@
-//! The name that somebody meant who mistyped one.
+//! The name that a mistyped one was meant to be.
 
-/// Returns the one of `names` that `word` is most like, whatever the case of the letters; `None` if it is like none of them.
+/// Returns the name most similar to `word`, whatever the case of the letters; `None` if none is similar enough.
 ///
-/// The measure is that of Jaro, and as in clap a name is like the word from 0.7 on. Cost: a pass over the names, and for each
-/// a time that grows with the product of the lengths; a name of more than 100 bytes is like nothing.
+/// The measure is Jaro's, and as in clap a name is similar from 0.7 on. Cost: a pass over the names, and for each a
+/// time that grows with the product of the lengths; a name of more than 100 bytes is never similar.
 ///
 /// M. A. Jaro 1989, "Advances in record-linkage methodology", <https://doi.org/10.1080/01621459.1989.10478785>.
 pub fn nearest<T: AsRef<str>>(word: &str, names: impl IntoIterator<Item = T>) -> Option<T> {

@@ -1,5 +1,5 @@
-//! The functions that WebAssembly exports to the page and imports from it. They have no other types than numbers, so that
-//! no bindings are generated: `page/src/core.ts` calls them.
+//! The functions that WebAssembly exports to the page and imports from it. They use only numbers, so no bindings are
+//! generated: `page/src/core.ts` calls them.
 //!
 //! ```text
 //! allocate(length) -> pointer       room for the text of a request
@@ -21,7 +21,7 @@ use std::io;
 
 use crate::{Core, Host};
 
-/// The page.
+/// The page's functions.
 struct Page;
 
 mod page {
@@ -69,7 +69,7 @@ struct State {
 }
 
 thread_local! {
-    // The only thread there is.
+    // There is only one thread.
     static STATE: RefCell<Option<State>> = const { RefCell::new(None) };
 }
 
@@ -79,7 +79,7 @@ extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::into_raw(vec![0u8; length].into_boxed_slice()).cast()
 }
 
-/// Answers a request; gives where the answer begins.
+/// Answers a request; returns where the answer begins.
 ///
 /// # Safety
 /// `pointer` must come from [`allocate`] with this length, and is used once.

@@ -1,4 +1,4 @@
-//! Plans: the ranking of all kinds for a goal, and for each the lines of code that make the filter.
+//! Plans: the ranking of all kinds for a goal, and for each kind, the code that makes the filter.
 
 use serde_json::{Map, Value, json};
 use umbel::{Kind, Variant};
@@ -70,7 +70,7 @@ pub(crate) fn answer(typed: &Typed) -> Result<Value, Refused> {
     }))
 }
 
-/// What a filter is planned from: two of keys, rate and bytes.
+/// The input of a plan: two of keys, rate and bytes.
 enum From {
     Keys { keys: u64, fpp: f64 },
     Memory { keys: u64, bytes: u64 },
@@ -190,7 +190,7 @@ fn redis(variant: Variant, keys: u64, fpp: f64) -> Option<String> {
     Some(format!("UM.RESERVE seen {keys} {fpp}{kind}\nUM.ADD seen key"))
 }
 
-/// The type of a kind in Rust and Python.
+/// The type name of a kind in Rust and Python.
 fn type_name(kind: Kind) -> String {
     let name = kind.name();
     name[..1].to_uppercase() + &name[1..]

@@ -1,4 +1,4 @@
-//! Toys of kinds that are built once, from lists that are known: after each word they are built again from all so far.
+//! Toys of kinds that are built once, from known lists: after each word they are rebuilt from all words so far.
 
 use serde_json::{Value, json};
 use umbel_numbers::{Rate, counted};
@@ -7,9 +7,9 @@ use umbel_report::words::{joined, quoted};
 use crate::refused::Refused;
 use crate::steps::{Op, Operation, Places, Toy, name_of};
 
-/// Bits of a fingerprint: so few that it is soon seen to repeat.
+/// Bits of a fingerprint: few enough to show repeats soon.
 const FINGERPRINT: u32 = 4;
-/// Ways of placing words that are tried before they are called too many.
+/// Placements tried before the words are called too many.
 const TRIES: u64 = 100;
 /// The most levels of a cascade; lists of a few words need no more than four.
 const MOST_LEVELS: usize = 12;
@@ -43,8 +43,8 @@ impl Table {
         places.iter().fold(0, |all, &place| all ^ self.slots[place])
     }
 
-    /// Gives all slots their values: a word that has a slot to itself is set aside, until none is left, and then each gets its
-    /// fingerprint by that slot, the last one first. Returns whether there always was one.
+    /// Computes all slots: words with a slot of their own are set aside until none is left; then, from the last one
+    /// back, that slot is set to give the word's fingerprint. Returns whether there always was such a word.
     fn build(&mut self, words: &[String]) -> bool {
         let mut left: Vec<_> = words.iter().map(|word| (word, self.places(word))).collect();
         let mut order = Vec::new();
@@ -146,7 +146,7 @@ pub(crate) fn bloomier(toy: &Toy) -> Result<Value, Refused> {
     }))
 }
 
-/// A level: a classic filter of those words that the level before gets wrong; the first has the first list.
+/// A level: a classic filter of the words that the level before gets wrong; the first has the first list.
 struct Level {
     places: Places,
     cells: Vec<bool>,
@@ -167,7 +167,7 @@ fn levels(toy: &Toy, lists: &[Vec<String>; 2]) -> Result<Vec<Level>, Refused> {
         let number = levels.len();
         let words: Vec<String> = match number {
             0 => lists[0].clone(),
-            // Of the list that the level before is not for, those that it lets pass.
+            // The words that the level before wrongly lets pass.
             _ => {
                 let before = &levels[number - 1];
                 let candidates = if number == 1 { &lists[1] } else { &levels[number - 2].words };
@@ -195,7 +195,7 @@ fn levels(toy: &Toy, lists: &[Vec<String>; 2]) -> Result<Vec<Level>, Refused> {
     }
 }
 
-/// Whether a word is said to be in the first list, and the levels that were asked: the first one that refuses it decides.
+/// Whether a word is reported in the first list, and the levels queried: the first one that refuses it decides.
 fn ask(levels: &[Level], word: &str) -> (bool, usize) {
     let refusing = levels.iter().position(|level| !level.passes(word));
     match refusing {
@@ -293,7 +293,7 @@ pub(crate) fn cascade(toy: &Toy) -> Result<Value, Refused> {
                 (false, false) => format!(" {passes}."),
             };
         }
-        // Of the levels that were asked, or that have the word.
+        // The probes in the levels queried, or in those that have the word.
         let probes: Vec<Value> = now
             .iter()
             .take(asked)

@@ -1,4 +1,4 @@
-//! The textbook's calculator: of n, p, m and k of a classic filter, those that are not given.
+//! The textbook's calculator: computes the missing ones of n, p, m and k of a classic filter.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use umbel_numbers::{Count, Fpp, Rate, Size, in_threes, number};
 use crate::goal::{Bits, Keys, OneIn, typed};
 use crate::refused::Refused;
 
-/// What is given, as it is typed; empty texts are not.
+/// The values as typed; an empty text is a missing value.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[derive(Default)]
@@ -21,12 +21,12 @@ pub(crate) struct Asked {
     probes: String,
 }
 
-/// The most probes that are calculated with: a rate of 2^-1000.
+/// The most probes in calculations: a rate of 2^-1000.
 const MOST_PROBES: u64 = 1000;
-/// The largest number of keys or bits that a page has exactly.
+/// The largest number of keys or bits that a page represents exactly.
 const LARGEST: f64 = (1u64 << 53) as f64;
 
-/// The four figures. The rate is that of the other three where it was not given.
+/// The four figures. If the rate was not given, it follows from the other three.
 struct Figures {
     keys: u64,
     fpp: f64,
@@ -63,7 +63,7 @@ pub(crate) fn answer(asked: &Asked) -> Result<Value, Refused> {
         "one_in": one_in(p),
         "bits_per_key": in_threes(&format!("{:.2}", m as f64 / n as f64)),
         "best_probes": format!("{:.2}", best_probes(n as f64, m as f64)),
-        // With all of n, p and m there is a rate that was asked for, and one that the others lead to.
+        // If n, p and m are all given, the rate asked for may differ from the rate reached.
         "reached": { "text": Rate(reached).to_string(), "one_in": one_in(reached) },
         "enough": needed.is_none_or(|needed| m as f64 >= needed * n as f64 * (1.0 - 1e-9)),
         "needed": needed.map(|needed| Count((needed * n as f64).ceil() as u64).to_string()),
@@ -100,7 +100,7 @@ impl Figures {
     }
 }
 
-/// A number that was computed.
+/// A computed number.
 fn at_least_one(field: &'static str, number: f64) -> Result<u64, Refused> {
     match number {
         1.0..LARGEST => Ok(number as u64),
@@ -109,13 +109,13 @@ fn at_least_one(field: &'static str, number: f64) -> Result<u64, Refused> {
     }
 }
 
-/// As 1 in so many: 1 in 102.
+/// A rate as "1 in N": 1 in 102.
 pub(crate) fn one_in(rate: f64) -> Option<String> {
     let times = 1.0 / rate;
     match times {
         2.0..1e4 => Some(Count(times.round() as u64).to_string()),
         1e4..1e15 => {
-            // Three digits say as much as the rate does.
+            // Three digits are as precise as the rate.
             let scale = f64::powi(10.0, times.log10().floor() as i32 - 2);
             Some(Count(((times / scale).round() * scale) as u64).to_string())
         }

@@ -13,7 +13,7 @@ use crate::refused::Refused;
 /// Makes a chart of a goal.
 type Draw = fn(&Goal<'_>) -> Value;
 
-/// The charts with these ids; all if there are none.
+/// The charts with these ids; all charts without ids.
 pub(crate) fn answer(typed: &Typed, ids: &[String]) -> Result<Value, Refused> {
     let wanted = |id: &str| ids.is_empty() || ids.iter().any(|other| other == id);
     let goal = typed.goal()?;
@@ -205,7 +205,7 @@ fn bits_chart(goal: &Goal<'_>) -> Value {
 fn exponent_chart(goal: &Goal<'_>) -> Value {
     let own = goal.classic.bits_per_key();
     let others = [4.0, 8.0, 16.0, 24.0];
-    // One that lies on that of the goal would only be in its way.
+    // A curve on top of the goal's would only hide it.
     let others = others.into_iter().filter(|other| (other / own - 1.0).abs() > 0.06);
     let mut all =
         vec![series(format!("m/n = {own:.2}, the plan's"), &exponent::curve(own), "line")];

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use umbel::{
-    Algorithm, AnyFilter, AnyScheme, Blocks, FileError, KeyDescription, Scheme, SchemeError, Secret,
+    Algorithm, AnyFilter, AnyScheme, FileError, Filter, KeyDescription, Scheme, SchemeError, Secret,
 };
 use umbel_find::index::{About, Index};
 use umbel_foreign::parquet::Parquet;
@@ -31,12 +31,11 @@ use crate::Host;
 use crate::reason::{Because, Reason};
 use crate::refused::Refused;
 
-/// The largest file that a filter is read from: WebAssembly has 4 GiB of memory, and no more than half of it in one
-/// piece.
+/// The largest file that a filter is read from: WebAssembly has 4 GiB of memory, and at most half of it in one piece.
 pub(crate) const MOST_BYTES: u64 = (1 << 31) - (1 << 20);
-/// Bytes that the filters of a Parquet file may use together.
+/// The most bytes that the filters of a Parquet file may use together.
 const MOST_OF_PARQUET: u64 = 1 << 30;
-/// Blocks whose loads are added up once, for pictures of a whole filter: 4 KiB.
+/// Blocks whose loads are summed once, for pictures of a whole filter: 4 KiB.
 pub(crate) const COARSE: usize = 64;
 /// Stretches of a profile.
 pub(crate) const STRETCHES: usize = 200;
@@ -51,16 +50,16 @@ pub(crate) struct Open {
     /// The format, where the content does not show it.
     #[serde(default)]
     format: String,
-    /// What files of the format do not contain: salts, separated by commas.
+    /// Parameters missing in files of the format: salts, separated by commas.
     #[serde(default)]
     params: String,
     /// The text of a public key whose signature the file must have.
     #[serde(default)]
     trust: String,
-    /// The list that it must be signed as; empty if any.
+    /// The list that it must be signed as; empty for any.
     #[serde(default)]
     list: String,
-    /// The number that its serial number must exceed, as text: there are more than numbers in a page can be. Empty if any.
+    /// Its serial number must exceed this, given as text as a page's numbers have fewer digits; empty for any.
     #[serde(default)]
     newer_than: String,
 }
@@ -118,7 +117,7 @@ pub(crate) enum Content {
     /// A filter of umbel, whose keys can be looked up.
     Own { filter: AnyFilter, receipt: umbel::Receipt },
     /// A keyed filter of umbel without its secret.
-    Sealed { filter: AnyFilter<Blocks, Scheme>, receipt: umbel::Receipt },
+    Sealed { filter: AnyFilter<Scheme>, receipt: umbel::Receipt },
     /// A filter of another system.
     Foreign {
         filter: Foreign,
@@ -126,7 +125,7 @@ pub(crate) enum Content {
         /// Whether it was in a table file, with the keys that it is for.
         table: bool,
     },
-    /// A table of LevelDB, and of those of its filters that have keys the number and the receipt.
+    /// A table of LevelDB, with number and receipt of each filter that has keys.
     Table { table: Table, receipts: Vec<(usize, umbel_foreign::Receipt)> },
     /// An index of files.
     Index { index: Index<Reader>, about: About },
@@ -144,13 +143,13 @@ pub(crate) struct Found {
     document: Value,
 }
 
-/// Reads a file through the host, and tells it how far it is.
+/// Reads a file through the host, and reports progress to it.
 pub(crate) struct Reader {
     host: Rc<dyn Host>,
     file: u32,
     length: u64,
     at: u64,
-    /// What was read and not used yet: small pieces are read from a large one.
+    /// Bytes read but not used yet: small reads are served from a large one.
     buffer: Vec<u8>,
     used: usize,
 }
@@ -164,7 +163,7 @@ impl Clone for Reader {
 
 /// Bytes that are read together.
 const PIECE: usize = 1 << 16;
-/// Bytes after which the host is told.
+/// Bytes between progress reports.
 const TELL: u64 = 1 << 22;
 
 impl Read for Reader {
@@ -203,7 +202,7 @@ impl Reader {
         }
     }
 
-    /// All of it, at its start.
+    /// The whole file, read at its start.
     fn whole(mut self, length: u64) -> Result<Bytes> {
         let size = usize::try_from(length).map_err(|_| umbel::OutOfMemory { bytes: length })?;
         let mut content = Bytes::zeroed(size, 0)?;
@@ -361,7 +360,7 @@ impl Files {
     }
 }
 
-/// A content that fits several formats, or one only perhaps.
+/// A content that fits several formats, or possibly one.
 #[derive(Debug)]
 struct Several {
     formats: Vec<Format>,
@@ -385,7 +384,7 @@ fn read(source: &Reader, asked: &Open, trust: Option<&Trust>) -> Result<(Content
     source.read_exact_at(&mut end[..there], source.length - there as u64)?;
     if start == umbel_find::index::MAGIC {
         let index = Index::open(source.clone(), source.length)?;
-        // Only `umbel find` starts a decoder.
+        // Only `umbel find` starts decoders.
         let about = About::of(&index, source.length, &|_| true)?;
         if let Some(trust) = trust {
             trust.check(source.clone())?;
@@ -394,7 +393,7 @@ fn read(source: &Reader, asked: &Open, trust: Option<&Trust>) -> Result<(Content
     }
     let parquet = start.starts_with(b"PAR1") || start.starts_with(b"PARE");
     if parquet || is_table(&end[..there]) {
-        // Neither ends with a signature.
+        // Neither kind ends with a signature.
         if let Some(trust) = trust {
             trust.check(source.clone())?;
         }
@@ -430,14 +429,14 @@ fn read(source: &Reader, asked: &Open, trust: Option<&Trust>) -> Result<(Content
         Err(error) => error,
     };
     match error.downcast_ref::<FileError>() {
-        Some(FileError::Scheme(SchemeError::SecretNeeded { .. })) => {
+        Some(FileError::Scheme(SchemeError::SecretNeeded(..))) => {
             let read =
                 |source: &mut dyn Read, length| AnyFilter::read_with(source, length, AnyScheme);
             let (filter, wrapping) = source.clone().unwrapped(trust, read)?;
             let receipt = filter.receipt();
             Ok((Content::Sealed { filter, receipt }, wrapping))
         }
-        Some(FileError::NotUmbel { .. }) => {
+        Some(FileError::NotUmbel(..)) => {
             let (length, wrapping) = source.clone().signed(trust)?;
             Ok((recognize(source, length, &error)?, wrapping))
         }
@@ -445,7 +444,7 @@ fn read(source: &Reader, asked: &Open, trust: Option<&Trust>) -> Result<(Content
     }
 }
 
-/// Reads a file of the format that is given.
+/// Reads a file in the given format.
 fn named(source: &Reader, asked: &Open, trust: Option<&Trust>) -> Result<(Content, Wrapping)> {
     let format: Format = asked.format.parse()?;
     let mut given = Parameters::default();
@@ -494,7 +493,7 @@ fn parquet_file(source: &Reader, name: &str) -> Result<Content> {
         _ => bail!("needs {}, and a page can hold {} of it", Size(bytes), Size(MOST_OF_PARQUET)),
     };
     let length = source.length;
-    // The name is put in front of every message.
+    // Every message begins with the name.
     let file = ParquetFile::open(name.to_owned(), source.clone(), length, admit)
         .map_err(|error| without_name(&error, name))?;
     let (mut filters, mut sum) = (Vec::new(), 0);
@@ -540,7 +539,7 @@ fn table(source: &Reader) -> Result<Content> {
     })
 }
 
-/// An error without the name of the file, which all errors get in the end.
+/// An error without the name of the file, which is added to all errors later.
 fn without_name(error: &anyhow::Error, name: &str) -> anyhow::Error {
     let text = format!("{error:#}");
     let prefix = format!("{name}: ");
@@ -548,13 +547,13 @@ fn without_name(error: &anyhow::Error, name: &str) -> anyhow::Error {
 }
 
 impl Reader {
-    /// The length without a signature at the end, and that.
+    /// The length without a signature at the end, and the signature.
     fn signed(self, trust: Option<&Trust>) -> Result<(u64, Wrapping)> {
         let received = receive(self, trust, MOST_BYTES)?;
         Ok((received.length, received.wrapping))
     }
 
-    /// Lets `read` read the filter's file, accepted by the rule of [`Trust`]: of a packed one, as it is unpacked.
+    /// Lets `read` read the filter's file, if [`Trust`] accepts it; a packed file is unpacked on the way.
     fn unwrapped<T>(
         self,
         trust: Option<&Trust>,
@@ -584,7 +583,7 @@ impl Reader {
             FileError::Io(error) => packed(error),
             error => error.into(),
         })?;
-        // What follows is the filter's own signature; the frames are checked to the end.
+        // The filter's own signature follows; the frames are checked to the end.
         let mut rest = Vec::new();
         decoder.read_to_end(&mut rest).map_err(packed)?;
         if wrapping.signature.is_none() && !rest.is_empty() {
@@ -595,7 +594,7 @@ impl Reader {
     }
 }
 
-/// An error of unpacking, in its own words.
+/// An error of unpacking, with its own message.
 fn packed(error: io::Error) -> anyhow::Error {
     match error.downcast::<ShareError>() {
         Ok(error) => error.into(),
@@ -603,7 +602,7 @@ fn packed(error: io::Error) -> anyhow::Error {
     }
 }
 
-/// The end of a file whose start is used up.
+/// The end of a file whose start was read already.
 struct Tail {
     rest: Vec<u8>,
     start: u64,
@@ -687,7 +686,7 @@ impl File {
         rows
     }
 
-    /// The answer to who opened it.
+    /// The answer to the request that opened it.
     fn describe(&self, handle: usize, bytes: u64) -> Value {
         let Wrapping { packed, signature, .. } = &self.wrapping;
         let wrapping = json!({
@@ -785,7 +784,7 @@ impl File {
         filter.description().check(filter.kind(), &wanted).with_context(|| self.name.clone())
     }
 
-    /// What can be mapped.
+    /// The parts that can be mapped.
     fn parts(&self) -> Vec<Value> {
         let part = |name: String, cells: u64, unit: &str, block: u32| json!({ "name": name, "cells": cells, "unit": unit, "block": block });
         match &self.content {
@@ -853,13 +852,13 @@ fn describe_index<F: ReadAt>(answer: &mut Value, index: &Index<F>, about: &About
     answer["table"] = json!({ "columns": columns, "rows": rows });
 }
 
-/// What a filter of umbel is.
+/// The title of a filter of umbel.
 fn title(receipt: &umbel::Receipt) -> Value {
     json!({ "name": "own", "kind": receipt.plan.kind().name(), "keys": receipt.plan.keys() })
 }
 
 fn own_parts<H: umbel::Hashing>(
-    filter: &AnyFilter<Blocks, H>,
+    filter: &AnyFilter<H>,
     part: impl Fn(String, u64, &str, u32) -> Value,
 ) -> Vec<Value> {
     let inside = Inside::of(filter);

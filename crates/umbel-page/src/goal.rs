@@ -1,4 +1,4 @@
-//! A goal as people type it, with the words that the command line has for what is wrong.
+//! A goal as people type it, with the command line's error messages.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use umbel_report::advice::{Costs, Goal};
 
 use crate::refused::Refused;
 
-/// The options of `umbel plan`, as they are typed; empty ones are not given.
+/// The options of `umbel plan`, as typed; empty ones are missing.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Typed {
@@ -26,7 +26,7 @@ pub(crate) struct Typed {
     absent: String,
 }
 
-/// The value of a sum of products of powers, such as `3 * 1000 + 2^10`; `None` if it is none, or too large.
+/// The value of a sum of products of powers, such as `3 * 1000 + 2^10`; `None` if it is not one, or too large.
 fn sum(text: &str) -> Option<u64> {
     let power = |factor: &str| match factor.split_once('^') {
         None => whole(factor.trim()),
@@ -37,7 +37,7 @@ fn sum(text: &str) -> Option<u64> {
     text.split('+').try_fold(0u64, |all, term| all.checked_add(product(term)?))
 }
 
-/// What only a sum has; 1e+9 has a sign, too.
+/// Whether it has a character of a sum; 1e+9 has one, too.
 fn is_sum(text: &str) -> bool {
     text.contains(['*', '+', '^'])
 }
@@ -89,7 +89,7 @@ impl FromStr for Bits {
     }
 }
 
-/// The value of an option that is given.
+/// The value of an option, if given.
 pub(crate) fn typed<T: FromStr<Err = String>>(
     field: &'static str,
     text: &str,
@@ -110,7 +110,7 @@ fn needs(field: &'static str, text: &str, other: &str, given: bool) -> Result<()
 }
 
 impl Typed {
-    /// What it means.
+    /// The goal that it describes.
     pub(crate) fn goal(&self) -> Result<Goal, Refused> {
         let lookup = typed::<Nanoseconds>("lookup", &self.lookup)?.map(|time| time.0);
         needs("except", &self.except, "known", self.known)?;
@@ -141,7 +141,7 @@ impl Typed {
 
     /// The command that plans for it.
     pub(crate) fn command(&self) -> String {
-        // What only the page reads is told as the command line has it.
+        // Forms that only the page reads are converted for the command line.
         let keys = match self.keys.trim().parse() {
             Ok(Keys(keys)) if is_sum(&self.keys) => keys.to_string(),
             _ => self.keys.clone(),

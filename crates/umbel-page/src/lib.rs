@@ -1,9 +1,9 @@
 //! The core of the explorer: answers the requests of a page in a browser, all of them JSON.
 //!
-//! It holds no formula and no bit: plans come from `umbel-report`, filters from `umbel` and `umbel-foreign`, and documents,
+//! Plans come from `umbel-report`, filters from `umbel` and `umbel-foreign`, and documents,
 //! tables and sentences from `umbel-report`, as on the command line. `page/src/core.ts` has the types of requests and answers.
-//! Bad input is an answer, never a panic; what a browser gives is behind the trait [`Host`], so that everything is tested
-//! without one. Without the feature `files` it has plans and lessons alone: the part that a page loads first.
+//! Bad input gets an answer, never a panic. The browser is behind the trait [`Host`], so everything is tested without
+//! one. Without the feature `files` it has only plans and lessons: the part that a page loads first.
 //!
 //! | module | what it answers |
 //! |---|---|
@@ -13,9 +13,9 @@
 //! | `map`, `query`, `probes` | the bits of a filter, keys looked up in it, and where they fall |
 //! | `make` | filters made from lists |
 //! | `refused`, `reason` | why there is no answer, in words and as data |
-//! | `toy`, `built` | filters so small that every bit can be followed; those that are built once from lists |
-//! | `steps` | what is done with those, and where words fall in them |
-//! | `request` | which of them answers |
+//! | `toy`, `built` | filters so small that every bit can be followed; the ones built once from lists |
+//! | `steps` | operations on these filters, and where words fall in them |
+//! | `request` | which module answers |
 //! | `abi` | the functions that WebAssembly exports and imports; all its unsafe code |
 
 #[cfg(target_arch = "wasm32")]
@@ -48,7 +48,7 @@ use std::io;
 
 pub use request::Core;
 
-/// What a core needs from the program that it is part of.
+/// What a core needs from the program around it.
 pub trait Host {
     /// Fills `bytes` from byte `offset` of a file on; `file` is the number that the request named.
     ///
@@ -56,10 +56,10 @@ pub trait Host {
     /// If it cannot be read, or has changed.
     fn read(&self, file: u32, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
 
-    /// Hears that `done` of `total` bytes of a file were read.
+    /// Is told that `done` of `total` bytes of a file were read.
     fn progress(&self, done: u64, total: u64);
 
-    /// Takes a file that was made; an answer may name several, in their order.
+    /// Receives a new file; an answer may name several, in their order.
     fn give(&self, bytes: &[u8]);
 
     /// Returns a time in nanoseconds, to measure with.

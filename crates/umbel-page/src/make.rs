@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use umbel::{AnyFilter, Blocked, Cascade, KeyHasher, Kind, Plan, Variant};
+use umbel::{AnyFilter, Blocked, Cascade, Filter, KeyHasher, Kind, Plan, Variant};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, KeyType, Parameters};
 use umbel_numbers::{Fpp, Size};
 use umbel_report::receipt::{Receipt, beyond};
@@ -15,11 +15,11 @@ use crate::refused::Refused;
 /// What to make.
 #[derive(Deserialize)]
 pub(crate) struct Asked {
-    /// A kind of umbel's, with its parameter if it has one; or the name of another system's format.
+    /// One of umbel's kinds, with its parameter if it has one; or the name of another system's format.
     what: String,
     /// One key per line.
     keys: String,
-    /// Of a cascade: keys that must not pass, one per line.
+    /// For a cascade: keys that must not pass, one per line.
     #[serde(default)]
     except: String,
     #[serde(default)]
@@ -32,7 +32,7 @@ pub(crate) struct Asked {
 const MOST_BYTES: u64 = 1 << 28;
 const USUAL_FPP: f64 = 0.01;
 
-/// Makes the file, which the host is given, and answers with its receipt.
+/// Makes the file, gives it to the host, and answers with its receipt.
 pub(crate) fn answer(host: &dyn Host, asked: &Asked) -> Result<Value, Refused> {
     let keys = lines(&asked.keys);
     if keys.is_empty() {
@@ -48,7 +48,7 @@ pub(crate) fn answer(host: &dyn Host, asked: &Asked) -> Result<Value, Refused> {
     }
 }
 
-/// The files of two filters with half of their keys in common, to look into; the host is given them.
+/// Gives the host two sample filters, which share half of their keys.
 pub(crate) fn sample(host: &dyn Host) -> Result<Value> {
     let plan = Plan::for_keys(Kind::Blocked, 20_000, 0.01)?;
     let file = |name: &str, keys: std::ops::Range<u32>| -> Result<Value> {
@@ -63,7 +63,7 @@ pub(crate) fn sample(host: &dyn Host) -> Result<Value> {
     )
 }
 
-/// The keys of a text; the end of the last line is none.
+/// The keys of a text; the last line end does not begin another.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().collect()
 }
@@ -89,7 +89,9 @@ fn own(
     fits(plan.bytes())?;
     let hasher = KeyHasher::default();
     let filter = match kind {
-        Kind::Cascade => Cascade::build_with_plan(&plan, keys, except, hasher).map(AnyFilter::from),
+        Kind::Cascade => {
+            Cascade::build_with_plan(&plan, keys, except, hasher).map(AnyFilter::Cascade)
+        }
         _ => AnyFilter::build(&plan, keys, hasher),
     };
     let filter = filter.map_err(|error| Refused::of("keys", error))?;
@@ -136,7 +138,7 @@ fn foreign(
     Ok(told(&format!("{}.bin", format.name()), Receipt::Foreign(&receipt), fpp, &warnings))
 }
 
-/// Whether its filters are sized by a rate; others have a usual number of bits per key.
+/// Whether its filters are sized by a rate; others have a default number of bits per key.
 pub(crate) fn takes_rate(format: Format) -> bool {
     let takes = |name: &str| format.parameters().contains(&name);
     takes("fpp") && !takes("bits_per_key")

@@ -20,7 +20,7 @@ pub(crate) struct Asked {
     part: usize,
     #[serde(default)]
     from: u64,
-    /// The cell after the last one; all when absent.
+    /// The cell after the last one; all cells if absent.
     to: Option<u64>,
     /// The most values to answer with.
     cells: u64,
@@ -71,11 +71,11 @@ struct Foreign<'a>(&'a dyn ForeignFilter);
 const BLOCK: usize = 64;
 
 impl Foreign<'_> {
-    /// Some bytes of the file, a block at a time. Some formats make all of their file for any part of it, so that all that is
-    /// wanted is to be asked for together.
+    /// Some bytes of the file, a block at a time. Some formats build the whole file for any part of it, so request
+    /// everything together.
     fn bytes(&self, range: Range<usize>, each: &mut dyn FnMut(&[u8])) {
         let mut cut = Cut { at: 0, range, block: Vec::with_capacity(BLOCK), each };
-        // It writes to memory alone, so nothing fails.
+        // It only writes to memory, so it cannot fail.
         let _ = self.0.write_to(&mut cut);
         if !cut.block.is_empty() {
             (cut.each)(&cut.block);
@@ -87,7 +87,7 @@ impl Foreign<'_> {
 struct Cut<'a> {
     at: usize,
     range: Range<usize>,
-    /// The start of a block whose end is not yet there.
+    /// The start of a block that is not complete yet.
     block: Vec<u8>,
     each: &'a mut dyn FnMut(&[u8]),
 }
@@ -214,7 +214,7 @@ pub(crate) fn answer(files: &mut Files, asked: &Asked) -> Result<Value, Refused>
     let from = asked.from.min(to);
     let wanted = asked.cells.clamp(1, MOST_VALUES);
     let mut per = (to - from).div_ceil(wanted).max(1);
-    // Stretches begin with a block, or with many whose loads are known.
+    // Stretches begin at a block, or at a group of blocks with known loads.
     let coarse = COARSE as u64 * block;
     let unit = if per >= 4 * coarse {
         coarse

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use umbel::{AnyFilter, Blocked, KeyHasher, Variant};
+use umbel::{AnyFilter, Blocked, Filter, Insert, KeyHasher, Variant};
 use umbel_numbers::Size;
 use umbel_report::advice::Inside;
 
@@ -17,7 +17,7 @@ pub(crate) struct Asked {
     key: String,
 }
 
-/// The largest filter: an empty one like it is needed.
+/// The largest filter: we make an empty copy of it.
 const MOST_BYTES: u64 = 1 << 28;
 
 pub(crate) fn answer(files: &Files, asked: &Asked) -> Result<Value, Refused> {
@@ -61,7 +61,9 @@ pub(crate) fn places(filter: &AnyFilter, key: &str) -> Result<Vec<(usize, u64)>,
                 let empty = Blocked::with_plan(link.plan(), hasher.clone());
                 let mut empty = empty.map_err(|error| failed(&error))?;
                 empty.insert(hasher.hash(key).in_part(part as u64));
-                all.extend(used(&empty.into()).into_iter().map(|(_, cell)| (part, cell)));
+                all.extend(
+                    used(&AnyFilter::Blocked(empty)).into_iter().map(|(_, cell)| (part, cell)),
+                );
             }
             Ok(all)
         }
@@ -72,7 +74,7 @@ pub(crate) fn places(filter: &AnyFilter, key: &str) -> Result<Vec<(usize, u64)>,
             let Variant::Window { generations } = filter.plan().variant() else {
                 return Ok(used);
             };
-            // The blocks of its generations lie side by side, and a key has the same cells in each.
+            // The blocks of its generations are interleaved, and a key has the same cells in each.
             let (turns, block) =
                 (u64::from(generations), u64::from(Inside::of(filter).block_cells()));
             let in_each = |(part, cell): (usize, u64)| {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, anyhow};
 use serde::{Deserialize, Serialize};
-use umbel::{AnyFilter, Capacity, Kind};
+use umbel::{AnyFilter, Capacity, Filter, Kind};
 use umbel_find::index::look_up::{Blocks, FIELD_PROBES, Probed, key_of_field, keys_of_text};
 use umbel_find::index::{About, Index, IndexError};
 use umbel_foreign::{Foreign, ForeignFilter, KeyType};
@@ -25,20 +25,20 @@ pub(crate) struct Asked {
     field: String,
 }
 
-/// The answer for a key: small, for many keys have no more than whether they were found.
+/// The answer for a key: small, because for many keys it is only whether they were found.
 #[derive(Default)]
 struct Answer {
     found: bool,
     more: Option<Box<More>>,
 }
 
-/// What else there is to say.
+/// More details of an answer.
 #[derive(Default, Serialize)]
 struct More {
-    /// As text: there are more than numbers in a page can be.
+    /// As text, because a page's numbers have fewer digits.
     value: Option<String>,
     row_groups: Option<Vec<usize>>,
-    /// Of an index: the files that may have it, by their numbers.
+    /// For an index: the files that may have it, by their numbers.
     files: Option<Vec<u32>>,
     error: Option<String>,
 }
@@ -48,7 +48,7 @@ impl Answer {
         Self { found, more: Some(Box::new(more)) }
     }
 
-    /// Of a key that cannot be looked up.
+    /// The answer for a key that cannot be looked up.
     fn failed(error: String) -> Self {
         Self::with(false, More { error: Some(error), ..More::default() })
     }
@@ -58,7 +58,7 @@ impl Answer {
     }
 }
 
-/// Fewer keys are looked up too quickly to be timed.
+/// With fewer keys, a look-up is too quick to time.
 const TIMED: usize = 1000;
 
 pub(crate) fn answer(files: &Files, asked: &Asked) -> Result<String, Refused> {
@@ -115,7 +115,7 @@ pub(crate) fn answer(files: &Files, asked: &Asked) -> Result<String, Refused> {
 #[derive(Clone, Copy, Serialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 enum Doubt {
-    /// Keys are of another system, which hashes several types, and nobody said which: of this type, they are not found.
+    /// The other system hashes several key types, and none was given: the keys are not found as this type.
     Assumed { key_type: &'static str },
     /// Old keys have left the window of the filter.
     Left,
@@ -123,7 +123,7 @@ enum Doubt {
     Faded,
     /// Files may have changed since they were indexed.
     Indexed,
-    /// The filter to ask depends on the order of keys, which is taken to be that of their bytes.
+    /// The filter to query depends on the order of keys, assumed to be the order of their bytes.
     Sorted,
 }
 
@@ -137,14 +137,14 @@ impl Doubt {
     }
 }
 
-/// The answers, as they are told.
+/// The answers, as reported.
 #[derive(Serialize)]
 struct Answers<'a> {
     keys: Vec<Told<'a>>,
     found: usize,
-    /// Those that could not be looked up.
+    /// The number of keys that could not be looked up.
     failed: usize,
-    /// Why those not found may have been inserted; null if they certainly were not.
+    /// Why keys not found may have been inserted; null if they certainly were not.
     doubt: Option<Doubt>,
     fpp: f64,
     /// The same as text.
@@ -201,7 +201,7 @@ fn foreign(filter: &Foreign, asked: &Asked) -> Result<Vec<Answer>> {
     let mut buffers = vec![Vec::new(); asked.keys.len()];
     let lines = asked.keys.iter().zip(&mut buffers);
     let keys: Vec<_> = lines.map(|(key, buffer)| key_type.read(key.as_bytes(), buffer)).collect();
-    // Those that can be read and are not refused, together; the others with what is wrong.
+    // Valid keys are looked up together; the others get their error.
     let good: Vec<_> = keys.iter().filter_map(|key| key.as_ref().ok().copied()).collect();
     let mut found = vec![false; good.len()];
     let together = filter.contains_all(&good, &mut found).is_ok();
@@ -219,8 +219,8 @@ fn foreign(filter: &Foreign, asked: &Asked) -> Result<Vec<Answer>> {
     Ok(keys.into_iter().map(answer).collect())
 }
 
-/// The files of an index that may have each text, and the chance that a block does not narrow it down: that of a value, or of
-/// the commonest words.
+/// The files of an index that may have each text, and the chance that a block does not narrow it down, for a value or
+/// for the commonest words.
 fn index_of<F: ReadAt>(
     index: &Index<F>,
     about: &About,
@@ -240,7 +240,7 @@ fn index_of<F: ReadAt>(
         };
         let mut files = Vec::new();
         blocks.each(&probed, |block| {
-            // The last one that starts there or before; those without blocks start where the next one does.
+            // The last file that starts there or before; one without blocks starts where the next one does.
             let after = index.files.partition_point(|file| file.first <= block);
             files.push(after as u32 - 1);
         })?;
@@ -253,7 +253,7 @@ fn index_of<F: ReadAt>(
     Ok((answers, about.fill.powi(probes)))
 }
 
-/// The row groups that may hold each key, and the chance that some may for a key that is nowhere.
+/// The row groups that may hold each key, and the chance that some group may for an absent key.
 fn parquet(
     file: &ParquetFile<Reader>,
     filters: &[Found],

@@ -1,4 +1,4 @@
-//! Why a file was refused, as data that a page turns into words of its own: the message is that of the command line.
+//! Why a file was refused, as data that a page words itself: the message is the command line's.
 
 use serde::Serialize;
 use umbel::{FileError, SchemeError};
@@ -7,7 +7,7 @@ use umbel_foreign::table::TableError;
 use umbel_report::recognize::Content;
 use umbel_share::ShareError;
 
-/// Why a file was refused; what has no reason here has only its message. `page/src/core.ts` has the same list.
+/// Why a file was refused; other errors have only a message. `page/src/core.ts` has the same list.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub(crate) enum Reason {
@@ -27,7 +27,7 @@ pub(crate) enum Reason {
         bytes: u64,
         most: u64,
     },
-    /// It is of a release that did not exist yet.
+    /// It comes from a later release.
     Newer,
     Cut {
         expected: u64,
@@ -42,7 +42,7 @@ pub(crate) enum Reason {
         start: u64,
         end: u64,
     },
-    /// Somewhere.
+    /// The place is unknown.
     Broken,
     WrongSecret,
     NoSecret,
@@ -57,7 +57,7 @@ pub(crate) enum Reason {
         found: String,
         expected: String,
     },
-    /// As text: there are more than numbers in a page can be.
+    /// As text, because a page's numbers have fewer digits.
     NotNewer {
         found: String,
         newer_than: String,
@@ -76,7 +76,7 @@ pub(crate) enum Reason {
     },
 }
 
-/// An error of a page's own, with its reason.
+/// An error of the page itself, with its reason.
 #[derive(Debug)]
 pub(crate) struct Because {
     pub(crate) reason: Reason,
@@ -120,7 +120,7 @@ impl Reason {
         }
     }
 
-    /// The reason of a file that is not umbel's, which `refused` says, and hardly a filter.
+    /// The reason for a file that is not umbel's, as `refused` says, and probably not a filter.
     pub(crate) fn other(content: Content) -> Option<Self> {
         match content {
             Content::Text | Content::CarriageReturns => Some(Self::Text),
@@ -134,22 +134,20 @@ impl Reason {
 
 fn of_file(error: &FileError) -> Option<Reason> {
     Some(match error {
-        FileError::NotUmbel { found } if found.is_empty() => Reason::Empty,
-        FileError::NotUmbel { found } => {
-            Reason::Unknown { start: found.escape_ascii().to_string() }
-        }
-        FileError::Version { found: 0 } => Reason::HeaderDamaged,
-        FileError::Version { .. } | FileError::UnknownKind(_) | FileError::UnknownAlgorithm(_) => {
+        FileError::NotUmbel(found) if found.is_empty() => Reason::Empty,
+        FileError::NotUmbel(found) => Reason::Unknown { start: found.escape_ascii().to_string() },
+        FileError::Version(0) => Reason::HeaderDamaged,
+        FileError::Version(..) | FileError::UnknownKind(_) | FileError::UnknownAlgorithm(_) => {
             Reason::Newer
         }
-        FileError::Length { expected, found } => length(*expected, *found),
+        FileError::Length(expected, found) => length(*expected, *found),
         FileError::HeaderDamaged | FileError::Field(_) | FileError::Plan(_) => {
             Reason::HeaderDamaged
         }
         FileError::PayloadDamaged { start, end } => Reason::Damaged { start: *start, end: *end },
         FileError::ChecksumsDamaged => Reason::Broken,
-        FileError::Scheme(SchemeError::WrongSecret { .. }) => Reason::WrongSecret,
-        FileError::Scheme(SchemeError::NoSecret { .. }) => Reason::NoSecret,
+        FileError::Scheme(SchemeError::WrongSecret(..)) => Reason::WrongSecret,
+        FileError::Scheme(SchemeError::NoSecret(..)) => Reason::NoSecret,
         _ => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! Why a request was not answered, and what of it that is about.
+//! Why a request was not answered, and which field was wrong.
 
 #[cfg(feature = "files")]
 use crate::reason::Reason;
@@ -7,9 +7,9 @@ use crate::reason::Reason;
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct Refused {
     pub(crate) message: String,
-    /// What of the request it is about.
+    /// The field of the request that was wrong.
     pub(crate) field: Option<&'static str>,
-    /// As data, where a page has words of its own for it.
+    /// The reason as data, if a page words it itself.
     #[cfg(feature = "files")]
     pub(crate) reason: Option<Reason>,
 }

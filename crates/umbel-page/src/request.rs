@@ -1,4 +1,4 @@
-//! Requests and answers: which module answers what, and how errors are told.
+//! Requests and answers: which module answers what, and how errors are reported.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::files::Files;
 use crate::refused::Refused;
 use crate::{Host, advise, calculate, curves, goal, toy};
 
-/// What a request is; `page/src/core.ts` describes each.
+/// The name of a request; `page/src/core.ts` describes each.
 #[derive(Deserialize)]
 struct Name<'a> {
     #[serde(rename = "type", borrow)]
@@ -27,7 +27,7 @@ struct Planned {
 pub struct Core {
     #[cfg(feature = "files")]
     files: Files,
-    /// Plans and lessons need nothing of it.
+    /// Plans and lessons do not need the host.
     #[cfg(not(feature = "files"))]
     _host: Box<dyn Host>,
 }
@@ -80,7 +80,7 @@ pub(crate) fn unknown(name: &str) -> Refused {
     Refused::of("type", format!("there is no request {name:?}"))
 }
 
-/// Reads a request, or what of it is asked for.
+/// Reads a request, or the requested part of it.
 pub(crate) fn read<'a, T: Deserialize<'a>>(request: &'a [u8]) -> Result<T, Refused> {
     serde_json::from_slice(request).map_err(|error| Refused::new(format!("not a request: {error}")))
 }

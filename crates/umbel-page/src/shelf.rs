@@ -28,7 +28,7 @@ impl Files {
     /// The text of an answer.
     pub(crate) fn request(&mut self, name: &str, request: &[u8]) -> Result<String, Refused> {
         let answer = match name {
-            // The one that may be long.
+            // Its answer may be long.
             "query" => return query::answer(self, &read(request)?),
             "open" => self.open(&read(request)?),
             "unlock" => {
@@ -55,8 +55,8 @@ impl Files {
     }
 }
 
-/// The formats of other systems: their names, the types of their keys, what must be told to read one, and whether a list
-/// makes one.
+/// The formats of other systems: their names, the types of their keys, the parameters needed to read one, and whether
+/// one can be made from a list.
 fn formats() -> Value {
     let format = |format: Format| {
         let types: Vec<_> = format.key_types().iter().map(|key_type| key_type.name()).collect();

@@ -1,12 +1,12 @@
-//! What is done with a filter whose every cell can be followed, and where words fall in it.
+//! Operations on a filter so small that every cell can be followed, and where words fall in it.
 
 use serde::Deserialize;
-use umbel::{Classic, KeyHasher, Kind, Plan};
+use umbel::{Classic, Filter, KeyHasher, Kind, Plan};
 use umbel_report::words::{At, example as published, quoted};
 
 use crate::refused::Refused;
 
-/// A toy, and what is done with it.
+/// A toy, and the operations on it.
 #[derive(Deserialize)]
 pub(crate) struct Toy {
     pub(crate) kind: String,
@@ -32,14 +32,14 @@ pub(crate) struct Operation {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Op {
     Insert,
-    /// A word that must not pass, of a cascade.
+    /// A word that must not pass, for a cascade.
     Except,
     Remove,
     Query,
     Advance,
 }
 
-/// The places of words among a few cells: as published, or where the library's classic filter of so many bits has them.
+/// The places of words among a few cells: as published, or as in the library's classic filter of this size.
 pub(crate) struct Places {
     published: Vec<At>,
     hashed: Classic,
@@ -61,7 +61,7 @@ impl Places {
         if !(1..=4096).contains(&bits) {
             return Err(Refused::of("bits", format!("1 to 4096 bits; found {bits}")));
         }
-        // Its rate is not what it is about: it is planned for one key.
+        // The rate does not matter: it is planned for one key.
         let hashed = Plan::from_parts(Kind::Classic, 1, 0.5, bits, probes)
             .and_then(|plan| Classic::with_plan(&plan, KeyHasher::with_seed(seed)))
             .map_err(|error| Refused::of("probes", error))?;
@@ -75,7 +75,10 @@ impl Places {
     pub(crate) fn of(&self, word: &str) -> Vec<u64> {
         match self.published.iter().find(|at| at.word == word) {
             Some(at) => at.bits.clone(),
-            None => self.hashed.positions(word).collect(),
+            None => {
+                let hash = self.hashed.hasher().hash(word);
+                self.hashed.positions(hash).expect("a classic filter has bits")
+            }
         }
     }
 }

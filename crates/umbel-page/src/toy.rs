@@ -3,7 +3,9 @@
 
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
-use umbel::{AnyFilter, Blocked, Capacity, KeyHasher, Kind, Plan, Scalable, Variant, Window};
+use umbel::{
+    AnyFilter, Blocked, Capacity, Filter, Insert, KeyHasher, Kind, Plan, Scalable, Variant, Window,
+};
 use umbel_numbers::{Rate, counted};
 use umbel_report::advice::Inside;
 use umbel_report::words::{Answer, Shown, Step, joined, quoted};
@@ -14,7 +16,7 @@ use crate::steps::{Op, Operation, Places, Toy, name_of};
 
 /// The most operations: each shows all cells.
 const MOST_OPERATIONS: usize = 200;
-/// Ticks that the window of a toy remembers.
+/// The ticks that a toy's window remembers.
 const SPAN: u64 = 2;
 
 pub(crate) fn answer(toy: &Toy) -> Result<Value, Refused> {
@@ -25,7 +27,7 @@ pub(crate) fn answer(toy: &Toy) -> Result<Value, Refused> {
     let kind: Kind = toy.kind.parse().map_err(|error| Refused::of("kind", error))?;
     match kind {
         Kind::Classic => classic(toy),
-        // So few that all can be seen, where a block has 512.
+        // So few that all can be seen; a block has 512.
         Kind::Counting if toy.bits.is_some() => counters(toy),
         Kind::Blocked | Kind::Counting | Kind::Scalable | Kind::Stable | Kind::Window => {
             let model = Model::new(kind, toy).map_err(|error| Refused::of("blocks", error))?;
@@ -196,12 +198,12 @@ type Place = (usize, usize);
 /// The cells of each part, and what the part is called.
 type State = Vec<(String, Vec<u64>)>;
 
-/// A filter of another kind, with what nobody could know from the filter alone: who set which cell.
+/// A filter of another kind, with something that the filter alone does not know: which word set which cell.
 struct Model {
     filter: AnyFilter,
     hasher: KeyHasher,
     tick: u64,
-    /// For each part and cell the word that set it first, as long as it is in use.
+    /// For each part and cell, the word that first set it, while the cell is in use.
     setters: Vec<Vec<Option<String>>>,
     words: Vec<String>,
 }
@@ -225,13 +227,13 @@ impl Model {
                 let plan = Plan::from_parts(variant, 1, 0.5, 4 * bits, probes)?;
                 AnyFilter::with_plan(&plan, hasher.clone())?
             }
-            // Links and generations for few words, so that something happens soon.
+            // Links and generations for few words, to show changes soon.
             Kind::Scalable => AnyFilter::with_plan(&Plan::for_keys(kind, 3, 0.1)?, hasher.clone())?,
             Kind::Window => {
                 let plan = Plan::for_keys(Variant::Window { generations: 3 }, 6, 0.1)?;
                 match toy.operations.iter().any(|operation| operation.op == Op::Advance) {
-                    true => Window::by_time(&plan, hasher.clone(), SPAN)?.into(),
-                    false => Window::with_plan(&plan, hasher.clone())?.into(),
+                    true => AnyFilter::Window(Window::by_time(&plan, hasher.clone(), SPAN)?),
+                    false => AnyFilter::Window(Window::with_plan(&plan, hasher.clone())?),
                 }
             }
             _ => AnyFilter::with_plan(&Plan::for_keys(Kind::Stable, 20, 0.1)?, hasher.clone())?,
@@ -248,8 +250,8 @@ impl Model {
         state_of(&self.filter)
     }
 
-    /// The places of a word: parts and cells that it would set in an empty filter. In each link and generation, it has
-    /// places.
+    /// The places of a word: parts and cells that it would set in an empty filter. It has places in each link and
+    /// generation.
     fn places(&self, word: &str) -> Result<Vec<Place>> {
         let used = |filter: &AnyFilter| {
             let parts = state_of(filter).into_iter().enumerate();
@@ -265,14 +267,16 @@ impl Model {
                 for (part, link) in filter.links().iter().enumerate() {
                     let mut empty = Blocked::with_plan(link.plan(), self.hasher.clone())?;
                     empty.insert(self.hasher.hash(word).in_part(part as u64));
-                    places.extend(used(&empty.into()).into_iter().map(|(_, cell)| (part, cell)));
+                    places.extend(
+                        used(&AnyFilter::Blocked(empty)).into_iter().map(|(_, cell)| (part, cell)),
+                    );
                 }
                 Ok(places)
             }
             AnyFilter::Window(filter) => {
                 let mut empty = Window::with_plan(filter.plan(), self.hasher.clone())?;
                 empty.insert(word);
-                let cells = used(&empty.into());
+                let cells = used(&AnyFilter::Window(empty));
                 let generations = self.state().len();
                 Ok((0..generations)
                     .flat_map(|part| cells.iter().map(move |(_, cell)| (part, *cell)))
@@ -405,7 +409,7 @@ impl Model {
         }))
     }
 
-    /// Notes who set what, and forgets it for cells that are no longer in use.
+    /// Notes which word set each cell, and forgets cells no longer in use.
     fn remember(&mut self, after: &State, changed: &[Place], word: &str) {
         self.setters.resize_with(after.len(), Vec::new);
         for (part, (setters, (_, cells))) in self.setters.iter_mut().zip(after).enumerate() {
@@ -420,7 +424,7 @@ impl Model {
         }
     }
 
-    /// What an operation did beyond its word.
+    /// The side effects of an operation on other words.
     fn consequences(
         &self,
         op: Op,
@@ -474,7 +478,7 @@ impl Model {
                 "It may be in, which is wrong: it was never inserted, or it was removed. Other words set all its cells."
             }
             (false, true) => "It is not in: it was inserted, but the filter has forgotten it.",
-            // The filter cannot know, but the lesson does.
+            // The filter cannot know this, but the lesson does.
             (false, false) if self.filter.kind().capacity() == Capacity::Last => "It is not in.",
             (false, false) => "It is certainly not in.",
         };
@@ -491,7 +495,7 @@ fn inserted_text(word: &str, new: bool, before: bool) -> String {
     format!("Insert {}: {what}.", quoted(word))
 }
 
-/// The cells that changed: those of the word, and others.
+/// The cells that changed: the word's own, and others.
 fn changes(before: &State, after: &State, places: &[Place]) -> (Vec<Place>, Vec<Place>) {
     let mut all = Vec::new();
     for (part, (_, cells)) in after.iter().enumerate() {

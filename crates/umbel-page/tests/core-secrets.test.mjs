@@ -40,7 +40,7 @@ test("a random secret is refused", async (t) => {
         pub extern "C" fn given() -> bool { umbel::Secret::new([1; 16]).to_bytes() == [1; 16] }
         #[unsafe(no_mangle)]
         pub extern "C" fn refused() -> bool {
-            let none = |error| matches!(error, umbel::SchemeError::NoRandomness { os_error: None });
+            let none = |error| matches!(error, umbel::SchemeError::NoRandomness(None));
             umbel::Secret::random().is_err_and(none) && umbel::KeyHasher::random().is_err_and(none)
         }`,
       encoding: "utf8",

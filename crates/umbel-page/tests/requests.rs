@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use umbel::{AnyFilter, Capacity, Counting, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Capacity, Counting, Filter, Insert, KeyHasher, Kind, Plan};
 
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, Parameters};
 use umbel_report::advice::Inside;

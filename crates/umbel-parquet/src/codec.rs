@@ -1,14 +1,14 @@
-//! How pages are decompressed: to exactly the bytes that their headers declare, so that no page takes more memory than was
-//! admitted for it.
+//! How pages are decompressed: to exactly the bytes that their headers declare, so a page uses at most the memory that
+//! was admitted for it.
 
 use std::io::Read;
 
 use anyhow::{Result, bail, ensure};
 
-/// Bytes of memory that a decoder uses besides pages, at most. Those of codecs not named here are small.
+/// The most bytes of memory that a decoder uses besides pages. Codecs not named here use little.
 pub(crate) fn memory(number: i64) -> u64 {
     match number {
-        // A window of 16 MiB, next to one of 8 MiB from which it grew, and up to 4 MiB of codes.
+        // A window of 16 MiB, the 8 MiB one it grew from, and up to 4 MiB of codes.
         BROTLI => 28 << 20,
         // If it is in a frame: a block of 8 MiB, and its text.
         LZ4 => 16 << 20,
@@ -20,7 +20,7 @@ pub(crate) fn memory(number: i64) -> u64 {
 const BROTLI: i64 = 4;
 const LZ4: i64 = 5;
 
-/// What to do with a file that is compressed otherwise.
+/// The advice for a file that is compressed differently.
 const AGAIN: &str =
     "write the file again with another codec, such as ZSTD, with the system that made it";
 
@@ -30,7 +30,7 @@ pub(crate) enum Codec {
     Snappy(snap::raw::Decoder),
     Gzip,
     Brotli,
-    /// That of Hadoop, or what others wrote under its number.
+    /// Hadoop's LZ4, or what others wrote under its number.
     Lz4,
     Zstd(zstd::bulk::Decompressor<'static>),
     Lz4Raw,
@@ -63,13 +63,13 @@ impl Codec {
         let done = match self {
             Self::None => bail!("is not compressed"),
             Self::Snappy(decoder) => {
-                // What it needs is told at the start, so a wrong length is noticed before.
+                // The length is declared at the start, so a wrong one is noticed first.
                 ensure!(snap::raw::decompress_len(from)? == wanted, wrong);
                 decoder.decompress(from, to)?
             }
             Self::Gzip => fill(flate2::read::MultiGzDecoder::new(from), to)?,
             Self::Brotli => {
-                // An extension that neither Parquet nor Brotli's own standard has: up to 1 GiB. RFC 7932, section 9.1.
+                // An extension outside Parquet and Brotli's standard: up to 1 GiB. RFC 7932, section 9.1.
                 let large = from.first().is_some_and(|first| first & 0x7f == 0x11);
                 ensure!(!large, "has a window of Brotli larger than 16 MiB");
                 fill(brotli_decompressor::Decompressor::new(from, 4096), to)?

@@ -1,4 +1,4 @@
-//! What is to be done with the filters of a file, and what was done.
+//! What to do with the filters of a file, and what was done.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use std::fmt;
 pub struct Edit {
     /// Paths of columns that get filters.
     pub add: Vec<String>,
-    /// Whose filters are removed.
+    /// The columns whose filters are removed.
     pub remove: Removal,
     /// The highest rate of a new filter.
     pub fpp: f64,
-    /// Whether filters are also added where they are of no use.
+    /// Whether filters are also added where they would not help.
     pub always: bool,
 }
 
-/// Whose filters are removed, before others are added.
+/// The columns whose filters are removed before others are added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removal {
-    /// Those of the columns with these paths.
+    /// The columns with these paths.
     Of(Vec<String>),
     /// All.
     All,
@@ -29,13 +29,13 @@ pub enum Removal {
 pub struct Edited {
     /// The columns to which filters were to be added, in the order of the schema.
     pub columns: Vec<Added>,
-    /// The columns whose filters were removed, in the order of the schema, and how many they were.
+    /// The columns whose filters were removed, in the order of the schema, and how many filters each had.
     pub removed: Vec<(String, usize)>,
     /// Bytes of removed filters that stay in the file, because something else is behind them.
     pub unreachable: u64,
     /// Bytes read of values.
     pub bytes_read: u64,
-    /// Bytes of the new file; 0 if there is nothing to change, and so no new file.
+    /// Bytes of the new file; 0 if nothing changes and no file is written.
     pub bytes_written: u64,
 }
 
@@ -68,7 +68,7 @@ pub struct NewFilter {
     pub row_group: usize,
     /// Bytes of the filter, with its header.
     pub bytes: u64,
-    /// Different values, estimated from its bits.
+    /// The number of different values, estimated from its bits.
     pub keys: f64,
     /// Its rate, from its bits.
     pub fpp: f64,

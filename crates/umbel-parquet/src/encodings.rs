@@ -1,15 +1,15 @@
-//! The values of a page, decoded from where they are: one after the other, so that memory does not grow with what a page
-//! declares, nor time with more than the bytes that it has.
+//! The values of a page, decoded in place, one after the other. So memory does not grow with what a page declares, and
+//! time grows only with the bytes that it has.
 //! `apache/parquet-format`, `Encodings.md`.
 //!
-//! Nulls have no bytes, so the levels in front need not be decoded: how many values there are is seen by their bytes.
+//! Nulls have no bytes, so the levels in front need not be decoded: the bytes show how many values there are.
 
 use std::ops::RangeInclusive;
 use std::slice::ChunksExact;
 
 use anyhow::{Context, Result, ensure};
 
-/// What the bytes of values are instead.
+/// The error for bytes that do not match the number of values.
 const INEXACT: &str = "its values have other bytes than their number and type tell; damaged? copy the file again. If it is whole, write the filters when the file is made";
 const ENDS: &str = "its values end too early; damaged? copy the file again";
 
@@ -25,7 +25,7 @@ pub(crate) fn fixed<'a>(
 }
 
 /// Values of a fixed length. Some files of the crate `parquet` have the length in front of each, as if it could vary
-/// (<https://github.com/apache/arrow-rs/issues/11261>); where both may be, both are seen.
+/// (<https://github.com/apache/arrow-rs/issues/11261>); where both are possible, both are handed on.
 pub(crate) fn fixed_bytes(
     bytes: &[u8],
     width: usize,
@@ -49,7 +49,7 @@ pub(crate) fn fixed_bytes(
     Ok(())
 }
 
-/// Values of any length, each behind its own.
+/// Values of any length, each after its length.
 pub(crate) fn plain_bytes(
     mut bytes: &[u8],
     count: &RangeInclusive<u64>,
@@ -74,7 +74,7 @@ pub(crate) fn split_streams(
     mut see: impl FnMut(&[u8]),
 ) -> Result<()> {
     let found = fixed(bytes, width, count)?.count();
-    // What a schema declares may be any width, as long as there is no value.
+    // A schema may declare any width while there is no value.
     let mut value = vec![0; width.min(bytes.len())];
     for at in 0..found {
         for (stream, byte) in value.iter_mut().enumerate() {
@@ -85,8 +85,8 @@ pub(crate) fn split_streams(
     Ok(())
 }
 
-/// `DELTA_BINARY_PACKED`. Numbers of 32 bits are the lower half: sums have no carry into it, and DuckDB writes unsigned ones
-/// with differences of 33 bits.
+/// `DELTA_BINARY_PACKED`. 32-bit numbers are the lower half: nothing carries down into it, and DuckDB writes unsigned
+/// ones with 33-bit differences.
 pub(crate) fn deltas(
     bytes: &[u8],
     count: &RangeInclusive<u64>,
@@ -99,7 +99,7 @@ pub(crate) fn deltas(
     Ok(())
 }
 
-/// `DELTA_LENGTH_BYTE_ARRAY`: lengths, then the values without any.
+/// `DELTA_LENGTH_BYTE_ARRAY`: all lengths, then the values without lengths.
 pub(crate) fn delta_lengths(
     bytes: &[u8],
     count: &RangeInclusive<u64>,
@@ -109,7 +109,7 @@ pub(crate) fn delta_lengths(
     let mut text = lengths.end()?;
     while let Some((length, times)) = lengths.run()? {
         let length = length_of(length)?;
-        // Empty ones have no bytes that would bound their number.
+        // Empty values have no bytes that would bound their number.
         for _ in 0..if length == 0 { 1 } else { times } {
             see(text.split_off(..length).context(ENDS)?);
         }
@@ -117,11 +117,11 @@ pub(crate) fn delta_lengths(
     Ok(())
 }
 
-/// `DELTA_BYTE_ARRAY`: how much of the one before each begins with, then the rests in `DELTA_LENGTH_BYTE_ARRAY`.
+/// `DELTA_BYTE_ARRAY`: lengths of shared beginnings, then the rests in `DELTA_LENGTH_BYTE_ARRAY`.
 ///
-/// `see` gets each with the number of bytes that it shares with the one before. So a page may stand for any number of long
-/// ones: whoever looks at all bytes of each takes time without bound. A value that is the one before is not seen again, so
-/// each that is has a byte of its own, or is shorter than the one before: at most twice as many as there are bytes.
+/// `see` gets each with the number of bytes that it shares with the one before. So a page may hold any number of long
+/// values, and reading all bytes of each takes unbounded time. A repeat of the value before is not seen again, so each
+/// value seen has a byte of its own or is shorter than the one before: at most two per byte.
 pub(crate) fn delta_bytes(
     bytes: &[u8],
     count: &RangeInclusive<u64>,
@@ -131,11 +131,11 @@ pub(crate) fn delta_bytes(
     let mut rests = Deltas::new(prefixes.end()?)?;
     ensure!(prefixes.left == rests.left, INEXACT);
     let mut text = rests.end()?;
-    // It is never longer than all rests.
+    // A value is never longer than all rests together.
     let (mut value, mut is_first) = (Vec::with_capacity(text.len()), true);
     let (mut prefix, mut rest) = ((0, 0), (0, 0));
     loop {
-        // Of both, how many more are the same.
+        // How many more values have the same two lengths.
         if prefix.1 == 0 {
             let Some(next) = prefixes.run()? else { return Ok(()) };
             prefix = next;
@@ -154,7 +154,7 @@ pub(crate) fn delta_bytes(
             see(&value, shared);
             is_first = false;
         }
-        // The same again and again has no bytes that would bound its number.
+        // A repeated value has no bytes that would bound its number.
         let same = if more == 0 { prefix.1.min(rest.1) } else { 1 };
         prefix.1 -= same;
         rest.1 -= same;
@@ -175,15 +175,15 @@ fn length_of(length: i64) -> Result<usize> {
 /// block = zigzag: least difference | a byte per miniblock: bits of each difference | miniblocks
 /// ```
 struct Deltas<'a> {
-    /// What follows.
+    /// The bytes that follow.
     bytes: &'a [u8],
-    /// Values still to come, in all.
+    /// Values still to come, in total.
     left: u64,
     /// Miniblocks in a block, and values in a miniblock.
     minis: usize,
     values: u64,
     least: i64,
-    /// The bits of those miniblocks of the block that are still to come.
+    /// The bit widths of the miniblocks still to come in the block.
     widths: &'a [u8],
     /// The miniblock that is read.
     packed: Packed<'a>,
@@ -206,7 +206,7 @@ impl<'a> Deltas<'a> {
     /// Values in a block: writers use 128 to 2,048. A block of any number may have 3 bytes.
     const MOST: u64 = 1 << 16;
 
-    /// Those of a page, as many as they may be. Nothing may stand for none.
+    /// The numbers of a page, if their count is in `count`. No bytes may mean no numbers.
     fn of(bytes: &'a [u8], count: &RangeInclusive<u64>) -> Result<Option<Self>> {
         if bytes.is_empty() && count.contains(&0) {
             return Ok(None);
@@ -242,7 +242,7 @@ impl<'a> Deltas<'a> {
         })
     }
 
-    /// The next value, and how often it comes, as far as that can be seen without counting.
+    /// The next value, and how often it repeats, as far as that shows without counting.
     #[inline]
     fn run(&mut self) -> Result<Option<(i64, u64)>> {
         if self.left == 0 {
@@ -278,7 +278,7 @@ impl<'a> Deltas<'a> {
         let width = u64::from(*self.widths.split_off_first().expect("a block has miniblocks"));
         ensure!(width <= 64, "a difference has {width} bits; damaged? copy the file again");
         let left = self.left.min(self.values);
-        // Some writers leave out what only fills up the last one.
+        // Some writers leave out the padding of the last one.
         let length = self.bytes.len().min((self.values * width / 8) as usize);
         ensure!(left * width <= 8 * length as u64, ENDS);
         let bytes = self.bytes.split_off(..length).expect("it has as many");
@@ -286,7 +286,7 @@ impl<'a> Deltas<'a> {
         Ok(())
     }
 
-    /// What is behind the numbers.
+    /// The bytes after the numbers.
     fn end(&self) -> Result<&'a [u8]> {
         let mut rest = Self { ..*self };
         rest.left = rest.left.saturating_sub(1);

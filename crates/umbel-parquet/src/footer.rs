@@ -10,7 +10,7 @@ use umbel_foreign::parquet::thrift::Thrift;
 use crate::page::PageHeader;
 use crate::{check, refuse};
 
-/// What the footer of a Parquet file says about columns and their filters.
+/// The columns of a Parquet file and their filters, as its footer lists them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Footer {
@@ -28,7 +28,7 @@ pub struct Footer {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Column {
-    /// Its name, after those of the structures that it is in, separated by dots.
+    /// The names of the structures that it is in, then its own, separated by dots.
     pub path: String,
     /// How its values are stored.
     pub physical: Physical,
@@ -38,12 +38,12 @@ pub struct Column {
     pub meaning: Meaning,
     /// The maximum repetition level: how many lists its values are in.
     pub repetition: u32,
-    /// The maximum definition level: how many of it and what it is in may be missing.
+    /// The maximum definition level: how many of the column and its enclosing structures are optional or repeated.
     pub definition: u32,
 }
 
 impl Column {
-    /// Bytes of a value, where all have as many.
+    /// Bytes of a value, where all have the same length.
     pub fn width(&self) -> usize {
         match self.physical {
             Physical::Int32 | Physical::Float => 4,
@@ -72,7 +72,7 @@ pub struct Chunk {
     pub bytes: u64,
     /// Where in the file its pages are; empty where the footer gives no sensible place.
     pub pages: Range<u64>,
-    /// Where the last of its pages and its indexes ends.
+    /// Where its last page or index ends.
     pub end: u64,
     /// Values, with nulls.
     pub values: u64,
@@ -171,7 +171,7 @@ impl fmt::Display for Physical {
     }
 }
 
-/// Bytes that columns and row groups may take in any case.
+/// Bytes that columns and row groups may always use.
 const LEAST_ROOM: usize = 1 << 20;
 /// Structures within structures.
 const DEPTH: usize = 128;
@@ -226,8 +226,8 @@ impl Footer {
     }
 }
 
-/// Bytes that columns and row groups may still take: a byte of a damaged footer could stand for 32 of them. What writers
-/// make takes less than its own bytes.
+/// Bytes that columns and row groups may still use: a byte of a damaged footer could expand to 32. A genuine footer
+/// uses fewer bytes than it has.
 struct Room(usize);
 
 impl Room {
@@ -257,7 +257,7 @@ impl Tree {
     fn column(&mut self, element: Element<'_>) -> Result<Option<Column>, Error> {
         let wrong = |field, found: &'static str, expected| Err(refuse(field, found, expected));
         if !self.root {
-            // Its name is in no path.
+            // Paths do not include its name.
             self.root = true;
             let children = element.children.unwrap_or(0);
             self.open.extend((children > 0).then_some((children, 0, [0; 2])));
@@ -523,7 +523,7 @@ impl Chunk {
     }
 }
 
-/// The end of what has this offset and length; 0 if that makes no sense.
+/// The end of a range with this offset and length; 0 if they make no sense.
 fn end(offset: i64, length: i64) -> u64 {
     offset.checked_add(length.max(0)).and_then(|end| end.try_into().ok()).unwrap_or(0)
 }
@@ -605,7 +605,7 @@ mod tests {
         }
     }
 
-    /// Other bytes are refused, or are another footer: never a panic, nor more memory than promised.
+    /// Changed bytes are refused or give another footer, without a panic and within the promised memory.
     #[test]
     fn damage_does_no_harm() {
         let footer = footer_of_file();
@@ -660,7 +660,7 @@ mod tests {
         assert!(paths(&deep).is_err(), "no end");
     }
 
-    /// Bytes that stand for little take no more memory than a footer of that length may.
+    /// Bytes that expand to many structures use at most the memory allowed for a footer of that length.
     #[test]
     fn lists_of_nothing_do_not_fill_memory() {
         const ENTRIES: usize = 4 << 20;
@@ -670,7 +670,7 @@ mod tests {
         // Row groups without columns.
         let read = Footer::decode(&[&groups[..], &vec![0; ENTRIES], &[0]].concat());
         assert!(matches!(read, Err(Error::Field { field: "footer", .. })));
-        // One with as many columns that have empty metadata.
+        // A row group with as many columns whose metadata is empty.
         let group =
             [&no_columns[..no_columns.len() - 1], &[0x29, 0x1c, 0x19, 0xfc], &count].concat();
         let chunks = [0x3c, 0, 0].repeat(ENTRIES);

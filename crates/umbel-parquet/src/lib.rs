@@ -1,8 +1,8 @@
-//! All that is Parquet: the footer and the pages of a file, the Bloom filters in it, which are listed and asked, and filters that
-//! are added to it or taken out again.
+//! Everything about Parquet: the footer and pages of a file, listing and querying the Bloom filters in it, and adding
+//! or removing filters.
 //!
-//! A file with other filters is the old one up to its footer, byte for byte, then the filters, then the footer with their places
-//! set:
+//! An edited file is the old one up to its footer, byte for byte, then the new filters, then the footer with their
+//! places set:
 //!
 //! ```text
 //! PAR1 | pages, indexes: copied | filters: new | footer: old but for the places of filters | length | PAR1
@@ -10,22 +10,22 @@
 //!
 //! | module | what it alone knows |
 //! |---|---|
-//! | [`footer`] | what a footer tells of columns and row groups |
-//! | [`page`] | what the header of a page tells |
-//! | `rewrite` | a footer with other places of filters |
+//! | [`footer`] | what a footer says about columns and row groups |
+//! | [`page`] | what the header of a page says |
+//! | `rewrite` | a footer with changed places of filters |
 //! | [`look_up`] | how a text becomes a value of a column, and its hash |
-//! | [`report`] | what is told of the filters in a file, and of keys looked up in them |
-//! | [`edit`] | what is to be done with the filters of a file, and what was done |
-//! | [`plan`] | which filters come and go, and what of the file stays |
+//! | [`report`] | what is reported about the filters in a file, and about keys looked up in them |
+//! | [`edit`] | what to do with the filters of a file, and what was done |
+//! | [`plan`] | which filters are added and removed, and which bytes of the file stay |
 //! | `pages` | the pages of a column, and what reading their values takes |
 //! | `codec`, `encodings` | how pages are decompressed, and their values decoded |
 //! | `values` | where the values of a page are, and how they are hashed |
 //! | `work` | how row groups are read side by side, within a memory cap |
 //!
-//! `plan` and `work` need the feature `files`, which is on by default, and what reads values the feature `values`. A split-block
-//! filter as such is [`umbel_foreign::parquet`].
+//! `plan` and `work` need the feature `files`, which is on by default; reading values needs the feature `values`. The
+//! split-block filter itself is in [`umbel_foreign::parquet`].
 //!
-//! Errors are [`anyhow::Error`]s where the command line and the Python package show them as they are, with the path in front.
+//! Errors that the command line and the Python package show unchanged, with the path in front, are [`anyhow::Error`]s.
 
 #![cfg_attr(not(feature = "values"), allow(dead_code, reason = "what only new filters need"))]
 

@@ -26,7 +26,7 @@ pub struct Values {
 pub struct LookUps {
     /// The keys.
     keys: usize,
-    /// What may be in a filter, and whose key each is.
+    /// The hashes to look up, and the key that each belongs to.
     hashes: Vec<u64>,
     owners: Vec<usize>,
     /// Keys that no filter rules out.
@@ -39,7 +39,7 @@ impl LookUps {
     /// Adds the key that a line names.
     ///
     /// # Errors
-    /// If the text is no value of the column; the message has an example of one. It counts as a key even so.
+    /// If the text is not a value of the column; the message has an example of one. It still counts as a key.
     pub fn push(&mut self, values: &Values, line: &[u8]) -> Result<()> {
         let key = self.keys;
         self.keys += 1;
@@ -65,7 +65,7 @@ impl LookUps {
         self.keys == 0
     }
 
-    /// Returns the numbers of the keys that a filter may have, some of them twice.
+    /// Returns the numbers of the keys that the filter may contain, some of them twice.
     pub fn passing<S: AsRef<[u8]>>(&mut self, filter: &Parquet<S>) -> impl Iterator<Item = usize> {
         self.passes.resize(self.hashes.len(), false);
         filter.contains_hashes(&self.hashes, &mut self.passes);
@@ -74,15 +74,15 @@ impl LookUps {
     }
 }
 
-/// What a line names, as filters may have it.
+/// The value that a line names, as filters may contain it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Named<'a> {
     /// A value with one encoding.
     One(Key<'a>),
-    /// Zero, as a float. Both zeros are equal, and a filter may have either: filters of most systems have the encoding that
-    /// the column has.
+    /// Zero, as a float. Both zeros are equal, and a filter may have either: in most systems, the one that the column
+    /// has.
     Zeros([Key<'static>; 2]),
-    /// A float that is no number. It has many encodings, so that a filter cannot rule it out.
+    /// NaN. It has many encodings, so a filter cannot rule it out.
     Nan,
 }
 
@@ -96,7 +96,7 @@ fn nanos(unit: Unit) -> i128 {
 }
 
 impl Values {
-    /// Returns those of a column.
+    /// Returns the values of a column.
     pub fn of(column: &Column) -> Self {
         Self::new(column.physical, column.length, column.meaning)
     }
@@ -105,14 +105,14 @@ impl Values {
         let meaning = match (meaning, physical) {
             (Meaning::Plain, Type::Int32) => Meaning::Integer { bits: 32, signed: true },
             (Meaning::Plain, Type::Int64) => Meaning::Integer { bits: 64, signed: true },
-            // What Impala and older Spark write of times, without any word about it.
+            // How Impala and older Spark write times, without declaring it.
             (Meaning::Plain, Type::Int96) => Meaning::Timestamp { unit: Unit::Nanos, utc: true },
             (meaning, _) => meaning,
         };
         Self { physical, length, meaning }
     }
 
-    /// The value that a line names; `buffer` keeps its bytes where they are not those of the line.
+    /// The value that a line names; `buffer` keeps its bytes where they differ from the line.
     fn read<'a>(&self, line: &'a [u8], buffer: &'a mut Vec<u8>) -> Result<Named<'a>> {
         match self.value(line, buffer) {
             Some(Value::Line) => Ok(Named::One(Key::Bytes(line))),
@@ -207,7 +207,7 @@ impl Values {
         (buffer.len() == self.length).then_some(Value::Buffer)
     }
 
-    /// What a line is to look like.
+    /// What a line should look like.
     fn example(&self) -> String {
         match (self.meaning, self.physical) {
             (Meaning::Integer { bits, signed: true }, _) => {
@@ -292,9 +292,9 @@ enum Value {
 fn half(number: f64) -> u16 {
     let sign = (number.to_bits() >> 48) as u16 & 0x8000;
     let exponent = (number.to_bits() >> 52 & 0x7ff) as i32 - 1023;
-    // From 2^16 on it is infinite; below 2^-14, steps are as large as there.
+    // From 2^16 on it is infinite; below 2^-14, steps keep the size they have there.
     let exponent = exponent.clamp(-14, 16);
-    // 1,024 to 2,048 of them, fewer below 2^-14; one more than fit is the first of the next exponent.
+    // 1,024 to 2,048 steps, fewer below 2^-14; one step too many is the first of the next exponent.
     let steps = (number.abs() / 2f64.powi(exponent - 10)).round_ties_even().min(2048.0) as u16;
     match exponent {
         16 => sign | 0x7c00,
@@ -326,7 +326,7 @@ fn decimal(text: &str, scale: usize, precision: u32) -> Option<i128> {
         return None;
     }
     let number: i128 = format!("0{whole}{fraction}").parse().ok()?;
-    // A damaged footer may want any number of zeros.
+    // A damaged footer may demand any number of zeros.
     let zeros = u32::try_from(scale - fraction.len()).ok()?;
     let number = match number {
         0 => 0,
@@ -371,7 +371,7 @@ fn timestamp(text: &str, unit: Unit, utc: bool) -> Option<i128> {
     }
 }
 
-/// A time in nanoseconds as ticks; one that falls between ticks is none of the column's.
+/// A time in nanoseconds as ticks; a time between two ticks is not in the column.
 fn ticks(time: i128, unit: Unit) -> Option<i128> {
     (time % nanos(unit) == 0).then_some(time / nanos(unit))
 }
@@ -382,7 +382,7 @@ fn big_endian(number: i128, length: Option<usize>, buffer: &mut Vec<u8>) -> Opti
     const LONGEST: usize = 1 << 16;
     let bytes = number.to_be_bytes();
     let sign = if number < 0 { 0xff } else { 0 };
-    // A byte may go that repeats the sign of the next one.
+    // A byte that only repeats the sign of the next one can be left out.
     let repeats = |pair: &&[u8]| pair[0] == sign && (pair[1] ^ sign) < 0x80;
     let least = bytes.len() - bytes.windows(2).take_while(repeats).count();
     let length = length.unwrap_or(least);
@@ -479,7 +479,7 @@ mod tests {
         }
     }
 
-    /// What a damaged footer declares makes no panic, and takes no memory.
+    /// The declarations of a damaged footer cause no panic and use no memory.
     #[test]
     fn types_of_any_size() {
         for scale in [77, 1 << 16, i32::MAX as usize] {

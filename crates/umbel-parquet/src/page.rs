@@ -59,15 +59,15 @@ pub enum PageKind {
     Index,
     Dictionary,
     DataV2,
-    /// One that readers skip.
+    /// A page that readers skip.
     Unknown,
 }
 
 impl PageHeader {
     /// Reads a header; `bytes` may continue after it.
     ///
-    /// Fields of known numbers with other types than those of the format are refused: some readers look at the types and
-    /// others do not, so they would see different pages.
+    /// Known fields whose type differs from the format are refused: some readers check the types and others do not, so
+    /// they would see different pages.
     ///
     /// # Errors
     /// [`Error::Field`]; [`Error::Length`] if `bytes` ends within the header. Never panics, for any input.
@@ -146,7 +146,7 @@ impl PageHeader {
     }
 }
 
-/// Reads a structure whose first fields are numbers; only that of data pages of version 2 has a seventh, a boolean.
+/// Reads a structure whose first fields are numbers; only in data pages of version 2 it has a seventh, a boolean.
 fn numbers<const N: usize>(thrift: &mut Thrift<'_>) -> Result<[Option<i64>; N], Error> {
     let mut numbers = [None; N];
     thrift.structure(&mut |thrift, field, kind| {
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use crate::{FILE, footer_of_file};
 
-    /// What is too long for its type, or of another type, others read as something else.
+    /// Other readers misread a field that is too long for its type, or has another type.
     #[test]
     fn what_can_be_read_in_two_ways_is_refused() {
         // Data page, 8 bytes, 8 bytes, and: 1 value, PLAIN, levels in RLE.
@@ -185,7 +185,7 @@ mod tests {
         for wrong in [&[0x05, 0x82, 0x80, 8, 0][..], &[0x15, 0x80, 0x80, 0x80, 0x80, 0x20]] {
             assert!(header(wrong, values).is_err(), "{wrong:x?}");
         }
-        // True is 1 to those who do not look at types; others would go on with the next byte.
+        // Readers that ignore types see true as 1; others would continue with the next byte.
         for wrong in [&[0x11][..], &[0x16, 2], &[0x15, 0x82, 0x80, 0x80, 0x80, 0x20], &[0x15, 1]] {
             assert!(header(kind, wrong).is_err(), "{wrong:x?}");
         }

@@ -1,5 +1,5 @@
-//! The pages of a column in a row group, by their headers alone: how many values there are at most, what it takes to read
-//! them, and whether all of them are in a dictionary.
+//! The pages of a column in a row group, by their headers alone: how many values there are at most, what reading them
+//! costs, and whether all are in a dictionary.
 
 use std::fs::File;
 use std::sync::{Mutex, PoisonError};
@@ -18,15 +18,15 @@ const USUAL: u64 = 64 << 10;
 /// The longest header; its statistics may have long values.
 const LONGEST: u64 = 16 << 20;
 
-/// What the headers tell together. They are read again with the pages: a column may have any number of them.
+/// A summary of the headers. They are read again with the pages: a column may have any number of them.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     /// Whether there are data pages, and all refer to the dictionary.
     pub(crate) all_in_dictionary: bool,
     /// The number of different values is at most this.
     pub(crate) most_values: u64,
-    /// Bytes of memory to read them, one after the other: a page as it is in the file, as it is, a value of it and what
-    /// hashes it.
+    /// Bytes of memory to read the pages one after the other: a page as in the file, decompressed, one of its values,
+    /// and its hasher.
     pub(crate) memory: u64,
     /// Bytes of the file to read.
     pub(crate) bytes: u64,
@@ -37,7 +37,7 @@ impl Pages {
     pub(crate) fn read(file: &File, column: &Column, chunk: &Chunk) -> Result<Self> {
         let mut pages = Self::default();
         let (mut dictionary, mut referring, mut data, mut values) = (false, 0, 0, 0);
-        // The longest page in the file, and the longest as it is; they need not be the same.
+        // The longest page in the file, and the longest decompressed; they may be different pages.
         let (mut in_file, mut in_memory) = (0, 0);
         each(file, chunk, |_, header| {
             match header.kind {
@@ -73,13 +73,13 @@ impl Pages {
     }
 }
 
-/// How many values a page has at most. Nulls are among those that it declares, but have no bytes.
+/// How many values a page has at most. The number that it declares includes nulls, which have no bytes.
 fn most_values(column: &Column, page: &PageHeader) -> u64 {
     let width = match (page.encoding, column.physical) {
         // PLAIN and BYTE_STREAM_SPLIT; in front of bytes is their length.
         (0 | 2, Physical::ByteArray) => 4,
         (0 | 2 | 9, _) => column.width() as u64,
-        // Others may have any number of values in a byte.
+        // Other encodings may have any number of values in a byte.
         _ => 0,
     };
     let bytes = page.uncompressed.max(page.compressed);

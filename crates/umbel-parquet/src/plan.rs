@@ -1,4 +1,4 @@
-//! Which filters come and go, and what of the file stays.
+//! Which filters are added and removed, and which bytes of the file stay.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -14,7 +14,7 @@ use crate::edit::{Added, Edit, Reason, Removal};
 use crate::footer::{Chunk, Column, Footer, Physical};
 use crate::report;
 
-/// A file, and what is to become of its filters.
+/// A file, and what to do with its filters.
 pub struct Plan {
     /// Its name in messages.
     pub name: String,
@@ -28,7 +28,7 @@ pub struct Plan {
     pub body: u64,
     /// The filters to add, in the order of row groups, then of columns.
     pub units: Vec<Unit>,
-    /// The filters that are certainly not added, before any value is read.
+    /// The filters that will not be added, as known before any value is read.
     pub left_out: Vec<(Unit, Reason)>,
     /// The filters to remove, in the order of row groups, then of columns.
     pub removed: Vec<Unit>,
@@ -52,7 +52,7 @@ pub struct Unit {
 /// Opens a Parquet file, which is read from its end.
 ///
 /// # Errors
-/// Those of the system, and what the file is instead, with its path in front.
+/// System errors, and what the file is if it is not Parquet, with its path in front.
 pub fn open(path: &Path) -> Result<(File, Metadata)> {
     let name = || path.display().to_string();
     let file = umbel_io::open(path).with_context(name)?;
@@ -78,7 +78,7 @@ impl Plan {
         let name = path.display().to_string();
         let (file, before) = open(path)?;
         let mut memory = 0;
-        // Once as it is read, and once as it is rewritten.
+        // Once for reading, and once for rewriting.
         let admit = |bytes: u64| {
             memory = 2 * bytes;
             Ok(room_left(memory, options).map(drop)?)
@@ -137,7 +137,7 @@ impl Plan {
                 }
             }
         }
-        // Else a short footer could have the same pages read any number of times.
+        // Otherwise a short footer could make us read the same pages any number of times.
         if self.bytes_to_read() > self.body {
             bail!(
                 "its columns overlap: they have more bytes than the file; damaged? copy it again"
@@ -228,7 +228,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Why a filter is of no use, if the footer alone tells.
+    /// Why a filter would not help, if the footer alone shows it.
     fn reason(&self, unit: Unit) -> Option<Reason> {
         let chunk = self.chunk(unit);
         if chunk.filter_offset.is_some() && !self.is_removed(unit) {
@@ -245,11 +245,11 @@ impl Plan {
         (!self.always).then_some(reason)
     }
 
-    /// Plans to remove the filters of these columns. Those at the end of what is in front of the footer go, as far as
-    /// nothing else of the footer is there; of others only the place is forgotten.
+    /// Plans to remove the filters of these columns. Filters directly before the footer are cut off, unless the footer
+    /// refers to something else there; of others only the place is removed.
     fn remove(&mut self, columns: &[usize]) -> Result<()> {
         let mut ranges = Vec::new();
-        // The end of all that stays.
+        // The end of everything that stays.
         let mut used = 4;
         for (row_group, group) in self.footer.row_groups.iter().enumerate() {
             for (column, chunk) in group.chunks.iter().enumerate() {
@@ -261,7 +261,7 @@ impl Plan {
                 match extent {
                     Some(extent) if !removed => used = used.max(extent.end),
                     Some(extent) => ranges.push(extent),
-                    // Nobody knows where it ends.
+                    // Its end is unknown.
                     None if !removed => used = self.body,
                     None => {}
                 }
@@ -296,7 +296,7 @@ impl Plan {
         self.removed.binary_search(&unit).is_ok()
     }
 
-    /// The columns that get filters, in the order of the schema, with what is left out for certain.
+    /// The columns that get filters, in the order of the schema, with the filters that will be left out.
     pub fn columns(&self) -> Vec<Added> {
         let added = |column: &usize| Added {
             column: self.column(*column).path.clone(),

@@ -1,6 +1,6 @@
 //! Parquet files: the columns in their footer, and the Bloom filters in them.
 //!
-//! Nothing else of the file is read than its footer and the filters needed.
+//! Only the footer and the filters needed are read from the file.
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ pub struct Chunk<'a, F> {
 const TAIL: u64 = 8;
 /// Memory that a footer uses while it is read and after, as a multiple of its bytes, at most; see [`Footer::decode`].
 const FOOTER_GROWS: u64 = 10;
-/// Bytes to read where the length of a filter's header is not known; those made now have at most 19.
+/// Bytes to read where the length of a filter's header is not known; current headers have at most 19.
 const HEADER: u64 = 256;
 
 /// The titles of the table of filters, and whether the cells are numbers.
@@ -88,7 +88,7 @@ impl<F: ReadAt> ParquetFile<F> {
         let mut starts: Vec<_> =
             here.filter_map(|chunk| chunk.filter_offset?.try_into().ok()).collect();
         starts.sort_unstable();
-        // Else a short file could have a long filter read any number of times, here and by one that reaches into the next.
+        // Otherwise a short file could make us read a long filter many times, or one overlapping the next.
         if let Some(twice) = starts.windows(2).find(|two| two[0] == two[1]) {
             bail!("{name}: has two filters at byte {}; damaged? copy it again", twice[0]);
         }
@@ -141,7 +141,7 @@ impl<F: ReadAt> ParquetFile<F> {
         self.columns().filter(filtered).collect()
     }
 
-    /// Returns the number of the column that is named, or of the only one with filters.
+    /// Returns the number of the named column, or of the only column with filters.
     ///
     /// # Errors
     /// When there is none, or several.
@@ -184,7 +184,7 @@ impl<F: ReadAt> ParquetFile<F> {
         }
     }
 
-    /// Returns the head of the table of filters, of which there are `filters` with `bytes` bytes.
+    /// Returns the heading of the table of filters: `filters` filters of `bytes` bytes in total.
     pub fn heading(&self, filters: usize, bytes: u64) -> String {
         format!(
             "{}: {}, {} of {}",
@@ -195,7 +195,7 @@ impl<F: ReadAt> ParquetFile<F> {
         )
     }
 
-    /// Returns what to say where there are none.
+    /// Returns the message for a file without filters.
     pub fn no_filters(&self) -> String {
         format!(
             "no Bloom filters in {} of {}; writers add them on request: \
@@ -206,8 +206,7 @@ impl<F: ReadAt> ParquetFile<F> {
     }
 }
 
-/// Reads the footer of a file of `length` bytes, its bytes and what is in them, after `admit` allowed the memory that both
-/// use.
+/// Reads the footer of a file of `length` bytes, raw and decoded, after `admit` allowed the memory that both use.
 ///
 /// # Errors
 /// What is wrong with the file.

@@ -1,7 +1,7 @@
-//! A footer with other filters, and every other byte as it was: fields that are not known here are copied, not read.
+//! A footer with changed filters and every other byte as it was: unknown fields are copied, not read.
 //!
-//! In Thrift's compact protocol structures have no lengths, so a field that comes or goes changes nothing around it, but
-//! the header of the next field, which counts from the one before.
+//! In Thrift's compact protocol structures have no lengths, so adding or removing a field changes only the header of
+//! the next field, which counts from the one before.
 
 use umbel_foreign::Error;
 use umbel_foreign::parquet::thrift::{Thrift, varint};
@@ -12,7 +12,7 @@ use umbel_foreign::parquet::thrift::{Thrift, varint};
 pub enum FilterPlace {
     /// It stays as it is, or stays missing.
     Kept,
-    /// There is none any more.
+    /// It is removed.
     Removed,
     /// It is in the file from the byte `offset` on.
     At {
@@ -27,8 +27,8 @@ pub enum FilterPlace {
 const OFFSET: i64 = 14;
 const LENGTH: i64 = 15;
 
-/// Returns the footer with other places of filters: `place` is called for each row group and column, by their numbers,
-/// in the order of the footer. All other bytes stay.
+/// Returns the footer with changed places of filters: `place` is called for each row group and column, by their
+/// numbers, in the order of the footer. All other bytes stay.
 ///
 /// # Errors
 /// [`Error::Field`], [`Error::Length`]. Never panics, for any input.
@@ -74,7 +74,7 @@ pub fn rewrite(
 struct Rewritten<'a> {
     old: &'a [u8],
     new: Vec<u8>,
-    /// Bytes of the old one that are in the new one, or left out of it.
+    /// Bytes of the old footer that were copied or left out.
     copied: usize,
 }
 
@@ -84,7 +84,7 @@ impl Rewritten<'_> {
         self.copied = end;
     }
 
-    /// Copies a `ColumnMetaData`, with another place of the filter.
+    /// Copies a `ColumnMetaData`, with a changed place of the filter.
     fn metadata(&mut self, thrift: &mut Thrift<'_>, place: FilterPlace) -> Result<(), Error> {
         self.copy_to(thrift.at());
         // The last field read, and the last one written.
@@ -114,7 +114,7 @@ impl Rewritten<'_> {
             if [OFFSET, LENGTH].contains(&field) {
                 continue;
             }
-            // A header with the number itself counts from nothing.
+            // A header with the full number does not count from the one before.
             if self.old[at] >> 4 == 0 {
                 self.new.extend(&self.old[at..value]);
             } else {
@@ -162,7 +162,7 @@ mod tests {
         }
         expected.length = without.len();
         assert_eq!(Footer::decode(&without).unwrap(), expected);
-        // The same places again make the same bytes.
+        // The same places give the same bytes again.
         let again = rewrite(&without, &mut |group, column| {
             let chunk = &read.row_groups[group].chunks[column];
             match (chunk.filter_offset, chunk.filter_length) {
@@ -223,7 +223,7 @@ mod tests {
         for (old, new) in &cases[..4] {
             assert_eq!(removed(&around(new)), around(old), "{new:x?}");
         }
-        // Fields that go down: the first one after them is found all the same.
+        // Field numbers that decrease: the next higher one is still found.
         let down = [&[0x06, 40, 2][..], &seven, &[0]].concat();
         let new = put(&down, 3, 2);
         let read = Footer::decode(&new).unwrap();
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!((chunk.filter_offset, chunk.filter_length), (Some(3), Some(2)));
     }
 
-    /// Other bytes are refused, or are rewritten to what is read again.
+    /// Changed bytes are refused, or rewritten to a footer that can be read again.
     #[test]
     fn damage_does_no_harm() {
         let footer = footer_of_file();

@@ -1,7 +1,7 @@
 //! The values of a column of a row group, as hashes: pages are read, decompressed and decoded, one at a time.
 //!
-//! Of a column that is encoded by a dictionary, the dictionary is hashed and the pages that refer to it are not read. It
-//! may have values that no row has; then a filter lets those pass too. What cannot be decoded is refused: a filter without
+//! In a column with a dictionary, the dictionary is hashed and the pages that refer to it are not read. It may have
+//! values that are in no row; the filter then lets those pass too. What cannot be decoded is refused: a filter without
 //! it would answer "absent" for keys that the file has.
 
 use std::fs::File;
@@ -51,7 +51,7 @@ pub(crate) fn hash_all(
     Ok(())
 }
 
-/// Bytes that are written before they are read, in memory that is kept for the next ones.
+/// A buffer that is written before it is read, and reused.
 #[derive(Default)]
 struct Buffer(Vec<u8>);
 
@@ -59,7 +59,7 @@ impl Buffer {
     fn of(&mut self, length: u64) -> &mut [u8] {
         let length = length as usize;
         if self.0.len() < length {
-            // As much as is needed, and nothing to copy.
+            // Frees the old memory first, so nothing is copied.
             self.0 = Vec::new();
             self.0 = vec![0; length];
         }
@@ -76,8 +76,8 @@ fn values<'a>(
     buffer: &'a mut Buffer,
 ) -> Result<(&'a [u8], RangeInclusive<u64>)> {
     const LEVELS: &str = "is shorter than its levels; damaged? copy the file again";
-    // Nulls are among the values of a page, but have no bytes. How many they are is in the levels; version 2 has a number,
-    // but not all writers count empty lists in it.
+    // Nulls are among the values of a page, but have no bytes. Their number is in the levels; version 2 also declares
+    // it, but not all writers count empty lists in it.
     let may_be_null = page.levels != Levels::None && column.definition > 0;
     let count = if may_be_null { 0..=page.values } else { page.values..=page.values };
     let values = match page.levels {
@@ -99,12 +99,12 @@ fn values<'a>(
             {
                 let length = match encoding {
                     _ if most == 0 => 0,
-                    // RLE, behind its length.
+                    // RLE, after its length.
                     3 => {
                         let length = bytes.split_off(..4).context(LEVELS)?;
                         u32::from_le_bytes(length.try_into().expect("it has 4 bytes")).into()
                     }
-                    // BIT_PACKED, of old.
+                    // BIT_PACKED, in old files.
                     4 => (page.values * u64::from(u32::BITS - most.leading_zeros())).div_ceil(8),
                     other => bail!(
                         "has levels in the encoding {other}, which is not known; write the filters when the file is made"
@@ -129,7 +129,7 @@ fn decompress<'a>(
         return Ok(bytes);
     }
     let text = buffer.of(length);
-    // Nothing may stand for nothing.
+    // No bytes may mean no values.
     if length > 0 {
         let done = codec.decompress(bytes, text);
         done.context("cannot be decompressed; damaged? copy the file again")?;
@@ -159,7 +159,7 @@ fn hash_page(
     // Values of a fixed length have that length in any encoding.
     let mut wrong = false;
     match (encoding, physical) {
-        // PLAIN; as PLAIN_DICTIONARY only in dictionaries, for the other pages with it are not read.
+        // PLAIN; PLAIN_DICTIONARY only in dictionaries, because other pages with it are not read.
         (0 | 2, ByteArray) => {
             encodings::plain_bytes(bytes, count, |value| hashes.push(Key::Bytes(value)))?;
         }
@@ -210,13 +210,12 @@ fn hash_page(
     Ok(())
 }
 
-/// Hashes on their way.
+/// Hashes being collected.
 ///
-/// Floats that are equal to readers are equal here: both zeros, and all that are no number, go in together. The format says
-/// nothing of them, and readers hash the bits of the value that they look for: if it is zero, some look for one, some for
-/// both.
+/// Floats that readers treat as equal are equal here: both zeros go in together, and so do all NaNs. The format does
+/// not mention them. Readers hash the bits of the value that they look for: for zero, some try one encoding, some both.
 struct Hashes<'a> {
-    /// Whether bytes are floats of 16 bits.
+    /// Whether the bytes are 16-bit floats.
     halves: bool,
     batch: Vec<u64>,
     to: &'a mut dyn FnMut(&[u64]),
@@ -252,7 +251,7 @@ impl Hashes<'_> {
         self.push(Key::Bytes(value));
     }
 
-    /// What else is equal to bytes.
+    /// Adds the encoding of an equal float, if these bytes have another one.
     #[inline]
     fn push_equal(&mut self, value: &[u8]) {
         let Some(half) = value.try_into().ok().filter(|_| self.halves) else { return };

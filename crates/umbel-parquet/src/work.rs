@@ -1,5 +1,5 @@
-//! How row groups are read side by side, within a memory cap, and the new file is written meanwhile: its bytes are the same
-//! for every number of threads.
+//! Row groups are read in parallel within a memory cap while the new file is written. Its bytes are the same for every
+//! number of threads.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -15,22 +15,22 @@ use crate::footer::Footer;
 use crate::plan::{Plan, Unit};
 use crate::rewrite::{FilterPlace, rewrite};
 
-/// Bytes of the old file that are copied between two looks at whether the job was cancelled.
+/// Bytes of the old file copied between two checks for cancellation.
 const PIECE: u64 = 256 << 20;
 
-/// What only a file that is read may be replaced by: nothing changes.
+/// Nothing changes, so no new file replaces the old one.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing to change")]
 struct Unchanged;
 
 impl Plan {
-    /// Writes the new file to `out`, which is the next thing to be written there.
+    /// Writes the new file to `out`, at its current position.
     ///
     /// # Errors
-    /// What is wrong with the file, with its path in front; what the system says of the new one.
+    /// What is wrong with the file, with its path in front; system errors for the new one.
     pub fn write(&self, out: &File, options: &Options) -> Result<Edited> {
         let edited = write(self, out, options)?;
-        // Whoever writes to a file in place changes one of these.
+        // Writing to a file in place changes one of these.
         let now = fs::File::metadata(&self.file).with_context(|| self.name.clone())?;
         let same = |meta: &Metadata| (meta.len(), meta.modified().ok());
         if same(&now) != same(&self.before) {
@@ -39,8 +39,8 @@ impl Plan {
         Ok(edited)
     }
 
-    /// Writes the new file to `path`, which takes its name when it is complete: also in place of the old one. If nothing
-    /// is to be changed, nothing is written.
+    /// Writes the new file to `path`, which gets its name when it is complete; it may replace the old one. If nothing
+    /// changes, nothing is written.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -60,7 +60,7 @@ impl Plan {
     }
 }
 
-/// Writes the new file. If no filter comes or goes, `bytes_written` is 0, and what was written is to be dropped.
+/// Writes the new file. If no filter changes, `bytes_written` is 0; drop what was written.
 fn write(plan: &Plan, out: &File, options: &Options) -> Result<Edited> {
     let progress = &options.progress;
     progress.expect(plan.body + plan.bytes_to_read());
@@ -122,7 +122,7 @@ fn copy(plan: &Plan, out: &File, options: &Options) -> Result<()> {
         options.progress.advance(copied);
         done += copied;
     }
-    // While others still read: at the end hardly anything is left to wait for. What is no file on disk refuses.
+    // While others still read, so little is left to wait for at the end. Fails for anything but a file on disk.
     let _ = out.sync_data();
     Ok(())
 }
@@ -139,7 +139,7 @@ fn footer(plan: &Plan, places: &[(Unit, FilterPlace)]) -> Result<Vec<u8>> {
             None => FilterPlace::Kept,
         }
     })?;
-    // Nothing but the places may differ, whatever the old one has.
+    // Only the places may differ, whatever the old one has.
     let read = Footer::decode(&footer)?;
     let mut expected = plan.footer.clone();
     expected.length = footer.len();
@@ -164,9 +164,9 @@ fn footer(plan: &Plan, places: &[(Unit, FilterPlace)]) -> Result<Vec<u8>> {
     Ok(footer)
 }
 
-/// What became of a filter to add.
+/// The result for a filter to add.
 struct Made {
-    /// Its content, and figures of it; or why it was left out.
+    /// Its content and figures; or why it was left out.
     filter: Result<(umbel_foreign::Bytes, crate::NewFilter), crate::Reason>,
     bytes_read: u64,
 }
@@ -205,8 +205,8 @@ mod filters {
     use crate::pages::Pages;
     use crate::{codec, values};
 
-    /// Fewer different values than these, each at least ten times, are few: a row group has nearly all of them, so a
-    /// filter would skip none.
+    /// Fewer different values than this, each at least ten times, are too few: every row group has nearly all of them,
+    /// so a filter would skip none.
     const FEW: f64 = 100.0;
     const TIMES: f64 = 10.0;
     /// Bytes of memory besides pages and filter.
@@ -270,12 +270,12 @@ mod filters {
     struct State {
         /// Units that threads have begun.
         begun: usize,
-        /// Units whose memory was admitted, one after the other: the earliest never waits for later ones.
+        /// Units whose memory was admitted, in order: the earliest never waits for later ones.
         admitted: usize,
         /// Bytes of memory in use.
         used: u64,
         done: BTreeMap<usize, Result<Made>>,
-        /// Nothing more is wanted.
+        /// No more results are wanted.
         over: bool,
     }
 
@@ -328,7 +328,7 @@ mod filters {
             let (plan, unit) = (self.plan, self.plan.units[number]);
             let chunk = plan.chunk(unit);
             let prepared = self.prepare(unit);
-            // Also what cannot be read takes its turn.
+            // Unreadable units take their turn too.
             let need = prepared.as_ref().map_or(0, |(_, _, need)| *need);
             let ready = |state: &State| {
                 let fits = state.used == 0 || state.used + need <= self.room;
@@ -343,7 +343,7 @@ mod filters {
             drop(state);
             self.changed.notify_all();
             let (pages, size, _) = prepared?;
-            // The decompressors, which others wrote, may panic on damage.
+            // Third-party decompressors may panic on damaged data.
             let made = catch_unwind(AssertUnwindSafe(|| self.filter(unit, &pages, size)));
             let made = made.unwrap_or_else(|_| {
                 bail!("its pages cannot be decompressed; damaged? copy the file again")
@@ -359,7 +359,7 @@ mod filters {
             let chunk = self.plan.chunk(unit);
             let pages = Pages::read(&self.plan.file, self.plan.column(unit.column), chunk)?;
             let size = bytes_for(pages.most_values, self.plan.fpp);
-            // While it shrinks there are one and a half.
+            // While it shrinks, one and a half filters are in memory.
             let need = BESIDES + size + size / 2 + pages.memory + codec::memory(chunk.codec);
             room_left(self.plan.memory + need, self.options)?;
             Ok((pages, size, need))

@@ -23,7 +23,7 @@ impl Mask {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        // Whoever asks for another type gets this one and casts it, as the interface allows.
+        // A caller that requests another type gets this one and casts it, as the interface allows.
         drop(requested_schema);
         let (array, schema) =
             to_ffi(&self.0.to_data()).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -34,7 +34,7 @@ impl Mask {
     }
 }
 
-/// The name of the library whose type a value has, or whose type its class extends; empty if it is none of those known.
+/// The library whose type a value has, or whose type its class extends; empty if it is unknown.
 pub(crate) fn library(value: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     for class in value.get_type().mro() {
         let Ok(module) = class.getattr("__module__").and_then(|module| module.extract::<String>())
@@ -50,12 +50,12 @@ pub(crate) fn library(value: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     Ok("")
 }
 
-/// Whether a column of Polars has Python objects, of which others get the addresses.
+/// Whether a column of Polars has Python objects, which other libraries would see as addresses.
 pub(crate) fn is_of_objects(column: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(column.getattr_opt("dtype")?.is_some_and(|of| of.to_string() == "Object"))
 }
 
-/// Answers as Arrow has them, 8 in a byte.
+/// Answers as Arrow stores them, 8 per byte.
 fn packed(answers: &[bool]) -> BooleanBuffer {
     /// Brings bit 8i of a product's factor to bit 56 + i.
     const GATHER: u64 = 0x0102_0408_1020_4080;
@@ -70,7 +70,7 @@ fn packed(answers: &[bool]) -> BooleanBuffer {
     BooleanBuffer::new(Buffer::from_vec(bytes), 0, answers.len())
 }
 
-/// Answers to the keys of a column, one after the other; which of them are null, if some are.
+/// Answers to the keys of a column, one after the other, and which are null, if any.
 #[derive(Default)]
 pub(crate) struct Answers {
     pub(crate) answers: Vec<bool>,
@@ -78,7 +78,7 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Whether all keys that are there have the answer true.
+    /// Whether all keys that are not null have the answer true.
     pub(crate) fn all(&self) -> bool {
         let there = |i| self.valid.as_ref().is_none_or(|valid| valid[i]);
         self.answers.iter().enumerate().all(|(i, &answer)| answer || !there(i))
@@ -101,24 +101,24 @@ impl Answers {
     }
 }
 
-/// Where answers go. It is made before any key changes a filter: answers without a place would be lost.
+/// The container for answers, made before any key changes a filter: otherwise answers could be lost.
 pub(crate) enum Container<'py> {
     /// A pyarrow array, or a chunked one.
     Arrow {
         library: Bound<'py, PyModule>,
         chunked: bool,
     },
-    /// A Polars series of a name.
+    /// A Polars series with a name.
     Polars {
         library: Bound<'py, PyModule>,
         name: Bound<'py, PyAny>,
     },
-    /// An array of NumPy, or one of no dimensions.
+    /// An array of NumPy, or a scalar array without dimensions.
     NumPy {
         library: Bound<'py, PyModule>,
         single: bool,
     },
-    /// A pandas series of an index and a name.
+    /// A pandas series with an index and a name.
     Pandas {
         library: Bound<'py, PyModule>,
         numpy: Bound<'py, PyModule>,
@@ -128,7 +128,7 @@ pub(crate) enum Container<'py> {
 }
 
 impl<'py> Container<'py> {
-    /// That of a column of keys, or of a table.
+    /// The container for a column of keys, or for a table.
     pub(crate) fn of(keys: &Bound<'py, PyAny>) -> PyResult<Self> {
         let py = keys.py();
         let column = |keys: &Bound<'py, PyAny>| {
@@ -147,7 +147,7 @@ impl<'py> Container<'py> {
                     false => keys.getattr("name")?,
                 },
             },
-            // An index, or the array inside of a series, has none.
+            // An index, or the array inside a series, does not have one.
             "pandas" if keys.hasattr("index")? => {
                 let named = PyDict::new(py);
                 named.set_item("index", keys.getattr("index")?)?;
@@ -159,7 +159,7 @@ impl<'py> Container<'py> {
             }
             _ => Self::NumPy {
                 library: py.import("numpy")?,
-                // What has a stream is asked nothing more: a relation of DuckDB runs its query for a shape, and has one result at a time.
+                // Skipped for streams: a relation of DuckDB runs its query for a shape, and has one result at a time.
                 single: !keys.hasattr("__arrow_c_stream__")?
                     && keys
                         .getattr_opt("shape")?
@@ -168,7 +168,7 @@ impl<'py> Container<'py> {
         })
     }
 
-    /// The answers. What is null is so if the library has nulls; elsewhere it is false.
+    /// The answers. Nulls stay null if the library has nulls; otherwise they are false.
     pub(crate) fn filled(self, answers: &Answers) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Self::List(py) => Ok(PyList::new(py, &answers.answers)?.into_any()),
@@ -185,7 +185,7 @@ impl<'py> Container<'py> {
                 series.call_method1("alias", (name,))
             }
             Self::Pandas { library, numpy, named } => {
-                // Those in front of an error.
+                // The index of the answers in front of an error.
                 let (index, count) = (named.as_any().get_item("index")?, answers.answers.len());
                 if index.len()? > count {
                     let front = PySlice::new(library.py(), 0, count as isize, 1);

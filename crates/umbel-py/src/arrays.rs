@@ -1,8 +1,8 @@
-//! Keys in arrays: buffers such as those of NumPy, and arrays of Arrow, which are read where they are, without the GIL.
+//! Keys in arrays: buffers such as NumPy's, and arrays of Arrow, read in place and without the GIL.
 //!
-//! A null is no key.
+//! A null is not a key.
 
-#![allow(unsafe_code)] // What the interface of buffers demands.
+#![allow(unsafe_code)] // The buffer interface needs it.
 
 use std::ops::Range;
 
@@ -21,19 +21,19 @@ use pyo3::prelude::*;
 use crate::errors::Failure;
 use crate::keys::{Element, KeyRef};
 
-/// Is shown keys, batch after batch.
+/// Receives keys, batch after batch.
 pub(crate) trait Visit {
     fn visit<K: Element>(&mut self, keys: &[K]) -> Result<(), Failure>;
 }
 
-/// Answers keys: `answers[i]` becomes that of `keys[i]`.
+/// Answers keys: `answers[i]` becomes the answer to `keys[i]`.
 pub(crate) trait Answer {
     fn answer<K: Element>(&mut self, keys: &[K], answers: &mut [bool]) -> Result<(), Failure>;
 }
 
 /// Keys gathered for a batch: their slices stay in the first-level cache.
 pub(crate) const BATCH: usize = 1024;
-/// Keys that are worth a thread.
+/// The number of keys that is worth a thread.
 pub(crate) const PER_THREAD: usize = 1 << 16;
 
 /// An array, or a part of a column.
@@ -42,16 +42,16 @@ pub(crate) enum Piece {
     Buffer(Buffer),
 }
 
-/// An array of Python's buffer protocol, of one dimension, whose items follow each other.
+/// A one-dimensional, contiguous array of Python's buffer protocol.
 pub(crate) struct Buffer {
     /// Keeps the memory where it is.
     buffer: PyUntypedBuffer,
     items: Items,
-    /// Which items are there, if some are not.
+    /// The validity of items, if some are missing.
     valid: Option<NullBuffer>,
 }
 
-/// What the items of a buffer are.
+/// The type of the items of a buffer.
 #[derive(Clone, Copy, Debug)]
 enum Items {
     I8,
@@ -69,7 +69,7 @@ enum Items {
 }
 
 impl Buffer {
-    /// Of an array; `valid` are the items that are there, if some are not.
+    /// From an array; `valid` marks the items that are present, if some are missing.
     pub(crate) fn of(
         array: &Bound<'_, PyAny>,
         buffer: PyUntypedBuffer,
@@ -126,11 +126,11 @@ impl Buffer {
             return &[];
         }
         // SAFETY: the buffer, which lives as long as `self`, has so many bytes from there on, checked to follow each other.
-        // As with NumPy's own functions, nobody may write to the array meanwhile; any bytes are keys.
+        // As with NumPy's own functions, it must not be written meanwhile; any bytes are keys.
         unsafe { std::slice::from_raw_parts(self.buffer.buf_ptr().cast(), self.buffer.len_bytes()) }
     }
 
-    /// Refuses text that is none.
+    /// Refuses invalid text.
     fn check(&self) -> Result<(), Failure> {
         if !matches!(self.items, Items::Text) {
             return Ok(());
@@ -141,7 +141,7 @@ impl Buffer {
             .0
             .iter()
             .fold(0, |all, &point| all | u32::from_ne_bytes(point));
-        // Below are all of these but surrogates.
+        // Everything below, except surrogates, is valid.
         if all < 0xD800 {
             return Ok(());
         }
@@ -153,7 +153,7 @@ impl Buffer {
         })
     }
 
-    /// Appends the UTF-8 of an item of text. Surrogates that stand for bytes become those, as in a `str`.
+    /// Appends the UTF-8 of an item of text. Surrogates that stand for bytes become these bytes, as in a `str`.
     fn text(&self, i: usize, to: &mut Vec<u8>) -> Result<(), Failure> {
         let points = self.points(i..i + 1).iter().map(|&point| u32::from_ne_bytes(point));
         let length = points.clone().rposition(|point| point != 0).map_or(0, |last| last + 1);
@@ -176,14 +176,14 @@ impl Buffer {
         self.bytes()[range.start * width..range.end * width].as_chunks::<4>().0
     }
 
-    /// Shows items of text, in batches of some 64 KiB of UTF-8, which stay in the second-level cache.
+    /// Hands on items of text, in batches of some 64 KiB of UTF-8, which stay in the second-level cache.
     fn visit_texts(&self, range: Range<usize>, visit: &mut impl Visit) -> Result<(), Failure> {
         let (valid, points) = (Valid(self.valid.as_ref()), self.width() / 4);
         let batch = BATCH.min((1 << 16) / points.max(1)).max(1);
         let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(batch));
         for start in range.clone().step_by(batch) {
             let items = start..range.end.min(start + batch);
-            // Most texts are ASCII, and then all of a batch are copied at once: 20 characters in 3 ns, in place of 60 one by one.
+            // Most texts are ASCII; then a batch is copied as a whole: 20 characters in 3 ns, not 60 one by one.
             text.resize(items.len() * points, 0);
             if narrow(self.points(items.clone()), &mut text) {
                 let padded = Padded { bytes: &text, width: points };
@@ -207,7 +207,7 @@ impl Buffer {
     /// Some of its items.
     ///
     /// # Safety
-    /// They are of this type: an integer as wide as they are.
+    /// The items have this type: an integer of their width.
     unsafe fn items<T: Copy>(&self, range: Range<usize>) -> std::borrow::Cow<'_, [T]> {
         assert!(range.end <= self.len(), "items {range:?} of {}", self.len());
         if range.is_empty() {
@@ -245,7 +245,7 @@ macro_rules! slices {
 
 slices!(BinaryArray, LargeBinaryArray, BinaryViewArray, FixedSizeBinaryArray,);
 
-/// Bytes of one width in a buffer. NumPy's items end before the zeros at their end.
+/// Bytes of one width in a buffer. NumPy ignores the zeros at the end of an item.
 struct Padded<'a> {
     bytes: &'a [u8],
     width: usize,
@@ -259,7 +259,7 @@ impl Slices for Padded<'_> {
     }
 }
 
-/// Makes bytes of code points. Returns whether they are ASCII; otherwise the bytes are of no use.
+/// Makes bytes of code points. Returns whether they are ASCII; otherwise do not use the bytes.
 fn narrow(points: &[[u8; 4]], to: &mut [u8]) -> bool {
     let mut all = 0;
     for (point, byte) in points.iter().zip(to) {
@@ -270,7 +270,7 @@ fn narrow(points: &[[u8; 4]], to: &mut [u8]) -> bool {
     all < 0x80
 }
 
-/// Bytes in front of the zeros at the end.
+/// The number of bytes in front of the zeros at the end.
 fn unpadded(item: &[u8]) -> usize {
     let (front, eights) = item.as_rchunks::<8>();
     let last = |bytes: &[u8]| bytes.iter().rposition(|&byte| byte != 0).map(|last| last + 1);
@@ -280,7 +280,7 @@ fn unpadded(item: &[u8]) -> usize {
     }
 }
 
-/// Which keys of an array are there.
+/// The validity of the keys of an array.
 #[derive(Clone, Copy)]
 struct Valid<'a>(Option<&'a NullBuffer>);
 
@@ -291,7 +291,7 @@ impl Valid<'_> {
     }
 }
 
-/// Shows the keys of a range that are not null.
+/// Hands on the keys of a range that are not null.
 fn valid_keys<'a, K: Element + Copy>(
     valid: Valid<'_>,
     range: Range<usize>,
@@ -311,7 +311,7 @@ fn valid_keys<'a, K: Element + Copy>(
     visit.visit(&keys)
 }
 
-/// Shows the keys of a range, which these are.
+/// Hands on the keys of a range, which are `keys`.
 fn numbers<K: Element + Copy>(
     keys: &[K],
     valid: Valid<'_>,
@@ -342,7 +342,7 @@ impl Piece {
         }
     }
 
-    /// Keys that are answered together. A dictionary is read as a whole for each part of its array.
+    /// The number of keys answered together. A dictionary is read as a whole for each part of its array.
     pub(crate) fn task(&self) -> usize {
         match self {
             Self::Arrow(array) => array
@@ -352,7 +352,7 @@ impl Piece {
         }
     }
 
-    /// Refuses text that is none.
+    /// Refuses invalid text.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         match self {
             Self::Arrow(_) => Ok(()),
@@ -368,7 +368,7 @@ impl Piece {
         }
     }
 
-    /// Gives each key of a range its answer; those of nulls are false.
+    /// Answers each key of a range; the answers to nulls are false.
     pub(crate) fn answer(
         &self,
         range: Range<usize>,
@@ -396,14 +396,14 @@ impl Piece {
     }
 }
 
-/// Moves the first `count` answers to the keys that are there, and makes those of the others false.
+/// Moves the first `count` answers to the keys that are not null, and sets the others to false.
 pub(crate) fn spread(
     answers: &mut [bool],
     count: usize,
     valid: impl DoubleEndedIterator<Item = bool> + ExactSizeIterator,
 ) {
     let mut from = count;
-    // The last first, so that none is overwritten before it has moved.
+    // From the last, so none is overwritten before it has moved.
     for (to, there) in valid.enumerate().rev() {
         from -= usize::from(there);
         answers[to] = there && answers[from];
@@ -464,19 +464,19 @@ fn visit_array(
             let (words, start) = (array.values(), range.start);
             let places = places(array.keys(), range.clone());
             if places.len() < words.len() {
-                // Of a long dictionary only what a short range has.
+                // From a long dictionary, only the words that a short range uses.
                 let words = entries(words, places.into_iter());
                 return valid_keys(valid, range, |i| words[i - start], visit);
             }
             let words = entries(words, 0..words.len());
-            // What is null may have any place, also one behind the last word.
+            // A null may have any place, even one past the last word.
             valid_keys(valid, range, |i| *words.get(places[i - start])?, visit)
         }
         other => unreachable!("{other} was checked"),
     }
 }
 
-/// Which words of a dictionary a range of its rows has.
+/// The words of a dictionary that a range of its rows uses.
 pub(crate) fn places(keys: &dyn Array, range: Range<usize>) -> Vec<usize> {
     macro_rules! of {
         ($type:ty) => {{
@@ -490,7 +490,7 @@ pub(crate) fn places(keys: &dyn Array, range: Range<usize>) -> Vec<usize> {
     }
 }
 
-/// The keys at these places of a dictionary; none where it has a null, or ends before.
+/// The keys at these places of a dictionary; `None` where it has a null, or is too short.
 fn entries(values: &ArrayRef, places: impl Iterator<Item = usize>) -> Vec<Option<KeyRef<'_>>> {
     let there = |i: usize| i < values.len() && values.is_valid(i);
     fn all<'a>(
@@ -518,7 +518,7 @@ fn entries(values: &ArrayRef, places: impl Iterator<Item = usize>) -> Vec<Option
     }
 }
 
-/// Puts the answers to the keys that it is shown one behind the other.
+/// Packs the answers to the keys that it receives one after the other.
 struct Compacted<'a, A> {
     answer: &'a mut A,
     answers: &'a mut [bool],
@@ -534,7 +534,7 @@ impl<A: Answer> Visit for Compacted<'_, A> {
     }
 }
 
-/// Refuses a type of Arrow that has no keys.
+/// Refuses an Arrow type whose values are not keys.
 pub(crate) fn check_type(of: &DataType) -> PyResult<()> {
     let of = match of {
         DataType::Dictionary(_, values) => values,
@@ -552,7 +552,7 @@ pub(crate) fn check_type(of: &DataType) -> PyResult<()> {
     }
 }
 
-/// How values of a type without keys become keys, which are the same by way of every library.
+/// The cast that makes keys of values that are not keys, the same in every library.
 pub(crate) fn cast(of: &DataType) -> &'static str {
     match of {
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {

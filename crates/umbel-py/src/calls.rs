@@ -1,10 +1,10 @@
 //! Calls of Python code that others wrote: iterables, files at URLs, callbacks.
 //!
-//! Such code gives the GIL up. When the interpreter ends meanwhile, Python before 3.14 unwinds a daemon thread that wants the GIL
-//! back, which functions declared as `extern "C"` turn into an abort of the process. These are declared to unwind, and the thread
-//! stops where Rust begins, as PyO3's own calls that wait for the GIL do.
+//! Such code releases the GIL. If the interpreter ends meanwhile, Python before 3.14 unwinds a daemon thread that wants
+//! the GIL back; functions declared as `extern "C"` turn this into an abort of the process. These functions are
+//! declared to unwind, and the thread stops where Rust begins, like PyO3's own calls that wait for the GIL.
 
-#![allow(unsafe_code)] // A few functions of the C interface of Python.
+#![allow(unsafe_code)] // A few functions of Python's C interface.
 
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -25,13 +25,13 @@ pub(crate) struct Unwritten {
     left: usize,
 }
 
-// SAFETY: it is of an object that nobody else has yet.
+// SAFETY: it belongs to an object without other owners yet.
 unsafe impl Send for Unwritten {}
 
 impl std::io::Write for Unwritten {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let length = bytes.len().min(self.left);
-        // SAFETY: there are `left` bytes from there on, of a new object, which `bytes` is no part of.
+        // SAFETY: there are `left` bytes from there on, in a new object that does not overlap `bytes`.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.at, length);
             self.at = self.at.add(length);
@@ -45,14 +45,14 @@ impl std::io::Write for Unwritten {
     }
 }
 
-/// Bytes of this length, which `write` writes, once, and maybe without the GIL. None if it did not write all of them, or returned false.
+/// Bytes of this length, which `write` writes once, maybe without the GIL. `None` if it wrote less or returned false.
 pub(crate) fn bytes_of<'py>(
     py: Python<'py>,
     length: usize,
     write: impl FnOnce(&mut Unwritten) -> bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let size = length.try_into()?;
-    // SAFETY: without bytes to copy, it makes an object whose bytes are to be written.
+    // SAFETY: without bytes to copy, it makes an object whose bytes we must write.
     let object = unsafe {
         Bound::from_owned_ptr_or_err(py, ffi::PyBytes_FromStringAndSize(std::ptr::null(), size))?
     };
@@ -63,7 +63,7 @@ pub(crate) fn bytes_of<'py>(
     Ok(done.then(|| object.cast_into()).transpose()?)
 }
 
-/// Is dropped by unwinding alone, and then never ends.
+/// Dropped only by unwinding; its drop then never returns.
 struct Unwound;
 
 impl Drop for Unwound {
@@ -81,7 +81,7 @@ fn returned(call: impl FnOnce() -> *mut PyObject) -> *mut PyObject {
     result
 }
 
-/// Values of a Python iterable, pulled on the thread that asked for them.
+/// Values of a Python iterable, pulled on the thread that requested them.
 pub(crate) struct Values<'py>(Bound<'py, PyIterator>);
 
 impl<'py> Values<'py> {
@@ -89,13 +89,13 @@ impl<'py> Values<'py> {
         iterable.try_iter().map(Self)
     }
 
-    /// Whether both take from the same iterator, as from a generator or an open file.
+    /// Whether both read the same iterator, such as a generator or an open file.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.0.is(&other.0)
     }
 
-    /// Appends values until there are `most`. Those in front of an error are there with it. Returns whether there may be
-    /// more.
+    /// Appends values until there are `most`. On an error, the values in front of it are kept. Returns whether there
+    /// may be more.
     pub(crate) fn fill(&mut self, to: &mut Vec<Bound<'py, PyAny>>, most: usize) -> PyResult<bool> {
         while to.len() < most {
             match self.next() {
@@ -113,7 +113,7 @@ impl<'py> Iterator for Values<'py> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let py = self.0.py();
-        // SAFETY: it is an iterator, the GIL is held, and the result is a new reference or none.
+        // SAFETY: it is an iterator, the GIL is held, and the result is a new reference or null.
         let value =
             unsafe { Bound::from_owned_ptr_or_opt(py, returned(|| PyIter_Next(self.0.as_ptr()))) };
         value.map(Ok).or_else(|| PyErr::take(py).map(Err))

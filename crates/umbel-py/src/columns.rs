@@ -1,4 +1,4 @@
-//! Where keys come from: lists and other iterables, arrays, and streams of Arrow, a part at a time. Threads over them.
+//! The sources of keys: lists and other iterables, arrays, and streams of Arrow, in parts. Threads over them.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -19,18 +19,18 @@ use crate::errors::Failure;
 use crate::imports::Stream;
 use crate::keys::{OneKey, of_item, small_int, utf8};
 
-/// Keys that are added on several threads: twice what pays for them.
+/// The number of keys from which several threads add them: twice the break-even point.
 pub(crate) const MANY: usize = 1 << 18;
 
-/// What is done with times of NumPy and pandas: `astype("int64")` alone gives units of the array, which versions of pandas choose.
+/// The remedy for times of NumPy and pandas: the unit of `astype("int64")` alone depends on pandas' version.
 pub(crate) const MICROSECONDS: &str =
     "convert it to microseconds since 1970 with astype(\"datetime64[us]\").astype(\"int64\")";
 
-/// Where keys come from.
+/// The source of keys.
 pub(crate) enum Source<'py> {
     Column(Column),
     Stream(Stream),
-    /// Python values, to be looked at one by one; those of a column may be missing.
+    /// Python values, handled one by one; in a column, some may be missing.
     Items {
         items: Bound<'py, PyAny>,
         column: bool,
@@ -38,7 +38,7 @@ pub(crate) enum Source<'py> {
 }
 
 impl<'py> Source<'py> {
-    /// Of whatever holds keys.
+    /// From any object that holds keys.
     pub(crate) fn of(keys: &Bound<'py, PyAny>) -> PyResult<Self> {
         refuse_one_key(keys, "use add() or in")?;
         if keys.is_instance_of::<PyDict>() {
@@ -58,12 +58,12 @@ impl<'py> Source<'py> {
         Self::of_buffer(keys)
     }
 
-    /// Of an array of NumPy, another buffer, or an iterable.
+    /// From an array of NumPy, another buffer, or an iterable.
     fn of_buffer(keys: &Bound<'py, PyAny>) -> PyResult<Self> {
         let numpy = || keys.py().import("numpy");
         let Some(dtype) = keys.getattr_opt("dtype")? else {
             return match PyUntypedBuffer::get(keys) {
-                // NumPy knows more of them: those of several dimensions, or of the other byte order.
+                // NumPy handles more buffers: several dimensions, or the other byte order.
                 Ok(_) => Self::of_numpy(&numpy()?.call_method1("asarray", (keys,))?),
                 Err(error) if keys.is_instance_of::<PyMemoryView>() => Err(error),
                 Err(_) => Ok(Self::Items { items: keys.clone(), column: false }),
@@ -88,12 +88,12 @@ impl<'py> Source<'py> {
             "O" | "T" => {
                 return Ok(Self::Items { items: array.call_method0("tolist")?, column: true });
             }
-            // An empty array is often one of floats only because nobody said what it is.
+            // An empty array often has floats only by default.
             _ if array.getattr("shape")?.eq((0,))? => {
                 return Ok(Self::Column(Column::new(Vec::new())));
             }
-            // Texts without room for a letter, which fields of structured arrays may be: a buffer of them has no bytes to tell
-            // their number by.
+            // Zero-width texts, which fields of structured arrays may be: the bytes of such a buffer do not show their
+            // number.
             "S" | "U" if dtype.getattr("itemsize")?.eq(0)? => {
                 return Ok(Self::Items { items: array.call_method0("tolist")?, column: true });
             }
@@ -141,8 +141,8 @@ fn is_one_key(keys: &Bound<'_, PyAny>) -> bool {
 
 /// A column of pandas as an array of NumPy or Arrow.
 ///
-/// pandas makes one of Arrow from any column, since version 3, but only with pyarrow, and there is none for objects of several
-/// types. The array inside is there in all versions, and is not copied.
+/// Since version 3, pandas makes an Arrow array from any column, but needs pyarrow and one type of objects. The
+/// array inside exists in all versions, and is not copied.
 fn of_pandas<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     if keys.getattr_opt("ndim")?.is_none_or(|dimensions| !dimensions.eq(1).unwrap_or(false)) {
@@ -151,21 +151,21 @@ fn of_pandas<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         ));
     }
     let dtype = keys.getattr("dtype")?;
-    // Only a series and an index have an array inside; that of several levels has none.
+    // Only a series and an index have an array inside, but not a multi-level index.
     let array = keys.getattr("array").unwrap_or_else(|_| keys.clone());
     let storage = dtype.getattr_opt("storage")?.map(|storage| storage.to_string());
     if dtype.hasattr("pyarrow_dtype")? || storage.is_some_and(|name| name.contains("pyarrow")) {
         return array.call_method0("__arrow_array__");
     }
     if let Some(categories) = dtype.getattr_opt("categories")? {
-        // Without any, it is not known what they would be.
+        // Without categories, their type is unknown.
         if categories.len()? > 0
             && let Ok(arrow) = py.import("pyarrow")
             && let Ok(dictionary) = arrow.call_method1("array", (&array,))
         {
             return Ok(dictionary);
         }
-        // The code of what is missing is -1: the last one.
+        // The code of a missing value is -1: the last one.
         let numpy = py.import("numpy")?;
         let objects = numpy.call_method1("asarray", (categories, "object"))?;
         let objects = numpy.call_method1("append", (objects, py.None()))?;
@@ -190,7 +190,7 @@ fn of_pandas<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-/// Which items of an array are there, if NumPy has masked some.
+/// The validity of an array's items, if NumPy has masked some.
 fn unmasked(array: &Bound<'_, PyAny>) -> PyResult<Option<NullBuffer>> {
     if !array.hasattr("mask")? {
         return Ok(None);
@@ -214,7 +214,7 @@ impl Column {
         Self { pieces, length }
     }
 
-    /// Of arrays whose type has keys.
+    /// From arrays whose values are keys.
     pub(crate) fn of_arrays(arrays: Vec<ArrayRef>) -> Self {
         Self::new(arrays.into_iter().map(Piece::Arrow).collect())
     }
@@ -223,7 +223,7 @@ impl Column {
         self.length
     }
 
-    /// Which of its keys are there, if some are null.
+    /// The validity of its keys, if some are null.
     pub(crate) fn validity(&self) -> Option<Vec<bool>> {
         let nulls: Vec<_> = self.pieces.iter().map(|piece| piece.nulls(0..piece.len())).collect();
         if nulls.iter().all(Option::is_none) {
@@ -244,12 +244,12 @@ impl Column {
         self.pieces.iter().try_for_each(Piece::check)
     }
 
-    /// Shows all keys, in order.
+    /// Hands on all keys, in order.
     pub(crate) fn visit(&self, visit: &mut impl Visit) -> Result<(), Failure> {
         self.visit_range(0..self.length, visit)
     }
 
-    /// Shows one part of the keys, of so many parts.
+    /// Hands on one of so many parts of the keys.
     pub(crate) fn visit_part(
         &self,
         part: usize,
@@ -260,7 +260,7 @@ impl Column {
         self.visit_range(end_of(part)..end_of(part + 1), visit)
     }
 
-    /// Shows the keys of a range.
+    /// Hands on the keys of a range.
     pub(crate) fn visit_range(
         &self,
         wanted: Range<usize>,
@@ -329,16 +329,16 @@ impl Column {
     }
 }
 
-/// The keys that Python values are. Values of one type, as most have, become keys of one type: they take half the time.
+/// The keys of Python values. Values that share a type, as most do, become keys of one type, which takes half the time.
 pub(crate) enum Keys<'a> {
     Ints(Vec<i64>),
     Texts(Vec<&'a [u8]>),
-    /// None where one is missing in a column.
+    /// `None` for a missing value of a column.
     Any(Vec<Option<OneKey<'a>>>),
 }
 
 impl<'a> Keys<'a> {
-    /// Those in front of the first value that is no key, and the error of that. In a `column`, values may be missing.
+    /// The keys in front of the first value that is not a key, and its error. In a `column`, values may be missing.
     pub(crate) fn of(
         values: &'a [Bound<'_, PyAny>],
         column: bool,
@@ -364,7 +364,7 @@ impl<'a> Keys<'a> {
         (Self::Any(keys), Ok(()))
     }
 
-    /// Which are there, if some are missing.
+    /// The validity, if some are missing.
     pub(crate) fn valid(&self) -> Option<Vec<bool>> {
         match self {
             Self::Any(keys) if keys.iter().any(Option::is_none) => {
@@ -374,7 +374,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Shows all that are there.
+    /// Hands on all that are not missing.
     pub(crate) fn visit(&self, visit: &mut impl Visit) -> Result<(), Failure> {
         match self {
             Self::Ints(ints) => visit.visit(ints),
@@ -386,8 +386,8 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Shows the keys of a Python iterable, in batches, with the GIL. Those in front of a bad one are shown. In a `column`, values
-/// may be missing.
+/// Hands on the keys of a Python iterable, in batches, with the GIL, up to the first bad one. In a `column`, values may
+/// be missing.
 pub(crate) fn visit_items(
     items: &Bound<'_, PyAny>,
     column: bool,
@@ -409,7 +409,7 @@ pub(crate) fn visit_items(
     }
 }
 
-/// As many threads as are asked for, or as there are processors.
+/// As many threads as requested, or as there are processors.
 pub(crate) fn threads(asked: Option<NonZeroUsize>) -> NonZeroUsize {
     asked.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
 }

@@ -1,5 +1,5 @@
-//! Which Python exception an error becomes: what is wrong with a value is a `ValueError`, with its type a `TypeError`, with
-//! a file an `OSError`, and no memory a `MemoryError`. The words are those of the other crates.
+//! Which Python exception an error becomes: a wrong value is a `ValueError`, a wrong type a `TypeError`, a problem with
+//! a file an `OSError`, and lack of memory a `MemoryError`. The messages are the other crates' own.
 
 use std::io;
 
@@ -120,14 +120,14 @@ parts!(
     FieldError
 );
 
-/// The error of a file that the system did not open or write, as Python's own `open` raises it: with the path, and with the
-/// class that goes with the number, such as `FileNotFoundError`.
+/// The error of a file that the system did not open or write, as Python's own `open` raises it: with the path, and with
+/// the class for its number, such as `FileNotFoundError`.
 pub(crate) fn of_file(error: &io::Error, path: &str) -> PyErr {
     match number(error) {
         Some(number) => {
             let text = error.to_string();
             let text = text.split(" (os error").next().unwrap_or_default();
-            // The path is Python's to add.
+            // Python adds the path.
             let text = text.strip_prefix(&format!("{path}: ")).unwrap_or(text).to_owned();
             PyOSError::new_err((number, text, path.to_owned()))
         }
@@ -135,7 +135,7 @@ pub(crate) fn of_file(error: &io::Error, path: &str) -> PyErr {
     }
 }
 
-/// The system's number of an error; of one that a library worded itself, the number of its kind.
+/// The system's number of an error; for an error that a library worded itself, the number for its kind.
 pub(crate) fn number(error: &io::Error) -> Option<i32> {
     use io::ErrorKind as K;
     error.raw_os_error().or(match error.kind() {
@@ -150,7 +150,7 @@ pub(crate) fn number(error: &io::Error) -> Option<i32> {
     })
 }
 
-/// The error of a file that was packed or signed: of what is wrong with it, or of the system.
+/// The error of a packed or signed file: what is wrong with it, or a system error.
 pub(crate) fn of_wrapped(error: anyhow::Error, path: &str) -> PyErr {
     let damaged = |error: &io::Error| error.kind() == io::ErrorKind::InvalidData;
     let wrong = error.downcast_ref::<umbel_share::ShareError>().is_some()

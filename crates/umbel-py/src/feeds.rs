@@ -1,7 +1,7 @@
 //! Inputs of jobs that come from Python: iterables, columns, and files at URLs.
 //!
-//! A job runs on a thread of its own, and asks the thread that called for them: iterables run where they were made, with their
-//! context variables, their connections to databases, and Ctrl-C.
+//! A job runs on its own thread and requests them from the calling thread: iterables run where they were made, with
+//! their context variables, database connections and Ctrl-C.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -24,20 +24,20 @@ use crate::values::{FilePath, is_url};
 
 /// A byte order mark in UTF-8.
 const MARK: &[u8] = "\u{feff}".as_bytes();
-/// Bytes that are handed over together, at least.
+/// The fewest bytes that are handed over together.
 const TOGETHER: usize = 1 << 16;
-/// Rows of a column that are read first, before it is known how long they are.
+/// Rows of a column that are read first, before their length is known.
 const FIRST_ROWS: usize = 16;
-/// Rows that are read together at most.
+/// The most rows that are read together.
 const MOST_ROWS: usize = 1 << 12;
 
-/// What a job wants: more bytes of an input, for which it waits.
+/// A request of a job, which waits for more bytes of an input.
 pub(crate) struct Request {
     input: usize,
     reply: mpsc::SyncSender<Vec<u8>>,
 }
 
-/// Inputs that the thread that called reads, by their numbers.
+/// Inputs that the calling thread reads, by their numbers.
 pub(crate) struct Feeds<'py> {
     feeds: Vec<Feed<'py>>,
     ask: mpsc::Sender<Request>,
@@ -52,7 +52,7 @@ impl Default for Feeds<'_> {
 }
 
 impl<'py> Feeds<'py> {
-    /// The input that a value is: a path, a URL, or what has lines.
+    /// The input from a value: a path, a URL, or an object with lines.
     pub(crate) fn input(
         &mut self,
         value: &Bound<'py, PyAny>,
@@ -99,8 +99,8 @@ impl<'py> Feeds<'py> {
         Ok(NamedInput::Lines(format!("input {}", number + 1), Box::new(self.add(feed))))
     }
 
-    /// Gives columns among inputs of records the header that they do not have, for a key by its name or by numbers. Returns
-    /// whether the inputs have one now, if there are columns: with columns alone there is none.
+    /// Adds the missing header to columns among inputs of records, for a key by its name or by numbers. If there are
+    /// columns, returns whether the inputs now have a header: columns alone do not.
     pub(crate) fn headers(
         &mut self,
         options: &Options,
@@ -148,17 +148,17 @@ impl<'py> Feeds<'py> {
         FeedReader { input: self.feeds.len() - 1, ask: self.ask.clone(), bytes: Vec::new(), at: 0 }
     }
 
-    /// The inputs, and what is wanted of them: nothing more can be when the job, which keeps the last part, has ended.
+    /// The inputs, and the requests for them: the job keeps the last part, so requests end with it.
     pub(crate) fn split(self) -> (Vec<Feed<'py>>, mpsc::Receiver<Request>, mpsc::Sender<Request>) {
         (self.feeds, self.wanted, self.ask)
     }
 }
 
 impl Request {
-    /// Reads what is wanted and hands it over. After an error nothing comes, which ends the job.
+    /// Reads the requested bytes and hands them over. After an error it sends nothing, which ends the job.
     pub(crate) fn answer(self, feeds: &mut [Feed<'_>], py: Python<'_>) -> PyResult<()> {
         let bytes = feeds[self.input].more(py)?;
-        // A job that has ended since does not miss them.
+        // A job that has ended since does not need them.
         let _ = self.reply.send(bytes);
         Ok(())
     }
@@ -187,18 +187,18 @@ impl Read for FeedReader {
     }
 }
 
-/// An input as the thread that called has it.
+/// An input as the calling thread has it.
 pub(crate) enum Feed<'py> {
     Lines {
         lines: Lines<'py>,
         separator: u8,
         started: bool,
-        /// Which input it is, from 0 on.
+        /// The number of the input, from 0.
         number: usize,
-        /// What its first line must be, where inputs have headers.
+        /// The required first line, where inputs have headers.
         header: Option<Box<Header>>,
     },
-    /// A file of Python's, whose bytes may be compressed.
+    /// A Python file, whose bytes may be compressed.
     File(Bound<'py, PyAny>),
 }
 
@@ -207,12 +207,12 @@ pub(crate) struct Header {
     /// The names of the key, or its numbers.
     key: Vec<String>,
     delimiter: u8,
-    /// A column has none; others have lines, of which the first is one.
+    /// A column has no header; the first line of other inputs is one.
     is_column: bool,
 }
 
 impl Header {
-    /// Puts names in front of the first lines of a column; refuses a line of which nobody knows whether it is a header.
+    /// Puts names in front of the first lines of a column; refuses a line that may or may not be a header.
     fn put(&self, number: usize, bytes: &mut Vec<u8>, separator: u8) -> PyResult<()> {
         let end = bytes.iter().position(|byte| *byte == separator).unwrap_or(bytes.len());
         let (line, mut quoted) = (&bytes[..end], false);
@@ -250,16 +250,16 @@ impl Header {
 }
 
 pub(crate) enum Lines<'py> {
-    /// Those of a column may be missing. The first may be there already.
+    /// Values of a column may be missing. The first may have been read already.
     Values { values: Values<'py>, column: bool, first: Option<Bound<'py, PyAny>> },
-    /// And where the next is.
+    /// A column, and the place of the next row.
     Column(Column, usize),
-    /// And those of it that are at hand.
+    /// A stream, and the rows of it that were read already.
     Stream(Stream, Option<(Column, usize)>),
 }
 
 impl Feed<'_> {
-    /// The next bytes; none at the end.
+    /// The next bytes; empty at the end.
     fn more(&mut self, py: Python<'_>) -> PyResult<Vec<u8>> {
         match self {
             Self::File(file) => {
@@ -274,7 +274,7 @@ impl Feed<'_> {
                 {
                     header.put(*number, &mut to.bytes, *separator)?;
                 }
-                // The engine cuts a mark at the start of a file. One in a value belongs to it: another goes in front.
+                // The engine drops a mark at the start of a file. To keep one in a value, another goes in front.
                 if !std::mem::replace(started, true) && to.bytes.starts_with(MARK) {
                     to.bytes.splice(..0, MARK.iter().copied());
                 }
@@ -285,7 +285,7 @@ impl Feed<'_> {
 }
 
 impl Lines<'_> {
-    /// Whether they are a column, not lines: also of an iterable whose first value is an integer.
+    /// Whether they are a column rather than lines, which includes an iterable whose first value is an integer.
     fn is_column(&mut self) -> PyResult<bool> {
         let Self::Values { values, column, first } = self else { return Ok(true) };
         if !*column && first.is_none() {
@@ -350,11 +350,11 @@ impl Joined {
         Ok(self.push(key.key(), true)?)
     }
 
-    /// Those of a column from `at` on, until there are enough bytes or no more rows. Missing ones are no lines.
+    /// Adds rows of a column from `at` on, until there are enough bytes or none left. Skips missing values.
     fn push_rows(&mut self, column: &Column, at: &mut usize) -> Result<(), Failure> {
         let begun = *at;
         while self.bytes.len() < TOGETHER && *at < column.len() {
-            // As many as may be missing, by the length of those that are there: some may be large.
+            // As many rows as may still fit, by the length of those read so far: some may be large.
             let missing = TOGETHER - self.bytes.len();
             let rows = missing.saturating_mul(*at - begun) / self.bytes.len().max(1);
             let rows = rows.clamp(FIRST_ROWS, MOST_ROWS);

@@ -6,7 +6,7 @@ use std::io::{Read, Seek};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use umbel::{AnyFilter, FileError, MappedFile, Secret};
+use umbel::{AnyFilter, FileError, Filter as _, MappedFile, Secret};
 use umbel_foreign::{Foreign, ForeignFilter, Format, KeyType, Parameters};
 use umbel_io::atomic::{self, Existing};
 use umbel_io::{PageReader, wrapped};
@@ -53,7 +53,7 @@ pub(crate) fn to_bytes<'py>(
     }
 }
 
-/// Its file, if it is of umbel.
+/// Its file, if it is a filter of umbel.
 pub(crate) fn own_file(inner: &Inner, what: &str) -> Result<Vec<u8>, Failure> {
     of_inner!(inner, own => Ok(own.to_bytes()), other => Err(not_for(other, what)))
 }
@@ -184,7 +184,7 @@ pub(crate) fn open<'py>(
                     journal::path_of(&path).display()
                 )));
             }
-            // SAFETY: the documentation asks for it.
+            // SAFETY: the documentation demands it.
             #[allow(unsafe_code)]
             let mapped = unsafe { MappedFile::map(&file) }.map_err(io)?;
             let filter = AnyFilter::map_with(&mapped, secret.as_ref());
@@ -199,7 +199,7 @@ pub(crate) fn open<'py>(
                     taken.map_err(|error| of_files(error, &name))?;
                     return own(Inner::Own(filter), kinds_of).map_err(about);
                 }
-                Err(FileError::NotUmbel { .. }) => {}
+                Err(FileError::NotUmbel(..)) => {}
                 Err(error) => return Err(about(error.into())),
             }
             file.rewind().map_err(io)?;
@@ -268,7 +268,7 @@ pub(crate) fn decode(
     }
     let refused = match AnyFilter::from_bytes_with(data, secret) {
         Ok(filter) => return own(Inner::Own(filter), (format, key_type)),
-        Err(error @ FileError::NotUmbel { .. }) => error,
+        Err(error @ FileError::NotUmbel(..)) => error,
         Err(error) => return Err(error.into()),
     };
     let found = umbel_foreign::recognize(data);

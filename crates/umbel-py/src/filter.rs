@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use umbel::{AnyFilter, Key, Kind};
+use umbel::{AnyFilter, Filter as _, Insert, Key, Kind};
 
 use crate::answers::{Answers, Container};
 use crate::arrays::{Answer, BATCH, Visit, spread};
@@ -34,11 +34,11 @@ pub(crate) struct Filter {
     pub(crate) inner: Lock<Inner>,
     /// Whether floats can be keys.
     pub(crate) floats: bool,
-    /// New keys that may come before it is looked whether there are too many. Changed under the lock.
+    /// New keys that may come before the next check for too many. Changed under the lock.
     unchecked: AtomicU64,
 }
 
-/// New keys that a filter gets at least before it is looked again, as a part of those planned.
+/// The fewest new keys between two checks: the planned keys divided by this.
 const LOOK_EVERY: u64 = 16;
 
 impl Filter {
@@ -50,7 +50,7 @@ impl Filter {
         }
     }
 
-    /// Puts another of the same sort in its place.
+    /// Replaces it with another filter of the same sort.
     pub(crate) fn replace(&self, py: Python<'_>, inner: Inner) {
         let new = Self::new(inner);
         let mut old = self.inner.write(py);
@@ -58,13 +58,13 @@ impl Filter {
         *old = new.inner.into_inner();
     }
 
-    /// A new one without keys.
+    /// A new filter without keys.
     pub(crate) fn empty(inner: Inner) -> Self {
         let unchecked = planned(&inner).unwrap_or(u64::MAX);
         Self { unchecked: AtomicU64::new(unchecked), ..Self::new(inner) }
     }
 
-    /// Does something with it, without the GIL.
+    /// Calls a function with it, without the GIL.
     pub(crate) fn access<T: Send>(
         &self,
         py: Python<'_>,
@@ -77,7 +77,7 @@ impl Filter {
         }
     }
 
-    /// Does something with it that is over in a moment, with the GIL.
+    /// Calls a short function with it, with the GIL.
     pub(crate) fn access_attached<T>(
         &self,
         py: Python<'_>,
@@ -90,8 +90,8 @@ impl Filter {
         }
     }
 
-    /// Whether a key may be in it, where that is known at once: what is left has an answer of nine words, or an error, and to move
-    /// that about took longer than to look it up.
+    /// Whether a key may be in it, if that is known quickly: other cases have an answer of nine words, or an error, and
+    /// moving those around took longer than the look-up.
     #[inline]
     pub(crate) fn contains_at_once(&self, py: Python<'_>, key: impl Key) -> Option<bool> {
         match &*self.inner.try_read(py)? {
@@ -100,16 +100,16 @@ impl Filter {
         }
     }
 
-    /// Adds a key, where that is done at once. As for [`contains_at_once`](Self::contains_at_once).
+    /// Adds a key, if that is done quickly. As [`contains_at_once`](Self::contains_at_once).
     #[inline]
     pub(crate) fn add_at_once(&self, py: Python<'_>, key: impl Key) -> Option<bool> {
         let mut inner = self.inner.try_write(py)?;
         let Inner::Own(own) = &mut *inner else { return None };
-        // The last key before it is looked whether there are too many is not for here.
+        // The last key before a check for too many is added elsewhere.
         if self.unchecked.load(Relaxed) < 2 {
             return None;
         }
-        // Where there is an error, nothing was added.
+        // After an error, nothing was added.
         let new = own.try_insert(key).ok()?;
         self.count(new.into());
         Some(new)
@@ -118,7 +118,7 @@ impl Filter {
     /// Whether any key may be in it.
     #[inline(never)]
     pub(crate) fn contains_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        // The key comes before the lock: to get it may run code that uses this filter.
+        // Get the key before the lock: this may run code that uses this filter.
         let found = OneKey::of(key, self.floats)?;
         Ok(self.inner.read(key.py()).contains(found.key())?)
     }
@@ -153,8 +153,8 @@ impl Filter {
         }
     }
 
-    /// Adds keys, under the lock for writing, and counts those that may be new: all, which costs nothing, until it is time to
-    /// look; from then on those that are new. A full filter that gets the keys it has is not looked at again and again.
+    /// Adds keys, under the lock for writing, and counts those that may be new: all keys until a check is due, which
+    /// costs nothing, then only new ones. A full filter that gets its own keys again is not checked each time.
     fn insert_all<K: Element>(&self, inner: &mut Inner, keys: &[K]) -> Result<(), Failure> {
         let least = planned(inner).map_or(0, least);
         if self.unchecked.load(Relaxed).saturating_sub(keys.len() as u64) >= least {
@@ -171,7 +171,7 @@ impl Filter {
         Ok(())
     }
 
-    /// Warns of a filter that holds too many keys, once, if it is time to look; to be called without the lock.
+    /// Warns once about a filter that holds too many keys, if a check is due; to be called without the lock.
     #[inline]
     pub(crate) fn warn_if_full(&self, py: Python<'_>) -> PyResult<()> {
         if self.unchecked.load(Relaxed) == 0 { self.look_and_warn(py) } else { Ok(()) }
@@ -202,7 +202,7 @@ impl Filter {
         PyErr::warn(py, &py.get_type::<OverfilledWarning>(), &text, 1)
     }
 
-    /// Does something with each of many keys, without the GIL where they are in a column, and answers them.
+    /// Does the operation with each of many keys (without the GIL for a column) and answers them.
     pub(crate) fn answer<'py>(
         &self,
         keys: &Bound<'py, PyAny>,
@@ -257,7 +257,7 @@ impl Filter {
         }
     }
 
-    /// Hands answers out. If an error came after keys were added, it has the answers to those.
+    /// Returns the answers. An error after keys were added contains the answers to these keys.
     pub(crate) fn given<'py>(
         &self,
         py: Python<'py>,
@@ -311,7 +311,7 @@ impl Filter {
         }?)
     }
 
-    /// Answers Python values. Those that change the filter are all checked before the first does.
+    /// Answers Python values. If they change the filter, all are checked before the first one does.
     fn answer_items(
         &self,
         items: &Bound<'_, PyAny>,
@@ -377,7 +377,7 @@ impl Filter {
                     own.insert_in_parts(threads, column.len(), |own, part, parts| {
                         column.visit_part(part, parts, &mut InsertOwn(own))
                     })?;
-                    // A part knows only of its own keys which are new. To look at the filter takes no longer than to merge them.
+                    // A part only knows which of its own keys are new. A check takes no longer than a merge.
                     self.count(column.len());
                 }
                 inner => column.visit(&mut InsertCounted { filter: self, inner })?,
@@ -388,7 +388,7 @@ impl Filter {
     }
 }
 
-/// Does something with keys that are Python's, or made of Python values, with the GIL.
+/// Does the operation, with the GIL, with keys that are Python's or made of Python values.
 struct OnBatch<'a, 'py> {
     filter: &'a Filter,
     py: Python<'py>,
@@ -416,7 +416,7 @@ fn check(inner: &Inner, column: &Column) -> Result<(), Failure> {
     }
 }
 
-/// Keys that a filter is planned for, if more are too many.
+/// The planned keys of a filter, if it can have too many.
 fn planned(inner: &Inner) -> Option<u64> {
     let counts = |kind| {
         matches!(
@@ -431,7 +431,7 @@ fn planned(inner: &Inner) -> Option<u64> {
     };
     match inner {
         Inner::Own(own) if counts(own.kind()) => Some(own.plan().keys()),
-        // One of a number of keys forgets others in time.
+        // A window over a number of keys forgets older ones in time.
         Inner::Own(AnyFilter::Window(window)) if window.span().is_some() => {
             Some(umbel::Filter::plan(window).keys())
         }
@@ -439,7 +439,7 @@ fn planned(inner: &Inner) -> Option<u64> {
     }
 }
 
-/// New keys that a filter planned for so many gets at least before it is looked again.
+/// The fewest new keys between two checks of a filter planned for so many.
 fn least(planned: u64) -> u64 {
     (planned / LOOK_EVERY).max(1)
 }

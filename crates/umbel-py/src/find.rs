@@ -14,13 +14,13 @@ use crate::feeds::Feeds;
 use crate::jobs::{delimiters, normalization, of_job, of_records, options, wait};
 use crate::values::{FilePath, choice};
 
-/// A line: its file, its number, its text and the numbers of the texts that it has.
+/// A line: its file, its number, its text and the numbers of the texts found in it.
 type Line = (PathBuf, u64, Vec<u8>, Vec<usize>);
 /// Files that could not be read, and why.
 type Unreadable = Vec<(PathBuf, String)>;
-/// Files, those read, those gone, blocks, bytes of text, of those that were read, distinct keys, bytes of the index.
+/// Files: all, read, gone; blocks; bytes of text: all, read; distinct keys; bytes of the index.
 type Made = ((u64, u64, u64, u64, u64, u64, u64, u64), Unreadable);
-/// Files, blocks, those read, bytes of text, of those that were read.
+/// Files; blocks: all, read; bytes of text: all, read.
 type Numbers = (u64, u64, u64, u64, u64);
 /// Lines, numbers, files that changed, new files, texts that no filter helped with, and why, and files that were left out.
 type Answer =
@@ -130,7 +130,7 @@ pub(crate) fn find(
     Ok((lines, (files, blocks, blocks_read, text, text_read), stale, new, wide, unreadable))
 }
 
-/// Collects the lines that are found.
+/// Collects the lines found.
 #[derive(Default)]
 struct Lines(Mutex<Vec<Line>>);
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-/// How many threads are at work without the GIL.
+/// How many threads work without the GIL.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 /// Whether a thread forks, or is about to.
 static FORKING: AtomicBool = AtomicBool::new(false);
-/// How long to wait before looking again. A lock to wait on would itself be in an unknown state in the child.
+/// How long to wait before checking again. A lock to wait on would be in an unknown state in the child.
 const TICK: Duration = Duration::from_micros(200);
 
 /// Keeps other threads from forking.
@@ -26,7 +26,7 @@ impl NoFork {
         (!FORKING.load(SeqCst)).then_some(held)
     }
 
-    /// Waits for the end of a fork, with the GIL given up meanwhile.
+    /// Waits for the end of a fork, with the GIL released meanwhile.
     pub(crate) fn attached(py: Python<'_>) -> Self {
         loop {
             match Self::now() {
@@ -52,7 +52,7 @@ impl Drop for NoFork {
     }
 }
 
-/// Waits a moment, with the GIL given up.
+/// Waits a moment, with the GIL released.
 pub(crate) fn tick(py: Python<'_>) {
     py.detach(|| sleep(TICK));
 }
@@ -89,7 +89,7 @@ fn after_in_child() {
     FORKING.store(false, SeqCst);
 }
 
-/// Has Python call these around each fork.
+/// Makes Python call these around each fork.
 pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
     let calls = pyo3::types::PyDict::new(py);
     calls.set_item("before", wrap_pyfunction!(before, py)?)?;

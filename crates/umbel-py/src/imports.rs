@@ -1,8 +1,8 @@
 //! Arrays of Arrow from other libraries, by its PyCapsule interface: pulled without the GIL, and checked before a key is read.
 //!
-//! A library may pass on what a file says, so that offsets, views and places in dictionaries are anything. The interface gives
-//! buffers without their sizes: that they are as long as the length and the last offset of their array say is trusted, except
-//! for objects of pyarrow, which compare it themselves.
+//! A library may pass on what a file says, so offsets, views and places in dictionaries can be anything. The interface
+//! gives buffers without their sizes: we trust that they match the length and the last offset of their array, except
+//! for objects of pyarrow, which check it themselves.
 
 #![allow(unsafe_code)] // Arrow's PyCapsule interface.
 
@@ -24,21 +24,21 @@ use pyo3::types::{PyCapsule, PyTuple};
 use crate::answers::library;
 use crate::errors::Failure;
 
-/// Keys of a stream that are worked on together, at most about.
+/// About the most keys of a stream that are processed together.
 const TOGETHER: usize = 1 << 22;
-/// Their bytes, at most about.
+/// About the most bytes of these keys.
 const BYTES_TOGETHER: usize = 256 << 20;
 
-/// Arrays of what speaks the interface: those who make them may need the GIL themselves, on threads of their own.
+/// Arrays from an object with the interface. Its library may need the GIL on threads of its own to make them.
 pub(crate) struct Stream {
-    /// None when this is dropped.
+    /// `None` when this is dropped.
     from: Option<Origin>,
     data_type: DataType,
-    /// Columns of a table that are read.
+    /// The columns to read from a table.
     names: Vec<String>,
 }
 
-/// Where they come from.
+/// The origin of the arrays.
 enum Origin {
     Stream(FFI_ArrowArrayStream),
     Array(FFI_ArrowArray),
@@ -50,7 +50,7 @@ fn refused(error: ArrowError) -> PyErr {
 }
 
 impl Stream {
-    /// Of what has one, or an array; an ``ImportError`` where pandas needs pyarrow for it.
+    /// From an object with a stream or an array; an ``ImportError`` where pandas needs pyarrow for it.
     pub(crate) fn of(keys: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         // It knows how long its buffers are.
         if library(keys)? == "pyarrow"
@@ -87,7 +87,7 @@ impl Stream {
         Ok(Some(new(Origin::Array(array), data_type)))
     }
 
-    /// Of a table, only the columns of these names are read.
+    /// Reads only the columns of these names from a table.
     pub(crate) fn only(&mut self, names: &[String]) {
         self.names = names.to_vec();
     }
@@ -96,7 +96,7 @@ impl Stream {
         &self.data_type
     }
 
-    /// The next arrays, enough of them to be worth several threads; none after the last.
+    /// The next arrays, enough of them to be worth several threads; `None` after the last.
     pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Option<Vec<ArrayRef>>> {
         self.take(py, TOGETHER, BYTES_TOGETHER)
     }
@@ -138,7 +138,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // To end it may mean to wait for threads that need the GIL. When the interpreter ends, it is left alone.
+        // Ending it may wait for threads that need the GIL. When the interpreter ends, it is leaked.
         let from = ManuallyDrop::new(self.from.take());
         Python::try_attach(|py| py.detach(|| drop(ManuallyDrop::into_inner(from))));
     }
@@ -154,7 +154,7 @@ impl Origin {
         };
         let mut array = FFI_ArrowArray::empty();
         let next = stream.get_next().ok_or_else(|| Failure::Python(failed("it has ended")))?;
-        // SAFETY: the function is that of this stream, which is not released.
+        // SAFETY: the function belongs to this stream, which is not released.
         match unsafe { next(stream, &raw mut array) } {
             0 => Ok((!array.is_released()).then_some(array)),
             code => Err(Failure::Python(failed(&last_error(stream, code)))),
@@ -170,7 +170,7 @@ fn data_type(stream: &mut FFI_ArrowArrayStream) -> PyResult<DataType> {
     };
     let mut schema = FFI_ArrowSchema::empty();
     let get = get.ok_or_else(|| failed("it has ended"))?;
-    // SAFETY: the function is that of this stream, which is not released.
+    // SAFETY: the function belongs to this stream, which is not released.
     match unsafe { get(stream, &raw mut schema) } {
         0 => type_of(&schema),
         code => Err(failed(&last_error(stream, code))),
@@ -189,19 +189,19 @@ struct Layout {
     dictionary: *const Self,
 }
 
-/// The type that a schema describes. arrow-schema panics over one that is not as the interface has it.
+/// The type that a schema describes. arrow-schema panics if one violates the interface.
 fn type_of(schema: &FFI_ArrowSchema) -> PyResult<DataType> {
     if schema.release().is_none() {
         return Err(released());
     }
-    // SAFETY: it is a schema, which was not released.
+    // SAFETY: it is a schema that was not released.
     unsafe { check_schema(std::ptr::from_ref(schema).cast()) }
         .map_err(|why| PyValueError::new_err(format!("the schema is damaged: {why}")))?;
     DataType::try_from(schema).map_err(refused)
 }
 
 /// # Safety
-/// Pointers of the schema that are not null point to what the interface has there.
+/// Non-null pointers of the schema point to what the interface specifies.
 unsafe fn check_schema(schema: *const Layout) -> Result<(), String> {
     // SAFETY: the caller promises it.
     let schema = unsafe { schema.as_ref() }.ok_or("a child is not there")?;
@@ -229,7 +229,7 @@ unsafe fn check_schema(schema: *const Layout) -> Result<(), String> {
         return Err(format!("{format} has a negative width"));
     }
     for i in 0..schema.children as usize {
-        // SAFETY: as above; there are so many.
+        // SAFETY: as above; there are that many children.
         unsafe { check_schema(*schema.of_children.add(i)) }?;
     }
     match (schema.dictionary.is_null(), format) {
@@ -242,7 +242,7 @@ unsafe fn check_schema(schema: *const Layout) -> Result<(), String> {
     }
 }
 
-/// The error of capsules whose content somebody has taken already.
+/// The error of capsules whose content was taken already.
 fn released() -> PyErr {
     PyValueError::new_err(
         "the array was released: its capsules were used before, and can be only once",
@@ -253,9 +253,9 @@ fn failed(why: &str) -> PyErr {
     PyOSError::new_err(format!("the stream failed: {why}"))
 }
 
-/// What a stream says of the error that its last call has returned.
+/// The stream's message about the error that its last call returned.
 fn last_error(stream: &mut FFI_ArrowArrayStream, code: i32) -> String {
-    // SAFETY: the function is that of this stream, whose last call has failed; its text ends with a zero.
+    // SAFETY: the function belongs to this stream, whose last call has failed; its text ends with a zero.
     let text = stream.get_last_error().map(|get| unsafe { get(stream) });
     match text.filter(|text| !text.is_null()) {
         // SAFETY: as above.
@@ -270,13 +270,13 @@ fn damaged<T>(what: String) -> Checked<T> {
     Err(ArrowError::CDataInterface(what))
 }
 
-/// An array whose keys are within its buffers, if these are as long as it says; of a table, only columns of these names.
+/// An array with keys within its buffers, if these are as long as declared; only these columns of a table.
 fn import(mut array: FFI_ArrowArray, of: &DataType, names: &[String]) -> Checked<ArrayData> {
     check_counts(&array, of)?;
-    // SAFETY: its numbers of children are those of its type, and it is not released.
+    // SAFETY: it has as many children as its type, and it is not released.
     unsafe { without_buffers((&raw mut array).cast(), of) };
-    // SAFETY: buffers as long as the array says are what the interface demands of those who make it. Nothing reads keys
-    // before `checked` has compared what is in them.
+    // SAFETY: the interface demands that makers give buffers as long as the array declares. Keys are only read after
+    // `checked` has verified what is in them.
     let data = unsafe { from_ffi_and_data_type(array, of.clone()) }?;
     checked(data, names)
 }
@@ -294,10 +294,10 @@ struct ArrayLayout {
     dictionary: *mut Self,
 }
 
-/// Leaves out the buffers of arrays of nulls alone, which have none: Polars gives one that is not there.
+/// Drops the buffers of null arrays, which have none: Polars declares one that does not exist.
 ///
 /// # Safety
-/// It is an array of this type, with its children, and nobody else uses it.
+/// It is an array of this type, with its children, and nothing else uses it.
 unsafe fn without_buffers(array: *mut ArrayLayout, of: &DataType) {
     if *of == DataType::Null {
         // SAFETY: the caller promises that it is there.
@@ -328,10 +328,10 @@ fn children(of: &DataType) -> Vec<&DataType> {
     }
 }
 
-/// Refuses counts whose products overflow, and from which buffers would be looked for in the wrong place.
+/// Refuses counts whose products overflow, which would put buffers in the wrong place.
 fn check_counts(array: &FFI_ArrowArray, of: &DataType) -> Checked<()> {
     use DataType as D;
-    // The interface's numbers have signs; what is negative is large here.
+    // The interface's numbers are signed; negative ones become large here.
     let width = match of {
         D::FixedSizeBinary(width) => usize::try_from(*width).unwrap_or(0).max(32),
         _ => 32,
@@ -340,7 +340,7 @@ fn check_counts(array: &FFI_ArrowArray, of: &DataType) -> Checked<()> {
     let Some(items) = items.filter(|items| items.checked_mul(8 * width).is_some()) else {
         return damaged(format!("{} items from {} on", array.len(), array.offset()));
     };
-    // The length of the values of text is its last offset; those of the buffers of views are in one of their own.
+    // The length of text values is the last offset; the lengths of view buffers are in a buffer of their own.
     let is_long = match of {
         D::Utf8 | D::Binary if items > 1 => last_of::<i32>(array, 1, items).is_none_or(|at| at < 0),
         D::LargeUtf8 | D::LargeBinary if items > 1 => {
@@ -373,7 +373,7 @@ fn check_counts(array: &FFI_ArrowArray, of: &DataType) -> Checked<()> {
 /// The last of so many numbers in a buffer; `None` if there is no buffer.
 fn last_of<T>(array: &FFI_ArrowArray, buffer: usize, count: usize) -> Option<T> {
     let start = (buffer < array.num_buffers()).then(|| array.buffer(buffer).cast::<T>());
-    // SAFETY: the interface demands that the buffer has so many, as the array says.
+    // SAFETY: the interface demands as many as the array declares.
     start
         .filter(|start| !start.is_null())
         .map(|start| unsafe { start.add(count - 1).read_unaligned() })
@@ -407,11 +407,11 @@ fn checked(data: ArrayData, names: &[String]) -> Checked<ArrayData> {
         other => other,
     };
     if length == 0 {
-        // Its only offset, if it has one, is any number.
+        // Its only offset, if it has one, may be any number.
         return Ok(ArrayData::new_empty(&of));
     }
     let new = ArrayData::builder(of).len(length).nulls(nulls).offset(offset);
-    // SAFETY: it is compared with its buffers below, and not handed on if they do not fit.
+    // SAFETY: it is checked against its buffers below, and not returned if they do not fit.
     let data = unsafe { new.buffers(buffers).child_data(children).build_unchecked() };
     data.validate()?;
     macro_rules! places {
@@ -435,7 +435,7 @@ fn checked(data: ArrayData, names: &[String]) -> Checked<ArrayData> {
 fn check_offsets<T: ArrowNativeType + PartialOrd>(data: &ArrayData) -> Checked<()> {
     let (offsets, bytes) = (&data.buffer::<T>(0)[..=data.len()], data.buffers()[1].len());
     let (starts, ends) = (&offsets[..data.len()], &offsets[1..]);
-    // Without an early end it takes many at once.
+    // Without an early exit, it handles many at once.
     let ordered = starts.iter().zip(ends).fold(true, |all, (start, end)| all & (start <= end));
     let within = |offset: T| offset.to_usize().is_some_and(|offset| offset <= bytes);
     if ordered && within(offsets[0]) && within(offsets[data.len()]) {
@@ -464,7 +464,7 @@ fn check_views(data: &ArrayData) -> Checked<()> {
 fn check_places<T: ArrowPrimitiveType>(data: &ArrayData) -> Checked<()> {
     let places = &data.buffer::<T::Native>(0)[..data.len()];
     let (words, nulls) = (data.child_data()[0].len(), data.nulls());
-    // What is negative is large as well.
+    // Negative places become large, too.
     let is_word = |place: &T::Native| place.as_usize() < words;
     if places.iter().fold(true, |all, place| all & is_word(place)) {
         return Ok(());

@@ -1,6 +1,6 @@
 //! The filter behind a Python object: one of umbel in memory, one in a mapped file, or one of another system.
 
-use umbel::{AnyFilter, Kind, MappedBlocks};
+use umbel::{AnyFilter, Filter, Insert, KeyHasher, Kind, MappedBlocks};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, KeyType};
 
 use crate::arrays::{Answer, Visit};
@@ -9,7 +9,7 @@ use crate::keys::{Element, ForeignKey, KeyRef};
 
 pub(crate) enum Inner {
     Own(AnyFilter),
-    Mapped(AnyFilter<MappedBlocks>),
+    Mapped(AnyFilter<KeyHasher, MappedBlocks>),
     Foreign(Other),
 }
 
@@ -17,11 +17,11 @@ pub(crate) enum Inner {
 #[derive(Clone)]
 pub(crate) struct Other {
     pub(crate) filter: Foreign,
-    /// What its keys are, if that was said; otherwise the type of each value says it.
+    /// The type of its keys, if given; otherwise the type of each value decides.
     pub(crate) key_type: Option<KeyType>,
 }
 
-/// Does the same with a filter of umbel, wherever it is, and something else with one of another system.
+/// Does one thing with a filter of umbel, wherever it is, and another with a filter of another system.
 macro_rules! of_inner {
     ($inner:expr, $own:ident => $does:expr, $other:ident => $otherwise:expr) => {
         match $inner {
@@ -33,7 +33,7 @@ macro_rules! of_inner {
 }
 pub(crate) use of_inner;
 
-/// Does something with a filter whose class says its kind, wherever it is.
+/// Does something with a filter whose class fixes its kind, wherever it is.
 macro_rules! of_kind {
     ($inner:expr, $kind:ident($filter:ident) => $does:expr) => {
         match $inner {
@@ -45,19 +45,19 @@ macro_rules! of_kind {
 }
 pub(crate) use of_kind;
 
-/// What is done with each of many keys, and what its answer says.
+/// The operation on each of many keys, and the meaning of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// Whether it may be there.
+    /// A look-up; the answer is whether the key may be there.
     Contains,
-    /// It is added; whether it is certainly new.
+    /// An addition; the answer is whether the key is certainly new.
     Add,
-    /// It is removed once; whether it may have been there.
+    /// One removal; the answer is whether the key may have been there.
     Remove,
 }
 
 impl Inner {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) fn name(&self) -> String {
         of_inner!(self, own => own.kind().to_string(), other => other.filter.format().to_string())
     }
@@ -111,7 +111,7 @@ impl Inner {
         })
     }
 
-    /// Refuses keys that cannot be added, before the first of them is.
+    /// Refuses keys that cannot be added, before the first one is added.
     pub(crate) fn check<K: Element>(&self, keys: &[K]) -> Result<(), Failure> {
         match self {
             Self::Foreign(other) => other.with_keys(keys, |_| Ok(())),
@@ -127,7 +127,7 @@ impl Inner {
         })))
     }
 
-    /// One without keys, of the same plan and hashing.
+    /// An empty filter of the same plan and hashing.
     pub(crate) fn empty(&self) -> Result<Self, Failure> {
         of_inner!(self, own => {
             Ok(Self::Own(AnyFilter::with_plan(own.plan(), own.hasher().clone())?))
@@ -140,7 +140,7 @@ impl Inner {
     }
 }
 
-/// The error of a filter of rows: it has no single keys, and no answer for one.
+/// The error of a filter of rows, which cannot look up a single key.
 #[cold]
 fn only_rows(names: &[String]) -> Failure {
     Failure::Value(format!(
@@ -149,7 +149,7 @@ fn only_rows(names: &[String]) -> Failure {
     ))
 }
 
-/// The error of something that filters of other systems do not do.
+/// The error of an operation that filters of other systems lack.
 pub(crate) fn not_for(other: &Other, what: &str) -> Failure {
     Failure::Type(format!(
         "{what}: a {} filter cannot do that; use one of umbel's own",
@@ -181,7 +181,7 @@ impl Other {
         Ok(work(&mut self.filter, made.within(&buffer))?)
     }
 
-    /// The keys as the filter has them.
+    /// The keys as the filter hashes them.
     fn with_keys<K: Element, T>(
         &self,
         keys: &[K],
@@ -198,7 +198,7 @@ impl Other {
     }
 }
 
-/// A filter that is asked, or changed.
+/// A filter that is queried, or changed.
 pub(crate) enum Access<'a> {
     Read(&'a Inner),
     Write(&'a mut Inner, Operation),
@@ -233,7 +233,7 @@ impl Answer for Access<'_> {
     }
 }
 
-/// Refuses keys that a filter does not have.
+/// Refuses keys of a type that a filter cannot have.
 pub(crate) struct Check<'a>(pub(crate) &'a Inner);
 
 impl Visit for Check<'_> {

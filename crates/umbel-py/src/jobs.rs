@@ -1,6 +1,6 @@
 //! Exact set operations on files: the jobs of the command line, on a thread of their own.
 //!
-//! The thread that called waits without the GIL. It looks for signals twenty times a second, so that Ctrl-C ends a job, and
+//! The calling thread waits without the GIL. It checks for signals twenty times a second, so Ctrl-C ends a job, and
 //! reports progress.
 
 use std::fs::File;
@@ -31,7 +31,7 @@ use crate::lines::Lines;
 use crate::reports::reported;
 use crate::values::{FilePath, choice, size};
 
-/// How often signals are looked for.
+/// The interval between checks for signals.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The fields of a report.
@@ -92,7 +92,7 @@ impl Separate {
     }
 }
 
-/// What is done with the inputs.
+/// The operation on the inputs.
 enum Job {
     Common { at_least: Option<usize>, all: bool, fpp: Option<f64> },
     Except { all: bool, fpp: Option<f64> },
@@ -313,7 +313,7 @@ pub(crate) fn job<'py>(
     }
 }
 
-/// Those of a job on lines, in 1 GiB and with all processors unless others are given.
+/// The options of a job on lines: 1 GiB and all processors unless others are given.
 pub(crate) fn options(
     memory: Option<Bound<'_, PyAny>>,
     threads: Option<NonZeroUsize>,
@@ -337,8 +337,8 @@ pub(crate) fn options(
     })
 }
 
-/// Runs `work` on another thread, and waits for it. Meanwhile it reads the inputs that come from Python; an error of theirs, or a
-/// signal that raises an exception, cancels the work.
+/// Runs `work` on another thread, and waits for it. Meanwhile it reads the inputs from Python; their errors, and
+/// signals that raise an exception, cancel the work.
 pub(crate) fn wait<T: Send + 'static>(
     py: Python<'_>,
     told: Arc<Progress>,
@@ -359,7 +359,7 @@ pub(crate) fn wait<T: Send + 'static>(
         let mut done = Ok(());
         match next {
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
-            // Whoever still wants something gets nothing.
+            // Later requests get nothing.
             _ if raised.is_some() => continue,
             Ok(wanted) => done = wanted.answer(&mut feeds, py),
             Err(mpsc::RecvTimeoutError::Timeout) => {}
@@ -440,7 +440,7 @@ pub(crate) fn normalization(forms: &[String], others: Normalization) -> PyResult
     Ok(normalization)
 }
 
-/// Bytes between columns: one for all inputs, or one for each.
+/// Delimiters of columns: one for all inputs, or one for each.
 pub(crate) fn delimiters(given: &[String]) -> PyResult<Vec<u8>> {
     let delimiter = |text: &String| match text.as_bytes() {
         [byte] => Ok(*byte),

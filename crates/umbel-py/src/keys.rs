@@ -2,7 +2,7 @@
 //!
 //! Python's own `hash()` differs from run to run, so it is never used.
 
-#![allow(unsafe_code)] // Two functions of Python that are called for every key.
+#![allow(unsafe_code)] // Two Python functions that are called for every key.
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -14,18 +14,18 @@ use umbel_foreign::KeyType;
 
 use crate::errors::Failure;
 
-/// A key, borrowed from where it is.
+/// A borrowed key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeyRef<'a> {
     Bytes(&'a [u8]),
     Int(i64),
-    /// An integer above those of `Int`.
+    /// An integer too large for `Int`.
     Large(u64),
     /// Only other systems' filters have such keys.
     Float(f64),
 }
 
-/// What can be in a column of keys.
+/// A type of key that a column can have.
 pub(crate) trait Element: Key + Sync {
     fn key(&self) -> KeyRef<'_>;
 }
@@ -76,12 +76,12 @@ impl Key for KeyRef<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ForeignKey<'a> {
     Ready(umbel_foreign::Key<'a>),
-    /// Where in the buffer.
+    /// A range of the buffer.
     Made(usize, usize),
 }
 
 impl<'a> ForeignKey<'a> {
-    /// The key as a filter of keys of this type has it; the bytes of some are made in `buffer`.
+    /// The key as a filter with this key type hashes it; some keys' bytes are made in `buffer`.
     pub(crate) fn of(
         key: KeyRef<'a>,
         key_type: KeyType,
@@ -157,7 +157,7 @@ impl OneKey<'_> {
         }
     }
 
-    /// The key that a value is; only some filters have `floats` for keys.
+    /// The key of a value; only some filters allow `floats` as keys.
     #[inline]
     pub(crate) fn of<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
         if let Some(int) = small_int(value) {
@@ -170,20 +170,20 @@ impl OneKey<'_> {
     }
 }
 
-/// An int of 64 bits, and of no class that extends int.
+/// An int of 64 bits whose class is exactly int.
 #[inline]
 pub(crate) fn small_int(value: &Bound<'_, PyAny>) -> Option<i64> {
-    // Whether it is exactly of a class is seen without a call; whether of one that extends it is not.
+    // The exact class is checked without a call; a subclass needs one.
     if !value.is_exact_instance_of::<PyInt>() {
         return None;
     }
     let mut overflow = 0;
-    // SAFETY: it is an int, so that there is no other error than that it is too large, which is no exception.
+    // SAFETY: it is an int, so the only error is that it is too large, which does not raise an exception.
     let int = unsafe { ffi::PyLong_AsLongLongAndOverflow(value.as_ptr(), &mut overflow) };
     (overflow == 0).then_some(int)
 }
 
-/// The UTF-8 of a text that has one, and is of no class that extends str.
+/// The UTF-8 of a text, if it has one and its class is exactly str.
 #[inline]
 pub(crate) fn utf8<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a [u8]> {
     if !value.is_exact_instance_of::<PyString>() {
@@ -208,7 +208,7 @@ fn of_text<'a>(text: &'a Bound<'_, PyString>) -> PyResult<OneKey<'a>> {
     }
 }
 
-/// As [`OneKey::of`], of all that [`small_int`] and [`utf8`] do not take.
+/// As [`OneKey::of`], for everything that [`small_int`] and [`utf8`] do not handle.
 #[inline(never)]
 fn of_other_types<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
@@ -226,7 +226,7 @@ fn of_other_types<'a>(value: &'a Bound<'_, PyAny>, floats: bool) -> PyResult<One
     }
 }
 
-/// The bytes of text with surrogates, which stand for bytes that are not UTF-8 in what `os` and umbel's own lines give.
+/// The bytes of text with surrogates, which stand for non-UTF-8 bytes in strings from `os` and in umbel's own lines.
 #[cold]
 pub(crate) fn escaped(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
     let bytes = text.call_method1("encode", ("utf-8", "surrogateescape"))?;
@@ -271,7 +271,7 @@ fn of_other<'a>(value: &Bound<'_, PyAny>, floats: bool) -> PyResult<OneKey<'a>> 
     Err(refused(value))
 }
 
-/// The key that an item of a column is; none where it is missing.
+/// The key of an item of a column; `None` if it is missing.
 pub(crate) fn of_item<'a>(
     value: &'a Bound<'_, PyAny>,
     floats: bool,
@@ -283,19 +283,19 @@ pub(crate) fn of_item<'a>(
     }
 }
 
-/// Whether a value stands for a missing one: `None`, NaN, NaT, the NA of pandas, what NumPy has masked.
+/// Whether a value stands for a missing one: `None`, NaN, NaT, the NA of pandas, a value that NumPy has masked.
 pub(crate) fn is_missing(value: &Bound<'_, PyAny>) -> bool {
     let name = value.get_type().name();
     let name = name.map_or_else(|_| String::new(), |name| name.to_string());
-    // NaN and NaT differ from themselves. These two would answer the question with themselves.
+    // NaN and NaT differ from themselves. NA and masked return themselves from a comparison.
     matches!(&name[..], "NoneType" | "NAType" | "MaskedConstant")
         || value.ne(value).unwrap_or(false)
 }
 
-/// How times become keys: the same integers that columns of times are cast to.
+/// How times become keys: the same integers as columns of times.
 const TIMES: &str = "; give microseconds since 1970: pyarrow.array(column).cast(pyarrow.timestamp(\"us\")).cast(\"int64\")";
 
-/// The error of a value that is no key.
+/// The error of a value that is not a key.
 #[cold]
 pub(crate) fn refused(value: &Bound<'_, PyAny>) -> PyErr {
     let name = value.get_type().fully_qualified_name();
@@ -305,9 +305,9 @@ pub(crate) fn refused(value: &Bound<'_, PyAny>) -> PyErr {
         "float" => "; convert it with int() or str()",
         "bool" | "numpy.bool" => "; convert it with int()",
         "tuple" | "list" => "; for keys of several fields use add_rows() and contains_rows()",
-        // As Parquet has it, and pyarrow and Polars read it; its text would be another key.
+        // As Parquet stores it, and pyarrow and Polars read it; its text would be another key.
         "uuid.UUID" => "; give its 16 bytes: [u.bytes for u in column]",
-        // Their texts differ by library and version, and so do units.
+        // Their texts and units differ by library and version.
         "datetime.datetime" | "datetime.date" | "numpy.datetime64" => TIMES,
         _ if name.ends_with("Timestamp") => TIMES,
         _ => "; convert it with str()",

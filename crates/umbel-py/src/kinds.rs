@@ -1,4 +1,4 @@
-//! How each kind of filter is made, and what only it does.
+//! How each kind of filter is made, and the methods that only it has.
 
 use pyo3::PyClass;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
@@ -18,7 +18,7 @@ use crate::inner::{Access, Hashes, Inner, Operation, Other, of_inner, of_kind};
 use crate::keys::OneKey;
 use crate::values::{Content, Names, Number, count, hasher, size};
 
-/// A Python object of the class of the filter's kind.
+/// A Python object of the class for the filter's kind.
 pub(crate) fn wrap(py: Python<'_>, inner: Inner) -> PyResult<Bound<'_, PyAny>> {
     let is_map = match &inner {
         Inner::Own(AnyFilter::Bloomier(filter)) => filter.value_bits() > 0,
@@ -42,15 +42,15 @@ pub(crate) fn wrap(py: Python<'_>, inner: Inner) -> PyResult<Bound<'_, PyAny>> {
     })
 }
 
-/// As [`wrap`], but of a class that may extend the kind's class; its `state`, for the object that was made, is what
-/// ``__getstate__`` gives: the attributes of the object, unless the class has a ``__setstate__`` that takes another.
+/// As [`wrap`], but of a class that may extend the kind's class. `state` is what ``__getstate__`` returned: the
+/// attributes of the object, unless the class has a ``__setstate__`` that takes something else.
 pub(crate) fn wrap_as<'py>(
     class: &Bound<'py, PyType>,
     inner: Inner,
     state: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
-    // No other class can be extended.
+    // Other classes cannot be extended.
     let bloom = py.get_type::<Bloom>();
     if class.is(&bloom) || !class.is_subclass(&bloom)? {
         return wrap(py, inner);
@@ -62,7 +62,7 @@ pub(crate) fn wrap_as<'py>(
         made.call_method1("__setstate__", (state,))?;
         return Ok(made);
     }
-    // Those of the class's dictionary, or with slots a pair of them and those in slots.
+    // The attributes in the dictionary; with slots, a pair of these and the attributes in slots.
     let both = match state.cast::<PyTuple>() {
         Ok(pair) => [pair.get_item(0)?, pair.get_item(1)?],
         Err(_) => [state, py.None().into_bound(py)],
@@ -75,7 +75,7 @@ pub(crate) fn wrap_as<'py>(
     Ok(made)
 }
 
-/// The plan of two of these three; the rate is 1 % when it is left out.
+/// The plan from two of these three; the rate defaults to 1 %.
 fn plan_of(
     variant: Variant,
     keys: Number<'_>,
@@ -105,17 +105,17 @@ fn of_plan(plan: &Plan, seed: u64, secret: Option<Content<'_>>) -> PyResult<Filt
     Ok(Filter::empty(Inner::Own(filter)))
 }
 
-/// A filter as one of a kind's class.
+/// A filter as an object of a kind's class.
 fn extended<T: PyClass<BaseType = Filter>>(filter: Filter, class: T) -> PyClassInitializer<T> {
     PyClassInitializer::from(filter).add_subclass(class)
 }
 
-/// One that may have keys already.
-fn filled<F: Into<AnyFilter>, E>(made: Result<F, E>) -> PyResult<Filter>
+/// A filter that may have keys already.
+fn filled<E>(made: Result<AnyFilter, E>) -> PyResult<Filter>
 where
     Failure: From<E>,
 {
-    Ok(Filter::new(Inner::Own(made.map_err(Failure::from)?.into())))
+    Ok(Filter::new(Inner::Own(made.map_err(Failure::from)?)))
 }
 
 /// The hashes of all keys.
@@ -287,7 +287,10 @@ impl Window {
         let plan = plan_of(Variant::Window { generations }, keys, fpp, memory)?;
         let filter = match span {
             None => of_plan(&plan, seed, secret)?,
-            Some(span) => filled(umbel::Window::by_time(&plan, hasher(seed, secret)?, span))?,
+            Some(span) => {
+                let window = umbel::Window::by_time(&plan, hasher(seed, secret)?, span);
+                filled(window.map(AnyFilter::Window))?
+            }
         };
         Ok(extended(filter, Self))
     }
@@ -387,7 +390,7 @@ impl Bloomier {
             let plan = Plan::for_keys(Kind::Bloomier, hashes.len().max(1) as u64, fpp)?;
             Static::build(&plan, &hashes, hasher)
         });
-        Ok(extended(filled(built)?, Self))
+        Ok(extended(filled(built.map(AnyFilter::Bloomier))?, Self))
     }
 }
 
@@ -432,7 +435,7 @@ impl Map {
         }
         let widest = pairs.iter().map(|(_, value)| 64 - value.leading_zeros()).max();
         let map = Static::build_map(&pairs, widest.unwrap_or(0).max(1), fingerprint, hasher);
-        Ok(extended(filled(map)?, Self))
+        Ok(extended(filled(map.map(AnyFilter::Bloomier))?, Self))
     }
 
     /// The value of a key; `default` when it is certainly not there.
@@ -461,9 +464,9 @@ impl Map {
     }
 }
 
-/// The error of a value that a map has no bits for.
+/// The error of a value that needs more bits than the map has.
 fn not_in_map(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, room: u32, fpp: f64) -> PyErr {
-    // Those of NumPy, too.
+    // Also integers of NumPy.
     if value.call_method0("__index__").is_err() {
         let name =
             value.get_type().name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
@@ -535,7 +538,10 @@ impl Attributes {
         };
         let plan = plan_of(variant, keys, fpp, memory)?;
         let filter = umbel::Attributes::with_names(&plan, &names, hasher(seed, secret)?);
-        Ok(extended(Filter::empty(Inner::Own(filter.map_err(Failure::from)?.into())), Self))
+        Ok(extended(
+            Filter::empty(Inner::Own(AnyFilter::Attributes(filter.map_err(Failure::from)?))),
+            Self,
+        ))
     }
 
     /// The names of the fields, in the order of a row.
@@ -597,7 +603,7 @@ impl Cascade {
             let plan = Plan::for_lists(Variant::Cascade { form }, n.max(1), s, fpp)?;
             umbel::Cascade::build_with_plan(&plan, &included_hashes, &excluded_hashes, hasher)
         });
-        Ok(extended(filled(built)?, Self))
+        Ok(extended(filled(built.map(AnyFilter::Cascade))?, Self))
     }
 }
 

@@ -1,15 +1,14 @@
 //! umbel for Python. The module `umbel._umbel`; the package around it is in `python/umbel`.
 //!
-//! This crate converts Python's values and calls the other crates: it holds no formula and no bit. Bulk work releases the
-//! GIL. Filters are behind a lock each, so that any number of threads can use one. Pythons without a GIL are not tested: they
-//! are told to have one.
+//! This crate converts Python's values and calls the other crates; formulas and bits are there. Bulk work releases the
+//! GIL. Each filter has a lock, so any number of threads can use it. Pythons without a GIL are untested, and refused.
 //!
 //! | module | what it alone knows |
 //! |---|---|
 //! | `errors` | which Python exception an error becomes |
 //! | `values` | arguments that many functions take |
 //! | `calls` | calls of Python code that others wrote, and how they end |
-//! | `fork` | that forks wait for threads without the GIL |
+//! | `fork` | how forks wait for threads without the GIL |
 //! | `lock` | who may look at a filter or change it, with the GIL and without |
 //! | `answers` | boolean columns in the library of the input |
 //! | `keys` | which Python values are keys, and their bytes |
@@ -20,7 +19,7 @@
 //! | `filter` | the object: work on many keys, and the warning of too many |
 //! | `rows` | keys of several fields |
 //! | `sharing` | packed files, deltas and signatures |
-//! | `kinds` | how each kind is made, and what only it does |
+//! | `kinds` | how each kind is made, and the methods that only it has |
 //! | `reports` | receipts, plans and comparisons |
 //! | `files` | filters in files, at URLs and in bytes |
 //! | `methods` | what all filters do in Python |
@@ -29,7 +28,7 @@
 //! | `find` | indexes of many files, and the lines that hold a text |
 //! | `parquet` | filters for Parquet files that have none |
 //!
-//! Each uses those above it.
+//! Each module uses the ones above it.
 
 mod answers;
 mod arrays;

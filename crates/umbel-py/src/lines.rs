@@ -17,7 +17,7 @@ pub(crate) struct Lines {
     separator: u8,
     in_quotes: bool,
     is_empty: bool,
-    /// How many there are, once they were counted.
+    /// Their number, once they were counted.
     length: OnceLock<usize>,
     /// What the job did.
     #[pyo3(get)]
@@ -25,7 +25,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Of a file; `in_quotes` is whether records go on behind a separator there, and `is_empty` whether nothing but a header was found.
+    /// From a file; `in_quotes`: records continue after a quoted separator; `is_empty`: only a header was found.
     pub(crate) fn new(
         file: File,
         separator: u8,
@@ -81,12 +81,12 @@ pub(crate) struct LineIterator(Mutex<Cursor>);
 struct Cursor {
     bytes: PageReader<FileFrom>,
     separator: u8,
-    /// Whether a record goes on behind a separator in quotes.
+    /// Whether a record continues after a separator in quotes.
     in_quotes: bool,
 }
 
 impl Cursor {
-    /// The next record; none after the last.
+    /// The next record; `None` after the last.
     fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         let (mut line, mut read, mut open) = (Vec::new(), 0, false);
         loop {
@@ -105,7 +105,7 @@ impl Cursor {
     }
 }
 
-/// A file from an offset on, which others read too.
+/// A file read from an offset on, shared with other readers.
 struct FileFrom {
     file: Arc<File>,
     offset: u64,
@@ -126,7 +126,7 @@ impl LineIterator {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        // Python makes the line when the lock is free: it may stop all threads meanwhile, also one that waits for it.
+        // Release the lock first: while Python makes the line it may stop all threads, even one that waits for it.
         let line = self.0.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).next()?;
         let Some(line) = line else { return Ok(None) };
         match std::str::from_utf8(&line) {

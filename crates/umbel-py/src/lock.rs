@@ -1,10 +1,10 @@
-//! The lock of a filter. Who has the GIL takes it without an atomic operation: two of them took a third of the time of one look-up.
+//! The lock of a filter. With the GIL it needs no atomic operation: two took a third of the time of a look-up.
 //!
-//! Work on many keys gives the GIL up, and says so before that. So a thread with the GIL sees whether another one is at work without
-//! it; if not, none can begin before the GIL is given up.
+//! Work on many keys releases the GIL, and announces this first. So a thread with the GIL sees whether another one
+//! works without it; if not, none can begin before the GIL is released.
 //! Pythons that run without a GIL are refused by `umbel/__init__.py`.
 
-#![allow(unsafe_code)] // What is behind the lock.
+#![allow(unsafe_code)] // Access to the locked value.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
@@ -18,21 +18,21 @@ use pyo3::sync::RwLockExt;
 use crate::fork::{self, NoFork};
 
 pub(crate) struct Lock<T> {
-    /// Threads that work on it without the GIL, or wait for that, or are about to. Becomes greater only with the GIL.
+    /// Threads that work on it without the GIL, wait for that, or are about to. Increased only with the GIL.
     outside: AtomicUsize,
-    /// Those that have it with the GIL: how many look at it, or -1 where one changes it. Changes only with the GIL.
+    /// Holders with the GIL: the number that read it, or -1 if one changes it. Changed only with the GIL.
     inside: AtomicIsize,
-    /// For those outside, and for those inside where there are some outside.
+    /// For threads outside, and for those inside while others are outside.
     lock: RwLock<()>,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: references to the value are given out as by a lock for reading and writing. All `inside` have the GIL while they come and
-// go, so they see each other. Those outside hold `lock`; they begin with the GIL, while nobody is inside who is in their way. Whoever
-// goes inside while there are some outside holds `lock`, too.
+// SAFETY: references to the value are given out as by a read-write lock. All `inside` have the GIL while they enter and
+// leave, so they see each other. Those outside hold `lock`; they begin with the GIL, while no conflicting use is
+// inside. A thread that goes inside while others are outside holds `lock`, too.
 unsafe impl<T: Send + Sync> Sync for Lock<T> {}
 
-/// What is done.
+/// How the value is used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Look,
@@ -53,25 +53,25 @@ impl<T: Send + Sync> Lock<T> {
         self.value.into_inner()
     }
 
-    /// To look at it, with the GIL. Nothing that panics leaves a filter half changed: keys go in one by one.
+    /// For reading, with the GIL. A panic does not leave a filter half changed: keys go in one by one.
     #[inline]
     pub(crate) fn read<'a>(&'a self, py: Python<'a>) -> Reading<'a, T> {
         Reading(self.inside(py, Use::Look))
     }
 
-    /// To change it, with the GIL.
+    /// For changing it, with the GIL.
     #[inline]
     pub(crate) fn write<'a>(&'a self, py: Python<'a>) -> Writing<'a, T> {
         Writing(self.inside(py, Use::Change))
     }
 
-    /// As [`read`](Self::read), if nobody has to be waited for.
+    /// As [`read`](Self::read), if that needs no waiting.
     #[inline]
     pub(crate) fn try_read<'a>(&'a self, py: Python<'a>) -> Option<Reading<'a, T>> {
         self.try_inside(py, Use::Look).map(Reading)
     }
 
-    /// As [`write`](Self::write), if nobody has to be waited for.
+    /// As [`write`](Self::write), if that needs no waiting.
     #[inline]
     pub(crate) fn try_write<'a>(&'a self, py: Python<'a>) -> Option<Writing<'a, T>> {
         self.try_inside(py, Use::Change).map(Writing)
@@ -98,14 +98,14 @@ impl<T: Send + Sync> Lock<T> {
         Inside { of: self, what, _waited: waited, _gil: PhantomData }
     }
 
-    /// Whether nobody inside is in the way.
+    /// Whether no use inside conflicts.
     #[inline]
     fn is_free(&self, what: Use) -> bool {
         let inside = self.inside.load(Ordering::Relaxed);
         inside == 0 || (inside > 0 && what == Use::Look)
     }
 
-    /// Waits for those outside. No thread may fork meanwhile.
+    /// Waits for the threads outside. Forks are not allowed meanwhile.
     #[cold]
     #[inline(never)]
     fn waited<'a>(&'a self, py: Python<'a>, what: Use) -> Waited<'a> {
@@ -127,7 +127,7 @@ impl<T: Send + Sync> Lock<T> {
         }
     }
 
-    /// Says that it is about to be used without the GIL.
+    /// Announces a use without the GIL.
     fn outside(&self, py: Python<'_>, what: Use) -> Outside<'_> {
         while !self.is_free(what) {
             fork::tick(py);
@@ -136,13 +136,13 @@ impl<T: Send + Sync> Lock<T> {
         Outside(&self.outside)
     }
 
-    /// Looks at it without the GIL.
+    /// Reads it without the GIL.
     pub(crate) fn look<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&T) -> R + Send) -> R {
         let outside = self.outside(py, Use::Look);
         fork::detached(py, move || {
             let _outside = outside;
             let _locked = self.lock.read().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: see `Sync`; nobody changes it while it is locked.
+            // SAFETY: see `Sync`; it does not change while it is locked.
             work(unsafe { &*self.value.get() })
         })
     }
@@ -157,12 +157,12 @@ impl<T: Send + Sync> Lock<T> {
         fork::detached(py, move || {
             let _outside = outside;
             let _locked = self.lock.write().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: see `Sync`; nobody else has it while it is locked.
+            // SAFETY: see `Sync`; access is exclusive while it is locked.
             work(unsafe { &mut *self.value.get() })
         })
     }
 
-    /// Looks at this one and another, without the GIL.
+    /// Reads this value and another, without the GIL.
     pub(crate) fn look_at_both<R: Send>(
         &self,
         other: &Self,
@@ -182,12 +182,12 @@ impl<T: Send + Sync> Lock<T> {
                 || self.lock.read().unwrap_or_else(PoisonError::into_inner),
                 || other.lock.read().unwrap_or_else(PoisonError::into_inner),
             );
-            // SAFETY: see `Sync`; nobody changes them while they are locked.
+            // SAFETY: see `Sync`; they do not change while they are locked.
             work(unsafe { &*self.value.get() }, unsafe { &*other.value.get() })
         })
     }
 
-    /// Changes this one by another, without the GIL.
+    /// Changes this value by another, without the GIL.
     pub(crate) fn change_by<R: Send>(
         &self,
         other: &Self,
@@ -204,12 +204,12 @@ impl<T: Send + Sync> Lock<T> {
                 || self.lock.write().unwrap_or_else(PoisonError::into_inner),
                 || other.lock.read().unwrap_or_else(PoisonError::into_inner),
             );
-            // SAFETY: see `Sync`; they are two, and nobody else has this one, and nobody changes the other, while they are locked.
+            // SAFETY: see `Sync`; they are two; while locked, this one is exclusive and the other does not change.
             work(unsafe { &mut *self.value.get() }, unsafe { &*other.value.get() })
         })
     }
 
-    /// As [`outside`](Self::outside), for this one to be used, and another to be looked at.
+    /// As [`outside`](Self::outside), to use this value and read another.
     fn both_outside<'a>(
         &'a self,
         other: &'a Self,
@@ -230,7 +230,7 @@ impl Use {
     }
 }
 
-/// Somebody without the GIL.
+/// A user without the GIL.
 struct Outside<'a>(&'a AtomicUsize);
 
 impl Drop for Outside<'_> {
@@ -239,7 +239,7 @@ impl Drop for Outside<'_> {
     }
 }
 
-/// Keeps those outside away. The lock goes before forks are let in again.
+/// Keeps threads outside away. The lock is released before forks are allowed again.
 struct Waited<'a> {
     _locked: Locked<'a>,
     _no_fork: NoFork,
@@ -251,7 +251,7 @@ enum Locked<'a> {
     Write(RwLockWriteGuard<'a, ()>),
 }
 
-/// Somebody with the GIL, who stays on the thread that has it.
+/// A user with the GIL, which stays on the thread that has it.
 struct Inside<'a, T> {
     of: &'a Lock<T>,
     what: Use,
@@ -267,7 +267,7 @@ impl<T> Drop for Inside<'_, T> {
     }
 }
 
-/// A filter that is looked at, with the GIL.
+/// A filter that is read, with the GIL.
 pub(crate) struct Reading<'a, T>(Inside<'a, T>);
 
 impl<T> Deref for Reading<'_, T> {
@@ -275,7 +275,7 @@ impl<T> Deref for Reading<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: see `Sync` of the lock; nobody changes it meanwhile.
+        // SAFETY: see `Sync` of the lock; it does not change meanwhile.
         unsafe { &*self.0.of.value.get() }
     }
 }
@@ -288,7 +288,7 @@ impl<T> Deref for Writing<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: see `Sync` of the lock; nobody else has it meanwhile.
+        // SAFETY: see `Sync` of the lock; access is exclusive meanwhile.
         unsafe { &*self.0.of.value.get() }
     }
 }
@@ -301,7 +301,7 @@ impl<T> DerefMut for Writing<'_, T> {
     }
 }
 
-/// Locks two, the one at the lower address first: threads that lock two crosswise do not wait for each other.
+/// Locks two, the one at the lower address first, so threads that lock the same two cannot deadlock.
 fn in_order<T, L, R>(
     left: &Lock<T>,
     right: &Lock<T>,

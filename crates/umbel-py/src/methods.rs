@@ -4,7 +4,7 @@ use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 use std::num::NonZeroUsize;
-use umbel::KeyDescription;
+use umbel::{Filter as _, KeyDescription};
 use umbel_foreign::ForeignFilter;
 
 use crate::columns;
@@ -211,7 +211,7 @@ impl Filter {
     ) -> PyResult<Bound<'py, PyAny>> {
         let copied = slf.get().inner.look(slf.py(), Inner::copy)?;
         kinds::wrap_as(&slf.get_type(), copied, |made| {
-            // An attribute may lead back to the filter.
+            // An attribute may refer back to the filter.
             if !memo.is_none() {
                 memo.set_item(slf.as_ptr() as usize, made)?;
             }
@@ -358,8 +358,8 @@ impl Filter {
     }
 }
 
-/// What makes it, of its class, the bytes of its file, its format if it is of another system, and the type of its keys; and the
-/// attributes of a class that extends it.
+/// The function that makes it; its arguments: class, bytes of the file, format of another system's filter and key type;
+/// and the attributes of a class that extends it.
 type Pickled<'py> = (
     Bound<'py, PyAny>,
     (Bound<'py, PyType>, Bound<'py, PyBytes>, Option<String>, Option<String>),
@@ -389,7 +389,7 @@ enum Join {
 }
 
 impl Join {
-    /// New keys that a filter gets by it at most.
+    /// The most new keys that a filter gets by it.
     fn most_new(self) -> usize {
         match self {
             Self::Union => usize::MAX,
@@ -435,7 +435,7 @@ fn merge(ours: &mut Inner, theirs: &Inner, join: Join) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Another filter, or one made like `slf` of the keys in what is none.
+/// `other` if it is a filter; otherwise a filter like `slf` of the keys in it.
 fn like<'py>(slf: &Bound<'py, Filter>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Filter>> {
     if let Ok(other) = other.cast::<Filter>() {
         return Ok(other.clone());

@@ -16,7 +16,7 @@ use crate::values::FilePath;
 type Filter = (usize, u64, f64, f64);
 /// A column: its path, the filters that it got, and for each reason the row groups without a new one.
 type Column = (String, Vec<Filter>, Vec<(&'static str, Vec<usize>)>);
-/// Columns, numbers of filters removed by column, bytes of them that stay in the file, bytes read, bytes written.
+/// Columns, filters removed by column, their bytes that stay in the file, bytes read, bytes written.
 type Answer = (Vec<Column>, Vec<(String, usize)>, u64, u64, u64);
 
 /// Adds filters of the columns `add`, after those of `remove` were removed: those of all columns if it is none.

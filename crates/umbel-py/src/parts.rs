@@ -1,4 +1,4 @@
-//! Which part of a divided set a key belongs to.
+//! Finds the part of a divided set that a key belongs to.
 
 use std::num::NonZeroU32;
 

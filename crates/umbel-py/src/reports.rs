@@ -13,7 +13,7 @@ use crate::filter::Filter;
 use crate::inner::{Inner, of_inner};
 use crate::values::{count, size};
 
-/// Makes what is reported: an object of a class of `umbel._reports`.
+/// Makes a report: an object of a class in `umbel._reports`.
 pub(crate) fn reported<'py>(
     py: Python<'py>,
     class: &str,
@@ -237,9 +237,8 @@ pub(crate) fn compare<'py>(
     right: &Bound<'py, Filter>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let found = left.get().inner.look_at_both(&right.get().inner, left.py(), compared)?;
-    let of = |which: fn(&umbel::math::Overlap) -> Estimate| {
-        found.overlap.as_ref().map(which).map(interval)
-    };
+    let of =
+        |which: fn(&umbel::Overlap) -> Estimate| found.overlap.as_ref().map(which).map(interval);
     let fields = Comparison {
         left: interval(found.left),
         right: interval(found.right),
@@ -252,7 +251,7 @@ pub(crate) fn compare<'py>(
     reported(left.py(), "Comparison", fields)
 }
 
-/// What two filters tell about the sets in them.
+/// What two filters reveal about the sets in them.
 pub(crate) fn compared(left: &Inner, right: &Inner) -> Result<Found, Failure> {
     Ok(
         of_inner!(left, left => of_inner!(right, right => left.compare(right)?, _other => return Err(mixed())), left => match right {

@@ -1,8 +1,8 @@
 //! Keys of several fields: the rows of tables, and tuples.
 //!
-//! A field is text, as on the command line: a `str` its UTF-8, `bytes` as they are, an integer its decimal digits. The key of
-//! several fields is for each value its length in bytes as a u32 and the value; that of one field is its value (FORMAT.md,
-//! section 3). A row with a null is no key.
+//! A field is text, as on the command line: a `str` its UTF-8, `bytes` as they are, an integer its decimal digits. The
+//! key of several fields has, for each value, its length in bytes as a u32 and the value; the key of one field is its
+//! value (FORMAT.md, section 3). A row with a null is not a key.
 
 use arrow_array::array::{Array, ArrayRef, StructArray, new_empty_array};
 use arrow_array::cast::AsArray;
@@ -11,7 +11,7 @@ use arrow_schema::DataType as D;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use umbel::{AnyFilter, Block};
+use umbel::{AnyFilter, Block, KeyHasher};
 
 use crate::answers::{Answers, Container, is_of_objects, library};
 use crate::arrays::{Answer, BATCH, cast, has_keys, places};
@@ -32,13 +32,13 @@ pub(crate) fn field(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     })
 }
 
-/// Bytes of rows after which they are worked on, so that large values do not wait for others.
+/// Bytes of rows after which they are processed, so large values do not pile up.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Some rows: the values of one after those of the other; none where one is null.
+/// Some rows, with their values one after the other; a row with a null has none.
 struct Rows {
     bytes: Vec<u8>,
-    /// Where the values end.
+    /// The ends of the values.
     ends: Vec<usize>,
     width: usize,
 }
@@ -57,7 +57,7 @@ impl Rows {
         self.ends.len() / self.width
     }
 
-    /// Whether they are enough to be worked on: so many, or large ones.
+    /// Whether they are enough to process: many, or large.
     fn is_batch(&self) -> bool {
         self.len() == BATCH || self.bytes.len() >= BATCH_BYTES
     }
@@ -93,7 +93,7 @@ impl Rows {
     }
 }
 
-/// Does something with rows, each of which gets its answer.
+/// Does the operation with rows and answers each.
 fn answer_rows(
     access: &mut Access<'_>,
     names: &[String],
@@ -114,9 +114,9 @@ fn answer_rows(
     }
 }
 
-/// Where the values of a row are in one of the filter.
+/// The places of a row's values in a row of the filter.
 fn fields_of<S: AsRef<[Block]>>(
-    filter: &umbel::Attributes<S>,
+    filter: &umbel::Attributes<KeyHasher, S>,
     names: &[String],
     rows: &Rows,
 ) -> Result<Vec<usize>, Failure> {
@@ -135,7 +135,7 @@ fn fields_of<S: AsRef<[Block]>>(
 }
 
 fn look_up<S: AsRef<[Block]>>(
-    filter: &umbel::Attributes<S>,
+    filter: &umbel::Attributes<KeyHasher, S>,
     names: &[String],
     rows: &Rows,
     answers: &mut [bool],
@@ -176,7 +176,7 @@ pub(crate) fn contains_row(
     values: Vec<Vec<u8>>,
 ) -> PyResult<bool> {
     fn ask<S: AsRef<[Block]>>(
-        filter: &umbel::Attributes<S>,
+        filter: &umbel::Attributes<KeyHasher, S>,
         names: &[String],
         values: Vec<Vec<u8>>,
     ) -> Result<bool, Failure> {
@@ -219,7 +219,7 @@ fn value(array: &ArrayRef, i: usize, rows: &mut Rows) {
 /// A column of a table.
 struct Field {
     values: ArrayRef,
-    /// Of a dictionary, which of its values each row has.
+    /// For a dictionary, the value of each row.
     places: Option<Vec<usize>>,
 }
 
@@ -284,7 +284,7 @@ impl Table {
     }
 }
 
-/// Does something with the rows of a table, which get an answer each; those with a null get none.
+/// Does the operation with the rows of a table and answers each, except rows with a null.
 fn answer_table(
     access: &mut Access<'_>,
     table: &Table,
@@ -311,7 +311,7 @@ fn answer_table(
     flush(&mut rows, &mut places)
 }
 
-/// The values of a row that is a tuple, or a dict.
+/// The values of a row given as a tuple or a dict.
 fn values_of<'py>(row: &Bound<'py, PyAny>, names: &[String]) -> PyResult<Vec<Bound<'py, PyAny>>> {
     if let Ok(dict) = row.cast::<PyDict>() {
         let value =
@@ -325,7 +325,7 @@ fn values_of<'py>(row: &Bound<'py, PyAny>, names: &[String]) -> PyResult<Vec<Bou
 }
 
 impl Filter {
-    /// Does something with the rows of a table, or with tuples.
+    /// Does the operation with the rows of a table, or with tuples.
     pub(crate) fn answer_of_rows<'py>(
         &self,
         rows: &Bound<'py, PyAny>,
@@ -356,7 +356,7 @@ impl Filter {
         self.given(py, operation, Container::List(py), &answers, Ok(()))
     }
 
-    /// Of a table of pandas, which has no Arrow without pyarrow, nor for columns of several types.
+    /// Answers a pandas table, which offers Arrow only with pyarrow, and not for columns of several types.
     fn answer_frame<'py>(
         &self,
         frame: &Bound<'py, PyAny>,
@@ -383,7 +383,7 @@ impl Filter {
         }
         let objects = |name: &String| {
             let column = frame.get_item(name)?;
-            // What several columns of a name, or of a level, give is a table.
+            // Several columns of one name or level give a table.
             match column.getattr("ndim")?.eq(1)? {
                 true => column.call_method1("astype", ("object",)),
                 false => Err(PyValueError::new_err(several(name))),
@@ -410,7 +410,7 @@ impl Filter {
             )));
         };
         named(names)?;
-        // All columns are checked before the first row is there.
+        // All columns are checked before the first row arrives.
         Table::of(new_empty_array(stream.data_type()).as_struct(), names)?;
         stream.only(names);
         let mut answers = Answers::default();
@@ -480,7 +480,7 @@ impl Filter {
             for value in values.iter().filter(|_| !missing) {
                 batch.push(&field(value)?);
             }
-            // Rows that are added are all checked before the first is.
+            // All rows to add are checked before the first is added.
             let enough = there.len() >= BATCH || batch.is_batch();
             if operation == Operation::Contains && enough {
                 flush(&mut batch, &mut there)?;

@@ -1,4 +1,4 @@
-//! Filters that travel: packed, as deltas, and signed.
+//! Filters to send: packed, as deltas, and signed.
 
 use std::borrow::Cow;
 use std::fs;
@@ -12,7 +12,7 @@ use umbel_share::{Content, ShareError, Trust, delta, pack, receive};
 use crate::errors::{Failure, of_file};
 use crate::values::FilePath;
 
-/// What a packed file or a delta may make, unless its signature is checked: 1 GiB, as the jobs over files use.
+/// The most that a packed file or a delta may make, if its signature is unchecked: 1 GiB, as in file jobs.
 pub(crate) const MOST: u64 = 1 << 30;
 
 /// What is accepted: ``trust`` is the file of a public key, as `umbel key new --signing` writes it.
@@ -41,7 +41,7 @@ pub(crate) fn trusted(
     }))
 }
 
-/// The filter's file in bytes that may be packed, signed or both.
+/// The filter's file inside bytes that may be packed, signed or both.
 pub(crate) fn unwrapped<'a>(
     data: &'a [u8],
     trust: Option<&Trust>,
@@ -75,7 +75,7 @@ pub(crate) fn delta(old: &[u8], new: &[u8]) -> Result<Vec<u8>, Failure> {
     Ok(delta)
 }
 
-/// The file that a delta, which may be signed, makes from another.
+/// The file that a delta, maybe signed, makes from another.
 pub(crate) fn patched(
     old: &[u8],
     delta: &[u8],
@@ -87,7 +87,7 @@ pub(crate) fn patched(
     let most = if trust.is_some() { u64::MAX } else { most };
     let decoder = delta::Decoder::new(source(old), delta, most)?;
     let own = decoder.header().file_length()?;
-    // Its digest was checked when all is read; its own signature is no part of the filter.
+    // Its digest is checked once all is read; its own signature does not belong to the filter.
     let mut new = read_all(decoder)?;
     new.truncate(own as usize);
     Ok(new)

@@ -72,7 +72,7 @@ pub(crate) fn hasher(seed: u64, secret: Option<Content<'_>>) -> PyResult<KeyHash
     }
 }
 
-/// A path: ``str``, ``bytes`` or what has ``__fspath__``.
+/// A path: ``str``, ``bytes`` or an object with ``__fspath__``.
 pub(crate) struct FilePath(pub(crate) PathBuf);
 
 impl FromPyObject<'_, '_> for FilePath {
@@ -117,7 +117,7 @@ impl FromPyObject<'_, '_> for Names {
     }
 }
 
-/// Refuses to pickle what is keyed by a secret.
+/// Refuses to pickle an object keyed by a secret.
 pub(crate) fn check_unkeyed(hasher: &KeyHasher, what: &str) -> PyResult<()> {
     match hasher.scheme().key_id {
         0 => Ok(()),
@@ -128,7 +128,7 @@ pub(crate) fn check_unkeyed(hasher: &KeyHasher, what: &str) -> PyResult<()> {
     }
 }
 
-/// Whether it is a place beyond the file system.
+/// Whether it is a URL rather than a path.
 pub(crate) fn is_url(path: &Bound<'_, PyAny>) -> bool {
     path.cast::<PyString>().is_ok_and(|text| text.to_str().is_ok_and(|text| text.contains("://")))
 }

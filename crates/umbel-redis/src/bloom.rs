@@ -1,5 +1,5 @@
-//! The commands `BF.*`: syntax, answers and errors of RedisBloom over its Bloom filters, and over those of valkey-bloom, which has
-//! its own words for `BF.INSERT`, its own `BF.INFO`, and `BF.LOAD`.
+//! The commands `BF.*`: syntax, answers and errors of RedisBloom over its Bloom filters and valkey-bloom's.
+//! valkey-bloom has its own words for `BF.INSERT`, its own `BF.INFO`, and `BF.LOAD`.
 
 use std::fmt::Display;
 
@@ -15,7 +15,7 @@ use crate::server::{
 use crate::settings::{self, MOST_CAPACITY, MOST_ERROR, MOST_EXPANSION, check_size, object_limit};
 use crate::values::{Bloom, Foreign, Kept, Valkey};
 
-/// All of them.
+/// All commands.
 pub(crate) const COMMANDS: [CommandSpec; 12] = [
     spec(c"bf.reserve", exported!(reserve), -4, Access::Insert, c"Creates a Bloom filter").fast(),
     spec(c"bf.add", exported!(add), 3, Access::Insert, c"Adds an item; creates the filter"),
@@ -55,7 +55,7 @@ struct Creation {
     capacity: i64,
     /// 0 if it does not grow.
     expansion: i64,
-    /// That of the hash, if it is not RedisBloom's usual one.
+    /// The hash seed, if it is not RedisBloom's usual one.
     seed: Option<u64>,
     /// For a filter of valkey-bloom: the tightening and the seed.
     valkey: Option<(f64, [u8; 32])>,
@@ -86,7 +86,7 @@ impl Creation {
         properties: Properties,
     ) -> Result<Box<Valkey>, Refusal> {
         let capacity = self.capacity as u64;
-        // One link, however much room there is.
+        // Only one link, regardless of the room.
         let first = Properties { expansion: 0, ..properties.clone() }.scaled(capacity, u64::MAX, 1);
         check_size(context, first.bytes, first.bytes).map_err(no_memory)?;
         let filter = ValkeyBloom::reserved(properties, capacity).map_err(no_memory)?;
@@ -222,7 +222,7 @@ fn fill<R: Rule>(
                     return false;
                 }
                 Err(Error::Full { .. }) if !grows => Err(FULL),
-                // An item that may be there already needs no room.
+                // An item that may be present already needs no room.
                 Err(_) => Err(NO_GROWTH),
             };
             done += 1;
@@ -231,7 +231,7 @@ fn fill<R: Rule>(
         let Some(bytes) = stopped else { break };
         match check_size(context, bytes, bytes - filter.bytes()) {
             Ok(()) => filter.set_limit(bytes),
-            // Not asked again for each item: what memory there is takes the server as long as a hundred additions.
+            // Not queried per item: the server needs as long for its free memory as for a hundred additions.
             Err(_) => refused = Some(bytes),
         }
     }
@@ -258,13 +258,13 @@ where
 struct Addition<'a> {
     key: Argument<'a>,
     items: &'a [Argument<'a>],
-    /// For a filter that is missing; `None` if it must be there.
+    /// The parameters if the filter is missing; `None` if it must exist.
     creation: Option<&'a Creation>,
-    /// Whether the command does the same where the filter is.
+    /// Whether the command does the same if the filter exists.
     can_be_repeated: bool,
 }
 
-/// Adds items, whose bytes are these, to the filter of a key. Returns how many items have an outcome.
+/// Adds items, given as bytes, to the filter of a key. Returns how many items have an outcome.
 fn add_to(
     context: &Context,
     addition: &Addition<'_>,
@@ -297,13 +297,13 @@ fn add_to(
         creation.replicate(context, key);
         context.notify(c"bloom.reserve", key);
     }
-    // Only what was added: a replica or a restarted server has no limit, and would add what was refused here.
+    // Only the added items: a replica or a restarted server has no limit, and would add the ones refused here.
     let is_added = |outcome: &Outcome| *outcome == Ok(true);
     if !outcomes.iter().any(is_added) {
         return Ok(done);
     }
     if can_be_repeated && outcomes.iter().all(is_added) {
-        // The server has this command already, and need not make another one.
+        // The server has this command already, and does not need a new one.
         context.replicate();
     } else {
         let added = items.iter().zip(&*outcomes).filter(|(_, outcome)| is_added(outcome));
@@ -421,11 +421,11 @@ fn insert(context: &Context, arguments: &[Argument<'_>]) -> Answer {
         scales(context, &properties, creation.capacity as u64, wanted as u64)?;
     }
     let (items, creation) = (options.as_slice(), (!nocreate).then_some(&creation));
-    // With its options, it is a command for a filter that is not there yet.
+    // With its options, the command is for a filter that does not exist yet.
     add_all(context, &Addition { key: *key, items, creation, can_be_repeated: false })
 }
 
-/// Returns an error if a filter of valkey-bloom cannot grow so far.
+/// Returns an error if a filter of valkey-bloom cannot grow to this capacity.
 fn scales(context: &Context, properties: &Properties, capacity: u64, wanted: u64) -> Answer {
     if properties.expansion == 0 {
         let words = "ERR cannot use NONSCALING and VALIDATESCALETO options together";
@@ -462,8 +462,8 @@ fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     context.reply_ok()
 }
 
-/// The filter in data of `BF.LOAD`. All links but the newest count as full: a snapshot has only the items of that, and what it brings
-/// back should not be another filter.
+/// The filter in data of `BF.LOAD`. All links but the newest count as full: a snapshot has only the newest link's
+/// count, and loading it must give the same filter.
 fn loaded(data: &[u8]) -> Result<ValkeyBloom, Error> {
     let file = ValkeyBloom::decode(Format::ValkeyBloom, data, &Parameters::default())?;
     let newest = file.links().len() - 1;

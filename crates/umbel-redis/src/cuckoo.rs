@@ -12,7 +12,7 @@ use crate::settings::{
 };
 use crate::values::Cuckoo;
 
-/// All of them.
+/// All commands.
 pub(crate) const COMMANDS: [CommandSpec; 14] = [
     spec(c"cf.reserve", exported!(reserve), -3, Access::Insert, c"Creates a cuckoo filter").fast(),
     spec(c"cf.add", exported!(add), 3, Access::Insert, c"Adds an item; creates the filter"),
@@ -54,7 +54,7 @@ struct Creation {
     bucket_size: i64,
     max_iterations: i64,
     expansion: i64,
-    /// That of the hash, if it is not RedisBloom's usual one.
+    /// The hash seed, if it is not RedisBloom's usual one.
     seed: Option<u64>,
 }
 
@@ -152,7 +152,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Added,
-    /// It may be there already.
+    /// It may be present already.
     There,
     Full,
     NoMemory,
@@ -225,7 +225,7 @@ fn add_to(
         creation.replicate(context, key);
         context.notify(c"cuckoo.reserve", key);
     }
-    // Only what was added: a replica or a restarted server has no limit, and would add what was refused here.
+    // Only the added items: a replica or a restarted server has no limit, and would add the ones refused here.
     let added = items.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Outcome::Added);
     let added: Vec<Argument<'_>> = added.map(|(item, _)| *item).collect();
     if !added.is_empty() {

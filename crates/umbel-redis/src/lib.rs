@@ -1,7 +1,7 @@
 //! A module for Redis and Valkey: RedisBloom's commands `BF.*` and `CF.*`, and `UM.*` for umbel's own filters.
 //!
-//! The same library loads into Redis 7.0 and later and Valkey 8. Filters of the first two are those of `umbel-foreign`, byte for byte as
-//! RedisBloom has them, so that dumps, snapshots and replicas go both ways; this crate holds no bits and no formulas.
+//! The same library loads into Redis 7.0 and later and Valkey 8. The first two use the filters of `umbel-foreign`, byte
+//! for byte RedisBloom's, so dumps, snapshots and replicas work both ways; bits and formulas are in other crates.
 //!
 //! | module | what it alone knows |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | `settings` | configuration, and what fits into memory |
 //! | `secrets` | secrets of keyed filters |
 //! | `bloom`, `cuckoo`, `um` | commands: syntax, answers, errors |
-//! | `lookup` | what `bloom` and `cuckoo` look up alike |
+//! | `lookup` | the look-ups that `bloom` and `cuckoo` share |
 
 mod bloom;
 mod cuckoo;

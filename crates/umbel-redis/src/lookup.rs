@@ -7,7 +7,7 @@ use crate::values::{Foreign, Kept};
 
 pub(crate) const NOT_FOUND: Refusal = Refusal::Words("ERR not found");
 
-/// Characters of a seed at most.
+/// The most characters of a seed.
 const MOST_SEED: usize = 20;
 
 /// Items looked up together.
@@ -45,7 +45,7 @@ pub(crate) fn seed(context: &Context, options: &[Argument<'_>]) -> Result<Option
         Some((text, _)) => (text, 10),
         None => return Err(invalid),
     };
-    // A sign would be accepted, too.
+    // The parser would also accept a sign.
     let are_digits = digits.chars().all(|digit| digit.is_digit(radix));
     let number = u64::from_str_radix(digits, radix).ok().filter(|_| are_digits);
     number.map(Some).ok_or(invalid)

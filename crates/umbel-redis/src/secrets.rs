@@ -48,7 +48,7 @@ fn read(path: &str) -> Result<Secret, String> {
     Secret::from_file(&bytes).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Reads no more than shows that it is too much. The server waits meanwhile, so what may not end, or not begin, is not opened.
+/// Reads only enough to see that it is too long. The server waits, so a file that might block is not opened.
 fn content(path: &str) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file"));
@@ -62,7 +62,7 @@ fn find(is: impl Fn(&Secret) -> bool) -> Option<Secret> {
     SECRETS.read().ok()?.1.iter().find(|secret| is(secret)).cloned()
 }
 
-/// Returns the hasher of new filters that name no secret: with the first one, if there is one.
+/// Returns the hasher of new filters without a named secret: with the first secret, if there is one.
 pub(crate) fn usual() -> KeyHasher {
     find(|_| true).map_or_else(KeyHasher::default, KeyHasher::keyed)
 }
@@ -72,7 +72,7 @@ pub(crate) fn named(key_id: u64) -> Option<KeyHasher> {
     find(|secret| secret.key_id() == key_id).map(KeyHasher::keyed)
 }
 
-/// Returns the hasher of a scheme, or why there is none.
+/// Returns the hasher of a scheme, or why it is missing.
 pub(crate) fn hasher(scheme: Scheme) -> Result<KeyHasher, String> {
     let secret = match scheme.algorithm {
         Algorithm::Sip13 => find(|secret| secret.key_id() == scheme.key_id),

@@ -18,7 +18,7 @@ pub(crate) const MOST_EXPANSION: i64 = 32_768;
 pub(crate) const MOST_ERROR: f64 = 0.25;
 pub(crate) const MOST_BUCKET_SIZE: i64 = 255;
 pub(crate) const MOST_ITERATIONS: i64 = 65_535;
-/// The most filters in one; of a chain, `umbel-foreign` has the same limit.
+/// The most filters in one; `umbel-foreign` has the same limit for chains.
 pub(crate) const MOST_EXPANSIONS: i64 = 65_536;
 
 pub(crate) static BF_ERROR_RATE: Rate = Rate::new(c"bf-error-rate", 0.01, MOST_ERROR);
@@ -49,14 +49,14 @@ static REDISBLOOM: [&dyn Setting; 8] = [
     &CF_MAX_EXPANSIONS,
 ];
 
-/// What RedisBloom called three of them as arguments of `loadmodule`.
+/// RedisBloom's names for three of them as arguments of `loadmodule`.
 const OLD_NAMES: [(&str, &str); 3] = [
     ("error_rate", "bf-error-rate"),
     ("initial_size", "bf-initial-size"),
     ("cf_max_expansions", "cf-max-expansions"),
 ];
 
-/// The most bytes of a filter; 0, the default, for no such limit: the systems that it replaces, and their tests, have none.
+/// The most bytes of a filter; 0, the default, for no limit, as in the systems that it replaces and in their tests.
 static OBJECT_LIMIT: Number = Number::new(c"object-limit", 0, || (0, i64::MAX));
 
 pub(crate) static BLOOM_TIGHTENING_RATIO: Rate =
@@ -68,7 +68,7 @@ static BLOOM_EXPANSION: Alias = Alias::new(c"bloom-expansion", &BF_EXPANSION_FAC
 static BLOOM_FP_RATE: Alias = Alias::new(c"bloom-fp-rate", &BF_ERROR_RATE);
 static BLOOM_MEMORY_USAGE_LIMIT: Alias = Alias::new(c"bloom-memory-usage-limit", &OBJECT_LIMIT);
 
-/// valkey-bloom's settings, with which a server that had it starts. They come after those of which they are other names.
+/// valkey-bloom's settings, so a server configured for it starts. Aliases come after their targets.
 static VALKEY_BLOOM: [&dyn Setting; 7] = [
     &BLOOM_CAPACITY,
     &BLOOM_EXPANSION,
@@ -120,7 +120,7 @@ impl Setting for Number {
 pub(crate) struct Rate {
     name: &'static CStr,
     bits: AtomicU64,
-    /// Larger ones are reduced to it.
+    /// The maximum: larger values are reduced to it.
     most: f64,
 }
 
@@ -154,7 +154,7 @@ impl Setting for Rate {
     }
 }
 
-/// Yes or no; at first yes.
+/// Yes or no; yes by default.
 pub(crate) struct Switch {
     name: &'static CStr,
     is_on: AtomicBool,
@@ -218,7 +218,7 @@ impl Setting for Alias {
     }
 
     fn set(&self, text: &str) -> Result<(), String> {
-        // A setting that the configuration does not have gets its default, which is not meant for the other name.
+        // A setting missing from the configuration gets its default, which is not meant for the aliased setting.
         let is_meant = IS_LOADED.load(Ordering::Relaxed)
             || self.default.get().is_none_or(|default| default != text);
         if is_meant { self.setting.set(text) } else { Ok(()) }
@@ -266,7 +266,7 @@ fn argument(pair: &[String]) -> Result<(), String> {
     setting.ok_or_else(|| format!("{name} is not one of RedisBloom's settings"))?.set(value)
 }
 
-/// Returns the most bytes of a filter; the largest number if there is no such limit.
+/// Returns the most bytes of a filter; the largest number without a limit.
 pub(crate) fn object_limit() -> u64 {
     match OBJECT_LIMIT.get().unsigned_abs() {
         0 => u64::MAX,
@@ -274,8 +274,8 @@ pub(crate) fn object_limit() -> u64 {
     }
 }
 
-/// Filters up to this size are refused only by `object-limit`, as long as there is memory at all: the server does not see to that for
-/// commands that add.
+/// Filters up to this size are refused only by `object-limit`, as long as there is memory at all: for commands that
+/// add, the server does not check this.
 const ALWAYS: u64 = 1 << 20;
 
 /// A filter would be larger than the server allows.
@@ -288,9 +288,9 @@ pub(crate) struct TooLarge {
 #[derive(Debug)]
 enum Limit {
     Object(u64),
-    /// Of a server that evicts keys: half of what it has.
+    /// For a server that evicts keys: half of its memory.
     Evicting(u64),
-    /// What is left of `maxmemory`, or of the machine's memory.
+    /// The rest of `maxmemory`, or of the machine's memory.
     Left(u64),
 }
 
@@ -312,7 +312,7 @@ impl fmt::Display for TooLarge {
     }
 }
 
-/// Returns `None`, and tells the log why, if a value of `bytes` bytes may not be copied.
+/// Returns `None`, and logs why, if a value of `bytes` bytes may not be copied.
 pub(crate) fn check_copy(context: &Context, bytes: u64) -> Option<()> {
     let refused = |why| context.warn(&format!("umbel: COPY is refused: {why}"));
     check_size(context, bytes, bytes).map_err(refused).ok()
@@ -321,7 +321,7 @@ pub(crate) fn check_copy(context: &Context, bytes: u64) -> Option<()> {
 /// Returns an error if a filter may not have `bytes` bytes, `more` of which the server does not have yet.
 ///
 /// Without limits, a filter that is too large would be created, because its pages are used only when touched: it would
-/// evict all other keys, or end the server later. What the primary or a file of the server has it do is never refused.
+/// evict all other keys, or end the server later. Writes from the primary or a file of the server are never refused.
 pub(crate) fn check_size(context: &Context, bytes: u64, more: u64) -> Result<(), TooLarge> {
     if context.must_obey() {
         return Ok(());
@@ -337,7 +337,7 @@ pub(crate) fn check_size(context: &Context, bytes: u64, more: u64) -> Result<(),
     context.memory_info(|memory| {
         let mut most = memory.number(c"maxmemory");
         if most > 0 && !memory.is(c"maxmemory_policy", b"noeviction") {
-            // It can make room, but not by giving up most of what it has.
+            // It can make room, but not by evicting most of its data.
             return if bytes > most / 2 { too_large(Limit::Evicting(most / 2)) } else { Ok(()) };
         }
         if most == 0 {

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use umbel::{
-    AnyFilter, AnyScheme, Full, Hashing, InsertError, KeyHash, KeyHasher, Kind, Loader, Plan,
-    Receipt, Scheme, Variant, Window,
+    AnyFilter, AnyScheme, Fact, Figure, Filter as _, Full, Hashing, InsertError, KeyHash,
+    KeyHasher, Kind, Loader, Plan, Receipt, Scheme, Variant, Window,
 };
-use umbel::{Fact, Figure};
 
 use crate::secrets;
 use crate::server::{
@@ -37,16 +36,16 @@ macro_rules! changing {
     };
 }
 
-/// All of them.
+/// All commands.
 pub(crate) const COMMANDS: [CommandSpec; 12] = [
     spec(c"um.reserve", writing!(reserve), -4, Access::Insert, c"Creates a filter"),
-    // What replicas get of additions needs no memory. One that minds its own `maxmemory` would be denied it by the server, and
-    // deny the keys.
+    // Additions sent to replicas need no memory. A replica with its own `maxmemory` would have them denied by the
+    // server, and then miss keys.
     spec(c"um.add", changing!(add), 3, Access::Insert, c"Adds a key").in_place(),
     spec(c"um.madd", changing!(madd), -3, Access::Insert, c"Adds keys").in_place(),
     spec(c"um.addat", changing!(addat), -4, Access::Insert, c"Adds keys that came at a time")
         .in_place(),
-    // Windows by time forget without a write, by which clients would know that what they cached is no longer so.
+    // Windows by time forget without a write, so clients would not learn that a cached reply is outdated.
     spec(c"um.exists", exported!(exists), 3, Access::Read, c"Whether a key may be there")
         .not_cached(),
     spec(c"um.mexists", exported!(mexists), -3, Access::Read, c"Whether keys may be there")
@@ -64,7 +63,7 @@ pub(crate) const COMMANDS: [CommandSpec; 12] = [
         .in_place(),
 ];
 
-/// There is no filter, which does not mean that a key is absent.
+/// The filter is missing, which does not mean that a key is absent.
 const NO_FILTER: Refusal =
     Refusal::Words("NOFILTER no such filter; make it with UM.RESERVE or UM.LOAD");
 const LOADING: Refusal = Refusal::Words(
@@ -81,7 +80,7 @@ fn refused(error: impl std::fmt::Display) -> Refusal {
 /// Filters from this size on are read as a whole in the background; smaller ones take a millisecond or two.
 const LONG: u64 = 8 << 20;
 
-/// Bytes of a part that `UM.DUMP` gives; the server copies one in less than a millisecond.
+/// Bytes of a part that `UM.DUMP` returns; the server copies one in less than a millisecond.
 const PART: usize = 1 << 20;
 
 /// Returns the filter of a key.
@@ -100,12 +99,12 @@ fn filter_of(umbel: &mut Umbel) -> Result<&mut Arc<Filter>, Refusal> {
     umbel.filter.as_mut().ok_or(LOADING)
 }
 
-/// Returns a filter to be changed, which no job shares: [`alone_with`] has seen to that.
+/// Returns a filter to change, unshared with jobs: [`alone_with`] ensured that.
 fn alone(filter: &mut Arc<Filter>) -> Result<&mut Filter, Refusal> {
     Arc::get_mut(filter).ok_or(Refusal::Words("ERR the filter is being read"))
 }
 
-/// Returns the hasher of a filter's keys; an error for filters of rows, which have no single keys.
+/// Returns the hasher of a filter's keys; an error for filters of rows, which cannot hold single keys.
 fn hasher(filter: &Filter) -> Result<KeyHasher, Refusal> {
     if filter.kind().rows() {
         filter.check_inserts().map_err(refused)?;
@@ -168,7 +167,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     context.reply_ok()
 }
 
-/// Returns the scheme of an option `SECRET`. A replica and a restarted server may lack the secret, which only clients need.
+/// Returns the scheme of an option `SECRET`. A replica may lack the secret, and so may a restart.
 fn secret(context: &Context, id: Argument<'_>) -> Result<Scheme, Refusal> {
     if id.is("NONE") {
         return Ok(KeyHasher::default().scheme());
@@ -203,7 +202,7 @@ fn hashed(filter: &Filter, keys: &[Argument<'_>]) -> Result<Vec<KeyHash>, Refusa
     Ok(keys.iter().map(|key| hasher.hash(key.bytes())).collect())
 }
 
-/// Keys that are added together; if the filter has to grow, those of them that it has are looked up again.
+/// Keys that are added together; if the filter has to grow, the ones added so far are looked up again.
 const BATCH: usize = 128;
 
 /// Adds keys to the filter of a key. The filter grows if it fits. Returns whether each key was new. `at` is
@@ -238,7 +237,7 @@ fn add_to(
             // Keys added before the filter had to grow are not new in the second attempt.
             new.iter_mut().zip(more).for_each(|(new, more)| *new |= more);
             match added {
-                Err(InsertError::Full(Full::Limit { bytes, .. }))
+                Err(InsertError::Full(Full::Limit(bytes, _)))
                     if check_size(context, bytes, bytes - filter.bytes()).is_ok() =>
                 {
                     filter.set_limit(bytes);
@@ -248,12 +247,12 @@ fn add_to(
         }
     });
     let has_secret = filter.hasher().scheme().key_id != 0;
-    // In the other kinds, a key that is not new changes nothing. They alone can be full, and what they refused is not new.
+    // In the other kinds, a known key changes nothing. Only they can be full, and refused keys do not count as new.
     let counts = matches!(filter.kind(), Kind::Counting | Kind::Window | Kind::Stable);
     drop(opened);
     if counts || new.contains(&true) {
         match keys {
-            // A replica can do the same; the server has the command, which takes it 300 ns less than to make another one.
+            // A replica can do the same; reusing the server's command is 300 ns faster than making another one.
             Keys::Items(_)
                 if added.is_ok() && tick.is_none() && !has_secret && context.has_command() =>
             {
@@ -302,7 +301,7 @@ fn madd(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     reply_all(context, &add_to(context, *key, None, &Keys::Items(items))?)
 }
 
-/// `UM.ADDAT key milliseconds item...`: into a window by time, as if it were then; later than that it stays.
+/// `UM.ADDAT key milliseconds item...`: into a window by time, whose clock never goes back.
 fn addat(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, time, items @ ..] = arguments else { return Err(Refusal::Arity) };
     if items.is_empty() {
@@ -361,7 +360,7 @@ fn mexists(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     reply_all(context, &look_up(context, *key, items)?)
 }
 
-/// `UM.DEL key item`: out of a counting filter; false when it is certainly not there.
+/// `UM.DEL key item`: removes from a counting filter; false if the item is certainly absent.
 fn del(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, item] = arguments else { return Err(Refusal::Arity) };
     let removed = remove_from(context, *key, &Keys::Items(&[*item]))?;
@@ -386,7 +385,7 @@ fn remove_from(context: &Context, key: Argument<'_>, keys: &Keys<'_>) -> Result<
 /// `UM.REPLAY key milliseconds ADD hashes`, `UM.REPLAY key 0 DEL hash`, `UM.REPLAY key 0 LOST`: what a command did, for replicas and
 /// the append-only file. A hash has 16 bytes. The time is 0 for filters without a clock.
 ///
-/// With hashes they need no secret, and the keys that were refused are not among them.
+/// Hashes need no secret, and exclude refused keys.
 fn replay(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, time, what, hashes @ ..] = arguments else { return Err(Refusal::Arity) };
     let time = Some(self::time(context, *time)?).filter(|time| *time > 0);
@@ -409,7 +408,7 @@ fn replay(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     context.reply_ok()
 }
 
-/// Runs a command that writes. If a server cannot do what its primary or its append-only file has it do, the filter is lost.
+/// Runs a command that writes. If it fails from the primary or the append-only file, the filter is lost.
 fn follow(context: &Context, arguments: &[Argument<'_>], command: Handler) -> Answer {
     let done = command(context, arguments);
     if let (Err(refusal), [_, key, ..]) = (&done, arguments)
@@ -420,7 +419,7 @@ fn follow(context: &Context, arguments: &[Argument<'_>], command: Handler) -> An
     done
 }
 
-/// Runs a command that changes bits. If a job reads the filter, the command waits for its end, or brings it about.
+/// Runs a command that changes bits. If a job reads the filter, the command waits for it to end, or ends it.
 fn alone_with(context: &Context, arguments: &[Argument<'_>], command: Handler) -> Answer {
     if let [_, key, ..] = arguments
         && let Found::Value(Umbel { filter: Some(filter), .. }) = context.key(*key).get()
@@ -434,7 +433,7 @@ fn alone_with(context: &Context, arguments: &[Argument<'_>], command: Handler) -
     command(context, arguments)
 }
 
-/// Drops a filter that lacks writes: it would deny their keys.
+/// Drops a filter that has missed writes: it would answer "absent" for their keys.
 fn lose(context: &Context, key: Argument<'_>, why: &str) {
     let mut opened = context.key_for_writing(key);
     match opened.get::<Umbel>() {
@@ -522,7 +521,7 @@ fn reply_receipt(context: &Context, receipt: &Receipt) -> Answer {
     Ok(())
 }
 
-/// `UM.MERGE destination source...`: the keys of all, also of a destination that is there. On an error it is as it was.
+/// `UM.MERGE destination source...`: the keys of all, including an existing destination. An error leaves it unchanged.
 fn merge(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     if arguments.len() < 3 {
         return Err(Refusal::Arity);
@@ -584,13 +583,13 @@ fn union(sources: &[Arc<Filter>]) -> Result<Filter, Refusal> {
     Ok(union)
 }
 
-/// `UM.DUMP key offset`: the offset after this part of the umbel file, and the part; 0 and nothing at the end.
+/// `UM.DUMP key offset`: the offset after this part of the umbel file, and the part; 0 and an empty part at the end.
 fn dump(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     let [_, key, offset] = arguments else { return Err(Refusal::Arity) };
     let offset = position(*offset)?;
     let mut opened = context.key(*key);
     let filter = found(opened.get())?;
-    // The checksums are at the end of the file, and need all that is before.
+    // The checksums are at the end of the file, and need everything before them.
     let is_end = offset.saturating_add(2 * PART as u64) > filter.file_length();
     let is_long = filter.bytes() >= LONG && is_end;
     drop(opened);
@@ -666,7 +665,7 @@ fn load(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     Ok(())
 }
 
-/// What a part came to: the offset of the next one, 0 after the last; the filter when it is whole, its loader until then.
+/// The result of a part: the offset of the next one, 0 after the last; the filter once complete, its loader until then.
 type Part = (u64, Option<Filter>, Option<Loader<AnyScheme>>);
 
 /// Takes the next part of a file, the first without a loader.
@@ -679,7 +678,7 @@ fn take_part(
         Some(loader) => loader,
         None => {
             // The first part has the header with the length, so a filter that does not fit is refused here.
-            let length = umbel::format::length_of(data).map_err(refused)?;
+            let length = umbel::internals::format::length_of(data).map_err(refused)?;
             check_size(context, length, length).map_err(no_memory)?;
             AnyFilter::loader_with(AnyScheme)
         }
@@ -693,7 +692,7 @@ fn take_part(
     Ok((0, Some(filter), None))
 }
 
-/// Deletes a key that was only to be loaded. A filter stays, and so does the note that one was lost.
+/// Deletes a key that was only to be loaded. An existing filter stays, and so does the note that one was lost.
 fn end_load(mut opened: Key<'_>) {
     if let Found::Value(Umbel { filter: None, is_lost: false, .. }) = opened.get() {
         opened.delete();

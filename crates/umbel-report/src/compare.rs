@@ -2,13 +2,13 @@
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use umbel::{Algorithm, AnyFilter, Blocks, Comparison, Estimate, Hashing};
+use umbel::{Algorithm, AnyFilter, Comparison, Estimate, Filter, Hashing};
 use umbel_foreign::{Foreign, ForeignFilter};
 use umbel_numbers::{Count, Rate, Size};
 
 use crate::receipt::{Receipt, Row, estimate_within, foreign_inside, inside};
 
-/// How two filters compare, and whether they merge; or why not.
+/// How two filters compare, and whether they can be merged, or why not.
 #[derive(Debug)]
 pub struct Compared {
     found: Result<Comparison, String>,
@@ -21,12 +21,12 @@ pub struct Merged {
     bytes: u64,
     fill: f64,
     fpp: f64,
-    /// Whether one of the filters had to be folded.
+    /// Whether one of the filters was folded.
     folded: bool,
 }
 
 impl Merged {
-    /// Of the receipt of a merged filter.
+    /// From the receipt of a merged filter.
     pub fn of(receipt: Receipt<'_>) -> Self {
         match receipt {
             Receipt::Own(receipt) => {
@@ -38,7 +38,7 @@ impl Merged {
         }
     }
 
-    /// Returns whether nearly every absent key passes, so that the filter is of no use.
+    /// Returns whether nearly every absent key passes, so the filter is useless.
     pub fn is_useless(&self) -> bool {
         /// Two noisy copies at a rate of 0.5 let 0.75 pass.
         const MOST: f64 = 0.9;
@@ -55,11 +55,8 @@ impl std::fmt::Display for Merged {
 }
 
 impl Compared {
-    /// Compares two filters of umbel. The library decides whether they merge, so `left` may become their union.
-    pub fn own<H: Hashing, I: Hashing>(
-        left: &mut AnyFilter<Blocks, H>,
-        right: &AnyFilter<Blocks, I>,
-    ) -> Self {
+    /// Compares two filters of umbel. The library tries to merge them, so `left` may become their union.
+    pub fn own<H: Hashing, I: Hashing>(left: &mut AnyFilter<H>, right: &AnyFilter<I>) -> Self {
         if let Err(error) = check_same_keys(left, right) {
             let why = error.to_string();
             return Self { found: Err(why.clone()), merged: Err(why) };
@@ -200,25 +197,25 @@ impl Compared {
     }
 }
 
-/// Checks that the keys of two filters are alike, where these are of keys or both of rows; of others, the library says
-/// why they do not go together.
+/// Checks that the keys of two filters are alike, for two filters of keys or two of rows; for other pairs, the library
+/// reports why they cannot be combined.
 ///
 /// # Errors
-/// [`umbel::format::OtherKeys`], which names both.
+/// [`umbel::internals::format::OtherKeys`], which names both.
 pub fn check_same_keys<H: Hashing, I: Hashing>(
-    left: &AnyFilter<Blocks, H>,
-    right: &AnyFilter<Blocks, I>,
-) -> Result<(), umbel::format::OtherKeys> {
+    left: &AnyFilter<H>,
+    right: &AnyFilter<I>,
+) -> Result<(), umbel::internals::format::OtherKeys> {
     if left.kind().rows() != right.kind().rows() {
         return Ok(());
     }
     left.description().check(left.kind(), right.description())
 }
 
-/// What outsiders learn who lack the secret of a keyed filter, and can have keys of theirs listed; and what helps.
+/// What outsiders without the secret of a keyed filter learn if they can get keys of their own listed; and the remedy.
 pub const LINKED: &str = "whoever can have keys listed and compares versions learns their bits, and finds them in other lists under this secret: use a new secret for each version";
 
-/// What those who hold both filters, or this report, have learned.
+/// What holders of both filters, or of this report, have learned.
 fn learned(receipt: Receipt<'_>) -> String {
     let figures = "by whoever has both files: these figures";
     match receipt {

@@ -10,30 +10,30 @@ use crate::receipt::estimate;
 
 /// Most bars of the histogram: wider than 3 pixels each.
 const BARS: usize = 120;
-/// Fewest bars where there are that many numbers, for a filter of few blocks.
+/// Fewest bars if there are that many numbers, for a filter of few blocks.
 const FEWEST_BARS: usize = 8;
 /// Blocks by how many of their cells are set.
 #[derive(Clone, Copy, Debug)]
 pub struct Bar {
     /// The first number of cells.
     pub first: usize,
-    /// How many numbers it stands for.
+    /// How many numbers it covers.
     pub width: usize,
     /// Blocks counted.
     pub counted: u64,
-    /// Blocks expected, 0 where nothing is.
+    /// Blocks expected; 0 without an expectation.
     pub expected: f64,
 }
 
-/// Returns bars of equal width over all that was counted or is to be expected.
+/// Returns bars of equal width over everything that was counted or is expected.
 pub fn bars(profile: &Profile) -> Vec<Bar> {
     let expected = |load: usize| profile.expected.as_ref().map_or(0.0, |expected| expected[load]);
-    // A block expected in a hundred filters does not make room for itself.
+    // A load expected once in a hundred filters does not widen the picture.
     let shows = |load: &usize| profile.loads[*load] > 0 || expected(*load) >= 0.01;
     let all = 0..profile.loads.len();
     let first = all.clone().find(shows).unwrap_or(0);
     let last = all.rev().find(shows).unwrap_or(0);
-    // As many as make the histogram of a sample smooth enough to be compared: more blocks, finer bars.
+    // Smooth enough for a sample's histogram to be compared: more blocks, finer bars.
     let wanted = (4.0 * (profile.blocks as f64).cbrt()) as usize;
     let width = (last + 1 - first).div_ceil(wanted.clamp(FEWEST_BARS, BARS));
     let bar = |first: usize| {
@@ -48,7 +48,7 @@ pub fn bars(profile: &Profile) -> Vec<Bar> {
     (first..=last).step_by(width).map(bar).collect()
 }
 
-/// Returns what the filter of a profile is, in a line.
+/// Describes the filter of a profile in one line.
 pub fn facts(profile: &Profile, receipt: &umbel::Receipt) -> String {
     let mut facts = format!(
         "{}, {}, {}; {} keys; rate now {}",
@@ -72,11 +72,11 @@ pub fn mean(profile: &Profile) -> f64 {
     sum / profile.blocks as f64
 }
 
-/// Returns between which fills 99.9 % of stretches of `blocks` blocks should be by chance; `None` where that is not known.
+/// Returns the range of fills that should by chance contain 99.9 % of stretches of `blocks` blocks; `None` if unknown.
 ///
 /// The sum of many blocks is nearly normal, with the mean and the variance of their [expected](Profile::expected) loads.
 pub fn by_chance(profile: &Profile, blocks: f64) -> Option<Range<f64>> {
-    /// Standard deviations that 99.9 % are within.
+    /// The standard deviations that contain 99.9 %.
     const WITHIN: f64 = 3.2905;
     let expected = profile.expected.as_ref()?;
     let cells = (expected.len() - 1) as f64;
@@ -132,9 +132,9 @@ mod tests {
                 by_chance(&profile, stretch.blocks as f64).unwrap().contains(&stretch.fill)
             };
             let inside = profile.stretches.iter().filter(inside).count();
-            // Of 1000, one is outside on average; six or more with a chance of 0.0006.
+            // Of 1000, one is outside on average; the chance of six or more is 0.0006.
             assert!((995..1000).contains(&inside) || inside == 1000, "{kind}: {inside}");
-            // Half as wide, a tenth would be outside.
+            // With half the width, a tenth would be outside.
             let wide = by_chance(&profile, 4.0).unwrap();
             let narrow = by_chance(&profile, 16.0).unwrap();
             let width = |range: Range<f64>| range.end - range.start;

@@ -1,4 +1,4 @@
-//! What an index of files has, as rows and as a document.
+//! What an index of files contains, as rows and as a document.
 
 use serde_json::{Value, json};
 use umbel_find::index::About;

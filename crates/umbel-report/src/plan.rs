@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 pub struct Column {
     /// The name of its cells for programs.
     pub id: &'static str,
-    /// What is above them.
+    /// The heading above the cells.
     pub title: &'static str,
-    /// What it means.
+    /// The meaning of the column.
     pub help: &'static str,
     width: usize,
 }
@@ -25,7 +25,7 @@ const fn column(id: &'static str, title: &'static str, width: usize, help: &'sta
 const BOUND: &str = "bits per key divided by log2(1/fpp), the fewest that any filter needs";
 const LINES: &str = "cache lines that a look-up reads when it finds its key";
 
-/// Returns the columns of the table, the kind aside.
+/// Returns the columns of the table, except the kind.
 pub fn columns(goal: &Goal) -> Vec<Column> {
     let mut columns = vec![
         column("keys", "keys", 17, "keys that it holds at its rate"),
@@ -47,7 +47,7 @@ pub fn columns(goal: &Goal) -> Vec<Column> {
     columns
 }
 
-/// Returns the cells of a kind that fits, in the order of the [columns]; none without a plan.
+/// Returns the cells of a kind that fits, in the order of the [columns]; empty without a plan.
 pub fn cells(choice: &Choice) -> Vec<String> {
     let Some(plan) = &choice.plan else { return Vec::new() };
     let bits = choice.bits_per_key().expect("there is a plan");
@@ -105,7 +105,7 @@ pub fn text(goal: &Goal, advice: &Advice, explain: bool) -> String {
     text
 }
 
-/// Returns what the kinds are ranked by, and what the columns mean: a line each, the last one of two.
+/// Returns the ranking criterion and the meaning of the columns: one line each, two for the last.
 pub fn notes(advice: &Advice) -> [String; 4] {
     [
         match advice.ranking {
@@ -127,7 +127,7 @@ pub fn notes(advice: &Advice) -> [String; 4] {
     ]
 }
 
-/// Returns what to do, and why, in a line.
+/// Returns what to do, and why, in one line.
 pub fn verdict(goal: &Goal, advice: &Advice) -> String {
     match advice.verdict {
         Verdict::Take(variant) => {
@@ -227,7 +227,7 @@ pub fn documents(goal: &Goal, advice: &Advice, explain: bool) -> Vec<Value> {
     (1..).zip(&advice.choices).map(document).collect()
 }
 
-/// Returns the document of the recommendation, the last one.
+/// Returns the document of the recommendation, which comes last.
 pub fn last_document(advice: &Advice) -> Value {
     let take = match advice.verdict {
         Verdict::Take(variant) => json!(variant.to_string()),
@@ -251,7 +251,7 @@ fn merge(object: &mut Value, more: Value) {
     }
 }
 
-/// Returns the plans of an advice, one of each kind, in the order of the kinds.
+/// Returns the plans in an advice, one per kind, in the order of the kinds.
 pub fn plans(advice: &Advice) -> Vec<Plan> {
     let of = |kind| advice.choices.iter().find(|choice| choice.variant.kind() == kind)?.plan;
     Kind::ALL.iter().copied().filter_map(of).collect()

@@ -1,4 +1,4 @@
-//! What a filter is and delivers: the receipts that `umbel info` prints, and their figures in words.
+//! What a filter is and how it performs: the receipts that `umbel info` prints, and their figures in words.
 
 use serde_json::{Map, Value, json};
 use umbel::{Capacity, Estimate, Fact, Figure, KeyDescription, Part};
@@ -52,7 +52,7 @@ pub fn estimate(keys: &Estimate) -> String {
     }
 }
 
-/// The same, with what is counted.
+/// The same, with the unit.
 pub fn estimated_keys(keys: &Estimate) -> String {
     let s = if keys.value.round() == 1.0 { "" } else { "s" };
     format!("{} key{s}", estimate(keys))
@@ -77,7 +77,7 @@ pub enum Receipt<'a> {
 }
 
 impl Receipt<'_> {
-    /// Returns it as JSON. What is infinite, a full filter's estimate, is null.
+    /// Returns it as JSON. An infinite value, such as a full filter's estimate, is null.
     pub fn json(self) -> Value {
         match self {
             Self::Own(receipt) => own_json(receipt),
@@ -252,7 +252,7 @@ pub fn key_rows(keys: &KeyDescription, receipt: Receipt<'_>) -> Vec<Row> {
             "type" => "key type".to_owned(),
             "normalization" => "normalized".to_owned(),
             "lengths" => "lengths".to_owned(),
-            // Whoever made the file chose the name: in quotes it is none of the other rows, such as `signed by`.
+            // The file's author chose the name: quotes keep it apart from our rows, such as `signed by`.
             other => format!("{other:?}"),
         };
         row(title, values.collect::<Vec<_>>().join(", "))
@@ -260,12 +260,12 @@ pub fn key_rows(keys: &KeyDescription, receipt: Receipt<'_>) -> Vec<Row> {
     names.into_iter().map(one).chain(prefix_row(keys, receipt)).collect()
 }
 
-/// How prefixes are looked up in a filter that holds some.
+/// How prefixes are looked up in a filter of prefixes.
 fn prefixes(keys: &KeyDescription) -> Option<PrefixKeys> {
     PrefixKeys::of(keys).ok().flatten()
 }
 
-/// What a look-up of a prefix costs in questions, and how often all of them together pass wrongly.
+/// How many queries a prefix look-up makes, and how often they pass wrongly together.
 fn prefix_row(keys: &KeyDescription, receipt: Receipt<'_>) -> Option<Row> {
     let (Some(keys), Receipt::Own(receipt)) = (prefixes(keys), receipt) else { return None };
     let of = match keys.family() {
@@ -294,16 +294,16 @@ pub fn add_keys(object: &mut Value, keys: &KeyDescription, receipt: Receipt<'_>)
     }
 }
 
-/// Keys that somebody can try, by the names of their fields; `None` if one of these says nothing.
+/// The guessable type of keys, by their field names; `None` if one of the names does not show it.
 pub fn guessable(keys: &KeyDescription) -> Option<Guessable> {
     let sorts: Option<Vec<_>> = keys.values("field").map(Guessable::of_field).collect();
     sorts?.first().copied()
 }
 
-/// The warning of a filter whose keys somebody can try, which is not keyed.
+/// The warning for an unkeyed filter whose keys can be guessed.
 pub fn warning_of(keys: Guessable) -> String {
     let (what, how) = match (keys, keys.universe()) {
-        // Only some of the keys were looked at; others may have more digits.
+        // Only some of the keys were examined; others may have more digits.
         (Guessable::Numbers { .. }, _) => ("numbers".to_owned(), "all of which".to_owned()),
         (_, Some(count)) => (keys.to_string(), format!("all {} of which", Count(count))),
         (_, None) => (keys.to_string(), "lists of which".to_owned()),
@@ -322,7 +322,7 @@ fn row(name: impl Into<String>, words: impl Into<String>) -> Row {
 
 /// Rows below each other, their words in one column.
 pub fn aligned(rows: &[Row]) -> String {
-    // As wide in most receipts, so that several can be compared; a long name of a part does not push all others away.
+    // The same width in most receipts, so they can be compared; a long name of a part does not shift all rows.
     const LEAST: usize = 10;
     const MOST: usize = 24;
     let rows: Vec<_> =
@@ -332,7 +332,7 @@ pub fn aligned(rows: &[Row]) -> String {
     rows.iter().map(|(name, words)| format!("  {name:<width$} {words}\n")).collect()
 }
 
-/// A text in which control characters do nothing to a terminal, and begin no row.
+/// A text whose control characters cannot affect a terminal or begin a row.
 fn printable(text: &str) -> String {
     let shown = |letter: char| match letter.is_control() {
         true => letter.escape_default().to_string(),
@@ -430,7 +430,7 @@ fn fact_row(fact: &Fact) -> Option<Row> {
     Some(row(fact.name.replace('_', " "), value))
 }
 
-/// A part by its own name, or by its number.
+/// The name of a part, or its number.
 fn part_name(number: usize, part: &Part) -> String {
     match &part.name {
         Some(name) => format!("{} {}", part.what, name.escape_debug()),
@@ -454,6 +454,7 @@ fn part_row(number: usize, part: &Part) -> Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use umbel::Filter as _;
 
     #[test]
     fn the_fill_says_what_it_counts() {
@@ -485,7 +486,7 @@ mod tests {
         assert_eq!(rows, [row("fields", "a, b"), row("\"made by\"", "us")]);
     }
 
-    /// What whoever made the file says of its keys.
+    /// What the file's author says about its keys.
     #[test]
     fn a_file_forges_no_row_and_no_sequence_for_a_terminal() {
         let mut filter = umbel::Blocked::new(100, 0.01).unwrap();
@@ -499,7 +500,7 @@ mod tests {
         assert_eq!(text.lines().count(), 3, "{text}");
         assert!(!text.contains("\n  signed by") && !text.contains('\x1b'), "{text}");
         assert!(text.contains("\"signed by\""), "{text}");
-        // Of an index.
+        // The receipt of an index.
         let about = umbel_find::index::About {
             fields: vec!["a\n\x1b".to_owned()],
             roots: vec!["logs\n\x1b".into()],

@@ -9,15 +9,15 @@ use umbel_foreign::Format;
 pub enum Recognized {
     /// It has this one: any other is very unlikely.
     One(Format),
-    /// It may have one of these, the likeliest first; or, by chance, it only looks so.
+    /// It may have one of these, the likeliest first, or only resemble them by chance.
     Perhaps(Vec<Format>),
     /// It is something else, and hardly a filter.
     Other(Content),
-    /// It has none that is known.
+    /// It has no known format.
     Unknown,
 }
 
-/// What a file has that is neither a filter nor lines of text as umbel reads them, or just text.
+/// The content of a file that is not a filter: text, or something that umbel does not read as lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Text in UTF-8.
@@ -35,7 +35,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Tells from the start of a file; `None` if it is none of these.
+    /// Recognizes the content by its start; `None` for any other.
     pub fn of(start: &[u8]) -> Option<Self> {
         const MAGICS: [(&[u8], Content); 8] = [
             (b"PAR1", Content::Parquet),
@@ -60,7 +60,7 @@ impl Content {
         }
         let text = match str::from_utf8(start) {
             Ok(text) => text,
-            // The last letter may be cut.
+            // The last character may be cut off.
             Err(error) if error.error_len().is_none() => {
                 str::from_utf8(&start[..error.valid_up_to()]).unwrap_or_default()
             }
@@ -77,7 +77,7 @@ impl Content {
         }
     }
 
-    /// Says what it is where a filter is read, and what is to be done.
+    /// Says what was found in place of a filter, and what to do.
     fn in_place_of_a_filter(self) -> String {
         match self {
             Self::Text | Self::CarriageReturns => {
@@ -98,7 +98,7 @@ impl Recognized {
     pub fn of(content: &[u8]) -> Self {
         let found = umbel_foreign::recognize(content);
         let certain = found.iter().filter(|(_, certain)| *certain).count();
-        // Those certain come first.
+        // The certain ones come first.
         let likely = if certain > 0 { &found[..certain] } else { &found };
         match (likely, Content::of(content)) {
             ([(format, true)], _) => Self::One(*format),
@@ -109,12 +109,12 @@ impl Recognized {
     }
 }
 
-/// The message about a file that is not umbel's, as `refused` says, and has no format that is known.
+/// The message about a file that is not umbel's, as `refused` says, and has no known format.
 pub fn unknown(refused: impl Display) -> String {
     format!("{refused:#}, or give the format if another system wrote it")
 }
 
-/// The message about a file that is not umbel's, as `refused` says, and hardly a filter.
+/// The message about a file that is not umbel's, as `refused` says, and probably not a filter.
 pub fn other(refused: impl Display, content: Content) -> String {
     format!("{refused:#}; {}", content.in_place_of_a_filter())
 }
@@ -149,7 +149,7 @@ mod tests {
         ] {
             assert_eq!(Content::of(start), expected, "{start:?}");
         }
-        // A letter that is cut at the end.
+        // A character that is cut off at the end.
         assert_eq!(Content::of(&"bü".as_bytes()[..2]), Some(Content::Text));
         assert_eq!(Recognized::of(b"lines of text\n"), Recognized::Other(Content::Text));
     }

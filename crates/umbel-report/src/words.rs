@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use umbel_numbers::Rate;
 
-/// Words whose places are given: `word=3,12,11`.
+/// A word whose bits are given: `word=3,12,11`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At {
     /// The word.
@@ -26,13 +26,13 @@ impl FromStr for At {
 }
 
 /// Returns the published example: M. Ceglowski, Using Bloom Filters (perl.com, 2004). Apples and plums are inserted into 14
-/// bits; mango never is, and passes.
+/// bits; mango is not, but passes.
 pub fn example() -> Vec<At> {
     let at = |word: &str, bits: [u64; 3]| At { word: word.to_owned(), bits: bits.to_vec() };
     vec![at("apples", [3, 12, 11]), at("plums", [11, 1, 8]), at("mango", [8, 3, 12])]
 }
 
-/// A filter that knows who set its bits, as a real one does not.
+/// A filter that knows which word set each bit, unlike a real one.
 #[derive(Clone, Debug)]
 pub struct Shown {
     setters: Vec<Option<String>>,
@@ -46,7 +46,7 @@ pub struct Step {
     pub word: String,
     /// Its bits, in the order of the probes.
     pub probes: Vec<u64>,
-    /// Bits that it set, and no word before it.
+    /// Bits that it was the first to set.
     pub new: Vec<u64>,
     /// The bits after it.
     pub bits: Vec<bool>,
@@ -57,7 +57,7 @@ pub struct Step {
 pub struct Answer {
     /// The word.
     pub word: String,
-    /// Each probe's bit, and who set that bit.
+    /// The bit of each probe, and the word that set it.
     pub probes: Vec<(u64, Option<String>)>,
     /// Whether it may be in.
     pub found: bool,
@@ -66,7 +66,7 @@ pub struct Answer {
 }
 
 impl Shown {
-    /// Makes an empty one.
+    /// Makes an empty filter.
     pub fn new(bits: u64) -> Self {
         Self { setters: vec![None; bits as usize], words: Vec::new() }
     }
@@ -100,7 +100,7 @@ impl Shown {
         self.setters.is_empty()
     }
 
-    /// Returns with which chance a word passes that was not inserted.
+    /// Returns the chance that a word passes that was not inserted.
     pub fn fpp(&self, probes: u32) -> f64 {
         let set = self.bits().into_iter().filter(|set| *set).count();
         (set as f64 / self.len() as f64).powi(probes as i32)
@@ -128,7 +128,7 @@ impl Shown {
 }
 
 impl Step {
-    /// Returns what happened, in sentences; `given` is said after the bits.
+    /// Returns what happened, in sentences; `given` follows the bits.
     pub fn sentences(&self, given: &str) -> Vec<String> {
         let (word, are) = (quoted(&self.word), are_bits(&self.probes));
         let mut sentences = vec![format!("Insert {word}: {are}{given}.")];
@@ -147,13 +147,13 @@ impl Step {
 }
 
 impl Answer {
-    /// Returns what is asked; `given` is said after the bits.
+    /// Returns the question; `given` follows the bits.
     pub fn question(&self, given: &str) -> String {
         let bits: Vec<u64> = self.probes.iter().map(|(bit, _)| *bit).collect();
         format!("Look up {}: {}{given}.", quoted(&self.word), are_bits(&bits))
     }
 
-    /// Returns who set each of its bits, in a filter of `bits` bits.
+    /// Returns which word set each of its bits, in a filter of `bits` bits.
     pub fn reasons(&self, bits: usize) -> Vec<String> {
         let width = bits.to_string().len();
         let reason = |(bit, setter): &(u64, Option<String>)| match setter {
@@ -190,7 +190,7 @@ impl Answer {
     }
 }
 
-/// Returns a word as it may be printed, the middle of a long one left out.
+/// Returns a word for printing, without the middle of a long one.
 pub fn quoted(word: &str) -> String {
     const MOST: usize = 18;
     let letters: Vec<char> = word.escape_debug().collect();

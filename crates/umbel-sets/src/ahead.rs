@@ -1,7 +1,7 @@
-//! A pipe that is read while others are: into a temporary file, and from there when its turn comes.
+//! Reads a pipe ahead while other sources are read: into a temporary file, and from there in its turn.
 //!
-//! One writer may fill several pipes in turns, as `tee` does. If they were read one after another, both sides could wait for
-//! ever: the writer for room in a later pipe, the reader for more of the first.
+//! One writer may fill several pipes in turns, as `tee` does. If they were read one after another, both sides could
+//! wait forever: the writer for room in a later pipe, the reader for more of the first.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -10,14 +10,14 @@ use std::thread;
 use crate::temporary::TempFile;
 use crate::{Error, Options};
 
-/// Bytes that are read at a time: what a pipe holds.
+/// Bytes read at a time: as many as a pipe holds.
 const PIECE: usize = 64 << 10;
 
-/// Starts to read `source` in a thread of its own; returns what has been read, and waits for more. If there can be no thread,
-/// returns `source`.
+/// Starts reading `source` in a thread of its own; returns a reader of what has arrived, which waits for more. If no
+/// thread can be started, returns `source`.
 ///
 /// # Errors
-/// [`Error::Temporary`]. Later ones of it and of `source` come when they are reached.
+/// [`Error::Temporary`]. Later errors, of the file or of `source`, come when a reader reaches them.
 pub fn read_ahead(
     source: Box<dyn Read + Send>,
     options: &Options,
@@ -53,9 +53,9 @@ struct Shared {
 struct State {
     /// Bytes in the file.
     length: u64,
-    /// How the source ended; the error is taken by who reads.
+    /// How the source ended; the reader takes the error.
     end: Option<io::Result<()>>,
-    /// Nobody reads any more.
+    /// The reader is gone.
     is_over: bool,
 }
 
@@ -140,7 +140,7 @@ mod tests {
         to.write_all(b"abc").unwrap();
         ahead.read_exact(&mut some).unwrap();
         assert_eq!(&some, b"abc");
-        // More than a pipe holds, while nobody reads.
+        // More than a pipe holds, and no one reads.
         let long: Vec<u8> = (0..1_000_000).map(|i| i as u8).collect();
         to.write_all(&long).unwrap();
         drop(to);

@@ -1,8 +1,8 @@
-//! Copies inputs of columns row by row before other work: with the columns in the order of another header, with the
-//! delimiter of the first input, or without rows that cannot be read.
+//! Copies inputs with columns before other work, row by row: reordered to match another header, with the first
+//! input's delimiter, or without unreadable rows.
 //!
-//! After a broken quote, nobody knows where records end; here the next one is assumed to start on the next line. A
-//! reader that reads an input in pieces on several threads cannot do that, so it is done before.
+//! After a broken quote, the ends of records are unknown; here the next one is assumed to start on the next line.
+//! A job that reads an input in pieces on several threads cannot do that, so it is done first.
 
 use std::cmp::Ordering;
 use std::io::{self, Read};
@@ -18,21 +18,21 @@ use crate::report::Progress;
 use crate::scan::skip_line;
 use crate::{Error, Options};
 
-/// The part of the memory that a record may use, one in this many: it is held twice, in vectors that grow by doubling.
+/// A record may use one part in this many of the memory: it is held twice, in vectors that grow by doubling.
 const SHARE: u64 = 8;
-/// The bytes of memory for a column, at the most: its name, its place in either header and in the row that is moved, each in a
+/// The maximum bytes of memory for a column: its name, its place in both headers and in the row being moved, each in a
 /// vector that grows by doubling.
 const COLUMN: u64 = 96;
 
 /// Prepares inputs of columns for work on all of them.
 ///
 /// If `rows` of all inputs are written under one header, or whole rows are compared, an input whose header has the same
-/// names in another order is copied to a temporary file in the order of the first, or of the header that they are written
-/// `under`. CSV is copied without the records that cannot be read if these are [left out](Bad::Skip), and with the
-/// delimiter of [`Options::records`] if it has [another](Input::delimited_by). All other inputs are returned unchanged.
+/// names in another order is copied to a temporary file, in the order of the first or of the header `under`. CSV is
+/// copied without unreadable records if these are [left out](Bad::Skip), and with the delimiter of [`Options::records`]
+/// if its own [differs](Input::delimited_by). All other inputs are returned unchanged.
 ///
 /// # Errors
-/// [`Error::OtherColumns`] for a header with other names; those of reading and of temporary files.
+/// [`Error::OtherColumns`] for a header with other names; read and temporary-file errors.
 pub fn align(
     inputs: Vec<Input>,
     under: Option<&Header>,
@@ -89,7 +89,7 @@ impl Header {
     /// Reads the header of `input`, if records with these options have one.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn of(input: &Input, options: &Options) -> Result<Option<Self>, Error> {
         if !has_names(options) {
             return Ok(None);
@@ -99,8 +99,8 @@ impl Header {
         Ok(row.map(|row| Self { name: input.name().to_owned(), row }))
     }
 
-    /// Refuses rows of the input `name` whose header is not this one. They are written as they come, so that the order
-    /// counts, too.
+    /// Refuses rows of the input `name` if its header differs from this one, also in order: rows are written as they
+    /// come.
     pub(crate) fn check(&self, name: &str, row: &[u8], options: &Options) -> Result<(), Error> {
         let format = Format::new(options)?;
         let names = |row| Names::of(row, &format, usize::MAX).unwrap_or_default();
@@ -114,9 +114,9 @@ impl Header {
     }
 }
 
-/// Why the names of a header are not read.
+/// Why the names in a header are not read.
 enum NoNames {
-    /// There are so many.
+    /// There are this many columns.
     Columns(usize),
     Broken(Flaw),
 }
@@ -130,7 +130,7 @@ struct Names {
 }
 
 impl Names {
-    /// Those of a header; how many there are if they are more than `most`.
+    /// Reads the names in a header; returns their number if there are more than `most`.
     fn of(row: &[u8], format: &Format, most: usize) -> Result<Self, NoNames> {
         let (mut names, mut count) = (Self::default(), 0);
         let read = format.each_name(row, &mut |name| {
@@ -157,7 +157,7 @@ impl Names {
         &self.bytes[start as usize..self.ends[column as usize] as usize]
     }
 
-    /// The columns by their names, and those of one name by their place.
+    /// The columns sorted by name, those with the same name by place.
     fn sorted(&self) -> Vec<u32> {
         let mut columns: Vec<u32> = (0..self.len() as u32).collect();
         columns.sort_unstable_by_key(|&column| (self.get(column), column));
@@ -175,14 +175,14 @@ fn has_names(options: &Options) -> bool {
     matches!(options.records, Records::Csv { header: true, .. } | Records::Tsv { header: true, .. })
 }
 
-/// Returns whether an input, whose own delimiter this is, must be copied: without unreadable rows of CSV, or with the
-/// delimiter of [`Options::records`].
+/// Returns whether an input with this delimiter of its own must be copied: to drop unreadable rows of CSV, or to
+/// write the delimiter of [`Options::records`].
 pub fn rewrites(delimiter: Option<u8>, options: &Options) -> bool {
     let Records::Csv { delimiter: wanted, .. } = options.records else { return false };
     options.bad == Bad::Skip || delimiter.is_some_and(|delimiter| delimiter != wanted)
 }
 
-/// The column of each of the `wanted` names among the `found`, if these are the same.
+/// The column of each `wanted` name among the `found` ones, if both have the same names.
 fn order(wanted: &Names, found: &Names) -> Option<Vec<u32>> {
     if wanted.len() != found.len() {
         return None;
@@ -236,19 +236,18 @@ fn difference(wanted: &Names, found: &Names) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The length of a record without its end, and whether it is one: an empty line is not. Where a broken one ends is not known.
+/// A record's length without its end, and whether it is one: an empty line is not. A broken one has no known end.
 type Next = (usize, Result<bool, Flaw>);
 
-/// The rows of an input, with its columns in another order, with another delimiter, and without unreadable rows if these
-/// are left out.
+/// The rows of an input with its columns in another order, another delimiter, or unreadable rows left out.
 pub struct Rewritten<R> {
     source: R,
     name: String,
-    /// How rows are written, and what they are when they are read.
+    /// How rows are written, and how they are read.
     format: Format,
     from: Kind,
     progress: Arc<Progress>,
-    /// For each column written, its number here; empty for all unchanged.
+    /// For each column written, its number in this input; empty if all are unchanged.
     order: Vec<u32>,
     /// The bytes read, from the next record on, which starts at `offset` of the source.
     buffer: Vec<u8>,
@@ -260,7 +259,7 @@ pub struct Rewritten<R> {
     started: bool,
     /// Whether the header was passed.
     headed: bool,
-    /// The maximum bytes of a record, and the maximum columns of one that is put in another order.
+    /// The maximum bytes of a record, and the maximum columns of one that is reordered.
     most: usize,
     most_columns: usize,
     out: Vec<u8>,
@@ -271,7 +270,7 @@ impl<R: Read> Rewritten<R> {
     /// Reads the rows of `source`, named `name`, which may have a delimiter of its own.
     ///
     /// # Errors
-    /// Those of any work with these options.
+    /// The errors of any job with these options.
     pub fn new(
         name: &str,
         source: R,
@@ -307,10 +306,10 @@ impl<R: Read> Rewritten<R> {
         })
     }
 
-    /// Puts the columns in the order of the header that the rows are written under.
+    /// Puts the columns in the order of `header`, under which the rows are written.
     ///
     /// # Errors
-    /// [`Error::OtherColumns`] for a header with other names; those of reading.
+    /// [`Error::OtherColumns`] for a header with other names; read errors.
     pub fn under(mut self, header: &Header) -> Result<Self, Error> {
         if let Some(row) = self.header()? {
             self.follow(header, &row)?;
@@ -318,7 +317,7 @@ impl<R: Read> Rewritten<R> {
         Ok(self)
     }
 
-    /// Finds the order of another header, where it differs from that of `row`.
+    /// Finds the order of another header if it differs from `row`.
     fn follow(&mut self, first: &Header, row: &[u8]) -> Result<(), Error> {
         if first.row != row {
             let (wanted, found) = (self.names(&first.row)?, self.names(row)?);
@@ -353,7 +352,7 @@ impl<R: Read> Rewritten<R> {
         }
     }
 
-    /// What rows are when they are read, and when they are written.
+    /// The kind of rows when they are read, and when they are written.
     fn kinds(&self) -> [Kind; 2] {
         [self.from, self.format.kind]
     }
@@ -377,7 +376,7 @@ impl<R: Read> Rewritten<R> {
             if !self.started && (bytes.len() >= MARK.len() || self.ended) {
                 self.started = true;
                 let mark = mark(bytes);
-                // Left to the reader, who would otherwise cut a second one.
+                // Left to the reader, which would otherwise cut off a second mark.
                 self.out.extend_from_slice(&bytes[..mark]);
                 self.begin += mark;
                 self.offset += mark as u64;
@@ -461,7 +460,7 @@ impl<R: Read> Rewritten<R> {
                     return Err(crate::input::read_error(self.name.clone(), source));
                 }
             }
-            // Pipes deliver little at a time: what is there may be a whole record.
+            // Pipes deliver little at a time: the bytes read so far may be a whole record.
             if memchr::memchr(b'\n', &self.buffer[held..filled]).is_some() {
                 break;
             }
@@ -546,7 +545,7 @@ impl Spans {
         self.count = 0;
     }
 
-    /// Adds one, of which no more than `most` are moved.
+    /// Adds a value; only the first `most` are moved.
     fn push(&mut self, Value { start, end, .. }: Value, most: usize) {
         self.count += 1;
         if self.count <= most {
@@ -573,7 +572,7 @@ fn put(
         let begin = out.len();
         let written = from.written(row, start..end);
         out.extend_from_slice(written);
-        // What is in quotes stays so; the new delimiter has no meaning there. A last carriage return would be the row's.
+        // Quoted values stay so; the new delimiter has no meaning there. A last carriage return would be the row's.
         let hidden = matches!(to, Kind::Csv(_)) && written.ends_with(b"\r");
         if (from != to || hidden) && !written.starts_with(b"\"") {
             quote(out, begin, delimiter);

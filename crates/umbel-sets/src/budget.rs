@@ -22,12 +22,12 @@ pub const LEAST_MEMORY: u64 = 16 << 20;
 /// The program itself, its stacks and what the allocator retains; 5 MiB were measured.
 const BASE: u64 = 6 << 20;
 
-/// For a line longer than a chunk, outside the cap: few jobs have one, and the 32 MiB that a process may use above its
-/// cap are for that.
+/// For a line longer than a chunk, outside the cap: few jobs have one, and the process may use 32 MiB above its cap
+/// for it.
 const LONG_LINE: u64 = if cfg!(test) { 1 << 10 } else { 16 << 20 };
 
-/// How much smaller a partition is planned than the memory it is settled in: hashes do not divide lines evenly, and a table
-/// has a quarter for buffers and results next to it.
+/// A partition is planned this much smaller than the memory it is settled in: hashes do not divide lines evenly, and a
+/// quarter is for buffers and results next to the table.
 const MARGIN: f64 = 1.5;
 
 /// The minimum bytes of a write buffer, with many files.
@@ -98,7 +98,7 @@ impl Budget {
 
     /// The lowest cap, in whole MiB, that leaves `rest` bytes besides `threads` workers.
     pub(crate) fn least_cap(threads: usize, rest: u64) -> u64 {
-        // Of each additional byte, most is left.
+        // Most of each additional byte is left over.
         let (mut least, mut most) = (LEAST_MEMORY >> 20, u64::MAX >> 20);
         while least < most {
             let cap = least + (most - least) / 2;
@@ -110,7 +110,7 @@ impl Budget {
         if Self::with(least << 20, threads).rest < rest { u64::MAX } else { least << 20 }
     }
 
-    /// For filters. If they cannot have all the bits they want, a bit saves more lines than it would hold in a table.
+    /// For filters. If they cannot have all the bits they want, a bit saves more lines here than in a table.
     pub(crate) fn filters(&self) -> u64 {
         self.rest / 4 * 3
     }
@@ -149,8 +149,8 @@ impl Budget {
         room.min(MOST_KEYS.saturating_mul(length + KEPT_LINE)).min(MOST_BYTES)
     }
 
-    /// Bytes of lines that do not fit in a table of `table` bytes and are spilled, if `lines` lines of `length` bytes
-    /// each are kept; twice that, if there cannot be enough partitions at a time.
+    /// Bytes spilled because they do not fit in a table of `table` bytes, if `lines` lines of `length` bytes each are
+    /// kept; twice as many if there cannot be enough partitions at a time.
     pub(crate) fn spilled(&self, lines: u64, length: u64, table: u64) -> u64 {
         let table = Self::held(length, table);
         let rest = lines.saturating_mul(length + KEPT_LINE).saturating_sub(table) as f64;
@@ -169,9 +169,8 @@ impl Budget {
         (lines as f64 * share) as u64 * (length + 12)
     }
 
-    /// The number of partitions for the lines that a table has no room for, so that each is likely to fit in the table
-    /// of one thread. The table filled up to `held` bytes after `done` of `total` bytes; the rest is assumed to be
-    /// proportional.
+    /// The number of partitions for lines that a table has no room for; each is then likely to fit in one thread's
+    /// table. The table reached `held` bytes after `done` of `total` bytes; the rest is assumed proportional.
     pub(crate) fn partitions(&self, held: u64, done: u64, total: u64) -> usize {
         let left = total.saturating_sub(done) as f64 / done.max(1) as f64 * held as f64;
         let most = self.most_partitions(self.spill_buffers());
@@ -183,8 +182,8 @@ impl Budget {
         self.rest as f64 / self.settlers(self.rest) as f64 / MARGIN
     }
 
-    /// Threads that settle partitions with `memory` bytes in total: with less for each, what tables leave of it in their
-    /// last segments would be a good part of what is spilled again.
+    /// Threads that settle partitions with `memory` bytes in total. With less for each, the unused ends of tables' last
+    /// segments would add noticeably to what is spilled again.
     fn settlers(&self, memory: u64) -> usize {
         /// Eight segments of a table.
         const LEAST: u64 = if cfg!(test) { 1 } else { 8 << 20 };
@@ -222,16 +221,16 @@ impl Budget {
         self.settlers(memory).min(most).max(1)
     }
 
-    /// Files that may be open besides inputs, outputs and those of the system.
+    /// Files that may be open besides inputs, outputs and the system's.
     pub(crate) fn spare_files(&self) -> u64 {
         const OTHERS: u64 = 96;
         self.files.saturating_sub(OTHERS)
     }
 
-    /// A cap with which a line of `length` bytes certainly fits, if `room` bytes were too few.
+    /// A cap that certainly fits a line of `length` bytes, if `room` bytes were too few.
     pub(crate) fn cap_for_line(&self, length: u64, room: u64) -> u64 {
-        // The buffer grows by quarters, from a chunk in which the line does not start at once. Of each additional byte,
-        // at least a sixteenth goes to the room.
+        // The buffer grows by quarters, from a chunk in which the line does not start at once. At least a sixteenth of
+        // each additional byte goes to the room.
         let short = (length + length / 4 + 2 * CHUNK[1]).saturating_sub(room);
         Self::least_cap(self.threads, self.rest.max(16 * LONG_LINE) + 16 * short)
     }
@@ -304,7 +303,7 @@ mod tests {
             let hashes = budget.bucketed as u64 * size_of::<umbel::KeyHash>() as u64;
             let workers = threads as u64 * (2 * chunk + 32 * kept + hashes);
             let used = BASE + held() + workers + budget.rest;
-            // What other tests hold meanwhile is little.
+            // Other tests hold little meanwhile.
             assert!(used.abs_diff(cap) < 1 << 20, "{threads} in {cap}: {used}");
         }
     }

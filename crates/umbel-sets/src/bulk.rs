@@ -2,15 +2,14 @@
 
 use std::sync::Mutex;
 
-use umbel::{Blocked, KeyHash, KeyHasher, Plan};
-use umbel::{Shard, Shards};
+use umbel::{Blocked, Filter, KeyHash, KeyHasher, Plan, Shard, Shards};
 
 use crate::Error;
 use crate::budget::Budget;
 use crate::input::Input;
 use crate::scan::{Lines, Scanner, Tally, Visit};
 
-/// A filter that is queried by hashes alone, from any source.
+/// Makes a filter that is queried by hashes alone, from any source.
 pub(crate) fn of_hashes(plan: &Plan) -> Result<Blocked, Error> {
     Ok(Blocked::with_plan(plan, KeyHasher::default())?)
 }
@@ -46,7 +45,7 @@ impl Picked {
             Some(filter) => {
                 self.found.resize(hashes.len(), false);
                 filter.contains_all(hashes, &mut self.found);
-                // Without a branch, which would be wrong once for nearly every line that passes.
+                // Without a branch, which would be mispredicted for nearly every line that passes.
                 self.indexes.resize(hashes.len(), 0);
                 let mut picked = 0;
                 for (i, &found) in self.found.iter().enumerate() {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// What to do about a field that is not there: to name the one that was meant, if that shows.
+/// The remedy for a missing field: name the one that was probably meant, if there is a similar one.
 fn remedy(near: Option<&str>, otherwise: &str) -> String {
     near.map_or_else(|| otherwise.to_owned(), |near| format!("did you mean {near:?}?"))
 }
@@ -176,10 +176,10 @@ pub enum Error {
         at: Place,
         /// Its fields.
         found: usize,
-        /// Those of the header, or of the first record.
+        /// The fields of the header, or of the first record.
         columns: usize,
     },
-    /// A header has other columns than the first one, under which its rows would be written.
+    /// A header's columns differ from the first header's, under which its rows would be written.
     #[error(
         "{name}: the columns differ from those of {first}: {difference}; give both the same columns"
     )]
@@ -213,7 +213,7 @@ pub enum Error {
         remedy(near.as_deref(), "name a field that records have")
     )]
     NowhereField {
-        /// The place of one of them.
+        /// The place of one such record.
         at: Place,
         /// How many fields the key has.
         fields: usize,
@@ -252,7 +252,7 @@ pub enum Error {
         /// The first two columns of that name, from 1.
         columns: [usize; 2],
     },
-    /// A column of the second input is named like one of the first, beside the key.
+    /// A column of the second input has the same name as one of the first, besides the key.
     #[error(
         "{name}: column {field:?} is named like one of the first file, and is not part of the key; put a prefix in front of such names that tells them apart"
     )]
@@ -262,7 +262,7 @@ pub enum Error {
         /// The column, as named.
         field: String,
     },
-    /// A record of JSON has a member that is named like one of the record it is joined with, beside the key.
+    /// A JSON record has a member with the same name as one of the record it is joined with, besides the key.
     #[error(
         "{at}: the joined record would have two members {field:?}; put a prefix in front of those of the second file that tells them apart"
     )]
@@ -291,7 +291,7 @@ pub enum Error {
     OtherFields {
         /// The fields of the key.
         fields: usize,
-        /// Those named for other inputs.
+        /// The fields named for other inputs.
         others: usize,
     },
     /// Only lines, and lines of fields, may end with NUL bytes.
@@ -326,7 +326,7 @@ pub enum Error {
         /// The reason.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The work with keys refuses a key.
+    /// The function that processes keys refuses one.
     #[error("{at}: {source}")]
     Key {
         /// The place in the input.
@@ -344,7 +344,7 @@ pub enum Error {
     },
     /// The filter holds other keys than those looked up.
     #[error(transparent)]
-    OtherKeys(#[from] umbel::format::OtherKeys),
+    OtherKeys(#[from] umbel::internals::format::OtherKeys),
     /// The number of names differs from the number of fields.
     #[error("{names} names for the {fields} fields of the key; give one for each, in their order")]
     Names {
@@ -358,7 +358,7 @@ pub enum Error {
         "a filter of rows is built and queried by the names of columns; change them in the header of the input"
     )]
     NamesOfRows,
-    /// An error of the work with keys itself.
+    /// An error of the function that processes keys.
     #[error("{0}")]
     Work(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A filter could not be planned or made.

@@ -1,8 +1,8 @@
 //! How the lines of a job are hashed.
 //!
-//! Filters that are saved hash as their files say. What a job forgets at its end may be hashed by whatever is fastest
-//! on this machine: if the processor has AES instructions, two rounds of AES for every 16 bytes, which take half the
-//! time of XXH3 (66 bytes, in one run: 4.5 and 10.9 ns).
+//! Saved filters hash as their files say. Hashes that a job forgets at its end use whatever is fastest on this
+//! machine: with AES instructions, two rounds of AES for every 16 bytes, which take half the time of XXH3 (66 bytes,
+//! in one run: 4.5 and 10.9 ns).
 
 #[cfg(target_arch = "x86_64")]
 mod aes;
@@ -28,8 +28,8 @@ impl From<KeyHasher> for LineHasher {
 }
 
 impl LineHasher {
-    /// For one job, under a random key, for which no lines can have been made to collide: only for answers that do not
-    /// depend on it.
+    /// For one job, under a random key: lines cannot be prepared to collide. Only for answers that do not depend on
+    /// it.
     pub(crate) fn random() -> Self {
         let state = RandomState::new();
         Self::keyed([0, 1, 2, 3].map(|i| state.hash_one(i)))
@@ -129,8 +129,8 @@ mod tests {
         }
     }
 
-    /// Every bit of a key changes every bit of the hash in half of the cases, and consecutive keys fill slots by any
-    /// bits as chance does.
+    /// Every bit of a key changes every bit of the hash in half of the cases; consecutive keys fill slots like
+    /// random ones, whichever bits are used.
     #[test]
     fn bits_are_mixed() {
         const KEYS: u64 = 4000;

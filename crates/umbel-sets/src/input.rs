@@ -27,22 +27,22 @@ pub struct Input {
     grown: AtomicBool,
     /// Whether its fields are named as in [`Options::others`].
     other: bool,
-    /// What is between its columns, if that is its own.
+    /// The delimiter of its columns, if it has one of its own.
     delimiter: Option<u8>,
-    /// How many columns a row has that becomes one with another; of JSON lines any number says that they do.
+    /// The columns of its rows, if they are joined with others; for JSON lines, any number means that they are.
     columns: Option<usize>,
     _held: Held,
 }
 
-/// Memory of an input: a run may have 65,535 of them, and more than that of lists.
+/// Memory of an input: a run may have 65,535 inputs, and more in lists.
 #[derive(Debug)]
 struct Held(u64);
 
-/// That of all inputs of the process.
+/// The bytes of all inputs of the process.
 static HELD: AtomicU64 = AtomicU64::new(0);
 
 impl Held {
-    /// Of an input of this name, with what its path, its tallies and its places take.
+    /// The memory of an input with this name, including its path, its tallies and its places.
     fn of(name: &str) -> Self {
         // 730 bytes were measured, with names of 107.
         let bytes = 400 + 4 * name.len() as u64;
@@ -57,7 +57,7 @@ impl Drop for Held {
     }
 }
 
-/// Bytes of memory that the inputs of the process take; of fewer than some 10,000, what the program itself has to spare.
+/// Bytes that the inputs of the process use beyond the program's own reserve, enough for some 10,000.
 pub(crate) fn held() -> u64 {
     const SPARE: u64 = 6 << 20;
     HELD.load(Ordering::Relaxed).saturating_sub(SPARE)
@@ -70,7 +70,7 @@ enum Bytes {
     Open(File),
     /// In a file that each pass reopens.
     Closed(PathBuf),
-    /// In a temporary file, from an offset on, after those of other inputs.
+    /// In a temporary file, from an offset on, after other inputs' bytes.
     Spooled(Arc<TempFile>, u64),
 }
 
@@ -124,20 +124,20 @@ impl Input {
         Ok(closed)
     }
 
-    /// Makes it one whose fields of the key are named by [`Options::others`].
+    /// Names the fields of its key by [`Options::others`].
     #[must_use]
     pub fn of_others(self) -> Self {
         Self { other: true, ..self }
     }
 
-    /// Makes it one of CSV with a delimiter of its own; [`align`](crate::align()) copies it with that of the
+    /// Gives CSV a delimiter of its own; [`align`](crate::align()) copies it with the delimiter of
     /// [`Options::records`].
     #[must_use]
     pub fn delimited_by(self, delimiter: u8) -> Self {
         Self { delimiter: Some(delimiter), ..self }
     }
 
-    /// Returns the delimiter of its own, if it has one.
+    /// Returns its own delimiter, if it has one.
     pub fn delimiter(&self) -> Option<u8> {
         self.delimiter
     }
@@ -156,7 +156,7 @@ impl Input {
         Ok(Self { other, delimiter, columns, ..again })
     }
 
-    /// Makes it one whose rows become one with others: those without so many columns cannot be read.
+    /// Marks its rows as joined with others: rows with another number of columns cannot be read.
     pub(crate) fn joined(self, columns: usize) -> Self {
         Self { columns: Some(columns), ..self }
     }
@@ -207,7 +207,7 @@ impl Input {
     /// Returns its first 64 KiB.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn start(&self) -> Result<Vec<u8>, Error> {
         let mut start = PageBuffer::new(self.length.min(1 << 16) as usize);
         self.open()?.read_at(&mut start, 0)?;
@@ -218,7 +218,7 @@ impl Input {
     /// or there are no lines.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn ends_with_crlf(&self) -> Result<Option<bool>, Error> {
         let start = self.start()?;
         let mut ends = memchr_iter(b'\n', &start).map(|at| start[..at].ends_with(b"\r"));
@@ -238,8 +238,8 @@ impl Input {
         }
     }
 
-    /// Compares what the system reports. A file that only grew still begins with its old content: its edges tell at once
-    /// whether it may, and another pass over it whether it does.
+    /// Compares what the system reports. A file that only grew still begins with its old content: its edges show
+    /// whether that is possible, and another pass over it whether it is so.
     fn compare(&self, file: &File) -> Result<(), Error> {
         let now = stamp(&self.name, State::of(file))?;
         if now == self.stamp {
@@ -260,7 +260,7 @@ impl Input {
         }
     }
 
-    /// Whether it was longer when it was opened for a pass, or read, than at first.
+    /// Whether it was longer when opened for a pass, or read, than at first.
     pub(crate) fn grew(&self) -> bool {
         self.grown.load(Ordering::Relaxed)
     }
@@ -281,11 +281,11 @@ fn edges(file: &File, length: u64) -> io::Result<u64> {
     Ok(KeyHasher::default().hash(&bytes[..]).low)
 }
 
-/// Estimates the lines of each input: of a file among a few from half a megabyte of it, among many from less.
+/// Estimates the lines of each input: from half a megabyte of each file if there are few, from less if there are many.
 pub(crate) fn estimate_lines(inputs: &[Input], options: &Options) -> Result<Vec<u64>, Error> {
     let count = inputs.len().max(1) as u64;
     let samples = (256 / count).clamp(2, 16);
-    // 8 MiB of all inputs, or 4 KiB twice of each.
+    // 8 MiB of all inputs together, or two pieces of 4 KiB of each.
     let size = ((8 << 20) / (samples * count)).clamp(4 << 10, 32 << 10);
     in_order(options.threads, inputs.len(), |i| {
         inputs[i].open()?.estimate_lines(options.separator, samples, size)
@@ -365,8 +365,8 @@ impl Reader<'_> {
         Ok(counter)
     }
 
-    /// Estimates its lines, from the line ends in `samples` pieces of `size` bytes, at least two; exact if these are
-    /// all of it. Never 0.
+    /// Estimates its lines from the line ends in `samples` pieces of `size` bytes, at least two; exact if these
+    /// cover it. Never 0.
     fn estimate_lines(&self, separator: u8, samples: u64, size: u64) -> Result<u64, Error> {
         let length = self.input.length;
         let whole = length <= samples * size;
@@ -388,7 +388,7 @@ impl Reader<'_> {
     }
 }
 
-/// Fills `bytes` as far as the source has bytes.
+/// Fills `bytes` as far as the source reaches.
 pub(crate) fn read_up_to(source: &mut dyn Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut read = 0;
     while read < bytes.len() {
@@ -443,7 +443,7 @@ impl SpoolWriter {
     /// [`Error::Temporary`].
     pub fn row(&mut self, row: &[u8]) -> Result<(), Error> {
         if self.length == 0 && row.starts_with(MARK) {
-            // It belongs to the row, and the reader would cut it.
+            // The mark belongs to the row, and the reader would cut it off.
             self.length = MARK.len() as u64;
             self.out.write_all(MARK).map_err(|error| self.out.get_ref().fail(error))?;
         }

@@ -15,11 +15,11 @@ use umbel_numbers::counted;
 
 use crate::{Error, Header, Input, Options, Rewritten, Spool};
 
-/// Inputs as they were named, in their order.
+/// A source as it was named.
 pub enum Source {
-    /// Files that follow each other, which can be read any number of times.
+    /// Consecutive files, which can be read any number of times.
     Files(Vec<Input>),
-    /// What can be read once.
+    /// A stream, which can be read once.
     Stream(Stream),
 }
 
@@ -29,15 +29,15 @@ pub struct Stream {
     from: Origin,
     /// Which pipe it is, if it is one.
     pipe: Option<FileId>,
-    /// What is between its columns, if that is its own.
+    /// The delimiter of its columns, if it has one of its own.
     delimiter: Option<u8>,
-    /// The header that its rows are written under, which may have another order of columns.
+    /// The header that its rows are written under, whose columns may be in another order.
     under: Option<Header>,
-    /// Told why it cannot be read further, if the work goes on without.
+    /// Called with the reason if it cannot be read further and the job continues without it.
     left_out: Option<LeftOut>,
 }
 
-/// Told why an input cannot be read, or not further.
+/// Receives the reason why an input cannot be read, or not further.
 pub type LeftOut = fn(&anyhow::Error);
 
 enum Origin {
@@ -50,16 +50,16 @@ enum Origin {
 }
 
 impl Stream {
-    /// Opens it where `room` bytes of memory are left for its lines and its decoder; returns its name and its bytes,
+    /// Opens it, with `room` bytes of memory left for its lines and its decoder; returns its name and its bytes,
     /// decompressed.
     ///
     /// # Errors
-    /// Those of the system, and of the format of compressed bytes, with the name in front.
+    /// System errors, and format errors of compressed bytes, prefixed with the name.
     pub fn open(self, options: &Options, room: u64) -> Result<(String, Box<dyn Read>)> {
         self.open_with(options.threads, options, room)
     }
 
-    /// Opens it; parts of a compressed file that can be are decompressed by several `threads`.
+    /// Opens it; if a compressed file allows it, its parts are decompressed by several `threads`.
     fn open_with(
         self,
         threads: usize,
@@ -117,14 +117,14 @@ impl Stream {
         Ok((self.name, bytes))
     }
 
-    /// Another one of the same file, if it is one.
+    /// Another stream of the same file, if it is a file.
     fn again(&self) -> Option<Self> {
         let Self { name, from: Origin::Path(path), .. } = self else { return None };
         let (name, from) = (name.clone(), Origin::Path(path.clone()));
         Some(Self { name, from, under: self.under.clone(), ..*self })
     }
 
-    /// Copies all of it to `spool`, which is made if there is none.
+    /// Copies all of it to `spool`, created if there is none.
     fn spool(
         self,
         spool: &mut Option<Spool>,
@@ -141,13 +141,13 @@ impl Stream {
     }
 }
 
-/// The whole lines of a compressed file up to where it is damaged, which is told.
+/// The whole lines of a compressed file up to where it is damaged; the damage is reported.
 struct WholeLines {
     name: String,
     bytes: Box<dyn Read>,
     separator: u8,
     left_out: LeftOut,
-    /// What was read; of that, what was passed on, and the end of the last whole line.
+    /// The bytes read, how many of them were passed on, and the end of the last whole line.
     buffer: Vec<u8>,
     passed: usize,
     whole: usize,
@@ -164,7 +164,7 @@ impl WholeLines {
 impl Read for WholeLines {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         const ROOM: usize = 1 << 16;
-        /// Of a longer line, what is there is passed on.
+        /// A longer line is passed on as far as it was read.
         const MOST: usize = 1 << 20;
         while self.passed == self.whole && !self.ended {
             self.buffer.drain(..self.whole);
@@ -208,11 +208,11 @@ pub enum Rows {
     OfOne,
 }
 
-/// Puts the columns of all sources in the order of the first, or of the header that they are written `under`, where that
-/// matters. A single stream that is written under none stays as it is.
+/// Puts the columns of all sources in the order of the first, or of the header `under` which they are written, where
+/// that matters. A single stream without such a header is unchanged.
 ///
 /// # Errors
-/// Those of reading the headers; columns that do not go together.
+/// Errors reading the headers; columns that do not match.
 pub fn align(
     sources: Vec<Source>,
     under: Option<&Header>,
@@ -221,7 +221,7 @@ pub fn align(
 ) -> Result<Vec<Source>> {
     let together = crate::compares_headers(rows == Rows::OfAll, options);
     let sources = match sources.len() {
-        // A header is compared with those of later files.
+        // A header is compared with later files' headers.
         2.. if together => {
             vec![Source::Files(rereadable(sources, options)?)]
         }
@@ -239,7 +239,7 @@ pub fn align(
     sources.into_iter().map(align).collect()
 }
 
-/// Marks inputs after the first as ones whose fields are named by [`Options::others`], if there are such names.
+/// Marks inputs after the first as using the field names in [`Options::others`], if there are any.
 pub fn name_others(mut inputs: Vec<Input>, options: &Options) -> Vec<Input> {
     if options.others.is_empty() || inputs.is_empty() {
         return inputs;
@@ -252,17 +252,17 @@ pub fn name_others(mut inputs: Vec<Input>, options: &Options) -> Vec<Input> {
 pub enum NamedInput {
     /// A file, by its path.
     Path(PathBuf),
-    /// As above; if it cannot be read, that is told, and it counts as far as it can be.
+    /// As above; if it cannot be read to its end, that is reported, and the part before counts.
     MaybePath(PathBuf, LeftOut),
     /// A file that is open, such as standard input, and its name for messages.
     Open(String, File),
-    /// The bytes of a file that is elsewhere, maybe compressed, and its name for messages.
+    /// The bytes of a file stored elsewhere, maybe compressed, and its name for messages.
     Bytes(String, Box<dyn Read + Send>),
     /// Lines from anywhere else, and their name for messages.
     Lines(String, Box<dyn Read + Send>),
 }
 
-/// The part of a memory cap that lists of files may take: all of it.
+/// The part of a memory cap that lists of files may use: all of it.
 pub struct Room {
     cap: u64,
     each: u64,
@@ -271,25 +271,25 @@ pub struct Room {
 }
 
 impl Room {
-    /// Where a file takes `each` bytes, and `byte` for each byte of its path.
+    /// A file uses `each` bytes, and `byte` for each byte of its path.
     pub fn new(cap: u64, [each, byte]: [u64; 2]) -> Self {
         Self { cap, each, byte, taken: 0 }
     }
 
-    /// What is left beside so many bytes.
+    /// What is left next to this many bytes.
     pub fn beside(self, bytes: u64) -> Self {
         Self { taken: self.taken.saturating_add(bytes), ..self }
     }
 
-    /// For inputs: what they count for in a job.
+    /// For inputs, with the bytes that a job counts for each.
     pub fn of_inputs(cap: u64) -> Self {
         Self::new(cap, [400, 4])
     }
 
-    /// Takes that of a file whose path has so many bytes.
+    /// Takes the memory of a file whose path has this many bytes.
     ///
     /// # Errors
-    /// [`Error::Memory`] if there is not so much.
+    /// [`Error::Memory`] if not enough is left.
     pub fn take(&mut self, path: usize) -> Result<(), Error> {
         self.taken = self.taken.saturating_add(self.each + self.byte * path as u64);
         self.check()
@@ -312,14 +312,14 @@ impl Room {
     }
 }
 
-/// What is done about a file or a folder in a folder that cannot be read: an error ends the work, without one it goes on.
+/// Handles an unreadable file or folder within a folder: if it returns an error the job stops, otherwise it continues.
 pub type Unreadable<'a> = dyn FnMut(&Path, anyhow::Error) -> Result<()> + 'a;
 
-/// Puts the files of each folder among the paths in its place: those in folders within it too, in the order of their paths,
-/// byte by byte. Hidden files are among them; links, pipes and devices in a folder are left out, as `grep -r` does.
+/// Replaces each folder among the paths with its files, including those in nested folders, ordered by their paths, byte
+/// by byte. Hidden files are included; links, pipes and devices in a folder are left out, as in `grep -r`.
 ///
 /// # Errors
-/// Those of the system, with the path in front; a folder that has no file; more files than there is room for.
+/// System errors, prefixed with the path; a folder without files; more files than there is room for.
 pub fn files_of_folders(
     paths: Vec<PathBuf>,
     room: &mut Room,
@@ -340,10 +340,10 @@ pub fn files_of_folders(
     Ok(all)
 }
 
-/// Adds the files of one folder, as [`files_of_folders`] does; there need not be any.
+/// Adds the files of one folder, as [`files_of_folders`] does; it may be empty.
 ///
 /// # Errors
-/// Those of the system, with the path in front; more files than there is room for, which are counted then.
+/// System errors, prefixed with the path; more files than there is room for, with their number.
 pub fn files_of_folder(
     path: &Path,
     all: &mut Vec<PathBuf>,
@@ -385,17 +385,17 @@ pub fn files_of_folder(
     Ok(())
 }
 
-/// Opens inputs; none may be the file `output`, which results go to. If they have different `delimiters`, these are one for
-/// each, and the last one is that of all others.
+/// Opens inputs; none may be the file `output`, which results go to. If they have different `delimiters`, there is one
+/// for each, and the last one is for all others.
 ///
 /// # Errors
-/// Those of the system, with the name in front; a pipe that is named twice; more delimiters than inputs.
+/// System errors, prefixed with the name; a pipe named twice; more delimiters than inputs.
 pub fn open(
     named: Vec<NamedInput>,
     output: Option<FileId>,
     delimiters: &[u8],
 ) -> Result<Vec<Source>> {
-    /// Inputs that stay open: a process may have 256 files open where little is allowed, and temporary files need some.
+    /// Inputs that stay open: some systems allow a process only 256 open files, and temporary files need some.
     const MOST_OPEN: usize = 64;
     /// Threads that open many of them.
     const OPENERS: usize = 8;
@@ -409,7 +409,7 @@ pub fn open(
         [.., last] => Some(*delimiters.get(i).unwrap_or(last)),
     };
     let named: Vec<_> = named.into_iter().map(|named| Mutex::new(Some(named))).collect();
-    // A file far away takes some milliseconds to open.
+    // A file on a network takes some milliseconds to open.
     let opened = in_order(if many { OPENERS } else { 1 }, named.len(), |i| {
         let named = named[i].lock().expect("no thread panics").take().expect("taken once");
         let path = match &named {
@@ -459,7 +459,7 @@ pub fn open(
     Ok(sources)
 }
 
-/// Refuses a pipe that is there twice, maybe by two names such as `-` and `/dev/stdin`: each reader would get a part of it.
+/// Refuses a pipe named twice, maybe by two names such as `-` and `/dev/stdin`: each reader would get a part of it.
 fn check_pipes(sources: &[Source]) -> Result<()> {
     let mut pipes = HashMap::new();
     for source in sources {
@@ -472,11 +472,11 @@ fn check_pipes(sources: &[Source]) -> Result<()> {
     Ok(())
 }
 
-/// Has pipes after the first read in threads of their own, into temporary files, for work that reads sources one after
-/// another: `tee` could fill no further pipe meanwhile, and so neither the first.
+/// Reads pipes after the first in threads of their own, into temporary files, for jobs that read sources one after
+/// another. Otherwise `tee` would block on a later pipe, and stop filling the first.
 ///
 /// # Errors
-/// Those of temporary files.
+/// Temporary-file errors.
 pub fn read_ahead(mut sources: Vec<Source>, options: &Options) -> Result<Vec<Source>> {
     let streams = sources.iter_mut().filter_map(|source| match source {
         Source::Stream(stream) => Some(stream),
@@ -492,14 +492,14 @@ pub fn read_ahead(mut sources: Vec<Source>, options: &Options) -> Result<Vec<Sou
     Ok(sources)
 }
 
-/// One writer may open several pipes and fill them in turns, as `tee` does. If one of them was opened or read after another,
-/// both sides could wait for ever; so each has a thread, up to this many.
+/// One writer may open several pipes and fill them in turns, as `tee` does. If one was opened or read after another,
+/// both sides could wait forever; so each has a thread, up to this many.
 const MOST_PIPES: usize = 64;
 
-/// Makes sources fit to be read more than once: what is no plain file is spooled, several at a time, each by its own thread.
+/// Makes sources readable more than once: all but plain files are spooled, several at a time, each by its own thread.
 ///
 /// # Errors
-/// Those of reading, and of temporary files; of several, that of the first source.
+/// Read and temporary-file errors; of several, the first source's.
 pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>> {
     let (mut inputs, mut streams, mut pipes) = (Vec::new(), Vec::new(), 0);
     for source in sources {
@@ -523,7 +523,7 @@ pub fn rereadable(sources: Vec<Source>, options: &Options) -> Result<Vec<Input>>
         let mut spooled = Vec::new();
         loop {
             let number = next.fetch_add(1, Relaxed);
-            // What comes after an error will not be asked for.
+            // Streams after a failed one are not needed.
             let Some((_, stream)) = streams.get(number).filter(|_| number < failed.load(Relaxed))
             else {
                 return spooled;
@@ -578,7 +578,7 @@ fn open_one(named: NamedInput, output: Option<FileId>) -> Result<Opened> {
         let (delimiter, under, left_out) = (None, None, None);
         Ok(Opened::Stream(Stream { name, from, pipe, delimiter, under, left_out }))
     };
-    // Some systems number no pipes.
+    // Some systems give pipes no number.
     let pipe = |state: &State| Some(state.id).filter(|id| state.is_pipe && id.inode > 0);
     match named {
         NamedInput::Bytes(name, bytes) => stream(name, Origin::Bytes(bytes), None),
@@ -614,7 +614,7 @@ fn open_one(named: NamedInput, output: Option<FileId>) -> Result<Opened> {
             if !is_plain(&name, &state)? {
                 return stream(name, Origin::Path(path), pipe(&state));
             }
-            // Opened now even if it is opened again later, so that an error comes before any work.
+            // Opened now even if it is opened again later: an error should come before any work.
             let file = File::open(&path).with_context(|| name.clone())?;
             if is_short(&name, &file, &state)? || is_compressed(&name, &file)? {
                 return stream(name, Origin::Path(path), None);
@@ -624,7 +624,7 @@ fn open_one(named: NamedInput, output: Option<FileId>) -> Result<Opened> {
     }
 }
 
-/// Whether it is; what is certainly no text is refused.
+/// Whether it is compressed; files that are clearly not text are refused.
 fn is_compressed(name: &str, file: &File) -> Result<bool> {
     let about = || name.to_owned();
     let start = Start::read(|bytes, offset| file.read_at(bytes, offset)).with_context(about)?;
@@ -635,8 +635,8 @@ fn is_compressed(name: &str, file: &File) -> Result<bool> {
     Ok(false)
 }
 
-/// Whether it is a file with a known length. Files of the kernel claim to be empty; only reading them shows what they
-/// have.
+/// Whether it is a file with a known length. The kernel's files claim to be empty; only reading them shows their
+/// content.
 fn is_plain(name: &str, state: &State) -> Result<bool> {
     if state.is_dir {
         return Err(crate::Error::Directory { name: name.to_owned() }.into());
@@ -644,13 +644,13 @@ fn is_plain(name: &str, state: &State) -> Result<bool> {
     Ok(state.is_file && state.length > 0)
 }
 
-/// Whether the file ends before the length that it claims: those of sysfs claim a page.
+/// Whether the file ends before its claimed length: files of sysfs claim a page.
 fn is_short(name: &str, file: &File, state: &State) -> Result<bool> {
     let read = file.read_at(&mut [0], state.length - 1);
     Ok(read.with_context(|| name.to_owned())? == 0)
 }
 
-/// Whether something was read from a shared descriptor before us: then the rest is a stream.
+/// Whether a shared descriptor was read from before: then the rest is a stream.
 fn starts_midway(mut file: &File) -> bool {
     file.stream_position().is_ok_and(|position| position > 0)
 }

@@ -1,4 +1,4 @@
-//! The keys of lines in order, for other work than that of umbel's filters.
+//! The keys of lines in order, for work other than with umbel's filters.
 
 use std::io::Read;
 
@@ -40,7 +40,7 @@ impl<'a> KeyBatch<'a> {
 /// one long line may use; [`room_left`](crate::room_left) computes it.
 ///
 /// # Errors
-/// Those of reading and those of `see`.
+/// Read errors, and errors of `see`.
 pub fn keys(
     inputs: &[Input],
     room: u64,
@@ -52,7 +52,7 @@ pub fn keys(
     Ok(report)
 }
 
-/// Like [`keys`], for lines from a stream: available ones are passed on immediately.
+/// Like [`keys`], for lines from a stream, which are passed on as soon as they arrive.
 ///
 /// # Errors
 /// As [`keys`].
@@ -68,8 +68,8 @@ pub fn keys_stream(
     Ok(report)
 }
 
-/// The scanner hashes all keys with our scheme, although nobody needs it: at some 10 GB/s another scanner is not worth
-/// it.
+/// The scanner hashes all keys with our scheme, although the hashes are not used: at some 10 GB/s, another scanner is
+/// not worth it.
 fn scanner(options: &Options) -> Result<Scanner<'_>, Error> {
     Scanner::new(options, KeyHasher::default())
 }

@@ -43,8 +43,8 @@
 //!   the rows of two files with the same key side by side.
 //! - [`insert`], [`Query`], [`remove`] and [`Seen`] connect lines with a [`Filter`] of umbel or of another system;
 //!   [`build_in_pieces`] and [`query_in_pieces`] do so with filters larger than the memory cap.
-//! - [`Query::of_list`] finds the lines whose key has a prefix in a list: that of an address or host.
-//! - [`Report`] says what a job read, wrote and found; [`Error`] says where in which input it stopped.
+//! - [`Query::of_list`] finds the lines whose key, an address or host, has a prefix in a list.
+//! - [`Report`] holds what a job read, wrote and found; [`Error`] names the input and the place where it stopped.
 //!
 //! | module | what it alone knows |
 //! |---|---|
@@ -70,8 +70,8 @@
 //! | `bulk` | filling one blocked filter on all threads, and querying it in batches |
 //! | `filters` | filters of any kind or system: building, filling, querying and emptying them with lines |
 //! | `unseen` | lines that no earlier run has seen, and the [`journal`] of those since a filter was saved |
-//! | `keys` | the keys of lines in order, for other work than that of umbel's filters |
-//! | `rows` | records of bytes that are read by others, and their keys |
+//! | `keys` | the keys of lines in order, for work other than with umbel's filters |
+//! | `rows` | records and their keys in bytes that the caller reads |
 
 mod ahead;
 mod align;
@@ -125,8 +125,8 @@ pub use unseen::{Checkpoint, Save, SaveError, Seen, SeenInPieces, journal};
 
 use std::sync::Arc;
 
-/// The options of every job. There are no defaults, because each depends on the machine or the files, and whoever starts a
-/// job decides all of them: a new one is meant to be a compile error there.
+/// The options of every job. There are no defaults, because each depends on the machine or the files. The caller
+/// decides all of them: a new one is meant to be a compile error there.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Bytes that the whole process may use, at least [`LEAST_MEMORY`].
@@ -139,7 +139,7 @@ pub struct Options {
     pub separator: u8,
     /// The format of records, and their key.
     pub records: Records,
-    /// What inputs after the first call the fields of the key, if they call them differently: one name for each, or none.
+    /// The names of the key's fields in inputs after the first, if they differ there: one name for each, or none.
     pub others: Vec<String>,
     /// Columns of CSV or TSV that do not count where whole rows are compared.
     pub ignored: Vec<String>,

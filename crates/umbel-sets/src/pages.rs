@@ -1,4 +1,4 @@
-//! Where bytes of a file go in a [`PageBuffer`](umbel_io::PageBuffer) so that the system's copies are fast.
+//! Where bytes of a file go in a [`PageBuffer`](umbel_io::PageBuffer) to make the system's copies fast.
 
 /// Bytes of a page. Tests have small ones, because their buffers are small.
 pub(crate) const PAGE: usize = if cfg!(test) { 64 } else { umbel_io::pages::PAGE };

@@ -26,7 +26,7 @@ pub struct Changes {
     pub changed: u64,
     /// Rows in both files.
     pub kept: u64,
-    /// Those of them that one file has more often than the other.
+    /// Rows in both files that one file has more often than the other.
     pub uneven: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct Joined {
     pub left_matched: u64,
     /// Rows of the first input without a partner.
     pub left_unmatched: u64,
-    /// Rows of the second input without a partner, if these are kept: otherwise nobody counts them.
+    /// Rows of the second input without a partner, if these are kept; otherwise they are not counted.
     pub right_unmatched: Option<u64>,
 }
 
@@ -60,13 +60,12 @@ pub struct Progress {
     /// Keys still to see for the sample.
     unsampled: AtomicUsize,
     sample: Mutex<BTreeSet<Vec<u8>>>,
-    /// Of some inputs, the first record seen without its key, as an error.
+    /// For some inputs, the first record seen without its key, as an error.
     lacking: Mutex<Vec<Error>>,
 }
 
 impl Progress {
-    /// Makes the progress of a job that keeps a sample: the different ones among the first `keys` keys that its threads
-    /// see.
+    /// Makes the progress of a job that keeps a sample: the distinct keys among the first `keys` that its threads see.
     pub fn with_sample(keys: usize) -> Self {
         Self { unsampled: keys.into(), ..Self::default() }
     }
@@ -193,7 +192,7 @@ pub struct Report {
     pub passes: u32,
     /// Names of inputs that grew meanwhile: the answer is for their initial content.
     pub grown: Vec<String>,
-    /// Names of inputs of which no record has its key, though not all inputs are like that.
+    /// Names of inputs in which no record has its key, if other inputs have some.
     pub keyless: Vec<String>,
     /// For a comparison of two files, the differences.
     pub changes: Option<Changes>,
@@ -256,8 +255,8 @@ impl Report {
         }
     }
 
-    /// Refuses a run in which no record had its key, though some lack it: a field that is not spelled right would pass in
-    /// silence otherwise. `progress` is that of the run. Set operations refuse it by themselves.
+    /// Refuses a run in which records lacked their key and none had one: otherwise a misspelled field would go
+    /// unnoticed. `progress` is the run's. Set operations refuse such a run themselves.
     ///
     /// # Errors
     /// [`Error::NowhereField`].

@@ -1,11 +1,11 @@
-//! Records of bytes that somebody else reads: where they end, and their keys.
+//! Records in bytes that the caller reads: where they end, and their keys.
 
 use std::ops::Range;
 
 use crate::records::{Copied, Flaw, Format, Found};
 use crate::{Error, Options};
 
-/// Cuts bytes into records, for jobs that read their inputs in another way than from start to end.
+/// Cuts bytes into records, for jobs that do not read their inputs from start to end.
 pub struct Rows {
     format: Format,
 }
@@ -16,14 +16,14 @@ pub type SeeRow<'a> = dyn FnMut(Range<usize>, &[u8]) -> Result<(), Error> + 'a;
 /// What an input starts with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// Where the first record starts, behind a header.
+    /// Where the first record starts, after any header.
     pub first: usize,
     /// The header, without the end of its line.
     pub header: Option<Vec<u8>>,
 }
 
 impl Rows {
-    /// Cuts records of the format, and with the keys, that the options describe.
+    /// Cuts records with the format and the keys that the options describe.
     ///
     /// # Errors
     /// [`Error::Delimiter`], [`Error::FieldNumber`].
@@ -34,7 +34,7 @@ impl Rows {
     /// Reads the start of an input, `bytes`, which are `all` of it or may continue; `None` if that is too little.
     ///
     /// # Errors
-    /// Those of a header without the fields of the key.
+    /// Errors for a header without the fields of the key.
     pub fn start(&self, name: &str, bytes: &[u8], all: bool) -> Result<Option<Start>, Error> {
         let head = self.format.head(name, bytes, all, false)?;
         Ok(head.map(|head| Start {
@@ -56,10 +56,10 @@ impl Rows {
     }
 
     /// Passes each record of `bytes`, which start with one, and its key to `see`. They are at `offset` of the input `name`,
-    /// under its `header`. Records that the options leave out are passed over.
+    /// under its `header`. Records that the options leave out are skipped.
     ///
     /// # Errors
-    /// Those of records that cannot be read, or have no key, and those of `see`.
+    /// Errors for records that cannot be read or have no key, and errors of `see`.
     pub fn each(
         &self,
         name: &str,

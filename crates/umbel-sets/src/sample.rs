@@ -1,4 +1,4 @@
-//! Estimates from a few pieces of inputs: how many of their lines differ, and how many others have too.
+//! Estimates from a few pieces of inputs: how many of their lines are distinct, and how many other inputs share.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -13,11 +13,11 @@ use crate::records::{Copied, Found, Head};
 use crate::scan::Scanner;
 
 /// The number of pieces read of an input, evenly spread, and the maximum bytes of each: 60 thousand lines of 66 bytes.
-/// Of 20 million with each twice, 90 ± 10 pairs meet; of 2 × 20 million that share a tenth, 18 ± 4. Lines of one piece
+/// In 20 million with each twice, 90 ± 10 pairs meet; in 2 × 20 million that share a tenth, 18 ± 4. Lines of one piece
 /// are not independent: repeats are often close together, and pieces of sorted inputs share many lines or none.
 const PIECES: u64 = 64;
 const PIECE: u64 = if cfg!(test) { 256 } else { 64 << 10 };
-/// All pieces together are at most this part of an input: of 32 MiB the pieces are 16 KiB, and a shared tenth still
+/// All pieces together are at most this part of an input: for 32 MiB, pieces have 16 KiB, and a shared tenth still
 /// gives 48 pairs. Reading an eighth of it took a third of the time of `common`.
 const PART: u64 = if cfg!(test) { 1 } else { 32 };
 
@@ -124,8 +124,8 @@ impl Sample {
         }
     }
 
-    /// Estimates how many pairs of a line of these inputs and one of the others are equal, and how many of them have a key that
-    /// is in several pieces of both: a key with many lines is, unless these stand together. Exact if all was read.
+    /// Estimates how many pairs of a line here and one of the others are equal, and how many of these have a key that
+    /// is in several pieces of both: a key with many lines is, unless these are adjacent. Exact if all was read.
     pub(crate) fn pairs(&self, others: &Self) -> (u64, u64) {
         let scale = |sample: &Self| match sample.whole {
             true => 1.0,
@@ -318,8 +318,8 @@ mod tests {
         assert!(clustered.is_none_or(|shared| shared < ALL / 4 * 3), "{clustered:?}");
     }
 
-    /// Of a key of a third of the lines of both, the pairs are those of the sample. Of unique keys, 900²/32,768 = 25 ± 5 are in
-    /// both samples: 4 of 25 to 3 times 25 are four deviations and more.
+    /// For a key on a third of the lines of both, the sample gives the pairs. Of unique keys, 900²/32,768 = 25 ± 5 are
+    /// in both samples: 4 of 25 to 3 times 25 are four deviations and more.
     #[test]
     fn pairs_are_estimated() {
         let heavy = |seed| mixed(0..ALL, seed).into_iter().map(|i| if i % 3 == 0 { 0 } else { i });

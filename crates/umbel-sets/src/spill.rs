@@ -144,7 +144,7 @@ impl Spill {
         Self { file: Arc::clone(&self.file), layout, lines, start, end, longest }
     }
 
-    /// Reads a range of bytes, at whose ends lines start.
+    /// Reads a range of bytes that starts and ends where lines start.
     pub(crate) fn read_range(&self, range: Range<u64>, buffer: usize) -> SpillReader {
         SpillReader { at: range.start, end: range.end, ..self.read(buffer) }
     }
@@ -181,7 +181,7 @@ pub(crate) struct SpillReader {
 }
 
 impl SpillReader {
-    /// Reads the next lines: those in the buffer, at most 64 and at least one; false at the end.
+    /// Reads the next lines, at most 64 and at least one, from the buffer; false at the end.
     pub(crate) fn read_some(&mut self, disk: &Disk<'_>) -> Result<bool, Error> {
         const MOST: usize = 64;
         self.some.clear();
@@ -193,7 +193,7 @@ impl SpillReader {
             if self.filled - self.begin < size {
                 break;
             }
-            // It is in the buffer, so nothing moves.
+            // The line is in the buffer, so nothing moves.
             let place = self.advance(disk)?.expect("a line is left");
             self.some.push((place, self.record.clone()));
         }
@@ -262,7 +262,7 @@ impl SpillReader {
     }
 }
 
-/// Lines spilled to several files by their hashes: equal lines go to the same file.
+/// Lines spilled to several files by hash: equal lines go to the same file.
 pub(crate) struct Partitions {
     level: u32,
     files: Vec<Mutex<SpillWriter>>,
@@ -292,8 +292,8 @@ impl Partitions {
         self.lock(self.index(hash)).push(place, line)
     }
 
-    /// Pushes some lines, and clears `some`: those of a partition together, in their order, under one lock, and first where
-    /// no other thread writes. `get` gives the hash, the place and the record of each.
+    /// Pushes some lines, and clears `some`: each partition's lines together, in order, under one lock, starting with
+    /// partitions that no other thread writes to. `get` gives the hash, the place and the record of each.
     pub(crate) fn push_some<'l>(
         &self,
         some: &mut Scattered,
@@ -404,7 +404,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Results are written `buffer` bytes at a time, or as many as gain something.
+    /// Results are written `buffer` bytes at a time, or fewer where more gain nothing.
     pub(crate) fn new(buffer: u64) -> Self {
         let buffer = buffer.clamp(LEAST_BUFFER as u64, 256 << 10) as usize;
         Self { buffer, out: None, ends: Vec::new(), files: Vec::new() }
@@ -441,7 +441,7 @@ impl Runs {
     }
 
     /// Merges all results by ascending place, with about `memory` bytes of buffers. If there are too many runs to read
-    /// at the same time, merges some to longer ones first.
+    /// at the same time, merges some into longer ones first.
     pub(crate) fn merge(mut self, disk: &Disk<'_>, memory: u64) -> Result<Merged, Error> {
         /// Below this, a read costs more in calls than in bytes.
         const LEAST_READ: u64 = 16 << 10;
@@ -479,7 +479,7 @@ pub(crate) struct Merged {
     readers: Vec<SpillReader>,
     /// The runs by the places of their next lines.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Whether the line of the first of them was returned: its next one is still to be read.
+    /// Whether the first run's line was returned: its next one is still to be read.
     given: bool,
 }
 

@@ -21,12 +21,12 @@ use crate::Error;
 use crate::records::{Layout, Record};
 
 /// Bytes of a segment; in a large table, enough for huge pages, without which nearly every look-up also misses the TLB.
-/// Tests have small ones, so that a few lines fill several.
+/// Small in tests: a few lines then fill several segments.
 const SEGMENT: usize = if cfg!(test) { 1 << 9 } else { 1 << 20 };
 const LARGE_SEGMENT: usize = 8 * SEGMENT;
-/// Of a small table: what is held next to each line, such as the inputs that have it, may be many times the line.
+/// For a small table: the data next to a line, such as the inputs that have it, may be many times its size.
 const LEAST_SEGMENT: usize = if cfg!(test) { SEGMENT } else { 4 << 10 };
-/// The budget from which on segments are large.
+/// From this budget on, segments are large.
 const LARGE: u64 = 16 * LARGE_SEGMENT as u64;
 pub(crate) const UNIT: usize = 4;
 /// Bytes of a place.
@@ -45,7 +45,7 @@ const UNITS: u64 = (1 << UNIT_BITS) - 1;
 const MOST_SLOTS: usize = 4 << TAG_BITS;
 /// The keys of a table with the most slots: 751 million.
 pub(crate) const MOST_KEYS: u64 = MOST_SLOTS as u64 / 10 * 7;
-/// The bytes of its lines that a slot can point to: 256 GiB.
+/// The bytes of lines that slots can point to: 256 GiB.
 pub(crate) const MOST_BYTES: u64 = (UNITS + 1) * UNIT as u64 - LARGE_SEGMENT as u64;
 const FEWEST_SLOTS: usize = if cfg!(test) { 1 << 3 } else { 1 << 12 };
 
@@ -74,7 +74,7 @@ pub(crate) struct Table {
     arena: u64,
     /// Bytes that it may still use, shared with other tables if there are any.
     room: Arc<AtomicU64>,
-    /// Set once a line did not fit: from then on no new line enters, so that any line not here is elsewhere.
+    /// Set once a line did not fit: no new line enters after that, so any line not here is elsewhere.
     full: bool,
 }
 
@@ -109,7 +109,7 @@ fn zeroed(bytes: usize) -> Result<Blocks, Error> {
 }
 
 /// Whether these are the same bytes, inline: lines are so short that a call takes longer than comparing them, in some C
-/// libraries several times.
+/// libraries several times longer.
 #[inline]
 fn equal(a: &[u8], b: &[u8]) -> bool {
     const WORD: usize = size_of::<u128>();
@@ -254,8 +254,8 @@ impl Table {
         Ok(Inserted::New(unit))
     }
 
-    /// Adds a record behind all with its key, in a table made for that: the place of each is the unit of the next, that of
-    /// the last one the first's. Returns the unit as [`insert`](Self::insert) does; known is a key with other records.
+    /// Adds a record after all others with its key, in a table made for that: each one's place is the unit of the next,
+    /// the last one's the first's. Returns the unit as [`insert`](Self::insert); a key with other records is known.
     ///
     /// # Errors
     /// If memory for its slots cannot be allocated.
@@ -300,7 +300,7 @@ impl Table {
             .copy_from_slice(&place.to_le_bytes());
     }
 
-    /// The entry with this key, as its unit; the last one of a list.
+    /// The unit of the entry with this key; in a list, of the last one.
     pub(crate) fn find(&self, hash: KeyHash, key: &[u8]) -> Option<u64> {
         self.find_slot(hash, key).map(|slot| (self.slots()[slot] & UNITS) - 1)
     }
@@ -344,7 +344,7 @@ impl Table {
     #[inline]
     pub(crate) fn warm_each<'t>(hashes: &[KeyHash], table: impl Fn(KeyHash) -> &'t Self) {
         const AHEAD: usize = 32;
-        /// Bytes of a line of the cache: an entry of usual length lies in two.
+        /// Bytes of a cache line: an entry of usual length is in two.
         const LINE: usize = 64;
         for hashes in hashes.chunks(AHEAD) {
             // Loads all slots before testing any: a branch misprediction would wait for the cache miss it depends on.

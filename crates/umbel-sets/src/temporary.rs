@@ -10,8 +10,8 @@ use umbel_io::{FileAt, PageWriter};
 
 use crate::Error;
 
-/// Folders for temporary files, used in turn: folders on several disks are written and read in parallel. A file that finds
-/// its disk full goes on in the next folder.
+/// Folders for temporary files, used in turn: folders on several disks are written and read in parallel. If a file's
+/// disk is full, the file continues in the next folder.
 #[derive(Debug)]
 pub struct TempFolders {
     folders: Arc<[PathBuf]>,
@@ -51,25 +51,25 @@ impl TempFolders {
     }
 }
 
-/// A temporary file. It disappears however the process ends: it has no name, or the system removes it when it is closed.
+/// A temporary file. It disappears however the process ends: it has no name, or the system removes it on close.
 ///
-/// Bytes are only ever written behind those that are there.
+/// Bytes are only ever appended.
 #[derive(Debug)]
 pub(crate) struct TempFile {
     file: File,
     folders: Arc<[PathBuf]>,
     /// The folder that it is in.
     number: usize,
-    /// Folders that it can go on in.
+    /// Folders that it can continue in.
     others: usize,
     /// Bytes written to it through [`Write`].
     written: u64,
-    /// Where its disk was full, and what comes after that.
+    /// Where its disk was full, and the file that continues it.
     rest: OnceLock<(u64, Box<Self>)>,
 }
 
 impl TempFile {
-    /// Makes one in a folder, or where that is full in one of the next `others`.
+    /// Makes one in a folder, or if that is full, in one of the next `others`.
     fn new(folders: &Arc<[PathBuf]>, number: usize, others: usize) -> Result<Self, Error> {
         let folder = &folders[number];
         match tempfile::tempfile_in(folder) {
@@ -120,7 +120,7 @@ impl TempFile {
         }
     }
 
-    /// Writes `bytes` at `offset`, behind all others.
+    /// Writes `bytes` at `offset`, after all others.
     pub(crate) fn write_all_at(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
         if self.rest.get().is_none() {
             match self.file.write_all_at(bytes, offset) {
@@ -132,7 +132,7 @@ impl TempFile {
         rest.write_all_at(bytes, offset - end)
     }
 
-    /// Goes on in the next folder from `end`, where the disk was full.
+    /// Continues in the next folder from `end`, where the disk was full.
     fn go_on(&self, end: u64, error: io::Error) -> io::Result<()> {
         if self.others == 0 || !is_full(&error) {
             return Err(error);
@@ -144,7 +144,7 @@ impl TempFile {
     }
 }
 
-/// Whether a disk has no room, or none for this user.
+/// Whether a disk is full, or full for this user.
 fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
@@ -202,7 +202,7 @@ mod tests {
             file.read_exact_at(&mut bytes, start as u64).unwrap();
             assert_eq!(bytes, b"abcdefghij"[start..end]);
         }
-        // All folders were tried, and other errors are no reason to go elsewhere.
+        // All folders were tried; on other errors, no other folder is used.
         let last = &file.rest.get().unwrap().1.rest.get().unwrap().1;
         assert!(last.go_on(5, full()).is_err());
         let other = folders.file().unwrap();

@@ -23,7 +23,7 @@ pub(crate) fn input(dir: &Path, name: &str, bytes: &[u8]) -> Input {
     Input::file(name, File::open(path).unwrap()).unwrap()
 }
 
-/// Files that are named by their numbers.
+/// Writes files named by their numbers.
 pub(crate) fn write(dir: &Path, files: &[Vec<u8>]) -> Vec<Input> {
     files.iter().enumerate().map(|(i, bytes)| input(dir, &i.to_string(), bytes)).collect()
 }
@@ -77,7 +77,7 @@ pub(crate) fn lines(range: std::ops::Range<u32>) -> Vec<u8> {
         .collect()
 }
 
-/// The lines of `bytes`; what follows the last end is a line only if it is not empty.
+/// The lines of `bytes`; bytes after the last end, if any, are one.
 pub(crate) fn lines_of(bytes: &[u8], separator: u8) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == separator).collect();
     if lines.last().is_some_and(|last| last.is_empty()) {
@@ -86,12 +86,12 @@ pub(crate) fn lines_of(bytes: &[u8], separator: u8) -> Vec<&[u8]> {
     lines
 }
 
-/// Numbers of threads, up to 64; most often few, which is fast.
+/// Numbers of threads, up to 64; mostly few, which is fast.
 pub(crate) fn threads() -> impl Strategy<Value = usize> {
     prop_oneof![3 => 1..4usize, 1 => 4..65usize]
 }
 
-/// What a cap leaves for data: most often so little that everything is spilled, up to what a cap of 2 GiB leaves.
+/// The memory a cap leaves for data: mostly so little that everything is spilled, at most what 2 GiB leave.
 pub(crate) fn rests() -> impl Strategy<Value = u64> {
     prop_oneof![5 => 4_000u64..200_000, 1 => 200_000u64..2 << 30]
 }
@@ -112,8 +112,8 @@ impl Files {
     }
 }
 
-/// Inputs drawn from one set of lines, so that they share many; short and long lines, with bytes of every value; few or
-/// many repeats.
+/// Inputs drawn from one set of lines, so they share many; short and long lines, with bytes of every value; few or many
+/// repeats.
 pub(crate) fn files(count: Range<usize>) -> impl Strategy<Value = Files> {
     let line = prop_oneof![
         4 => proptest::collection::vec(any::<u8>(), 0..12),

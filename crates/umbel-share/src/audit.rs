@@ -1,11 +1,11 @@
 //! What the holder of a filter learns about its keys.
 //!
-//! A filter does not store keys, but it answers for any key that somebody can think of: a *dictionary attack* looks up all
-//! of them. False positives hide the members among them, but not all members: a holder sees bits, and [`Cover`] finds the
-//! candidates that are members for certain. This module has the arithmetic of these attacks, and recognizes keys that are
-//! [easily enumerated](Guessable). It reads no keys and no clock: that is for its callers.
+//! A filter does not store keys, but it answers for any key: a *dictionary attack* looks up every key that someone can
+//! think of. False positives hide the members among them, but not all members: a holder sees bits, and [`Cover`] finds
+//! the candidates that are members for certain. This module has the arithmetic of these attacks, and recognizes keys
+//! that are [easily enumerated](Guessable). It reads no keys and no clock: that is for its callers.
 
-use umbel::math::{Estimate, binomial_bounds};
+use umbel::internals::math::{Estimate, binomial_bounds};
 
 mod bits;
 mod guessable;
@@ -18,7 +18,7 @@ pub use guessable::Guessable;
 pub struct Hits {
     /// Candidates looked up, each of them once.
     pub candidates: u64,
-    /// Those that pass.
+    /// Candidates that pass.
     pub hits: u64,
     /// The filter's false positive rate now, from its own bits.
     pub fpp: f64,
@@ -44,7 +44,7 @@ impl Hits {
             false => 0.0,
         };
         let false_hits = |members: u64| binomial_bounds(candidates - members, fpp, 0.05);
-        // With one member more, one hit less is left to chance, and the bounds decrease by at most one.
+        // With one more member, one hit less is due to chance, and the bounds decrease by at most one.
         let low = first(hits, |members| hits - members <= false_hits(members).1);
         let beyond =
             first(hits + 1, |members| members > hits || hits - members < false_hits(members).0);
@@ -77,8 +77,8 @@ fn first(most: u64, enough: impl Fn(u64) -> bool) -> u64 {
 }
 
 /// Returns the probability that a key that passes is a member, if it was one with probability `prior` before: Bayes' rule,
-/// with likelihoods 1 and `fpp`. With the rate of the key's own block (see [`block_rates`]) it is that of this key. A key that
-/// does not pass is certainly none, unless the filter forgets.
+/// with likelihoods 1 and `fpp`. Pass the rate of the key's own block (see [`block_rates`]) for the probability of that
+/// key. A key that does not pass is certainly not a member, unless the filter forgets.
 ///
 /// ```
 /// use umbel_share::audit::posterior;
@@ -90,7 +90,7 @@ pub fn posterior(prior: f64, fpp: f64) -> f64 {
     if prior == 0.0 { 0.0 } else { prior / (prior + (1.0 - prior) * fpp) }
 }
 
-/// What looking up every key of a universe lists, if all keys of the filter are in it.
+/// The keys listed by looking up a whole universe, if it contains all keys of the filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Listing {
     /// Members, all of which are listed.
@@ -115,6 +115,7 @@ impl Listing {
 
 #[cfg(test)]
 mod tests {
+    use umbel::Filter as _;
     use umbel::{Blocked, Kind, Plan};
 
     use super::*;
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn listings_and_posteriors_agree() {
-        // Whoever lists a universe starts from the prior that a key of it is a member.
+        // For a listed universe, the prior is the share of its keys that are members.
         for (universe, keys, fpp) in [(1 << 32, 1e6, 0.01), (10_000, 5_000.0, 0.5), (7, 0.0, 0.1)] {
             let listing = Listing::of(universe, keys, fpp);
             let posterior = posterior(keys / universe as f64, fpp);

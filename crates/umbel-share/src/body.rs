@@ -8,8 +8,8 @@
 //! 16  tail_length    u64                        8 or 32        sum of the filter's file
 //! 24  more fields of a delta                    8              XXH3-64 of the tail and that, seeded with the frames
 //! ```
-//! The header of the filter's file says how long its payload is. The sum is XXH3-64 in a packed file, which makes one
-//! filter whoever unpacks it, and SHA-256 in a delta, whose result depends on a base that nobody signed.
+//! The header of the filter's file says how long its payload is. The sum is XXH3-64 in a packed file, which always
+//! makes the same filter, and SHA-256 in a delta, whose result depends on a base that may be unsigned.
 
 use std::hash::Hasher;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use twox_hash::XxHash3_64;
 use twox_hash::xxhash3_64::Hasher as Xxh3;
 use umbel::FileError;
-use umbel::format::{self, Header, Payload};
+use umbel::internals::format::{self, Header, Payload};
 
 use crate::ShareError;
 use crate::frame::{self, FRAME};
@@ -47,7 +47,7 @@ pub(crate) struct Source<R> {
     length: u64,
 }
 
-/// What a filter's file is known by: the checksum of its header, and that of its table of checksums.
+/// Identifies a filter's file: the checksum of its header, and the checksum of its table of checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Id {
     pub(crate) header: u64,
@@ -109,11 +109,11 @@ impl<R: Read> Source<R> {
 
     /// The file has another length than its header declares.
     fn appended(&self, declared: u64) -> ShareError {
-        FileError::Length { expected: declared, found: self.length }.into()
+        FileError::Length(declared, self.length).into()
     }
 }
 
-/// Whether what follows a filter is nothing, or the signature of a file of `length` bytes with it.
+/// Whether a filter is followed by nothing, or by the signature of a file that then has `length` bytes.
 fn is_signature(block: &[u8], length: u64) -> Result<bool, ShareError> {
     match block.first_chunk() {
         Some(block) => Ok(Signature::parse(*block, length)?.is_some()),
@@ -122,7 +122,7 @@ fn is_signature(block: &[u8], length: u64) -> Result<bool, ShareError> {
 }
 
 impl<R: Read + Seek> Source<R> {
-    /// What the file is known by, without reading its payload.
+    /// The id of the file, without reading its payload.
     pub(crate) fn id(&mut self) -> Result<Id, ShareError> {
         let start = self.header.bytes().len() as u64;
         let end = format::length_of(self.header.bytes())?;
@@ -136,7 +136,7 @@ impl<R: Read + Seek> Source<R> {
     }
 }
 
-/// The sum of a filter's file. It is compiled here, optimized, and not where files are read.
+/// The sum of a filter's file. Compiled (and optimized) here, not in the crates that read files.
 enum Whole {
     Checksum(Box<Xxh3>),
     Digest(Sha256),
@@ -229,7 +229,7 @@ pub(crate) struct Body<R> {
     left: u64,
     frames: u64,
     whole: Whole,
-    /// Its frames stay as they are coded, so that the checksum of the filter's file says nothing.
+    /// Its frames stay masked, so the checksum of the filter's file cannot be compared.
     is_masked: bool,
     stage: Stage,
 }
@@ -244,7 +244,7 @@ enum Stage {
 }
 
 impl<R: Read> Body<R> {
-    /// Reads and checks everything before the frames, and that the filter's file has at most so many bytes.
+    /// Reads and checks everything before the frames, and that the filter's file has at most `most` bytes.
     pub(crate) fn new(mut source: R, form: Form, most: u64) -> Result<Self, ShareError> {
         let what = form.what;
         let damaged = || ShareError::HeaderDamaged { what };
@@ -263,7 +263,7 @@ impl<R: Read> Body<R> {
         }
         let length = u32::from_le_bytes(start[12..16].try_into().expect("four bytes")) as usize;
         let tail_length = u64::from_le_bytes(start[16..24].try_into().expect("eight bytes"));
-        // No header of a filter is longer.
+        // No filter has a longer header.
         if length > 1 << 17 {
             return Err(damaged());
         }
@@ -315,8 +315,8 @@ impl<R: Read> Body<R> {
         header + self.header.payload_length() + self.tail_length as u64
     }
 
-    /// Gives the next piece of the filter's file; an empty one after the last, when all checksums are verified. `unmask`
-    /// turns what was coded into the payload.
+    /// Returns the next piece of the filter's file; an empty one after the last, when all checksums are verified.
+    /// `unmask` turns what was coded into the payload.
     pub(crate) fn next(
         &mut self,
         piece: &mut Vec<u8>,
@@ -349,7 +349,7 @@ impl<R: Read> Body<R> {
         Ok(())
     }
 
-    /// Reads the end and checks it, and what was given before it.
+    /// Reads and checks the end, and checks what was returned before it.
     fn read_tail(&mut self, tail: &mut Vec<u8>) -> Result<(), ShareError> {
         let what = self.what;
         tail.resize(self.tail_length + self.whole.length() + 8, 0);
@@ -377,7 +377,7 @@ impl<R: Read> Body<R> {
         Ok(())
     }
 
-    /// Reads it to its end, and checks what there is to check without the base of a delta.
+    /// Reads to the end, and checks everything that needs no base of a delta.
     pub(crate) fn check(mut self) -> Result<(), ShareError> {
         let mut piece = Vec::new();
         self.is_masked = true;

@@ -2,11 +2,11 @@
 //!
 //! The bits of both payloads are compared (XOR), and those that differ are coded as in a [packed file](crate::pack). A
 //! delta names the filter it was made from by its checksums, and is refused for any other. It ends with the SHA-256 of
-//! the file that it makes: whoever trusts the signer of a delta can trust its result, whatever the base was.
+//! the file that it makes: if you trust the signer of a delta, you can trust its result, whatever the base was.
 //!
 //! ```
 //! use std::io::{Cursor, Read};
-//! use umbel::Blocked;
+//! use umbel::{Blocked, Filter};
 //! use umbel_share::delta::{Decoder, Encoder};
 //!
 //! let mut filter = Blocked::new(110_000, 0.01)?;
@@ -31,7 +31,7 @@
 use std::io::{self, Read, Seek, Write};
 
 use umbel::Kind;
-use umbel::format::{Header, Payload};
+use umbel::internals::format::{Header, Payload};
 
 use crate::ShareError;
 use crate::body::{self, Body, Form, Id, Source};
@@ -89,12 +89,12 @@ pub struct Decoder<O, D> {
 }
 
 impl<O: Read + Seek, D: Read> Decoder<O, D> {
-    /// Reads and checks everything before the payload, and whether the delta was made from this file, with its length. The
-    /// new file may have `most` bytes: a delta of a filter that grows can be small, and what it makes large.
+    /// Reads and checks everything before the payload, and whether the delta was made from this file, with its length.
+    /// The new file may have at most `most` bytes: a small delta of a growing filter can make a large file.
     ///
     /// # Errors
-    /// [`ShareError::OtherBase`], [`ShareError::AlreadyPatched`]; of the delta those of
-    /// [`pack::Decoder::new`](crate::pack::Decoder::new); of the old file [`ShareError::Filter`]; [`ShareError::Io`].
+    /// [`ShareError::OtherBase`], [`ShareError::AlreadyPatched`]; for the delta, the errors of
+    /// [`pack::Decoder::new`](crate::pack::Decoder::new); for the old file [`ShareError::Filter`]; [`ShareError::Io`].
     pub fn new(old: (O, u64), delta: D, most: u64) -> Result<Self, ShareError> {
         let body = Body::new(delta, FORM, most)?;
         let mut old = Source::new(old.0, old.1)?;
@@ -138,8 +138,8 @@ impl<O: Read + Seek, D: Read> Decoder<O, D> {
 }
 
 impl<O: Read + Seek, D: Read> Read for Decoder<O, D> {
-    /// Errors are those of [`ShareError`], as the inner error of kind `InvalidData`; [`ShareError::OtherResult`] if the
-    /// result does not have its digest.
+    /// Errors have the kind `InvalidData` and a [`ShareError`] inside; [`ShareError::OtherResult`] if the digest of the
+    /// result differs.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.at == self.piece.len() {
             self.at = 0;
@@ -161,7 +161,7 @@ fn ids<D: Read>(body: &Body<D>) -> (Id, Id) {
     (Id { header: field(0), table: field(8) }, result)
 }
 
-/// Checks that a delta between two filters is of use.
+/// Checks that a delta between two filters makes sense.
 fn check_alike(old: &Header, new: &Header) -> Result<(), ShareError> {
     let unlike = |field| Err(ShareError::Unlike { field });
     let kind = old.kind()?;
@@ -179,12 +179,12 @@ fn check_alike(old: &Header, new: &Header) -> Result<(), ShareError> {
     Ok(())
 }
 
-/// Compiled here, optimized, and not where files are read.
+/// Compiled (and optimized) here, not in the crates that read files.
 fn xor(new: &mut [u8], old: &[u8]) {
     new.iter_mut().zip(old).for_each(|(new, old)| *new ^= old);
 }
 
-/// The old payload, which is combined with the new one piece by piece. Beyond its end are zeros.
+/// The old payload, which is combined with the new one piece by piece. Zeros follow its end.
 struct Mask<R> {
     payload: Payload<R>,
     left: u64,

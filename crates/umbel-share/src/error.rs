@@ -9,7 +9,7 @@ use umbel_numbers::Size;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShareError {
-    /// The first bytes are not those of the file expected.
+    /// The first bytes do not match the file expected.
     #[error("not a {expected} of umbel: it begins with \"{}\"", found.escape_ascii())]
     Other {
         /// What it should be.
@@ -31,7 +31,7 @@ pub enum ShareError {
         /// What it is.
         what: &'static str,
     },
-    /// A frame does not match its checksum, or is no code of the coder.
+    /// A frame does not match its checksum, or cannot be decoded.
     #[error("frame {number} of the {what} is damaged; copy the file again")]
     FrameDamaged {
         /// What it is.
@@ -51,13 +51,13 @@ pub enum ShareError {
         /// What it is.
         what: &'static str,
     },
-    /// Bytes follow that are no part of the file.
+    /// Bytes follow that do not belong to the file.
     #[error("something was appended to the {what}; copy it again")]
     Appended {
         /// What it is.
         what: &'static str,
     },
-    /// Bytes stand where the signature of the filter in the file would be, and are none.
+    /// The bytes in place of the inner filter's signature are not a signature.
     #[error(
         "the filter in the {what} is followed by bytes that are no signature; make the {what} again from a whole filter"
     )]
@@ -65,7 +65,7 @@ pub enum ShareError {
         /// What it is.
         what: &'static str,
     },
-    /// Two filters of which no delta is made.
+    /// Two filters that a delta cannot connect.
     #[error(
         "the filters have a different {field}, so the delta would be as large as the new one; send the new one, packed"
     )]
@@ -101,17 +101,17 @@ pub enum ShareError {
         /// Who should have signed.
         expected: String,
     },
-    /// A name that no list can have.
+    /// A name that is not allowed for a list.
     #[error(
         "{found:?} is not the name of a list: up to {most} bytes, without control characters, and without white space at its ends"
     )]
     ListName {
         /// The name.
         found: String,
-        /// The most bytes that one has.
+        /// The most bytes that a name has.
         most: usize,
     },
-    /// The file is signed as another list than the one expected.
+    /// The file is signed as a different list from the one expected.
     #[error("the file is signed as {}, not as the list {expected:?}; get that list", named(found))]
     OtherList {
         /// Its name in the signature; empty if it has none.
@@ -129,12 +129,12 @@ pub enum ShareError {
         /// The number that it should exceed.
         newer_than: u64,
     },
-    /// A packed file is not signed, and the filter in it is: that covers nothing that has to be decoded to see it.
+    /// Only the filter in the packed file is signed: that does not cover the bytes that must be decoded to reach it.
     #[error(
         "the packed file is not signed, only the filter in it; unpack it, then check the filter's signature, or get a signed packed file"
     )]
     SignedWithin,
-    /// A packed file or a delta makes a larger filter than accepted.
+    /// A packed file or a delta makes a filter larger than the limit.
     #[error(
         "the {what} makes a filter of {}, more than the limit of {}; check who signed it, or raise the limit if you know whose it is",
         Size(*bytes),
@@ -148,12 +148,12 @@ pub enum ShareError {
         /// The limit.
         most: u64,
     },
-    /// A delta makes another filter than the one whose digest it has.
+    /// The filter that a delta makes does not match the digest in the delta.
     #[error(
         "the delta makes another filter than the one it was made for: the base or the delta was altered; get the new filter itself"
     )]
     OtherResult,
-    /// The signature is not one of this file.
+    /// The signature does not match this file.
     #[error("the signature does not match: the file was altered or forged; do not use it")]
     Forged,
     /// The block of the signature is damaged.
@@ -162,7 +162,7 @@ pub enum ShareError {
     /// A message of a summary does not match its checksum, or a field is impossible.
     #[error("the message is damaged; request a full copy")]
     MessageDamaged,
-    /// A message has an epoch that no clock shows, and that no later start of the cache could exceed.
+    /// A message has an epoch beyond any clock, which no later start of the cache could exceed.
     #[error(
         "the message has the epoch {found}, beyond the greatest of {}: damaged or forged; authenticate the connection",
         i64::MAX
@@ -171,27 +171,27 @@ pub enum ShareError {
         /// The epoch.
         found: u64,
     },
-    /// A message is about a cache that is no peer, or asks for the filter of another.
+    /// A message is about a cache that is not a peer, or requests the filter of a different cache.
     #[error(
         "the message is about an unknown cache, {id:016x}; add it as a peer, with the name that it uses"
     )]
     UnknownCache {
-        /// What messages call the cache.
+        /// The id of the cache in messages.
         id: u64,
     },
-    /// A message was not made with the key of the group.
+    /// A message was not tagged with the key of the group.
     #[error(
         "the message was not made with the key of this group of caches: forged, damaged, or of a cache with another key"
     )]
     Unauthentic,
-    /// A message is about the filter of another cache than the one that sent it.
+    /// A message is about the filter of a cache that did not send it.
     #[error(
         "{from} sent a message about the filter of another cache, {id:016x}: forged or misrouted"
     )]
     OtherCache {
         /// Who sent it.
         from: String,
-        /// What messages call the cache that it is about.
+        /// The id of the cache that it is about.
         id: u64,
     },
     /// A message that is not a request was given to a summary.
@@ -200,7 +200,7 @@ pub enum ShareError {
     /// A request was given to the peers.
     #[error("the message is a request; give it to the summary")]
     IsRequest,
-    /// The filter of a peer is larger than accepted.
+    /// The filter of a peer is larger than the limit.
     #[error(
         "the peer's filter has {bytes} bytes, more than the limit of {most}; raise the limit, or plan fewer bits per key"
     )]
@@ -210,7 +210,7 @@ pub enum ShareError {
         /// The limit.
         most: u64,
     },
-    /// The text or the bytes are no key.
+    /// The text or the bytes are not a key.
     #[error(
         "not a {expected} key of umbel: expected {tag}, 64 hexadecimal digits and the right check; copy it again"
     )]
@@ -228,17 +228,17 @@ pub enum ShareError {
     Io(io::Error),
 }
 
-/// A code that the encoder does not make.
+/// A code that the encoder cannot have made.
 #[derive(Debug)]
 pub(crate) struct Corrupt;
 
-/// A list as messages name it.
+/// A list, as error messages name it.
 fn named(list: &str) -> String {
     if list.is_empty() { "no list".to_owned() } else { format!("the list {list:?}") }
 }
 
 impl From<io::Error> for ShareError {
-    /// Takes out the error of this crate that came through a reader.
+    /// Extracts this crate's error from the one of a reader.
     fn from(error: io::Error) -> Self {
         error.downcast::<Self>().unwrap_or_else(Self::Io)
     }
@@ -253,7 +253,7 @@ impl From<ShareError> for io::Error {
     }
 }
 
-/// What to do with a file of another version than the first.
+/// The remedy for a file of another version than 1.
 pub(crate) fn remedy(found: u16) -> &'static str {
     match found {
         0 => "no release wrote it; damaged? copy the file again",

@@ -9,8 +9,8 @@
 //! form 3  32 bytes, u16 × n, coded bytes: frequencies by byte        counters and cells, whose bits are not
 //! form 4  distances between set bits                                 deltas of a few keys
 //! ```
-//! In form 2 the numbers are the frequencies of a byte with 1 to 8 set bits; that of byte 0 is what remains of 2¹⁶. In
-//! form 3 bit i of the 32 bytes is set if byte i occurs, and the numbers are the frequencies of those that do, less 1.
+//! In form 2 the numbers are the frequencies of a byte with 1 to 8 set bits; byte 0 gets what remains of 2¹⁶. In form 3
+//! bit i of the 32 bytes is set if byte i occurs, and the numbers are the frequencies, less 1, of the bytes that occur.
 
 use std::io::{Read, Write};
 
@@ -32,7 +32,7 @@ const GAPS: u8 = 4;
 /// Bytes with 0 to 8 set bits.
 const BYTES_WITH: [u64; 9] = [1, 8, 28, 56, 70, 56, 28, 8, 1];
 
-/// Writes a frame; gives its length.
+/// Writes a frame; returns its length.
 pub(crate) fn write(bytes: &[u8], number: u64, out: &mut dyn Write) -> Result<u64, ShareError> {
     let mut frame = vec![0; 5];
     frame[0] = encode(bytes, &mut frame);
@@ -44,7 +44,7 @@ pub(crate) fn write(bytes: &[u8], number: u64, out: &mut dyn Write) -> Result<u6
     Ok(frame.len() as u64)
 }
 
-/// Reads a frame into `bytes`, which it fills; gives its length.
+/// Reads a frame into `bytes`, which it fills; returns its length.
 pub(crate) fn read(
     source: &mut dyn Read,
     number: u64,
@@ -76,7 +76,7 @@ pub(crate) fn early(error: std::io::Error, what: &'static str) -> ShareError {
     }
 }
 
-/// Appends the smallest code of `bytes`; gives its form.
+/// Appends the smallest code of `bytes`; returns its form.
 fn encode(bytes: &[u8], out: &mut Vec<u8>) -> u8 {
     let histogram = histogram(bytes);
     if histogram.iter().filter(|&&count| count > 0).count() == 1 {
@@ -87,7 +87,7 @@ fn encode(bytes: &[u8], out: &mut Vec<u8>) -> u8 {
     let ones: u64 = (0..256).map(|byte| set(byte) * histogram[byte]).sum();
     let by_byte = by_byte(&histogram);
     let by_set_bits = by_set_bits(&histogram);
-    // The code is shorter than its bound by nothing worth a second try.
+    // No code is enough below its bound to be worth a second try.
     let costs = [
         (STORED, bytes.len() as f64),
         (GAPS, gaps::cost(8 * bytes.len() as u64, ones)),
@@ -156,7 +156,7 @@ fn histogram(bytes: &[u8]) -> [u64; 256] {
     std::array::from_fn(|byte| tables.iter().map(|table| u64::from(table[byte])).sum())
 }
 
-/// Bytes of the code of such bytes.
+/// Bytes of the code for bytes with this histogram.
 fn cost(histogram: &[u64; 256], frequencies: &Frequencies) -> f64 {
     let bits = |(&count, &frequency): (&u64, &u32)| match count {
         0 => 0.0,
@@ -169,7 +169,7 @@ fn present(frequencies: &Frequencies) -> usize {
     frequencies.iter().filter(|&&frequency| frequency > 0).count()
 }
 
-/// The frequency of what was counted `count` times of `total`: above 0 for what occurs.
+/// The frequency of a byte counted `count` times of `total`: above 0 if it occurs.
 fn scaled(count: u64, total: u64) -> u32 {
     match count {
         0 => 0,
@@ -188,7 +188,7 @@ fn by_byte(histogram: &[u64; 256]) -> Frequencies {
     frequencies
 }
 
-/// Frequencies of each number of set bits; none if byte 0 cannot take what rounding left.
+/// Frequencies of each number of set bits; `None` if byte 0 cannot take what rounding left.
 fn by_set_bits(histogram: &[u64; 256]) -> Option<Frequencies> {
     let total: u64 = histogram.iter().sum();
     let mut counts = [0; 9];
@@ -209,7 +209,7 @@ fn rest_of(classes: &[u32; 9]) -> Option<u32> {
     u64::from(SCALE).checked_sub(sum).map(|rest| rest as u32)
 }
 
-/// The frequency of each byte, from those of the numbers of set bits.
+/// The frequency of each byte, from the frequencies by number of set bits.
 fn spread(classes: &[u32; 9]) -> Frequencies {
     std::array::from_fn(|byte| classes[(byte as u8).count_ones() as usize])
 }
@@ -253,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes whose bits are set with this chance.
+    /// Bytes whose bits are each set with probability `chance`.
     fn random(length: usize, chance: f64, seed: u64) -> Vec<u8> {
         let mut state = seed;
         let mut next = || {
@@ -318,7 +318,7 @@ mod tests {
             round_trip(&bytes);
         }
 
-        /// Whatever a code is, decoding ends, and what it gives codes back.
+        /// Decoding ends for every code, and its result can be encoded and decoded again.
         #[test]
         fn any_code(form in 0u8..6, coded in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut bytes = vec![0; 256];

@@ -9,7 +9,7 @@
 
 use crate::error::Corrupt;
 
-/// The code of the bits that are set in `bytes`, of which there are `count`, at least 1.
+/// Appends the code of the `count` bits, at least 1, that are set in `bytes`.
 pub(crate) fn encode(bytes: &[u8], count: u64, out: &mut Vec<u8>) {
     let rice = best_rice(8 * bytes.len() as u64, count);
     out.extend_from_slice(&(count as u32).to_le_bytes());
@@ -63,7 +63,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut [u8]) -> Result<(), Corrupt> {
 pub(crate) fn cost(total: u64, count: u64) -> f64 {
     let rice = best_rice(total, count);
     let gap = (total - count) as f64 / count as f64;
-    // A distance is geometric; its part above the low bits is (1 − p)^(2^rice) / (1 − (1 − p)^(2^rice)) in the mean.
+    // A distance is geometric; on average its part above the low bits is (1 − p)^(2^rice) / (1 − (1 − p)^(2^rice)).
     let stays = (-((1u64 << rice) as f64) * (1.0 / gap.max(1e-9)).ln_1p()).exp();
     5.0 + count as f64 * (f64::from(rice) + 1.0 + stays / (1.0 - stays)) / 8.0
 }

@@ -1,10 +1,10 @@
-//! Sharing filters of the crate [`umbel`]: how they travel, what those who hold them learn, and how to tell them less.
+//! Sharing filters of the crate [`umbel`]: how to send them, what their holders learn, and how to reveal less.
 //!
 //! - [`pack`] compresses a file to its entropy, [`delta`] sends only what changed, [`sign`] shows who made it. All
-//!   three work front to back in pieces of 1 MiB, so that the size of a filter does not matter.
-//! - [`summary`] tells caches which of them has a key, by filters that they keep up to date with deltas.
-//! - [`audit`] computes what a filter tells about keys that somebody can guess.
-//! - [`noisy`] makes copies of a list that tell little alone, and more together.
+//!   three work front to back in pieces of 1 MiB, so filters can have any size.
+//! - [`summary`]: caches find out which of them has a key, from filters that deltas keep up to date.
+//! - [`audit`] computes what a filter reveals about keys that can be guessed.
+//! - [`noisy`] makes copies of a list that reveal little alone, and more together.
 //!
 //! FORMAT.md at the root of the repository fixes every byte. Nothing here knows paths or terminals.
 
@@ -27,12 +27,12 @@ pub use error::ShareError;
 pub use trust::{Content, Received, Trust, receive};
 pub use whole::{FileKind, check};
 
-/// How a file came.
+/// How a file arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Wrapping {
     /// The bytes of the packed file, if it was packed.
     pub packed: Option<u64>,
-    /// Its signature, or that of the filter in a packed file without one.
+    /// The file's signature; for an unsigned packed file, the signature of the filter inside.
     pub signature: Option<sign::Signature>,
     /// Whether the signature was verified with a key that is trusted.
     pub verified: bool,

@@ -1,15 +1,15 @@
 //! Noisy copies of one list: filters with a high rate, each under its own seed.
 //!
-//! A filter whose rate is one half passes every second stranger, so that a key which passes is hardly more likely to be a
-//! member than before (see [`posterior`](crate::audit::posterior)). Under another seed, other strangers pass: a key that is
-//! in none of j copies passes all of them with probability p^j. Who should know more is given more copies.
+//! A filter whose rate is one half lets every second stranger pass, so a key that passes is hardly more likely to be a
+//! member than before (see [`posterior`](crate::audit::posterior)). Under another seed, other strangers pass: a key
+//! that was never added passes all j copies with probability p^j. Give more copies to those who may know more.
 //!
-//! What one copy answers with "no" is certain, however noisy it is: noise hides members, and not that others are none.
+//! A "no" of any copy is certain, however noisy it is: noise hides who is a member, not who is not.
 
 use umbel::{KeyHasher, Kind, Plan, PlanError};
 
-/// How copies of one list are made. Copy i is the blocked filter for these keys and this rate under seed S + i − 1, so
-/// that it can be rebuilt alone, and copies of lists of one size merge and compare.
+/// How copies of one list are made. Copy i is the blocked filter for these keys and this rate under seed S + i − 1. So
+/// it can be rebuilt alone, and copies of lists of one size merge and compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Copies {
     plan: Plan,
@@ -18,10 +18,10 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Plans `count` copies of a list of so many `keys`, each with the rate `fpp`, under seeds from `seed` on.
+    /// Plans `count` copies of a list of `keys` keys, each with the rate `fpp`, under seeds from `seed` on.
     ///
     /// # Errors
-    /// Those of [`Plan::for_keys`].
+    /// As [`Plan::for_keys`].
     pub fn new(keys: u64, fpp: f64, count: u32, seed: u64) -> Result<Self, PlanError> {
         Ok(Self { plan: Plan::for_keys(Kind::Blocked, keys, fpp)?, count, seed })
     }
@@ -46,7 +46,8 @@ impl Copies {
 #[cfg(test)]
 mod tests {
     use umbel::Blocked;
-    use umbel::math::binomial_bounds;
+    use umbel::Filter as _;
+    use umbel::internals::math::binomial_bounds;
 
     use super::*;
 
@@ -61,8 +62,8 @@ mod tests {
         copies.hashers().map(filter).collect()
     }
 
-    /// Strangers pass j copies as independent chances: the hits are Binomial(q, Π fᵢ), with each fᵢ from the copy's own
-    /// bits. Three sets of copies, five sizes: 15 checks at α = 1e-9. For j = 5 a relative shift of 4 % would
+    /// Strangers pass j copies independently: the hits are Binomial(q, Π fᵢ), with each fᵢ from the copy's own bits.
+    /// Three sets of copies, five sizes: 15 checks at α = 1e-9. For j = 5 a relative shift of 4 % would
     /// be seen: 81(1 − f)/(f·δ²) = 1.6 million.
     #[test]
     fn the_joint_rate_is_the_product() {

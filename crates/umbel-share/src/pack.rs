@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::io::Read;
-//! use umbel::{AnyFilter, KeyHasher, Plan};
+//! use umbel::{AnyFilter, Filter, KeyHasher, Plan};
 //! use umbel_share::pack::{Decoder, Encoder};
 //!
 //! // One probe per key: 8 bits sent per key at 1.1 %, where the smallest classic filter in memory needs 9.4.
@@ -25,7 +25,7 @@
 
 use std::io::{self, Read, Write};
 
-use umbel::format::Header;
+use umbel::internals::format::Header;
 
 use crate::ShareError;
 use crate::body::{self, Body, Form, Source};
@@ -76,8 +76,8 @@ pub struct Decoder<R> {
 }
 
 impl<R: Read> Decoder<R> {
-    /// Reads and checks everything before the payload; a filter's file may have `most` bytes. 14 bytes of a packed file can
-    /// make a MiB, so that whoever takes one from strangers needs a limit.
+    /// Reads and checks everything before the payload; the filter's file may have at most `most` bytes. 14 bytes of a
+    /// packed file can make a MiB, so set a limit for files from strangers.
     ///
     /// # Errors
     /// [`ShareError::Unfolds`] above the limit; [`ShareError::Other`], [`ShareError::Version`],
@@ -103,7 +103,7 @@ impl<R: Read> Decoder<R> {
 }
 
 impl<R: Read> Read for Decoder<R> {
-    /// Errors are those of [`ShareError`], as the inner error of kind `InvalidData`.
+    /// Errors have the kind `InvalidData` and a [`ShareError`] inside.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.at == self.piece.len() {
             self.at = 0;

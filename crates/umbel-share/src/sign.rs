@@ -54,10 +54,10 @@ const VERSION: u16 = 1;
 const ALGORITHM: u16 = 1;
 /// Bytes of the block that the signature covers, after the file.
 const COVERED: usize = 184;
-/// Where the serial number begins, and the name of the list.
+/// Where the serial number and the name of the list begin.
 const SERIAL: usize = 56;
 const LIST: usize = 64;
-/// The context of RFC 8032: a signature of umbel is none of another program (part of the format).
+/// The context of RFC 8032: a signature of umbel is not valid for another program (part of the format).
 const CONTEXT: &[u8] = b"umbel file";
 
 /// How the text of a secret key begins.
@@ -65,7 +65,7 @@ pub(crate) const SECRET_TAG: &str = "umbel-signing-key-1";
 /// How the text of a public key begins.
 pub(crate) const PUBLIC_TAG: &str = "umbel-public-key-1";
 
-/// The key that signs. Whoever has it can sign in your name.
+/// The key that signs. Anyone who has it can sign in your name.
 ///
 /// As text (`to_text`, [`FromStr`]) it is one line; the memory is cleared when it is dropped.
 pub struct SecretKey(SigningKey);
@@ -124,7 +124,7 @@ impl PublicKey {
 }
 
 impl fmt::Display for PublicKey {
-    /// One line of text, as it is parsed.
+    /// One line of text, which [`FromStr`] parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&write_text(PUBLIC_TAG, self.0.as_bytes()))
     }
@@ -136,7 +136,7 @@ impl FromStr for PublicKey {
     fn from_str(text: &str) -> Result<Self, ShareError> {
         let key =
             read_text(text, PUBLIC_TAG).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
-        // A weak key accepts signatures that nobody made.
+        // A weak key accepts signatures made without its secret key.
         let key = key.filter(|key| !key.is_weak());
         key.map(Self).ok_or(ShareError::Key { expected: "public", tag: PUBLIC_TAG })
     }
@@ -198,7 +198,7 @@ impl<W: Write> Signer<W> {
         Self { out, hash: Sha512::new(), length: 0 }
     }
 
-    /// Writes the signature of the file as the list and version of the label, and returns what was written to.
+    /// Writes the signature of the file as the list and version of the label, and returns the writer.
     ///
     /// # Errors
     /// [`ShareError::Io`].
@@ -307,7 +307,7 @@ impl Signature {
         self.length
     }
 
-    /// Returns the key that the signature claims to be of, as text.
+    /// Returns the key that the signature names, as text.
     pub fn signer(&self) -> String {
         write_text(PUBLIC_TAG, &self.signer)
     }

@@ -1,18 +1,18 @@
-//! What is accepted from whom: the one rule, for every door.
+//! Which files are accepted from whom: one rule for every entry point.
 //!
-//! **The bytes that arrive end with a signature of the trusted key; it covers all of them.** So nothing is decoded that
-//! nobody vouches for. A packed file makes one filter, and a delta has the SHA-256 of the file that it makes: who signs
-//! them signs what comes out. A signature of the filter inside of a packed file shows only after all of it is unpacked, and
-//! is not accepted in place of one of the packed file.
+//! **The bytes that arrive end with a signature of the trusted key; it covers all of them.** So only signed bytes are
+//! decoded. A packed file makes one filter, and a delta has the SHA-256 of the file that it makes, so signing them
+//! signs the result. The signature of a filter inside a packed file is seen only after unpacking everything, so it does
+//! not replace a signature of the packed file.
 //!
-//! Without a key to trust, what arrives may make only so many bytes.
+//! Without a trusted key, a packed file may make only a limited number of bytes.
 
 use std::io::{self, Read, Seek, Take};
 
 use crate::sign::{self, PublicKey, Signature};
 use crate::{FileKind, ShareError, Wrapping, pack};
 
-/// Whose files are accepted, and which.
+/// Whose files are accepted, and which of them.
 #[derive(Clone, Debug)]
 pub struct Trust {
     key: PublicKey,
@@ -26,7 +26,7 @@ impl Trust {
         Self { key, list: None, newer_than: None }
     }
 
-    /// Accepts only those signed as this list.
+    /// Accepts only files signed as this list.
     ///
     /// # Errors
     /// [`ShareError::ListName`].
@@ -37,7 +37,7 @@ impl Trust {
         Ok(self)
     }
 
-    /// Accepts only those signed with a greater serial number.
+    /// Accepts only files signed with a greater serial number.
     #[must_use]
     pub fn newer_than(mut self, serial: u64) -> Self {
         self.newer_than = Some(serial);
@@ -49,7 +49,7 @@ impl Trust {
         &self.key
     }
 
-    /// Checks a file, which is read once and left at its start; gives its signature.
+    /// Checks a file, which is read once and left at its start; returns its signature.
     ///
     /// # Errors
     /// [`ShareError::NotSigned`], [`ShareError::SignedWithin`]; [`ShareError::OtherSigner`], [`ShareError::Forged`];
@@ -72,7 +72,7 @@ impl Trust {
     }
 }
 
-/// Why a file without a signature is refused. Whether the filter in a packed file is signed shows in front of it.
+/// Why a file without a signature is refused. The start of a packed file shows whether the filter in it is signed.
 fn unsigned(mut file: impl Read + Seek) -> Result<ShareError, ShareError> {
     let packed = kind(&mut file)? == Some(FileKind::Packed);
     let within = packed && pack::Decoder::new(file, u64::MAX)?.is_signed();
@@ -91,9 +91,9 @@ fn kind(mut file: impl Read + Seek) -> io::Result<Option<FileKind>> {
 pub struct Received<R> {
     /// What it is.
     pub content: Content<R>,
-    /// Bytes of `content` as they came.
+    /// Bytes of `content` as they arrived.
     pub length: u64,
-    /// How it came.
+    /// How it arrived.
     pub wrapping: Wrapping,
 }
 
@@ -112,13 +112,13 @@ pub enum Content<R> {
 /// Cost: with a key to trust the file is read once, to hash it; otherwise only its ends are read.
 ///
 /// # Errors
-/// Those of [`Trust::check`] and of [`pack::Decoder::new`].
+/// As [`Trust::check`] and [`pack::Decoder::new`].
 pub fn receive<R: Read + Seek>(
     mut file: R,
     trust: Option<&Trust>,
     most: u64,
 ) -> Result<Received<R>, ShareError> {
-    // First, so that what cannot be read says so, and not that it has no end.
+    // First, so an unreadable file gives its read error, not one about its end.
     let kind = kind(&mut file)?;
     let signature = match trust {
         Some(trust) => Some(trust.check(&mut file)?),

@@ -7,7 +7,7 @@ use umbel::FileError;
 use crate::body::{Body, Source};
 use crate::{ShareError, delta, pack, sign};
 
-/// What a file of umbel is, which shows in its first bytes.
+/// The type of an umbel file, shown by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileKind {
@@ -24,13 +24,13 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// The bytes that tell, which `start` has if the file is so long: 24.
+    /// The number of first bytes that `of` needs, or the whole file if it is shorter: 24.
     pub const BYTES: usize = 24;
 
-    /// Returns what the file is that begins with `start`; `None` if it is none of these. Never panics.
+    /// Returns the type of the file that begins with `start`; `None` for any other file. Never panics.
     pub fn of(start: &[u8]) -> Option<Self> {
         let kinds: [(&[u8], Self); 6] = [
-            (&umbel::format::MAGIC, Self::Filter),
+            (&umbel::internals::format::MAGIC, Self::Filter),
             (&pack::MAGIC, Self::Packed),
             (&delta::MAGIC, Self::Delta),
             (umbel::SECRET_TAG.as_bytes(), Self::Secret),
@@ -41,14 +41,14 @@ impl FileKind {
     }
 }
 
-/// Reads the file of a filter, a packed file or a delta, of `length` bytes without its own signature, and checks all that
-/// it says of itself: lengths and checksums. A delta is checked without its base, so that what it makes is not.
+/// Reads the file of a filter, a packed file or a delta, of `length` bytes without its own signature, and checks all
+/// its lengths and checksums. A delta is checked without its base, so its result is not checked.
 ///
 /// Time: as unpacking. Memory: a few MiB.
 ///
 /// # Errors
-/// [`ShareError::Filter`], with [`FileError::NotUmbel`] for a file of something else; those of
-/// [`pack::Decoder`]; [`ShareError::Io`].
+/// [`ShareError::Filter`], with [`FileError::NotUmbel`] for a file of something else; as [`pack::Decoder`];
+/// [`ShareError::Io`].
 pub fn check(mut file: impl Read + Seek, length: u64) -> Result<(), ShareError> {
     let mut magic = Vec::new();
     file.rewind()?;
@@ -63,7 +63,7 @@ pub fn check(mut file: impl Read + Seek, length: u64) -> Result<(), ShareError> 
         let source = Source::new(file, length)?;
         let declared = source.header().file_length()?;
         if declared != length {
-            return Err(FileError::Length { expected: declared, found: length }.into());
+            return Err(FileError::Length(declared, length).into());
         }
         source.check()
     }

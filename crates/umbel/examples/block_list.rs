@@ -4,8 +4,8 @@
 //! does not depend on the number of addresses, so this is a thousandth of the list.
 
 use umbel::formulas::classic;
-use umbel::math::binomial_bounds;
-use umbel::{Cascade, Classic, Form, KeyHash, KeyHasher, Plan, Variant};
+use umbel::internals::math::binomial_bounds;
+use umbel::{Cascade, Classic, Filter, Form, KeyHash, KeyHasher, Plan, Variant};
 
 const BLOCKED: u64 = 4_000_000;
 const ALLOWED: u64 = 400_000;

@@ -2,8 +2,8 @@
 //! m/n and k, as curves, and counted in real filters.
 
 use umbel::formulas::classic;
-use umbel::math::binomial_bounds;
-use umbel::{Classic, KeyHasher, Plan, Variant};
+use umbel::internals::math::binomial_bounds;
+use umbel::{Classic, Filter, KeyHasher, Plan, Variant};
 
 /// Keys of the filters that are counted.
 const KEYS: u64 = 50_000;

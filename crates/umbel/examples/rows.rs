@@ -4,8 +4,8 @@
 //! A row of unknown values passes with probability (1 − (1 − 1/m)^(kn))^(3k): 5.28e-6 at m = 10⁷, k = 3 and n = 10⁶.
 
 use umbel::formulas::classic;
-use umbel::math::binomial_bounds;
-use umbel::{Attributes, KeyHasher, Plan, Tags, Variant};
+use umbel::internals::math::binomial_bounds;
+use umbel::{Attributes, Filter, KeyHasher, Plan, Tags, Variant};
 
 const ROWS: u64 = 1_000_000;
 const BITS: u64 = 10_000_000;

@@ -10,11 +10,14 @@ use crate::prelude::*;
 #[error("`{field}` is {}; expected {expected}", self.number())]
 #[non_exhaustive]
 pub struct FieldError {
-    /// Its name, for a field as in FORMAT.md.
+    /// Its name; header fields are named as in FORMAT.md.
+    #[doc(hidden)]
     pub field: &'static str,
-    /// The value found; of a rate, the bits of the number.
+    /// The value found; for a rate, the bits of the number.
+    #[doc(hidden)]
     pub found: u64,
     /// What would be valid.
+    #[doc(hidden)]
     pub expected: &'static str,
 }
 
@@ -27,7 +30,7 @@ impl FieldError {
     }
 }
 
-/// A number as it is, not rounded: in digits, or with an exponent if those would be mostly zeros.
+/// A number as it is, not rounded: in digits, or with an exponent if the digits would be mostly zeros.
 pub struct Exact(pub f64);
 
 impl fmt::Display for Exact {
@@ -47,10 +50,11 @@ pub fn check_field(
     if right { Ok(()) } else { Err(FieldError { field, found, expected }) }
 }
 
-/// The memory for a filter could not be allocated. The bytes are all there is to it.
+/// The memory for a filter could not be allocated. The error reports only the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot allocate {bytes} bytes of memory for the filter")]
 pub struct OutOfMemory {
     /// Bytes requested.
+    #[doc(hidden)]
     pub bytes: u64,
 }

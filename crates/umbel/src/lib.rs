@@ -1,11 +1,11 @@
-//! Bloom filters that keep the false positive rate they promise and report the one they have, in memory and in a checked,
+//! Bloom filters that keep their promised false positive rate and report the actual one, in memory and in a checked,
 //! documented file format.
 //!
-//! A filter answers "have I seen this key?" in a few bits per key, 10 at a rate of 1 %: *no* is certain, and *maybe* is wrong at a
-//! known rate, `fpp`. Keys are text, bytes, integers and [more](Key).
+//! A filter answers "have I seen this key?" in a few bits per key, 10 at a rate of 1 %: *no* is certain, and *maybe* is
+//! wrong at a known rate, `fpp`. Keys are text, bytes, integers and [more](Key).
 //!
 //! ```
-//! use umbel::Blocked;
+//! use umbel::{Blocked, Filter};
 //!
 //! let mut seen = Blocked::new(1_000_000, 0.01)?;
 //! assert!(seen.insert("https://example.org/"));
@@ -26,18 +26,19 @@
 //! | [`Bloomier`] | a fixed set in the fewest bits; also maps from keys to values |
 //! | [`Coded`] | rates below 1e-4 |
 //! | [`Cascade`] | two known lists that must never be confused |
-//! | [`Attributes`] | rows of several attributes, any of which can be looked up |
+//! | [`Attributes`] | rows of several attributes, looked up by any of them |
 //!
-//! Scalable and coded filters can be full, so they have `try_insert`. [`Shared`] is a blocked filter for many threads,
-//! [`AnyFilter`] a filter of any kind, as files hold them. The crate [`umbel-report`](https://docs.rs/umbel-report) ranks
-//! the kinds for a goal.
+//! The trait [`Filter`] has the methods that all of them have, such as `plan`, `receipt` and `write`; [`Insert`] is for
+//! generic code. Scalable and coded filters can be full, so they have `try_insert`. [`Shared`] is a blocked filter for many threads;
+//! [`AnyFilter`] holds a filter of any kind, as files do. The crate [`umbel-report`](https://docs.rs/umbel-report)
+//! ranks the kinds for a goal.
 //!
 //! # Save a filter and open it again
-//! The file holds the plan, the hash scheme and checksums. Opening it refuses any damage.
+//! The file holds the plan, the hash scheme and checksums. A damaged file is refused.
 //!
 //! ```
 //! use std::fs::File;
-//! use umbel::Blocked;
+//! use umbel::{Blocked, Filter};
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("seen.umbel");
 //!
@@ -52,13 +53,13 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! [`AnyFilter`] opens a file of any kind, and [`AnyFilter::map`] queries it in place, without loading it into memory.
+//! [`AnyFilter`] opens a file of any kind; [`AnyFilter::map`] queries it in place, without loading it into memory.
 //!
 //! # Plan a size, then read the receipt
-//! Two of keys, rate and memory give the third. A receipt is computed from the filter's own bits.
+//! Give two of keys, rate and memory; the plan computes the third. A receipt is computed from the filter's own bits.
 //!
 //! ```
-//! use umbel::{Blocked, KeyHasher, Kind, Plan};
+//! use umbel::{Blocked, Filter, KeyHasher, Kind, Plan};
 //!
 //! let plan = Plan::for_memory(Kind::Blocked, 1_000_000, 1 << 20)?;
 //! assert!(plan.fpp() < 0.03, "1 MiB for a million keys");
@@ -72,7 +73,7 @@
 //! ```
 //!
 //! # Build in parallel, then merge
-//! Filters of one plan merge into the filter that one thread would have built.
+//! Merging filters of the same plan gives the filter that one thread would have built.
 //!
 //! ```
 //! use umbel::{Blocked, KeyHasher, Kind, Plan};
@@ -91,38 +92,26 @@
 //!
 //! # More
 //! [Jobs by example](https://github.com/umbel/umbel/blob/main/docs/rust.md): a cache guard, a storage engine, processes
-//! that share a file, serde, keys of your own types, untrusted keys, errors, and moving from fastbloom. [`Parts`] divides a set
-//! among several filters. [`umbel-foreign`](https://docs.rs/umbel-foreign) reads and writes the filters of other systems;
-//! [`umbel-net`](https://docs.rs/umbel-net) finds the longest listed prefix of an address and the listed domain of a host,
-//! and follows keys that have a state.
+//! that share a file, serde, keys of your own types, untrusted keys, errors, moving from fastbloom. [`Parts`] divides a
+//! set among several filters. [`umbel-foreign`](https://docs.rs/umbel-foreign) reads and writes other systems' filters;
+//! [`umbel-net`](https://docs.rs/umbel-net) finds the longest listed prefix of an address and the listed domain of a
+//! host, and follows keys that have a state.
 //!
-//! # What is promised
-//! - **No false negatives.** An inserted key is found, unless the kind forgets (window, stable) or removes (counting).
-//! - **The rate.** If a filter planned for 100,000 keys or more holds them, the rate computed from its own bits is at most
-//!   `fpp` with a probability of at least 99.9 %. With fewer keys the expected rate is at most `fpp`, and
-//!   [`Plan::fpp_spread`] gives how far single filters are from it.
-//! - **One path for a key**: bytes → [`KeyHash`], once → positions → bits. A filter made by one front
-//!   end opens in all of them.
+//! # Guarantees
+//! - **No false negatives.** An inserted key is found, unless the kind forgets (window, stable) or you removed it
+//!   (counting).
+//! - **The rate.** When a filter planned for 100,000 keys or more is full, the rate computed from its own bits is at
+//!   most `fpp` with a probability of at least 99.9 %. With fewer keys the expected rate is at most `fpp`;
+//!   [`Plan::fpp_spread`] shows how far single filters deviate from it.
+//! - **One path for a key**: bytes → [`KeyHash`], once → positions → bits. All front ends open each other's filters.
 //!
 //! # Features
-//! - `std` (default): streams, random secrets, [`Shared`], and run-time detection of the processor's features.
-//!   On Linux also huge pages for large filters. Without it the crate is `no_std` with `alloc`.
+//! - `std` (default): streams, random secrets, [`Shared`], run-time detection of processor features, and on Linux huge
+//!   pages for large filters. Without it the crate is `no_std` with `alloc`.
 //! - `mmap` (default): mapped files.
 //! - `serde`: filters serialize as the bytes of their files.
 //!
-//! # Source
-//! | module | what it alone knows |
-//! |---|---|
-//! | `hash` | how key bytes become a hash, under a named scheme and a seed |
-//! | `bits` | words, blocks and the kernels that set and test them |
-//! | [`math`] | estimates, intervals, spreads |
-//! | `plan` | from a goal (two of keys, fpp, memory) to the parameters of a filter |
-//! | `filter` | what filters of all kinds share: keys, copies, merges, receipts |
-//! | [`mod@format`] | the bytes of an umbel file |
-//! | `kinds` | a folder a kind: the filter, its plan and its rate |
-//! | `any` | filters whose kind is known only at run time |
-//!
-//! The crate uses no paths, no terminal, and no threads but those of [`insert_all_on`](Filter::insert_all_on).
+//! The crate uses no paths and no terminal, and threads only in [`insert_all_on`](Blocked::insert_all_on).
 
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -136,10 +125,10 @@ mod any;
 mod bits;
 mod error;
 mod filter;
-pub mod format;
+mod format;
 mod hash;
 mod kinds;
-pub mod math;
+mod math;
 #[cfg(all(test, feature = "std", target_pointer_width = "64"))]
 mod messages;
 mod parts;
@@ -147,7 +136,7 @@ mod plan;
 mod prelude;
 mod text;
 
-/// The formulas of the kinds: their rates, sizes and spreads. No part of the interface, as below.
+/// The formulas of the kinds: rates, sizes and spreads. Not part of the public interface, like `internals`.
 #[doc(hidden)]
 pub mod formulas {
     pub use crate::kinds::blocked::rate as blocked;
@@ -158,22 +147,33 @@ pub mod formulas {
     pub use crate::kinds::window::rate as window;
 }
 
-/// What the crates of this repository share with this one. No part of its interface: it may change in any version.
+/// Shared with the other crates of this repository. Not part of the public interface: may change in any version.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::bits::arch::prefetch;
     pub use crate::bits::cast::{bytes, bytes_mut, words, words_mut};
     pub use crate::bits::{BLOCK_BITS, BLOCK_BYTES, packed, place};
     pub use crate::error::{Exact, check_field};
-    pub use crate::filter::core::Core;
-    #[cfg(feature = "std")]
-    pub use crate::format::Writer;
     pub use crate::hash::mix::{GOLDEN, mix};
     #[cfg(feature = "std")]
     pub use crate::kinds::blocked::runs;
     #[cfg(not(feature = "std"))]
     pub use crate::prelude::Real;
     pub use crate::text::{read_text, write_text};
+
+    /// The bytes of an umbel file.
+    pub mod format {
+        pub use crate::format::{
+            CHUNK, Family, Header, MAGIC, OtherKeys, VERSION, Writer, file_length, length_of,
+        };
+        #[cfg(feature = "std")]
+        pub use crate::format::{Payload, Reader, write_file};
+    }
+
+    /// Estimates from bits.
+    pub mod math {
+        pub use crate::math::{Coverage, Estimate, Spread, binomial_bounds};
+    }
 
     /// The words of a block, little-endian.
     #[inline(always)]
@@ -186,6 +186,7 @@ pub use any::AnyFilter;
 #[cfg(feature = "mmap")]
 pub use any::LazyFilter;
 #[cfg(feature = "std")]
+#[doc(hidden)]
 pub use any::Loader;
 pub use bits::{Block, Blocks};
 #[cfg(feature = "mmap")]
@@ -193,41 +194,45 @@ pub use bits::{MappedBlocks, MappedFile};
 pub use error::{FieldError, OutOfMemory};
 #[doc(inline)]
 pub use filter::{
-    BuildError, Comparison, Fact, Figure, Filter, Full, InsertError, MergeError, Names, Part,
-    Receipt, RowError,
+    BuildError, Comparison, Filter, Full, Insert, InsertError, MergeError, Part, Receipt, RowError,
 };
+#[doc(hidden)]
+pub use filter::{Fact, Figure, Names};
 #[doc(inline)]
 pub use format::{FileError, KeyDescription};
 #[doc(hidden)]
-pub use hash::SECRET_TAG;
+pub use hash::{Algorithm, AnyScheme, SECRET_TAG};
 #[doc(inline)]
 pub use hash::{
-    Algorithm, AnyScheme, ByHash, Hash64, Hashing, Key, KeyHash, KeyHasher, Mixed64, Portable,
-    Prehashed, Scheme, SchemeError, Secret, Unlock,
+    ByHash, Hash64, Hashing, Key, KeyHash, KeyHasher, Mixed64, Portable, Prehashed, Scheme,
+    SchemeError, Secret, Unlock,
 };
-pub use kinds::attributes::Attributes;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use kinds::blocked::Shared;
-pub use kinds::blocked::{Blocked, Shard, ShardIndex, Shards};
-pub use kinds::bloomier::{Bloomier, BloomierBuilder, BloomierShard};
-pub use kinds::cascade::Cascade;
-pub use kinds::classic::Classic;
-pub use kinds::coded::Coded;
-pub use kinds::counting::Counting;
+#[doc(hidden)]
+pub use kinds::blocked::{Shard, ShardIndex, Shards};
+#[doc(hidden)]
+pub use kinds::bloomier::{BloomierBuilder, BloomierShard};
 pub use kinds::planning::ParseKindError;
-pub use kinds::scalable::{Link, Scalable};
-pub use kinds::sliced::Sliced;
-pub use kinds::stable::Stable;
-pub use kinds::window::Window;
+#[doc(hidden)]
+pub use kinds::scalable::Link;
 #[doc(inline)]
-pub use math::Estimate;
+pub use math::{Estimate, Overlap, Spread};
 pub use parts::Parts;
+#[doc(hidden)]
+pub use plan::Capacity;
 #[doc(inline)]
-pub use plan::{
-    Capacity, Form, Growth, Kind, MAX_BITS, MAX_PROBES, Plan, PlanError, Tags, Variant,
-};
+pub use plan::{Form, Growth, Kind, MAX_BITS, MAX_PROBES, Plan, PlanError, Tags, Variant};
 
-/// Any error of this crate. Every other error type converts to it, so that `?` works throughout.
+macro_rules! types {
+    ([] $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*) => {
+        $(pub use kinds::$module::$name;)*
+    };
+}
+
+for_kinds!(types![]);
+
+/// Any error of this crate. Every other error type converts to it, for `?`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -255,7 +260,8 @@ pub enum Error {
     /// A description of keys is too long.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// A filter holds other keys than those to be looked up.
+    /// The filter holds other keys than the ones to be looked up.
+    #[doc(hidden)]
     #[error(transparent)]
     OtherKeys(#[from] format::OtherKeys),
     /// A text does not name a kind.

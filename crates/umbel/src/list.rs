@@ -1,8 +1,7 @@
-//! The list of kinds, their numbers in files, and the parameters that some of them have.
-//!
-//! A kind is a folder under `kinds` and an entry here; what exists once per kind is made from this list.
+//! The list of kinds, their numbers in files, and their parameters. A kind is a folder under `kinds` and an entry here;
+//! code that exists once per kind is generated from this list.
 
-/// Calls `$then!` with `[$arguments]` and the list: of each kind its docs, its name, its number in files, its module, and the
+/// Calls `$then!` with `[$arguments]` and the list: for each kind its docs, name, number in files, module, and the
 /// fields of its parameter.
 macro_rules! for_kinds {
     ($then:ident ! [$($arguments:tt)*]) => {
@@ -19,7 +18,7 @@ macro_rules! for_kinds {
                 /// Bits of a counter: 4 (usual), 8 or 16.
                 counter_bits: u32,
             };
-            /// Grows without a bound: a chain of blocked filters, whose total error is bounded.
+            /// Grows without bound: a chain of blocked filters, whose total error is bounded.
             Scalable = 5, scalable {
                 /// How it grows.
                 growth: Growth,
@@ -48,21 +47,21 @@ macro_rules! for_kinds {
                 /// Whether the inner filters are classic, not blocked: fewer bits, more cache lines.
                 classic: bool,
             };
-            /// A table of short codes, whose width sets the rate.
+            /// A table of short codes. Their width sets the rate.
             Coded = 10, coded {
                 /// Bits of a code: 2 to 40, or `None` for as many as the rate needs.
                 code_bits: Option<u32>,
             };
             /// Built once from keys that match and keys that must not: no error on either.
             Cascade = 11, cascade {
-                /// What corrects its first level.
+                /// How its first level is corrected.
                 form: Form,
             };
         }
     };
 }
 
-/// Runs `$does` with the filter of a kind as the type `$filter` and its planner as `$planner`.
+/// Runs `$does` with the filter type of a kind as `$filter` and its planner as `$planner`.
 macro_rules! of_kind {
     ($kind:expr, $filter:ident, $planner:ident => $does:expr) => {
         for_kinds!(types_of_kind![($kind) $filter $planner ($does)])
@@ -106,9 +105,8 @@ macro_rules! kinds {
             }
         }
 
-        /// A kind with its own parameter, as planned. Converting a [`Kind`] gives the usual parameter.
-        ///
-        /// Written `kind` or `kind:parameter`, such as `blocked` or `bloomier:12`, with the parameter as in files.
+        /// A kind with its parameter, as planned. Converting a [`Kind`] gives the usual parameter. Written `kind` or
+        /// `kind:parameter`, such as `blocked` or `bloomier:12`, with the parameter as in files.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Variant {
@@ -153,8 +151,8 @@ pub enum Capacity {
     Most,
     /// The keys it accepts before it grows; its rate holds for any number.
     First,
-    /// The most recent keys, which it remembers (a stable filter each with a probability of at least 99 %). It accepts
-    /// any number, forgets older ones, and keeps its rate.
+    /// The most recent keys, which it remembers (in a stable filter each with a probability of at least 99 %). It
+    /// accepts any number, forgets older ones, and keeps its rate.
     Last,
 }
 
@@ -174,15 +172,15 @@ pub enum Growth {
 #[repr(u32)]
 #[non_exhaustive]
 pub enum Tags {
-    /// None: values that each occur, but in different rows, always pass together.
+    /// None: values that occur in different rows always pass together.
     None = 0,
-    /// One, of the whole row: rejects wrong combinations in queries that name every attribute, and only in these.
+    /// One for the whole row: rejects wrong combinations only in queries that name every attribute.
     Row = 1,
     /// One for every subset of two or more attributes: rejects wrong combinations in every query.
     Subsets = 2,
 }
 
-/// What corrects the first level of a cascade.
+/// How the first level of a cascade is corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 #[non_exhaustive]

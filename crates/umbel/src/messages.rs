@@ -1,5 +1,5 @@
-//! All error messages of the library, to be read at once in `messages.txt`. A variant that is not listed here does not
-//! compile.
+//! All error messages of the library, to be read together in `messages.txt`. If a variant is missing here, the test
+//! does not compile.
 
 use std::fmt::Write;
 
@@ -45,27 +45,27 @@ fn messages_are_as_listed() {
     ];
     let names = |names: &[&str]| Names::of(names);
     messages!(out, PlanError:
-        Fpp(1.5); ZeroKeys; TooLarge { bits: 281_474_976_710_657.0 }; MemoryTooSmall { bytes: 63 };
-        TooManyKeys { keys: 1000, bits: 512 }; FirstLinkTooSmall { keys: 1000, bits: 512 };
-        TooManyAtOnce { kind: Kind::Bloomier, keys: 1 << 40, most: 1 << 36 };
-        FppOutOfReach { kind: Kind::Blocked, fpp: 1e-300 }; Probes { probes: 33 };
-        Detail { kind: Kind::Window, found: 9, expected: "2 to 8 generations" };
-        Kind { expected: Kind::Attributes, found: Kind::Blocked }; BuiltAtOnce(Kind::Cascade); Unnamed;
+        Fpp(1.5); ZeroKeys; TooLarge(281_474_976_710_657.0); MemoryTooSmall(63);
+        TooManyKeys(1000, 512); FirstLinkTooSmall(1000, 512);
+        TooManyAtOnce(Kind::Bloomier, 1 << 40, 1 << 36);
+        FppOutOfReach(Kind::Blocked, 1e-300); Probes(33);
+        Detail(Kind::Window, 9, "2 to 8 generations");
+        Kind(Kind::Attributes, Kind::Blocked); BuiltAtOnce(Kind::Cascade); Unnamed;
         Field(span); OutOfMemory(OutOfMemory { bytes: 1 << 50 });
     );
     for kind in
         [Kind::Counting, Kind::Scalable, Kind::Stable, Kind::Window, Kind::Bloomier, Kind::Coded]
     {
-        let error = PlanError::FppOutOfReach { kind, fpp: 0.00012 };
+        let error = PlanError::FppOutOfReach(kind, 0.00012);
         writeln!(out, "  of {kind}: {error}").unwrap();
     }
     for number in [1.0, f64::NAN, -0.5, 1e-5, 9.9e-6, 1e300] {
         writeln!(out, "  of {number:e}: {}", PlanError::Fpp(number)).unwrap();
     }
     messages!(out, FileError:
-        NotUmbel { found: b"PK\x03\x04".to_vec() }; Version { found: 9 }; Length { expected: 4096, found: 100 };
+        NotUmbel(b"PK\x03\x04".to_vec()); Version(9); Length(4096, 100);
         HeaderDamaged; PayloadDamaged { start: 128, end: 4096 }; ChecksumsDamaged; Field(span);
-        UnknownKind(99); UnknownAlgorithm(9); Kind { expected: Kind::Blocked, found: Kind::Attributes };
+        UnknownKind(99); UnknownAlgorithm(9); Kind(Kind::Blocked, Kind::Attributes);
         Plan(PlanError::ZeroKeys); Scheme(SchemeError::NotKeyed(Algorithm::Xxh3)); Misaligned;
         OutOfMemory(OutOfMemory { bytes: 1 << 50 }); Io(std::io::ErrorKind::NotFound.into());
     );
@@ -73,38 +73,38 @@ fn messages_are_as_listed() {
         writeln!(out, "  of {}: {}", field.field, FileError::Field(field)).unwrap();
     }
     messages!(out, SchemeError:
-        SecretNeeded { key_id: 0xabcd }; WrongSecret { expected: 0xabcd, found: 1 }; NotKeyed(Algorithm::Xxh3);
-        Prehashed { id: 9 }; NoRandomness { os_error: Some(38) }; NoSecret { found: 5 }; Other { expected: caller, found: xxh3 };
+        SecretNeeded(0xabcd); WrongSecret(0xabcd, 1); NotKeyed(Algorithm::Xxh3);
+        Prehashed(9); NoRandomness(Some(38)); NoSecret(5); Other(caller, xxh3);
     );
     messages!(out, Full:
-        Limit { bytes: 2048, limit: 1000 }; Links { links: 1024 }; Growth(PlanError::ZeroKeys); Cells { keys: 1000 };
+        Limit(2048, 1000); Links(1024); Growth(PlanError::ZeroKeys); Cells(1000);
     );
     messages!(out, InsertError:
-        Full(Full::Cells { keys: 1000 }); BuiltAtOnce(Kind::Bloomier); Rows { has: names(&["city", "year"]) };
+        Full(Full::Cells(1000)); BuiltAtOnce(Kind::Bloomier); Rows(names(&["city", "year"]));
         CannotRemove(Kind::Blocked); NoClock;
     );
     messages!(out, BuildError:
-        Overfull { keys: 1001, planned: 1000 }; OtherShard { place: 4, found: 2, shard: 1 };
-        ValuesDiffer { places: [3, 9], values: [1, 2] }; OnBothLists { places: [3, 9] }; TooManyLevels(128);
-        WideValue { value: 256, place: 3, bits: 8 }; Plan(PlanError::ZeroKeys); Insert(InsertError::NoClock);
+        Overfull(1001, 1000); OtherShard(4, 2, 1);
+        ValuesDiffer([3, 9], [1, 2]); OnBothLists([3, 9]); TooManyLevels(128);
+        WideValue(256, 3, 8); Plan(PlanError::ZeroKeys); Insert(InsertError::NoClock);
     );
     messages!(out, RowError:
-        NoAttributes; AttributeCount { found: 65, most: 64 }; AttributeName { name: names(&[""]) };
-        AttributeTwice { name: names(&["city"]) };
-        UnknownAttribute { name: names(&["town"]), has: names(&["city", "year"]) };
-        AttributesMissing { missing: names(&["year"]), has: names(&["city", "year"]) };
-        Unnamed { has: names(&["city", "year"]) }; RowLength { expected: 2, found: 3 };
-        ValueTooLong { bytes: 1 << 32 }; Plan(PlanError::ZeroKeys);
+        NoAttributes; AttributeCount(65, 64); AttributeName(names(&[""]));
+        AttributeTwice(names(&["city"]));
+        UnknownAttribute(names(&["town"]), names(&["city", "year"]));
+        AttributesMissing(names(&["year"]), names(&["city", "year"]));
+        Unnamed(names(&["city", "year"])); RowLength(2, 3);
+        ValueTooLong(1 << 32); Plan(PlanError::ZeroKeys);
     );
     messages!(out, MergeError:
         NotMergeable(Kind::Scalable); NotComparable(Kind::Bloomier);
-        KindsDiffer { left: Kind::Blocked, right: Kind::Attributes }; SchemesDiffer { left: xxh3, right: keyed };
-        KeysDiffer; ProbesDiffer { left: 8, right: 9 }; CellsDiffer { left: 4, right: 8 };
-        SizesDiffer { left: 3, right: 6, unit: "blocks" };
-        Indivisible { size: 19_824, divisor: 5, unit: "blocks" };
-        NotFoldable { left: 3, right: 4, unit: "blocks" };
-        AttributesDiffer { left: names(&["city"]), right: names(&["year"]) }; TagsDiffer { left: 0, right: 1 };
-        CannotConvert { from: Kind::Classic, to: Kind::Blocked }; Grown { links: 3 };
+        KindsDiffer(Kind::Blocked, Kind::Attributes); SchemesDiffer(xxh3, keyed);
+        KeysDiffer; ProbesDiffer(8, 9); CellsDiffer(4, 8);
+        SizesDiffer(3, 6, "blocks");
+        Indivisible(19_824, 5, "blocks");
+        NotFoldable(3, 4, "blocks");
+        AttributesDiffer(names(&["city"]), names(&["year"])); TagsDiffer(0, 1);
+        CannotConvert(Kind::Classic, Kind::Blocked); Grown(3);
         OutOfMemory(OutOfMemory { bytes: 1 << 50 });
     );
     for kind in [Kind::Stable, Kind::Window, Kind::Bloomier, Kind::Coded, Kind::Cascade] {

@@ -1,4 +1,4 @@
-//! One set in several filters, on several machines: which part a key belongs to.
+//! Divides one set among several filters or machines.
 
 use core::num::NonZeroU32;
 
@@ -9,8 +9,9 @@ use crate::prelude::*;
 
 /// Divides keys among the parts of a set that is too large for one filter, or for one machine.
 ///
-/// A part is an ordinary filter of its share of the keys. Whoever adds or looks up a key computes its part first, so one
-/// filter is read for each key, however many there are. Parts are ranges of the hash: with twice as many, each is divided in two.
+/// A part is an ordinary filter of its share of the keys. Compute a key's part before you add it or look it up; a
+/// look-up then reads one filter, however many there are. Parts are ranges of the hash: doubling their number splits
+/// each in two.
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -27,13 +28,13 @@ use crate::prelude::*;
 /// ```
 ///
 /// # Which part
-/// Part ⌊low32 · parts / 2³²⌋, where low32 is the lower half of [`high`](crate::KeyHash::high). Blocked filters select blocks by the upper
-/// half of it and bits by `low`, so within a part the keys are spread as evenly as in one filter, if it has far fewer than
-/// 2³² blocks (256 GiB). The fingerprint of a bloomier filter is the lowest bits of `high`, of which keys of one part have
-/// log₂ parts in common, those from bit 32 − log₂ parts on. So a rate below parts · 2⁻³² (3.7e-9 with 16 parts) becomes up
+/// Part ⌊low32 · parts / 2³²⌋, where low32 is the lower half of [`high`](crate::KeyHash::high). Blocked filters select
+/// blocks by the upper half of `high` and bits by `low`, so a part spreads its keys as evenly as one filter, if it has
+/// far fewer than 2³² blocks (256 GiB). A bloomier fingerprint is the lowest bits of `high`, and the keys of a part
+/// share log₂ parts of these, from bit 32 − log₂ parts on. A rate below parts · 2⁻³² (3.7e-9 with 16 parts) becomes up
 /// to parts times as high; for such rates, divide keys by another hasher.
 ///
-/// Programs must use the same hasher; it need not be that of the filters.
+/// All programs must divide keys by the same hasher; the filters may use another.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts<H = KeyHasher> {
     count: NonZeroU32,
@@ -41,10 +42,9 @@ pub struct Parts<H = KeyHasher> {
 }
 
 impl Parts {
-    /// Divides keys into `count` parts by XXH3 with seed 0, as filters hash by default.
-    ///
-    /// Whoever knows the seed can choose keys that all belong to one part. For untrusted keys, use
-    /// [`with_hasher`](Self::with_hasher) and [`KeyHasher::keyed`].
+    /// Divides keys into `count` parts by XXH3 with seed 0, the filters' default. Anyone who knows the seed can choose
+    /// keys that all fall into one part; for untrusted keys, use [`with_hasher`](Self::with_hasher) and
+    /// [`KeyHasher::keyed`].
     pub fn new(count: NonZeroU32) -> Self {
         Self::with_hasher(count, KeyHasher::default())
     }
@@ -57,6 +57,7 @@ impl<H: Hashing> Parts<H> {
     }
 
     /// Returns the number of parts.
+    #[doc(hidden)]
     pub fn count(&self) -> u32 {
         self.count.get()
     }
@@ -68,12 +69,12 @@ impl<H: Hashing> Parts<H> {
         bits::place(lower, self.count.get().into()) as u32
     }
 
-    /// Returns for how many keys to plan each part of a set of `keys` keys: with a probability of at least 99.9 %, no part gets
-    /// more.
+    /// Returns the number of keys to plan each part for, if the set has `keys` keys. With a probability of at least
+    /// 99.9 %, no part gets more.
     ///
-    /// A part's keys are binomially distributed with mean μ = keys/parts and variance σ² = μ·(1 − 1/parts). By Bernstein's
-    /// inequality they exceed μ + t with a probability of at most exp(−t²/(2σ² + 2t/3)), here 0.001/parts. With 16 parts of 10
-    /// million keys that is 0.14 % more than the mean; with 16 of 1,000 it is 14 %.
+    /// A part's keys are binomially distributed with mean μ = keys/parts and variance σ² = μ·(1 − 1/parts). By
+    /// Bernstein's inequality they exceed μ + t with a probability of at most exp(−t²/(2σ² + 2t/3)), here 0.001/parts.
+    /// With 16 parts of 10 million keys that is 0.14 % more than the mean; with 16 of 1,000 it is 14 %.
     ///
     /// S. Boucheron, G. Lugosi, P. Massart 2013, "Concentration Inequalities", theorem 2.10.
     pub fn share(&self, keys: u64) -> u64 {
@@ -82,7 +83,6 @@ impl<H: Hashing> Parts<H> {
         let variance = mean * (1.0 - 1.0 / parts);
         let log = (1000.0 * parts).ln();
         let more = log / 3.0 + (log * log / 9.0 + 2.0 * log * variance).sqrt();
-        // No part has more than all keys.
         ((mean + more).ceil() as u64).min(keys)
     }
 }

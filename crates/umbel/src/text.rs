@@ -1,23 +1,22 @@
-//! The one form of texts with secrets and keys: words, so that they can be mailed, printed and pasted. FORMAT.md,
-//! section 21.
+//! The text form of secrets and keys: words, which can be mailed, printed and pasted. FORMAT.md, section 21.
 //!
 //! ```text
 //! umbel-public-key-1 64 digits check 16 digits        on one line, or on several
 //! ```
-//! The first word is the sort of the text. Bytes are hexadecimal digits. After the word `check` come the digits of
-//! XXH3-64 of all words before that, each with a space after it: mistyped digits are noticed, intent is not.
+//! The first word names the type of the text. Bytes are hexadecimal digits. After `check` are the digits of XXH3-64 of
+//! all words before it, each with a space after it: the check detects mistyped digits, not intent.
 
 use twox_hash::XxHash3_64;
 
 use crate::prelude::*;
 
-/// Returns the text of this sort with these bytes: one line, without a line end.
+/// Returns the text that begins with `sort` and has these bytes: one line, without a line end.
 pub fn write_text(sort: &str, bytes: &[u8]) -> String {
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{sort} {digits} check {:016x}", check(&[sort, &digits]))
 }
 
-/// Reads the bytes of a text of this sort; `None` for another one, and for one whose check does not match.
+/// Reads the bytes of a text that begins with `sort`; `None` if it begins otherwise or its check does not match.
 pub fn read_text<const N: usize>(text: &str, sort: &str) -> Option<[u8; N]> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let [found, bytes, "check", sum] = words[..] else { return None };
@@ -25,7 +24,7 @@ pub fn read_text<const N: usize>(text: &str, sort: &str) -> Option<[u8; N]> {
     digits(bytes).filter(|_| right && found == sort)
 }
 
-/// The bytes that a word of digits stands for.
+/// The bytes that a word of hexadecimal digits encodes.
 pub(crate) fn digits<const N: usize>(word: &str) -> Option<[u8; N]> {
     let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);
     let (pairs, rest) = word.as_bytes().as_chunks::<2>();
@@ -56,7 +55,7 @@ mod tests {
         for text in [text.clone(), text.replace(' ', "\r\n") + "\r\n", text.replace(' ', "\n")] {
             assert_eq!(read_text(&text, SORT), Some([0, 0xAB]));
         }
-        // The check is of the digits as they are written.
+        // The check covers the digits as written.
         assert!(read_text::<2>(&text.replace("ab", "AB"), SORT).is_none());
         assert!(read_text::<2>(&text, "umbel-other-1").is_none());
         assert!(read_text::<3>(&text, SORT).is_none());

@@ -18,7 +18,7 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
-use umbel::{KeyHasher, Secret};
+use umbel::{Filter, KeyHasher, Secret};
 use umbel_share::summary::{self, Address, GroupKey, Limits, Peers, Step, Summary};
 
 use crate::Settings;

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
-use umbel::{AnyFilter, Attributes, KeyDescription, KeyHasher, Kind, Mixed64, Plan, Prehashed};
+use umbel::{
+    AnyFilter, Attributes, Filter, KeyDescription, KeyHasher, Kind, Mixed64, Plan, Prehashed,
+};
 use umbel_foreign::{Foreign, ForeignFilter, Format, Key, Parameters};
 
 use crate::statistics::splitmix;

@@ -1,4 +1,4 @@
-//! Compiles what is handed out, so that it is the same wherever that is done.
+//! Compiles the release files, identically on every machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,17 @@ pub(super) struct Build<'a> {
     pub(super) features: &'a str,
     /// The target; it may end with the oldest version of glibc, as in `….2.28`.
     pub(super) triple: &'a str,
-    /// The name of what comes out.
+    /// The name of the result.
     pub(super) file: &'a str,
 }
 
-/// What the table says of how often it was compiled.
+/// The table's note on how often it was compiled.
 pub(super) fn told(twice: bool) -> &'static str {
     if twice { "; built twice, identical" } else { "" }
 }
 
 impl Build<'_> {
-    /// Compiles it; with `twice`, what is committed also in another folder, and compares.
+    /// Compiles it; with `twice`, also compiles the commit in another folder, and compares.
     pub(super) fn run(&self, twice: bool) -> Result<PathBuf> {
         let file = self.build(root(), &target().join("portable"))?;
         if twice {
@@ -40,7 +40,7 @@ impl Build<'_> {
 
     /// Compiles the repository that is in a folder.
     fn build(&self, sources: &Path, to: &Path) -> Result<PathBuf> {
-        // It does not tell its version, so that its folder does.
+        // It does not print its version, so the folder's name has it.
         let tools = target().join("tools").join(format!("auditable-{AUDITABLE}"));
         let auditable = tools.join("bin/cargo-auditable");
         if !auditable.is_file() {
@@ -60,7 +60,7 @@ impl Build<'_> {
         build.args(["--profile", "dist", "--package", self.package, "--features", self.features]);
         let home = std::env::home_dir().context("no home folder")?;
         let cargo_home = std::env::var_os("CARGO_HOME").map_or(home.join(".cargo"), PathBuf::from);
-        // These replace those of .cargo/config.toml. Of paths, the last one that fits counts: the target folder may be in the
+        // These replace the flags in .cargo/config.toml. The last matching path counts: the target folder may be in the
         // sources.
         let mut flags = "--cfg=curve25519_dalek_backend=\"serial\"".to_owned();
         for (from, short) in
@@ -69,7 +69,7 @@ impl Build<'_> {
             flags += &format!(" --remap-path-prefix={}={short}", from.display());
         }
         if self.triple.contains("musl") {
-            // Zig has musl itself. A library for a program that is linked to musl cannot have a copy of it.
+            // Zig has musl itself. A library for a program linked to musl must not contain a copy of it.
             flags += " -Clink-self-contained=no";
             if self.file.ends_with(".so") {
                 flags += " -Ctarget-feature=-crt-static";
@@ -82,7 +82,7 @@ impl Build<'_> {
         Ok(to.join(triple).join("dist").join(self.file))
     }
 
-    /// Compiles what is committed once more, in another folder, and compares.
+    /// Compiles the commit again in another folder, and compares.
     fn same_elsewhere(&self, file: &Path) -> Result<()> {
         let twin = std::env::temp_dir().join(format!("umbel-twin-{}", std::process::id()));
         fs::create_dir_all(&twin)?;
@@ -96,7 +96,7 @@ impl Build<'_> {
     }
 }
 
-/// What runs a program here, if something does.
+/// The command that runs a program here, if there is one.
 pub(super) fn running(triple: &str, program: &Path) -> Result<Option<Command>> {
     Ok(Some(match triple {
         "x86_64-unknown-linux-musl" => Command::new(program),

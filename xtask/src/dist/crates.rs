@@ -1,4 +1,4 @@
-//! The crates as they are published: packed, and compiled from the packed files alone.
+//! The crates as published: packed, and compiled from the packed files alone.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +11,11 @@ use xtask::run::{self, cargo, target};
 
 use super::Piece;
 
-/// Packs all crates that are published, which compiles each, with the packed ones that it needs.
+/// Packs all published crates; each is compiled with the packed ones that it needs.
 pub(super) fn all(out: &Path) -> Result<Vec<Piece>> {
     let packed = target().join("dist-crates");
     let _ = fs::remove_dir_all(&packed);
-    // Those that are not published are left out by Cargo only if others are named.
+    // Cargo leaves out unpublished crates only if the others are named.
     let metadata = ["metadata", "--quiet", "--locked", "--no-deps", "--format-version=1"];
     let metadata: serde_json::Value = serde_json::from_str(&run::printed(&mut cargo(&metadata))?)?;
     let packages = metadata["packages"].as_array().context("no packages")?;

@@ -1,4 +1,4 @@
-//! `cargo x dist`: all that is handed out, in `target/dist-out`, each piece used once; and a table of the pieces.
+//! `cargo x dist`: all release files, in `target/dist-out`, each tried once; and a table of them.
 
 mod build;
 mod crates;
@@ -32,16 +32,16 @@ pub(crate) struct Arguments {
     twice: bool,
 }
 
-/// Something to hand out.
+/// A release file.
 struct Piece {
     file: PathBuf,
     took: Duration,
-    /// How it was used.
+    /// How it was tried.
     used: String,
 }
 
 impl Piece {
-    /// Makes one, and tells how long that took.
+    /// Makes one, and reports how long that took.
     fn make(make: impl FnOnce() -> Result<(PathBuf, String)>) -> Result<Self> {
         let start = Instant::now();
         let (file, used) = make()?;
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Where all pieces go.
+/// The folder of all pieces.
 fn out() -> PathBuf {
     target().join("dist-out")
 }
@@ -94,7 +94,7 @@ pub(crate) fn version() -> Result<String> {
         .to_owned())
 }
 
-/// What the changelog says of this version; before it is released, of what is not released yet.
+/// The changelog's text for this version; before its release, the text on unreleased changes.
 pub(crate) fn notes() -> Result<String> {
     let changelog = fs::read_to_string(root().join("CHANGELOG.md"))?;
     let mut sections = changelog.split("\n## ").skip(1);
@@ -105,7 +105,7 @@ pub(crate) fn notes() -> Result<String> {
     Ok(section.split_once('\n').map_or("", |(_, text)| text).trim().to_owned() + "\n")
 }
 
-/// The time of the last commit, which all files of all pieces have: so they are the same whenever they are made.
+/// The time of the last commit, which all files of all pieces get, so they are the same whenever they are made.
 fn epoch() -> Result<String> {
     let output =
         Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root()).output()?;
@@ -131,7 +131,7 @@ fn sha256(file: &Path) -> Result<String> {
     let output = Command::new("sha256sum").arg(file).output().context("cannot run sha256sum")?;
     let text = String::from_utf8(output.stdout)?;
     match text.split_once(' ') {
-        // Marks an unusual name.
+        // The backslash marks an unusual name.
         Some((sum, _)) if output.status.success() => Ok(sum.trim_start_matches('\\').to_owned()),
         _ => bail!("{}: sha256sum fails", file.display()),
     }
@@ -142,6 +142,6 @@ fn check_runs(command: &mut Command) -> Result<String> {
     command.args(["common", "examples/monday.txt", "examples/tuesday.txt"]);
     let lines = run::printed(command)?.lines().count();
     let told = format!("common of two files: {lines} lines");
-    // As many as README.md shows.
+    // The number that README.md shows.
     if lines == 78 { Ok(told) } else { bail!("{told}, and there are 78") }
 }

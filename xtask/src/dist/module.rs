@@ -12,7 +12,7 @@ use xtask::servers::{self, SERVERS};
 use super::build::{self, Build};
 use super::{Piece, programs};
 
-/// The oldest glibc is that of Debian 10 and RHEL 8.
+/// The oldest glibc is the one of Debian 10 and RHEL 8.
 const TARGETS: [&str; 4] = [
     "x86_64-unknown-linux-gnu.2.28",
     "aarch64-unknown-linux-gnu.2.28",
@@ -20,7 +20,7 @@ const TARGETS: [&str; 4] = [
     "aarch64-unknown-linux-musl",
 ];
 const FILE: &str = "libumbel_redis.so";
-/// All that it may need of a system.
+/// The libraries that it may need from a system.
 const LIBRARIES: [&str; 9] = [
     "libc.so",
     "libc.so.6",
@@ -66,7 +66,7 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
     pieces.collect()
 }
 
-/// Which libraries, and which version of glibc, it needs; fails if that is too much, or if a server finds no entry.
+/// Its libraries and version of glibc; fails if it needs too much, or a server cannot find its entry.
 fn needs(library: &Path, triple: &str) -> Result<String> {
     let needed = needed(library)?;
     let unknown = needed.iter().find(|name| !LIBRARIES.contains(&name.as_str()));
@@ -97,7 +97,7 @@ fn readelf(library: &Path, option: &str) -> Result<String> {
     run::printed(Command::new("readelf").args([option, "--wide"]).arg(library))
 }
 
-/// Loads it into the servers that can be had.
+/// Loads it into the available servers.
 fn in_servers(library: &PathBuf) -> Result<String> {
     let mut python = servers::with_programs(SERVERS.command()?, "dist");
     python.env("UMBEL_MODULE", library);

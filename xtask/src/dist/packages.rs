@@ -1,4 +1,4 @@
-//! Packages of Linux with the program of an archive, and manifests of Homebrew and Scoop, which fetch archives. All are made from
+//! Linux packages with the program of an archive, and manifests of Homebrew and Scoop, which fetch archives. All use
 //! the same facts.
 
 use std::fs;
@@ -13,7 +13,7 @@ use super::{Piece, build, epoch, sha256, version};
 use crate::check;
 
 const SUMMARY: &str = "exact set operations on huge files, and Bloom filters";
-/// Where releases are.
+/// The address of releases.
 const PAGE: &str = "https://github.com/umbel/umbel";
 
 /// A .deb and a .rpm of what is in `folder`.
@@ -24,7 +24,7 @@ pub(super) fn of(folder: &Path, triple: &str, out: &Path) -> Result<[Piece; 2]> 
     Ok([deb, Piece::make(|| rpm(&tree, processor, out))?])
 }
 
-/// The files where a system has them.
+/// The files, placed as on a system.
 fn tree(folder: &Path, processor: &str) -> Result<PathBuf> {
     let tree = target().join("dist-packages").join(processor);
     let _ = fs::remove_dir_all(&tree);
@@ -131,7 +131,7 @@ fn clean_root(name: &str) -> Result<PathBuf> {
     Ok(root)
 }
 
-/// Runs what was installed.
+/// Runs the installed program.
 fn installed(root: &Path, processor: &str) -> Result<String> {
     let triple = format!("{processor}-unknown-linux-musl");
     let program = build::running(&triple, &root.join("usr/bin/umbel"))?;
@@ -139,7 +139,7 @@ fn installed(root: &Path, processor: &str) -> Result<String> {
     Ok(format!("installed in an empty root; {}", super::check_runs(&mut program)?))
 }
 
-/// The manifests, and the archives whose sums they have in place of words.
+/// The manifests, and the archives whose sums replace placeholders in them.
 const MANIFESTS: [(&str, &[(&str, &str)]); 2] = [
     (
         "umbel.rb",
@@ -152,7 +152,7 @@ const MANIFESTS: [(&str, &[(&str, &str)]); 2] = [
     ("umbel.json", &[("x86_64-pc-windows-gnu", "WINDOWS_INTEL")]),
 ];
 
-/// A formula of Homebrew and a manifest of Scoop, those whose archives are all there.
+/// A Homebrew formula and a Scoop manifest, each if all its archives exist.
 pub(super) fn manifests(archives: &[(&str, PathBuf)], out: &Path) -> Result<()> {
     let version = version()?;
     let of = |triple| archives.iter().find(|(found, _)| *found == triple).map(|(_, file)| file);

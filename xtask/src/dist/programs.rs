@@ -13,16 +13,16 @@ use super::{Piece, epoch, packages, version};
 use crate::cross::{self, Need};
 use crate::{parts, portable};
 
-/// Those of Linux are static. What cannot be run here is run by the workflow `release`, before anything is published.
+/// Programs for Linux are static. The workflow `release` runs the others before anything is published.
 const TARGETS: &[&str] = &[
     "x86_64-unknown-linux-musl",
     "aarch64-unknown-linux-musl",
     "x86_64-pc-windows-gnu",
     "aarch64-apple-darwin",
 ];
-/// Of the command line, as it is handed out.
+/// The features of the released command line.
 const FEATURES: &str = "parquet";
-/// No archive is larger, in bytes.
+/// The largest allowed archive, in bytes.
 const LARGEST: u64 = 6_000_000;
 /// Makes a zip file of sorted names that is the same whenever it is made.
 const ZIP: &str = "\
@@ -36,7 +36,7 @@ with zipfile.ZipFile(out, 'w', zipfile.ZIP_DEFLATED, compresslevel=9) as file:
         file.writestr(info, open(path, 'rb').read())
 ";
 
-/// Makes them, and packages of those for Linux.
+/// Makes the programs, and packages of the Linux ones.
 pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>> {
     let targets: Vec<_> = TARGETS
         .iter()
@@ -76,7 +76,7 @@ pub(super) fn all(out: &Path, only: &[String], twice: bool) -> Result<Vec<Piece>
     Ok(pieces)
 }
 
-/// What makes packages, runs programs of other systems, and reads the formula.
+/// The tools that make packages, run programs of other systems, and read the formula.
 fn needs(triple: &str) -> &'static [Need] {
     match triple {
         "x86_64-unknown-linux-musl" => &[("dpkg-deb", "dpkg"), ("rpmbuild", "rpm")],
@@ -90,7 +90,7 @@ fn name(triple: &str) -> &'static str {
     if triple.contains("windows") { "umbel.exe" } else { "umbel" }
 }
 
-/// Manual pages and completions, printed by a program for Linux, or else by this machine's: they are the same everywhere.
+/// Manual pages and completions, printed by a Linux program, or else by this machine's: they are the same everywhere.
 fn texts(triple: &str, program: &Path) -> Result<PathBuf> {
     let folder = target().join("dist-texts");
     let _ = fs::remove_dir_all(&folder);
@@ -120,7 +120,7 @@ fn texts(triple: &str, program: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// A folder with all that belongs into an archive.
+/// A folder with everything for an archive.
 fn filled(triple: &str, program: &Path, texts: &Path) -> Result<PathBuf> {
     let folder = with_licences("umbel", "umbel-cli", FEATURES, triple)?;
     fs::copy(program, folder.join(name(triple)))?;
@@ -135,7 +135,7 @@ fn filled(triple: &str, program: &Path, texts: &Path) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// An empty folder for an archive, with licences, and those of all parts.
+/// A new folder for an archive, with umbel's licences and the licences of all its parts.
 pub(super) fn with_licences(
     name: &str,
     package: &str,

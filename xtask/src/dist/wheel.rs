@@ -1,5 +1,5 @@
-//! What is handed out for Python: wheels for each system, and a source archive that builds without the network, because it
-//! carries the sources of all dependencies. `cargo x wheel` makes that and this system's wheel, in `target/handed-out`.
+//! The release files for Python: wheels for each system, and a source archive that builds offline, because it has the
+//! sources of all dependencies. `cargo x wheel` makes it and this system's wheel, in `target/handed-out`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use xtask::run::{self, cargo, root, target};
 use super::{Piece, module};
 use crate::{cross, parts};
 
-/// Maturin builds wheels with the C compiler and linker of Zig, which know other processors, musl and old versions of glibc. The others
-/// check what a wheel says of itself: to the registry, of the libraries that it needs, and of Python's stable interface.
+/// Maturin builds wheels with Zig's C compiler and linker, which support other processors, musl and old glibc versions.
+/// The others check a wheel's metadata, the libraries that it needs, and its use of Python's stable interface.
 const PYTHON: Python = Python {
     name: "dist-python",
     packages: &[
@@ -32,14 +32,14 @@ struct System {
     /// The oldest libraries that it works with, as the name of the wheel says.
     oldest: &'static str,
 }
-/// Those that cannot be used here are used by the workflow `release`, before anything is published.
+/// Wheels that cannot be tried here are tried by the workflow `release`, before anything is published.
 const SYSTEMS: [System; 4] = [
     System { triple: "x86_64-unknown-linux-gnu", oldest: "manylinux_2_17" },
     System { triple: "aarch64-unknown-linux-gnu", oldest: "manylinux_2_17" },
     System { triple: "x86_64-unknown-linux-musl", oldest: "musllinux_1_2" },
     System { triple: "aarch64-unknown-linux-musl", oldest: "musllinux_1_2" },
 ];
-/// No wheel is larger, in bytes.
+/// The largest allowed wheel, in bytes.
 const LARGEST: u64 = 6_000_000;
 /// Where Cargo finds the dependencies in the source archive.
 const SOURCES: &str = "\
@@ -49,7 +49,7 @@ replace-with = \"vendored\"
 [source.vendored]
 directory = \"vendor\"
 ";
-/// Makes a filter, to see that a wheel works.
+/// Makes a filter, to check that a wheel works.
 const TRY: &str = "import umbel; seen = umbel.Bloom(100); assert seen.add('a') and 'a' in seen; \
                    assert list(umbel.dedup(['a', 'a'])) == ['a']; print(umbel.__version__)";
 
@@ -72,7 +72,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Makes all, checks and uses them, and copies them to a folder.
+/// Makes all, checks and tries them, and copies them to a folder.
 pub(super) fn all(out: &Path, only: &[String]) -> Result<Vec<Piece>> {
     let folder = empty()?;
     let mut pieces = Vec::new();
@@ -96,7 +96,7 @@ pub(super) fn all(out: &Path, only: &[String]) -> Result<Vec<Piece>> {
 }
 
 impl System {
-    /// Makes a wheel, checks it, and uses it where this machine can.
+    /// Makes a wheel, checks it, and tries it if this machine can.
     fn wheel(&self, folder: &Path) -> Result<(PathBuf, String)> {
         cross::install(self.triple)?;
         let mut maturin = maturin(&["build"], folder)?;
@@ -120,8 +120,8 @@ impl System {
     }
 }
 
-/// Fails if the library in a wheel needs anything but musl. `auditwheel` looks for musl on this machine, and takes the `libc.so` of glibc's
-/// headers for it, which is a text.
+/// Fails if the library in a wheel needs anything but musl. `auditwheel` looks for musl on this machine, and mistakes
+/// the `libc.so` of glibc's headers, a text, for it.
 fn needs_musl(wheel: &Path, folder: &Path) -> Result<()> {
     run::run(python()?.args(["-m", "zipfile", "-e"]).arg(wheel).arg(folder))?;
     let needed = module::needed(&newest(&folder.join("umbel"), "so")?)?;
@@ -130,7 +130,7 @@ fn needs_musl(wheel: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The folder for what is made, empty.
+/// The folder for the results, emptied.
 fn empty() -> Result<PathBuf> {
     let folder = target().join("handed-out");
     let _ = fs::remove_dir_all(&folder);
@@ -148,7 +148,7 @@ fn maturin(arguments: &[&str], folder: &Path) -> Result<Command> {
 
 /// Runs a command of maturin that builds a wheel for a target, or for this machine.
 fn built(mut maturin: Command, triple: Option<&str>, folder: &Path) -> Result<PathBuf> {
-    // Maturin takes what is named so, and only from there.
+    // Maturin includes a file of this name, and only from there.
     let licences = root().join("crates/umbel-py/LICENSES-OF-PARTS.txt");
     fs::write(&licences, parts::licences(&parts::of("umbel-py", "", triple)?)?)?;
     let ran = run::run(maturin.args(["--quiet", "--locked", "--profile", "dist"]));
@@ -160,7 +160,7 @@ fn built(mut maturin: Command, triple: Option<&str>, folder: &Path) -> Result<Pa
     Ok(wheel)
 }
 
-/// Makes the source archive, and a wheel from it, which is used.
+/// Makes the source archive, and a wheel from it, which is tried.
 fn source(folder: &Path) -> Result<PathBuf> {
     run::run(&mut maturin(&["sdist"], folder)?)?;
     let archive = newest(folder, "gz")?;
@@ -198,7 +198,7 @@ fn with_dependencies(archive: &Path) -> Result<()> {
     run::run(Command::new("tar").arg("xzf").arg(archive).arg("-C").arg(&folder))?;
     let name = fs::read_dir(&folder)?.next().context("the archive is empty")??.file_name();
     let sources = folder.join(&name);
-    // What only other crates of this repository need leaves the lock file; the versions of the rest stay.
+    // Dependencies of only this repository's other crates leave the lock file; the other versions stay.
     let metadata = ["metadata", "--quiet", "--format-version", "1", "--manifest-path"];
     let manifest = sources.join("Cargo.toml");
     run::run(cargo(&metadata).arg(&manifest).stdout(std::process::Stdio::null()))?;
@@ -212,7 +212,7 @@ fn with_dependencies(archive: &Path) -> Result<()> {
     Ok(fs::remove_dir_all(&folder)?)
 }
 
-/// Builds a wheel from the archive, with an empty registry and without the network; quickly, and not as it is handed out.
+/// Builds a wheel from the archive, with an empty registry and without the network; quickly, not as for a release.
 fn from_archive(archive: &Path, folder: &Path) -> Result<PathBuf> {
     let mut pip = python()?;
     pip.args(["-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-index"]);
@@ -223,7 +223,7 @@ fn from_archive(archive: &Path, folder: &Path) -> Result<PathBuf> {
     newest(folder, "whl")
 }
 
-/// Installs a wheel into a folder and uses it.
+/// Installs a wheel into a folder and tries it.
 fn try_out(wheel: &Path, folder: &Path) -> Result<()> {
     let mut pip = python()?;
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]);

@@ -3,6 +3,8 @@
 
 use std::thread;
 
+use umbel::Filter;
+
 const PAGES: u64 = 100_000;
 
 fn pages(from: u64) -> impl Iterator<Item = String> {

@@ -9,7 +9,8 @@ use std::ops::RangeInclusive;
 use bench_common::{Bench, Case, Filter, GROWN, GROWN_NAME, Hashed, Key};
 use memmap2::{Advice, MmapMut};
 use umbel::{
-    AnyFilter, Bloomier, Capacity, Counting, Error, KeyHash, KeyHasher, Kind, Plan, Variant,
+    AnyFilter, Bloomier, Capacity, Counting, Error, Filter as _, Insert, KeyHash, KeyHasher, Kind,
+    Plan, Variant,
 };
 
 const VERSION: &str = "0.1.0";

@@ -4,7 +4,8 @@ use std::thread;
 
 use bench_common::{Bench, Case, Filter, Hashed, Key, KeyForm, Text, one_by_one};
 use umbel::{
-    Blocked, Blocks, Hashing, KeyHash, KeyHasher, Kind, Mixed64, Plan, Prehashed, Secret, Shared,
+    Blocked, Filter as _, Hashing, KeyHash, KeyHasher, Kind, Mixed64, Plan, Prehashed, Secret,
+    Shared,
 };
 
 const NAME: &str = "umbel";
@@ -44,7 +45,7 @@ fn plan(n: u64, fpp: f64) -> Plan {
     Plan::for_keys(Kind::Blocked, n, fpp).expect("a plan")
 }
 
-fn blocked<H: Hashing>(n: u64, fpp: f64, hasher: H) -> Blocked<Blocks, H> {
+fn blocked<H: Hashing>(n: u64, fpp: f64, hasher: H) -> Blocked<H> {
     Blocked::with_plan(&plan(n, fpp), hasher).expect("memory")
 }
 
@@ -131,7 +132,7 @@ one_by_one!(One, u64, |filter, key| filter.insert(*key), filter.contains(*key));
 one_by_one!(One, Text, |filter, key| filter.insert(&key.0[..]), filter.contains(&key.0[..]));
 
 /// Many keys per call.
-struct Batch<H>(Blocked<Blocks, H>);
+struct Batch<H: Hashing>(Blocked<H>);
 
 impl<K: Form> Filter<K> for Batch<K::Hasher> {
     const MODE: &'static str = "batch";
@@ -218,12 +219,15 @@ impl<const THREADS: u64> Filter<Hashed> for ByShared<THREADS> {
 
     fn insert(&mut self, keys: &[Hashed]) {
         let filter = &self.0;
+        let insert = move |part| {
+            for_hashes::<SHARED_BLOCK>(part, |hashes| filter.insert_all(hashes));
+        };
+        // This thread takes a part too: with one there is nothing to spawn, as in the others' runs.
+        let mut parts = keys.chunks(keys.len().div_ceil(THREADS as usize));
+        let own = parts.next().unwrap_or(&[]);
         thread::scope(|scope| {
-            for part in keys.chunks(keys.len().div_ceil(THREADS as usize)) {
-                scope.spawn(move || {
-                    for_hashes::<SHARED_BLOCK>(part, |hashes| filter.insert_all(hashes));
-                });
-            }
+            parts.for_each(|part| _ = scope.spawn(move || insert(part)));
+            insert(own);
         });
     }
 

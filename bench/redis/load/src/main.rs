@@ -14,7 +14,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use umbel::Blocked;
+use umbel::{Blocked, Filter};
 use umbel_foreign::redisbloom::RedisBloom;
 use umbel_foreign::{ForeignInsert, Format, Key, Parameters};
 

@@ -1,4 +1,4 @@
-//! Options of the verbs that make, query and change filters, those of other systems too.
+//! Options of the verbs that make, query and change filters, including other systems' filters.
 
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Where results go, and what is printed of them.
+//! Where results go, and what is printed about them.
 
 use std::path::{Path, PathBuf};
 

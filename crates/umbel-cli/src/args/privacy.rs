@@ -1,4 +1,4 @@
-//! Options of the verbs about secrets, and about what filters tell.
+//! Options of the verbs about secrets, and about what filters reveal.
 
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Options of all verbs that write what may be signed, or read it.
+//! Options of all verbs that write or read files that may be signed.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! How lines are looked up in a filter, whatever kind it is of, and how the run ends.
+//! How lines are looked up in a filter of any kind, and how the run ends.
 
 use anyhow::Result;
 use umbel_sets::{ErrorBound, Options, Query, Report};

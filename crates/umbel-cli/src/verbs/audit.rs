@@ -1,10 +1,10 @@
-//! `umbel audit`: what whoever holds a filter learns about its keys.
+//! `umbel audit`: what the holder of a filter learns about its keys.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use umbel::{Algorithm, AnyFilter, KeyHash, Variant};
+use umbel::{Algorithm, AnyFilter, Filter as _, KeyHash, Variant};
 use umbel_numbers::{Count, Rate};
 use umbel_report::compare::LINKED;
 use umbel_report::receipt::estimate_within;
@@ -172,7 +172,7 @@ fn seconds_per_lookup(filter: &AnyFilter) -> f64 {
     const LEAST: Duration = Duration::from_millis(50);
     let mut found = [false; BATCH as usize];
     let (mut spent, mut keys) = (Duration::ZERO, 0);
-    // Of the fastest batch: others may have waited for other programs.
+    // The fastest batch counts: others may have waited for other programs.
     let mut fastest = Duration::MAX;
     while spent < LEAST {
         let words: Vec<String> =

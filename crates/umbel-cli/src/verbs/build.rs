@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use umbel::{AnyFilter, Attributes, KeyDescription, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Attributes, Filter as _, KeyDescription, KeyHasher, Kind, Plan};
 use umbel_foreign::{Foreign, ForeignInsert, Format};
 use umbel_numbers::Count;
 use umbel_sets::{BloomierBuild, Filter, ForeignLines, Input, Options, Progress, Receipt, Report};
@@ -159,7 +159,10 @@ fn build_lines(
         AnyFilter::Bloomier(filter)
     } else {
         let mut filter = Filter::Own(match plan.kind().rows() {
-            true => Attributes::with_names(&plan, options.records.key(), hasher)?.into(),
+            true => {
+                let names = options.records.key();
+                AnyFilter::Attributes(Attributes::with_names(&plan, names, hasher)?)
+            }
             false => AnyFilter::with_plan(&plan, hasher)?,
         });
         add_lines(inputs, &mut filter, &args.output, options, &mut report)?;
@@ -201,7 +204,7 @@ fn build_foreign(
     let run = Run::start("build", args.work.voice, &options.progress);
     let mut report = Report::default();
     let has_keys = given.keys.is_some() || !format.parameters().contains(&"keys");
-    // With a size, some systems have no use for the number of keys.
+    // With a size, some systems do not use the number of keys.
     if !has_keys && (given.bits.is_none() || Foreign::plan(format, &given).is_err()) {
         let files = umbel_sets::inputs::rereadable(inputs, options)?;
         let keys = umbel_sets::count_keys(&files, format, key_type, options)?;

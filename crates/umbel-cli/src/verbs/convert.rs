@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use anyhow::{Context, Result, bail};
-use umbel::Scheme;
+use umbel::{Filter as _, Scheme};
 use umbel_foreign::ForeignFilter;
 use umbel_sets::{Filter, ForeignLines, Progress, Report};
 
@@ -28,7 +28,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<Outcome> {
 }
 
 fn converted(filter: &Filter<Scheme>, args: &ConvertArgs) -> Result<Filter<Scheme>> {
-    // What always works instead.
+    // The alternative that always works.
     let (option, to): (_, &dyn Display) = match &args.to {
         ConvertTo::Kind(kind) => ("--kind", kind),
         ConvertTo::Format(format) => ("--format", format),

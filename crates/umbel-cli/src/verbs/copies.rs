@@ -1,9 +1,9 @@
-//! `umbel build --copies`: filters of one list that tell little alone.
+//! `umbel build --copies`: filters of one list that each reveal little.
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use umbel::AnyFilter;
+use umbel::{AnyFilter, Filter as _};
 use umbel_sets::{Filter, Report};
 use umbel_share::noisy::Copies;
 

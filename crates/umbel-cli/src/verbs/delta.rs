@@ -49,7 +49,7 @@ pub(super) fn write(
         encoder.write(out).map(drop).map_err(|error| wrapped::about(error, names()))
     };
     let written = filters::write_checked(output, existing, key, changes, |delta| {
-        // What it makes of the old filter has the checksum of the new one.
+        // Its result has the checksum of the new filter.
         let length = crate::formats::length(delta, output)?;
         let delta = PageReader::new(1 << 18, delta).take(length);
         let made = Decoder::new(buffered(old, old_path)?, delta, u64::MAX);
@@ -61,7 +61,7 @@ pub(super) fn write(
 
 pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
     let output = args.output.as_ref().unwrap_or(&args.old);
-    // Locked until it is replaced: what another run adds to it meanwhile would be lost.
+    // Locked until it is replaced; otherwise another run's additions would be lost.
     let (existing, _lock) = match &args.output {
         None => {
             let lock = filters::open_in_place_locked(&args.old)?;
@@ -78,7 +78,7 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
         .with_context(|| args.delta.display().to_string())?;
     let source: &mut dyn Read = match received.content {
         Content::Delta(source) | Content::Filter(source) => &mut { source },
-        // Refused by its first bytes.
+        // Its first bytes are refused.
         Content::Packed(_) => &mut &pack::MAGIC[..],
     };
     let old = open(&args.old, None, most)?;
@@ -94,7 +94,7 @@ pub(crate) fn patch(args: &PatchArgs) -> Result<Outcome> {
     let check = |new: &File| wrapped::check_whole(new, Path::new(&name), None);
     let streams = is_standard(output) || fs::metadata(output).is_ok_and(|meta| !meta.is_file());
     let written = if trust.is_some() && streams {
-        // Nothing leaves before its digest is checked.
+        // The result is not written before its digest is checked.
         let mut new = tempfile::tempfile_in(&tmp).with_context(|| tmp.display().to_string())?;
         patched(&mut new)?;
         check(&new)?;

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
-use umbel::{Classic, KeyHasher, Kind, Plan};
+use umbel::{Classic, Filter, KeyHasher, Kind, Plan};
 use umbel_report::words::{Answer, At, Shown, Step, example};
 
 use crate::Outcome;
@@ -28,7 +28,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<Outcome> {
         }
     };
     let words = own(&args.words, &["apples", "plums"]);
-    // Of own words the first one is looked up too, and must be found.
+    // With the user's own words, the first one is looked up too, and must be found.
     let queries = match &args.query[..] {
         [] if !args.words.is_empty() => vec![words[0].clone(), "mango".to_owned()],
         queries => own(queries, &["apples", "mango", "kiwi"]),
@@ -72,7 +72,7 @@ impl Places {
             }
         }
         let seed = args.seed.unwrap_or(0);
-        // Its rate is not what it is about: it is planned for one key.
+        // The rate does not matter: it is planned for one key.
         let plan = Plan::from_parts(Kind::Classic, 1, 0.5, bits, probes)?;
         let hashed = Classic::with_plan(&plan, KeyHasher::with_seed(seed))?;
         Ok(Self { given: args.at.clone(), example, hashed, seed })
@@ -82,7 +82,10 @@ impl Places {
     fn of(&self, word: &str) -> Vec<u64> {
         match self.given.iter().chain(&self.example).find(|at| at.word == word) {
             Some(at) => at.bits.clone(),
-            None => self.hashed.positions(word).collect(),
+            None => {
+                let hash = self.hashed.hasher().hash(word);
+                self.hashed.positions(hash).expect("a classic filter has bits")
+            }
         }
     }
 

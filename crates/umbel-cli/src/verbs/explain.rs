@@ -1,8 +1,8 @@
 //! `--explain`: the plan of a run, as text and as JSON.
 
 use serde_json::json;
-use umbel::Plan;
 use umbel::formulas::classic;
+use umbel::{Filter as _, Plan};
 use umbel_foreign::{ForeignFilter, Format};
 use umbel_net::prefixes::PrefixList;
 use umbel_sets::{Filter, Input, Options, SetPlan, Strategy};
@@ -115,7 +115,7 @@ pub(super) fn operation(plan: &SetPlan, job: &Job<'_>, as_json: bool) -> String 
 /// The plan of a filter that a verb makes or has.
 pub(super) fn plan(plan: &Plan, as_json: bool) -> String {
     let fpp = plan.fpp_at_capacity();
-    // Against a classic filter of as many bits as the rate asks for in theory.
+    // Compared with a classic filter of the size that the rate needs in theory.
     let times = plan.bits_per_key() / classic::bits_per_key(fpp);
     if as_json {
         let object = json!({

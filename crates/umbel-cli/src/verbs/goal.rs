@@ -58,7 +58,7 @@ pub(super) fn for_count(args: &BuildArgs, count: u64, fpp: f64) -> Result<Plan> 
         Some(size) => {
             let size = size_of_plan(args, size);
             let plan = Plan::for_memory(args.kind, count, size)?;
-            // A size that is large for the lines is no wish for a rate such as 1e-30, which the next lines would end.
+            // A size that is large for the lines does not ask for a rate such as 1e-30, which more lines would break.
             match plan.fpp() < LEAST_FPP && !args.kind.kind().built_at_once() {
                 true => Ok(Plan::for_capacity(args.kind, LEAST_FPP, size)?),
                 false => Ok(plan),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use serde_json::json;
-use umbel::Algorithm;
+use umbel::{Algorithm, Filter as _};
 use umbel_report::receipt::{
     Receipt, add_keys, add_wrapping, aligned, guessable, key_rows, wrapping_rows,
 };

@@ -45,7 +45,7 @@ pub(crate) fn join(args: &JoinVerbArgs) -> Result<Outcome> {
     let about = Job { verb: "join", inputs: &inputs, options: &options };
     let plan = job.plan()?;
     let read: u64 = plan.lines.iter().sum();
-    // A number alone takes no time.
+    // A count alone takes no time.
     let shown = !args.output.total && !args.work.voice.quiet && !args.work.voice.json;
     if plan.product > MANY * read.max(100_000) && shown {
         say(&format!(

@@ -54,7 +54,7 @@ fn join(merged: &mut Filter<Scheme>, other: &Filter<Scheme>, args: &MergeArgs) -
         (Filter::Own(left), Filter::Own(right)) if intersect => left.intersect(right)?,
         (Filter::Own(left), Filter::Own(right)) if args.fold => left.union_folding(right)?,
         (Filter::Own(left), Filter::Own(right)) => match left.union(right) {
-            Err(error @ MergeError::SizesDiffer { .. }) => bail!("{error} (--fold)"),
+            Err(error @ MergeError::SizesDiffer(..)) => bail!("{error} (--fold)"),
             merged => merged?,
         },
         (Filter::Foreign(left), Filter::Foreign(right)) if !intersect => {

@@ -1,4 +1,4 @@
-//! What the verbs do, a file each.
+//! What the verbs do, one file per verb.
 
 mod add;
 mod answer;

@@ -1,4 +1,4 @@
-//! What `common`, `except`, `dedup` and `join` do with their job.
+//! How `common`, `except`, `dedup` and `join` run their job.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! `umbel pack` and `umbel unpack`: filters as small as they can be sent.
+//! `umbel pack` and `umbel unpack`: make filters as small as possible for sending.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -1,4 +1,4 @@
-//! `umbel parquet`: the Bloom filters in a Parquet file, and which row groups may hold a key. What changes files is in
+//! `umbel parquet`: the Bloom filters in a Parquet file, and which row groups may hold a key. Changes to files are in
 //! `parquet_edit`.
 
 use std::fs::File;
@@ -87,7 +87,7 @@ fn list(
         if voice.json {
             return each(&mut |chunk, receipt| put(&format!("{}\n", chunk.document(&receipt))));
         }
-        // Read twice, because there may be a million filters: first for the widths of the columns.
+        // Filters are read twice, because there may be a million: first for the widths of the columns.
         let cells = |chunk: &Chunk<'_, File>, receipt| chunk.cells(&receipt).map(shortened);
         let titles = TITLES.map(|(title, _)| title.to_owned());
         let (mut filters, mut bytes, mut widths) = (0, 0, titles.each_ref().map(String::len));
@@ -172,7 +172,7 @@ fn ask(
     run.check_keyed(&total)?;
     total.found = groups.found;
     total.bytes_written = written;
-    // A key that is nowhere is taken to be in one of the groups with this chance; none is left out.
+    // With this chance, an absent key seems to be in one of the groups; no present key is missed.
     total.error = Some(ErrorBound { extra: rate, missing: 0.0 });
     if voice.json && !voice.quiet || run.tells() {
         say(&groups.summary(voice.json));
@@ -212,7 +212,7 @@ enum Filter {
 impl<'a> Groups<'a> {
     /// Reads as many filters as the memory cap allows, with room for the largest of the others.
     fn open(file: &'a ParquetFile<File>, column: usize, options: &Options) -> Result<Self> {
-        // Half of the memory is for lines and one filter that is not held.
+        // Half of the memory is for lines and one filter that is not kept.
         let mut taken = file.memory();
         let held = taken + room_left(taken, options)? / 2;
         let mut left = 0;
@@ -259,7 +259,7 @@ impl<'a> Groups<'a> {
         for (i, key) in keys.iter().enumerate() {
             look_ups.push(&self.values, key).map_err(|error| keys.refuse(i, error))?;
         }
-        // A bit for each key and group, since there may be a thousand keys and any number of groups that they pass.
+        // A bit for each key and group, since there may be a thousand keys, which may pass in any number of groups.
         let words = self.groups.len().div_ceil(64);
         let mut found = vec![0u64; words * look_ups.len()];
         for (group, Group { chunk, filter, to_read }) in self.groups.iter_mut().enumerate() {

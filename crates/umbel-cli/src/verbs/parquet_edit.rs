@@ -1,4 +1,4 @@
-//! `umbel parquet --add` and `--remove`: filters for a Parquet file that has none, or none any more.
+//! `umbel parquet --add` and `--remove`: adds filters to a Parquet file, or removes them.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
@@ -30,7 +30,7 @@ pub(crate) fn edit(args: &ParquetArgs, options: &Options) -> Result<Outcome> {
         fpp,
         always: args.always,
     };
-    // In place, or another file, or standard output.
+    // Write in place, to another file, or to standard output.
     let to = match &args.output.output {
         None => Some(&*args.file),
         Some(_) => args.output.file(),
@@ -41,7 +41,7 @@ pub(crate) fn edit(args: &ParquetArgs, options: &Options) -> Result<Outcome> {
         print(explained(&plan, voice.json))?;
         return Ok(Outcome::Done);
     }
-    // Pages have about 1 MiB, just what is otherwise returned.
+    // Pages have about 1 MiB, which would otherwise be returned to the system.
     umbel_io::keep_memory((options.memory / 64).min(MOST_KEPT) / options.threads as u64);
     let run = Run::start("parquet", voice, &options.progress);
     let edited = match to {

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
-use umbel::{AnyFilter, Blocks, KeyDescription, Plan, Scheme, Secret};
+use umbel::{AnyFilter, Filter as _, KeyDescription, Plan, Scheme, Secret};
 use umbel_net::prefixes::{Family, ListBuilder, ListError, PrefixKeys, PrefixList, text};
 use umbel_numbers::counted;
 use umbel_sets::inputs::{self, NamedInput};
@@ -118,7 +118,7 @@ fn read_text(inputs: &[Input], family: Family, options: &Options) -> Result<Pref
         list.extend(&entries, fits);
         Ok(())
     })?;
-    // Only now is it known how much all of them need.
+    // Only now the memory for all of them is known.
     room_left(list.bytes(), options)?;
     Ok(list.build().map_err(umbel_sets::Error::from)?)
 }
@@ -244,8 +244,8 @@ pub(super) fn plan(
 
 /// Merges two filters of prefixes of one family, with the lengths of both; returns false if they are of something else.
 pub(super) fn join(
-    left: &mut AnyFilter<Blocks, Scheme>,
-    right: &AnyFilter<Blocks, Scheme>,
+    left: &mut AnyFilter<Scheme>,
+    right: &AnyFilter<Scheme>,
     intersect: bool,
 ) -> Result<bool> {
     let keys = (PrefixKeys::of(left.description())?, PrefixKeys::of(right.description())?);
@@ -256,7 +256,7 @@ pub(super) fn join(
         );
     }
     keys.union(&others);
-    // The descriptions differ in the lengths; with one of them empty, the library compares neither.
+    // The descriptions differ in the lengths; if one is empty, the library does not compare them.
     left.describe(KeyDescription::default());
     left.union(right)?;
     left.describe(keys.describe()?);

@@ -62,7 +62,7 @@ fn several(args: &QueryArgs, secret: Option<&Secret>, options: &Options) -> Resu
     umbel_sets::room_left(bytes, options)?;
     let (mut all, mut keyed) = (Vec::new(), false);
     for (file, path) in files.iter().zip(paths()) {
-        // Those that are not keyed need no secret.
+        // Filters that are not keyed need no secret.
         let filter = match filters::read(file, path, None, &args.foreign, options) {
             Err(error) if secret.is_some() && filters::needs_secret(&error) => {
                 keyed = true;

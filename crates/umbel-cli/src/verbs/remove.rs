@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
+use umbel::Filter as _;
 use umbel_sets::{Filter, Report};
 
 use super::explain;

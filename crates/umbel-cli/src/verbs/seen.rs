@@ -1,8 +1,8 @@
 //! `umbel unseen`: lines that no earlier run has seen.
 //!
-//! What is printed is noted in a [journal] next to the filter; the filter itself is saved when the run is over or the
-//! journal is larger than it. So the next run knows where an interrupted one stopped. Lines in the file of `--append` that it
-//! wrote and did not record are removed, because they are printed again; nothing else of that file is.
+//! Printed lines are noted in a [journal] next to the filter; the filter itself is saved at the end of the run or when
+//! the journal is larger than it. So the next run knows where an interrupted one stopped. Lines that it wrote to the
+//! `--append` file but did not record are removed, because they are printed again; the rest of that file stays.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::de::IgnoredAny;
-use umbel::{AnyFilter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
+use umbel::{AnyFilter, Filter, KeyDescription, KeyHash, KeyHasher, Kind, Plan, Variant};
 use umbel_io::{Closer, FileAt, State, Stops, compression};
 use umbel_numbers::counted;
 use umbel_sets::journal::{self, Journal, Notes, OutputState, Reached};
@@ -67,7 +67,7 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
         }
         let hasher = secret.clone().map_or_else(KeyHasher::default, KeyHasher::keyed);
         let keys = umbel_sets::keys_of(kind.kind(), &options, &args.names.names)?;
-        // Another run may have created it meanwhile: then that one is used.
+        // Another run may have created it meanwhile; then use that file.
         match make(path, &plan, hasher, keys, &options) {
             Err(error) if !path.exists() => return Err(error),
             _ => {}
@@ -111,7 +111,7 @@ pub(crate) fn unseen(args: &UnseenArgs) -> Result<Outcome> {
     let mut report = job.finish().map_err(|error| about(error, path, append(args)))?;
     run.check_keyed(&report)?;
     report.bytes_written += save.bytes;
-    // Of the filter only what is wrong with it, except in JSON.
+    // Report only the filter's problems, except in JSON.
     let receipt = filter.receipt();
     let shown = args.work.voice.json || receipt.over_filled;
     run.finish(&report, "new", shown.then_some(&Receipt::Own(receipt)));
@@ -175,7 +175,7 @@ fn in_pieces(
             report = large.work(path, |filter| job.run(&inputs, filter, file))?.0;
             Ok(())
         };
-        // Blocked filters are the same after a key is taken in again.
+        // Adding a key again does not change a blocked filter.
         let (lock, bytes) = filters::write_locked(path, work, |_| Ok(()))?;
         Ok((report, bytes, lock))
     })?;
@@ -195,7 +195,7 @@ fn check_options(plan: &Plan, args: &UnseenArgs) -> Result<()> {
              not exist yet"
         )
     };
-    // Coded filters may leave the width of their codes to the plan.
+    // For coded filters, the plan may set the width of the codes.
     let left = Variant::Coded { code_bits: None };
     if let Some(kind) = args.kind
         && kind != plan.variant()
@@ -244,7 +244,7 @@ fn until_stopped<T>(
         drop(closer);
         result.map_err(|error| match error.downcast::<umbel_sets::Error>() {
             Ok(error) => about(error, filter, append),
-            // An input that cannot be opened: what was printed before is saved.
+            // An input cannot be opened: save what was printed before.
             Err(error) => stop().err().map_or(error, Into::into),
         })
     })
@@ -296,7 +296,7 @@ impl Saved<'_> {
         let output = self.named.as_ref().map(written).transpose()?;
         let Checkpoint { input, offset, found, .. } = at.clone();
         let reached = Reached { input, offset, found, output };
-        // Also before the filter is saved: what is then taken back of the file must not be in the filter.
+        // Also before the filter is saved: lines that are later removed from the file must not be in the filter.
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         let before = journal.bytes();
         journal.reached(&reached)?;
@@ -315,7 +315,7 @@ impl Saved<'_> {
 
 impl Save for Saved<'_> {
     fn sync(&mut self) -> io::Result<()> {
-        // Of a pipe or a terminal nothing more can be known.
+        // A pipe or a terminal shows nothing more.
         if State::of(&self.out)?.is_file { self.out.sync_data() } else { Ok(()) }
     }
 
@@ -356,7 +356,7 @@ impl Output {
         let named = append(args);
         let mut file = named.map_or_else(stdout, appended)?;
         let name = || named.map_or("standard output".to_owned(), |path| path.display().to_string());
-        // Of a pipe, such as /dev/stdout may be, nothing is recorded or taken back.
+        // Lines to a pipe, such as /dev/stdout may be, are not recorded or removed.
         let is_file = State::of(&file).unwrap_or_default().is_file;
         let named = named.filter(|_| is_file).map(umbel_io::canonical).transpose()?;
         if let Some(notes) = notes {
@@ -448,11 +448,11 @@ fn goes_on(
     let State { length, is_file: true, .. } = State::of(out).unwrap_or_default() else {
         return Ok((false, None));
     };
-    // What other commands wrote into a file that is made for all of them is no header of ours.
+    // Text that other commands wrote into a shared file is not our header.
     if length == 0 || !umbel_io::appends(out) {
         return Ok((false, None));
     }
-    // Standard output is open for writing alone.
+    // Standard output is open only for writing.
     let readable = match named {
         true => out.try_clone(),
         false => umbel_io::reopen_stdout(),

@@ -1,4 +1,4 @@
-//! `umbel plan --ship`: filters by the bits that are sent.
+//! `umbel plan --ship`: filters ranked by the bits sent.
 
 use anyhow::{Result, bail};
 use serde_json::json;

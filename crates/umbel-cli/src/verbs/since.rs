@@ -1,4 +1,4 @@
-//! `umbel build --since`: a filter as an older one was planned, and the delta to it.
+//! `umbel build --since`: a filter with an older one's plan, and the delta to it.
 
 use std::fs::File;
 use std::io::Seek;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use umbel::format::Reader;
-use umbel::{KeyHasher, Kind, Plan, Secret};
+use umbel::internals::format::Reader;
+use umbel::{Filter, KeyHasher, Kind, Plan, Secret};
 use umbel_io::PageReader;
 use umbel_sets::{Options, Progress};
 use umbel_share::FileKind;

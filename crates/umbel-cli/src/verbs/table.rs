@@ -169,7 +169,7 @@ mod tests {
         for fpp in [0.9, 0.5, 0.1, 0.01, 1e-6, 1e-15, 1e-30] {
             let shape = Shape::new(fpp);
             let real = classic::bits_per_key(fpp);
-            // With p above 1/2 even one probe is more than the best.
+            // With p above 1/2, even one probe is more than optimal.
             let above = if fpp < 0.3 { 1.01 } else { 2.0 * real.recip().max(2.0) };
             assert!((1.0..above).contains(&(shape.bits_per_key / real)), "{shape:?} {real}");
             let back =

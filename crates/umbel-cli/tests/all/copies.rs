@@ -1,7 +1,7 @@
 //! `umbel build --copies`, and `umbel query --and`, as black boxes.
 
 use serde_json::Value;
-use umbel::math::binomial_bounds;
+use umbel::internals::math::binomial_bounds;
 
 use crate::util::{Folder, urls};
 

@@ -27,7 +27,7 @@ fn the_rate_of_a_filter_is_that_of_a_line() {
     let found = folder.umbel("query -q --prefixes ip --total f lines").run().text();
     let found: u64 = found.trim().parse().unwrap();
     // No two lines share a network of 40 bits, so their questions all differ.
-    let (least, most) = umbel::math::binomial_bounds(200_000, rate, 1e-9);
+    let (least, most) = umbel::internals::math::binomial_bounds(200_000, rate, 1e-9);
     assert!((least..=most).contains(&found), "{found} at {rate}");
 }
 

@@ -1,4 +1,4 @@
-//! What an index says of itself, and what has changed since.
+//! The description of an index, and what has changed since.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ pub struct About {
     pub gone: Vec<PathBuf>,
 }
 
-/// Reads and checks all of an index, and compares it with its files as they are.
+/// Reads and checks all of an index, and compares it with the current state of its files.
 ///
 /// # Errors
-/// An [`IndexError`](crate::IndexError); those of reading.
+/// An [`IndexError`](crate::IndexError); read errors.
 pub fn about(path: &Path) -> Result<About> {
     let name = || path.display().to_string();
     let file = File::open(path).with_context(name)?;

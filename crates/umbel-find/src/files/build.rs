@@ -36,13 +36,13 @@ pub struct Built {
     pub read: u64,
     /// Files that were in it before, and are gone.
     pub gone: u64,
-    /// Files and folders that cannot be read, and why. The index says so of the files, and an update tries them again.
+    /// Files and folders that cannot be read, and why. The index records such files, and an update tries them again.
     pub unreadable: Vec<(PathBuf, String)>,
-    /// Of what was named when it was made, what is gone and named no more.
+    /// Paths that were named when it was made, but are gone and no longer named.
     pub dropped: Vec<PathBuf>,
     /// Blocks of all files.
     pub blocks: u64,
-    /// Bytes of the text of all files, and of those that were read.
+    /// Bytes of the text of all files.
     pub text: u64,
     /// Bytes of the text that was read.
     pub text_read: u64,
@@ -52,13 +52,13 @@ pub struct Built {
     pub bytes: u64,
 }
 
-/// Makes an index of files, and of those in folders, at `target`.
+/// Makes an index at `target` of files, and of the files in folders.
 ///
-/// Time: that of reading and decompressing all, and about as much again for its keys. Memory: some MiB per thread, and at most
-/// 40 MiB; 560 bytes for each file, and four times its path; a temporary file as long as the index.
+/// Time: reading and decompressing everything, and about as much again for the keys. Memory: some MiB per thread, and
+/// at most 40 MiB; 560 bytes for each file, and four times its path; a temporary file as long as the index.
 ///
 /// # Errors
-/// Those of reading and writing; options that have no field for the keys of records; a memory cap too low for that many files.
+/// Read and write errors; options that have no field for the keys of records; a memory cap too low for that many files.
 pub fn build(
     target: &Path,
     existing: Existing,
@@ -72,7 +72,7 @@ pub fn build(
     write(target, existing, &draft, options)
 }
 
-/// Brings an index up to date: reads what is new or changed, and drops what is gone. Readers see the old index or the new one.
+/// Brings an index up to date: reads new and changed files, drops missing ones. Readers see the old or the new index.
 ///
 /// # Errors
 /// As [`build`]; an [`IndexError`](crate::IndexError) of the index.
@@ -81,7 +81,7 @@ pub fn update(target: &Path, options: &Options) -> Result<Built> {
     update_of(target, file, options)
 }
 
-/// Brings the index in an open file up to date, which is at `target` unless another run made that anew.
+/// Brings the index in an open file up to date, which is at `target` unless another run replaced it.
 pub(crate) fn update_of(target: &Path, file: File, options: &Options) -> Result<Built> {
     let name = || target.display().to_string();
     let id = State::of(&file).with_context(name)?.id;
@@ -161,10 +161,10 @@ impl Draft {
         self.old.as_ref().map_or(0, memory::of_old)
     }
 
-    /// Bytes of what the old index has for a decoder.
+    /// Bytes that the old index has for a decoder.
     fn resume_length(&self, start: Start) -> u64 {
         match (start, &self.old) {
-            // What cannot be read is refused where it is copied.
+            // Unreadable bytes are refused where they are copied.
             (Start::Old { place }, Some(old)) => {
                 old.resume(place).map_or(0, |bytes| bytes.len() as u64)
             }
@@ -277,7 +277,7 @@ fn write(target: &Path, existing: Existing, draft: &Draft, options: &Options) ->
     Ok(built)
 }
 
-/// What is written of an index: a catalog of all of it, and what is new.
+/// The part of an index that is written: a catalog of all of it, and the new parts.
 struct Segment<'a> {
     draft: &'a Draft,
     settings: Vec<(String, String)>,
@@ -291,18 +291,18 @@ struct Segment<'a> {
 struct Layout {
     catalog: Vec<u8>,
     header: Vec<u8>,
-    /// What decoders need, each once.
+    /// The data that decoders need, each once.
     starts: Vec<Start>,
     pages: u64,
 }
 
 impl Segment<'_> {
-    /// Appends to the index, unless it would be better to write all of it again.
+    /// Appends to the index, unless rewriting all of it is better.
     fn append(&mut self, target: &Path, old: &Index, filters: &[Filter]) -> Result<Option<u64>> {
-        /// So much more than needed is no reason.
+        /// Up to this many unused bytes are no reason to rewrite it.
         const SLACK: u64 = if cfg!(test) { 1 << 12 } else { 1 << 18 };
         const SLACK_GROUPS: u64 = 8;
-        // Whoever makes an index anew waits for nobody: what is there now may be another one, with other roots.
+        // A run that makes a new index does not wait: the file may now be another one, with other roots.
         let file = OpenOptions::new().write(true).open(target);
         let now = match &file {
             Ok(file) => State::of(file),
@@ -314,7 +314,7 @@ impl Segment<'_> {
                 target.display()
             );
         }
-        // A forged index may have the last generation that there is.
+        // A forged index may have the highest possible generation.
         let Some(generation) = old.generation.checked_add(1) else { return Ok(None) };
         let mut groups = Groups::appended(old, filters)?;
         let base = old.pages.count() * DATA as u64;
@@ -335,7 +335,7 @@ impl Segment<'_> {
         let context = || format!("{}: nothing was changed", target.display());
         let end = old.pages.count() * PAGE as u64;
         let append = || -> Result<()> {
-            // An update that did not come to its end has left some behind.
+            // An unfinished update has left some bytes behind.
             file.set_len(end)?;
             (&file).seek(SeekFrom::Start(end))?;
             let mut out = BufWriter::with_capacity(1 << 18, &file);
@@ -344,7 +344,7 @@ impl Segment<'_> {
             pages.finish()?;
             out.flush()?;
             file.sync_data()?;
-            // While it is not complete, the one of the generation before counts.
+            // While it is incomplete, the previous generation's header counts.
             let number = generation % HEADERS;
             Ok(file.write_all_at(&pages::page(&layout.header, number), number * PAGE as u64)?)
         };
@@ -376,7 +376,7 @@ impl Segment<'_> {
         Ok(file.metadata()?.len())
     }
 
-    /// Gives all parts their places, from `base` on; what the old index has stays there, if it is kept.
+    /// Gives all parts their places, from `base` on; the old index's parts stay in place, if it is kept.
     fn lay_out(&mut self, groups: &mut Groups, base: u64, generation: u64, kept: bool) -> Layout {
         let length = self.plan(groups).encode().0.len() as u64;
         let mut place = base + length;
@@ -415,7 +415,7 @@ impl Segment<'_> {
         Plan { settings, roots, files: self.files, blocks: &self.blocks, groups: &groups.all }
     }
 
-    /// Writes the parts; groups of the old index are copied, if it is given.
+    /// Writes the parts; copies groups of the old index, if it is given.
     fn write(
         &self,
         out: &mut PagesWriter<'_>,
@@ -455,12 +455,12 @@ impl Temporary {
         Ok(Self { file, end: AtomicU64::new(0) })
     }
 
-    /// Space for so many bytes; returns where.
+    /// Reserves space for this many bytes; returns where.
     fn reserve(&self, bytes: u64) -> u64 {
         self.end.fetch_add(bytes, Ordering::Relaxed)
     }
 
-    /// Writes some; returns where.
+    /// Writes some bytes; returns where.
     fn put(&self, bytes: &[u8]) -> Result<u64> {
         let offset = self.reserve(bytes.len() as u64);
         self.file.write_all_at(bytes, offset).context("a temporary file")?;
@@ -482,7 +482,7 @@ const PART: u64 = 64 * BLOCK as u64;
 /// What one thread reads at a time: a file, or a part of a large one.
 struct Part<'a> {
     path: &'a Path,
-    /// If there are others: the records that start there are read, and the state of the file before any was.
+    /// If there are others: the range in which its records start, and the state of the file before any was read.
     of: Option<Box<((u64, u64), Stamp)>>,
 }
 
@@ -508,7 +508,7 @@ fn each_file(
             (Some(entry), Some(index)) => keep(path, base.kept_of(path), entry, index),
             _ => Ok(None),
         };
-        // What cannot be read is told when it is read.
+        // Unreadable files are reported when they are read.
         let kept = kept.or_else(|error| Unreadable::reason(&error).map(|_| None).ok_or(error))?;
         let first = parts.len();
         if kept.is_none() {
@@ -563,7 +563,7 @@ fn each_file(
 /// Adds the parts of a file; returns its bytes.
 fn split<'a>(path: &'a Path, reading: &mut Reading, parts: &mut Vec<Part<'a>>) -> Result<u64> {
     let size = fs::metadata(path).map_or(0, |meta| meta.len());
-    // What cannot be read is told when it is read.
+    // Unreadable files are reported when they are read.
     if size > PART
         && reading.ends_with_lines
         && let Ok(file) = File::open(path)
@@ -582,7 +582,7 @@ fn split<'a>(path: &'a Path, reading: &mut Reading, parts: &mut Vec<Part<'a>>) -
 }
 
 impl Indexed {
-    /// A file that cannot be read, which no file is the same as.
+    /// A file that cannot be read, which never counts as unchanged.
     fn unreadable(path: PathBuf, why: String) -> Self {
         let stamp = Stamp { size: UNREADABLE, ..Stamp::default() };
         let entry = Entry { path, stamp, ..Entry::default() };
@@ -590,7 +590,7 @@ impl Indexed {
         Self { entry, blocks, lines: 0, read: false, keys: 0, unreadable }
     }
 
-    /// This part and the next one of the file.
+    /// Joins this part with the next one of the file.
     fn then(mut self, next: Self) -> Self {
         if self.unreadable.is_some() {
             return self;
@@ -609,7 +609,7 @@ impl Indexed {
     }
 }
 
-/// A file of the old index, if it is as it was.
+/// A file of the old index, if it is unchanged.
 fn keep(path: &Path, kept: &Path, entry: &Entry, index: &Index) -> Result<Option<Box<Indexed>>> {
     let of = Unreadable::at(path);
     let state = State::at(path).with_context(&of)?;
@@ -631,7 +631,7 @@ fn keep(path: &Path, kept: &Path, entry: &Entry, index: &Index) -> Result<Option
     Ok(Some(Box::new(Indexed { entry, blocks, lines, read, keys, unreadable })))
 }
 
-/// What a worker has to index a file with.
+/// What a worker uses to index a file.
 struct One<'a> {
     reading: &'a Reading,
     draft: &'a Draft,
@@ -703,7 +703,7 @@ impl One<'_> {
             blocks.push((block, filter, start));
             text.pass(length);
         }
-        // Most files have one block, and room for four.
+        // Most files have one block, but room for four.
         blocks.shrink_to_fit();
         let entry = Entry {
             path: stored,
@@ -751,13 +751,13 @@ enum From {
     New(Vec<u64>),
 }
 
-/// A group that is not yet anywhere.
+/// A group without a place yet.
 fn group(rows: u32, columns: usize) -> Group {
     Group { rows, columns: columns as u32, place: 0 }
 }
 
 impl Groups {
-    /// New filters form groups; those of the old index stay as they are, without the blocks that are gone.
+    /// New filters form groups; groups of the old index are unchanged, without the blocks that are gone.
     fn appended(old: &Index, filters: &[Filter]) -> Result<Self> {
         let (mut now, mut new) = (HashMap::new(), BTreeMap::<u32, Vec<(u32, u64)>>::new());
         for (number, filter) in (0u32..).zip(filters) {
@@ -792,9 +792,9 @@ impl Groups {
         }
     }
 
-    /// Filters with equally many rows form groups. A group of the old index stays as it is if all its blocks stay, unless at
-    /// least as many other filters are there to form a larger one with: so each filter moves a few times as an index grows,
-    /// and there are a few groups with the same rows. Filters of other groups are taken apart.
+    /// Filters with equally many rows form groups. A group of the old index is unchanged if all its blocks stay, unless
+    /// at least as many other filters could form a larger group with it: so each filter moves a few times as an index
+    /// grows, and a few groups have the same rows. Other groups are taken apart.
     fn new(old: Option<&Index>, filters: &[Filter], temporary: &Temporary) -> Result<Self> {
         let (mut now, mut apart) = (HashMap::new(), BTreeMap::<u32, Vec<(u32, u64)>>::new());
         for (number, filter) in (0u32..).zip(filters) {

@@ -39,9 +39,9 @@ pub struct Found<'a> {
     pub keys: &'a [usize],
 }
 
-/// What is done with lines that are found; calls are in the order of the lines of a file.
+/// Receives the lines found; calls are in the order of the lines of a file.
 pub trait Sink: Sync {
-    /// Takes a line; appends to `out` what is to be printed. Returns whether more lines of the file are wanted.
+    /// Takes a line; appends the text to print to `out`. Returns whether more lines of the file are wanted.
     fn line(&self, found: &Found<'_>, out: &mut Vec<u8>) -> bool;
     /// Takes the number of lines that were found in a file, if there are any.
     fn file(&self, file: &Path, lines: u64, out: &mut Vec<u8>);
@@ -50,9 +50,9 @@ pub trait Sink: Sync {
 /// What is looked for.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Texts, or values of the field that an index is of; none is empty.
+    /// Texts, or values of the index's field; none is empty.
     pub texts: Vec<Vec<u8>>,
-    /// How texts are compared; values of a field are compared as they are.
+    /// How texts are compared; values of a field are compared exactly.
     pub matching: Matching,
 }
 
@@ -60,9 +60,9 @@ pub struct Wanted {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Search {
-    /// Files that were looked for it: those of the index, and new ones.
+    /// Files that were searched: the index's files, and new ones.
     pub files: u64,
-    /// Blocks of the index, and those that were read because of their filters.
+    /// Blocks of the index.
     pub blocks: u64,
     /// Blocks that may have a text, by their filters.
     pub blocks_read: u64,
@@ -89,7 +89,7 @@ pub struct Search {
 /// A file that is searched.
 struct Job<'a> {
     path: PathBuf,
-    /// What the index has of it, if only the blocks are searched that may have a text.
+    /// Its entry in the index, if only the blocks that may have a text are searched.
     entry: Option<&'a Entry>,
 }
 
@@ -103,17 +103,17 @@ impl Job<'_> {
 /// Which blocks may have which texts, by their numbers.
 #[derive(Default)]
 struct Candidates {
-    /// The texts of a block; none, if they were too many to note.
+    /// The texts of a block; `None` if there were too many to note.
     blocks: HashMap<u32, Option<Vec<u32>>>,
     /// Texts that any block may have.
     everywhere: Vec<u32>,
-    /// Bytes of memory of the texts of blocks, and how many there may be.
+    /// Bytes of memory used to note texts, and the maximum.
     noted: u64,
     most: u64,
 }
 
 impl Candidates {
-    /// In so many bytes, if that is enough to note each block.
+    /// Uses up to `most` bytes, if that is enough to note each block.
     fn within(most: u64) -> Self {
         Self { most, ..Self::default() }
     }
@@ -159,11 +159,11 @@ impl Candidates {
 
 /// Finds lines in the files of an index at `path`, or in the file or folder `path` itself.
 ///
-/// Each line that holds one of the texts is passed on once, in the order of the files' names and of their lines. Files that have
-/// changed since they were indexed, and files that were added to folders of the index, are searched in full.
+/// Each line that holds one of the texts is passed on once, in the order of the files' names and of their lines. Files
+/// changed since they were indexed, and files added to the index's folders, are searched in full.
 ///
 /// # Errors
-/// Those of reading and of `write`; an [`IndexError`](crate::IndexError); a memory cap too low for that many files.
+/// Errors of reading and of `write`; an [`IndexError`](crate::IndexError); a memory cap too low for that many files.
 pub fn find(
     path: &Path,
     wanted: &Wanted,
@@ -191,7 +191,7 @@ pub fn find(
                     name()
                 );
             }
-            // What has no key holds no value.
+            // A record without a key holds no value.
             let options = Options { missing: Missing::Skip, bad: Bad::Skip, ..options };
             let lists = memory::of_index(index);
             let mut base = Base::of_index(path)?;
@@ -253,7 +253,7 @@ pub fn find(
 
 /// Refuses more texts than there is memory for.
 fn check_texts(wanted: &Wanted, options: &Options) -> Result<()> {
-    /// Bytes of what a text is searched with, at most, besides four copies of it.
+    /// The maximum bytes needed to search for a text, besides four copies of it.
     const EACH: u64 = 600;
     let bytes: u64 = wanted.texts.iter().map(|text| EACH + 4 * text.len() as u64).sum();
     if bytes > options.memory / 4 {
@@ -377,12 +377,12 @@ fn of_index<'a>(
         }
     }
     search.gone.sort_unstable();
-    // A file that was named is among what was named, and among the files.
+    // A named file is among the roots and among the files.
     search.gone.dedup();
     Ok((jobs, candidates))
 }
 
-/// How a file is today.
+/// The current state of a file.
 enum State {
     Same,
     Stale,
@@ -402,7 +402,7 @@ fn state(entry: &Entry, path: &Path) -> Result<State> {
     }
 }
 
-/// A search that is going on.
+/// A running search.
 struct Run<'a> {
     /// The index, and its path.
     index: Option<(&'a Index, &'a Path)>,
@@ -420,10 +420,10 @@ struct Run<'a> {
     unreadable: Mutex<Vec<(PathBuf, String)>>,
 }
 
-/// Takes what is to be printed; the rest too, if nothing comes after it. Returns false if the run has stopped.
+/// Takes the text to print, and all of it if nothing follows. Returns false if the run has stopped.
 type Put<'a> = dyn FnMut(&mut Vec<u8>, bool) -> Result<bool> + 'a;
 
-/// What comes after some lines.
+/// What follows some lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// More lines of the file.
@@ -460,14 +460,14 @@ impl Turns<'_> {
     }
 
     fn halt(&self) {
-        // Whoever is about to wait has the lock.
+        // A thread that is about to wait has the lock.
         let _next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         self.stop.store(true, Ordering::Relaxed);
         self.moved.notify_all();
     }
 }
 
-/// Ends the run of all threads when one of them panics, instead of waiting for its turn for ever.
+/// Ends the run of all threads when one of them panics; otherwise they would wait for its turn forever.
 struct Guard<'a>(&'a Turns<'a>);
 
 impl Drop for Guard<'_> {
@@ -479,7 +479,7 @@ impl Drop for Guard<'_> {
 }
 
 impl Run<'_> {
-    /// Searches all files, several at a time, and prints what is found in their order.
+    /// Searches all files, several at a time, and prints the lines found in the files' order.
     fn all(
         &self,
         jobs: &[Job<'_>],
@@ -495,7 +495,7 @@ impl Run<'_> {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(job) = jobs.get(number) else { return Ok(()) };
                 let mut put = |out: &mut Vec<u8>, end: bool| {
-                    /// What waits for its turn in memory.
+                    /// Bytes of text that wait in memory for their turn.
                     const MOST: usize = 1 << 18;
                     if out.len() < MOST && !end {
                         return Ok(true);
@@ -551,7 +551,7 @@ impl Run<'_> {
         let file = File::open(&job.path).with_context(&of_file)?;
         let state = umbel_io::State::of(&file).with_context(&of_file)?;
         match (job.entry, self.index) {
-            // It may have changed since all files were looked at, which can be minutes ago.
+            // It may have changed since all files were checked, which may have been minutes ago.
             (Some(entry), Some((index, of)))
                 if stamp::is_of(&entry.stamp, &state, || file.try_clone())
                     .with_context(&of_file)? =>
@@ -643,8 +643,8 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Searches a block for some texts, some records at a time: otherwise lines of a few bytes would take many times the
-    /// memory of the block, as what is found in it, and with its file's name before each.
+    /// Searches a block for some texts, some records at a time: otherwise, results of lines with a few bytes would use
+    /// many times the memory of the block, with the file's name before each.
     fn search(
         &mut self,
         text: &text::Text<'_>,
@@ -653,7 +653,7 @@ impl Lines<'_> {
         texts: &[usize],
         put: &mut Put<'_>,
     ) -> Result<Next> {
-        /// Bytes that are searched for one text at a time: lines of 2 bytes take 3 MiB as what is found.
+        /// Bytes that are searched for one text at a time: the results of 2-byte lines use 3 MiB.
         const MOST: usize = 1 << 18;
         const LEAST: usize = 1 << 12;
         let run = self.run;
@@ -701,7 +701,7 @@ impl Lines<'_> {
         Ok(Next::Lines)
     }
 
-    /// Where lines with a text start and end, and which text it is, in order.
+    /// Where lines with a text start and end, and the text's number, in order.
     fn lines_with(&mut self, bytes: &[u8], texts: &[usize]) -> Vec<(usize, usize, usize)> {
         let run = self.run;
         let mut searched = bytes;
@@ -722,7 +722,7 @@ impl Lines<'_> {
         }
         found.sort_unstable();
         if !searched.is_ascii() && searched != bytes {
-            // A letter may have another length without its case.
+            // A folded letter may have another length.
             let (mut folded, mut line) = (0, 0);
             for (start, end, _) in &mut found {
                 let before = memchr_iter(separator, &searched[folded..*start]).count();
@@ -738,7 +738,7 @@ impl Lines<'_> {
         found
     }
 
-    /// As [`lines_with`](Self::lines_with), of records with a value; they are at `offset` of a block.
+    /// As [`lines_with`](Self::lines_with), for records with a value; they are at `offset` of a block.
     fn records_with(
         &self,
         text: &text::Text<'_>,

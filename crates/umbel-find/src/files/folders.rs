@@ -1,4 +1,4 @@
-//! The files that are named: themselves, or those in folders.
+//! The named files, and the files in named folders.
 
 use std::borrow::Cow;
 use std::fs;
@@ -33,13 +33,13 @@ pub(crate) fn files(
         unreadable.push((path.to_owned(), format!("{error:#}")));
         Ok(())
     })?;
-    // What is being written beside its place is not there yet.
+    // A file still being written next to its target does not count yet.
     let others = found.split_off(first);
     found.extend(others.into_iter().filter(|path| !NewFile::is_beside(path)));
     Ok(())
 }
 
-/// Leaves out what comes again, of files under several of the paths that were named.
+/// Drops repeated files, which are under several of the named paths.
 pub(crate) fn keep_first(paths: &mut Vec<PathBuf>) {
     let mut order: Vec<usize> = (0..paths.len()).collect();
     order.sort_unstable_by_key(|&number| (&paths[number], number));
@@ -51,24 +51,24 @@ pub(crate) fn keep_first(paths: &mut Vec<PathBuf>) {
     paths.retain(|_| again.next() == Some(false));
 }
 
-/// Whether an error says that there is no such file: it is gone, or a folder on the way to it is, maybe for a file.
+/// Whether an error means that there is no such file: it is gone, or a folder in its path is gone or now a file.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// The folder of an index, from which it keeps the paths under it; others are kept from the root. Paths that are kept have no
-/// links and no `..`, so that one file has one path however it, and the index, are named.
+/// The folder of an index, from which it keeps the paths under it; others are kept from the root. Kept paths have no
+/// links and no `..`: one file has one path, however it and the index are named.
 pub(crate) struct Base {
     /// As its user names it; empty if only the index's name is given.
     named: PathBuf,
     /// From the root.
     whole: PathBuf,
-    /// What was a file or a folder when it was kept and is a link now, and where that leads.
+    /// Paths that were a file or a folder when kept and are now a link, and where each leads.
     moved: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Base {
-    /// The folder of an index, which need not exist. A link stands for the index that it leads to.
+    /// The folder of an index, which need not exist. A link counts as the index that it leads to.
     pub(crate) fn of_index(index: &Path) -> Result<Self> {
         let index = match index.is_symlink() {
             true => atomic::target_of(index),
@@ -90,7 +90,7 @@ impl Base {
         whole.strip_prefix(&self.whole).unwrap_or(whole)
     }
 
-    /// How what a user names is kept.
+    /// How a path that a user names is kept.
     pub(crate) fn keep(&self, path: &Path) -> Result<PathBuf> {
         let whole = canonical(path)?;
         let kept = self.kept(&whole);

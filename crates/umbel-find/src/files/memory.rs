@@ -1,4 +1,4 @@
-//! What lists of files take of the memory cap.
+//! The part of the memory cap that lists of files use.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,37 +11,37 @@ use umbel_sets::{Error, Options};
 use super::opened::Index;
 use super::text;
 
-/// What is left for lists beside the cap.
+/// Bytes for lists in addition to the cap.
 const FREE: u64 = 4 << 20;
-/// What a job needs besides lists.
+/// Bytes that a job needs besides lists.
 const LEAST: u64 = 8 << 20;
 
-/// Of a block, while an index is made.
+/// Bytes per block, while an index is made.
 const BLOCK: u64 = 200;
 
-/// Of a file with one block, while an index is made, and of each byte of its path.
+/// Bytes per file with one block, while an index is made, and per byte of its path.
 const MADE: [u64; 2] = [560, 4];
-/// Of a file of an index that is open.
+/// Bytes per file of an open index, and per byte of its path.
 const OPEN: [u64; 2] = [260, 2];
-/// Of a file that is searched, and again of one that is in no index.
+/// Bytes per searched file and per byte of its path, and again for one in no index.
 const SEARCHED: [u64; 2] = [96, 2];
 
 fn of([each, byte]: [u64; 2], path: &Path) -> u64 {
     each + byte * path.as_os_str().len() as u64
 }
 
-/// Of the blocks of `size` bytes of plain text.
+/// Bytes for the blocks of `size` bytes of plain text.
 fn of_blocks(size: u64) -> u64 {
     size / text::BLOCK as u64 * BLOCK
 }
 
-/// Bytes that an index of these files is made in, `size` bytes of which are read.
+/// Bytes of memory to index these files, if `size` bytes of them are read.
 pub(crate) fn of_paths(paths: &[PathBuf], size: u64) -> u64 {
     let files: u64 = paths.iter().map(|path| of(MADE, path)).sum();
     files + of_blocks(size)
 }
 
-/// Room for the paths of an index that is made, beside lists of so many bytes.
+/// Room for the paths of a new index, next to lists of this many bytes.
 pub(crate) fn room_of_paths(options: &Options, lists: u64) -> Room {
     Room::new(options.memory, MADE).beside(lists)
 }
@@ -53,36 +53,36 @@ pub(crate) fn of_index(index: &Index) -> u64 {
     files.chain(headers).sum()
 }
 
-/// Bytes of an index that is brought up to date, besides those of all paths: its blocks may stay, and one for each path is
-/// within that.
+/// Bytes of an index that is brought up to date, besides its paths: its blocks may stay, and one per path is counted
+/// there.
 pub(crate) fn of_old(index: &Index) -> u64 {
     let more = u64::from(index.block_count()).saturating_sub(index.files.len() as u64);
     of_index(index) + more * BLOCK
 }
 
-/// What is known of files only when they are read: how many blocks compressed text has, and the headers of tables.
+/// Memory known only when files are read: the number of blocks of compressed text, and the headers of tables.
 pub(crate) struct Unforeseen {
     cap: u64,
-    /// What lists were expected to take.
+    /// The expected bytes of lists.
     lists: u64,
-    /// Bytes of `bytes` that are within that, or may be had besides.
+    /// Bytes of `bytes` that are within that, or available in addition.
     room: u64,
     bytes: AtomicU64,
     headers: Mutex<HashSet<Arc<[u8]>>>,
 }
 
 impl Unforeseen {
-    /// Of `lists` for files of `size` bytes, which leave `left` of the cap. A thread's share is for records, an eighth, and
-    /// keys, a quarter: an eighth of all is not missed.
+    /// Of `lists` for files of `size` bytes, which leave `left` of the cap. A thread uses its share for records, an
+    /// eighth, and keys, a quarter: an eighth of all can be spared.
     pub(crate) fn new(cap: u64, lists: u64, size: u64, left: u64) -> Self {
         let room = of_blocks(size) + FREE.saturating_sub(lists) + left / 8;
         Self { cap, lists, room, bytes: AtomicU64::new(0), headers: Mutex::default() }
     }
 
-    /// A block more of a file that has some.
+    /// One more block of a file.
     ///
     /// # Errors
-    /// [`Error::Memory`] if there is no room; with what is enough for twice as many.
+    /// [`Error::Memory`] if there is no room; it names a cap for twice as many.
     pub(crate) fn block(&self) -> Result<(), Error> {
         self.add(BLOCK)
     }
@@ -111,7 +111,7 @@ impl Unforeseen {
     }
 }
 
-/// The least cap for lists of so many bytes.
+/// The least cap for lists of this many bytes.
 fn least(lists: u64) -> u64 {
     (lists + LEAST).next_multiple_of(1 << 20)
 }
@@ -121,15 +121,15 @@ pub(crate) fn of_search(path: &Path) -> u64 {
     of(SEARCHED, path)
 }
 
-/// Room for the paths of files that are searched, beside lists of so many bytes.
+/// Room for the paths of files that are searched, next to lists of this many bytes.
 pub(crate) fn room_of_search(options: &Options, lists: u64) -> Room {
     Room::new(options.memory, SEARCHED).beside(lists)
 }
 
-/// What lists leave of the cap; others, of `later` bytes, may follow.
+/// The cap less these lists; others, of `later` bytes, may follow.
 ///
 /// # Errors
-/// [`Error::Memory`] if that is too little; with what is enough for the others, too.
+/// [`Error::Memory`] if that is too little; it names a cap that is enough for the others, too.
 pub(crate) fn without(lists: u64, later: u64, options: &Options) -> Result<Options, Error> {
     let (lists, cap) = (lists.saturating_sub(FREE), options.memory);
     if lists > 0 && cap < least(lists) {

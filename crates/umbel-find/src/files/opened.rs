@@ -1,4 +1,4 @@
-//! An index that is a file: its settings as options of a job, and where decoders start.
+//! An index in a file: its settings as options of a job, and where decoders start.
 
 use std::fs::File;
 
@@ -14,7 +14,7 @@ pub(crate) type Index = crate::index::Index<File>;
 /// Opens an index.
 ///
 /// # Errors
-/// Those of [`Index::open`], and `Damaged` if its settings cannot be.
+/// Errors of [`Index::open`], and `Damaged` for impossible settings.
 pub(crate) fn open(file: File) -> Result<(Index, Settings), IndexError> {
     let length = file.metadata()?.len();
     let index = Index::open(file, length)?;
@@ -26,12 +26,12 @@ pub(crate) fn open(file: File) -> Result<(Index, Settings), IndexError> {
 const COMPRESSIONS: [Compression; 5] =
     [Compression::Gzip, Compression::Zstd, Compression::Xz, Compression::Bzip2, Compression::Lz4];
 
-/// How a file is compressed, by the number that an index has for it.
+/// The compression with this number in an index.
 pub(crate) fn compression(number: u8) -> Option<Compression> {
     COMPRESSIONS.get(usize::from(number.checked_sub(1)?)).copied()
 }
 
-/// The number that an index has for it.
+/// The number of a compression in an index.
 pub(crate) fn number_of(compression: Option<Compression>) -> u8 {
     let place = compression.and_then(|one| COMPRESSIONS.iter().position(|of| *of == one));
     place.map_or(0, |place| place as u8 + 1)

@@ -1,4 +1,4 @@
-//! What is looked for: texts in lines.
+//! Texts to find in lines.
 
 use crate::index::words;
 use memchr::memmem::Finder;
@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 pub struct Matching {
     /// It may start and end inside a word, as in `grep -F`. Otherwise its words are whole words of the line.
     pub inside: bool,
-    /// The case of letters is ignored, one for one, where letters of ASCII are none beyond it.
+    /// The case of letters is ignored, one for one; ASCII letters match only ASCII letters.
     pub ignore_case: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the keys of an index are, as options and as its file has them.
+//! What the keys of an index are, as options and as stored in its file.
 
 use crate::index::layout::{FIELD, NORMALIZATION};
 use umbel_sets::{Bad, Missing, Normalization, Options, Records};
@@ -60,7 +60,7 @@ impl Settings {
         entries
     }
 
-    /// From names and values; `None` if they are not such.
+    /// From names and values; `None` if they are invalid.
     pub(crate) fn from_entries(entries: &[(String, String)]) -> Option<Self> {
         let all = |name: &'static str| {
             entries.iter().filter(move |entry| entry.0 == name).map(|entry| entry.1.as_str())

@@ -1,8 +1,8 @@
-//! What shows whether a file is still the one that was indexed.
+//! How to recognize whether a file is still the one that was indexed.
 //!
-//! Every write sets the time of the last change, which no program can set back: as long as it, the size and the inode are the
-//! same, so are the bytes. A file that was renamed, copied or restored has another one; then the sum of some of its bytes, with
-//! its size and the time of its modification, tells it from a changed one.
+//! Every write sets the time of the last change, which programs cannot set back: as long as it, the size and the inode
+//! are the same, so are the bytes. Renaming, copying or restoring a file changes it; then a sum of some of its bytes,
+//! its size and its modification time distinguish it from a changed file.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use crate::index::layout::Stamp;
 use twox_hash::XxHash3_64;
 use umbel_io::{FileAt, State};
 
-/// Bytes of a sample, and how many there are: the first and last of the file, and six between them. Part of the format.
+/// Bytes of a sample, and the number of them: the first and last of the file, and six in between. Part of the format.
 const SAMPLE: u64 = 4096;
 const SAMPLES: u64 = 8;
 
@@ -22,8 +22,8 @@ fn of(state: &State) -> Stamp {
     Stamp { size: length, modified, changed, device: id.device, inode: id.inode, sum: 0 }
 }
 
-/// The state of a file that is about to be read. If it changed a moment ago, a later change might have the same time, so that
-/// this waits until it would not.
+/// The state of a file that is about to be read. If it changed a moment ago, a later change might have the same time,
+/// so this waits until that is impossible.
 pub(crate) fn before_reading(file: &File) -> io::Result<Stamp> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut stamp = of(&State::of(file)?);
@@ -50,7 +50,7 @@ fn unsettled(stamp: &Stamp, now: i64) -> Duration {
     Duration::from_nanos(wait(stamp.changed).max(wait(stamp.modified)).unsigned_abs())
 }
 
-/// Whether the file that `open` opens, which the system now says is in `state`, is as it was.
+/// Whether the file that `open` opens, whose present state is `state`, is unchanged.
 pub(crate) fn is_of(
     stamp: &Stamp,
     state: &State,
@@ -62,7 +62,7 @@ pub(crate) fn is_of(
             && sum(&open()?, stamp.size)? == stamp.sum)
 }
 
-/// XXH3-64 of the samples of a file, one after the other; of all of it, if that is less.
+/// XXH3-64 of a file's samples, concatenated; of the whole file, if that is shorter.
 fn sum(file: &File, size: u64) -> io::Result<u64> {
     let mut bytes = Vec::new();
     if size <= SAMPLE * SAMPLES {
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// Of a file system with whole seconds, or with every other one.
+    /// File systems with whole seconds, or with every other one.
     #[test]
     fn a_file_that_changed_a_moment_ago_is_waited_for() {
         const SECOND: i64 = 1_000_000_000;
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(wait(9 * SECOND, 9 * SECOND, 8 * SECOND), 0, "a clock that is behind");
     }
 
-    /// Also where nanoseconds no longer fit 64 bits. File systems that have no such years keep the last one they have.
+    /// Also where nanoseconds no longer fit in 64 bits. File systems without such years keep their last one.
     #[test]
     fn years_beyond_2038_2106_and_2262_tell_files_apart() {
         let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();

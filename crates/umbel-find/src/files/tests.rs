@@ -188,7 +188,7 @@ fn wanted(text: &str) -> Wanted {
     Wanted { texts: vec![text.into()], matching: Matching::default() }
 }
 
-/// The lines of a text that have one of some texts, tried at every place.
+/// The lines of a text that contain one of some texts, tried at every position.
 fn model(path: &Path, text: &[u8], wanted: &Wanted) -> Vec<Line> {
     let folded = |text: &[u8]| {
         let mut to = Vec::new();
@@ -213,7 +213,7 @@ fn model(path: &Path, text: &[u8], wanted: &Wanted) -> Vec<Line> {
     found.map(|(number, line)| (path.to_owned(), number, line.to_vec())).collect()
 }
 
-/// A text that may be in some line, and need not.
+/// A text that may or may not be in some line.
 fn needle(draw: &mut Draw, texts: &[(PathBuf, Vec<u8>)]) -> Vec<u8> {
     let all: Vec<&[u8]> =
         texts.iter().flat_map(|(_, text)| text.split(|&byte| byte == b'\n')).collect();
@@ -238,7 +238,7 @@ fn needle(draw: &mut Draw, texts: &[(PathBuf, Vec<u8>)]) -> Vec<u8> {
 fn change(draw: &mut Draw, texts: &mut Vec<(PathBuf, Vec<u8>)>, folder: &Path) {
     let number = draw.below(texts.len());
     match draw.below(8) {
-        // Appended, cut off, or as long as before with other bytes.
+        // Appended, cut off, or other bytes of the same length.
         0 => {
             let more = text(draw);
             texts[number].1.extend(more);
@@ -411,7 +411,7 @@ fn values_of_a_field_are_found_in_records_of_every_format() {
     }
 }
 
-/// A hit reads from the last point on: a frame or member, or what the index keeps of a member of gzip.
+/// A hit reads from the last point on: a frame or member, or a point inside a gzip member that the index keeps.
 #[test]
 fn a_hit_in_a_compressed_file_does_not_read_it_from_its_start() {
     let (dir, index, options) = workplace(2);
@@ -442,7 +442,7 @@ fn a_hit_in_a_compressed_file_does_not_read_it_from_its_start() {
         };
         let read = (0..30_000).step_by(997).map(look).max().unwrap();
         assert!(read < most, "{read}");
-        // What the old index has of decoders is kept by updates, that append as those that write all again.
+        // Updates keep the old index's decoder data, whether they append or rewrite everything.
         for round in 0..12 {
             fs::write(folder.join("other"), format!("{round}").repeat(5000)).unwrap();
             build(&index, Existing::Replace, &[file.clone(), folder.join("other")], &options)
@@ -455,7 +455,7 @@ fn a_hit_in_a_compressed_file_does_not_read_it_from_its_start() {
     }
 }
 
-/// How many blocks compressed text has, and how long headers are, comes out when files are read.
+/// The number of blocks of compressed text, and the length of headers, show only when files are read.
 #[test]
 fn blocks_and_headers_that_nobody_expected_are_within_the_cap() {
     let dir = tempfile::tempdir().unwrap();
@@ -490,14 +490,14 @@ fn blocks_and_headers_that_nobody_expected_are_within_the_cap() {
         assert!(!index.exists() && *cap == 8 << 20, "{error}");
         let built = made(*least).unwrap();
         assert_eq!((built.files, built.read), (paths.len() as u64, paths.len() as u64));
-        // What is kept is known.
+        // The memory of kept files is known.
         update(&index, &options).unwrap_err();
         update(&index, &Options { memory: *least, ..options }).unwrap();
         fs::remove_file(&index).unwrap();
     }
 }
 
-/// A plain file of several parts, read by several threads, has the index that one thread makes.
+/// A plain file of several parts, read by several threads, gets the same index as from one thread.
 #[test]
 fn parts_of_large_files_make_the_same_index() {
     let dir = tempfile::tempdir().unwrap();
@@ -567,7 +567,7 @@ fn a_damaged_index_is_refused() {
     update(&index, &options(folder, 1)).unwrap();
     let updated = fs::read(&index).unwrap();
     assert!(updated.len() as u64 > built, "the update appended");
-    // What was before is as it was, but for the header that was not used, and columns that are gone are no damage.
+    // The old part is unchanged, except for the unused header, and missing columns do not count as damage.
     damages(&updated, &damaged);
 }
 
@@ -582,7 +582,7 @@ fn damages(whole: &[u8], damaged: &Path) {
         assert!(error.downcast_ref::<IndexError>().is_some(), "{error:#}");
     };
     let stride = if std::env::var_os("UMBEL_TEST_FULL").is_some() { 1 } else { 61 };
-    // Between the headers and the catalog, some pages may be used no more.
+    // Between the headers and the catalog, some pages may be unused.
     for at in (0..64).chain((64..2048).chain(used..whole.len()).step_by(stride)) {
         let mut bytes = whole.to_vec();
         bytes[at] ^= 1 << (at % 8);
@@ -591,7 +591,7 @@ fn damages(whole: &[u8], damaged: &Path) {
     for length in [0, 1, 8, 10, 1023, 1024, whole.len() - 1024, whole.len() - 1] {
         refused(&whole[..length]);
     }
-    // What an update left behind that did not come to its end.
+    // Bytes left behind by an unfinished update.
     fs::write(damaged, [whole, &[7; 1500]].concat()).unwrap();
     assert!(about(damaged).is_ok());
     // Pages in another order.
@@ -602,8 +602,8 @@ fn damages(whole: &[u8], damaged: &Path) {
     assert!(about(damaged).is_ok());
 }
 
-/// An index that somebody made by hand, all of whose checksums hold, says which text a block has, and how much. No more than
-/// `--memory` allows is read of it, and no number of a line overflows.
+/// A forged index with valid checksums decides which text a block has, and how much. A search reads no more of it than
+/// `--memory` allows, and line numbers do not overflow.
 #[test]
 fn a_forged_index_is_refused() {
     let (dir, index, options) = workplace(1);
@@ -631,7 +631,7 @@ fn a_forged_index_is_refused() {
     let (text, block) = (lists - 32, lists + 16 * groups);
     let (found, told) = forged(text, number(text) as u64);
     assert_eq!((found.unwrap(), told.is_ok()), (200, true), "as it was");
-    // The last block ends with the text, and is not as long as a file can be.
+    // The last block ends with the text, and is shorter than the longest possible file.
     let (found, told) = forged(text, 1 << 62);
     let error = format!("{:#}", found.unwrap_err());
     assert!(error.contains(" by its index, and --memory leaves ") && told.is_ok(), "{error}");
@@ -645,7 +645,7 @@ fn a_forged_index_is_refused() {
         }
         assert!(update(&index, &options).is_err(), "{at}");
     }
-    // After the last generation that there is, all is written again.
+    // After the highest generation, everything is rewritten.
     let (found, _) = forged(16, u64::MAX);
     assert_eq!(found.unwrap(), 200);
     fs::write(&file, "one line\n").unwrap();
@@ -654,7 +654,7 @@ fn a_forged_index_is_refused() {
     assert_eq!((found.len(), search.stale), (1, Vec::new()));
 }
 
-/// Whoever makes an index anew does not wait for an update, which must not write into the new one.
+/// A run that makes a new index does not wait for an update, which must not write into the new one.
 #[test]
 fn an_update_leaves_an_index_alone_that_was_made_anew() {
     let (dir, index, options) = workplace(1);
@@ -671,7 +671,7 @@ fn an_update_leaves_an_index_alone_that_was_made_anew() {
     assert!(fs::read(&index).unwrap() == made);
 }
 
-/// All files are looked at before the first is searched.
+/// All files are checked before the first is searched.
 #[test]
 fn a_file_that_changes_while_others_are_searched_is_searched_in_full() {
     let (dir, index, options) = workplace(1);
@@ -702,7 +702,7 @@ fn a_file_that_changes_while_others_are_searched_is_searched_in_full() {
     assert_eq!(search.unwrap().stale, [logs[1].clone()]);
 }
 
-/// Those that wait for the turn of a thread that panics do not wait for ever.
+/// Threads that wait for the turn of a thread that panics do not wait forever.
 #[test]
 fn a_panic_ends_a_search() {
     let dir = tempfile::tempdir().unwrap();
@@ -742,7 +742,7 @@ fn an_update_drops_what_was_named_and_is_gone() {
     assert_eq!(look(), (2, vec![logs[1].clone()]));
     assert_eq!(update(&index, &options).unwrap().dropped, [logs[1].clone()]);
     assert_eq!(look(), (2, Vec::new()));
-    // A folder, in whose place there is a file.
+    // A folder that was replaced by a file.
     fs::remove_dir_all(&logs[2]).unwrap();
     fs::write(&logs[2], "another line\n").unwrap();
     assert_eq!(look(), (2, vec![logs[2].join("d")]));
@@ -815,7 +815,7 @@ fn short_records_after_a_long_one_are_found() {
     }
 }
 
-/// A file of several parts that begins with a byte order mark, which is none of the first value.
+/// A file of several parts that begins with a byte order mark, which is not part of the first value.
 #[test]
 fn a_byte_order_mark_is_none_of_a_value() {
     let dir = tempfile::tempdir().unwrap();
@@ -840,7 +840,7 @@ fn a_byte_order_mark_is_none_of_a_value() {
     }
 }
 
-/// A path of a file or a folder as somebody in `here` may write it.
+/// A path of a file or a folder as a user in `here` may write it.
 #[cfg(unix)]
 fn spelled(draw: &mut Draw, top: &Path, path: &Path, here: &Path) -> PathBuf {
     let through = path.strip_prefix(top.join("d")).map(|under| top.join("link").join(under));
@@ -876,7 +876,7 @@ fn spelled(draw: &mut Draw, top: &Path, path: &Path, here: &Path) -> PathBuf {
 #[test]
 fn an_index_answers_the_same_by_any_spelling_of_its_path() {
     const HERE: &str = "UMBEL_TEST_SPELLINGS";
-    // The folder that a process is in is that of all its tests.
+    // All tests of a process share its current folder.
     if std::env::var_os(HERE).is_none() {
         let name = "files::tests::an_index_answers_the_same_by_any_spelling_of_its_path";
         let program = std::env::current_exe().unwrap();

@@ -16,11 +16,11 @@ use umbel_sets::{Options, Records, Rows, Start};
 /// Bytes of a block, unless a record is longer: it ends with the last record that ends within them. Tests have small ones.
 pub(crate) const BLOCK: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
-/// Bytes of text that are at least between two points where reading can start inside of a member of gzip: what one costs, about
-/// 8 KiB for logs, is 0.2 % of that, and a hit reads half of it on average.
+/// The minimum bytes of text between two points where reading can start inside of a gzip member: a point costs about 8
+/// KiB for logs, 0.2 % of that, and a hit reads half of it on average.
 const POINTS: u64 = 4 * BLOCK as u64;
 
-/// The file that an error is about, because it cannot be read: work on others goes on.
+/// The unreadable file that an error is about: work on others continues.
 #[derive(Debug)]
 pub(crate) struct Unreadable(String);
 
@@ -36,8 +36,8 @@ impl Unreadable {
         || Self(path.display().to_string())
     }
 
-    /// Why a file cannot be read, if that is what an error says; all other errors end the work, and so does too little memory
-    /// for a decoder.
+    /// Why a file cannot be read, if the error is about that; all other errors end the work, and so does too little
+    /// memory for a decoder.
     pub(crate) fn reason(error: &anyhow::Error) -> Option<String> {
         let is_one = error.is::<Self>() && !NeedsMemory::is_cause(error);
         let causes = || error.chain().skip(1).map(ToString::to_string);
@@ -47,22 +47,22 @@ impl Unreadable {
 
 /// How files are read.
 pub(crate) struct Reading {
-    /// Of each field of the key.
+    /// How records are cut, for each field of the key.
     pub(crate) rows: Vec<Rows>,
     /// The byte that ends a line.
     pub(crate) separator: u8,
-    /// Whether records are lines, so that nothing before the first one is left out.
+    /// Whether records are lines: then nothing before the first one is left out.
     pub(crate) lines: bool,
-    /// Whether each record ends with a line, and needs nothing of the start of its file.
+    /// Whether each record ends with a line, and needs nothing from the start of its file.
     pub(crate) ends_with_lines: bool,
-    /// The memory cap, and the part of it that one reader has.
+    /// The memory cap, and one reader's part of it.
     memory: u64,
     room: u64,
 }
 
 impl Reading {
-    /// For as many readers at a time as `threads`. Each has half of its part of the cap for a decoder, an eighth for a record,
-    /// and the rest for a copy of that in lower case, and for its keys; or when they search, for what is looked for.
+    /// For as many readers at a time as `threads`. Each uses half of its part of the cap for a decoder, an eighth for a
+    /// record, and the rest for a lower-case copy and the keys; or, in a search, for the texts.
     pub(crate) fn new(options: &Options, threads: usize) -> Result<Self> {
         Ok(Self {
             rows: rows(options)?,
@@ -82,7 +82,7 @@ impl Reading {
         (self.room / 4).max(24 << 20)
     }
 
-    /// Where the last record ends that ends in `bytes`, which start with one.
+    /// The end of the last complete record in `bytes`, which start with one.
     pub(crate) fn last_end(&self, bytes: &[u8]) -> Option<usize> {
         self.rows[0].last_end(bytes)
     }
@@ -155,36 +155,36 @@ pub(crate) struct Text<'a> {
     name: String,
     source: Decoder,
     is_plain: bool,
-    /// Where reading can start: the last place at or before `offset`, and those behind it.
+    /// Where reading can start: the last place at or before `offset`, and all later ones.
     points: VecDeque<Arc<Point>>,
-    /// Bytes of `buffer` that were read, of which those before `begin` are behind.
+    /// Bytes of `buffer` that were read; the ones before `begin` are done.
     buffer: Vec<u8>,
     begin: usize,
     filled: usize,
     /// The offset of `buffer[begin]`, and the lines before it.
     pub(crate) offset: u64,
     pub(crate) lines: u64,
-    /// Records that start from here on are of no interest.
+    /// Records that start from here on are ignored.
     end: u64,
-    /// Why nothing can be read behind the records that were.
+    /// Why nothing can be read after the records so far.
     failed: Option<anyhow::Error>,
 }
 
 impl<'a> Text<'a> {
-    /// Reads until `wanted` bytes are there; false if there are fewer.
+    /// Reads until `wanted` bytes are available; false if there are fewer.
     fn fill(&mut self, wanted: usize) -> Result<bool> {
         const SHORT: usize = 1 << 15;
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        // After a long record the buffer has many blocks: moved with each of them, they would take the time of their square.
+        // After a long record the buffer has many blocks: moving them for each block would take quadratic time.
         if self.buffer.len() - self.begin < wanted {
             self.buffer.copy_within(self.begin..self.filled, 0);
             (self.begin, self.filled) = (0, self.filled - self.begin);
         }
         let end = self.begin + wanted;
         while self.filled < end {
-            // Where short files are many, room for a block in each would take most of the time.
+            // With many short files, room for a block in each would take most of the time.
             if self.filled == self.buffer.len() {
                 self.buffer.resize((2 * self.filled).max(SHORT).min(end), 0);
             }
@@ -202,12 +202,12 @@ impl<'a> Text<'a> {
         Ok(true)
     }
 
-    /// What was read and is not behind.
+    /// The bytes read and not yet passed.
     fn bytes(&self) -> &[u8] {
         &self.buffer[self.begin..self.filled]
     }
 
-    /// Reads the header, and what else is before the first record.
+    /// Reads the header, and anything else before the first record.
     pub(crate) fn start(&mut self) -> Result<Option<Vec<u8>>> {
         if self.reading.lines {
             return Ok(None);
@@ -272,7 +272,7 @@ impl<'a> Text<'a> {
         (self.reading.room / 8).max(4 << 20)
     }
 
-    /// Leaves bytes behind.
+    /// Advances past bytes.
     pub(crate) fn pass(&mut self, length: usize) {
         let passed = &self.buffer[self.begin..self.begin + length];
         self.lines += memchr_iter(self.reading.separator, passed).count() as u64;
@@ -309,7 +309,7 @@ impl<'a> Text<'a> {
             }
         };
         if self.end - self.offset < length as u64 {
-            // The last record is the one that the byte before the end is of.
+            // The last record contains the byte before the end.
             let last = (self.end - self.offset) as usize - 1;
             let end = memchr(self.reading.separator, &self.bytes()[last..length]);
             length = end.map_or(length, |at| last + at + 1);
@@ -322,13 +322,13 @@ impl<'a> Text<'a> {
         &self.bytes()[..length]
     }
 
-    /// Passes exactly `length` bytes to `see`, which are a block that was found before.
+    /// Passes exactly `length` bytes to `see`, a block that was found before.
     pub(crate) fn take(
         &mut self,
         length: u64,
         see: &mut dyn FnMut(&Self, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        // An index may say anything, and that of a run with more memory have a record that was longer.
+        // A forged index may have any length, and a run with more memory may have indexed a longer record.
         if length > self.most() {
             bail!(
                 "{}: the block at byte {} has {} by its index, and --memory leaves {} for one; raise --memory, or make the index again",
@@ -347,7 +347,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// Skips to an offset of the text behind, which has `lines` before it.
+    /// Skips forward to an offset of the text, which has `lines` before it.
     pub(crate) fn skip_to(&mut self, offset: u64, lines: u64) -> Result<()> {
         while self.offset < offset {
             let some = (offset - self.offset).min(BLOCK as u64) as usize;

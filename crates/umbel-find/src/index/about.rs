@@ -1,4 +1,4 @@
-//! What an index says of itself.
+//! The description of an index.
 
 use std::path::PathBuf;
 
@@ -15,25 +15,25 @@ pub struct About {
     pub blocks: u64,
     /// Bytes of the text of all files.
     pub text: u64,
-    /// Bytes of the index, with what an update left behind that did not come to its end.
+    /// Bytes of the index, including any left behind by an unfinished update.
     pub bytes: u64,
     /// Bytes of the filters of all blocks.
     pub filters: u64,
-    /// Bits that are set, of all bits of filters: a key with p probes passes a block wrongly with about fill^p.
+    /// Set bits over all bits of filters: a key with p probes passes a block wrongly at a rate of about fill^p.
     pub fill: f64,
-    /// The fields that keys are values of; none if they are words.
+    /// The fields whose values are keys; empty if keys are words.
     pub fields: Vec<String>,
     /// How many filters are looked up together, at most.
     pub groups: u64,
-    /// What was named when it was made.
+    /// The paths named when it was made.
     pub roots: Vec<PathBuf>,
 }
 
 impl About {
-    /// Reads and checks all of an index of `bytes`; `is_start` as [`Index::check`] has it.
+    /// Reads and checks all of an index of `bytes`; `is_start` as in [`Index::check`].
     ///
     /// # Errors
-    /// Those of [`Index::check`].
+    /// As [`Index::check`].
     pub fn of<F: ReadAt>(
         index: &Index<F>,
         bytes: u64,

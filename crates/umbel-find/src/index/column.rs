@@ -1,4 +1,4 @@
-//! The filter of one block: which keys it has, how many rows these need, and their bits.
+//! The filter of one block: its keys, how many rows these need, and their bits.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -7,7 +7,7 @@ use umbel::{KeyHash, KeyHasher};
 
 use super::words;
 
-/// The most probes that a key has.
+/// The maximum probes of a key.
 const MOST_PROBES: usize = 12;
 
 /// Bytes of memory for each distinct key, at most: a slot of 16 in a table that is three eighths full, half as many in the
@@ -17,24 +17,24 @@ const EACH: u64 = 128;
 /// The distinct keys of a block, and its filter.
 pub struct Keys {
     hasher: KeyHasher,
-    /// Keys of at most 16 bytes, padded with zeros, which no key has: so most words of a text need no hash.
+    /// Keys of at most 16 bytes, padded with zeros, which do not occur in keys: so most words of a text need no hash.
     short: Table,
     /// Hashes of the others.
     hashes: Table,
     /// Short keys that are not looked up yet.
     waiting: Waiting,
-    /// The hashes of keys by the number of their probes, so that each loop over them has a fixed length.
+    /// The hashes of keys by the number of their probes: each loop over them has a fixed length.
     by_probes: [Vec<KeyHash>; MOST_PROBES + 1],
     /// The block with lower case, and its column.
     folded: Vec<u8>,
     bits: Vec<u8>,
-    /// Keys that there is room for, and whether the block has more.
+    /// The number of keys that there is room for, and whether the block has more.
     most: u64,
     is_full: bool,
 }
 
-/// Short keys that are looked up together, so that the processor waits for all their slots at a time: one after the other took
-/// a third of the time of an index.
+/// Short keys that are looked up together: the processor then waits for all their slots at the same time. One by one,
+/// this took a third of the time of an index.
 struct Waiting {
     keys: [([u64; 2], u8, u8); Self::MOST],
     count: usize,
@@ -54,7 +54,7 @@ impl Default for Waiting {
 struct Table {
     slots: Vec<[u64; 2]>,
     used: usize,
-    /// Drawn for each table: whoever knows where words go can write words that all go to one place, where each passes all others.
+    /// Drawn for each table: otherwise, words could be chosen that all hash to one place, where each passes all others.
     secret: [u64; 2],
 }
 
@@ -67,7 +67,7 @@ impl Default for Table {
 
 impl Table {
     fn clear(&mut self) {
-        // After a long block, to clear all of it for each short one would take longer than to read them.
+        // After a long block, clearing all of it for each short one would take longer than reading them.
         if self.used < self.slots.len() / 8 {
             self.slots = Vec::new();
         }
@@ -75,7 +75,7 @@ impl Table {
         self.used = 0;
     }
 
-    /// Adds a number; false if it is there.
+    /// Adds a number; false if it was there.
     #[inline]
     fn insert(&mut self, number: [u64; 2]) -> bool {
         if self.used * 4 >= self.slots.len() * 3 {
@@ -90,13 +90,13 @@ impl Table {
         true
     }
 
-    /// Whether a number is there, if it is where it is looked for first.
+    /// Whether the first slot of a number holds it.
     #[inline]
     fn has(&self, number: [u64; 2]) -> bool {
         self.slots.get(self.first(number)) == Some(&number)
     }
 
-    /// The slot where a number is looked for first.
+    /// The first slot to check for a number.
     #[inline]
     fn first(&self, number: [u64; 2]) -> usize {
         let [low, high] = self.secret;
@@ -127,7 +127,7 @@ impl Table {
 }
 
 impl Keys {
-    /// None yet, in up to `room` bytes of memory besides the text: a block with more keys gets the filter that passes all.
+    /// Empty, for up to `room` bytes of memory besides the text: a block with more keys gets a filter that passes all.
     pub fn within(room: u64) -> Self {
         Self {
             hasher: KeyHasher::default(),
@@ -155,14 +155,14 @@ impl Keys {
         }
     }
 
-    /// Inserts a key with so many probes.
+    /// Inserts a key with this many probes.
     #[inline]
     pub fn insert(&mut self, hash: KeyHash, probes: u32) {
         self.is_full |= self.most <= used(&self.short, &self.hashes);
         if self.is_full {
             return;
         }
-        // The one hash of zeros is inserted each time.
+        // An all-zero hash is inserted each time.
         if self.hashes.insert([hash.low, hash.high]) {
             self.by_probes[probes as usize].push(hash);
         }
@@ -224,7 +224,7 @@ impl Keys {
         self.by_probes.iter().map(Vec::len).sum()
     }
 
-    /// The filter: as many bits as rows, filled to at most half on average; all of the fewest bits, if there was no room.
+    /// The filter: as many bits as rows, at most half set on average; without room, the fewest bits, all set.
     pub fn column(&mut self) -> &[u8] {
         if self.is_full {
             self.bits.clear();
@@ -255,13 +255,13 @@ fn used(short: &Table, hashes: &Table) -> u64 {
 /// The fewest rows of a filter.
 const LEAST_ROWS: u32 = 256;
 
-/// The rows of a filter that so many bits are set in: probes / ln 2, so that half of them are set on average, rounded up
-/// to a number of six significant bits, so that blocks with about as many keys share rows.
+/// The rows of a filter for this many probes: probes / ln 2, which sets half of them on average, rounded up to a number
+/// of six significant bits: blocks with about as many keys then share rows.
 fn rows(probes: u64) -> u32 {
     let least = (probes as f64 / std::f64::consts::LN_2).ceil().max(LEAST_ROWS.into()) as u64;
     let step = least.ilog2() - 5;
     let rows = least.div_ceil(1 << step) << step;
-    // 2³¹ rows are for 10⁸ long words in one block, which is longer than a GB then: more only raise its rate.
+    // 2³¹ rows are for 10⁸ long words in one block, which is then longer than a GB: more words only raise its rate.
     rows.min(1 << 31) as u32
 }
 
@@ -348,8 +348,8 @@ mod tests {
         assert_eq!(keys.short.slots.len(), 1 << 12);
     }
 
-    /// When the places of words were the same in every run, words could be chosen for some of all slots, and each passed all
-    /// others. Others pass (1 / (1 − α) − 1) / 2 on average, at a load of α: at most 1.5.
+    /// When words had the same places in every run, words could be chosen for a few slots, and each passed all others.
+    /// Random ones pass (1 / (1 − α) − 1) / 2 on average, at a load of α: at most 1.5.
     #[test]
     fn words_that_were_chosen_to_collide_lie_as_others() {
         const GOLDEN: u64 = umbel::internals::GOLDEN;
@@ -372,7 +372,7 @@ mod tests {
         assert!(table.used >= 23_900 && mean < 2.0, "{} words, {mean}", table.used);
     }
 
-    /// Of n keys with p probes in m rows, a bit is clear with (1 − 1/m)^(np); a new key passes with fill^q for q probes.
+    /// With n keys of p probes in m rows, a bit is clear with (1 − 1/m)^(np); a new key of q probes passes with fill^q.
     #[test]
     fn a_column_has_every_key_and_the_rate_of_its_fill() {
         let hasher = KeyHasher::default();

@@ -11,10 +11,10 @@ pub enum IndexError {
     /// The file is something else.
     #[error("is not an index; make one with umbel index")]
     NotIndex,
-    /// It is of a version that this release does not read.
+    /// It has a version that this release does not read.
     #[error("is an index of version {0}; this release reads version {VERSION}; {remedy}", remedy = remedy(*.0))]
     Version(u16),
-    /// It is shorter or longer than it was when it was written.
+    /// It is shorter or longer than when it was written.
     #[error("has {found} bytes{}; it was cut off or damaged: make it again with umbel index", .expected.map(|pages| format!(" in place of {pages}")).unwrap_or_default())]
     Length {
         /// Its bytes.
@@ -22,7 +22,7 @@ pub enum IndexError {
         /// The bytes that it should have, if that is known.
         expected: Option<u64>,
     },
-    /// A page does not have its checksum, or what it says cannot be.
+    /// A page does not match its checksum, or its content is impossible.
     #[error("is damaged (page {page}); make it again with umbel index")]
     Damaged {
         /// The number of the page, from 0.

@@ -1,13 +1,12 @@
-//! The file of an index: FORMAT.md has every byte.
+//! The file of an index: FORMAT.md documents every byte.
 //!
 //! ```text
 //! header | header | catalog, places, rows of groups | catalog, places, rows of more groups | …
 //! catalog = settings | roots | headers | files | groups, 16 bytes each | blocks, 40 bytes each | columns, 4 bytes each
 //! ```
-//! All of it is in pages with checksums. An update appends what is new and a catalog of all that counts, and then writes the
-//! older one of the two headers, which says where the catalog is: so the bytes that a reader uses stay as they are. Whoever
-//! looks something up reads what is before the blocks, and of the rest the rows of the keys and what is needed of the blocks
-//! that are found.
+//! All of it is in pages with checksums. An update appends the new parts and a full catalog, and then overwrites the
+//! older of the two headers, which locates the catalog: so the bytes that a reader uses do not change. A look-up reads
+//! everything before the blocks, and of the rest only the rows of the keys and what is needed for the blocks found.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,16 +23,16 @@ use super::{IndexError, VERSION};
 /// The first bytes of an index.
 pub const MAGIC: [u8; 8] = *b"\x89UMIDX\r\n";
 
-/// Whether the file at `path` begins as an index does; not if it cannot be read, or only once.
+/// Whether the file at `path` begins like an index; false if it cannot be read, or only once.
 pub fn is_index(path: &Path) -> bool {
     let mut start = Vec::new();
-    // What is read of a pipe is gone.
+    // Bytes read from a pipe are gone.
     path.is_file()
         && File::open(path).and_then(|file| file.take(8).read_to_end(&mut start)).is_ok()
         && start == MAGIC
 }
 
-/// The last way of compression.
+/// The highest number of a compression.
 const MOST_COMPRESSION: u8 = 5;
 const HEADER: usize = 72;
 const GROUP: u64 = 16;
@@ -46,28 +45,28 @@ pub const HEADERS: u64 = 2;
 /// In place of the number of a block, for a column whose block is gone.
 pub const GONE: u32 = u32::MAX;
 
-/// The most bytes of text of all files: what lengths of files are counted in. No offset or number of a line overflows then.
+/// The most bytes of text of all files: the range of file lengths. Offsets and line numbers then do not overflow.
 const MOST_TEXT: u64 = i64::MAX as u64;
-/// The most bytes of what a decoder needs to start: 32 KiB of text, which take a few more if they do not compress, and room
-/// for other writers.
+/// The most bytes that a decoder needs to start: 32 KiB of text, a few more if it does not compress, and room for other
+/// writers.
 const MOST_RESUME: u32 = 1 << 16;
 
-/// The name of a setting, a field that keys are values of. Part of the format.
+/// The name of a setting: a field whose values are keys. Part of the format.
 pub const FIELD: &str = "field";
-/// The name of a setting, something that is done with these values. Part of the format.
+/// The name of a setting: a step of normalization of these values. Part of the format.
 pub const NORMALIZATION: &str = "normalization";
 
-/// The size of a file that could not be read: it has no blocks, and is looked at again whenever the index is used.
+/// The size of a file that could not be read: it has no blocks, and is tried again whenever the index is used.
 pub const UNREADABLE: u64 = u64::MAX;
 
-/// What tells whether a file is still the one that was indexed.
+/// What shows whether a file is still the one that was indexed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Its bytes.
     pub size: u64,
     /// Nanoseconds since 1970, modulo 2⁶⁴: a file system may have years beyond 2262.
     pub modified: i64,
-    /// When anything of it last changed, as above.
+    /// When anything about it last changed, as above.
     pub changed: i64,
     /// Its file system.
     pub device: u64,
@@ -103,9 +102,9 @@ pub struct Block {
     pub start: u64,
     /// The lines before it.
     pub lines: u64,
-    /// Where reading starts: an offset of the file, and the offset of the text that is there.
+    /// Where reading starts: an offset in the file, and the text's offset there.
     pub point: (u64, u64),
-    /// Where among the data the text before is that the decoder needs there; 0 if it needs none.
+    /// Where the data has the preceding text that the decoder needs; 0 if it needs none.
     pub resume: u64,
 }
 
@@ -116,7 +115,7 @@ pub struct Index<F> {
     pub pages: Pages<F>,
     /// What its keys are, as names and values.
     pub settings: Vec<(String, String)>,
-    /// What was named when it was made.
+    /// The paths named when it was made.
     pub roots: Vec<PathBuf>,
     /// The headers of its files, each once.
     pub headers: Vec<Arc<[u8]>>,
@@ -129,15 +128,15 @@ pub struct Index<F> {
     /// Where blocks and columns are among the data.
     blocks: u64,
     columns: u64,
-    /// For each group, the columns of those before.
+    /// For each group, the columns of all groups before it.
     before: Vec<u64>,
 }
 
-/// What an index is written from, besides the rows of its groups.
+/// The content of an index to write, besides the rows of its groups.
 pub struct Plan<'a> {
     /// What its keys are, as names and values.
     pub settings: &'a [(String, String)],
-    /// What was named.
+    /// The paths named.
     pub roots: &'a [PathBuf],
     /// All files.
     pub files: &'a [Entry],
@@ -250,7 +249,7 @@ impl<'a> Taken<'a> {
 }
 
 impl<F: ReadAt> Index<F> {
-    /// Opens an index: reads and checks what it has of files and groups, and neither blocks nor rows.
+    /// Opens an index: reads and checks its files and groups, but neither blocks nor rows.
     ///
     /// # Errors
     /// An [`IndexError`].
@@ -266,8 +265,8 @@ impl<F: ReadAt> Index<F> {
             return Err(IndexError::Version(version));
         }
         let mut pages = Pages::new(file, length)?;
-        // One that was being written when the system failed is none: the other one has what was before. One that cannot be read
-        // now may be the newer one.
+        // A header that was being written when the system failed does not count: the other one has the old state. A
+        // header that cannot be read now may be the newer one.
         let header = |page: u64| match pages.take(page * DATA as u64, HEADER as u64) {
             Ok(bytes) => Ok(Header::parse(&bytes)),
             Err(error @ IndexError::Io(_)) => Err(error),
@@ -318,8 +317,8 @@ impl<F: ReadAt> Index<F> {
         })
     }
 
-    /// Checks all pages, that each block has one column, and by `is_start` what decoders need; returns how many bits of filters
-    /// are set.
+    /// Checks all pages, that each block has one column, and by `is_start` the decoders' data; returns how many bits of
+    /// filters are set.
     ///
     /// # Errors
     /// An [`IndexError`].
@@ -362,12 +361,12 @@ impl<F: ReadAt> Index<F> {
         self.settings.iter().filter(move |entry| entry.0 == name).map(|entry| entry.1.as_str())
     }
 
-    /// The fields that keys are values of; none if they are words.
+    /// The fields whose values are keys; empty if keys are words.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.said(FIELD)
     }
 
-    /// Whether keys are changed before they are compared, which only who knows the rules can do.
+    /// Whether keys are changed before they are compared, which requires knowing the rules.
     pub fn is_normalized(&self) -> bool {
         self.said(NORMALIZATION).next().is_some()
     }
@@ -377,11 +376,11 @@ impl<F: ReadAt> Index<F> {
         self.files.last().map_or(0, |last| last.first + last.blocks)
     }
 
-    /// The blocks of a file: they start one after the other, and none behind its text; reading starts at or before each, and
-    /// there are no more lines before it than bytes.
+    /// The blocks of a file: they start in order, all within its text; reading starts at or before each, and no more
+    /// lines are before it than bytes.
     ///
     /// # Errors
-    /// Those of reading, and `Damaged` for other blocks.
+    /// Read errors, and `Damaged` for other blocks.
     pub fn blocks_of(&self, file: &Entry) -> Result<Vec<Block>, IndexError> {
         let place = self.blocks + u64::from(file.first) * BLOCK;
         let bytes = self.pages.take(place, u64::from(file.blocks) * BLOCK)?;
@@ -399,10 +398,10 @@ impl<F: ReadAt> Index<F> {
         }
     }
 
-    /// What a decoder needs to start somewhere, as it was encoded.
+    /// The encoded data that a decoder needs to start somewhere.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn resume(&self, place: u64) -> Result<Vec<u8>, IndexError> {
         let length = self.pages.take(place, 4)?;
         let length = u32::from_le_bytes(length.try_into().expect("4 bytes"));
@@ -415,7 +414,7 @@ impl<F: ReadAt> Index<F> {
     /// The blocks of the columns of a group; [`GONE`] where there is none.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn columns(&self, number: usize) -> Result<Vec<u32>, IndexError> {
         let place = self.columns + self.before[number] * COLUMN;
         let columns = u64::from(self.groups[number].columns);
@@ -473,7 +472,7 @@ impl Lists {
     }
 }
 
-/// Groups have rows of their own, so that all together have no more bytes than the data.
+/// Groups do not share rows, so all together have no more bytes than the data.
 fn parse_groups(table: &[u8], blocks: u64, data: u64) -> Option<Vec<Group>> {
     let mut taken = Taken(table);
     let (mut groups, mut columns, mut bytes) = (Vec::new(), 0, 0u64);
@@ -493,7 +492,7 @@ fn parse_groups(table: &[u8], blocks: u64, data: u64) -> Option<Vec<Group>> {
     (columns >= blocks && bytes <= data).then_some(groups)
 }
 
-/// What a header says.
+/// The content of a header.
 struct Header {
     generation: u64,
     pages: u64,
@@ -523,7 +522,7 @@ mod tests {
 
     use super::*;
 
-    /// An index whose page 1 the disk does not give.
+    /// An index whose page 1 cannot be read.
     #[derive(Debug)]
     struct Failing(&'static [u8]);
 

@@ -6,20 +6,20 @@ use umbel_io::ReadAt;
 use super::layout::{GONE, Index};
 use super::{IndexError, words};
 
-/// Probes of the value of a field: 2⁻⁸ of the blocks pass wrongly, for 11.6 bits per key. Part of the format.
+/// Probes of a field's value: 2⁻⁸ of the blocks pass wrongly, at 11.6 bits per key. Part of the format.
 pub const FIELD_PROBES: u32 = 8;
 
 /// A key, and how many probes it has.
 pub type Probed = (KeyHash, u32);
 
-/// Why an index cannot narrow a text down, so that all is searched.
+/// Why an index cannot narrow a text down; everything is then searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wide {
     /// It has no word.
     NoWord,
     /// It may be a part of longer words, and has none of its own.
     PartOfWord,
-    /// It is not UTF-8, so that its words may be others where it is found.
+    /// It is not UTF-8, so its words may be different where it is found.
     NotUtf8,
     /// Case is ignored, and all its words have letters beyond ASCII, whose case an index keeps.
     Case,
@@ -37,11 +37,11 @@ impl Wide {
     }
 }
 
-/// What a block must have to hold a text; it may start and end `inside` of a word, or not. With `ignore_case` it may have
-/// another case than that of the text.
+/// The keys that a block must have to hold a text, which may start and end `inside` of a word. With `ignore_case`, its
+/// case may differ.
 ///
 /// # Errors
-/// Why there is no such key.
+/// Why the text has no such key.
 pub fn keys_of_text(text: &[u8], inside: bool, ignore_case: bool) -> Result<Vec<Probed>, Wide> {
     let Ok(text) = std::str::from_utf8(text) else { return Err(Wide::NotUtf8) };
     let folded = text.to_ascii_lowercase();
@@ -67,12 +67,12 @@ pub fn keys_of_text(text: &[u8], inside: bool, ignore_case: bool) -> Result<Vec<
     Ok(keys)
 }
 
-/// What a block must have to hold a value of the field.
+/// The key that a block must have to hold a value of the field.
 pub fn key_of_field(value: &[u8]) -> Probed {
     (KeyHasher::default().hash(value), FIELD_PROBES)
 }
 
-/// The blocks of an index, which keys are looked up in.
+/// The blocks of an index in which keys are looked up.
 #[derive(Debug)]
 pub struct Blocks<'a, F> {
     index: &'a Index<F>,
@@ -81,7 +81,7 @@ pub struct Blocks<'a, F> {
 }
 
 impl<'a, F: ReadAt> Blocks<'a, F> {
-    /// Looks nothing up yet.
+    /// For look-ups in `index`.
     pub fn of(index: &'a Index<F>) -> Self {
         Self { index, columns: vec![None; index.groups.len()] }
     }
@@ -89,7 +89,7 @@ impl<'a, F: ReadAt> Blocks<'a, F> {
     /// Passes each block that may have all keys to `see`, in no order.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn each(&mut self, keys: &[Probed], mut see: impl FnMut(u32)) -> Result<(), IndexError> {
         for ((number, group), columns) in
             self.index.groups.iter().enumerate().zip(&mut self.columns)

@@ -1,8 +1,8 @@
-//! Filters of blocks side by side: row r has bit r of each filter, so that a key reads its rows once for all of them.
+//! Filters of blocks side by side: row r has bit r of each filter, so a key reads its rows once for all of them.
 //!
 //! A group is up to 512 filters with as many rows. Row r of a group of c filters is bits r·c to r·c + c − 1 of its bytes, the
 //! least significant bit of a byte first (Bingmann, Bradley, Gauger, Iqbal, COBS, 2019, <https://arxiv.org/abs/1905.09624>,
-//! whose blocks of documents have one size; here they share one if they need about as much).
+//! whose blocks of documents have one size; here blocks that need about as much share a size).
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use super::pages::Pages;
 /// The most filters of a group. Part of the format.
 pub const WIDTH: usize = 512;
 
-/// Some filters of equally many rows.
+/// Some filters with equally many rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     /// A multiple of 8.
@@ -40,7 +40,7 @@ impl Group {
     /// The columns that may have all keys.
     ///
     /// # Errors
-    /// Those of [`Pages::read`].
+    /// As [`Pages::read`].
     pub fn find(
         &self,
         pages: &Pages<impl ReadAt>,
@@ -83,10 +83,10 @@ fn bits_at(bytes: &[u8], at: usize) -> u64 {
     if shift == 0 { low } else { low | u64::from(bytes[from + 8]) << (64 - shift) }
 }
 
-/// Rows that are turned at a time: a multiple of 64, so that they are whole bytes in any group.
+/// Rows that are transposed at a time: a multiple of 64, which is whole bytes in any group.
 const STRIP: usize = 1 << 15;
 
-/// Where the filters are that become a group: each at an offset of a file.
+/// The filters that become a group, each at an offset of a file.
 pub struct Apart<'a> {
     /// The file.
     pub file: &'a File,
@@ -100,7 +100,7 @@ impl Apart<'_> {
     /// Passes the rows of the group to `put`, some at a time.
     ///
     /// # Errors
-    /// Those of reading, and of `put`.
+    /// Errors of reading, and of `put`.
     pub fn each_strip(&self, put: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let columns = self.offsets.len();
         let mut filters = vec![0; STRIP / 8 * columns];
@@ -169,11 +169,11 @@ fn transpose(words: &mut [u64; 64]) {
     }
 }
 
-/// Takes a group apart: appends its filters to `file`, from `end` on, in the order of its columns; they are as long as
-/// rows / 8 bytes each.
+/// Takes a group apart: appends its filters to `file`, from `end` on, in the order of its columns; each has rows / 8
+/// bytes.
 ///
 /// # Errors
-/// Those of reading and writing.
+/// Read and write errors.
 pub fn take_apart(
     group: &Group,
     pages: &Pages<impl ReadAt>,

@@ -1,16 +1,16 @@
 //! The file of an index of many files, and which of their blocks may hold a text.
 //!
-//! Nothing here opens a file by its name: whoever has an index passes what reads it, so that a browser can, too.
+//! Nothing here opens a file by its name: the caller passes a reader of the index, as a browser can, too.
 //!
 //! | module | what it alone knows |
 //! |---|---|
 //! | `words` | what a word is, and which keys a text has |
 //! | `column` | the filter of one block |
-//! | `matrix` | filters side by side, so that a key is looked up in 512 at a time |
+//! | `matrix` | filters side by side: a key is looked up in 512 at a time |
 //! | `pages` | a file whose parts can be read and checked by themselves |
 //! | `layout` | the file of an index |
 //! | `look_up` | which keys a block must have to hold a text, and which blocks have them |
-//! | `about` | what an index says of itself |
+//! | `about` | the description of an index |
 
 pub mod about;
 pub mod column;

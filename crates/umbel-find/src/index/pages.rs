@@ -1,9 +1,9 @@
-//! A file in pages, each with a checksum, so that a row can be read and checked without the rest.
+//! A file in pages, each with a checksum: a row can be read and checked without the rest.
 //!
 //! ```text
 //! page = 1,016 bytes of data, and the XXH3-64 of them with the number of the page as seed
 //! ```
-//! Data have places of their own, which do not count the checksums; after their end, the last page has zeros.
+//! Places of data do not count the checksums; after the end of the data, the last page has zeros.
 
 use std::io::{self, Write};
 
@@ -50,7 +50,7 @@ impl<'a> PagesWriter<'a> {
     /// Writes some data.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     pub fn write(&mut self, mut data: &[u8]) -> io::Result<()> {
         while !data.is_empty() {
             let (now, later) = data.split_at(data.len().min(DATA - self.page.len()));
@@ -76,7 +76,7 @@ impl<'a> PagesWriter<'a> {
     /// Fills the last page with zeros.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     pub fn finish(mut self) -> io::Result<()> {
         if self.page.is_empty() { Ok(()) } else { self.end_page() }
     }
@@ -90,7 +90,7 @@ pub struct Pages<F> {
 }
 
 impl<F: ReadAt> Pages<F> {
-    /// Of a file of at least one page; what is left of one that was being appended is none.
+    /// For a file of at least one page; an incomplete last page, from an interrupted append, does not count.
     ///
     /// # Errors
     /// `Length` if it has less.
@@ -114,7 +114,7 @@ impl<F: ReadAt> Pages<F> {
     /// Whether nothing was written into a page.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn is_empty(&self, number: u64) -> io::Result<bool> {
         let mut page = [0; PAGE];
         self.file.read_exact_at(&mut page, number * PAGE as u64)?;
@@ -124,7 +124,7 @@ impl<F: ReadAt> Pages<F> {
     /// Fills `bytes` with the data from `place` on.
     ///
     /// # Errors
-    /// `Damaged` if a page does not have its checksum; those of reading.
+    /// `Damaged` if a page does not match its checksum; read errors.
     pub fn read(&self, bytes: &mut [u8], place: u64) -> Result<(), IndexError> {
         /// Pages that are read in one call.
         const TOGETHER: usize = 256;
@@ -160,8 +160,8 @@ impl<F: ReadAt> Pages<F> {
         Ok(())
     }
 
-    /// Reads `length` bytes of data from `place` on. A file may be long and have nothing in it: no more memory is taken than
-    /// twice what was read and checked.
+    /// Reads `length` bytes of data from `place` on. A file may be long and empty: this uses at most twice the memory
+    /// of the bytes read and checked.
     ///
     /// # Errors
     /// As [`read`](Self::read).

@@ -4,14 +4,14 @@
 //! is as many letters in a row as there are, except that each character of a script written without spaces is a word by
 //! itself. The table is fixed, and does not follow the versions of Unicode: an index and a query must cut alike.
 //!
-//! The keys of a text are its words, with ASCII letters in lower case, and its *chains*: three words of at most 3 bytes, with
-//! nothing or one byte between them that is no blank, and what is between them. Words of an address such as 10.0.3.17 are
-//! in every block, and its chains 10.0.3 and 0.3.17 in few. Pairs made the index of logs twice as large, chains make it a fifth
-//! larger (bench/record has the table).
+//! The keys of a text are its words, with ASCII letters in lower case, and its *chains*: three words of at most 3
+//! bytes, with nothing or one non-blank byte between them, including that byte. Words of an address such as 10.0.3.17
+//! are in every block, and its chains 10.0.3 and 0.3.17 in few. Pairs made an index of logs twice as large; chains make
+//! it a fifth larger (bench/record has the table).
 
 use std::ops::Range;
 
-/// What a character is to words.
+/// The role of a character in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Between words.
@@ -74,8 +74,8 @@ const fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Which of 64 bytes are letters of ASCII or parts of characters beyond it: bit i is for byte i. Without a branch, so that
-/// the compiler compares 16 bytes at a time.
+/// Which of 64 bytes are letters of ASCII or parts of characters beyond it: bit i is for byte i. Without a branch: the
+/// compiler then compares 16 bytes at a time.
 #[inline]
 fn letters(bytes: &[u8; 64]) -> u64 {
     let mut are = [0u8; 64];
@@ -93,7 +93,7 @@ fn letters(bytes: &[u8; 64]) -> u64 {
     mask
 }
 
-/// The class and the length of the character that `bytes` start with; a byte of no character is between words.
+/// The class and the length of the character that `bytes` start with; an invalid byte is between words.
 fn first(bytes: &[u8]) -> (Class, usize) {
     let lead = bytes[0];
     if lead < 0x80 {
@@ -135,8 +135,8 @@ pub fn is_edge(text: &[u8], at: usize) -> bool {
         || first(after).0 != Class::Letter
 }
 
-/// A letter without its case: one for one, and none beyond ASCII becomes one of ASCII (`ſ`, `K`), which words in an index are
-/// told apart by.
+/// A letter without its case: one for one. Letters beyond ASCII do not become ASCII ones (`ſ`, `K`), because an index
+/// distinguishes them.
 fn folded(letter: char) -> char {
     fn one(letter: char, mut cased: impl Iterator<Item = char>) -> char {
         match (cased.next(), cased.next()) {
@@ -144,7 +144,7 @@ fn folded(letter: char) -> char {
             _ => letter,
         }
     }
-    // By its capital, as two small letters may have one: σ and ς.
+    // By its capital, because two small letters may share one: σ and ς.
     let capital = one(letter, letter.to_uppercase());
     one(capital, capital.to_lowercase())
 }
@@ -167,7 +167,7 @@ pub fn fold(text: &[u8], to: &mut Vec<u8>) {
     }
 }
 
-/// Whether a text has letters that have a case in which an index keeps them: those beyond ASCII.
+/// Whether a text has letters whose case an index keeps: letters with a case beyond ASCII.
 pub(crate) fn has_case(text: &str) -> bool {
     let has =
         |letter: char| !letter.to_lowercase().eq([letter]) || !letter.to_uppercase().eq([letter]);
@@ -185,7 +185,7 @@ pub struct Key {
     pub single: bool,
 }
 
-/// Words of a chain have at most so many bytes. Part of the format.
+/// Words of a chain have at most this many bytes. Part of the format.
 const SHORT: usize = 3;
 
 /// Probes of a chain. Part of the format.
@@ -210,11 +210,11 @@ const PIECE: usize = 1 << 12;
 pub fn each(text: &[u8], see: impl FnMut(Key)) {
     let mut cut = Cut { text, see, starts: [0; 2], singles: [false; 2], linked: 0, end: 0 };
     // Places of bytes that differ from the byte before: starts and ends of runs, in turn. The first may be the start of a run
-    // that goes on from the piece before.
+    // that continues from the piece before.
     let mut turns = [0; PIECE + 16];
     let (mut before, mut open) = (0, 0);
-    // Whether all is ASCII of the pieces that the runs of this one are in. To look at a long run again with each piece would
-    // take the square of its length.
+    // Whether the pieces that this one's runs are in are all ASCII. Checking a long run again with each piece would
+    // take time quadratic in its length.
     let mut is_ascii = true;
     for (piece, at) in text.chunks(PIECE).zip((0..).step_by(PIECE)) {
         let mut count = open;
@@ -230,7 +230,7 @@ pub fn each(text: &[u8], see: impl FnMut(Key)) {
             let mut changes = mask ^ (mask << 1 | before);
             before = mask >> 63;
             let end = count + changes.count_ones() as usize;
-            // Eight at a time, of which what is behind the last one is written again.
+            // Eight at a time; places after the last one are overwritten.
             while count < end {
                 let eight: &mut [usize; 8] =
                     turns[count..].first_chunk_mut().expect("8 are behind the last");
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(found, expected, "{text}");
     }
 
-    /// A letter stays what it is to words, and what it folds to has a case, so that no index is asked for it.
+    /// A folded letter keeps its role in words and still has a case, so no index is queried for it.
     #[test]
     fn folded_letters_are_of_the_same_class() {
         for letter in ('\u{80}'..=char::MAX).filter(|letter| folded(*letter) != *letter) {
@@ -392,7 +392,7 @@ mod tests {
         keys(&many, &vec!["a"; PIECE]);
     }
 
-    /// 8 times as long takes 8 times as long, and not 64 times.
+    /// A text 8 times as long takes 8 times as long, not 64 times.
     #[test]
     fn a_word_of_megabytes_is_cut_in_the_time_of_its_bytes() {
         let seconds = |length: usize| {

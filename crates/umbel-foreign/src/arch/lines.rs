@@ -1,5 +1,5 @@
 //! Kernels for other systems' blocked filters, whose bits are in the bytes of a file: Parquet's split blocks and
-//! RocksDB's FastLocalBloom. Those systems define what they do; the scalar twin of each is the definition here.
+//! RocksDB's FastLocalBloom. Those systems define the results; each kernel's scalar twin is the definition here.
 //!
 //! The loops have no closures: code inside a closure is not compiled for the instruction set of the function around it,
 //! and every intrinsic would become a call.
@@ -383,7 +383,7 @@ mod avx2 {
         }
 
         /// Eight probes at a time. Of the nine bits of a probe, the upper four select a 32-bit word among sixteen:
-        /// three of them one of each half, and the topmost, the sign, between the halves.
+        /// three of them select one in each half, and the topmost, the sign, selects between the halves.
         #[inline(always)]
         unsafe fn contains(line: &[u8], hash: u64, probes: u32) -> bool {
             let line: &[u8; 64] = line.try_into().expect("a line");
@@ -422,7 +422,7 @@ mod avx2 {
             }
         }
 
-        /// Bits are set one by one: there is no scattered store of words.
+        /// Bits are set one by one: AVX2 has no scattered store of words.
         #[inline(always)]
         unsafe fn insert(line: &mut [u8], hash: u64, probes: u32) -> bool {
             // SAFETY: plain code needs no instruction set.

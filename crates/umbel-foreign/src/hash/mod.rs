@@ -1,4 +1,4 @@
-//! The hashes of other systems that no maintained crate has: pure functions of a seed and bytes.
+//! Other systems' hashes without a maintained crate: pure functions of a seed and bytes.
 //!
 //! Each is as in the system, including mistakes in its tail, because a filter's bits were set with those. They serve
 //! only to read and write other systems' filters; umbel's own hash is in [`umbel::hash`].

@@ -14,7 +14,7 @@ pub(crate) fn murmur2(seed: u32, key: &[u8]) -> u32 {
 }
 
 /// `org.apache.hadoop.util.hash.MurmurHash`: the one to three bytes left over are read from the end of the key, the
-/// last as the lowest, each sign-extended, so that one of 0x80 or more flips all bits above its own.
+/// last as the lowest, each sign-extended: a byte of 0x80 or more flips all bits above its own.
 #[inline]
 pub(crate) fn hadoop(seed: u32, key: &[u8]) -> u32 {
     with_tail(seed, key, |tail| {

@@ -33,7 +33,7 @@ pub(crate) fn of_u32(seed: u64, key: u32) -> u64 {
     avalanche(state.rotate_left(23).wrapping_mul(PRIME_2).wrapping_add(PRIME_3))
 }
 
-/// Hashes values of which each begins as the one before: what they share is hashed once.
+/// Hashes values that each begin like the one before: the shared part is hashed once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prefixes {
     /// The hash so far, after each `STEP` bytes of the last value.
@@ -41,10 +41,10 @@ pub(crate) struct Prefixes {
 }
 
 impl Prefixes {
-    /// Bytes between two states, which have 80 to 88 bytes: so a value costs at most 255 bytes more than it has of its own.
+    /// Bytes between two states, which have 80 to 88 bytes: a value costs at most 255 bytes more than its own part.
     const STEP: usize = 256;
 
-    /// [`hash`] of `value` with seed 0, whose first `shared` bytes are those of the value before.
+    /// [`hash`] of `value` with seed 0, whose first `shared` bytes equal the previous value's.
     pub(crate) fn hash(&mut self, value: &[u8], shared: usize) -> u64 {
         self.states.truncate(shared / Self::STEP);
         if value.len() < Self::STEP {

@@ -91,7 +91,7 @@ pub fn arrow_bits(keys: u64, fpp: f64) -> u64 {
 /// `fpp`: a power of two, as Arrow accepts no other, and at most 128 MiB, even if that is too small.
 ///
 /// A block has Poisson(n / blocks) keys, and lets a key pass if 8 words each have its bit. The closed formula that writers
-/// use ([`java_bits`]) takes all blocks to be equally full, which is 5 % too few bits at 10 %, and 16 % at 0.1 %.
+/// use ([`java_bits`]) assumes equally full blocks, which gives 5 % too few bits at 10 %, and 16 % at 0.1 %.
 pub fn bytes_for(keys: u64, fpp: f64) -> u64 {
     let least = formula(keys, fpp) / 8.0;
     let mut bytes = (least as u64).clamp(BLOCK as u64, LARGEST).next_power_of_two();
@@ -313,17 +313,17 @@ pub fn hash(key: Key<'_>) -> u64 {
     }
 }
 
-/// The [`hash`]es of values of which each begins as the one before, as in the encoding `DELTA_BYTE_ARRAY`: what they share
-/// is hashed once, so that the time depends on the bytes in the file alone.
+/// The [`hash`]es of values that each begin like the one before, as in the encoding `DELTA_BYTE_ARRAY`: the shared part
+/// is hashed once, so the time depends only on the bytes in the file.
 ///
 /// It uses memory of at most 0.35 times the longest value, or twice as much while it grows.
 #[derive(Clone, Debug, Default)]
 pub struct PrefixHasher(xxh64::Prefixes);
 
 impl PrefixHasher {
-    /// Returns the [`hash`] of `value`, whose first `shared` bytes are those of the value hashed before.
+    /// Returns the [`hash`] of `value`, whose first `shared` bytes equal the previously hashed value's.
     ///
-    /// If they are not, the hash is another one.
+    /// If they do not, the hash is wrong.
     pub fn hash(&mut self, value: &[u8], shared: usize) -> u64 {
         self.0.hash(value, shared)
     }
@@ -363,8 +363,7 @@ impl Plain<Fields> {
     }
 
     /// Halves a filter whose number of blocks is a power of two, by ORing neighbouring blocks, as often as its rate, from
-    /// its bits, stays at most `fpp`: a filter made for more keys than came becomes the one for those that came, bit by
-    /// bit.
+    /// its bits, stays at most `fpp`: a filter made for too many keys becomes the one for its actual keys, bit by bit.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]: half of the filter is needed for a copy.
@@ -397,7 +396,7 @@ fn folded(array: &[u8], together: usize, with_header: bool) -> Result<(usize, By
 }
 
 impl Fields {
-    /// Halves the filter, by ORing neighbouring blocks, as often as the rate then expected stays at most `fpp`: with a
+    /// Halves the filter, by ORing neighbouring blocks, as often as the expected rate stays at most `fpp`: with a
     /// share f of its bits set, 1 − (1 − f)^(2^i) of them are set after i times.
     fn fold(&mut self, content: &mut Bytes, fpp: f64) -> Result<(), Error> {
         let Shape { format, array, .. } = &self.shape;
@@ -499,7 +498,7 @@ mod tests {
         assert!(extent(&[&[0x18][..], &[255; 9], &[1]].concat()).is_err(), "a length near 2^63");
     }
 
-    /// At the size chosen the rate of a full filter is at most the one asked for, and at half of it, above.
+    /// At the chosen size, the rate of a full filter is at most the requested one; at half the size, it is above.
     #[test]
     fn the_smallest_filter_that_keeps_its_rate() {
         // The table of the format's own page: 10.5 bits per key at 1 %, 16.9 at 0.1 %, 26.4 at 0.01 %, 41 at 0.001 %.
@@ -527,7 +526,7 @@ mod tests {
         assert_eq!((bytes_for(u64::MAX, 0.01), bytes_for(1, 0.9)), (LARGEST, 32));
     }
 
-    /// A filter made for more keys than came is, when shrunk, the one made for those.
+    /// A filter made for too many keys is, when shrunk, the one made for its actual keys.
     #[test]
     fn an_oversized_filter_shrinks_to_the_right_one() {
         let hashes: Vec<_> = (0..3000).map(|key| hash(Key::I64(key * 77))).collect();

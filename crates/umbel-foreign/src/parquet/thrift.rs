@@ -8,7 +8,7 @@ use crate::{Error, Format};
 /// Reads values from the front of some bytes.
 pub struct Thrift<'a> {
     reader: Reader<'a>,
-    /// Structures, lists and maps around what is read next.
+    /// Structures, lists and maps around the next value.
     depth: u32,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Thrift<'a> {
         })
     }
 
-    /// Reads what is nested one deeper.
+    /// Reads a value nested one level deeper.
     fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
         let is_fine = self.depth < Self::DEPTH;
         check(Format::Parquet, "header", "nested", is_fine, "no structures this deep")?;
@@ -99,7 +99,7 @@ impl<'a> Thrift<'a> {
             0 => self.integer()?,
             delta => *field + i64::from(delta),
         };
-        // Other readers cut off what is longer, and would see another field.
+        // Other readers truncate longer numbers, and would see another field.
         let right = i16::try_from(number).is_ok();
         check(Format::Parquet, "field", number, right, "a number of 16 bits")?;
         *field = number;
@@ -111,7 +111,7 @@ impl<'a> Thrift<'a> {
         Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
     }
 
-    /// An integer of the type I32. Other readers cut off what is longer, and would see another number.
+    /// An integer of the type I32. Other readers truncate longer numbers, and would see another number.
     pub fn integer_32(&mut self) -> Result<i64, Error> {
         let number = self.integer()?;
         let right = i32::try_from(number).is_ok();

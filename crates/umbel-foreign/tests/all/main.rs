@@ -145,9 +145,12 @@ fn every_receipt_agrees_with_the_answers() {
         if receipt.bits < 512 {
             return;
         }
-        let (low, _) = umbel::math::binomial_bounds(probes, receipt.fpp * 0.9, 1e-9);
-        let (_, high) =
-            umbel::math::binomial_bounds(probes, (receipt.fpp * 1.1 + 1e-3).min(1.0), 1e-9);
+        let (low, _) = umbel::internals::math::binomial_bounds(probes, receipt.fpp * 0.9, 1e-9);
+        let (_, high) = umbel::internals::math::binomial_bounds(
+            probes,
+            (receipt.fpp * 1.1 + 1e-3).min(1.0),
+            1e-9,
+        );
         assert!(
             (low..=high).contains(&passed),
             "{peer}/{}: {passed} of {probes}, {}",

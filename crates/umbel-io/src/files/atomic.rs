@@ -1,6 +1,6 @@
 //! Files that appear whole or not at all.
 //!
-//! [`NewFile`] tells what happens meanwhile, on which system.
+//! [`NewFile`] documents the steps on each system.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Seek, Write};
@@ -20,7 +20,7 @@ pub enum Existing {
     Replace,
 }
 
-/// Refuses a target that exists and must be kept, or cannot be made: before the work, not after it.
+/// Refuses a target that exists and must be kept, or cannot be created: before the work, not after it.
 pub fn check_target(path: &Path, existing: Existing) -> Result<()> {
     let target = target_of(path);
     let meta = fs::metadata(&target);
@@ -35,7 +35,7 @@ pub fn check_target(path: &Path, existing: Existing) -> Result<()> {
         {
             bail!("{}: already exists; replace it with --force", path.display())
         }
-        // Otherwise it would be found out when there is something to name.
+        // Otherwise this would only show when the finished file gets its name.
         Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
             Err(error).with_context(|| path.display().to_string())
         }
@@ -51,16 +51,16 @@ pub fn check_target(path: &Path, existing: Existing) -> Result<()> {
     }
 }
 
-/// The file that `path` leads to, or that is made if it is written to: a link stands for its target, also when that does
+/// The file that `path` leads to, or that writing to it would create: a link counts as its target, even if that does
 /// not exist.
 pub fn target_of(path: &Path) -> PathBuf {
-    /// More than these in a row are a circle.
+    /// More links than this in a row are a circle.
     const MOST_LINKS: usize = 40;
     let mut target = path.to_owned();
-    // What a link in /proc shows need not be a path.
+    // A link in /proc need not contain a path.
     for _ in 0..if path.exists() { 0 } else { MOST_LINKS } {
         match fs::read_link(&target) {
-            // A path from the root replaces all of it.
+            // An absolute path replaces all of it.
             Ok(next) => target = folder(&target).join(next),
             Err(_) => break,
         }
@@ -68,7 +68,7 @@ pub fn target_of(path: &Path) -> PathBuf {
     crate::canonical(&target).unwrap_or(target)
 }
 
-/// Whether both paths lead to one file, or would if it were made.
+/// Whether both paths lead to one file, or would if it was created.
 pub fn is_same_path(left: &Path, right: &Path) -> bool {
     match (State::at(left), State::at(right)) {
         (Ok(left), Ok(right)) => left.id == right.id,
@@ -76,7 +76,7 @@ pub fn is_same_path(left: &Path, right: &Path) -> bool {
     }
 }
 
-/// The path of a file that does not exist, from the root.
+/// The absolute path of a file that does not exist.
 fn would_be(path: &Path) -> PathBuf {
     let target = target_of(path);
     match (crate::canonical(folder(&target)), target.file_name()) {
@@ -91,8 +91,8 @@ fn folder(path: &Path) -> &Path {
 
 /// Writes `path` through `write`, which fills a file that takes its name only when complete.
 ///
-/// A target that is no regular file, such as a pipe or /dev/null, is written to as it is. Gives the file
-/// written; one that replaced another is locked as long as it is open.
+/// A target that is not a regular file, such as a pipe or /dev/null, is written to directly. Returns the
+/// file written; one that replaced another is locked as long as it is open.
 pub fn write(
     path: &Path,
     existing: Existing,
@@ -102,7 +102,7 @@ pub fn write(
     write_by(path, existing, &mut |file| fill(file, &mut write), &mut |_| Ok(()), None)
 }
 
-/// As [`write()`]; `write` gets the file itself, so that the system can copy parts of other files into it.
+/// As [`write()`]; `write` gets the file itself: the system can then copy parts of other files into it.
 pub fn write_file(
     path: &Path,
     existing: Existing,
@@ -132,14 +132,14 @@ pub fn write_checked(
     write_by(path, existing, &mut once, &mut checked, None)
 }
 
-/// As [`write()`], for a file that only those may read whom `access` allows to.
+/// As [`write()`], for a file that may be read only as `access` allows.
 pub fn write_for(path: &Path, existing: Existing, access: Access, bytes: &[u8]) -> Result<File> {
     let mut write = |file| fill(file, &mut |out| Ok(out.write_all(bytes)?));
     write_by(path, existing, &mut write, &mut |_| Ok(()), Some(access))
 }
 
-/// As [`write_checked`]; calls each function once. A file that is replaced leaves its owner and its permissions, unless
-/// the new one gets an `access` of its own. Compiled once, and not for every caller.
+/// As [`write_checked`]; calls each function once. A replaced file passes on its owner and its permissions, unless the
+/// new one gets an `access` of its own. Compiled once, not for every caller.
 fn write_by(
     path: &Path,
     existing: Existing,
@@ -159,7 +159,7 @@ fn write_by(
     }
     let dir = folder(&target);
     let context = || format!("{}: nothing was written", path.display());
-    // Nobody else reads what replaces a private file, not even while it is written.
+    // The replacement of a private file is never readable by others, not even while it is written.
     let private = access.is_some() || before.is_some();
     let (file, new) = NewFile::in_folder(dir, private).with_context(context)?;
     if let Some(access) = access {
@@ -181,15 +181,15 @@ fn write_by(
     Ok(file)
 }
 
-/// Makes the name of a new file durable: to sync the file itself need not do that.
+/// Makes the name of a new file durable: syncing the file itself may not do that.
 ///
 /// # Errors
-/// Those of the system.
+/// System errors.
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     crate::sync_folder(folder(&target_of(path)))
 }
 
-/// Replaces the file at `path` as [`write()`] does, and gives what `work` gives.
+/// Replaces the file at `path` as [`write()`] does, and returns what `work` returns.
 pub fn replace<T>(
     path: &Path,
     work: impl FnOnce(&mut (dyn Write + Send)) -> Result<T>,
@@ -202,10 +202,10 @@ pub fn replace<T>(
     Ok(result.expect("it is there when the file is"))
 }
 
-/// What writes a file and is called once, for functions that are compiled once, and not for every caller.
+/// Wraps a writer of a file that is called once, for functions that are compiled once, not for every caller.
 ///
 /// # Panics
-/// If what it gives is called again.
+/// If the returned function is called again.
 pub fn once(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
 ) -> impl FnMut(&mut (dyn Write + Send)) -> Result<()> {
@@ -213,7 +213,7 @@ pub fn once(
     move |out| write.take().expect("called once")(out)
 }
 
-/// Writes what a file is to hold.
+/// Writes the content of a file.
 pub type Fill<'a> = dyn FnMut(&mut (dyn Write + Send)) -> Result<()> + 'a;
 
 fn fill(file: File, write: &mut Fill<'_>) -> Result<File> {
@@ -231,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    /// What replaces a file that only its owner may read.
+    /// The replacement of a file that only its owner may read.
     #[cfg(unix)]
     #[test]
     fn a_private_file_is_replaced_in_private() {
@@ -262,7 +262,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
         fs::write(&path, "old").unwrap();
-        // Only the system's owner may give files away.
+        // Only root may give files away.
         let owner = chown(&path, Some(12345), Some(54321)).is_ok().then_some((12345, 54321));
         fs::set_permissions(&path, Permissions::from_mode(0o6775)).unwrap();
         write(&path, Existing::Replace, |out| Ok(out.write_all(b"new")?)).unwrap();

@@ -16,7 +16,7 @@ pub use super::frames::{Point, Resume};
 pub use super::start::{Compression, Start, check_result_name};
 
 /// The lines in `source`, named `name`: its bytes, decompressed if they are compressed, by a decoder in `room` bytes of a cap
-/// of `memory`. At first, no more of a pipe is awaited than needed to recognize it.
+/// of `memory`. At first, it waits only for as many bytes of a pipe as it needs to recognize the format.
 pub fn decompressed(
     name: &str,
     source: Box<dyn Read>,
@@ -27,7 +27,7 @@ pub fn decompressed(
     checked(name, decoder(compression, source, &Point::default(), None, memory, room)?)
 }
 
-/// The text in `bytes`; what is certainly no text is refused.
+/// The text in `bytes`; input that is clearly not text is refused.
 pub fn checked(name: &str, mut bytes: impl Read + 'static) -> Result<Box<dyn Read>> {
     let start = Start::read(|some, _| bytes.read(some))?.bytes;
     content::check(name, &start)?;
@@ -42,8 +42,8 @@ pub fn recognize(mut source: Box<dyn Read>) -> io::Result<(Option<Compression>, 
 
 /// The text in `source`, from a point on: as it is, or decompressed by a decoder in `room` bytes of a cap of `memory`.
 ///
-/// It notes where else reading can start, if `every` is given: at each frame, and inside of a member of gzip each time that
-/// so many bytes of text are behind the last point.
+/// If `every` is given, it notes where else reading can start: at each frame, and inside of a gzip member whenever that
+/// many bytes of text follow the last point.
 pub fn decoder(
     compression: Option<Compression>,
     mut source: Box<dyn Read>,
@@ -84,7 +84,7 @@ pub fn decoder(
         }
         Compression::Lz4 => Box::new(Frames::new(frames::lz4, counted(bytes), from.text, every)),
         Compression::Xz => {
-            // Beside the window, it has small tables.
+            // Next to the window, it has small tables.
             let most = (most >> 10) + (1 << 10);
             let most = u32::try_from(most).unwrap_or(u32::MAX);
             let bytes = Box::new(lzma_rust2::XzReader::new_mem_limit(bytes, true, most));
@@ -94,15 +94,15 @@ pub fn decoder(
     Ok(Decoder { compression, bytes: Bytes::Noting(noting) })
 }
 
-/// Enough of an input for the window of its first frame or block: of a frame of Zstandard 18 bytes, of xz 12 and a block's
-/// header, which may have 1 KiB.
+/// Enough of an input to find the window of its first frame or block: a Zstandard frame needs 18 bytes, xz 12 and a
+/// block's header of up to 1 KiB.
 const HEADER: u64 = 12 + 1024;
 
 /// A window may use one part in this many of the memory cap; the rest is for a filter or sorted lines.
 const WINDOW_SHARE: u64 = 4;
 
-/// What every decoder of Zstandard should support (RFC 8878, section 3.1.1.1.2), and xz has by default. Other formats have
-/// blocks of at most 4 MiB.
+/// The window that every decoder of Zstandard should support (RFC 8878, section 3.1.1.1.2), and xz's default. Other
+/// formats have blocks of at most 4 MiB.
 const LEAST_WINDOW: u64 = 8 << 20;
 
 /// The largest window that a decoder may have, a power of two.
@@ -115,7 +115,7 @@ pub fn decoders(memory: u64) -> usize {
     usize::try_from(memory / WINDOW_SHARE / LEAST_WINDOW).unwrap_or(usize::MAX)
 }
 
-/// A cap, in whole MiB, under which a decoder may have this window: of each additional byte, half goes to the room.
+/// A cap, in whole MiB, under which a decoder may have this window: half of each additional byte goes to the room.
 fn least_memory(window: u64, memory: u64, room: u64) -> u64 {
     let missing = window.saturating_sub(room).saturating_mul(2);
     window
@@ -125,8 +125,8 @@ fn least_memory(window: u64, memory: u64, room: u64) -> u64 {
         .unwrap_or(u64::MAX)
 }
 
-/// The window of the frame of Zstandard that starts with these bytes (RFC 8878, section 3.1.1.1); none when they are
-/// something else.
+/// The window of the Zstandard frame that starts with these bytes (RFC 8878, section 3.1.1.1); `None` if they are
+/// anything else.
 pub(crate) fn zstd_window(frame: &[u8]) -> Option<u64> {
     let (magic, rest) = frame.split_first_chunk::<4>()?;
     let (&descriptor, rest) = rest.split_first()?;
@@ -198,13 +198,13 @@ pub struct Decoder {
 }
 
 enum Bytes {
-    /// Not compressed, or by a format with no points but its start.
+    /// Not compressed, or in a format without points other than its start.
     Whole(Box<dyn Read>),
     Noting(Box<dyn Noting>),
 }
 
 impl Decoder {
-    /// Takes the points that were passed since the last call.
+    /// Takes the points passed since the last call.
     pub fn points(&mut self) -> Vec<Point> {
         match &mut self.bytes {
             Bytes::Whole(_) => Vec::new(),
@@ -226,7 +226,7 @@ impl Read for Decoder {
             )),
             // Errors of the system are passed on.
             _ if error.raw_os_error().is_some() || error.kind() == ErrorKind::Interrupted => error,
-            // As Zstandard says it of a frame after the first.
+            // As Zstandard reports a later frame.
             kind if kind == ErrorKind::OutOfMemory
                 || error.to_string().contains("too much memory") =>
             {

@@ -1,6 +1,6 @@
-//! Inputs that are no lines of text in UTF-8, by their first bytes: filters, archives, tables in pages, text in other encodings. What
-//! is certain is an error that names the command that makes lines of it, for their bytes would have nothing in common with
-//! those of other files; what is likely is a warning.
+//! Inputs that are not lines of text in UTF-8, by their first bytes: filters, archives, tables in pages, text in other
+//! encodings. Certain cases are errors that name the command to convert them, because their bytes would have nothing in
+//! common with other files; likely cases are warnings.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use anyhow::{Result, bail};
 
 use super::start;
 
-/// The first bytes of formats in which no line of text begins.
+/// The first bytes of formats; no line of text begins with any of these.
 const MAGICS: [(&[u8], Archive); 5] = [
     (b"PK\x03\x04", Archive::Zip),
-    // Of an archive without files.
+    // An archive without files.
     (b"PK\x05\x06", Archive::Zip),
     (b"7z\xbc\xaf\x27\x1c", Archive::SevenZip),
     (b"Rar!\x1a\x07", Archive::Rar),
@@ -28,10 +28,10 @@ enum Archive {
     Sqlite,
 }
 
-/// Refuses the input `name`, whose content starts with `start`, if that is certainly no text in UTF-8.
+/// Refuses the input `name`, whose content starts with `start`, if that is clearly not text in UTF-8.
 ///
 /// # Errors
-/// What it is, and the command that helps; not the name.
+/// Names the format and the command that helps, but not the input.
 pub fn check(name: &str, start: &[u8]) -> Result<()> {
     let (path, start) = (shell(name), &start[..start.len().min(start::BYTES)]);
     if let Some(format) = start::name_of(start) {
@@ -65,7 +65,7 @@ pub fn check(name: &str, start: &[u8]) -> Result<()> {
     bail!("is {what}, not lines; {remedy}")
 }
 
-/// Says what an input that starts with `start` likely is, if not lines, and what is to be done.
+/// Describes what an input that starts with `start` probably is, if not lines, and what to do.
 pub fn doubt(start: &[u8]) -> Option<&'static str> {
     // ASCII in UTF-16 has a NUL in every other byte.
     let pairs = start.chunks_exact(2).take(32);
@@ -81,7 +81,7 @@ pub fn doubt(start: &[u8]) -> Option<&'static str> {
     )
 }
 
-/// What a file of umbel's own is, and what is done with one. All begin with `\x89UM`, three letters and CR LF (FORMAT.md).
+/// What a file of umbel's own is, and how it is used. All begin with `\x89UM`, three letters and CR LF (FORMAT.md).
 fn own(start: &[u8]) -> Option<(&'static str, &'static str)> {
     let kind = start.strip_prefix(b"\x89UM")?.first_chunk::<5>()?.strip_suffix(b"\r\n")?;
     Some(match kind {
@@ -99,7 +99,7 @@ fn archive(start: &[u8]) -> Option<Archive> {
     if let Some((_, archive)) = MAGICS.iter().find(|(magic, _)| start.starts_with(magic)) {
         return Some(*archive);
     }
-    // The header of its first page is what follows, in Thrift's compact protocol: a field of type i32.
+    // The header of its first page follows, in Thrift's compact protocol: a field of type i32.
     if start.starts_with(b"PAR1\x15") {
         return Some(Archive::Parquet);
     }
@@ -107,7 +107,7 @@ fn archive(start: &[u8]) -> Option<Archive> {
 }
 
 /// Whether it starts with the header of a file in a tar archive (POSIX.1-1988, ustar, and GNU's): its checksum is the sum of
-/// its bytes, in octal digits, where those of the checksum count as blanks.
+/// its bytes, in octal digits; the checksum's own bytes count as blanks.
 fn is_tar(start: &[u8]) -> bool {
     let Some(header) = start.get(..512) else { return false };
     let digits = |byte: &&u8| (b'0'..=b'7').contains(byte);
@@ -118,8 +118,8 @@ fn is_tar(start: &[u8]) -> bool {
         && sum == sum_of(&header[..148]) + 8 * u32::from(b' ') + sum_of(&header[156..])
 }
 
-/// The encoding of text with a byte order mark that is not that of UTF-8. Certain if what follows are letters of that
-/// encoding, with some of ASCII among them, such as blanks and line ends.
+/// The encoding of text with a byte order mark other than UTF-8's. Certain if letters of that encoding follow, with
+/// some ASCII among them, such as blanks and line ends.
 fn marked(start: &[u8]) -> Option<&'static str> {
     let is_text = |mut letters: &mut dyn Iterator<Item = Option<char>>| {
         let mut ascii = false;
@@ -136,7 +136,7 @@ fn marked(start: &[u8]) -> Option<&'static str> {
     };
     let narrow = |unit: fn([u8; 2]) -> u16, from: &[u8]| {
         let units: Vec<u16> = from.as_chunks::<2>().0.iter().map(|bytes| unit(*bytes)).collect();
-        // The last letter may be cut.
+        // The last letter may be cut off.
         let cut = units.len() - usize::from(matches!(units.last(), Some(0xd800..0xdc00)));
         is_text(&mut char::decode_utf16(units[..cut].iter().copied()).map(Result::ok))
     };
@@ -212,7 +212,7 @@ mod tests {
             b"7z\n",
             b"ustar\n",
             b"\x89UMBEL\n",
-            // A mark, and then no text in that encoding: a broken pair, a control character, nothing of ASCII.
+            // A mark, and then no text in that encoding: a broken pair, a control character, no ASCII.
             b"\xff\xfe",
             b"\xff\xfea\0\0\xdcb\0",
             b"\xff\xfe\x01\0a\0",

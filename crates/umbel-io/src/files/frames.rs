@@ -18,7 +18,7 @@ pub struct Point {
     pub input: u64,
     /// Bytes of the text before it.
     pub text: u64,
-    /// What the decoder has read before, inside of a member of gzip.
+    /// The text before it that the decoder needs, inside of a member of gzip.
     pub resume: Option<Resume>,
 }
 
@@ -34,15 +34,15 @@ pub struct Resume {
 }
 
 impl Resume {
-    /// As bytes: the length of what follows as a u32, `bits`, `byte`, and `window` as a stream of deflate.
+    /// As bytes: the length of the rest as a u32, `bits`, `byte`, and `window` as a stream of deflate.
     pub fn encode(&self) -> Vec<u8> {
-        // Level 6: a window of logs has 7 KiB then, and takes a tenth of the time that its 4 MiB take.
+        // Level 6: a window of logs then has 7 KiB, and takes a tenth of the time of the 4 MiB around it.
         let window = miniz_oxide::deflate::compress_to_vec(&self.window, 6);
         let length = u32::try_from(window.len() + 2).expect("about 32 KiB");
         [&length.to_le_bytes()[..], &[self.bits, self.byte], &window].concat()
     }
 
-    /// From these bytes; `None` if they are others.
+    /// Decodes such bytes; `None` if they are invalid.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (length, rest) = bytes.split_first_chunk::<4>()?;
         let ([bits, byte], packed) = rest.split_first_chunk::<2>()?;
@@ -67,7 +67,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// From a place on that has `passed` bytes before it.
+    /// From a place on, with `passed` bytes before it.
     pub(crate) fn new(source: Box<dyn BufRead>, passed: u64) -> Self {
         Self { source, passed }
     }
@@ -109,10 +109,10 @@ impl BufRead for Counted {
     }
 }
 
-/// The points of a decoder: noted if they are wanted, for else nobody takes them.
+/// The points of a decoder: noted only if a caller takes them.
 struct Points {
     noted: Vec<Point>,
-    /// Bytes of text that are at least between two points inside of a member of gzip.
+    /// The minimum bytes of text between two points inside of a member of gzip.
     every: Option<u64>,
     text: u64,
     last: u64,
@@ -125,7 +125,7 @@ impl Points {
 
     /// A frame starts.
     fn note(&mut self, input: u64) {
-        /// Bytes of text between two frames that are noted, at least: there may be nearly as many frames as bytes.
+        /// The minimum bytes of text between two noted frames: there may be nearly as many frames as bytes.
         const APART: u64 = 4096;
         if self.every.is_some() && self.text - self.last >= APART {
             self.last = self.text;
@@ -194,13 +194,13 @@ pub(crate) struct Gzip {
     source: Counted,
     at: Part,
     inflate: Box<DecompressorOxide>,
-    /// The last text, around: what is next is written at `end`; of it `fresh` bytes were not read.
+    /// The last text, as a ring: new text is written at `end`; `fresh` bytes of it were not read yet.
     ring: Vec<u8>,
     end: usize,
     fresh: usize,
     /// The checksum of the member, if it was read from its start.
     sum: Option<crc32fast::Hasher>,
-    /// Bytes of text of the member that were read, with the window that it started with.
+    /// Bytes of the member's text that were read, including the window that it started with.
     member: u64,
     points: Points,
 }
@@ -364,7 +364,7 @@ impl Noting for Gzip {
 
 /// A decoder of one frame.
 pub(crate) trait Frame: Read {
-    /// The input behind it.
+    /// The input after it.
     fn end(self: Box<Self>) -> io::Result<Counted>;
 }
 
@@ -427,7 +427,7 @@ impl Noting for Frames {
     }
 }
 
-/// A stream of bzip2; several follow one another in what pbzip2 writes.
+/// A stream of bzip2; pbzip2 writes several in a row.
 pub(crate) fn bzip2(source: Counted) -> io::Result<Next> {
     Ok(Next::Frame(Box::new(BzDecoder::new(source))))
 }
@@ -450,8 +450,8 @@ pub(crate) fn lz4(mut source: Counted) -> io::Result<Next> {
     Ok(Next::Frame(Box::new(Lz4(FrameDecoder::new(Words { source, magic: true, block: None })))))
 }
 
-/// A frame of LZ4. The decoder of the crate takes a block of no text, and the end of the input between two blocks, for the end
-/// of the frame; the word that a block starts with tells them apart. It is 0 at the end.
+/// A frame of LZ4. The crate's decoder takes an empty block, and an input that ends between two blocks, for the end of
+/// the frame; the word at the start of a block distinguishes them. It is 0 at the end.
 struct Lz4(FrameDecoder<Words>);
 
 /// What a frame's decoder reads, field by field.
@@ -513,7 +513,7 @@ mod tests {
     use super::*;
     use crate::compression::{decoder, recognize};
 
-    /// Lines that compress about as logs do.
+    /// Lines that compress about as well as logs.
     fn text(lines: u64) -> Vec<u8> {
         let line = |i: u64| {
             let id = umbel::internals::mix(i);
@@ -570,7 +570,7 @@ mod tests {
         ]
     }
 
-    /// Frames of no text, or of hardly any, do not fill memory with places.
+    /// Frames with little or no text do not fill memory with places.
     #[test]
     fn places_are_fewer_than_frames() {
         let empty = b"\x50\x2a\x4d\x18\0\0\0\0".repeat(100_000);

@@ -1,4 +1,4 @@
-//! Files as people name them, and what reads and writes them: where there are none, as in a browser, all of this is left out.
+//! Files as people name them, and how they are read and written: without files, as in a browser, all this is left out.
 
 pub mod atomic;
 pub mod compression;

@@ -1,11 +1,11 @@
-//! Memory that the system fills or empties: it begins at a page, and bytes of a file lie in it as they lie in the file's
+//! Memory that the system fills or empties: it begins at a page, and bytes of a file are placed in it as in the file's
 //! pages.
 //!
-//! The system copies a page at a time. A copy is fast if both of its ends are at a line of the cache: on Zen 3, into
-//! memory 16 bytes behind a page, as malloc's large blocks are, it ran at 1.6 GB/s instead of 7; on Zen 5 at 25.8
-//! instead of 30.4. An aligned buffer is not enough: what is read from the last byte of a page on must go to the last
-//! byte of a page, or the copies of all following pages are one byte off. So whoever reads a file at an offset leaves
-//! out the start of a buffer, as much as that offset is from the start of its page.
+//! The system copies a page at a time. A copy is fast if both of its ends are at a cache line: on Zen 3, into memory
+//! 16 bytes after a page start, as malloc's large blocks are, it ran at 1.6 GB/s instead of 7; on Zen 5 at 25.8
+//! instead of 30.4. An aligned buffer is not enough: a read from the last byte of a page on must go to the last byte
+//! of a page, or the copies of all following pages are one byte off. So a reader at some offset skips as many bytes
+//! at the start of its buffer as the offset is from the start of its page.
 
 use std::io::{self, BufRead, ErrorKind, IoSlice, Read, Seek, SeekFrom, Write};
 use std::ops::{Deref, DerefMut};
@@ -16,7 +16,7 @@ pub const PAGE: usize = if cfg!(test) { 64 } else { 4096 };
 /// Bytes that begin at a page.
 #[derive(Debug, Default)]
 pub struct PageBuffer {
-    /// What the program's allocator gave; it aligns to 16 bytes.
+    /// Bytes from the program's allocator, which aligns to 16 bytes.
     bytes: Vec<u8>,
     start: usize,
 }
@@ -43,7 +43,7 @@ impl PageBuffer {
         self.bytes.capacity().saturating_sub(self.start)
     }
 
-    /// Changes its length; new bytes are zeros. It grows where it is if the allocator can do that, to just this length.
+    /// Changes its length; new bytes are zeros. It grows in place if the allocator can do that, to exactly this length.
     pub fn resize(&mut self, length: usize) {
         let kept = self.len();
         if length > self.capacity() {
@@ -146,10 +146,10 @@ impl<W: Write> PageWriter<W> {
         self.out.as_ref().expect("it is taken at the end")
     }
 
-    /// Writes what is left, and returns the writer, also if that fails.
+    /// Writes the rest, and returns the writer, also if that fails.
     ///
     /// # Errors
-    /// That of the writer.
+    /// The writer's error.
     pub fn into_inner(mut self) -> Result<W, (io::Error, W)> {
         let written = self.empty();
         let out = self.out.take().expect("it is taken at the end");
@@ -184,7 +184,7 @@ impl<W: Write> PageWriter<W> {
         result
     }
 
-    /// Whether `more` bytes fit in what is free after this call; otherwise they go to the writer directly.
+    /// Whether `more` bytes fit after this call; otherwise they go to the writer directly.
     fn make_room(&mut self, more: usize) -> io::Result<bool> {
         if self.buffer.len() + more > self.buffer.capacity() {
             self.empty()?;
@@ -221,7 +221,7 @@ impl<W: Write> Write for PageWriter<W> {
 impl<W: Write> Drop for PageWriter<W> {
     fn drop(&mut self) {
         if self.out.is_some() && !std::thread::panicking() {
-            // Whoever cares for the error flushes first.
+            // To see the error, flush first.
             let _ = self.empty();
         }
     }
@@ -240,7 +240,7 @@ mod tests {
     fn a_buffer_stays_at_a_page_and_keeps_its_bytes() {
         let mut buffer = PageBuffer::default();
         let mut model = Vec::new();
-        // Others in between, so that it cannot always grow where it is.
+        // Others in between: it cannot always grow in place.
         let mut others = Vec::new();
         for length in [1, 100, 64, 5_000, 4_999, 70_000, 3, 2 << 20, 9 << 20] {
             buffer.resize(length);
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Asserts that what it gets is at a page.
+    /// Asserts that what it gets starts at a page.
     struct Picky(Vec<u8>);
 
     impl Write for Picky {

@@ -1,5 +1,5 @@
-//! Compressed files of parts that need nothing of each other, decompressed side by side: frames of Zstandard, as pzstd and
-//! the seekable format write them, and blocks of bgzip.
+//! Compressed files of independent parts, decompressed in parallel: frames of Zstandard, as pzstd and the seekable
+//! format write them, and blocks of bgzip.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,9 +11,9 @@ use crate::{FileAt, State};
 
 use super::compression::{self, Compression, Decoder, Point};
 
-/// Bytes of text of a part, at least, unless the file ends: starting a decoder costs what a few KiB of text cost.
+/// The minimum bytes of text of a part, unless the file ends: starting a decoder costs as much as a few KiB of text.
 const PART: u64 = 1 << 20;
-/// Bytes of text of a part, at most. They are held in memory, of two parts for each thread.
+/// The maximum bytes of text of a part. Memory holds the text of two parts for each thread.
 const LARGEST: u64 = 16 << 20;
 /// The most text of a block: of Zstandard (RFC 8878, section 3.1.1.2.4), and of bgzip (SAM 1.6, section 4.1).
 const ZSTD_BLOCK: u64 = 128 << 10;
@@ -23,19 +23,19 @@ const BGZIP_BLOCK: u64 = 64 << 10;
 pub struct SideBySide {
     source: Source,
     length: u64,
-    /// The part after those that were decompressed.
+    /// The part after the decompressed ones.
     next: u64,
     threads: usize,
     largest: u64,
     ready: VecDeque<io::Cursor<Vec<u8>>>,
     /// Buffers of texts that were read: new ones would cost as much as decompressing does.
     spare: Mutex<Vec<Vec<u8>>>,
-    /// What is behind `ready`: an error, or parts of unknown length, which one decoder reads.
+    /// What follows `ready`: an error, or parts of unknown length, which one decoder reads.
     failed: Option<io::Error>,
     alone: Option<Decoder>,
 }
 
-/// Where a part is, whether its text fits in memory beside others, and the most text that its format allows it.
+/// Where a part is, whether its text fits in memory next to others, and the most text that its format allows.
 #[derive(Clone, Copy)]
 struct Part {
     start: u64,
@@ -97,7 +97,7 @@ impl SideBySide {
         Ok((end > start).then_some(Part { start, end, known, text }))
     }
 
-    /// `false` if the file ends before.
+    /// `false` if the file ends first.
     fn fill(&self, bytes: &mut [u8], at: u64) -> io::Result<bool> {
         match self.source.file.read_exact_at(bytes, at) {
             Ok(()) => Ok(true),
@@ -106,8 +106,8 @@ impl SideBySide {
         }
     }
 
-    /// Bytes of the frame of Zstandard at `at`, and how many its text and its window have at most (RFC 8878, section 3.1.1);
-    /// `None` if it is none, or more than there is room for.
+    /// Bytes of the Zstandard frame at `at`, and the most that its text and its window may have (RFC 8878, section
+    /// 3.1.1); `None` if it is not a frame, or there is no room for it.
     fn frame(&self, at: u64) -> io::Result<Option<(u64, u64)>> {
         let mut head = [0; 8];
         if !self.fill(&mut head, at)? {
@@ -186,7 +186,7 @@ impl SideBySide {
         for (part, text) in parts.iter().zip(texts) {
             match text {
                 Ok(Some(text)) => self.ready.push_back(io::Cursor::new(text)),
-                // A block that looks like one of bgzip may have any amount of text. One decoder reads the rest, as it comes.
+                // A block that looks like bgzip's may have any amount of text. One decoder reads the rest, as it comes.
                 Ok(None) => {
                     let rest = Part { end: self.length, known: false, ..*part };
                     self.alone = Some(source.decoder(rest)?);

@@ -1,4 +1,4 @@
-//! The first bytes of an input, by which its compression is recognized, whatever its name; and what names say of it.
+//! The first bytes of an input, which show its compression, whatever its name; and what names say about it.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -15,13 +15,13 @@ pub enum Compression {
     Zstd,
     /// The .xz file format.
     Xz,
-    /// Of bzip2.
+    /// bzip2.
     Bzip2,
     /// Frames of LZ4.
     Lz4,
 }
 
-/// As many bytes as tell a compression and any content: the sign of a tar archive is in the first block of 512.
+/// Enough bytes to recognize a compression and any content: the sign of a tar archive is in the first block of 512.
 pub(crate) const BYTES: usize = 4096;
 
 impl Compression {
@@ -36,10 +36,10 @@ impl Compression {
     }
 }
 
-/// Refuses a name for results that says they are compressed, which they never are.
+/// Refuses a name for results with the ending of a compressed file: results are never compressed.
 ///
 /// # Errors
-/// If the name ends like those of a format that inputs may be compressed with.
+/// If the name has the ending of a compression format of inputs.
 pub fn check_result_name(path: &Path) -> Result<()> {
     let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
     let compression = match &ending.to_ascii_lowercase()[..] {
@@ -73,7 +73,7 @@ const fn one(byte: u8) -> (u8, u8) {
     (byte, byte)
 }
 
-/// As many bytes as each format has that no text begins with: a file of text whose first word is `BZh9` stays text.
+/// As many bytes of each format as no text begins with: a text file whose first word is `BZh9` stays text.
 const SIGNS: [(Compression, Sign); 7] = [
     // RFC 1952: the method is deflate, and the flags with no meaning are zero.
     (Compression::Gzip, &[one(0x1f), one(0x8b), one(8), (0, 0x1f)]),
@@ -81,7 +81,7 @@ const SIGNS: [(Compression, Sign); 7] = [
     (Compression::Zstd, &[one(0x28), one(0xb5), one(0x2f), one(0xfd)]),
     (Compression::Zstd, &[(0x50, 0x5f), one(0x2a), one(0x4d), one(0x18)]),
     (Compression::Xz, &[one(0xfd), one(b'7'), one(b'z'), one(b'X'), one(b'Z'), one(0)]),
-    // A level, and the start of a block, π; or of nothing compressed the end of the stream, √π.
+    // A level, and the start of a block, π; for empty content, the end of the stream, √π.
     (Compression::Bzip2, &bzip2(*b"\x31\x41\x59\x26\x53\x59")),
     (Compression::Bzip2, &bzip2(*b"\x17\x72\x45\x38\x50\x90")),
     (Compression::Lz4, &[one(4), one(0x22), one(0x4d), one(0x18)]),
@@ -107,7 +107,7 @@ fn told(start: &[u8]) -> Told {
     told
 }
 
-/// The name of the format that bytes which start so are compressed with, if they are.
+/// The name of the compression of bytes that start like this, if they are compressed.
 pub(crate) fn name_of(start: &[u8]) -> Option<&'static str> {
     match told(start) {
         Told::Compressed(compression) => Some(compression.name()),
@@ -117,7 +117,7 @@ pub(crate) fn name_of(start: &[u8]) -> Option<&'static str> {
 
 /// The first bytes of an input, and how they are compressed, if they are.
 pub struct Start {
-    /// Those that were read.
+    /// The bytes read.
     pub bytes: Vec<u8>,
     /// What they are compressed with.
     pub compression: Option<Compression>,

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// Runs `work` on this thread and on `count` − 1 others, and returns their results once all have ended. If the system starts
-/// no more threads, there are fewer: each has to do all that is left to do.
+/// no more threads, there are fewer: each one must do whatever work is left.
 ///
 /// # Panics
 /// If `work` panics on any of them.
@@ -24,7 +24,7 @@ pub fn on_each<T: Send>(count: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     })
 }
 
-/// What is said if a job does not work without one more thread.
+/// The message if a job cannot work without one more thread.
 pub fn no_thread(error: &io::Error) -> String {
     format!(
         "the system starts no more threads: {error}; raise its limit (ulimit -u, or that of the container)"
@@ -46,11 +46,11 @@ pub fn in_order<T: Send>(threads: usize, count: usize, make: impl Fn(usize) -> T
     made.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Does `work` on all parts, each of which may give more, on up to `threads` threads. Returns the state that each of them began
-/// with `start` and left behind. After an error no other part is begun.
+/// Does `work` on all parts, each of which may produce more, on up to `threads` threads. Returns each thread's state,
+/// which `start` makes. After an error, no other part is begun.
 ///
 /// # Panics
-/// If `work` panics on any of them: then, too, no other part is begun.
+/// If `work` panics on any of them: no other part is begun then.
 pub fn on_parts<P: Send, S: Send, E: Send>(
     threads: usize,
     parts: Vec<P>,
@@ -81,7 +81,7 @@ struct Queue<P> {
 
 struct Waiting<P> {
     parts: Vec<P>,
-    /// Parts that are worked on, which may give others.
+    /// Parts in progress, which may produce others.
     working: usize,
     stopped: bool,
 }
@@ -91,7 +91,7 @@ impl<P> Queue<P> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next part; none when there will be no more.
+    /// The next part; `None` when there will be no more.
     fn next(&self) -> Option<P> {
         let mut waiting = self.lock();
         while !waiting.stopped {
@@ -107,7 +107,7 @@ impl<P> Queue<P> {
         None
     }
 
-    /// One is done, and gave these.
+    /// One part is done, and produced these.
     fn done(&self, more: Vec<P>) {
         let mut waiting = self.lock();
         waiting.working -= 1;
@@ -140,7 +140,7 @@ mod tests {
             parts,
             || 0,
             |part: u64, sum: &mut u64| {
-                // Others are waiting meanwhile.
+                // Other threads wait meanwhile.
                 thread::sleep(Duration::from_micros(50));
                 match part {
                     _ if part == bad && bad % 2 == 1 => panic!("an odd one"),
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn an_error_or_a_panic_of_one_thread_ends_the_others() {
         for threads in 1..5 {
-            // One part, so that the other threads wait for what it gives.
+            // One part: the other threads wait for the parts that it produces.
             assert_eq!(halved(threads, vec![64], 32), Err(32));
             let halved = || halved(threads, vec![66], 33);
             assert!(catch_unwind(AssertUnwindSafe(halved)).is_err());

@@ -1,4 +1,4 @@
-//! What a filter's file may be wrapped in: packed, signed or both. Taken off where filters are opened.
+//! The wrapping of a filter's file: packed, signed or both. It is taken off where filters are opened.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -11,7 +11,7 @@ use umbel_share::{Content, Trust, Wrapping, pack, receive};
 use super::pages::{PageReader, PageWriter};
 use crate::State;
 
-/// The signature at the end of a file, read from its start then; checked if its signer is to be trusted.
+/// The signature at the end of a file, which is then read from its start; checked if there is a signer to trust.
 pub fn signature(mut file: &File, path: &Path, trust: Option<&Trust>) -> Result<Option<Signature>> {
     let name = || path.display().to_string();
     let Some(trust) = trust else { return Signature::find(file).with_context(name) };
@@ -20,8 +20,8 @@ pub fn signature(mut file: &File, path: &Path, trust: Option<&Trust>) -> Result<
     Ok(Some(signature))
 }
 
-/// The file of the filter itself, accepted by the rule of [`umbel_share::Trust`]: of a packed one, unpacked into a temporary
-/// file in the folder `tmp`, of at most `most` bytes unless its signature was checked.
+/// The file of the filter itself, accepted by the rule of [`umbel_share::Trust`]. A packed one is unpacked into a
+/// temporary file in the folder `tmp`, of at most `most` bytes unless its signature was checked.
 pub fn unwrap(
     mut file: File,
     path: &Path,
@@ -31,7 +31,7 @@ pub fn unwrap(
 ) -> Result<(File, Wrapping)> {
     let name = || path.display().to_string();
     let state = State::of(&file).with_context(name)?;
-    // A directory is refused by who reads it.
+    // The reader refuses a directory.
     if !state.is_file {
         if trust.is_some() && !state.is_dir {
             bail!("{}: is no regular file, and no signature of it can be checked", path.display());
@@ -64,7 +64,7 @@ pub fn unwrap(
     Ok((unpacked, wrapping))
 }
 
-/// Whether a regular file is a packed filter, which is read from its start then.
+/// Whether a regular file is a packed filter; it is then read from its start.
 pub fn is_packed(mut file: &File, path: &Path) -> Result<bool> {
     let mut start = Vec::new();
     file.rewind()

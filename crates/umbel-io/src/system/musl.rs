@@ -3,27 +3,27 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
 
-/// Gives large blocks pages of their own, in which memory is found when it is touched, and leaves the others to the C library.
+/// Gives large blocks pages of their own, allocated when they are touched, and leaves the others to the C library.
 ///
-/// In programs linked by Zig, `calloc` writes zeros to all that it returns: a large filter would take all of its memory at
-/// once, and in small pages. `build --keys 300M` took 1.6 times as long as with glibc, and takes as long.
+/// In programs linked by Zig, `calloc` writes zeros to all memory it returns: a large filter would use all of its
+/// memory immediately, and in small pages. `build --keys 300M` took 1.6 times as long as with glibc, and takes as long.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Memory;
 
 /// A block of this many bytes has pages of its own.
 const LARGE: usize = 1 << 20;
-/// Zeros of fewer bytes, which are not in huge pages, are found at once: filters and tables read what they are about to write,
-/// and a page that is read first is found twice, the second time by interrupting all threads. It is 4 % of `common`.
+/// Fewer zeros than this, not in huge pages, are allocated immediately: filters and tables read before they write, and
+/// a page read first is allocated twice, the second time by interrupting all threads. This is 4 % of `common`.
 const HUGE: usize = 8 << 20;
-/// Where they begin is a multiple of this.
+/// Blocks begin at a multiple of this.
 const PAGE: usize = 4 << 10;
 
 fn is_large(layout: Layout) -> bool {
     layout.size() >= LARGE && layout.align() <= PAGE
 }
 
-// SAFETY: blocks are as long as asked for and begin at a page, or come from the system's allocator; the size and the alignment
-// alone decide, and are the same when a block is given back.
+// SAFETY: blocks are as long as requested and begin at a page, or come from the system's allocator; the size and the
+// alignment alone decide, and are the same when a block is freed.
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_large(layout) {
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Memory {
         if is_large(layout) {
             let block = map(layout.size());
             if !block.is_null() && layout.size() < HUGE {
-                // SAFETY: the pages are those just mapped. A kernel that cannot says so, and finds them when they are touched.
+                // SAFETY: the pages are those just mapped. A kernel without this fails, and allocates them on touch.
                 unsafe { libc::madvise(block.cast(), layout.size(), libc::MADV_POPULATE_WRITE) };
             }
             return block;
@@ -82,11 +82,11 @@ unsafe impl GlobalAlloc for Memory {
     }
 }
 
-/// Pages of zeros; null if there are none.
+/// Pages of zeros; null if there is no memory.
 fn map(bytes: usize) -> *mut u8 {
     let (access, kind) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: new pages are nobody else's.
+    // SAFETY: new pages belong to no one else.
     let block = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
     if block == libc::MAP_FAILED { ptr::null_mut() } else { block.cast() }
 }

@@ -1,4 +1,4 @@
-//! Files without a name, which Linux has.
+//! Files without a name, on Linux.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -44,7 +44,7 @@ pub(super) fn link_beside(file: &File, target: &Path) -> io::Result<TempPath> {
     Ok(linked?.into_temp_path())
 }
 
-/// Removes the links in a folder that no process is left to rename. What cannot be removed stays.
+/// Removes links in a folder left behind by dead processes. Links that cannot be removed stay.
 fn remove_orphans(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -53,16 +53,16 @@ fn remove_orphans(folder: &Path) {
         let Some(number) = number.and_then(|(hex, _)| u64::from_str_radix(hex, 16).ok()) else {
             continue;
         };
-        // A copy, or what somebody else named so, has another number.
+        // A copy, or another program's file of that name, has another number.
         let is_link = |meta: Metadata| meta.is_file() && meta.ino() == number;
-        // Somebody may put a named pipe or a link there meanwhile.
+        // Meanwhile a named pipe or a link may have been put there.
         let flags = (OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW).bits();
         let open = || OpenOptions::new().read(true).custom_flags(flags).open(entry.path());
         if entry.metadata().is_ok_and(is_link)
             && let Ok(file) = open()
             && file.try_lock().is_ok()
         {
-            // If it was renamed meanwhile, nothing has this name.
+            // If it was renamed meanwhile, no file has this name.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -1,9 +1,9 @@
-//! Files that have their name only when they are complete.
+//! Files that get their name only when they are complete.
 //!
-//! On Linux a new file has no name until then (`O_TMPFILE`), so that even SIGKILL leaves nothing behind; elsewhere, and
-//! on file systems without that, it is a temporary file next to the target. Replacing a file takes two steps on Linux, a
-//! link next to it and a rename. The link is named by the number of its file, so that one left by a SIGKILL between the two
-//! is known as such, and removed when a file next to it is replaced; no file of somebody else is.
+//! On Linux a new file has no name until then (`O_TMPFILE`), so even SIGKILL leaves nothing behind; elsewhere, and on
+//! file systems without that, it is a temporary file next to the target. Replacing a file takes two steps on Linux, a
+//! link next to it and a rename. The link's name contains its file's number. A link left by a SIGKILL between the two
+//! is recognized by that, and removed when a file next to it is replaced; other programs' files are not.
 
 use std::fs::File;
 use std::io;
@@ -15,13 +15,13 @@ use super::{BESIDE, State, nameless, system};
 
 /// A file that is being written.
 pub struct NewFile {
-    /// Its name until then: none, if it has none.
+    /// Its temporary name, if it has one.
     name: Option<TempPath>,
 }
 
 impl NewFile {
-    /// Whether a path is surely the name of such a file next to its target, and not somebody's of a similar name: it has the
-    /// number of its file.
+    /// Whether a path is certainly the name of such a file next to its target, not another program's similar name: it
+    /// has its file's number.
     pub fn is_beside(path: &Path) -> bool {
         let name = path.file_name().and_then(|name| name.to_str()?.strip_prefix(BESIDE));
         let number = name.and_then(|name| u64::from_str_radix(name.split_once('-')?.0, 16).ok());
@@ -31,7 +31,7 @@ impl NewFile {
     /// Makes one in a folder. A `private` one can be read only by its owner.
     ///
     /// # Errors
-    /// Those of the system.
+    /// System errors.
     pub fn in_folder(folder: &Path, private: bool) -> io::Result<(File, Self)> {
         if let Some(file) = nameless::make(folder, private) {
             return Ok((file, Self { name: None }));
@@ -45,7 +45,7 @@ impl NewFile {
     /// Gives the file the name `target`. If it takes the place of another file, it is locked as long as it is open.
     ///
     /// # Errors
-    /// Those of the system; without `replace`, if there is such a file.
+    /// System errors; without `replace`, if there is such a file.
     pub fn give_name(self, file: &File, target: &Path, replace: bool) -> io::Result<()> {
         if replace {
             // The lock shows other processes that it is about to be renamed.
@@ -61,7 +61,7 @@ impl NewFile {
     }
 }
 
-/// Renames a file, also in place of one that is open.
+/// Renames a file, even over one that is open.
 fn replace_by(mut name: TempPath, target: &Path) -> io::Result<()> {
     system::rename(&name, target)?;
     name.disable_cleanup(true);

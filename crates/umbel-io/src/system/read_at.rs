@@ -1,14 +1,14 @@
-//! Reading and writing at any place of a file.
+//! Reading and writing at any position of a file.
 
 use std::fs::File;
 use std::io;
 
-/// What can be read at any place.
+/// A source that can be read at any position.
 pub trait ReadAt {
     /// Fills `bytes` from byte `offset` on.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
@@ -18,25 +18,25 @@ impl ReadAt for File {
     }
 }
 
-/// A file that is read and written at any place, by several threads. Where it stands for those who read it from start to end
-/// stays; on Windows, only if they do not read meanwhile.
+/// A file that is read and written at any position, by several threads. The position of sequential readers is
+/// unchanged; on Windows, only if they do not read meanwhile.
 pub trait FileAt {
     /// Reads some bytes from byte `offset` of the file on; 0 at its end.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Writes some bytes at `offset`.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Write errors.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
 
     /// Fills `bytes`.
     ///
     /// # Errors
-    /// As [`read_at`](Self::read_at); `UnexpectedEof` if the file ends before.
+    /// As [`read_at`](Self::read_at); `UnexpectedEof` if the file ends first.
     fn read_exact_at(&self, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.read_at(bytes, offset) {

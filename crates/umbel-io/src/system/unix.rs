@@ -29,7 +29,7 @@ pub(crate) fn state_at(path: &Path) -> io::Result<State> {
 }
 
 fn state(meta: &Metadata) -> State {
-    // Beyond the year 2262 these are other times, and still different ones.
+    // Beyond the year 2262 times wrap around, but stay distinct.
     let nanoseconds =
         |seconds: i64, part: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(part);
     State {
@@ -105,7 +105,7 @@ pub(crate) fn create_new(path: &Path, private: bool) -> io::Result<File> {
 }
 
 pub(crate) fn copy(mut from: &File, at: u64, most: u64, mut to: &File) -> io::Result<u64> {
-    // Those who read at any place leave it there.
+    // Readers at any position do not move it.
     from.seek(SeekFrom::Start(at))?;
     io::copy(&mut from.take(most), &mut to)
 }
@@ -163,7 +163,7 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
 static LOOK: extern "C" fn() = {
     extern "C" fn look() {
-        // SAFETY: asks for the flags of a number that need not be open.
+        // SAFETY: queries the flags of a descriptor that need not be open.
         let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
         CLOSED.store(flags < 0, Ordering::Relaxed);
     }
@@ -198,7 +198,7 @@ pub(crate) fn write_to_terminal(out: &mut File, bytes: &[u8]) -> io::Result<usiz
     out.write(bytes)
 }
 
-/// Requests to stop: of the first one somebody is told; a second one ends the process at once.
+/// Requests to stop: the first one is reported; a second one ends the process immediately.
 pub struct Stops {
     signals: Signals,
     asked: Arc<AtomicBool>,
@@ -211,10 +211,10 @@ pub struct Closer(Handle);
 pub struct Stop(i32);
 
 impl Stops {
-    /// Listens to those that the process was not started to ignore, as `nohup` starts one.
+    /// Listens to requests that the process was not started to ignore, as with `nohup`.
     ///
     /// # Errors
-    /// Those of the system.
+    /// System errors.
     pub fn new() -> io::Result<Self> {
         let signals = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignores(*signal));
         let asked = Arc::new(AtomicBool::new(false));
@@ -224,12 +224,12 @@ impl Stops {
         Ok(Self { signals: Signals::new(signals)?, asked })
     }
 
-    /// What ends the waiting.
+    /// Returns a handle that ends the waiting.
     pub fn closer(&self) -> Closer {
         Closer(self.signals.handle())
     }
 
-    /// Waits for the first request; `None` once that is closed.
+    /// Waits for the first request; `None` once the waiting is ended.
     pub fn wait(mut self) -> Option<Stop> {
         let signal = self.signals.forever().next()?;
         self.asked.store(true, Ordering::Relaxed);
@@ -238,7 +238,7 @@ impl Stops {
 }
 
 impl Closer {
-    /// Nobody waits any longer.
+    /// Ends the waiting.
     pub fn close(self) {
         self.0.close();
     }
@@ -251,7 +251,7 @@ impl Stop {
     }
 }
 
-/// Whether this process was started to ignore a signal. Where the system does not show it, a hang-up may be ignored.
+/// Whether this process was started to ignore a signal. On systems that do not show it, a hang-up may be ignored.
 fn ignores(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -269,10 +269,10 @@ pub(crate) fn memory() -> Option<u64> {
     limit.into_iter().chain(machine).min()
 }
 
-/// The memory of the machine, as POSIX asks for it.
+/// The memory of the machine, by POSIX calls.
 #[expect(unsafe_code, reason = "nix knows the pages of Linux alone")]
 fn pages() -> Option<u64> {
-    // SAFETY: they ask for a number.
+    // SAFETY: the calls only return numbers.
     let (pages, size) =
         unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     u64::try_from(pages).ok()?.checked_mul(u64::try_from(size).ok()?).filter(|&bytes| bytes > 0)
@@ -291,7 +291,7 @@ fn limit_of(groups: &str, root: &Path) -> Option<u64> {
             }
             _ => return None,
         };
-        // In a container, the path may be one outside of it; what is mounted at the root is its own then.
+        // In a container, the path may be one outside of it; the mounted root is then its own group.
         let own = Path::new(path.trim_start_matches('/')).ancestors();
         own.filter_map(|path| {
             fs::read_to_string(root.join(path).join(file)).ok()?.trim().parse().ok()
@@ -310,8 +310,8 @@ fn proc_bytes(path: &str, field: &str) -> Option<u64> {
 }
 
 pub(crate) fn peak_memory() -> u64 {
-    // What the system counts of a process begins with what its parent had in use when it started
-    // it; Linux also tells the peak since then.
+    // The system's count for a process begins with the memory that its parent had in use when it
+    // started it; Linux also reports the peak since then.
     if let Some(peak) = proc_bytes("/proc/self/status", "VmHWM:") {
         return peak;
     }
@@ -323,7 +323,7 @@ pub(crate) fn peak_memory() -> u64 {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "nothing else tells glibc")]
 pub(crate) fn return_memory() {
-    // SAFETY: it only sets a number of the allocator, and no other thread runs yet.
+    // SAFETY: it only sets a parameter of the allocator, and no other thread runs yet.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20) };
 }
 
@@ -334,7 +334,7 @@ pub(crate) fn return_memory() {}
 #[expect(unsafe_code, reason = "nothing else tells glibc")]
 pub(crate) fn keep_memory(bytes: u64) {
     let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
-    // SAFETY: both set a number of the allocator, under its lock.
+    // SAFETY: both set a parameter of the allocator, under its lock.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, bytes);
         libc::mallopt(libc::M_TRIM_THRESHOLD, bytes);
@@ -358,7 +358,7 @@ pub(crate) fn allow_open_files() {
 
 pub(crate) fn temporary_folder() -> PathBuf {
     use nix::unistd::{AccessFlags, access};
-    // One that is set to nothing is none (POSIX says so of all variables that name folders).
+    // An empty variable counts as unset (as POSIX has it for all variables that name folders).
     let chosen = env::var_os("TMPDIR").is_some_and(|folder| !folder.is_empty());
     let mut folder = env::temp_dir();
     if folder.as_os_str().is_empty() {

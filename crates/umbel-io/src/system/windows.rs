@@ -1,4 +1,4 @@
-//! Windows: what is called there, and why it differs from what Unix does.
+//! Windows: its calls, and why they differ from Unix.
 
 use std::env;
 use std::ffi::OsString;
@@ -39,10 +39,10 @@ use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
 use super::{FileId, State};
 
-/// What others may do with a file while it is open: everything, as on Unix.
+/// What other programs may do with a file while it is open: everything, as on Unix.
 const SHARED: u32 = files::FILE_SHARE_READ | files::FILE_SHARE_WRITE | files::FILE_SHARE_DELETE;
 
-/// The error of a call that tells by zero.
+/// The error of a call that returns zero on failure.
 fn check(result: i32) -> io::Result<()> {
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -57,7 +57,7 @@ pub(crate) fn state_of(file: &File) -> io::Result<State> {
     let handle = file.as_raw_handle() as HANDLE;
     let mut known: files::BY_HANDLE_FILE_INFORMATION = empty();
     let mut times: files::FILE_BASIC_INFO = empty();
-    // SAFETY: the handle is open, and both structures are as large as is told.
+    // SAFETY: the handle is open, and both structures have the size passed.
     unsafe {
         // A pipe or a console has no such state.
         if files::GetFileType(handle) != files::FILE_TYPE_DISK {
@@ -69,7 +69,7 @@ pub(crate) fn state_of(file: &File) -> io::Result<State> {
         check(files::GetFileInformationByHandleEx(handle, files::FileBasicInfo, to, size))?;
     }
     let both = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
-    // In steps of 100 ns since 1601. Beyond the year 2262 these are other times, and still different ones.
+    // In steps of 100 ns since 1601. Beyond the year 2262 times wrap around, but stay distinct.
     let nanoseconds = |time: i64| time.wrapping_sub(116_444_736_000_000_000).wrapping_mul(100);
     let is_dir = known.dwFileAttributes & files::FILE_ATTRIBUTE_DIRECTORY != 0;
     Ok(State {
@@ -114,7 +114,7 @@ pub(crate) fn copy(from: &File, at: u64, most: u64, mut to: &File) -> io::Result
     let mut done = 0;
     while done < most {
         let wanted = (most - done).min(bytes.len() as u64) as usize;
-        // Not where it stands: those who read at any place move it meanwhile.
+        // Not at the file's position: readers at any position move it meanwhile.
         match read_at(from, &mut bytes[..wanted], at + done)? {
             0 => break,
             read => {
@@ -126,7 +126,7 @@ pub(crate) fn copy(from: &File, at: u64, most: u64, mut to: &File) -> io::Result
     Ok(done)
 }
 
-/// Moves a file back to where it stands, as far as it stands anywhere.
+/// Moves a file back to its position, if it has one.
 fn stays(mut file: &File, run: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
     let position = file.stream_position();
     let done = run();
@@ -149,7 +149,7 @@ pub(crate) fn others_may(_: &Metadata) -> Option<&'static str> {
     None
 }
 
-/// Whether it is that of its owner alone, or that of its folder.
+/// Whether access is the owner's only, or inherited from the folder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Access {
     is_private: bool,
@@ -168,8 +168,8 @@ impl Access {
 }
 
 fn make_private(file: &File) -> io::Result<()> {
-    // Full access for its owner, the system and administrators, as OpenSSH wants it of its keys, and nothing inherited of
-    // the folder. Wine knows no rights of an owner, but it knows who is an administrator.
+    // Full access for its owner, the system and administrators, as OpenSSH requires for its keys, and nothing inherited
+    // from the folder. Wine knows no rights of an owner, but it knows who is an administrator.
     let text = "D:P(A;;FA;;;OW)(A;;FA;;;SY)(A;;FA;;;BA)\0";
     let text: Vec<u16> = text.encode_utf16().collect();
     let mut descriptor: PSECURITY_DESCRIPTOR = ptr::null_mut();
@@ -201,15 +201,15 @@ pub(crate) fn create_new(path: &Path, _: bool) -> io::Result<File> {
 
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
-        // What is open can be replaced on NTFS alone. Elsewhere it gives its name away first, and for a moment there is
-        // none.
+        // Only NTFS can replace an open file. Elsewhere the old file is renamed first, and for a moment the name is
+        // unused.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && to.is_file() => {
             let mut old = from.as_os_str().to_owned();
             old.push(".old");
             fs::rename(to, &old)?;
             let renamed = fs::rename(from, to);
             match renamed {
-                // If the old one stays, the new one is there all the same.
+                // Even if the old one stays, the new one is in place.
                 Ok(()) => {
                     let _ = fs::remove_file(&old);
                     Ok(())
@@ -223,7 +223,7 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
 
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     let path = fs::canonicalize(path)?;
-    // As people write it, where that means the same: programs read longer ones as they are only with the prefix.
+    // As people write it, where that means the same: longer paths are read literally only with the prefix.
     const LONGEST: usize = 260;
     let text = path.to_str().filter(|text| text.len() < LONGEST);
     let plain = text.and_then(|text| text.strip_prefix(r"\\?\"));
@@ -239,7 +239,7 @@ pub(crate) fn sync_folder(_: &Path) -> io::Result<()> {
 
 /// The same file once more, with these rights.
 fn reopen(handle: RawHandle, rights: u32) -> io::Result<File> {
-    // SAFETY: the handle is that of an open file, and the new one belongs to nobody else.
+    // SAFETY: the handle is of an open file, and the new one has no other owner.
     unsafe {
         let again = files::ReOpenFile(handle as HANDLE, rights, SHARED, 0);
         if again == INVALID_HANDLE_VALUE {
@@ -250,7 +250,7 @@ fn reopen(handle: RawHandle, rights: u32) -> io::Result<File> {
 }
 
 pub(crate) fn set_length(file: &File, length: u64) -> io::Result<()> {
-    // The right to append is not the right to cut off.
+    // The right to append does not include truncating.
     reopen(file.as_raw_handle(), GENERIC_WRITE)?.set_len(length)
 }
 
@@ -259,29 +259,29 @@ pub(crate) fn appends(file: &File) -> bool {
     let mut done: IO_STATUS_BLOCK = empty();
     let to = (&raw mut access).cast();
     let size = size_of_val(&access) as u32;
-    // SAFETY: the handle is open, and both structures are as large as is told.
+    // SAFETY: the handle is open, and both structures have the size passed.
     let status = unsafe {
         let handle = file.as_raw_handle() as HANDLE;
         NtQueryInformationFile(handle, &raw mut done, to, size, FileAccessInformation)
     };
-    // Who may append alone. Shells open what they append to for writing, and go to its end.
+    // Opened for appending only. Shells open files that they append to for writing, and go to their end.
     let rights = access.AccessFlags & (files::FILE_APPEND_DATA | files::FILE_WRITE_DATA);
     status == 0 && rights == files::FILE_APPEND_DATA
 }
 
 pub(crate) fn read_ahead(_: &File) {}
 
-/// Locks the last byte that a file could have: a lock of bytes that are there would keep others from reading them.
+/// Locks the last byte that a file could have: a lock of existing bytes would keep others from reading them.
 fn lock_with(file: &File, flags: u32) -> io::Result<()> {
     if state_of(file)?.is_dir {
-        // Folders have no bytes to lock. Whoever reads this one says what it is.
+        // Folders have no bytes to lock. Reading this one reports that it is a folder.
         return Ok(());
     }
     let mut place: OVERLAPPED = empty();
     place.Anonymous.Anonymous.Offset = u32::MAX - 1;
     place.Anonymous.Anonymous.OffsetHigh = i32::MAX as u32;
     let flags = flags | files::LOCKFILE_EXCLUSIVE_LOCK;
-    // SAFETY: the handle is open and waits by itself, so that the place is not used after the call.
+    // SAFETY: the handle is open and waits synchronously, so the structure is not used after the call.
     check(unsafe {
         files::LockFileEx(file.as_raw_handle() as HANDLE, flags, 0, 1, 0, &raw mut place)
     })
@@ -306,7 +306,7 @@ pub(crate) fn locks_only_writable(_: &io::Error) -> bool {
 }
 
 pub(crate) fn is_stdout_closed() -> bool {
-    // SAFETY: asks for a handle that need not be there.
+    // SAFETY: queries a handle that need not exist.
     let handle = unsafe { GetStdHandle(STD_OUTPUT_HANDLE) };
     handle.is_null() || handle == INVALID_HANDLE_VALUE
 }
@@ -333,9 +333,9 @@ pub(crate) fn reopen_stdout() -> io::Result<File> {
 }
 
 pub(crate) fn write_to_terminal(_: &mut File, bytes: &[u8]) -> io::Result<usize> {
-    // The standard library gives a console UTF-16, and takes no bytes that are not UTF-8.
+    // The standard library gives a console UTF-16, and refuses bytes that are not UTF-8.
     let whole = match std::str::from_utf8(bytes) {
-        // A character of which more may follow.
+        // An incomplete character, whose rest may follow.
         Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),
         _ => bytes.len(),
     };
@@ -345,7 +345,7 @@ pub(crate) fn write_to_terminal(_: &mut File, bytes: &[u8]) -> io::Result<usize>
     Ok(whole)
 }
 
-/// Where requests to stop are sent: taken by the first one.
+/// The receiver of requests to stop: used up by the first one.
 static LISTENER: Mutex<Option<Sender<u32>>> = Mutex::new(None);
 
 fn listener() -> Option<Sender<u32>> {
@@ -368,7 +368,7 @@ unsafe extern "system" fn on_request(kind: u32) -> i32 {
     1
 }
 
-/// Requests to stop: of the first one somebody is told; a second one ends the process at once.
+/// Requests to stop: the first one is reported; a second one ends the process immediately.
 pub struct Stops(Receiver<u32>);
 
 /// Ends the waiting for requests.
@@ -378,10 +378,10 @@ pub struct Closer(());
 pub struct Stop(());
 
 impl Stops {
-    /// Listens to them.
+    /// Listens to requests.
     ///
     /// # Errors
-    /// Those of the system.
+    /// System errors.
     pub fn new() -> io::Result<Self> {
         let (sender, receiver) = channel();
         *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
@@ -390,19 +390,19 @@ impl Stops {
         Ok(Self(receiver))
     }
 
-    /// What ends the waiting.
+    /// Returns a handle that ends the waiting.
     pub fn closer(&self) -> Closer {
         Closer(())
     }
 
-    /// Waits for the first request; `None` once that is closed.
+    /// Waits for the first request; `None` once the waiting is ended.
     pub fn wait(self) -> Option<Stop> {
         self.0.recv().ok().map(|_| Stop(()))
     }
 }
 
 impl Closer {
-    /// Nobody waits any longer.
+    /// Ends the waiting.
     pub fn close(self) {
         drop(listener());
     }
@@ -415,13 +415,13 @@ impl Stop {
     }
 }
 
-/// What the machine has, or the job that the process is in may use.
+/// The memory of the machine, or the limit of the job that the process is in.
 pub(crate) fn memory() -> Option<u64> {
     let mut status: MEMORYSTATUSEX = empty();
     status.dwLength = size_of_val(&status) as u32;
     let mut limits: jobs::JOBOBJECT_EXTENDED_LIMIT_INFORMATION = empty();
     let size = size_of_val(&limits) as u32;
-    // SAFETY: both structures are as large as is told.
+    // SAFETY: both structures have the size passed.
     let (there, limited) = unsafe {
         let to = (&raw mut limits).cast();
         let which = jobs::JobObjectExtendedLimitInformation;
@@ -444,7 +444,7 @@ pub(crate) fn memory() -> Option<u64> {
 pub(crate) fn peak_memory() -> u64 {
     let mut counters: PROCESS_MEMORY_COUNTERS = empty();
     let size = size_of_val(&counters) as u32;
-    // SAFETY: the structure is as large as is told.
+    // SAFETY: the structure has the size passed.
     let told =
         unsafe { K32GetProcessMemoryInfo(GetCurrentProcess(), &raw mut counters, size) } != 0;
     if told { counters.PeakWorkingSetSize as u64 } else { 0 }

@@ -19,25 +19,25 @@ pub trait Address: Copy + Ord + fmt::Debug + fmt::Display + FromStr + sealed::Se
 pub(super) mod sealed {
     use umbel::KeyHash;
 
-    /// What the structures need to know of an address.
+    /// What the structures need to know about an address.
     pub trait Sealed: Copy {
         /// Lengths at which a list notes whether longer prefixes are below; ascending.
         const GUARDS: &'static [u8];
 
-        /// The bytes of a key: those of the address, and the length.
+        /// The bytes of a key: the address and the length.
         type Key: AsRef<[u8]>;
         /// Lengths from 1 on, length n as bit n − 1.
         type Mask: Copy + Default + Eq + Ord;
 
         fn key(self, length: u8) -> Self::Key;
-        /// A hash for lists in memory: half the time of that of a key's bytes, and other hashes for other tags.
+        /// A hash for lists in memory: twice as fast as hashing a key's bytes, and different for each tag.
         fn tagged_hash(self, tag: u8, seed: u64) -> KeyHash;
         /// The first `bits` bits, at most 24.
         fn top(self, bits: u8) -> usize;
         fn with(mask: Self::Mask, length: u8) -> Self::Mask;
-        /// The lengths above this one, and whether they are several; then the others.
+        /// Whether there are several lengths above this one, and all other lengths.
         fn split(mask: Self::Mask, length: u8) -> (bool, Self::Mask);
-        /// Takes the greatest length out.
+        /// Removes and returns the greatest length.
         fn take_longest(mask: &mut Self::Mask) -> Option<u8>;
     }
 }
@@ -169,7 +169,7 @@ impl<A: fmt::Display> fmt::Display for Prefix<A> {
     }
 }
 
-/// A text is no prefix.
+/// A text is not a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an address, or an address/length with a length of at most {bits}")]
 pub struct ParsePrefixError {

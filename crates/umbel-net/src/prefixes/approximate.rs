@@ -1,16 +1,14 @@
-//! Prefixes in a filter alone: smaller, and a file like any other, with the error of all its questions together.
-
-use core::fmt;
+//! Prefixes in a filter alone: smaller, and a file like any other, with an error rate over all its questions together.
 
 use super::lengths::Lengths;
 use super::network::Network;
 use super::suffixes::{LONGEST, labels, suffixes};
 use crate::prelude::*;
-use umbel::format::Family;
 use umbel::internals::check_field;
+use umbel::internals::format::Family;
 use umbel::{
-    AnyFilter, Block, Blocked, Blocks, Error, FieldError, FileError, Hashing, KeyDescription,
-    KeyHasher, Kind, Plan, PlanError,
+    AnyFilter, Block, Blocked, Blocks, Error, FieldError, FileError, Filter, Hashing,
+    KeyDescription, KeyHasher, Kind, Plan, PlanError,
 };
 
 /// The groups of lengths of a family: name, least, most. Part of the format.
@@ -24,10 +22,10 @@ fn groups(family: Family) -> &'static [(&'static str, u8, u8)] {
 /// The name of the entries with lengths. Part of the format.
 const LENGTHS: &str = "lengths";
 
-/// How a filter holds a list of prefixes: of which family, and which lengths there are. A look-up asks for these.
+/// How a filter holds a list of prefixes: their family, and their lengths, which a look-up asks for.
 ///
-/// The key of a network is [`Network::key`], that of a domain is its name: in lower case, in ASCII, without a dot at the end.
-/// FORMAT.md, section 23, defines both, and the description that a file has.
+/// The key of a network is [`Network::key`]; a domain's key is its name: in lower case, in ASCII, without a dot at the
+/// end. FORMAT.md, section 23, defines both, and the description that a file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefixKeys {
     family: Family,
@@ -46,7 +44,7 @@ impl PrefixKeys {
         self.family
     }
 
-    /// Adds the length of a prefix, by its key. Other bytes are left out.
+    /// Adds the length of a prefix, by its key. Bytes that are not a key are ignored.
     pub fn insert(&mut self, key: &[u8]) {
         match self.family {
             Family::Ip => match Network::from_key(key) {
@@ -79,7 +77,7 @@ impl PrefixKeys {
         same
     }
 
-    /// Returns the most keys that a look-up asks for: for addresses, those of the family that has more lengths.
+    /// Returns the most keys that a look-up asks for: for addresses, in the family with more lengths.
     pub fn max_lookups(&self) -> u32 {
         self.lengths.iter().map(Lengths::len).max().unwrap_or(0)
     }
@@ -112,7 +110,7 @@ impl PrefixKeys {
     }
 
     /// As [`find_network`](Self::find_network), for a host and the domains above it. A host of more than 253 bytes, which DNS
-    /// cannot carry, is under none: it could have any number of long ones.
+    /// cannot carry, is under no domain: it could have any number of long ones.
     pub fn find_domain<'h>(
         &self,
         host: &'h str,
@@ -146,7 +144,7 @@ impl PrefixKeys {
     /// Reads a description; `None` if the filter holds no prefixes.
     ///
     /// # Errors
-    /// [`FieldError`] for lengths that are not as FORMAT.md says: a look-up by them would miss prefixes.
+    /// [`FieldError`] for lengths that contradict FORMAT.md: a look-up by them would miss prefixes.
     pub fn of(keys: &KeyDescription) -> Result<Option<Self>, FieldError> {
         let Some(family) = keys.prefixes() else { return Ok(None) };
         let mut all = Self::new(family);
@@ -177,26 +175,28 @@ impl PrefixKeys {
     }
 }
 
-/// A list of prefixes in a filter: what may be in the list, at a rate over all questions of a look-up together.
+/// A list of prefixes in a filter, with an error rate over all questions of a look-up together.
 ///
-/// At a rate of 1 % and with 8 lengths a prefix takes 13.4 bits: each of the 8 questions has a rate of 0.13 %. A list of which
-/// all lengths are asked and one that has few differ by little; [`PrefixKeys::fpp_for`] is the rate of a question.
+/// At a rate of 1 % and with 8 lengths a prefix takes 13.4 bits: each of the 8 questions has a rate of 0.13 %. Lists
+/// with all lengths and with few differ little in size; [`PrefixKeys::fpp_for`] is the rate of a question.
 ///
 /// ```
+/// use umbel::Filter;
 /// use umbel_net::prefixes::{Network, PrefixFilter};
 ///
 /// let list = ["192.0.2.0/24", "2001:db8::/32"].map(|text| text.parse::<Network>().unwrap());
 /// let filter = PrefixFilter::from_networks(&list, 0.01)?;
 /// assert_eq!(filter.longest_network("192.0.2.77".parse()?), Some(list[0]));
 ///
-/// // A file like that of any filter.
+/// // A file like any filter's.
 /// let read = umbel::AnyFilter::from_bytes(&filter.filter().to_bytes())?;
 /// let read = PrefixFilter::try_from(read)?;
 /// assert!(read.fpp() <= 0.01 && read.longest_network("192.0.2.77".parse()?).is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct PrefixFilter<S: AsRef<[Block]> = Blocks, H: Hashing = KeyHasher> {
-    filter: AnyFilter<S, H>,
+#[derive(Debug)]
+pub struct PrefixFilter<H: Hashing = KeyHasher, S: AsRef<[Block]> = Blocks> {
+    filter: AnyFilter<H, S>,
     keys: PrefixKeys,
 }
 
@@ -232,11 +232,11 @@ impl PrefixFilter {
             filter.insert(key.as_ref());
         });
         filter.describe(keys.describe()?);
-        Ok(Self { filter: filter.into(), keys })
+        Ok(Self { filter: AnyFilter::Blocked(filter), keys })
     }
 }
 
-impl<S: AsRef<[Block]>> PrefixFilter<S> {
+impl<S: AsRef<[Block]>> PrefixFilter<KeyHasher, S> {
     /// Returns the longest prefix of a network or address that may be in the list. A listed one is never missed; a longer
     /// one may pass wrongly before it.
     pub fn longest_network(&self, network: Network) -> Option<Network> {
@@ -249,9 +249,9 @@ impl<S: AsRef<[Block]>> PrefixFilter<S> {
     }
 }
 
-impl<S: AsRef<[Block]>, H: Hashing> PrefixFilter<S, H> {
+impl<H: Hashing, S: AsRef<[Block]>> PrefixFilter<H, S> {
     /// Returns the filter, to write it to a file.
-    pub fn filter(&self) -> &AnyFilter<S, H> {
+    pub fn filter(&self) -> &AnyFilter<H, S> {
         &self.filter
     }
 
@@ -260,25 +260,25 @@ impl<S: AsRef<[Block]>, H: Hashing> PrefixFilter<S, H> {
         &self.keys
     }
 
-    /// Returns the probability that a look-up of something unlisted passes, from the filter's own bits, in the worst case: if
-    /// it asks for all lengths. One pass over the bits.
+    /// Returns the probability that a look-up of an unlisted key passes, from the filter's own bits, in the worst case:
+    /// if it asks for all lengths. One pass over the bits.
     pub fn fpp(&self) -> f64 {
         self.keys.joint_fpp(self.filter.receipt().fpp)
     }
 
-    /// Returns the expected number of questions that pass wrongly in a look-up of something unlisted, in the worst case: what a
-    /// table behind the filter is read in vain. The paper's section IV-A.
+    /// Returns the expected number of questions that pass wrongly in a look-up of an unlisted key, in the worst case:
+    /// the vain reads of a table behind the filter. The paper's section IV-A.
     pub fn false_probes(&self) -> f64 {
         f64::from(self.keys.max_lookups()) * self.filter.receipt().fpp
     }
 }
 
-impl<S: AsRef<[Block]>, H: Hashing> TryFrom<AnyFilter<S, H>> for PrefixFilter<S, H> {
+impl<H: Hashing, S: AsRef<[Block]>> TryFrom<AnyFilter<H, S>> for PrefixFilter<H, S> {
     type Error = FileError;
 
     /// # Errors
-    /// [`FileError::Field`] if the filter's description is not that of prefixes.
-    fn try_from(filter: AnyFilter<S, H>) -> Result<Self, FileError> {
+    /// [`FileError::Field`] if the filter's description is not of prefixes.
+    fn try_from(filter: AnyFilter<H, S>) -> Result<Self, FileError> {
         match PrefixKeys::of(filter.description())? {
             Some(keys) => Ok(Self { filter, keys }),
             None => {
@@ -286,15 +286,6 @@ impl<S: AsRef<[Block]>, H: Hashing> TryFrom<AnyFilter<S, H>> for PrefixFilter<S,
                 unreachable!("the check fails")
             }
         }
-    }
-}
-
-impl<S: AsRef<[Block]>, H: Hashing> fmt::Debug for PrefixFilter<S, H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PrefixFilter")
-            .field("filter", &self.filter)
-            .field("keys", &self.keys)
-            .finish()
     }
 }
 

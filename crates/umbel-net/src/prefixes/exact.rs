@@ -8,18 +8,18 @@ use super::address::{Address, Prefix};
 use super::lengths::Lengths;
 use super::table::Table;
 use crate::prelude::*;
-use umbel::{Blocked, KeyHasher, Kind, Plan, PlanError};
+use umbel::{Blocked, Filter, KeyHasher, Kind, Plan, PlanError};
 
 /// A fixed list of prefixes with values, which finds the longest one of an address.
 ///
 /// See the [module](super) for how. With all routes of the Internet (1.07 million of IPv4, 176 thousand of IPv6) a look-up takes 65 to
 /// 130 ns, which is mostly waiting for memory.
 ///
-/// Memory, with values of 4 bytes: of IPv4, 15 bytes per prefix in the table, 1 in the filter and 2 to 4 in the array; of IPv6, 30, 1 and 2 to 4. While it
-/// is built, also the list itself and two arrays.
+/// Memory, with values of 4 bytes: for IPv4, 15 bytes per prefix in the table, 1 in the filter and 2 to 4 in the array;
+/// for IPv6, 30, 1 and 2 to 4. While it is built, also the list itself and two arrays.
 ///
 /// Lists that others can choose may have entries that collide in the table: give [`with_hasher`](Self::with_hasher) a random
-/// hasher for those. Addresses that others choose cost at most a question for each length.
+/// hasher for such lists. Addresses that others choose cost at most a question for each length.
 #[derive(Clone)]
 pub struct Prefixes<A: Address, V = ()> {
     /// By the first bits of an address.
@@ -34,7 +34,7 @@ pub struct Prefixes<A: Address, V = ()> {
     len: usize,
 }
 
-/// What is known from the first bits of an address: 8 bytes.
+/// The entry for the first bits of an address: 8 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Root {
     /// The slot of the longest prefix that all these addresses have, or `NONE`.
@@ -48,7 +48,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 struct Entry<A, V> {
     address: A,
-    /// One more than the length, so that an empty slot needs no byte of its own.
+    /// One more than the length: an empty slot then needs no byte of its own.
     length: NonZeroU8,
     value: V,
 }
@@ -69,7 +69,7 @@ impl<A: Address, V> Entry<A, V> {
 }
 
 impl<A: Address, V> Prefixes<A, V> {
-    /// Makes a list of prefixes and their values. Of equal prefixes, the last one counts.
+    /// Makes a list of prefixes and their values. If prefixes are equal, the last one counts.
     ///
     /// # Errors
     /// [`PlanError::OutOfMemory`]; [`PlanError::TooLarge`] from 2³² − 1 prefixes on.
@@ -104,7 +104,7 @@ impl<A: Address, V> Prefixes<A, V> {
         prefixes.reverse();
         let len = prefixes.len();
         if len >= NONE as usize / 2 {
-            return Err(PlanError::TooLarge { bits: len as f64 * 8.0 });
+            return Err(PlanError::TooLarge(len as f64 * 8.0));
         }
         let seed = hasher.hash("seed of a list").low;
         let longer = || {
@@ -137,7 +137,7 @@ impl<A: Address, V> Prefixes<A, V> {
         let mut masks = below.clone();
         masks.sort_unstable();
         masks.dedup();
-        // Few are left of one for each root.
+        // Of one mask per root, few are left.
         masks.shrink_to_fit();
         let root = |(best, below)| {
             let below = masks.binary_search(&below).expect("it has all") as u32;
@@ -166,7 +166,7 @@ impl<A: Address, V> Prefixes<A, V> {
         self.table.get(root.best as usize).map(|entry| (entry.prefix(), &entry.value))
     }
 
-    /// The lengths that may be below an address: guards leave the long ones out where there are none.
+    /// The lengths that may be below an address: guards exclude the long ones where there are none.
     #[inline]
     fn unguarded(&self, address: A, below: A::Mask) -> A::Mask {
         for &guard in A::GUARDS.iter().filter(|&&guard| guard > self.root_bits) {
@@ -182,8 +182,8 @@ impl<A: Address, V> Prefixes<A, V> {
         below
     }
 
-    /// Returns the longest prefix in the list that all addresses of another prefix have, and its value. Asks the table for each
-    /// length.
+    /// Returns the longest prefix in the list that all addresses of another prefix have, and its value. Queries the
+    /// table for each length.
     pub fn covering(&self, prefix: Prefix<A>) -> Option<(Prefix<A>, &V)> {
         let lengths = self.lengths.iter().filter(|&length| length <= prefix.length());
         let mut prefixes = lengths.filter_map(|length| Prefix::new(prefix.address(), length));
@@ -222,8 +222,8 @@ impl<A: Address, V> Prefixes<A, V> {
     /// Returns how often a look-up of this address reads the table in vain, on average over filters like this one: once for
     /// each question that passes wrongly, before the answer or without one.
     ///
-    /// The paper's expected false probes, section IV, without those for which the direct array says that there is no such
-    /// prefix. Cost: as [`longest`](Self::longest), and a pass over the filter's bits.
+    /// The paper's expected false probes, section IV, except where the direct array shows that there is no such prefix.
+    /// Cost: as [`longest`](Self::longest), and a pass over the filter's bits.
     pub fn false_probes(&self, address: A) -> f64 {
         let found = self.longest(address).map_or(0, |(prefix, _)| prefix.length());
         let below = self.masks[self.roots[address.top(self.root_bits)].below as usize];
@@ -246,7 +246,7 @@ impl<A: Address, V> fmt::Debug for Prefixes<A, V> {
     }
 }
 
-/// What the guards note: the first bits of each prefix that is longer than a guard, each once.
+/// The guards' keys: the first bits of each prefix that is longer than a guard, each once.
 fn guards<A: Address>(prefixes: impl Iterator<Item = Prefix<A>>, root_bits: u8) -> Vec<Prefix<A>> {
     let of_one = |prefix: Prefix<A>| {
         let guards =

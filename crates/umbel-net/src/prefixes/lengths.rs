@@ -1,6 +1,6 @@
 //! Which lengths prefixes have.
 
-/// A set of lengths from 0 to 128: those of the prefixes in a list.
+/// The set of lengths, from 0 to 128, of the prefixes in a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lengths {
     /// Length n as bit n − 1.
@@ -30,7 +30,7 @@ impl Lengths {
         }
     }
 
-    /// Returns how many there are: the questions that a filter is asked, at most.
+    /// Returns how many there are: the most questions to a filter.
     pub fn len(&self) -> u32 {
         self.above.count_ones() + u32::from(self.zero)
     }

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use umbel::{AnyFilter, FieldError, KeyHash, KeyHasher, PlanError};
+use umbel::{AnyFilter, FieldError, Filter, KeyHash, KeyHasher, PlanError};
 
 use super::{Address, Family, Network, Prefix, PrefixKeys, Prefixes, Suffixes};
 use crate::prelude::*;
 
-/// The keys of a list that is being read; [`text`](super::text) makes them of lines.
+/// The keys of a list that is being read; [`text`](super::text) makes them from lines.
 #[derive(Debug)]
 pub struct ListBuilder(Keys);
 
@@ -28,7 +28,7 @@ impl ListBuilder {
         })
     }
 
-    /// Adds keys; if not `kept`, only to [`bytes`](Self::bytes). Other bytes than those of a key are left out.
+    /// Adds keys; if not `kept`, only to [`bytes`](Self::bytes). Bytes that are not a key are ignored.
     pub fn extend(&mut self, keys: &[&[u8]], kept: bool) {
         keys.iter().for_each(|key| self.push(key, kept));
     }
@@ -69,7 +69,7 @@ impl ListBuilder {
     /// # Errors
     /// As [`Prefixes::new`] and [`Suffixes::new`].
     pub fn build(self) -> Result<PrefixList, PlanError> {
-        // Others write such lists, and could choose entries that collide in the table, where each passes all others.
+        // Others write such lists, and could choose entries that collide in the table: each then passes all others.
         let hasher = KeyHasher::with_seed(RandomState::new().hash_one(0));
         Ok(PrefixList(match self.0 {
             Keys::Networks { four, six, .. } => List::Networks(Box::new(Networks {
@@ -85,14 +85,14 @@ impl ListBuilder {
     }
 }
 
-/// Why a filter is no list of prefixes.
+/// Why a filter is not a list of prefixes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListError {
     /// The description of its keys is damaged.
     #[error(transparent)]
     Description(#[from] FieldError),
-    /// It holds prefixes of other things than those looked up, or none.
+    /// It holds another kind of prefixes than those looked up, or no prefixes.
     #[error("the filter holds {filter}, not {wanted}; build one of these")]
     Other {
         /// What it holds, in words.
@@ -102,7 +102,7 @@ pub enum ListError {
     },
 }
 
-/// Those of both families.
+/// The networks of both families.
 #[derive(Debug)]
 struct Networks {
     four: Prefixes<Ipv4Addr>,
@@ -145,7 +145,7 @@ impl PrefixList {
         }
     }
 
-    /// Returns the number of different prefixes; of a filter, an estimate.
+    /// Returns the number of different prefixes; for a filter, an estimate.
     pub fn len(&self) -> u64 {
         match &self.0 {
             List::Networks(all) => (all.four.len() + all.six.len()) as u64,
@@ -162,7 +162,7 @@ impl PrefixList {
         }
     }
 
-    /// Returns the filter that it is; `None` for a text.
+    /// Returns the filter, if it is one; `None` for a list read from text.
     pub fn filter(&self) -> Option<&AnyFilter> {
         match &self.0 {
             List::Filter(filter, _) => Some(filter),
@@ -170,7 +170,7 @@ impl PrefixList {
         }
     }
 
-    /// Returns the probability that a line passes that has no prefix in the list; `None` if the answer is exact.
+    /// Returns the probability that a line without a prefix in the list passes; `None` if the answer is exact.
     pub fn fpp(&self) -> Option<f64> {
         match &self.0 {
             List::Filter(filter, keys) => Some(keys.joint_fpp(filter.receipt().fpp)),
@@ -186,7 +186,7 @@ impl PrefixList {
             }
             return;
         };
-        // All questions of all keys together, so that cache misses overlap.
+        // All questions of all keys together: cache misses overlap.
         let mut questions: Vec<KeyHash> = Vec::new();
         let ends: Vec<usize> = all
             .iter()
@@ -253,8 +253,8 @@ mod tests {
 
     use super::*;
 
-    /// By the hash without a seed, all would lie in a row, where each passes all before it. Of random ones in a table at a load
-    /// of α = 4/5, the longest row has about ln(n) / (α − 1 − ln α) = 420.
+    /// With the unseeded hash, all would be in one run, where each passes all before it. With random ones in a table at
+    /// a load of α = 4/5, the longest run has about ln(n) / (α − 1 − ln α) = 420.
     #[test]
     fn entries_that_were_chosen_to_collide_lie_as_others() {
         const COUNT: usize = 16_000;

@@ -1,9 +1,9 @@
-//! Longest prefixes: which listed network is an address in, which listed domain is a host under.
+//! Longest prefixes: which listed network an address is in, which listed domain a host is under.
 //!
 //! A filter holds the prefixes of all lengths, under keys that carry the length. A look-up asks it for one length after
-//! the other, the longest first, and verifies what passes in a hash table of the prefixes themselves. So the answer is
-//! exact, and almost every look-up reads the table once. S. Dharmapurikar, P. Krishnamurthy, D. E. Taylor 2006, "Longest
-//! prefix matching using Bloom filters", <https://doi.org/10.1109/TNET.2006.872576>.
+//! the other, the longest first, and verifies passing prefixes in a hash table of the prefixes themselves. So the
+//! answer is exact, and almost every look-up reads the table once. S. Dharmapurikar, P. Krishnamurthy, D. E. Taylor
+//! 2006, "Longest prefix matching using Bloom filters", <https://doi.org/10.1109/TNET.2006.872576>.
 //!
 //! | type | for | answer |
 //! |---|---|---|
@@ -28,16 +28,16 @@
 //! - **One filter, not one for each length.** In hardware each filter has memory of its own, and all are read at the same
 //!   time. In software a look-up reads them in turn. One blocked filter for all lengths has the same size, because the
 //!   asymmetric sizes of section IV-B give each prefix the same bits, and it is a file like any other. If every
-//!   length is asked, filters of rare lengths are small enough to stay in cache: then a look-up is 7 to 14 % faster
+//!   length is queried, filters of rare lengths are small enough to stay in cache: then a look-up is 7 to 14 % faster
 //!   with one for each. The next two points leave few questions, and next to no rare lengths.
-//! - **Direct look-up** (section V-B) covers short lengths: an array over the first bits of the address has the best prefix
-//!   up to that length, expanded, and the set of the longer lengths that exist below. Others are not asked. In a table of
-//!   the Internet's routes this makes random look-ups 5 times as fast for IPv4, and 3 times for IPv6.
-//! - **Guards.** The filter also holds the first 24 bits of each longer prefix, and of IPv6 also 32 and 40. If such a guard is
-//!   not in it, no longer length is asked: with a cheaper hash, IPv6 look-ups take a fifth to a half of the time without.
+//! - **Direct look-up** (section V-B) covers short lengths: an array over the first bits of the address has the best
+//!   prefix up to that length, expanded, and the set of the longer lengths that exist below. Others are not queried. In
+//!   a table of the Internet's routes this makes random look-ups 5 times as fast for IPv4, and 3 times for IPv6.
+//! - **Guards.** The filter also holds the first 24 bits of each longer prefix, and for IPv6 also 32 and 40. Without
+//!   such a guard, longer lengths are not queried: with a cheaper hash, IPv6 look-ups take a fifth to half the time.
 //! - **Longest first.** A hit ends the look-up, whatever shorter prefixes there are. Binary search over lengths (M.
-//!   Waldvogel and others 1997) asks fewer lengths, but each of its markers sends the search to longer ones, so one that
-//!   passes wrongly loses the answer and every step has to be verified in the table. A guard that passes wrongly only costs time.
+//!   Waldvogel and others 1997) needs fewer, but each of its markers sends the search to longer ones, so a wrongly
+//!   passing one loses the answer, and every step must be verified in the table. A guard's error only costs time.
 //!
 //! `bench/record/2026-11-23-prefixes.md` has the figures.
 
@@ -61,7 +61,7 @@ pub use lengths::Lengths;
 pub use list::{ListBuilder, ListError, PrefixList};
 pub use network::{Network, NetworkKey};
 pub use suffixes::Suffixes;
-pub use umbel::format::Family;
+pub use umbel::internals::format::Family;
 
 /// The rate of the filters in front of tables: 7.5 bits per prefix. A look-up that asks for three lengths in vain then reads
 /// the table in vain in 9 % of all cases.

@@ -24,13 +24,13 @@ pub enum Network {
     V6(Prefix<Ipv6Addr>),
 }
 
-/// The bits of `::ffff:0:0/96`, which IPv4-mapped addresses begin with.
+/// The length of `::ffff:0:0/96`, the prefix of IPv4-mapped addresses.
 const MAPPED: u8 = 96;
 
 impl Network {
     /// Makes the network of an address with this many bits; `None` for more than the address has.
     ///
-    /// A network that holds all IPv4-mapped addresses and others is one of IPv6, so it has none of their IPv4 addresses.
+    /// A network that holds all IPv4-mapped addresses and others is an IPv6 network, without their IPv4 addresses.
     pub fn new(address: IpAddr, length: u8) -> Option<Self> {
         match address {
             IpAddr::V4(address) => Prefix::new(address, length).map(Self::V4),
@@ -83,7 +83,7 @@ impl Network {
         NetworkKey { bytes, length }
     }
 
-    /// Returns the network with this key; `None` if there is none.
+    /// Returns the network with this key; `None` if the key is invalid.
     pub fn from_key(key: &[u8]) -> Option<Self> {
         let (&length, octets) = key.split_last()?;
         let network = if let Ok(octets) = <[u8; 4]>::try_from(octets) {
@@ -131,7 +131,7 @@ impl fmt::Display for Network {
 impl FromStr for Network {
     type Err = ParsePrefixError;
 
-    /// Reads what [`Prefix`] reads, of either family.
+    /// Reads the same text as [`Prefix`], for either family.
     fn from_str(text: &str) -> Result<Self, ParsePrefixError> {
         if !text.contains(':') {
             return text.parse().map(Self::V4);

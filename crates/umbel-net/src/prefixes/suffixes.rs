@@ -7,7 +7,7 @@ use super::TABLE_FPP;
 use super::lengths::Lengths;
 use super::table::Table;
 use crate::prelude::*;
-use umbel::{Blocked, KeyHasher, Kind, Plan, PlanError};
+use umbel::{Blocked, Filter, KeyHasher, Kind, Plan, PlanError};
 
 /// A fixed list of domains with values, which finds the longest one that a host is, or is under.
 ///
@@ -49,12 +49,12 @@ impl<V> Entry<V> {
     }
 }
 
-/// The bytes of a name, at most: those of the longest name that DNS can carry.
+/// The maximum bytes of a name: the longest that DNS can carry.
 pub(super) const LONGEST: usize = 253;
 
 impl<V> Suffixes<V> {
-    /// Makes a list of domains and their values. Of equal domains, the last one counts. Names that are empty or longer than
-    /// 253 bytes are left out, because no host is under them.
+    /// Makes a list of domains and their values. If domains are equal, the last one counts. Names that are empty or
+    /// longer than 253 bytes are left out, because no host is under them.
     ///
     /// # Errors
     /// [`PlanError::OutOfMemory`]; [`PlanError::TooLarge`] if all names have 2³² bytes or more.
@@ -80,7 +80,7 @@ impl<V> Suffixes<V> {
         let len = domains.len();
         let bytes = domains.iter().map(|(name, _)| name.as_ref().len()).sum();
         if u32::try_from(bytes).is_err() {
-            return Err(PlanError::TooLarge { bits: bytes as f64 * 8.0 });
+            return Err(PlanError::TooLarge(bytes as f64 * 8.0));
         }
         let plan = Plan::for_keys(Kind::Blocked, len.max(1) as u64, TABLE_FPP)?;
         let mut all = Self {
@@ -96,7 +96,7 @@ impl<V> Suffixes<V> {
         Ok(all)
     }
 
-    /// Adds a name of which there is none yet.
+    /// Adds a name that is not there yet.
     fn insert(&mut self, name: &str, value: V) {
         let hash = self.filter.hasher().hash(name);
         let length = NonZeroU8::new(name.len() as u8).expect("names are not empty");
@@ -168,7 +168,7 @@ impl<V> fmt::Debug for Suffixes<V> {
     }
 }
 
-/// How many labels a name has, 127 for more: a name of 253 bytes has no more, if none of them is empty.
+/// How many labels a name has, at most 127: a name of 253 bytes has no more, unless some are empty.
 pub(super) fn labels(name: &str) -> u8 {
     length(1 + name.bytes().filter(|&byte| byte == b'.').count())
 }

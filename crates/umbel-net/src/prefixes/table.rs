@@ -1,8 +1,8 @@
 //! A hash table that is filled once, without pointers.
 //!
-//! Linear probing at a load of 4/5: an entry that is there is found after 3 slots on average, mostly in one cache line. One
-//! that is not costs 13, but the filter in front of the table lets few of those through; without a filter, the table would
-//! need a load of 1/2 for as few reads.
+//! Linear probing at a load of 4/5: a present entry is found after 3 slots on average, mostly in one cache line. An
+//! absent one costs 13 slots, but the filter in front of the table lets few of these through; without it, the table
+//! would need a load of 1/2 for as few reads.
 
 use crate::prelude::*;
 use umbel::KeyHash;
@@ -30,7 +30,7 @@ impl<T> Table<T> {
         slot
     }
 
-    /// The entry with this hash that is the one looked for.
+    /// The entry with this hash that matches.
     #[inline]
     pub(super) fn find(&self, hash: KeyHash, is_it: impl Fn(&T) -> bool) -> Option<&T> {
         let mut slot = self.first(hash);

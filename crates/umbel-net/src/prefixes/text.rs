@@ -1,11 +1,11 @@
 //! Addresses, hosts, and the lists of prefixes that they are looked up in, as text.
 //!
-//! Each function appends to `out` the key of what a text names, as [`PrefixKeys`](super::PrefixKeys) has it: a network its address
-//! and length, a domain its name in lower case and ASCII. It returns false, and appends nothing, for a blank text.
+//! Each function appends to `out` the key that a text names, as in [`PrefixKeys`](super::PrefixKeys): a network's
+//! address and length, a domain's name in lower case and ASCII. For a blank text, it returns false and appends nothing.
 //!
 //! A line of a list of domains may be one of a hosts file, with several names; a rule of AdGuard or EasyList for a whole domain,
 //! as `||ads.example^`; or one of dnsmasq, as `address=/ads.example/0.0.0.0`. Several names are appended with line feeds
-//! between them. [`is_other_rule`] tells the other rules of such lists, which are read as blank.
+//! between them. [`is_other_rule`] recognizes the other rules of such lists, which are read as blank.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use url::Host;
 
 use super::{Family, Network};
 
-/// Why a text is not what it should be.
+/// Why a text cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{text:?} is {why}; correct it, or leave it out")]
 pub struct NoPrefix {
@@ -38,7 +38,7 @@ pub fn of_list(family: Family) -> Read {
     }
 }
 
-/// Returns how texts are read that are looked up.
+/// Returns how looked-up texts are read.
 pub fn looked_up(family: Family) -> Read {
     match family {
         Family::Ip => |text, out| Ok(network(text, out)?),
@@ -46,7 +46,7 @@ pub fn looked_up(family: Family) -> Read {
     }
 }
 
-/// Reads a line of a list of networks, perhaps with a comment after `#` or, as Spamhaus's DROP has them, `;`.
+/// Reads a line of a list of networks, perhaps with a comment after `#` or, as in Spamhaus's DROP, `;`.
 ///
 /// # Errors
 /// [`NoPrefix`] for anything else.
@@ -102,7 +102,7 @@ pub fn is_other_rule(text: &[u8]) -> bool {
     }
 }
 
-/// The domain of a rule after `||`, if it is about all of it.
+/// The domain of a rule after `||`, if the rule is about the whole domain.
 fn whole_domain(rule: &[u8]) -> Option<&[u8]> {
     let end = rule.iter().position(|&byte| byte == b'^')?;
     let (domain, rest) = (&rule[..end], &rule[end + 1..]);
@@ -120,7 +120,7 @@ pub fn host(text: &[u8], out: &mut Vec<u8>) -> Result<bool, NoPrefix> {
     })
 }
 
-/// Reads what is before a comment, if anything is. `no` is wrong with what is not UTF-8.
+/// Reads the text before a comment, if any. `no` is the error for text that is not UTF-8.
 #[inline(always)]
 fn read(
     text: &[u8],
@@ -233,7 +233,7 @@ fn push_domain(domain: &str, out: &mut Vec<u8>) -> Result<(), &'static str> {
     }
     let start = out.len();
     name(domain, out).ok_or(NO_HOST)?;
-    // What the URL standard takes for an address, such as 127.1.
+    // Texts that the URL standard reads as an address, such as 127.1.
     if out[start..]
         .rsplit(|&byte| byte == b'.')
         .next()
@@ -268,10 +268,10 @@ fn host_in(text: &str) -> &str {
 }
 
 /// Appends the normal form of a name: lower case and ASCII by the URL standard (IDNA), without a dot at the end. `None` if it is
-/// no name, or one that DNS cannot carry. An address of IPv4 keeps its digits: no listed domain ends with them.
+/// not a name, or not one that DNS can carry. An address of IPv4 keeps its digits: no listed domain ends with them.
 fn name(text: &str, out: &mut Vec<u8>) -> Option<()> {
-    /// Bytes of a name that DNS can carry, at most: 253 letters of 4 bytes, each written as `%` and two digits. To read a
-    /// host takes up to 32 bytes of memory per byte.
+    /// The maximum bytes of a name that DNS can carry: 253 letters of 4 bytes, each written as `%` and two digits.
+    /// Reading a host takes up to 32 bytes of memory per byte.
     const MOST: usize = 1 << 12;
     let text = text.strip_suffix('.').unwrap_or(text);
     if text.len() > MOST {
@@ -299,7 +299,7 @@ fn name(text: &str, out: &mut Vec<u8>) -> Option<()> {
     None
 }
 
-/// Whether IDNA leaves a name as it is but for its case: most are such, and cost a sixth of the others.
+/// Whether IDNA changes only the case of a name: this is so for most, which take a sixth of the others' time.
 fn is_plain(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');

@@ -1,4 +1,4 @@
-//! Why tables of states are not planned, and refuse keys.
+//! Why tables of states cannot be planned, or refuse keys.
 
 use super::math::LEAST_ERROR;
 use umbel::internals::Exact;
@@ -8,7 +8,7 @@ use umbel::{MAX_BITS, OutOfMemory, PlanError};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
-    /// The plan is for no states.
+    /// The plan has zero states.
     #[error("zero states: a table is planned for at least 1")]
     NoStates,
     /// The error is lower than the widest fingerprints reach.
@@ -70,7 +70,7 @@ impl StateError {
     /// A table of this many bits is too large.
     pub(super) fn too_large(bits: f64) -> Self {
         debug_assert!(bits > MAX_BITS as f64);
-        PlanError::TooLarge { bits }.into()
+        PlanError::TooLarge(bits).into()
     }
 }
 

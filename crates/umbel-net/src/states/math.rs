@@ -1,11 +1,10 @@
 //! Tables of states: the chance that two keys share a fingerprint, and what follows from it for each kind of answer.
 //!
-//! A key has two homes, one among the B buckets of each of two tables, and a fingerprint of r bits, 8 of which are not
-//! all zero. The second home is the first plus an offset that the fingerprint gives, modulo B. So a cell's place and
-//! fingerprint determine both homes of its key, two keys that agree in one place agree in both, and the table is an
-//! exact one of the F = B·255·2^(r − 8) pairs of home and fingerprint, as in the counting filters of F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh, G.
-//! Varghese 2006 ("An improved construction for counting Bloom filters", <https://doi.org/10.1007/11841036_61>), whose
-//! permutations of home and fingerprint serve the same end.
+//! A key has two homes, one in each of two tables of B buckets, and a fingerprint of r bits, 8 of them not all zero.
+//! The second home is the first plus an offset from the fingerprint, modulo B: keys that agree in fingerprint and one
+//! home agree in both. The table is exact for the F = B·255·2^(r − 8) pairs of home and fingerprint, as the counting
+//! filters of F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh, G. Varghese 2006 ("An improved construction for
+//! counting Bloom filters", <https://doi.org/10.1007/11841036_61>), whose permutations do the same.
 
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
@@ -15,13 +14,12 @@ pub(super) const LEAST_ERROR: f64 = 2e-11;
 
 /// The cells of a bucket that are free on average in a table with as many keys as planned.
 ///
-/// With keys that come and go, 12 to 17 % of buckets are then full, and 1 to 3 % of insertions find both homes full
-/// and move a key to its other home. That fails only if the other homes of all keys in both buckets are full, of 18 keys
-/// at the fewest and 48 in usual plans. Measured once by hand, in 10⁷ insertions each: with 10, 14, 20 or 28 cells per
-/// bucket and 2 free, no more than 8 other homes were read until one had room; with 10 cells and 1 free, all 20 were full
-/// once.
+/// With keys that come and go, 12 to 17 % of buckets are then full, and 1 to 3 % of insertions find both homes full and
+/// move a key. That fails only if the other homes of all keys in both buckets are full: of at least 18 keys, and 48 in
+/// usual plans. Measured once by hand, in 10⁷ insertions each: with 10, 14, 20 or 28 cells per bucket and 2 free, at
+/// most 8 other homes were read until one had room; with 10 cells and 1 free, all 20 were full once.
 ///
-/// Without moves, as d-left hashing has it, d tables need much more room once keys come and go: at a load of 3/4 an
+/// Without moves, as in d-left hashing, d tables need much more room once keys come and go: at a load of 3/4 an
 /// insertion into 3 tables with 8 cells per bucket fails with probability 1e-7, though while they are first filled it
 /// is 8e-29 (`bench/record/2026-11-23-states.txt`).
 pub(crate) const FREE_CELLS: f64 = 2.0;
@@ -31,8 +29,8 @@ pub(crate) fn pairs(buckets: u64, fingerprint_bits: u32) -> f64 {
     buckets as f64 * 255.0 * f64::from(fingerprint_bits - 8).exp2()
 }
 
-/// Returns the probability 1 − (1 − 1/F)^n that a key shares its pair with one of n = `keys` others, for F equally
-/// likely pairs: that of a false positive.
+/// Returns the probability of a false positive, 1 − (1 − 1/F)^n: that a key shares its pair with one of n = `keys`
+/// others, for F equally likely pairs.
 ///
 /// ```
 /// use umbel_net::states::math::collision;
@@ -43,17 +41,17 @@ pub fn collision(keys: u64, pairs: f64) -> f64 {
 }
 
 /// Returns the probability 1 − (1 − d/F)^(n − 1) that one of n keys, all inserted and none changed yet, is answered
-/// with *unknown*: another shares its pair and has another state, as two keys have with probability d = `differ`.
+/// with *unknown*: another shares its pair and differs in state, as any two keys do with probability d = `differ`.
 ///
-/// After changes it lies between this and [`unknown_at_most`].
+/// After changes it is between this and [`unknown_at_most`].
 pub fn unknown(keys: u64, pairs: f64, differ: f64) -> f64 {
     collision(keys.saturating_sub(1), pairs / differ)
 }
 
-/// Returns the most that the probability of *unknown* can be for one of n keys that are inserted, changed and removed:
-/// that of [`collision`], while one shares its pair, and as that of [`false_negative`] if another, now removed, shared
-/// it when this one was last written. Lives are exponential here: a key that is never changed itself while many lives
-/// of others pass meets more of them.
+/// Returns an upper bound on the probability of *unknown* for one of n keys that are inserted, changed and removed:
+/// [`collision`], while one shares its pair, plus [`false_negative`] if another, now removed, shared it when this one
+/// was last written. Lives are exponential here: a key that is never changed itself while many lives of others pass
+/// meets more of them.
 pub fn unknown_at_most(keys: u64, pairs: f64, writes: f64) -> f64 {
     (collision(keys, pairs) + false_negative(keys, pairs, writes)).min(1.0)
 }
@@ -62,7 +60,7 @@ pub fn unknown_at_most(keys: u64, pairs: f64, writes: f64) -> f64 {
 /// each as often as the others, by [`set`](super::States::set), which cannot know whether a key is new:
 /// d·(1 − (1 − (1 − 1/F)^n)·F/n).
 ///
-/// Of j + 1 keys with one pair each wrote last with probability 1/(j + 1), and E[j/(j + 1)] over the binomial j is the
+/// Each of j + 1 keys with one pair wrote last with probability 1/(j + 1), and E[j/(j + 1)] over the binomial j is the
 /// bracket.
 pub fn false_return(keys: u64, pairs: f64, differ: f64) -> f64 {
     let keys_each = keys as f64 / pairs;

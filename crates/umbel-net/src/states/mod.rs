@@ -1,14 +1,14 @@
-//! Tables of states: what state a key is in, in a few bits per key (F. Bonomi, M. Mitzenmacher, R. Panigrahy, S.
-//! Singh, G. Varghese 2006, "Beyond Bloom filters: from approximate membership checks to approximate state machines",
+//! Tables of states: the state of a key, in a few bits per key (F. Bonomi, M. Mitzenmacher, R. Panigrahy, S. Singh,
+//! G. Varghese 2006, "Beyond Bloom filters: from approximate membership checks to approximate state machines",
 //! <https://doi.org/10.1145/1159913.1159950>).
 //!
 //! Of the paper's three structures this is the third: fingerprints with states, in buckets. Four things differ:
 //! - The paper spreads keys by d-left hashing, over three or four tables, and moves none. Here there are two tables,
-//!   so that a look-up reads two cache lines, and if both homes of a key are full, one of the keys there moves to its
+//!   so a look-up reads two cache lines, and if both homes of a key are full, one of the keys there moves to its
 //!   other home. Two free cells per bucket suffice, where d-left hashing leaves a quarter of them free.
-//! - Keys that share a fingerprint have a cell each, so that one of them can be removed.
-//! - Of such keys the states are known, not whose is whose. A change keeps what is certain and gives up the rest, so
-//!   that a state that is answered is right.
+//! - Keys that share a fingerprint have a cell each, so one of them can be removed.
+//! - The states of such keys are known, but not which key has which. A change keeps what is certain and gives up the
+//!   rest, so an answered state is right.
 //! - A timing wheel has up to 16 slots, where the paper's flag has two.
 //!
 //! ```text
@@ -47,16 +47,16 @@ pub enum Answer {
     Absent,
     /// The key is in this state, or it is absent: a false positive.
     State(u8),
-    /// Don't know: the key shares its fingerprint with others in other states, or did; or it is absent.
+    /// Don't know: the key shares, or shared, its fingerprint with others in other states; or it is absent.
     Unknown,
 }
 
 /// A map from keys to small states that change, in 16 to 34 bits per key whatever the keys are, with "don't know" as
 /// an answer: for connections, orders, jobs or sessions that are followed through a stream of events.
 ///
-/// A table holds a fingerprint and a state per key. Keys with the same fingerprint and home, a pair of which there are
-/// F, are indistinguishable. With n keys present, the probability that a key shares its pair with one of them is n/F,
-/// at most the planned error ε:
+/// A table holds a fingerprint and a state per key. Keys with the same pair of fingerprint and home are
+/// indistinguishable; there are F such pairs. With n keys present, the probability that a key shares its pair with one
+/// of them is n/F, at most the planned error ε:
 ///
 /// | | answer | probability, at most | if keys are only `set` |
 /// |---|---|---|---|
@@ -66,12 +66,12 @@ pub enum Answer {
 /// | false negative | absent, for a present key | 0 | ε |
 ///
 /// The third column holds if the program follows the life of its keys: [`insert`](Self::insert) a key that is not
-/// present, because an event says so (a connection is opened, an order placed), and [`change`](Self::change) or
+/// present, because of an event (a connection opens, an order is placed), and [`change`](Self::change) or
 /// [`remove`](Self::remove) keys that are. Then **an answered state is the right one**, and no present key is answered
-/// with absent, unless it is older than its lifetime. Half of the 2ε are keys that shared their fingerprint with one
-/// that was removed since they last changed; their next change makes their state certain again. Where an event may be a key's first or not, use [`set`](Self::set), and the last column holds: a new
-/// key may take over another's cell. Changing or removing an absent key does the same with probability n/F. The
-/// [formulas](math) give the exact probabilities.
+/// with absent, unless it is older than its lifetime. Half of the 2ε are keys that shared their fingerprint with
+/// another, removed since they last changed; their next change makes it certain again. If an event may or may not be a
+/// key's first, use [`set`](Self::set), and the last column holds: a new key may take over another's cell. Changing or
+/// removing an absent key does the same with probability n/F. The [formulas](math) give the exact probabilities.
 ///
 /// **Aging.** Connections may end without an event. In a table planned with a
 /// [timing wheel](StatesPlan::with_wheel), keys that are not inserted, changed or [touched](Self::touch) for a
@@ -87,7 +87,7 @@ pub enum Answer {
 /// | 1e-4 | 23.3 | 24.4 | 26.9 | 25.6 |
 /// | 1e-6 | 32.0 | 32.0 | 34.1 | 34.1 |
 ///
-/// A `HashMap<u64, u8>` takes 155 to 311, and is exact: use it if memory is no concern.
+/// A `HashMap<u64, u8>` takes 155 to 311, and is exact: use it if memory does not matter.
 ///
 /// **Cost.** Two cache lines per call, and for 1 to 3 % of insertions in a full table a few more. In cache a look-up of a
 /// present key takes 37 ns, four times as long as in a `HashMap<u64, u8>` with its standard hash; with 4 million keys,
@@ -130,7 +130,7 @@ pub enum Answer {
 #[derive(Clone)]
 pub struct States<H = KeyHasher> {
     plan: StatesPlan,
-    /// Those of the first table, then those of the second.
+    /// The first table's, then the second's.
     buckets: Blocks,
     hasher: H,
     held: u64,
@@ -145,9 +145,9 @@ struct Cells {
     count: u32,
     /// Bits of a rest.
     rest: u32,
-    /// Those of them that are the fingerprint's.
+    /// Bits of a rest for the fingerprint.
     fingerprint: u32,
-    /// Those of the value.
+    /// Bits of a rest for the value.
     value: u32,
 }
 
@@ -184,7 +184,7 @@ impl Cells {
     }
 }
 
-/// Where the wheel is.
+/// The position of the wheel.
 #[derive(Clone, Copy, Debug, Default)]
 struct Clock {
     /// Turns since tick 0.
@@ -193,7 +193,7 @@ struct Clock {
     slot: u64,
 }
 
-/// What is stored of a key besides its place.
+/// The stored part of a key, besides its place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Fingerprint {
     /// Never 0.
@@ -232,8 +232,8 @@ fn ones(mut word: u128) -> impl Iterator<Item = u32> {
 impl States {
     /// Makes an empty table for `keys` keys in one of `states` states, with keys hashed by XXH3, that do not age.
     ///
-    /// For untrusted keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or [`KeyHasher::keyed`]: who
-    /// can compute fingerprints can choose keys that share one, or fill two buckets.
+    /// For untrusted keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or [`KeyHasher::keyed`]:
+    /// anyone who can compute fingerprints can choose keys that share one, or fill two buckets.
     ///
     /// # Errors
     /// As [`StatesPlan::for_keys`], and if the memory cannot be allocated.
@@ -304,7 +304,7 @@ impl<H: Hashing> States<H> {
 
     /// Changes the state of a key, or inserts it; returns the answer from before.
     ///
-    /// Where the program knows which of the two it is, [`insert`](Self::insert) and [`change`](Self::change) make
+    /// If the program knows which of the two applies, [`insert`](Self::insert) and [`change`](Self::change) make
     /// fewer errors; see [`States`].
     ///
     /// # Errors
@@ -348,9 +348,9 @@ impl<H: Hashing> States<H> {
                 self.held -= 1;
             }
         }
-        // If all were in one state, this was one of them, and the others are in it still. If not, one of them was in
-        // any of their states, and so is each of the others. They are touched as well, since the cell that is older may
-        // be that of the other key.
+        // If all were in one state, so was this key, and the others still are. If not, this key was in any one of their
+        // states, and so is each of the others. They are touched as well, because the older cell may belong to the
+        // other key.
         for (bucket, number) in found {
             let value = match before {
                 Answer::State(state) => state.into(),
@@ -361,7 +361,7 @@ impl<H: Hashing> States<H> {
         Ok(before)
     }
 
-    /// Notes that a key was seen, so that it is not removed for another lifetime, and returns its state.
+    /// Notes that a key was seen, which keeps it for another lifetime, and returns its state.
     pub fn touch(&mut self, key: impl Key<H>) -> Answer {
         let place = self.find(key.key_hash(&self.hasher));
         for (bucket, number) in place.found() {
@@ -449,7 +449,7 @@ impl<H> States<H> {
         &self.plan
     }
 
-    /// Returns the number of keys present: those inserted and neither removed nor too old.
+    /// Returns the number of keys present: inserted, and neither removed nor too old.
     pub fn len(&self) -> u64 {
         self.held
     }
@@ -467,7 +467,7 @@ impl<H> States<H> {
     /// Both homes of a key, and its fingerprint.
     #[inline]
     fn homes(&self, hash: KeyHash) -> ([usize; 2], Fingerprint) {
-        // The tag is of the high bits of the word, the rest of its low ones.
+        // The tag comes from the high bits of the word, the rest from its low ones.
         let tag = 1 + internals::place(hash.low, 255) as u8;
         let fingerprint = Fingerprint { tag, rest: self.cells.fingerprint_of(hash.low) };
         let first = internals::place(hash.high, self.plan.buckets);
@@ -496,8 +496,8 @@ impl<H> States<H> {
         let tagged = |home: usize| bucket::bytes_equal(&self.buckets[home], fingerprint.tag);
         let [first, second] = homes.map(|home| u128::from(tagged(home) & self.cells.all()));
         let mut found = first | second << 64;
-        // Both homes in one loop, since the processor cannot predict in which a key is. One in six absent keys shares its
-        // tag with a cell.
+        // Both homes in one loop, because the processor cannot predict which one a key is in. One in six absent keys
+        // shares its tag with a cell.
         for bit in ones(found) {
             let rest = self.rest(homes[(bit / 64) as usize], bit % 64);
             if self.cells.fingerprint_of(rest) != fingerprint.rest {
@@ -622,19 +622,19 @@ pub struct StatesReceipt {
     pub plan: StatesPlan,
     /// Keys present.
     pub keys: u64,
-    /// Those in each state; of keys that share a fingerprint, whoever's it is.
+    /// Keys in each state; if keys share a fingerprint, whichever key has the state.
     pub by_state: Vec<u64>,
-    /// Those whose state is not known any more, until they change: each shared its fingerprint with another.
+    /// Keys whose state is no longer known, until they change: each shared its fingerprint with another.
     pub unknown: u64,
     /// Keys over cells, in [0, 1]; planned to be at most 1 − 2/s, with s cells in a bucket.
     pub load: f64,
-    /// Buckets without an empty cell. Insertions fail long after there are some, when nearly all are.
+    /// Buckets without an empty cell. Insertions fail much later, when nearly all are full.
     pub full_buckets: u64,
     /// The probability that an absent key is answered with a state or unknown, which also bounds unknown for present
     /// keys: fingerprints held over possible ones.
     pub error: f64,
     /// Keys until there are as many as planned.
     pub room: u64,
-    /// Whether there are more, so that the error is higher than planned.
+    /// Whether there are more keys than planned; the error is then higher.
     pub over_filled: bool,
 }

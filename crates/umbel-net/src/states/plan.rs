@@ -35,7 +35,7 @@ pub struct StatesPlan {
     pub(super) buckets: u64,
 }
 
-/// What the size follows from.
+/// What the size is computed from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Goal {
     /// The error.
@@ -87,14 +87,14 @@ impl StatesPlan {
         Self::sized(keys, Goal::Buckets(buckets), states, None)
     }
 
-    /// Returns the plan with a timing wheel, which removes keys that nobody touches: they stay for `lifetime` ticks
-    /// at least, and for the fraction 1/(`slots` − 1) of that longer at most, rounded up to a tick.
+    /// Returns the plan with a timing wheel, which removes keys that are not touched: they stay for at least
+    /// `lifetime` ticks, and at most the fraction 1/(`slots` − 1) of that longer, rounded up to a tick.
     ///
     /// A tick is whatever the caller counts: seconds, packets, batches. 2, 4, 8 or 16 slots take 1 to 4 bits of each
     /// cell, from the error or from the size.
     ///
     /// # Errors
-    /// [`StateError::Wheel`], and those of the plan it is made from.
+    /// [`StateError::Wheel`], and the errors of the original plan.
     pub fn with_wheel(&self, lifetime: u64, slots: u32) -> Result<Self, StateError> {
         if lifetime == 0 || ![2, 4, 8, 16].contains(&slots) {
             return Err(StateError::Wheel { lifetime, slots });
@@ -155,8 +155,8 @@ impl StatesPlan {
         self.states
     }
 
-    /// Returns the probability, with all planned keys, that a key that is not present has the fingerprint of one that
-    /// is: at most that which was planned.
+    /// Returns the probability, with all planned keys, that an absent key has the fingerprint of a present one: at
+    /// most the planned error.
     pub fn error(&self) -> f64 {
         self.error_at(self.keys)
     }
@@ -280,7 +280,7 @@ mod tests {
         assert!(matches!(refused(1, f64::NAN, 2), StateError::Plan(PlanError::Fpp(_))));
         assert_eq!(refused(1, 1e-11, 2), StateError::ErrorOutOfReach { error: 1e-11 });
         assert_eq!(refused(1, 0.1, 0), StateError::NoStates);
-        assert!(matches!(refused(u64::MAX, 0.1, 2), StateError::Plan(PlanError::TooLarge { .. })));
+        assert!(matches!(refused(u64::MAX, 0.1, 2), StateError::Plan(PlanError::TooLarge(..))));
         let plan = StatesPlan::for_keys(1, 0.1, 2).unwrap();
         for (lifetime, slots) in [(0, 4), (1, 0), (1, 1), (1, 3), (1, 32)] {
             assert_eq!(

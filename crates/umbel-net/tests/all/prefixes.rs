@@ -7,9 +7,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use umbel::internals::math::binomial_bounds;
 use umbel::internals::{GOLDEN, mix};
-use umbel::math::binomial_bounds;
-use umbel::{AnyFilter, KeyHasher, Secret};
+use umbel::{AnyFilter, Filter, KeyHasher, Secret};
 use umbel_net::prefixes::{Address, Network, Prefix, PrefixFilter, Prefixes, Suffixes};
 
 use crate::{ALPHA, long};
@@ -358,7 +358,7 @@ fn golden_files_are_as_they_were() {
 
 #[test]
 fn a_filter_of_other_keys_is_refused() {
-    let filter = AnyFilter::from(umbel::Blocked::new(10, 0.01).unwrap());
+    let filter = AnyFilter::Blocked(umbel::Blocked::new(10, 0.01).unwrap());
     let error = PrefixFilter::try_from(filter).unwrap_err().to_string();
     assert!(error.contains("ip-prefix or domain-suffix"), "{error}");
 }

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use umbel::math::binomial_bounds;
+use umbel::internals::math::binomial_bounds;
 use umbel::{KeyHasher, Secret};
 use umbel_net::states::{Answer, StateError, States, StatesPlan, math};
 

@@ -2,7 +2,7 @@
 //!
 //! `tests/server/test_headers.py` compares them with the headers. The existing crates with these declarations need libclang
 //! to build, bring an allocator that aborts when memory is short, and have no zeroed allocation. This module needs some 70
-//! functions; those that an older server lacks are `None`.
+//! functions; functions that an older server lacks are `None`.
 
 // These are the server's names.
 #![allow(non_snake_case)]
@@ -53,7 +53,7 @@ pub(crate) const CONTEXT_LUA: c_int = 1;
 pub(crate) const CONTEXT_MULTI: c_int = 1 << 1;
 /// The server is a replica.
 pub(crate) const CONTEXT_REPLICA: c_int = 1 << 3;
-/// There is no memory left of `maxmemory`.
+/// All of `maxmemory` is in use.
 pub(crate) const CONTEXT_OOM: c_int = 1 << 10;
 pub(crate) const CONTEXT_LOADING: c_int = 1 << 13;
 pub(crate) const CONTEXT_ASYNC_LOADING: c_int = 1 << 23;
@@ -163,7 +163,7 @@ macro_rules! functions {
         needed { $($(#[$doc:meta])* fn $name:ident($($arg:ty),* $(; $dots:tt)?) $(-> $ret:ty)?;)* }
         later { $(fn $late:ident($($late_arg:ty),*) $(-> $late_ret:ty)?;)* }
     ) => {
-        /// The server's functions: those that every supported server has, and later ones.
+        /// The server's functions: the ones in every supported server, and later ones.
         pub(crate) struct Api {
             $($(#[$doc])* pub(crate) $name: unsafe extern "C" fn($($arg),* $(, $dots)?) $(-> $ret)?,)*
             $(pub(crate) $late: Option<unsafe extern "C" fn($($late_arg),*) $(-> $late_ret)?>,)*
@@ -171,12 +171,12 @@ macro_rules! functions {
 
         #[allow(clippy::missing_transmute_annotations)] // the types are those above
         impl Api {
-            /// Looks up all functions. `None` if one is missing that every server from 7.0 on has.
+            /// Looks up all functions. `None` if a function of every server from 7.0 on is missing.
             ///
             /// # Safety
             /// `ctx` is what the server gave `RedisModule_OnLoad`.
             unsafe fn resolve(ctx: *mut Ctx) -> Option<Self> {
-                // SAFETY: promised.
+                // SAFETY: the caller promises it.
                 let found = |name: &'static CStr| unsafe { find(ctx, name) };
                 macro_rules! named {
                     ($of:ident) => {
@@ -279,12 +279,12 @@ functions! {
     }
 }
 
-/// Returns whether the server is Valkey, which also has its functions under names of its own.
+/// Returns whether the server is Valkey, which also has its functions under its own names.
 ///
 /// # Safety
 /// `ctx` is what the server gave `RedisModule_OnLoad`.
 pub(crate) unsafe fn is_valkey(ctx: *mut Ctx) -> bool {
-    // SAFETY: promised.
+    // SAFETY: the caller promises it.
     unsafe { find(ctx, c"ValkeyModule_GetServerVersion") }.is_some()
 }
 
@@ -309,7 +309,7 @@ static API: OnceLock<Api> = OnceLock::new();
 /// # Safety
 /// `ctx` is what the server gave `RedisModule_OnLoad`.
 pub(crate) unsafe fn load(ctx: *mut Ctx) -> bool {
-    // SAFETY: promised.
+    // SAFETY: the caller promises it.
     let Some(api) = (unsafe { Api::resolve(ctx) }) else { return false };
     API.set(api).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Long commands, on a thread of their own, so that the server answers others meanwhile.
+//! Long commands, on a separate thread, so the server answers other commands meanwhile.
 //!
 //! A job looks its filters up and shares them while it holds the server's lock, works without the lock, and ends with it.
 //! There is one thread, and only the running job shares filters. Commands that want to change one of them wait until it has
@@ -44,7 +44,7 @@ struct State {
 enum Running {
     Nothing,
     Working,
-    /// The work is done; whoever has the server's lock ends the job.
+    /// The work is done; the holder of the server's lock ends the job.
     Done(Waiting, End),
 }
 
@@ -53,11 +53,11 @@ static STATE: Mutex<State> = Mutex::new(State {
     writers: VecDeque::new(),
     running: Running::Nothing,
 });
-/// There is a job, or one is done.
+/// A job was added, or one is done.
 static CHANGED: Condvar = Condvar::new();
 
 fn state() -> MutexGuard<'static, State> {
-    // Nothing panics while it is locked.
+    // No code panics while it is locked.
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -68,7 +68,7 @@ impl Context {
         !self.must_obey() && self.flags() & forbidden == 0
     }
 
-    /// Does a job in the background if the client can wait for it, and else at once.
+    /// Does a job in the background if the client can wait for it, otherwise immediately.
     pub(crate) fn do_job(&self, arguments: &[Argument<'_>], begin: Begin) -> Answer {
         static THREAD: OnceLock<bool> = OnceLock::new();
         let spawn = || std::thread::Builder::new().name("umbel".to_owned()).spawn(work).is_ok();
@@ -93,7 +93,7 @@ impl Context {
     }
 
     fn wait(&self, arguments: &[Argument<'_>]) -> Waiting {
-        // SAFETY: a context of the command in progress, whose arguments may be freed before it is done, and are copied.
+        // SAFETY: a context of the command in progress; its arguments are copied, as they may be freed early.
         unsafe {
             let copy = |argument: &Argument<'_>| {
                 let bytes = argument.bytes();
@@ -107,8 +107,8 @@ impl Context {
     }
 }
 
-/// Drops the job of a client that has hung up, unless it has begun: else clients that come, ask and go would keep the thread at work
-/// for hours, and what the server has for each of them would fill its memory.
+/// Drops the job of a client that has hung up, unless it has begun. Otherwise clients that send a command and leave
+/// could keep the thread busy for hours, and their state would fill the server's memory.
 unsafe extern "C" fn forget(_: *mut Ctx, client: *mut BlockedClient) {
     let mut locked = state();
     let place = locked.jobs.iter().position(|(waiting, _)| waiting.client == client);
@@ -141,7 +141,7 @@ impl Waiting {
     fn answer(self, step: impl FnOnce(&Context, &[Argument<'_>]) -> Answer) {
         let answered = self.step(|context, arguments| {
             let answer = match context.is_replica() && !self.at_replica {
-                // It has hung up on the client, and must not change what is its primary's.
+                // The server has dropped the client, and must not change its primary's data.
                 true => Err(Refusal::Words("UNBLOCKED the server became a replica")),
                 false => step(context, arguments),
             };
@@ -155,7 +155,7 @@ impl Waiting {
         self.end();
     }
 
-    /// Lets its client go on. The caller has the server's lock.
+    /// Unblocks its client. The caller has the server's lock.
     fn end(self) {
         // SAFETY: strings made above, and a client that is unblocked once.
         unsafe {
@@ -170,12 +170,12 @@ struct Lock(*mut Ctx);
 
 impl Lock {
     fn new() -> Self {
-        // SAFETY: a context without a client may be had at any time, and locked once.
+        // SAFETY: a context without a client may be created at any time, and locked once.
         let lock = unsafe { Self((api().GetThreadSafeContext)(null_mut())) };
         loop {
             // SAFETY: as above.
             unsafe { (api().ThreadSafeContextLock)(lock.0) };
-            // SAFETY: as above. While the server hands over to a replica, or is asked to pause writes, it must not change.
+            // SAFETY: as above. While the server hands over to a replica, or pauses writes, its data must not change.
             if unsafe { (api().AvoidReplicaTraffic)() } == 0 {
                 return lock;
             }
@@ -226,7 +226,7 @@ fn work() {
     }
 }
 
-/// Ends the running job, for which it waits, and runs what waited for that. The caller has the server's lock.
+/// Waits for the running job, ends it, and runs the commands that waited for it. The caller has the server's lock.
 pub(crate) fn settle() {
     let mut locked = state();
     let done = loop {

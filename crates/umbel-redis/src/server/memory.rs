@@ -1,4 +1,4 @@
-//! Memory from the server, so that the server counts and limits it. Failed allocations return null and do not abort.
+//! Memory from the server, which counts and limits it. Failed allocations return null and do not abort.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
@@ -8,15 +8,15 @@ use super::api::{Api, loaded};
 /// The allocator of the module; outside a server, as in tests, the system's.
 pub(crate) struct ServerMemory;
 
-/// The alignment of the server's allocations. Most have 16 bytes, but with an allocator that does not know the size of what it gave,
-/// as musl's, the server stores that in 8 bytes before.
+/// The alignment of the server's allocations. Most have 16 bytes. But with an allocator that does not report the size
+/// of an allocation, such as musl's, the server stores the size in the 8 bytes before it.
 pub(super) const ALIGNED: usize = 8;
 /// From this size on, the server provides zeroed memory: fresh pages are zero already and are used only when touched.
 const LARGE: usize = 64 << 10;
 
 /// Allocates zeroed memory, or returns null.
 fn zeroed(api: &Api, size: usize) -> *mut u8 {
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size may be requested.
     unsafe {
         if let Some(try_calloc) = api.TryCalloc {
             return try_calloc(1, size).cast();
@@ -35,7 +35,7 @@ fn zeroed(api: &Api, size: usize) -> *mut u8 {
 }
 
 fn plain(api: &Api, size: usize) -> *mut u8 {
-    // SAFETY: any size may be asked for.
+    // SAFETY: any size may be requested.
     unsafe { (api.TryAlloc)(size).cast() }
 }
 
@@ -46,9 +46,9 @@ fn aligned(api: &Api, layout: Layout, get: fn(&Api, usize) -> *mut u8) -> *mut u
     if start.is_null() {
         return start;
     }
-    // The start is a multiple of 8, so that there are 8 bytes before.
+    // The start is a multiple of 8, so 8 bytes fit before.
     let skipped = layout.align() - start as usize % layout.align();
-    // SAFETY: `skipped` is at most the alignment, by which the memory is larger; a pointer fits before.
+    // SAFETY: the memory is larger by the alignment, and `skipped` is at most that; a pointer fits before.
     unsafe {
         let memory = start.add(skipped);
         memory.cast::<*mut u8>().sub(1).write(start);
@@ -56,14 +56,14 @@ fn aligned(api: &Api, layout: Layout, get: fn(&Api, usize) -> *mut u8) -> *mut u
     }
 }
 
-// SAFETY: memory comes from the server's allocator or, with a larger alignment, from within such memory, and goes back as
-// what it came as, since a layout says which. The server loads the module before anything is allocated.
+// SAFETY: memory comes from the server's allocator or, with a larger alignment, from within such memory. The layout
+// says which, so it is freed the same way. The server loads the module before anything is allocated.
 unsafe impl GlobalAlloc for ServerMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match loaded() {
             Some(api) if layout.align() <= ALIGNED => plain(api, layout.size()),
             Some(api) => aligned(api, layout, plain),
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             None => unsafe { System.alloc(layout) },
         }
     }
@@ -72,7 +72,7 @@ unsafe impl GlobalAlloc for ServerMemory {
         match loaded() {
             Some(api) if layout.align() <= ALIGNED => zeroed(api, layout.size()),
             Some(api) => aligned(api, layout, zeroed),
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             None => unsafe { System.alloc_zeroed(layout) },
         }
     }
@@ -81,9 +81,9 @@ unsafe impl GlobalAlloc for ServerMemory {
         match loaded() {
             // SAFETY: it came from the server.
             Some(api) if layout.align() <= ALIGNED => unsafe { (api.Free)(memory.cast()) },
-            // SAFETY: where it starts is just before.
+            // SAFETY: its start is stored just before.
             Some(api) => unsafe { (api.Free)(memory.cast::<*mut u8>().sub(1).read().cast()) },
-            // SAFETY: the caller's.
+            // SAFETY: promised by the caller.
             None => unsafe { System.dealloc(memory, layout) },
         }
     }

@@ -21,7 +21,7 @@ pub(crate) use types::{Fields, Mover, Rewrite, ServerType, Value};
 /// The error that a command answers with.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// The wrong number of arguments, in the server's words.
+    /// The wrong number of arguments, with the server's message.
     Arity,
     /// A fixed text, with a prefix such as `ERR` where RedisBloom has one.
     Words(&'static str),
@@ -45,12 +45,12 @@ impl Refusal {
     }
 }
 
-/// The refusal of a filter that cannot be, in RedisBloom's words with the reason behind them.
+/// The refusal of an impossible filter: RedisBloom's message, then the reason.
 pub(crate) fn no_memory(why: impl std::fmt::Display) -> Refusal {
     Refusal::Text(format!("ERR Insufficient memory to create filter: {why}"))
 }
 
-/// For [`Context::replicate_as`], between the key and the items.
+/// For [`Context::replicate_as`]: nothing between the key and the items.
 pub(crate) const NO_WORDS: &[&str] = &[];
 
 /// The result of a command: it has replied, or replies with this error.
@@ -59,7 +59,7 @@ pub(crate) type Answer = Result<(), Refusal>;
 /// A command in progress.
 pub(crate) struct Context {
     raw: *mut Ctx,
-    /// Whether the server holds the command and its arguments; not for one that has waited.
+    /// Whether the server holds the command and its arguments; false for one that has waited.
     has_command: bool,
 }
 
@@ -114,7 +114,7 @@ pub(crate) type Handler = fn(&Context, &[Argument<'_>]) -> Answer;
 /// Runs a command. Errors and panics become error replies.
 ///
 /// # Safety
-/// The arguments are those that the server calls a command with.
+/// The server called a command with these arguments.
 pub(crate) unsafe fn run(
     handler: Handler,
     ctx: *mut Ctx,
@@ -122,8 +122,8 @@ pub(crate) unsafe fn run(
     argc: c_int,
 ) -> c_int {
     let context = Context { raw: ctx, has_command: true };
-    // SAFETY: the server gives as many arguments as it says, and they outlive the call; an argument is a pointer to
-    // one and nothing else.
+    // SAFETY: the server gives as many arguments as it says, and they outlive the call; an argument is just a pointer
+    // to one.
     let arguments =
         unsafe { std::slice::from_raw_parts(argv.cast::<Argument<'_>>(), argc as usize) };
     let call = std::panic::AssertUnwindSafe(|| handler(&context, arguments));
@@ -154,7 +154,7 @@ pub(crate) use exported;
 
 /// What a key holds.
 pub(crate) enum Found<'a, T> {
-    /// There is no such key.
+    /// The key does not exist.
     Missing,
     /// Something of another type.
     Other,
@@ -209,7 +209,7 @@ impl Key<'_> {
         }
     }
 
-    /// Returns an error with these words if it holds a value of one of two types, or another error for any other.
+    /// Returns this error if it holds a value of one of two types, or another error for any other type.
     pub(crate) fn check_missing<A: Value, B: Value>(&mut self, there: &'static str) -> Answer {
         match self.get_either::<A, B>() {
             Either::Missing => Ok(()),
@@ -218,7 +218,7 @@ impl Key<'_> {
         }
     }
 
-    /// Sets its value and frees the one before.
+    /// Sets its value and frees the old one.
     pub(crate) fn set<T: Value>(&mut self, value: Box<T>) {
         let value = Box::into_raw(value);
         // SAFETY: an open key, for writing; the server owns the value from now on, and gives it back to `free`.
@@ -261,16 +261,16 @@ impl Context {
         unsafe { (api().GetContextFlags)(self.raw) }
     }
 
-    /// For what the server does with a value outside of the module's commands. Only its flags and the information about memory
-    /// may be asked for.
+    /// For the server's use of a value outside the module's commands. Query only its flags and the information about
+    /// memory.
     fn of_value() -> Self {
         Self { raw: std::ptr::null_mut(), has_command: false }
     }
 
-    /// Returns whether nothing may be refused, because it comes from the primary or from a file.
+    /// Returns whether the write must be accepted, because it comes from the primary or from a file.
     pub(crate) fn must_obey(&self) -> bool {
         let obeys = if self.raw.is_null() {
-            // Whose command it is cannot be seen. A replica's are the primary's.
+            // The sender of a command is unknown. On a replica, it is the primary.
             api::CONTEXT_REPLICA | api::CONTEXT_ASYNC_LOADING
         } else {
             api::CONTEXT_REPLICATED
@@ -306,9 +306,9 @@ impl Context {
         words: &[impl AsRef<[u8]>],
         items: &[Argument<'_>],
     ) {
-        // SAFETY: a context and an argument of the command in progress; the format tells the types: a string, and twice a
-        // vector of strings and their number, which the server retains where it keeps them. An argument is a pointer to a
-        // string and nothing else.
+        // SAFETY: a context and an argument of the command in progress; the format gives the types: a string, and twice
+        // a vector of strings and their number, which the server retains if it keeps them. An argument is just a
+        // pointer to a string.
         unsafe {
             let create = |word: &[u8]| {
                 (api().CreateString)(std::ptr::null_mut(), word.as_ptr().cast(), word.len())
@@ -344,7 +344,7 @@ impl Context {
     /// Returns random bytes.
     pub(crate) fn random<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
-        // SAFETY: it writes so many bytes.
+        // SAFETY: it writes that many bytes.
         unsafe { (api().GetRandomBytes)(bytes.as_mut_ptr(), N) };
         bytes
     }

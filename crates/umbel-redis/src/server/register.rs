@@ -29,9 +29,9 @@ pub(crate) struct CommandSpec {
     pub(crate) access: Access,
     /// Whether it is in the category `fast`.
     pub(crate) is_fast: bool,
-    /// Whether its time grows with the filter, so that it is not flagged as fast.
+    /// Whether its time grows with the filter, so it is not flagged as fast.
     pub(crate) is_long: bool,
-    /// Whether the server lets it through when memory is out, although it inserts.
+    /// Whether the server allows it when memory is full, although it inserts.
     pub(crate) is_in_place: bool,
     /// The index of its last key; -1 if all arguments are keys.
     pub(crate) last_key: c_int,
@@ -108,7 +108,7 @@ impl Registration {
         name: &CStr,
         version: c_int,
     ) -> Result<Self, Refused> {
-        // SAFETY: promised; so for all functions here.
+        // SAFETY: the caller promises it; so for all functions here.
         unsafe {
             if !api::load(ctx) || (api().IsModuleNameBusy)(name.as_ptr()) != 0 {
                 return Err(Refused);
@@ -216,7 +216,7 @@ impl Registration {
     pub(crate) fn setting(&self, setting: &'static dyn Setting) -> Result<(), Refused> {
         // SAFETY: as above.
         let version = unsafe { (api().GetServerVersion)() };
-        // SAFETY: as above. Redis 8 has names of modules' settings as they are; Valkey, of other versions, has not.
+        // SAFETY: as above. Redis 8 keeps the names of modules' settings; Valkey, with other version numbers, does not.
         let unprefixed = version >= 0x0008_0000 && !unsafe { api::is_valkey(self.ctx) };
         self.named(setting, if unprefixed { api::CONFIG_UNPREFIXED } else { 0 })
     }
@@ -226,8 +226,8 @@ impl Registration {
         self.named(setting, 0)
     }
 
-    /// Registers a text setting with the module's name in front. `CONFIG SET` changes it only where the server allows that for
-    /// protected settings, because it names files.
+    /// Registers a text setting with the module's name in front. Because it names files, `CONFIG SET` changes it only
+    /// where the server allows that for protected settings.
     pub(crate) fn own_setting(&self, setting: &'static dyn Setting) -> Result<(), Refused> {
         self.named(setting, api::CONFIG_PROTECTED)
     }
@@ -307,7 +307,7 @@ unsafe extern "C" fn get_setting(_: *const std::ffi::c_char, setting: *mut c_voi
     let shown = string(&registered.setting.text());
     let before = registered.shown.swap(shown, Ordering::Relaxed);
     if !before.is_null() {
-        // SAFETY: made here, and no longer looked at: settings are read and written by one thread.
+        // SAFETY: made here, and no longer used: one thread reads and writes settings.
         unsafe { (api().FreeString)(null_mut(), before) };
     }
     shown
@@ -354,12 +354,12 @@ unsafe extern "C" fn set_bytes(
 /// Returns the arguments of `loadmodule` as texts.
 ///
 /// # Safety
-/// They are those that the server gave `RedisModule_OnLoad`.
+/// They are the arguments that the server gave `RedisModule_OnLoad`.
 pub(crate) unsafe fn load_arguments(argv: *mut *mut Str, argc: c_int) -> Vec<String> {
     (0..argc as usize)
         .map(|i| {
             let mut length = 0;
-            // SAFETY: promised.
+            // SAFETY: the caller promises it.
             let bytes = unsafe {
                 let start = (api().StringPtrLen)(*argv.add(i), &raw mut length);
                 std::slice::from_raw_parts(start.cast::<u8>(), length)

@@ -48,15 +48,15 @@ pub(crate) trait Value: Sized + 'static {
     fn rewrite(&self, rewrite: &Rewrite);
     /// Returns its bytes in memory.
     fn bytes(&self) -> u64;
-    /// Calls `add` with everything that makes two values differ.
+    /// Calls `add` with everything in which two values can differ.
     fn digest(&self, add: &mut dyn FnMut(&[u8]));
-    /// Copies the value; `None` if there is no memory, or it may not be used.
+    /// Copies the value; `None` if memory is lacking or must not be used.
     fn copy(&self, context: &Context) -> Option<Self>;
     /// Moves its small allocations.
     fn relocate(&mut self, to: &mut Mover) {
         let _ = to;
     }
-    /// Returns what stands for a copy that the primary has and this server has no memory for.
+    /// Returns the placeholder for a copy that the primary has and this server lacks memory for.
     fn lost() -> Option<Self> {
         None
     }
@@ -68,7 +68,7 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// Returns what was read last, or an error if the snapshot ended.
+    /// Returns the last value read, or an error if the snapshot ended.
     fn whole<T>(&self, read: T) -> Result<T, String> {
         // SAFETY: a snapshot in progress; so for all functions here.
         if unsafe { (api().IsIOError)(self.raw) } != 0 {
@@ -95,16 +95,16 @@ impl Fields {
         self.whole(read)
     }
 
-    /// Reads a string, in the memory that the server has read it into.
+    /// Reads a string without a copy, in the server's memory.
     pub(crate) fn string(&mut self) -> Result<Vec<u8>, String> {
         let mut length = 0;
-        // SAFETY: as above; the string is ours, from the allocator of this crate, which frees it whatever its length is.
+        // SAFETY: as above; we own the string, and this crate's allocator frees it whatever its length.
         unsafe {
             let start = (api().LoadStringBuffer)(self.raw, &raw mut length);
             if start.is_null() {
                 return Err("a string is missing".to_owned());
             }
-            // A vector without capacity would free nothing.
+            // A vector without capacity would not free it.
             let bytes = Vec::from_raw_parts(start.cast(), length, length.max(1));
             self.whole(bytes)
         }
@@ -135,7 +135,7 @@ pub(crate) struct Rewrite {
 impl Rewrite {
     /// Writes `COMMAND key content`.
     pub(crate) fn whole(&self, command: &CStr, content: &[u8]) {
-        // SAFETY: a file in progress; the format tells the types: a string of the server, bytes.
+        // SAFETY: a file in progress; the format gives the types: a string of the server, bytes.
         unsafe {
             (api().EmitAOF)(
                 self.io,
@@ -150,7 +150,7 @@ impl Rewrite {
 
     /// Writes `COMMAND key iterator chunk`.
     pub(crate) fn chunk(&self, command: &CStr, iterator: u64, chunk: &[u8]) {
-        // SAFETY: a file in progress; the format tells the types: a string of the server, a number, bytes.
+        // SAFETY: a file in progress; the format gives the types: a string of the server, a number, bytes.
         unsafe {
             (api().EmitAOF)(
                 self.io,
@@ -226,7 +226,7 @@ unsafe extern "C" fn load<T: Value>(io: *mut Io, version: c_int) -> *mut c_void 
 /// # Safety
 /// It comes from this module's `Box` of a `T`, and nothing changes it meanwhile.
 unsafe fn value<'a, T>(value: *const c_void) -> &'a T {
-    // SAFETY: promised.
+    // SAFETY: the caller promises it.
     unsafe { &*value.cast::<T>() }
 }
 
@@ -294,8 +294,8 @@ impl Relocate for Mover {
         }
         let mut parts = ManuallyDrop::new(std::mem::take(vector));
         let (start, length, capacity) = (parts.as_mut_ptr(), parts.len(), parts.capacity());
-        // SAFETY: the vector's memory is the server's as it is, which copies the bytes to a better place, or answers null; values
-        // may be moved. Nothing else has the parts.
+        // SAFETY: the vector's memory is from the server, which copies the bytes to a better place or returns null;
+        // values may be moved. Nothing else uses the parts.
         *vector = unsafe {
             let moved: *mut T = (api().DefragAlloc)(self.ctx, start.cast()).cast();
             Vec::from_raw_parts(if moved.is_null() { start } else { moved }, length, capacity)
@@ -312,7 +312,7 @@ unsafe extern "C" fn defrag<T: Value>(
 ) -> c_int {
     const { assert!(align_of::<T>() <= ALIGNED, "its memory is the server's as it is") };
     guarded(0, || {
-        // SAFETY: the server copies the bytes to a better place, or answers null; a value may be moved. Nobody else has it.
+        // SAFETY: the server moves the bytes to a better place, or returns null; a value may be moved, and is unshared.
         unsafe {
             let moved = (api().DefragAlloc)(ctx, *this);
             if !moved.is_null() {

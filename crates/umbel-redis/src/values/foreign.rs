@@ -23,7 +23,7 @@ pub(crate) type Cuckoo = Kept<RedisBloomCuckoo>;
 /// A Bloom filter of valkey-bloom.
 pub(crate) type Valkey = Kept<ValkeyBloom>;
 
-/// What the server has to know of a filter of another module.
+/// What the server must know about a filter of another module.
 pub(crate) trait Foreign: ForeignInsert + Sized + 'static {
     /// The name of the type.
     const TYPE: &'static CStr;
@@ -31,7 +31,7 @@ pub(crate) trait Foreign: ForeignInsert + Sized + 'static {
     const VERSION: c_int;
     /// The newest version that is read.
     const NEWEST: c_int = Self::VERSION;
-    /// Bytes as `BF.INFO` and `CF.INFO` count them: of the head, and of each array next to its content.
+    /// Bytes as `BF.INFO` and `CF.INFO` count them: of the head, and per array in addition to its content.
     const HEAD: u64;
     const ARRAY_HEAD: u64;
 
@@ -59,7 +59,7 @@ impl<F: Foreign> Kept<F> {
         &mut self.0
     }
 
-    /// Returns its bytes as its command `INFO` counts them.
+    /// Returns its bytes as its `INFO` command counts them.
     pub(crate) fn size(&self) -> u64 {
         F::HEAD + self.0.arrays().map(|array| F::ARRAY_HEAD + array.len() as u64).sum::<u64>()
     }
@@ -73,9 +73,9 @@ pub(crate) struct Arrays<'c> {
 }
 
 impl Arrays<'_> {
-    /// Takes the next one, as the server gives it, without a copy: a filter that has room in a server of RedisBloom has room here.
+    /// Takes the next one from the server without a copy: a filter that fits with RedisBloom fits here.
     fn next(&mut self, fields: &mut Fields) -> Result<Bytes, String> {
-        // What a filter has next to an array may be more than the array itself.
+        // A filter's overhead per array may be larger than the array.
         self.count += 1;
         if self.count > MOST_EXPANSIONS {
             return Err(format!("more than {MOST_EXPANSIONS} filters in one"));
@@ -129,7 +129,7 @@ impl<F: Foreign> Value for Kept<F> {
     }
 }
 
-/// Calls a function with all that is written.
+/// Calls a function with everything written.
 struct Each<'a>(&'a mut dyn FnMut(&[u8]));
 
 impl Write for Each<'_> {
@@ -148,12 +148,12 @@ const BLOOM_WITHOUT_BITS: c_int = 0;
 const BLOOM_WITHOUT_OPTIONS: c_int = 1;
 const BLOOM_WITHOUT_GROWTH: c_int = 3;
 const CUCKOO_WITHOUT_SIZES: c_int = 3;
-/// All later ones have a seed at the end. Only RedisBloom's development version writes those, and it reads this one too: filters
-/// are saved as this one, so that each RedisBloom reads them. If a filter has a seed, it is at the end as well, and the field that says
-/// so in headers of chunks says so here. No RedisBloom loads that.
+/// Later versions have a seed at the end. Only RedisBloom's development version writes them, and it also reads this
+/// one. So filters are saved in this version, which every RedisBloom reads. A filter's seed, if any, is also at the
+/// end, flagged by the same field as in headers of chunks. RedisBloom cannot load those.
 const WITHOUT_SEED: c_int = 4;
 
-/// What all filters do alike.
+/// What all filters do the same way.
 macro_rules! alike {
     () => {
         fn server_type() -> &'static ServerType {
@@ -318,7 +318,7 @@ impl Foreign for ValkeyBloom {
 
     alike!();
 
-    /// Version 1 only: that of valkey-bloom 1.0.
+    /// Version 1 only, as written by valkey-bloom 1.0.
     fn load(fields: &mut Fields, version: c_int, arrays: &mut Arrays<'_>) -> Result<Self, String> {
         if version < Self::VERSION {
             return Err(format!("a filter of valkey-bloom before 1.0, version {version}"));

@@ -3,24 +3,25 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use umbel::{AnyFilter, AnyScheme, Blocks, Loader, Scheme};
+use umbel::internals::format::length_of;
+use umbel::{AnyFilter, AnyScheme, Filter as _, Loader, Scheme};
 
 use crate::server::{Context, Fields, Rewrite, ServerType, Value};
 use crate::settings::{check_copy, check_size};
 
-/// Bytes of a piece in snapshots and of a part in append-only files, as many as RedisBloom's chunks have.
+/// Bytes of a piece in snapshots and of a part in append-only files, as in RedisBloom's chunks.
 const PIECE: usize = 16 << 20;
 
 /// A filter of any kind, without its secret, which is needed only to hash keys.
-pub(crate) type Filter = AnyFilter<Blocks, Scheme>;
+pub(crate) type Filter = AnyFilter<Scheme>;
 
 /// A filter, one that is being loaded and will replace it, or both.
 pub(crate) struct Umbel {
-    /// A job of the background shares it while it reads it.
+    /// A background job shares it while it reads it.
     pub(crate) filter: Option<Arc<Filter>>,
     pub(crate) loader: Option<Loader<AnyScheme>>,
-    /// Whether there was a filter, and this server could not take what was written to it. What it had would deny keys, so it is
-    /// gone until another one is loaded. The key stays: it may be renamed or copied, as on the primary.
+    /// Whether there was a filter to which this server could not apply a write. It would wrongly report keys as absent,
+    /// so it was dropped until another is loaded. The key stays: it may be renamed or copied, as on the primary.
     pub(crate) is_lost: bool,
 }
 
@@ -55,8 +56,8 @@ fn load_pieces(
         let before = loader.loaded();
         let piece = fields.string()?;
         if before == 0 {
-            // The first piece has the header, which declares how much memory it takes to go on.
-            let length = umbel::format::length_of(&piece).map_err(|error| error.to_string())?;
+            // The first piece has the header, which declares how much memory the rest needs.
+            let length = length_of(&piece).map_err(|error| error.to_string())?;
             check_size(context, length, length).map_err(|too_large| too_large.to_string())?;
         }
         loader.push(&piece).map_err(|error| error.to_string())?;
@@ -95,7 +96,7 @@ impl Value for Umbel {
         if loader.as_ref().is_some_and(Loader::is_complete) {
             return Err("a file that is loaded in parts is there as a whole".to_owned());
         }
-        // What has neither is taken for one that is lost.
+        // A value with neither counts as lost.
         let is_lost = fields.unsigned()? != 0 || (filter.is_none() && loader.is_none());
         Ok(Self { is_lost, ..Self::new(filter.filter(|_| !is_lost), loader) })
     }

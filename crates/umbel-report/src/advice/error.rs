@@ -20,7 +20,7 @@ pub enum Error {
         Exact(*fpp)
     )]
     BelowHash {
-        /// The rate asked for.
+        /// The requested rate.
         fpp: f64,
         /// The keys.
         keys: u64,

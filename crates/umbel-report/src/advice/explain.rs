@@ -13,7 +13,7 @@ use super::{Choice, Costs, Goal};
 pub struct Step {
     /// The name of the figure.
     pub what: &'static str,
-    /// The formula, and the same with numbers filled in.
+    /// The formula, plain and with numbers filled in.
     pub how: String,
     /// Where the formula comes from.
     pub source: Source,
@@ -134,7 +134,7 @@ fn size(plan: &Plan) -> Step {
             512 / code,
             per_block(bits, n)
         ),
-        // A kind that is newer than these formulas.
+        // A kind newer than these formulas.
         _ => format!("{bits} bits"),
     };
     Step { what: "size", how, source: sources::of(plan.variant()) }
@@ -179,7 +179,7 @@ fn rate(plan: &Plan) -> Step {
     Step { what: "rate", how, source }
 }
 
-/// Three or four digits.
+/// A number with three or four digits.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),

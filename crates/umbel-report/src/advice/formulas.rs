@@ -1,10 +1,10 @@
-//! Formulas of the literature that pictures, tables and choices show; those that filters are planned by are in
-//! [`umbel::math`].
+//! Formulas of the literature that pictures, tables and choices show; filters are planned by the ones in
+//! [`umbel::internals::math`].
 //!
-//! The bits of a filter that is compressed for sending are those of M. Mitzenmacher 2002,
-//! <https://doi.org/10.1109/TNET.2002.803864>: a classic filter with as many bits set as clear does not compress. One with more
-//! bits and fewer probes than are best in memory has few bits set, and is sent in m·H(fill) bits by a coder that reaches the
-//! entropy: for the same number of bits sent its rate is lower. The receiver pays with memory.
+//! The bits of a filter compressed for sending follow M. Mitzenmacher 2002, <https://doi.org/10.1109/TNET.2002.803864>:
+//! a classic filter with as many bits set as clear does not compress. With more bits and fewer probes than are best in
+//! memory, few bits are set, and a coder that reaches the entropy sends m·H(fill) bits: for the same number of bits
+//! sent, the rate is lower. The receiver pays with memory.
 
 use umbel::MAX_PROBES;
 use umbel::formulas::classic::bits_per_key_with;
@@ -24,18 +24,18 @@ pub fn least_bits_per_key(fpp: f64, most_probes: u32) -> (f64, u32) {
     all.min_by(|left, right| left.0.total_cmp(&right.0)).expect("at least one probe")
 }
 
-/// Returns ln of the rate at m/n = `bits_per_key` if a share u = `clear` of the bits stays clear, and k is the one that
-/// leads to it: g(u) = −(m/n)·ln u·ln(1 − u). Least at u = ½.
+/// Returns ln of the rate at m/n = `bits_per_key` if a share u = `clear` of the bits stays clear, with the k that leads
+/// to it: g(u) = −(m/n)·ln u·ln(1 − u). Least at u = ½.
 pub fn log_fpp_at_clear(bits_per_key: f64, clear: f64) -> f64 {
     -bits_per_key * clear.ln() * (-clear).ln_1p()
 }
 
-/// Returns the rate of the AND of two filters of `bits` bits and `probes` probes, for sets of `left` and `right` keys,
-/// of which `shared` are in both.
+/// Returns the rate of the AND of two filters of `bits` bits and `probes` probes, for sets of `left` and `right` keys
+/// with `shared` keys in common.
 ///
 /// A bit is set in both with probability 1 − u_A − u_B + u_A∪B, with u the probability to be clear. The rate is at most
-/// that of either filter, and at least that of a filter built from the shared keys alone, because bits that different
-/// keys set in the two remain. In the limit of many bits; fill^k with the exact probability for one bit.
+/// the rate of either filter, and at least the rate of a filter built from the shared keys alone, because bits that
+/// different keys set in both filters remain. In the limit of many bits; fill^k, using one bit's exact probability.
 pub fn fpp_of_intersection(left: u64, right: u64, shared: u64, bits: u64, probes: u32) -> f64 {
     let one = f64::from(probes) * (-1.0 / bits as f64).ln_1p();
     let set = |keys: u64| -(keys as f64 * one).exp_m1();
@@ -47,8 +47,8 @@ pub fn fpp_of_intersection(left: u64, right: u64, shared: u64, bits: u64, probes
 /// Returns what equal hashes add to the rate: the probability 1 − (1 − 2⁻ᵇ)ⁿ that a key has the hash of one of `keys`
 /// keys, if hashes have b = `hash_bits` bits; about n·2⁻ᵇ.
 ///
-/// No filter of such hashes has a lower rate, whatever its size. umbel's have 128 bits, or 64 if computed elsewhere;
-/// those of some other systems have 32.
+/// A filter with such hashes cannot have a lower rate, whatever its size. umbel's hashes have 128 bits, or 64 if
+/// computed elsewhere; some other systems' hashes have 32.
 ///
 /// ```
 /// use umbel_report::advice::formulas::hash_collisions;
@@ -70,7 +70,7 @@ pub fn entropy(chance: f64) -> f64 {
 ///
 /// In the limit of many bits; `probes` may be a real number.
 pub fn sent_per_key(bits_per_key: f64, probes: f64) -> f64 {
-    // The probability of a clear bit; its entropy is that of a set one.
+    // The probability of a clear bit; H is the same for clear and set bits.
     bits_per_key * entropy((-probes / bits_per_key).exp())
 }
 

@@ -1,10 +1,9 @@
-//! What the blocks of a filter hold, cell by cell: how many are in use, and their values.
+//! The cells in the blocks of a filter: how many are in use, and their values.
 
 use std::ops::Range;
 
-use umbel::Hashing;
 use umbel::internals::block_words;
-use umbel::{AnyFilter, Block, Variant};
+use umbel::{AnyFilter, Block, Filter, Hashing, Variant};
 
 /// The cells of a filter: bits, counters, cells that count down, or codes, as FORMAT.md lays them out.
 #[derive(Debug)]
@@ -19,12 +18,12 @@ fn numbers(block: &Block) -> [u64; 8] {
 }
 
 impl<'a> Inside<'a> {
-    /// Of a filter of any kind.
-    pub fn of<S: AsRef<[Block]>, H: Hashing>(filter: &'a AnyFilter<S, H>) -> Self {
+    /// For a filter of any kind.
+    pub fn of<S: AsRef<[Block]>, H: Hashing>(filter: &'a AnyFilter<H, S>) -> Self {
         Self { parts: filter.blocks(), variant: filter.plan().variant() }
     }
 
-    /// Lines of 64 bytes that make a block: the planes of counters.
+    /// Lines of 64 bytes in a block: the planes of counters.
     fn lines(&self) -> usize {
         match self.variant {
             Variant::Counting { counter_bits } => counter_bits as usize,
@@ -114,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// The cells of a block are those that its load counts, which are those of the receipt.
+    /// The cells, the loads and the receipt count the same cells.
     #[test]
     fn cells_are_seen_one_by_one() {
         let keys: Vec<u64> = (0..1_300).collect();

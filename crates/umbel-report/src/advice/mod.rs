@@ -43,13 +43,13 @@ pub use profile::{Load, Profile, Section, Stretch};
 pub use sending::{Sent, by_bits_sent};
 pub use sources::Source;
 
-use umbel::format::{self, Header};
+use umbel::internals::format::{self, Header};
 use umbel::{Capacity, Form, Kind, Plan, PlanError, Variant};
 
 /// The goal of a filter. Give two of `keys`, `fpp` and a size (`memory`, `ship` or both); with all three, the sizes are
 /// limits.
 ///
-/// Made by one of its functions, or as [`Goal::default`], which has nothing; then set what else matters.
+/// Start from one of its functions, or from the empty [`Goal::default`]; then set what else matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Goal {
@@ -63,7 +63,7 @@ pub struct Goal {
     pub ship: Option<u64>,
     /// Whether keys are removed, one by one.
     pub deletes: bool,
-    /// Whether more keys than `keys` may come, an unknown number.
+    /// Whether an unknown number of keys beyond `keys` may come.
     pub grows: bool,
     /// Whether all keys are known before the filter is made, and none is added later.
     pub known: bool,
@@ -81,14 +81,14 @@ pub struct Goal {
 pub struct Costs {
     /// Nanoseconds of the look-up that the filter guards, and avoids for absent keys.
     pub lookup: f64,
-    /// Nanoseconds that a false positive costs; usually those of a look-up.
+    /// Nanoseconds that a false positive costs; usually as many as a look-up.
     pub false_answer: f64,
     /// The share of look-ups whose key is absent, in [0, 1].
     pub absent: f64,
 }
 
 impl Costs {
-    /// Of a look-up that takes `lookup` nanoseconds, whether the key is there or not; `absent` is the share of absent keys.
+    /// For look-ups of `lookup` nanoseconds, whether the key is there or not; `absent` is the share of absent keys.
     pub const fn new(lookup: f64, absent: f64) -> Self {
         Self { lookup, false_answer: lookup, absent }
     }
@@ -134,9 +134,9 @@ pub enum Obstacle {
     NeverForgets,
     /// It holds rows of several fields.
     Rows,
-    /// On average, this many of the keys that must not pass would.
+    /// On average, this many of the keys that must not pass would pass.
     LetsPass(f64),
-    /// Without keys that must not pass it is a blocked filter with overhead.
+    /// Without keys that must not pass, it is only a blocked filter with overhead.
     NothingExcluded,
     /// It needs more memory than the goal allows.
     Memory {
@@ -189,7 +189,7 @@ impl fmt::Display for Obstacle {
 pub enum Verdict {
     /// Use this kind, the first of the choices.
     Take(Variant),
-    /// Use no filter: with the best one a look-up costs as much as without, or more.
+    /// Use no filter: with the best one, a look-up costs as much as without, or more.
     NoFilter {
         /// Expected nanoseconds of a look-up with the best filter.
         with: f64,
@@ -201,9 +201,9 @@ pub enum Verdict {
 }
 
 /// Below this rate, kinds are ranked by size alone. The bits of a blocked filter grow faster than log₂(1/p), because
-/// its fullest blocks must keep the rate: they are 2 times that at 1e-6, 3 times at 1e-9 and 8 times at 1e-12, where a
-/// classic filter always has 1.44 times as many. Time × space would still choose it, since a look-up in a classic
-/// filter takes longer the lower its rate.
+/// its fullest blocks must keep the rate: they are 2 times that at 1e-6, 3 times at 1e-9 and 8 times at 1e-12, while a
+/// classic filter always has 1.44 times as many. Time × space would still choose the blocked one, since a look-up in a
+/// classic filter takes longer at lower rates.
 pub const LOW_FPP: f64 = 1e-6;
 
 /// If more absent keys than this pass the filter that fits a given size, it does not count as a filter.
@@ -268,8 +268,8 @@ pub fn advise(goal: &Goal) -> Result<Advice, Error> {
     Ok(Advice { verdict, ranking, choices })
 }
 
-/// Refuses a false positive rate that no filter of `keys` keys keeps: keys · 2⁻¹²⁸ of absent keys have the hash of one of
-/// them, in all of its 128 bits.
+/// Refuses a false positive rate below what a filter of `keys` keys can keep: keys · 2⁻¹²⁸ of the absent keys share all
+/// 128 hash bits with one of them.
 ///
 /// # Errors
 /// [`Error::BelowHash`].
@@ -323,7 +323,7 @@ impl Goal {
         let mut obstacles = self.obstacles(kind);
         let useful = |plan: Plan| match self.fpp {
             None if plan.fpp_at_capacity() > MOST_FPP => {
-                Err(PlanError::TooManyKeys { keys: plan.keys(), bits: plan.bits() })
+                Err(PlanError::TooManyKeys(plan.keys(), plan.bits()))
             }
             _ => Ok(plan),
         };
@@ -412,7 +412,7 @@ impl Goal {
         plan: impl Fn(u64, f64) -> Result<Plan, PlanError>,
     ) -> Result<Plan, PlanError> {
         let (mut low, mut high) = (f64::ln(1e-12), f64::ln(0.5));
-        let mut best = Err(PlanError::TooManyKeys { keys, bits: size.saturating_mul(8) });
+        let mut best = Err(PlanError::TooManyKeys(keys, size.saturating_mul(8)));
         for _ in 0..40 {
             let middle = (low + high) / 2.0;
             match plan(keys, middle.exp()) {
@@ -497,7 +497,7 @@ fn overhead(payload: u64) -> u64 {
     format::file_length(Header::LENGTH as u64, payload).map_or(0, |length| length - payload)
 }
 
-/// The ratio of the bytes in memory to those sent.
+/// The ratio of the bytes in memory to the bytes sent.
 fn shrinkage(variant: Variant) -> u64 {
     match variant {
         Variant::Counting { counter_bits } => counter_bits.into(),

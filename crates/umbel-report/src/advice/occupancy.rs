@@ -7,10 +7,10 @@ const BLOCK_BITS: usize = 512;
 /// Returns the probabilities that 0, 1, … 512 bits of a block are set if blocks hold `load` keys on average: the
 /// occupancy of its bits by L keys, L ~ Poisson(`load`). 513 probabilities that sum to 1.
 ///
-/// For lanes, the sum of eight lanes of 64 bits, independent given L. Takes at most some milliseconds, except for
-/// blocks many times too full. `load` must be at least 0 and `probes` in 1 to [`MAX_PROBES`].
+/// A block is eight lanes of 64 bits, independent given L, whose counts add up. Takes a few milliseconds at most,
+/// except for blocks many times too full. `load` must be at least 0 and `probes` in 1 to [`MAX_PROBES`].
 pub(crate) fn set_bits(load: f64, probes: u32) -> Vec<f64> {
-    // At this load 1e-14 of the bits are clear; a fuller block is the same.
+    // At this load 1e-14 of the bits are clear; fuller blocks are treated the same.
     const MOST_BALLS: f64 = 16_384.0;
     debug_assert!((1..=MAX_PROBES).contains(&probes));
     let load = load.min(MOST_BALLS / f64::from(probes));
@@ -37,7 +37,7 @@ pub(crate) fn set_bits(load: f64, probes: u32) -> Vec<f64> {
     chances
 }
 
-/// The distribution of the sum of two independent variables with this one.
+/// The distribution of the sum of two independent variables with this distribution.
 fn sum_of_two(chances: &[f64]) -> Vec<f64> {
     let mut sum = vec![0.0; 2 * chances.len() - 1];
     for (i, &left) in chances.iter().enumerate().filter(|(_, left)| **left > 0.0) {
@@ -48,8 +48,8 @@ fn sum_of_two(chances: &[f64]) -> Vec<f64> {
     sum
 }
 
-/// The probability of each load for L ~ Poisson(`lambda`), from the smallest load that has at least 1e-24 of the
-/// mode's.
+/// The probability of each load for L ~ Poisson(`lambda`), from the smallest load whose probability is at least 1e-24
+/// of the mode's.
 fn poisson(lambda: f64) -> (u64, Vec<f64>) {
     let mode = lambda.floor() as u64;
     let follow = |next: &dyn Fn(u64) -> f64, loads: &mut dyn Iterator<Item = u64>| -> Vec<f64> {
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// The library follows given bins, not the number of occupied ones.
+    /// The library tracks given bins, not the number of occupied ones.
     #[test]
     fn both_ways_agree() {
         for (bins, keys) in [(64, 1), (64, 100), (512, 87), (512, 300), (4096, 200)] {

@@ -20,11 +20,11 @@ pub struct Price {
 /// `bench/record/2026-11-22-kinds.md`.
 ///
 /// Filters of 10 million keys at 1 % have 8 to 110 MB. Those that fit in the last-level cache cost more when they are
-/// larger: with 100 million keys, blocked ones 16 ns per key and 10 in a batch, others about one memory access more for
-/// each cache line.
+/// larger: with 100 million keys, blocked ones take 16 ns per key, and 10 in a batch; others take about one more memory
+/// access per cache line.
 ///
-/// If every probe of a key has a cache line of its own, a hit takes time for each of them, and a miss for about two,
-/// since half of the bits are set: 300 ns per hit, not 111, for the 20 probes of a classic filter at 1e-6.
+/// If every probe of a key has its own cache line, a hit takes time for each probe, and a miss for about two, since
+/// half of the bits are set: 300 ns per hit, not 111, for the 20 probes of a classic filter at 1e-6.
 pub(crate) fn of(plan: &Plan) -> Option<Price> {
     // Hits and misses with one key per call, and in a batch; the number of probes they were measured with.
     let scattered = |one: [f64; 2], batch: [f64; 2], measured: u32| {

@@ -3,9 +3,8 @@
 //!
 //! Filters count their own blocks; the expectations, common to all kinds, are computed here.
 
-use umbel::Part;
 use umbel::formulas::blocked;
-use umbel::{AnyFilter, Block, Hashing, Kind, Plan, Variant};
+use umbel::{AnyFilter, Block, Filter, Hashing, Kind, Part, Plan, Variant};
 
 use super::Inside;
 use super::occupancy::set_bits;
@@ -40,7 +39,7 @@ pub struct Profile {
     /// `loads[i]`: the number of blocks with `i` cells set or in use. It has one entry more than a block has cells.
     pub loads: Vec<u64>,
     /// The expected `loads` for as many keys as the bits indicate: with Poisson loads in blocked filters and the kinds
-    /// made of them, with the binomial distribution in classic and sliced ones. `None` for other kinds, and if a part has none.
+    /// made of them, with the binomial distribution in classic and sliced ones. `None` for other kinds, or without one.
     pub expected: Option<Vec<f64>>,
     /// The fill along the file, in order.
     pub stretches: Vec<Stretch>,
@@ -107,7 +106,7 @@ pub struct Section {
 
 impl Profile {
     /// Returns the [`cells`](Self::cells) of a filter's profile.
-    pub fn cells_of<S: AsRef<[Block]>, H: Hashing>(filter: &AnyFilter<S, H>) -> &'static str {
+    pub fn cells_of<S: AsRef<[Block]>, H: Hashing>(filter: &AnyFilter<H, S>) -> &'static str {
         match filter.kind() {
             // Slots are not aligned to blocks.
             Kind::Bloomier => "bits",
@@ -117,7 +116,7 @@ impl Profile {
 
     /// Computes the profile of a filter, with its fill along the file in `stretches` stretches. Two passes over its
     /// bits.
-    pub fn of<S: AsRef<[Block]>, H: Hashing>(filter: &AnyFilter<S, H>, stretches: usize) -> Self {
+    pub fn of<S: AsRef<[Block]>, H: Hashing>(filter: &AnyFilter<H, S>, stretches: usize) -> Self {
         let plan = filter.plan();
         let cells = Self::cells_of(filter);
         let interleaved = match plan.variant() {
@@ -168,7 +167,7 @@ struct Gather {
     per_block: f64,
     /// Blocks so far.
     at: u64,
-    /// The cells of the present stretch, and those in use.
+    /// The cells of the current stretch, and how many are in use.
     stretch: (f64, f64),
 }
 
@@ -272,7 +271,7 @@ impl Gather {
             return;
         }
         let cells = blocks * self.per_block;
-        // The keys of a full filter are unknown: assume the most that leave a bit clear.
+        // The keys of a full filter are unknown: assume the most that leave one bit clear.
         let clear = (cells - used as f64).max(0.5);
         let load = -(clear / cells).ln() / blocked::bit_chance(probes);
         self.add(blocks, &set_bits(load.max(0.0), probes));
@@ -296,7 +295,7 @@ fn binomial(n: usize, p: f64) -> Vec<f64> {
     let mut chances = vec![0.0; n + 1];
     let mode = (((n + 1) as f64 * p) as usize).min(n);
     let odds = p / (1.0 - p);
-    // Relative to the mode's, so that nothing underflows there.
+    // Relative to the mode's probability, so nothing underflows there.
     chances[mode] = 1.0;
     for i in mode + 1..=n {
         chances[i] = chances[i - 1] * odds * (n - i + 1) as f64 / i as f64;
@@ -353,7 +352,7 @@ mod tests {
         if let Some(expected) = &profile.expected {
             let total: f64 = expected.iter().sum();
             assert!((total / profile.blocks as f64 - 1.0).abs() < 1e-9, "{filter:?}: {total}");
-            // The keys are estimated so that the mean is that of the bits.
+            // The number of keys is estimated to match the mean of the bits.
             let mean: f64 =
                 expected.iter().zip(0..).map(|(blocks, set)| blocks * f64::from(set)).sum();
             let set = receipt.set_bits as f64;

@@ -1,4 +1,4 @@
-//! Filters by the bits that are sent, packed to their entropy.
+//! Filters ranked by the bits sent, packed to their entropy.
 
 use umbel::{Kind, MAX_PROBES, Plan, Variant};
 
@@ -15,7 +15,7 @@ pub struct Sent {
     pub plan: Plan,
     /// Whether it is packed, because that makes it smaller; other kinds are sent as they are.
     pub packed: bool,
-    /// Bytes of the file that is sent; of a packed one in expectation, when it is full.
+    /// Bytes of the file sent; for a packed one, the expected number when it is full.
     pub bytes: u64,
     /// Bytes in memory, once it has arrived.
     pub memory: u64,
@@ -27,7 +27,7 @@ impl Sent {
         8.0 * self.bytes as f64 / self.plan.keys() as f64
     }
 
-    /// Returns whether two such filters merge.
+    /// Returns whether two such filters can be merged.
     pub fn merges(&self) -> bool {
         matches!(self.variant.kind(), Kind::Blocked | Kind::Classic | Kind::Sliced | Kind::Counting)
     }
@@ -58,7 +58,7 @@ pub fn by_bits_sent(keys: u64, fpp: f64) -> Result<Vec<Sent>, Error> {
             })
         })
         .collect();
-    // With the best number of probes in memory, half of the bits are set, and packing is of no use.
+    // With the best number of probes in memory, half of the bits are set, and packing does not help.
     let best = Plan::for_keys(Kind::Classic, keys, fpp)?.probes();
     for probes in 1..best.min(MAX_PROBES) {
         // One probe may need more bits per key than a filter can have.

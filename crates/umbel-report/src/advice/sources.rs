@@ -1,4 +1,4 @@
-//! Where the formulas come from.
+//! The sources of the formulas.
 
 use umbel::{Growth, Kind, Variant};
 
@@ -41,7 +41,7 @@ pub const SURVEY: Source = source(
     "A. Broder, M. Mitzenmacher 2004, Network applications of Bloom filters: a survey",
     "https://doi.org/10.1080/15427951.2004.10129096",
 );
-/// Where umbel's own derivations are.
+/// umbel's own derivations.
 pub const OURS: Source = source(
     "umbel, docs/mathematics.md",
     "https://github.com/umbel/umbel/blob/main/docs/mathematics.md",

@@ -20,7 +20,7 @@ fn each_wish_has_its_kind() {
     assert_eq!(first(&Goal { grows: true, ..plain }), Kind::Scalable);
     assert_eq!(first(&Goal { ages: true, ..plain }), Kind::Window);
     assert_eq!(first(&Goal { known: true, except: 1_000_000, ..plain }), Kind::Cascade);
-    // Nothing else is as small.
+    // No other kind is as small.
     let shipped =
         Goal { known: true, ship: Some(12_000_000), keys: Some(10_000_000), ..Goal::default() };
     assert_eq!(first(&shipped), Kind::Bloomier);
@@ -76,11 +76,11 @@ fn no_filter_where_it_spares_less_than_it_costs() {
     let worth = costs(1e5, 0.5);
     assert!(matches!(worth.verdict, Verdict::Take(Variant::Blocked)));
     assert_eq!(worth.ranking, Ranking::Cost);
-    // Half are there and cost all the same; of the others one in a hundred.
+    // Half of the keys are present and cost the same; so does one in a hundred of the others.
     let cost = worth.choices[0].cost.unwrap();
     let one = worth.choices[0].price.unwrap().one;
     assert!((cost - (one + 0.5e5 + 0.5e5 * worth.choices[0].fpp)).abs() < 1e-6);
-    // Of filters that all take their time the lowest rate wins, when a false answer costs much more.
+    // If a false answer costs far more than any filter, the lowest rate wins.
     let dear = Costs { lookup: 1e6, false_answer: 1e7, absent: 0.9 };
     let memory = Goal {
         fpp: None,
@@ -130,7 +130,7 @@ fn below_1e_6_size_decides() {
             assert_eq!(wished, kinds, "{keys} {fpp}");
         }
     }
-    // A kind that alone does what is wished is not ranked behind others that do not.
+    // The only kind that meets the goal is not ranked behind kinds that do not.
     assert_eq!(first(&Goal { deletes: true, ..goal(1_000_000, 1e-9) }), Kind::Counting);
     assert_eq!(advise(&goal(1_000, 1e-7)).unwrap().ranking, Ranking::Space);
     let memory = Goal { memory: Some(12_500_000), fpp: None, ..goal(1_000_000, 0.5) };
@@ -155,7 +155,7 @@ fn so_little_memory_that_all_would_pass_is_no_filter() {
     let advice = advise(&small(1 << 20)).unwrap();
     assert_eq!(advice.verdict, Verdict::Nothing);
     assert!(advice.choices.iter().all(|choice| choice.plan.is_none() && !choice.fits()));
-    // At a bit for each key there is a rate to speak of.
+    // At one bit per key the rate is still meaningful.
     let advice = advise(&small(12_500_000)).unwrap();
     assert!(matches!(advice.verdict, Verdict::Take(_)));
     assert!(advice.choices[0].fpp < 0.7, "{}", advice.choices[0].fpp);

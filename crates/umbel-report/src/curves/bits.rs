@@ -1,6 +1,6 @@
 //! Bits per key of every kind, as multiples of the fewest that any filter of the rate can have, log2(1/p).
 //!
-//! In bits, curves from 1 to 60 per key would lie on top of each other: what kinds differ by is a few percent.
+//! On an axis of 1 to 60 bits per key, the curves would overlap: kinds differ by a few percent.
 
 use umbel::{Kind, Plan};
 
@@ -15,7 +15,7 @@ fn rates() -> impl Iterator<Item = f64> + Clone {
     log_steps(RANGE.0, RANGE.1, 40)
 }
 
-/// Returns the bits per key of a kind's plans over the bound; without the rates that it cannot keep.
+/// Returns the bits per key of a kind's plans divided by the bound; rates that it cannot keep are left out.
 pub fn curve(kind: Kind, keys: u64) -> Vec<Point> {
     let times = |fpp: f64| {
         let plan = Plan::for_keys(kind, keys, fpp).ok()?;
@@ -34,7 +34,7 @@ mod tests {
             let points = curve(kind, 1_000_000);
             assert!(points.len() >= 35, "{kind}: {}", points.len());
             for &(fpp, times) in &points {
-                // A stable filter and a window hold more keys than those they remember for certain.
+                // A stable filter and a window hold more keys than they remember for certain.
                 assert!(times > 1.0, "{kind} at {fpp}: {times}");
             }
             // Codes of another width have another margin.

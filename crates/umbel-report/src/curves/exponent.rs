@@ -1,5 +1,5 @@
-//! The exponent of the rate, g(u) = −(m/n) ln u ln(1 − u), u the share of bits that stay clear: why half of them
-//! should.
+//! The exponent of the rate, g(u) = −(m/n) ln u ln(1 − u), u the share of bits that stay clear: why half should stay
+//! clear.
 //!
 //! With k probes u = e^(−kn/m), so k = −(m/n) ln u, and the rate (1 − u)^k = e^(k ln(1 − u)) has this exponent. It is
 //! the same for u and 1 − u, and least between them (A. Broder, M. Mitzenmacher 2004, section 2.1,
@@ -14,7 +14,7 @@ pub fn curve(bits_per_key: f64) -> Vec<Point> {
     (1..400).map(|i| f64::from(i) / 400.0).map(|u| (u, log_fpp_at_clear(bits_per_key, u))).collect()
 }
 
-/// Returns which probes to mark: every first, fifth, 25th … number of probes, so that there are at most 33, which do not crowd.
+/// Returns the step between marked numbers of probes: 1, 5, 25 …, for at most 33 marks that do not crowd.
 pub fn step(bits_per_key: f64) -> u64 {
     let mut step = 1;
     while bits_per_key >= 14.0 * step as f64 {
@@ -23,7 +23,7 @@ pub fn step(bits_per_key: f64) -> u64 {
     step
 }
 
-/// Returns where some whole numbers of probes are on a curve, as far as u = 0.1.
+/// Returns the points of some whole numbers of probes on a curve, up to u = 0.1.
 pub fn whole_probes(bits_per_key: f64) -> Vec<Point> {
     let clear = |k: f64| (-k / bits_per_key).exp();
     let step = step(bits_per_key);

@@ -16,7 +16,7 @@ fn best_rate(keys: u64, bits: u64) -> f64 {
     around.map(|k| classic::fpp_limit(keys, bits, k as u32)).into_iter().fold(1.0, f64::min)
 }
 
-/// Numbers of keys from `fewest` to four for each bit.
+/// Numbers of keys from `fewest` to four per bit.
 fn steps(fewest: f64, bits: u64) -> Vec<u64> {
     let keys = log_steps(fewest.max(1.0), bits as f64 * 4.0, 120);
     let mut keys: Vec<u64> = keys.map(|keys| keys.round() as u64).collect();
@@ -24,16 +24,16 @@ fn steps(fewest: f64, bits: u64) -> Vec<u64> {
     keys
 }
 
-/// Returns the rates of `bits` bits, from a key a bit down to where rates are below `least`.
+/// Returns the rates of `bits` bits, from one key per bit down to where rates are below `least`.
 pub fn curve(bits: u64, least: f64) -> Vec<Point> {
     let fewest = bits as f64 / classic::bits_per_key(least) / 2.0;
     steps(fewest, bits).into_iter().map(|keys| (keys as f64, best_rate(keys, bits))).collect()
 }
 
-/// Returns the rates of the plan's own bits and probes, and where on that curve the plan is.
+/// Returns the rates of the plan's own bits and probes, and the plan's place on that curve.
 pub fn own_curve(plan: &Plan) -> (Vec<Point>, Point) {
     let point = |keys| (keys as f64, classic::fpp_limit(keys, plan.bits(), plan.probes()));
-    // From the rates that are far below its own.
+    // Starts at rates far below its own.
     let fewest = plan.keys() as f64 * 1e-30f64.powf(1.0 / f64::from(plan.probes()));
     (steps(fewest, plan.bits()).into_iter().map(point).collect(), point(plan.keys()))
 }

@@ -1,4 +1,4 @@
-//! The data of the pictures of a plan: the library's formulas along an axis. There is one module per picture.
+//! The data of the pictures of a plan: the library's formulas along an axis. Each picture has a module.
 
 pub mod bits;
 pub mod exponent;
@@ -18,7 +18,7 @@ pub struct Goal<'a> {
     pub plans: &'a [Plan],
     /// The plan of the classic filter, which the formulas are about.
     pub classic: Plan,
-    /// Whether all plans are for one rate, as they are when it was asked for.
+    /// Whether all plans are for one rate, as when the goal gives one.
     pub one_rate: bool,
     /// Whether all plans are for one number of keys.
     pub one_size: bool,
@@ -35,13 +35,13 @@ impl<'a> Goal<'a> {
     }
 }
 
-/// `count` numbers from `low` to `high`, each by the same factor above the one before.
+/// `count` numbers from `low` to `high`, each larger than the one before by the same factor.
 pub(crate) fn log_steps(low: f64, high: f64, count: u32) -> impl Iterator<Item = f64> + Clone {
     let step = (high / low).ln() / f64::from(count - 1);
     (0..count).map(move |i| low * (f64::from(i) * step).exp())
 }
 
-/// A curve for each kind; of kinds whose curves would cover each other, one for all.
+/// A curve of one kind, or of several kinds whose curves would cover each other.
 #[derive(Debug)]
 pub struct Curve {
     /// The kinds.
@@ -51,7 +51,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Joins curves that have the same points, to 3 %: less than a line is wide where an axis spans decades.
+    /// Joins curves whose points agree to 3 %: less than the width of a line where an axis spans decades.
     pub fn joined(curves: impl Iterator<Item = (Kind, Vec<Point>)>) -> Vec<Self> {
         let mut joined: Vec<Self> = Vec::new();
         for (kind, points) in curves.filter(|(_, points)| !points.is_empty()) {

@@ -1,14 +1,14 @@
-//! Rate against keys over those planned: what it costs to put more in, and what is gained while there are fewer.
+//! Rate against keys over planned keys: the cost of adding more, and the gain with fewer.
 
 use umbel::{Kind, Plan};
 
 use super::{Point, log_steps};
 
-/// Keys as multiples of those planned.
+/// Keys as multiples of the planned keys.
 pub const RANGE: (f64, f64) = (0.1, 4.0);
 
-/// Returns the rates at 0.1 to 4 times the planned keys. None of a kind that is built from all its keys at once, and none
-/// beyond the plan of one that can be full, as the coded kind is with 1/0.875 of its keys.
+/// Returns the rates at 0.1 to 4 times the planned keys. Empty for kinds built from all keys at once. Kinds that can be
+/// full end at the plan: the coded kind is full at 1/0.875 of its keys.
 pub fn curve(plan: &Plan) -> Vec<Point> {
     if plan.kind().built_at_once() {
         return Vec::new();
@@ -16,7 +16,7 @@ pub fn curve(plan: &Plan) -> Vec<Point> {
     let most = if plan.kind() == Kind::Coded { 1.0 } else { RANGE.1 };
     let steps = log_steps(RANGE.0, RANGE.1, 61).take_while(|&times| times <= most * 1.000_001);
     let rate = |times: f64| {
-        // A plan for few keys has no tenths of them.
+        // A plan for a few keys cannot be divided into tenths.
         let keys = (plan.keys() as f64 * times).round().max(1.0);
         (keys / plan.keys() as f64, plan.predicted_fpp_at(keys as u64))
     };

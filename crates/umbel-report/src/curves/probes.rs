@@ -1,4 +1,4 @@
-//! Rate by probes per key: how few bits it takes for the limit form to mislead, and where the best k lies.
+//! Rate by probes per key: how few bits make the limit form mislead, and which k is best.
 
 use umbel::formulas::classic;
 
@@ -6,9 +6,9 @@ use super::Point;
 
 /// The most probes.
 pub const MOST_PROBES: u32 = 20;
-/// So few that a tenth of them is a whole number of keys, and the forms differ; and so many that they agree.
+/// So few that the forms differ (a tenth of them is a whole number of keys), and so many that they agree.
 pub const BITS: [u64; 2] = [40, 100_000];
-/// Tenths of m that n is.
+/// n in tenths of m.
 pub const TENTHS: [u64; 4] = [1, 2, 4, 8];
 
 /// Returns the rates of 1 to 20 probes, exact and in the limit of many bits.

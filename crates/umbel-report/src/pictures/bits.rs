@@ -1,6 +1,6 @@
 //! Bits per key of every kind, as multiples of the fewest that any filter of the rate can have, log2(1/p).
 //!
-//! In bits, curves from 1 to 60 per key would lie on top of each other: what kinds differ by is a few percent.
+//! On an axis of 1 to 60 bits per key, the curves would overlap: kinds differ by a few percent.
 
 use crate::curves::bits::{RANGE, TOP, curve};
 use umbel::Kind;
@@ -15,7 +15,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let (keys, fpp) = (goal.classic.keys(), goal.classic.fpp());
     let curves = Kind::ALL.iter().copied().map(|kind| (kind, curve(kind, keys)));
     let mut curves = Curve::joined(curves);
-    // The legend has them as they lie, the largest on top.
+    // The legend has the order of the curves, the largest on top.
     let height = |curve: &Curve| curve.points[curve.points.len() / 2].1;
     curves.sort_by(|a, b| height(b).total_cmp(&height(a)));
     let (curves, above): (Vec<_>, Vec<_>) =
@@ -29,7 +29,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     legend.add(formula, "Bloom's formula: 1/ln 2 = 1.44");
     let asked = Look::line(GREY, DOTTED);
     let whose = if goal.one_rate { "rate of the plan" } else { "rate of the classic plan" };
-    // Where the axis has it.
+    // Only if it is on the axis.
     let asked = (RANGE.1..=RANGE.0).contains(&fpp).then_some(asked);
     if let Some(asked) = asked {
         legend.add(asked, format!("{whose}: {}", Rate(fpp)));
@@ -63,7 +63,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
         chart.curve(&mut canvas, &curve.points, curve.look());
         chart.markers(&mut canvas, &curve.marked(number, 8), curve.look());
     }
-    // Over the classic filter's, which it nearly covers.
+    // Drawn over the classic filter's line, which it nearly covers.
     let bloom = 1.0 / f64::ln(2.0);
     chart.curve(&mut canvas, &[(RANGE.0, bloom), (RANGE.1, bloom)], formula);
     legend.draw(&mut canvas, (655.0, 100.0));

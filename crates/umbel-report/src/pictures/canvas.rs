@@ -1,5 +1,5 @@
-//! A picture as SVG, written as it is drawn: shapes and lines of text, clipped where a chart ends. Its texts are in
-//! whatever font the viewer has.
+//! A picture as SVG, written as it is drawn: shapes and lines of text, clipped where a chart ends. Texts use the
+//! viewer's font.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ impl Area {
     }
 }
 
-/// Which end of a text is at its point, as SVG calls it.
+/// Which end of a text is at its point, in SVG's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -73,7 +73,7 @@ impl Canvas {
         ));
     }
 
-    /// What the points enclose, filled.
+    /// A filled polygon.
     pub(crate) fn polygon(&mut self, points: &[Point], colour: Colour) {
         self.add(&format!("<polygon points=\"{}\" fill=\"{colour}\"/>", list(points)));
     }
@@ -83,7 +83,7 @@ impl Canvas {
         self.turned_text(text, at, size, anchor, "");
     }
 
-    /// As [`text`](Self::text), upwards, its middle at the point.
+    /// As [`text`](Self::text), but written upwards, its middle at the point.
     pub(crate) fn text_upwards(&mut self, text: &str, at: Point, size: f64) {
         let turn = format!(" transform=\"rotate(-90 {} {})\"", number(at.0), number(at.1));
         self.turned_text(text, at, size, Anchor::Middle, &turn);
@@ -95,7 +95,7 @@ impl Canvas {
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        // Small letters and digits are 0.55 to 0.73 of the size high; not all viewers know middles.
+        // Small letters and digits are 0.55 to 0.73 of the size high; not all viewers support vertical centring.
         let baseline = y + 0.35 * size;
         self.add(&format!(
             "<text x=\"{}\" y=\"{}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"{BLACK}\"{turn}>{}</text>",
@@ -152,7 +152,7 @@ impl Canvas {
         self.add(&svg);
     }
 
-    /// Draws only inside an area what `draw` draws. Areas do not nest.
+    /// Clips what `draw` draws to an area. Areas do not nest.
     pub(crate) fn clipped(&mut self, area: Area, draw: impl FnOnce(&mut Self)) {
         let Area { left, top, right, bottom } = area;
         self.clips += 1;
@@ -170,7 +170,7 @@ impl Canvas {
     }
 }
 
-/// About how wide a text is, with some to spare for wider fonts.
+/// The approximate width of a text, with a margin for wider fonts.
 pub(crate) fn width_of(text: &str, size: f64) -> f64 {
     // The mean letter of DejaVu Sans, a wide font, is 0.58 of its size wide, its digits 0.64.
     text.chars().count() as f64 * 0.64 * size
@@ -182,14 +182,14 @@ fn list(points: &[Point]) -> String {
     points.join(" ")
 }
 
-/// To a tenth of a pixel.
+/// A number, to a tenth of a pixel.
 fn number(value: f64) -> String {
     let tenths = (value * 10.0).round() / 10.0;
     format!("{}", if tenths == 0.0 { 0.0 } else { tenths })
 }
 
 fn escape(text: &str) -> String {
-    // What XML has no characters for, nor escapes.
+    // Characters that XML allows neither directly nor as escapes.
     let odd = |letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');
     text.replace(odd, "\u{fffd}")
         .replace('&', "&amp;")

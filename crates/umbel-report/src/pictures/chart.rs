@@ -1,4 +1,4 @@
-//! Axes with ticks and names, curves between them, and a legend beside them, where it covers nothing.
+//! Axes with ticks and names, curves between them, and a legend next to them, where it covers nothing.
 
 use super::canvas::{Anchor, Area, Canvas, Point, width_of};
 use super::style::{Colour, GREY, LABEL, Look, NAME, PALE, SOLID, TITLE};
@@ -20,7 +20,7 @@ impl Axis {
         Self::stepped(low, high, (high - low) / f64::from(most), name)
     }
 
-    /// As [`linear`](Self::linear), of whole numbers: in millions or billions, as its name then says, where they are large.
+    /// As [`linear`](Self::linear), for whole numbers: large ones in millions or billions, as the axis name then says.
     pub(crate) fn counts(low: f64, high: f64, most: u32, name: &str) -> Self {
         let (unit, name) = match high {
             2e9.. => (1e9, format!("{name}, in billions")),
@@ -30,7 +30,7 @@ impl Axis {
         let axis = Self::stepped(low, high, ((high - low) / f64::from(most)).max(1.0), &name);
         let label = |count: f64| match unit {
             1.0 => Count(count as u64).to_string(),
-            // Ticks have at most two digits that are not 0: 1,250,000 is none.
+            // Ticks have at most two digits other than 0, so 1,250,000 is never one.
             _ => format!("{}", (count / unit * 100.0).round() / 100.0),
         };
         let ticks = axis.ticks.iter().map(|&(count, _)| (count, label(count))).collect();
@@ -54,7 +54,7 @@ impl Axis {
     pub(crate) fn log(low: f64, high: f64, most: u32, name: &str) -> Self {
         let (first, last) = (low.log10(), high.log10());
         let step = ((last - first) / f64::from(most)).ceil().max(1.0) as u32;
-        // Counted from 1, which stands at one end of all axes of rates.
+        // Counted from 1, which is at one end of every axis of rates.
         let ticks = ((first - 1e-9).ceil() as i32..=(last + 1e-9).floor() as i32)
             .filter(|power| power.unsigned_abs().is_multiple_of(step))
             .map(|power| (10f64.powi(power), power_of_ten(power)))
@@ -62,7 +62,7 @@ impl Axis {
         Self { low, high, log: true, ticks, name: name.to_owned() }
     }
 
-    /// The same with ticks of its own.
+    /// The same axis with these ticks.
     pub(crate) fn with_ticks(self, ticks: Vec<(f64, String)>) -> Self {
         Self { ticks, ..self }
     }
@@ -91,8 +91,8 @@ pub(crate) struct Chart {
 }
 
 impl Chart {
-    /// Draws axes, ticks and grid. The area is that between the axes; names and ticks take 70 pixels on its left and
-    /// 55 below, the title 35 above.
+    /// Draws axes, ticks and grid. The area is between the axes; names and ticks take 70 pixels to its left and 55
+    /// below, the title 35 above.
     pub(crate) fn new(canvas: &mut Canvas, area: Area, x: Axis, y: Axis, title: &str) -> Self {
         let chart = Self { area, x, y };
         let Area { left, top, right, bottom } = area;
@@ -123,7 +123,7 @@ impl Chart {
     }
 
     fn pixels(&self, points: &[Point]) -> Vec<Point> {
-        // A rate of 0 on a logarithmic axis is as far below as anything else out of it.
+        // A rate of 0 on a logarithmic axis is drawn as far below as anything else outside it.
         let far = 1e4;
         let points = points.iter().map(|&point| self.at(point));
         points.map(|(x, y)| (x, if y.is_nan() { far } else { y.clamp(-far, far) })).collect()
@@ -135,7 +135,7 @@ impl Chart {
         canvas.clipped(self.area, |canvas| canvas.line(&points, look));
     }
 
-    /// Markers on those of the points that are in the area.
+    /// Markers on the points that are in the area.
     pub(crate) fn markers(&self, canvas: &mut Canvas, points: &[Point], look: Look) {
         let Area { left, top, right, bottom } = self.area;
         for (x, y) in self.pixels(points) {

@@ -1,5 +1,5 @@
-//! The exponent of the rate, g(u) = −(m/n) ln u ln(1 − u), u the share of bits that stay clear: why half of them
-//! should.
+//! The exponent of the rate, g(u) = −(m/n) ln u ln(1 − u), u the share of bits that stay clear: why half should stay
+//! clear.
 //!
 //! With k probes u = e^(−kn/m), so k = −(m/n) ln u, and the rate (1 − u)^k = e^(k ln(1 − u)) has this exponent. It is
 //! the same for u and 1 − u, and least between them (A. Broder, M. Mitzenmacher 2004, section 2.1,
@@ -23,7 +23,7 @@ use umbel_numbers::Rate;
 pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
     let own = goal.classic.bits_per_key();
     let others = [4.0, 8.0, 16.0, 24.0];
-    // One that lies on that of the goal would only be in its way.
+    // A curve on top of the goal's would only hide it.
     let others = others.into_iter().filter(|other| (other / own - 1.0).abs() > 0.06);
     let looks = [
         Look::line(ORANGE, DASHED),

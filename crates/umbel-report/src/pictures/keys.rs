@@ -37,7 +37,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
         legend.say_inside(words);
     }
     legend.say("");
-    // One that lies on that of the plan would only be in its way.
+    // A curve on top of the plan's would only hide it.
     let others = LOG2_BITS.into_iter().zip(looks);
     let near = |log2: u32| (plan.bits() as f64 / (1u64 << log2) as f64).ln().abs() < 0.06;
     let others: Vec<_> = others.filter(|&(log2, _)| !near(log2)).collect();

@@ -1,7 +1,7 @@
 //! Pictures of a plan and of a filter, as SVG.
 //!
-//! There is one file per picture, which draws the data that [`curves`](crate::curves) computes; shared code is in `canvas` (SVG),
-//! `chart` (axes, curves, legends) and `style`. There are no formulas here.
+//! Each picture has a file, which draws the data that [`curves`](crate::curves) computes; shared code is in `canvas`
+//! (SVG), `chart` (axes, curves, legends) and `style`. Formulas are elsewhere.
 
 mod bits;
 mod canvas;
@@ -13,7 +13,7 @@ mod probes;
 mod profile;
 mod style;
 
-use umbel::{AnyFilter, Blocks, Plan, Portable};
+use umbel::{AnyFilter, Plan, Portable};
 
 use crate::curves::{Curve, Goal};
 use canvas::Canvas;
@@ -21,7 +21,7 @@ use canvas::Canvas;
 /// A picture.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// What its file is called, without an ending.
+    /// The name of its file, without an extension.
     pub name: &'static str,
     /// What it shows, in a few words.
     pub shows: &'static str,
@@ -29,7 +29,7 @@ pub struct Picture {
     pub svg: String,
 }
 
-/// Draws the five pictures of a goal. `plans` are those of all kinds that meet it; without any there is nothing to draw.
+/// Draws the five pictures of a goal. `plans` has the plans of all kinds that meet it; without plans, nothing is drawn.
 pub fn of_plans(plans: &[Plan]) -> Vec<Picture> {
     let Some(goal) = Goal::of(plans) else { return Vec::new() };
     let pictures: [(&str, &str, Draw); 5] = [
@@ -49,7 +49,7 @@ pub fn of_plans(plans: &[Plan]) -> Vec<Picture> {
 }
 
 /// Draws how full the blocks of a filter are; `name` is what it is called.
-pub fn of_filter<H: Portable>(filter: &AnyFilter<Blocks, H>, name: &str) -> String {
+pub fn of_filter<H: Portable>(filter: &AnyFilter<H>, name: &str) -> String {
     profile::picture(filter, name).finish()
 }
 
@@ -58,10 +58,10 @@ type Draw = fn(&Goal<'_>) -> Canvas;
 
 /// How a curve is drawn.
 trait Drawn {
-    /// Whether any of it lies between `low` and `high`, so that a legend should list it.
+    /// Whether part of it is between `low` and `high`, so a legend should list it.
     fn shows(&self, low: f64, high: f64) -> bool;
     fn look(&self) -> style::Look;
-    /// Every `step`th point, from one on that differs from curve to curve: markers of neighbours then stand apart.
+    /// Every `step`th point, with a different start per curve, so markers of neighbouring curves stay apart.
     fn marked(&self, number: usize, step: usize) -> Vec<canvas::Point>;
 }
 

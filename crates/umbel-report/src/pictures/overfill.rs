@@ -1,4 +1,4 @@
-//! Rate against keys over those planned: what it costs to put more in, and what is gained while there are fewer.
+//! Rate against keys over planned keys: the cost of adding more, and the gain with fewer.
 
 use crate::curves::overfill::{RANGE, curve};
 use umbel::Kind;
@@ -53,7 +53,7 @@ pub(super) fn picture(goal: &Goal<'_>) -> Canvas {
         chart.curve(&mut canvas, &curve.points, curve.look());
         chart.markers(&mut canvas, &curve.marked(number, 10), curve.look());
     }
-    // Over the curves of those that are always at it.
+    // Drawn over the curves of kinds that always have this rate.
     chart.curve(&mut canvas, &[(RANGE.0, fpp), (RANGE.1, fpp)], promise);
     legend.draw(&mut canvas, (655.0, 105.0));
     canvas

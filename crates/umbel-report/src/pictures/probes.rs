@@ -1,4 +1,4 @@
-//! Rate by probes per key: how few bits it takes for the limit form to mislead, and where the best k lies.
+//! Rate by probes per key: how few bits make the limit form mislead, and which k is best.
 
 use crate::curves::probes::{BITS, MOST_PROBES, TENTHS, curves};
 use umbel::formulas::classic;

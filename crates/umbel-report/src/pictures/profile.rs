@@ -1,7 +1,7 @@
-//! The inside of one filter: how many blocks are how full, next to what chance predicts, and the fill along its file, of
-//! a window that of each generation.
+//! The inside of one filter: how many blocks are how full, next to what chance predicts, and the fill along its file,
+//! or for a window, the fill of each generation.
 
-use umbel::{AnyFilter, Blocks, Portable};
+use umbel::{AnyFilter, Filter, Portable};
 
 use crate::advice::Profile;
 use crate::fill::{self, bars, mean};
@@ -11,12 +11,12 @@ use super::canvas::{Anchor, Area, Canvas, Point, width_of};
 use super::chart::{Axis, Chart, Legend, titled};
 use super::style::{BLACK, BLUE, DASHED, GREY, LABEL, LIGHT, Look, SOLID, VERMILION};
 
-/// Stretches that the fill is drawn in.
+/// The number of stretches in the drawing of the fill.
 const STRETCHES: usize = 200;
-/// Most blocks that each have a bar of their own along the file.
+/// The most blocks that are each drawn as a bar along the file.
 const FEW_BLOCKS: u64 = 24;
 
-pub(super) fn picture<H: Portable>(filter: &AnyFilter<Blocks, H>, name: &str) -> Canvas {
+pub(super) fn picture<H: Portable>(filter: &AnyFilter<H>, name: &str) -> Canvas {
     let (profile, receipt) = (Profile::of(filter, STRETCHES), filter.receipt());
     let mut canvas = titled(&short(name, 85), 1000.0, 530.0);
     let facts = fill::facts(&profile, &receipt);
@@ -49,7 +49,7 @@ const FILL: Look = Look::line(BLUE, SOLID).width(1.8);
 const ALL: Look = Look::line(BLACK, DASHED).width(1.2);
 const SPREAD: Look = Look::line(GREY, SOLID).width(1.4);
 
-/// Where the fill is drawn.
+/// The area of the fill.
 const RIGHT: Area = Area { left: 570.0, top: 100.0, right: 970.0, bottom: 400.0 };
 
 fn histogram(canvas: &mut Canvas, profile: &Profile) {
@@ -73,8 +73,8 @@ fn histogram(canvas: &mut Canvas, profile: &Profile) {
     let y = Axis::counts(0.0, highest * 1.05, 6, &y_name);
     let area = Area { left: 95.0, top: 100.0, right: 455.0, bottom: 400.0 };
     let chart = Chart::new(canvas, area, x, y, "Blocks by how full they are");
-    // One shape for all bars: the outline of the histogram. What is expected has steps too: few keys set multiples of
-    // k bits, and a line from one to the next would tell of numbers between.
+    // One shape for all bars: the outline of the histogram. The expectation has steps too: few keys set multiples of k
+    // bits, and a line between them would suggest values in between.
     let mut outline: Vec<Point> = vec![(low, 0.0)];
     let mut expected: Vec<Point> = Vec::new();
     for bar in &bars {
@@ -89,7 +89,7 @@ fn histogram(canvas: &mut Canvas, profile: &Profile) {
     }
 }
 
-/// A legend of the fill, with that of all blocks.
+/// A legend of the fill, with the fill of all blocks.
 fn legend(profile: &Profile, fill: Look, words: &str) -> Legend {
     let mut legend = Legend::new();
     legend.add(fill, words);
@@ -104,11 +104,11 @@ fn around(profile: &Profile) -> (f64, f64) {
     // Room for the names of the parts, above the band.
     let most = if profile.sections.len() > 1 { most + 0.15 * (most - least) } else { most };
     let (low, high) = ((least * 20.0).floor() / 20.0, (most * 20.0).ceil() / 20.0);
-    // Fills that are all the same still need two ends.
+    // Equal fills still need two ends of the axis.
     (low.min(0.95), high.clamp(low.min(0.95) + 0.05, 1.0))
 }
 
-/// The fill along the file, of many blocks in each place.
+/// The fill along the file, with many blocks per place.
 fn along(canvas: &mut Canvas, profile: &Profile) -> Legend {
     let end = profile.blocks as f64;
     let x = Axis::counts(0.0, end, 5, "block of the file");
@@ -131,19 +131,19 @@ fn along(canvas: &mut Canvas, profile: &Profile) -> Legend {
     for section in &profile.sections {
         let (left, _) = chart.at((section.start as f64, 0.0));
         let (right, _) = chart.at(((section.start + section.blocks) as f64, 0.0));
-        // Of many small parts not every border can be seen.
+        // With many small parts, not every border is drawn.
         if left > before + 3.0 {
             before = left;
             canvas.line(&[(left, RIGHT.top), (left, RIGHT.bottom)], SPREAD.width(1.0));
         }
-        // What does not fit between its borders stays unsaid; `umbel info` names all parts.
+        // A name that does not fit between its borders is left out; `umbel info` names all parts.
         let name: String = section.name.escape_debug().collect();
         if width_of(&name, LABEL) < right - left {
             let at = ((left + right) / 2.0, RIGHT.top + 12.0);
             canvas.text(&name, at, LABEL, Anchor::Middle);
         }
     }
-    // Where each place has one block, that is the fullest and the emptiest.
+    // If each place has one block, the fullest and the emptiest are the same.
     let alike = profile.stretches.iter().all(|one| one.blocks == 1);
     let mut legend = legend(profile, FILL, if alike { "fill" } else { "mean fill" });
     if !alike {
@@ -159,7 +159,7 @@ fn each_block(canvas: &mut Canvas, profile: &Profile) -> Legend {
     legend(profile, BLOCKS, "fill")
 }
 
-/// The fill of the generations of a window, which lie interleaved in the file.
+/// The fill of the generations of a window, which are interleaved in the file.
 fn generations(canvas: &mut Canvas, profile: &Profile) -> Legend {
     let fills: Vec<_> = profile.generations.iter().map(|one| one.fill).collect();
     let titles = ("Fill of each generation", ("generation", 1));
@@ -184,7 +184,7 @@ fn columns(
     all: f64,
 ) -> Chart {
     let end = fills.len() as f64;
-    // Numbers do not crowd.
+    // Keep the numbers from crowding.
     let step = fills.len().div_ceil(FEW_BLOCKS as usize);
     let ticks = (0..fills.len()).step_by(step).map(|i| (i as f64 + 0.5, (first + i).to_string()));
     let x = Axis::linear(0.0, end, 5, name).with_ticks(ticks.collect());
@@ -198,7 +198,7 @@ fn columns(
     chart
 }
 
-/// The end of a text that is too long, which tells more of a path than its start.
+/// The end of a text that is too long: the end of a path says more than its start.
 fn short(text: &str, most: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
     match letters.len().checked_sub(most) {

@@ -1,12 +1,12 @@
 //! How the pictures look: colours, dashes, markers and letters, the same in all of them.
 //!
-//! Colours are those of Okabe and Ito (2008, <https://jfly.uni-koeln.de/color/>), which most colour-blind people
-//! can tell apart, without their yellow, too pale on white, and with a grey. No two curves of a picture differ by
-//! their colour alone: dashes or markers differ as well.
+//! Colours are those of Okabe and Ito (2008, <https://jfly.uni-koeln.de/color/>), which most colour-blind people can
+//! tell apart, plus a grey and minus their yellow, which is too pale on white. Two curves of a picture never differ by
+//! colour alone: dashes or markers differ as well.
 
 use umbel::Kind;
 
-/// As SVG writes it.
+/// A colour, as SVG writes it.
 pub(crate) type Colour = &'static str;
 
 pub(crate) const WHITE: Colour = "#ffffff";
@@ -18,9 +18,9 @@ pub(crate) const BLUE: Colour = "#0072b2";
 pub(crate) const VERMILION: Colour = "#d55e00";
 pub(crate) const PURPLE: Colour = "#cc79a7";
 pub(crate) const GREY: Colour = "#6e6e6e";
-/// Of grids.
+/// For grids.
 pub(crate) const PALE: Colour = "#e3e3e3";
-/// Of bars behind curves.
+/// For bars behind curves.
 pub(crate) const LIGHT: Colour = "#b9dcf3";
 
 /// Heights of letters, in pixels.
@@ -33,7 +33,7 @@ pub(crate) const DASHED: &[u32] = &[7, 4];
 pub(crate) const DOTTED: &[u32] = &[2, 3];
 pub(crate) const MIXED: &[u32] = &[9, 3, 2, 3];
 
-/// What stands on the points of a curve.
+/// The markers on the points of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Marker {
     None,
@@ -55,7 +55,7 @@ pub(crate) struct Look {
     pub(crate) colour: Colour,
     /// In pixels; 0 for markers alone.
     pub(crate) width: f64,
-    /// Pixels drawn and left out, in turn.
+    /// Pixels drawn and skipped, alternately.
     pub(crate) dash: &'static [u32],
     pub(crate) marker: Marker,
 }
@@ -88,7 +88,7 @@ pub(crate) fn of_kind(kind: Kind) -> Look {
         Kind::Attributes => Look::new(GREY, DASHED, Marker::Plus),
         Kind::Coded => Look::new(ORANGE, SOLID, Marker::Diamond),
         Kind::Cascade => Look::new(PURPLE, DASHED, Marker::Up),
-        // Kinds to come.
+        // Future kinds.
         _ => Look::new(BLACK, MIXED, Marker::Star),
     }
 }

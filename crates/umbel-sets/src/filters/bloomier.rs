@@ -14,11 +14,12 @@ use crate::report::Report;
 use crate::scan::{Lines, Scanner, Visit};
 use crate::{Error, Options};
 
-/// Builds a bloomier filter of lines.
+/// Builds a Bloomier filter of lines.
 ///
 /// Memory: the filter, 20 bytes per planned key, and for each thread the memory to build a shard.
 pub struct BloomierBuild<'a> {
     scanner: Scanner<'a>,
+    hasher: KeyHasher,
     gather: Gather,
     room: u64,
     report: Report,
@@ -28,8 +29,7 @@ impl<'a> BloomierBuild<'a> {
     /// Begins a filter with a plan.
     ///
     /// # Errors
-    /// [`Error::Memory`], with a cap that suffices, if the hashes of the planned keys do not fit; what is wrong with
-    /// the plan.
+    /// [`Error::Memory`], with a cap that suffices, if the hashes of the planned keys do not fit; an invalid plan.
     pub fn new(plan: &Plan, hasher: KeyHasher, options: &'a Options) -> Result<Self, Error> {
         const LEAST_ROOM: u64 = 1 << 20;
         let scanner = Scanner::new(options, hasher.clone())?;
@@ -39,9 +39,9 @@ impl<'a> BloomierBuild<'a> {
         if plan.bytes() > rest {
             return Err(memory(plan.bytes().saturating_add(plan.keys().saturating_mul(21))));
         }
-        let builder = BloomierBuilder::new(plan, hasher)?;
+        let builder = BloomierBuilder::new(plan)?;
         let shards = builder.count();
-        // A quarter more than planned, so that duplicates are seldom searched for.
+        // A quarter more than planned: duplicates are then seldom searched for.
         let most = (plan.keys() as usize / shards).saturating_mul(5) / 4 + 1024;
         let hashes = (16 * most as u64).saturating_mul(shards as u64);
         let working = builder.shard_bytes() * shards.min(threads) as u64;
@@ -50,13 +50,13 @@ impl<'a> BloomierBuild<'a> {
         let room = room.ok_or_else(|| memory(needed.saturating_add(LEAST_ROOM)))?;
         let hashes = (0..shards).map(|_| Mutex::default()).collect();
         let gather = Gather { builder, hashes, most, bucketed, planned: plan.keys() };
-        Ok(Self { scanner, gather, room, report: Report::default() })
+        Ok(Self { scanner, hasher, gather, room, report: Report::default() })
     }
 
     /// Adds the lines of files.
     ///
     /// # Errors
-    /// Those of reading; [`Error::Filter`] if there are more different lines than planned.
+    /// Read errors; [`Error::Filter`] if there are more different lines than planned.
     pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
         self.scanner.read(inputs, self.room, &self.gather, &mut self.report)
     }
@@ -88,7 +88,7 @@ impl<'a> BloomierBuild<'a> {
             on_each(self.scanner.budget.threads, work).into_iter().collect();
         drop(jobs);
         built?;
-        Ok((builder.finish()?, self.report))
+        Ok((builder.finish(self.hasher)?, self.report))
     }
 }
 
@@ -96,7 +96,7 @@ impl<'a> BloomierBuild<'a> {
 struct Gather {
     builder: BloomierBuilder,
     hashes: Vec<Mutex<Vec<KeyHash>>>,
-    /// The maximum number of hashes of a shard; then duplicates are dropped.
+    /// The maximum number of hashes of a shard; at that number, duplicates are dropped.
     most: usize,
     bucketed: usize,
     planned: u64,
@@ -115,7 +115,7 @@ impl Gather {
                 // If less than a tenth is freed, there are more keys than planned, beyond chance.
                 if hashes.len() > self.most / 10 * 9 {
                     let keys = (hashes.len() * self.hashes.len()) as u64;
-                    return Err(umbel::BuildError::Overfull { keys, planned: self.planned }.into());
+                    return Err(umbel::BuildError::Overfull(keys, self.planned).into());
                 }
             }
             hashes.push(hash);

@@ -1,4 +1,4 @@
-//! Counts lines, or the keys that they are for another system, to size a filter.
+//! Counts lines, or the keys that another system reads in them, to size a filter.
 
 use umbel::KeyHasher;
 use umbel_foreign::{Format, KeyCounter, KeyType};
@@ -12,7 +12,7 @@ use crate::{Error, Options};
 /// Counts the lines of `inputs`: an upper bound of their different keys.
 ///
 /// # Errors
-/// Those of reading.
+/// Read errors.
 pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
     let scanner = Scanner::new(options, KeyHasher::default())?;
     let mut report = Report::default();
@@ -20,10 +20,10 @@ pub fn count(inputs: &[Input], options: &Options) -> Result<u64, Error> {
     Ok(report.lines)
 }
 
-/// Counts the keys that the lines of `inputs` are for another system, the way it does to size a filter.
+/// Counts the keys that another system reads in the lines of `inputs`, as it does to size a filter.
 ///
 /// # Errors
-/// Those of reading; [`Error::Key`] for a line that is not a key, if the system reads keys to count them.
+/// Read errors; [`Error::Key`] for a line that is not a key, if the system parses keys to count them.
 pub fn count_keys(
     inputs: &[Input],
     format: Format,

@@ -51,7 +51,7 @@ pub fn keys_of(kind: Kind, options: &Options, names: &[String]) -> Result<KeyDes
     Ok(keys)
 }
 
-/// Checks that a filter of a kind with `keys` can answer for keys that are `wanted`; see [`KeyDescription::check`].
+/// Checks that a filter of this kind with `keys` can answer for the `wanted` keys; see [`KeyDescription::check`].
 ///
 /// # Errors
 /// [`Error::OtherKeys`], which names both.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use umbel::{AnyFilter, Blocks, KeyHasher, Portable};
+use umbel::{AnyFilter, Filter as _, KeyHasher, Portable};
 use umbel_foreign::{Foreign, ForeignFilter, ForeignInsert, Format, Key, KeyCounter, KeyType};
 
 use crate::Error;
@@ -10,11 +10,11 @@ use crate::scan::Lines;
 
 /// A filter of umbel or of another system.
 ///
-/// `H` is the way its keys are hashed: [`umbel::Scheme`] if none are looked up.
+/// `H` hashes its keys: [`umbel::Scheme`] if none are looked up.
 #[derive(Debug)]
 pub enum Filter<H: Portable = KeyHasher> {
     /// One of umbel's own, of any kind.
-    Own(AnyFilter<Blocks, H>),
+    Own(AnyFilter<H>),
     /// One of another system.
     Foreign(ForeignLines),
 }
@@ -22,9 +22,9 @@ pub enum Filter<H: Portable = KeyHasher> {
 /// The receipt of a filter.
 #[derive(Clone, Debug)]
 pub enum Receipt {
-    /// That of a filter of umbel.
+    /// The receipt of umbel's own filter.
     Own(umbel::Receipt),
-    /// That of another system's.
+    /// The receipt of another system's filter.
     Foreign(umbel_foreign::Receipt),
 }
 
@@ -70,7 +70,7 @@ impl<H: Portable> Filter<H> {
 }
 
 impl Filter {
-    /// The hasher of lines to look up; for another system's filter, lines are hashed by that.
+    /// The hasher of lines to look up; another system's filter hashes lines itself.
     pub(crate) fn hasher(&self) -> KeyHasher {
         match self {
             Self::Own(filter) => filter.hasher().clone(),
@@ -79,8 +79,8 @@ impl Filter {
     }
 }
 
-impl<H: Portable> From<AnyFilter<Blocks, H>> for Filter<H> {
-    fn from(filter: AnyFilter<Blocks, H>) -> Self {
+impl<H: Portable> From<AnyFilter<H>> for Filter<H> {
+    fn from(filter: AnyFilter<H>) -> Self {
         Self::Own(filter)
     }
 }
@@ -139,7 +139,7 @@ impl ForeignLines {
     }
 }
 
-/// The line of the key that `filter` refuses, in a batch that begins with line `first`; `None` if it accepts all.
+/// The line whose key `filter` refuses, in a batch that begins with line `first`; `None` if it accepts all.
 fn refused(filter: &Foreign, first: usize, batch: &[Key<'_>]) -> Option<usize> {
     let at = batch.iter().position(|key| filter.contains(*key).is_err());
     at.map(|at| first + at)
@@ -162,8 +162,8 @@ impl LineKeys {
         }
     }
 
-    /// Calls `work` with the keys of `lines`, some at a time, and the number of the first of them; its errors may name
-    /// the line.
+    /// Calls `work` with the keys of `lines`, some at a time, and the first one's number; its errors may name the
+    /// line.
     fn each(
         self,
         lines: &Lines<'_>,

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use umbel::{AnyFilter, KeyHash};
+use umbel::{AnyFilter, Filter, KeyHash};
 
 use crate::input::Input;
 use crate::report::Report;
@@ -11,11 +11,11 @@ use crate::{Error, Options};
 
 use super::room::room_left;
 
-/// Looks up the lines of `inputs` in a filter of keys, on all threads, and calls `each` with the hashes of those that may be
-/// in it, in their order. `beside` are the bytes of memory that the caller uses, without those of the filter.
+/// Looks up the lines of `inputs` in a filter of keys, on all threads, and calls `each` with the hashes of lines that
+/// may be in it, in order. `beside` are the bytes of memory that the caller uses, without the filter.
 ///
 /// # Errors
-/// Those of reading; [`Error::NoKey`]; [`Error::Memory`].
+/// Read errors; [`Error::NoKey`]; [`Error::Memory`].
 pub fn hits(
     inputs: &[Input],
     filter: &AnyFilter,

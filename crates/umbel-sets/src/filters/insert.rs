@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use umbel::AnyFilter;
+use umbel::{AnyFilter, Filter as _};
 use umbel_foreign::{ForeignFilter, ForeignInsert};
 
 use super::count::one_field;
@@ -19,8 +19,8 @@ use crate::{Error, Options};
 /// Inserts every line of `inputs` into `filter`, on all threads.
 ///
 /// # Errors
-/// Those of reading; [`Error::Memory`] if the filter does not fit in the cap; [`Error::Outgrown`] if it would grow
-/// beyond: then it holds the lines before; [`Error::Key`] for a line that is not a key of another system.
+/// Read errors; [`Error::Memory`] if the filter does not fit in the cap; [`Error::Outgrown`] if it would outgrow the
+/// cap: then it holds the lines before; [`Error::Key`] for a line that is not a key of another system.
 pub fn insert(inputs: &[Input], filter: &mut Filter, options: &Options) -> Result<Report, Error> {
     let scanner = Scanner::new(options, filter.hasher())?;
     let room = room_to_insert(filter, options)?;
@@ -90,7 +90,7 @@ fn fill_whole<'a>(
     }))
 }
 
-/// Fills another system's filter with lines in order: counts and parts of some formats depend on it.
+/// Fills another system's filter with lines in order: counts and parts of some formats depend on the order.
 fn fill_foreign(filter: &mut ForeignLines, budget: Budget) -> impl Visit {
     Each::in_order(move |lines: &Lines<'_>| {
         filter.insert(lines).map_err(|error| match error {

@@ -11,15 +11,15 @@ use crate::report::Report;
 use crate::scan::{Each, Lines, Scanner};
 use crate::{Error, Options};
 
-/// Builds a cascade in which all lines of `include` match and no line of `exclude` does. `plan` maps the numbers of
-/// included and excluded lines to a plan; it is called once with all lines counted, then with different ones.
+/// Builds a cascade that matches all lines of `include` and none of `exclude`. `plan` maps the numbers of included
+/// and excluded lines to a plan; it is called once with all lines counted, then with different ones.
 ///
-/// Memory: 16 bytes for each line of both, some 100 for each excluded line that the first level catches while the
+/// Memory: 16 bytes for each line of both lists, some 100 for each excluded line that passes level 1 while the
 /// others are built, and the filter. Reads every input twice.
 ///
 /// # Errors
-/// Those of reading; [`Error::Memory`], with a cap that suffices; [`Error::BothLists`] with a line that is on both
-/// lists; those of `plan`, also if there are more lines than planned.
+/// Read errors; [`Error::Memory`], with a cap that suffices; [`Error::BothLists`] with a line that is on both
+/// lists; errors of `plan`; more lines than planned.
 pub fn build_lists(
     include: &[Input],
     exclude: &[Input],
@@ -34,8 +34,8 @@ pub fn build_lists(
     let lines = [count(include, options)?, count(exclude, options)?];
     let most = plan(lines[0], lines[1])?;
     let caught = (lines[1] as f64 * most.predicted_fpp()).ceil() as u64;
-    // By its rate, hardly more included lines pass level 1 than it holds, and at most half. Collecting one by one takes
-    // up to three times the size.
+    // By its rate, hardly more included lines pass level 1 than it holds, and at most half. Collecting them one by one
+    // takes up to three times their size.
     let passing = caught.min(lines[0] / 2 + 1);
     let needed = [(lines[0], 16), (lines[1], 16), (caught, 48), (passing, 48), (most.bytes(), 3)]
         .into_iter()

@@ -2,9 +2,9 @@
 //!
 //! Every line's hash is spilled to a temporary file by the piece of the filter it falls into; then one piece at a time
 //! is in memory, where its hashes are inserted or looked up. All bits of a key are in one block, so a piece has the
-//! answers for its keys, in the order of the lines. Answers are stored as bits, piece by piece, and a second pass over
-//! the lines gets the next one of the line's piece. 16 bytes per line are written once and read once, and each byte of
-//! the filter is read and written once.
+//! answers for its keys, in the order of the lines. Answers are stored as bits, piece by piece; a second pass over the
+//! lines takes the next answer of each line's piece. 16 bytes per line are written once and read once, and each byte
+//! of the filter is read and written once.
 
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -38,7 +38,7 @@ pub struct LargeFilter<'a> {
     pub length: u64,
     /// The secret, if it is keyed.
     pub secret: Option<&'a Secret>,
-    /// Passes on, some at a time, the hashes of keys that count as its own although the file does not have them yet.
+    /// Passes on, some at a time, the hashes of keys that count as its own although they are not in the file yet.
     pub noted: &'a Noted<'a>,
 }
 
@@ -46,12 +46,12 @@ pub struct LargeFilter<'a> {
 pub type Noted<'a> =
     dyn Fn(&mut dyn FnMut(&[KeyHash]) -> Result<(), Error>) -> Result<(), Error> + 'a;
 
-/// What work on a filter starts with.
+/// The parts that work on a filter starts with.
 type Opened<'a, 'o> = (OldShards<PageReader<&'a File>>, InShards, Scanner<'o>, Split);
 
 impl<'a> LargeFilter<'a> {
-    /// Starts work with it: returns the filter, its pieces, which leave room for the work, the scanner of lines with its
-    /// hash, and the writer that spills hashes, `ordered` or not, with the noted ones in front.
+    /// Opens it: returns the filter, its pieces, sized to leave room for the work, the scanner of lines with its hash,
+    /// and the writer that spills hashes, `ordered` or not, noted ones first.
     pub(crate) fn open<'o>(
         &self,
         ordered: bool,
@@ -73,8 +73,8 @@ impl<'a> LargeFilter<'a> {
 /// Writes a blocked filter of all lines of `inputs` to `out`, whatever its size; `keys` describes its keys.
 ///
 /// # Errors
-/// Those of reading and of temporary files; [`Error::Output`]; [`Error::Memory`] if the filter is more than about a
-/// hundred times the cap.
+/// Errors of reading and of temporary files; [`Error::Output`]; [`Error::Memory`] if the filter is more than about
+/// a hundred times the cap.
 pub fn build_in_pieces(
     inputs: &[Input],
     plan: &Plan,
@@ -98,7 +98,7 @@ pub fn build_in_pieces(
 /// Writes `filter` to `out`, with all lines of `inputs` added.
 ///
 /// # Errors
-/// As [`build_in_pieces`], and what is wrong with the filter.
+/// As [`build_in_pieces`], and errors of the filter.
 pub fn add_in_pieces(
     inputs: &[Input],
     filter: &LargeFilter<'_>,
@@ -115,11 +115,11 @@ pub fn add_in_pieces(
     Ok((report, receipt))
 }
 
-/// Writes the lines of `inputs` that may be in `filter` to `out`, in order, or with `absent` those that certainly are
-/// not. Also returns the filter's receipt. Nothing is written before all of the filter was read and found undamaged.
+/// Writes the lines of `inputs` that may be in `filter` to `out`, in order, or with `absent` the others. Also returns
+/// the filter's receipt. Nothing is written before all of the filter was read and found undamaged.
 ///
 /// # Errors
-/// As [`build_in_pieces`], and what is wrong with the filter.
+/// As [`build_in_pieces`], and errors of the filter.
 pub fn query_in_pieces(
     inputs: &[Input],
     filter: &LargeFilter<'_>,
@@ -249,7 +249,7 @@ impl Visit for Split {
 pub(crate) struct Pieces(std::vec::IntoIter<Hashes>);
 
 impl Pieces {
-    /// Those of the next piece.
+    /// Takes the hashes of the next piece.
     pub(crate) fn take(&mut self) -> Hashes {
         self.0.next().expect("as many pieces as shards")
     }
@@ -271,7 +271,7 @@ impl Hashes {
         })
     }
 
-    /// Passes them on in order, at most [`BATCH`] at a time, with whether they are noted ones.
+    /// Passes them on in order, at most [`BATCH`] at a time, and whether they are noted ones.
     pub(crate) fn each(
         &self,
         mut each: impl FnMut(&[KeyHash], bool) -> Result<(), Error>,
@@ -296,7 +296,7 @@ impl Hashes {
     }
 }
 
-/// Answers as bits in a temporary file, with each piece's starting at a byte of its own.
+/// Answers as bits in a temporary file; each piece's answers start at a new byte.
 pub(crate) struct AnswerWriter {
     out: PageWriter<TempFile>,
     /// The bits that do not fill a byte yet, and their number.
@@ -370,7 +370,7 @@ struct PieceAnswers {
     count: u64,
     /// The number returned so far.
     next: u64,
-    /// The bytes of the next ones, from a multiple of the buffer on.
+    /// The bytes of the next answers, from a multiple of the buffer on.
     held: Vec<u8>,
 }
 
@@ -439,6 +439,7 @@ impl Visit for Answer<'_> {
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
+    use umbel::Filter as _;
 
     use umbel::{AnyFilter, Kind};
 

@@ -1,10 +1,10 @@
-//! Finds the lines that may be in a filter or have a prefix in a list, or the others.
+//! Finds the lines that may be in a filter, or have a prefix in a list, or the other lines.
 
 use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::sync::Mutex;
 
-use umbel::{AnyFilter, Attributes, KeyHash, KeyHasher, Scheme};
+use umbel::{AnyFilter, Attributes, Filter as _, KeyHash, KeyHasher, Scheme};
 use umbel_foreign::ForeignFilter;
 
 use super::count::one_field;
@@ -32,9 +32,9 @@ pub trait Listed: Sync {
     fn bytes(&self) -> u64;
 }
 
-/// A query of one filter or several: which lines may be in all of them, or which certainly are not; or of a list of
-/// prefixes: which lines have one in it, or none. Results are in the order of the lines; the header of the first input that
-/// has one comes first.
+/// A query of one or more filters: which lines may be in all of them, or which definitely are not; or of a list of
+/// prefixes: which lines have one in it, or none. Results are in the order of the lines, after the first header of the
+/// inputs.
 pub struct Query<'a> {
     scanner: Scanner<'a>,
     ask: Ask<'a>,
@@ -43,8 +43,8 @@ pub struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// Queries for lines that may be in `filter` and in all of the `others`, or with `absent` for those that certainly are
-    /// not in one of them.
+    /// Queries for lines that may be in `filter` and in all of the `others`, or with `absent` for lines that are
+    /// definitely missing from one of them.
     ///
     /// # Errors
     /// [`Error::Memory`]; errors of contradictory [`Records`](crate::Records).
@@ -97,11 +97,11 @@ impl<'a> Query<'a> {
         Ok(Self { scanner, ask, room, report: Report::default() })
     }
 
-    /// Returns the probability that a line passes that is in none of the filters; for a filter of rows, in the worst case
-    /// for this query, which is 1 if values of different rows pass together; for a list that of the list.
+    /// Returns the probability that a line in none of the filters passes; for a filter of rows, in the worst case for
+    /// this query, which is 1 if values of different rows pass together; for a list, its own rate.
     ///
-    /// Filters that hash differently are independent, so their rates are multiplied. Filters of one scheme are not: of
-    /// these, the lowest rate counts, which is an upper bound. Those of other systems are taken to hash alike.
+    /// Filters that hash differently are independent, so their rates are multiplied. Filters of one scheme are not:
+    /// for these, the lowest rate counts, which is an upper bound. Filters of other systems are assumed to hash alike.
     pub fn fpp(&self) -> f64 {
         let asked = match &self.ask.wanted {
             Among::Filters(asked) => asked,
@@ -125,7 +125,7 @@ impl<'a> Query<'a> {
     /// Looks up the lines of files.
     ///
     /// # Errors
-    /// Those of reading; [`Error::NoKey`]; [`Error::Output`].
+    /// Read errors; [`Error::NoKey`]; [`Error::Output`].
     pub fn inputs(&mut self, inputs: &[Input]) -> Result<(), Error> {
         self.ask.flush = false;
         self.scanner.read(inputs, self.room, &self.ask, &mut self.report)?;
@@ -160,14 +160,14 @@ enum Among<'a> {
     Listed {
         list: &'a dyn Listed,
         shown: bool,
-        /// The byte after a column in front; none for JSON lines.
+        /// The byte after the column in front; `None` for JSON lines.
         column: Option<u8>,
     },
 }
 
-/// A filter that is queried, and for what.
+/// A filter that is queried, and how.
 enum Queried<'a> {
-    /// A filter under the scheme by which the scanner hashes.
+    /// A filter that uses the scanner's hashes.
     Keys(&'a AnyFilter),
     /// One that hashes keys itself.
     OtherKeys(&'a AnyFilter),

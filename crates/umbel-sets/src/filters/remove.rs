@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use umbel::AnyFilter;
+use umbel::{AnyFilter, Filter};
 
 use super::room::room_left;
 use crate::input::Input;
@@ -10,12 +10,12 @@ use crate::report::Report;
 use crate::scan::{Each, Lines, Scanner, Visitor};
 use crate::{Error, Options};
 
-/// Removes every line of `inputs` from `filter`, in order. The report's `found` are the lines that were in it; the
-/// others certainly were not, and changed nothing.
+/// Removes every line of `inputs` from `filter`, in order. The report's `found` counts the lines that were in it;
+/// the others definitely were not, and changed nothing.
 ///
 /// # Errors
-/// Those of reading; [`Error::Memory`] if the filter does not fit in the cap; [`umbel::InsertError::CannotRemove`] for
-/// a kind that keys cannot be removed from.
+/// Read errors; [`Error::Memory`] if the filter does not fit in the cap; [`umbel::InsertError::CannotRemove`] for a
+/// kind that keys cannot be removed from.
 pub fn remove(
     inputs: &[Input],
     filter: &mut AnyFilter,
@@ -41,8 +41,8 @@ pub fn remove_stream(
     })
 }
 
-/// Removes the lines that are read, in order, batch by batch: the order decides which of two lines that share counters
-/// counts as present.
+/// Removes the lines that are read, in order, batch by batch: of two lines that share counters, the order decides
+/// which one counts as present.
 fn take_out(
     filter: &mut AnyFilter,
     options: &Options,

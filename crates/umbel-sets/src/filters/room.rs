@@ -1,6 +1,6 @@
-//! The memory that a filter leaves for work with lines, and that it may grow to.
+//! The memory that a filter leaves for work with lines, and the size it may grow to.
 
-use umbel::{AnyFilter, Capacity};
+use umbel::{AnyFilter, Capacity, Filter as _};
 use umbel_foreign::ForeignFilter;
 
 use super::filter::Filter;
@@ -20,7 +20,7 @@ pub fn room_left(bytes: u64, options: &Options) -> Result<u64, Error> {
     })
 }
 
-/// Like [`room_left`], next to a filter that lines are inserted into: one that grows may take everything.
+/// Like [`room_left`], next to a filter that lines are inserted into: one that grows may use everything.
 ///
 /// # Errors
 /// As [`room_left`].
@@ -35,7 +35,7 @@ pub fn room_beside(filter: &Filter, options: &Options) -> Result<u64, Error> {
 
 /// Like [`room_left`] for a filter that may grow: sets its limit, and leaves the rest to a long line.
 pub(crate) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<u64, Error> {
-    // Even without lines: a filter that accepts none is refused before any is read.
+    // Even without lines: a filter that accepts no keys is refused before any line is read.
     if !filter.plan().kind().rows() {
         filter.check_inserts()?;
     }
@@ -51,7 +51,7 @@ pub(crate) fn room_to_fill(filter: &mut AnyFilter, options: &Options) -> Result<
 /// The error of a filter that cannot grow.
 pub(crate) fn growth(error: umbel::InsertError, budget: Budget) -> Error {
     match error {
-        umbel::InsertError::Full(umbel::Full::Limit { bytes, .. }) => outgrown(bytes, budget),
+        umbel::InsertError::Full(umbel::Full::Limit(bytes, _)) => outgrown(bytes, budget),
         error => error.into(),
     }
 }

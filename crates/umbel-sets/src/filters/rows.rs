@@ -1,5 +1,5 @@
-//! Rows of named values: assigns the values of a key to the attributes of a filter of rows, and fills and queries that
-//! filter in batches.
+//! Rows of named values: assigns a key's values to the attributes of a filter of rows, which it fills and queries in
+//! batches.
 
 use umbel::{AnyFilter, Attributes};
 
@@ -15,7 +15,7 @@ pub(crate) struct Indices {
 }
 
 impl Indices {
-    /// The positions for a query, which may leave attributes out; `None` for filters of keys.
+    /// The positions for a query, which may omit attributes; `None` for filters of keys.
     pub(crate) fn asked(filter: &AnyFilter, options: &Options) -> Result<Option<Self>, Error> {
         Self::of(filter, |filter| filter.indices(options.records.key()))
     }
@@ -38,7 +38,7 @@ impl Indices {
         (0..self.attributes).map(|place| self.places.contains(&place)).collect()
     }
 
-    /// The rows of some lines, with `none` where a key has no field.
+    /// The rows of some lines, with `none` for attributes that are not in the key.
     fn rows<'a, V: Copy>(
         &self,
         lines: &Lines<'a>,

@@ -2,17 +2,18 @@
 
 use std::io::{Read, Write};
 
-use umbel::format::{Header, Payload, Reader};
+use umbel::internals::format::Writer;
+use umbel::internals::format::{Header, Payload, Reader};
 use umbel::internals::{BLOCK_BITS, BLOCK_BYTES};
-use umbel::internals::{Writer, bytes, bytes_mut, runs};
+use umbel::internals::{bytes, bytes_mut, runs};
 use umbel::{Block, Blocks, FileError, KeyDescription, KeyHasher, Plan, Receipt, Secret};
 use umbel::{Shard, ShardIndex};
 
 use crate::Error;
 
-/// A division of a blocked filter into shards, runs of its blocks, of which one is in memory at a time.
+/// A division of a blocked filter into shards: runs of its blocks, one in memory at a time.
 ///
-/// Whoever fills or queries them collects the hashes of each shard first, by [`index`](Self::index).
+/// To fill or query them, first collect the hashes of each shard, by [`index`](Self::index).
 #[derive(Clone, Copy, Debug)]
 pub struct InShards {
     plan: Plan,
@@ -20,7 +21,7 @@ pub struct InShards {
     size: u64,
 }
 
-/// A blocked filter in a file, of which only the header was read.
+/// A blocked filter in a file; only its header was read.
 pub struct OldShards<R> {
     payload: Payload<R>,
     plan: Plan,
@@ -76,11 +77,11 @@ impl InShards {
         ShardIndex::new(self.total(), self.size)
     }
 
-    /// Writes a filter whose shards `fill` fills one after the other. The file is the same, byte for byte, as that of a
+    /// Writes a filter whose shards `fill` fills one after the other. The file equals, byte for byte, the file of a
     /// [`Blocked`](umbel::Blocked) filter with the same keys. Returns its receipt.
     ///
     /// # Errors
-    /// [`Error::Output`]; those of `fill`; a plan of another kind.
+    /// [`Error::Output`]; errors of `fill`; a plan of another kind.
     pub fn write(
         &self,
         hasher: &KeyHasher,
@@ -97,12 +98,12 @@ impl InShards {
     }
 
     /// Lets `work` query the shards of a filter one after the other, or fill them further. Returns its receipt, including
-    /// what was inserted.
+    /// the inserted keys.
     ///
     /// **Do not rely on any answer before this returns:** then all checksums are verified.
     ///
     /// # Errors
-    /// Those of reading, with [`FileError::PayloadDamaged`] after the last shard; those of `work`.
+    /// Read errors, with [`FileError::PayloadDamaged`] after the last shard; errors of `work`.
     ///
     /// # Panics
     /// If the filter is of another size.
@@ -189,6 +190,7 @@ impl InShards {
 
 #[cfg(test)]
 mod tests {
+    use umbel::Filter as _;
     use umbel::{Blocked, KeyHash, Kind};
 
     use super::*;

@@ -26,7 +26,7 @@ impl Aes {
     }
 
     pub(super) fn hash(&self, key: &[u8]) -> KeyHash {
-        // SAFETY: `new` saw the instructions.
+        // SAFETY: `new` checked for the instructions.
         unsafe { hash(self.keys, key) }
     }
 
@@ -35,7 +35,7 @@ impl Aes {
         keys: impl Iterator<Item = &'k [u8]>,
         take: impl FnMut(KeyHash),
     ) {
-        // SAFETY: `new` saw the instructions.
+        // SAFETY: `new` checked for the instructions.
         unsafe { hash_each(self.keys, keys, take) }
     }
 }
@@ -51,8 +51,8 @@ fn hash_each<'k>(
     }
 }
 
-/// Two states absorb every block, one by rounds of encryption and one of decryption: a difference in two blocks
-/// that cancels out in one does not in the other.
+/// Two states absorb every block, one by encryption rounds and one by decryption rounds: differences in two
+/// blocks that cancel out in one state do not in the other.
 #[target_feature(enable = "aes")]
 #[inline]
 fn hash(by: [__m128i; 2], key: &[u8]) -> KeyHash {
@@ -73,8 +73,8 @@ fn hash(by: [__m128i; 2], key: &[u8]) -> KeyHash {
         }
     }
     // After four rounds in total, no difference of two keys is likelier in the first state than 2⁻¹¹³ (J. Daemen,
-    // V. Rijmen, The Design of Rijndael, section 9.5), so it does not cancel out with that of the second state,
-    // which has seen one. If the first state has none, another round spreads that of the second.
+    // V. Rijmen, The Design of Rijndael, section 9.5), so it does not cancel out with the second state's, which
+    // has seen one. If the first state has none, another round spreads the second one's.
     let [mut a, b] = states;
     for key in [second, first, second] {
         a = _mm_aesenc_si128(a, key);

@@ -1,13 +1,12 @@
 //! The first pass: builds a filter of the lines that may be wanted, and finds those that may be repeated.
 //!
 //! Every hash goes into a filter that reports whether it may hold it already. If so, it also goes into a second filter,
-//! of *doubtful* lines. Of two equal lines one is second, whichever that is with several threads; so a repeated line is
-//! doubtful, and a line that is not doubtful is unique.
+//! of *doubtful* lines. One of two equal lines comes second, whichever it is with several threads; so a repeated line
+//! is doubtful, and a line that is not doubtful is unique.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use umbel::Shard;
-use umbel::{Blocked, KeyHash, Kind, Plan};
+use umbel::{Blocked, Filter, KeyHash, Kind, Plan, Shard};
 
 use crate::Error;
 use crate::budget::Budget;
@@ -28,8 +27,8 @@ pub(super) struct Doubt {
 }
 
 impl Doubt {
-    /// Plans for the doubtful among `lines` lines in at most `bytes` bytes: a power of two of blocks, so that the
-    /// filter can be folded once their number is known.
+    /// Plans for the doubtful among `lines` lines in at most `bytes` bytes. The number of blocks is a power of
+    /// two: the filter can be folded once their number is known.
     pub(super) fn plan(lines: u64, bytes: u64) -> Plan {
         /// At the rate above a key takes 12 bits. With more than a quarter of the lines in it, few are left to be
         /// wrongly doubtful.

@@ -1,5 +1,5 @@
-//! How often each line of a table occurs, in how many inputs or in which: counters that threads add to while others read
-//! lines.
+//! Counts how often each line of a table occurs, in how many inputs, or in which: threads add to counters while others
+//! read lines.
 //!
 //! A record takes at least three units of the table, so there is one counter for every three units, in blocks that are
 //! allocated when a record falls into them. A counter has 32 bits; overflows, for the few lines that occur four billion
@@ -13,7 +13,7 @@ use crate::table::{LEAST_RECORD, UNIT};
 
 /// Units per counter.
 pub(super) const SHARE: u64 = (LEAST_RECORD / UNIT) as u64;
-/// Counters of a block, 341 KiB: those of a segment of the table. Blocks of several words have so many words.
+/// Counters of a block, 341 KiB: as many as a table segment needs. With several words per counter, as many words.
 const BLOCK: u64 = (if cfg!(test) { 1u64 << 7 } else { 1 << 18 }).div_ceil(SHARE);
 
 /// Inputs that may be read at the same time while the inputs with each line are counted.
@@ -24,17 +24,17 @@ pub(super) const INPUTS_AT_ONCE: usize = 16;
 pub(super) enum Counted {
     /// How often a line occurs.
     Lines,
-    /// In how many inputs a line is.
+    /// In how many inputs a line occurs.
     Inputs,
     /// How often a line occurs, and its last place.
     Last,
-    /// In which inputs a line is: a bit for each, in so many words.
+    /// In which inputs a line occurs: a bit for each, in this many words.
     Holders(u16),
-    /// In which of two inputs a line is, and which of them has it more often.
+    /// Which of two inputs have a line, and which has it more often.
     Sides,
 }
 
-/// The count of a line that is on both sides equally often, and of one that is not.
+/// The count of a line that both sides have equally often, and of one that they do not.
 pub(super) const EVEN: u64 = 2;
 pub(super) const UNEVEN: u64 = 3;
 /// The bits of both sides.
@@ -48,13 +48,13 @@ type Blocks<T> = Vec<Box<[T]>>;
 pub(super) struct Counts {
     counted: Counted,
     blocks: Blocks<AtomicU32>,
-    /// If inputs are counted: the last one in which a line was found, and in which of the [`INPUTS_AT_ONCE`] up to that
-    /// one, 16 bits each.
+    /// If inputs are counted: the last one in which a line was found, and which of the [`INPUTS_AT_ONCE`] up to it have
+    /// the line, 16 bits each.
     last: Blocks<AtomicU32>,
     /// The last place of each line, if needed.
     places: Blocks<AtomicU64>,
-    /// The inputs that have each line, if needed: some words for each. Of two sides, a bit for each, and above these how much
-    /// more often the first has the line.
+    /// The inputs that have each line, if needed: some words for each. For two sides, a bit each, and above these how
+    /// much more often the first has the line.
     holders: Blocks<AtomicU64>,
     /// How often a counter overflowed.
     rounds: Mutex<HashMap<u64, u64>>,
@@ -137,7 +137,7 @@ impl Counts {
         (self.counted == Counted::Sides).then(|| number(&self.holders, unit)).flatten()
     }
 
-    /// Its count; of sides, [`EVEN`] or [`UNEVEN`] if both have it.
+    /// Its count; for sides, [`EVEN`] or [`UNEVEN`] if both have it.
     pub(super) fn get(&self, unit: u64) -> u64 {
         if let Some(sides) = self.sides(unit) {
             return match sides.load(Ordering::Relaxed) {
@@ -158,8 +158,7 @@ impl Counts {
     }
 }
 
-/// Counters of `words` words in a block: with those of thousands of inputs, a block for a segment could be larger than the
-/// memory.
+/// Counters of `words` words in a block: with thousands of inputs, a block for a segment could exceed the memory.
 #[inline]
 fn of_block(words: u16) -> u64 {
     BLOCK.div_ceil(u64::from(words))
@@ -191,8 +190,8 @@ fn numbers<T>(blocks: &[Box<[T]>], unit: u64, words: u16) -> Option<&[T]> {
     block.get(start..start + words)
 }
 
-/// Notes that a line is in an input, which is at most [`INPUTS_AT_ONCE`] − 1 before the last one noted; returns whether
-/// that is new.
+/// Notes that a line is in an input, at most [`INPUTS_AT_ONCE`] − 1 before the last one noted; returns whether that is
+/// new.
 fn is_first_of(last: &AtomicU32, input: usize) -> bool {
     let input = input as u32;
     let met = |old: u32| {

@@ -1,7 +1,7 @@
 //! The deciding pass of distinct lines and of an anti-join: writes lines that are new and in no other input, or counts them.
 //!
-//! Lines that are not doubtful are known to be unique. A doubtful line is looked up in the table, and if it is not
-//! there, added when its turn comes. As long as that works, every line is decided when it is read, and if wanted,
+//! Lines that are not doubtful are known to be unique. A doubtful line is looked up in the table, and if it is
+//! absent, added in its turn. As long as there is room, every line is decided when it is read, and if wanted,
 //! written immediately. From the first line on that is not in the table and does not fit, doubtful lines are spilled
 //! and nothing is written.
 
@@ -53,7 +53,7 @@ pub(super) struct Local {
     picked: Picked,
     /// Kept lines that were not passed on yet.
     kept: usize,
-    /// The lines between those.
+    /// The lines between the kept ones.
     between: Vec<Between>,
     pieces: Pieces,
     spilled: Scattered,

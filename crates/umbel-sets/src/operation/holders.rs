@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::sink::Sink;
 use crate::{Error, Options, Records};
 
-/// What stands in front of a line for each input that has it.
+/// What precedes a line, for each input that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Labels {
     /// The number of the input, from 1.
@@ -19,7 +19,7 @@ pub enum Labels {
     Names,
 }
 
-/// The different lines of some inputs, by the inputs that have them: as `comm` shows it of two sorted files.
+/// The distinct lines of some inputs, by the inputs that have them, as `comm` shows for two sorted files.
 ///
 /// Each line, or the first record of each key, is written once, in the order of first appearance. Memory holds a bit for
 /// each input next to each line.
@@ -50,7 +50,7 @@ impl<'a> Holders<'a> {
         Ok(self)
     }
 
-    /// Selects, of these, lines that the inputs with these indexes have, and no others.
+    /// Selects, among these, lines that exactly the inputs with these indexes have.
     ///
     /// # Panics
     /// If there is no such input, or `only` is empty.
@@ -131,7 +131,7 @@ impl<'a> Holders<'a> {
         Ok(report)
     }
 
-    /// Appends a row behind the labels of the inputs that have it.
+    /// Appends a row after the labels of the inputs that have it.
     fn labelled(&self, labels: &[Vec<u8>], holders: &[u8], row: &[u8], text: &mut Vec<u8>) {
         let column = self.operation.options.records.column();
         if column.is_none() {
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// With a filter and without, in memory and not, and more inputs than a word has bits.
+    /// With and without a filter, in memory and spilled, and with more inputs than a word has bits.
     #[test]
     fn every_way_is_taken() {
         let (dir, options) = workplace(b'\n');

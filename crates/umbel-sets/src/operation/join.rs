@@ -1,4 +1,4 @@
-//! The rows of two inputs with equal keys, one beside the other: a join.
+//! The rows of two inputs with equal keys, side by side: a join.
 //!
 //! ```text
 //! 1  filter   the left input: keys → a filter, unless all rows of the right one fit in memory
@@ -11,7 +11,7 @@
 //!
 //! The filter drops the rows without a partner before any are moved (L. F. Mackert and G. M. Lohman 1986, R* optimizer
 //! validation and performance evaluation for distributed queries). A key with many rows on both sides has as many pairs as
-//! their product: a list too long for a run is written once, and read again for each row beside it.
+//! their product: a list too long for a run is written once, and read again for each of its left rows.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use umbel::{Blocked, KeyHash};
+use umbel::{Blocked, Filter, KeyHash};
 use umbel_io::threads::on_parts;
 
 use super::keys::KeySet;
@@ -46,9 +46,9 @@ pub enum Unpaired {
     /// None: an inner join.
     #[default]
     None,
-    /// Those of the first input: a left join.
+    /// The first input's: a left join.
     Left,
-    /// Those of both, the second input's at the end: a full join.
+    /// Both inputs', the second one's at the end: a full join.
     Both,
 }
 
@@ -67,7 +67,7 @@ pub enum Partners {
 /// A join of two inputs by the key of their records.
 ///
 /// Each row of the first input is written with what the rows of the second with its key add: their columns, words or members
-/// that are not the key. Rows are in the order of the first input, and the partners of one in that of the second.
+/// that are not the key. Rows are in the order of the first input, and the partners of each in the order of the second.
 #[derive(Debug)]
 pub struct Join<'a> {
     inputs: &'a [Input],
@@ -80,7 +80,7 @@ pub struct Join<'a> {
     budget: Budget,
 }
 
-/// Keys after which it is asked whether all will fit.
+/// Keys after which the job checks whether all will fit.
 const EARLY: u64 = if cfg!(test) { 1 << 4 } else { 1 << 14 };
 /// A piece of output that is written at once.
 const PIECE: usize = 64 << 10;
@@ -88,7 +88,7 @@ const PIECE: usize = 64 << 10;
 const LISTED: u64 = u64::MAX;
 /// The count of a row without a partner.
 const ALONE: u64 = 0;
-/// Bytes of a list from which on it is not written beside each row.
+/// From this many bytes on, a list is not written next to each row.
 const LONG_LIST: usize = if cfg!(test) { 1 << 8 } else { 64 << 10 };
 
 impl<'a> Join<'a> {
@@ -119,14 +119,14 @@ impl<'a> Join<'a> {
         Self { unpaired, ..self }
     }
 
-    /// Says which partners a row gets.
+    /// Sets which partners a row gets.
     #[must_use]
     pub fn with_partners(self, partners: Partners) -> Self {
         Self { partners, ..self }
     }
 
     /// Puts `prefix` in front of the names of the second input that the first has too, besides the key, and of all members
-    /// of JSON lines; otherwise names that both have are an error.
+    /// of JSON lines; without it, names that both have are an error.
     #[must_use]
     pub fn with_prefix(self, prefix: Option<&'a str>) -> Self {
         Self { prefix, ..self }
@@ -168,7 +168,7 @@ impl<'a> Join<'a> {
     /// Plans the job; reads samples of the inputs.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub fn plan(&self) -> Result<SetPlan, Error> {
         let semi_join = self.operation(self.inputs, Selection::Common { every: true });
         let plan = semi_join.plan_start()?;
@@ -191,8 +191,8 @@ impl<'a> Join<'a> {
     /// Writes the joined rows to `out`.
     ///
     /// # Errors
-    /// Those of reading, of temporary files and of `out`; [`Error::SameColumn`] and [`Error::SameMember`] for names that both inputs have. What was
-    /// written before an error is the beginning of the result.
+    /// Errors of reading, of temporary files and of `out`; [`Error::SameColumn`] and [`Error::SameMember`] for names
+    /// that both inputs have. What was written before an error is the beginning of the result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         self.run_as(&self.plan()?, out)
     }
@@ -200,7 +200,7 @@ impl<'a> Join<'a> {
     /// Writes the joined rows to `out`, as [planned](Self::plan).
     ///
     /// # Errors
-    /// As for [`run`](Self::run); [`Error::Memory`] for a plan with a filter that does not fit, of a job with more memory.
+    /// As for [`run`](Self::run); [`Error::Memory`] for a plan, made with more memory, whose filter does not fit.
     pub fn run_as(
         &self,
         plan: &SetPlan,
@@ -216,7 +216,7 @@ impl<'a> Join<'a> {
         Join { inputs: &inputs, ..*self }.run_between(plan, scanner, &beside, out)
     }
 
-    /// As [`run_as`](Self::run_as), with inputs whose rows stand beside each other in this way.
+    /// As [`run_as`](Self::run_as), with this layout of joined rows.
     fn run_between(
         &self,
         plan: &SetPlan,
@@ -274,7 +274,7 @@ impl<'a> Join<'a> {
 
 /// A running join.
 struct Joining<'a> {
-    /// Rows of the left input, and those of them with a partner.
+    /// Rows of the left input, and how many of them have a partner.
     left: u64,
     matched: AtomicU64,
     join: &'a Join<'a>,
@@ -447,7 +447,7 @@ impl Joining<'_> {
         runs.push(&self.disk, Selected { place, count, row })
     }
 
-    /// The error of a flaw in a row of the left input, whose places are its offsets.
+    /// The error for a flaw in a row of the left input; places are its offsets.
     fn left_flaw(&self, flaw: Flaw, place: u64) -> Error {
         self.scanner.flawed(flaw, &Place::new(self.join.inputs[0].name(), place))
     }
@@ -457,7 +457,7 @@ impl Joining<'_> {
     }
 }
 
-/// Makes room for a joined row, for a long one no more than it needs.
+/// Makes room for a joined row; for a long one, no more than it needs.
 fn reserve(to: &mut Vec<u8>, row: usize) {
     if row > PIECE {
         to.reserve_exact(row + 2);
@@ -490,7 +490,7 @@ struct Gathering {
     spilled: Option<Partitions>,
 }
 
-/// What the kept rows of a worker add, one after the other, and where each ends.
+/// What the kept rows of a worker add, concatenated, and where each part ends.
 #[derive(Default)]
 struct Added {
     picked: Picked,
@@ -543,8 +543,8 @@ impl Gather<'_> {
         }
     }
 
-    /// Whether the table will hardly take all that is still to come, by what came: the sooner lists are spilled, the fewer of
-    /// them are moved.
+    /// Whether the table will probably not hold the rest, judging by the part so far: the sooner lists are spilled, the
+    /// fewer are moved.
     fn will_be_full(&self, table: &Table, done: u64) -> bool {
         let all = u128::from(table.bytes()) * u128::from(self.total) / u128::from(done.max(1));
         done > self.total / 32 && all > 2 * u128::from(table.bytes() + table.room())
@@ -602,7 +602,7 @@ struct Pass<'a, 'o> {
 /// The lengths of long lists in a table, by their units.
 type Counts = HashMap<u64, u64>;
 
-/// The length of a list; of a long one it is found once.
+/// The length of a list; a long one is counted only once.
 fn length(table: &Table, unit: u64, counts: &Mutex<Counts>) -> u64 {
     const SHORT: usize = 64;
     let some = table.list(unit).take(SHORT + 1).count();
@@ -622,12 +622,12 @@ struct Rows {
     matched: u64,
 }
 
-/// What is joined of a kept row.
+/// The joined part of a kept row.
 struct Piece {
-    /// Where its text ends, and how many rows that is.
+    /// Where its text ends, and how many rows it has.
     end: usize,
     count: u64,
-    /// What is written in its turn, as there was no room for the text.
+    /// What is written in its turn, because there was no room for its text.
     later: Option<Later>,
 }
 
@@ -819,7 +819,7 @@ struct Settle<'a> {
 }
 
 impl Settle<'_> {
-    /// The most levels: what is not divided by then are the rows of few keys.
+    /// The most levels: partitions that are still too large then have few keys.
     const LEVELS: u32 = 4;
 
     /// Joins a partition; returns how many keys its right rows have. One whose rows fill several blocks counts in each.
@@ -840,7 +840,7 @@ impl Settle<'_> {
         let [right, left] = parts;
         let mut keys = 0;
         for (right, left) in right?.into_iter().zip(left?) {
-            // One key has most of it, and would have in any part.
+            // One key has most of it, and would dominate any part.
             let level = if right.bytes() > whole / 4 * 3 { Self::LEVELS } else { level };
             keys += self.part(right, left, level + 1, runs)?;
         }
@@ -862,14 +862,14 @@ impl Settle<'_> {
     }
 
     /// Joins a partition, with as many of its right rows in memory at a time as fit, and as many of its left rows as can be
-    /// noted beside them: of a key with billions of rows, a bit for each would be more than the memory.
+    /// noted next to them: for a key with billions of rows, a bit for each would exceed the memory.
     fn blocks(self, right: &Spill, left: &Spill, room: u64, runs: &mut Runs) -> Result<u64, Error> {
         let Range { start, end } = left.range();
         let (mut from, mut all) = (start, 0);
         while from < end {
             let mut some = LeftRows { from, until: None, met: Met::default() };
             let keys = self.blocks_of(right, left, &mut some, room, runs)?;
-            // They are the same each time.
+            // The keys are the same each time.
             all = keys;
             from = some.until.expect("one block at least");
         }
@@ -912,7 +912,7 @@ impl Settle<'_> {
         }
     }
 
-    /// Joins the left rows with some of the right ones; `last` says that no others follow.
+    /// Joins the left rows with some of the right ones; `last`: no others follow.
     fn block(
         self,
         table: &Table,
@@ -927,7 +927,7 @@ impl Settle<'_> {
         let (mut rows, mut hashes) = (left.read_range(range, self.buffer()), Vec::new());
         let (mut text, mut number) = (Vec::new(), 0);
         let (mut lists, counts) = (HashMap::new(), Mutex::default());
-        // Only if right rows in another block follow, and it matters that a row has a partner.
+        // Only if right rows follow in another block, and it matters whether a row has a partner.
         let notes = !last && (joining.keeps_left() || join.partners != Partners::All);
         let most = if notes && until.is_none() { self.most_noted() } else { usize::MAX };
         while number < most && rows.read_some(disk)? {
@@ -990,7 +990,7 @@ impl Settle<'_> {
         Ok(())
     }
 
-    /// Left rows that are noted at a time, and up to 63 more: a bit of a 32nd of the memory for each, in a vector that doubles.
+    /// Left rows noted at a time, and up to 63 more: a bit for each in a 32nd of the memory, in a vector that doubles.
     fn most_noted(self) -> usize {
         if cfg!(test) { 50 } else { self.memory as usize / 4 }
     }

@@ -1,4 +1,4 @@
-//! Keys of the other inputs, sharded by hash so that several threads can add keys at the same time.
+//! Keys of the other inputs, sharded by hash: several threads can add keys at the same time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -102,13 +102,13 @@ impl KeySet {
         Some((shard, self.shards[shard].table.find(hash, key)?))
     }
 
-    /// Loads what look-ups of `hashes` will need, so that their cache misses overlap.
+    /// Loads what look-ups of `hashes` will need: their cache misses overlap.
     pub(super) fn warm(&self, hashes: &[KeyHash]) {
         Table::warm_each(hashes, |hash| &self.shards[index(hash, self.shards.len())].table);
     }
 
-    /// Looks up the lines that pass a filter of these keys, all without it: `take` gets the number of each, and where its
-    /// key is.
+    /// Looks up the lines that pass a filter of these keys, all without it: `take` gets each one's number, and where
+    /// its key is.
     #[inline]
     pub(super) fn find_each(
         &self,

@@ -1,9 +1,9 @@
-//! The deciding pass if only the keys of the other inputs decide: a semi-join, and every record of the first input by
-//! whether the others have its key.
+//! The deciding pass if only the keys of the other inputs decide: a semi-join, or every record of the first input
+//! marked by whether the others have its key.
 //!
-//! A line whose key was gathered is decided immediately; so is one that no other input has. If keys were spilled, a
-//! doubtful line whose key is not in memory is spilled too. From then on, lines go to a run of results, which is merged
-//! with those of the partitions.
+//! A line whose key was gathered is decided immediately; so is a line that is in no other input. If keys were spilled,
+//! a doubtful line whose key is not in memory is spilled too. From then on, lines go to a run of results, which is
+//! merged with the partitions' runs.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! One bit per record of a table that has all its records.
+//! One bit per record of a complete table.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

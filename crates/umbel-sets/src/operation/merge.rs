@@ -1,10 +1,10 @@
 //! Sorted inputs: one pass over all of them side by side, without a filter or a table.
 //!
-//! All inputs are cut at the same lines: the longest one at equal distances, the others where those lines belong, found by
-//! halving. Threads take one part after the other: of each input the range between two such lines, and compare their
-//! lines as `comm` does. Every range must be sorted and lie between its two lines. As the ranges of an input are all of it,
-//! the inputs are sorted if all ranges are; results are held until that is known. Otherwise they are dropped, and
-//! the operation goes another way: nothing depends on what samples showed.
+//! All inputs are cut at the same lines: the longest one at equal distances, the others where those lines belong, found
+//! by binary search. Threads take one part after the other, the range of each input between two such lines, and compare
+//! their lines as `comm` does. Every range must be sorted and between its two lines. The ranges of an input cover it,
+//! so the inputs are sorted if all ranges are. Results are held until then, or dropped if another strategy is needed:
+//! nothing depends on samples.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -25,17 +25,17 @@ use crate::sink::Sink;
 use crate::spill::{Disk, Runs, Selected};
 use crate::{Error, Options};
 
-/// Bytes of the longest input in a part: fewer waste time in halving, more leave threads idle at the end.
+/// Bytes of the longest input in a part: fewer waste time searching, more leave threads idle at the end.
 const PART: [u64; 2] = if cfg!(test) { [64, 2048] } else { [1 << 20, 16 << 20] };
-/// Bytes read at once by halving: most lines are shorter.
+/// Bytes per read of the binary search: most lines are shorter.
 const PROBE: usize = if cfg!(test) { 64 } else { 1 << 10 };
 /// Bytes of results that are held or written together.
 const PIECE: usize = if cfg!(test) { 128 } else { 256 << 10 };
-/// Bytes of the buffer of an input: at least, at first, and at most. It holds two lines.
+/// Bytes of an input's buffer: the minimum, the initial size and the maximum. It holds two lines.
 const LEAST: u64 = if cfg!(test) { 256 } else { 64 << 10 };
 const START: usize = if cfg!(test) { 64 } else { 256 << 10 };
 const MOST: u64 = if cfg!(test) { 2048 } else { 4 << 20 };
-/// Bytes of a line at which a part may begin.
+/// The maximum bytes of a line at which a part may begin.
 const LONGEST: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
 /// A merge of sorted inputs.
@@ -49,7 +49,7 @@ pub(super) struct Merge<'a> {
 
 /// Why a part cannot be merged.
 enum Halt {
-    /// A line is not where it would be if all were sorted, or too long to tell.
+    /// A line is out of order, or too long to be compared.
     Unsorted,
     Failed(Error),
 }
@@ -67,7 +67,7 @@ struct Piece {
     text: Vec<u8>,
 }
 
-/// What a thread leaves behind: lines read of each input, and results in the order of parts, in memory or in a run.
+/// The outcome of a thread: lines read of each input, and results in the order of parts, in memory or in a run.
 struct Merged {
     lines: Vec<u64>,
     pieces: Vec<Piece>,
@@ -93,7 +93,7 @@ impl<'a> Merge<'a> {
         Self { inputs, wanted, separator: *separator, budget, progress }
     }
 
-    /// Whether a merge can give the result: of some lines of the first input, or the different ones of the only input.
+    /// Whether a merge can give the result: some lines of the first input, or the distinct lines of the only one.
     pub(super) fn can(&self) -> bool {
         let wanted = match self.wanted {
             Selection::Common { every } | Selection::Except { every } => !every,
@@ -126,7 +126,7 @@ impl<'a> Merge<'a> {
                 reader.read_at(some, offset)?;
                 let mut rest = &some[..];
                 if offset == 0 && rest.starts_with(MARK) {
-                    // No part of the first line, as which it would be compared.
+                    // The mark is not part of the first line, but would be compared as such.
                     return Ok(false);
                 }
                 if offset > 0 {
@@ -186,7 +186,7 @@ impl<'a> Merge<'a> {
             input.check_unchanged()?;
         }
         if self.inputs.iter().any(Input::grew) {
-            // What was read may no longer be there, which the other ways find out.
+            // The input may have changed, which the other strategies detect.
             return Ok(None);
         }
         let mut passes = Passes::new(self.inputs);
@@ -258,8 +258,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The line of the longest input at which a part begins: none for the first part, and for those that begin in the last
-    /// line or behind it, which are empty.
+    /// The line of the longest input at which a part begins: `None` for the first part, and for empty ones, which begin
+    /// in the last line or after it.
     fn start(&self, part: u64, parts: u64) -> Result<Option<Vec<u8>>, Halt> {
         let (reader, separator) = (&self.readers[self.longest], self.merge.separator);
         let length = reader.input().length();
@@ -345,7 +345,7 @@ struct Cursor<'a> {
     filled: usize,
     /// The rest of the range.
     rest: Range<u64>,
-    /// The line read last, and whether it is the next one still.
+    /// The line read last, and whether it is still the next one.
     line: Range<usize>,
     here: bool,
     /// Whether it equals the one before.
@@ -484,7 +484,7 @@ fn line_at(reader: &Reader<'_>, start: u64, separator: u8) -> Result<Vec<u8>, Ha
     }
 }
 
-/// Where the first line starts that starts at an offset, which is not 0, or behind it; the length if none does.
+/// Where the first line starts at or after an offset, which is not 0; the length if none does.
 fn line_start(reader: &Reader<'_>, offset: u64, separator: u8) -> Result<u64, Halt> {
     let before = line_at(reader, offset - 1, separator)?;
     Ok((offset + before.len() as u64).min(reader.input().length()))
@@ -493,7 +493,7 @@ fn line_start(reader: &Reader<'_>, offset: u64, separator: u8) -> Result<u64, Ha
 /// The offset of the first line of a sorted input that is not below a key; its length if all are.
 fn lower_bound(reader: &Reader<'_>, key: &[u8], separator: u8) -> Result<u64, Halt> {
     let length = reader.input().length();
-    // Lines that start before `low` are below the key, those that start at `high` or behind it are not.
+    // Lines that start before `low` are below the key; lines that start at `high` or later are not.
     let (mut low, mut high) = (0, length);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -604,7 +604,7 @@ mod tests {
             prop_assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), inputs.len());
         }
 
-        /// One line moved to anywhere else is found, wherever it is.
+        /// A line moved anywhere else is found.
         #[test]
         fn a_line_out_of_order_is_always_found(files in sorted(), input in any::<usize>(), from in any::<usize>(), to in any::<usize>()) {
             let mut files = files;

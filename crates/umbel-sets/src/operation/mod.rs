@@ -16,8 +16,8 @@
 //! other input; a doubtful one is decided by its bytes. Memory holds repeated lines, keys of other inputs, and the
 //! filter's false positives.
 //!
-//! If every record of the first inputs is wanted, not one per key, only the keys of the others decide (`look_up`). If
-//! the last record of each key is wanted, or counts are, nothing is written before all lines were read.
+//! If every record of the first inputs is wanted, not one per key, only the others' keys decide (`look_up`). If the
+//! last record of each key or counts are wanted, nothing is written before all lines were read.
 //!
 //! Lines that do not fit in memory are spilled to partitions by hash. Each partition is joined in a table of its own
 //! (`settle`), and the results are merged by place. One more pass writes them (`write`), unless few results are
@@ -59,21 +59,21 @@ enum Selection {
     Distinct(Distinct),
     /// Each different line that at least this many inputs have, 2 or more.
     Several(usize),
-    /// Each different line of the first input that no other has, or every occurrence.
+    /// Each different line of the first input that is in no other, or every occurrence.
     Except { every: bool },
     /// Each different line of the first input that all others, one or more, have, or every occurrence.
     Common { every: bool },
-    /// Each different line that at least this many inputs have, behind a bit for each input that has it.
+    /// Each different line that at least this many inputs have, after a bit for each input that has it.
     Holders(usize),
     /// Each different row of both inputs, whatever its key, counted by its sides.
     Rows,
-    /// Every line of the first input, with count 2 if another has its key, else 1; these are some of the lines of a job, so that
+    /// Every line of the first input, with count 2 if another has its key, else 1; these are part of a job's lines, so
     /// all of them may lack keys.
     Mark,
 }
 
 impl Selection {
-    /// Of how many inputs, from the first on, lines may be written.
+    /// The number of inputs, from the first on, whose lines may be written.
     fn from(self, inputs: usize) -> usize {
         match self {
             Self::Distinct(_) | Self::Several(_) | Self::Holders(_) | Self::Rows => inputs,
@@ -113,7 +113,7 @@ impl Selection {
     }
 }
 
-/// Which of several lines that are equal, or have the same key, [`SetOperation::distinct`] selects, and how they are
+/// Which lines [`SetOperation::distinct`] selects among equal ones, or ones with the same key, and how they are
 /// written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distinct {

@@ -1,12 +1,12 @@
 //! Set operations by filters alone: every input is read once, with an error that is reported.
 //!
-//! A line may wrongly count as a repeat, or as excluded, and is then left out; or as one that other inputs have, and is
-//! then written. If other inputs matter, half of the fpp goes to them.
+//! A line that wrongly counts as a repeat, or as excluded, is left out; one that wrongly counts as shared with other
+//! inputs is written. If other inputs matter, half of the fpp goes to them.
 
 use std::ops::Range;
 use std::sync::Mutex;
 
-use umbel::{Blocked, KeyHash, Kind, Plan};
+use umbel::{Blocked, Filter, KeyHash, Kind, Plan};
 use umbel_io::threads::in_order;
 
 use super::plan::FIRST;
@@ -71,7 +71,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Makes a filter of the lines of inputs, rebuilt if they are more than planned; `held` bytes are in other filters.
+/// Makes a filter of the inputs' lines, rebuilt if there are more than planned; other filters use `held` bytes.
 fn fill_anew(
     run: &mut Run<'_>,
     range: Range<usize>,
@@ -94,8 +94,8 @@ fn fill_anew(
     }
 }
 
-/// Shards of the written lines: as many for any number of threads, because what is left out depends on them. One if
-/// they are few. With 16, 40 million lines take a tenth longer.
+/// Shards of the written lines: the same number for any number of threads, because the lines left out depend on it.
+/// One if there are few lines. With 16, 40 million lines take a tenth longer.
 const SHARDS: u64 = 8;
 const FEW: u64 = if cfg!(test) { 64 } else { 1 << 21 };
 
@@ -106,7 +106,7 @@ struct WrittenLines {
     left: u64,
     known: Vec<bool>,
     budget: Budget,
-    /// How many there are of these.
+    /// The number of shards.
     shards: u64,
     /// Bytes of other filters.
     beside: u64,
@@ -120,7 +120,7 @@ impl WrittenLines {
         let plan = Plan::from_parts(Kind::Blocked, keys, plan.fpp(), bits, plan.probes())?;
         let make = |_| {
             let mut filter = of_hashes(&plan)?;
-            // Otherwise the first worker would wait for the system's zeros, and all others for it.
+            // Otherwise the first worker would wait for the system to zero the memory, and all others for it.
             filter.clear();
             let (links, left, known) = (vec![filter], plan.keys(), Vec::new());
             Ok(Mutex::new(Self { links, left, known, budget: *budget, shards, beside }))
@@ -133,7 +133,7 @@ impl WrittenLines {
         hash.high as usize & (shards - 1)
     }
 
-    /// Inserts hashes in order and reports which were new. What is new does not depend on how many come together.
+    /// Inserts hashes in order and reports which were new. The result does not depend on how many come together.
     fn insert_all_new(
         &mut self,
         mut hashes: &[KeyHash],
@@ -199,13 +199,13 @@ struct Out<'o, 'b> {
     failed: bool,
 }
 
-/// Writes lines that the others' filters allow and that were not written already, as far as the filters show.
+/// Writes lines that the others' filters allow and that, by the filters, were not written yet.
 ///
-/// Workers go through the shards and then to the sink in line: each locks the next before it leaves the last, so that none
+/// Workers go through the shards and then to the sink in line: each locks the next before it leaves the last. So none
 /// overtakes another, and all can be at work.
 struct Once<'a, 'o, 'b> {
     others: &'a [Blocked],
-    /// How many of the filters of the following inputs must hold a line; without it, none may.
+    /// How many of the following inputs' filters must hold a line; `None`: none may.
     enough: Option<usize>,
     written: &'a [Mutex<WrittenLines>],
     out: &'a Mutex<Out<'o, 'b>>,
@@ -271,7 +271,7 @@ impl Visit for Once<'_, '_, '_> {
             }
             new_here.resize(hashes.len(), false);
             if let Err(error) = written.insert_all_new(hashes, new_here) {
-                // Before those who follow get there.
+                // Before the workers that follow get there.
                 self.out.lock().expect("no worker panics").failed = true;
                 return Err(error);
             }

@@ -19,8 +19,7 @@ impl SetOperation<'_> {
     /// Writes the selected lines to `out`, in the order of their places over the inputs unless they are ranked.
     ///
     /// # Errors
-    /// Those of reading, of temporary files and of `out`. What was written before an error is the beginning of the
-    /// result.
+    /// Errors of reading, of temporary files and of `out`. Output before an error is the beginning of the result.
     pub fn run(&self, out: &mut (dyn io::Write + Send)) -> Result<Report, Error> {
         let counted = matches!(self.wanted, Selection::Distinct(Distinct { counted: true, .. }));
         let style = match self.options.records.column() {
@@ -38,8 +37,7 @@ impl SetOperation<'_> {
         Ok(report)
     }
 
-    /// Passes the results to `hand`, in the order of their counts or keys if that is wanted; `before` bytes stand in front of
-    /// each row.
+    /// Passes the results to `hand`, ordered by their counts or keys if wanted; `before` bytes precede each row.
     pub(super) fn hand_in_order<'h>(
         &self,
         before: usize,
@@ -92,7 +90,7 @@ impl SetOperation<'_> {
             }
             plan = self.plan_unsorted()?;
         }
-        // An exact answer does not depend on the hash; any other one does, and is the same for the same inputs.
+        // An exact answer does not depend on the hash. An inexact one does, and must be the same for the same inputs.
         let hasher = match plan.strategy {
             Strategy::OnePass => LineHasher::repeatable(),
             _ => LineHasher::random(),

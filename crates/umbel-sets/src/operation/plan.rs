@@ -26,11 +26,11 @@ const SMALL: u64 = 16 << 20;
 pub struct SetPlan {
     /// The chosen strategy.
     pub strategy: Strategy,
-    /// The filter of all lines that may be written; with an error allowed, of those that are.
+    /// The filter of all lines that may be written; with an error allowed, of the lines written.
     pub seen: Option<Plan>,
     /// The filter of doubtful lines.
     pub doubtful: Option<Plan>,
-    /// With an error allowed, filters of the other inputs: one of all that are excluded, or one of each input from the
+    /// With an error allowed, filters of the other inputs: one for all excluded inputs, or one for each input from the
     /// second on.
     pub others: Vec<Plan>,
     /// Estimated lines of each input.
@@ -47,9 +47,9 @@ pub struct SetPlan {
     pub bytes_spilled: u64,
     /// How often an input will be read in full, summed over inputs.
     pub passes: u32,
-    /// Of a join in which a row may have several partners, the estimated rows, from samples.
+    /// For a join in which a row may have several partners, the estimated rows, from samples.
     pub pairs: Option<u64>,
-    /// Those of them whose keys have several rows in both inputs, as far as samples show it.
+    /// The part of them whose keys have several rows in both inputs, as far as samples show.
     pub product: u64,
     /// The smallest of the inputs that must have a line, except the first one.
     pub(super) smallest: usize,
@@ -59,7 +59,7 @@ pub struct SetPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Every line is looked up in the table: for small inputs, those with many repeats, or if there is no room for a
+    /// Every line is looked up in the table: for small inputs, for many repeats, or if there is no room for a
     /// filter.
     Table,
     /// A filter determines which lines must be looked up.
@@ -79,7 +79,7 @@ pub(super) const LEAST_FILTER: u64 = 64 << 10;
 const RESULT: u64 = 20;
 
 impl SetPlan {
-    /// Adds what is spilled, including results, and in that case one more pass over `again`: inputs and their bytes.
+    /// Adds the spilled bytes, including results, and then one more pass over `again`: inputs and their bytes.
     fn spill(&mut self, budget: &Budget, length: u64, again: Option<(usize, u64)>) {
         let set_aside = budget.spilled(self.compared, length, self.table);
         // A result's row, or its place.
@@ -98,7 +98,7 @@ impl SetOperation<'_> {
     /// Plans the job; reads samples of the inputs.
     ///
     /// # Errors
-    /// Those of reading; with an error allowed, [`Error::Memory`] if the filters do not fit.
+    /// Read errors; with an error allowed, [`Error::Memory`] if the filters do not fit.
     pub fn plan(&self) -> Result<SetPlan, Error> {
         let plan = self.plan_start()?;
         let Options { records, normalization, .. } = self.options;
@@ -116,7 +116,7 @@ impl SetOperation<'_> {
         self.plan_from(self.plan_start()?)
     }
 
-    /// A plan that reads every input once and compares all lines.
+    /// The initial plan: reads every input once and compares all lines.
     pub(super) fn plan_start(&self) -> Result<SetPlan, Error> {
         let lines = estimate_lines(self.inputs, self.options)?;
         let smallest = (1..lines.len()).min_by_key(|&i| lines[i]).unwrap_or(0);
@@ -158,7 +158,7 @@ impl SetOperation<'_> {
         }
     }
 
-    /// Completes a plan by filters alone: those of the lines written, and of the other inputs.
+    /// Completes a plan by filters alone: of the lines written, and of the other inputs.
     fn plan_one_pass(&self, plan: SetPlan, fpp: f64) -> Result<SetPlan, Error> {
         // Checks the fpp itself, not a filter's share of it.
         Plan::for_keys(Kind::Blocked, 1, fpp)?;
@@ -166,8 +166,8 @@ impl SetOperation<'_> {
         let size = |lines: u64, rate| Plan::for_keys(Kind::Blocked, lines + lines / 16 + 16, rate);
         let (lines, count) = (&plan.lines, self.inputs.len() as f64);
         let all = lines.iter().sum::<u64>();
-        // The approximate number of lines that may be written; the share of the rate for those left out as repeats;
-        // filters of others.
+        // The approximate number of lines that may be written; the share of the rate for lines left out as repeats;
+        // the others' filters.
         let (written, share, others) = match self.wanted {
             Selection::Distinct(_) | Selection::Rows | Selection::Holders(_) => {
                 (all, fpp, Vec::new())
@@ -181,7 +181,7 @@ impl SetOperation<'_> {
             }
             Selection::Common { .. } | Selection::Several(_) => {
                 let others = &lines[1..];
-                // In all inputs: one that lacks the line must err. In some: any of the others may.
+                // In all inputs: the filter of one that lacks the line must err. In some: any of the others may.
                 let (most, rate) = match self.wanted {
                     Selection::Several(at_least) => {
                         (all / at_least as u64, fpp / 2.0 / (count - 1.0))
@@ -254,7 +254,7 @@ impl SetOperation<'_> {
         Ok(plan)
     }
 
-    /// For lines that the keys of some other inputs decide, with samples of both if there are some.
+    /// For lines that the keys of some other inputs decide, with samples of both if available.
     pub(super) fn plan_look_up(
         &self,
         mut plan: SetPlan,
@@ -287,7 +287,7 @@ impl SetOperation<'_> {
                 others.shared(&self.sample(&plan.lines, from)?).unwrap_or(0)
             }
         };
-        // Then the keys of the others alone save a pass over the first.
+        // Then using only the keys of the others saves a pass over the first.
         if !(small || scarce || fits && shared > keys / 5 * 3) {
             let seen = size(lines, room)?;
             plan.strategy = Strategy::Filter;
@@ -297,10 +297,10 @@ impl SetOperation<'_> {
             plan.bytes_read += first;
             plan.passes += self.from() as u32;
         }
-        // Those in memory leave room, or were spilled.
+        // Keys in memory leave room, or were spilled.
         let held = (plan.compared * (length + KEPT_LINE)).min(plan.table);
         plan.doubtful = Some(size(plan.compared.max(1), budget.table(held).max(LEAST_FILTER))?);
-        // What is spilled, and what may equal it.
+        // The spilled keys, and lines that may equal them.
         plan.bytes_spilled = 2 * budget.spilled(plan.compared, length, plan.table);
         plan.bytes_read += plan.bytes_spilled;
         Ok(plan)

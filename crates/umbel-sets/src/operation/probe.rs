@@ -35,11 +35,11 @@ pub(super) struct Probe<'a> {
 #[derive(Default)]
 pub(super) struct Sorted {
     shards: Vec<(Vec<usize>, Vec<KeyHash>)>,
-    /// Those that did not fit.
+    /// Keys that did not fit.
     spilled: Scattered,
 }
 
-/// Inputs are counted in ascending order, whichever one the keys are gathered from: that one counts as the first.
+/// Inputs are counted in ascending order; the one that keys are gathered from counts as the first.
 const INPUT: usize = 0;
 const PLACE: u64 = 0;
 

@@ -1,4 +1,4 @@
-//! Which lines an operation selects, and what it writes of them.
+//! Which lines an operation selects, and which part of them it writes.
 
 use std::sync::atomic::Ordering;
 
@@ -30,7 +30,7 @@ pub(super) enum Others {
     Anti,
     /// All others, this many, have the line.
     Semi(u64),
-    /// Lines are marked by whether another input has them: they count 2 then, and else 1.
+    /// Lines are marked by whether another input has them: with count 2 if so, else 1.
     Mark,
 }
 
@@ -53,7 +53,7 @@ impl Rule {
         self.every || matches!(self.others, Others::Semi(_))
     }
 
-    /// Whether a key is wanted that `met` of the other inputs have.
+    /// Whether a key that `met` of the other inputs have is wanted.
     pub(super) fn wants(self, met: u64) -> bool {
         match self.others {
             Others::Anti => met == 0,
@@ -94,7 +94,7 @@ impl Rule {
     }
 
     /// Appends the selected lines of a table as a run of results, or as several if they do not arrive in the order of
-    /// their places: those that an eighth of `memory` bytes holds are sorted together.
+    /// their places: an eighth of `memory` bytes is sorted at a time.
     pub(super) fn append(
         self,
         table: &Table,
@@ -104,7 +104,7 @@ impl Rule {
         runs: &mut Runs,
         memory: u64,
     ) -> Result<(), Error> {
-        /// Results sorted together, at least and at most; of more than these, 3 MiB, runs are hardly fewer.
+        /// Results sorted together, at least and at most; with more than 3 MiB, there would be hardly fewer runs.
         const SOME: [u64; 2] = if cfg!(test) { [16, 16] } else { [1 << 10, 1 << 16] };
         let most = memory / 8 / size_of::<(u64, Selected<'_>)>() as u64;
         let most = most.clamp(SOME[0], SOME[1]).min(table.len()) as usize;
@@ -130,7 +130,7 @@ impl Rule {
     }
 }
 
-/// A result behind the inputs that have it, if these are counted: `text` holds their words and the row.
+/// A result after the inputs that have it, if these are counted: `text` holds their words and the row.
 fn behind_holders<'t>(
     selected: Selected<'t>,
     counts: Option<&Counts>,
@@ -146,7 +146,7 @@ fn behind_holders<'t>(
 
 /// In how many of the other inputs each record of a table is.
 pub(super) enum Met {
-    /// In any: there is only one, or one is enough.
+    /// Whether it is in any: there is only one, or one is enough.
     Any(Marks),
     Inputs(Counts),
 }

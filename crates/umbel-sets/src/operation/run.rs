@@ -1,10 +1,10 @@
-//! The steps of a running operation, with what each leaves for the next.
+//! The steps of a running operation, and what each passes to the next.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, RwLock};
 
-use umbel::Blocked;
+use umbel::{Blocked, Filter};
 
 use super::build::{Build, Doubt};
 use super::counts::{Counted, Counts};
@@ -191,7 +191,7 @@ impl Run<'_> {
             None if rule.counted != Some(Counted::Last) => Results::table(table, counts, rule),
             rest => {
                 let mut runs = Runs::new(1 << 18);
-                // The partitions get all memory: the table's results become a run like theirs.
+                // The partitions get all memory: the table's results become a run, too.
                 if later {
                     let memory = self.scanner.budget.rest;
                     rule.append(&table, counts.as_ref(), None, &self.disk, &mut runs, memory)?;
@@ -281,7 +281,7 @@ impl Run<'_> {
         self.write_results(&mut results, sink)
     }
 
-    /// Step 4, with the memory that the filter of doubtful lines leaves. Returns all results that are still to be written.
+    /// Step 4, with the memory that the filter of doubtful lines leaves. Returns all results not yet written.
     fn settle(
         &mut self,
         lines: Vec<Spill>,

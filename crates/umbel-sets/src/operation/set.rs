@@ -1,4 +1,4 @@
-//! A set operation: what is asked for.
+//! A set operation and its settings.
 
 use super::{Distinct, Selection, Top};
 use crate::budget::Budget;
@@ -7,7 +7,7 @@ use crate::input::Input;
 use crate::scan::Scanner;
 use crate::{Error, Options};
 
-/// Results are ordered in one part in this many of the memory, next to the operation that selects them.
+/// The memory's share for ordering results, 1 in this many, next to the operation that selects them.
 const ORDERING: u64 = 4;
 
 /// A set operation over the lines of files.
@@ -98,15 +98,15 @@ impl<'a> SetOperation<'a> {
         Self { wanted, ..self }
     }
 
-    /// Uses filters alone and reads every input once. The probabilities that a line is wrongly left out and, if other
-    /// inputs matter, wrongly written, are together at most `fpp`. Writes the first line of each key, as it is.
+    /// Uses filters alone and reads every input once. A line is wrongly left out or, if other inputs matter, wrongly
+    /// written with a total probability of at most `fpp`. Writes the first line of each key, as it is.
     #[must_use]
     pub fn with_error(self, fpp: Option<f64>) -> Self {
         Self { fpp, ..self }
     }
 
-    /// Writes the result in the order of the keys' bytes, as `LC_ALL=C sort` does of lines; records without a key are the
-    /// first. Results with an error, and [ranked](Distinct::ranked) ones, are in their own order.
+    /// Writes the result in the order of the keys' bytes, as `LC_ALL=C sort` sorts lines; records without a key come
+    /// first. Results with an error, and [ranked](Distinct::ranked) ones, keep their own order.
     #[must_use]
     pub fn sorted(self) -> Self {
         Self { sorted: true, ..self.in_order() }

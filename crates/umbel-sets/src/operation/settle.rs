@@ -148,7 +148,7 @@ impl Settle<'_> {
         Ok((Part::all(rest, others, level), table.len()))
     }
 
-    /// Appends every line of a partition whose key is in the table and wanted as a run of results.
+    /// Appends, as a run of results, every line of a partition whose key is in the table and wanted.
     fn append_every(
         self,
         lines: &Spill,

@@ -15,24 +15,24 @@ const READ: [usize; 2] = if cfg!(test) { [64, 256] } else { [16 << 10, 1 << 20] 
 /// Runs that may be open at the same time, and at most merged at once.
 const RUNS: usize = if cfg!(test) { 8 } else { 128 };
 
-/// Receives results in any order, and returns them, or the first of them, in that of their keys' bytes; those with equal keys
-/// in the order of their arrival.
+/// Receives results in any order, and returns all or the first of them in the order of their keys' bytes; equal keys in
+/// the order of arrival.
 pub(super) struct Sorting<'a> {
     /// The results that are wanted.
     most: u64,
     /// Bytes for results in memory.
     memory: usize,
     disk: &'a Disk<'a>,
-    /// The row of each, and its key unless that is a part of the row, one after the other.
+    /// Each row, and its key unless it is a part of the row, concatenated.
     bytes: Vec<u8>,
     held: Vec<Held>,
-    /// In the order of arrival, none above the level of one before it.
+    /// In the order of arrival; no level is above an earlier one.
     runs: Vec<Run>,
 }
 
-/// A result in memory: where its row starts, and the row's length; where in it or behind it the key starts, and its length.
+/// A result in memory: where its row starts, and its length; where the key starts, in or after the row, and its length.
 struct Held {
-    /// The first bytes of the key, by which most are told apart, as a number.
+    /// The first bytes of the key as a number, which distinguishes most keys.
     prefix: u64,
     start: usize,
     row: u32,
@@ -63,13 +63,13 @@ impl Held {
     }
 }
 
-/// Sorted results in a file, and how often the most merged of them were merged.
+/// Sorted results in a file, and the highest number of times that any of them was merged.
 struct Run {
     spill: Spill,
     level: u32,
 }
 
-/// The first bytes of a key as a number, in whose order keys with others are.
+/// The first bytes of a key as a number; keys with different numbers have the same order as these.
 fn prefix(key: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     let length = key.len().min(8);
@@ -119,7 +119,7 @@ impl<'a> Sorting<'a> {
     /// Sorts the results in memory, and drops those that are not wanted.
     fn sort(&mut self) {
         let bytes = &self.bytes;
-        // The prefix of a shorter key does not tell where it ends.
+        // The prefix of a shorter key does not show where it ends.
         let rest = |a: &Held, b: &Held| match a.key.min(b.key) {
             8.. => bytes[a.key()][8..].cmp(&bytes[b.key()][8..]),
             _ => bytes[a.key()].cmp(&bytes[b.key()]),
@@ -150,7 +150,7 @@ impl<'a> Sorting<'a> {
         self.bytes.clear();
         self.runs.push(Run { spill: run.finish(self.disk)?, level: 0 });
         if self.runs.len() == RUNS {
-            // The least merged of them, at least half: each is merged as often as if all were of the same size.
+            // The least merged ones, at least half: each is merged as often as if all had the same size.
             let level = self.runs[RUNS / 2].level;
             let from = self.runs.partition_point(|run| run.level > level);
             self.merge_neighbours(from)?;

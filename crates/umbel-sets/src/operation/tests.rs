@@ -175,7 +175,7 @@ proptest! {
         let ask = if let Ask::Except { .. } = ask { EXCEPT } else { DISTINCT };
         let error = one_pass(&files, ask)?;
         // The promise is the mean over hashings. One filter of some hundred keys differs from it, by half in one
-        // of some 10,000 of these cases; ten times is out of reach.
+        // of some 10,000 of these cases; tenfold is out of reach.
         prop_assert!(error.extra == 0.0 && error.missing <= 1e-8, "{:?}", error);
     }
 }
@@ -324,11 +324,11 @@ fn long_lines_need_room_and_the_message_names_enough() {
     }
 }
 
-/// More inputs than may be read at the same time while the inputs with each line are counted.
+/// More inputs than may be read at a time while the inputs with each line are counted.
 #[test]
 fn lines_in_some_of_many_small_inputs() {
     let (dir, options) = workplace(b'\n');
-    // Line i is in about 100 ÷ i of them, in some twice.
+    // Line i is in about 100 ÷ i of the inputs, in some twice.
     let bytes: Vec<Vec<u8>> = (0..120u32)
         .map(|input| {
             let within = (1..200).filter(|i| input * 7919 % 100 < 100 / i);
@@ -420,15 +420,15 @@ fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
     let first = 100_000;
     let (roomy, scarce, none) = (4_000_000, 400_000, 20_000);
     for (others, rest, strategy) in [
-        // All is small.
+        // Everything is small.
         (0..15_000, 20 * roomy, Strategy::Table),
-        // The other fits, and is under or over a quarter of the first.
+        // The other input fits, and is under or over a quarter of the first.
         (0..20_000, roomy, Strategy::Table),
         (100_000..130_000, roomy, Strategy::Filter),
-        // It does not, and is under or over an eighth.
+        // The other does not fit, and is under or over an eighth.
         (0..11_000, scarce, Strategy::Table),
         (0..15_000, scarce, Strategy::Filter),
-        // Over or under three fifths of it are shared, as far as samples show.
+        // Over or under three fifths of the other are shared, as far as samples show.
         (60_000..100_000, roomy, Strategy::Table),
         (98_000..138_000, roomy, Strategy::Filter),
         // Two bits per line for a filter of the first, or less.
@@ -452,7 +452,7 @@ fn common_makes_a_filter_where_it_spares_more_than_a_pass() {
 fn the_report_counts_what_was_compared_and_spilled() {
     let (dir, options) = workplace(b'\n');
     let inputs = write(dir.path(), &[lines(0..3000).repeat(2), lines(1000..2000).repeat(2)]);
-    // Without a filter: distinct lines of all, those of both inputs apart, those of the second.
+    // Without a filter: distinct lines of all inputs, of each input separately, of the second.
     for (ask, distinct) in [(DISTINCT, 3000), (EXCEPT, 1000 + 2000), (common(2), 1000)] {
         let roomy = Budget { rest: 1 << 22, ..cramped(2) };
         let (found, report) = run(&job(&inputs, ask, roomy, &options));
@@ -480,7 +480,7 @@ fn a_line_set_aside_knows_nothing_of_the_table() {
     assert!(found == lines(10_000..20_000));
 }
 
-/// Where samples are read lines are long, elsewhere short: far more lines than estimated.
+/// Lines are long where samples are read, and short elsewhere: far more lines than estimated.
 fn hard_to_estimate(first: u64) -> Vec<u8> {
     const SAMPLE: usize = 32 << 10;
     let mut bytes = Vec::new();
@@ -538,7 +538,7 @@ fn filters_alone_leave_out_the_same_lines_on_any_number_of_threads() {
     }
 }
 
-/// Each different row of two files, with the file it is in, and for rows with keys which are new versions.
+/// Each different row of two files, with the file it is in, and for rows with keys, which ones are new versions.
 fn differences(
     [old, new]: [&[Vec<u8>]; 2],
     key: impl Fn(&[u8]) -> Vec<u8>,
@@ -613,7 +613,7 @@ proptest! {
             }
             expected = rest;
         }
-        // Kept rows come among those removed, in the order of the old file.
+        // Kept rows come between removed ones, in the order of the old file.
         for kept in [true, false] {
             let part = |all: &[(Change, Vec<u8>)]| {
                 all.iter().filter(|(change, _)| (*change == Change::Kept) == kept).cloned().collect::<Vec<_>>()

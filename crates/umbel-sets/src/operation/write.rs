@@ -55,7 +55,7 @@ pub(super) struct Write<'a, 'o> {
 }
 
 impl Visit for Write<'_, '_> {
-    /// And of each kept line, whether it is doubtful.
+    /// What to look up, and for each kept line, whether it is doubtful.
     type Local = (Picked, Vec<bool>);
 
     fn batch(

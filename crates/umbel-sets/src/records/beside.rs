@@ -1,5 +1,5 @@
-//! How a row of one input and one of another become one: the columns, words or members of the second that are not its key
-//! follow those of the first. Values are written as they stood, with their quotes.
+//! How a row of one input and one of another become one: the second one's columns, words or members, without its key,
+//! follow the first one's. Values are written unchanged, with their quotes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,8 +18,8 @@ pub(crate) struct Beside {
     end: u8,
     left: Side,
     right: Side,
-    /// Goes in front of names of the second input: of columns that the first one has too, and of all members, as those of
-    /// records to come are not known.
+    /// Goes in front of names of the second input: of columns that the first one also has, and of all members, because
+    /// later records' members are unknown.
     prefix: Option<String>,
     header: Option<Vec<u8>>,
 }
@@ -30,7 +30,7 @@ struct Side {
     key: Vec<usize>,
     /// All columns; 0 for an input without rows.
     width: usize,
-    /// The members of a JSON object that are the key: none of those within others.
+    /// The members of a JSON object that are the key; `None` for nested ones.
     members: Vec<Option<String>>,
 }
 
@@ -183,7 +183,7 @@ impl Beside {
         self.both(left, &vec![self.kind.delimiter(); missing], to)
     }
 
-    /// Appends a row of the second input without a partner: its key in the columns of the first input's.
+    /// Appends a row of the second input without a partner: its key is put in the first input's key columns.
     pub(crate) fn right(&self, right: &[u8], to: &mut Vec<u8>) -> Result<(), Flaw> {
         let row = text(right);
         match self.kind {
@@ -233,7 +233,7 @@ impl Beside {
         let row = row.trim_ascii();
         to.extend_from_slice(row[..row.len() - 1].trim_ascii_end());
         let object = [b"{", added, b"}"].concat();
-        /// Members from which on a set is faster than a look at each.
+        /// From this many members on, a set is faster than comparing each.
         const MANY: usize = 64;
         let names = || own.iter().map(|(name, _)| &**name);
         let set: Option<HashSet<&str>> = (own.len() >= MANY).then(|| names().collect());
@@ -317,7 +317,7 @@ fn each_raw<'r>(
     Ok(count)
 }
 
-/// How many columns a row has; none if its kind has no columns. Refuses what is not an object.
+/// How many columns a row has; none if its kind has no columns. Refuses anything but an object for JSON.
 pub(super) fn width(kind: Kind, row: &[u8]) -> Result<Option<usize>, Flaw> {
     match kind {
         Kind::Json => members(row).map(|_| None),
@@ -343,7 +343,7 @@ fn write_members(members: &Members<'_>, to: &mut Vec<u8>) {
     }
 }
 
-/// Those whose name comes again behind them, in order.
+/// The members whose name is repeated later, in order.
 fn repeated(members: &Members<'_>) -> Vec<usize> {
     let mut order: Vec<u32> = (0..members.len() as u32).collect();
     let name = |i: u32| &*members[i as usize].0;

@@ -17,12 +17,12 @@ pub(super) struct Paths {
     root: Node,
 }
 
-/// What paths want of a value.
+/// The parts of a value that paths refer to.
 #[derive(Default)]
 struct Node {
     /// The fields whose value it is.
     fields: Vec<usize>,
-    /// Those of its members, or elements, that are on a path.
+    /// Its members or elements that are on a path.
     within: Vec<(Step, Node)>,
 }
 
@@ -44,7 +44,7 @@ impl Paths {
         Self::of(texts.into_iter().map(steps).collect())
     }
 
-    /// For each field, the name of the member of the record that it is: none of one within others.
+    /// For each field, the name of the record's member that it is; `None` for a nested one.
     pub(super) fn members(&self) -> Vec<Option<String>> {
         let member = |steps: &Vec<String>| match &steps[..] {
             [name] => Some(name.clone()),
@@ -81,12 +81,12 @@ impl Paths {
             let found = &mut *found;
             parse(text, |json| Find { node, found, by_text }.deserialize(json))
         };
-        // A number with a path into it is read as one, and may be JSON and too large for 64 bits.
+        // A number with a path into it is parsed as a number, and may be valid JSON but too large for 64 bits.
         find(false).or_else(|error| find(true).map_err(|_| error))
     }
 }
 
-/// What is found of a field that is there without a value.
+/// The raw text of a field without a value.
 pub(super) const NULL: &str = "null";
 
 /// Finds the value of each path, in their order; checks the whole text. A field that is null is missing.
@@ -106,7 +106,7 @@ pub(super) fn find(text: &[u8], paths: &Paths, values: &mut Vec<Value>) -> Resul
             let (found, names) = self::found(text, &paths.paths[field])?;
             return Err(Flaw::NoField { field, found, names });
         };
-        // No value, as to SQL and jq.
+        // No value, as in SQL and jq.
         if raw == NULL {
             return Err(Flaw::NoField { field, found: NULL.to_owned(), names: None });
         }
@@ -147,7 +147,7 @@ pub(crate) struct Members {
 pub(super) const KEPT_NAMES: usize = 1000;
 
 impl Members {
-    /// The path that somebody meant by one that leads nowhere, written as that one is.
+    /// The path probably meant by one that leads nowhere, in the same notation.
     pub(super) fn nearest(self, path: &str) -> Option<String> {
         let (first, separator) = if path.starts_with('/') { ("/", "/") } else { ("", ".") };
         let mut steps: Vec<_> = path[first.len()..].split(separator).collect();
@@ -181,13 +181,13 @@ impl Members {
     }
 }
 
-/// What is there if a path leads nowhere: the names of the innermost object reached, for a message.
+/// What was found if a path leads nowhere: the names of the innermost object reached, for a message.
 fn found(text: &[u8], steps: &[String]) -> Result<(String, Option<Members>), Flaw> {
     for depth in (0..steps.len()).rev() {
         let mut inner = [None];
         let inner = match depth {
             0 => text.trim_ascii(),
-            // Text off the path need not be UTF-8, but what is around it is then no raw value.
+            // Text off the path need not be UTF-8, but a value that contains it cannot be a raw value.
             _ => match Paths::of(vec![steps[..depth].to_vec()]).raw(text, &mut inner) {
                 Ok(()) => inner[0].unwrap_or_default().as_bytes(),
                 Err(_) => continue,
@@ -217,16 +217,16 @@ fn found(text: &[u8], steps: &[String]) -> Result<(String, Option<Members>), Fla
     Ok(("nothing".to_owned(), None))
 }
 
-/// Finds the values that are wanted of one value.
+/// Finds the wanted values within one value.
 struct Find<'n, 'f, 'de> {
     node: &'n Node,
     found: &'f mut [Option<&'de str>],
-    /// Whether only objects and arrays are looked into, which takes longer: what is in them is read once per level.
+    /// Whether only objects and arrays are searched, which takes longer: their content is read once per level.
     by_text: bool,
 }
 
 impl<'de> Find<'_, '_, 'de> {
-    /// The same for what is on `within`; of a name that is there twice, the last one counts.
+    /// The same for entry `number` of `within`; if a name is there twice, the last one counts.
     fn within<'s>(&'s mut self, number: usize) -> Find<'s, 's, 'de> {
         Find { node: &self.node.within[number].1, found: self.found, by_text: self.by_text }
     }

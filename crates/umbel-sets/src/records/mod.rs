@@ -1,7 +1,7 @@
 //! Records and their keys: where a record ends, and which of its bytes are its key.
 //!
-//! A *row* is what is written: all bytes of a record up to the line feed that ends it. Its *key* is what is hashed and
-//! compared: the row itself, or fields of it.
+//! A *row* is written: all bytes of a record up to the line feed that ends it. Its *key* is hashed and compared: the
+//! row itself, or fields of it.
 //!
 //! | format | a record ends at | the key of one field |
 //! |---|---|---|
@@ -11,14 +11,14 @@
 //! | fields | the separator | the field, between blanks |
 //! | JSON lines | a line feed | a string's text, unescaped; any other value as it is written; none of null |
 //!
-//! The key of a whole row of CSV is its values between delimiters, each in quotes if it has a delimiter, a quote or a line
-//! feed, and only then: two rows are equal if their values are, however they are quoted. Most rows are written so, and
-//! are their own keys.
+//! The key of a whole row of CSV is its values between delimiters, each in quotes only if it has a delimiter, a quote
+//! or a line feed: two rows are equal if their values are, however they are quoted. Most rows are written like this,
+//! and are their own keys.
 //!
 //! The key of several fields is, for each in the given order, the length of its value as a u32, little-endian, then the
-//! value: no two lists of values give the same bytes. The key of one field is the value alone, so that a filter of
-//! plain lines answers for it. **These bytes are part of the format** of filters made with keys: FORMAT.md documents
-//! them for other readers.
+//! value: no two lists of values give the same bytes. The key of one field is the value alone, so a filter of plain
+//! lines answers for it. **These bytes are part of the format** of filters made with keys: FORMAT.md documents them for
+//! other readers.
 //!
 //! This module splits and extracts; `scan` knows who reads the bytes, and on which thread.
 
@@ -67,7 +67,7 @@ pub enum Records {
         /// Whether whole rows are compared as they are written, quotes included, and not value by value.
         raw: bool,
     },
-    /// Lines of fields separated by runs of spaces and tabs, as in awk; those at the ends of a line are ignored. Lines
+    /// Lines of fields separated by runs of spaces and tabs, as in awk; leading and trailing ones are ignored. Lines
     /// end with [`Options::separator`](crate::Options::separator); a carriage return before it belongs to the end.
     Fields {
         /// The fields of the key, by their numbers from 1.
@@ -131,16 +131,16 @@ pub enum Bad {
     Skip,
 }
 
-/// Puts what `bytes` have from `start` on in quotes, as a value of CSV, if it has a delimiter, a quote, a line feed or a
-/// carriage return.
+/// Puts `bytes` from `start` on in quotes, as a CSV value, if they have a delimiter, a quote, a line feed or a carriage
+/// return.
 ///
 /// # Panics
-/// If `start` is behind the end.
+/// If `start` is beyond the end.
 pub fn quote(bytes: &mut Vec<u8>, start: usize, delimiter: u8) {
     quote_if(bytes, start, [b'"', b'\n', b'\r', delimiter]);
 }
 
-/// Puts it in quotes if it has one of some bytes.
+/// Puts it in quotes if it has any `special` byte.
 fn quote_if<const N: usize>(bytes: &mut Vec<u8>, start: usize, special: [u8; N]) {
     let special = |byte: &u8| special.contains(byte);
     if bytes[start..].iter().any(special) {
@@ -239,7 +239,7 @@ pub(crate) struct Format {
     pub(crate) by_row: bool,
     /// Whole rows are compared as they are written.
     raw: bool,
-    /// Rows become one with others, the names of whose members get a prefix of so many bytes.
+    /// Rows are joined with others, whose members' names get a prefix of this many bytes.
     pub(crate) joined: Option<usize>,
     /// The start of the key of a record without one: no other record has it.
     alone: [u8; 16],
@@ -250,13 +250,13 @@ pub(crate) enum Kind {
     Lines(u8),
     Csv(u8),
     Tsv,
-    /// Between blanks, up to this byte.
+    /// Fields between blanks, up to this byte.
     Fields(u8),
     Json,
 }
 
 impl Kind {
-    /// The byte that stands between the values of a row that is written.
+    /// The byte between the values of a written row.
     pub(crate) fn delimiter(self) -> u8 {
         match self {
             Self::Csv(delimiter) => delimiter,
@@ -346,8 +346,8 @@ impl Format {
     }
 
     /// The maximum bytes of memory per byte of a record while it is processed: its own, and two copies in keys, for
-    /// each field that the byte may be part of. Members of a record that is joined take 40 bytes each and a prefix, twice while
-    /// a buffer of them grows, and may have 5.
+    /// each field that the byte may be part of. Members of a joined record use 40 bytes each and a prefix, twice while
+    /// a buffer of them grows, and may have only 5 bytes.
     pub(crate) fn weight(&self) -> u64 {
         let members = match self.joined {
             Some(prefix) if self.kind == Kind::Json => 8 + 3 + 2 * prefix.div_ceil(5) as u64,
@@ -410,7 +410,7 @@ impl Format {
     }
 
     /// Appends a key of several values as bytes that sort by the first value, then by the second, and so on: each but the
-    /// last ends with two zeros, and a zero in it has a one behind it.
+    /// last ends with two zeros, and a zero within it is followed by a one.
     pub(crate) fn sortable(&self, key: &[u8], to: &mut Vec<u8>) {
         for (i, value) in values_of(key, self.fields.len()).enumerate() {
             if i + 1 == self.fields.len() {
@@ -487,11 +487,11 @@ impl Format {
         fields.iter().zip(found).map(find).collect()
     }
 
-    /// The column that somebody meant by a name that no column has.
+    /// The column probably meant by a name that no column has.
     fn nearest_column(&self, field: &str, header: &[u8]) -> Option<String> {
         let mut names = Vec::new();
         let mut see = |name: &[u8]| {
-            // All names with another delimiter between them are none that anybody meant.
+            // A whole header with another delimiter is not a name that was meant.
             let is_one = !name.iter().any(|byte| b";\t|".contains(byte));
             if is_one && names.len() < json::KEPT_NAMES {
                 names.push(String::from_utf8_lossy(name).into_owned());
@@ -501,8 +501,8 @@ impl Format {
         nearest(field, names)
     }
 
-    /// The error of a run in which no record has a field of the key, of which the one at `offset` is the first seen; none
-    /// if that has the field, which is null.
+    /// The error for a run in which no record has a field of the key; the first one seen is at `offset`. `None` if that
+    /// has the field, with the value null.
     pub(crate) fn nowhere(&self, flaw: Flaw, name: &str, offset: u64) -> Option<Error> {
         match self.error(flaw, name, offset) {
             Error::NoField { found, .. } if *found == *json::NULL => None,
@@ -569,11 +569,11 @@ pub(crate) struct Cut<'f> {
     format: &'f Format,
     /// The columns of the key.
     columns: Vec<usize>,
-    /// Those that do not count in whole rows.
+    /// The columns that do not count in whole rows.
     ignored: Vec<usize>,
     /// Whether the input is one of the [others](crate::Input::of_others).
     other: bool,
-    /// How many columns a row has that becomes one with another.
+    /// The columns of a row that is joined with another.
     pub(crate) width: Option<usize>,
 }
 
@@ -606,16 +606,16 @@ pub(crate) enum Flaw {
     NoField {
         field: usize,
         found: String,
-        /// The names that are there in place of the one that is not.
+        /// The names that are there instead of the missing one.
         names: Option<json::Members>,
     },
     Json(serde_json::Error),
-    /// It has `found` fields where its input has `columns`, and was to be reordered or joined.
+    /// It has `found` fields where its input has `columns`, and would have been reordered or joined.
     Ragged {
         found: usize,
         columns: usize,
     },
-    /// The record that it becomes has a name twice.
+    /// The joined record has a name twice.
     SameMember(String),
     /// A key of this many bytes, 2³² or more.
     GiantKey(u64),
@@ -682,7 +682,7 @@ impl Cut<'_> {
             Ok(true) => self.check_present(row, &copied.values),
             Err(flaw) => Err(flaw),
         };
-        // The names of others follow those of the first.
+        // The others' names follow the first input's.
         let found = found.map_err(|flaw| match flaw {
             Flaw::NoField { field, found, names } if self.other => {
                 Flaw::NoField { field: field + self.format.fields.len(), found, names }
@@ -751,7 +751,7 @@ impl Cut<'_> {
         Ok((end, found.map(|()| true)))
     }
 
-    /// Whether a row that becomes one with another has the columns of its input, or is an object.
+    /// Whether a row to be joined has the columns of its input, or is an object.
     fn can_be_joined(&self, row: &[u8]) -> bool {
         let Some(wanted) = self.width else { return true };
         let found = beside::width(self.format.kind, self.text(row));
@@ -840,7 +840,7 @@ impl Cut<'_> {
     }
 }
 
-/// A row without the carriage return that belongs to its end, and that.
+/// A row without the carriage return that belongs to its end, and that carriage return.
 pub(crate) fn split_end(row: &[u8]) -> (&[u8], &[u8]) {
     row.split_at(row.len() - usize::from(row.ends_with(b"\r")))
 }
@@ -885,8 +885,8 @@ impl Copied {
         self.copied_from(begin)
     }
 
-    /// The key of a whole row of columns, value by value, without those `ignored`; `text` is the row without the carriage
-    /// return of its end.
+    /// The key of a whole row of columns, value by value, without `ignored` columns; `text` is the row without the
+    /// carriage return of its end.
     fn row(
         &mut self,
         row: &[u8],
@@ -932,7 +932,7 @@ impl Copied {
         }
     }
 
-    /// Replaces a key just copied by the one that is read in it, if keys are read.
+    /// Replaces a key just copied by the key that `read` finds in it, if there is such a function.
     fn read(&mut self, key: KeyAt, read: Option<ReadKey>) -> Result<Option<KeyAt>, Flaw> {
         let Some(read) = read else { return Ok(Some(key)) };
         let KeyAt::Copied { start, .. } = key else {
@@ -951,7 +951,7 @@ impl Copied {
         KeyAt::Copied { start, length: 32 }
     }
 
-    /// Appends a key of another one; returns its location here.
+    /// Appends a key of `other`; returns its location here.
     pub(crate) fn keep(&mut self, key: KeyAt, other: &Self) -> KeyAt {
         let KeyAt::Copied { start, length } = key else { return key };
         let begin = self.bytes.len() as u32;
@@ -959,13 +959,13 @@ impl Copied {
         KeyAt::Copied { start: begin, length }
     }
 
-    /// Forgets all keys; keeps no more memory than `most` bytes.
+    /// Forgets all keys; keeps at most `most` bytes of memory.
     pub(crate) fn clear(&mut self, most: usize) {
         empty(&mut self.bytes, most);
     }
 }
 
-/// Empties a buffer; keeps no more memory than `most` bytes.
+/// Empties a buffer; keeps at most `most` bytes of memory.
 pub(crate) fn empty(buffer: &mut Vec<u8>, most: usize) {
     buffer.clear();
     if buffer.capacity() > most {

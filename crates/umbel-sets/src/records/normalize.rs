@@ -8,7 +8,7 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use unicode_normalization::UnicodeNormalization;
 use url::Url;
 
-/// Appends the key in a text to the bytes; false, and nothing, for a text that has none, such as a comment.
+/// Appends the key in a text to the bytes; returns false for a text without a key, such as a comment.
 pub type ReadKey = fn(&[u8], &mut Vec<u8>) -> Result<bool, Box<dyn Error + Send + Sync>>;
 
 /// Which differences between keys to ignore. Output is not changed.
@@ -21,31 +21,30 @@ pub struct Normalization {
     /// Ignores ASCII white space at both ends.
     pub trim: bool,
     /// Normalizes a URL by the WHATWG standard, without its fragment: scheme and host in lower case, no default port,
-    /// no dot segments in its path. A key that is not an absolute URL is unchanged, and so is one with a host of more than
-    /// 64 KiB, counted with a name and password in front of it.
+    /// no dot segments in its path. A key that is not an absolute URL is unchanged, and so is one whose host, with a
+    /// name and password in front of it, is over 64 KiB.
     pub url: bool,
     /// Normalizes an email address: its domain, in which case has no meaning (RFC 5321, section 2.4), in lower case and in
     /// the ASCII form of international names (RFC 5890, by UTS #46). The part before the last `@` is unchanged, as is a
-    /// key that is no such address.
+    /// key that is not an address.
     pub email: bool,
-    /// Compares numbers by their exact values: those of RFC 8259, section 6, as JSON writes them, so `1`, `1.0` and `1e0`
-    /// are equal, as are `0` and `-0`. Any other key is unchanged, such as `007` and `+1`, and so is an exponent of more
+    /// Compares numbers, as JSON writes them (RFC 8259, section 6), by their exact values: `1`, `1.0` and `1e0` are
+    /// equal, as are `0` and `-0`. Any other key is unchanged, such as `007` and `+1`, and so are exponents of more
     /// than 18 digits.
     pub number: bool,
     /// Normalizes text to Unicode's Normalization Form C (UAX #15); bytes that are not UTF-8 are unchanged.
     pub nfc: bool,
     /// Ignores the case of letters, by Unicode's default caseless matching; bytes that are not UTF-8 are unchanged.
     pub ignore_case: bool,
-    /// Reads the key in another way than its bytes, such as an address as a number. The other steps come first.
+    /// Reads the key as something else than its bytes, such as an address as a number. The other steps come first.
     pub read: Option<ReadKey>,
 }
 
 /// The names of the steps, in order. Part of the format.
 const STEPS: [&str; 7] = ["crlf", "trim", "url", "email", "number", "nfc", "ignore-case"];
 
-/// How many times longer than a key its normalized form may be: a letter of 2 bytes may fold to 6, and a byte of a URL may
-/// be written as 3, as one of text in Form C (UAX #15, section 12). A domain has at most 255 bytes, and a number twice as many
-/// as before.
+/// How many times longer than a key its normalized form may be: a letter of 2 bytes may fold to 6, and a byte of a URL,
+/// or of text in Form C (UAX #15, section 12), may become 3. A domain has at most 255 bytes; a number at most doubles.
 pub(super) const GROWTH: u64 = 9;
 
 impl Normalization {
@@ -114,8 +113,8 @@ impl Normalization {
 
 /// A normalized URL.
 fn url(text: &[u8]) -> Option<String> {
-    /// Bytes of a host at most: a name has 255, written in any way a few times that. Reading one takes up to 32 bytes of
-    /// memory per byte, for its letters and labels.
+    /// The maximum bytes of a host: a name has 255, or a few times as many in other notations. Reading one takes up to
+    /// 32 bytes of memory per byte, for its letters and labels.
     const MOST: usize = 1 << 16;
     let text = str::from_utf8(text).ok()?;
     if host(text).len() > MOST {
@@ -126,9 +125,9 @@ fn url(text: &[u8]) -> Option<String> {
     Some(url.into())
 }
 
-/// Where a text has the host, if it is a URL whose host is the name of one.
+/// The part of a text that is the host, if it is a URL whose host is a name.
 fn host(text: &str) -> &str {
-    // The schemes that the standard calls special. It skips blanks in front of a scheme, and some within.
+    // The schemes that the standard calls special. It skips blanks before a scheme, and some within.
     const SCHEMES: [&str; 6] = ["http", "https", "ws", "wss", "ftp", "file"];
     let (scheme, rest) = text.split_once(':').unwrap_or_default();
     let scheme: String = scheme.chars().filter(|letter| *letter > ' ').take(6).collect();
@@ -141,7 +140,7 @@ fn host(text: &str) -> &str {
 
 /// Where the domain of an email address starts, and its normal form.
 fn domain(address: &[u8]) -> Option<(usize, String)> {
-    /// More bytes than the 255 of a name (RFC 5321, section 4.5.3.1.2) have when they are read as letters.
+    /// More bytes than a name of 255 (RFC 5321, section 4.5.3.1.2) has when it is written in letters.
     const MOST: usize = 1024;
     let address = str::from_utf8(address).ok()?;
     let (local, domain) = address.rsplit_once('@')?;
@@ -158,8 +157,8 @@ fn domain(address: &[u8]) -> Option<(usize, String)> {
     Some((at, ascii.into_owned()))
 }
 
-/// Whether it may stand before the `@` of an address: a quoted string, or atoms and dots (RFC 5321, section 4.1.2), of
-/// letters beyond ASCII too (RFC 6531, section 3.3). Where the dots are does not matter: some hosts allow `a..b`.
+/// Whether it may come before the `@` of an address: a quoted string, or atoms and dots (RFC 5321, section 4.1.2),
+/// including letters beyond ASCII (RFC 6531, section 3.3). Where the dots are does not matter: some hosts allow `a..b`.
 fn is_local_part(text: &str) -> bool {
     let atom = |letter: char| match letter.is_ascii() {
         true => letter.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.".contains(letter),
@@ -169,7 +168,7 @@ fn is_local_part(text: &str) -> bool {
     quoted || !text.is_empty() && text.chars().all(atom)
 }
 
-/// A number after RFC 8259, section 6. Written as its significant digits, and if its power of ten is not 0, that: `15e-1`.
+/// A number by RFC 8259, section 6. Written as its significant digits, and its power of ten if that is not 0: `15e-1`.
 #[derive(Debug, PartialEq, Eq)]
 struct Number {
     negative: bool,
@@ -180,7 +179,7 @@ struct Number {
 
 impl Number {
     fn read(text: &[u8]) -> Option<Self> {
-        /// Digits of an exponent that an i64 holds, with those of a text added.
+        /// Digits of an exponent that an i64 holds, with the digits of a text added.
         const MOST: usize = 18;
         let (negative, rest) = match text {
             [b'-', rest @ ..] => (true, rest),
@@ -244,7 +243,7 @@ fn fold(bytes: &mut Vec<u8>, start: usize) {
     each_text(bytes, start, |text, put| text.chars().default_case_fold().for_each(put));
 }
 
-/// Replaces the text in the key that starts at `start`, and leaves bytes that are not UTF-8.
+/// Replaces the text in the key that starts at `start`; bytes that are not UTF-8 stay.
 fn each_text(bytes: &mut Vec<u8>, start: usize, replace: impl Fn(&str, &mut dyn FnMut(char))) {
     let key = bytes.split_off(start);
     for chunk in key.utf8_chunks() {
@@ -342,7 +341,7 @@ mod tests {
         ] {
             assert_eq!(normalized(number, text), expected, "{text}");
         }
-        // What RFC 8259 does not call a number, and exponents beyond all use.
+        // Not numbers by RFC 8259, and exponents beyond all use.
         for text in [
             "",
             "-",
@@ -369,8 +368,8 @@ mod tests {
     }
 
     proptest! {
-        /// Of numbers written in any way, those of the same value are equal, in exact arithmetic, and the normal form is
-        /// its own.
+        /// Numbers of the same value, however written, are equal in exact arithmetic; the normal form's normal form is
+        /// itself.
         #[test]
         fn numbers_are_compared_exactly(
             one in written(), other in written()

@@ -70,7 +70,7 @@ fn input(dir: &Path, bytes: &[u8]) -> [Input; 1] {
     [Spool::new(&options).unwrap().add("input", &mut &*bytes).unwrap()]
 }
 
-/// What a scan reads of `bytes`, in chunks by threads or as a stream, with the header.
+/// What a scan reads from `bytes`, in chunks by threads or as a stream, with the header.
 fn see(
     records: &Records,
     bytes: &[u8],
@@ -505,7 +505,7 @@ fn a_record_without_an_end_is_told_by_its_quote_not_by_its_length() {
             }
         }
     }
-    // One that ends, but too late for the memory there is.
+    // A record that ends, but too late for the memory.
     let bytes = format!("{rows}3,\"{more}\"\n{rows}");
     for drip in [None, Some(700)] {
         let error = see(&csv_records(b',', false, &[0]), bytes.as_bytes(), small, drip);
@@ -607,8 +607,8 @@ fn keys_of_several_fields_are_not_mistaken_for_others() {
 }
 
 proptest! {
-    /// Inputs of any length, including empty ones and bare headers, on any number of threads, are read like each by
-    /// itself, in order.
+    /// Inputs of any length, including empty ones and bare headers, are read by any number of threads as each would
+    /// be alone, in order.
     #[test]
     fn many_inputs_are_seen_in_their_order(
         files in proptest::collection::vec("(\"?[a-c],[a-c]\"?\n){0,20}", 1..12),

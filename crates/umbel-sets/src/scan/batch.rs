@@ -7,8 +7,8 @@ use super::{Lines, Scanner, Span, Tally, Work};
 use crate::line_ends::LineEnds;
 use crate::records::{Copied, Cut, Flaw, Found, KeyAt};
 
-/// Lines found and hashed together, with little memory and with more: enough that also the tenth of them that may be
-/// looked up overlap their cache misses, few enough to stay in the second-level cache. With 256, `common` takes 2 % longer.
+/// Lines found and hashed together, with little memory and with more: enough that even if only a tenth are looked up,
+/// their cache misses overlap; few enough to stay in the second-level cache. With 256, `common` takes 2 % longer.
 const BATCH: [usize; 2] = [256, 1024];
 
 /// The origin of some lines.
@@ -30,7 +30,7 @@ pub(super) struct Batch<'a> {
     size: usize,
     spans: Vec<Span>,
     hashes: Vec<KeyHash>,
-    /// The locations of keys, and those that are not a part of their line; empty for plain lines.
+    /// The locations of keys, and the keys that are not a part of their line; empty for plain lines.
     keys: Vec<KeyAt>,
     copied: Copied,
     keep: Vec<bool>,
@@ -52,7 +52,7 @@ impl<'a> Batch<'a> {
             keys: Vec::new(),
             copied: Copied::default(),
             keep: Vec::with_capacity(size),
-            // As many as there can be, untouched until then: a block that grows moves, which interrupts the other threads.
+            // The maximum, untouched until needed: a block that grows moves, which interrupts the other threads.
             kept: Vec::with_capacity(scanner.kept),
             kept_hashes: Vec::with_capacity(scanner.kept),
             kept_keys: Vec::new(),
@@ -148,7 +148,7 @@ impl<'a> Batch<'a> {
         self.hand_on(bytes, origin, work, turn, true)
     }
 
-    /// Notes the first record without its key, in case that all are.
+    /// Notes the first record without its key, in case all lack it.
     #[cold]
     fn lacks(&self, flaw: Flaw, origin: Origin<'_>, start: usize) {
         if self.tally.missing + self.tally.alone > 1 {
@@ -208,7 +208,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Hands on the kept lines, if `last` the last ones of a chunk.
+    /// Hands on the kept lines; `last`: the last ones of a chunk.
     fn hand_on(
         &mut self,
         bytes: &[u8],

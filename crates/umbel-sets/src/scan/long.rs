@@ -11,7 +11,7 @@ use crate::line_counter::mark;
 use crate::records::Ends;
 
 impl Scanner<'_> {
-    /// Checks that there is room for a buffer of `longer` bytes for the last record in it, of which more comes from
+    /// Checks that there is room for a buffer of `longer` bytes for the last record in it, which continues in
     /// `source`. A record that never ends because of a broken quote is reported as such.
     pub(super) fn check_long(
         &self,
@@ -50,7 +50,7 @@ impl Scanner<'_> {
     }
 }
 
-/// What was read of records of which the last one is long.
+/// The records read, the last of which is long.
 pub(super) struct Loaded<'a> {
     pub(super) name: &'a str,
     pub(super) buffer: &'a [u8],
@@ -59,8 +59,8 @@ pub(super) struct Loaded<'a> {
     pub(super) offset: u64,
 }
 
-/// The next size of a buffer for a line longer than `length`: a quarter more, so that little of it
-/// is unused.
+/// The next size of a buffer for a line longer than `length`: a quarter more, which leaves little
+/// of it unused.
 pub(super) fn grown(length: usize) -> usize {
     length + (length / 4).max(if cfg!(test) { 1 << 5 } else { 1 << 16 })
 }

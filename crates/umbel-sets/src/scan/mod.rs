@@ -1,14 +1,14 @@
 //! Reads inputs in parallel, split at the ends of lines or other records.
 //!
-//! The inputs are laid end to end, and each is divided into chunks of equal size, except its last one: to workers a
+//! The inputs are laid end to end, and each is divided into chunks of equal size, except its last one: for workers, a
 //! thousand small files are like one large one. A worker takes the next chunk and owns the lines that *start* in it: it
 //! reads the byte before the chunk to see whether a line starts at its first byte, and reads beyond its end until its
 //! last line ends. Lines are found and hashed in batches; those that a visitor keeps are handed on in the order of the
 //! inputs, whichever worker was first.
 //!
 //! If records may have line feeds in quotes, a worker must know whether its chunk starts within quotes. It counts the
-//! quotes in its chunk as soon as it has read it, and learns from the worker of the chunk before, in turn, whether the
-//! number before was odd: no additional pass, and hardly any waiting. Of several broken records the first one is
+//! quotes in its chunk as soon as it has read it. The worker of the previous chunk then passes on, in turn, whether
+//! the number so far is odd: no additional pass, and hardly any waiting. Of several broken records the first is
 //! reported, whichever worker found one first.
 //!
 //! Memory: a chunk and its slack per worker; for keys that are copied, half of that for the chunk and half for keys. A
@@ -142,15 +142,15 @@ pub(crate) struct Tally {
     /// Records left out because they lack a key, and because they could not be read.
     pub(crate) missing: u64,
     pub(crate) bad: u64,
-    /// Of the lines, records without a key that have one of their own.
+    /// The lines that lack a key and were given a unique one.
     alone: u64,
-    /// The sum of the hashes of lines and of the header: it does not depend on their order, and a field that changed
-    /// between passes is noticed even if it is not part of the key.
+    /// The sum of the hashes of lines and of the header: it does not depend on their order, and shows changes
+    /// between passes even in fields that are not part of the key.
     sum: u64,
 }
 
 impl Tally {
-    /// That of lines which were neither hashed nor had keys.
+    /// The tally of lines that were neither hashed nor had keys.
     pub(crate) fn of_lines(lines: u64) -> Self {
         Self { lines, ..Self::default() }
     }
@@ -173,10 +173,10 @@ impl Tally {
     }
 }
 
-/// The name of an input that is a row alone.
+/// The name of an input that is a single row.
 const ROW: &str = "a row";
 
-/// The keys of rows of one header.
+/// The keys of rows under one header.
 pub(crate) struct RowKeys<'f> {
     format: &'f Format,
     head: Head<'f>,
@@ -184,8 +184,8 @@ pub(crate) struct RowKeys<'f> {
 }
 
 impl RowKeys<'_> {
-    /// Bytes in whose order rows are sorted by their keys, one field after the other; none for a row without a key. Those of
-    /// several fields are put into `text`.
+    /// Bytes that sort rows by their keys, one field after the other; `None` for a row without a key. With several
+    /// fields, they are put into `text`.
     pub(crate) fn sort_key<'r>(
         &'r mut self,
         row: &'r [u8],
@@ -201,7 +201,7 @@ impl RowKeys<'_> {
         Ok(text)
     }
 
-    /// The key of a row; none of one without it.
+    /// The key of a row; `None` for a row without one.
     pub(crate) fn key<'r>(&'r mut self, row: &'r [u8]) -> Result<Option<&'r [u8]>, Error> {
         self.copied.bytes.clear();
         match self.head.cut.next(row, 0, &mut self.copied) {
@@ -273,7 +273,7 @@ impl<'a> Scanner<'a> {
         self.header_among(inputs, true).map(drop)
     }
 
-    /// Returns the header of the first input that has one. It may be as long as a long line, so nobody keeps it during a
+    /// Returns the header of the first input that has one. It may be as long as a long line, so it is not kept during a
     /// pass.
     pub(crate) fn header(&self, inputs: &[Input]) -> Result<Option<Vec<u8>>, Error> {
         self.header_among(inputs, false)
@@ -297,8 +297,8 @@ impl<'a> Scanner<'a> {
         Ok(first)
     }
 
-    /// Once all inputs were read, refuses them if no record has its key, though some lack it: a field that is not spelled right
-    /// would pass in silence otherwise. Those that name the fields differently count by themselves.
+    /// Once all inputs were read, refuses them if records lacked their key and none had one: otherwise a misspelled
+    /// field would go unnoticed. Inputs that name the fields differently are checked separately.
     pub(crate) fn check_keyed(
         &self,
         inputs: &[Input],
@@ -321,7 +321,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// For the keys of rows under this header, of an input that is one of the [others](Input::of_others) or not.
+    /// For the keys of rows under this header, in an input that may be one of the [others](Input::of_others).
     pub(crate) fn row_keys(
         &self,
         header: Option<&[u8]>,
@@ -350,8 +350,8 @@ impl<'a> Scanner<'a> {
         Beside::new(&self.format, [left, right], prefix)
     }
 
-    /// Checks that there is room for the names in a header of this length, which may have one per 2 bytes: as many copies in a
-    /// set, with what else it needs.
+    /// Checks that there is room for the names in a header of this length, which may have one per 2 bytes: they are
+    /// copied into a set, which has its own overhead.
     fn check_names(&self, name: &str, length: u64) -> Result<(), Error> {
         const WEIGHT: u64 = 64;
         let (cap, room) = (self.budget.cap, self.budget.long_line());
@@ -362,7 +362,7 @@ impl<'a> Scanner<'a> {
         Err(Error::LongLine { at: Place::new(name, 0), length, cap, least })
     }
 
-    /// The first record that is not left out, if there is any; one with a flaw is refused when it is read in its turn.
+    /// The first record that is not left out, if any; one with a flaw is refused later, when it is read in its turn.
     fn first_row(&self, reader: &Reader<'_>, head: &Head<'_>) -> Result<Option<Vec<u8>>, Error> {
         let (mut from, mut copied) = (head.start as u64, Copied::default());
         let (input, ends) = (reader.input(), self.format.ends());
@@ -402,13 +402,13 @@ impl<'a> Scanner<'a> {
         Ok(None)
     }
 
-    /// The error of a flaw in the record at a place.
+    /// The error for a flaw in the record at a place.
     pub(crate) fn flawed(&self, flaw: Flaw, at: &Place) -> Error {
         self.format.error(flaw, &at.name, at.offset)
     }
 
     /// Adds the line and column to an error with a place in one of the inputs, which is read again for that. A place
-    /// that cannot be found any more stays as it is.
+    /// that can no longer be found is unchanged.
     pub(crate) fn located(&self, mut error: Error, inputs: &[Input]) -> Error {
         if let Some(place) = error.place()
             && place.line.is_none()
@@ -449,8 +449,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Passes every line of all `inputs` to `visit`; returns the tally of each. A line that is longer than a chunk may use
-    /// `spare` bytes, if the visitor does not say otherwise.
+    /// Passes every line of all `inputs` to `visit`; returns the tally of each. A line longer than a chunk may use
+    /// `spare` bytes, unless the visitor sets another limit.
     pub(crate) fn scan(
         &self,
         inputs: &[Input],
@@ -460,7 +460,7 @@ impl<'a> Scanner<'a> {
         self.scan_some(inputs, 0..inputs.len(), spare, visit)
     }
 
-    /// Like [`scan`](Self::scan), for the inputs in `range`; places and indexes are those among all.
+    /// Like [`scan`](Self::scan), for the inputs in `range`; places and indexes are counted among all inputs.
     pub(crate) fn scan_some(
         &self,
         inputs: &[Input],
@@ -474,7 +474,7 @@ impl<'a> Scanner<'a> {
         let tallies = self.pass_over(inputs, range.clone(), spare, visit)?;
         for (input, tally) in inputs[range].iter().zip(&tallies) {
             input.check_unchanged()?;
-            // What grew may as well have been written anew: then what was read is no longer there.
+            // A file that grew may also have been rewritten, without the bytes that were read.
             let one = std::slice::from_ref(input);
             let again = || self.pass_over(one, 0..1, visit.room(spare), &Nothing);
             if input.grew() && again()? != [*tally] {
@@ -527,7 +527,7 @@ impl<'a> Scanner<'a> {
         Ok(tallies)
     }
 
-    /// Passes every line of `source` to `visit`, on this thread, as soon as it is there.
+    /// Passes every line of `source` to `visit`, on this thread, as soon as it arrives.
     pub(crate) fn stream(
         &self,
         name: &str,
@@ -601,7 +601,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads the head of an input, and shows the header, of which nobody but who needs it makes a copy.
+    /// Reads the head of an input, and shows the header; only a caller that needs it makes a copy.
     pub(crate) fn head(
         &self,
         reader: &Reader<'_>,

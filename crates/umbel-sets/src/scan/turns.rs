@@ -35,7 +35,7 @@ pub(super) trait Turn {
     fn pass(&self);
 }
 
-/// The only chunk there is: that of a stream.
+/// The only chunk, of a stream.
 pub(super) struct Alone;
 
 impl Turn for Alone {
@@ -69,7 +69,7 @@ impl Turn for Numbered<'_> {
 /// Makes workers proceed in the order of their chunks where that matters.
 pub(super) struct Turns {
     state: Mutex<TurnState>,
-    /// Where those wait that wait for a chunk, by its number: whoever is done wakes only those whose turn it is.
+    /// Workers wait here, by their chunk's number: a finished one wakes only those whose turn it is.
     changed: [Condvar; SEATS],
 }
 
@@ -87,7 +87,7 @@ struct TurnState {
     /// All chunks before this one are done.
     next: u64,
     done_early: BTreeSet<u64>,
-    /// The next chunk whose quotes are to be counted, and whether it starts within quotes.
+    /// The next chunk whose quotes will be counted, and whether it starts within quotes.
     counted: u64,
     quoted: bool,
     stopped: bool,
@@ -108,7 +108,7 @@ impl Turns {
     }
 
     /// Whether `chunk` starts within quotes; the `first` one of an input does not. `turned` is whether it ends the
-    /// other way. Waits until that is known of all chunks before. `None` if a worker failed.
+    /// other way. Waits until that is known for all chunks before. `None` if a worker failed.
     pub(super) fn quotes(&self, chunk: u64, first: bool, turned: bool) -> Option<bool> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.counted < chunk && !state.stopped {
@@ -125,7 +125,7 @@ impl Turns {
         Some(before)
     }
 
-    /// The work of a chunk is done, or goes on where others keep its order; said once or twice.
+    /// A chunk is done, or the rest of its work is ordered by other means; called once or twice.
     pub(super) fn done(&self, chunk: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if chunk < state.next {

@@ -19,8 +19,7 @@ pub(crate) trait Visit: Sync {
         Ok(())
     }
 
-    /// Processes lines, in any order, on any thread; sets `keep[i]` for those to hand on in order: by default, all of
-    /// them.
+    /// Processes lines, in any order, on any thread; sets `keep[i]` for lines to hand on in order: by default, all.
     fn batch(
         &self,
         _local: &mut Self::Local,
@@ -38,7 +37,7 @@ pub(crate) trait Visit: Sync {
     }
 
     /// As [`kept`](Self::kept), where the order is kept by other means than turns: once `pass` is called, the lines of the
-    /// next chunk may follow, if these are the last ones of theirs.
+    /// next chunk may follow, if these are the last of their chunk.
     fn kept_in_line(
         &self,
         local: &mut Self::Local,
@@ -68,8 +67,8 @@ pub(crate) trait Visit: Sync {
         usize::MAX
     }
 
-    /// Bytes that one line too long for a chunk may use in memory now, where `spare` bytes are for such lines. Called in the
-    /// order of the inputs.
+    /// Bytes that one line too long for a chunk may use in memory now; `spare` bytes are reserved for such lines.
+    /// Called in the order of the inputs.
     fn room(&self, spare: u64) -> u64 {
         spare
     }
@@ -122,8 +121,7 @@ impl Visit for Nothing {
     }
 }
 
-/// A [`Visit`] whose type is not known: reading is compiled once, and not for each of them. It is called once per
-/// batch.
+/// A [`Visit`] of an erased type: reading is compiled once, not for each visitor. It is called once per batch.
 pub(crate) trait Visitor: Sync {
     /// What one worker does, with its state.
     fn work(&self) -> Box<dyn Work + '_>;

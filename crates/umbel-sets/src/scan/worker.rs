@@ -71,7 +71,7 @@ impl<'a> Worker<'a> {
             return Ok(open);
         }
         let reader = self.chunks.input(input).open()?;
-        // A header may be as long as a long line: one worker at a time reads one, and none keeps it.
+        // A header may be as long as a long line: one worker at a time reads one, and does not keep it.
         let heads = self.scanner.heads.lock().expect("no worker panics");
         let mut header = None;
         let hash = &mut |row: &[u8]| header = Some(self.scanner.hasher.hash(row));
@@ -185,7 +185,7 @@ impl<'a> Worker<'a> {
             }
             let longer = (grown(searched) as u64).min(length - from) as usize;
             if longer > 2 * scanner.chunk + PAGE {
-                // One long line at a time is in memory: that of the earliest chunk.
+                // One long line at a time is in memory: the earliest chunk's.
                 if !self.turns.wait(number) {
                     return Err(Halt::Stopped);
                 }

@@ -1,8 +1,8 @@
 //! Lines that are not in a filter yet, like [`Seen`](super::Seen), for a filter larger than the memory cap.
 //!
 //! The pieces of the filter insert the hashes that fall into them one after the other, in the order of the lines, and
-//! so determine which are new. Then a second pass over the lines writes those. The filter gets its name last: what is
-//! written is noted before, so a run that is killed loses nothing, and the next one continues after it.
+//! so determine which are new. Then a second pass over the lines writes those. The filter gets its name last. Written
+//! lines are noted before, so a run that is killed loses nothing, and the next one continues after it.
 
 use std::io::Write;
 use std::slice;
@@ -55,8 +55,8 @@ impl<'a> SeenInPieces<'a> {
     /// receipt.
     ///
     /// # Errors
-    /// Those of reading and of temporary files, and what is wrong with the filter; [`Error::NoRoom`], before anything
-    /// is written, if the lines would over-fill it; [`Error::Output`], [`Error::Save`].
+    /// Errors of reading, of temporary files and of the filter; [`Error::NoRoom`], before anything is written, if the
+    /// lines would over-fill it; [`Error::Output`], [`Error::Save`].
     pub fn run(
         &self,
         inputs: &[Input],
@@ -104,7 +104,7 @@ impl<'a> SeenInPieces<'a> {
         go_out.begin(inputs.first().map(Input::name))?;
         let tallies = scanner.scan(inputs, room(budget), &go_out);
         let mut recorder = self.recorder.lock().expect("no worker panics");
-        // Even after an error, what was written is noted.
+        // Even after an error, the lines written are noted.
         if !matches!(tallies, Err(Error::Output(_) | Error::Save(_))) {
             recorder.checkpoint(None, true)?;
         }
@@ -115,7 +115,7 @@ impl<'a> SeenInPieces<'a> {
         Ok((report, receipt))
     }
 
-    /// Ends a run from another thread: notes what was written. Nothing is written after this; the process must end.
+    /// Ends a run from another thread: notes the lines written. Nothing is written after this; the process must end.
     ///
     /// # Errors
     /// [`Error::Output`], [`Error::Save`].
@@ -139,7 +139,7 @@ struct GoOut<'a, 'o> {
 }
 
 impl GoOut<'_, '_> {
-    /// Notes what was there already.
+    /// Notes the lines that the output already has.
     fn begin(&self, input: Option<&str>) -> Result<(), Error> {
         let mut recorder = self.recorder.lock().expect("no worker panics");
         recorder.at.input = input.unwrap_or_default().to_owned();

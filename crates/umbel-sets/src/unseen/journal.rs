@@ -1,15 +1,15 @@
-//! The journal of `unseen`: a file next to the filter, with what was added since the filter was saved.
+//! The journal of `unseen`: a file next to the filter, with the keys added since the filter was saved.
 //!
-//! A filter of gigabytes is not written every minute. Instead, hashes are appended here, and at each checkpoint the
-//! position of the run. Readers of the filter also read the journal up to the last checkpoint. It is removed when the
-//! filter is saved at the end of the run.
+//! Writing a filter of gigabytes every minute would be too slow. Instead, hashes are appended here, and at each
+//! checkpoint the position of the run. Readers of the filter also read the journal up to the last checkpoint. It is
+//! removed when the filter is saved at the end of the run.
 //!
-//! What is appended to the output is announced here first, by its checksums. So the next run knows which bytes behind the
-//! last checkpoint are of the one that was interrupted, and removes those and no others.
+//! Output is announced here before it is appended, by its checksums. So the next run knows which bytes after the last
+//! checkpoint the interrupted run wrote, and removes only those.
 //!
-//! Just before a filter that has all of it takes its name, that filter is announced, too. So nobody takes in again what the
-//! filter has, not even if the run stops before it removes the journal: an older key would count as a new one, and a key
-//! that was removed since would return.
+//! A filter that has all of the journal is announced, too, just before it takes its name. So its keys are not added to
+//! it again, even if the run stops before it removes the journal: an older key would count as new, and a key that was
+//! removed since would return.
 //!
 //! ```text
 //! "UMBELRUN" | version u32 = 1 | frames
@@ -29,12 +29,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
-use umbel::format::Reader;
-use umbel::{AnyFilter, Capacity, KeyHash, KeyHasher};
+use umbel::internals::format::Reader;
+use umbel::{AnyFilter, Capacity, Filter, KeyHash, KeyHasher};
 use umbel_io::atomic::{self, Existing};
 use umbel_io::{Access, FileAt, PageWriter, State};
 
-/// What a journal begins with: bytes that all have, and the version.
+/// The first bytes of a journal: its magic number and the version.
 const START: [u8; 12] = *b"UMBELRUN\x01\0\0\0";
 const MAGIC: usize = 8;
 /// Bytes of a frame before its content.
@@ -45,15 +45,15 @@ const PIECE: u64 = 4096;
 const MOST_ANNOUNCED: usize = 1 << 20;
 /// Hashes of a frame.
 const HASHES: usize = 4096;
-/// No frame is longer: hashes, or a checkpoint with two paths.
+/// The longest frame: hashes, or a checkpoint with two paths.
 const LONGEST: usize = 16 * HASHES + 1;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Debug)]
 pub struct Reached {
     /// The input being read.
     pub input: String,
-    /// Where in it the first line starts that is not settled.
+    /// Where the first unsettled line in it starts.
     pub offset: u64,
     /// Lines that were printed.
     pub found: u64,
@@ -65,7 +65,7 @@ impl Reached {
     /// The content of its frame.
     fn content(&self) -> Vec<u8> {
         let output = self.output.as_ref().map(|OutputState { path, inode, length, tail }| {
-            // As text, or if it is none as the numbers of its bytes.
+            // As text, or if it is not text, as the numbers of its bytes.
             let path = path
                 .to_str()
                 .map_or_else(|| json!(path.as_os_str().as_encoded_bytes()), Value::from);
@@ -102,14 +102,14 @@ impl Reached {
     }
 }
 
-/// What was written of a file, and by what it is known again.
+/// How much of a file was written, and how it is recognized.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputState {
     /// Where it is.
     pub path: PathBuf,
     /// Its number on its file system.
     pub inode: u64,
-    /// Bytes that it has when all that is recorded is in it.
+    /// Its bytes when everything recorded is in it.
     pub length: u64,
     /// XXH3 of the last 4,096 of these bytes.
     pub tail: u64,
@@ -119,7 +119,7 @@ impl OutputState {
     /// The file as it is now: `file`, opened as `path`.
     ///
     /// # Errors
-    /// Those of the system; a file that was removed, with what is written to it.
+    /// System errors; a file that was removed, together with its content.
     pub fn now(path: &Path, file: &File) -> Result<Self> {
         let State { id, length, links, .. } = State::of(file)?;
         if links == 0 {
@@ -128,7 +128,7 @@ impl OutputState {
         Ok(Self { path: path.to_owned(), inode: id.inode, length, tail: tail(file, length)? })
     }
 
-    /// What contradicts that `file` is this one, with at least what is recorded.
+    /// The reason, if any, why `file` cannot be this one with at least the recorded content.
     fn contradiction(&self, file: &File, now: &State) -> io::Result<Option<&'static str>> {
         Ok(if now.id.inode != self.inode {
             Some("is another file than the one")
@@ -182,7 +182,7 @@ impl Announced {
         Some(Self { at, length, sums: words.collect() })
     }
 
-    /// The end of the pieces of it that are in `file`, up to one that is not.
+    /// The end of its pieces in `file`, up to the first that is missing.
     fn end_in(&self, file: &File) -> io::Result<u64> {
         let (mut at, end) = (self.at, self.at + self.length);
         let mut piece = Vec::new();
@@ -205,7 +205,7 @@ enum Frame {
     Saved(Saved),
 }
 
-/// A filter that has the hashes of the journal up to a byte of it.
+/// A filter that has the journal's hashes up to some byte.
 struct Saved {
     /// Its [sum](sum_of).
     sum: u64,
@@ -225,7 +225,7 @@ impl Saved {
     }
 }
 
-/// By what a filter is known again: XXH3 of its header and of the checksum of its table of checksums.
+/// What a filter is recognized by: XXH3 of its header and of the checksum of its table of checksums.
 fn sum_of(filter: &File) -> Result<u64> {
     let reader = Reader::begin(ReadAt { file: filter, at: 0 }, filter.metadata()?.len())?;
     let header = reader.header();
@@ -234,7 +234,7 @@ fn sum_of(filter: &File) -> Result<u64> {
     Ok(checksum(&[header.bytes(), &table].concat()))
 }
 
-/// A file from its start, wherever others read it.
+/// A file read from its start, independent of other readers.
 struct ReadAt<'a> {
     file: &'a File,
     at: u64,
@@ -259,12 +259,12 @@ pub fn path_of(filter: &Path) -> PathBuf {
 
 /// A journal that is open for reading, up to its last checkpoint.
 ///
-/// It is opened before the filter is: when a run saves the filter and removes the journal meanwhile, this one still has
-/// what it had, and the filter has it too. The other way round, what was recorded could be in neither.
+/// Open it before the filter: if a run saves the filter and removes the journal meanwhile, this one still has its
+/// hashes, and so has the filter. In the other order, recorded hashes could be in neither.
 pub struct Notes {
     path: PathBuf,
     file: File,
-    /// How far the run was.
+    /// The progress of the run.
     pub reached: Reached,
     /// Where the last checkpoint ends in the file.
     end: u64,
@@ -274,7 +274,7 @@ impl Notes {
     /// The journal of the filter at a path, if it has a checkpoint.
     ///
     /// # Errors
-    /// Those of the system; a file of that name that is no journal.
+    /// System errors; a file of that name that is not a journal.
     pub fn of(filter: &Path) -> Result<Option<Self>> {
         let path = path_of(filter);
         let file = match File::open(&path) {
@@ -291,8 +291,8 @@ impl Notes {
         Ok(last.map(|(reached, end)| Self { path, file, reached, end }))
     }
 
-    /// Refuses the journal of a filter whose signature is checked: that does not cover it. Whoever can put a file next to the
-    /// filter could add keys to it, and signed filters are not changed in place otherwise.
+    /// Refuses the journal of a filter whose signature is checked: the signature does not cover it. Anyone who can put
+    /// a file next to the filter could add keys; signed filters are not otherwise changed in place.
     ///
     /// # Errors
     /// As [`of`](Self::of); a journal with a checkpoint.
@@ -307,10 +307,10 @@ impl Notes {
         }
     }
 
-    /// Puts into `filter`, which was read from `file`, what the journal holds and it does not.
+    /// Adds to `filter`, which was read from `file`, the hashes of the journal that it lacks.
     ///
     /// # Errors
-    /// Those of reading; of a filter without room.
+    /// Errors of reading; a filter without room.
     pub fn take_in(&self, filter: &mut AnyFilter, file: &File) -> Result<()> {
         let forgets = filter.plan().kind().capacity() == Capacity::Last;
         let mut known = Vec::new();
@@ -325,10 +325,10 @@ impl Notes {
         })
     }
 
-    /// Shows the hashes that the journal holds, and the filter of `file` need not have.
+    /// Shows the hashes of the journal that the filter of `file` may lack.
     ///
     /// # Errors
-    /// Those of reading, and of `each`, which can be downcast.
+    /// Errors of reading, and of `each`, which can be downcast.
     pub fn each_hashes(
         &self,
         file: &File,
@@ -337,7 +337,7 @@ impl Notes {
         self.since_saved(file, |hashes| each(&hashes))
     }
 
-    /// Gives the hashes of the journal, but for those that were noted when the filter of `file` was saved.
+    /// Passes on the hashes of the journal, except those noted before the filter of `file` was saved.
     fn since_saved(
         &self,
         file: &File,
@@ -352,7 +352,7 @@ impl Notes {
         })
     }
 
-    /// The filters that were saved with what the journal holds, also since this was opened.
+    /// The filters that were saved with the journal's hashes, also since this was opened.
     fn saved_filters(&self) -> Result<Vec<Saved>> {
         let mut all = Vec::new();
         each_frame(&self.file, &self.path, u64::MAX, |frame, _| {
@@ -364,10 +364,10 @@ impl Notes {
         Ok(all)
     }
 
-    /// Records that the filter of `file`, which is about to replace the one next to the journal, has all that it holds.
+    /// Records that the filter of `file`, about to replace the journal's, has all hashes of the journal.
     ///
     /// # Errors
-    /// Those of the system.
+    /// System errors.
     pub fn saved(&self, file: &File) -> Result<()> {
         let mut journal_end = self.end;
         each_frame(&self.file, &self.path, u64::MAX, |_, end| {
@@ -384,14 +384,14 @@ impl Notes {
         append().with_context(context)
     }
 
-    /// Removes from `out`, which is the file `written`, what the interrupted run appended behind its last checkpoint.
+    /// Removes from `out`, the file `written`, the bytes that the interrupted run appended after its last checkpoint.
     ///
     /// # Errors
-    /// Those of the system; a file in which anything is not as that run left it: it stays as it is.
+    /// System errors; a file that differs in any way from what that run left: it is not changed.
     pub fn take_back(&self, written: &OutputState, out: &File) -> Result<()> {
         let now = State::of(out)?;
         let mut contradiction = written.contradiction(out, &now)?;
-        // What is ours at the end.
+        // The end of our own bytes.
         let mut ours = written.length;
         each_frame(&self.file, &self.path, u64::MAX, |frame, end| {
             if let Frame::Announced(announced) = frame
@@ -414,14 +414,14 @@ impl Notes {
         }
         if now.length > written.length {
             umbel_io::set_length(out, written.length)?;
-            // The announcements are removed next: without them these lines would seem to be of others.
+            // The announcements are removed next: without them, these lines would seem to come from another program.
             out.sync_data()?;
         }
         Ok(())
     }
 }
 
-/// Gives the whole frames of the journal at `path` that start before `until`, with the places of their ends.
+/// Passes on the complete frames of the journal at `path` that start before `until`, with the places of their ends.
 fn each_frame(
     file: &File,
     path: &Path,
@@ -451,7 +451,7 @@ fn each_frame(
     let mut at = START.len() as u64;
     while at < until {
         let Some((frame, end)) = frame_at(file, at).with_context(context)? else {
-            // What a crash left of the last frame ends the journal.
+            // The journal ends at a last frame that a crash left incomplete.
             if is_damaged_at(file, at).with_context(context)? {
                 bail!(
                     "{}: is damaged at byte {at}, where keys are recorded that the filter lacks; nothing was changed; copy the \
@@ -467,7 +467,7 @@ fn each_frame(
     Ok(())
 }
 
-/// The frame that starts at a byte of a journal, and where it ends; none if no whole one does.
+/// The frame that starts at a byte of a journal, and where it ends; `None` if there is no complete one.
 fn frame_at(file: &File, at: u64) -> io::Result<Option<(Frame, u64)>> {
     let mut head = [0; HEAD];
     if !whole(file.read_exact_at(&mut head, at))? {
@@ -483,11 +483,11 @@ fn frame_at(file: &File, at: u64) -> io::Result<Option<(Frame, u64)>> {
     Ok(frame.map(|frame| (frame, start + length as u64)))
 }
 
-/// Whether a frame was whole that is not, and no crash explains it. Of what was written since a checkpoint, a power failure
-/// leaves any part, so that one frame may lack and a later one be there; but nothing is written behind the next checkpoint until
-/// all before is on disk. Damage to the last frames before the end of the journal looks like what a crash leaves.
+/// Whether an incomplete frame was once complete, and no crash explains it. A power failure leaves any part of the
+/// bytes written since a checkpoint: a frame may be missing and a later one present. But nothing is written after the
+/// next checkpoint until all before it is on disk. Damage to the last frames of the journal looks like a crash.
 ///
-/// Cost: looks at each byte that the next frame can start at, 30 ms.
+/// Cost: checks each byte at which the next frame can start, 30 ms.
 fn is_damaged_at(file: &File, at: u64) -> io::Result<bool> {
     let most = at.saturating_add((HEAD + LONGEST) as u64);
     let (mut found, mut is_durable) = (None, false);
@@ -508,7 +508,7 @@ fn is_damaged_at(file: &File, at: u64) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether all was read, and not the end of the file met.
+/// Whether all was read before the end of the file.
 fn whole(read: io::Result<()>) -> io::Result<bool> {
     match read {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
@@ -540,11 +540,11 @@ fn checksum(content: &[u8]) -> u64 {
 /// A journal that a run writes.
 pub struct Journal {
     path: PathBuf,
-    /// None as long as nothing is noted: a run that cannot start leaves no file.
+    /// `None` until something is noted: a run that cannot start leaves no file.
     out: Option<PageWriter<File>>,
     waiting: Vec<u8>,
     bytes: u64,
-    /// Whether writing failed: behind a frame that is cut off, nothing would be read.
+    /// Whether writing failed: nothing after a frame that is cut off would be read.
     failed: bool,
 }
 
@@ -590,8 +590,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Tells what is appended to the output next, at the offset `at`. It need not survive a crash of the system: then the
-    /// next run may not know the last lines again, and refuses to continue behind them.
+    /// Announces the bytes appended to the output next, at the offset `at`. This need not survive a system crash: the
+    /// next run may then not recognize the last lines, and refuses to continue after them.
     fn announce(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
         self.frame(&Announced::new(at, bytes).content())?;
         self.write(|out| out.flush())
@@ -604,8 +604,8 @@ impl Journal {
         self.sync()
     }
 
-    /// Records, after a checkpoint, that the filter of `file` has all that was noted. It is about to replace the one next to
-    /// the journal.
+    /// Records, after a checkpoint, that the filter of `file` has everything noted. It is about to replace the one next
+    /// to the journal.
     pub fn saved(&mut self, file: &File) -> Result<()> {
         let context = || self.path.display().to_string();
         let saved = Saved { sum: sum_of(file).with_context(context)?, up_to: self.bytes };
@@ -631,7 +631,7 @@ impl Journal {
         written.with_context(|| self.path.display().to_string())
     }
 
-    /// Empties the journal, once the filter has all that was noted.
+    /// Empties the journal, once the filter has everything noted.
     pub fn begin_again(&mut self, reached: &Reached) -> Result<()> {
         let mut bytes = START.to_vec();
         write_frame(&mut bytes, &reached.content())?;
@@ -641,7 +641,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the file, when the filter has all that was noted and the run is over.
+    /// Removes the file, when the filter has everything noted and the run is over.
     pub fn remove(&mut self) -> Result<()> {
         match self.out.take() {
             Some(_) => fs::remove_file(&self.path).with_context(|| self.path.display().to_string()),
@@ -657,8 +657,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes the file, which has its start whenever it is there: whoever may read the filter may read what is added to it, and
-    /// nobody else.
+    /// Makes the file, complete with its start: only users who may read the filter may read its journal.
     fn make(&mut self) -> Result<()> {
         let access = Access::of(&self.path.with_extension(""));
         // A link that leads nowhere stays: the journal belongs next to the filter.
@@ -707,7 +706,7 @@ impl Write for JournaledFile {
         journal.announce(at, bytes).map_err(io::Error::other)?;
         let written = self.file.write(bytes)?;
         if written < bytes.len() {
-            // A full disk: it may end within a piece.
+            // A full disk: the bytes written may end within a piece.
             journal.announce(at, &bytes[..written]).map_err(io::Error::other)?;
         }
         Ok(written)
@@ -750,7 +749,7 @@ mod tests {
         }
     }
 
-    /// A frame that a full disk cut off hides all that follow: lines that these announce would seem to be of others.
+    /// A frame cut off by a full disk hides all later ones: their lines would seem to come from another program.
     #[test]
     fn after_an_error_nothing_is_announced_and_nothing_appended() {
         let folder = tempfile::tempdir().unwrap();
@@ -790,7 +789,7 @@ mod tests {
             Notes::of(&path).map(|notes| notes.map_or(0, |notes| notes.end))
         };
         assert_eq!(read(&whole).unwrap(), ends[2]);
-        // What the third checkpoint was made durable with, is damaged; or what came since.
+        // Damage to frames made durable with the third checkpoint, or to later ones.
         let places = (START.len()..whole.len()).step_by(9_973);
         let near = |end: u64| (end as usize - 99..whole.len().min(end as usize + 20)).step_by(7);
         for at in places.chain(12..40).chain(near(ends[1])).chain(near(ends[2])) {
@@ -805,7 +804,7 @@ mod tests {
                 at if at < ends[2] => assert_eq!(found.unwrap(), ends[1]),
                 _ => assert_eq!(found.unwrap(), ends[2]),
             }
-            // While the third checkpoint was being made durable, any part since the second could lack.
+            // While the third checkpoint was being made durable, any part since the second could be missing.
             let found = read(&damaged[..ends[2] as usize]);
             match at as u64 {
                 at if at < checkpoints[1] => assert!(found.is_err(), "{at}"),
@@ -820,7 +819,7 @@ mod tests {
         }
     }
 
-    /// A run that ends between the opening of the journal and that of the filter takes nothing away.
+    /// If a run ends between the opening of the journal and of the filter, nothing is lost.
     #[test]
     fn what_was_recorded_is_read_while_the_run_ends() {
         let folder = tempfile::tempdir().unwrap();
@@ -842,7 +841,7 @@ mod tests {
         assert!(filter.contains("key"));
     }
 
-    /// Of all that may be behind a checkpoint, only whole pieces of what was announced are taken back.
+    /// Of all bytes that may follow a checkpoint, only whole pieces of announced output are taken back.
     #[test]
     fn only_what_was_announced_is_taken_back() {
         let folder = tempfile::tempdir().unwrap();
@@ -884,12 +883,12 @@ mod tests {
         for at in (0..all.len()).step_by(501) {
             let mut other = all.clone();
             other[at] ^= 1;
-            // Only the last page is known of what was written before.
+            // Only the last page of earlier output is known.
             tried(&other, at < 5000 - 4096);
         }
         tried(&[&all[..], b"theirs"].concat(), false);
         assert_eq!(taken_back, 1 + 2 + 1 + 3 + 1 + 2);
-        // An announcement of others whose end is no number ends the journal.
+        // A forged announcement whose end overflows ends the journal.
         let mut journal = OpenOptions::new().append(true).open(path_of(&path)).unwrap();
         let announced = Announced { at: 5000, length: u64::MAX, sums: vec![0] };
         write_frame(&mut journal, &announced.content()).unwrap();

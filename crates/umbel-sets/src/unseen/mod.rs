@@ -1,5 +1,5 @@
-//! Lines that no earlier run has seen: a filter has the lines of all runs, and a journal next to its file what was added
-//! since it was saved.
+//! Lines that no earlier run has seen: a filter has the lines of all runs, and a journal next to its file has the lines
+//! added since it was saved.
 //!
 //! | module | what it alone knows |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! Lines that are not in a filter yet: each is written and inserted, in one pass.
 //!
 //! This is the daily job of a crawler. Insertions are recorded at checkpoints, and the filter is saved at the end,
-//! always after the lines were written: a run that is killed may repeat what it wrote since, and loses nothing.
+//! always after the lines were written: after a run is killed, the next may repeat its last lines, but none is lost.
 
 use std::io::{Read, Write};
 use std::slice;
@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use umbel::{AnyFilter, Capacity, KeyHash};
+use umbel::{AnyFilter, Capacity, Filter, KeyHash};
 use umbel_io::threads::no_thread;
 
 use crate::budget::Budget;
@@ -28,7 +28,7 @@ use crate::{Bad, Error, Header, Missing, Options, Records};
 pub struct Checkpoint {
     /// The input being read.
     pub input: String,
-    /// The start of the first line in it that is not settled, in bytes.
+    /// The start of the first unsettled line in it, in bytes.
     pub offset: u64,
     /// Lines written so far.
     pub found: u64,
@@ -39,11 +39,11 @@ pub trait Save: Send {
     /// Makes the output durable; `out` already has all of it.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Output errors.
     fn sync(&mut self) -> std::io::Result<()>;
 
-    /// Notes what is inserted into the filter, in order: all hashes if it forgets old keys ([`Capacity::Last`]), else
-    /// those that were not in it.
+    /// Notes the hashes inserted into the filter, in order: all if it forgets old keys ([`Capacity::Last`]), else the
+    /// new ones.
     ///
     /// # Errors
     /// Any.
@@ -118,8 +118,8 @@ impl<'a> Seen<'a> {
         self.skip.state.get_mut().expect("no worker panics").recorder.continue_output(under);
     }
 
-    /// Takes in the lines that the output has already, before any input: they are not written again. A filter that forgets
-    /// stays as it is.
+    /// Inserts the lines that the output already has, before any input: they are not written again. A filter that
+    /// forgets is unchanged.
     ///
     /// # Errors
     /// As [`inputs`](Self::inputs).
@@ -150,7 +150,7 @@ impl<'a> Seen<'a> {
     /// Processes files.
     ///
     /// # Errors
-    /// Those of reading; [`Error::Output`]; [`Error::Save`]; [`Error::FilterFull`] before the first line that would
+    /// Read errors; [`Error::Output`]; [`Error::Save`]; [`Error::FilterFull`] before the first line that would
     /// over-fill the filter: everything written before it is saved.
     pub fn inputs(&self, inputs: &[Input]) -> Result<(), Error> {
         self.skip.begin(inputs.first().map(Input::name), false)?;
@@ -184,8 +184,8 @@ impl<'a> Seen<'a> {
         self.settle(read)
     }
 
-    /// Ends a run from another thread, even while it waits for input: saves what was written. Nothing is written after
-    /// this. The run's own thread does not end, so the process must.
+    /// Ends a run from another thread, even while it waits for input: saves the lines written. Nothing is written
+    /// after this. The run's own thread does not end, so the process must.
     ///
     /// # Errors
     /// [`Error::Output`], [`Error::Save`].
@@ -197,7 +197,7 @@ impl<'a> Seen<'a> {
         Ok(at)
     }
 
-    /// After an error other than of output or saving, what was written is recorded.
+    /// After an error, except of output or saving, the lines written are recorded.
     fn settle(&self, result: Result<(), Error>) -> Result<(), Error> {
         let mut state = self.skip.state.lock().expect("no worker panics");
         if let Some(error) = state.failed.take() {
@@ -236,7 +236,7 @@ struct State<'a> {
     left: u64,
     budget: Budget,
     recorder: Recorder<'a>,
-    /// Why a checkpoint was not made while no line came.
+    /// Why a checkpoint failed while no line arrived.
     failed: Option<Error>,
 }
 
@@ -246,7 +246,7 @@ pub(super) struct Recorder<'a> {
     save: &'a mut dyn Save,
     every: Duration,
     saved: Instant,
-    /// Whether lines were passed since.
+    /// Whether lines were passed since the last checkpoint.
     new: bool,
     /// The header of the output that is continued.
     under: Option<Header>,
@@ -325,7 +325,7 @@ impl State<'_> {
         self.recorder.checkpoint(Some(&*self.filter), end)
     }
 
-    /// Inserts hashes as far as there is room; returns how many those are, and why not all.
+    /// Inserts hashes while there is room; returns their number, and why not all were inserted.
     fn insert(
         &mut self,
         hashes: &[KeyHash],
@@ -376,7 +376,7 @@ impl Skip<'_> {
         }
     }
 
-    /// Begins an input; before the first one, notes what was there already.
+    /// Begins an input; before the first one, notes the lines that the output already has.
     fn begin(&self, input: Option<&str>, flush: bool) -> Result<(), Error> {
         let mut state = self.state.lock().expect("no worker panics");
         state.flush = flush;
@@ -388,7 +388,7 @@ impl Skip<'_> {
     }
 }
 
-/// How the lines are read that the output has: one that has no key, such as what a crash left of a record, is none to omit.
+/// Options to read the output's own lines: a line without a key, such as a record cut off by a crash, is skipped.
 pub(super) fn of_output(options: &Options) -> Options {
     let (mut missing, mut bad) = (options.missing, options.bad);
     if missing == Missing::Refuse {

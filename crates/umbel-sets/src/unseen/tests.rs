@@ -89,7 +89,7 @@ fn reports_of_work_piece_by_piece_have_all_bytes() {
     drop(run);
     assert_eq!(new, lines(10_000..20_000));
     for report in [queried, seen] {
-        // A hash of each line and a bit; each of some pieces has a byte of its own that is not full.
+        // A hash and a bit for each line; some pieces have a last byte that is not full.
         let spilled = 29_999 * 16 + 29_999 / 8;
         assert!((spilled..spilled + 100).contains(&report.bytes_spilled), "{report:?}");
         let read = 2 * lengths(&inputs) + plan.bytes() + report.bytes_spilled;

@@ -1,37 +1,37 @@
 //! What the bits of a filter show beyond its answers.
 //!
-//! Every set bit was set by a key. If all keys are among the candidates, each set bit is explained by one that passes. A
-//! candidate that is the only one to explain some bit is a member for certain; no other is, since without it the rest still
-//! explain every bit.
+//! Every set bit was set by a key. If all keys are among the candidates, a passing candidate explains each set bit. A
+//! candidate that alone explains some bit is certainly a member. No other candidate is certain, because the rest
+//! explain every bit without it.
 //!
 //! G. Bianchi, L. Bracciale, P. Loreti 2012, "'Better Than Nothing' Privacy with Bloom Filters: To What Extent?",
-//! <https://doi.org/10.1007/978-3-642-33627-0_27>, call a member *deniable* if strangers that pass explain each of its bits
-//! too, and a filter γ-deniable if a member is deniable with probability γ. They find γ ≈ (1 − e^(−h·k/X))^k, with h such
-//! strangers and X set bits.
+//! <https://doi.org/10.1007/978-3-642-33627-0_27>, call a member *deniable* if passing strangers also explain each of
+//! its bits, and a filter γ-deniable if a member is deniable with probability γ. They find γ ≈ (1 − e^(−h·k/X))^k, with
+//! h such strangers and X set bits.
 
 use umbel::formulas::blocked;
 use umbel::internals::block_words;
-use umbel::{AnyFilter, KeyHash, Kind, Variant};
+use umbel::{AnyFilter, Filter, KeyHash, Kind, Variant};
 
 /// Counts, bit by bit, the candidates that explain the bits of a filter. Two bits of memory for each of the filter's.
 #[derive(Debug)]
 pub struct Cover<'f> {
     filter: &'f AnyFilter,
-    /// The bits of at least one candidate that passes, and of at least two.
+    /// The bits set by at least one passing candidate, and by at least two.
     once: Vec<u64>,
     twice: Vec<u64>,
 }
 
 impl<'f> Cover<'f> {
-    /// Of a blocked, classic, sliced or counting filter; `None` for other kinds.
+    /// Makes the cover of a blocked, classic, sliced or counting filter; `None` for other kinds.
     ///
     /// ```
-    /// use umbel::{AnyFilter, Blocked, KeyHash};
+    /// use umbel::{AnyFilter, Blocked, Filter, KeyHash};
     /// use umbel_share::audit::Cover;
     ///
     /// let mut filter = Blocked::new(100, 0.01)?;
     /// filter.extend(0..100u64);
-    /// let filter: AnyFilter = filter.into();
+    /// let filter = AnyFilter::Blocked(filter);
     /// let hashes: Vec<KeyHash> = (0..500u64).map(|key| filter.hasher().hash(key)).collect();
     /// let passing: Vec<KeyHash> = hashes.into_iter().filter(|hash| filter.contains(*hash)).collect();
     /// let mut cover = Cover::new(&filter).expect("a blocked filter");
@@ -62,7 +62,7 @@ impl<'f> Cover<'f> {
         }
     }
 
-    /// Whether a candidate that was added is the only one to explain some bit.
+    /// Whether an added candidate is the only one that explains some bit.
     pub fn is_alone(&self, hash: KeyHash) -> bool {
         bits_of(self.filter, hash).into_iter().any(|(word, bit)| self.twice[word] & bit == 0)
     }
@@ -91,7 +91,7 @@ fn bits_of(filter: &AnyFilter, hash: KeyHash) -> Vec<(usize, u64)> {
 }
 
 /// Returns the lowest and the highest false positive rate of the blocks that are not empty, in a blocked or a counting
-/// filter; `None` for other kinds, and for an empty filter. A key falls into one block, so this is the rate of its answer.
+/// filter; `None` for other kinds, and for an empty filter. Each key is in one block, whose rate applies to it.
 pub fn block_rates(filter: &AnyFilter) -> Option<[f64; 2]> {
     let mut rates: Option<[f64; 2]> = None;
     each_block(filter, 1, &mut |ones| {
@@ -125,24 +125,24 @@ fn each_block(filter: &AnyFilter, step: usize, each: &mut dyn FnMut([u32; 8])) -
     Some(blocks.len() / lines)
 }
 
-/// What is expected of the members of a filter, if so many strangers were looked up too, and all its keys.
+/// What to expect for the members of a filter if all its keys and some strangers are looked up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
-    /// The share of the members that are [certain](Cover::is_alone): some bit of theirs is set by no other member, and
-    /// explained by no stranger that passes.
+    /// The share of the members that are [certain](Cover::is_alone): they have a bit that no other member sets and no
+    /// passing stranger explains.
     pub certain: f64,
-    /// γ: the share of the members that are deniable, each of whose bits some stranger that passes explains.
+    /// γ: the share of the members that are deniable: passing strangers explain each of their bits.
     pub deniable: f64,
 }
 
 impl Expected {
-    /// For a blocked, classic, sliced or counting filter and so many `strangers`; `None` for other kinds, and for an empty
-    /// filter.
+    /// For a blocked, classic, sliced or counting filter and this many `strangers`; `None` for other kinds, and for an
+    /// empty filter.
     ///
-    /// Adds up over the blocks, and the words of a block where each has probes of its own: of s bits, X are set by c probes
-    /// of each of M keys, and h strangers pass the block. A bit of a key is left to it by the other members with the
-    /// probability (1 − b)^(M − 1), b = 1 − (1 − 1/s)^c, and by strangers with e^(−h·(1 − (1 − 1/X)^c)). Of more than 2²⁰ blocks a
-    /// sample of as many is taken. The bits of a key are taken to be independent.
+    /// Adds up over the blocks, and the words of a block where each has probes of its own: of s bits, X are set by c
+    /// probes of each of M keys, and h strangers pass the block. No other member sets a given bit of a key with
+    /// probability (1 − b)^(M − 1), b = 1 − (1 − 1/s)^c, and no stranger with e^(−h·(1 − (1 − 1/X)^c)). Above 2²⁰
+    /// blocks, a sample of that size is used. The bits of a key are assumed independent.
     pub fn of(filter: &AnyFilter, strangers: f64) -> Option<Self> {
         const MOST: usize = 1 << 20;
         let probes = filter.plan().probes();
@@ -178,14 +178,14 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds a block of parts with so many `bits` each, of which these are `set`; each key has so many `probes` in each part.
+    /// Adds a block of parts with `bits` bits each, of which `set` are set; each key has `probes` probes in each part.
     fn add(&mut self, bits: f64, set: &[f64], probes: u32, strangers: f64) {
         let parts = set.len() as f64;
         let clear = 1.0 - set.iter().sum::<f64>() / (parts * bits);
         if clear == 1.0 {
             return;
         }
-        // Where every bit is set, as if half a bit were clear.
+        // If every bit is set, assume that half a bit is clear.
         let clear = clear.max(0.5 / (parts * bits));
         let spared = (1.0 - 1.0 / bits).powi(probes as i32);
         let members = (clear.ln() / spared.ln()).max(1.0);
@@ -212,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// A filter of some kind with the keys 0 to `members`, and the candidates of 0 to `candidates` that pass.
+    /// A filter of some kind with the keys 0 to `members`, and those of the candidates 0 to `candidates` that pass.
     fn filled(
         variant: Variant,
         members: u64,
@@ -234,7 +234,7 @@ mod tests {
         Variant::Counting { counter_bits: 4 },
     ];
 
-    /// What is certain, by definition: without the candidate, a filter of the others lacks a bit.
+    /// Certain, by definition: without the candidate, a filter of the others lacks a bit.
     #[test]
     fn certain_are_those_without_whom_a_bit_is_not_explained() {
         for variant in KINDS {
@@ -281,7 +281,7 @@ mod tests {
         assert!((certain - expected).abs() < 0.02, "{certain} {expected}");
     }
 
-    /// The formulas against the filters themselves, from universes that hide nobody to those that hide most.
+    /// Compares the formulas with real filters, from universes that hide no member to ones that hide most.
     #[test]
     fn certain_and_deniable_members_are_as_many_as_expected() {
         for variant in KINDS {

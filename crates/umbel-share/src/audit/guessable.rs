@@ -1,32 +1,32 @@
 //! Keys that are easily enumerated: recognized by their form, or by the names of their fields.
 
-/// Keys of which somebody can try all, or all that are likely.
+/// Keys so few that all of them, or all likely ones, can be tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Guessable {
     /// IPv4 addresses: 2³² of them.
     Ipv4,
-    /// Numbers of up to so many digits, at most 12, or 15 with a country code: phone numbers, dates, account numbers. They
-    /// may be divided by blanks, dots, dashes, slashes and parentheses.
+    /// Numbers of at most 12 digits, or 15 with a country code: phone numbers, dates, account numbers. Blanks, dots,
+    /// dashes, slashes and parentheses may separate the digits.
     Numbers {
         /// The most digits seen.
         digits: u32,
     },
-    /// Numbers of payment cards: 13 to 19 digits, the last of which is Luhn's check digit. The first eight name the issuer.
+    /// Numbers of payment cards: 13 to 19 digits; the last is Luhn's check digit. The first eight name the issuer.
     Cards,
     /// E-mail addresses: lists of billions of them circulate, and names at a domain can be guessed.
     Emails,
 }
 
 impl Guessable {
-    /// Fewer keys than these say nothing.
+    /// Fewer keys than this are not judged.
     pub const LEAST: usize = 20;
 
-    /// Recognizes keys of which 90 % or more are guessable, of one sort or several; the sort is that of the most.
+    /// Recognizes lists of which 90 % or more are guessable, in one sort or several; returns the most frequent sort.
     /// `None` for fewer than [`LEAST`](Self::LEAST) keys. Empty keys do not count.
     ///
-    /// The threshold leaves room for headers and blemishes. Of random words of 13 to 19 digits one in ten has the check
-    /// digit of a card.
+    /// The threshold leaves room for headers and blemishes. One in ten random strings of 13 to 19 digits has a card's
+    /// check digit.
     ///
     /// ```
     /// use umbel_share::audit::Guessable;
@@ -79,7 +79,7 @@ impl Guessable {
         }
     }
 
-    /// Both of one sort.
+    /// The wider of two keys of one sort.
     fn wider(self, other: Self) -> Self {
         match (self, other) {
             (Self::Numbers { digits }, Self::Numbers { digits: more }) => {
@@ -159,7 +159,7 @@ fn is_email(key: &[u8]) -> bool {
     !name.is_empty() && domain && plain(name) && plain(host)
 }
 
-/// Whether the last of some digits is the check digit of the others.
+/// Whether the last digit is the check digit of the others.
 ///
 /// H. P. Luhn 1960, US patent 2,950,048; ISO/IEC 7812-1, annex B.
 fn luhn(digits: &[u8]) -> bool {
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(list(|i| format!("{i:03}-45-6789")), numbers(9));
         assert_eq!(list(|i| format!("+1 (555) 010-{i:04}")), numbers(11));
         assert_eq!(list(|i| format!("2026-11-{i:02} ")), numbers(8));
-        // Numbers that issuers publish for tests, and the same with a digit changed.
+        // Test numbers that issuers publish, and the same with one digit changed.
         let cards =
             ["4111111111111111", "5555 5555 5555 4444", "378282246310005", "6011000990139424"];
         assert_eq!(Guessable::of(cards.repeat(5)), Some(Guessable::Cards));

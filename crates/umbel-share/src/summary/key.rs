@@ -1,4 +1,4 @@
-//! A key that a group of caches shares, and what it adds to a message: a tag that nobody makes without it.
+//! A key that a group of caches shares, and the tag that it adds to a message: only its holders can make one.
 //!
 //! ```text
 //! message   16 bytes: the start of HMAC-SHA-256 of "umbel summary 1" and the message (RFC 2104)
@@ -13,26 +13,26 @@ use crate::ShareError;
 
 /// Bytes of a tag (part of the format).
 const TAG: usize = 16;
-/// What is hashed before a message, so that tags are those of nothing else (part of the format).
+/// Hashed before a message, so a tag is valid for nothing else (part of the format).
 const PURPOSE: &[u8] = b"umbel summary 1";
 
-/// The secret of a group of caches, which authenticates their messages: whoever lacks it cannot make one.
+/// The secret of a group of caches, which authenticates their messages: without it, none can be made.
 ///
-/// All of the group have the same key, so it does not keep one member from speaking for another: for that
-/// [`Peers::receive`](super::Peers::receive) is told who sent a message. Cost: a pass of SHA-256 over each message, and 16
+/// All members have the same key, so it does not stop one from speaking for another. For that, pass the sender to
+/// [`Peers::receive`](super::Peers::receive). Cost: a pass of SHA-256 over each message, and 16
 /// bytes. The memory is cleared when it is dropped.
 #[derive(Clone)]
 pub struct GroupKey(Secret);
 
 impl std::fmt::Debug for GroupKey {
-    /// Without the key.
+    /// Does not show the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("GroupKey(…)")
     }
 }
 
 impl GroupKey {
-    /// Makes the key of a secret, such as `umbel key new` writes: one for this purpose alone.
+    /// Derives the key from a secret such as `umbel key new` writes, for this purpose alone.
     pub fn new(secret: Secret) -> Self {
         Self(secret)
     }

@@ -30,7 +30,7 @@ const WHAT: &str = "message";
 pub(super) enum Form {
     /// The published filter.
     Full = 1,
-    /// What changed since the one published before.
+    /// What changed since the filter published before.
     Delta = 2,
     /// Which filter is the published one.
     Beat = 3,
@@ -38,7 +38,7 @@ pub(super) enum Form {
     Request = 4,
 }
 
-/// Which of its filters a cache has published: a later one is greater.
+/// Identifies a published filter of a cache: a later one is greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Point {
     pub(super) epoch: u64,
@@ -47,7 +47,7 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// What orders the filters of a cache.
+    /// The order of the filters of a cache.
     pub(super) fn order(&self) -> (u64, u64) {
         (self.epoch, self.sequence)
     }
@@ -56,11 +56,11 @@ impl Point {
 /// What a cache holds, compared with its published filter; in keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
-    /// Those it holds now.
+    /// Keys it holds now.
     pub(super) keys: u64,
-    /// Those that came since.
+    /// Keys that came since.
     pub(super) came: u64,
-    /// Those that left since.
+    /// Keys that left since.
     pub(super) left: u64,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Changes {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message<'a> {
     pub(super) form: Form,
-    /// Which message of its cache in the epoch: a later one has a greater number. 0 in requests.
+    /// The number of the message within its cache's epoch: later ones have greater numbers. 0 in requests.
     pub(super) number: u32,
     pub(super) cache: u64,
     pub(super) point: Point,
@@ -127,7 +127,7 @@ impl<'a> Message<'a> {
             Form::Beat => field(7) == 0 && body.is_empty(),
             Form::Request => field(7) == 0 && body.is_empty() && number == 0,
         };
-        // A filter holds what the cache does, without what came and with what left.
+        // A filter holds the cache's keys, without those that came and with those that left.
         let (keys, came, left) = (field(4), field(5), field(6));
         let possible = came <= keys.saturating_add(left);
         if !intact || !fits || !possible {
@@ -148,12 +148,12 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What a cache is known by in messages.
+/// The id of a cache in messages.
 pub(super) fn id_of(name: &str) -> u64 {
     XxHash3_64::oneshot(name.as_bytes())
 }
 
-/// What a filter's file is known by in messages.
+/// The id of a filter's file in messages.
 pub(super) fn state_of(file: &[u8]) -> u64 {
     XxHash3_64::oneshot(file)
 }

@@ -1,8 +1,8 @@
-//! Summaries: caches that know from each other's filters which of them has a key (L. Fan, P. Cao, J. Almeida, A. Z.
+//! Summaries: caches learn from each other's filters which of them has a key (L. Fan, P. Cao, J. Almeida, A. Z.
 //! Broder 2000, "Summary Cache", <https://doi.org/10.1109/90.851975>).
 //!
-//! Each cache has a [`Summary`] of what it holds, and [`Peers`] with the summaries of others. Before it goes to the
-//! source for a key, it asks its own memory which peer may have it, and no peer needs to be asked in vain.
+//! Each cache has a [`Summary`] of what it holds, and [`Peers`] with the summaries of others. Before it fetches a key
+//! from the source, it looks up in its own memory which peer may have it, and so rarely asks a peer in vain.
 //!
 //! Messages are bytes, which the caller sends. They may be lost, repeated or reordered. Each one names the cache, the
 //! *epoch* (which start of the cache), the *sequence* number of the published filter, and its checksum; a delta also
@@ -12,7 +12,7 @@
 //! | message | when | bytes |
 //! |---|---|---|
 //! | delta | the threshold is reached | 101, and the changed bits near their entropy |
-//! | full copy | the filter was replanned; somebody requests it | about those of the filter |
+//! | full copy | the filter was replanned; a peer requests it | about as many as the filter |
 //! | beat | now and then, by a timer | 88 |
 //! | request | something is missing | 88 |
 //!
@@ -44,11 +44,11 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//! Whoever can send messages can send wrong ones. Give [`Summary`] and [`Peers`] the same [`GroupKey`]: without it nobody makes a
-//! message that is taken, and a message that is repeated later changes nothing: a cache that is gone still looks silent.
-//! Without a key, authenticate the connection. Forged messages do not silence a cache for good even then: its
-//! next ones overcome them, as they do any loss. A full copy is far larger than its request, so it goes to an
-//! [address](Address) that is verified only.
+//! Anyone who can send messages can send wrong ones. Give [`Summary`] and [`Peers`] the same [`GroupKey`]: messages
+//! made without it are refused, and a replayed message changes nothing: a cache that is gone still looks silent.
+//! Without a key, authenticate the connection. Forged messages do not silence a cache for good even then: its next
+//! messages overcome them, like any loss. A full copy is far larger than its request, so it is sent only to a verified
+//! [address](Address).
 
 mod key;
 mod message;
@@ -66,7 +66,7 @@ pub const GREATEST_EPOCH: u64 = i64::MAX as u64;
 
 /// The bits in the file of a blocked filter that this process wrote.
 fn payload(file: &[u8]) -> &[u8] {
-    let reader = umbel::format::Reader::new(file, file.len() as u64);
+    let reader = umbel::internals::format::Reader::new(file, file.len() as u64);
     let reader = reader.expect("a filter's file in memory, written by this process");
     let start = reader.header().bytes().len();
     &file[start..start + reader.header().payload_length() as usize]

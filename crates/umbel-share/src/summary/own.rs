@@ -1,17 +1,17 @@
 //! The side that publishes: a counting filter of what a cache holds, and the messages that keep others up to date.
 
-use umbel::{Counting, Key, KeyHasher, Kind, OutOfMemory, Plan, PlanError};
+use umbel::{Counting, Filter, Key, KeyHasher, Kind, OutOfMemory, Plan, PlanError};
 
 use super::message::{Changes, Form, Message, Point, id_of, state_of};
 use super::{GREATEST_EPOCH, GroupKey, payload};
 use crate::frame::{self, FRAME};
 use crate::{ShareError, pack};
 
-/// How a [`Summary`] is sized, and when it is published: the two numbers of the paper, and no more.
+/// How a [`Summary`] is sized, and when it is published: the two parameters of the paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Bits per key of the published filter, above 0: 16 by default. The counting filter in the cache's memory has four
-    /// times as many.
+    /// times as many bits.
     pub bits_per_key: f64,
     /// The share of its keys that may come or leave before the filter is published again, above 0 and below 1: 0.01 by
     /// default. Fan et al. recommend 0.01 to 0.1.
@@ -24,32 +24,32 @@ impl Default for Settings {
     }
 }
 
-/// What a cache holds, and the messages that tell its peers.
+/// What a cache holds, and the messages that inform its peers.
 ///
-/// Memory: per planned key, 4 · [`bits_per_key`](Settings::bits_per_key) bits for the counters and as many as that once
+/// Memory: per planned key, 4 · [`bits_per_key`](Settings::bits_per_key) bits for the counters, and a quarter of that
 /// for the published filter. Time: an insertion or removal is that of a [`Counting`] filter; a publication is a few
 /// passes over the published filter, which at a threshold of 1 % and 16 bits per key are about a kilobyte per change.
 pub struct Summary {
     cache: u64,
     settings: Settings,
     held: Counting,
-    /// Those it was planned for.
+    /// The keys it was planned for.
     planned: u64,
     /// The file of the published filter.
     published: Vec<u8>,
     point: Point,
-    /// Of the last message of this epoch.
+    /// The number of the last message of this epoch.
     number: u32,
     changes: Changes,
     key: Option<GroupKey>,
 }
 
-/// Where an answer goes.
+/// The address that an answer goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// To whoever sent the request: over its connection.
+    /// The sender of the request, over its connection.
     Verified,
-    /// To where the request claims to come from, as a datagram does. Anybody may have sent it, to have others get the answer.
+    /// The address that the request claims to come from, as in a datagram. It may be forged to flood others.
     Claimed,
 }
 
@@ -95,8 +95,8 @@ impl Summary {
         Ok(summary)
     }
 
-    /// Authenticates messages with the key of a group, which all its caches have: every message gets a tag of 16 bytes, and
-    /// only requests with one are answered.
+    /// Authenticates messages with the key of a group, which all its caches have: every message gets a tag of 16 bytes,
+    /// and only tagged requests are answered.
     #[must_use]
     pub fn with_key(self, key: GroupKey) -> Self {
         Self { key: Some(key), ..self }
@@ -111,7 +111,7 @@ impl Summary {
     }
 
     /// Notes that a key left the cache. It must have been inserted: removing others may make present keys absent, as
-    /// in any [counting filter](Counting). A key that is certainly absent changes nothing, and gives `false`.
+    /// in any [counting filter](Counting). A key that is certainly absent changes nothing, and returns `false`.
     pub fn remove(&mut self, key: impl Key) -> bool {
         let removed = self.held.remove(key);
         if removed {
@@ -126,7 +126,7 @@ impl Summary {
         self.changes.keys
     }
 
-    /// Returns which start of the cache this is, and the number of the filter that was published last.
+    /// Returns the epoch of this start of the cache, and the number of the last published filter.
     pub fn version(&self) -> (u64, u64) {
         self.point.order()
     }
@@ -143,10 +143,10 @@ impl Summary {
 
     /// Returns the plan of the filter that is published.
     ///
-    /// Its kind is blocked: a counting filter drops its counts to a blocked one, bit for bit, and a peer asks it at
-    /// the price of one cache line. A classic one of 16 bits per key would have half of its false positive rate, 0.05
-    /// % instead of 0.09 %, but 11 bits that change per key instead of 8, so that deltas would be a third larger; and
-    /// keys that have left weigh more: at a threshold of 1 % they are 0.5 % of the keys in the mean.
+    /// Its kind is blocked: a counting filter drops its counts to a blocked one, bit for bit, and a look-up by a peer
+    /// costs one cache line. A classic one of 16 bits per key would have half the false positive rate, 0.05 % instead
+    /// of 0.09 %. But 11 bits would change per key instead of 8, so deltas would be a third larger. Departed keys weigh
+    /// more: at a threshold of 1 % they average 0.5 % of the keys.
     pub fn plan(&self) -> Plan {
         let plan = self.held.plan();
         Plan::from_parts(
@@ -162,12 +162,12 @@ impl Summary {
     /// Publishes the filter if the [threshold](Settings::threshold) is reached: returns a message for every peer, or
     /// nothing. Call it after changes.
     ///
-    /// If the cache has outgrown the plan, the filter is planned for twice the keys it holds, `held` is called for
+    /// If the cache has outgrown the plan, the filter is planned again for twice the keys it holds, `held` supplies
     /// them, and the message is a full copy; otherwise it is a delta.
     ///
     /// # Errors
-    /// [`PlanError`] if the larger filter is impossible or has no room in memory. Then nothing is published, peers keep
-    /// the filter that they have, and the next call tries again.
+    /// [`PlanError`] if the larger filter is impossible or does not fit in memory. Then nothing is published, peers
+    /// keep the filter that they have, and the next call tries again.
     pub fn publish<K: Key, I: IntoIterator<Item = K>>(
         &mut self,
         held: impl FnOnce() -> I,
@@ -223,9 +223,9 @@ impl Summary {
         self.message(Form::Full, 0, &body)
     }
 
-    /// Returns a message that says which filter is the published one, and what has changed since: 88 bytes. Send it to
-    /// every peer now and then. A peer that missed the last message notices, and one that hears nothing knows that the
-    /// cache may be gone.
+    /// Returns a message of 88 bytes that names the published filter and counts the changes since. Send it to
+    /// every peer now and then. A peer that missed the last message notices this, and a peer that hears nothing learns
+    /// that the cache may be gone.
     pub fn beat(&mut self) -> Vec<u8> {
         self.message(Form::Beat, 0, &[])
     }
@@ -234,15 +234,15 @@ impl Summary {
     /// [beat](Self::beat) if the peer has the published filter.
     ///
     /// To a [claimed](Address::Claimed) address it is also a beat if the full copy is more than three times as large as the
-    /// request: no answer floods somebody who did not ask. The peer then requests it again, over a connection.
+    /// request: so answers cannot flood a third party. The peer then requests it again, over a connection.
     ///
-    /// A peer that has a later filter of this cache got it before a restart, and the epoch was not a greater one:
-    /// then the epoch becomes greater than the peer's, as in OSPF a router takes up its own number (RFC 2328, section
-    /// 13.4). If the peer's is [the greatest](GREATEST_EPOCH), it was forged, and the peer takes what it has requested.
+    /// A peer with a later filter got it before a restart that did not increase the epoch. This cache then moves past
+    /// the peer's epoch, as an OSPF router does with its sequence number (RFC 2328, section 13.4). If the peer's is
+    /// [the greatest](GREATEST_EPOCH), it was forged, and the peer accepts the copy.
     ///
     /// # Errors
-    /// [`ShareError::UnknownCache`] if the request is for another cache; those of
-    /// [`Peers::receive`](super::Peers::receive) for bytes that are no message; [`ShareError::NotRequest`]; [`ShareError::Unauthentic`].
+    /// [`ShareError::UnknownCache`] if the request is for another cache; as [`Peers::receive`](super::Peers::receive)
+    /// for bytes that are not a message; [`ShareError::NotRequest`]; [`ShareError::Unauthentic`].
     pub fn answer(&mut self, request: &[u8], to: Address) -> Result<Vec<u8>, ShareError> {
         let most = match to {
             Address::Verified => usize::MAX,
@@ -278,7 +278,7 @@ impl Summary {
     fn message(&mut self, form: Form, base: u64, body: &[u8]) -> Vec<u8> {
         match self.number.checked_add(1) {
             Some(number) => self.number = number,
-            // Peers miss what follows, and request a full copy.
+            // Peers notice the gap, and request a full copy.
             None => self.begin((self.point.epoch + 1).min(GREATEST_EPOCH)),
         }
         let (cache, number) = (self.cache, self.number);
@@ -296,7 +296,7 @@ impl Summary {
     }
 }
 
-/// Bits of a counter: with the keys it is planned for, one sticks in fewer than 10⁻⁹ of all filters.
+/// Bits of a counter: with the planned keys, a counter saturates in fewer than 10⁻⁹ of all filters.
 const COUNTER: u64 = 4;
 
 /// The counting filter with this many bits per key once it drops its counts.
@@ -305,7 +305,7 @@ fn plan(keys: u64, bits_per_key: f64) -> Result<Plan, PlanError> {
     Plan::for_memory(Kind::Counting, keys, COUNTER.saturating_mul(bytes))
 }
 
-/// The frames of what changed between two files of one plan.
+/// The changes between two files of one plan, as frames.
 fn delta(old: &[u8], new: &[u8]) -> Vec<u8> {
     let (old, new) = (payload(old), payload(new));
     let mut frames = Vec::new();

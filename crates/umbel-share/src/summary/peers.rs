@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::time::Duration;
 
-use umbel::format::{self, Header};
-use umbel::{Blocked, Blocks, Hashing, Key, KeyHasher, Scheme};
+use umbel::internals::format::{self, Header};
+use umbel::{Blocked, Filter, Hashing, Key, KeyHasher, Scheme};
 
 use super::message::{Changes, Form, Message, Point, id_of, state_of};
 use super::stale::{Errors, Mix, errors};
@@ -18,7 +18,7 @@ use crate::{ShareError, pack};
 pub struct Limits {
     /// The time after which a request is repeated: 1 s by default. Longer than a full copy takes.
     pub retry: Duration,
-    /// The time after which a peer that was not heard from is not named any more: 10 s by default. A few times the time
+    /// The time after which a silent peer is no longer named: 10 s by default. A few times the time
     /// between [beats](super::Summary::beat).
     pub silence: Duration,
     /// The largest filter accepted, in bytes: 256 MiB by default.
@@ -34,7 +34,7 @@ impl Default for Limits {
 
 /// The filters of the peers of a cache.
 ///
-/// Times are of any clock that does not go back, the same in all calls, such as `Instant::elapsed` of one instant.
+/// Pass times of one clock that never goes back to all calls, such as `Instant::elapsed` of one instant.
 pub struct Peers {
     hasher: KeyHasher,
     limits: Limits,
@@ -46,22 +46,22 @@ struct Peer {
     name: String,
     id: u64,
     replica: Option<Replica>,
-    /// The latest filter that was heard of, which may be later than the replica.
+    /// The latest filter announced, which may be later than the replica.
     latest: Option<Point>,
     /// When a message showed that the replica is the published filter.
     confirmed: Option<Duration>,
     heard: Option<Duration>,
-    /// The epoch and the number of its latest message that was authenticated: one that is repeated is not heard again.
+    /// The epoch and number of its latest authenticated message, so a replayed one does not count as a sign of life.
     authentic: Option<(u64, u32)>,
     requested: Option<Duration>,
-    /// How often the peer had, and had not, what its filter named; halved when they are many.
+    /// How often the peer had, or lacked, the keys that its filter named; halved when there are many.
     hits: f64,
     asked: f64,
 }
 
 /// A filter of a peer.
 struct Replica {
-    filter: Blocked<Blocks, Scheme>,
+    filter: Blocked<Scheme>,
     point: Point,
     changes: Changes,
     fpp: f64,
@@ -81,15 +81,15 @@ pub struct Received {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// The filter is a later one now.
+    /// The filter was replaced by a later one.
     Applied,
     /// The filter is the published one.
     Confirmed,
-    /// The message was late, or repeated; nothing changed.
+    /// The message was late or repeated; nothing changed.
     Old,
     /// The filter is not the published one: messages were lost, came in another order, or the cache has restarted.
-    /// Send the bytes to the peer, whose [`Summary::answer`](super::Summary::answer) is the full copy. There are none
-    /// if that was requested less than [`Limits::retry`] ago.
+    /// Send the bytes to the peer, whose [`Summary::answer`](super::Summary::answer) is the full copy. `None` if a copy
+    /// was requested less than [`Limits::retry`] ago.
     Missing(Option<Vec<u8>>),
 }
 
@@ -99,10 +99,10 @@ pub enum Step {
 pub struct Candidate<'a> {
     /// Its name.
     pub peer: &'a str,
-    /// The chance that it has the key, from the outcomes noted so far, and before there are any from what left the
-    /// cache since its filter was published.
+    /// The chance that it has the key, from the outcomes noted so far; before the first outcome, from the keys that
+    /// left the cache since its filter was published.
     pub chance: f64,
-    /// The time since its filter was known to be the published one.
+    /// The time since its filter was last known to be the published one.
     pub age: Duration,
 }
 
@@ -112,43 +112,43 @@ pub struct Candidate<'a> {
 pub struct Status<'a> {
     /// Its name.
     pub peer: &'a str,
-    /// Whether its filter is the latest one heard of; also false if there is none.
+    /// Whether its filter is the latest one announced; also false if there is none.
     pub is_current: bool,
     /// Publications that were missed, within an epoch.
     pub behind: u64,
-    /// The time since its filter was known to be the published one; none if it never was.
+    /// The time since its filter was last known to be the published one; `None` if it never was.
     pub age: Option<Duration>,
-    /// The time since any message; none if there was none.
+    /// The time since its last message; `None` if there was none.
     pub silent: Option<Duration>,
-    /// The number of the start of the cache, and that of the publication in it; none without a filter.
+    /// The epoch of the cache, and the number of the publication in it; `None` without a filter.
     pub version: Option<(u64, u64)>,
-    /// Keys that the peer held when last heard of.
+    /// Keys that the peer held at its last message.
     pub keys: u64,
-    /// Of the keys that its filter was made from, the share that has left since, when last heard of: the chance of a
-    /// false hit if such keys are requested like others. Too low while `behind` is not 0, as is `unseen`.
+    /// The share of the keys in its filter that have left since, at its last message: the chance of a false hit if such
+    /// keys are requested like others. Too low while `behind` is not 0, as is `unseen`.
     pub gone: f64,
-    /// Of the keys that the peer holds, the share that came since, when last heard of: the chance of a false miss if
+    /// The share of the keys that the peer holds that came since, at its last message: the chance of a false miss if
     /// such keys are requested like others.
     pub unseen: f64,
-    /// The rate of false positives of its filter, from its own bits; 0 without one.
+    /// The false positive rate of its filter, from its own bits; 0 without a filter.
     pub fpp: f64,
-    /// Of the outcomes noted, the share of hits; none if there was no outcome.
+    /// The share of hits in the outcomes noted; `None` without outcomes.
     pub hit_rate: Option<f64>,
-    /// Bytes of its filter's bits.
+    /// Bytes of the bits of its filter.
     pub bytes: u64,
 }
 
 impl Status<'_> {
-    /// Returns what its filter gets wrong now, per request that it is asked for, by the formulas of [`stale`](super::stale).
+    /// Returns the current errors of its filter, per request, by the formulas of [`stale`](super::stale).
     pub fn errors(&self, mix: Mix) -> Errors {
         let false_hits = errors(self.gone, self.fpp, mix).false_hits;
         Errors { false_hits, ..errors(self.unseen, self.fpp, mix) }
     }
 }
 
-/// Weight of what is expected before outcomes are noted, in outcomes.
+/// The weight of the initial expectation, in outcomes.
 const PRIOR: f64 = 8.0;
-/// Outcomes after which all are halved, so that old ones fade.
+/// The number of outcomes at which all are halved, so old ones fade.
 const MOST: f64 = 1024.0;
 
 impl Peers {
@@ -157,14 +157,14 @@ impl Peers {
         Self { hasher, limits, peers: Vec::new(), key: None }
     }
 
-    /// Takes only messages with a tag of this key, which all caches of the group have, and makes requests with one.
+    /// Accepts only messages with a tag of this key, which all caches of the group have, and tags requests with it.
     #[must_use]
     pub fn with_key(self, key: GroupKey) -> Self {
         Self { key: Some(key), ..self }
     }
 
-    /// Adds a peer by the name of its [`Summary`](super::Summary), without a filter yet; `false` if there is one of
-    /// that name. Messages of others are refused.
+    /// Adds a peer by the name of its [`Summary`](super::Summary), without a filter yet; `false` if the name is taken.
+    /// Messages of unknown peers are refused.
     pub fn add(&mut self, name: &str) -> bool {
         let id = id_of(name);
         let is_new = self.peers.iter().all(|peer| peer.id != id);
@@ -185,22 +185,22 @@ impl Peers {
         is_new
     }
 
-    /// Removes a peer; `false` if there is none of that name.
+    /// Removes a peer; `false` if no peer has that name.
     pub fn remove(&mut self, name: &str) -> bool {
         let count = self.peers.len();
         self.peers.retain(|peer| peer.name != name);
         self.peers.len() < count
     }
 
-    /// Takes a message that the peer of the name `from` sent, as the connection or the address shows, in any order and
-    /// however often. Cost: a delta or full copy is a few passes over the filter.
+    /// Processes a message that the peer named `from` sent, as the connection or address shows. Order and repetition do
+    /// not matter. Cost: a delta or full copy is a few passes over the filter.
     ///
     /// # Errors
     /// The message is refused, and nothing has changed: [`ShareError::Other`], [`ShareError::Version`],
-    /// [`ShareError::Truncated`], [`ShareError::MessageDamaged`], [`ShareError::Epoch`], and of a full copy the errors of
-    /// [`pack::Decoder`]; [`ShareError::Unauthentic`] without a tag of the [key](Self::with_key);
+    /// [`ShareError::Truncated`], [`ShareError::MessageDamaged`], [`ShareError::Epoch`], and for a full copy the errors
+    /// of [`pack::Decoder`]; [`ShareError::Unauthentic`] without a tag of the [key](Self::with_key);
     /// [`ShareError::UnknownCache`]; [`ShareError::OtherCache`] if it is about another cache than `from`; [`ShareError::IsRequest`] for a request, which is for a summary;
-    /// [`ShareError::TooLarge`]; [`ShareError::Unlike`] if its keys are hashed otherwise.
+    /// [`ShareError::TooLarge`]; [`ShareError::Unlike`] if its keys are hashed differently.
     pub fn receive(
         &mut self,
         from: &str,
@@ -219,7 +219,7 @@ impl Peers {
         if peer.name != from {
             return Err(ShareError::OtherCache { from: from.to_owned(), id });
         }
-        // Without a key anybody could send the greatest number, after which nothing would be heard.
+        // Without a key, anyone could send the greatest number, and all later messages would be ignored.
         let number = self.key.as_ref().map(|_| (message.point.epoch, message.number));
         let is_later = number.is_none() || number > peer.authentic;
         let mut step = peer.receive(&message, is_later, now, scheme, limits)?;
@@ -230,8 +230,8 @@ impl Peers {
         Ok(Received { peer: peer.name.clone(), step })
     }
 
-    /// Returns the request for a full copy of a peer's filter, to be sent to it; none if there is no such peer. A cache
-    /// that starts sends one to each.
+    /// Returns the request for a full copy of a peer's filter, to be sent to it; `None` if there is no such peer. A
+    /// cache that starts sends one to each peer.
     pub fn request(&mut self, name: &str, now: Duration) -> Option<Vec<u8>> {
         let peer = self.peers.iter_mut().find(|peer| peer.name == name)?;
         peer.requested = Some(now);
@@ -245,8 +245,8 @@ impl Peers {
     /// Returns the peers that may have a key, best first: by the chance that they have it, then by how fresh their
     /// filters are. Cost: one hash, and one cache line per peer.
     ///
-    /// A peer without a filter, or silent for [`Limits::silence`], is not named. One whose filter is not the latest is:
-    /// most of its keys are still there.
+    /// A peer without a filter, or silent for [`Limits::silence`], is not named. A peer whose filter is not the latest
+    /// is named: most of its keys are still there.
     pub fn candidates(&self, key: impl Key, now: Duration) -> Vec<Candidate<'_>> {
         let hash = self.hasher.hash(key);
         let mut candidates: Vec<_> = self
@@ -282,8 +282,8 @@ impl Peers {
         self.peers.iter().map(|peer| peer.status(now)).collect()
     }
 
-    /// Returns the filter that is kept of a peer, to write it or compare it.
-    pub fn filter(&self, name: &str) -> Option<&Blocked<Blocks, Scheme>> {
+    /// Returns the replica of a peer's filter, to write or compare it.
+    pub fn filter(&self, name: &str) -> Option<&Blocked<Scheme>> {
         let peer = self.peers.iter().find(|peer| peer.name == name)?;
         peer.replica.as_ref().map(|replica| &replica.filter)
     }
@@ -306,7 +306,7 @@ impl Peer {
                 self.confirm(message.changes, now);
                 Step::Confirmed
             }
-            // Late or repeated, unless nothing has confirmed the replica for some time: a restart with an old epoch.
+            // Late or repeated. But if nothing confirmed the replica for some time, it is a restart with an old epoch.
             (form, Some(ours)) if message.point.order() < ours.order() => {
                 if self.age(now).is_some_and(|age| age < limits.retry) {
                     Step::Old
@@ -314,7 +314,7 @@ impl Peer {
                     && ours.epoch == GREATEST_EPOCH
                     && self.requested.is_some()
                 {
-                    // The answer to a request: the cache has no greater epoch to give.
+                    // The answer to a request: the cache has no greater epoch left.
                     self.replace(unpack(message, scheme, limits)?, message, now);
                     Step::Applied
                 } else {
@@ -352,7 +352,7 @@ impl Peer {
         self.requested = None;
     }
 
-    fn replace(&mut self, filter: Blocked<Blocks, Scheme>, message: &Message<'_>, now: Duration) {
+    fn replace(&mut self, filter: Blocked<Scheme>, message: &Message<'_>, now: Duration) {
         let fpp = filter.receipt().fpp;
         let (point, changes) = (message.point, message.changes);
         self.replica = Some(Replica { filter, point, changes, fpp });
@@ -432,7 +432,7 @@ impl Replica {
     }
 }
 
-/// A part of keys. A key that came and left again counts as both, so that it may be more than all.
+/// A share of keys. A key that came and left again counts as both, so the part may exceed the whole.
 fn share(part: u64, all: u64) -> f64 {
     if part == 0 { 0.0 } else { (part as f64 / all.max(1) as f64).min(1.0) }
 }
@@ -449,7 +449,7 @@ fn unpack(
     message: &Message<'_>,
     scheme: Scheme,
     limits: Limits,
-) -> Result<Blocked<Blocks, Scheme>, ShareError> {
+) -> Result<Blocked<Scheme>, ShareError> {
     let mut decoder = pack::Decoder::new(message.body, u64::MAX)?;
     let bytes = decoder.length();
     if bytes > limits.bytes {
@@ -460,11 +460,8 @@ fn unpack(
     opened(&file, message, scheme)
 }
 
-/// The filter that a delta makes.
-fn patch(
-    filter: &Blocked<Blocks, Scheme>,
-    message: &Message<'_>,
-) -> Result<Blocked<Blocks, Scheme>, ShareError> {
+/// The filter that results from a delta.
+fn patch(filter: &Blocked<Scheme>, message: &Message<'_>) -> Result<Blocked<Scheme>, ShareError> {
     let base = filter.to_bytes();
     let mut bits = payload(&base).to_vec();
     let mut frames = message.body;
@@ -483,12 +480,12 @@ fn patch(
     opened(&file, message, filter.hasher().scheme())
 }
 
-/// The filter of a file, if it is the one that the message is about.
+/// The filter of a file, if it is the one that the message names.
 fn opened(
     file: &[u8],
     message: &Message<'_>,
     scheme: Scheme,
-) -> Result<Blocked<Blocks, Scheme>, ShareError> {
+) -> Result<Blocked<Scheme>, ShareError> {
     if state_of(file) != message.point.state {
         return Err(ShareError::MessageDamaged);
     }

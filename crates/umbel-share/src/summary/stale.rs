@@ -1,8 +1,8 @@
-//! What a filter that lags behind its cache gets wrong, computed.
+//! Computes the errors of a filter that lags behind its cache.
 //!
 //! Y. Zhu and H. Jiang 2006, <https://doi.org/10.1109/ICPP.2006.42>, introduced the analysis: false hits and misses of a
 //! replica, from how far it lags behind. The model here is our own. It measures the lag in keys, which a cache counts
-//! anyway, and lets requests prefer keys that are new, as those to caches do.
+//! anyway, and lets requests prefer new keys, as real requests to caches do.
 //!
 //! A cache holds N keys, and each key that comes replaces one. Once s·N keys have been replaced since its filter was
 //! published (the *staleness* s), a replica answers:
@@ -21,18 +21,17 @@
 //! - false misses: h·r·s·(1 − f),
 //! - false hits: h·d·s + f·(1 − h − h·d·s).
 //!
-//! Both are linear in s, so that their means over time are those at the mean staleness. A filter that is published
-//! when t·N keys have been replaced is stale by t/2 in the mean, and by v·D/N more if messages take D seconds and v
-//! keys are replaced per second.
+//! Both are linear in s, so their means over time are their values at the mean staleness. A filter that is published
+//! when t·N keys have been replaced is stale by t/2 on average, and by v·D/N more if messages take D seconds and v keys
+//! are replaced per second.
 
-/// Which keys are requested, of those requests that a filter is asked for: the parameters of
-/// the formulas, and no more.
+/// Which keys the requests looked up in a filter are for: the parameters of the formulas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix {
     /// h: the share of requests whose key the cache holds, in [0, 1].
     pub held: f64,
-    /// r: requests for a key that came since the filter was published, in those for a key that the cache holds, on
-    /// average.
+    /// r: requests for a key that came since the filter was published, as a multiple of those for an average key that
+    /// the cache holds.
     pub new: f64,
     /// d: requests for a key that left since, in the same unit.
     pub departed: f64,
@@ -45,17 +44,17 @@ impl Mix {
     }
 }
 
-/// What a replica gets wrong, per request that it is asked for.
+/// The errors of a replica, per request looked up in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Errors {
-    /// It names the cache, which does not have the key: a message in vain.
+    /// It names the cache, which lacks the key: a wasted message.
     pub false_hits: f64,
-    /// It does not name the cache, which has the key: a page that is fetched from its source again.
+    /// It omits the cache, which has the key: a page is fetched from its source again.
     pub false_misses: f64,
 }
 
-/// Returns what a replica gets wrong if `staleness` of the cache's keys were replaced since it was published, in [0,
-/// 1], with a false positive rate of `fpp`.
+/// Returns the errors of a replica with a false positive rate of `fpp` if a share `staleness`, in [0, 1], of the
+/// cache's keys was replaced since it was published.
 ///
 /// ```
 /// use umbel_share::summary::stale::{Mix, errors, mean_staleness};
@@ -74,7 +73,7 @@ pub fn errors(staleness: f64, fpp: f64, mix: Mix) -> Errors {
 
 /// Returns the share of the keys of a cache that were replaced since its replica was made, on average over the changes.
 ///
-/// The cache holds `keys` keys, publishes once ⌈`threshold` · `keys`⌉ were replaced, and replaces `rate` keys per
+/// The cache holds `keys` keys, publishes once ⌈`threshold` · `keys`⌉ keys were replaced, and replaces `rate` keys per
 /// second; a message takes `delay` seconds. The last change before a publication counts as published.
 pub fn mean_staleness(keys: u64, threshold: f64, rate: f64, delay: f64) -> f64 {
     let keys = keys.max(1) as f64;

@@ -137,7 +137,7 @@ fn bytes_behind_a_filter_are_no_signature() {
 
 /// Where the payload of a filter's file ends.
 fn payload_end(file: &[u8]) -> usize {
-    let reader = umbel::format::Reader::new(file, file.len() as u64).unwrap();
+    let reader = umbel::internals::format::Reader::new(file, file.len() as u64).unwrap();
     reader.header().bytes().len() + reader.header().payload_length() as usize
 }
 

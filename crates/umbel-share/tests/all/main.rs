@@ -10,7 +10,7 @@ mod world;
 
 use std::io::{Cursor, Read};
 
-use umbel::{AnyFilter, InsertError, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Filter, InsertError, KeyHasher, Kind, Plan};
 use umbel_share::sign::{Label, SecretKey, Signer};
 use umbel_share::{ShareError, delta, pack};
 

@@ -1,7 +1,7 @@
 //! What was packed or patched is, byte for byte, what it was.
 
 use proptest::prelude::*;
-use umbel::{FileError, KeyHasher, Kind, Plan};
+use umbel::{FileError, Filter, KeyHasher, Kind, Plan};
 use umbel_share::{ShareError, sign::Signature};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! How small packed files and deltas are, next to theory.
 
-use umbel::{AnyFilter, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Filter, KeyHasher, Kind, Plan};
 
 use crate::{FILLED, add, delta_of, grown, packed};
 

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Read, Write};
 
-use umbel::Kind;
+use umbel::{Filter, Kind};
 use umbel_share::sign::{Label, Signature, Signer};
 use umbel_share::{Content, Received, ShareError, Trust, delta, pack, receive};
 

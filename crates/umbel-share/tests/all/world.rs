@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use umbel::{Blocked, KeyHasher};
+use umbel::{Blocked, Filter, KeyHasher};
 use umbel_share::summary::{Address, Limits, Peers, Settings, Step, Summary};
 
 pub(crate) fn summary(name: &str, epoch: u64, keys: u64, threshold: f64) -> Summary {

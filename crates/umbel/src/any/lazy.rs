@@ -3,32 +3,27 @@
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use super::{AnyFilter, layout, of_any, of_any_kind};
-use crate::bits::{BLOCK_BYTES, Block, MappedBlocks, MappedFile};
-use crate::filter::core::{Core, GROUP};
+use crate::bits::{BLOCK_BYTES, MappedBlocks, MappedFile};
 use crate::filter::file;
-use crate::filter::generic::hashed;
-use crate::format::{self, CHUNK, FileError, Header, KeyDescription};
-use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Unlock};
-use crate::plan::{Kind, Plan};
+use crate::format::{self, CHUNK, KeyDescription};
+use crate::kinds::prelude::*;
+use crate::plan::Kind;
 
 /// A filter in a mapped file that opens without reading its bits, whatever its size: for engines that open thousands of
 /// files and look few keys up in each. Made by [`AnyFilter::map_lazily`].
 ///
-/// The header and the table of checksums are checked when it is opened. The bits are checked by the MiB, each before the
-/// first look-up that touches it is answered: that look-up reads and hashes the whole MiB, once. Damage is an error of every
-/// look-up that meets it and of no other, so a damaged filter never answers "absent" wrongly: after an error, read what
-/// the filter would have spared you. [`verify`](Self::verify) checks all that is left, and [`into_verified`](Self::into_verified)
-/// also returns the filter itself, whose look-ups cannot fail.
+/// Opening checks the header and the table of checksums. The first look-up that touches a MiB of bits reads and checks
+/// it before answering. If that MiB is damaged, every look-up that touches it returns an error; treat the key as
+/// present, and read what the filter would have spared you. So a damaged filter never answers "absent" wrongly. For
+/// receipts, merges and copies, which need all bits, [`into_verified`](Self::into_verified) checks the rest and returns
+/// the [`AnyFilter`], whose look-ups cannot fail; [`verify`](Self::verify) only checks.
 ///
-/// It is a type of its own because its look-ups return a `Result`, and those of an [`AnyFilter`] do not. What needs all
-/// bits (receipts, merges, copies) comes after [`into_verified`](Self::into_verified).
-///
-/// Blocked, classic, sliced and scalable filters are checked this way. Filters of other kinds are checked whole when they
-/// are opened, because what a look-up reads there depends on what it has read.
+/// Only blocked, classic, sliced and scalable filters are checked this way. Other kinds are checked completely when
+/// opened, because what their look-ups read depends on what they have read before.
 ///
 /// ```
 /// # #![allow(unsafe_code)]
-/// use umbel::{AnyFilter, Blocked, MappedFile};
+/// use umbel::{AnyFilter, Blocked, Filter, MappedFile};
 ///
 /// let file = tempfile::tempfile()?;
 /// let mut seen = Blocked::new(1_000_000, 0.01)?;
@@ -40,15 +35,15 @@ use crate::plan::{Kind, Plan};
 /// filter.verify()?;
 /// # Ok::<(), umbel::Error>(())
 /// ```
-pub struct LazyFilter<H = KeyHasher> {
-    filter: AnyFilter<MappedBlocks, H>,
+pub struct LazyFilter<H: Hashing = KeyHasher> {
+    filter: AnyFilter<H, MappedBlocks>,
     file: MappedFile,
     header: Header,
-    /// For each part, its first block in the payload.
+    /// The first block of each part in the payload.
     starts: Vec<usize>,
-    /// For each chunk of the payload, what is known of it.
+    /// What is known about each chunk of the payload.
     known: Box<[AtomicU8]>,
-    /// Chunks that are not known to be right.
+    /// Chunks not known to be right.
     unknown: AtomicUsize,
 }
 
@@ -56,27 +51,27 @@ const UNKNOWN: u8 = 0;
 const RIGHT: u8 = 1;
 const DAMAGED: u8 = 2;
 
-impl AnyFilter<MappedBlocks> {
-    /// Opens the filter in a mapped umbel file without reading its bits: each MiB of them is checked when a look-up first
-    /// touches it. See [`LazyFilter`].
+impl AnyFilter<KeyHasher, MappedBlocks> {
+    /// Opens the filter in a mapped umbel file without reading its bits, to be checked by the MiB when look-ups first
+    /// touch them. See [`LazyFilter`].
     ///
     /// # Errors
-    /// As [`AnyFilter::read`], for the header, the length, the table of checksums, and the bits that follow the last one of
-    /// a classic or sliced filter, which must be zero.
+    /// As [`AnyFilter::read`], for the header, the length, the table of checksums, and the bits after the last one of a
+    /// classic or sliced filter, which must be zero.
     pub fn map_lazily(file: &MappedFile) -> Result<LazyFilter, FileError> {
         Self::map_lazily_with(file, None)
     }
+}
 
-    /// Like [`map_lazily`](Self::map_lazily), for a file that `unlock` opens.
-    ///
-    /// # Errors
-    /// As [`map_lazily`](Self::map_lazily) and [`AnyFilter::read_with`].
-    pub fn map_lazily_with<U: Unlock>(
+impl<H: Hashing> AnyFilter<H, MappedBlocks> {
+    /// Like [`map_lazily`](Self::map_lazily), for a file that `unlock` opens; may also fail as
+    /// [`AnyFilter::read_with`].
+    pub fn map_lazily_with(
         file: &MappedFile,
-        unlock: U,
-    ) -> Result<LazyFilter<U::Hasher>, FileError> {
+        unlock: impl Unlock<Hasher = H>,
+    ) -> Result<LazyFilter<H>, FileError> {
         file.reads_anywhere();
-        let check = |header: &Header, bytes: &[u8]| match tells(header.kind()?) {
+        let check = |header: &Header, bytes: &[u8]| match header.kind()?.knows_reads() {
             true => format::check_table(header, bytes),
             false => format::payload_of(header, bytes).map(drop),
         };
@@ -84,7 +79,7 @@ impl AnyFilter<MappedBlocks> {
         let opened = file::unlocked(unlock, map)?;
         let header = opened.header.clone();
         let filter = AnyFilter::open(opened).or_else(|error| {
-            // Bits after the last one of the filter that are set: if the file is damaged there, that is why.
+            // Bits are set after the filter's last one. Damage there is the likelier cause, and the better error.
             let last = format::chunks(&header) - 1;
             format::check_chunk(&header, file.bytes(), last).and(Err(error))
         })?;
@@ -95,23 +90,19 @@ impl AnyFilter<MappedBlocks> {
         };
         let starts = filter.blocks().into_iter().map(start).collect();
         let chunks = format::chunks(&header);
-        let (known, unknown) = if tells(filter.kind()) { (UNKNOWN, chunks) } else { (RIGHT, 0) };
+        let (known, unknown) =
+            if filter.kind().knows_reads() { (UNKNOWN, chunks) } else { (RIGHT, 0) };
         let known = (0..chunks).map(|_| AtomicU8::new(known)).collect();
         let unknown = AtomicUsize::new(unknown);
         Ok(LazyFilter { filter, file: file.clone(), header, starts, known, unknown })
     }
 }
 
-/// Whether filters of a kind tell what a look-up reads. Others find out as they go, or read every block when opened.
-fn tells(kind: Kind) -> bool {
-    matches!(kind, Kind::Blocked | Kind::Classic | Kind::Sliced | Kind::Scalable)
-}
-
 impl<H: Hashing> LazyFilter<H> {
-    /// Returns whether a key may be in the filter: false is certain, true is wrong at the filter's rate.
+    /// Returns whether a key may be in the filter: false is certain; true can be wrong, at the filter's rate.
     ///
     /// # Errors
-    /// [`FileError::PayloadDamaged`] if bits that decide the answer are damaged, or others in the same MiB.
+    /// [`FileError::PayloadDamaged`] if a MiB with bits of the key is damaged.
     #[inline]
     pub fn contains(&self, key: impl Key<H>) -> Result<bool, FileError> {
         if self.unknown.load(Ordering::Relaxed) == 0 {
@@ -119,16 +110,14 @@ impl<H: Hashing> LazyFilter<H> {
         }
         let hash = key.key_hash(self.filter.hasher());
         self.check(hash)?;
-        Ok(self.filter.contains_hash(hash))
+        Ok(self.filter.contains_hashed(hash))
     }
 
-    /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`.
+    /// Looks up many keys with overlapping cache misses: sets `found[i]` to the answer for `keys[i]`. Panics if the
+    /// slices differ in length.
     ///
     /// # Errors
-    /// As [`contains`](Self::contains), for any of the keys; `found` is then of no use.
-    ///
-    /// # Panics
-    /// If the slices differ in length.
+    /// As [`contains`](Self::contains), for any of the keys; `found` is then meaningless.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) -> Result<(), FileError> {
         if self.unknown.load(Ordering::Relaxed) == 0 {
             self.filter.contains_all(keys, found);
@@ -138,7 +127,7 @@ impl<H: Hashing> LazyFilter<H> {
         hashed::<GROUP, _, _, _>(keys, self.filter.hasher(), &mut |range, hashes| {
             hashes.iter().try_for_each(|&hash| self.check(hash))?;
             let found = &mut found[range];
-            of_any!(&self.filter, filter => filter.core.contains_all(hashes, found));
+            of_any!(&self.filter, filter => filter.0.core.contains_all(hashes, found));
             Ok(())
         })
     }
@@ -152,16 +141,14 @@ impl<H: Hashing> LazyFilter<H> {
         (0..self.known.len()).try_for_each(|chunk| self.check_chunk(chunk))
     }
 
-    /// Checks as [`verify`](Self::verify) does, and returns the filter.
-    ///
-    /// # Errors
-    /// As [`verify`](Self::verify).
-    pub fn into_verified(self) -> Result<AnyFilter<MappedBlocks, H>, FileError> {
+    /// Checks as [`verify`](Self::verify), with the same errors, and returns the filter.
+    pub fn into_verified(self) -> Result<AnyFilter<H, MappedBlocks>, FileError> {
         self.verify()?;
         Ok(self.filter)
     }
 
     /// Returns its kind.
+    #[doc(hidden)]
     pub fn kind(&self) -> Kind {
         self.filter.kind()
     }
@@ -172,16 +159,18 @@ impl<H: Hashing> LazyFilter<H> {
     }
 
     /// Returns its hasher.
+    #[doc(hidden)]
     pub fn hasher(&self) -> &H {
         self.filter.hasher()
     }
 
     /// Returns the description of its keys.
+    #[doc(hidden)]
     pub fn description(&self) -> &KeyDescription {
         self.filter.description()
     }
 
-    /// Checks what a look-up of this key may read.
+    /// Checks the chunks that a look-up of this key may read.
     fn check(&self, hash: KeyHash) -> Result<(), FileError> {
         let mut checked = Ok(());
         let is_right = |part: usize, block| {
@@ -189,13 +178,13 @@ impl<H: Hashing> LazyFilter<H> {
             checked = self.check_chunk(chunk);
             checked.is_ok()
         };
-        of_any!(&self.filter, filter => filter.core.reads_only(hash, is_right));
+        of_any!(&self.filter, filter => filter.0.core.reads_only(hash, is_right));
         checked
     }
 
     #[inline]
     fn check_chunk(&self, chunk: usize) -> Result<(), FileError> {
-        // The bytes never change, so it does not matter when other threads learn what is known of them.
+        // The bytes never change, so threads may learn the result late.
         let known = &self.known[chunk];
         match known.load(Ordering::Relaxed) {
             RIGHT => return Ok(()),
@@ -204,7 +193,7 @@ impl<H: Hashing> LazyFilter<H> {
         }
         let found = format::check_chunk(&self.header, self.file.bytes(), chunk);
         let now = if found.is_ok() { RIGHT } else { DAMAGED };
-        // Counted by whoever learns it first.
+        // Counted once, by the first thread.
         if known.swap(now, Ordering::Relaxed) == UNKNOWN && now == RIGHT {
             self.unknown.fetch_sub(1, Ordering::Relaxed);
         }

@@ -6,13 +6,12 @@ use crate::format::{self, FileError, Header, Sums};
 use crate::hash::{Secret, Unlock};
 use crate::prelude::*;
 
-/// Reads an umbel file that arrives in pieces of any size: see [`AnyFilter::loader`](super::AnyFilter::loader).
-///
-/// Each piece is stored where it belongs at once, so a step takes only as long as copying its piece. The filter can be
-/// used after [`finish`](Self::finish) has checked all checksums.
+/// Reads an umbel file that arrives in pieces of any size: see [`AnyFilter::loader`](super::AnyFilter::loader). Each
+/// piece is copied into place directly, and a step takes no longer than that. [`finish`](Self::finish) checks all
+/// checksums and returns the filter.
 ///
 /// ```
-/// use umbel::{AnyFilter, Blocked};
+/// use umbel::{AnyFilter, Blocked, Filter};
 ///
 /// let mut seen = Blocked::new(100_000, 0.01)?;
 /// seen.insert("key");
@@ -28,7 +27,7 @@ pub struct Loader<U: Unlock = Option<&'static Secret>> {
     layout: fn(&Header) -> Result<Vec<u64>, FileError>,
     state: State<U::Hasher>,
     loaded: u64,
-    /// Why no more bytes are taken.
+    /// The error of an earlier piece.
     failed: Option<FileError>,
 }
 
@@ -37,14 +36,14 @@ enum State<H> {
     Payload(Box<Loading<H>>),
 }
 
-/// A file of which the header has arrived.
+/// A file whose header has arrived.
 struct Loading<H> {
     file: Opened<Blocks, H>,
     /// The part that arrives next, and its bytes so far.
     part: usize,
     filled: usize,
     sums: Sums,
-    /// What follows the payload: the checksums.
+    /// The stored checksums, after the payload.
     stored: Vec<u8>,
 }
 
@@ -77,12 +76,12 @@ impl<U: Unlock> Loader<U> {
         self.length() == Some(self.loaded)
     }
 
-    /// Takes the next bytes. Once the header has arrived, allocates the memory that it declares; if you do not trust the
-    /// source, check [`format::length_of`](crate::format::length_of) first.
+    /// Takes the next bytes. Once the header has arrived, allocates the memory it declares; if you do not trust the
+    /// source, check [`length`](Self::length) after the first 128 KiB.
     ///
     /// # Errors
-    /// As [`AnyFilter::read`](super::AnyFilter::read), for the header and the length. After an error, more bytes and
-    /// [`finish`](Self::finish) get the same error again.
+    /// As [`AnyFilter::read`](super::AnyFilter::read), for the header and the length; from then on, `push` and
+    /// [`finish`](Self::finish) return the same error.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         if let Some(error) = &self.failed {
             return Err(error.again());
@@ -100,10 +99,10 @@ impl<U: Unlock> Loader<U> {
                 header.extend_from_slice(bytes);
                 let length = Header::declared_length(header);
                 if header.len() < length {
-                    // What is no header is refused at its first bytes.
+                    // Another file format is refused at its first bytes.
                     let start = header.len().min(format::MAGIC.len());
                     if header[..start] != format::MAGIC[..start] {
-                        return Err(FileError::NotUmbel { found: header[..start].to_vec() });
+                        return Err(FileError::NotUmbel(header[..start].to_vec()));
                     }
                     return Ok(());
                 }
@@ -130,7 +129,7 @@ impl<U: Unlock> Loader<U> {
         }
     }
 
-    /// Returns all bytes that arrived, in pieces; another loader that gets them is equal to this one.
+    /// Returns all bytes that arrived, in pieces; pushing them into another loader gives the same state.
     pub fn pieces(&self) -> Vec<&[u8]> {
         match &self.state {
             State::Header(header) => vec![header],
@@ -159,7 +158,7 @@ impl<U: Unlock> Loader<U> {
             }
             _ => {
                 let expected = expected.unwrap_or(Header::LENGTH as u64);
-                Err(FileError::Length { expected, found })
+                Err(FileError::Length(expected, found))
             }
         }
     }
@@ -175,7 +174,7 @@ impl<H> Loading<H> {
     fn push(&mut self, mut bytes: &[u8], loaded: u64) -> Result<(), FileError> {
         let expected = self.file.header.file_length()?;
         if loaded > expected {
-            return Err(FileError::Length { expected, found: loaded });
+            return Err(FileError::Length(expected, loaded));
         }
         while let Some(part) = self.file.parts.get_mut(self.part) {
             let left = &mut part.as_bytes_mut()[self.filled..];

@@ -2,7 +2,7 @@
 //! the bits left over in a word are zero.
 //!
 //! A run of cells is lowered one word at a time: the bits of each cell are ORed into its lowest, which then shows
-//! whether there is a 1 to subtract, so that no cell borrows from the next.
+//! whether there is a 1 to subtract, so no cell borrows from the next.
 
 use super::cast::words;
 use super::{BLOCK_BITS, Block};
@@ -64,7 +64,7 @@ fn lower_word<const W: u32>(word: &mut u64, mask: u64) {
     *word = (old - (any & mask)).to_le();
 }
 
-/// Lowers the cells from `from` to before `to`, those above 0.
+/// Lowers the cells above 0 in `from..to`.
 #[inline(always)]
 pub(crate) fn lower<const W: u32>(words: &mut [u64], from: u64, to: u64) {
     if from >= to {

@@ -1,13 +1,13 @@
 //! Counters in place of bits: a block of 512 counters, stored as planes.
 //!
 //! Plane p of a block is a line of 512 bits: bit p of every counter, each where a plain filter has the counter's bit.
-//! So the mask of a key is that of the plain filter, and all its counters are raised together by a few operations on
+//! So a key has the same mask as in the plain filter, and all its counters are raised together by a few operations on
 //! whole planes.
 //!
 //! A count n ≥ 1 is written as n = low + 3·high, with low from 1 to 3 in planes 0 and 1, and high in the others; 0 is 0
-//! in all. So planes 0 and 1 alone show whether a counter is 0, which is all that a query needs, and three of four
-//! insertions: two cache lines instead of four to sixteen. The price is a quarter of the range: 4 bits count to 12, 8
-//! to 192 and 16 to 49,152. The order of counts is that of the numbers written.
+//! in all. So planes 0 and 1 alone show whether a counter is 0. Queries and three of four insertions need no more: two
+//! cache lines instead of four to sixteen. The price is a quarter of the range: 4 bits count to 12, 8 to 192 and 16 to
+//! 49,152. The numbers written have the order of the counts.
 //!
 //! A counter at its maximum, with all planes set, sticks: it is neither raised nor lowered again.
 
@@ -59,7 +59,7 @@ pub(crate) fn sum(counters: &mut [Block], other: &[Block]) {
     for i in 0..8 {
         let (a, b) = (counters[0].0[i], other[0].0[i]);
         let (c, d) = (counters[1].0[i], other[1].0[i]);
-        // Of the low parts, 0 to 6 as bits s2 s1 s0. From 4 on 3 of them are carried.
+        // The sum of the low parts, 0 to 6, as bits s2 s1 s0. From 4 on, 3 of it are carried.
         let (s0, both) = (a ^ b, a & b);
         let (s1, s2) = (c ^ d ^ both, c & d | both & (c ^ d));
         counters[0].0[i] = s0 ^ s2;
@@ -87,9 +87,9 @@ pub(crate) fn join_all(
     groups.for_each(|(counters, other)| join(counters, other));
 }
 
-/// Keeps the smaller of each counter and that of `other`.
+/// Keeps the smaller of each counter and its counterpart in `other`.
 pub(crate) fn lesser(counters: &mut [Block], other: &[Block]) {
-    // Seen from the top plane on: where they first differ, the one without the bit is smaller.
+    // From the top plane down: where two first differ, the one without the bit is smaller.
     let (mut equal, mut theirs) = ([u64::MAX; 8], [0; 8]);
     for (plane, other) in counters.iter().zip(other).rev() {
         for i in 0..8 {

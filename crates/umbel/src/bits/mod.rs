@@ -1,7 +1,7 @@
 //! The bits of a filter: 512-bit blocks, the place of a hash among them, and the kernels that set and test bits.
 //!
-//! Words have the same byte order in memory as in files, little-endian, so that a mapped file is a filter without
-//! copying on any machine. This module knows nothing of rates, kinds or files.
+//! Words have the same byte order in memory as in files, little-endian, so a mapped file is a filter on any machine,
+//! without copying. This module knows nothing of rates, kinds or files.
 
 pub(crate) mod arch;
 pub(crate) mod cells;
@@ -105,7 +105,7 @@ pub(crate) fn and(blocks: &mut [Block], others: &[Block]) {
     blocks.iter_mut().zip(others).for_each(|(block, other)| block.and(other));
 }
 
-/// Bits set in the blocks of the left side, of the right, and of both at once.
+/// Bits set in the left blocks, in the right blocks, and in both.
 pub(crate) fn count_shared(left: &[Block], right: &[Block]) -> [u64; 3] {
     let mut counts = [0; 3];
     for (left, right) in left.iter().zip(right) {
@@ -174,7 +174,7 @@ pub(crate) fn ones(blocks: &[Block], bits: u64) -> impl Iterator<Item = u64> + '
         .take_while(move |&position| position < bits)
 }
 
-/// How large a test's cases are: in Miri, which takes some thousand times as long, the first.
+/// The size of a test's cases: `size` in Miri, which takes some thousand times as long, else `otherwise`.
 #[cfg(test)]
 pub(crate) const fn in_miri(size: usize, otherwise: usize) -> usize {
     if cfg!(miri) { size } else { otherwise }
@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers of probes: every second time eight, which has code of its own, so that a single case may test it.
+    /// Numbers of probes: half of the time eight, which has its own code, so a single case may test it.
     pub(super) fn probes() -> impl Strategy<Value = u32> {
         prop_oneof![Just(8), 1u32..=32]
     }

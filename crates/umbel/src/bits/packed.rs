@@ -1,5 +1,5 @@
-//! Numbers of a few bits in a block, which is one little-endian number of 512: cells of equal width, one after another
-//! from its low end, as many as fit.
+//! Numbers of a few bits in a block, which is read as one little-endian number of 512 bits: cells of equal width, one
+//! after another from its low end, as many as fit.
 
 use super::{BLOCK_BITS, Block};
 
@@ -23,7 +23,7 @@ pub const fn count(width: u32) -> u32 {
     COUNTS[width as usize]
 }
 
-/// A block padded with zeros, so that 8 bytes can be read from any of its own.
+/// A block padded with zeros: 8 bytes can be read from each of its own.
 pub(crate) struct Padded([u8; 72]);
 
 impl Padded {

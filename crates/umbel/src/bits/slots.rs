@@ -9,8 +9,8 @@ pub(crate) const fn mask(width: u32) -> u64 {
     }
 }
 
-/// The byte in which slot `slot` of a row begins, and its bit there. `WIDTH` is the width if it has code of its own (8,
-/// 12 and 16), else 0.
+/// The byte in which slot `slot` of a row begins, and its bit there. `WIDTH` is the width if it has its own code (8, 12
+/// and 16), else 0.
 #[inline(always)]
 pub(crate) fn place<const WIDTH: u32>(slot: u32, width: u32) -> (usize, u32) {
     match WIDTH {
@@ -39,7 +39,7 @@ pub(crate) fn get<const WIDTH: u32>(bytes: &[u8], slot: u32, width: u32) -> u64 
                     bytes.get(byte..).and_then(|bytes| bytes.first_chunk());
                 word.map_or_else(|| end(bytes, byte), |word| u64::from_le_bytes(*word))
             };
-            // Eight bytes, from the one it begins in, hold a slot of up to 57 bits wherever it begins.
+            // Eight bytes hold a slot of up to 57 bits, at whichever bit of the first byte it begins.
             match word(byte) >> shift {
                 low if width <= 57 => low,
                 low => low | word(byte + 8) << 1 << (63 - shift),

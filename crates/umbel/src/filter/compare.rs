@@ -1,4 +1,4 @@
-//! Comparison of two filters: what their sets share, estimated from their bits alone.
+//! Estimates what the sets of two filters share, from their bits alone.
 
 use crate::math::{Estimate, Overlap};
 
@@ -10,22 +10,29 @@ pub struct Comparison {
     pub left: Estimate,
     /// Estimated keys of the second set.
     pub right: Estimate,
-    /// What the sets share; `None` if no bit is clear in both filters, since then nothing can be estimated.
+    /// What the sets share; `None` if every bit is set in one filter or the other, which allows no estimate.
     pub overlap: Option<Overlap>,
-    /// The bits at which they were compared: those of the smaller filter.
+    /// The bits compared: as many as the smaller filter has.
+    #[doc(hidden)]
     pub bits: u64,
     /// Bits set in the first filter.
+    #[doc(hidden)]
     pub left_bits: u64,
     /// Bits set in the second.
+    #[doc(hidden)]
     pub right_bits: u64,
     /// Bits set in both.
+    #[doc(hidden)]
     pub shared_bits: u64,
-    /// The average number of bits set in both if the sets share nothing, in filters with these many bits set.
+    /// The expected `shared_bits` of disjoint sets with this many bits set.
+    #[doc(hidden)]
     pub bits_by_chance: f64,
 }
 
 impl Comparison {
-    /// Compares sets of `keys` keys in filters of `bits` bits, of which `set` are set in the first, the second, and both.
+    /// Compares sets of `keys` keys in filters of `bits` bits; `set` counts the bits set in the first, the second, and
+    /// both.
+    #[doc(hidden)]
     pub fn new(keys: [Estimate; 2], overlap: Option<Overlap>, bits: u64, set: [u64; 3]) -> Self {
         let ([left, right], [left_bits, right_bits, shared_bits]) = (keys, set);
         let bits_by_chance = left_bits as f64 * right_bits as f64 / bits as f64;

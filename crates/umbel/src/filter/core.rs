@@ -1,29 +1,24 @@
-//! What each kind implements; [`Filter`](super::Filter) adds what all kinds share.
+//! The traits that each kind implements; [`Hashed`](super::hashed::Hashed) adds what all kinds share.
 
 use core::convert::Infallible;
 
-use super::{MergeError, Receipt};
+use super::{BuildError, Comparison, InsertError, MergeError, Receipt};
 use crate::bits::{self, Block, Blocks};
 use crate::format::{Body, FileError, Header};
 use crate::hash::{KeyHash, Mixed64, Scheme};
 use crate::plan::{Plan, PlanError, Planner};
 use crate::prelude::*;
 
-/// The core of a kind: its storage, and what its bits mean.
-///
-/// `Storage` holds the blocks of each part: [`Blocks`] owns them, `&[Block]` borrows them,
-/// [`MappedBlocks`](crate::MappedBlocks) are in a mapped file.
-pub trait Core: Sized {
-    /// How its kind is planned.
+/// The core of a kind: its storage, and what its bits mean. `Storage` holds the blocks of each part: [`Blocks`] owns
+/// them, `&[Block]` borrows them, [`MappedBlocks`](crate::MappedBlocks) are in a mapped file.
+pub(crate) trait Core: Sized {
     type Plans: Planner;
-    /// The storage of its blocks.
     type Storage: AsRef<[Block]>;
     /// The same core with other storage.
     type With<T: AsRef<[Block]>>: Core<Storage = T>;
 
-    /// Its plan, for its present size.
+    /// The plan for its present size.
     fn plan(&self) -> &Plan;
-    /// Whether a key may be in it.
     fn contains(&self, hash: KeyHash) -> bool;
     /// The slices have equal lengths.
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]);
@@ -34,14 +29,14 @@ pub trait Core: Sized {
     fn prefetch(&self, hash: KeyHash) {
         let _ = hash;
     }
-    /// Whether a look-up of this key reads only blocks for which `is_known` holds, given the part and the block, from 0 in
-    /// it. True in kinds that do not tell: see `tells` in any/lazy.rs.
+    /// Whether a look-up of this key reads only known blocks; `is_known` gets the part and the block's index in it.
+    /// Only for kinds with [`KNOWS_READS`](Planner::KNOWS_READS).
+    #[cfg_attr(not(feature = "mmap"), allow(dead_code))]
     #[inline]
     fn reads_only(&self, hash: KeyHash, is_known: impl FnMut(usize, usize) -> bool) -> bool {
         let _ = (hash, is_known);
         true
     }
-    /// Like `contains_all`, for 64-bit hashes.
     fn contains_narrow(&self, hashes: &[Mixed64], found: &mut [bool]) {
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
             let wide = widened(hashes);
@@ -50,17 +45,17 @@ pub trait Core: Sized {
     }
     /// Its blocks, in parts as in the file.
     fn parts(&self) -> impl Iterator<Item = &Self::Storage>;
-    /// Whether it holds no key, as far as its blocks show.
+    /// Whether all its bits are clear.
     fn is_empty(&self) -> bool {
         self.parts().all(|part| bits::are_zero(part.as_ref()))
     }
-    /// The same core with other storage for each part, in their order.
+    /// The same core with the storage that `each` makes of each part, in order.
     fn with_parts<'a, T: AsRef<[Block]>, E>(
         &'a self,
         each: impl FnMut(&'a Self::Storage) -> Result<T, E>,
     ) -> Result<Self::With<T>, E>;
-    /// The same core on borrowed blocks: what passes over all of them is compiled for it alone, in this crate, and not
-    /// in each that uses a filter.
+    /// The same core on borrowed blocks. Passes over all blocks are implemented for it alone, and so compiled in this
+    /// crate, not in every crate that uses a filter.
     fn borrowed(&self) -> Self::With<&[Block]> {
         let Ok(core) = self.with_parts(|part| Ok::<_, Infallible>(part.as_ref()));
         core
@@ -69,17 +64,27 @@ pub trait Core: Sized {
     fn body(&self) -> Body {
         Body::of::<Self::Plans>(self.plan())
     }
-    /// The bytes of each part of the file with this header, whose fields are checked.
+    /// The bytes of each part of a file with this header, whose fields it checks.
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
         Ok(vec![header.plan::<Self::Plans>()?.bytes()])
     }
     /// Makes the core from a header and its parts, which are as long as `layout` says.
     fn open(header: &Header, parts: Vec<Self::Storage>) -> Result<Self, FileError>;
-    /// What it delivers now, from its own bits.
+    /// The receipt, computed from its own bits.
     fn receipt(&self, scheme: Scheme) -> Receipt;
+    /// Estimates what two sets share. The schemes were compared before.
+    fn compare<T: AsRef<[Block]>>(&self, other: &Self::With<T>) -> Result<Comparison, MergeError> {
+        let _ = other;
+        Err(MergeError::NotComparable(Self::Plans::KIND))
+    }
+    /// The bits of a key, if it has a bit or a counter for each probe.
+    fn positions(&self, hash: KeyHash) -> Option<Vec<u64>> {
+        let _ = hash;
+        None
+    }
 }
 
-/// Members of a [`Core`] of storage `S` whose blocks are all in its field `blocks`; `$field` are the others.
+/// Implements the storage members of a [`Core`] whose blocks are all in its field `blocks`; `$field` are the others.
 macro_rules! one_part {
     ($core:ident<$($generic:ident),*> { $($field:ident),* }) => {
         type Storage = S;
@@ -103,47 +108,68 @@ macro_rules! one_part {
 }
 pub(crate) use one_part;
 
-/// Kinds that can be made empty, from a plan alone.
-pub(crate) trait MakeCore: Core<Storage = Blocks> {
-    fn make(plan: &Plan) -> Result<Self, PlanError>;
-}
+/// A core that owns its blocks, so it can be filled and merged. The defaults suit kinds that are built at once.
+pub(crate) trait Owned: Core<Storage = Blocks> {
+    /// Why an insertion fails: [`Full`](super::Full), [`Infallible`] if there is always room, or [`InsertError`] if the
+    /// kind accepts no single keys.
+    type Refusal: Into<InsertError>;
 
-/// Kinds that accept keys one by one.
-pub trait InsertCore: Core<Storage = Blocks> {
-    /// Why a key is not inserted: [`Full`](super::Full), or [`Infallible`] if there is always room.
-    type Full;
-
-    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Self::Full> {
+    /// Makes it empty, from a checked plan.
+    fn make(plan: &Plan) -> Result<Self, PlanError> {
+        Err(PlanError::BuiltAtOnce(plan.kind()))
+    }
+    /// Makes it from all its keys, and a checked plan.
+    fn build(plan: &Plan, hashes: &[KeyHash]) -> Result<Self, BuildError> {
+        let mut core = Self::make(plan)?;
+        core.insert_all(hashes).map_err(Into::into)?;
+        Ok(core)
+    }
+    /// An error if it accepts no single keys.
+    fn check_inserts(&self) -> Result<(), InsertError> {
+        Ok(())
+    }
+    /// Returns whether the key was certainly new.
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, Self::Refusal>;
+    fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Self::Refusal> {
         let mut new = [false; GROUP];
         let mut groups = hashes.chunks(GROUP);
         groups.try_for_each(|hashes| self.insert_all_new(hashes, &mut new[..hashes.len()]))
     }
     /// The slices have equal lengths.
-    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Self::Full>;
-    /// Like `insert_all`, for 64-bit hashes.
-    fn insert_narrow(&mut self, hashes: &[Mixed64]) -> Result<(), Self::Full> {
+    fn insert_all_new(
+        &mut self,
+        hashes: &[KeyHash],
+        new: &mut [bool],
+    ) -> Result<(), Self::Refusal> {
+        let mut pairs = new.iter_mut().zip(hashes);
+        pairs.try_for_each(|(new, &hash)| {
+            *new = self.insert(hash)?;
+            Ok(())
+        })
+    }
+    fn insert_narrow(&mut self, hashes: &[Mixed64]) -> Result<(), Self::Refusal> {
         hashes.chunks(GROUP).try_for_each(|hashes| {
             let wide = widened(hashes);
             self.insert_all(&wide[..hashes.len()])
         })
     }
-    fn clear(&mut self);
-}
-
-/// Kinds whose filters merge.
-pub trait MergeCore: Core<Storage = Blocks> {
+    /// Forgets all keys; does nothing in kinds that are built at once.
+    fn clear(&mut self) {}
     /// Leaves `self` unchanged on an error. The schemes were compared before.
     fn merge<T: AsRef<[Block]>>(
         &mut self,
         other: &Self::With<T>,
         how: Merge,
-    ) -> Result<(), MergeError>;
+    ) -> Result<(), MergeError> {
+        let _ = (other, how);
+        Err(MergeError::NotMergeable(Self::Plans::KIND))
+    }
 }
 
 /// How two filters are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Merge {
-    /// The keys of either; both must have one size.
+pub(crate) enum Merge {
+    /// The keys of either; both must have the same size.
     Union,
     /// The keys of either, at the smaller size.
     UnionFolding,
@@ -151,10 +177,10 @@ pub enum Merge {
     Intersection,
 }
 
-/// Hashes that are computed, or looked up, together: 8 KiB, a quarter of the first-level cache.
+/// Hashes that are computed or looked up together: 8 KiB, a quarter of the first-level cache.
 pub(crate) const GROUP: usize = 512;
 
-/// At most [`GROUP`] hashes of 64 bits, widened.
+/// Widens at most [`GROUP`] hashes.
 #[inline]
 fn widened(hashes: &[Mixed64]) -> [KeyHash; GROUP] {
     let mut wide = [KeyHash::default(); GROUP];

@@ -1,5 +1,6 @@
 //! Why filters refuse insertions, builds, rows and merges.
 
+use core::convert::Infallible;
 use core::fmt;
 
 use crate::error::{FieldError, OutOfMemory};
@@ -7,45 +8,35 @@ use crate::hash::Scheme;
 use crate::plan::{Kind, PlanError};
 use crate::prelude::*;
 
-/// Why a filter has no room for a key, which changed nothing. Of many keys, those before it are in the filter.
+/// Why a filter has no room for a key. The filter is unchanged; of many keys, those before the refused one are in it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Full {
-    /// A scalable filter would grow beyond the limit set for it.
+    /// A scalable filter would grow beyond its limit: bytes needed, limit.
     #[error(
-        "the filter would grow to {bytes} bytes, more than the limit of {limit}; \
+        "the filter would grow to {0} bytes, more than the limit of {1}; \
          raise the limit, or rebuild it for more keys"
     )]
-    Limit {
-        /// Bytes of its bits after growing.
-        bytes: u64,
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// A scalable filter has as many links of one size as its header can hold.
+    Limit(u64, u64),
+    /// A scalable filter has this many links of one size, the most that its header can hold.
     #[error(
-        "the filter has {links} links of the same size, the most it can have; plan it for more keys, or let \
+        "the filter has {0} links of the same size, the most it can have; plan it for more keys, or let \
          its links double"
     )]
-    Links {
-        /// Its links.
-        links: usize,
-    },
-    /// A scalable filter cannot grow further: its next link is impossible, or has no memory.
+    Links(usize),
+    /// A scalable filter's next link is impossible, or has no memory.
     #[error(transparent)]
     Growth(#[from] PlanError),
-    /// A coded filter has no cell left for the key.
+    /// A coded filter, planned for this many keys, has no cell left for the key.
     #[error(
-        "the coded filter is full: it was planned for {keys} keys, and has no cell left for this one; \
+        "the coded filter is full: it was planned for {0} keys, and has no cell left for this one; \
          the keys before it were inserted; rebuild it for more keys"
     )]
-    Cells {
-        /// Keys it was planned for.
-        keys: u64,
-    },
+    Cells(u64),
 }
 
-/// Why a key was not inserted or removed; it changed nothing. Of many keys, those before it are in the filter.
+/// Why a key was not inserted or removed. The filter is unchanged; of many keys, those before the refused one are in
+/// it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InsertError {
@@ -58,12 +49,9 @@ pub enum InsertError {
         article = .0.article()
     )]
     BuiltAtOnce(Kind),
-    /// A single key was given to a filter of rows.
-    #[error("the filter holds rows of {has}, not single keys; name some of these attributes")]
-    Rows {
-        /// The names of its attributes.
-        has: Names,
-    },
+    /// A single key was given to a filter of rows with these attributes.
+    #[error("the filter holds rows of {0}, not single keys; name some of these attributes")]
+    Rows(Names),
     /// The kind cannot remove a single key.
     #[error(
         "keys cannot be removed from {article} {0} filter, because keys share its bits; \
@@ -80,66 +68,32 @@ pub enum InsertError {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// More keys were given than the filter is planned for.
+    /// More different keys were given than the filter is planned for: found, planned.
+    #[error("found {0} different keys, but the filter is planned for {1}; plan it for more")]
+    Overfull(u64, u64),
+    /// A hash was given to another shard than its own: its index, its own shard, the other.
+    #[error("the hash at index {0} falls into shard {1}, not {2}; divide hashes by `shard_of`")]
+    OtherShard(u64, u64, u64),
+    /// A key has two values: its first two places in the input with different ones, from 0, and these values.
     #[error(
-        "found {keys} different keys, but the filter is planned for {planned}; plan it for more"
+        "a key (or two with the same hash) has the value {one} at index {first} and {two} at index {second}; \
+         a map has one value per key: leave one out",
+        one = .1[0], first = .0[0], two = .1[1], second = .0[1]
     )]
-    Overfull {
-        /// Different keys given, in a shard or in all.
-        keys: u64,
-        /// Keys planned for.
-        planned: u64,
-    },
-    /// A hash was given to another shard than the one it is looked up in.
-    #[error(
-        "the hash at index {place} falls into shard {found}, not {shard}; divide hashes by `shard_of`"
+    ValuesDiffer([u64; 2], [u64; 2]),
+    /// A key is both included and excluded: its first place in each list, from 0.
+    #[error("a key (or two with the same hash) is included at index {first} and excluded at index {second}; remove it from one of the lists",
+        first = .0[0], second = .0[1]
     )]
-    OtherShard {
-        /// Its place among the hashes given, from 0.
-        place: u64,
-        /// Its shard.
-        found: u64,
-        /// The shard it was given to.
-        shard: u64,
-    },
-    /// A key was given twice with different values.
-    #[error(
-        "a key (or two with the same hash) has the value {} at index {} and {} at index {}; a map has one value per key: \
-         leave one out",
-        values[0], places[0], values[1], places[1]
-    )]
-    ValuesDiffer {
-        /// The first two places in the input where its values differ, from 0.
-        places: [u64; 2],
-        /// The values there.
-        values: [u64; 2],
-    },
-    /// A key is both included and excluded.
-    #[error(
-        "a key (or two with the same hash) is included at index {} and excluded at index {}; remove it from one of the lists",
-        places[0], places[1]
-    )]
-    OnBothLists {
-        /// Its first place among the included keys, and among the excluded ones, from 0.
-        places: [u64; 2],
-    },
-    /// Some included and excluded keys are not told apart by any number of levels.
+    OnBothLists([u64; 2]),
+    /// After this many levels, some included and excluded keys are still not separated.
     #[error(
         "after {0} levels, included and excluded keys are still not separated; choose another seed"
     )]
     TooManyLevels(usize),
-    /// A value is wider than the map's.
-    #[error(
-        "the value {value} at index {place} has more than {bits} bits; build the map with wider values"
-    )]
-    WideValue {
-        /// The value.
-        value: u64,
-        /// Its place in the input, from 0.
-        place: u64,
-        /// Bits of the map's values.
-        bits: u32,
-    },
+    /// A value has more bits than the map's: the value, its index, the bits.
+    #[error("the value {0} at index {1} has more than {2} bits; build the map with wider values")]
+    WideValue(u64, u64, u32),
     /// The plan is impossible, or its memory could not be allocated.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -148,12 +102,21 @@ pub enum BuildError {
     Insert(#[from] InsertError),
 }
 
+#[doc(hidden)]
+impl From<Infallible> for InsertError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+#[doc(hidden)]
 impl From<OutOfMemory> for BuildError {
     fn from(error: OutOfMemory) -> Self {
         Self::Plan(error.into())
     }
 }
 
+#[doc(hidden)]
 impl From<FieldError> for BuildError {
     fn from(error: FieldError) -> Self {
         Self::Plan(error.into())
@@ -167,76 +130,46 @@ pub enum RowError {
     /// A filter of rows needs names for its attributes.
     #[error("a filter of rows needs the names of its attributes; name each")]
     NoAttributes,
-    /// There are more attributes than a filter may have.
-    #[error("found {found} attributes; a filter of rows has 1 to {most}{}", match most {
+    /// More attributes than a filter may have: found, most.
+    #[error("found {0} attributes; a filter of rows has 1 to {1}{hint}", hint = match .1 {
         64 => "",
         _ => " if every subset of them has a tag; tag the whole row instead",
     })]
-    AttributeCount {
-        /// Attributes given.
-        found: usize,
-        /// The maximum.
-        most: usize,
-    },
+    AttributeCount(usize, usize),
     /// The name is not valid for an attribute.
-    #[error("attribute \"{name}\": a name has 1 to 255 bytes of UTF-8, found {}", name.first().len())]
-    AttributeName {
-        /// The name.
-        name: Names,
-    },
+    #[error("attribute \"{0}\": a name has 1 to 255 bytes of UTF-8, found {bytes}", bytes = .0.first().len())]
+    AttributeName(Names),
     /// An attribute is named twice.
-    #[error("attribute \"{name}\" is named twice; name each attribute once")]
-    AttributeTwice {
-        /// The name.
-        name: Names,
-    },
-    /// The filter has no attribute of this name.
-    #[error("the filter has no attribute \"{name}\" (found {has}); name one of these")]
-    UnknownAttribute {
-        /// The name given.
-        name: Names,
-        /// The filter's names.
-        has: Names,
-    },
-    /// Attributes are missing where a row needs a value for each.
-    #[error("a row of this filter has a value for each of {has}; name {missing} too")]
-    AttributesMissing {
-        /// The missing names.
-        missing: Names,
-        /// The filter's names.
-        has: Names,
-    },
-    /// No attribute is named where one is needed.
-    #[error("the filter holds rows of {has}, not single keys; name some of these attributes")]
-    Unnamed {
-        /// The filter's names.
-        has: Names,
-    },
-    /// A row has more or fewer values than the filter has attributes.
+    #[error("attribute \"{0}\" is named twice; name each attribute once")]
+    AttributeTwice(Names),
+    /// The filter lacks this attribute: the name, its attributes.
+    #[error("the filter has no attribute \"{0}\" (found {1}); name one of these")]
+    UnknownAttribute(Names, Names),
+    /// Attributes are missing from a row: the missing ones, all.
+    #[error("a row of this filter has a value for each of {1}; name {0} too")]
+    AttributesMissing(Names, Names),
+    /// A query names none of these attributes.
+    #[error("the filter holds rows of {0}, not single keys; name some of these attributes")]
+    Unnamed(Names),
+    /// A row has the wrong number of values: attributes, values.
     #[error(
-        "found a row of {found} values, but the filter has {expected} attributes; give one value for each"
+        "found a row of {1} values, but the filter has {0} attributes; give one value for each"
     )]
-    RowLength {
-        /// Attributes of the filter.
-        expected: usize,
-        /// Values in the row.
-        found: usize,
-    },
-    /// A value is too long.
-    #[error("found a value of {bytes} bytes; values of rows have fewer than 2^32")]
-    ValueTooLong {
-        /// Its length.
-        bytes: usize,
-    },
+    RowLength(usize, usize),
+    /// A value is too long: its bytes.
+    #[error("found a value of {0} bytes; values of rows have fewer than 2^32")]
+    ValueTooLong(usize),
     /// The plan is impossible, or its memory could not be allocated.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
 
 /// Names of attributes, displayed with commas between them and control characters escaped.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names(Vec<String>);
 
+#[doc(hidden)]
 impl Names {
     pub(crate) fn of<T: AsRef<str>>(names: &[T]) -> Self {
         Self(names.iter().map(|name| name.as_ref().to_owned()).collect())
@@ -262,149 +195,75 @@ impl fmt::Display for Names {
     }
 }
 
-/// Why two filters were not combined or compared, or one not folded or converted. Both are unchanged.
+/// Why two filters were not combined or compared, or one not folded or converted. Both are unchanged. Pairs of values
+/// belong to the left and the right filter.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// Filters of this kind cannot be combined.
+    /// Filters of this kind do not merge.
     #[error(
-        "{0} filters do not merge: {why}, or query both",
-        why = match .0 {
-            Kind::Window => "their generations differ in age, so keys would be forgotten too early or too \
-                late; add the keys of one to the other",
-            Kind::Coded => "a code does not show which bucket its key belongs to; add the keys of one to the \
-                other",
-            Kind::Stable => "which keys fade depends on the order of all insertions; add the keys of one to \
-                the other",
-            kind if kind.built_at_once() => "each is built from all its keys at once; build one from the \
-                keys of both",
-            _ => "a chain of both could not keep the promised rate; add the keys of one to the other",
-        }
+        "{0} filters do not merge: {why}, or query both", why = .0.unmerged().unwrap_or_default()
     )]
     NotMergeable(Kind),
-    /// Filters of this kind cannot be compared: their bits do not reveal what their sets share.
+    /// The bits of this kind do not reveal what sets share.
     #[error(
         "the bits of {0} filters do not show what they share; build a blocked or a classic filter from the keys of each"
     )]
     NotComparable(Kind),
-    /// Filters of different kinds cannot be combined.
-    #[error("{} {left} and {} {right} filter cannot be merged or compared; build both as the same kind", left.article(), right.article())]
-    KindsDiffer {
-        /// Kind of the left filter.
-        left: Kind,
-        /// Kind of the right filter.
-        right: Kind,
-    },
-    /// Filters with different hash schemes cannot be combined.
+    /// The kinds differ.
     #[error(
-        "the filters hash keys differently ({left} and {right}); rebuild one of them from its keys"
+        "{left} {0} and {right} {1} filter cannot be merged or compared; build both as the same kind",
+        left = .0.article(), right = .1.article()
     )]
-    SchemesDiffer {
-        /// Scheme of the left filter.
-        left: Scheme,
-        /// Scheme of the right filter.
-        right: Scheme,
-    },
-    /// Filters with different descriptions of their keys cannot be combined.
+    KindsDiffer(Kind, Kind),
+    /// The hash schemes differ.
+    #[error("the filters hash keys differently ({0} and {1}); rebuild one of them from its keys")]
+    SchemesDiffer(Scheme, Scheme),
+    /// The descriptions of the keys differ.
     #[error(
         "the filters hold keys of different fields or types; build both from the same fields in the same way"
     )]
     KeysDiffer,
-    /// Filters with different numbers of probes cannot be combined.
+    /// The numbers of probes differ.
+    #[error("the numbers of probes per key differ ({0} and {1}); plan both for the same fpp")]
+    ProbesDiffer(u32, u32),
+    /// The widths of cells differ, in bits.
+    #[error("the cells differ in size ({0} and {1} bits); plan both for the same")]
+    CellsDiffer(u32, u32),
+    /// The sizes differ, in this unit. The larger filter would have to be folded, which raises its rate.
     #[error(
-        "the numbers of probes per key differ ({left} and {right}); plan both for the same fpp"
-    )]
-    ProbesDiffer {
-        /// Probes of the left filter.
-        left: u32,
-        /// Probes of the right filter.
-        right: u32,
-    },
-    /// Filters with cells of different widths cannot be combined.
-    #[error("the cells differ in size ({left} and {right} bits); plan both for the same")]
-    CellsDiffer {
-        /// Bits of a cell of the left filter.
-        left: u32,
-        /// Bits of a cell of the right filter.
-        right: u32,
-    },
-    /// The sizes differ, and one filter would have to be folded, which raises its rate.
-    #[error(
-        "the filters have {left} and {right} {unit}, and the larger would be folded to the smaller size, at a \
+        "the filters have {0} and {1} {2}, and the larger would be folded to the smaller size, at a \
          higher rate; plan both for the same number of keys, or let it be folded"
     )]
-    SizesDiffer {
-        /// Size of the left filter.
-        left: u64,
-        /// Size of the right filter.
-        right: u64,
-        /// The unit of the sizes: `blocks`, `bits` or `bits per slice`.
-        unit: &'static str,
-    },
-    /// A filter does not fold by this divisor.
+    SizesDiffer(u64, u64, &'static str),
+    /// A filter of this size does not fold by this divisor; with the unit of the size.
+    #[error("{0} {2} do not divide into {1} equal parts; fold by a number that divides {0}")]
+    Indivisible(u64, u64, &'static str),
+    /// Neither size is a multiple of the other, so neither filter folds to the other; with their unit.
     #[error(
-        "{size} {unit} do not divide into {divisor} equal parts; fold by a number that divides {size}"
-    )]
-    Indivisible {
-        /// Its size.
-        size: u64,
-        /// The divisor.
-        divisor: u64,
-        /// The unit of the size.
-        unit: &'static str,
-    },
-    /// Neither size is a multiple of the other, so neither filter folds to the other.
-    #[error(
-        "sizes of {left} and {right} {unit} do not fold to each other (one must divide the other); \
+        "sizes of {0} and {1} {2} do not fold to each other (one must divide the other); \
          plan both for the same number of keys, or for numbers that differ by a power of two"
     )]
-    NotFoldable {
-        /// Size of the left filter.
-        left: u64,
-        /// Size of the right filter.
-        right: u64,
-        /// The unit of the sizes: `blocks`, `bits` or `bits per slice`.
-        unit: &'static str,
-    },
-    /// Filters of rows with different attributes cannot be combined.
+    NotFoldable(u64, u64, &'static str),
+    /// The attributes of rows differ.
     #[error(
-        "one filter has rows of {left}, the other of {right}; only rows of the same attributes in the same order merge"
+        "one filter has rows of {0}, the other of {1}; only rows of the same attributes in the same order merge"
     )]
-    AttributesDiffer {
-        /// Names of the left filter.
-        left: Names,
-        /// Names of the right filter.
-        right: Names,
-    },
-    /// Filters of rows with different tags or inner filters cannot be combined.
-    #[error(
-        "one filter is attributes:{left}, the other attributes:{right}; build both the same way"
-    )]
-    TagsDiffer {
-        /// Detail of the left filter.
-        left: u32,
-        /// Detail of the right filter.
-        right: u32,
-    },
-    /// The filter's kind does not convert to the requested one.
-    #[error("{} {from} filter does not convert to {} {to} one; {}", from.article(), to.article(), match to {
+    AttributesDiffer(Names, Names),
+    /// The tags of rows or the inner filters differ, given as parameters of the kind.
+    #[error("one filter is attributes:{0}, the other attributes:{1}; build both the same way")]
+    TagsDiffer(u32, u32),
+    /// The first kind does not convert to the second.
+    #[error("{own} {0} filter does not convert to {wanted} {1} one; {hint}", hint = match .1 {
         Kind::Blocked => "only counting ones do, and scalable ones that have not grown",
         _ => "only counting ones, and scalable ones that have not grown, convert, to blocked ones",
-    })]
-    CannotConvert {
-        /// Kind of the filter.
-        from: Kind,
-        /// The requested kind.
-        to: Kind,
-    },
-    /// A scalable filter that has grown cannot be converted.
+    }, own = .0.article(), wanted = .1.article())]
+    CannotConvert(Kind, Kind),
+    /// A scalable filter of this many links cannot be converted.
     #[error(
-        "a scalable filter of {links} links does not convert to a blocked one, because each link has a key in other positions; build a blocked filter from the keys"
+        "a scalable filter of {0} links does not convert to a blocked one, because each link has a key in other positions; build a blocked filter from the keys"
     )]
-    Grown {
-        /// Its links.
-        links: usize,
-    },
+    Grown(usize),
     /// The memory for the result could not be allocated.
     #[error(transparent)]
     OutOfMemory(#[from] OutOfMemory),

@@ -1,4 +1,4 @@
-//! Opens files: what is checked, in which order, before a kind sees its blocks.
+//! Opens files, and checks them in a fixed order before a kind sees its blocks.
 
 #[cfg(feature = "std")]
 use std::io::Read;
@@ -18,12 +18,11 @@ pub(crate) struct Opened<S, H> {
     pub(crate) header: Header,
     pub(crate) hasher: H,
     pub(crate) description: KeyDescription,
-    /// The blocks of each part, as long as the layout says.
+    /// The blocks of each part, in the lengths of the layout.
     pub(crate) parts: Vec<S>,
 }
 
-/// A file that is opened before it has a hasher. The functions that do so are compiled once, and not for each way to unlock
-/// a file or to read one.
+/// A file without a hasher yet. Functions that open one are compiled once, not per way to unlock or read.
 pub(crate) type Locked<S> = Opened<S, ()>;
 
 impl<S, H> Opened<S, H> {
@@ -33,13 +32,13 @@ impl<S, H> Opened<S, H> {
     }
 }
 
-/// Checks the fields of the kind, and returns the bytes of each part.
+/// Checks the kind's fields and returns the bytes of each part.
 pub(crate) type Layout<'a> = &'a dyn Fn(&Header) -> Result<Vec<u64>, FileError>;
 
 /// Makes the hasher of a file's scheme, or refuses.
 pub(crate) type Admit<'a> = &'a mut dyn FnMut(Scheme) -> Result<(), SchemeError>;
 
-/// The file that `open` opens, which calls its argument with the scheme of the file, and the hasher of that.
+/// Opens a file by `open`, which passes the file's scheme to its argument, and adds the hasher.
 pub(crate) fn unlocked<S, U: Unlock>(
     unlock: U,
     open: impl FnOnce(Admit<'_>) -> Result<Locked<S>, FileError>,
@@ -53,7 +52,7 @@ pub(crate) fn unlocked<S, U: Unlock>(
     Ok(Opened { header, hasher: hasher.expect("just made"), description, parts })
 }
 
-/// Checks all fields of a header, then the length of the file, then admits its scheme. The parts are their bytes.
+/// Checks all fields of a header and the file's length, then admits its scheme. `parts` are the lengths in bytes.
 pub(crate) fn declared(
     header: Header,
     length: u64,
@@ -120,7 +119,7 @@ pub(crate) fn view<'a>(
     Ok(declared.with(parts))
 }
 
-/// Checks the payload of a whole file, or what is needed to check it later.
+/// Checks a file's payload, or what later checks of it need.
 #[cfg(feature = "mmap")]
 type Check<'a> = &'a dyn Fn(&Header, &[u8]) -> Result<(), FileError>;
 

@@ -5,15 +5,15 @@ use core::num::NonZero;
 use std::sync::Mutex;
 use std::thread;
 
-use super::Filter;
-use super::core::{InsertCore, MakeCore};
+use super::core::{Merge, Owned};
+use super::hashed::{Erased, Hashed};
 use crate::hash::{Hashing, Key};
 use crate::prelude::*;
 
-/// Bytes of copies per key that pay: to make a byte and to merge it takes some 0.3 ns, and a key 4 ns and more.
+/// Bytes of copies that pay off per key: making and merging a byte takes some 0.3 ns, inserting a key 4 ns and more.
 const COPIED_PER_KEY: u64 = 6;
 
-/// Lets threads insert parts of some keys: into a filter of `bytes` bytes, and into copies that are merged with it.
+/// Lets threads insert parts of some keys into a filter of `bytes` bytes and into copies, and merges these.
 pub(crate) fn in_parts<F: Send, E: Send>(
     filter: &mut F,
     (bytes, keys, threads): (u64, usize, NonZero<usize>),
@@ -24,7 +24,7 @@ pub(crate) fn in_parts<F: Send, E: Send>(
     // A filter of no keys may have no bytes.
     let most = keys as u64 * COPIED_PER_KEY / bytes.max(1);
     let wanted = (threads.get() as u64 - 1).min(most);
-    // Without the memory for more, those that are there do the work.
+    // If memory for more copies is lacking, these do the work.
     let mut copies: Vec<F> = (0..wanted).map_while(|_| empty(filter)).collect();
     let parts = copies.len() + 1;
     let left = Mutex::new(copies.iter_mut().enumerate());
@@ -38,7 +38,7 @@ pub(crate) fn in_parts<F: Send, E: Send>(
     thread::scope(|scope| {
         let spawn = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
         let others: Vec<_> = (1..parts).map_while(spawn).collect();
-        // Without the threads for more, those that are there do the work.
+        // If no more threads start, these do the work.
         let own = insert(filter, 0, parts).and_then(|()| work());
         let join = |handle: thread::ScopedJoinHandle<'_, _>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -49,24 +49,24 @@ pub(crate) fn in_parts<F: Send, E: Send>(
     Ok(())
 }
 
-/// Lets threads insert keys into a filter, as [`insert_all_on`](crate::Blocked::insert_all_on).
 pub(crate) fn insert_all<C, K: Key<H> + Sync, H: Hashing>(
-    filter: &mut Filter<C, H>,
+    filter: &mut Hashed<C, H>,
     threads: NonZero<usize>,
     keys: &[K],
-    merge: impl Fn(&mut C, &C),
 ) where
-    C: MakeCore + InsertCore<Full = Infallible> + Send,
+    C: Owned<Refusal = Infallible> + Send,
 {
-    let insert = |filter: &mut Filter<C, H>, part, parts| {
+    let insert = |filter: &mut Hashed<C, H>, part, parts| {
         let each = keys.len().div_ceil(parts).max(1);
         filter.insert_keys(keys.chunks(each).nth(part).unwrap_or(&[]))
     };
-    let merge =
-        |filter: &mut Filter<C, H>, copy: &Filter<C, H>| merge(&mut filter.core, &copy.core);
-    let empty = |filter: &Filter<C, H>| {
-        let core = C::make(filter.plan()).ok()?;
-        Some(Filter::of(core, filter.hasher().clone()))
+    let merge = |filter: &mut Hashed<C, H>, copy: &Hashed<C, H>| {
+        let merged = filter.core.merge(&copy.core.borrowed(), Merge::Union);
+        merged.expect("filters of one plan merge");
+    };
+    let empty = |filter: &Hashed<C, H>| {
+        let core = C::make(filter.core.plan()).ok()?;
+        Some(Hashed::of(core, filter.hasher.clone()))
     };
     let work = (filter.bytes(), keys.len(), threads);
     let Ok(()) = in_parts(filter, work, empty, insert, merge);

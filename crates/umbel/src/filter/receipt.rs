@@ -1,12 +1,11 @@
-//! What a filter delivers now, computed from its own bits.
+//! Receipts: the keys and rate of a filter, computed from its own bits.
 
 use crate::hash::Scheme;
 use crate::math::Estimate;
 use crate::plan::{Kind, Plan};
 use crate::prelude::*;
 
-/// The receipt of a filter: what it holds and delivers now. Everything but the plan is computed from the bits, not
-/// taken from the file.
+/// What a filter holds and delivers now. Everything but the plan is computed from the bits, not read from the file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Receipt {
@@ -18,22 +17,23 @@ pub struct Receipt {
     pub bits: u64,
     /// Bits set, X; for kinds made of cells, cells that are not empty.
     pub set_bits: u64,
-    /// Set bits over bits, or cells in use over cells, in [0, 1].
+    /// Set bits over bits, or used cells over cells, in [0, 1].
     pub fill: f64,
     /// Different keys inserted, estimated with a 95 % interval.
     pub keys: Estimate,
     /// The probability that a key never inserted passes now: the mean over blocks of the exact rate given their bits.
     /// For a filter made of parts, the probability to pass the whole.
     pub fpp: f64,
-    /// Approximate number of keys until it holds as many as planned; for a scalable filter, until it grows.
+    /// Approximate number of keys until it holds the planned keys; for a scalable filter, until it grows.
     pub room: u64,
-    /// Whether it certainly holds more keys than planned: by more than 4 standard deviations of the estimate, which
-    /// chance alone exceeds in one of 30,000 filters filled exactly as planned. A scalable filter never holds more; for
-    /// it, true means that the bits of a link contradict this.
+    /// Whether it certainly holds more keys than planned: by more than 4 standard deviations of the estimate, which one
+    /// in 30,000 filters filled exactly as planned exceeds by chance. A scalable filter never holds more; true then
+    /// means that a link's bits contradict this.
     pub over_filled: bool,
     /// The filters it is made of, in the order of the file; empty for a filter of one piece.
     pub parts: Vec<Part>,
     /// Figures that only its kind has.
+    #[doc(hidden)]
     pub facts: Vec<Fact>,
 }
 
@@ -47,7 +47,7 @@ pub struct Part {
     pub name: Option<String>,
     /// Its plan.
     pub plan: Plan,
-    /// Estimated keys.
+    /// Its keys, estimated or, in links, generations and cascade levels, counted.
     pub keys: f64,
     /// The probability that a key it does not hold passes now, from its own bits.
     pub fpp: f64,
@@ -64,7 +64,7 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// Names a figure.
+    /// Makes a fact.
     pub const fn new(name: &'static str, figure: Figure) -> Self {
         Self { name, figure }
     }
@@ -93,7 +93,7 @@ pub enum Figure {
 }
 
 impl Receipt {
-    /// For a filter of one piece, from its set bits (or cells) among `bits` (or cells).
+    /// For a filter of one piece, from its set bits (or used cells) among `bits` (or cells).
     pub(crate) fn new(
         plan: Plan,
         scheme: Scheme,
@@ -118,17 +118,18 @@ impl Receipt {
         receipt
     }
 
-    /// The keys that it certainly holds.
+    /// The keys that it certainly holds. With all bits set, only the lower bound counts: the plan may have intended
+    /// that.
     pub(crate) fn surely(&self) -> f64 {
-        // A filter with all bits set may hold any number of keys above a minimum, and may have been planned to be full.
         let keys = self.keys;
         if keys.value.is_finite() { keys.value - 4.0 * keys.deviation } else { keys.low }
     }
 
     /// Returns the bytes of its bits.
+    #[doc(hidden)]
     pub fn bytes(&self) -> u64 {
         match self.plan.kind() {
-            // Each filter inside ends with a whole block.
+            // Each inner filter ends with a whole block.
             Kind::Attributes => self.parts.iter().map(|part| part.plan.bytes()).sum(),
             _ => self.bits.div_ceil(512) * 64,
         }

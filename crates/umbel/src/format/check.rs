@@ -2,7 +2,7 @@
 
 use super::{CHUNK, FileError, Header, checksum};
 
-/// Checks the payload of a whole file, whose length is checked, against its checksums, and returns it.
+/// Checks the payload of a whole file, of checked length, against its checksums, and returns it.
 pub(crate) fn payload_of<'a>(header: &Header, bytes: &'a [u8]) -> Result<&'a [u8], FileError> {
     check_table(header, bytes)?;
     (0..chunks(header)).try_for_each(|number| check_chunk(header, bytes, number))?;
@@ -14,14 +14,14 @@ pub(crate) fn chunks(header: &Header) -> usize {
     header.payload().len().div_ceil(CHUNK)
 }
 
-/// Checks the table of checksums of a whole file, whose length is checked.
+/// Checks the table of checksums of a whole file, of checked length.
 pub(crate) fn check_table(header: &Header, bytes: &[u8]) -> Result<(), FileError> {
     let (table, last) = stored(&bytes[header.payload().end..]);
     let right = checksum(table, chunks(header) as u64).to_le_bytes() == *last;
     if right { Ok(()) } else { Err(FileError::ChecksumsDamaged) }
 }
 
-/// Checks one chunk of the payload against its checksum in a table that is checked.
+/// Checks one chunk of the payload against its checksum in a checked table.
 pub(crate) fn check_chunk(header: &Header, bytes: &[u8], number: usize) -> Result<(), FileError> {
     let payload = &bytes[header.payload()];
     let chunk = &payload[number * CHUNK..payload.len().min((number + 1) * CHUNK)];
@@ -30,12 +30,12 @@ pub(crate) fn check_chunk(header: &Header, bytes: &[u8], number: usize) -> Resul
     if right { Ok(()) } else { Err(damaged_chunk(header, number)) }
 }
 
-/// The table of checksums, and its own.
+/// The table of checksums, and its own checksum.
 fn stored(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.len() - 8)
 }
 
-/// The error of a damaged chunk. Its place may be beyond what this machine can address.
+/// The error for a damaged chunk. Its place may be beyond what this machine can address.
 pub(crate) fn damaged_chunk(header: &Header, number: usize) -> FileError {
     let first = header.bytes().len() as u64;
     let start = first + number as u64 * CHUNK as u64;
@@ -48,7 +48,7 @@ pub(crate) fn damaged_chunk(header: &Header, number: usize) -> FileError {
 /// Checks the length of the file against the header.
 pub(crate) fn check_declared(header: &Header, found: u64) -> Result<(), FileError> {
     let expected = header.file_length()?;
-    if found == expected { Ok(()) } else { Err(FileError::Length { expected, found }) }
+    if found == expected { Ok(()) } else { Err(FileError::Length(expected, found)) }
 }
 
 /// Compares the sums of the chunks of the payload with the stored table and the sum of the table.

@@ -18,7 +18,7 @@ use crate::prelude::*;
 /// | `normalization` | what was done to keys before they were hashed, such as `ignore-case`; once for each step, in order |
 ///
 /// ```
-/// use umbel::{Blocked, KeyDescription};
+/// use umbel::{Blocked, Filter, KeyDescription};
 ///
 /// let mut keys = KeyDescription::default();
 /// keys.push("field", "email")?;
@@ -36,7 +36,7 @@ pub struct KeyDescription {
     length: usize,
 }
 
-/// A filter holds other keys than those that are looked up in it.
+/// A filter holds other keys than the ones looked up in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the filter was built from {filter}, so it cannot answer for {wanted}; look up the same fields in the same order, compared in the same way, or rebuild the filter"
@@ -45,17 +45,17 @@ pub struct KeyDescription {
 pub struct OtherKeys {
     /// The filter's keys, in words.
     pub filter: String,
-    /// Those looked up, in words.
+    /// The keys looked up, in words.
     pub wanted: String,
-    /// What the filter holds prefixes of; none if its keys are others.
+    /// What the filter's keys are prefixes of; `None` for other keys.
     pub prefixes: Option<Family>,
 }
 
-/// What a filter of prefixes has prefixes of: FORMAT.md, section 23. The crate `umbel-net` makes and
+/// What the keys of a filter of prefixes are prefixes of: FORMAT.md, section 23. The crate `umbel-net` makes and
 /// queries such filters.
 ///
-/// There are these two and no more, so a match over both is complete: every use must decide what a key, a length and an
-/// answer are in its family, so a third would be a format of its own, and no default arm could be right.
+/// There are only these two, so a match over both is complete. Every use must decide what a key, a length and an answer
+/// are in its family: a third family would be a new format, and a default arm could not be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// IPv4 and IPv6 addresses: networks.
@@ -96,8 +96,8 @@ const MOST: usize = 1 << 15;
 const MOST_ENTRIES: usize = 256;
 
 impl KeyDescription {
-    /// Adds a name of 1 to 255 bytes and its value. There are at most 256 entries; each takes 4 bytes more in the file,
-    /// and all together at most 32 KiB.
+    /// Adds a name of 1 to 255 bytes and its value. There are at most 256 entries; each takes 4 more bytes in the file,
+    /// and all together take at most 32 KiB.
     ///
     /// # Errors
     /// [`FieldError`] if a name or value is too long, or there are too many.
@@ -124,6 +124,7 @@ impl KeyDescription {
     }
 
     /// Returns whether it has no entries.
+    #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -132,11 +133,12 @@ impl KeyDescription {
     ///
     /// Both must consist of the same fields in the same order, except that the key of one field is just its bytes: it
     /// may be looked up in a filter that names no fields, and a whole line in a filter of one field. The fields of a
-    /// filter of rows are its attributes, which a question names itself, so they are not compared. Both must have the
+    /// filter of rows are its attributes, which each query names itself, so they are not compared. Both must have the
     /// same types, text by default, and the same normalization. Other entries are not compared.
     ///
     /// # Errors
     /// [`OtherKeys`], which names both.
+    #[doc(hidden)]
     pub fn check(&self, kind: Kind, wanted: &Self) -> Result<(), OtherKeys> {
         let same = |name| self.values(name).eq(wanted.values(name));
         let one = |keys: &Self| keys.values(FIELD).count() == 1;
@@ -158,7 +160,8 @@ impl KeyDescription {
         self.values(TYPE).chain(none.then_some(TEXT))
     }
 
-    /// Returns what the keys are prefixes of, by their type; `None` if they are others.
+    /// Returns what the keys are prefixes of, by their type; `None` for other keys.
+    #[doc(hidden)]
     pub fn prefixes(&self) -> Option<Family> {
         let is = |family: &Family| self.values(TYPE).eq([family.key_type()]);
         [Family::Ip, Family::Domain].into_iter().find(is)

@@ -1,5 +1,6 @@
 //! Why a file is not a valid filter.
 
+use super::VERSION;
 use crate::error::{FieldError, OutOfMemory};
 use crate::hash::SchemeError;
 use crate::plan::{Kind, PlanError};
@@ -9,32 +10,18 @@ use crate::prelude::*;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// The first bytes are not those of an umbel file.
-    #[error("not an umbel file: {}; name a filter of umbel",
-        if found.is_empty() { "it is empty".to_owned() } else { format!("it begins with \"{}\"", found.escape_ascii()) })]
-    NotUmbel {
-        /// The bytes found, at most 8.
-        found: Vec<u8>,
-    },
+    /// The file begins with these bytes, not as umbel files do.
+    #[error("not an umbel file: {begin}; name a filter of umbel", begin =
+        if .0.is_empty() { "it is empty".to_owned() } else { format!("it begins with \"{}\"", .0.escape_ascii()) })]
+    NotUmbel(Vec<u8>),
     /// The file has a format version that this release does not read.
-    #[error(
-        "format version {found}; this release reads version {}; {}",
-        super::VERSION,
-        if *found > super::VERSION { "use a newer umbel" } else { "no release wrote it; damaged? copy the file again" }
-    )]
-    Version {
-        /// Version in the file.
-        found: u16,
-    },
-    /// The file has fewer bytes than the header declares, or more.
-    #[error("the header declares {expected} bytes, the file has {found}; {}",
-        if found < expected { "truncated? copy it again" } else { "something was appended; copy it again" })]
-    Length {
-        /// Bytes the header declares.
-        expected: u64,
-        /// Bytes found.
-        found: u64,
-    },
+    #[error("format version {0}; this release reads version {VERSION}; {hint}", hint =
+        if *.0 > VERSION { "use a newer umbel" } else { "no release wrote it; damaged? copy the file again" })]
+    Version(u16),
+    /// The file has fewer bytes than the header declares, or more: declared, found.
+    #[error("the header declares {0} bytes, the file has {1}; {hint}", hint =
+        if .1 < .0 { "truncated? copy it again" } else { "something was appended; copy it again" })]
+    Length(u64, u64),
     /// The header's own checksum does not match.
     #[error(
         "the header is damaged: its checksum does not match; copy the file again or rebuild it"
@@ -46,9 +33,9 @@ pub enum FileError {
          again or rebuild it"
     )]
     PayloadDamaged {
-        /// First byte of the damaged part, from the start of the file.
+        /// The first byte of the part, from the start of the file.
         start: u64,
-        /// First byte after the damaged part.
+        /// The byte after its last.
         end: u64,
     },
     /// The table of checksums at the end is damaged.
@@ -67,14 +54,9 @@ pub enum FileError {
         "the file uses hash algorithm {0}, which this release does not know; use a newer umbel"
     )]
     UnknownAlgorithm(u16),
-    /// The file holds another kind of filter than requested.
-    #[error("the file holds {} {found} filter, not {} {expected} one", found.article(), expected.article())]
-    Kind {
-        /// The requested kind.
-        expected: Kind,
-        /// Kind of the file.
-        found: Kind,
-    },
+    /// The file holds another kind of filter: expected, found.
+    #[error("the file holds {found} {1} filter, not {own} {0} one", found = .1.article(), own = .0.article())]
+    Kind(Kind, Kind),
     /// The header's numbers are not a possible plan.
     #[error(transparent)]
     Plan(PlanError),
@@ -94,13 +76,13 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// The same error once more; of an error of reading, its kind.
+    /// A copy of the error; of an I/O error, only its kind.
     #[cfg(feature = "std")]
     pub(crate) fn again(&self) -> Self {
         match self {
-            Self::NotUmbel { found } => Self::NotUmbel { found: found.clone() },
-            Self::Version { found } => Self::Version { found: *found },
-            Self::Length { expected, found } => Self::Length { expected: *expected, found: *found },
+            Self::NotUmbel(found) => Self::NotUmbel(found.clone()),
+            Self::Version(found) => Self::Version(*found),
+            Self::Length(expected, found) => Self::Length(*expected, *found),
             Self::HeaderDamaged => Self::HeaderDamaged,
             Self::PayloadDamaged { start, end } => {
                 Self::PayloadDamaged { start: *start, end: *end }
@@ -109,7 +91,7 @@ impl FileError {
             Self::Field(error) => Self::Field(*error),
             Self::UnknownKind(kind) => Self::UnknownKind(*kind),
             Self::UnknownAlgorithm(algorithm) => Self::UnknownAlgorithm(*algorithm),
-            Self::Kind { expected, found } => Self::Kind { expected: *expected, found: *found },
+            Self::Kind(expected, found) => Self::Kind(*expected, *found),
             Self::Plan(error) => Self::Plan(error.clone()),
             Self::Scheme(error) => Self::Scheme(error.clone()),
             Self::Misaligned => Self::Misaligned,
@@ -119,7 +101,7 @@ impl FileError {
     }
 }
 
-/// The message of a field; of the payload, what it should be.
+/// The message about a field; about the payload, what was expected.
 fn field(error: &FieldError) -> String {
     match error.field {
         "payload" => {
@@ -129,12 +111,14 @@ fn field(error: &FieldError) -> String {
     }
 }
 
+#[doc(hidden)]
 impl From<FieldError> for FileError {
     fn from(error: FieldError) -> Self {
         Self::Field(error)
     }
 }
 
+#[doc(hidden)]
 impl From<PlanError> for FileError {
     fn from(error: PlanError) -> Self {
         match error {

@@ -79,7 +79,7 @@ impl<'a> Fields<'a> {
         Ok(f64::from_le_bytes(self.take()?))
     }
 
-    /// Reads `count` bytes, once they are known to be there.
+    /// Reads `count` bytes, after checking that the header has them.
     pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], FileError> {
         let header = self.header;
         let left = &header.bytes()[self.at..header.fields_end()];
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
         Ok(Plan { variant, keys, fpp, bits, probes })
     }
 
-    /// Reserved bytes, whose zeros [`end`](Self::end) checks.
+    /// Reads reserved bytes; [`end`](Self::end) checks that they are zero.
     pub(crate) fn zeros(&mut self, bytes: usize) -> Result<(), FileError> {
         for _ in 0..bytes {
             self.nonzero |= u8::from_le_bytes(self.take()?);

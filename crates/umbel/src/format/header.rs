@@ -71,13 +71,13 @@ impl Header {
         header
     }
 
-    /// The bytes of a header whose kind has `body` bytes of fields.
+    /// The length in bytes of a header whose kind has `body` bytes of fields.
     pub(super) fn length_for(body: usize) -> usize {
         (Self::COMMON + body + 8).next_multiple_of(64).max(Self::LENGTH)
     }
 
-    /// The bytes of the header that begins with `bytes`, as far as they show: to be read before it is parsed. 128 KiB
-    /// at most.
+    /// The length in bytes of the header that begins with `bytes`, if they show it, for reading it before it is parsed.
+    /// At most 128 KiB.
     pub(crate) fn declared_length(bytes: &[u8]) -> usize {
         let Some(start) = bytes.first_chunk::<{ Self::LENGTH }>() else { return Self::LENGTH };
         let length = u32::from_le_bytes([start[12], start[13], start[14], start[15]]) as usize;
@@ -90,16 +90,16 @@ impl Header {
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, FileError> {
         let magic = &bytes[..bytes.len().min(MAGIC.len())];
         if magic != MAGIC {
-            return Err(FileError::NotUmbel { found: magic.to_vec() });
+            return Err(FileError::NotUmbel(magic.to_vec()));
         }
         let whole = |length: usize| {
             let found = bytes.len() as u64;
-            bytes.get(..length).ok_or(FileError::Length { expected: length as u64, found })
+            bytes.get(..length).ok_or(FileError::Length(length as u64, found))
         };
         let version = whole(Self::LENGTH)?[8..10].try_into().expect("two bytes");
         let found = u16::from_le_bytes(version);
         if found != VERSION {
-            return Err(FileError::Version { found });
+            return Err(FileError::Version(found));
         }
         let header = Self { bytes: whole(Self::declared_length(bytes))?.to_vec() };
         let end = header.bytes.len() - 8;
@@ -160,7 +160,7 @@ impl Header {
         start..start + self.payload_length() as usize
     }
 
-    /// The ranges in the file of parts with these bytes, each starting at a multiple of 64.
+    /// The ranges in the file of parts with these lengths in bytes, each starting at a multiple of 64.
     ///
     /// # Errors
     /// [`FileError::OutOfMemory`] if they end beyond what this machine can address.
@@ -179,13 +179,18 @@ impl Header {
     /// Returns the bytes of the whole file.
     ///
     /// # Errors
-    /// [`FileError::Field`] if it would pass 2⁶⁴.
+    /// [`FileError::Field`] if it would exceed 2⁶⁴.
     pub fn file_length(&self) -> Result<u64, FileError> {
         let payload = self.payload_length();
         let length = super::file_length(self.bytes.len() as u64, payload);
         let possible = length.is_some();
         check_field("payload_length", payload, possible, "a length that a file can have")?;
         Ok(length.unwrap_or(u64::MAX))
+    }
+
+    /// The bytes of the whole file of a filter in memory.
+    pub(crate) fn whole_length(&self) -> u64 {
+        self.file_length().expect("there are fewer than 2⁶⁴")
     }
 
     /// Checks that the payload is as long as its parts together.

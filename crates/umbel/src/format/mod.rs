@@ -1,4 +1,4 @@
-//! The umbel file; FORMAT.md at the root of the repository fixes every byte.
+//! The umbel file format. FORMAT.md at the root of the repository specifies every byte.
 //!
 //! ```text
 //!  0                    header_length          + payload_length
@@ -9,7 +9,7 @@
 //! Files are written front to back, without seeking. A reader compares the length of the file with the header before it
 //! allocates, and verifies every checksum before it uses a byte.
 //!
-//! What a kind writes into its header, and how its payload is divided, only its module knows.
+//! Only a kind's own module knows what it writes into its header and how its payload is divided.
 
 mod check;
 mod description;
@@ -47,18 +47,18 @@ pub const VERSION: u16 = 1;
 /// text.
 pub const MAGIC: [u8; 8] = *b"\x89UMBEL\r\n";
 
-/// Payload bytes covered by one checksum, so that a reader of a mapped file can check only the parts it touches.
+/// Payload bytes covered by one checksum: a reader of a mapped file can check only the parts it touches.
 pub const CHUNK: usize = 1 << 20;
 
-/// XXH3, 64 bits; the seed is the chunk's number, so that chunks cannot change places.
+/// XXH3, 64 bits; the seed is the chunk's number, so chunks cannot change places.
 fn checksum(bytes: &[u8], seed: u64) -> u64 {
     XxHash3_64::oneshot_with_seed(seed, bytes)
 }
 
-/// Returns the bytes of the whole file that begins with `start`, which must hold the header: 128 KiB are always enough.
+/// Returns the length in bytes of the file that begins with `start`, which must hold the header: 128 KiB always suffice.
 ///
 /// # Errors
-/// As [`AnyFilter::read`](crate::AnyFilter::read), of the header.
+/// As [`AnyFilter::read`](crate::AnyFilter::read), for the header.
 pub fn length_of(start: &[u8]) -> Result<u64, FileError> {
     Header::parse(start)?.file_length()
 }
@@ -80,11 +80,11 @@ pub fn write_file(
     out.flush()
 }
 
-/// Returns the bytes of a whole file with a header of `header` bytes and a payload of `payload`; `None` if it would
-/// pass 2⁶⁴.
+/// Returns the length in bytes of a file with a header of `header` bytes and a payload of `payload`; `None` if it would
+/// exceed 2⁶⁴.
 ///
 /// ```
-/// use umbel::format::{Header, file_length};
+/// use umbel::internals::format::{Header, file_length};
 /// assert_eq!(file_length(Header::LENGTH as u64, 64), Some(Header::LENGTH as u64 + 64 + 16));
 /// ```
 pub fn file_length(header: u64, payload: u64) -> Option<u64> {

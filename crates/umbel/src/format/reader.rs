@@ -28,13 +28,13 @@ impl<R: Read> Reader<R> {
     /// longer than its header declares.
     ///
     /// # Errors
-    /// As [`new`](Self::new), of the header.
+    /// As [`new`](Self::new), for the header.
     pub fn begin(mut source: R, length: u64) -> Result<Self, FileError> {
         let mut bytes = Vec::with_capacity(Header::LENGTH);
         source.by_ref().take(Header::LENGTH as u64).read_to_end(&mut bytes)?;
         let rest = Header::declared_length(&bytes).saturating_sub(bytes.len());
         if bytes.len() == Header::LENGTH {
-            // Reserved once, and no more than there can be: a growing vector requests up to three times as much.
+            // Reserved once, and no more than the file can hold: a growing vector requests up to three times as much.
             bytes.reserve_exact((rest as u64).min(length) as usize);
             source.by_ref().take(rest as u64).read_to_end(&mut bytes)?;
         }
@@ -88,10 +88,9 @@ impl<R: Read> Reader<R> {
 
     fn fill(&mut self, bytes: &mut [u8], found: &mut u64) -> Result<(), FileError> {
         self.source.read_exact(bytes).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => FileError::Length {
-                expected: self.header.file_length().unwrap_or(u64::MAX),
-                found: *found,
-            },
+            ErrorKind::UnexpectedEof => {
+                FileError::Length(self.header.file_length().unwrap_or(u64::MAX), *found)
+            }
             _ => error.into(),
         })?;
         *found += bytes.len() as u64;
@@ -143,10 +142,10 @@ impl<R: Read> Payload<R> {
         Ok(())
     }
 
-    /// Checks what was read against the checksums that follow it, and returns those as they are in the file.
+    /// Checks what was read against the checksums that follow it, and returns the checksums as they are in the file.
     ///
     /// # Errors
-    /// [`FileError::PayloadDamaged`] with the damaged range, [`FileError::ChecksumsDamaged`], and those of
+    /// [`FileError::PayloadDamaged`] with the damaged range, [`FileError::ChecksumsDamaged`], and the errors of
     /// [`read`](Self::read).
     ///
     /// # Panics

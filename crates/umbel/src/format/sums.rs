@@ -1,4 +1,4 @@
-//! The checksums of a payload that passes by.
+//! The checksums of a payload that is read or written.
 
 use core::hash::Hasher;
 
@@ -7,8 +7,8 @@ use twox_hash::xxhash3_64::Hasher as Xxh3;
 use super::CHUNK;
 use crate::prelude::*;
 
-/// The checksums of the chunks of a payload, read or written front to back. Compiled here, optimized, and not for every
-/// reader and writer.
+/// The checksums of the chunks of a payload, read or written front to back. Compiled here once, optimized, instead of
+/// for every reader and writer.
 ///
 /// Memory: 8 bytes per MiB.
 pub(crate) struct Sums {
@@ -22,7 +22,7 @@ impl Sums {
         Self { chunk: Xxh3::with_seed(0), in_chunk: 0, ended: Vec::new() }
     }
 
-    /// Bytes up to the end of the chunk, at least 1: no more can be added together.
+    /// Bytes left in the chunk, at least 1: the most that can be added together.
     pub(crate) fn left(&self) -> usize {
         CHUNK - self.in_chunk
     }
@@ -36,7 +36,7 @@ impl Sums {
         }
     }
 
-    /// The sums of all chunks, the last of which may be shorter.
+    /// The sums of all chunks; the last chunk may be shorter.
     pub(crate) fn finish(mut self) -> Vec<u64> {
         if self.in_chunk > 0 {
             self.end_chunk();

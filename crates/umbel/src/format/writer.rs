@@ -4,7 +4,7 @@ use super::sums::Sums;
 use super::{Header, checksum};
 use crate::prelude::*;
 
-/// Where bytes of a file go, with the error of that.
+/// Where the bytes of a file go, and the error of writing them.
 pub(crate) type Put<'a, E> = &'a mut dyn FnMut(&[u8]) -> Result<(), E>;
 
 /// Writes a whole file: compiled once for each type of error, not for every kind of filter and destination.
@@ -37,7 +37,7 @@ pub struct Writer {
 impl Writer {
     /// Writes the header.
     ///
-    /// # Errors
+    /// The errors of `put`; the same below.
     /// The errors of `put`; so below.
     pub fn begin<E>(header: &Header, put: Put<'_, E>) -> Result<Self, E> {
         put(header.bytes())?;

@@ -10,8 +10,8 @@ use super::{Algorithm, Hashing, Scheme, sealed};
 
 /// A hasher of keys of any type that implements [`std::hash::Hash`], by a [`BuildHasher`] of your choice.
 ///
-/// For filters that stay in memory: which bytes a value feeds to a hasher, the type, the compiler and the machine decide. So
-/// such a filter cannot be written, which does not compile. Its clones merge with it, and with no other filter.
+/// For filters that stay in memory: the bytes that a value feeds to a hasher depend on its type, the compiler and the
+/// machine. So such a filter cannot be written: that does not compile. It merges only with its clones.
 ///
 /// The hashes of the [`BuildHasher`] have 64 bits and are mixed, so an identity hash will do. Two keys with equal hashes are
 /// one key to the filter, which adds n·2⁻⁶⁴ to the rate.
@@ -37,7 +37,7 @@ use super::{Algorithm, Hashing, Scheme, sealed};
 #[derive(Clone)]
 pub struct ByHash<B = RandomState> {
     builder: B,
-    /// Of this hasher and its clones.
+    /// Shared by this hasher and its clones.
     id: usize,
 }
 
@@ -64,7 +64,7 @@ impl<B> ByHash<B> {
 
 #[cfg(feature = "std")]
 impl ByHash {
-    /// Hashes as a [`HashMap`](std::collections::HashMap) does by default, under random keys: for untrusted keys too.
+    /// Hashes as a [`HashMap`](std::collections::HashMap) does by default, with random seeds: also for untrusted keys.
     pub fn random() -> Self {
         Self::new(RandomState::new())
     }
@@ -73,6 +73,21 @@ impl ByHash {
 impl<B> fmt::Debug for ByHash<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ByHash").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// A hasher equals its clones, and no other.
+impl<B> PartialEq for ByHash<B> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl<B> Eq for ByHash<B> {}
+
+impl<B: Default> Default for ByHash<B> {
+    fn default() -> Self {
+        Self::new(B::default())
     }
 }
 

@@ -20,7 +20,7 @@ use crate::prelude::*;
 /// | integers up to 64 bits | of 8 little-endian bytes, negative ones in two's complement: `7u8` and `7i64` are one key |
 /// | `u128`, `i128` | of 16 little-endian bytes |
 /// | `bool` | as the integers 0 and 1 |
-/// | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | of the 4 or 16 bytes of the address, in network order; an address that was a line of text is another key, that of its `to_string()` |
+/// | `Ipv4Addr`, `Ipv6Addr`, `IpAddr` | of the 4 or 16 bytes of the address, in network order; an address as a line of text is another key: its `to_string()` |
 /// | [`KeyHash`] | the hash itself: it must have been computed under the filter's scheme |
 /// | `&K`, `Box<K>`, `Rc<K>`, `Arc<K>`, `Cow<K>` | as `K` |
 ///
@@ -56,7 +56,7 @@ pub trait Key<H = KeyHasher> {
     /// Returns the key's hash.
     fn key_hash(&self, hasher: &H) -> KeyHash;
 
-    /// Whether keys are [`KeyHash`]es: code that hashes batches is then not compiled.
+    /// Whether keys are [`KeyHash`]es: if so, code that hashes batches is not compiled.
     #[doc(hidden)]
     const ARE_HASHES: bool = false;
 
@@ -81,9 +81,10 @@ pub enum Hashes<'a> {
     Narrow(&'a [Mixed64]),
 }
 
-/// Keys that are hashes, for filters that look keys up.
+/// [`KeyHash`] as a key under each of these hashers.
 macro_rules! hashes {
-    ($($hasher:ty),*) => {$(
+    ($($(#[$attribute:meta])* $hasher:ty),*) => {$(
+        $(#[$attribute])*
         impl Key<$hasher> for KeyHash {
             #[inline(always)]
             fn key_hash(&self, _: &$hasher) -> KeyHash {
@@ -100,12 +101,17 @@ macro_rules! hashes {
     )*};
 }
 
-hashes!(KeyHasher, Prehashed, Scheme);
+hashes!(
+    KeyHasher,
+    Prehashed,
+    #[doc(hidden)]
+    Scheme
+);
 
 /// A 64-bit hash computed by the caller, of any quality: a key of [`Prehashed`] filters.
 ///
-/// It is mixed first, by a bijection: an identity hash, such as Python's `hash` of an integer, would otherwise send all keys to
-/// one block, and every absent key would pass. [`Mixed64`] saves that for hashes that are mixed already.
+/// It is mixed first, by a bijection: an identity hash, such as Python's `hash` of an integer, would otherwise send all
+/// keys to one block, and every absent key would pass. [`Mixed64`] skips this for hashes that are already mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hash64(pub u64);
 
@@ -141,7 +147,7 @@ impl<T: Hash + ?Sized, B: BuildHasher> Key<ByHash<B>> for T {
     }
 }
 
-/// Keys that point to another.
+/// Pointers to keys.
 macro_rules! pointers {
     ($($(#[$attribute:meta])* $pointer:ty),* $(,)?) => {$(
         $(#[$attribute])*
@@ -221,7 +227,7 @@ macro_rules! integers {
         impl Key for $type {
             #[inline(always)]
             fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-                #[allow(clippy::cast_lossless)] // of some types it is none
+                #[allow(clippy::cast_lossless)] // not lossless for every type
                 hasher.hash_bytes(&(*self as $wide).to_le_bytes())
             }
         }

@@ -29,7 +29,7 @@ pub use key::{Hash64, Key, Mixed64};
 /// The 128-bit hash of a key: all that a filter ever sees of it.
 ///
 /// `high` selects the block, `low` the bits inside it, so the two choices use disjoint hash bits. The classic kind uses
-/// both for every probe. These two halves are all of it.
+/// both for every probe. The two halves are the whole hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct KeyHash {
     /// Upper 64 bits; uniform over the whole range.
@@ -46,6 +46,7 @@ impl KeyHash {
     }
 
     /// Returns both halves as one number: the inverse of [`from_u128`](Self::from_u128).
+    #[doc(hidden)]
     #[inline]
     pub const fn to_u128(self) -> u128 {
         (self.high as u128) << 64 | self.low as u128
@@ -62,8 +63,9 @@ impl KeyHash {
         Self { high: hash, low: hash.wrapping_mul(GOLDEN).rotate_right(16) }
     }
 
-    /// Returns the hash of the key in part `n` of a filter whose parts hash it differently: part 0 uses it unchanged. Counts
-    /// down where the blocked kind counts up from the low half, so that no two parts share a word. Part of the format.
+    /// Returns the key's hash in part `n` of a filter whose parts hash it differently: part 0 uses it unchanged. Counts
+    /// down where the blocked kind counts up from the low half, so no two parts share a word. Part of the format.
+    #[doc(hidden)]
     #[inline]
     pub const fn in_part(self, n: u64) -> Self {
         if n == 0 {
@@ -85,7 +87,7 @@ pub enum Algorithm {
     Sip13 = 2,
     /// Hashes computed by the caller: see [`Prehashed`].
     Caller = 3,
-    /// A hasher that only this program has: see [`ByHash`]. In no file.
+    /// A hasher that only this program has: see [`ByHash`]. Never in a file.
     InMemory = u16::MAX,
 }
 
@@ -111,15 +113,19 @@ impl fmt::Display for Algorithm {
 #[non_exhaustive]
 pub struct Scheme {
     /// The algorithm.
+    #[doc(hidden)]
     pub algorithm: Algorithm,
     /// Its seed; 0 if the algorithm is keyed; for hashes computed by the caller, the id of their function.
+    #[doc(hidden)]
     pub seed: u64,
     /// The id of the secret; 0 if the algorithm is not keyed.
+    #[doc(hidden)]
     pub key_id: u64,
 }
 
 impl Scheme {
-    /// The keyed scheme under the secret with this id: of a filter that is kept by someone who lacks the secret.
+    /// The keyed scheme under the secret with this id, for a program that keeps such a filter without the secret.
+    #[doc(hidden)]
     pub const fn keyed(key_id: u64) -> Self {
         Self { algorithm: Algorithm::Sip13, seed: 0, key_id }
     }
@@ -136,7 +142,7 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// The secret of a keyed filter, 16 bytes. It is in no filter's file, and its memory is overwritten when it is dropped.
+/// The secret of a keyed filter, 16 bytes. No file of a filter contains it, and its memory is overwritten on drop.
 ///
 /// As text ([`to_text`](Self::to_text), [`FromStr`]) it is one line with a check.
 // Its `Drop` is in `bits::arch::wipe`, with all unsafe code.
@@ -152,16 +158,16 @@ impl Secret {
     /// Makes an unguessable secret, from the system's source of randomness.
     ///
     /// # Errors
-    /// [`SchemeError::NoRandomness`] if the system gives none. Umbel knows no source on `wasm32-unknown-unknown` and without
-    /// the feature `std`: there give [`new`](Self::new) 16 bytes of your own, in a browser from `crypto.getRandomValues`.
+    /// [`SchemeError::NoRandomness`] if the system has no source. Umbel knows none on `wasm32-unknown-unknown`, or
+    /// without `std`: give [`new`](Self::new) 16 bytes of your own, in a browser from `crypto.getRandomValues`.
     pub fn random() -> Result<Self, SchemeError> {
         let mut secret = Self([0; 16]);
         fill_randomly(&mut secret.0)?;
         Ok(secret)
     }
 
-    /// Reads the content of a file with a secret: its [text](Self::to_text), or, from other programs, its 16 bytes or their 32
-    /// hexadecimal digits.
+    /// Reads the content of a file with a secret: its [text](Self::to_text), or, from other programs, its 16 bytes or
+    /// their 32 hexadecimal digits.
     ///
     /// # Errors
     /// [`SchemeError::NoSecret`].
@@ -177,11 +183,11 @@ impl Secret {
     pub fn from_file(content: &[u8]) -> Result<Self, SchemeError> {
         let text = || core::str::from_utf8(content).ok()?.parse().ok();
         let secret = content.try_into().ok().map(Self).or_else(text);
-        secret.ok_or(SchemeError::NoSecret { found: content.len() })
+        secret.ok_or(SchemeError::NoSecret(content.len()))
     }
 
-    /// Returns the text of its file, without a line end: `umbel-secret-1`, 32 hexadecimal digits, and a check that notices
-    /// mistyped ones.
+    /// Returns the text of its file, without a line end: `umbel-secret-1`, 32 hexadecimal digits, and a check that
+    /// detects mistyped ones.
     pub fn to_text(&self) -> String {
         write_text(SECRET_TAG, &self.0)
     }
@@ -193,6 +199,7 @@ impl Secret {
 
     /// Returns the id written in files: the first 8 bytes, little-endian, of SipHash-1-3-128 of `umbel key id` under
     /// this secret. It distinguishes two secrets and reveals neither.
+    #[doc(hidden)]
     pub fn key_id(&self) -> u64 {
         self.hash(b"umbel key id").low
     }
@@ -207,27 +214,27 @@ impl Secret {
 #[doc(hidden)]
 pub const SECRET_TAG: &str = "umbel-secret-1";
 
+#[doc(hidden)]
 impl FromStr for Secret {
     type Err = SchemeError;
 
     /// Reads its [text](Self::to_text), or 32 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self, SchemeError> {
         let bytes = digits(text.trim_ascii()).or_else(|| read_text(text, SECRET_TAG));
-        bytes.map(Self).ok_or(SchemeError::NoSecret { found: text.len() })
+        bytes.map(Self).ok_or(SchemeError::NoSecret(text.len()))
     }
 }
 
 /// Fills `bytes` from the system's source of randomness.
 #[cfg(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown"))))]
 fn fill_randomly(bytes: &mut [u8]) -> Result<(), SchemeError> {
-    getrandom::fill(bytes)
-        .map_err(|error| SchemeError::NoRandomness { os_error: error.raw_os_error() })
+    getrandom::fill(bytes).map_err(|error| SchemeError::NoRandomness(error.raw_os_error()))
 }
 
 /// There is no source.
 #[cfg(not(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown")))))]
 fn fill_randomly(_: &mut [u8]) -> Result<(), SchemeError> {
-    Err(SchemeError::NoRandomness { os_error: None })
+    Err(SchemeError::NoRandomness(None))
 }
 
 impl fmt::Debug for Secret {
@@ -238,19 +245,58 @@ impl fmt::Debug for Secret {
 
 /// How a filter hashes its keys.
 ///
-/// [`KeyHasher`] hashes keys; [`ByHash`] does for any type, in memory; [`Prehashed`] stands for hashes computed by the
-/// caller; a [`Scheme`] alone is enough for whatever needs no keys: receipts, merges, copies.
-pub trait Hashing: Clone + fmt::Debug + Send + Sync + sealed::Sealed {
+/// [`KeyHasher`] hashes keys; [`ByHash`] hashes values of any type, in memory; [`Prehashed`] stands for hashes computed
+/// by the caller; a [`Scheme`] alone is enough for work without keys: receipts, merges, copies.
+pub trait Hashing: Clone + fmt::Debug + Eq + Send + Sync + sealed::Sealed {
     /// Returns its scheme.
     fn scheme(&self) -> Scheme;
 }
 
 /// A way of hashing whose filters can be written: all but [`ByHash`].
-pub trait Portable: Hashing {}
+pub trait Portable: Hashing {
+    /// The hasher of a file with this scheme, without a secret.
+    #[doc(hidden)]
+    fn of_scheme(scheme: Scheme) -> Result<Self, SchemeError>;
+}
 
-impl Portable for KeyHasher {}
-impl Portable for Prehashed {}
-impl Portable for Scheme {}
+impl Portable for KeyHasher {
+    fn of_scheme(scheme: Scheme) -> Result<Self, SchemeError> {
+        Self::for_scheme(scheme, None)
+    }
+}
+
+impl Portable for Prehashed {
+    fn of_scheme(found: Scheme) -> Result<Self, SchemeError> {
+        Self::new(found.seed).unlock(found)
+    }
+}
+
+#[doc(hidden)]
+impl Portable for Scheme {
+    fn of_scheme(scheme: Scheme) -> Result<Self, SchemeError> {
+        Ok(scheme)
+    }
+}
+
+/// Opens a file without a secret.
+#[cfg(feature = "serde")]
+pub(crate) struct Plain<H>(core::marker::PhantomData<H>);
+
+#[cfg(feature = "serde")]
+impl<H> Default for Plain<H> {
+    fn default() -> Self {
+        Self(core::marker::PhantomData)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<H: Portable> Unlock for Plain<H> {
+    type Hasher = H;
+
+    fn unlock(self, scheme: Scheme) -> Result<H, SchemeError> {
+        H::of_scheme(scheme)
+    }
+}
 
 mod sealed {
     pub trait Sealed {}
@@ -260,7 +306,7 @@ mod sealed {
 ///
 /// | value | gives | for |
 /// |---|---|---|
-/// | `None`, `Some(&secret)` | [`KeyHasher`] | keys, in a filter that is not keyed or is |
+/// | `None`, `Some(&secret)` | [`KeyHasher`] | keys, in an unkeyed or a keyed filter |
 /// | [`Prehashed`] | [`Prehashed`] | hashes computed by the caller |
 /// | [`AnyScheme`] | [`Scheme`] | any file: receipts, merges, copies; keys only as [`KeyHash`] |
 pub trait Unlock {
@@ -280,12 +326,14 @@ pub struct AnyScheme;
 
 impl sealed::Sealed for Scheme {}
 
+#[doc(hidden)]
 impl Hashing for Scheme {
     fn scheme(&self) -> Scheme {
         *self
     }
 }
 
+#[doc(hidden)]
 impl Unlock for AnyScheme {
     type Hasher = Scheme;
 
@@ -296,8 +344,8 @@ impl Unlock for AnyScheme {
 
 /// The hasher of keys that the caller has hashed, by a function named by an id: for engines that already have hashes.
 ///
-/// Its filters accept only [`KeyHash`], [`Hash64`] and [`Mixed64`] as keys. Files carry the id, so that filters of two such
-/// functions never merge and never answer for each other.
+/// Its filters accept only [`KeyHash`], [`Hash64`] and [`Mixed64`] as keys. Files carry the id, so filters of two such
+/// functions never merge or answer for each other.
 ///
 /// ```
 /// use umbel::{Blocked, Hash64, Kind, Plan, Prehashed};
@@ -342,7 +390,7 @@ impl Unlock for Prehashed {
     fn unlock(self, scheme: Scheme) -> Result<Self, SchemeError> {
         match scheme {
             found if found == self.scheme() => Ok(self),
-            found => Err(SchemeError::Other { expected: self.scheme(), found }),
+            found => Err(SchemeError::Other(self.scheme(), found)),
         }
     }
 }
@@ -355,10 +403,10 @@ impl Unlock for Prehashed {
 /// assert_eq!(hasher.hash("key"), hasher.hash(b"key"));
 /// assert_eq!(hasher.hash(1), hasher.hash(1u64.to_le_bytes()));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyHasher(Inner);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Inner {
     Xxh3 { seed: u64 },
     Sip13 { secret: Secret, key_id: u64 },
@@ -399,26 +447,28 @@ impl KeyHasher {
     ///
     /// # Errors
     /// A [`SchemeError`] if the secret is missing, wrong or not needed, or if the hashes are computed by the caller.
+    #[doc(hidden)]
     pub fn for_scheme(scheme: Scheme, secret: Option<&Secret>) -> Result<Self, SchemeError> {
         match (scheme.algorithm, secret) {
             (Algorithm::Xxh3, None) => Ok(Self::with_seed(scheme.seed)),
             (Algorithm::Xxh3, Some(_)) => Err(SchemeError::NotKeyed(scheme.algorithm)),
-            (Algorithm::Sip13, None) => Err(SchemeError::SecretNeeded { key_id: scheme.key_id }),
+            (Algorithm::Sip13, None) => Err(SchemeError::SecretNeeded(scheme.key_id)),
             (Algorithm::Sip13, Some(secret)) => {
                 let found = secret.key_id();
                 if found == scheme.key_id {
                     Ok(Self::keyed(secret.clone()))
                 } else {
-                    Err(SchemeError::WrongSecret { expected: scheme.key_id, found })
+                    Err(SchemeError::WrongSecret(scheme.key_id, found))
                 }
             }
             (Algorithm::Caller | Algorithm::InMemory, _) => {
-                Err(SchemeError::Prehashed { id: scheme.seed })
+                Err(SchemeError::Prehashed(scheme.seed))
             }
         }
     }
 
     /// Returns its scheme, which identifies it in files and merges.
+    #[doc(hidden)]
     pub const fn scheme(&self) -> Scheme {
         match self.0 {
             Inner::Xxh3 { seed } => Scheme { algorithm: Algorithm::Xxh3, seed, key_id: 0 },
@@ -465,59 +515,34 @@ impl Unlock for Option<&Secret> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemeError {
-    /// A keyed filter was opened without its secret.
+    /// A keyed filter was opened without its secret, which has this id.
+    #[error("the filter is keyed, by a secret with the id {0:016x}; give these 16 bytes to use it")]
+    SecretNeeded(u64),
+    /// A keyed filter was opened with another secret. The ids: expected, found.
     #[error(
-        "the filter is keyed, by a secret with the id {key_id:016x}; give these 16 bytes to use it"
+        "the secret has the id {1:016x}, but the filter was built with {0:016x}; give that one"
     )]
-    SecretNeeded {
-        /// The id of its secret, in the file.
-        key_id: u64,
-    },
-    /// A keyed filter was opened with another secret.
+    WrongSecret(u64, u64),
+    /// So many bytes of a file, or of text, are no secret.
     #[error(
-        "the secret has the id {found:016x}, but the filter was built with {expected:016x}; give that one"
+        "a secret has 16 bytes, or 32 hexadecimal digits, or is a text that begins with {SECRET_TAG} and has the right check; found {0} bytes"
     )]
-    WrongSecret {
-        /// The id of its secret, in the file.
-        expected: u64,
-        /// Key id of the secret given.
-        found: u64,
-    },
-    /// The content of a file is no secret.
-    #[error(
-        "a secret has 16 bytes, or 32 hexadecimal digits, or is a text that begins with {SECRET_TAG} and has the right check; found {found} bytes"
-    )]
-    NoSecret {
-        /// Bytes found.
-        found: usize,
-    },
+    NoSecret(usize),
     /// A secret was given for a filter that is not keyed.
     #[error("the filter is not keyed ({0}); omit the secret")]
     NotKeyed(Algorithm),
-    /// A filter of hashes computed elsewhere was opened for keys.
+    /// A filter of hashes of a function with this id was opened for keys.
     #[error(
-        "the filter was built from hashes of another function (id {id:016x}); query it with such hashes, in the \
+        "the filter was built from hashes of another function (id {0:016x}); query it with such hashes, in the \
          program that computes them"
     )]
-    Prehashed {
-        /// Id of the function.
-        id: u64,
-    },
-    /// A random secret was asked for where there is no source of randomness.
-    #[error(
-        "there are no random bytes to be had here{}; make the secret from 16 bytes of your own source",
-        os_error.map(|code| crate::prelude::format!(" (error {code} of the system)")).unwrap_or_default()
+    Prehashed(u64),
+    /// A random secret was requested, but there is no source of randomness, or it failed with this code of the system.
+    #[error("there are no random bytes to be had here{code}; make the secret from 16 bytes of your own source",
+        code = .0.map(|code| crate::prelude::format!(" (error {code} of the system)")).unwrap_or_default()
     )]
-    NoRandomness {
-        /// The system's error code, if it has a source.
-        os_error: Option<i32>,
-    },
-    /// A filter of another scheme was opened for hashes computed elsewhere.
-    #[error("the filter hashes keys with {found}, not {expected}; open it for the former")]
-    Other {
-        /// The scheme requested.
-        expected: Scheme,
-        /// The scheme of the file.
-        found: Scheme,
-    },
+    NoRandomness(Option<i32>),
+    /// A filter of another scheme was opened for hashes computed elsewhere: expected, found.
+    #[error("the filter hashes keys with {1}, not {0}; open it for the former")]
+    Other(Scheme, Scheme),
 }

@@ -5,14 +5,14 @@ use crate::bits::Block;
 use crate::filter::core::{Core, GROUP};
 use crate::hash::KeyHash;
 
-/// Hashes that are left, and the place of each among those given.
+/// The hashes left, and the place of each among those given.
 pub(super) struct Group<F> {
     hashes: [KeyHash; GROUP],
     places: [u16; GROUP],
     count: usize,
-    /// The hash of a key in the part of this number.
+    /// Derives a key's hash in a part.
     in_part: F,
-    /// The first of `hashes`, as hashed in a part.
+    /// The first of `hashes`, derived for a part.
     hashed: [KeyHash; GROUP],
 }
 
@@ -31,32 +31,30 @@ impl<F: Fn(KeyHash, usize) -> KeyHash> Group<F> {
         }
     }
 
-    /// Like [`take`](Self::take), of those that are `wanted` alone.
+    /// Like [`take`](Self::take), but keeps only the `wanted` ones.
     pub(super) fn take_wanted(&mut self, given: &[KeyHash], wanted: &[bool]) {
         self.count = 0;
         for ((place, &hash), &wanted) in (0..).zip(given).zip(wanted) {
-            // Written unconditionally: there is no branch to mispredict.
+            // Written unconditionally, to save a branch that would be mispredicted.
             (self.hashes[self.count], self.places[self.count]) = (hash, place);
             self.count += usize::from(wanted);
         }
     }
 
-    /// The number of hashes left.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// The hashes left.
     pub(super) fn hashes(&self) -> &[KeyHash] {
         &self.hashes[..self.count]
     }
 
-    /// The places of those left, among those given.
+    /// The places of the hashes left, among those given.
     pub(super) fn places(&self) -> impl Iterator<Item = usize> {
         self.places[..self.count].iter().map(|&place| usize::from(place))
     }
 
-    /// The first `count` hashes, as hashed in a part.
+    /// The first `count` hashes, derived for a part.
     pub(super) fn in_part(&mut self, index: usize, count: usize) -> &[KeyHash] {
         for (to, &hash) in self.hashed.iter_mut().zip(&self.hashes[..count]) {
             *to = (self.in_part)(hash, index);
@@ -64,8 +62,8 @@ impl<F: Fn(KeyHash, usize) -> KeyHash> Group<F> {
         &self.hashed[..count]
     }
 
-    /// Keeps only those that a part may hold, or those that it certainly does not. `ahead` gets the hashes before they are
-    /// looked up.
+    /// Keeps only hashes that a part may hold, or that it certainly does not. `ahead` gets the derived hashes before
+    /// the look-up.
     pub(super) fn keep(
         &mut self,
         may_hold: bool,
@@ -80,7 +78,6 @@ impl<F: Fn(KeyHash, usize) -> KeyHash> Group<F> {
         part.contains_all(hashes, &mut held[..count]);
         let mut left = 0;
         for (i, held) in held[..count].iter().enumerate() {
-            // Written unconditionally: there is no branch to mispredict.
             self.hashes[left] = self.hashes[i];
             self.places[left] = self.places[i];
             left += usize::from(*held == may_hold);
@@ -88,7 +85,6 @@ impl<F: Fn(KeyHash, usize) -> KeyHash> Group<F> {
         self.count = left;
     }
 
-    /// Drops the first `count`.
     pub(super) fn drop_first(&mut self, count: usize) {
         self.hashes.copy_within(count..self.count, 0);
         self.places.copy_within(count..self.count, 0);

@@ -1,7 +1,7 @@
-//! The kinds of filters, a folder each: the filter, its plan and its rate. `list` has their names and numbers.
-//!
-//! Beside them is what several share: [`plain`], bits that are only ever set; [`spread`], the core of the classic and the
-//! sliced kind; [`group`], keys that go from part to part; [`within`], plans of kinds that begin with a plain filter; and [`planning`], which asks the planner of any kind.
+//! The kinds of filters, a folder each: the filter, its plan and its rate. `list` has their names and numbers. Shared
+//! code: [`plain`] for kinds whose bits are only ever set; [`spread`], the core of classic and sliced; [`group`], keys
+//! that pass from part to part; [`within`], plans of kinds that contain a plain filter; [`planning`], which calls the
+//! planner of any kind.
 
 pub(crate) mod attributes;
 pub(crate) mod blocked;
@@ -13,6 +13,7 @@ pub(crate) mod counting;
 mod group;
 mod plain;
 pub(crate) mod planning;
+pub(crate) mod prelude;
 pub(crate) mod scalable;
 pub(crate) mod sliced;
 pub(crate) mod spread;

@@ -1,28 +1,22 @@
-//! What the plain kinds share, whose bits are only ever set, until cleared: blocked, classic and sliced. Functions of a plan
-//! and its blocks.
+//! Functions of a plan and its blocks for the plain kinds, whose bits are only ever set, until cleared: blocked,
+//! classic and sliced.
 
-use crate::bits::{self, BLOCK_BITS, Block, Blocks};
-use crate::error::{OutOfMemory, check_field};
-use crate::filter::core::Merge;
-use crate::filter::{Comparison, MergeError, Receipt};
-use crate::format::FileError;
-use crate::hash::Scheme;
+use super::prelude::*;
+use crate::bits::{self, BLOCK_BITS};
 use crate::math::Coverage;
-use crate::plan::{Plan, Planner};
-use crate::prelude::*;
 
 /// How filters of a kind become smaller.
 pub(crate) struct Folding {
-    /// The unit of sizes in messages.
+    /// The unit of sizes, for messages.
     pub(crate) unit: &'static str,
-    /// The units that a fold divides.
+    /// The size of a filter, which a fold divides.
     pub(crate) units: fn(&Plan) -> u64,
-    /// Moves every bit or counter to its position in a filter so many times smaller.
+    /// Moves every bit or counter to its position in a filter this many times smaller.
     pub(crate) fold: fn(&[Block], &Plan, u64) -> Result<Blocks, OutOfMemory>,
 }
 
-/// What the bits of a plain kind mean, once they are set.
-pub struct Meaning {
+/// The meaning of a plain kind's set bits.
+pub(crate) struct Meaning {
     pub(crate) folding: Folding,
     /// The mean probability that a key never inserted passes, given these bits.
     pub(crate) fpp: fn(&[Block], &Plan) -> f64,
@@ -30,7 +24,7 @@ pub struct Meaning {
     pub(crate) coverage: fn(&Plan) -> Coverage,
 }
 
-/// Checks that there are as many blocks as the plan has, and no bit after its last one.
+/// Checks that all bits after the last are clear.
 pub(crate) fn check(plan: &Plan, blocks: &[Block]) -> Result<(), FileError> {
     debug_assert_eq!(blocks.len() as u64, plan.bits.div_ceil(BLOCK_BITS));
     let mut behind = plan.bits..blocks.len() as u64 * BLOCK_BITS;
@@ -38,12 +32,20 @@ pub(crate) fn check(plan: &Plan, blocks: &[Block]) -> Result<(), FileError> {
     Ok(check_field("payload", 1, clear, "zeros after the last bit of the filter")?)
 }
 
-/// The blocks of an empty filter.
 pub(crate) fn empty(plan: &Plan) -> Result<Blocks, OutOfMemory> {
     Blocks::zeroed(plan.bytes() / bits::BLOCK_BYTES)
 }
 
-/// What the filter delivers now.
+/// Copies a filter's blocks from bytes, which it checks.
+pub(crate) fn from_bits(plan: &Plan, bits: &[u8]) -> Result<Blocks, FileError> {
+    let found = bits.len() as u64;
+    check_field("bits", found, found == plan.bytes(), "as many bytes as the plan has")?;
+    let mut blocks = empty(plan)?;
+    blocks.as_bytes_mut().copy_from_slice(bits);
+    check(plan, &blocks)?;
+    Ok(blocks)
+}
+
 pub(crate) fn receipt(meaning: &Meaning, plan: &Plan, blocks: &[Block], scheme: Scheme) -> Receipt {
     let set_bits = bits::count_ones(blocks);
     let keys = (meaning.coverage)(plan).keys((plan.bits - set_bits) as f64);
@@ -51,7 +53,6 @@ pub(crate) fn receipt(meaning: &Meaning, plan: &Plan, blocks: &[Block], scheme: 
     Receipt::new(*plan, scheme, (set_bits, plan.bits), keys, fpp)
 }
 
-/// Makes a filter `divisor` times smaller.
 pub(crate) fn fold(
     folding: &Folding,
     plan: &mut Plan,
@@ -60,7 +61,7 @@ pub(crate) fn fold(
 ) -> Result<(), MergeError> {
     let size = (folding.units)(plan);
     if divisor == 0 || !size.is_multiple_of(divisor) {
-        return Err(MergeError::Indivisible { size, divisor, unit: folding.unit });
+        return Err(MergeError::Indivisible(size, divisor, folding.unit));
     }
     if divisor > 1 {
         *blocks = (folding.fold)(blocks, plan, divisor)?;
@@ -83,7 +84,7 @@ pub(crate) fn shrink<P: Planner>(
     };
     let low = (1..).take_while(|divisor| divisor * divisor <= size);
     let low: Vec<u64> = low.filter(|&divisor| size.is_multiple_of(divisor)).collect();
-    // Divisors come in pairs. From the largest to the smallest.
+    // Divisors in pairs, the largest first.
     let mut all = low.iter().map(|divisor| size / divisor).chain(low.iter().rev().copied());
     match all.find(keeps) {
         None | Some(1) => Ok(()),
@@ -95,7 +96,7 @@ pub(crate) fn shrink<P: Planner>(
     }
 }
 
-/// Merges a filter with another by `join`, at the smaller size.
+/// Merges another filter into one by `join`, at the smaller size.
 pub(crate) fn merge(
     folding: &Folding,
     (plan, blocks): (&mut Plan, &mut Blocks),
@@ -111,7 +112,6 @@ pub(crate) fn merge(
     Ok(())
 }
 
-/// Merges filters of bits; see [`merge`].
 pub(crate) fn merge_bits(
     meaning: &Meaning,
     ours: (&mut Plan, &mut Blocks),
@@ -130,7 +130,7 @@ pub(crate) fn merge_bits(
     )
 }
 
-/// Estimates what two sets share, at the size of the smaller filter.
+/// Estimates what two sets share, at the smaller size.
 pub(crate) fn compare(
     meaning: &Meaning,
     left: (&Plan, &[Block]),
@@ -149,21 +149,21 @@ pub(crate) fn compare(
     Ok(Comparison::new(keys, overlap, plan.bits, set))
 }
 
-/// Checks that both have the same number of probes and one size, or may be folded to one, and returns by how much each is.
+/// Checks that the probes agree and the sizes may be merged, and returns the divisor by which each filter is folded.
 fn alike(folding: &Folding, left: &Plan, right: &Plan, how: Merge) -> Result<[u64; 2], MergeError> {
     probe_alike(left, right)?;
     let (left, right) = ((folding.units)(left), (folding.units)(right));
     let unit = folding.unit;
     if !left.is_multiple_of(right) && !right.is_multiple_of(left) {
-        return Err(MergeError::NotFoldable { left, right, unit });
+        return Err(MergeError::NotFoldable(left, right, unit));
     }
     if left != right && how == Merge::Union {
-        return Err(MergeError::SizesDiffer { left, right, unit });
+        return Err(MergeError::SizesDiffer(left, right, unit));
     }
     Ok([(left / right).max(1), (right / left).max(1)])
 }
 
-/// The plan of a filter folded by a divisor, and its blocks, if that is more than 1.
+/// The plan of a folded filter, and its blocks if the divisor is above 1.
 fn folded(
     folding: &Folding,
     (plan, blocks): (&Plan, &[Block]),
@@ -175,51 +175,38 @@ fn folded(
     }
 }
 
-/// Checks that two filters have the same number of probes.
 pub(crate) fn probe_alike(left: &Plan, right: &Plan) -> Result<(), MergeError> {
     let [left, right] = [left.probes, right.probes];
-    if left == right { Ok(()) } else { Err(MergeError::ProbesDiffer { left, right }) }
+    if left == right { Ok(()) } else { Err(MergeError::ProbesDiffer(left, right)) }
 }
 
-/// The only part of a filter.
 pub(crate) fn only<S>(mut parts: Vec<S>) -> S {
     parts.pop().expect("as many parts as in the layout")
 }
 
-/// The methods of a plain kind, whose bits have this [`Meaning`].
-macro_rules! plain {
-    ([$($generics:tt)*] $core:ident $([$layout:ident])?, $meaning:expr) => {
-        made_empty!([$($generics)*] $core $(<$layout>)?);
-        insert_all!([$($generics)*] $core $(<$layout>)?);
-        merges!([$($generics)*] $core $([$layout])?);
-
-        impl<$($generics)* H: Hashing> Filter<$core $(<$layout>)?, H> {
-            /// Inserts a key: true if it was certainly new, false if it may have been there before.
-            #[inline]
-            pub fn insert(&mut self, key: impl Key<H>) -> bool {
-                self.core.insert(key.key_hash(&self.hasher))
-            }
-
-            /// Makes the filter `divisor` times smaller. It still finds every key, at a higher rate.
-            ///
-            /// The result equals, bit for bit, a filter of the smaller size filled with the same keys. The planned keys
-            /// are divided too.
+macro_rules! folds {
+    ($name:ident, $folding:expr) => {
+        impl<H: Hashing> $name<H> {
+            /// Makes the filter `divisor` times smaller. It still finds every key, at a higher rate. The result equals,
+            /// bit for bit, a filter of the smaller size filled with the same keys (for a counting one, unless a
+            /// counter stuck before a removal). The planned keys are divided too.
             ///
             /// # Errors
             /// [`MergeError::Indivisible`] if `divisor` does not divide the size; [`MergeError::OutOfMemory`].
+            #[doc(hidden)]
             pub fn fold(&mut self, divisor: u64) -> Result<(), MergeError> {
-                let core = &mut self.core;
-                plain::fold(&$meaning.folding, &mut core.plan, &mut core.blocks, divisor)
+                let core = &mut self.0.core;
+                plain::fold(&$folding, &mut core.plan, &mut core.blocks, divisor)
             }
 
-            /// Folds the filter to the smallest size at which it keeps its planned rate with `keys` keys, by the largest
-            /// divisor of its size that allows it; stays as it is if none does. The plan is for `keys` keys then.
-            ///
-            /// For a filter that turned out too large. It must hold no more than `keys` keys, which
-            /// [`estimated_len`](Self::estimated_len) tells.
+            /// Folds a filter that turned out too large to the smallest size at which it keeps its planned rate with
+            /// `keys` keys, by a divisor of its size, and plans it for `keys` keys. Without such a divisor it stays
+            /// unchanged. It must hold no more than `keys` keys; see [`estimated_len`](Filter::estimated_len).
             ///
             /// ```
-            /// let mut filter = umbel::Blocked::new(1_000_000, 0.01)?;
+            /// use umbel::{Blocked, Filter};
+            ///
+            /// let mut filter = Blocked::new(1_000_000, 0.01)?;
             /// filter.extend(0..1_000);
             /// filter.shrink_to(1_000)?;
             /// assert!((0..1_000).all(|key| filter.contains(key)));
@@ -230,17 +217,56 @@ macro_rules! plain {
             /// # Errors
             /// [`MergeError::OutOfMemory`].
             pub fn shrink_to(&mut self, keys: u64) -> Result<(), MergeError> {
-                type Plans<C> = <C as Core>::Plans;
-                let core = &mut self.core;
-                let (plan, blocks) = (&mut core.plan, &mut core.blocks);
-                plain::shrink::<Plans<$core $(<$layout>)?>>(&$meaning.folding, plan, blocks, keys)
+                let core = &mut self.0.core;
+                plain::shrink::<Plans>(&$folding, &mut core.plan, &mut core.blocks, keys)
             }
+        }
+    };
+}
+pub(crate) use folds;
 
-            /// Like [`insert_all`](Self::insert_all), on several threads; the bits are the same. On two threads it takes
-            /// some 0.6 of the time where memory allows; below some 100,000 keys threads cost more than they gain.
+macro_rules! plain {
+    ($name:ident, $meaning:expr) => {
+        made_empty!($name);
+        inserts! {
+            $name,
+            /// Inserts a key: true if it was certainly new, false if it may have been there before.
+        }
+        merges!($name);
+        folds!($name, $meaning.folding);
+
+        impl<H: Hashing> $name<H> {
+            /// Makes a filter from a plan and bits from [`blocks`](Filter::blocks), for engines with a file format of
+            /// their own, and filters so small that a header would be most of the file. The caller guarantees that the
+            /// bits belong to this plan and scheme, undamaged: missing bits would make keys absent.
             ///
-            /// Memory: a copy of the filter for each thread but one, at most 6 bytes per key: with fewer keys, fewer
-            /// threads run.
+            /// ```
+            /// use umbel::{Blocked, Filter, KeyHasher};
+            ///
+            /// let mut seen = Blocked::new(10, 0.01)?;
+            /// seen.insert("key");
+            /// let bits = seen.blocks()[0][0].as_bytes();
+            /// let again = Blocked::from_bits(seen.plan(), bits, KeyHasher::default())?;
+            /// assert!(again == seen);
+            /// # Ok::<(), umbel::Error>(())
+            /// ```
+            ///
+            /// # Errors
+            /// [`FileError::Plan`] for a plan of another kind; [`FileError::Field`] for a wrong number of bytes, or
+            /// bits set after the last; [`FileError::OutOfMemory`].
+            pub fn from_bits(plan: &Plan, bits: &[u8], hasher: H) -> Result<Self, FileError> {
+                let mut filter = Self::with_plan(plan, hasher)?;
+                filter.0.core.blocks = plain::from_bits(plan, bits)?;
+                Ok(filter)
+            }
+        }
+
+        #[cfg(feature = "std")]
+        impl<H: Hashing> $name<H> {
+            /// Like [`insert_all`](Self::insert_all), on several threads, with the same resulting bits. On two threads
+            /// it takes some 0.6 of the time where memory bandwidth allows; below some 100,000 keys threads cost more
+            /// than they gain. Uses a copy of the filter for each thread but one, at most 6 bytes per key: with fewer
+            /// keys, fewer threads run.
             ///
             /// ```
             /// # use std::num::NonZero;
@@ -250,35 +276,27 @@ macro_rules! plain {
             /// assert!(keys.iter().all(|key| filter.contains(key)));
             /// # Ok::<(), umbel::Error>(())
             /// ```
-            #[cfg(feature = "std")]
             pub fn insert_all_on<K: Key<H> + Sync>(
                 &mut self,
                 threads: core::num::NonZero<usize>,
                 keys: &[K],
             ) {
-                let merge = |core: &mut $core $(<$layout>)?, copy: &$core $(<$layout>)?| {
-                    core.merge(copy, Merge::Union).expect("filters of one plan merge");
-                };
-                crate::filter::parallel::insert_all(self, threads, keys, merge);
+                crate::filter::parallel::insert_all(&mut self.0, threads, keys);
             }
         }
 
-        impl<$($generics)* S: AsRef<[Block]>, H: Hashing> Filter<$core<$($layout,)? S>, H> {
-            /// Estimates what the sets of this filter and another share. One pass over both.
-            ///
-            /// If sizes differ, the larger filter is compared as if folded, at the precision of the smaller. See
-            /// [`Coverage::overlap`](crate::math::Coverage::overlap) for the estimates.
+        impl<H: Hashing, S: AsRef<[Block]>> $name<H, S> {
+            /// Estimates what the sets of this filter and another share, in one pass over both. If sizes differ, the
+            /// larger filter is compared as if folded, at the precision of the smaller. The estimates are derived in
+            /// [Mathematics](https://github.com/umbel/umbel/blob/main/docs/mathematics.md#8-or-and-and).
             ///
             /// # Errors
-            /// As [`union`](Filter::union).
-            pub fn compare<T: AsRef<[Block]>>(
+            /// As [`union`](Self::union).
+            pub fn compare(
                 &self,
-                other: &Filter<$core<$($layout,)? T>, impl Hashing>,
+                other: &$name<impl Hashing, impl AsRef<[Block]>>,
             ) -> Result<Comparison, MergeError> {
-                same_keys(self, other)?;
-                let (left, right) = (&self.core, &other.core);
-                let left = (&left.plan, left.blocks.as_ref());
-                plain::compare(&$meaning, left, (&right.plan, right.blocks.as_ref()))
+                self.0.compare(&other.0)
             }
         }
     };
@@ -288,23 +306,22 @@ pub(crate) use plain;
 #[cfg(all(test, target_pointer_width = "64", not(miri)))]
 mod tests {
     use super::*;
-    use crate::filter::Filter;
     use crate::kinds::{blocked::BlockedCore, spread::SpreadCore};
-    use crate::{Blocked, Classic, KeyHash, KeyHasher, Variant};
+    use crate::{Blocked, Classic, Variant};
 
     fn huge(variant: Variant, bits: u64, probes: u32) -> (Plan, Blocks) {
         let plan = Plan { variant, keys: 1 << 30, fpp: 0.01, bits, probes };
         (plan, Blocks::sparse(plan.bytes() / bits::BLOCK_BYTES))
     }
 
-    /// Filters of 2^33 and 2^36 bits, which use memory only where touched: keys reach every region, the first and last
-    /// blocks included, and are found there; each touches its own block.
+    /// Filters of 2^33 and 2^36 bits use memory only where touched. Keys reach every region, from the first to the last
+    /// block, and are found there; each touches its own block.
     #[test]
     fn every_region_of_a_huge_filter_is_addressed() {
         for bits in [(1 << 33) + 512, (1 << 36) + (3 << 20)] {
             let (plan, blocks) = huge(Variant::Blocked, bits, 8);
             let core = BlockedCore::from_blocks(plan, blocks).unwrap();
-            let mut filter: Blocked = Filter::of(core, KeyHasher::default());
+            let mut filter = Blocked(Hashed::of(core, KeyHasher::default()));
             const REGIONS: u64 = 512;
             let step = u64::MAX / REGIONS;
             let hash = |i: u64| KeyHash { high: i * step, low: i * 0x0123_4567_89ab };
@@ -314,14 +331,14 @@ mod tests {
             let blocks = bits / 512;
             for hash in &hashes {
                 let block = (u128::from(hash.high) * u128::from(blocks)) >> 64;
-                let set = filter.core.blocks[block as usize].count_ones();
+                let set = filter.0.core.blocks[block as usize].count_ones();
                 assert_eq!(set, 8, "block {block} of {blocks}");
             }
         }
         for bits in [(1u64 << 33) + 77, (1 << 36) + 1001] {
             let (plan, blocks) = huge(Variant::Classic, bits, 7);
             let core = SpreadCore::from_blocks(plan, blocks).unwrap();
-            let mut filter: Classic = Filter::of(core, KeyHasher::default());
+            let mut filter = Classic(Hashed::of(core, KeyHasher::default()));
             for key in 0..500u64 {
                 assert!(filter.insert(key) && filter.contains(key));
             }

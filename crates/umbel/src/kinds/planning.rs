@@ -1,4 +1,4 @@
-//! Planning of any kind, and what is known of one: every method here asks the planner of the kind.
+//! Planning and properties of any kind: every method calls the planner of the kind.
 
 use core::fmt;
 use core::str::FromStr;
@@ -12,8 +12,8 @@ impl Plan {
     /// Makes a plan with exactly these numbers.
     ///
     /// # Errors
-    /// A [`PlanError`] for numbers that do not fit together: probes outside 1 to [`MAX_PROBES`](crate::MAX_PROBES), bits that are not
-    /// whole blocks for a kind that has blocks, a parameter left to the plan ([`None`]).
+    /// A [`PlanError`] if the numbers do not fit together: probes outside 1 to [`MAX_PROBES`](crate::MAX_PROBES), bits
+    /// that are not whole blocks in a kind of blocks, a parameter left to the plan ([`None`]).
     ///
     /// ```
     /// use umbel::{Plan, Variant};
@@ -35,37 +35,35 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Plans the smallest filter that holds `keys` keys at a rate of at most `fpp`. A scalable filter accepts them
-    /// before it grows, and keeps the rate beyond. `kind` is a [`Kind`], or a [`Variant`]: a kind with its own
-    /// parameter.
+    /// Plans the smallest filter for `keys` keys at a rate of at most `fpp`. A scalable filter accepts them before it
+    /// grows, and keeps the rate beyond. `kind` is a [`Kind`], or a [`Variant`]: a kind with its parameter.
     ///
     /// From 100,000 keys on, the rate of a full filter, computed from its own bits, is at most `fpp` with a probability
-    /// of at least 99.9 % (in the attributes kind, for each inner filter; in the stable kind, at any one time). The
-    /// margin for that costs 0.1 to 0.7 % of the bits at rates down to 0.001 (stable and coded: up to 1.4 %); in
-    /// filters of blocks 1.3 % at 1e-4 and 5 % at 1e-6. With fewer keys the expected rate is at most `fpp`, and about
-    /// half of all filters exceed it, by as much as [`fpp_spread`](Self::fpp_spread) shows.
+    /// of at least 99.9 % (in the attributes kind, for each inner filter; in the stable kind, at any one time). That
+    /// margin costs 0.1 to 0.7 % of the bits at rates down to 0.001 (stable and coded: up to 1.4 %); in filters of
+    /// blocks 1.3 % at 1e-4 and 5 % at 1e-6. With fewer keys the expected rate is at most `fpp`, and about half of all
+    /// filters exceed it, by as much as [`fpp_spread`](Self::fpp_spread) shows.
     ///
     /// Takes milliseconds for the blocked kind, whose rate is a sum over block loads.
     ///
     /// # Errors
     /// [`PlanError::Fpp`], [`PlanError::ZeroKeys`], [`PlanError::TooLarge`] above 2⁴⁸ bits,
-    /// [`PlanError::FppOutOfReach`] if the kind cannot keep the rate: most would need more than 4,096 bits per key,
-    /// a fingerprint more than 64; [`PlanError::TooManyAtOnce`] for more keys than a bloomier filter can have;
-    /// [`PlanError::Detail`] for a parameter that the kind does not have.
+    /// [`PlanError::FppOutOfReach`] if the kind cannot keep the rate (most would need more than 4,096 bits per key, a
+    /// fingerprint more than 64), [`PlanError::TooManyAtOnce`] for more keys than a bloomier filter can have,
+    /// [`PlanError::Detail`] for a parameter that the kind lacks.
     pub fn for_keys(kind: impl Into<Variant>, keys: u64, fpp: f64) -> Result<Self, PlanError> {
         let variant = kind.into();
         of_kind!(variant.kind(), F, P => P::plan(variant, keys, fpp))
     }
 
     /// Plans the lowest rate for `keys` keys in at most `bytes` bytes, promised as by [`for_keys`](Self::for_keys). A
-    /// scalable filter stays within `bytes` until it has accepted `keys` keys and grows. Filters of blocks have as many
-    /// probes as a plan for keys gives them: a multiple of 8, which is several times faster, if that costs at most 2.5
-    /// % of the bits.
+    /// scalable filter exceeds `bytes` only when it grows, after `keys` keys. Filters of blocks have as many probes as
+    /// a plan for keys gives them: a multiple of 8, several times faster, if that costs at most 2.5 % of the bits.
     ///
     /// # Errors
-    /// [`PlanError::ZeroKeys`], [`PlanError::MemoryTooSmall`] under 64 bytes (of counting and window filters, for each bit
-    /// of a counter or generation), [`PlanError::TooManyKeys`] if the keys would fill every bit (the rate would round to
-    /// 1), [`PlanError::FirstLinkTooSmall`] if half of all keys would pass the first link of a scalable filter,
+    /// [`PlanError::ZeroKeys`], [`PlanError::MemoryTooSmall`] under 64 bytes (in counting and window filters, for each
+    /// bit of a counter or generation), [`PlanError::TooManyKeys`] if the keys would fill every bit (a rate that rounds
+    /// to 1), [`PlanError::FirstLinkTooSmall`] if half of all keys would pass a scalable filter's first link,
     /// [`PlanError::TooManyAtOnce`], [`PlanError::Detail`].
     pub fn for_memory(kind: impl Into<Variant>, keys: u64, bytes: u64) -> Result<Self, PlanError> {
         let variant = kind.into();
@@ -76,30 +74,28 @@ impl Plan {
     /// [`for_keys`](Self::for_keys); for a scalable filter, before it grows.
     ///
     /// # Errors
-    /// [`PlanError::Fpp`]; [`PlanError::MemoryTooSmall`] if not even one key fits; [`PlanError::FppOutOfReach`] as of
+    /// [`PlanError::Fpp`]; [`PlanError::MemoryTooSmall`] if not even one key fits; [`PlanError::FppOutOfReach`] as in
     /// [`for_keys`](Self::for_keys); [`PlanError::Detail`].
     pub fn for_capacity(kind: impl Into<Variant>, fpp: f64, bytes: u64) -> Result<Self, PlanError> {
         let variant = kind.into();
         of_kind!(variant.kind(), F, P => P::plan_most(variant, fpp, bytes))
     }
 
-    /// Returns the rate that the formulas predict for the planned keys, bits and probes.
+    /// Returns the rate predicted for the planned keys, bits and probes.
     pub fn predicted_fpp(&self) -> f64 {
         self.predicted_fpp_at(self.keys)
     }
 
-    /// Returns the rate that the formulas predict if the filter holds `keys` keys.
-    ///
-    /// A scalable filter is assumed to have grown so far that each link but the last has its planned keys, ignoring the
-    /// few that pass a link while it fills. Once it cannot grow, the rate stays the same for more keys. Plans each
+    /// Returns the rate predicted with `keys` keys. For a scalable filter, each link but the last has its planned keys
+    /// (ignoring the few that pass a link while it fills); once it cannot grow, the rate stays the same. Plans each
     /// link, at some milliseconds each.
     pub fn predicted_fpp_at(&self, keys: u64) -> f64 {
         of_kind!(self.kind(), F, P => P::predicted_fpp_at(self, keys))
     }
 
     /// Returns how the rate that a full filter computes from its own bits, [`Receipt::fpp`](crate::Receipt::fpp),
-    /// varies over hashings: for a scalable filter that of its first link; for an attributes filter that of each inner
-    /// filter; for a stable filter an upper bound, at the stable point.
+    /// varies over hashings. In a scalable filter, of the first link; in an attributes filter, of each inner filter; in
+    /// a stable filter, an upper bound at the stable point.
     ///
     /// The deviation falls with 1/√`keys`. In percent of the rate:
     ///
@@ -126,8 +122,9 @@ impl Plan {
         of_kind!(self.kind(), F, P => P::spread(self))
     }
 
-    /// Returns the rate of the filter when it is full: with the planned keys, [`predicted_fpp`](Self::predicted_fpp); for a
-    /// kind that grows or forgets, always the promised rate.
+    /// Returns the rate of a full filter: [`predicted_fpp`](Self::predicted_fpp), or for a kind that grows or forgets,
+    /// the promised rate.
+    #[doc(hidden)]
     pub fn fpp_at_capacity(&self) -> f64 {
         match self.kind().capacity() {
             Capacity::Most => self.predicted_fpp(),
@@ -135,10 +132,9 @@ impl Plan {
         }
     }
 
-    /// Returns the bytes of the bits if the filter holds `keys` keys: for a scalable filter those of all links that it
-    /// needs, for others [`bytes`](Self::bytes).
-    ///
-    /// Counts only as far as the filter can grow. Plans each link, at some milliseconds each.
+    /// Returns the bytes with `keys` keys: for a scalable filter, of all links that it needs, as far as it can grow;
+    /// for others [`bytes`](Self::bytes). Plans each link, at some milliseconds each.
+    #[doc(hidden)]
     pub fn bytes_at(&self, keys: u64) -> u64 {
         of_kind!(self.kind(), F, P => P::bytes_at(self, keys))
     }
@@ -147,6 +143,7 @@ impl Plan {
 impl Kind {
     /// Returns whether it accepts keys one by one; other kinds are [built at once](Self::built_at_once), or hold
     /// [rows](Self::rows).
+    #[doc(hidden)]
     pub fn inserts(self) -> bool {
         !self.rows() && !self.built_at_once()
     }
@@ -157,26 +154,47 @@ impl Kind {
     }
 
     /// Returns whether it holds rows of named values instead of keys.
+    #[doc(hidden)]
     pub fn rows(self) -> bool {
         of_kind!(self, F, P => P::ROWS)
     }
 
     /// Returns whether keys can be removed.
+    #[doc(hidden)]
     pub fn removes(self) -> bool {
         of_kind!(self, F, P => P::REMOVES)
     }
 
-    /// Returns what its payload is made of, and what its fill and [`Receipt::set_bits`](crate::Receipt::set_bits) count.
+    /// Returns the unit of its payload, fill and [`Receipt::set_bits`](crate::Receipt::set_bits).
+    #[doc(hidden)]
     pub fn cells(self) -> &'static str {
         of_kind!(self, F, P => P::CELLS)
     }
 
     /// Returns whether its bits depend on the order of insertions.
+    #[doc(hidden)]
     pub fn in_order(self) -> bool {
         of_kind!(self, F, P => P::IN_ORDER)
     }
 
+    /// Whether its bits are only ever set: threads may each fill a copy, to be merged.
+    pub(crate) fn plain(self) -> bool {
+        of_kind!(self, F, P => P::PLAIN)
+    }
+
+    /// Whether a look-up knows beforehand which blocks it reads.
+    #[cfg(feature = "mmap")]
+    pub(crate) fn knows_reads(self) -> bool {
+        of_kind!(self, F, P => P::KNOWS_READS)
+    }
+
+    /// Why its filters do not merge.
+    pub(crate) fn unmerged(self) -> Option<&'static str> {
+        of_kind!(self, F, P => P::UNMERGED)
+    }
+
     /// Returns the meaning of `keys` in its plans.
+    #[doc(hidden)]
     pub fn capacity(self) -> Capacity {
         of_kind!(self, F, P => P::CAPACITY)
     }
@@ -230,7 +248,7 @@ fn names() -> String {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseKindError {
-    /// No kind has this name.
+    /// Unknown name.
     #[error("no such kind; the kinds are {}", names())]
     Name,
     /// The text after the colon is not a number.

@@ -1,34 +1,25 @@
-//! The core of the kinds whose probes fall far apart, a cache line each: classic and sliced.
+//! The core of the classic and the sliced kind, whose probes fall far apart, a cache line each.
 //!
-//! Probe i of a key goes to bit ⌊mix(high + i·low)·m / 2⁶⁴⌋. With the bare arithmetic progression of double hashing (Kirsch,
-//! Mitzenmacher 2006), all probes of two keys collide more often than by chance. Mixing each term, by a bijection, removes
-//! that for two multiplications per probe, little compared with a cache miss. In the sliced kind it falls into slice i, of
-//! m/k bits.
+//! Probe i of a key goes to bit ⌊mix(high + i·low)·m / 2⁶⁴⌋; in the sliced kind, to that place in slice i, of m/k bits.
+//! With the bare arithmetic progression of double hashing (Kirsch, Mitzenmacher 2006), all probes of two keys collide
+//! more often than by chance. The bijection `mix` prevents that for two multiplications per probe, little compared with
+//! a cache miss.
 
-use core::convert::Infallible;
 use core::marker::PhantomData;
 
-use super::plain::{self, Meaning, only, plain};
-use crate::bits::{self, BLOCK_BITS, Block, Blocks, Hash, POSITIONS};
-use crate::filter::core::{Core, InsertCore, MakeCore, Merge, MergeCore, one_part};
-use crate::filter::generic::same_keys;
-use crate::filter::methods::{insert_all, made_empty, merges};
-use crate::filter::{Comparison, Filter, MergeError, Receipt};
-use crate::format::{FileError, Header};
-use crate::hash::{Hashing, Key, KeyHash, Mixed64, Scheme, mix};
-use crate::plan::{Plan, PlanError, Planner};
-use crate::prelude::*;
+use super::plain::{self, Meaning, only};
+use super::prelude::*;
+use crate::bits::{self, BLOCK_BITS, Hash, POSITIONS};
+use crate::hash::mix;
 
-/// One of the two kinds: its planner.
-pub trait Layout: Planner {
-    /// What its bits mean.
+pub(crate) trait Layout: Planner {
     const MEANING: Meaning;
     /// Whether each probe has a slice of its own.
     const SLICED: bool;
 }
 
-/// The core of a classic or a sliced filter: `insert` sets the bits of a key, `contains` checks that all are set.
-pub struct SpreadCore<L, S = Blocks> {
+/// The core of a classic or a sliced filter.
+pub(crate) struct SpreadCore<L, S = Blocks> {
     pub(crate) plan: Plan,
     pub(crate) blocks: S,
     layout: PhantomData<fn() -> L>,
@@ -40,7 +31,7 @@ impl<L, S: Clone> Clone for SpreadCore<L, S> {
     }
 }
 
-/// The hash of probe `i`. Part of the format.
+/// Part of the format.
 #[inline]
 pub(crate) fn probe(hash: KeyHash, i: u64) -> u64 {
     mix(hash.high.wrapping_add(i.wrapping_mul(hash.low)))
@@ -56,6 +47,12 @@ pub(crate) fn positions<L: Layout>(
     let (slice, size) =
         if L::SLICED { (plan.bits / probes, plan.bits / probes) } else { (0, plan.bits) };
     (0..probes).map(move |i| i * slice + bits::place(probe(hash, i), size))
+}
+
+impl<L, S: PartialEq> PartialEq for SpreadCore<L, S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.plan == other.plan && self.blocks == other.blocks
+    }
 }
 
 impl<L, S> SpreadCore<L, S> {
@@ -79,7 +76,7 @@ impl<L: Layout, S: AsRef<[Block]>> SpreadCore<L, S> {
         POSITIONS / self.plan.probes as usize
     }
 
-    /// Prefetches the lines of at most [`at_once`](Self::at_once) keys, and returns the positions of each.
+    /// Computes the positions of at most [`at_once`](Self::at_once) keys, prefetching their lines.
     fn prefetched<'a>(
         &self,
         hashes: &[impl Hash],
@@ -109,12 +106,7 @@ impl<L: Layout, S: AsRef<[Block]>> SpreadCore<L, S> {
 }
 
 impl<L: Layout> SpreadCore<L> {
-    #[inline]
-    fn insert(&mut self, hash: KeyHash) -> bool {
-        set_all(&mut self.blocks, positions::<L>(&self.plan, hash))
-    }
-
-    /// Inserts many keys, and lets `each` know which were new.
+    /// Inserts many keys; `each` gets their places and whether they were new.
     fn insert_many(&mut self, hashes: &[impl Hash], mut each: impl FnMut(usize, bool)) {
         let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
         let mut place = 0;
@@ -127,13 +119,10 @@ impl<L: Layout> SpreadCore<L> {
     }
 }
 
-/// Sets bits and returns whether any was clear.
 #[inline]
 fn set_all(blocks: &mut [Block], positions: impl Iterator<Item = u64>) -> bool {
     positions.fold(false, |new, position| bits::set(blocks, position) | new)
 }
-
-plain!([L: Layout,] SpreadCore[L], L::MEANING);
 
 impl<L: Layout, S: AsRef<[Block]>> Core for SpreadCore<L, S> {
     type Plans = L;
@@ -167,16 +156,30 @@ impl<L: Layout, S: AsRef<[Block]>> Core for SpreadCore<L, S> {
     fn receipt(&self, scheme: Scheme) -> Receipt {
         plain::receipt(&L::MEANING, &self.plan, self.blocks.as_ref(), scheme)
     }
-}
+    fn compare<T: AsRef<[Block]>>(
+        &self,
+        other: &SpreadCore<L, T>,
+    ) -> Result<Comparison, MergeError> {
+        let theirs = (&other.plan, other.blocks.as_ref());
+        plain::compare(&L::MEANING, (&self.plan, self.blocks.as_ref()), theirs)
+    }
 
-impl<L: Layout> MakeCore for SpreadCore<L> {
-    fn make(plan: &Plan) -> Result<Self, PlanError> {
-        Ok(Self::of(*plan, plain::empty(plan)?))
+    fn positions(&self, hash: KeyHash) -> Option<Vec<u64>> {
+        Some(positions::<L>(&self.plan, hash).collect())
     }
 }
 
-impl<L: Layout> InsertCore for SpreadCore<L> {
-    type Full = Infallible;
+impl<L: Layout> Owned for SpreadCore<L> {
+    type Refusal = Infallible;
+
+    fn make(plan: &Plan) -> Result<Self, PlanError> {
+        Ok(Self::of(*plan, plain::empty(plan)?))
+    }
+
+    #[inline]
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
+        Ok(set_all(&mut self.blocks, positions::<L>(&self.plan, hash)))
+    }
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
         self.insert_many(hashes, |_, _| {});
@@ -196,16 +199,13 @@ impl<L: Layout> InsertCore for SpreadCore<L> {
     fn clear(&mut self) {
         self.blocks.fill(Block::default());
     }
-}
 
-impl<L: Layout> MergeCore for SpreadCore<L> {
     fn merge<T: AsRef<[Block]>>(
         &mut self,
         other: &SpreadCore<L, T>,
         how: Merge,
     ) -> Result<(), MergeError> {
-        let (ours, theirs) =
-            ((&mut self.plan, &mut self.blocks), (&other.plan, other.blocks.as_ref()));
-        plain::merge_bits(&L::MEANING, ours, theirs, how)
+        let theirs = (&other.plan, other.blocks.as_ref());
+        plain::merge_bits(&L::MEANING, (&mut self.plan, &mut self.blocks), theirs, how)
     }
 }

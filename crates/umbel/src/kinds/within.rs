@@ -1,4 +1,4 @@
-//! Planning of kinds whose bits are, or begin with, those of a plain filter: counting, attributes and cascade.
+//! Plans kinds that consist of, or begin with, a plain filter: counting, attributes and cascade.
 
 use crate::list::Variant;
 use crate::plan::{Plan, PlanError, Planner, check_bits};
@@ -20,7 +20,7 @@ macro_rules! of_plain {
 }
 pub(super) use of_plain;
 
-/// The methods of such a planner. `inside` gives the variant of the plain filter, and how often the whole has its bits.
+/// The methods of such a planner. `inside` gives the plain filter's variant, and how many times the whole has its bits.
 macro_rules! planned_within {
     ($inside:ident) => {
         fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
@@ -54,19 +54,16 @@ macro_rules! planned_within {
 }
 pub(super) use planned_within;
 
-/// The plan of a filter that has the bits of a plain one so many times.
 pub(super) fn whole(variant: Variant, plain: Plan, times: u64) -> Result<Plan, PlanError> {
     let bits = plain.bits.saturating_mul(times);
     check_bits(bits as f64)?;
     Ok(Plan { variant, bits, ..plain })
 }
 
-/// The plan of the plain filter inside.
 pub(super) fn part(plan: &Plan, (inner, times): (Variant, u64)) -> Plan {
     Plan { variant: inner, bits: plan.bits / times, ..*plan }
 }
 
-/// Checks the numbers of the plain filter inside.
 pub(super) fn check(part: &Plan) -> Result<(), PlanError> {
     of_plain!(part.variant, P => P::check_own(part))
 }

@@ -1,8 +1,8 @@
-//! Estimates of how many keys set these bits, and how many of them two filters share.
+//! Estimates of how many keys set a filter's bits, and how many keys two filters share.
 //!
 //! A key *spares* a bit if it does not set it. If a key spares a given bit with probability s, n keys leave it clear
 //! with probability sⁿ, so a filter with this many clear bits holds n* = ln(clear/m)/ln s keys: S. Swamidass, P. Baldi
-//! 2007, <https://doi.org/10.1021/ci600526a>, whose −(m/k)·ln(1 − X/m) is the limit of many bits.
+//! 2007, <https://doi.org/10.1021/ci600526a>, whose −(m/k)·ln(1 − X/m) is the limit for many bits.
 //!
 //! **Two sets.** With a, b and c keys in A alone, in B alone and in both, a bit is clear in A with probability s^(a+c),
 //! in B with s^(b+c), in both with s^(a+b+c). For each bit that is a distribution over four outcomes with three free
@@ -39,8 +39,8 @@ struct Pair {
     beyond: f64,
 }
 
-/// [`Pair::beyond`] of two bits that a throw sets with probability `a` each, and never both: ln((1 − 2a)/(1 − a)²),
-/// which is ln(1 − (a/(1 − a))²), without the difference of two logarithms that agree in all their digits.
+/// [`Pair::beyond`] of two bits that a throw sets with probability `a` each, and never both: ln((1 − 2a)/(1 − a)²), as
+/// ln(1 − (a/(1 − a))²), which avoids the difference of two logarithms that agree in all their digits.
 fn exclusive(a: f64) -> f64 {
     // If there are no two such bits, the number of pairs is 0.
     (-(a / (1.0 - a)).powi(2).min(1.0)).ln_1p()
@@ -81,16 +81,16 @@ impl Coverage {
         Self::of(s * f64::from(probes), one, &[pair])
     }
 
-    /// Returns the coverage of filters of B = `blocks` blocks of `size` bits, at least 1 of each, one of which a key
-    /// goes to. `spared` is the probability, in [0, 1], that a key of the block leaves a given bit of it clear.
-    /// `pairs`, at most two classes, are how many other bits of the block there are and with what probability a key of
-    /// the block spares both.
+    /// Returns the coverage of filters of B = `blocks` blocks of `size` bits, at least 1 of each; a key goes to one
+    /// block. `spared` is the probability, in [0, 1], that a key of the block leaves a given bit of it clear. `pairs`
+    /// has at most two classes of other bits of the block: how many there are, and with what probability a key of the
+    /// block spares both.
     ///
-    /// With p = 1 − `spared`, s = 1 − p/B. Two bits of different blocks are both spared with 1 − 2p/B, of one block
-    /// with 1 − (1 − s₂)/B, where s₂ is that probability.
+    /// With p = 1 − `spared`, s = 1 − p/B. Two bits of different blocks are both spared with probability 1 − 2p/B, two
+    /// of one block with 1 − (1 − s₂)/B, where s₂ is the probability in `pairs`.
     ///
     /// ```
-    /// use umbel::math::Coverage;
+    /// use umbel::internals::math::Coverage;
     /// // Parquet's split blocks: a bit in each of eight words of 32 bits.
     /// let word = (31.0, 30.0 / 32.0);
     /// let other_words = (224.0, (31.0f64 / 32.0).powi(2));
@@ -120,7 +120,7 @@ impl Coverage {
 
     /// Estimates the keys that leave this many clear bits: n* = ln(clear/m)/ln s.
     ///
-    /// For no clear bit it is infinite, with a finite lower end.
+    /// With no clear bit it is infinite, with a finite lower end.
     pub fn keys(&self, clear: f64) -> Estimate {
         if clear < 1.0 {
             let low = self.keys(1.0).low;
@@ -201,7 +201,7 @@ impl Parts<'_> {
     /// The standard deviation of g·(|A|, |B|, |A ∪ B|) if the sets share `shared` keys.
     fn deviation(&self, shared: f64, [a, b, union]: [f64; 3]) -> f64 {
         let of = |keys| self.coverage.covariance(keys);
-        // No clamp, which panics if a limit is no number.
+        // Not `clamp`, which panics if a limit is NaN.
         let shared = shared.max(0.0).min(self.left.min(self.right));
         let (left, right) = (of(self.left), of(self.right));
         let all = of(self.left + self.right - shared);
@@ -211,7 +211,7 @@ impl Parts<'_> {
     }
 
     /// An estimate with the value `value`, from 0 to `most`. `shared` maps another value to the shared keys, and `by`
-    /// is its change with the three sizes.
+    /// is how the value changes with each of the three sizes.
     fn estimate(
         &self,
         value: f64,

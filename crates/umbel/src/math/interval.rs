@@ -13,7 +13,7 @@ pub struct Estimate {
     pub value: f64,
     /// Lower end of the interval, at least 0.
     pub low: f64,
-    /// Upper end of the interval; infinite if the filter is too full to tell.
+    /// Upper end of the interval; infinite if the filter is too full for one.
     pub high: f64,
     /// Standard deviation.
     pub deviation: f64,
@@ -24,16 +24,18 @@ impl Estimate {
     /// at 0.
     ///
     /// ```
-    /// use umbel::math::Estimate;
+    /// use umbel::Estimate;
     /// let keys = Estimate::new(1000.0, 10.0);
     /// assert_eq!((keys.low.round(), keys.high.round()), (980.0, 1020.0));
     /// ```
+    #[doc(hidden)]
     pub fn new(value: f64, deviation: f64) -> Self {
         let (low, high) = (value - Z95 * deviation, value + Z95 * deviation);
         Self { value, low: low.max(0.0), high, deviation }
     }
 
     /// Makes an estimate from a value, its standard deviation, and an interval found in another way.
+    #[doc(hidden)]
     pub const fn with_interval(value: f64, deviation: f64, low: f64, high: f64) -> Self {
         Self { value, low, high, deviation }
     }
@@ -42,7 +44,7 @@ impl Estimate {
 /// Returns the smallest and largest number of hits in `trials` trials that the probability `rate` explains at a
 /// two-sided level `alpha`, by summing the terms of the binomial distribution's tails.
 ///
-/// At most `alpha` is outside `low..=high`. Cost: O(√(trials·rate)), in time and in memory.
+/// The probability outside `low..=high` is at most `alpha`. Cost: O(√(trials·rate)), in time and in memory.
 pub fn binomial_bounds(trials: u64, rate: f64, alpha: f64) -> (u64, u64) {
     if rate.is_nan() {
         return (0, trials);
@@ -53,7 +55,7 @@ pub fn binomial_bounds(trials: u64, rate: f64, alpha: f64) -> (u64, u64) {
     if rate >= 1.0 {
         return (trials, trials);
     }
-    // Also what is no number: at 1 both bounds are the median.
+    // NaN becomes 1 too, where both bounds are the median.
     let alpha = alpha.min(1.0);
     let odds = rate / (1.0 - rate);
     let mode = ((trials.saturating_add(1) as f64 * rate) as u64).min(trials);

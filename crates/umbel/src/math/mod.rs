@@ -1,7 +1,7 @@
 //! The formulas of Bloom filters: rates from sizes, estimates from bits.
 //!
-//! Letters as in the literature: n keys, m bits, k probes per key, X bits set. The formulas of a kind are in its folder; those
-//! that pictures and tables show are in the crate [`umbel-report`](https://docs.rs/umbel-report).
+//! Letters as in the literature: n keys, m bits, k probes per key, X bits set. Each kind's formulas are in its folder;
+//! those for pictures and tables are in the crate [`umbel-report`](https://docs.rs/umbel-report).
 
 mod coverage;
 mod interval;

@@ -42,7 +42,7 @@ pub(crate) struct Covered {
 }
 
 impl Covered {
-    /// No balls yet; for up to `most` given bins.
+    /// Starts without balls, for up to `most` given bins.
     pub(crate) fn new(bins: u64, most: u32) -> Self {
         let most = bins.min(u64::from(most));
         let mut chance = vec![0.0; most as usize + 1];

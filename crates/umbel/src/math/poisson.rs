@@ -13,11 +13,11 @@ pub(crate) fn mean(lambda: f64, mut f: impl FnMut(u64) -> f64) -> f64 {
 /// Both tails are followed until a weight is below 1e-40 of the mode's, which keeps rates of 1e-30 exact to rounding
 /// even if f grows from 0 to 1 in the tail.
 pub(crate) fn means<const N: usize>(lambda: f64, mut f: impl FnMut(u64) -> [f64; N]) -> [f64; N] {
-    // What is no number is one weight, and makes every sum over it none.
+    // If λ is not finite, every mean is NaN.
     if !lambda.is_finite() {
         return [f64::NAN; N];
     }
-    // Weights relative to the mode's, so that nothing under- or overflows: its own, those below it, those above.
+    // Weights relative to the mode's, so nothing under- or overflows: its own, the ones below it, the ones above.
     let mode = lambda.floor() as u64;
     let (mut total, mut sums) = (1.0, f(mode));
     let mut add = |load, weight| {

@@ -1,6 +1,6 @@
 //! Searches by bisection.
 
-/// The least number above `low` that `holds`, if `high` does and every number from that one on.
+/// The least number above `low` that `holds`, if `high` and all numbers from the least one on hold too.
 pub(crate) fn least(mut low: u64, mut high: u64, holds: &dyn Fn(u64) -> bool) -> u64 {
     while high.saturating_sub(low) > 1 {
         let middle = low.midpoint(high);
@@ -9,8 +9,8 @@ pub(crate) fn least(mut low: u64, mut high: u64, holds: &dyn Fn(u64) -> bool) ->
     high
 }
 
-/// The two ends, in this order, of what is left between `inside`, for which `is_inside` holds, and `outside`, for which it
-/// does not, after `halvings`.
+/// Bisects between `inside`, where `is_inside` holds, and `outside`, where it does not; returns these two ends, in this
+/// order, after `halvings`.
 pub(crate) fn border(
     mut inside: f64,
     mut outside: f64,

@@ -22,18 +22,22 @@ pub struct Spread {
     /// The standard deviation.
     pub deviation: f64,
     /// The third cumulant over the third power of the deviation; 0 for a normal distribution.
+    #[doc(hidden)]
     pub skewness: f64,
     /// The fourth cumulant over the fourth power of the deviation; 0 for a normal distribution.
+    #[doc(hidden)]
     pub kurtosis: f64,
 }
 
 impl Spread {
     /// Returns the spread of a rate that is the same under every hashing.
+    #[doc(hidden)]
     pub fn fixed(rate: f64) -> Self {
         Self { mean: rate, deviation: 0.0, skewness: 0.0, kurtosis: 0.0 }
     }
 
     /// The spread of a filter for `times` the keys in `times` the bits.
+    #[doc(hidden)]
     pub fn resized(self, times: f64) -> Self {
         let root = times.sqrt();
         Self {

@@ -1,6 +1,6 @@
 //! Why a plan is impossible.
 
-use super::Kind;
+use super::{Kind, MAX_BITS, MAX_PROBES};
 use crate::error::{Exact, FieldError, OutOfMemory};
 
 /// Why a filter cannot be planned, or allocated as planned.
@@ -13,93 +13,48 @@ pub enum PlanError {
     /// The plan is for no keys.
     #[error("zero keys: a filter is planned for at least 1 key")]
     ZeroKeys,
-    /// The filter would need more bits than [`MAX_BITS`](super::MAX_BITS).
-    #[error("the filter would need {} bits; at most {} are supported", Exact(*bits), super::MAX_BITS)]
-    TooLarge {
-        /// The bits needed.
-        bits: f64,
-    },
-    /// The memory is smaller than one block.
+    /// The filter would need this many bits, more than [`MAX_BITS`].
+    #[error("the filter would need {bits} bits; at most {MAX_BITS} are supported", bits = Exact(*.0))]
+    TooLarge(f64),
+    /// The memory, in bytes, is smaller than one block.
     #[error(
-        "{bytes} bytes are too few for such a filter; the smallest has 64 bytes, of some kinds more"
+        "{0} bytes are too few for such a filter; the smallest has 64 bytes, of some kinds more"
     )]
-    MemoryTooSmall {
-        /// The bytes given.
-        bytes: u64,
-    },
-    /// There are so many keys for the bits that every key would pass.
+    MemoryTooSmall(u64),
+    /// There are so many keys for so many bits that every key would pass.
+    #[error("{0} keys in {1} bits: every key would pass; give the filter at least one bit per key")]
+    TooManyKeys(u64, u64),
+    /// There are so many keys for so many bits of the first link of a scalable filter that it could promise no rate.
     #[error(
-        "{keys} keys in {bits} bits: every key would pass; give the filter at least one bit per key"
-    )]
-    TooManyKeys {
-        /// The keys to plan for.
-        keys: u64,
-        /// The bits available.
-        bits: u64,
-    },
-    /// There are so many keys for the first link of a scalable filter that it could promise no rate.
-    #[error(
-        "{keys} keys in {bits} bits: at least half of all keys would pass this first link of a scalable filter, \
+        "{0} keys in {1} bits: at least half of all keys would pass this first link of a scalable filter, \
          and in the end all; give it at least 3 bits per key"
     )]
-    FirstLinkTooSmall {
-        /// The keys to plan for.
-        keys: u64,
-        /// The bits available.
-        bits: u64,
-    },
-    /// There are more keys than a filter of a kind that is built at once can have.
+    FirstLinkTooSmall(u64, u64),
+    /// There are more keys than the most that one filter of a kind that is built at once can hold.
     #[error(
-        "{keys} keys; {} {kind} filter is built from at most {most}; build several, each from a part of them",
-        kind.article()
+        "{1} keys; {article} {0} filter is built from at most {2}; build several, each from a part of them",
+        article = .0.article()
     )]
-    TooManyAtOnce {
-        /// The requested kind.
-        kind: Kind,
-        /// The keys to plan for.
-        keys: u64,
-        /// The maximum number of keys.
-        most: u64,
-    },
+    TooManyAtOnce(Kind, u64, u64),
     /// The kind cannot reach this rate with any sensible number of bits.
-    #[error("{} {kind} filter cannot reach fpp {}: {}", kind.article(), Exact(*fpp), match kind {
+    #[error("{article} {0} filter cannot reach fpp {rate}: {hint}", hint = match .0 {
         Kind::Stable => "plan a window, or a kind that forgets nothing",
         Kind::Scalable => "plan it for more keys, so that it grows less often, or plan a classic one",
         Kind::Bloomier => "a fingerprint has at most 64 bits; plan it for a higher fpp",
         // A classic filter with 4,096 bits per key and 32 probes has a rate of 3e-68.
-        Kind::Blocked if *fpp > 1e-67 => "plan a classic one",
+        Kind::Blocked if *.1 > 1e-67 => "plan a classic one",
         _ => "it would need more than 4096 bits per key; plan it for a higher fpp",
-    })]
-    FppOutOfReach {
-        /// The requested kind.
-        kind: Kind,
-        /// The requested rate.
-        fpp: f64,
-    },
+    }, article = .0.article(), rate = Exact(*.1))]
+    FppOutOfReach(Kind, f64),
     /// The kind does not support this number of probes.
-    #[error("{probes} probes per key; expected 1 to {}", super::MAX_PROBES)]
-    Probes {
-        /// The probes requested or found.
-        probes: u64,
-    },
-    /// The kind's own parameter is out of range.
-    #[error("{kind}:{found}: expected {expected}")]
-    Detail {
-        /// The requested kind.
-        kind: Kind,
-        /// The requested parameter.
-        found: u32,
-        /// What would be valid.
-        expected: &'static str,
-    },
-    /// The plan is for another kind.
-    #[error("the plan is for {} {found} filter, not {} {expected} one", found.article(), expected.article())]
-    Kind {
-        /// The kind being made.
-        expected: Kind,
-        /// Kind of the plan.
-        found: Kind,
-    },
+    #[error("{0} probes per key; expected 1 to {MAX_PROBES}")]
+    Probes(u64),
+    /// The kind's own parameter is out of range: found, expected.
+    #[error("{0}:{1}: expected {2}")]
+    Detail(Kind, u32, &'static str),
+    /// The plan is for another kind: expected, found.
+    #[error("the plan is for {found} {1} filter, not {own} {0} one", found = .1.article(), own = .0.article())]
+    Kind(Kind, Kind),
     /// A filter of a kind that is built at once cannot be made without its keys.
     #[error("{article} {0} filter is built from all its keys at once; build it from them", article = .0.article())]
     BuiltAtOnce(Kind),
@@ -118,7 +73,7 @@ impl PlanError {
     /// The error of planning a part, as one about the whole.
     pub(crate) fn of_whole(self, whole: Kind, asked: f64) -> Self {
         match self {
-            Self::FppOutOfReach { .. } => Self::FppOutOfReach { kind: whole, fpp: asked },
+            Self::FppOutOfReach(..) => Self::FppOutOfReach(whole, asked),
             error => error,
         }
     }
@@ -126,7 +81,7 @@ impl PlanError {
     /// The error of planning a part in a share of some bytes, as one about all of them.
     pub(super) fn in_all(self, bytes: u64) -> Self {
         match self {
-            Self::MemoryTooSmall { .. } => Self::MemoryTooSmall { bytes },
+            Self::MemoryTooSmall(..) => Self::MemoryTooSmall(bytes),
             error => error,
         }
     }

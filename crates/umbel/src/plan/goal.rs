@@ -11,8 +11,8 @@ use crate::prelude::*;
 
 /// What is known of a kind without a filter: its abilities, its parameter, and how it is planned.
 ///
-/// Its methods are static, so that a program which plans one kind does not contain the others.
-pub trait Planner {
+/// Its methods are static, so a program that plans one kind does not contain the others.
+pub(crate) trait Planner {
     /// The kind.
     const KIND: Kind;
     /// The usual variant.
@@ -23,21 +23,26 @@ pub trait Planner {
     const CELLS: &'static str = "bits";
     /// The meaning of the planned keys.
     const CAPACITY: Capacity = Capacity::Most;
-    /// Whether it is nothing but bits that are set, and folds.
+    /// Whether it consists only of bits that are set, and folds.
     const PLAIN: bool = false;
     /// See the methods of [`Kind`] with these names.
     const BUILT_AT_ONCE: bool = false;
     const ROWS: bool = false;
     const REMOVES: bool = false;
     const IN_ORDER: bool = false;
+    /// Whether a look-up can tell beforehand which blocks it reads. Other kinds find out as they go, or read all when opened.
+    #[cfg_attr(not(feature = "mmap"), allow(dead_code))]
+    const KNOWS_READS: bool = false;
+    /// Why its filters do not merge, and what to do instead; `None` if they do.
+    const UNMERGED: Option<&'static str> = None;
 
-    /// The parameter as files and texts have it; 0 if there is none, or if it is left to the plan.
+    /// The parameter as written in files and texts; 0 if there is none, or if it is left to the plan.
     fn number(variant: Variant) -> u32 {
         let _ = variant;
         0
     }
 
-    /// The variant with a parameter, if there is one.
+    /// The variant with this parameter, if it exists.
     fn variant(number: u32) -> Option<Variant> {
         (number == 0).then_some(Self::USUAL)
     }
@@ -54,7 +59,7 @@ pub trait Planner {
     /// The error for a parameter that the kind does not have.
     fn no_parameter(found: u32) -> PlanError {
         let expected = Self::PARAMETER.unwrap_or("none: the kind has no parameter");
-        PlanError::Detail { kind: Self::KIND, found, expected }
+        PlanError::Detail(Self::KIND, found, expected)
     }
 
     /// The smallest filter for `keys` keys at `fpp`, both in range.
@@ -123,7 +128,7 @@ pub trait Planner {
     }
 
     /// The rate a plan promises: from [`SURE_FROM`] keys on, what 99.9 % of all full filters keep by their own bits;
-    /// below, what they keep on average. If sizes are doubled, with the margin of the smallest part, so that the three
+    /// below, what they keep on average. If sizes are doubled, it has the margin of the smallest part, so the three
     /// planning functions agree.
     fn promised_fpp(plan: &Plan) -> f64 {
         match plan.keys < SURE_FROM {
@@ -144,13 +149,13 @@ pub trait Planner {
     /// Checks that a plan is for this kind and its numbers are possible.
     fn check(plan: &Plan) -> Result<(), PlanError> {
         if plan.kind() != Self::KIND {
-            return Err(PlanError::Kind { expected: Self::KIND, found: plan.kind() });
+            return Err(PlanError::Kind(Self::KIND, plan.kind()));
         }
         check_fpp(plan.fpp)?;
         check_keys(plan.keys)?;
         check_bits(plan.bits as f64)?;
         if !(1..=MAX_PROBES).contains(&plan.probes) {
-            return Err(PlanError::Probes { probes: u64::from(plan.probes) });
+            return Err(PlanError::Probes(u64::from(plan.probes)));
         }
         Self::check_variant(plan.variant)?;
         Self::check_own(plan)
@@ -162,9 +167,7 @@ fn within(bytes: u64, plan: Result<Plan, PlanError>) -> Result<Option<Plan>, Pla
     match plan {
         Ok(plan) => Ok((plan.bytes() <= bytes).then_some(plan)),
         Err(
-            PlanError::TooLarge { .. }
-            | PlanError::FppOutOfReach { .. }
-            | PlanError::TooManyAtOnce { .. },
+            PlanError::TooLarge(..) | PlanError::FppOutOfReach(..) | PlanError::TooManyAtOnce(..),
         ) => Ok(None),
         Err(error) => Err(error),
     }
@@ -178,12 +181,12 @@ fn lowest_rate(
     promised: &dyn Fn(&Plan) -> f64,
 ) -> Result<Plan, PlanError> {
     if bytes < 64 {
-        return Err(PlanError::MemoryTooSmall { bytes });
+        return Err(PlanError::MemoryTooSmall(bytes));
     }
     // Just under 1; most plans keep full precision there.
     let mut high = -1e-9f64;
     let Some(mut best) = within(bytes, plan(high.exp()))? else {
-        return Err(PlanError::TooManyKeys { keys, bits: bytes.saturating_mul(8).min(MAX_BITS) });
+        return Err(PlanError::TooManyKeys(keys, bytes.saturating_mul(8).min(MAX_BITS)));
     };
     let mut low = f64::MIN_POSITIVE.ln();
     while high - low > 1e-9 {
@@ -201,10 +204,10 @@ fn lowest_rate(
 fn most_keys(bytes: u64, plan: &dyn Fn(u64) -> Result<Plan, PlanError>) -> Result<Plan, PlanError> {
     let one = plan(1);
     // A rate that one key cannot keep is out of reach in any memory.
-    if matches!(one, Err(PlanError::FppOutOfReach { .. })) {
+    if matches!(one, Err(PlanError::FppOutOfReach(..))) {
         return one;
     }
-    let mut best = within(bytes, one)?.ok_or(PlanError::MemoryTooSmall { bytes })?;
+    let mut best = within(bytes, one)?.ok_or(PlanError::MemoryTooSmall(bytes))?;
     let mut high = 2;
     while let Some(found) = within(bytes, plan(high))? {
         best = found;

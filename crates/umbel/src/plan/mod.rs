@@ -1,11 +1,11 @@
 //! From a goal to the parameters of a filter: any two of keys, rate and memory give the third.
 //!
-//! Plans keep their promise by exact formulas, including rounding. For 100,000 keys or more, the rate that a full filter
-//! computes from its own bits is at most the planned rate with a probability of at least 99.9 %. For fewer keys the
-//! expected rate is at most the planned one, and [`Plan::fpp_spread`] gives how far single filters are from it.
+//! Plans keep their promise by exact formulas, including rounding. For 100,000 keys or more, the rate that a full
+//! filter computes from its own bits is at most the planned rate with a probability of at least 99.9 %. For fewer keys
+//! the expected rate is at most the planned one, and [`Plan::fpp_spread`] shows how far single filters are from it.
 //!
-//! This module has what kinds share: [`Plan`], its errors, sizes, and what a kind provides ([`goal`]). How a kind is
-//! planned, its folder under `kinds` knows.
+//! This module has what kinds share: [`Plan`], its errors, sizes, and what a kind provides ([`goal`]). Each kind's own
+//! planning is in its folder under `kinds`.
 
 mod error;
 pub(crate) mod goal;
@@ -24,15 +24,15 @@ use crate::prelude::*;
 /// The maximum bits of a filter: 2⁴⁸, 32 TiB.
 pub const MAX_BITS: u64 = 1 << 48;
 /// From this many keys on, plain filters are sized for half, a quarter, … of their keys, down to 100,000 to 200,000,
-/// and then doubled, so that filters for numbers of keys that differ by a power of two fold to each other. A size is
-/// rounded up by one unit of the smallest size: 0.4 % at a rate of 0.5, 0.05 % at 0.01. It also has the margin of the
-/// smallest, though the rates of larger filters vary less.
+/// and then doubled. So filters fold to each other if their numbers of keys differ by a power of two. A size is rounded
+/// up by one unit of the smallest size: 0.4 % at a rate of 0.5, 0.05 % at 0.01. It also has the margin of the smallest,
+/// though the rates of larger filters vary less.
 pub(crate) const MERGE_FROM: u64 = 100_000;
 /// The most by which the promised rate of parts of 100,000 keys and more may exceed its mean: 10 % are 1.3 % of the
 /// bits of a blocked filter at 1e-4. Below that rate, blocked filters of so few keys vary more; their margin would cost
 /// 4.6 % of the bits at 1e-6 and twice the memory at 1e-9, however many keys there are.
 const MOST_MARGIN: f64 = 1.1;
-/// So those are doubled from parts whose margin is no more than this: at 1e-6 from some 50 million keys on.
+/// Below that rate, filters are doubled from parts whose margin is at most this: at 1e-6 from some 50 million keys on.
 const LEAST_MARGIN: f64 = 1.02;
 /// From this many keys on, a full filter keeps the promised rate by its own bits with a probability of at least 99.9 %;
 /// smaller ones keep it in expectation.
@@ -82,15 +82,15 @@ impl Plan {
     }
 
     /// Returns the rate promised while it holds at most [`keys`](Self::keys) keys, in (0, 1); see
-    /// [`for_keys`](Self::for_keys). In the scalable, stable and window kinds it holds always; in the attributes kind
-    /// it is that of each inner filter.
+    /// [`for_keys`](Self::for_keys). In the scalable, stable and window kinds it always holds; in the attributes kind
+    /// it is the rate of each inner filter.
     pub fn fpp(&self) -> f64 {
         self.fpp
     }
 
     /// Returns the bits, m. A multiple of 512 in the kinds made of blocks. In the counting kind, the bits of all
-    /// counters: those of the blocked filter it converts to, times the bits of a counter. In the attributes kind, the
-    /// bits of each attribute's filter.
+    /// counters: the bits of the blocked filter it converts to, times the bits of a counter. In the attributes kind,
+    /// the bits of each attribute's filter.
     pub fn bits(&self) -> u64 {
         self.bits
     }
@@ -145,7 +145,7 @@ pub(crate) fn check_field(
 }
 
 pub(crate) fn check_bits(bits: f64) -> Result<(), PlanError> {
-    if bits <= MAX_BITS as f64 { Ok(()) } else { Err(PlanError::TooLarge { bits }) }
+    if bits <= MAX_BITS as f64 { Ok(()) } else { Err(PlanError::TooLarge(bits)) }
 }
 
 pub(crate) fn check_fpp(fpp: f64) -> Result<(), PlanError> {

@@ -1,4 +1,4 @@
-//! Sizes of filters of whole blocks, rounded so that they fold to each other, and the smallest that keeps a rate.
+//! Sizes of filters of whole blocks, rounded so that they fold to each other, and the smallest size that keeps a rate.
 
 use super::{MAX_BITS, MAX_PROBES, Plan, PlanError, SURE_FROM, check_bits, check_field};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
@@ -24,7 +24,7 @@ impl Shape {
     /// Refuses more than 4,096 bits per key.
     pub(crate) fn checked(self, fpp: f64) -> Result<Self, PlanError> {
         if self.load < BLOCK_BITS as f64 / 4096.0 {
-            return Err(PlanError::FppOutOfReach { kind: self.variant.kind(), fpp });
+            return Err(PlanError::FppOutOfReach(self.variant.kind(), fpp));
         }
         Ok(self)
     }
@@ -72,14 +72,14 @@ impl Shape {
         if keys >= SURE_FROM {
             keys = least(keys, above, &|keys| !keeps(keys)) - 1;
         }
-        if keys == 0 { Err(PlanError::MemoryTooSmall { bytes }) } else { Ok(plan(keys)) }
+        if keys == 0 { Err(PlanError::MemoryTooSmall(bytes)) } else { Ok(plan(keys)) }
     }
 }
 
-/// The plan, promising the rate that it has, which is `fpp`.
+/// The plan with its actual rate, `fpp`, as its promise.
 pub(crate) fn at_rate(plan: Plan, fpp: f64) -> Result<Plan, PlanError> {
     if fpp >= 1.0 {
-        return Err(PlanError::TooManyKeys { keys: plan.keys, bits: plan.bits });
+        return Err(PlanError::TooManyKeys(plan.keys, plan.bits));
     }
     // A rate that underflows is still above 0.
     Ok(Plan { fpp: fpp.max(f64::MIN_POSITIVE), ..plan })
@@ -119,7 +119,7 @@ pub(crate) fn climb(start: u32, worth: &dyn Fn(u32) -> f64) -> u32 {
 pub(crate) fn blocks_within(bytes: u64) -> Result<u64, PlanError> {
     let blocks = bytes.min(MAX_BITS / 8) / BLOCK_BYTES;
     if blocks == 0 {
-        return Err(PlanError::MemoryTooSmall { bytes });
+        return Err(PlanError::MemoryTooSmall(bytes));
     }
     let step = ladder_step(blocks);
     Ok(blocks / step * step)

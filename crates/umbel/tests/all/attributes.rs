@@ -5,13 +5,15 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use umbel::{
-    AnyFilter, Attributes, InsertError, KeyHash, KeyHasher, Kind, MergeError, Plan, PlanError,
-    RowError, Tags, Variant,
+    AnyFilter, Attributes, Filter, Insert, InsertError, KeyHash, KeyHasher, Kind, Plan, Tags,
+    Variant,
 };
 
+use crate::damage::assert_fails;
 use crate::plans::{Numbers, detail, variant};
 use crate::reference::{Reference, part};
 use crate::reopened::{Way, hasher, payload, reopened, way};
+use crate::vectors::joined;
 
 const NAMES: [&str; 4] = ["host", "user", "größe", "a b,c"];
 
@@ -113,13 +115,9 @@ impl Model {
     }
 
     fn tag(&self, row: &[u8], subset: u64) -> KeyHash {
-        let mut bytes = Vec::new();
-        for (_, &number) in row.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1) {
-            let value = value(number);
-            bytes.extend((value.len() as u32).to_le_bytes());
-            bytes.extend(value);
-        }
-        self.hash(&bytes, subset)
+        let asked = row.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1);
+        let values: Vec<_> = asked.map(|(_, &number)| value(number)).collect();
+        self.hash(&joined(&values), subset)
     }
 
     fn tagged(&self, subset: u64) -> bool {
@@ -182,15 +180,9 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, ops: &[Op]) {
     let new = || Attributes::with_names(plan, &NAMES[..count], hasher.clone()).unwrap();
     let (mut filter, mut model) = (new(), Model::new(plan, count, hasher.clone()));
     let mut members: HashSet<Row> = HashSet::new();
-    let whole = |row: &[u8]| {
-        let mut key = Vec::new();
-        for value in values(row, count) {
-            if count > 1 {
-                key.extend((value.len() as u32).to_le_bytes());
-            }
-            key.extend(value);
-        }
-        hasher.hash(&key)
+    let whole = |row: &[u8]| match &values(row, count)[..] {
+        [only] => hasher.hash(only),
+        values => hasher.hash(joined(values)),
     };
     for op in ops {
         match op {
@@ -243,7 +235,7 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, ops: &[Op]) {
                 }
                 let rows: HashSet<_> = rows.iter().map(|row| row[..count].to_vec()).collect();
                 if matches!(op, Op::Union(_)) {
-                    filter.union(&other.borrowed()).unwrap();
+                    filter.union(&other).unwrap();
                     model.join(&others, |left, right| left | right);
                     members.extend(rows);
                 } else {
@@ -257,7 +249,7 @@ fn run(plan: &Plan, count: usize, hasher: KeyHasher, ops: &[Op]) {
         assert!(payload == model.payload(), "other bits than FORMAT.md says");
         let receipt = filter.receipt();
         let set: u32 = payload.iter().map(|byte| byte.count_ones()).sum();
-        assert_eq!(receipt.set_bits, u64::from(set));
+        assert_eq!((receipt.set_bits, receipt.bytes()), (u64::from(set), filter.bytes()));
         assert_eq!(receipt.parts.len(), count + usize::from(model.joint.is_some()));
         assert_eq!(receipt.parts[count - 1].name.as_deref(), Some(NAMES[count - 1]));
         for row in &members {
@@ -287,36 +279,26 @@ fn what_cannot_be_is_refused() {
     let plan = Plan::for_keys(Kind::Attributes, 10, 0.01).unwrap();
     let new =
         |plan: &Plan, names: &[&str]| Attributes::with_names(plan, names, KeyHasher::default());
-    assert!(matches!(new(&plan, &[]), Err(RowError::NoAttributes)));
-    assert!(matches!(new(&plan, &["a", ""]), Err(RowError::AttributeName { .. })));
-    assert!(matches!(new(&plan, &[&"a".repeat(256)]), Err(RowError::AttributeName { .. })));
-    assert!(matches!(new(&plan, &["a", "b", "a"]), Err(RowError::AttributeTwice { .. })));
     let names: Vec<_> = (0..65).map(|i| format!("{i}{}", "n".repeat(250))).collect();
     let names: Vec<&str> = names.iter().map(|name| &name[..]).collect();
-    let error = new(&plan, &names).unwrap_err();
-    assert!(matches!(error, RowError::AttributeCount { found: 65, most: 64 }));
-    let widest = new(&plan, &names[..64]).unwrap();
-    assert!(
-        widest.to_bytes().len() < 64 * (256 + 64) + 2_000,
-        "the longest header is no longer than this"
-    );
     let subsets = Variant::Attributes { tags: Tags::Subsets, classic: false };
     let subsets = Numbers { variant: subsets, ..Numbers::of(&plan) }.plan();
-    assert!(matches!(
-        new(&subsets, &names[..9]),
-        Err(RowError::AttributeCount { found: 9, most: 8 })
-    ));
-    assert_eq!(new(&subsets, &names[..8]).unwrap().bytes(), (8 + 247) * plan.bytes());
-    let other = Plan::for_keys(Kind::Blocked, 10, 0.01).unwrap();
-    let other = new(&other, &["a"]);
-    assert!(matches!(other, Err(RowError::Plan(PlanError::Kind { found: Kind::Blocked, .. }))));
     let huge = Numbers { bits: 1 << 47, ..Numbers::of(&plan) }.plan();
-    let huge = new(&huge, &["a", "b"]);
-    assert!(matches!(huge, Err(RowError::Plan(PlanError::TooLarge { .. }))));
+    let blocked = Plan::for_keys(Kind::Blocked, 10, 0.01).unwrap();
+    assert_fails("NoAttributes", new(&plan, &[]));
+    assert_fails("AttributeName(", new(&plan, &["a", ""]));
+    assert_fails("AttributeName(", new(&plan, &[&"a".repeat(256)]));
+    assert_fails("AttributeTwice(", new(&plan, &["a", "b", "a"]));
+    assert_fails("AttributeCount(65, 64)", new(&plan, &names));
+    assert_fails("AttributeCount(9, 8)", new(&subsets, &names[..9]));
+    assert_fails("Plan(Kind(Attributes, Blocked)", new(&blocked, &["a"]));
+    assert_fails("Plan(TooLarge(", new(&huge, &["a", "b"]));
+    assert_eq!(new(&subsets, &names[..8]).unwrap().bytes(), (8 + 247) * plan.bytes());
+    let longest = new(&plan, &names[..64]).unwrap().to_bytes().len();
+    assert!(longest < 64 * (256 + 64) + 2_000, "the longest header is no longer than this");
 
     let mut filter = new(&plan, &["host", "user"]).unwrap();
-    let short = filter.insert_row(&["a"]).unwrap_err();
-    assert!(matches!(short, RowError::RowLength { expected: 2, found: 1 }), "{short}");
+    assert_fails("RowLength(2, 1)", filter.insert_row(&["a"]));
     assert!(filter.contains_row(&[Some("a"), None, None]).is_err());
     assert!(filter.insert_rows(&[&["a", "b"][..], &["a"]]).is_err());
     assert_eq!(filter.receipt().set_bits, 0, "nothing of a wrong batch is in");
@@ -334,57 +316,20 @@ fn what_cannot_be_is_refused() {
     }
     let mut any = AnyFilter::Attributes(filter.clone());
     let error = any.try_insert("key").unwrap_err();
-    assert!(
-        matches!(&error, InsertError::Rows { has } if has.as_slice() == ["host", "user"]),
-        "{error}"
-    );
-    let unnamed = AnyFilter::with_plan(&plan, KeyHasher::default());
-    assert!(matches!(unnamed, Err(PlanError::Unnamed)));
+    assert!(matches!(&error, InsertError::Rows(has) if has.as_slice() == ["host", "user"]));
+    assert_fails("Unnamed", AnyFilter::with_plan(&plan, KeyHasher::default()));
 
-    let other = new(&plan, &["user", "host"]).unwrap();
-    assert!(matches!(filter.union(&other), Err(MergeError::AttributesDiffer { .. })));
     let untagged = Numbers { variant: variant(Kind::Attributes, 0), ..Numbers::of(&plan) }.plan();
-    let other = new(&untagged, &["host", "user"]).unwrap();
-    assert!(matches!(filter.union(&other), Err(MergeError::TagsDiffer { left: 1, right: 0 })));
-    let other = Attributes::with_names(&plan, &["host", "user"], KeyHasher::with_seed(1)).unwrap();
-    assert!(matches!(filter.intersect(&other), Err(MergeError::SchemesDiffer { .. })));
-    let of_blocks = |blocks: u64| {
+    let [renamed, untagged] = [(plan, ["user", "host"]), (untagged, ["host", "user"])]
+        .map(|(plan, names)| new(&plan, &names).unwrap());
+    let seeded = Attributes::with_names(&plan, &["host", "user"], KeyHasher::with_seed(1)).unwrap();
+    let [mut two, three, four] = [2, 3, 4].map(|blocks| {
         let plan = Numbers { bits: blocks * 512, ..Numbers::of(&plan) }.plan();
         new(&plan, &["host", "user"]).unwrap()
-    };
-    let (mut two, other) = (of_blocks(2), of_blocks(3));
-    assert!(matches!(two.union(&other), Err(MergeError::NotFoldable { .. })));
-    assert!(matches!(two.union(&of_blocks(4)), Err(MergeError::SizesDiffer { .. })));
-}
-
-/// Each filter inside has whole blocks in memory and in the file.
-#[test]
-fn receipts_have_the_bytes_of_the_filter() {
-    for detail in [0, 1, 2, 10, 11, 12] {
-        let plan = Plan::from_parts(variant(Kind::Attributes, detail), 5, 0.1, 5_120, 3).unwrap();
-        let few = Plan::from_parts(variant(Kind::Attributes, detail), 5, 0.1, 100, 3);
-        for plan in [Ok(plan), few].into_iter().flatten() {
-            let filter =
-                Attributes::with_names(&plan, &["a", "b", "c"], KeyHasher::default()).unwrap();
-            assert_eq!(filter.receipt().bytes(), filter.bytes(), "{plan:?}");
-        }
-    }
-}
-
-#[test]
-fn what_was_folded_and_merged_is_read_as_it_was() {
-    for detail in [0, 1, 2, 12] {
-        let filter = |keys, bits| {
-            let plan = Plan::from_parts(variant(Kind::Attributes, detail), keys, 0.1, bits, 3);
-            let names = ["a", "b", "c"];
-            let mut filter =
-                Attributes::with_names(&plan.unwrap(), &names, KeyHasher::default()).unwrap();
-            filter.insert_row(&[keys.to_le_bytes(); 3]).unwrap();
-            filter
-        };
-        let mut merged = filter(1_001, 10_240);
-        merged.union_folding(&filter(400, 5_120)).unwrap();
-        let read = Attributes::from_bytes(&merged.to_bytes()).unwrap();
-        assert_eq!(read.receipt(), merged.receipt(), "{detail}");
-    }
+    });
+    assert_fails("AttributesDiffer(", filter.union(&renamed));
+    assert_fails("TagsDiffer(1, 0)", filter.union(&untagged));
+    assert_fails("SchemesDiffer(", filter.intersect(&seeded));
+    assert_fails("NotFoldable(", two.union(&three));
+    assert_fails("SizesDiffer(", two.union(&four));
 }

@@ -3,12 +3,15 @@
 
 use proptest::prelude::*;
 use umbel::{
-    AnyFilter, AnyScheme, Attributes, Blocked, Bloomier, Cascade, FieldError, FileError, Growth,
-    KeyDescription, KeyHasher, Kind, MergeError, Plan, Scalable, Secret, Shared, Variant,
+    AnyFilter, AnyScheme, Blocked, Bloomier, Cascade, Filter, Insert, KeyDescription, KeyHasher,
+    Kind, MergeError, Plan, Secret, Shared,
 };
 
-use crate::damage::{self, header_length, refuses_flips, with_header};
-use crate::reopened::{Aligned, SECRET, Way, any_reopened};
+use crate::damage::{
+    Sample, header_length, is, number, refusal, refuses, refuses_flips, with_header,
+};
+use crate::every_kind::{self, MERGING, texts};
+use crate::reopened::{Aligned, OfKind, SECRET, Way, any_reopened};
 
 /// Most bytes of a description, as FORMAT.md has it.
 const MOST: usize = 1 << 15;
@@ -22,15 +25,11 @@ fn described(entries: &[(&str, &str)]) -> KeyDescription {
 }
 
 /// Values that are empty, have several bytes a letter, and one that ends a line.
+const SOME: [(&str, &str); 5] =
+    [("field", "host"), ("field", "größe\n"), ("type", "text"), ("normalization", ""), ("ß", "1")];
+
 fn some() -> KeyDescription {
-    let entries = [
-        ("field", "host"),
-        ("field", "größe\n"),
-        ("type", "text"),
-        ("normalization", ""),
-        ("ß", "1"),
-    ];
-    described(&entries)
+    described(&SOME)
 }
 
 /// As FORMAT.md has it: a u16 and so many bytes, for each name and value.
@@ -52,21 +51,9 @@ fn secret(kind: Kind) -> Option<&'static Secret> {
     (kind as u16).is_multiple_of(2).then_some(&SECRET)
 }
 
-/// A filter of each kind with 300 keys, not described.
+/// A filter of each kind, not described.
 fn filled(kind: Kind) -> AnyFilter {
-    let plan = Plan::for_keys(kind, 300, 0.01).unwrap();
-    let hasher = hasher(kind);
-    if kind.rows() {
-        let mut rows = Attributes::with_names(&plan, &["one", "two"], hasher).unwrap();
-        (0..300u64).for_each(|key| _ = rows.insert_row(&[key.to_le_bytes(), [7; 8]]).unwrap());
-        return rows.into();
-    }
-    let keys: Vec<u64> = (0..300).collect();
-    AnyFilter::build(&plan, &keys, hasher).unwrap()
-}
-
-fn description_length(file: &[u8]) -> usize {
-    u32::from_le_bytes(file[20..24].try_into().unwrap()) as usize
+    every_kind::filled(kind, &texts(300), hasher(kind))
 }
 
 /// Every kind writes it right before the header's checksum, and has the rest of the header and the payload as without it;
@@ -76,7 +63,7 @@ fn every_kind_keeps_it() {
     for &kind in Kind::ALL {
         let mut filter = filled(kind);
         let plain = filter.to_bytes();
-        assert_eq!(description_length(&plain), 0, "{kind}");
+        assert_eq!(number::<4>(&plain, 20), 0, "{kind}");
         assert!(filter.description().is_empty());
         for description in
             [some(), described(&[("n", "")]), described(&[("n", &"v".repeat(MOST - 5))])]
@@ -85,17 +72,14 @@ fn every_kind_keeps_it() {
             assert_eq!(*filter.description(), description);
             let file = filter.to_bytes();
             let (bytes, end) = (encoded(&description), header_length(&file) - 8);
-            assert_eq!(description_length(&file), bytes.len(), "{kind}");
+            assert_eq!(number::<4>(&file, 20), bytes.len() as u64, "{kind}");
             assert_eq!(file[end - bytes.len()..end], bytes, "{kind}");
             // The fields of the kind and the payload are the same, and nothing is between but zeros.
             let fields = header_length(&plain) - 8;
             let fields = 64 + plain[64..fields].iter().rposition(|&byte| byte != 0).unwrap() + 1;
             assert_eq!(file[24..fields], plain[24..fields], "{kind}");
             assert!(file[fields..end - bytes.len()].iter().all(|&byte| byte == 0), "{kind}");
-            assert!(
-                end - bytes.len() - fields < 64 + 64,
-                "{kind}: a header no longer than it must be"
-            );
+            assert!(end - bytes.len() - fields < 64 + 64, "{kind}: no longer than it must be");
             assert!(header_length(&file).is_multiple_of(64));
             assert_eq!(file[end + 8..], plain[header_length(&plain)..], "{kind}");
             for way in Way::ALL {
@@ -111,10 +95,7 @@ fn every_kind_keeps_it() {
         filter.describe(KeyDescription::default());
         assert_eq!(filter.to_bytes(), plain, "{kind}");
         filter.describe(some());
-        assert!(
-            filter != filled(kind),
-            "{kind}: filters of keys that are described otherwise differ"
-        );
+        assert!(filter != filled(kind), "{kind}: with and without it filters differ");
     }
 }
 
@@ -130,7 +111,7 @@ fn it_is_kept_by_what_changes_a_filter() {
     }
     let mut counting = filled(Kind::Counting);
     counting.describe(some());
-    let blocked = Blocked::try_from(counting.convert(Kind::Blocked).unwrap()).unwrap();
+    let blocked = Blocked::out_of(counting.convert(Kind::Blocked).unwrap());
     let shared = Shared::from_filter(blocked);
     assert_eq!(*shared.description(), some());
     assert_eq!(*shared.snapshot().unwrap().description(), some());
@@ -153,26 +134,12 @@ fn it_is_kept_by_what_changes_a_filter() {
 /// Filters merge whose keys are described alike, or one of them not at all.
 #[test]
 fn keys_that_differ_do_not_merge() {
-    let kinds = [Kind::Blocked, Kind::Classic, Kind::Sliced, Kind::Counting, Kind::Attributes];
-    let others = [
-        described(&[("field", "host")]),
-        // In another order, and with another value.
-        described(&[
-            ("field", "größe\n"),
-            ("field", "host"),
-            ("type", "text"),
-            ("normalization", ""),
-            ("ß", "1"),
-        ]),
-        described(&[
-            ("field", "host"),
-            ("field", "größe\n"),
-            ("type", "text"),
-            ("normalization", ""),
-            ("ß", "2"),
-        ]),
-    ];
-    for kind in kinds {
+    // Less, in another order, and with another value.
+    let [mut swapped, mut other] = [SOME; 2];
+    swapped.swap(0, 1);
+    other[4].1 = "2";
+    let others = [&SOME[..1], &swapped, &other].map(described);
+    for kind in MERGING {
         let compares = kind != Kind::Attributes;
         for other in &others {
             let (mut left, mut right) = (filled(kind), filled(kind));
@@ -223,24 +190,6 @@ fn keys_that_differ_do_not_merge() {
     assert_eq!(blocked.compare(&counting), Err(MergeError::KeysDiffer));
 }
 
-/// The longest fields there are, with the longest description.
-#[test]
-fn the_longest_headers_are_read() {
-    let plan = Plan::for_keys(Variant::Scalable { growth: Growth::Even }, 1, 0.5).unwrap();
-    let mut filter = Scalable::with_plan(&plan, KeyHasher::with_seed(4)).unwrap();
-    (0..).take_while(|&key: &u64| filter.try_insert(key).is_ok()).for_each(drop);
-    assert_eq!(filter.links().len(), 1_024);
-    filter.describe(described(&[("n", &"v".repeat(MOST - 5))]));
-    let file = filter.to_bytes();
-    assert!(header_length(&file) > 1 << 16, "{}", header_length(&file));
-    assert!(Scalable::from_bytes(&file).unwrap() == filter);
-    assert!(Scalable::read(&file[..], file.len() as u64).unwrap() == filter);
-    for length in [128, 1 << 16, header_length(&file) - 1, header_length(&file)] {
-        let error = AnyFilter::from_bytes(&file[..length]).unwrap_err();
-        assert!(matches!(error, FileError::Length { .. }), "{length}: {error:?}");
-    }
-}
-
 /// Damage that no checksum tells.
 #[test]
 fn damaged_descriptions_are_refused() {
@@ -248,53 +197,46 @@ fn damaged_descriptions_are_refused() {
         let mut filter = filled(kind);
         let description = described(&[("field", "host"), ("type", "größe")]);
         filter.describe(description.clone());
-        let file = filter.to_bytes();
-        let length = encoded(&description).len();
+        let (file, length) = (filter.to_bytes(), encoded(&description).len());
         let (header, start) = (header_length(&file), header_length(&file) - 8 - length);
-        assert_eq!(with_header(&file, 0, &[]), file, "the checksum is computed as FORMAT.md says");
-
-        let refusal = |file: &[u8], offset: usize, bytes: &[u8]| match damage::refusal(
-            &with_header(file, offset, bytes),
-            secret(kind),
-        ) {
-            FileError::Field(FieldError { field, .. }) => field,
-            error => panic!("{kind} at {offset}: {bytes:?}: {error:?}"),
-        };
-        let n = |number: usize| (number as u32).to_le_bytes();
-
-        // More than the header has, or would have without the fields of the kind.
-        for long in [header - 64 - 8 + 1, header, 1 << 16, u32::MAX as usize] {
-            assert_eq!(refusal(&file, 20, &n(long)), "description_length", "{kind} {long}");
-        }
-        // All that is left: the fields of the kind are no text.
-        let found = refusal(&file, 20, &n(header - 64 - 8));
-        assert!(["description", "name", "header_length"].contains(&found), "{kind}: {found}");
-        // None of it: what is there stands between the fields and the checksum.
-        let found = refusal(&file, 20, &n(0));
-        assert!(["zeros", "header_length"].contains(&found), "{kind}: {found}");
-        // Longer by zeros, shorter by some bytes of it.
-        for other in (1..length).chain(length + 1..length + 5) {
-            let found = refusal(&file, 20, &n(other));
-            let right = ["description", "name", "zeros", "header_length"].contains(&found);
-            assert!(right, "{kind} {other}: {found}");
-        }
-        assert_eq!(refusal(&file, 18, &[1]), "zeros", "{kind}");
-
-        // Lengths that go beyond it, names that are empty, and bytes that are no text.
-        let h = |number: u16| number.to_le_bytes();
-        let nameless = [h(0), h(length as u16 - 4)].concat();
-        assert_eq!(refusal(&file, start, &nameless), "name", "{kind}");
-        assert_eq!(refusal(&file, start, &h(0)), "description", "{kind}");
-        assert_eq!(refusal(&file, start, &h(u16::MAX)), "description", "{kind}");
-        assert_eq!(refusal(&file, start, &h(length as u16)), "description", "{kind}");
-        assert_eq!(refusal(&file, start + 2 + 5, &h(5)), "description", "{kind}");
-        assert_eq!(refusal(&file, start + 2 + 5, &h(3)), "description", "{kind}");
-        for place in [start + 2, start + 4, start + 9, start + 12] {
-            assert_eq!(refusal(&file, place, &[0xff]), "description", "{kind}");
-        }
-        // Half a letter at the end.
         assert_eq!(file[header - 8 - 1], b'e');
-        assert_eq!(refusal(&file, header - 9, &[0xc3]), "description", "{kind}");
+        let n = |number: usize| (number as u32).to_le_bytes().to_vec();
+        let h = |number: usize| (number as u16).to_le_bytes().to_vec();
+        let rows = [
+            // More than the header has, or would have without the fields of the kind.
+            ("description_length", 20, n(header - 64 - 8 + 1)),
+            ("description_length", 20, n(header)),
+            ("description_length", 20, n(1 << 16)),
+            ("description_length", 20, n(u32::MAX as usize)),
+            ("zeros", 18, vec![1]),
+            // Lengths that go beyond it, names that are empty, and bytes that are no text.
+            ("name", start, [h(0), h(length - 4)].concat()),
+            ("description", start, h(0)),
+            ("description", start, h(0xffff)),
+            ("description", start, h(length)),
+            ("description", start + 2 + 5, h(5)),
+            ("description", start + 2 + 5, h(3)),
+            ("description", start + 2, vec![0xff]),
+            ("description", start + 4, vec![0xff]),
+            ("description", start + 9, vec![0xff]),
+            ("description", start + 12, vec![0xff]),
+            // Half a letter at the end.
+            ("description", header - 9, vec![0xc3]),
+        ];
+        let sample = Sample { name: kind.to_string(), file: file.clone(), secret: secret(kind) };
+        refuses(&sample, rows);
+        // None of it: what is there stands between the fields and the checksum. Longer by zeros, shorter by some bytes of
+        // it. All that is left: the fields of the kind are no text.
+        let all = header - 64 - 8;
+        for other in (0..length).chain(length + 1..length + 5).chain([all]) {
+            let error = refusal(&with_header(&file, 20, &n(other)), secret(kind));
+            let fields = match other {
+                0 => &["zeros", "header_length"][..],
+                other if other == all => &["description", "name", "header_length"],
+                _ => &["description", "name", "zeros", "header_length"],
+            };
+            assert!(fields.iter().any(|field| is(&error, field)), "{kind} {other}: {error:?}");
+        }
         // Another letter is another description, and no damage that can be told.
         let other = with_header(&file, start + 9, b"g");
         let read = AnyFilter::from_bytes_with(&other, secret(kind)).unwrap();
@@ -318,8 +260,7 @@ fn a_description_that_is_too_long_is_refused() {
     longer.extend(&file[start..]);
     longer[20..24].copy_from_slice(&(MOST as u32 + 5).to_le_bytes());
     let error = AnyFilter::from_bytes(&with_header(&longer, 0, &[])).unwrap_err();
-    let right = matches!(error, FileError::Field(FieldError { field: "description_length", .. }));
-    assert!(right, "{error:?}");
+    assert!(is(&error, "description_length"), "{error:?}");
     // The last name alone is as long as it was.
     AnyFilter::from_bytes(&file).unwrap();
 
@@ -336,7 +277,7 @@ fn every_flipped_bit_of_a_description_is_refused() {
         filter.describe(some());
         let file = filter.to_bytes();
         refuses_flips(&file, 8 * 8..8 * header_length(&file), |file| {
-            vec![damage::refusal(file, secret(kind))]
+            vec![refusal(file, secret(kind))]
         });
     }
 }

@@ -6,11 +6,11 @@ use std::fs;
 use std::path::Path;
 
 use umbel::{
-    AnyFilter, AnyScheme, Attributes, Bloomier, Cascade, FieldError, FileError, KeyHash, KeyHasher,
-    Plan, Prehashed, Secret, Variant, Window,
+    AnyFilter, AnyScheme, Attributes, Bloomier, Cascade, FieldError, FileError, Filter, Insert,
+    KeyHash, KeyHasher, Plan, Prehashed, Secret, Variant, Window,
 };
 
-use crate::damage::{header_length, seal};
+use crate::damage::{header_length, number, seal};
 use crate::reference;
 use crate::vectors::{Change, LinkVector, Manifest, OF_THE_CALLER, generations, joined};
 
@@ -32,40 +32,40 @@ fn encoding_equals_the_bytes() {
 #[test]
 fn decoding_gives_the_answers() {
     for vector in manifest().vectors {
-        let golden = fs::read(Path::new(FOLDER).join(&vector.file)).unwrap();
+        let (file, secret) = (&vector.file, vector.secret());
+        let golden = fs::read(Path::new(FOLDER).join(file)).unwrap();
+        let described = (vector.plan(), &vector.description());
         if vector.algorithm == OF_THE_CALLER {
             let filter = AnyFilter::from_bytes_with(&golden, Prehashed::new(vector.seed)).unwrap();
-            assert_eq!(
-                (*filter.plan(), filter.description()),
-                (vector.plan(), &vector.description())
-            );
+            assert_eq!((*filter.plan(), filter.description()), described, "{file}");
             let found = |key: String| filter.contains(vector.hash_of_the_caller(&key));
-            assert!(vector.member_keys().all(found), "{}", vector.file);
-            assert!(!vector.excluded_keys().any(found), "{}", vector.file);
-            assert_eq!(vector.passing_hashes(&filter), vector.false_positives, "{}", vector.file);
+            assert!(vector.member_keys().all(found), "{file}");
+            assert!(!vector.excluded_keys().any(found), "{file}");
+            assert_eq!(vector.passing_hashes(&filter), vector.false_positives, "{file}");
             continue;
         }
-        let secret = vector.secret();
         let filter =
             AnyFilter::read_with(&golden[..], golden.len() as u64, secret.as_ref()).unwrap();
-        assert_eq!(*filter.plan(), vector.plan(), "{}", vector.file);
-        assert_eq!(*filter.description(), vector.description(), "{}", vector.file);
-        assert_eq!(filter.hasher().scheme().algorithm.to_string(), vector.algorithm);
-        assert_eq!(filter.hasher().scheme().seed, vector.seed);
-        assert_eq!(generations(&filter), vector.generations, "{}", vector.file);
-        assert_eq!(vector.forgotten_members(&filter), vector.forgotten, "{}", vector.file);
+        assert_eq!((*filter.plan(), filter.description()), described, "{file}");
+        let scheme = filter.hasher().scheme();
+        assert_eq!(
+            (scheme.algorithm.to_string(), scheme.seed),
+            (vector.algorithm.clone(), vector.seed)
+        );
+        assert_eq!(generations(&filter), vector.generations, "{file}");
+        assert_eq!(vector.forgotten_members(&filter), vector.forgotten, "{file}");
         let forgets = ["stable", "window", "coded"].contains(&&*vector.kind);
-        assert!(vector.forgotten == 0 || forgets, "{}", vector.file);
-        assert!(!vector.excluded_keys().any(|key| filter.contains(key)), "{}", vector.file);
-        assert_eq!(vector.passing_probes(&filter), vector.false_positives, "{}", vector.file);
-        assert_eq!(LinkVector::of(&filter), vector.links, "{}", vector.file);
-        assert_eq!(vector.wrong_values(&filter), 0, "{}", vector.file);
-        assert_eq!(vector.counts(&filter), vector.counts, "{}", vector.file);
-        assert_eq!(vector.single_keys(&filter), vector.single_keys, "{}", vector.file);
+        assert!(vector.forgotten == 0 || forgets, "{file}");
+        assert!(!vector.excluded_keys().any(|key| filter.contains(key)), "{file}");
+        assert_eq!(vector.passing_probes(&filter), vector.false_positives, "{file}");
+        assert_eq!(LinkVector::of(&filter), vector.links, "{file}");
+        assert_eq!(vector.wrong_values(&filter), 0, "{file}");
+        assert_eq!(vector.counts(&filter), vector.counts, "{file}");
+        assert_eq!(vector.single_keys(&filter), vector.single_keys, "{file}");
         if let AnyFilter::Attributes(filter) = &filter {
-            assert_eq!(filter.names(), vector.attributes, "{}", vector.file);
+            assert_eq!(filter.names(), vector.attributes, "{file}");
             let is_found = |row| filter.contains(vector.single_key(&vector.member_prefix, row));
-            assert!((0..vector.members).all(is_found), "{}", vector.file);
+            assert!((0..vector.members).all(is_found), "{file}");
         }
     }
 }
@@ -89,10 +89,10 @@ fn changed(change: &Change, golden: &[u8]) -> Vec<u8> {
 /// The step of FORMAT.md, section 2, at which a file of one chunk is refused.
 fn step(error: &FileError) -> u32 {
     match error {
-        FileError::NotUmbel { .. } | FileError::Version { .. } => 1,
+        FileError::NotUmbel(..) | FileError::Version(..) => 1,
         // Of a header the length is a multiple of 64, of such a file it is not.
-        FileError::Length { expected, .. } if expected % 64 == 0 => 1,
-        FileError::Length { .. } => 4,
+        FileError::Length(expected, _) if expected % 64 == 0 => 1,
+        FileError::Length(..) => 4,
         FileError::HeaderDamaged => 2,
         FileError::ChecksumsDamaged | FileError::PayloadDamaged { .. } => 5,
         FileError::Field(FieldError { field: "payload", .. }) => 6,
@@ -129,21 +129,14 @@ fn every_file_is_listed() {
 
 /// The numbers of the bits that are set in the payload of a file.
 fn set_bits(file: &[u8]) -> String {
-    let header = header_length(file);
-    let payload = u64::from_le_bytes(file[40..48].try_into().unwrap()) as usize;
-    let payload = &file[header..header + payload];
+    let payload = &file[header_length(file)..][..number::<8>(file, 40) as usize];
     let set = (0..8 * payload.len()).filter(|bit| payload[bit / 8] >> (bit % 8) & 1 == 1);
     set.map(|bit| bit.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// The u64 at an offset of the header.
-fn field(file: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(file[at..at + 8].try_into().unwrap())
-}
-
-/// The same field of every part: at `first`, then `step` bytes further each.
-fn fields(file: &[u8], first: usize, step: usize, parts: usize) -> Vec<u64> {
-    (0..parts).map(|part| field(file, first + step * part)).collect()
+/// The same field of every part, of N bytes: at `first`, then `step` bytes further each.
+fn fields<const N: usize>(file: &[u8], first: usize, step: usize, parts: u64) -> Vec<u64> {
+    (0..parts as usize).map(|part| number::<N>(file, first + step * part)).collect()
 }
 
 /// The vectors that section 17 of FORMAT.md prints.
@@ -218,12 +211,11 @@ fn document_vectors() -> Vec<String> {
     let keys = "umbel umbel umbel umbel another, umbel removed once";
     vector(text, keys, &filter.to_bytes());
     let file = inserted(&plan("scalable", 1, 512, 3), &["another", "umbel"]);
-    let bits = fields(&file, 96, 40, 2);
-    let probes: Vec<_> = fields(&file, 104, 40, 2).iter().map(|probes| *probes as u32).collect();
+    let (bits, probes) = (fields::<8>(&file, 96, 40, 2), fields::<4>(&file, 104, 40, 2));
     let text = format!("kind 5, growth 0, link_bits {bits:?}, link_probes {probes:?}");
     vector(&text, "another umbel", &file);
     let file = inserted(&plan("stable:3", 1, 1_024, 2), &["another", "umbel"]);
-    let lowered = field(&file, 80);
+    let lowered = number::<8>(&file, 80);
     let text = format!("kind 6, bits 1024, probes 2, cell_bits 3, lowered {lowered}");
     vector(&text, "another umbel", &file);
     let file = inserted(&plan("window:3", 4, 3 * 5_120, 3), &["umbel", "another", "umbel"]);
@@ -253,15 +245,11 @@ fn document_vectors() -> Vec<String> {
         map([1365, 682], 11, 0),
     ];
     for (file, keys) in filters {
-        let u32_at = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+        let [shards, length, segments, fingerprint, value] =
+            [64, 68, 72, 76, 80].map(|at| number::<4>(&file, at));
         let text = format!(
-            "kind 8, shards {}, segment_length {}, segments {}, fingerprint_bits {}, value_bits {}, shard_seed {:016X}",
-            u32_at(64),
-            u32_at(68),
-            u32_at(72),
-            u32_at(76),
-            u32_at(80),
-            field(&file, 96),
+            "kind 8, shards {shards}, segment_length {length}, segments {segments}, fingerprint_bits {fingerprint}, value_bits {value}, shard_seed {:016X}",
+            number::<8>(&file, 96),
         );
         vector(&text, &keys, &file);
     }
@@ -278,13 +266,8 @@ fn document_vectors() -> Vec<String> {
         let text = format!("kind 9, bits 5120, probes 2, detail {detail}, attributes {count}");
         vector(&text, &row.join("/"), &filter.to_bytes());
         // A single key stands for a row: one value as it is, several each after its length.
-        let joined = row.iter().flat_map(|value| {
-            let length = (value.len() as u32).to_le_bytes();
-            length.into_iter().chain(value.bytes())
-        });
-        let joined: Vec<u8> = joined.collect();
-        let raw = row[0].as_bytes();
-        assert_eq!((filter.contains(&joined), filter.contains(raw)), (count > 1, count == 1));
+        let found = (filter.contains(joined(row)), filter.contains(row[0]));
+        assert_eq!(found, (count > 1, count == 1));
     }
 
     let file = inserted(&plan("coded:12", 1, 51_200, 1), &["umbel"]);
@@ -296,9 +279,9 @@ fn document_vectors() -> Vec<String> {
         let [include, exclude] = ["umbel", stranger].map(|key| [hasher.hash(key)]);
         let file =
             Cascade::build_with_plan(&plan, &include, &exclude, hasher.clone()).unwrap().to_bytes();
-        let levels = u32::from_le_bytes(file[64..68].try_into().unwrap()) as usize;
-        let bits = fields(&file, 112, 32, levels);
-        let probes: Vec<_> = fields(&file, 120, 32, levels).iter().map(|k| *k as u32).collect();
+        let levels = number::<4>(&file, 64);
+        let bits = fields::<8>(&file, 112, 32, levels);
+        let probes = fields::<4>(&file, 120, 32, levels);
         let text = format!("kind 11, form {form}, level_bits {bits:?}, level_probes {probes:?}");
         vector(&text, &format!("umbel included, {stranger} excluded, which {excluded}"), &file);
     }

@@ -1,6 +1,8 @@
 //! Files in pieces: read while they arrive, and the parts of a file that a filter would be.
 
-use umbel::{AnyFilter, AnyScheme, FileError, KeyHasher, Kind, Loader, Plan, Secret};
+use umbel::{AnyFilter, AnyScheme, Filter, KeyHasher, Kind, Plan, Secret};
+
+use crate::damage::assert_fails;
 
 fn filled(kind: Kind) -> AnyFilter {
     let plan = Plan::for_keys(kind, 200_000, 0.001).unwrap();
@@ -67,18 +69,19 @@ fn damage_is_refused_where_it_is_seen() {
         loader.finish().map(drop)
     };
     assert!(load(&file).is_ok());
-    assert!(matches!(load(&file[..file.len() - 1]), Err(FileError::Length { .. })));
-    assert!(matches!(load(&[&file[..], &[0]].concat()), Err(FileError::Length { .. })));
-    assert!(matches!(load(&file[..50]), Err(FileError::Length { .. })));
-    let damaged = |at: usize| {
+    assert_fails("Length(", load(&file[..file.len() - 1]));
+    assert_fails("Length(", load(&[&file[..], &[0]].concat()));
+    assert_fails("Length(", load(&file[..50]));
+    for (expected, at) in [
+        ("NotUmbel(", 0),
+        ("HeaderDamaged", 100),
+        ("PayloadDamaged", 100_000),
+        ("ChecksumsDamaged", file.len() - 1),
+    ] {
         let mut file = file.clone();
         file[at] ^= 1;
-        load(&file)
-    };
-    assert!(matches!(damaged(0), Err(FileError::NotUmbel { .. })));
-    assert!(matches!(damaged(100), Err(FileError::HeaderDamaged)));
-    assert!(matches!(damaged(100_000), Err(FileError::PayloadDamaged { .. })));
-    assert!(matches!(damaged(file.len() - 1), Err(FileError::ChecksumsDamaged)));
+        assert_fails(expected, load(&file));
+    }
 }
 
 #[test]
@@ -88,20 +91,19 @@ fn after_an_error_a_loader_takes_nothing_more() {
     let mut damaged = file.clone();
     damaged[100] ^= 1;
     let longer = [&file[..], &[0]].concat();
-    let check = |mut loader: Loader, file: &[u8], is: fn(&FileError) -> bool| {
-        assert!(is(&loader.push(file).unwrap_err()));
+    for (expected, secret, file) in [
+        ("HeaderDamaged", None, &damaged[..]),
+        ("NotUmbel(", None, &[b'x'; 9]),
+        ("Length(", None, &longer),
+        ("Scheme(", Some(&secret), &file),
+    ] {
+        let mut loader = AnyFilter::loader_with(secret);
+        assert_fails(expected, loader.push(file));
         let before = loader.loaded();
         for _ in 0..2 {
-            assert!(is(&loader.push(&[0; 200]).unwrap_err()));
+            assert_fails(expected, loader.push(&[0; 200]));
         }
         assert_eq!(loader.loaded(), before);
-        assert!(is(&loader.finish().map(drop).unwrap_err()));
-    };
-    let no_secret = |error: &FileError| matches!(error, FileError::Scheme(_));
-    check(AnyFilter::loader(), &damaged, |error| matches!(error, FileError::HeaderDamaged));
-    check(AnyFilter::loader(), &[b'x'; 9], |error| matches!(error, FileError::NotUmbel { .. }));
-    check(AnyFilter::loader(), &longer, |error| matches!(error, FileError::Length { .. }));
-    let mut loader = AnyFilter::loader_with(Some(&secret));
-    assert!(no_secret(&loader.push(&file).unwrap_err()));
-    assert!(no_secret(&loader.push(&file).unwrap_err()));
+        assert_fails(expected, loader.finish());
+    }
 }

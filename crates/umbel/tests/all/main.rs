@@ -32,4 +32,5 @@ mod scalable;
 mod serde;
 mod shared;
 mod stable;
+mod traits;
 mod window;

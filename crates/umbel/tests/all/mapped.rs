@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::Write;
 
-use umbel::{AnyFilter, FileError, KeyHasher, Kind, MappedFile, Plan};
+use umbel::{AnyFilter, FileError, Filter, KeyHasher, Kind, MappedFile, Plan};
 
-use crate::reopened::{Way, any_reopened};
+use crate::damage::assert_fails;
 
 /// A file of a test, mapped.
 pub(crate) fn map(file: &File) -> MappedFile {
@@ -13,33 +13,6 @@ pub(crate) fn map(file: &File) -> MappedFile {
     // before they map.
     #[allow(unsafe_code)]
     unsafe { MappedFile::map(file) }.unwrap()
-}
-
-#[test]
-fn a_mapped_filter_is_the_filter_in_the_file() {
-    let hasher = KeyHasher::with_seed(3);
-    let hashes: Vec<_> = (0..200_000).map(|i| hasher.hash(format!("key {i}"))).collect();
-    for kind in [Kind::Blocked, Kind::Classic, Kind::Sliced] {
-        let plan = Plan::for_keys(kind, 200_000, 0.001).unwrap();
-        let plain = AnyFilter::build(&plan, &hashes, hasher.clone()).unwrap();
-        let mapped = any_reopened(&plain, Way::Map, None, &hashes);
-        assert!(hashes.iter().all(|hash| mapped.contains(hash)), "{kind}");
-    }
-}
-
-#[test]
-fn what_is_no_whole_filter_is_refused() {
-    let plan = Plan::for_keys(Kind::Blocked, 1000, 0.01).unwrap();
-    let bytes = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap().to_bytes();
-    let refused = |bytes: &[u8]| AnyFilter::map(&on_disk(bytes)).unwrap_err();
-    let zeros = vec![0; bytes.len()];
-    assert!(matches!(refused(&zeros), FileError::NotUmbel { .. }));
-    for length in [1, 127, 128, bytes.len() - 1] {
-        assert!(matches!(
-            refused(&bytes[..length]),
-            FileError::Length { .. } | FileError::NotUmbel { .. }
-        ));
-    }
 }
 
 /// A file of several MiB: some keys, and its bytes.
@@ -107,25 +80,39 @@ fn a_lazy_filter_refuses_damage_where_it_meets_it() {
 }
 
 #[test]
-fn a_lazy_filter_checks_header_and_table_when_it_opens() {
+fn header_and_table_are_checked_when_a_file_is_opened() {
     let (_, bytes) = large(Kind::Blocked);
-    let opened = |at: usize| {
-        let mut bytes = bytes.clone();
-        bytes[at] ^= 1;
-        AnyFilter::map_lazily(&on_disk(&bytes)).map(drop)
+    let opened = |bytes: &[u8]| {
+        let mapped = on_disk(bytes);
+        [AnyFilter::map(&mapped).map(drop), AnyFilter::map_lazily(&mapped).map(drop)]
     };
-    assert!(matches!(opened(0), Err(FileError::NotUmbel { .. })));
-    assert!(matches!(opened(70), Err(FileError::HeaderDamaged)));
-    assert!(matches!(opened(bytes.len() - 1), Err(FileError::ChecksumsDamaged)));
-    assert!(matches!(opened(bytes.len() - 9), Err(FileError::ChecksumsDamaged)));
-    assert!(opened(1 << 20).is_ok());
-    let shorter = on_disk(&bytes[..bytes.len() - 1]);
-    assert!(matches!(AnyFilter::map_lazily(&shorter), Err(FileError::Length { .. })));
+    let flipped = |bytes: &[u8], at: usize| {
+        let mut bytes = bytes.to_vec();
+        bytes[at] ^= 1;
+        bytes
+    };
+    let length = bytes.len();
+    for (expected, file) in [
+        ("NotUmbel(", &vec![0; length][..]),
+        ("NotUmbel(", &bytes[..1]),
+        ("NotUmbel(", &flipped(&bytes, 0)),
+        ("HeaderDamaged", &flipped(&bytes, 70)),
+        ("ChecksumsDamaged", &flipped(&bytes, length - 1)),
+        ("ChecksumsDamaged", &flipped(&bytes, length - 9)),
+        ("Length(", &bytes[..127]),
+        ("Length(", &bytes[..128]),
+        ("Length(", &bytes[..length - 1]),
+    ] {
+        opened(file).into_iter().for_each(|result| assert_fails(expected, result));
+    }
+    let [whole, lazy] = opened(&flipped(&bytes, 1 << 20));
+    assert_fails("PayloadDamaged", whole);
+    assert!(lazy.is_ok());
     // What a kind cannot tell is checked at once.
-    let (_, mut bytes) = large(Kind::Counting);
-    bytes[1 << 20] ^= 1;
-    let error = AnyFilter::map_lazily(&on_disk(&bytes)).map(drop).unwrap_err();
-    assert!(matches!(error, FileError::PayloadDamaged { .. }));
+    let (_, bytes) = large(Kind::Counting);
+    for result in opened(&flipped(&bytes, 1 << 20)) {
+        assert_fails("PayloadDamaged", result);
+    }
 }
 
 /// They belong to no key, so no look-up would meet them.

@@ -1,5 +1,6 @@
 //! The formulas, against published values, against chains followed step by step, and against each other.
 
+use umbel::Spread;
 use umbel::formulas::blocked::Pattern;
 use umbel::formulas::blocked::spread as blocked;
 use umbel::formulas::classic::spread as classic;
@@ -7,8 +8,7 @@ use umbel::formulas::classic::{bits_per_key, bits_per_key_with, fpp, fpp_limit, 
 use umbel::formulas::sliced::spread as sliced;
 use umbel::formulas::stable::Cells;
 use umbel::formulas::window::spread as compound;
-use umbel::math::Spread;
-use umbel::math::binomial_bounds;
+use umbel::internals::math::binomial_bounds;
 
 use crate::statistics;
 

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use umbel::{AnyFilter, KeyHash};
+use umbel::{AnyFilter, Filter, Insert, KeyHash};
 
 use crate::damage::header_length;
-use crate::reopened::{Way, any_reopened, secret, way};
+use crate::reopened::{OfKind, Way, any_reopened, secret, way};
 
 /// Keys are small numbers, so that they meet often.
 pub(crate) type Key = u16;
@@ -64,8 +64,8 @@ pub(crate) struct Pair<M> {
 }
 
 impl<M: Model> Pair<M> {
-    pub(crate) fn new(filter: impl Into<AnyFilter>, model: M) -> Self {
-        Self { filter: filter.into(), model, inserted: HashSet::new() }
+    pub(crate) fn new(filter: impl OfKind, model: M) -> Self {
+        Self { filter: filter.any(), model, inserted: HashSet::new() }
     }
 
     pub(crate) fn run(mut self, ops: &[Op]) {

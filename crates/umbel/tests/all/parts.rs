@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use umbel::{Blocked, KeyHasher, Parts};
+use umbel::{Blocked, Filter, KeyHasher, Parts};
 
 fn parts(count: u32) -> Parts {
     Parts::new(NonZeroU32::new(count).unwrap())

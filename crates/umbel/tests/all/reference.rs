@@ -16,13 +16,13 @@ impl Reference {
     }
 
     pub(crate) fn insert(&mut self, hash: KeyHash) {
-        for position in self.positions(hash) {
+        for position in positions_of(&self.plan, hash) {
             self.bits[position] = true;
         }
     }
 
     pub(crate) fn contains(&self, hash: KeyHash) -> bool {
-        self.positions(hash).into_iter().all(|position| self.bits[position])
+        positions_of(&self.plan, hash).into_iter().all(|position| self.bits[position])
     }
 
     pub(crate) fn clear(&mut self) {
@@ -30,24 +30,26 @@ impl Reference {
     }
 
     /// `unit` bits stay together: 512 in the blocked kind, 1 in the classic.
-    pub(crate) fn fold(&mut self, divisor: usize) {
-        let unit = self.unit();
+    pub(crate) fn fold(&mut self, divisor: u64) {
+        let unit = if self.plan.kind() == Kind::Blocked { 512 } else { 1 };
+        let Self { plan, .. } = self;
+        let bits = plan.bits() / divisor;
+        *plan =
+            Plan::from_parts(plan.kind(), plan.keys(), plan.fpp(), bits, plan.probes()).unwrap();
+        let divisor = divisor as usize;
         let mut folded = vec![false; self.bits.len() / divisor];
         for (position, _) in self.bits.iter().enumerate().filter(|&(_, &bit)| bit) {
             folded[position / unit / divisor * unit + position % unit] = true;
         }
-        let (kind, bits) = (self.plan.variant(), folded.len() as u64);
-        let (keys, fpp, probes) = (self.plan.keys(), self.plan.fpp(), self.plan.probes());
-        self.plan = Plan::from_parts(kind, keys, fpp, bits, probes).expect("a size that folds");
         self.bits = folded;
     }
 
     pub(crate) fn join(&mut self, other: &Self, join: fn(bool, bool) -> bool) {
         let mut other = other.clone();
         if other.bits.len() > self.bits.len() {
-            other.fold(other.bits.len() / self.bits.len());
+            other.fold((other.bits.len() / self.bits.len()) as u64);
         } else {
-            self.fold(self.bits.len() / other.bits.len());
+            self.fold((self.bits.len() / other.bits.len()) as u64);
         }
         for (bit, other) in self.bits.iter_mut().zip(other.bits) {
             *bit = join(*bit, other);
@@ -61,17 +63,6 @@ impl Reference {
             bytes[position / 8] |= 1 << (position % 8);
         }
         bytes
-    }
-
-    fn unit(&self) -> usize {
-        match self.plan.kind() {
-            Kind::Blocked => 512,
-            _ => 1,
-        }
-    }
-
-    fn positions(&self, hash: KeyHash) -> Vec<usize> {
-        positions_of(&self.plan, hash)
     }
 }
 

@@ -1,9 +1,8 @@
 //! A filter written and opened again, in every way there is.
 
 use proptest::prelude::*;
-use umbel::internals::Core;
 use umbel::{
-    AnyFilter, Block, Blocks, FileError, Filter, Key, KeyHash, KeyHasher, Portable, Secret, Unlock,
+    AnyFilter, Block, Blocks, Filter, Key, KeyHash, KeyHasher, Kind, Portable, Secret, Unlock,
 };
 
 use crate::damage::header_length;
@@ -56,30 +55,57 @@ impl Aligned {
 }
 
 /// The bytes of a filter's bits, as in its file.
-pub(crate) fn payload<C: Core>(filter: &Filter<C>) -> Vec<u8> {
+pub(crate) fn payload(filter: &impl Filter) -> Vec<u8> {
     let file = filter.to_bytes();
     file[header_length(&file)..][..filter.bytes() as usize].to_vec()
 }
 
+/// A kind's type, as an [`AnyFilter`] and back.
+pub(crate) trait OfKind: Filter + Clone + PartialEq {
+    const KIND: Kind;
+    fn any(self) -> AnyFilter;
+    fn out_of(any: AnyFilter) -> Self;
+}
+
+macro_rules! of_kinds {
+    ($($name:ident),*) => {$(
+        impl OfKind for umbel::$name {
+            const KIND: Kind = Kind::$name;
+
+            fn any(self) -> AnyFilter {
+                AnyFilter::$name(self)
+            }
+
+            fn out_of(any: AnyFilter) -> Self {
+                match any {
+                    AnyFilter::$name(filter) => filter,
+                    other => panic!("of kind {}", other.kind()),
+                }
+            }
+        }
+    )*};
+}
+
+of_kinds!(
+    Attributes, Blocked, Bloomier, Cascade, Classic, Coded, Counting, Scalable, Sliced, Stable,
+    Window
+);
+
 /// The filter from its file. What is opened is equal to it, and answers for `hashes` as it does.
-pub(crate) fn reopened<C>(filter: &Filter<C>, way: Way, hashes: &[KeyHash]) -> Filter<C>
-where
-    C: Core<Storage = Blocks>,
-    Filter<C>: Clone + Into<AnyFilter> + TryFrom<AnyFilter, Error = FileError>,
-{
-    let (file, secret) = (filter.to_bytes(), secret(filter.hasher()));
-    let read = Filter::<C>::read_with(&file[..], file.len() as u64, secret).unwrap();
-    assert!(read == *filter && filter.borrowed() == read);
-    any_reopened(&filter.clone().into(), way, secret, hashes).try_into().unwrap()
+pub(crate) fn reopened<F: OfKind>(filter: &F, way: Way, hashes: &[KeyHash]) -> F {
+    let secret = secret(filter.hasher());
+    let opened = F::out_of(any_reopened(&filter.clone().any(), way, secret, hashes));
+    assert!(*filter == opened);
+    opened
 }
 
 /// As [`reopened`], of any kind and for any hashes.
 pub(crate) fn any_reopened<U: Unlock + Copy>(
-    filter: &AnyFilter<Blocks, U::Hasher>,
+    filter: &AnyFilter<U::Hasher>,
     way: Way,
     unlock: U,
     hashes: &[KeyHash],
-) -> AnyFilter<Blocks, U::Hasher>
+) -> AnyFilter<U::Hasher>
 where
     KeyHash: Key<U::Hasher>,
 {
@@ -104,16 +130,18 @@ where
 }
 
 fn copied<H: Portable>(
-    opened: &AnyFilter<impl AsRef<[Block]>, H>,
-    expected: &AnyFilter<Blocks, H>,
+    opened: &AnyFilter<H, impl AsRef<[Block]> + std::fmt::Debug>,
+    expected: &AnyFilter<H>,
     hashes: &[KeyHash],
-) -> AnyFilter<Blocks, H>
+) -> AnyFilter<H>
 where
     KeyHash: Key<H>,
 {
     assert!(opened == expected && opened.to_bytes() == expected.to_bytes());
     assert!(opened.blocks() == expected.blocks());
-    assert_eq!(opened.receipt(), expected.receipt());
+    let receipt = opened.receipt();
+    assert_eq!(receipt, expected.receipt());
+    assert!((0.0..=1.0).contains(&receipt.fpp) && (0.0..=1.0).contains(&receipt.fill));
     assert_eq!(opened.bytes(), expected.bytes());
     assert_eq!(opened.description(), expected.description());
     assert_eq!(format!("{opened:?}"), format!("{expected:?}"));

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use umbel::{AnyFilter, KeyHash, Kind, Plan, PlanError, Stable};
+use umbel::{AnyFilter, Filter, KeyHash, Kind, Plan, PlanError, Stable};
 
 use crate::models::{Model, Pair, op};
 use crate::plans::{detail, variant};
-use crate::reference::mix;
+use crate::reference::{mix, place, probe};
 use crate::reopened::hasher;
 
 /// Plans by hand: of few cells, so that runs of lowered ones go round the end. Rates that only so many
@@ -26,10 +26,6 @@ struct Numbers {
     cells: Vec<u8>,
 }
 
-fn place(x: u64, places: u64) -> u64 {
-    (u128::from(x) * u128::from(places) / (1u128 << 64)) as u64
-}
-
 impl Numbers {
     fn new(plan: &Plan, lowered: u64) -> Self {
         let cells = plan.bits() / 64 * u64::from(64 / detail(plan.variant()));
@@ -38,8 +34,7 @@ impl Numbers {
 
     fn cells_of(&self, hash: KeyHash) -> Vec<usize> {
         let count = self.cells.len() as u64;
-        let cell = |i: u64| mix(hash.high.wrapping_add(i.wrapping_mul(hash.low)));
-        (0..u64::from(self.plan.probes())).map(|i| place(cell(i), count) as usize).collect()
+        (0..u64::from(self.plan.probes())).map(|i| place(probe(hash, i), count)).collect()
     }
 }
 
@@ -52,8 +47,8 @@ impl Model for Numbers {
         let (new, count) = (!self.contains(hash), self.cells.len() as u64);
         self.insertions += 1;
         let start = place(mix(self.insertions.wrapping_mul(0x9E37_79B9_7F4A_7C15)), count);
-        for x in 0..self.lowered {
-            let cell = &mut self.cells[((start + x) % count) as usize];
+        for x in 0..self.lowered as usize {
+            let cell = &mut self.cells[(start + x) % count as usize];
             *cell = cell.saturating_sub(1);
         }
         for cell in self.cells_of(hash) {
@@ -98,7 +93,7 @@ proptest! {
         plan in plan(), hasher in hasher(), ops in prop::collection::vec(op(), 0..30),
     ) {
         let filter = Stable::with_plan(&plan, hasher);
-        prop_assume!(!matches!(filter, Err(PlanError::FppOutOfReach { .. })));
+        prop_assume!(!matches!(filter, Err(PlanError::FppOutOfReach(..))));
         let filter = filter.unwrap();
         let numbers = Numbers::new(&plan, filter.decrements());
         Pair::new(filter, numbers).run(&ops);

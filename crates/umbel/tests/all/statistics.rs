@@ -6,13 +6,13 @@
 //! on everything would test none.
 
 use std::fmt::Debug;
-use std::io::{self, Write};
+use std::ops::Range;
 
-use umbel::format::Header;
 use umbel::formulas::blocked;
 use umbel::formulas::stable::Cells;
-use umbel::math::binomial_bounds;
-use umbel::{AnyFilter, KeyHash, KeyHasher, Kind, Plan, Receipt};
+use umbel::internals::format::Header;
+use umbel::internals::math::binomial_bounds;
+use umbel::{AnyFilter, Figure, Filter, KeyHash, KeyHasher, Kind, Plan, Receipt};
 
 /// Standard deviations allowed: chance passes 6 once in 5·10⁸ checks.
 pub(crate) const SIGMAS: f64 = 6.0;
@@ -133,113 +133,49 @@ pub(crate) struct Census {
 impl Census {
     /// Counts the bits of `filter`, in the file that it writes.
     pub(crate) fn of(filter: &AnyFilter) -> Self {
-        let mut counter = Counter {
-            plan: *filter.plan(),
-            skip: Header::LENGTH,
-            left: filter.plan().bytes() as usize,
-            part: Vec::new(),
-            set: 0,
-            slices: vec![0; filter.plan().probes() as usize],
-            position: 0,
-            sum: 0.0,
-            squares: 0.0,
-        };
-        filter.write(&mut counter).expect("counting does not fail");
-        counter.finish(filter)
-    }
-}
-
-/// Takes the bytes of a file and counts, block by block, without keeping them.
-struct Counter {
-    plan: Plan,
-    skip: usize,
-    left: usize,
-    part: Vec<u8>,
-    set: u64,
-    /// Bits set in each of k equal slices, and the bit that comes next.
-    slices: Vec<u64>,
-    position: u64,
-    sum: f64,
-    squares: f64,
-}
-
-impl Counter {
-    fn block(&mut self, bytes: &[u8]) {
-        if self.plan.kind() == Kind::Sliced {
-            let slice = self.plan.bits() / u64::from(self.plan.probes());
-            for bit in (0..BLOCK_BITS).filter(|bit| bytes[*bit as usize / 8] >> (bit % 8) & 1 == 1)
-            {
-                self.slices[((self.position + bit) / slice) as usize] += 1;
-            }
-            self.position += BLOCK_BITS;
-        }
-        self.set += bytes.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
-        let rate = block_rate(bytes, self.plan.probes());
-        self.sum += rate;
-        self.squares += rate * rate;
-    }
-
-    fn finish(self, filter: &AnyFilter) -> Census {
-        assert_eq!((self.left, self.part.len()), (0, 0), "a whole payload of whole blocks");
-        let (m, k) = (self.plan.bits() as f64, f64::from(self.plan.probes()));
-        let (fpp, deviation) = match self.plan.kind() {
+        let (plan, file) = (filter.plan(), filter.to_bytes());
+        let payload = &file[Header::LENGTH..][..plan.bytes() as usize];
+        let set = payload.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
+        let (m, k) = (plan.bits() as f64, f64::from(plan.probes()));
+        let (fpp, deviation) = match plan.kind() {
             Kind::Blocked => {
+                let blocks = payload.chunks_exact(BLOCK_BITS as usize / 8);
                 // Loads of blocks are negatively correlated, so the mean varies less than this.
-                let blocks = m / BLOCK_BITS as f64;
-                let mean = self.sum / blocks;
-                let variance = (self.squares / blocks - mean * mean).max(0.0);
-                (mean, (variance / (blocks - 1.0).max(0.0)).sqrt())
+                mean(&blocks.map(|block| block_rate(block, plan.probes())).collect::<Vec<_>>())
             }
-            _ => {
-                // f = (X/m)^k, so that σ_f = k·f·σ_X/X.
-                let fill = self.set as f64 / m;
-                let slice = |set: &u64| *set as f64 / (m / k);
-                let fpp = match self.plan.kind() {
-                    Kind::Sliced => self.slices.iter().map(slice).product(),
-                    _ => fill.powf(k),
+            kind => {
+                let fpp = if kind == Kind::Sliced {
+                    let slice = plan.bits() as usize / plan.probes() as usize;
+                    let is_set = |bit: &usize| payload[bit / 8] >> (bit % 8) & 1 == 1;
+                    let fill = |first| (first..first + slice).filter(is_set).count() as f64;
+                    let starts = (0..plan.bits() as usize).step_by(slice);
+                    starts.map(|first| fill(first) / slice as f64).product()
+                } else {
+                    (set as f64 / m).powf(k)
                 };
+                // f = (X/m)^k, so that σ_f = k·f·σ_X/X.
                 let keys = filter.receipt().keys.value.round();
-                let (_, variance) = clear_bits(&self.plan, keys.min(u64::MAX as f64) as u64);
-                (fpp, k * fpp * variance.sqrt() / (self.set as f64).max(1.0))
+                let (_, variance) = clear_bits(plan, keys.min(u64::MAX as f64) as u64);
+                (fpp, k * fpp * variance.sqrt() / (set as f64).max(1.0))
             }
         };
         let deviation = if deviation.is_nan() { f64::INFINITY } else { deviation };
-        Census { set: self.set, fpp, deviation }
-    }
-}
-
-impl Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let skipped = self.skip.min(bytes.len());
-        self.skip -= skipped;
-        let taken = (bytes.len() - skipped).min(self.left);
-        self.left -= taken;
-        let mut payload = &bytes[skipped..skipped + taken];
-        if !self.part.is_empty() {
-            let (head, rest) = payload.split_at(payload.len().min(64 - self.part.len()));
-            self.part.extend_from_slice(head);
-            payload = rest;
-            if self.part.len() == 64 {
-                let block = std::mem::take(&mut self.part);
-                self.block(&block);
-            }
-        }
-        let blocks = payload.chunks_exact(64);
-        self.part.extend_from_slice(blocks.remainder());
-        for block in blocks {
-            self.block(block);
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        Self { set, fpp, deviation }
     }
 }
 
 /// Where the seeds of a run begin: `UMBEL_TEST_SEED` shifts them.
 pub(crate) fn first_seed(usual: u64) -> u64 {
     std::env::var("UMBEL_TEST_SEED").map_or(usual, |seed| seed.parse().expect("a number"))
+}
+
+/// A number among the facts that a kind adds to its receipt.
+pub(crate) fn figure(receipt: &Receipt, name: &str) -> f64 {
+    match receipt.facts.iter().find(|fact| fact.name == name).map(|fact| &fact.figure) {
+        Some(Figure::Count(count)) => *count as f64,
+        Some(Figure::Number(number) | Figure::Rate(number)) => *number,
+        other => panic!("{name} is {other:?}"),
+    }
 }
 
 /// The mean of several filters' rates, and its standard error.
@@ -250,11 +186,8 @@ pub(crate) fn mean(rates: &[f64]) -> (f64, f64) {
     (mean, (squares / (count - 1.0) / count).sqrt())
 }
 
-/// How many of these keys pass a look-up.
-pub(crate) fn passing(
-    look_up: &dyn Fn(&[KeyHash], &mut [bool]),
-    hashes: impl IntoIterator<Item = KeyHash>,
-) -> u64 {
+/// How many of these keys pass.
+pub(crate) fn passing(filter: &impl Filter, hashes: impl IntoIterator<Item = KeyHash>) -> u64 {
     let (mut hashes, mut found, mut passing) = (hashes.into_iter(), [false; 4096], 0);
     loop {
         let batch: Vec<_> = hashes.by_ref().take(found.len()).collect();
@@ -262,7 +195,7 @@ pub(crate) fn passing(
             return passing;
         }
         let found = &mut found[..batch.len()];
-        look_up(&batch, found);
+        filter.contains_all(&batch, found);
         passing += found.iter().filter(|&&found| found).count() as u64;
     }
 }
@@ -274,6 +207,52 @@ pub(crate) fn assert_binomial(hits: u64, trials: u64, rate: f64, what: &dyn Debu
         (low..=high).contains(&hits),
         "{what:?}: {hits} of {trials}, {low} to {high} at {rate}"
     );
+}
+
+/// The same, of the fresh keys with these numbers.
+pub(crate) fn assert_rate(
+    filter: &impl Filter,
+    fresh: Range<u64>,
+    hash: impl Fn(u64) -> KeyHash,
+    rate: f64,
+    what: &dyn Debug,
+) {
+    let trials = fresh.end - fresh.start;
+    assert_binomial(passing(filter, fresh.map(hash)), trials, rate, what);
+}
+
+/// The rates that the bits of several filters of one plan give, and how many fresh keys passed them.
+#[derive(Clone, Default)]
+pub(crate) struct Rates {
+    pub(crate) rates: Vec<f64>,
+    trials: u64,
+    hits: u64,
+}
+
+impl Rates {
+    pub(crate) fn add(
+        &mut self,
+        filter: &impl Filter,
+        fresh: Range<u64>,
+        hash: impl Fn(u64) -> KeyHash,
+    ) {
+        self.rates.push(filter.receipt().fpp);
+        self.trials += fresh.end - fresh.start;
+        self.hits += passing(filter, fresh.map(hash));
+    }
+
+    /// Given the bits the hits are binomial, and the mean over hashings of the rate that the bits give is at most the
+    /// promise. Returns that mean and its standard error.
+    ///
+    /// The hits of filters with different rates are less spread than the binomial law of their mean (Hoeffding 1956), so
+    /// its bounds hold for several filters too.
+    pub(crate) fn check(&self, promised: f64, what: &dyn Debug) -> (f64, f64) {
+        let (mean, error) = mean(&self.rates);
+        assert_binomial(self.hits, self.trials, mean, what);
+        let most = promised * (1.0 + 1e-12) + SIGMAS * error;
+        assert!(mean <= most, "{what:?}: {mean} ± {error}, promised {promised}");
+        (mean, error)
+    }
 }
 
 /// The chance that a fresh key passes a block of a blocked filter.
@@ -329,15 +308,10 @@ pub(crate) fn measure(plan: &Plan, keys: Keys, seed: u64, filters: u64, trials: 
         filter.try_insert_all(&hashes).expect("room");
         // All members of small filters, the first of large ones.
         let members = plan.keys().min(1 << 20);
-        if passing(&|keys, found| filter.contains_all(keys, found), (0..members).map(hash))
-            < members
-        {
+        if passing(&filter, (0..members).map(hash)) < members {
             lost.get_or_insert(seed);
         }
-        hits += passing(
-            &|keys, found| filter.contains_all(keys, found),
-            (plan.keys()..plan.keys() + each).map(hash),
-        );
+        hits += passing(&filter, (plan.keys()..plan.keys() + each).map(hash));
         let (census, receipt) = (Census::of(&filter), filter.receipt());
         disagreement = disagreement.max((receipt.fpp - census.fpp).abs() / census.fpp);
         clear += plan.bits() - census.set;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use umbel::{
-    AnyFilter, Attributes, Blocks, Bloomier, Cascade, Error, Hashing, InsertError, KeyDescription,
-    KeyHash, KeyHasher, Kind, Link, Plan, Prehashed, Secret, Variant, Window,
+    AnyFilter, Attributes, Bloomier, Cascade, Error, Filter, Hashing, Insert, InsertError,
+    KeyDescription, KeyHash, KeyHasher, Kind, Link, Plan, Prehashed, Secret, Variant, Window,
 };
 
 /// `testdata/golden/manifest.json`.
@@ -203,7 +203,7 @@ impl Vector {
     }
 
     /// The filter of such hashes.
-    pub(crate) fn build_hashes(&self) -> Result<AnyFilter<Blocks, Prehashed>, Error> {
+    pub(crate) fn build_hashes(&self) -> Result<AnyFilter<Prehashed>, Error> {
         let mut filter =
             self.build_at_once(Prehashed::new(self.seed), |key| self.hash_of_the_caller(key))?;
         filter.describe(self.description());
@@ -215,7 +215,7 @@ impl Vector {
         &self,
         hasher: H,
         hash: impl Fn(&str) -> KeyHash,
-    ) -> Result<AnyFilter<Blocks, H>, Error>
+    ) -> Result<AnyFilter<H>, Error>
     where
         KeyHash: umbel::Key<H>,
     {
@@ -262,7 +262,7 @@ impl Vector {
     }
 
     /// The numbers of the first ten probes that a filter of hashes of the caller lets pass.
-    pub(crate) fn passing_hashes(&self, filter: &AnyFilter<Blocks, Prehashed>) -> Vec<u64> {
+    pub(crate) fn passing_hashes(&self, filter: &AnyFilter<Prehashed>) -> Vec<u64> {
         let hash = |number| self.hash_of_the_caller(&format!("{}{number}", self.probe_prefix));
         (0..self.probes_tried).filter(|&number| filter.contains(hash(number))).take(10).collect()
     }
@@ -386,9 +386,7 @@ impl Vector {
 }
 
 /// The key of several fields.
-pub(crate) fn joined<V: AsRef<str>>(values: &[V]) -> Vec<u8> {
-    let each = |value: &V| {
-        [&(value.as_ref().len() as u32).to_le_bytes(), value.as_ref().as_bytes()].concat()
-    };
+pub(crate) fn joined<V: AsRef<[u8]>>(values: &[V]) -> Vec<u8> {
+    let each = |value: &V| [&(value.as_ref().len() as u32).to_le_bytes(), value.as_ref()].concat();
     values.iter().flat_map(each).collect()
 }

@@ -6,6 +6,7 @@ mod shared;
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
+use umbel::Filter;
 
 use crate::vectors::{
     LinkVector, Manifest, OF_THE_CALLER, OWN_HASH, OWN_PAIR, Vector, generations,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use umbel::{AnyFilter, KeyHasher, Kind, Plan};
+use umbel::{AnyFilter, Filter, KeyHasher, Kind, Plan};
 use umbel_share::sign::{Label, SecretKey, Signer};
 use umbel_share::summary::{Limits, Peers, Settings, Summary};
 use umbel_share::{delta, pack};

@@ -1,4 +1,4 @@
-//! The differences of two inputs, as text with marks or as a file for each kind of them.
+//! The differences of two inputs, as text with marks or as one file for each kind.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,16 +13,16 @@ use crate::{Change, Diff, Error, Report};
 /// Files for some of the differences; nothing is written where none is named.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Files<'a> {
-    /// Rows only in the new input, and those whose fields changed, as they are in it.
+    /// Rows only in the new input, and changed rows as they are in it.
     pub added: Option<&'a Path>,
-    /// Rows only in the old input, and the old versions of those that changed.
+    /// Rows only in the old input, and the old versions of changed rows.
     pub removed: Option<&'a Path>,
     /// Rows in both.
     pub kept: Option<&'a Path>,
 }
 
 impl Files<'_> {
-    /// Whether none is named.
+    /// Whether no file is named.
     pub fn is_empty(&self) -> bool {
         self.named().next().is_none()
     }
@@ -31,7 +31,7 @@ impl Files<'_> {
         [self.added, self.removed, self.kept].into_iter().flatten()
     }
 
-    /// Refuses files that cannot be made, and one that is named twice: before the work, not after it.
+    /// Refuses files that cannot be created, and one that is named twice: before the work, not after it.
     pub fn check(&self) -> Result<()> {
         for (i, path) in self.named().enumerate() {
             atomic::check_target(path, Existing::Replace)?;
@@ -91,11 +91,11 @@ fn into<T>(path: Option<&Path>, work: impl FnOnce(Option<&mut Out<'_>>) -> Resul
 /// How the rows that only one input has are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marks {
-    /// As they are, behind the header: a file of its own.
+    /// As they are, after the header: a file of its own.
     None,
     /// With `- ` in front of removed rows, `+ ` of added and `~ ` of changed ones, as the new input has them.
     New,
-    /// And with `< ` in front of the old version of changed rows, each before its new one.
+    /// As above, and with `< ` in front of the old version of changed rows, each before its new one.
     WithOld,
 }
 

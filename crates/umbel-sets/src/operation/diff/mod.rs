@@ -1,7 +1,7 @@
 //! The rows that only one of two files has.
 //!
 //! Whole rows are compared first. If they have keys, a row that only one file has may be another version of one in the
-//! other: that is decided among those rows alone, which are few if the files are similar.
+//! other: that is decided among these rows alone, which are few if the files are similar.
 
 pub mod changes;
 
@@ -53,8 +53,8 @@ impl<'a> Diff<'a> {
         Self { inputs, options, paired: false }
     }
 
-    /// Passes the [replaced](Change::Replaced) rows not with the removed ones, but each before the first changed row with its
-    /// key. The rows of the new file are then sorted, through temporary files if there are many.
+    /// Passes each [replaced](Change::Replaced) row before the first changed row with its key, not with the removed
+    /// ones. The rows of the new file are then sorted, through temporary files if there are many.
     #[must_use]
     pub fn paired(self) -> Self {
         Self { paired: true, ..self }
@@ -75,16 +75,16 @@ impl<'a> Diff<'a> {
     /// Returns the header of the first file that has one.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Read errors.
     pub fn header(&self) -> Result<Option<Vec<u8>>, Error> {
         self.rows()?.header()
     }
 
-    /// Passes each row to `show`: first those kept; then, if there are keys after them, those removed and replaced, in the
-    /// order of the old file; then those added and changed, in the order of the new one.
+    /// Passes each row to `show`: kept and removed or replaced ones in the order of the old file (with keys, all kept
+    /// ones first); then added and changed ones, in the order of the new file.
     ///
     /// # Errors
-    /// Those of reading, of temporary files and of `show`.
+    /// Errors of reading, of temporary files and of `show`.
     pub fn run(
         &self,
         show: &mut (dyn FnMut(Change, &[u8]) -> io::Result<()> + Send),
@@ -115,7 +115,7 @@ impl<'a> Diff<'a> {
         Ok(report)
     }
 
-    /// Compares rows, then the keys of those that differ.
+    /// Compares rows, then the keys of rows that differ.
     fn keyed(
         &self,
         change: &mut (impl FnMut(Selected<'_>) -> Change + Send),
@@ -124,7 +124,7 @@ impl<'a> Diff<'a> {
         let options = self.options;
         let header = self.header()?;
         let spool = |[input, other]: [&Input; 2]| {
-            // Places in it are none of the input.
+            // Places in it are not places in the input.
             let name = format!("rows of {} that {} lacks", input.name(), other.name());
             let mut rows = SpoolWriter::new(&name, options)?;
             header.iter().try_for_each(|row| rows.row(row))?;
@@ -138,7 +138,7 @@ impl<'a> Diff<'a> {
             kept => show(kept, selected.row),
         })?;
         let [removed, added] = [removed.finish()?, added.finish()?];
-        // A row that was removed, and one with its key that was added: it has changed.
+        // A removed row and an added one with the same key: the row has changed.
         let old = [removed, added];
         let part = self.part(&old)?;
         let scanner = Scanner::new(options, LineHasher::random())?;
@@ -171,7 +171,7 @@ impl<'a> Diff<'a> {
         Ok(report)
     }
 
-    /// Marks rows of the first of two inputs whose key the second has, too.
+    /// Marks rows of the first of two inputs whose key is also in the second.
     fn part<'i>(&self, inputs: &'i [Input]) -> Result<SetOperation<'i>, Error>
     where
         'a: 'i,
@@ -181,20 +181,20 @@ impl<'a> Diff<'a> {
     }
 }
 
-/// Puts the replaced rows of each key before the first changed one, by two sorts: by their keys, to find which that is; and
-/// then by the order in which rows are shown.
+/// Puts the replaced rows of each key before the first changed one, by two sorts: by key, to find that row; and then by
+/// the order in which rows are shown.
 struct Pairs<'a> {
     keys: RowKeys<'a>,
-    /// Replaced rows, behind the numbers of the changed ones with their key.
+    /// Replaced rows, after the numbers of the changed ones with their key.
     by_key: Sorting<'a>,
-    /// All rows of the new file by their numbers, and replaced ones by that of the row they are shown before.
+    /// All rows of the new file by number, and replaced ones by the number of the row they are shown before.
     by_number: Sorting<'a>,
     /// How many rows of the new file there are so far.
     number: u64,
     key: Vec<u8>,
 }
 
-/// What a row is, by its count in a sort.
+/// The kind of change of a row, by its count in a sort.
 const SORTED: [Change; 3] = [Change::Replaced, Change::Changed, Change::Added];
 
 impl<'a> Pairs<'a> {
@@ -207,7 +207,7 @@ impl<'a> Pairs<'a> {
     fn push(&mut self, row: &[u8], number: u64) -> Result<(), Error> {
         let key = self.keys.key(row)?.unwrap_or_default();
         self.key.clear();
-        // With its length, keys are not parts of others.
+        // With its length, no key is a prefix of another.
         self.key.extend_from_slice(&(key.len() as u64).to_be_bytes());
         self.key.extend_from_slice(key);
         self.key.push(u8::from(number == 0));
@@ -233,7 +233,7 @@ impl<'a> Pairs<'a> {
         show: &mut impl FnMut(Change, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Self { by_key, mut by_number, .. } = self;
-        // The first number of a key, which numbers follow until rows do.
+        // The first number of a key, followed by other numbers and then rows.
         let (mut first, mut rows) = (0, true);
         by_key.finish(&mut |Selected { count: number, row, .. }| {
             if number == 0 {

@@ -192,7 +192,7 @@ proptest! {
     }
 }
 
-/// Of another join, or changed: what does not fit is refused before any work, and fewer keys than there are cost only time.
+/// Plans of other joins, or changed: filters that do not fit are refused before any work; too few keys cost only time.
 #[test]
 fn any_plan_gives_the_answer_or_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -218,7 +218,7 @@ fn tsv(dir: &Path) -> Options {
     Options { records: Records::Tsv { header: false, key }, ..options(dir, b'\n') }
 }
 
-/// What a filter of the spilled keys shows to have no partner is not spilled.
+/// Rows that a filter of the spilled keys shows to have no partner are not spilled.
 #[test]
 fn rows_without_a_partner_are_not_spilled() {
     let dir = tempfile::tempdir().unwrap();
@@ -261,7 +261,7 @@ fn the_first_row_has_the_number_of_columns_after_blank_lines_and_however_long() 
     assert_eq!(String::from_utf8(out).unwrap(), format!("1,a,{long},c\n2,b,,\n"));
 }
 
-/// A list of many rows goes to disk a few times, not beside each of the rows it joins.
+/// A list of many rows goes to disk a few times, not with each of the rows it joins.
 #[test]
 fn a_long_list_is_not_spilled_for_each_row() {
     let dir = tempfile::tempdir().unwrap();
@@ -277,14 +277,14 @@ fn a_long_list_is_not_spilled_for_each_row() {
     assert!(report.bytes_spilled < 2 * report.found, "{report:?}");
 }
 
-/// The last pass over the left rows has the room that the table leaves.
+/// The last pass over the left rows can use the room that the table leaves.
 #[test]
 fn a_long_row_fits_next_to_the_table_or_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let options = tsv(dir.path());
     let budget = budget(1, 512, 1 << 20);
     let right = input(dir.path(), "right", b"1\tb\n");
-    // A row takes its length and two copies in keys, in a buffer that grows by quarters.
+    // A row needs its length and two copies in keys, in a buffer that grows by quarters.
     let room = budget.long_line() + budget.table(0) / 2;
     for (length, fits) in [(room as usize / 3 / 5 * 4 - 1_000, true), (room as usize / 3, false)] {
         let row = format!("1\t{}", "x".repeat(length));

@@ -83,9 +83,9 @@ impl core::ops::Deref for AtomicBlocks {
 
     #[inline]
     fn deref(&self) -> &[AtomicBlock] {
-        // SAFETY: `start` and `count` are those of the owner's slice, which does not move (the heap
-        // or a mapping holds it) and lives as long as `self`; AtomicBlock and Block have the same
-        // layout, 64 bytes aligned to 64; nobody looks at the words through the owner meanwhile.
+        // SAFETY: `start` and `count` are those of the owner's slice, which does not move (the heap or a mapping holds
+        // it) and lives as long as `self`; AtomicBlock and Block have the same layout, 64 bytes aligned to 64; the
+        // owner does not access the words meanwhile.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }

@@ -1,10 +1,10 @@
 //! The loop over many keys. It runs at the speed of memory because no key waits for its cache line: lines are
-//! prefetched [`lines_ahead`], so that as many are in flight as the processor can track.
+//! prefetched [`lines_ahead`], which keeps as many in flight as the processor can track.
 
 use super::isa::{Isa, Work};
 use crate::hash::{KeyHash, Mixed64};
 
-/// Keys that are hashed or looked up together where a kind does not use the loop below.
+/// Keys hashed or looked up together by code that does not use the loop below.
 pub(crate) const AHEAD: usize = 32;
 
 /// Filters of at most this many blocks are not prefetched: 256 KiB fit in the second-level cache of any processor with
@@ -14,11 +14,11 @@ pub(crate) const NEAR: u64 = 4096;
 /// Filters of more blocks than this are in memory, or in a cache that many cores share.
 pub(crate) const FAR: u64 = 1 << 18;
 
-/// Lines between prefetching one and using it, in a filter of so many blocks; `None` if they are all near.
+/// Lines between prefetching one and using it, in a filter of `blocks` blocks; `None` if all of them are near.
 ///
-/// In a filter of 126 MB a look-up takes 6.3 ns with 32 on a Zen 5, which keeps over a hundred lines in flight, 4.5 with 64
-/// and 2.7 with 128; on an older processor 16 to 64 differed by 3 %, and 128 were not measured. At 13 MB 128 take 10 %
-/// longer than 32 in calls of a thousand keys, because each call ends without lines in flight.
+/// A look-up in a filter of 126 MB on a Zen 5, which keeps over a hundred lines in flight, takes 6.3 ns with 32 lines,
+/// 4.5 with 64 and 2.7 with 128. On an older processor 16 to 64 differed by 3 %; 128 was not measured. At 13 MB, 128
+/// takes 10 % longer than 32 in calls of a thousand keys, because each call ends without lines in flight.
 #[inline(always)]
 pub(super) fn lines_ahead(blocks: u64) -> Option<usize> {
     match blocks {
@@ -28,7 +28,7 @@ pub(super) fn lines_ahead(blocks: u64) -> Option<usize> {
     }
 }
 
-/// A type of hashes that batches consist of.
+/// A type of hash that batches consist of.
 #[allow(unreachable_pub)] // as for `Kernel` in kernel.rs
 pub trait Hash: Copy {
     /// The hash that a filter sees.
@@ -116,8 +116,8 @@ impl<H: Hash, E: Each> Work for Batch<'_, H, E> {
         assert_eq!(hashes.len(), answers.len(), "one answer for each hash");
         if cfg!(target_arch = "wasm32") && each.ahead().is_some() {
             const TOGETHER: usize = 128;
-            // Reading a line ahead holds up what comes after it until it is there, once the processor's window is full: the work
-            // on one key nearly fills it. Without that work in between, some twenty lines are on their way.
+            // Once the processor's window is full, a read ahead delays what follows until its line arrives, and the
+            // work on one key nearly fills the window. Without that work in between, some twenty lines are in flight.
             for (hashes, answers) in hashes.chunks(TOGETHER).zip(answers.chunks_mut(TOGETHER)) {
                 hashes.iter().for_each(|hash| each.ask(hash.key_hash()));
                 for (hash, answer) in hashes.iter().zip(answers) {
@@ -134,7 +134,7 @@ impl<H: Hash, E: Each> Work for Batch<'_, H, E> {
                 each.ask(hash.key_hash());
             }
         }
-        // Three slices in step, so that one comparison per key is enough.
+        // Three slices in step need only one comparison per key.
         let later = &hashes[ahead..];
         let (first, last) = answers.split_at_mut(later.len());
         for ((hash, asked), answer) in hashes.iter().zip(later).zip(first) {

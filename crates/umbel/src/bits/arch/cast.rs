@@ -1,4 +1,4 @@
-//! Blocks seen as bytes and words, and hashes as numbers, by hand: the traits of a crate for that would show in public
+//! Blocks seen as bytes and words, and hashes as numbers, by hand: a crate's traits for this would appear in public
 //! types.
 
 use core::slice::{from_raw_parts, from_raw_parts_mut};
@@ -18,7 +18,7 @@ pub fn bytes(blocks: &[Block]) -> &[u8] {
 /// The bytes of blocks.
 #[inline(always)]
 pub fn bytes_mut(blocks: &mut [Block]) -> &mut [u8] {
-    // SAFETY: as above, and any bytes are numbers.
+    // SAFETY: as above, and any bytes are valid numbers.
     unsafe { from_raw_parts_mut(blocks.as_mut_ptr().cast(), size_of_val(blocks)) }
 }
 
@@ -36,7 +36,7 @@ pub fn words_mut(blocks: &mut [Block]) -> &mut [u64] {
     unsafe { from_raw_parts_mut(blocks.as_mut_ptr().cast(), 8 * blocks.len()) }
 }
 
-/// The blocks that bytes are, or `None` if they are not aligned or not whole blocks.
+/// The bytes as blocks, or `None` if they are not aligned or not whole blocks.
 #[inline(always)]
 pub(crate) fn blocks(bytes: &[u8]) -> Option<&[Block]> {
     let start = bytes.as_ptr().cast::<Block>();

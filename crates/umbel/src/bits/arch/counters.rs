@@ -16,11 +16,11 @@ use crate::prelude::*;
 /// The planes that show whether a counter is 0. A quarter of insertions touch more.
 const LOW: usize = 2;
 
-/// Pending carries, so that some 30 keys are processed meanwhile.
+/// Pending carries: each waits while some 30 keys are processed.
 const CARRIES: usize = 8;
 
 /// How a filter counts its keys: an instruction set and the shape of the counters, chosen once per filter.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Counters {
     set: Set,
     shape: Shape<0, 0>,
@@ -29,7 +29,7 @@ pub(crate) struct Counters {
     inlined: Inline,
 }
 
-/// Runs work with the shape's planes and probes as constants where they are usual ones.
+/// Runs work with the shape's planes and probes as constants for the usual numbers.
 macro_rules! run {
     ($counters:expr, $shape:ident => $work:expr) => {{
         let Counters { set, shape, .. } = *$counters;
@@ -95,14 +95,14 @@ impl Counters {
     }
 
     /// Counts one key and returns whether it was not counted before. A batch would prefetch its lines and wait for
-    /// them, whereas the processor sees the lines of several calls ahead: 16 ns in place of 100, with 10 million keys.
+    /// them, whereas the processor looks several calls ahead: 16 ns instead of 100, with 10 million keys.
     #[inline(always)]
     pub(crate) fn add_one(&self, all: &mut [Block], hash: KeyHash) -> bool {
         #[cfg(target_arch = "x86_64")]
         if self.inlined == Inline::Avx512 && self.shape.planes == 4 {
             let lines = self.shape.known::<4, 8>().lines(all, hash);
             let lines = &mut all[lines];
-            // SAFETY: `Inline::of` names what the processor has; these are four lines, borrowed for writing.
+            // SAFETY: `Inline::of` chooses what the processor has; these are four lines, borrowed for writing.
             return unsafe { inline::add_avx512(lines.as_mut_ptr().cast(), hash.low) };
         }
         self.add_by_call(all, hash)
@@ -147,8 +147,8 @@ impl core::fmt::Debug for Counters {
     }
 }
 
-/// The shape of the counters. `PLANES` and `PROBES` are constants where they are usual ones, else 0.
-#[derive(Clone, Copy, Debug)]
+/// The shape of the counters. `PLANES` and `PROBES` are constants for the usual numbers, else 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Shape<const PLANES: usize, const PROBES: u32> {
     /// Bits of a counter: lines of a block. A power of two.
     planes: usize,
@@ -190,7 +190,7 @@ impl<const PLANES: usize, const PROBES: u32> Shape<PLANES, PROBES> {
     }
 }
 
-/// What all of the below have in common: the `$asked` lines they need of a key, and what they do with them.
+/// What all types below share: the `$asked` lines that they need of a key, and what they do with them.
 macro_rules! each {
     ($name:ident, $answer:ty, |$self:ident| $asked:expr, |$isa:ident, $hash:ident| $each:expr $(, $end:item)?) => {
         impl<const PLANES: usize, const PROBES: u32> Each for $name<'_, PLANES, PROBES> {
@@ -216,7 +216,7 @@ macro_rules! each {
     };
 }
 
-/// Keys to be counted. A carry waits for its line while others are added.
+/// Keys to be counted. A carry waits for its line while other keys are added.
 struct Add<'a, const PLANES: usize, const PROBES: u32> {
     all: &'a mut [Block],
     shape: Shape<PLANES, PROBES>,
@@ -293,7 +293,7 @@ each!(Has, bool, |self| LOW, |isa, hash| {
     planes::has(isa, &self.all[lines], mask)
 });
 
-/// Keys whose minimum counter is asked.
+/// Keys whose minimum counter is requested.
 struct Least<'a, const PLANES: usize, const PROBES: u32> {
     all: &'a [Block],
     shape: Shape<PLANES, PROBES>,

@@ -32,7 +32,7 @@ impl Kernel {
         with_probes!(probes, P => self.set.run(AnyOne::<P> { group, low, probes }))
     }
 
-    /// Looks up keys in groups of `size` blocks: `found[i]` becomes whether any filter may hold `hashes[i]`.
+    /// Looks up keys in groups of `size` blocks: sets `found[i]` to whether any filter may hold `hashes[i]`.
     ///
     /// # Panics
     /// If the slices differ in length, or there are no blocks.
@@ -73,8 +73,8 @@ impl Kernel {
         });
     }
 
-    /// Like [`insert_batch_beside`](Self::insert_batch_beside), in order: `new[i]` becomes whether no filter of the
-    /// group held `hashes[i]` before.
+    /// Like [`insert_batch_beside`](Self::insert_batch_beside), in order; sets `new[i]` if no filter of the group held
+    /// `hashes[i]` before, else clears it.
     ///
     /// # Panics
     /// If the slices differ in length.
@@ -109,8 +109,8 @@ impl Groups {
         place(hash.high, self.count) as usize * self.size
     }
 
-    /// Keys between prefetching and use: each has as many lines as a group has blocks. Twice the lines of keys with one
-    /// line each: with 4 blocks in 22 MB a look-up takes 6.1 ns with 128 lines ahead, 5.1 with 256, 5.4 with 512.
+    /// Keys between prefetching and use; each has a group's lines. In all, twice the lines of a filter with one line
+    /// per key: with 4 blocks in 22 MB a look-up takes 6.1 ns with 128 lines ahead, 5.1 with 256, 5.4 with 512.
     #[inline(always)]
     fn ahead(&self) -> Option<usize> {
         lines_ahead(self.count * self.size as u64).map(|lines| (2 * lines / self.size).max(8))
@@ -152,7 +152,7 @@ impl<const PROBES: u32> Work for AnyOne<'_, PROBES> {
     }
 }
 
-/// Keys looked up in all filters. `SIZE` and `PROBES` are constants where they are usual ones, else 0.
+/// Keys looked up in all filters. `SIZE` and `PROBES` are constants for the usual numbers, else 0.
 struct Any<'a, const SIZE: usize, const PROBES: u32> {
     blocks: &'a [Block],
     groups: Groups,
@@ -195,7 +195,7 @@ each!(
     }
 );
 
-/// As [`Beside`], reporting which keys no filter held.
+/// Like [`Beside`], reporting which keys no filter held.
 struct BesideNew<'a> {
     blocks: &'a mut [Block],
     groups: Groups,

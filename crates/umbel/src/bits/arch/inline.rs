@@ -2,10 +2,10 @@
 //!
 //! A function with a target feature is never inlined into one without, and a call per key costs as much as the work:
 //! arguments, constants loaded again, and fewer keys in the processor's window, so fewer cache misses in flight.
-//! Measured per query: 2.6 ns with a call, 2.0 without, in cache; 31 and 22 on 126 MB. With AVX2 the instructions are
-//! those of its kernels, with two exceptions:
+//! Measured per query: 2.6 ns with a call, 2.0 without, in cache; 31 and 22 on 126 MB. The AVX2 code uses the
+//! instructions of the AVX2 kernels, with two exceptions:
 //!
-//! 1. A field is extracted by a left shift, which drops what is above it, and a right shift by 58: no constant 63.
+//! 1. A left shift, which drops what is above a field, and a right shift by 58 extract it: no constant 63.
 //! 2. A query shifts the block's words left until the tested bit is the sign, 63 − field times, and gathers the signs:
 //!    no constant 1. The fields of !low are 63 − field.
 //!
@@ -16,9 +16,9 @@
 //! values of their own in whole vector registers. `vzeroupper` clears the upper halves of all sixteen, so all sixteen
 //! are declared as clobbered; callers without AVX keep no more than a float there, so it costs them nothing.
 //!
-//! Memory is read and written in aligned pieces of 32 or 64 bytes, of which every processor with AVX2 moves each
-//! aligned word of 8 bytes atomically: to other threads these are relaxed loads and stores of words, so the functions
-//! also work on atomic blocks.
+//! Memory is read and written in aligned pieces of 32 or 64 bytes. Every processor with AVX2 moves each aligned word of
+//! 8 bytes in them atomically, so other threads see relaxed loads and stores of words, and the functions also work on
+//! atomic blocks.
 
 use core::arch::asm;
 
@@ -27,14 +27,14 @@ use super::set::Set;
 /// How single keys with eight lanes are set and tested.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inline {
-    /// By the kernels, behind a call, as are other numbers of probes.
+    /// By the kernels, behind a call, like other numbers of probes.
     No,
     Avx2,
     Avx512,
 }
 
 impl Inline {
-    /// For the kernels of an instruction set, which this processor has. Miri interprets those, but no assembly.
+    /// For the kernels of an instruction set that this processor has. Miri interprets kernels, but not assembly.
     pub(super) fn of(set: Set, probes: u32) -> Self {
         match set {
             _ if cfg!(miri) => Self::No,
@@ -47,8 +47,8 @@ impl Inline {
     /// Whether the eight lanes of `low` are all set in the block at `words`.
     ///
     /// # Safety
-    /// Not `No`; `words` points to 64 bytes, aligned to 64, that can be read, and that other threads write, if at all, as
-    /// atomic words.
+    /// `self` is not `No`; `words` points to 64 readable bytes, aligned to 64, that other threads write only as atomic
+    /// words.
     #[inline(always)]
     pub(super) unsafe fn contains(self, words: *const u64, low: u64) -> bool {
         // SAFETY: promised by the caller.
@@ -63,8 +63,8 @@ impl Inline {
     /// Sets the eight lanes of `low` in the block at `words` and returns whether any was clear.
     ///
     /// # Safety
-    /// Not `No`; `words` points to 64 bytes, aligned to 64, that can be read and written; no other thread writes them
-    /// meanwhile, and none reads them but as atomic words.
+    /// `self` is not `No`; `words` points to 64 readable and writable bytes, aligned to 64. Meanwhile other threads do
+    /// not write them, and read them only as atomic words.
     #[inline(always)]
     pub(super) unsafe fn insert(self, words: *mut u64, low: u64) -> bool {
         // SAFETY: promised by the caller.
@@ -79,7 +79,7 @@ impl Inline {
     /// Whether the eight lanes of `low` are all counted: set in one of the two lines at `words`.
     ///
     /// # Safety
-    /// As for [`contains`](Self::contains), of two lines.
+    /// As for [`contains`](Self::contains), for two lines.
     #[inline(always)]
     pub(super) unsafe fn has(self, words: *const u64, low: u64) -> bool {
         // SAFETY: promised by the caller.
@@ -100,7 +100,7 @@ struct Constants {
     _ones: [u64; 8],
     /// Shifts that bring field i to the low end.
     _down: [u64; 8],
-    /// The same for scattered bits: their words, and their places there.
+    /// Shifts for scattered bits: to their words, and to their places there.
     _words: [u64; 8],
     _bits: [u64; 8],
 }
@@ -114,9 +114,9 @@ static CONSTANTS: Constants = Constants {
     _bits: [0, 9, 18, 27, 36, 45, 54, 0],
 };
 
-/// `$lines` for a key, whose fields are in ymm1 and ymm0, and the line at `$words`, in ymm2 and ymm3; returns what they
-/// put in `answer`. Afterwards the upper halves of the vector registers are zero, as code without AVX expects them;
-/// every register that this clears is clobbered, because a caller can have values there.
+/// Runs `$lines` on a key's fields, in ymm1 and ymm0, and the line at `$words`, in ymm2 and ymm3; returns what they put
+/// in `answer`. Afterwards the upper halves of the vector registers are zero, as code without AVX expects. Every
+/// register that this clears is declared as clobbered, because a caller can have values there.
 macro_rules! avx2 {
     ($words:ident, $low:expr, $options:tt: $($lines:literal)*) => {{
         let answer: u32;
@@ -148,8 +148,8 @@ macro_rules! avx2 {
 /// Whether the eight lanes of `low` are all set in the block at `words`.
 ///
 /// # Safety
-/// AVX2 is there; `words` points to 64 bytes, aligned to 32, that can be read, and that other threads write, if at all,
-/// as atomic words.
+/// The processor has AVX2; `words` points to 64 readable bytes, aligned to 32, that other threads write only as atomic
+/// words.
 #[inline(always)]
 unsafe fn contains_avx2(words: *const u64, low: u64) -> bool {
     // SAFETY: promised by the caller; the assembly reads the block and the constants.
@@ -167,7 +167,7 @@ unsafe fn contains_avx2(words: *const u64, low: u64) -> bool {
 /// Whether the eight lanes of `low` are all counted: set in one of the two lines at `words`.
 ///
 /// # Safety
-/// As for [`contains_avx2`], of two lines.
+/// As for [`contains_avx2`], for two lines.
 #[inline(always)]
 unsafe fn has_avx2(words: *const u64, low: u64) -> bool {
     // SAFETY: as in `contains_avx2`.
@@ -187,7 +187,7 @@ unsafe fn has_avx2(words: *const u64, low: u64) -> bool {
 /// Sets the eight lanes of `low` in the block at `words` and returns whether any was clear.
 ///
 /// # Safety
-/// As for [`contains_avx2`]; the block can be written too, no other thread writes it meanwhile, and none reads it but as
+/// As for [`contains_avx2`]; the block is also writable. Meanwhile other threads do not write it, and read it only as
 /// atomic words.
 #[inline(always)]
 unsafe fn insert_avx2(words: *mut u64, low: u64) -> bool {
@@ -211,12 +211,12 @@ unsafe fn insert_avx2(words: *mut u64, low: u64) -> bool {
     new as u8 != 0
 }
 
-/// `$lines` for a key and the lines at `$words`; returns whether `$answer` holds of k1 afterwards. In half the
-/// instructions of AVX2: all eight lanes are in one register, zmm16. A rotation takes its count modulo 64, so no field
-/// need be extracted.
+/// Runs `$lines` on a key, whose eight lanes are in zmm16, and the lines at `$words`; returns whether `$answer` holds
+/// for k1 afterwards. All lanes in one register halve the instructions of AVX2. A rotation takes its count modulo 64,
+/// so fields need no mask.
 ///
-/// It uses only registers that code without AVX-512 does not know: there is no `vzeroupper`, and nothing of the caller's
-/// is lost.
+/// It uses only registers that code without AVX-512 does not know, so it needs no `vzeroupper`, and the caller loses
+/// nothing.
 macro_rules! avx512 {
     ($words:ident, $low:ident, $options:tt, $answer:literal: $($lines:literal)*) => {{
         let answer: u8;
@@ -243,17 +243,17 @@ macro_rules! avx512 {
 /// Like [`contains_avx2`].
 ///
 /// # Safety
-/// AVX-512F is there; the rest as in [`contains_avx2`].
+/// The processor has AVX-512F; the rest as for [`contains_avx2`].
 #[inline(always)]
 unsafe fn contains_avx512(words: *const u64, low: u64) -> bool {
-    // SAFETY: as in `contains_avx2`; so below.
+    // SAFETY: as in `contains_avx2`; the same below.
     unsafe { avx512!(words, low, (nostack, readonly), "z": "vptestnmq k1, zmm16, [{words}]") }
 }
 
 /// Like [`has_avx2`].
 ///
 /// # Safety
-/// As for [`contains_avx512`], of two lines.
+/// As for [`contains_avx512`], for two lines.
 #[inline(always)]
 unsafe fn has_avx512(words: *const u64, low: u64) -> bool {
     // SAFETY: as above.
@@ -269,7 +269,7 @@ unsafe fn has_avx512(words: *const u64, low: u64) -> bool {
 /// Like [`insert_avx2`].
 ///
 /// # Safety
-/// AVX-512F is there; the rest as in [`insert_avx2`].
+/// The processor has AVX-512F; the rest as for [`insert_avx2`].
 #[inline(always)]
 unsafe fn insert_avx512(words: *mut u64, low: u64) -> bool {
     // SAFETY: as above; the block is also written.
@@ -283,11 +283,11 @@ unsafe fn insert_avx512(words: *mut u64, low: u64) -> bool {
     }
 }
 
-/// Counts the eight lanes of `low` in the four planes at `words`, as `planes::add` without its branch, and returns
+/// Counts the eight lanes of `low` in the four planes at `words`, like `planes::add` without its branch, and returns
 /// whether any was 0.
 ///
 /// # Safety
-/// As for [`insert_avx512`], of four lines.
+/// As for [`insert_avx512`], for four lines.
 #[inline(always)]
 pub(super) unsafe fn add_avx512(words: *mut u64, low: u64) -> bool {
     // SAFETY: as in `insert_avx512`.
@@ -318,7 +318,7 @@ pub(super) unsafe fn add_avx512(words: *mut u64, low: u64) -> bool {
     }
 }
 
-/// Whether the scattered bits of `low`, at most seven, are all set, as many as are set in `mask`. Each bit's word is
+/// Whether the first scattered bits of `low` are all set: as many as `mask` has bits, at most seven. Each bit's word is
 /// brought to a lane of its own: the permutation reads three bits of a lane, the rotation six.
 ///
 /// # Safety
@@ -361,7 +361,7 @@ mod tests {
     /// Four vectors of sums, kept in registers around both functions, as callers compiled for AVX keep theirs.
     ///
     /// # Safety
-    /// AVX2 is there.
+    /// The processor has AVX2.
     #[target_feature(enable = "avx2")]
     unsafe fn sums(kernel: &Kernel, block: &mut Block, rounds: u64) -> [[u64; 4]; 4] {
         let mut sums = [_mm256_setzero_si256(); 4];
@@ -387,7 +387,7 @@ mod tests {
             if kernel.inlined == Inline::No {
                 continue;
             }
-            // SAFETY: the processor was asked, and AVX2 is wherever AVX-512 is.
+            // SAFETY: the processor was asked, and any processor with AVX-512 has AVX2.
             let sums = unsafe { sums(&kernel, &mut Block::default(), 100_000) };
             assert_eq!(sums, [1, 2, 3, 4].map(|factor| [factor * 4_999_950_000; 4]));
         }

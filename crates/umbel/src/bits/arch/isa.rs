@@ -1,14 +1,14 @@
-//! What an instruction set does with a block, and the code that is written once for all of them.
+//! What an instruction set does with a block, and the code written once for all instruction sets.
 //!
-//! A value of an [`Isa`] is proof that the processor has the set: it comes from asking the processor. So the code
-//! above it is safe.
+//! A value of an [`Isa`] type proves that the processor has the set, because only detecting the set makes one. So the
+//! code above it is safe.
 //!
-//! That code has no closures: the body of a closure is not compiled for the instruction set of the function around it,
-//! and every intrinsic would become a call.
+//! That code uses no closures: a closure's body is not compiled for the instruction set of the enclosing function, so
+//! every intrinsic would become a call.
 
 use super::{Block, pattern};
 
-/// Proof that the processor has an instruction set, and what that does with the 512 bits of a block.
+/// Proof that the processor has an instruction set, and what the set does with the 512 bits of a block.
 pub(super) trait Isa: Copy {
     /// A block in registers.
     type Line: Copy;
@@ -35,7 +35,7 @@ pub(super) trait Isa: Copy {
         }
     }
 
-    /// Whether a block has all bits of a mask that is made of `probes` probes.
+    /// Whether a block has all bits of a mask made from `probes` probes.
     #[inline(always)]
     fn has(self, block: Self::Line, mask: Self::Line, probes: u32) -> bool {
         let _ = probes;
@@ -87,6 +87,6 @@ pub(super) fn contains<I: Isa>(isa: I, block: &Block, low: u64, probes: u32) -> 
 pub(super) trait Work {
     type Answer;
 
-    /// Always inlined, as is all that it calls.
+    /// Always inlined, like everything that it calls.
     fn run<I: Isa>(self, isa: I) -> Self::Answer;
 }

@@ -15,9 +15,8 @@ use crate::hash::{KeyHash, Mixed64};
 use crate::prelude::*;
 
 /// How a filter sets and tests the bits of its keys: an instruction set and a number of probes, chosen once per filter.
-#[derive(Clone, Copy)]
-#[allow(unreachable_pub)] // appears in the hidden part of a public trait
-pub struct Kernel {
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Kernel {
     pub(super) set: Set,
     pub(super) probes: u32,
     /// How single keys are set and tested without a call.
@@ -25,16 +24,15 @@ pub struct Kernel {
     pub(super) inlined: Inline,
 }
 
-/// The position of a slice of blocks in its filter: `first` and following, of `total`.
+/// The position of a slice of blocks in its filter: it starts at block `first` of `total`.
 #[derive(Clone, Copy, Debug)]
-#[allow(unreachable_pub)] // as for `Kernel`
-pub struct Run {
+pub(crate) struct Run {
     pub(crate) first: u64,
     pub(crate) total: u64,
 }
 
 impl Run {
-    /// The place of a key in the slice; beyond its end if the key is elsewhere.
+    /// The place of a key in the slice; beyond its end if the key belongs elsewhere.
     #[inline(always)]
     fn place(&self, hash: KeyHash) -> usize {
         place(hash.high, self.total).wrapping_sub(self.first) as usize
@@ -57,7 +55,7 @@ impl core::fmt::Debug for Kernel {
     }
 }
 
-/// Runs `$work` with the number of probes as a constant `$PROBES`, where code is compiled for that number, else 0.
+/// Runs `$work` with a constant `$PROBES`: the number of probes if code is compiled for that number, else 0.
 macro_rules! with_probes {
     ($probes:expr, $PROBES:ident => $work:expr) => {
         match $probes {
@@ -125,7 +123,7 @@ impl Kernel {
             && matches!(self.set, Set::Avx512(_))
             && self.probes <= pattern::SCATTER_PER_WORD
         {
-            // SAFETY: AVX-512 is there; the block is borrowed for reading.
+            // SAFETY: the processor has AVX-512; the block is borrowed for reading.
             return unsafe {
                 inline::contains_scattered(block.0.as_ptr(), low, (1 << self.probes) - 1)
             };
@@ -133,13 +131,13 @@ impl Kernel {
         self.set.run(ContainsOne { block, low, probes: self.probes })
     }
 
-    /// [`contains`](Self::contains) for a block that other threads may be setting bits in.
+    /// Like [`contains`](Self::contains), for a block in which other threads may be setting bits.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
     #[inline(always)]
     pub(crate) fn contains_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
         #[cfg(target_arch = "x86_64")]
         if self.inlined != Inline::No {
-            // SAFETY: as in `contains`; all that other threads do to the words is atomic.
+            // SAFETY: as in `contains`; other threads access the words only atomically.
             return unsafe { self.inlined.contains(block.words(), low) };
         }
         if pattern::rounds(self.probes) > 0 {
@@ -152,10 +150,9 @@ impl Kernel {
         all & 1 == 1
     }
 
-    /// [`insert`](Self::insert) for a block that other threads may be reading.
+    /// Like [`insert`](Self::insert), for a block that other threads may be reading.
     ///
-    /// No other thread may insert into the block meanwhile, or its bits could be lost: callers hold a
-    /// lock.
+    /// No other thread may insert into the block meanwhile, or bits could be lost: callers hold a lock.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
     #[inline(always)]
     pub(crate) fn insert_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
@@ -182,7 +179,7 @@ impl Kernel {
     }
 }
 
-/// The loops over batches of a type of hashes: they are compiled in this crate, for all that use its filters.
+/// The batch loops for one type of hash, compiled in this crate for every crate that uses its filters.
 #[allow(unreachable_pub)] // as for `Kernel`
 pub trait Batched: Hash {
     /// Inserts keys that all fall into `blocks`, which is `run` of the filter.
@@ -190,7 +187,7 @@ pub trait Batched: Hash {
     /// # Panics
     /// If a key falls elsewhere.
     fn insert(kernel: &Kernel, blocks: &mut [Block], run: Run, hashes: &[Self]);
-    /// Like [`insert`](Self::insert), in order: `new[i]` becomes whether `hashes[i]` set a bit.
+    /// Like [`insert`](Self::insert), in order; sets `new[i]` to whether `hashes[i]` set a bit.
     ///
     /// # Panics
     /// If a key falls elsewhere, or the slices differ in length.
@@ -290,7 +287,7 @@ each!(
     }
 );
 
-/// As [`Insert`], reporting which keys set a bit.
+/// Like [`Insert`], reporting which keys set a bit.
 struct InsertNew<'a, const PROBES: u32> {
     blocks: &'a mut [Block],
     run: Run,
@@ -379,7 +376,7 @@ mod tests {
                 let mut found = vec![false; asked.len()];
                 Batched::contains(&kernel, &many, &asked, &mut found);
                 prop_assert_eq!(&found, &answers, "{:?} {}", kernel, probes);
-                // `hashes` are those of their high halves, taken for 64-bit hashes.
+                // Each of `hashes` was stretched from the 64-bit hash in its high half.
                 let narrow: Vec<_> = hashes.iter().map(|hash| Mixed64(hash.high)).collect();
                 let mut many = Blocks::zeroed(blocks).unwrap();
                 Batched::insert(&kernel, &mut many, Run { first: 0, total: blocks }, &narrow);

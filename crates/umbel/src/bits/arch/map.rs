@@ -20,7 +20,7 @@ impl MappedFile {
     /// Maps a whole file, of any size. Pages are read when they are touched, and shared between processes.
     ///
     /// # Errors
-    /// The system's errors. No file can be mapped where the platform has no mapping, as in WebAssembly.
+    /// The system's errors. On platforms without mapping, such as WebAssembly, every call fails.
     ///
     /// # Safety
     /// While the mapping lives, no process may write to the file or shorten it. Replacing the file by renaming another
@@ -33,13 +33,13 @@ impl MappedFile {
         Ok(Self { map: Arc::new(map) })
     }
 
-    /// Tells the system that all pages will be read in order: it reads ahead.
+    /// Advises the system that all pages will be read in order, so it reads ahead.
     pub(crate) fn reads_in_order(&self) {
         #[cfg(unix)]
         let _ = self.map.advise(memmap2::Advice::Sequential);
     }
 
-    /// Tells the system that pages will be read in any order, as keys fall: reading ahead would only push useful ones out.
+    /// Advises the system that pages will be read in random order: reading ahead would only evict useful ones.
     pub(crate) fn reads_anywhere(&self) {
         #[cfg(unix)]
         let _ = self.map.advise(memmap2::Advice::Random);
@@ -64,6 +64,7 @@ pub struct MappedBlocks {
     part: Range<usize>,
 }
 
+#[doc(hidden)]
 impl AsRef<[Block]> for MappedBlocks {
     #[inline]
     fn as_ref(&self) -> &[Block] {

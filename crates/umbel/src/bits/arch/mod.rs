@@ -3,7 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | `pattern` | what every kernel does, bit for bit, in plain code |
-//! | `set` | the instruction sets: which there are, and the one way to run code under one |
+//! | `set`, `isa` | the instruction sets, and the only way to run code under one |
 //! | `plain`, `x86`, `neon` | what each set does with a block |
 //! | `batch` | the loop over many keys, which prefetches their lines |
 //! | `kernel` | keys of a blocked filter: one block each |
@@ -51,13 +51,13 @@ pub use storage::Blocks;
 
 use super::Block;
 
-/// Begins to read a block, if there is one at this place. WebAssembly has no prefetch, so there it is read: that waits for
-/// nothing by itself, and the processor goes on to the next reads, as many as it can keep in flight.
+/// Prefetches the block at this place, if there is one. WebAssembly has no prefetch, so there the block is read: the
+/// read itself waits for nothing, and the processor continues with the next reads, as many as it can keep in flight.
 #[inline(always)]
 pub(crate) fn ask(blocks: &[Block], at: usize) {
     #[cfg(target_arch = "wasm32")]
     if let Some(block) = blocks.get(at) {
-        // SAFETY: the word is borrowed. A volatile read stays in the code, although nobody uses it.
+        // SAFETY: the word is borrowed. A volatile read stays in the code although its result is unused.
         unsafe { (&raw const block.0[0]).read_volatile() };
     }
     #[cfg(not(target_arch = "wasm32"))]
@@ -68,13 +68,13 @@ pub(crate) fn ask(blocks: &[Block], at: usize) {
 #[inline(always)]
 pub fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint: it reads nothing and faults on no address; SSE is always there.
+    // SAFETY: a prefetch is a hint: it reads nothing and never faults; every x86-64 processor has SSE.
     unsafe {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(at.cast());
     }
     #[cfg(all(target_arch = "aarch64", not(miri)))]
-    // SAFETY: as above; there is no stable intrinsic. Nothing that the program sees is read or written.
+    // SAFETY: as above; there is no stable intrinsic. The program observes no read or write.
     unsafe {
         core::arch::asm!(
             "prfm pldl1keep, [{at}]",

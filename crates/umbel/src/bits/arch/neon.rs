@@ -1,7 +1,7 @@
 //! Kernels for NEON (four registers of two lanes a block), which every AArch64 processor has.
 //!
-//! Tested against the definition in an emulator; not measured, and possibly no faster than what the compiler makes of
-//! plain code. NEON has no right shift by a variable: it shifts left by a negative number.
+//! Tested against the definition in an emulator; not measured, and possibly no faster than plain code as compiled. NEON
+//! has no right shift by a variable: it shifts left by a negative number.
 //!
 //! Only for little-endian machines: words are used as they are in memory.
 
@@ -11,12 +11,12 @@ use super::isa::{Isa, Work, on_two_lines};
 use super::{Block, pattern};
 use crate::hash::nth_word;
 
-/// Proof of NEON.
+/// Proof that the processor has NEON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Neon(());
 
 impl Neon {
-    /// Any processor has it.
+    /// Every AArch64 processor has it.
     pub(super) fn detect() -> Option<Self> {
         (!cfg!(umbel_plain)).then_some(Self(()))
     }
@@ -60,7 +60,7 @@ impl Isa for Neon {
     #[inline(always)]
     fn lanes(self, low: u64, rounds: u32) -> Self::Line {
         if cfg!(miri) {
-            // It does not know the variable shift.
+            // Miri does not know the variable shift.
             return self.load(&pattern::lanes(low, rounds));
         }
         // SAFETY: NEON; pairs are below 4.

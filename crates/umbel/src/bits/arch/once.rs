@@ -5,8 +5,8 @@ use core::marker::PhantomData;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// See the module. Threads that call at the same time may make the value several times; all get the same one, on processors that compare
-/// and exchange pointers atomically.
+/// See the module. Threads that call at the same time may make the value several times; on processors that compare and
+/// exchange pointers atomically, all get the same one.
 pub(crate) struct Once<T> {
     made: AtomicPtr<T>,
     owns: PhantomData<T>,
@@ -26,8 +26,8 @@ impl<T> Once<T> {
         if made.is_null() {
             made = self.keep(Box::new(make()));
         }
-        // SAFETY: not null, so from a box that is never freed nor changed; whoever put it there did so with release,
-        // and it was loaded with acquire.
+        // SAFETY: not null, so it is from a box that is never freed or changed; it was stored with release and loaded
+        // with acquire.
         unsafe { &*made }
     }
 
@@ -38,15 +38,15 @@ impl<T> Once<T> {
         match self.made.compare_exchange(null, new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
             Err(first) => {
-                // SAFETY: `new` came from a box above, and nobody else has seen it.
+                // SAFETY: `new` came from a box above, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
                 first
             }
         }
     }
 
-    /// Keeps the last value that arrives, for processors without an instruction that compares and exchanges. An interrupt
-    /// may have made another in between; that one stays valid for whoever got it.
+    /// Keeps the last value that arrives, for processors without an instruction that compares and exchanges. An
+    /// interrupt may have made another in between, which stays valid for its callers.
     #[cfg(not(target_has_atomic = "ptr"))]
     fn keep(&self, new: Box<T>) -> *mut T {
         let new = Box::into_raw(new);

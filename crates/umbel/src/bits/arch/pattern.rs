@@ -1,6 +1,6 @@
 //! The bits of one key inside its 512-bit block: the definition, in plain code.
 //!
-//! From the low half of the key's hash comes a sequence of words, w₀ = low, w₁, w₂, … (`nth_word`).
+//! The low half of the key's hash gives a sequence of words, w₀ = low, w₁, w₂, … (`nth_word`).
 //!
 //! ```text
 //! probes a multiple of 8: LANES.    Round r sets one bit in each of the block's eight 64-bit words:
@@ -16,8 +16,8 @@
 //!         |0| probe 6 |      ...       | probe 0 |
 //! ```
 //!
-//! Without AVX-512, scattered bits are set and tested word by word in plain filters: six instructions per probe. If a
-//! mask meets several lines, as in counters and windows, it is made in registers. Lanes need no loop and no
+//! Without AVX-512, scattered bits are set and tested word by word in plain filters: six instructions per probe. A mask
+//! that is applied to several lines, as in counters and windows, is made in registers. Lanes need no loop and no
 //! multiplication: eight shifts by constants, one AND, eight variable shifts, which is one instruction each on 8 ×
 //! 64-bit registers and two each on 4 × 64. They cost 2 % more bits than scatter at fpp 0.01 (10.10 and 9.90 per key),
 //! 1.5 % at 0.001, 0.9 % at 1e-6. The patterns are part of the file format.

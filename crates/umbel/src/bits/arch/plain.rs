@@ -56,7 +56,7 @@ impl Isa for Plain {
     }
 }
 
-/// Words of two lines, one by one.
+/// Combines two lines word by word.
 #[inline(always)]
 fn each(left: Block, right: Block, word: impl Fn(u64, u64) -> u64) -> Block {
     Block(core::array::from_fn(|i| word(left.0[i], right.0[i])))

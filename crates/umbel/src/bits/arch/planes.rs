@@ -3,7 +3,7 @@
 use super::isa::Isa;
 use crate::bits::{Block, counters};
 
-/// Planes that a key to be removed passes through without checking whether there is a borrow.
+/// Planes that a removal passes through without checking for a borrow.
 const STRAIGHT: usize = 4;
 
 /// Raises the counter of every position of `key`.
@@ -15,8 +15,8 @@ pub(super) fn add<I: Isa>(isa: I, counters: &mut [Block], key: I::Line) {
     }
 }
 
-/// The part of [`add`] in the first two planes; returns the carry to the others. It may be carried later, after more
-/// was added: the counts are then the same.
+/// The part of [`add`] in the first two planes; returns the carry to the others. It may be carried later, after other
+/// keys are added: the counts come out the same.
 #[inline(always)]
 pub(super) fn add_low<I: Isa>(isa: I, counters: &mut [Block], key: I::Line) -> I::Line {
     let (low, high) = (isa.load(&counters[0]), isa.load(&counters[1]));

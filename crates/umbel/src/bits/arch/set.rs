@@ -1,5 +1,5 @@
-//! The instruction sets that kernels are compiled for, and the one way to run code under one: [`Set::run`] compiles it for
-//! each.
+//! The instruction sets that kernels are compiled for. [`Set::run`] is the only way to run code under one: it compiles
+//! the code for each.
 
 use super::isa::Work;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
@@ -22,9 +22,9 @@ pub(super) enum Set {
 }
 
 impl Set {
-    /// All that this processor has, the best one last.
+    /// All sets that this processor has, the best one last.
     pub(super) fn available() -> Vec<Self> {
-        #[allow(unused_mut)] // elsewhere it is all
+        #[allow(unused_mut)] // other processors add none
         let mut sets = vec![Self::Plain(Plain)];
         #[cfg(target_arch = "x86_64")]
         {
@@ -36,7 +36,7 @@ impl Set {
         sets
     }
 
-    /// The best one of this processor.
+    /// The best set of this processor.
     pub(super) fn detect() -> Self {
         *Self::available().last().expect("plain code runs anywhere")
     }
@@ -45,7 +45,7 @@ impl Set {
     pub(super) fn run<W: Work>(self, work: W) -> W::Answer {
         match self {
             Self::Plain(isa) => run_plain(isa, work),
-            // SAFETY: the value is proof that the processor has the instruction set; so below.
+            // SAFETY: the value proves that the processor has the instruction set; the same below.
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(isa) => unsafe { x86::run_avx2(isa, work) },
             // SAFETY: as above.
@@ -58,7 +58,7 @@ impl Set {
     }
 }
 
-/// A call too, so that callers stay small.
+/// Also a call, to keep callers small.
 #[inline(never)]
 fn run_plain<W: Work>(isa: Plain, work: W) -> W::Answer {
     work.run(isa)

@@ -18,25 +18,27 @@ pub struct Blocks {
 }
 
 // SAFETY: the blocks are plain numbers, owned here, reached by the usual rules of references.
+#[doc(hidden)]
 unsafe impl Send for Blocks {}
 // SAFETY: as for Send.
+#[doc(hidden)]
 unsafe impl Sync for Blocks {}
 
 /// A filter of this many bytes spans a few huge pages.
 const LARGE: usize = 4 * HUGE;
-/// Bytes of a huge page of most systems. Miri has none, and fills large memory slowly.
+/// Bytes of a huge page on most systems. Miri has none, and fills large memory slowly.
 const HUGE: usize = if cfg!(miri) { 4 << 10 } else { 2 << 20 };
 
-/// The alignment of so many bytes of blocks: that of huge pages if they fill some exactly, and else of cache lines.
-/// Other large filters lose little by ordinary pages at their ends, and nobody should pay 2 MiB for them.
+/// The alignment of this many bytes of blocks: to huge pages if they fill some exactly, else to cache lines. Other
+/// large filters lose little by ordinary pages at their ends, so aligning those is not worth 2 MiB.
 const fn alignment(bytes: usize) -> usize {
     if bytes >= LARGE && bytes.is_multiple_of(HUGE) { HUGE } else { align_of::<Block>() }
 }
 
-/// How so many bytes of blocks are allocated, or `None` if no machine has that much memory.
+/// The layout for this many bytes of blocks, or `None` if they exceed any machine's memory.
 ///
-/// Of a large filter only the pages that are touched should use memory. Allocators have zeroed pages for that, but not
-/// for aligned allocations, to which they write zeros: so a large one is longer, and aligned here.
+/// Only the touched pages of a large filter should use memory. Allocators have zeroed pages for that, but write zeros
+/// to aligned allocations: so a large one is made longer, and aligned here.
 fn allocation(bytes: usize) -> Option<Layout> {
     let layout = match bytes < LARGE {
         true => Layout::from_size_align(bytes, alignment(bytes)),
@@ -50,6 +52,7 @@ impl Blocks {
     ///
     /// # Errors
     /// [`OutOfMemory`] instead of an abort.
+    #[doc(hidden)]
     pub fn zeroed(count: u64) -> Result<Self, OutOfMemory> {
         let blocks = Self::in_any_pages(count)?;
         #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
@@ -67,29 +70,29 @@ impl Blocks {
             return Ok(Self { start: NonNull::dangling(), count: 0, memory: NonNull::dangling() });
         }
         let layout = allocation(bytes).ok_or_else(fail)?;
-        // SAFETY: it has bytes.
+        // SAFETY: the layout is not empty.
         let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(fail)?;
         let before = memory.as_ptr().align_offset(alignment(bytes));
-        // SAFETY: memory that is not aligned is longer by the alignment.
+        // SAFETY: if the memory is not aligned, it is longer by the alignment.
         let start = unsafe { memory.add(before) }.cast();
         Ok(Self { start, count: count as usize, memory })
     }
 
-    /// Tells the system how to map the blocks. A kernel without huge pages says no; the filter is then only slower.
+    /// Advises the system how to map the blocks. A kernel without huge pages refuses; the filter is then only slower.
     #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
     fn advise(&self, advice: libc::c_int) {
-        /// Of any system.
+        /// On any system.
         const LARGEST_PAGE: usize = 64 << 10;
         let bytes = size_of_val(&self[..]);
         let before = self.start.as_ptr().cast::<u8>().align_offset(LARGEST_PAGE).min(bytes);
-        // SAFETY: the pages are those of the blocks, and what may follow them in the last; advice changes no content.
+        // SAFETY: these pages hold the blocks, and the last one perhaps more; advice does not change content.
         unsafe {
             let first = self.start.as_ptr().cast::<u8>().add(before);
             libc::madvise(first.cast(), bytes - before, advice);
         }
     }
 
-    /// Like [`zeroed`](Self::zeroed), in ordinary pages: of a huge filter, only the pages touched use memory.
+    /// Like [`zeroed`](Self::zeroed), in ordinary pages: only the touched pages of a huge filter use memory.
     #[cfg(all(test, target_pointer_width = "64", not(miri)))]
     pub(crate) fn sparse(count: u64) -> Self {
         let blocks = Self::in_any_pages(count).expect("address space");
@@ -106,18 +109,21 @@ impl Blocks {
     }
 
     /// The bytes of all blocks, as a file has them.
+    #[doc(hidden)]
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         cast::bytes(self)
     }
 
     /// The bytes of all blocks, as a file has them; the first is at an address that is a multiple of 64.
+    #[doc(hidden)]
     #[inline]
     pub fn as_bytes_mut(&mut self) -> &mut [u8] {
         cast::bytes_mut(self)
     }
 }
 
+#[doc(hidden)]
 impl Drop for Blocks {
     fn drop(&mut self) {
         let layout = allocation(size_of_val(&self[..])).expect("it was allocated");
@@ -128,17 +134,19 @@ impl Drop for Blocks {
     }
 }
 
+#[doc(hidden)]
 impl core::ops::Deref for Blocks {
     type Target = [Block];
 
     #[inline]
     fn deref(&self) -> &[Block] {
-        // SAFETY: `count` blocks, any bits of which are a value, are allocated from `start` on as long as `self` lives;
+        // SAFETY: `count` blocks, for which any bits are valid, are allocated from `start` on while `self` lives;
         // nothing else reaches them, so the borrow of `self` governs them.
         unsafe { core::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }
 
+#[doc(hidden)]
 impl core::ops::DerefMut for Blocks {
     #[inline]
     fn deref_mut(&mut self) -> &mut [Block] {
@@ -154,6 +162,7 @@ impl AsRef<[Block]> for Blocks {
     }
 }
 
+#[doc(hidden)]
 impl AsMut<[Block]> for Blocks {
     #[inline]
     fn as_mut(&mut self) -> &mut [Block] {
@@ -161,13 +170,22 @@ impl AsMut<[Block]> for Blocks {
     }
 }
 
-/// Their number, not their bits.
+/// Shows their number, not their bits.
+#[doc(hidden)]
 impl core::fmt::Debug for Blocks {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Blocks").field("count", &self.count).finish_non_exhaustive()
     }
 }
 
+#[doc(hidden)]
+impl PartialEq for Blocks {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+#[doc(hidden)]
 impl Clone for Blocks {
     /// # Panics
     /// If the memory for the copy cannot be allocated.

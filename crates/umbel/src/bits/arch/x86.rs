@@ -18,7 +18,7 @@ macro_rules! has_feature {
     }};
 }
 
-/// Proof of AVX2 and BMI2.
+/// Proof that the processor has AVX2 and BMI2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Avx2(());
 
@@ -31,7 +31,7 @@ impl Avx2 {
     }
 }
 
-/// Proof of AVX-512F, and of all that [`Avx2`] is proof of.
+/// Proof that the processor has AVX-512F, AVX2 and BMI2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Avx512(());
 
@@ -93,7 +93,7 @@ impl Isa for Avx2 {
                 (_mm256_set_epi64x(192, 128, 64, 0), _mm256_set_epi64x(448, 384, 320, 256));
             let mut mask = (_mm256_setzero_si256(), _mm256_setzero_si256());
             for (word, bit) in Scatter::new(low, probes) {
-                // In all words but its own the bit is shifted by 64 or more places, or by none that there are: out.
+                // In every other word the shift is 64 or more, or negative, which counts as more: the bit drops out.
                 let position = _mm256_set1_epi64x((64 * word as u64 + bit) as i64);
                 let shifts =
                     (_mm256_sub_epi64(position, firsts.0), _mm256_sub_epi64(position, firsts.1));
@@ -138,8 +138,8 @@ impl Isa for Avx2 {
     }
 
     /// Eight lanes: the block's words are shifted left until the tested bit is the sign, 63 − field times, which saves
-    /// the mask. The fields of !low are 63 − field; a left shift drops what is above one, a right shift by 58 what is
-    /// below.
+    /// the mask. The fields of !low are 63 − field; a left shift drops the bits above a field, a right shift by 58 the
+    /// bits below it.
     #[inline(always)]
     fn contains(self, block: &Block, low: u64, probes: u32) -> bool {
         if probes != 8 {
@@ -159,7 +159,7 @@ impl Isa for Avx2 {
     }
 }
 
-/// One round of lanes: bit (word >> shift) & 63 of each word. A rotation counts modulo 64, so no field need be cut out.
+/// One round of lanes: bit (word >> shift) & 63 of each word. A rotation counts modulo 64: fields need no mask.
 #[inline(always)]
 unsafe fn lane_bits_512(word: u64) -> __m512i {
     // SAFETY: AVX-512F, promised by the caller.
@@ -195,7 +195,7 @@ impl Isa for Avx512 {
             for (word, count) in pattern::scatter_words(low, probes) {
                 let mut fields = _mm512_set1_epi64(word as i64);
                 for _ in 0..count {
-                    // In all words but its own the bit is shifted by 64 or more places, or by none that there are: out.
+                    // In every other word the shift is 64 or more, or negative, which counts as more.
                     let shifts = _mm512_sub_epi64(_mm512_and_si512(fields, last), firsts);
                     mask = _mm512_or_si512(mask, _mm512_sllv_epi64(one, shifts));
                     fields = _mm512_srli_epi64::<9>(fields);
@@ -230,7 +230,7 @@ impl Isa for Avx512 {
         unsafe { _mm512_test_epi64_mask(line, line) == 0 }
     }
 
-    /// With one bit in each word of the mask, one instruction finds those that are clear.
+    /// If each word of the mask has one bit, one instruction finds the clear ones.
     #[inline(always)]
     fn has(self, block: Self::Line, mask: Self::Line, probes: u32) -> bool {
         match probes {
@@ -240,7 +240,7 @@ impl Isa for Avx512 {
         }
     }
 
-    /// Scattered bits are set all together, in a mask.
+    /// Scattered bits are set together, by one mask.
     #[inline(always)]
     fn insert(self, block: &mut Block, low: u64, probes: u32) -> bool {
         let (mask, old) = (self.mask(low, probes), self.load(block));
@@ -248,8 +248,7 @@ impl Isa for Avx512 {
         !self.has(old, mask, probes)
     }
 
-    /// Seven scattered bits are tested together: each one's word is brought to a lane of its own. Without a loop where
-    /// there are no more.
+    /// Seven scattered bits are tested together: each bit's word is brought to its own lane. Up to seven need no loop.
     #[inline(always)]
     fn contains(self, block: &Block, low: u64, probes: u32) -> bool {
         let block = self.load(block);

@@ -1,11 +1,9 @@
-//! Rows of several attributes: a filter for each attribute, and joint tags that record which values came together (B.
-//! Xiao, Y. Hua 2009, "Using parallel Bloom filters for multiattribute representation on network services",
-//! <https://doi.org/10.1109/TPDS.2009.39>).
+//! Rows of several attributes: a filter for each attribute, and joint tags that record which values came together.
 //!
-//! In the paper, a second structure holds one value for a whole item, made from the hashes of its attributes. Here a
-//! tag is the hash of the values themselves, each preceded by its length, so that no two rows share one. Tags go into
-//! one more filter of the same kind. A row may have a tag for every subset of its attributes, because a tag of the
-//! whole row only helps queries that name all of it.
+//! In the paper, a second structure holds one value per item, made from the hashes of its attributes. Here a tag is the
+//! hash of the values themselves, each preceded by its length, so different rows have different tags. Tags are in one
+//! more filter of the same kind. A row may have a tag for every subset of its attributes, because a tag of the whole
+//! row only helps queries that name all of it.
 //!
 //! A value hashes differently in each attribute's filter. With one hash for all, attributes that share values, such as
 //! the two ends of a connection, would have the same false positives.
@@ -17,89 +15,82 @@ use plan::{parameter, part};
 
 use super::blocked::BlockedCore;
 use super::classic;
+use super::prelude::*;
 use super::spread::SpreadCore;
-use crate::bits::{Block, Blocks};
-use crate::error::{FieldError, check_field};
-use crate::filter::core::{Core, InsertCore, MakeCore, Merge, MergeCore};
-use crate::filter::methods::merges;
-use crate::filter::{Fact, Filter, MergeError, Names, Part, Receipt, RowError};
-use crate::format::{Body, FileError, Header};
-use crate::hash::{Hashing, KeyHash, KeyHasher, Scheme};
-use crate::math::Estimate;
-use crate::plan::{Kind, MAX_BITS, Plan, PlanError, Planner, Tags};
-use crate::prelude::*;
+use crate::filter::{Names, RowError};
+use crate::plan::{Kind, MAX_BITS, Tags};
 
-/// A filter of rows of named attributes, which answers queries for any subset of them. A row may be there if each
-/// attribute's filter lets its value pass, and so does the joint tag of these values, where there is one.
-///
-/// Use it for rows such as (host, user, port) of which later only some values are known. A plain filter of whole rows
-/// answers queries for whole rows only, but with at most half the bits of two attributes' filters: use that if the
-/// queries are always the same, and one such filter each if there are two or three.
-///
-/// **What the rate is for.** The plan is for each filter by itself, and counts rows. A value that no row has passes its
-/// attribute's filter with probability at most `fpp`, and j such values together with at most about `fpp`^j. Values
-/// that occur, but never in one row, all pass their own filters; only their tag can reject them, and it lets them pass
-/// with probability at most `fpp`:
-///
-/// | [`Tags`] | kind | tags per row of A attributes | values of different rows pass together |
-/// |---|---|---|---|
-/// | `None` | `attributes:0` | 0 | always |
-/// | `Row`, the default | `attributes:1` | 1 | with probability at most `fpp` if all attributes are queried, else always |
-/// | `Subsets` | `attributes:2` | 2^A − A − 1, for A ≤ 8 | with probability at most `fpp` |
-///
-/// **Cost.** The plan's bits for each attribute and each tag: at 1 %, 40 bits per row of three attributes with a tag of
-/// each row, 70 with the tags of all subsets, and 2,600 with these for eight attributes. A query reads a cache line for
-/// each value and one for the tag. Inserting all subsets of eight values hashes 247 of them, some 5 µs per row.
-/// `attributes:10` to `attributes:12` are the same with classic filters: fewer bits, and as many cache lines as probes.
-///
-/// Rows may repeat: the rate holds for as many *different* rows as planned. Filters of the same plan, names and scheme
-/// merge. `S` is the storage of each filter's blocks.
-///
-/// Used as a filter of single keys, it answers for whole rows: [`contains`](Filter::contains) takes the hash of a row
-/// as the key of several fields (FORMAT.md, section 3: the value alone for one attribute, else each value preceded by
-/// its length), in the order of the attributes. Only a row's tag can answer this: a filter of several attributes without tags
-/// answers true.
-///
-/// # Receipt
-/// The rate is the highest among the filters inside. Rows are counted by their tags if each row has one; otherwise they
-/// are as many as the values of the attribute with the most, as there cannot be fewer.
-///
-/// ```
-/// use umbel::{Attributes, KeyHasher, Kind, Plan};
-///
-/// let plan = Plan::for_keys(Kind::Attributes, 1_000, 0.001)?;
-/// let mut seen = Attributes::with_names(&plan, &["host", "user"], KeyHasher::default())?;
-/// assert!(seen.insert_row(&["alpha", "ann"])?, "certainly new");
-/// seen.insert_row(&["beta", "bob"])?;
-///
-/// assert!(seen.contains_row(&[Some("alpha"), Some("ann")])?);
-/// assert!(seen.contains_row(&[None, Some("bob")])?, "a query may name any attributes");
-/// assert!(!seen.contains_row(&[Some("gamma"), None])?);
-/// assert!(!seen.contains_row(&[Some("alpha"), Some("bob")])?, "both known, but not together");
-/// # Ok::<(), umbel::Error>(())
-/// ```
-pub type Attributes<S = Blocks, H = KeyHasher> = Filter<AttributesCore<S>, H>;
+filter! {
+    /// A filter of rows of named attributes, queried by any subset of them. A row may be there if its queried values
+    /// pass their attributes' filters, and their joint tag passes, if they have one (B. Xiao, Y. Hua 2009, "Using
+    /// parallel Bloom filters for multiattribute representation on network services",
+    /// <https://doi.org/10.1109/TPDS.2009.39>).
+    ///
+    /// Use it for rows such as (host, user, port), when queries know only some of the values. If all queries name the
+    /// same attributes, plain filters, one per such set, are smaller: a plain filter of whole rows has at most half the
+    /// bits of two attributes' filters.
+    ///
+    /// **Rate.** The plan is for each filter by itself, and counts rows. A value outside all rows passes its
+    /// attribute's filter with probability at most `fpp`, and j such values together with at most about `fpp`^j. Values
+    /// that occur in different rows pass their own filters; only their tag can reject them, and lets them pass with
+    /// probability at most `fpp`:
+    ///
+    /// | [`Tags`] | kind | tags per row of A attributes | values of different rows pass together |
+    /// |---|---|---|---|
+    /// | `None` | `attributes:0` | 0 | always |
+    /// | `Row`, the default | `attributes:1` | 1 | with probability at most `fpp` if all attributes are queried, else always |
+    /// | `Subsets` | `attributes:2` | 2^A − A − 1, for A ≤ 8 | with probability at most `fpp` |
+    ///
+    /// **Cost.** The plan's bits for each attribute and each tag: at 1 %, 40 bits per row of three attributes with a
+    /// tag of each row, 70 with the tags of all subsets, and 2,600 with all subsets of eight attributes. A query reads
+    /// a cache line per value and one for the tag. Inserting all subsets of eight values hashes 247 of them, some 5 µs
+    /// per row. `attributes:10` to `attributes:12` use classic filters: fewer bits, and as many cache lines as probes.
+    ///
+    /// Rows may repeat: the rate holds for as many *different* rows as planned. Filters of the same plan, names and
+    /// scheme merge.
+    ///
+    /// [`contains`](Filter::contains) answers for whole rows, given the hash of a row as the key of several fields
+    /// (FORMAT.md, section 3: the value alone for one attribute, else each value preceded by its length), in the order
+    /// of the attributes. It looks up the row's tag, so a filter of several attributes without tags answers true.
+    ///
+    /// # Receipt
+    /// The rate is the highest among the filters inside. Rows are counted by their tags if each row has one; otherwise
+    /// by the attribute with the most values, a lower bound.
+    ///
+    /// ```
+    /// use umbel::{Attributes, KeyHasher, Kind, Plan};
+    ///
+    /// let plan = Plan::for_keys(Kind::Attributes, 1_000, 0.001)?;
+    /// let mut seen = Attributes::with_names(&plan, &["host", "user"], KeyHasher::default())?;
+    /// assert!(seen.insert_row(&["alpha", "ann"])?, "certainly new");
+    /// seen.insert_row(&["beta", "bob"])?;
+    ///
+    /// assert!(seen.contains_row(&[Some("alpha"), Some("ann")])?);
+    /// assert!(seen.contains_row(&[None, Some("bob")])?, "a query may name any attributes");
+    /// assert!(!seen.contains_row(&[Some("gamma"), None])?);
+    /// assert!(!seen.contains_row(&[Some("alpha"), Some("bob")])?, "both known, but not together");
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    Attributes(AttributesCore)
+}
 
 /// The core of an [`Attributes`] filter.
-#[derive(Clone)]
-pub struct AttributesCore<S = Blocks> {
+#[derive(Clone, PartialEq)]
+pub(crate) struct AttributesCore<S = Blocks> {
     plan: Plan,
     tags: Tags,
     names: Vec<String>,
     /// One per attribute, in the order of the names.
     filters: Vec<Inner<S>>,
-    /// The filter of the tags, if rows have any.
     joint: Option<Inner<S>>,
 }
 
-/// A filter inside.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 enum Inner<S = Blocks> {
     Blocked(BlockedCore<S>),
     Classic(SpreadCore<classic::Plans, S>),
 }
 
-/// Runs the same code on a filter of either kind.
 macro_rules! of_either {
     ($inner:expr, $filter:ident => $does:expr) => {
         match $inner {
@@ -179,10 +170,10 @@ impl<S: AsRef<[Block]>> Inner<S> {
     }
 }
 
-/// Rows processed together: the hashes of one attribute are 4 KiB.
+/// Rows processed together: 4 KiB of hashes per attribute.
 const GROUP: usize = 256;
 
-/// The longest value whose length fits in front of it.
+/// The longest value whose length fits in 32 bits.
 const MOST_VALUE: usize = u32::MAX as usize;
 
 /// Part of the format.
@@ -190,23 +181,20 @@ const MOST_ATTRIBUTES: usize = 64;
 /// Part of the format.
 const MOST_NAME: usize = 255;
 
-/// The hash of the tag of some values. `joined` is the hash of the values, each preceded by its length; bit i of
-/// `subset` is set if attribute i is among them. A subset has at least two bits, so that no tag is the hash itself.
-/// Part of the format.
+/// The hash of the tag of some values. `joined` is the hash of the values, each preceded by its length; `subset` has a
+/// bit per attribute. It has at least two bits, so the tag always differs from `joined`. Part of the format.
 fn tag(joined: KeyHash, subset: u64) -> KeyHash {
     joined.in_part(subset)
 }
 
-/// The subset of all attributes.
 fn all(attributes: usize) -> u64 {
     u64::MAX >> (64 - attributes)
 }
 
-/// Joins values into the key of several fields.
+/// Joins values into the key of several fields. Their lengths were checked before.
 fn join<'a>(bytes: &mut Vec<u8>, values: impl Iterator<Item = &'a [u8]>) {
     bytes.clear();
     for value in values {
-        // Lengths were checked before.
         bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
         bytes.extend_from_slice(value);
     }
@@ -214,13 +202,11 @@ fn join<'a>(bytes: &mut Vec<u8>, values: impl Iterator<Item = &'a [u8]>) {
 
 impl Attributes {
     /// Makes an empty filter of rows with these attributes, each planned by `plan`: 1 to 64 different names of 1 to 255
-    /// bytes.
-    ///
-    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// bytes. For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
     /// # Errors
-    /// For wrong names, [`RowError::NoAttributes`], [`RowError::AttributeCount`] (with a tag for each subset, more than
-    /// 8), [`RowError::AttributeName`] or [`RowError::AttributeTwice`]; for a wrong plan, [`RowError::Plan`].
+    /// For wrong names, [`RowError::NoAttributes`], [`RowError::AttributeCount`] (above 8 with a tag for each subset),
+    /// [`RowError::AttributeName`] or [`RowError::AttributeTwice`]; for a wrong plan, [`RowError::Plan`].
     pub fn with_names<N: AsRef<str>>(
         plan: &Plan,
         names: &[N],
@@ -234,11 +220,10 @@ impl Attributes {
         let filters = names.iter().map(|_| Inner::make(&each)).collect::<Result<_, _>>()?;
         let joint = joint.map(|joint| Inner::make(&joint)).transpose()?;
         let core = AttributesCore { plan: *plan, tags, names, filters, joint };
-        Ok(Self::of(core, hasher))
+        Ok(Self(Hashed::of(core, hasher)))
     }
 
-    /// Inserts a row, a value for each attribute in their order; true if it was certainly new, false if it may have
-    /// been there before.
+    /// Inserts a row, a value for each attribute in order; true if it was certainly new.
     ///
     /// # Errors
     /// [`RowError::RowLength`]; [`RowError::ValueTooLong`] for a value of 2³² bytes or more. Nothing is inserted then.
@@ -248,10 +233,8 @@ impl Attributes {
         Ok(new[0])
     }
 
-    /// Inserts many rows in order, with overlapping cache misses.
-    ///
-    /// # Errors
-    /// As [`insert_row`](Self::insert_row), for any of the rows. Nothing is inserted then.
+    /// Inserts many rows in order with overlapping cache misses. The errors are as in [`insert_row`](Self::insert_row);
+    /// if any row has one, nothing is inserted.
     pub fn insert_rows<V: AsRef<[u8]>, R: AsRef<[V]>>(
         &mut self,
         rows: &[R],
@@ -259,14 +242,8 @@ impl Attributes {
         self.insert_rows_new(rows, &mut vec![false; rows.len()])
     }
 
-    /// Like [`insert_rows`](Self::insert_rows), and `new[i]` becomes what [`insert_row`](Self::insert_row) returns for
-    /// `rows[i]`.
-    ///
-    /// # Errors
-    /// As [`insert_rows`](Self::insert_rows).
-    ///
-    /// # Panics
-    /// If the slices differ in length.
+    /// Like [`insert_rows`](Self::insert_rows), and sets `new[i]` to what [`insert_row`](Self::insert_row) returns for
+    /// `rows[i]`. Panics if the slices differ in length.
     pub fn insert_rows_new<V: AsRef<[u8]>, R: AsRef<[V]>>(
         &mut self,
         rows: &[R],
@@ -275,14 +252,15 @@ impl Attributes {
         assert_eq!(rows.len(), new.len(), "one answer for each row");
         for row in rows {
             let row = row.as_ref();
-            self.core.check_row(row.len(), row.iter().map(AsRef::as_ref))?;
+            self.0.core.check_row(row.len(), row.iter().map(AsRef::as_ref))?;
         }
         let (mut hashes, mut set) = (Vec::new(), Vec::new());
         let mut bytes = Vec::new();
+        let Hashed { core, hasher, .. } = &mut self.0;
         for (rows, new) in rows.chunks(GROUP).zip(new.chunks_mut(GROUP)) {
             new.fill(false);
-            for (i, filter) in self.core.filters.iter_mut().enumerate() {
-                let hash = |row: &R| self.hasher.hash(row.as_ref()[i].as_ref()).in_part(i as u64);
+            for (i, filter) in core.filters.iter_mut().enumerate() {
+                let hash = |row: &R| hasher.hash(row.as_ref()[i].as_ref()).in_part(i as u64);
                 hashes.clear();
                 hashes.extend(rows.iter().map(hash));
                 set.clear();
@@ -292,9 +270,9 @@ impl Attributes {
             }
             hashes.clear();
             for row in rows {
-                self.core.tags_of(&self.hasher, row.as_ref(), &mut bytes, &mut hashes);
+                core.tags_of(hasher, row.as_ref(), &mut bytes, &mut hashes);
             }
-            if let Some(joint) = &mut self.core.joint {
+            if let Some(joint) = &mut core.joint {
                 let each = hashes.len() / rows.len();
                 set.clear();
                 set.resize(hashes.len(), false);
@@ -307,18 +285,16 @@ impl Attributes {
     }
 }
 
-impl<H> Attributes<Blocks, H> {
+impl<H: Hashing> Attributes<H> {
     /// Forgets all rows.
     pub fn clear(&mut self) {
-        for filter in self.core.filters.iter_mut().chain(&mut self.core.joint) {
-            of_either!(filter, filter => filter.clear());
-        }
+        self.0.core.clear();
     }
 }
 
-impl<S: AsRef<[Block]>> Attributes<S> {
-    /// Returns whether a row with these values may be there; `None` stands for an attribute that the query leaves open.
-    /// With no value at all, true.
+impl<S: AsRef<[Block]>> Attributes<KeyHasher, S> {
+    /// Returns whether a row with these values may be there; `None` for an attribute that the query leaves open.
+    /// Without any value, true.
     ///
     /// # Errors
     /// [`RowError::RowLength`] or [`RowError::ValueTooLong`].
@@ -328,13 +304,8 @@ impl<S: AsRef<[Block]>> Attributes<S> {
         Ok(found[0])
     }
 
-    /// Looks up many rows, with overlapping cache misses: `found[i]` becomes the answer for `rows[i]`.
-    ///
-    /// # Errors
-    /// As [`contains_row`](Self::contains_row), for any of the rows.
-    ///
-    /// # Panics
-    /// If the slices differ in length.
+    /// Looks up many rows with overlapping cache misses: sets `found[i]` to the answer for `rows[i]`. Panics if the
+    /// slices differ in length. The errors are as in [`contains_row`](Self::contains_row), for any row.
     pub fn contains_rows<V: AsRef<[u8]>, R: AsRef<[Option<V>]>>(
         &self,
         rows: &[R],
@@ -343,19 +314,19 @@ impl<S: AsRef<[Block]>> Attributes<S> {
         assert_eq!(rows.len(), found.len(), "one answer for each row");
         for row in rows {
             let row = row.as_ref();
-            self.core.check_row(row.len(), row.iter().flatten().map(AsRef::as_ref))?;
+            self.0.core.check_row(row.len(), row.iter().flatten().map(AsRef::as_ref))?;
         }
         let mut bytes = Vec::new();
         for (rows, found) in rows.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
             found.fill(true);
-            for (i, filter) in self.core.filters.iter().enumerate() {
-                let hash = |row: &R| Some(self.hasher.hash(row.as_ref()[i].as_ref()?.as_ref()));
+            for (i, filter) in self.0.core.filters.iter().enumerate() {
+                let hash = |row: &R| Some(self.0.hasher.hash(row.as_ref()[i].as_ref()?.as_ref()));
                 let hash = |row: &R| Some(hash(row)?.in_part(i as u64));
                 look_up(filter, rows, found, hash);
             }
-            if let Some(joint) = &self.core.joint {
+            if let Some(joint) = &self.0.core.joint {
                 look_up(joint, rows, found, |row| {
-                    self.core.tag_asked(&self.hasher, row.as_ref(), &mut bytes)
+                    self.0.core.tag_asked(&self.0.hasher, row.as_ref(), &mut bytes)
                 });
             }
         }
@@ -363,22 +334,20 @@ impl<S: AsRef<[Block]>> Attributes<S> {
     }
 }
 
-impl<S: AsRef<[Block]>, H: Hashing> Attributes<S, H> {
-    /// Returns the worst-case probability that a row passes that was never inserted, when these attributes are queried:
-    /// that of the filter if a single value is unknown, or of the tag if the values are known but never came together;
-    /// 1 if such values have no tag. From the filter's own bits, in one pass.
-    ///
-    /// # Errors
-    /// [`RowError::RowLength`].
+impl<H: Hashing, S: AsRef<[Block]>> Attributes<H, S> {
+    /// Returns the worst-case probability that a row never inserted passes a query of these attributes, from the
+    /// filter's own bits, in one pass: the rate of a single attribute's filter, or of the tag filter for values that
+    /// never came together; 1 if such values have no tag. [`RowError::RowLength`] unless `asked` has an entry per
+    /// attribute.
     pub fn query_fpp(&self, asked: &[bool]) -> Result<f64, RowError> {
-        self.core.check_row(asked.len(), core::iter::empty())?;
-        let scheme = self.hasher.scheme();
+        self.0.core.check_row(asked.len(), core::iter::empty())?;
+        let scheme = self.0.hasher.scheme();
         let places: Vec<_> = (0..asked.len()).filter(|&i| asked[i]).collect();
         Ok(match places[..] {
             [] => 1.0,
-            [only] => self.core.filters[only].receipt(scheme).fpp,
-            _ => match &self.core.joint {
-                Some(joint) if self.core.has_tag(places.len()) => joint.receipt(scheme).fpp,
+            [only] => self.0.core.filters[only].receipt(scheme).fpp,
+            _ => match &self.0.core.joint {
+                Some(joint) if self.0.core.has_tag(places.len()) => joint.receipt(scheme).fpp,
                 _ => 1.0,
             },
         })
@@ -388,29 +357,27 @@ impl<S: AsRef<[Block]>, H: Hashing> Attributes<S, H> {
     ///
     /// # Errors
     /// [`RowError::Unnamed`] if `names` is empty, [`RowError::UnknownAttribute`], [`RowError::AttributeTwice`].
+    #[doc(hidden)]
     pub fn indices<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
         if names.is_empty() {
-            return Err(RowError::Unnamed { has: Names::of(self.names()) });
+            return Err(RowError::Unnamed(Names::of(self.names())));
         }
         let mut places = Vec::new();
         for name in names.iter().map(AsRef::as_ref) {
             let place = self.names().iter().position(|own| own == name);
-            let place = place.ok_or_else(|| RowError::UnknownAttribute {
-                name: Names::of(&[name]),
-                has: Names::of(self.names()),
+            let place = place.ok_or_else(|| {
+                RowError::UnknownAttribute(Names::of(&[name]), Names::of(self.names()))
             })?;
             if places.contains(&place) {
-                return Err(RowError::AttributeTwice { name: Names::of(&[name]) });
+                return Err(RowError::AttributeTwice(Names::of(&[name])));
             }
             places.push(place);
         }
         Ok(places)
     }
 
-    /// Like [`indices`](Self::indices), for the attributes of a whole row.
-    ///
-    /// # Errors
-    /// As [`indices`](Self::indices); [`RowError::AttributesMissing`].
+    /// Like [`indices`](Self::indices), for a whole row; also [`RowError::AttributesMissing`].
+    #[doc(hidden)]
     pub fn indices_of_all<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
         let places = self.indices(names)?;
         let missing: Vec<_> = (0..self.names().len())
@@ -420,25 +387,22 @@ impl<S: AsRef<[Block]>, H: Hashing> Attributes<S, H> {
         if missing.is_empty() {
             return Ok(places);
         }
-        Err(RowError::AttributesMissing {
-            missing: Names::of(&missing),
-            has: Names::of(self.names()),
-        })
+        Err(RowError::AttributesMissing(Names::of(&missing), Names::of(self.names())))
     }
 
     /// Returns the names of the attributes, in their order.
     pub fn names(&self) -> &[String] {
-        &self.core.names
+        &self.0.core.names
     }
 
     /// Returns which joint tags rows have.
+    #[doc(hidden)]
     pub fn tags(&self) -> Tags {
-        self.core.tags
+        self.0.core.tags
     }
 }
 
 impl<S: AsRef<[Block]>> AttributesCore<S> {
-    /// Appends the tags of a row.
     fn tags_of<V: AsRef<[u8]>>(
         &self,
         hasher: &KeyHasher,
@@ -499,16 +463,16 @@ impl<S: AsRef<[Block]>> AttributesCore<S> {
     ) -> Result<(), RowError> {
         let expected = self.names.len();
         if found != expected {
-            return Err(RowError::RowLength { expected, found });
+            return Err(RowError::RowLength(expected, found));
         }
         match values.map(<[u8]>::len).find(|&bytes| bytes > MOST_VALUE) {
-            Some(bytes) => Err(RowError::ValueTooLong { bytes }),
+            Some(bytes) => Err(RowError::ValueTooLong(bytes)),
             None => Ok(()),
         }
     }
 }
 
-/// Clears `found` for rows whose hash does not pass, leaving rows without a hash; looks up only rows still found.
+/// Clears `found` for rows whose hash does not pass; skips rows without a hash or already cleared.
 fn look_up<R>(
     filter: &Inner<impl AsRef<[Block]>>,
     rows: &[R],
@@ -639,10 +603,31 @@ impl AttributesCore<&[Block]> {
     }
 }
 
-merges!([] AttributesCore);
+merges!(Attributes);
 
-/// Filter by filter; uses memory for a copy meanwhile.
-impl MergeCore for AttributesCore {
+impl Owned for AttributesCore {
+    type Refusal = InsertError;
+
+    /// Rows need names.
+    fn make(_: &Plan) -> Result<Self, PlanError> {
+        Err(PlanError::Unnamed)
+    }
+
+    fn check_inserts(&self) -> Result<(), InsertError> {
+        Err(InsertError::Rows(Names::of(&self.names)))
+    }
+
+    fn insert(&mut self, _: KeyHash) -> Result<bool, InsertError> {
+        Err(InsertError::Rows(Names::of(&self.names)))
+    }
+
+    fn clear(&mut self) {
+        for filter in self.filters.iter_mut().chain(&mut self.joint) {
+            of_either!(filter, filter => filter.clear());
+        }
+    }
+
+    /// Filter by filter; uses memory for a copy meanwhile.
     fn merge<T: AsRef<[Block]>>(
         &mut self,
         other: &AttributesCore<T>,
@@ -650,11 +635,11 @@ impl MergeCore for AttributesCore {
     ) -> Result<(), MergeError> {
         if self.names != other.names {
             let [left, right] = [Names::of(&self.names), Names::of(&other.names)];
-            return Err(MergeError::AttributesDiffer { left, right });
+            return Err(MergeError::AttributesDiffer(left, right));
         }
         let [left, right] = [self.plan, other.plan].map(|plan| Plans::number(plan.variant));
         if left != right {
-            return Err(MergeError::TagsDiffer { left, right });
+            return Err(MergeError::TagsDiffer(left, right));
         }
         let pairs = self.filters.iter().zip(&other.filters);
         let filters: Vec<_> =
@@ -665,7 +650,7 @@ impl MergeCore for AttributesCore {
         };
         let Plan { keys, fpp, bits, probes, .. } = *filters[0].plan();
         self.plan = Plan { keys, fpp, bits, probes, ..self.plan };
-        // As a file has it, in which rows are divided first, and then multiplied by their tags.
+        // The plan that a file gives, which divides rows first and then multiplies them by their tags.
         let (_, planned) = plans(&self.plan, self.names.len()).expect("no larger than before");
         let joint = joint.zip(planned).map(|(joint, plan)| joint.planned(plan));
         (self.filters, self.joint) = (filters, joint);
@@ -673,15 +658,15 @@ impl MergeCore for AttributesCore {
     }
 }
 
-/// The plan of each attribute's filter, and of the filter of the tags, if rows have any: for as many times the rows as
-/// each has tags, in as many times the bits, at the same rate.
+/// The plan of each attribute's filter, and of the tags' filter, if rows have any: per tag of a row, as many keys and
+/// bits again, at the same rate.
 fn plans(plan: &Plan, attributes: usize) -> Result<(Plan, Option<Plan>), PlanError> {
     let each = part(plan);
     let (tags, _) = parameter(plan.variant);
     let tags = tags.per_row(attributes);
     let all = each.bits as f64 * (attributes as f64 + tags as f64);
     if all > MAX_BITS as f64 {
-        return Err(PlanError::TooLarge { bits: all });
+        return Err(PlanError::TooLarge(all));
     }
     let joint = (tags > 0).then(|| Plan {
         keys: each.keys.saturating_mul(tags),
@@ -700,14 +685,14 @@ fn check_names(names: &[String], tags: Tags) -> Result<(), RowError> {
         return Err(RowError::NoAttributes);
     }
     if names.len() > most {
-        return Err(RowError::AttributeCount { found: names.len(), most });
+        return Err(RowError::AttributeCount(names.len(), most));
     }
     for (i, name) in names.iter().enumerate() {
         if !(1..=MOST_NAME).contains(&name.len()) {
-            return Err(RowError::AttributeName { name: Names::of(&[name]) });
+            return Err(RowError::AttributeName(Names::of(&[name])));
         }
         if names[..i].contains(name) {
-            return Err(RowError::AttributeTwice { name: Names::of(&[name]) });
+            return Err(RowError::AttributeTwice(Names::of(&[name])));
         }
     }
     Ok(())

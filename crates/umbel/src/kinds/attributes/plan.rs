@@ -1,4 +1,4 @@
-//! Plans a filter of rows as one of its filters; the others are as large for as many keys.
+//! Plans one inner filter of a filter of rows; the others are as large for as many keys.
 
 use crate::kinds::within::{self, of_plain, planned_within, whole};
 use crate::list::{Kind, Tags, Variant};
@@ -6,11 +6,13 @@ use crate::math::Spread;
 use crate::plan::{Plan, PlanError, Planner};
 
 impl Tags {
-    /// The maximum number of attributes with a tag for every subset: 247 tags per row.
+    /// The most attributes with a tag for every subset: 247 tags per row.
+    #[doc(hidden)]
     pub const MOST_FOR_SUBSETS: usize = 8;
 
-    /// Returns the number of tags of a row with this many attributes: 0, 1, or 2^A − A − 1. A row of one attribute
-    /// needs none, since its value is the whole row. For subsets, `u64::MAX` from 64 attributes on.
+    /// Returns the number of tags of a row with this many attributes: 0, 1, or 2^A − A − 1, `u64::MAX` for subsets from
+    /// 64 attributes on. A row of one attribute has none: its value is the whole row.
+    #[doc(hidden)]
     pub fn per_row(self, attributes: usize) -> u64 {
         match self {
             Self::Row if attributes > 1 => 1,
@@ -22,12 +24,13 @@ impl Tags {
 }
 
 impl Variant {
-    /// Returns the bytes to plan with, of `bytes` bytes for a whole filter of rows with this many attributes, since a
-    /// plan is for one of its filters. For other kinds, all of them.
+    /// Returns the part of `bytes` for one inner filter of rows with this many attributes, as plans are for one; for
+    /// other kinds, all of them.
+    #[doc(hidden)]
     pub fn share(self, attributes: usize, bytes: u64) -> u64 {
         let Self::Attributes { tags, .. } = self else { return bytes };
         let filters = tags.per_row(attributes).saturating_add(attributes as u64).max(1);
-        // Parts are whole blocks of 64 bytes, and so is that of the tags.
+        // All parts are whole blocks of 64 bytes.
         bytes / filters / 64 * 64
     }
 }
@@ -40,18 +43,15 @@ pub(super) fn parameter(variant: Variant) -> (Tags, bool) {
     }
 }
 
-/// Each inner filter.
 fn inside(variant: Variant) -> (Variant, u64) {
     (if parameter(variant).1 { Variant::Classic } else { Variant::Blocked }, 1)
 }
 
-/// The plan of each inner filter.
 pub(super) fn part(plan: &Plan) -> Plan {
     within::part(plan, inside(plan.variant))
 }
 
-/// Plans of the kind.
-pub struct Plans;
+pub(crate) struct Plans;
 
 impl Planner for Plans {
     const KIND: Kind = Kind::Attributes;

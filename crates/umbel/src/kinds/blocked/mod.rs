@@ -1,4 +1,5 @@
-//! The blocked filter: all bits of a key in one 512-bit block, one cache line (Putze, Sanders, Singler 2007). The default kind.
+//! The blocked filter, the default kind: all bits of a key in one 512-bit block, a cache line (Putze, Sanders, Singler
+//! 2007).
 //!
 //! ```text
 //! key → hash ─ high ─→ place:   block ⌊high · blocks / 2⁶⁴⌋                      BlockedCore::insert, contains
@@ -13,41 +14,42 @@ mod shards;
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 mod shared;
 
-use core::convert::Infallible;
-
 pub(crate) use plan::{Plans, expected, lowest_rate};
 pub use shards::{Shard, ShardIndex, Shards};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use shared::Shared;
 
-use super::plain::{self, Folding, Meaning, only, plain};
-use crate::bits::{self, BLOCK_BITS, Batched, Block, Blocks, Kernel, NEAR, Run};
-use crate::error::OutOfMemory;
-use crate::filter::core::{Core, InsertCore, MakeCore, Merge, MergeCore, one_part};
-use crate::filter::generic::same_keys;
-use crate::filter::methods::{insert_all, made_empty, merges};
-use crate::filter::{Comparison, Filter, MergeError, Receipt};
-use crate::format::{FileError, Header};
-use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Mixed64, Scheme};
+use super::plain::{self, Folding, Meaning, folds, only, plain};
+use super::prelude::*;
+use crate::bits::{self, BLOCK_BITS, Batched, Kernel, NEAR, Run};
 use crate::math::Coverage;
-use crate::plan::{Plan, PlanError, Planner};
-use crate::prelude::*;
 
-/// A blocked Bloom filter, the default kind: one cache line per key. It needs 1 to 6 % more bits than [`Classic`] at
-/// usual rates (36 % at 1e-6; with the margin of plans for 100,000 keys or more, 42 %).
-///
-/// [`Classic`]: crate::Classic
-pub type Blocked<S = Blocks, H = KeyHasher> = Filter<BlockedCore<S>, H>;
+filter! {
+    /// A blocked Bloom filter, the default kind: one cache line per key. It needs more bits than
+    /// [`Classic`](crate::Classic): 1 to 6 % at rates from 0.1 to 0.003, 9 % at 0.001, 36 % at 1e-6 (42 % with the
+    /// margin of plans for 100,000 keys or more).
+    ///
+    /// ```
+    /// use umbel::{Blocked, Filter};
+    ///
+    /// let mut seen = Blocked::new(1_000_000, 0.01)?;
+    /// assert!(seen.insert("https://example.org/"), "certainly new");
+    /// assert!(!seen.insert("https://example.org/"));
+    /// assert!(seen.contains("https://example.org/") && !seen.contains("https://example.com/"));
+    /// assert!(seen.receipt().fpp < 0.01);
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    Blocked(BlockedCore)
+}
 
-/// The core of a [`Blocked`] filter: `insert` sets the bits of a key, `contains` checks that all are set.
-#[derive(Clone)]
-pub struct BlockedCore<S = Blocks> {
+/// The core of a [`Blocked`] filter.
+#[derive(Clone, PartialEq)]
+pub(crate) struct BlockedCore<S = Blocks> {
     pub(crate) plan: Plan,
     kernel: Kernel,
     pub(crate) blocks: S,
 }
 
-/// The block of a key.
 #[inline]
 fn place(blocks: &[Block], hash: KeyHash) -> usize {
     bits::place(hash.high, blocks.len() as u64) as usize
@@ -58,13 +60,13 @@ impl<S: AsRef<[Block]>> BlockedCore<S> {
         Self { plan, kernel: Kernel::detect(plan.probes), blocks }
     }
 
-    /// From blocks, which must be as many as the plan has.
+    /// `blocks` must be as many as the plan has.
     pub(crate) fn from_blocks(plan: Plan, blocks: S) -> Result<Self, FileError> {
         plain::check(&plan, blocks.as_ref())?;
         Ok(Self::of(plan, blocks))
     }
 
-    /// The same bits with another plan of their size and probes.
+    /// The same bits with another plan, of the same size and probes.
     pub(super) fn planned(self, plan: Plan) -> Self {
         Self { plan, ..self }
     }
@@ -78,25 +80,16 @@ impl<S: AsRef<[Block]>> BlockedCore<S> {
 }
 
 impl BlockedCore {
-    #[inline]
-    pub(super) fn insert(&mut self, hash: KeyHash) -> bool {
-        let Self { kernel, blocks, .. } = self;
-        let place = place(blocks, hash);
-        kernel.insert(&mut blocks[place], hash.low)
-    }
-
-    /// All blocks, as a run.
     fn run(&self) -> Run {
         Run { first: 0, total: self.blocks.len() as u64 }
     }
 }
 
-/// What the bits of a blocked filter mean.
 pub(crate) const MEANING: Meaning = Meaning { folding: FOLDING, fpp, coverage };
 
 const FOLDING: Folding = Folding { unit: "blocks", units: |plan| plan.bits / BLOCK_BITS, fold };
 
-/// Every `divisor` blocks become one: the OR of them.
+/// ORs every `divisor` blocks into one.
 fn fold(blocks: &[Block], _: &Plan, divisor: u64) -> Result<Blocks, OutOfMemory> {
     let mut folded = Blocks::zeroed(blocks.len() as u64 / divisor)?;
     for (sum, parts) in folded.iter_mut().zip(blocks.chunks(divisor as usize)) {
@@ -121,7 +114,24 @@ pub(crate) fn positions(plan: &Plan, hash: KeyHash) -> impl Iterator<Item = u64>
     (0..probes).map(move |i| block * BLOCK_BITS + in_block(i))
 }
 
-plain!([] BlockedCore, MEANING);
+plain!(Blocked, MEANING);
+
+/// Collects keys into a filter of the right size, at a false positive rate of 1 %. Keeps their hashes, 16 bytes each,
+/// until they are counted: if you know the number of keys, [`new`](Blocked::new) and [`extend`](Extend::extend) use
+/// less memory, and you choose the rate.
+///
+/// # Panics
+/// If memory for the filter cannot be allocated.
+impl<K: Key> FromIterator<K> for Blocked {
+    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
+        let hasher = KeyHasher::default();
+        let hashes: Vec<KeyHash> = keys.into_iter().map(|key| hasher.hash(key)).collect();
+        let mut filter = Self::new(hashes.len().max(1) as u64, 0.01)
+            .expect("memory for as many bits as there are bytes of hashes");
+        filter.insert_all(&hashes);
+        filter
+    }
+}
 
 impl<S: AsRef<[Block]>> Core for BlockedCore<S> {
     type Plans = Plans;
@@ -162,16 +172,29 @@ impl<S: AsRef<[Block]>> Core for BlockedCore<S> {
     fn receipt(&self, scheme: Scheme) -> Receipt {
         plain::receipt(&MEANING, &self.plan, self.blocks.as_ref(), scheme)
     }
-}
+    fn compare<T: AsRef<[Block]>>(&self, other: &BlockedCore<T>) -> Result<Comparison, MergeError> {
+        let theirs = (&other.plan, other.blocks.as_ref());
+        plain::compare(&MEANING, (&self.plan, self.blocks.as_ref()), theirs)
+    }
 
-impl MakeCore for BlockedCore {
-    fn make(plan: &Plan) -> Result<Self, PlanError> {
-        Ok(Self::of(*plan, plain::empty(plan)?))
+    fn positions(&self, hash: KeyHash) -> Option<Vec<u64>> {
+        Some(positions(&self.plan, hash).collect())
     }
 }
 
-impl InsertCore for BlockedCore {
-    type Full = Infallible;
+impl Owned for BlockedCore {
+    type Refusal = Infallible;
+
+    fn make(plan: &Plan) -> Result<Self, PlanError> {
+        Ok(Self::of(*plan, plain::empty(plan)?))
+    }
+
+    #[inline]
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
+        let Self { kernel, blocks, .. } = self;
+        let place = place(blocks, hash);
+        Ok(kernel.insert(&mut blocks[place], hash.low))
+    }
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
         let run = self.run();
@@ -194,16 +217,13 @@ impl InsertCore for BlockedCore {
     fn clear(&mut self) {
         self.blocks.fill(Block::default());
     }
-}
 
-impl MergeCore for BlockedCore {
     fn merge<T: AsRef<[Block]>>(
         &mut self,
         other: &BlockedCore<T>,
         how: Merge,
     ) -> Result<(), MergeError> {
-        let (ours, theirs) =
-            ((&mut self.plan, &mut self.blocks), (&other.plan, other.blocks.as_ref()));
-        plain::merge_bits(&MEANING, ours, theirs, how)
+        let theirs = (&other.plan, other.blocks.as_ref());
+        plain::merge_bits(&MEANING, (&mut self.plan, &mut self.blocks), theirs, how)
     }
 }

@@ -10,17 +10,17 @@ use crate::plan::{Plan, PlanError, Planner};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// Lanes are used if they need at most this many times the bits of the best scatter pattern. They cost 2.0 % at fpp
-/// 0.01, 1.5 % at 0.001 and 0.9 % at 1e-6, and are several times faster to compute; at 0.1 they would cost 22 %.
+/// Lanes are used if they need at most this many times the bits of the best scatter pattern: they are several times
+/// faster to compute, and cost 2.0 % at fpp 0.01, 1.5 % at 0.001 and 0.9 % at 1e-6. At 0.1 they would cost 22 %.
 const LANES_WORTH: f64 = 1.025;
 
-/// Plans of the kind.
-pub struct Plans;
+pub(crate) struct Plans;
 
 impl Planner for Plans {
     const KIND: Kind = Kind::Blocked;
     const USUAL: Variant = Variant::Blocked;
     const PLAIN: bool = true;
+    const KNOWS_READS: bool = true;
 
     fn for_keys(_: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
         shape_for(fpp)?.smallest(keys, fpp, &Self::promised_fpp)
@@ -28,7 +28,7 @@ impl Planner for Plans {
 
     fn for_memory(_: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
         let best = lowest_rate(keys, bytes)?;
-        // Use lanes if a plan for the rate does, so that a plan for keys and one for its bytes merge.
+        // Use lanes if a plan for the rate does: then a plan for keys and one for its bytes merge.
         let lanes = lanes_around(best.probes).map(|probes| Plan { probes, ..best });
         let lanes = lanes.filter(|plan| {
             let shape = shape_for(Self::promised_fpp(plan));
@@ -57,7 +57,7 @@ impl Planner for Plans {
     }
 }
 
-/// The smallest filter that keeps `fpp` in expectation, however many keys there are.
+/// The smallest filter that keeps `fpp` in expectation, without the margin for many keys.
 pub(crate) fn expected(keys: u64, fpp: f64) -> Result<Plan, PlanError> {
     shape_for(fpp)?.smallest(keys, fpp, &|plan| Plans::predicted_fpp_at(plan, plan.keys))
 }
@@ -77,7 +77,7 @@ fn at_its_rate(plan: Plan) -> Result<Plan, PlanError> {
     at_rate(plan, Plans::promised_fpp(&plan))
 }
 
-/// Rates that people ask for, with their probes and loads as [`search`] finds them in some 200 µs.
+/// Usual rates, with probes and loads as [`search`] finds them in some 200 µs.
 const RATES: [(f64, u32, f64); 12] = [
     (0.1, 3, 105.877_530_382_305_89),
     (0.05, 4, 81.028_100_547_521_12),
@@ -103,7 +103,7 @@ fn shape_for(fpp: f64) -> Result<Shape, PlanError> {
 /// The fewest bits, and lanes where they cost little more.
 fn search(fpp: f64) -> Result<Shape, PlanError> {
     let load = |probes: u32| Pattern::shared(probes).load_for(fpp);
-    // log2(1/p) probes are best in the classic kind, a little fewer here.
+    // The classic kind is best with log2(1/p) probes; a blocked filter has a little fewer.
     let guess = (-fpp.log2()).round().clamp(1.0, f64::from(MAX_PROBES)) as u32;
     let probes = climb(guess, &load);
     let best = load(probes);
@@ -113,7 +113,7 @@ fn search(fpp: f64) -> Result<Shape, PlanError> {
     Shape { variant: Variant::Blocked, probes, load: load(probes) }.checked(fpp)
 }
 
-/// The numbers of probes next to `probes` that fill all eight lanes of a block.
+/// The numbers of probes around `probes` that fill all eight lanes of a block.
 fn lanes_around(probes: u32) -> impl Iterator<Item = u32> {
     let around = [probes / 8 * 8, probes.next_multiple_of(8)];
     around.into_iter().filter(|lanes| (8..=MAX_PROBES).contains(lanes))

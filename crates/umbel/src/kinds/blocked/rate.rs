@@ -1,9 +1,7 @@
-//! The blocked filter: every key's probes fall into one block of 512 bits (F. Putze, P. Sanders,
-//! J. Singler 2007, <https://doi.org/10.1145/1498698.1594230>).
-//!
-//! Blocks get different numbers of keys, approximately Poisson distributed, and the rate is the mean over them. Fuller
-//! blocks raise it above the classic formula's, the more the lower the rate. Inside a block the rate is exact for the
-//! pattern in use (see [`Pattern`]).
+//! The blocked filter: every key's probes fall into one block of 512 bits (F. Putze, P. Sanders, J. Singler 2007,
+//! <https://doi.org/10.1145/1498698.1594230>). The numbers of keys in blocks are approximately Poisson distributed, and
+//! the rate is the mean over them. Fuller blocks raise it above the classic formula's, the more the lower the rate.
+//! Inside a block the rate is exact for the [`Pattern`].
 
 use crate::bits::Once;
 use crate::math::search::border;
@@ -14,24 +12,21 @@ const BLOCK_BITS: f64 = 512.0;
 const LANE_BITS: f64 = 64.0;
 const LANES: i32 = 8;
 
-/// The rates of a block by its number of keys, for one number of probes.
-///
-/// Computing one takes up to half a millisecond (k = 31); evaluating it is a sum of about 30 √λ terms.
+/// The rates of a block by its number of keys, for one number of probes. Computing one takes up to half a millisecond
+/// (k = 31); evaluating it sums about 30 √λ terms.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     probes: u32,
-    /// `rates[load]`; for loads beyond the end the rate is 1 to 12 digits.
+    /// `rates[load]`; beyond the end the rate is 1 to 12 digits.
     rates: Vec<f64>,
 }
 
 impl Pattern {
-    /// Computes the pattern of `probes` probes: lanes if it is a multiple of 8, scatter otherwise.
-    ///
-    /// # Panics
-    /// If `probes` is 0 or above [`MAX_PROBES`].
+    /// Computes the pattern of `probes` probes: lanes if it is a multiple of 8, scatter otherwise. Panics if `probes`
+    /// is 0 or above [`MAX_PROBES`].
     pub fn new(probes: u32) -> Self {
         assert!((1..=MAX_PROBES).contains(&probes), "probes {probes}");
-        // Given the load, lanes are independent of each other; scatter has one of 512 bits.
+        // Given the load, lanes are independent. Scatter has one of 512 bits.
         let (bins, each, lanes) = parts(probes);
         let different = occupancy::choices(bins, each);
         let mut covered = occupancy::Covered::new(bins, each);
@@ -46,10 +41,7 @@ impl Pattern {
         }
     }
 
-    /// Returns the pattern of `probes` probes, computed once per process.
-    ///
-    /// # Panics
-    /// As [`Pattern::new`].
+    /// Returns the pattern of [`new`](Self::new), computed once per process.
     pub fn shared(probes: u32) -> &'static Self {
         static PATTERNS: [Once<Pattern>; MAX_PROBES as usize + 1] =
             [const { Once::new() }; MAX_PROBES as usize + 1];
@@ -63,25 +55,24 @@ impl Pattern {
 
     /// Returns the false positive rate if a block holds `load` keys on average: Σ Poisson(L; load)·f(L).
     ///
-    /// Poisson loads, which vary more than the true binomial ones, overstate the rate if there are few blocks: at 1 %
-    /// and eight probes by 9 % of it with two blocks and 19 % with one. If the rate is a concave function of the load,
-    /// as with one probe, they understate it: by up to 0.05 % with two blocks, 0.1 % with one. 0 for load 0.
+    /// Poisson loads vary more than the true binomial ones, and overstate the rate if there are few blocks: at 1 % and
+    /// eight probes by 9 % of it with two blocks and 19 % with one. If the rate is a concave function of the load, as
+    /// with one probe, they understate it by up to 0.05 % with two blocks, 0.1 % with one. 0 for load 0.
     pub fn fpp(&self, load: f64) -> f64 {
-        // All loads with any weight are beyond the table; the cost of the sum grows with √load.
+        // All loads with any weight are beyond the table; the sum would cost √load.
         if load > 4.0 * self.rates.len() as f64 {
             return 1.0;
         }
         poisson::mean(load, |keys| self.rates.get(keys as usize).copied().unwrap_or(1.0))
     }
 
-    /// Returns the highest mean load whose rate is at most `fpp`; 512 divided by it are the bits per key.
+    /// Returns the highest mean load with a rate of at most `fpp`; 512 divided by it are the bits per key.
     pub fn load_for(&self, fpp: f64) -> f64 {
         border(0.0, self.rates.len() as f64 * 2.0, 60, &|load| self.fpp(load) <= fpp)[0]
     }
 }
 
-/// The bits of a part of a block, the probes in it, and the number of parts: lanes if `probes` is a multiple of 8, or
-/// the block.
+/// The bits of a part of a block, the probes in it, and the number of parts: lanes, or the whole block.
 pub(crate) fn parts(probes: u32) -> (u64, u32, i32) {
     if probes.is_multiple_of(8) {
         (LANE_BITS as u64, probes / 8, LANES)
@@ -90,9 +81,8 @@ pub(crate) fn parts(probes: u32) -> (u64, u32, i32) {
     }
 }
 
-/// Returns the probability that a key sets a given bit of its block.
-///
-/// Lanes: 1 − (63/64)^(k/8), from its own lane only. Scatter: 1 − (511/512)^k.
+/// Returns the probability that a key sets a given bit of its block: 1 − (63/64)^(k/8) with lanes, from the bit's own
+/// lane only; 1 − (511/512)^k with scatter.
 pub fn bit_chance(probes: u32) -> f64 {
     if probes.is_multiple_of(8) {
         1.0 - (1.0 - 1.0 / LANE_BITS).powi(probes as i32 / 8)
@@ -111,16 +101,14 @@ pub fn fpp_of_block(ones: [u32; 8], probes: u32) -> f64 {
     }
 }
 
-/// Returns the spread of a blocked filter; `blocks` must be at least 1, `probes` in 1 to
-/// [`MAX_PROBES`].
+/// Returns the spread of a blocked filter; `blocks` must be at least 1, `probes` in 1 to [`MAX_PROBES`]. The first call
+/// for a number of probes takes up to some milliseconds, later ones some sums of 30 √λ terms.
 ///
-/// f is the mean over B blocks of R, the rate of a block given its bits. The loads L of blocks are Poisson variables whose
-/// sum is known to be n. So Var f = (Var R − Cov(R, L)²/Var L)/B, the variance of the residual of R after its regression
-/// on L. With R' that residual, the third cumulant is κ₃(R')/B² and the fourth (κ₄(R') − 3·E[R'²(L − λ)]²/λ)/B³:
-/// derivatives at 0 of min over t of K(s, t) − λt, with K the cumulant generating function of R' and L. The moments of R
-/// given L are exact: those of the occupancy of 512 bits, or of eight lanes of 64.
-///
-/// The first call for a number of probes takes up to some milliseconds, the next ones some sums of 30 √λ terms.
+/// f is the mean over B blocks of R, the rate of a block given its bits. The loads L of blocks are Poisson variables
+/// with the known sum n. So Var f = (Var R − Cov(R, L)²/Var L)/B, the variance of R', the residual of R after its
+/// regression on L. The third cumulant is κ₃(R')/B² and the fourth (κ₄(R') − 3·E[R'²(L − λ)]²/λ)/B³: derivatives at 0
+/// of min over t of K(s, t) − λt, with K the cumulant generating function of R' and L. The moments of R given L are
+/// exact, from the occupancy of 512 bits, or of eight lanes of 64.
 pub fn spread(keys: u64, blocks: u64, probes: u32) -> Spread {
     let load = keys as f64 / blocks as f64;
     let mean = Pattern::shared(probes).fpp(load);
@@ -128,12 +116,12 @@ pub fn spread(keys: u64, blocks: u64, probes: u32) -> Spread {
     if mean <= 0.0 || load > 4.0 * moments.by_load.len() as f64 {
         return Spread::fixed(mean);
     }
-    // R is relative to its mean, so that no power underflows.
+    // Relative to the mean, to keep powers from underflowing.
     let slope = poisson::mean(load, |keys| {
         let [rate, ..] = moments.of(keys);
         rate / mean * (keys as f64 - load)
     }) / load;
-    // E[(R/f + a)^j], with a the rest of the residual; the square also times how far the load is from its mean.
+    // E[(R/f + a)^j], with a the rest of the residual; the square also times the load's distance from its mean.
     let [second, third, fourth, with_load] = poisson::means(load, |keys| {
         let over = keys as f64 - load;
         let [first, second, third, fourth] = moments.of(keys).map(|moment| moment / mean);
@@ -158,7 +146,7 @@ pub fn spread(keys: u64, blocks: u64, probes: u32) -> Spread {
     }
 }
 
-/// E[R] to E[R⁴] of a block's rate given its load, for one number of probes.
+/// E[R] to E[R⁴] of a block's rate given its load.
 struct Moments {
     /// Loads beyond the end have rate 1 to 12 digits.
     by_load: Vec<[f64; 4]>,
@@ -172,7 +160,7 @@ impl Moments {
     }
 
     fn new(probes: u32) -> Self {
-        // R is the product of the lanes' fills to a power, lanes independent given the load; scatter has one lane.
+        // R is a power of the product of the lanes' fills. Lanes are independent given the load; scatter has one.
         let (bins, power, lanes) = parts(probes);
         let powers = [1, 2, 3, 4].map(|j| occupancy::choices(bins, j * power));
         let mut covered = occupancy::Covered::new(bins, 4 * power);
@@ -193,9 +181,8 @@ impl Moments {
 }
 
 impl Coverage {
-    /// Returns the coverage of the blocked kind: `blocks` blocks of 512 bits, one of which a key goes to.
-    ///
-    /// With lanes, 63 other bits share a bit's lane, and 448 are independent of it given the block.
+    /// Returns the coverage of the blocked kind, with `blocks` blocks of 512 bits. With lanes, 63 other bits share a
+    /// bit's lane, and 448 are independent of it given the block.
     pub fn blocked(blocks: u64, probes: u32) -> Self {
         const LANE: f64 = 64.0;
         const BLOCK: f64 = 512.0;

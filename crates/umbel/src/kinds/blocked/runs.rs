@@ -1,37 +1,31 @@
-//! Blocked filters of which a run of blocks is in memory at a time, for `umbel-sets`.
+//! Blocked filters processed run by run, for `umbel-sets`: only some blocks are in memory at a time.
 
-use super::{Blocked, Plans, coverage, fpp};
-use crate::bits::{self, Block};
-use crate::filter::{Receipt, file};
-use crate::format::{Body, FileError, Header, KeyDescription};
-use crate::hash::{Hashing, Scheme, Unlock};
-use crate::plan::{Plan, PlanError, Planner};
+use super::{BlockedCore, Plans, coverage, fpp};
+use crate::bits;
+use crate::filter::file;
+use crate::format::KeyDescription;
+use crate::kinds::prelude::*;
 
-/// The header of a blocked filter with this plan; `keys` describes its keys.
-///
-/// # Errors
-/// [`PlanError::Kind`] for a plan of another kind.
+/// Makes the header of a blocked filter; `keys` describes its keys. [`PlanError::Kind`] for a plan of another kind.
 pub fn header(plan: &Plan, scheme: Scheme, keys: &KeyDescription) -> Result<Header, PlanError> {
     Plans::check(plan)?;
     Ok(Header::new(plan, scheme, keys, &Body::of::<Plans>(plan).0, plan.bytes()))
 }
 
-/// The plan, the hasher and the description of the keys of a blocked filter with this header, in a file of `length` bytes.
-///
-/// # Errors
-/// As [`AnyFilter::read`](crate::AnyFilter::read), except for the payload.
+/// Returns the plan, hasher and description of a blocked filter with this header, in a file of `length` bytes. The
+/// errors are as in [`AnyFilter::read`](crate::AnyFilter::read), except for the payload.
 pub fn declared<U: Unlock>(
     header: &Header,
     length: u64,
     unlock: U,
 ) -> Result<(Plan, U::Hasher, KeyDescription), FileError> {
-    let layout = Blocked::<&[Block]>::layout_of_kind;
+    let layout = Hashed::<BlockedCore, U::Hasher>::layout_of_kind;
     let open = |admit: file::Admit<'_>| file::declared(header.clone(), length, &layout, admit);
     let opened = file::unlocked(unlock, open)?;
     Ok((header.plan::<Plans>()?, opened.hasher, opened.description))
 }
 
-/// What is counted of the blocks of a filter, run by run.
+/// Counts for a receipt, summed up run by run.
 #[derive(Clone, Debug)]
 pub struct Tally {
     plan: Plan,
@@ -41,7 +35,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// No blocks yet.
+    /// Starts with no blocks.
     pub fn new(plan: &Plan) -> Self {
         Self { plan: *plan, blocks: 0, set_bits: 0, rates: 0.0 }
     }
@@ -58,7 +52,7 @@ impl Tally {
         self.rates += fpp(blocks, &self.plan) * blocks.len() as f64;
     }
 
-    /// Returns the receipt of the filter, of which these are all blocks.
+    /// Returns the receipt of the filter, after all its blocks.
     pub fn receipt(&self, hasher: &impl Hashing) -> Receipt {
         let Self { plan, blocks, set_bits, rates } = self;
         let keys = coverage(plan).keys((plan.bits - set_bits) as f64);

@@ -1,19 +1,17 @@
-//! Runs of a blocked filter's blocks, for several threads.
+//! Divides a blocked filter into runs of blocks, for several threads.
 
 use super::Blocked;
-use crate::bits::{self, AHEAD, BLOCK_BITS, Batched, Block, Blocks, Kernel, Run};
-use crate::hash::KeyHash;
+use crate::bits::{self, AHEAD, BLOCK_BITS, Batched, Block, Kernel, Run};
+use crate::hash::{Hashing, KeyHash};
 use crate::plan::Plan;
 use crate::prelude::*;
 
-impl<H> Blocked<Blocks, H> {
+impl<H: Hashing> Blocked<H> {
     /// Divides the filter into at most `count` shards, runs of blocks that different threads can fill at the same time.
-    ///
-    /// # Panics
-    /// If `count` is 0.
+    /// Panics if `count` is 0.
     ///
     /// ```
-    /// # use umbel::Blocked;
+    /// # use umbel::{Blocked, Filter};
     /// let mut filter = Blocked::new(10_000, 0.01)?;
     /// let hash = filter.hasher().hash("key");
     /// let mut shards = filter.shards(4);
@@ -22,8 +20,9 @@ impl<H> Blocked<Blocks, H> {
     /// assert!(filter.contains("key"));
     /// # Ok::<(), umbel::Error>(())
     /// ```
+    #[doc(hidden)]
     pub fn shards(&mut self, count: usize) -> Shards<'_> {
-        let (blocks, kernel) = (&mut self.core.blocks[..], self.core.kernel);
+        let (blocks, kernel) = (&mut self.0.core.blocks[..], self.0.core.kernel);
         let total = blocks.len() as u64;
         let size = blocks.len().div_ceil(count);
         let shards = blocks
@@ -58,7 +57,7 @@ impl Shards<'_> {
 /// Maps hashes to shards.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardIndex {
-    /// The blocks of the filter, and those of a shard.
+    /// Blocks of the filter, and of a shard.
     total: u64,
     size: u64,
 }
@@ -95,10 +94,8 @@ impl<'a> Shard<'a> {
 }
 
 impl Shard<'_> {
-    /// Looks up hashes that all fall into this shard: `found[i]` becomes the answer for `hashes[i]`.
-    ///
-    /// # Panics
-    /// If a hash falls elsewhere, or the slices differ in length.
+    /// Looks up hashes that all fall into this shard: sets `found[i]` to the answer for `hashes[i]`. Panics if a hash
+    /// falls elsewhere, or the slices differ in length.
     pub fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
         assert_eq!(hashes.len(), found.len(), "one answer for each hash");
         let Run { first, total } = self.run;
@@ -111,18 +108,13 @@ impl Shard<'_> {
         }
     }
 
-    /// Inserts hashes that all fall into this shard.
-    ///
-    /// # Panics
-    /// If a hash falls elsewhere.
+    /// Inserts hashes that all fall into this shard. Panics if a hash falls elsewhere.
     pub fn insert_all(&mut self, hashes: &[KeyHash]) {
         KeyHash::insert(&self.kernel, self.blocks, self.run, hashes);
     }
 
-    /// Like [`insert_all`](Self::insert_all), in order: `new[i]` becomes true if `hashes[i]` was certainly new.
-    ///
-    /// # Panics
-    /// If a hash falls elsewhere, or the slices differ in length.
+    /// Like [`insert_all`](Self::insert_all), but in order, and sets `new[i]` if `hashes[i]` was certainly new, else
+    /// clears it. Panics also if the slices differ in length.
     pub fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
         KeyHash::insert_new(&self.kernel, self.blocks, self.run, hashes, new);
     }

@@ -1,10 +1,10 @@
 //! A blocked filter that many threads insert into and query at the same time.
 //!
-//! Words are atomic, so a query takes no lock. An insertion holds the lock of its stripe of blocks while it reads the
-//! block, sets bits and stores the words: of two threads that insert one key at the same time, the second sees all bits
-//! of the first and learns that it was not first. (Setting words one by one with atomic ORs would be lock-free, but two
-//! threads could each be first in some word, and both would consider the key new.) A query sees a key once all its
-//! words are stored: never before the insertion began, always after it returned.
+//! Words are atomic, so queries take no lock. An insertion holds the lock of its stripe of blocks while it reads the
+//! block and stores the words: of two threads that insert one key at the same time, the second sees all bits of the
+//! first and learns that it was not first. (Atomic ORs would be lock-free, but each thread could be first in some word,
+//! and both would consider the key new.) A query sees a key once all its words are stored: never before the insertion
+//! began, always after it returned.
 
 use core::convert::Infallible;
 use core::fmt;
@@ -18,20 +18,20 @@ use super::{Blocked, BlockedCore, Plans};
 use crate::bits::{AHEAD, AtomicBlocks, Block, Blocks, Kernel, place};
 use crate::error::OutOfMemory;
 use crate::filter::core::GROUP as HASHED_AT_ONCE;
-use crate::filter::generic::{hashed, in_groups};
+use crate::filter::hashed::{Hashed, hashed, in_groups};
 use crate::filter::{Filter, Receipt};
 use crate::format::KeyDescription;
 use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher};
 use crate::plan::{Plan, PlanError, Planner};
 
-/// The maximum number of stripes: enough that 64 threads seldom meet, few enough that a group of hashes has many for
-/// each. Each lock has a cache line of its own.
+/// The most stripes, each lock in a cache line of its own: 64 threads seldom meet, yet a group of hashes has many for
+/// each.
 const STRIPES: usize = 256;
-/// Hashes sorted by stripe at a time: 64 KiB, in the second-level cache, with 16 or more for each lock. Most allocators
-/// would map and unmap memory for twice as many every time.
+/// Hashes sorted by stripe at a time: 64 KiB, in the second-level cache, with 16 or more per lock. For twice as many,
+/// most allocators would map and unmap memory every time.
 const GROUP: usize = 1 << 12;
-/// Hashes that are worth sorting, four for each lock: in cache a key takes 7.7 ns of 1,024
-/// sorted, 10.0 of 512 and 13.6 of 256, and 9.3 to 9.8 one by one (Emerald Rapids).
+/// Hashes that are worth sorting, four per lock: in cache a key takes 7.7 ns in groups of 1,024 sorted, 10.0 in 512 and
+/// 13.6 in 256, and 9.3 to 9.8 one by one (Emerald Rapids).
 const SORTED_FROM: usize = 4 * STRIPES;
 
 /// A blocked filter for many threads: insert and query through `&self`. Queries take no lock.
@@ -60,17 +60,10 @@ pub struct Shared<H = KeyHasher> {
     description: KeyDescription,
 }
 
-/// Inserts keys in groups, as [`Shared::insert_all`] does a few: pass that one a slice of as many as you have.
+/// Inserts keys in groups, with a lock for each key; [`Shared::insert_all`] is faster for a slice of many.
 impl<H: Hashing, K: Key<H>> Extend<K> for &Shared<H> {
     fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
         in_groups(keys, &self.hasher, |hashes| self.insert_hashes(hashes));
-    }
-}
-
-/// As through `&self`.
-impl<H: Hashing, K: Key<H>> Extend<K> for Shared<H> {
-    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-        (&mut &*self).extend(keys);
     }
 }
 
@@ -83,14 +76,14 @@ impl<H: Hashing> fmt::Debug for Shared<H> {
     }
 }
 
-/// Turns of waiting before the thread yields: about the time in which a running holder finishes a group of keys.
+/// Turns of waiting before the thread yields: about as long as a running holder needs for a group of keys.
 const SPINS: u32 = if cfg!(all(test, umbel_loom, target_pointer_width = "64")) { 0 } else { 64 };
 
-/// Holds a lock until dropped: its flag is up.
+/// Holds a lock, a flag that is set, until dropped.
 struct Guard<'a>(&'a AtomicBool);
 
-/// Acquires a lock with one locked instruction, where a mutex takes two: half the time of an insertion in cache. It is
-/// held for one key or a few dozen, and nothing blocks or panics meanwhile. What its last holder wrote is visible.
+/// Acquires a lock with one locked instruction, where a mutex needs two: half the time of an insertion in cache. It is
+/// held for one key or a few dozen, and nothing blocks or panics meanwhile. Its last holder's writes are visible.
 #[inline(always)]
 fn lock(flag: &AtomicBool) -> Guard<'_> {
     let mut turns = 0;
@@ -101,10 +94,10 @@ fn lock(flag: &AtomicBool) -> Guard<'_> {
     Guard(flag)
 }
 
-/// Waits for the holder of a lock, having done so `turns` times before.
+/// Waits for the holder of a lock, after `turns` earlier turns.
 #[cold]
 fn wait(flag: &AtomicBool, turns: u32) {
-    // Reads until it is down: an exchange would take the cache line from the holder.
+    // Only reads: an exchange would take the cache line from the holder.
     if turns < SPINS && flag.load(Ordering::Relaxed) {
         core::hint::spin_loop();
     } else if turns >= SPINS {
@@ -113,7 +106,7 @@ fn wait(flag: &AtomicBool, turns: u32) {
 }
 
 impl Drop for Guard<'_> {
-    /// After all of the holder's writes.
+    /// Released after all of the holder's writes.
     #[inline(always)]
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
@@ -125,32 +118,23 @@ impl Drop for Guard<'_> {
 struct Stripe(AtomicBool);
 
 impl Shared {
-    /// Makes an empty filter for `keys` keys at a false positive rate of `fpp`; see [`Blocked::new`](Filter::new).
-    ///
-    /// For untrusted keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
+    /// Makes an empty filter for `keys` keys at a false positive rate of `fpp`; see [`Blocked::new`](Blocked::new),
+    /// which has the same errors. For untrusted keys, use [`with_plan`](Self::with_plan) and [`KeyHasher::random`] or
     /// [`KeyHasher::keyed`].
-    ///
-    /// # Errors
-    /// As [`Blocked::new`](Filter::new).
     pub fn new(keys: u64, fpp: f64) -> Result<Self, PlanError> {
         Self::with_plan(&Plans::plan(Plans::USUAL, keys, fpp)?, KeyHasher::default())
     }
 }
 
 impl<H: Hashing> Shared<H> {
-    /// Makes an empty filter from a plan.
-    ///
-    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
-    ///
-    /// # Errors
-    /// As [`Filter::with_plan`].
+    /// Makes an empty filter from a plan; see [`Blocked::with_plan`], which has the same errors.
     pub fn with_plan(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
         Ok(Self::from_filter(Blocked::with_plan(plan, hasher)?))
     }
 
     /// Wraps a filter, to be shared by threads.
-    pub fn from_filter(filter: Blocked<Blocks, H>) -> Self {
-        let Filter { core, hasher, description } = filter;
+    pub fn from_filter(filter: Blocked<H>) -> Self {
+        let Hashed { core, hasher, description } = filter.0;
         let BlockedCore { plan, blocks, .. } = core;
         let run = blocks.len().div_ceil(STRIPES).next_power_of_two().trailing_zeros();
         let stripes = (0..=(blocks.len() - 1) >> run).map(|_| Stripe::default()).collect();
@@ -159,13 +143,14 @@ impl<H: Hashing> Shared<H> {
     }
 
     /// Unwraps the filter.
-    pub fn into_filter(self) -> Blocked<Blocks, H> {
+    pub fn into_filter(self) -> Blocked<H> {
         let core = BlockedCore::from_blocks(self.plan, self.blocks.into_blocks());
         let core = core.expect("the parts of a filter");
-        Filter { core, hasher: self.hasher, description: self.description }
+        Blocked(Hashed { core, hasher: self.hasher, description: self.description })
     }
 
-    /// Returns the description of the filter's keys, which files store and merges compare.
+    /// Returns the description of the filter's keys.
+    #[doc(hidden)]
     pub fn description(&self) -> &KeyDescription {
         &self.description
     }
@@ -178,8 +163,7 @@ impl<H: Hashing> Shared<H> {
         self.insert_at(self.place(hash), hash.low)
     }
 
-    /// Inserts the key with this place and low half; true for exactly one of several threads that set bits not all set
-    /// before. The lock excludes other insertions into the block, not queries.
+    /// Inserts the key with this place and low half. The lock excludes other insertions into the block, not queries.
     #[inline(always)]
     fn insert_at(&self, place: usize, low: u64) -> bool {
         let (block, kernel) = (&self.blocks[place], &self.kernel);
@@ -191,8 +175,8 @@ impl<H: Hashing> Shared<H> {
         kernel.insert_atomic(block, low)
     }
 
-    /// Inserts many keys, with overlapping cache misses. Thousands of them are sorted by stripe at a time, so that a lock is
-    /// taken for several keys: pass as many as you have.
+    /// Inserts many keys with overlapping cache misses. Sorts thousands at a time by stripe, to take a lock for several
+    /// keys at once: pass as many as you have.
     pub fn insert_all<K: Key<H>>(&self, keys: &[K]) {
         if let Hashes::Wide(hashes) = K::hashes(keys) {
             return self.insert_hashes(hashes);
@@ -205,10 +189,8 @@ impl<H: Hashing> Shared<H> {
         }
     }
 
-    /// Like [`insert_all`](Self::insert_all), in order: `new[i]` becomes what [`insert`](Self::insert) returns for `keys[i]`.
-    ///
-    /// # Panics
-    /// If the slices differ in length.
+    /// Like [`insert_all`](Self::insert_all), but in order, and sets `new[i]` to what [`insert`](Self::insert) returns
+    /// for `keys[i]`. Panics if the slices differ in length.
     pub fn insert_all_new<K: Key<H>>(&self, keys: &[K], new: &mut [bool]) {
         self.answer_each(keys, new, |place, hash| self.insert_at(place, hash.low));
     }
@@ -230,7 +212,7 @@ impl<H: Hashing> Shared<H> {
             for end in &mut ends {
                 start += core::mem::replace(end, start);
             }
-            // Each hash goes to its stripe's next place; afterwards, starts are ends.
+            // Places each hash; afterwards, `ends` has the ends.
             for hash in group {
                 let place = self.place(*hash);
                 let at = &mut ends[self.stripe(place)];
@@ -241,7 +223,7 @@ impl<H: Hashing> Shared<H> {
         }
     }
 
-    /// Inserts keys given by place and low half, sorted by stripe; `ends[i]` is the end of stripe `i`.
+    /// Inserts places and low halves, sorted by stripe; `ends[i]` is the end of stripe `i`.
     fn insert_sorted(&self, sorted: &[(usize, u64)], ends: &[u32; STRIPES]) {
         let mut start = 0;
         for (stripe, end) in ends.iter().map(|&end| end as usize).enumerate() {
@@ -260,7 +242,6 @@ impl<H: Hashing> Shared<H> {
         }
     }
 
-    /// Which lock a block belongs to.
     #[inline]
     fn stripe(&self, place: usize) -> usize {
         (place >> self.run) % STRIPES // always less; saves a check
@@ -278,10 +259,8 @@ impl<H: Hashing> Shared<H> {
         self.kernel.contains_atomic(&self.blocks[self.place(hash)], hash.low)
     }
 
-    /// Looks up many keys, with overlapping cache misses: `found[i]` becomes the answer for `keys[i]`. Takes no lock.
-    ///
-    /// # Panics
-    /// If the slices differ in length.
+    /// Looks up many keys with overlapping cache misses: sets `found[i]` to the answer for `keys[i]`. Takes no lock.
+    /// Panics if the slices differ in length.
     pub fn contains_all<K: Key<H>>(&self, keys: &[K], found: &mut [bool]) {
         self.answer_each(keys, found, |place, hash| {
             self.kernel.contains_atomic(&self.blocks[place], hash.low)
@@ -294,6 +273,7 @@ impl<H: Hashing> Shared<H> {
     }
 
     /// Returns its hasher.
+    #[doc(hidden)]
     pub fn hasher(&self) -> &H {
         &self.hasher
     }
@@ -303,41 +283,35 @@ impl<H: Hashing> Shared<H> {
         self.plan.bytes()
     }
 
-    /// Estimates the number of different keys from a copy; see [`Filter::estimated_len`].
-    ///
-    /// # Errors
-    /// If memory for the copy cannot be allocated.
+    /// Estimates the number of different keys from a copy, if memory for that can be allocated; see
+    /// [`Filter::estimated_len`].
     pub fn estimated_len(&self) -> Result<u64, OutOfMemory> {
         Ok(self.snapshot()?.estimated_len())
     }
 
-    /// Copies the filter as it is now, for a receipt or a file: every key whose insertion has returned is in the copy.
-    ///
-    /// # Errors
-    /// If memory for the copy cannot be allocated.
-    pub fn snapshot(&self) -> Result<Blocked<Blocks, H>, OutOfMemory> {
+    /// Copies the filter as it is now, if memory for that can be allocated: every key whose insertion has returned is
+    /// in the copy.
+    pub fn snapshot(&self) -> Result<Blocked<H>, OutOfMemory> {
         let mut copy = Blocks::zeroed(self.blocks.len() as u64)?;
         for (to, from) in copy.iter_mut().zip(&*self.blocks) {
             *to = from.load();
         }
         let core = BlockedCore::from_blocks(self.plan, copy).expect("the parts of a filter");
-        Ok(Filter { core, hasher: self.hasher.clone(), description: self.description.clone() })
+        let (hasher, description) = (self.hasher.clone(), self.description.clone());
+        Ok(Blocked(Hashed { core, hasher, description }))
     }
 
-    /// Computes what it delivers now, from a copy.
-    ///
-    /// # Errors
-    /// If memory for the copy cannot be allocated.
+    /// Computes the [`receipt`](Filter::receipt) from a copy, if memory for that can be allocated.
     pub fn receipt(&self) -> Result<Receipt, OutOfMemory> {
         Ok(self.snapshot()?.receipt())
     }
 
-    /// Forgets all keys. It takes the filter alone: a key that another thread inserts meanwhile could be half there.
+    /// Forgets all keys. Needs `&mut`: a key inserted by another thread meanwhile could be stored in part.
     pub fn clear(&mut self) {
         self.blocks.iter().for_each(|block| block.store_changes(&block.load(), &Block::default()));
     }
 
-    /// Visits keys as [`each_ahead`](Self::each_ahead): `answers[i]` becomes what `answer` returns for `keys[i]`.
+    /// Visits keys as [`each_ahead`](Self::each_ahead) does, and stores the answers.
     fn answer_each<K: Key<H>>(
         &self,
         keys: &[K],
@@ -367,7 +341,7 @@ impl<H: Hashing> Shared<H> {
     }
 }
 
-/// Every interleaving of threads, and every order of memory that the language allows: `cargo x test --full`.
+/// Tries every interleaving of threads and every memory order that the language allows: `cargo x test --full`.
 #[cfg(all(test, umbel_loom, target_pointer_width = "64"))]
 mod tests {
     use loom::sync::Arc;
@@ -375,7 +349,7 @@ mod tests {
 
     use super::*;
 
-    /// A block of which two words are in use: enough to be seen half stored.
+    /// A block with two words in use: enough to be seen half stored.
     #[derive(Default)]
     struct TwoWords {
         words: [AtomicU64; 2],

@@ -1,22 +1,15 @@
-//! Building a bloomier filter: hashes are collected by shard, then each shard is built by itself, on any number of
-//! threads.
-
-use core::fmt;
+//! Builds a bloomier filter: hashes are collected by shard, and each shard is built by itself, on any thread.
 
 use super::plan::{ALL_PASS, MOST_WIDTH, Plans, Shape, check_widths, plan_for, rate};
 use super::solve::{Entry, Solved, Solver, Unsolved, solver_bytes};
 use super::{Bloomier, BloomierCore, Query, shard_of};
-use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks};
-use crate::filter::BuildError;
-use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher};
-use crate::plan::{Plan, PlanError, Planner};
-use crate::prelude::*;
+use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
+use crate::kinds::prelude::*;
+use crate::plan::Kind;
 
-/// Builds a bloomier filter shard by shard. The caller collects the hashes of each shard, by
-/// [`shard_of`](Self::shard_of), and builds the shards in any order, on any threads.
-///
-/// Memory: the filter; 16 bytes for each hash that the caller keeps; and [`shard_bytes`](Self::shard_bytes), some 45
-/// per key of a shard, for each shard being built.
+/// Builds a bloomier filter shard by shard. Collect the hashes of each shard, by [`shard_of`](Self::shard_of), and
+/// build the shards in any order, on any threads. Memory: the filter, 16 bytes per hash that you keep, and
+/// [`shard_bytes`](Self::shard_bytes), some 40 per key (50 with slots above 56 bits), for each shard being built.
 ///
 /// ```
 /// use umbel::BloomierBuilder;
@@ -24,7 +17,7 @@ use crate::prelude::*;
 ///
 /// let hasher = KeyHasher::default();
 /// let plan = Plan::for_keys(Kind::Bloomier, 1000, 0.01)?;
-/// let mut builder = BloomierBuilder::new(&plan, hasher.clone())?;
+/// let mut builder = BloomierBuilder::new(&plan)?;
 /// let mut hashes = vec![Vec::new(); builder.count()];
 /// for hash in (0..1000).map(|key| hasher.hash(key)) {
 ///     hashes[builder.shard_of(hash)].push(hash);
@@ -34,13 +27,13 @@ use crate::prelude::*;
 ///     let build = shards.map(|(shard, hashes)| scope.spawn(|| shard.build(hashes)));
 ///     build.collect::<Vec<_>>().into_iter().try_for_each(|thread| thread.join().unwrap())
 /// })?;
-/// let filter = builder.finish()?;
+/// let filter = builder.finish(hasher)?;
 /// assert!((0..1000).all(|key| filter.contains(key)));
 /// # Ok::<(), umbel::Error>(())
 /// ```
-pub struct BloomierBuilder<H = KeyHasher> {
+#[derive(Debug)]
+pub struct BloomierBuilder {
     plan: Plan,
-    hasher: H,
     shape: Shape,
     solved: Vec<Option<Solved>>,
     blocks: Blocks,
@@ -55,31 +48,22 @@ pub struct BloomierShard<'a> {
     blocks: &'a mut [Block],
 }
 
-impl<H: Hashing> fmt::Debug for BloomierBuilder<H> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BloomierBuilder")
-            .field("plan", &self.plan)
-            .field("scheme", &self.hasher.scheme())
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for BloomierShard<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl core::fmt::Debug for BloomierShard<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("BloomierShard").field("index", &self.index).finish_non_exhaustive()
     }
 }
 
-impl<H: Hashing> BloomierBuilder<H> {
+impl BloomierBuilder {
     /// Makes a builder for the plan, and allocates the whole filter.
     ///
     /// # Errors
-    /// A [`PlanError`] that says what is wrong with the plan; [`PlanError::OutOfMemory`].
-    pub fn new(plan: &Plan, hasher: H) -> Result<Self, PlanError> {
+    /// A [`PlanError`] for an unsuitable plan; [`PlanError::OutOfMemory`].
+    pub fn new(plan: &Plan) -> Result<Self, PlanError> {
         Plans::check(plan)?;
         let shape = Shape::of(plan)?;
         let blocks = Blocks::zeroed(plan.bytes() / BLOCK_BYTES)?;
-        Ok(Self { plan: *plan, hasher, shape, solved: vec![None; shape.shards as usize], blocks })
+        Ok(Self { plan: *plan, shape, solved: vec![None; shape.shards as usize], blocks })
     }
 
     /// Returns the number of shards, at least 1.
@@ -113,15 +97,16 @@ impl<H: Hashing> BloomierBuilder<H> {
         })
     }
 
-    /// Returns the filter, once all shards are built.
+    /// Returns the filter. Panics if a shard was not built.
     ///
     /// # Errors
-    /// [`BuildError::Overfull`] if all shards together have more keys than the plan.
-    ///
-    /// # Panics
-    /// If a shard was not built.
-    pub fn finish(self) -> Result<Bloomier<Blocks, H>, BuildError> {
-        let Self { plan, hasher, shape, solved, blocks } = self;
+    /// [`BuildError::Overfull`] if all shards together have more keys than planned.
+    pub fn finish<H: Hashing>(self, hasher: H) -> Result<Bloomier<H>, BuildError> {
+        Ok(Bloomier(Hashed::of(self.into_core()?, hasher)))
+    }
+
+    fn into_core(self) -> Result<BloomierCore, BuildError> {
+        let Self { plan, shape, solved, blocks } = self;
         let solved = solved.iter().map(|solved| solved.expect("every shard is built"));
         let (mut seeds, mut keys) = (Vec::new(), 0);
         for shard in solved {
@@ -129,15 +114,14 @@ impl<H: Hashing> BloomierBuilder<H> {
             keys += shard.keys;
         }
         if keys > plan.keys {
-            return Err(BuildError::Overfull { keys, planned: plan.keys });
+            return Err(BuildError::Overfull(keys, plan.keys));
         }
         let query = Query::of(&shape, &seeds);
-        let core = BloomierCore { plan, shape, query, seeds, keys, blocks };
-        Ok(Bloomier::of(core, hasher))
+        Ok(BloomierCore { plan, shape, query, seeds, keys, blocks })
     }
 
     /// Builds all shards in order.
-    fn build<E: Entry>(mut self, entries: &[E]) -> Result<Bloomier<Blocks, H>, Failed> {
+    fn build<E: Entry>(mut self, entries: &[E]) -> Result<BloomierCore, Failed> {
         let (shape, mut solver) = (self.shape, Solver::default());
         let mut ends = vec![0; self.count() + 1];
         entries.iter().for_each(|entry| ends[self.shard_of(entry.hash()) + 1] += 1);
@@ -160,26 +144,25 @@ impl<H: Hashing> BloomierBuilder<H> {
             start = end;
         }
         drop(sorted);
-        Ok(self.finish()?)
+        Ok(self.into_core()?)
     }
 }
 
 impl BloomierShard<'_> {
-    /// Builds the shard from the hashes that fall into it. Equal hashes count once, and `hashes` is reordered. Takes
-    /// some 100 ns per key.
+    /// Builds the shard from its hashes, which it reorders, in some 100 ns per key. Equal hashes count once.
     ///
     /// # Errors
     /// [`BuildError::Overfull`] if the shard has no room for them, because more keys were given than planned;
-    /// [`BuildError::OtherShard`] for a hash that falls into another shard, where it would be looked up.
+    /// [`BuildError::OtherShard`] for a hash of another shard, where it would be looked up.
     pub fn build(self, hashes: &mut [KeyHash]) -> Result<(), BuildError> {
         let other = hashes.iter().position(|hash| shard_of(&self.shape, *hash) != self.index);
         if let Some(place) = other {
             let (found, shard) = (shard_of(&self.shape, hashes[place]), self.index);
-            return Err(BuildError::OtherShard { place: place as u64, found, shard });
+            return Err(BuildError::OtherShard(place as u64, found, shard));
         }
         let solved = Solver::default().solve(&self.shape, self.blocks, hashes);
         *self.solved = Some(solved.map_err(|failed| match failed {
-            Unsolved::Full(keys) => BuildError::Overfull { keys, planned: self.planned },
+            Unsolved::Full(keys) => BuildError::Overfull(keys, self.planned),
             Unsolved::Differ(_) => unreachable!("keys without values"),
         })?);
         Ok(())
@@ -190,7 +173,7 @@ fn shard_blocks(shape: &Shape) -> usize {
     (shape.shard_bits() / BLOCK_BITS) as usize
 }
 
-/// Why a build failed, before the input was searched for the keys concerned.
+/// Why a build failed, without the places of the keys in the input.
 enum Failed {
     Unsolved(Unsolved),
     Error(BuildError),
@@ -213,37 +196,43 @@ impl Failed {
     fn into_error(self, planned: u64, find: impl FnOnce(KeyHash) -> BuildError) -> BuildError {
         match self {
             Self::Error(error) => error,
-            Self::Unsolved(Unsolved::Full(keys)) => BuildError::Overfull { keys, planned },
+            Self::Unsolved(Unsolved::Full(keys)) => BuildError::Overfull(keys, planned),
             Self::Unsolved(Unsolved::Differ(hash)) => find(hash),
         }
     }
 }
 
-impl<H: Hashing> Bloomier<Blocks, H> {
-    /// Builds a filter of these keys; equal ones count once. Takes about 100 ns per key on one thread, and 55 bytes per
-    /// key besides the filter. [`BloomierBuilder`] uses any number of threads.
-    ///
-    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
-    ///
-    /// # Errors
-    /// [`BuildError::Overfull`] for more keys than the plan is for; [`BuildError::Plan`] for an unsuitable plan, such
-    /// as one of a map, or if memory cannot be allocated.
-    pub fn build<K: Key<H>>(plan: &Plan, keys: &[K], hasher: H) -> Result<Self, BuildError> {
-        let builder = BloomierBuilder::new(plan, hasher)?;
-        let built = match K::hashes(keys) {
-            Hashes::Wide(hashes) => builder.build(hashes),
-            _ => {
-                let hash = |key: &K| key.key_hash(&builder.hasher);
-                let hashes: Vec<_> = keys.iter().map(hash).collect();
-                builder.build(&hashes)
-            }
-        };
+impl Owned for BloomierCore {
+    type Refusal = InsertError;
+
+    fn build(plan: &Plan, hashes: &[KeyHash]) -> Result<Self, BuildError> {
+        let built = BloomierBuilder::new(plan)?.build(hashes);
         built
             .map_err(|failed| failed.into_error(plan.keys, |_| unreachable!("keys without values")))
     }
 
-    /// Builds a map from keys to values, with the [`map_plan`](Bloomier::map_plan) for as many keys as there are pairs.
+    fn check_inserts(&self) -> Result<(), InsertError> {
+        Err(InsertError::BuiltAtOnce(Kind::Bloomier))
+    }
+
+    fn insert(&mut self, _: KeyHash) -> Result<bool, InsertError> {
+        Err(InsertError::BuiltAtOnce(Kind::Bloomier))
+    }
+}
+
+impl<H: Hashing> Bloomier<H> {
+    /// Builds a filter of these keys; equal ones count once. Takes about 100 ns per key on one thread, and 55 bytes per
+    /// key besides the filter. [`BloomierBuilder`] uses any number of threads. For untrusted keys, use
+    /// [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
+    /// # Errors
+    /// [`BuildError::Overfull`] for more keys than planned; [`BuildError::Plan`] for an unsuitable plan, such as one of
+    /// a map, or if memory cannot be allocated.
+    pub fn build<K: Key<H>>(plan: &Plan, keys: &[K], hasher: H) -> Result<Self, BuildError> {
+        Ok(Self(Hashed::build(plan, keys, hasher)?))
+    }
+
+    /// Builds a map from keys to values, with the [`map_plan`](Bloomier::map_plan) for as many keys as there are pairs.
     /// A key may be repeated, with the same value.
     ///
     /// ```
@@ -257,7 +246,7 @@ impl<H: Hashing> Bloomier<Blocks, H> {
     ///
     /// # Errors
     /// [`BuildError::ValuesDiffer`] with the places of a key that has two values, or of two keys with the same 128-bit
-    /// hash; [`BuildError::WideValue`]; those of [`map_plan`](Bloomier::map_plan).
+    /// hash; [`BuildError::WideValue`]; the errors of [`map_plan`](Bloomier::map_plan).
     pub fn build_map<K: Key<H>>(
         pairs: &[(K, u64)],
         value_bits: u32,
@@ -268,28 +257,29 @@ impl<H: Hashing> Bloomier<Blocks, H> {
         let plan = Bloomier::map_plan(keys, value_bits, fingerprint_bits)?;
         let hash = |(key, value): &(K, u64)| (key.key_hash(&hasher), *value);
         let hashes: Vec<_> = pairs.iter().map(hash).collect();
-        let builder = BloomierBuilder::new(&plan, hasher)?;
+        let builder = BloomierBuilder::new(&plan)?;
         let bits = builder.shape.value;
         let wide = pairs.iter().position(|(_, value)| bits < MOST_WIDTH && value >> bits != 0);
         if let Some(place) = wide {
-            return Err(BuildError::WideValue { value: pairs[place].1, place: place as u64, bits });
+            return Err(BuildError::WideValue(pairs[place].1, place as u64, bits));
         }
-        builder.build(&hashes).map_err(|failed| {
+        let built = builder.build(&hashes).map_err(|failed| {
             failed.into_error(plan.keys, |hash| {
                 let mut same = (0u64..).zip(&hashes).filter(|(_, pair)| pair.0 == hash);
                 let (first, &(_, one)) = same.next().expect("the pairs have this key");
                 let other = same.find(|(_, pair)| pair.1 != one);
                 let (second, &(_, two)) = other.expect("it has two values");
-                BuildError::ValuesDiffer { places: [first, second], values: [one, two] }
+                BuildError::ValuesDiffer([first, second], [one, two])
             })
-        })
+        })?;
+        Ok(Self(Hashed::of(built, hasher)))
     }
 }
 
 impl Bloomier {
-    /// Plans a map of `keys` keys to values of `value_bits` bits, 0 to 64, which detects absent keys by a fingerprint
-    /// of `fingerprint_bits` bits, 0 to 64; both together are 1 to 64. Without a fingerprint it returns some value for
-    /// any key.
+    /// Plans a map of `keys` keys to values of `value_bits` bits, 0 to 64, with fingerprints of `fingerprint_bits`
+    /// bits, 0 to 64, that detect absent keys; together 1 to 64. Without fingerprints it returns some value for any
+    /// key.
     ///
     /// # Errors
     /// [`PlanError::ZeroKeys`]; [`PlanError::Field`] for other widths; [`PlanError::TooManyAtOnce`];

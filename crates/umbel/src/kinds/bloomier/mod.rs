@@ -1,15 +1,14 @@
 //! The bloomier filter (Chazelle et al. 2004): a static map from keys to values, or to fingerprints alone.
 //!
 //! The XOR of a key's three slots is its fingerprint and its value. The slots are found by solving a graph whose edges
-//! are the keys ([`solve`]): a binary fuse graph (Graf, Lemire 2022), which can be solved with 1.125 slots per key. The
-//! paper's own graphs need 1.23 or more.
+//! are the keys ([`solve`]): a binary fuse graph (Graf, Lemire 2022), which can be solved with 1.125 slots per key; the
+//! original graphs need 1.23 or more.
 //!
-//! Departures from Graf and Lemire: keys are divided into shards of at most three million keys, each a graph with a
-//! seed of its own, so that shards are built independently, on any threads, in little memory. Slots of any width from 1
-//! to 64 bits are packed. Segments have other lengths ([`graph`]). The
-//! fingerprint comes from the hash itself, where theirs comes from the number that also gives the positions, which has
-//! too few bits for wide ones. That number is a folded multiplication of the hash's halves, where theirs is a mix of 64
-//! bits: two multiplications less.
+//! Departures from Graf and Lemire: keys are divided into shards of at most three million keys, each a graph with its
+//! own seed, built independently, on any threads, in little memory. Slots of any width from 1 to 64 bits are packed.
+//! Segments have other lengths ([`graph`]). The fingerprint comes from the hash itself, because the number that also
+//! gives the positions has too few bits for wide ones. That number is a folded multiplication of the hash's halves
+//! instead of a 64-bit mix, which saves two multiplications.
 
 mod build;
 pub mod graph;
@@ -22,57 +21,51 @@ pub(crate) use plan::Plans;
 use plan::{MOST_SEGMENT, MOST_SHARDS, MOST_SLOTS, Shape, check_widths, variant_of};
 
 use super::plain::only;
-use crate::bits::{self, AHEAD, Block, Blocks, FAR, cast, slots};
-use crate::error::check_field;
-use crate::filter::core::{Core, one_part};
-use crate::filter::{Fact, Figure, Filter, Receipt};
-use crate::format::{Body, FileError, Header};
-use crate::hash::{Key, KeyHash, KeyHasher, Scheme};
-use crate::math::Estimate;
-use crate::plan::{Plan, Planner};
-use crate::prelude::*;
+use super::prelude::*;
+use crate::bits::{self, AHEAD, FAR, cast, slots};
 
-/// A static filter or map, built once from all its keys, with the fewest bits of all kinds.
-///
-/// As a filter it keeps a fingerprint of r bits per key, for a rate of 2⁻ʳ: the smallest r that meets the planned rate,
-/// or the one set by [`Variant::Bloomier`](crate::Variant::Bloomier). As a [map](Filter::build_map) it keeps a value of
-/// 0 to 64 bits, with or without a fingerprint that detects absent keys.
-///
-/// **Cost.** From a million keys on, 1.125 to 1.132 times r bits per key, where a classic filter needs at best 1.44
-/// times log₂ 1/fpp; 1.18 at 100,000 keys, 1.26 at 10,000, 1.4 at 1,000, 1.9 to 2.2 at 100. A query reads three cache
-/// lines near each other, at any rate. Building takes some 100 ns and 55 bytes per key.
-///
-/// **When not to use it.** If keys arrive one by one: it accepts none once it is built, and cannot be merged; use a
-/// [blocked](crate::Blocked) or a [scalable](crate::Scalable) filter. If the keys do not all fit in memory as 16-byte
-/// hashes: build a blocked filter, in pieces. For a rate between two powers of two it keeps the lower one, so at 0.3 a
-/// classic filter is smaller. If only the speed of single look-ups counts: a blocked filter reads one line.
-///
-/// B. Chazelle, J. Kilian, R. Rubinfeld, A. Tal 2004, “The Bloomier filter”, SODA, pages 30 to 39,
-/// <https://dl.acm.org/doi/10.5555/982792.982797>; T. Graf, D. Lemire 2022, “Binary fuse filters”,
-/// <https://doi.org/10.1145/3510449>.
-///
-/// # Receipt
-/// The rate is 2⁻ʳ whatever the slots hold, and the keys are counted exactly. One pass over the slots counts those in
-/// use.
-///
-/// ```
-/// use umbel::Bloomier;
-/// use umbel::{KeyHasher, Kind, Plan};
-///
-/// let keys: Vec<u64> = (0..1_000_000).collect();
-/// let plan = Plan::for_keys(Kind::Bloomier, 1_000_000, 0.01)?;
-/// let filter = Bloomier::build(&plan, &keys, KeyHasher::default())?;
-/// assert!(keys.iter().all(|key| filter.contains(key)));
-/// // 7 bits of fingerprint: 2^-7 is 0.0078.
-/// assert_eq!(filter.receipt().fpp, 0.0078125);
-/// assert!(plan.bits_per_key() < 1.14 * 7.0);
-/// # Ok::<(), umbel::Error>(())
-/// ```
-pub type Bloomier<S = Blocks, H = KeyHasher> = Filter<BloomierCore<S>, H>;
+filter! {
+    /// A static filter or map, built once from all its keys, with the fewest bits of all kinds.
+    ///
+    /// As a filter it keeps a fingerprint of r bits per key, for a rate of 2⁻ʳ. The smallest r that meets the planned
+    /// rate is chosen, unless [`Variant::Bloomier`](crate::Variant::Bloomier) sets one. As a [map](Self::build_map) it
+    /// keeps a value of 0 to 64 bits, with or without a fingerprint that detects absent keys.
+    ///
+    /// **Cost.** From a million keys on, 1.125 to 1.132 times r bits per key (a classic filter needs at best 1.44 times
+    /// log₂ 1/fpp); 1.18 at 100,000 keys, 1.26 at 10,000, 1.4 at 1,000, 1.9 to 2.2 at 100. A query reads three cache
+    /// lines near each other, at any rate. Building takes some 100 ns and 55 bytes per key.
+    ///
+    /// **When not to use it.** If keys arrive one by one or filters are merged: use a [blocked](crate::Blocked) or
+    /// [scalable](crate::Scalable) filter. If the keys do not fit in memory as 16-byte hashes: build a blocked filter,
+    /// in pieces. For rates between two powers of two it keeps the lower one, so at 0.3 a classic filter is smaller. If
+    /// only the speed of single look-ups counts: a blocked filter reads one line.
+    ///
+    /// B. Chazelle, J. Kilian, R. Rubinfeld, A. Tal 2004, “The Bloomier filter”, SODA, pages 30 to 39,
+    /// <https://dl.acm.org/doi/10.5555/982792.982797>; T. Graf, D. Lemire 2022, “Binary fuse filters”,
+    /// <https://doi.org/10.1145/3510449>.
+    ///
+    /// # Receipt
+    /// The rate is 2⁻ʳ whatever the slots hold, and the keys are counted exactly. One pass over the slots counts the
+    /// used ones.
+    ///
+    /// ```
+    /// use umbel::{Bloomier, Filter, KeyHasher, Kind, Plan};
+    ///
+    /// let keys: Vec<u64> = (0..1_000_000).collect();
+    /// let plan = Plan::for_keys(Kind::Bloomier, 1_000_000, 0.01)?;
+    /// let filter = Bloomier::build(&plan, &keys, KeyHasher::default())?;
+    /// assert!(keys.iter().all(|key| filter.contains(key)));
+    /// // 7 bits of fingerprint: 2^-7 is 0.0078.
+    /// assert_eq!(filter.receipt().fpp, 0.0078125);
+    /// assert!(plan.bits_per_key() < 1.14 * 7.0);
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    Bloomier(BloomierCore)
+}
 
 /// The core of a [`Bloomier`] filter.
-#[derive(Clone)]
-pub struct BloomierCore<S = Blocks> {
+#[derive(Clone, PartialEq)]
+pub(crate) struct BloomierCore<S = Blocks> {
     plan: Plan,
     shape: Shape,
     query: Query,
@@ -83,25 +76,22 @@ pub struct BloomierCore<S = Blocks> {
     blocks: S,
 }
 
-/// How a hash gives slots and a fingerprint: the way of the functions below. Part of the format.
+/// The scheme of the functions below, from hash to slots and fingerprint. Part of the format.
 const POSITIONS: u32 = 1;
 
-/// The number of a hash's shard.
 #[inline]
 fn shard_of(shape: &Shape, hash: KeyHash) -> u64 {
     bits::place(hash.high, shape.shards)
 }
 
-/// The value that determines a key's slots under a shard's seed: a folded multiplication of both halves. Part of the
-/// format.
+/// Computes the value that determines a key's slots, by a folded multiplication. Part of the format.
 #[inline(always)]
 fn spread(hash: KeyHash, seed: u64) -> u64 {
     let product = u128::from(hash.low ^ seed) * u128::from(hash.high);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The fingerprint of a key with this upper half, whose highest bits chose the shard: its lowest bits, as many as are set
-/// in `mask`. Part of the format.
+/// The lowest bits of the hash's upper half, whose highest bits chose the shard. Part of the format.
 #[inline(always)]
 fn fingerprint(high: u64, mask: u64) -> u64 {
     high & mask
@@ -114,17 +104,17 @@ fn edge(x: u64, starts: u64, length: u32) -> [u32; 3] {
     [first, (first + length) ^ ((x >> 18) as u32 & mask), (first + 2 * length) ^ (x as u32 & mask)]
 }
 
-/// What a query needs to know of the shape, computed once.
-#[derive(Clone, Copy)]
+/// The parameters of a query, computed once.
+#[derive(Clone, Copy, PartialEq)]
 struct Query {
     shards: u64,
     shard_bytes: u64,
-    /// The seed, if there is one shard: most filters have one, and a key then needs one multiplication less.
+    /// The seed of a single shard, the usual case: it saves a key one multiplication.
     seed: u64,
     starts: u64,
     length: u32,
     width: u32,
-    /// The bits of a fingerprint, and a mask with as many set.
+    /// The bits of a fingerprint, and their mask.
     fingerprint: u32,
     mask: u64,
     /// The width, if slots are fingerprints alone of 8, 12 or 16 bits; else 0.
@@ -163,13 +153,13 @@ impl Query {
         (start, slots, hash.high)
     }
 
-    /// The bits of a fingerprint, set. `WIDTH` is [`usual`](Self::usual).
+    /// The mask of a fingerprint. `WIDTH` is [`usual`](Self::usual).
     #[inline(always)]
     fn mask<const WIDTH: u32>(&self) -> u64 {
         if WIDTH == 0 { self.mask } else { slots::mask(WIDTH) }
     }
 
-    /// The XOR of a key's slots and its fingerprint; bits above the slot's width may be set.
+    /// The XOR of a key's slots and fingerprint; bits above the slot's width may be set.
     #[inline(always)]
     fn sum<const WIDTH: u32>(&self, blocks: &[Block], (start, [a, b, c], high): Probe) -> u64 {
         let shard = &cast::bytes(blocks)[start..];
@@ -183,7 +173,6 @@ impl Query {
         sum & self.mask::<WIDTH>() == 0
     }
 
-    /// Looks many keys up in a filter of these blocks and seeds.
     fn look_up(self, blocks: &[Block], seeds: &[u64], hashes: &[KeyHash], found: &mut [bool]) {
         match self.usual {
             8 => self.look_up_as::<8>(blocks, seeds, hashes, found),
@@ -201,8 +190,8 @@ impl Query {
         found: &mut [bool],
     ) {
         let contains = |probe| self.fits::<WIDTH>(self.sum::<WIDTH>(blocks, probe));
-        // Three loads per key, and nothing that waits for them: the processor itself looks far enough ahead. In 11 MB a look-up
-        // takes 4.8 ns in place of 5.6, in 2 MB 3.4 in place of 4.7.
+        // With three independent loads per key, the processor itself looks far enough ahead. In 11 MB a look-up takes
+        // 4.8 ns in place of 5.6, in 2 MB 3.4 in place of 4.7.
         if blocks.len() as u64 <= FAR {
             for (found, hash) in found.iter_mut().zip(hashes) {
                 *found = contains(self.probe(seeds, *hash));
@@ -225,28 +214,29 @@ impl Query {
     }
 }
 
-impl<S: AsRef<[Block]>, H> Bloomier<S, H> {
-    /// Returns the value of a key, or `None` if the key is certainly absent. For an absent key that matches by chance
-    /// (with probability 2⁻ʳ, or always without fingerprints) it returns an arbitrary value. 0 in a filter without
-    /// values.
+impl<H: Hashing, S: AsRef<[Block]>> Bloomier<H, S> {
+    /// Returns the value of a key, 0 in a filter without values, or `None` if the key is certainly absent. An absent
+    /// key that matches by chance (with probability 2⁻ʳ, or always without fingerprints) returns an arbitrary value.
     #[inline]
     pub fn get(&self, key: impl Key<H>) -> Option<u64> {
-        self.core.get(key.key_hash(&self.hasher))
+        self.0.core.get(key.key_hash(&self.0.hasher))
     }
 
     /// Returns the number of different keys it was built from.
+    #[doc(hidden)]
     pub fn keys(&self) -> u64 {
-        self.core.keys
+        self.0.core.keys
     }
 
     /// Returns the bits of a fingerprint, r: the rate is 2⁻ʳ.
+    #[doc(hidden)]
     pub fn fingerprint_bits(&self) -> u32 {
-        self.core.shape.fingerprint
+        self.0.core.shape.fingerprint
     }
 
-    /// Returns the bits of a value; 0 in a filter.
+    /// Returns the bits of a value; 0 in a filter without values.
     pub fn value_bits(&self) -> u32 {
-        self.core.shape.value
+        self.0.core.shape.value
     }
 }
 
@@ -255,13 +245,13 @@ impl<S: AsRef<[Block]>> BloomierCore<S> {
     fn get(&self, hash: KeyHash) -> Option<u64> {
         let query = &self.query;
         let sum = query.sum::<0>(self.blocks.as_ref(), query.probe(&self.seeds, hash));
-        // If the fingerprint has all 64 bits, there is no value, and nothing to shift away.
+        // A fingerprint of 64 bits leaves no value, so nothing is shifted.
         let value = (sum >> (query.fingerprint % 64)) & slots::mask(self.shape.value);
         query.fits::<0>(sum).then_some(value)
     }
 
-    /// Separate, so that the code for usual widths is small enough to be inlined into a caller's loop, where the cache
-    /// misses of several keys overlap.
+    /// Separate, to keep the code for usual widths small: it is inlined into a caller's loop, where the cache misses of
+    /// several keys overlap.
     #[inline(never)]
     fn contains_packed(&self, hash: KeyHash) -> bool {
         match self.query.usual {
@@ -293,7 +283,7 @@ impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
         self.query.look_up(self.blocks.as_ref(), &self.seeds, hashes, found);
     }
 
-    /// A fingerprint may be zero.
+    /// Counts keys, because a key's slots may be zero.
     fn is_empty(&self) -> bool {
         self.keys == 0
     }
@@ -355,7 +345,6 @@ impl BloomierCore<&[Block]> {
     }
 }
 
-/// The fields of a bloomier filter's header.
 struct Declared {
     plan: Plan,
     shape: Shape,

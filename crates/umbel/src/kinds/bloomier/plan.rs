@@ -9,19 +9,19 @@ use crate::plan::{Plan, PlanError, Planner, check_bits, check_field};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// The maximum bits of a fingerprint, of a value, and of both together.
+/// The most bits of a fingerprint, of a value, and of both together.
 pub(super) const MOST_WIDTH: u32 = 64;
-/// The maximum number of shards: the header has a seed for each. Part of the format.
+/// The most shards: the header has a seed for each. Part of the format.
 pub(super) const MOST_SHARDS: u64 = 8_000;
-/// The maximum slots of a shard: more would take half a gigabyte during the build. Part of the format.
+/// The most slots of a shard: more would take half a gigabyte to build. Part of the format.
 pub(super) const MOST_SLOTS: u64 = 1 << 24;
-/// The longest segment: a key's places in two of its segments come from 18 bits each. Part of the format.
+/// The longest segment: a key's places in two segments come from 18 bits each. Part of the format.
 pub(super) const MOST_SEGMENT: u32 = 1 << 18;
 
-/// The most keys planned for a shard: 120 MiB during the build, and rarely more than 1.13 slots per key, because the
-/// shards of a filter with several have at least half as many.
+/// The most keys planned for a shard: 120 MiB to build. If there are several, each has at least half as many, and
+/// rarely needs more than 1.13 slots per key.
 const SHARD_KEYS: u64 = 3_000_000;
-/// The keys of all shards, each as full as its slots allow.
+/// The most keys of all shards, each as full as its slots allow.
 const MOST_KEYS: u64 = MOST_SHARDS * (MOST_SLOTS / 9 * 8 - 20_000);
 
 /// How the slots of a bloomier filter are laid out.
@@ -67,7 +67,6 @@ impl Shape {
         u64::from(self.segments) * u64::from(self.length)
     }
 
-    /// Slots of a shard.
     pub(super) fn slots(&self) -> u64 {
         u64::from(self.segments + (ARITY - 1)) * u64::from(self.length)
     }
@@ -80,12 +79,11 @@ impl Shape {
 
 fn shards_for(keys: u64) -> Result<u64, PlanError> {
     if keys > MOST_KEYS {
-        return Err(PlanError::TooManyAtOnce { kind: Kind::Bloomier, keys, most: MOST_KEYS });
+        return Err(PlanError::TooManyAtOnce(Kind::Bloomier, keys, MOST_KEYS));
     }
     Ok(keys.div_ceil(SHARD_KEYS).min(MOST_SHARDS))
 }
 
-/// Whether slots can have these widths.
 pub(super) fn check_widths(fingerprint: u32, value: u32) -> Result<(), PlanError> {
     check_field("fingerprint_bits", fingerprint.into(), fingerprint <= MOST_WIDTH, "0 to 64")?;
     let width = value <= MOST_WIDTH && (1..=MOST_WIDTH).contains(&(fingerprint + value));
@@ -95,8 +93,7 @@ pub(super) fn check_widths(fingerprint: u32, value: u32) -> Result<(), PlanError
 /// The promised rate of a map without fingerprints: every key passes, and 1 is not a valid rate.
 pub(super) const ALL_PASS: f64 = 1.0f64.next_down();
 
-/// The rate with a fingerprint of this many bits: 2^-bits, exactly, so that a plan for it needs no bit more. `powi` may
-/// round, says its documentation.
+/// 2^-bits exactly, so a plan for this rate needs no bit more. `powi` may round, says its documentation.
 pub(super) fn rate(fingerprint: u32) -> f64 {
     f64::from_bits(u64::from(1023 - fingerprint) << 52)
 }
@@ -119,7 +116,7 @@ pub(super) fn plan_for(
     Ok(Plan { variant: variant_of(fingerprint, value), keys, fpp, bits, probes: ARITY })
 }
 
-/// Bits of the fingerprint, 0 if they are left to the plan, and of the value.
+/// Bits of the fingerprint, 0 if left to the plan, and of the value.
 fn widths(variant: Variant) -> (u32, u32) {
     match variant {
         Variant::Bloomier { fingerprint_bits, value_bits } => {
@@ -129,17 +126,17 @@ fn widths(variant: Variant) -> (u32, u32) {
     }
 }
 
-/// The variant with these widths.
 pub(super) fn variant_of(fingerprint: u32, value: u32) -> Variant {
     Variant::Bloomier { fingerprint_bits: Some(fingerprint), value_bits: value }
 }
 
-/// Plans of the kind.
-pub struct Plans;
+pub(crate) struct Plans;
 
 impl Planner for Plans {
     const KIND: Kind = Kind::Bloomier;
     const USUAL: Variant = Variant::Bloomier { fingerprint_bits: None, value_bits: 0 };
+    const UNMERGED: Option<&'static str> =
+        Some("each is built from all its keys at once; build one from the keys of both");
     const PARAMETER: Option<&'static str> =
         Some("1 to 64 bits of fingerprint; 0 for as many as the fpp asks for");
     const CELLS: &'static str = "slots";
@@ -162,7 +159,7 @@ impl Planner for Plans {
         if let Some(wide) = [fingerprint, value].into_iter().find(|&width| width > MOST_WIDTH) {
             return Err(Self::no_parameter(wide));
         }
-        // Of a map, the fingerprint is never left to the rate.
+        // A map's fingerprint is never left to the rate.
         match Self::variant(Self::number(variant)) == Some(variant) {
             true => Ok(()),
             false => Err(Self::no_parameter(0)),
@@ -171,22 +168,22 @@ impl Planner for Plans {
 
     fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
         let enough = (1..=MOST_WIDTH).find(|&bits| rate(bits) <= fpp);
-        let enough = enough.ok_or(PlanError::FppOutOfReach { kind: Kind::Bloomier, fpp })?;
+        let enough = enough.ok_or(PlanError::FppOutOfReach(Kind::Bloomier, fpp))?;
         match widths(variant) {
             (0, 0) => plan_for(keys, fpp, enough, 0),
             (fingerprint, 0) if fingerprint >= enough => plan_for(keys, fpp, fingerprint, 0),
-            (found, 0) => Err(PlanError::Detail {
-                kind: Kind::Bloomier,
+            (found, 0) => Err(PlanError::Detail(
+                Kind::Bloomier,
                 found,
-                expected: "so many bits that 2^-bits is at most the fpp asked for",
-            }),
+                "so many bits that 2^-bits is at most the fpp asked for",
+            )),
             _ => Err(Self::no_parameter(Self::number(variant))),
         }
     }
 
     fn for_memory(variant: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
         if bytes < BLOCK_BYTES {
-            return Err(PlanError::MemoryTooSmall { bytes });
+            return Err(PlanError::MemoryTooSmall(bytes));
         }
         let widths = match widths(variant) {
             (0, 0) => 1..=MOST_WIDTH,
@@ -199,14 +196,14 @@ impl Planner for Plans {
                 return Ok(plan);
             }
         }
-        Err(PlanError::TooManyKeys { keys, bits: bytes.saturating_mul(8) })
+        Err(PlanError::TooManyKeys(keys, bytes.saturating_mul(8)))
     }
 
     fn predicted_fpp_at(plan: &Plan, _: u64) -> f64 {
         rate(widths(plan.variant).0)
     }
 
-    /// For an absent key, every slot is as random as its fingerprint.
+    /// No spread: for an absent key, every slot is random.
     fn spread(plan: &Plan) -> Spread {
         Spread::fixed(rate(widths(plan.variant).0))
     }

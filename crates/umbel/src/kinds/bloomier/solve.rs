@@ -1,15 +1,15 @@
-//! Solves one binary fuse graph: finds slots such that the XOR of each key's three is what it should be.
+//! Solves one binary fuse graph: finds slots whose XOR, for each key, is the intended value.
 //!
 //! ```text
-//! sort keys by the segment of their first slot          so that all that follows walks through memory
+//! sort keys by the segment of their first slot          so the steps below walk through memory in order
 //! for each key, for each of its slots: count the key there, XOR the key there
-//! while there is a slot with one key:                    the key is what is there
+//! while there is a slot with one key:                    that slot holds the key itself
 //!     push the key; take it away from its three slots
 //! for each key, last pushed first: set the slot it had for itself
 //! ```
-//! If keys remain that have no slot for themselves, another seed gives another graph. Two equal keys never have one.
-//! Searching for equal keys costs more than solving a graph, so that is done only once a graph failed and has two of them
-//! in a slot, or two graphs failed.
+//! If keys remain without a slot for themselves, another seed gives another graph. Two equal keys always remain.
+//! Searching for these costs more than solving a graph, and is done only after one failed graph with two equal keys in
+//! a slot, or after two.
 
 use super::plan::Shape;
 use super::{edge, spread};
@@ -18,7 +18,7 @@ use crate::bits::{Block, cast, slots};
 use crate::hash::{GOLDEN, KeyHash, mix};
 use crate::prelude::*;
 
-/// A key, and what its slots should give in addition to its fingerprint.
+/// A key, and the value that its slots give besides its fingerprint.
 pub(super) trait Entry: Copy {
     fn hash(&self) -> KeyHash;
     fn value(&self) -> u64;
@@ -59,13 +59,13 @@ pub(super) struct Solved {
 /// Why a graph was not solved.
 #[derive(Debug)]
 pub(super) enum Unsolved {
-    /// This many different keys, too many for the slots.
+    /// Too many different keys for the slots: this many.
     Full(u64),
-    /// Two values for this key.
+    /// This key has two values.
     Differ(KeyHash),
 }
 
-/// The number of seeds tried. With as many slots as plans provide, one of the first few nearly always works.
+/// Seeds tried. With planned slots, one of the first few nearly always works.
 const SEEDS: u64 = 128;
 
 /// Graphs with more keys per slot are never solved: the threshold is 0.9179 (S. Walzer 2021,
@@ -77,29 +77,28 @@ const COUNT: u32 = 56;
 /// The lower bits, which hold a goal of up to 56 bits, or the number of a wider one.
 const GOAL: u64 = (1 << COUNT) - 1;
 
-/// Memory to solve graphs in, 40 bytes per key.
+/// Reusable memory, 40 bytes per key.
 #[derive(Default)]
 pub(super) struct Solver {
-    /// For each key, in the order of first segments: the value that gives its slots, and its goal. Then, in their place,
-    /// the keys removed, with the number of the slot that was their own above the goal.
+    /// For each key, by first segment: the value that gives its slots, and its goal. Later, in their place, the removed
+    /// keys, with the number of their own slot above the goal.
     keys: Vec<(u64, u64)>,
     /// Goals that do not fit in 56 bits.
     wide: Vec<u64>,
-    /// For each slot, the XOR of what `keys` has of its keys, and their count above that.
+    /// For each slot, the XOR of its keys' entries in `keys`, and their count above that.
     table: Vec<(u64, u64)>,
     /// Slots with one key, to be processed.
     single: Vec<u32>,
 }
 
-/// Bytes that [`Solver`] uses for a shard of the shape.
+/// Bytes that [`Solver`] uses for a shard.
 pub(super) fn solver_bytes(shape: &Shape) -> u64 {
     let wide = if shape.width() > COUNT { 8 } else { 0 };
     (16 + 16 + 4 + wide) * shape.slots()
 }
 
 impl Solver {
-    /// Solves the graph of `entries` in `blocks`, which are zero. Equal entries count once; the order of entries
-    /// changes.
+    /// Solves the graph of `entries` in `blocks`, which are zero. Equal entries count once. Reorders the entries.
     pub(super) fn solve<E: Entry>(
         &mut self,
         shape: &Shape,
@@ -125,14 +124,14 @@ impl Solver {
                 distinct = true;
                 let count = entries.len();
                 entries = unequal(entries)?;
-                // Without them the first seed is as good as for a list that never had them.
+                // Then restart with the first seed, as for a list without equal keys.
                 number = if entries.len() < count { 0 } else { number };
             }
         }
         Err(Unsolved::Full(entries.len() as u64))
     }
 
-    /// Sorts what is needed of the keys by first segment.
+    /// Sorts keys and goals by first segment.
     fn sort<E: Entry>(&mut self, shape: &Shape, seed: u64, entries: &[E]) {
         let segments = u64::from(shape.segments);
         let mut ends = vec![0u32; shape.segments as usize + 1];
@@ -166,9 +165,9 @@ impl Solver {
 
     /// Removes keys as long as one has a slot for itself; returns whether all were removed.
     ///
-    /// A slot with one key has the key itself, so that none waits for the memory that keys were in; the slots of the next
-    /// segment are prefetched, in the order in which keys are taken, that of the segment before them. Whether a slot
-    /// comes to have one key cannot be predicted: it is written to the stack in any case.
+    /// A slot with one key holds the key itself, which saves waiting for the keys' memory. The first pass prefetches
+    /// the next segment's slots, the second the previous segment's. Whether a slot comes to have one key cannot be
+    /// predicted, so it is pushed unconditionally.
     fn peel(&mut self, shape: &Shape) -> bool {
         let (starts, length) = (shape.starts(), shape.length);
         let Self { keys, table, single, .. } = self;
@@ -186,10 +185,10 @@ impl Solver {
             }
         }
         if overflow {
-            // 256 keys in one slot must be equal ones: otherwise the average is 2.7.
+            // 256 keys in one slot: equal ones, since the average is 2.7.
             return false;
         }
-        // Each slot comes to have one key once at most.
+        // A slot comes to have one key at most once.
         single.resize(table.len() + 1, 0);
         let mut singles = 0;
         for (slot, there) in table.iter().enumerate() {
@@ -202,7 +201,7 @@ impl Solver {
             let own = single[singles];
             let (x, goal) = table[own as usize];
             if goal >> COUNT != 1 {
-                // Its key had another slot for itself and is gone.
+                // Its key is gone, by another slot.
                 continue;
             }
             prefetch(table.as_ptr().wrapping_add(own as usize).wrapping_sub(3 * next));
@@ -221,7 +220,7 @@ impl Solver {
         taken == keys.len()
     }
 
-    /// Whether two equal keys are left alone in a slot after [`peel`](Self::peel).
+    /// Whether two equal keys were left alone in a slot by [`peel`](Self::peel).
     fn has_pair(&self) -> bool {
         self.table.iter().any(|there| there.0 == 0 && there.1 >> COUNT == 2)
     }
@@ -252,7 +251,7 @@ impl Solver {
     }
 }
 
-/// One entry of each key, in the order of hashes.
+/// Keeps one entry per key, in the order of hashes.
 fn unequal<E: Entry>(entries: &mut [E]) -> Result<&mut [E], Unsolved> {
     if entries.is_empty() {
         return Ok(entries);

@@ -1,32 +1,26 @@
-//! Building a cascade: level by level, each from the keys that wrongly passed the one before.
+//! Builds a cascade level by level, each from the keys that wrongly passed the one before.
 
-use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 
 use super::plan::{MOST_LEVELS, Plans, form, next_level, part};
 use super::{Cascade, CascadeCore, List, in_level, list_bytes};
-use crate::bits::{BLOCK_BYTES, Blocks, cast};
-use crate::filter::BuildError;
-use crate::filter::core::{GROUP, InsertCore, MakeCore};
-use crate::hash::{Hashes, Hashing, Key, KeyHash};
+use crate::bits::{BLOCK_BYTES, cast};
 use crate::kinds::blocked::BlockedCore;
 use crate::kinds::group::Group;
-use crate::plan::{Form, Kind, Plan, Planner};
-use crate::prelude::*;
+use crate::kinds::prelude::*;
+use crate::plan::{Form, Kind};
 
-/// Levels after which to look for keys on both lists: by then at most a sixteenth of the others is left.
+/// After every tenth level, look for keys on both lists: at most a sixteenth of the others is left after the first ten.
 const LOOK_EACH: usize = 10;
 
-impl<H: Hashing> Cascade<Blocks, H> {
-    /// Builds a cascade from two lists of keys: every key of `include` matches, none of `exclude` does, and of all
-    /// other keys at most `fpp`. It has the smallest plan that [`Plan::for_lists`] finds.
+impl<H: Hashing> Cascade<H> {
+    /// Builds a cascade from two lists of keys: every key of `include` matches, none of `exclude` does, and other keys
+    /// pass at a rate of at most `fpp`. Uses the smallest plan, by [`Plan::for_lists`]. For untrusted keys, use
+    /// [`KeyHasher::random`](crate::KeyHasher::random) or [`KeyHasher::keyed`](crate::KeyHasher::keyed).
     ///
-    /// Repeated keys in a list are planned for as well; remove them if there are many. Building takes 16 bytes for each
-    /// key of both lists, for each key that passes a level (at most half of those included), and for each excluded key
-    /// that is caught.
-    ///
-    /// For untrusted keys, use [`KeyHasher::random`](crate::KeyHasher::random) or
-    /// [`KeyHasher::keyed`](crate::KeyHasher::keyed).
+    /// Repeated keys are planned for as well; remove them if there are many. Building takes 16 bytes for each key of
+    /// both lists, for each key that passes a level (at most half of those included), and for each excluded key that is
+    /// caught.
     ///
     /// # Errors
     /// [`BuildError::OnBothLists`] with the places of the first key of `include` that is also in `exclude`;
@@ -43,11 +37,8 @@ impl<H: Hashing> Cascade<Blocks, H> {
         Self::build_with_plan(&plan, include, exclude, hasher)
     }
 
-    /// Builds a cascade with a given plan for its first level, and in the plan's form. The plan comes from
-    /// [`Plan::for_lists`], or is for the included keys alone; what corrects the first level is added to it.
-    ///
-    /// For untrusted keys, use [`KeyHasher::random`](crate::KeyHasher::random) or
-    /// [`KeyHasher::keyed`](crate::KeyHasher::keyed).
+    /// Like [`build`](Self::build), with a given plan for the first level, and in the plan's form. The plan comes from
+    /// [`Plan::for_lists`], or is for the included keys alone; the corrections are added to it.
     ///
     /// # Errors
     /// As [`build`](Self::build); [`BuildError::Overfull`] for more included keys than planned; [`BuildError::Plan`]
@@ -59,26 +50,34 @@ impl<H: Hashing> Cascade<Blocks, H> {
         hasher: H,
     ) -> Result<Self, BuildError> {
         Plans::check(plan)?;
-        let include = hashed(include, &hasher);
-        let exclude = hashed(exclude, &hasher);
-        let core = CascadeCore::build(plan, &include, &exclude)?;
-        Ok(Self::of(core, hasher))
+        let (include, exclude) = (hashes_of(include, &hasher), hashes_of(exclude, &hasher));
+        let core = CascadeCore::of_lists(plan, &include, &exclude)?;
+        Ok(Self(Hashed::of(core, hasher)))
     }
 }
 
-/// The hashes of keys, borrowed if the keys are hashes.
-fn hashed<'a, K: Key<H>, H>(keys: &'a [K], hasher: &H) -> Cow<'a, [KeyHash]> {
-    match K::hashes(keys) {
-        Hashes::Wide(hashes) => Cow::Borrowed(hashes),
-        _ => keys.iter().map(|key| key.key_hash(hasher)).collect(),
+impl Owned for CascadeCore {
+    type Refusal = InsertError;
+
+    /// Excludes no keys.
+    fn build(plan: &Plan, hashes: &[KeyHash]) -> Result<Self, BuildError> {
+        Self::of_lists(plan, hashes, &[])
+    }
+
+    fn check_inserts(&self) -> Result<(), InsertError> {
+        Err(InsertError::BuiltAtOnce(Kind::Cascade))
+    }
+
+    fn insert(&mut self, _: KeyHash) -> Result<bool, InsertError> {
+        Err(InsertError::BuiltAtOnce(Kind::Cascade))
     }
 }
 
 impl CascadeCore {
-    fn build(plan: &Plan, include: &[KeyHash], exclude: &[KeyHash]) -> Result<Self, BuildError> {
+    fn of_lists(plan: &Plan, include: &[KeyHash], exclude: &[KeyHash]) -> Result<Self, BuildError> {
         let [included, excluded] = [include, exclude].map(|list| list.len() as u64);
         if included > plan.keys {
-            return Err(BuildError::Overfull { keys: included, planned: plan.keys });
+            return Err(BuildError::Overfull(included, plan.keys));
         }
         let mut filter = Self { plan: *plan, included, excluded, levels: Vec::new(), list: None };
         filter.add_level(&part(plan), include)?;
@@ -100,11 +99,11 @@ impl CascadeCore {
     ) -> Result<(), BuildError> {
         let plan = next_level(caught.len() as u64, include.len() as u64)?;
         self.add_level(&plan, &caught)?;
-        // The keys of the last level, and those of the other list that pass it.
+        // The keys of the last level, and the other list's keys that pass it.
         let mut held = caught;
         let mut passing = self.passing(include);
         while !passing.is_empty() {
-            // A key on both lists is in one level and passes the next, forever; so it is still here.
+            // A key on both lists is always in one level and passes the next, so it is still here.
             if self.levels.len().is_multiple_of(LOOK_EACH) {
                 look_for_common(&held, &passing, include, exclude)?;
             }
@@ -143,7 +142,7 @@ impl CascadeCore {
         passing
     }
 
-    /// The exact list of the plain form.
+    /// Sets the exact list of the plain form.
     fn set_list(
         &mut self,
         mut caught: Vec<KeyHash>,
@@ -170,7 +169,7 @@ impl CascadeCore {
     }
 }
 
-/// Returns an error if a hash is among those left of both lists.
+/// Returns an error if a hash is left from both lists.
 fn look_for_common(
     some: &[KeyHash],
     others: &[KeyHash],
@@ -182,5 +181,5 @@ fn look_for_common(
     let Some(first) = include.iter().position(|hash| common.contains(hash)) else { return Ok(()) };
     let second = exclude.iter().position(|hash| *hash == include[first]);
     let second = second.expect("of both lists");
-    Err(BuildError::OnBothLists { places: [first as u64, second as u64] })
+    Err(BuildError::OnBothLists([first as u64, second as u64]))
 }

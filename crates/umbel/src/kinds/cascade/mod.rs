@@ -1,19 +1,18 @@
-//! The cascade: filters in levels, each holding the keys that the one before wrongly lets pass, until none is left (J.
-//! Larisch, D. Choffnes, D. Levin, B. M. Maggs, A. Mislove, C. Wilson 2017, “CRLite”, section IV,
-//! <https://doi.org/10.1109/SP.2017.17>).
+//! The cascade: filters in levels, each holding the keys that the one before wrongly lets pass, until none is left
+//! (“CRLite”, cited at [`Cascade`]).
 //!
-//! Even levels hold keys that match, odd ones keys that must not. A key matches if it passes an odd number of levels,
-//! counted from the first. Level 0 holds all keys that match; level 1 the excluded keys that pass level 0; level 2 the
-//! included keys that pass level 1; and so on.
+//! Even levels hold keys that match, odd ones keys that must not: level 0 all keys that match; level 1 the excluded
+//! keys that pass level 0; level 2 the included keys that pass level 1; and so on. A key matches if it passes an odd
+//! number of levels, counted from the first.
 //!
-//! Levels are blocked filters. Most levels after the first have a rate of 1/2, which takes one probe. With one probe a
-//! blocked filter needs 1.443 bits per key, as many as a classic one, so the other kind would gain nothing. In level 0
-//! a classic filter would save 5 % at 0.01, for six cache misses per key instead of one.
+//! Levels are blocked filters. Most after the first have a rate of 1/2, and so one probe. A blocked filter then needs
+//! 1.443 bits per key, no more than a classic one. In level 0 a classic filter would save 5 % at 0.01, for six cache
+//! misses per key instead of one.
 //!
-//! Departures from the paper: the rates of all levels are optimized ([`Plan::for_lists`]), not only that of the first.
-//! If few keys are excluded, level 1 at rate 1/2 would catch half of all the included ones, at 1.44 bits each. Levels
-//! smaller than a block have a lower rate than planned, which saves some of the last ones. And a key has a different
-//! hash in each level, from both halves of its hash, so that keys with one equal half are also told apart.
+//! Departures from the paper: [`Plan::for_lists`] optimizes the rates of all levels, not only the first. (If few keys
+//! are excluded, level 1 at rate 1/2 would catch half of all included ones, at 1.44 bits each.) Levels smaller than a
+//! block have a lower rate than planned, which saves some of the last ones. A key has a different hash in each level,
+//! from both halves of its hash, to separate keys with one equal half.
 
 mod build;
 mod plan;
@@ -25,61 +24,59 @@ use plan::{LISTED_BITS, MOST_LEVELS, form};
 
 use super::blocked::{self, BlockedCore};
 use super::group::Group;
-use crate::bits::{BLOCK_BITS, BLOCK_BYTES, Block, Blocks, cast};
-use crate::error::check_field;
-use crate::filter::core::{Core, GROUP};
-use crate::filter::{Fact, Filter, Part, Receipt};
-use crate::format::{Body, FileError, Header};
-use crate::hash::{GOLDEN, KeyHash, KeyHasher, Scheme, mix};
-use crate::plan::{Form, MAX_BITS, Plan, PlanError, Planner, Variant};
-use crate::prelude::*;
+use super::prelude::*;
+use crate::bits::{BLOCK_BITS, BLOCK_BYTES, cast};
+use crate::hash::{GOLDEN, mix};
+use crate::plan::{Form, MAX_BITS, Variant};
 
-/// A static filter of two lists: every key of the first matches, no key of the second does, and other keys pass at no
-/// more than the planned rate.
-///
-/// Use it if both sides are known: the revoked among all certificates, the blocked among your customers' addresses. It
-/// has two [`Form`](crate::plan::Form)s. The **cascade** is levels of filters, each correcting the one before. The
-/// **plain form** (`cascade:1`) is one filter with an exact list, as 128-bit hashes, of the excluded keys that it
-/// wrongly catches.
-///
-/// **Cost.** With r keys included, s excluded and a rate p of the first level: the bits of a [blocked](crate::Blocked)
-/// filter for r keys at p, and for each of the s p excluded keys that it catches (log₂(r/(s p)) + 2.9)/ln 2 more: 18
-/// bits if they are a thousandth of r, 4.3 if as many as r. The plain form needs 128 bits for each; it is simpler, and
-/// answers as fast as the filter alone. A key that does not match usually reads one cache line, one that does reads
-/// two. Building queries each level for the keys that are left: their hashes, 16 bytes for each key that passes.
-///
-/// **When not to use it.** If not all keys to be distinguished are known: for keys on neither list it promises a rate
-/// below `fpp`, no more, and a [classic](crate::Classic) or [bloomier](crate::Bloomier) filter of the first list alone
-/// is smaller. If keys arrive one by one: it is rebuilt for each change of either list. If the lists are short: a
-/// sorted list of the keys themselves is exact for all keys.
-///
-/// J. Larisch, D. Choffnes, D. Levin, B. M. Maggs, A. Mislove, C. Wilson 2017, “CRLite: a scalable system for pushing all
-/// TLS revocations to all browsers”, section IV, <https://doi.org/10.1109/SP.2017.17>.
-///
-/// # Receipt
-/// The rate is that of keys on neither list: f₀ (1 − f₁ (1 − f₂ (1 − …))), with fᵢ the rate of level i given its bits.
-/// The keys are estimated from level 0; the parts report how many keys the other levels were built from. Set bits and
-/// fill are those of the levels.
-///
-/// ```
-/// use umbel::{Cascade, KeyHasher};
-///
-/// let revoked: Vec<u64> = (0..10_000).collect();
-/// let valid: Vec<u64> = (10_000..1_000_000).collect();
-/// let filter = Cascade::build(&revoked, &valid, 0.01, KeyHasher::default())?;
-/// assert!(revoked.iter().all(|key| filter.contains(key)));
-/// assert!(!valid.iter().any(|key| filter.contains(key)));
-/// assert!(filter.receipt().fpp <= 0.01);
-/// assert!(filter.bytes() * 8 < 16 * 10_000, "of both lists, a million keys");
-/// # Ok::<(), umbel::Error>(())
-/// ```
-pub type Cascade<S = Blocks, H = KeyHasher> = Filter<CascadeCore<S>, H>;
+filter! {
+    /// A static filter of two lists: every key of the first matches, no key of the second does, and other keys pass at
+    /// no more than the planned rate.
+    ///
+    /// Use it if both sides are known: the revoked among all certificates, the blocked among your customers' addresses.
+    /// There are two [`Form`](crate::plan::Form)s. The **cascade** has levels of filters, each correcting the one
+    /// before. The **plain form** (`cascade:1`) is one filter with an exact list, as 128-bit hashes, of the excluded
+    /// keys that it wrongly catches.
+    ///
+    /// **Cost.** With r keys included, s excluded and a rate p of the first level: the bits of a
+    /// [blocked](crate::Blocked) filter for r keys at p, and (log₂(r/(s p)) + 2.9)/ln 2 bits for each of the s p
+    /// excluded keys that it catches: 18 bits if these are a thousandth of r, 4.3 if as many as r. The plain form needs
+    /// 128 bits for each; it is simpler, and as fast as the filter alone. A key that does not match usually reads one
+    /// cache line, one that does reads two. Building takes 16 bytes for each key that passes a level.
+    ///
+    /// **When not to use it.** If some keys to be distinguished are unknown: for keys on neither list it promises only
+    /// `fpp`, and a [classic](crate::Classic) or [bloomier](crate::Bloomier) filter of the first list alone is smaller.
+    /// If keys arrive one by one: each change of a list requires a rebuild. If the lists are short: a sorted list of
+    /// the keys themselves is exact for all keys.
+    ///
+    /// J. Larisch, D. Choffnes, D. Levin, B. M. Maggs, A. Mislove, C. Wilson 2017, “CRLite: a scalable system for
+    /// pushing all TLS revocations to all browsers”, section IV, <https://doi.org/10.1109/SP.2017.17>.
+    ///
+    /// # Receipt
+    /// The rate applies to keys on neither list: f₀ (1 − f₁ (1 − f₂ (1 − …))), with fᵢ the rate of level i given its
+    /// bits. The keys are estimated from level 0; the parts report how many keys the other levels were built from. Set
+    /// bits and fill count the levels only.
+    ///
+    /// ```
+    /// use umbel::{Cascade, Filter, KeyHasher};
+    ///
+    /// let revoked: Vec<u64> = (0..10_000).collect();
+    /// let valid: Vec<u64> = (10_000..1_000_000).collect();
+    /// let filter = Cascade::build(&revoked, &valid, 0.01, KeyHasher::default())?;
+    /// assert!(revoked.iter().all(|key| filter.contains(key)));
+    /// assert!(!valid.iter().any(|key| filter.contains(key)));
+    /// assert!(filter.receipt().fpp <= 0.01);
+    /// assert!(filter.bytes() * 8 < 16 * 10_000, "of both lists, a million keys");
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    Cascade(CascadeCore)
+}
 
 /// The core of a [`Cascade`] filter.
-#[derive(Clone)]
-pub struct CascadeCore<S = Blocks> {
+#[derive(Clone, PartialEq)]
+pub(crate) struct CascadeCore<S = Blocks> {
     plan: Plan,
-    /// Keys it was built from, as given.
+    /// Numbers of keys given.
     included: u64,
     excluded: u64,
     /// At least one; in the plain form exactly one.
@@ -88,8 +85,8 @@ pub struct CascadeCore<S = Blocks> {
     list: Option<List<S>>,
 }
 
-/// An exact list: hashes in ascending order, upper half first, padded with zeros to a whole block.
-#[derive(Clone)]
+/// An exact list: ascending hashes, upper half first, padded with zeros to a whole block.
+#[derive(Clone, PartialEq)]
 struct List<S> {
     blocks: S,
     count: u64,
@@ -120,7 +117,7 @@ impl<S: AsRef<[Block]>> List<S> {
         false
     }
 
-    /// Reads a list from a file and checks it: ascending, then zeros.
+    /// Makes a list of a file's blocks and checks it: ascending, then zeros.
     fn from_part(blocks: S, count: u64) -> Result<Self, FileError> {
         let list = Self { blocks, count };
         let words = list.words();
@@ -132,13 +129,12 @@ impl<S: AsRef<[Block]>> List<S> {
     }
 }
 
-/// Bytes of a list, in whole blocks.
 fn list_bytes(count: u64) -> Option<u64> {
     count.checked_mul(LISTED_BITS / 8)?.checked_next_multiple_of(BLOCK_BYTES)
 }
 
-/// The hash of a key in a level, derived from the key's own; level 0 uses that unchanged. Both halves go into the lower
-/// one, because in a level of one block it alone counts. Part of the format.
+/// Derives a key's hash in a level; level 0 uses the key's own. Both halves go into the lower one, the only one that
+/// counts in a level of one block. Part of the format.
 #[inline]
 fn in_level(hash: KeyHash, index: usize) -> KeyHash {
     if index == 0 {
@@ -148,30 +144,31 @@ fn in_level(hash: KeyHash, index: usize) -> KeyHash {
     KeyHash { high, low: mix(hash.low.wrapping_add(high)) }
 }
 
-impl<S: AsRef<[Block]>, H> Cascade<S, H> {
+impl<H: Hashing, S: AsRef<[Block]>> Cascade<H, S> {
     /// Returns the number of included keys, as given.
     pub fn included(&self) -> u64 {
-        self.core.included
+        self.0.core.included
     }
 
     /// Returns the number of excluded keys, as given.
     pub fn excluded(&self) -> u64 {
-        self.core.excluded
+        self.0.core.excluded
     }
 
-    /// Returns how many excluded keys are false positives of the first level; the others needed no further level.
+    /// Returns how many excluded keys are false positives of the first level.
+    #[doc(hidden)]
     pub fn false_positives(&self) -> u64 {
-        self.core.caught()
+        self.0.core.caught()
     }
 
     /// Returns the number of levels; 1 in the plain form.
+    #[doc(hidden)]
     pub fn levels(&self) -> usize {
-        self.core.levels.len()
+        self.0.core.levels.len()
     }
 }
 
 impl<S: AsRef<[Block]>> CascadeCore<S> {
-    /// Whether the exact list contains the hash.
     fn lists(&self, hash: KeyHash) -> bool {
         self.list.as_ref().is_some_and(|list| list.contains(hash))
     }
@@ -371,7 +368,7 @@ fn declared(header: &Header) -> Result<Declared, FileError> {
     }
     match bits <= MAX_BITS {
         true => Ok(Declared { plan, included, excluded, listed, levels }),
-        false => Err(PlanError::TooLarge { bits: bits as f64 }.into()),
+        false => Err(PlanError::TooLarge(bits as f64).into()),
     }
 }
 

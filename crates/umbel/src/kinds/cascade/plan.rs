@@ -1,4 +1,4 @@
-//! Plans the levels of a cascade: the first one together with those that correct it.
+//! Plans a cascade: the first level together with the corrections.
 
 use crate::kinds::blocked;
 use crate::kinds::within::{self, of_plain, planned_within, whole};
@@ -8,8 +8,8 @@ use crate::plan::{Plan, PlanError, Planner};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// The maximum number of levels. Each halves what is left, so that keys of both lists are told apart by then, except
-/// with a probability of 2⁻¹²⁷ each. Part of the format.
+/// The most levels. Each halves what is left, so this many separate all keys, except with a probability of 2⁻¹²⁷ per
+/// key. Part of the format.
 pub(super) const MOST_LEVELS: usize = 128;
 
 /// Bits of a key in an exact list: its hash.
@@ -20,8 +20,8 @@ const HALVING_BITS: f64 = core::f64::consts::LOG2_E;
 
 /// Bits of a level of `held` keys and of all levels after it, if `others` keys of the other list have passed to it.
 ///
-/// At rate q the next level holds q times `others`, and the `held` keys are its others. With rate 1/2 from there on,
-/// these levels take (2 q·others + held)/ln 2 bits. So the best q is held/(2 ln 2·others), but at most 1/2.
+/// At rate q the next level holds q·`others` keys. With rate 1/2 from there on, the later levels take (2 q·`others` +
+/// `held`)/ln 2 bits. So the best q is `held`/(2 ln 2·`others`), but at most 1/2.
 fn bits_from(held: f64, others: f64) -> f64 {
     if held < 1.0 {
         return 0.0;
@@ -30,7 +30,6 @@ fn bits_from(held: f64, others: f64) -> f64 {
     HALVING_BITS * (2.0 * rate * others + held * (1.0 - rate.log2()))
 }
 
-/// What corrects the first level.
 pub(super) fn form(variant: Variant) -> Form {
     match variant {
         Variant::Cascade { form } => form,
@@ -38,22 +37,21 @@ pub(super) fn form(variant: Variant) -> Form {
     }
 }
 
-/// The first level.
 fn inside(_: Variant) -> (Variant, u64) {
     (Variant::Blocked, 1)
 }
 
-/// The plan of the first level.
 pub(super) fn part(plan: &Plan) -> Plan {
     within::part(plan, inside(plan.variant))
 }
 
-/// Plans of the kind.
-pub struct Plans;
+pub(crate) struct Plans;
 
 impl Planner for Plans {
     const KIND: Kind = Kind::Cascade;
     const USUAL: Variant = Variant::Cascade { form: Form::Levels };
+    const UNMERGED: Option<&'static str> =
+        Some("each is built from all its keys at once; build one from the keys of both");
     const PARAMETER: Option<&'static str> =
         Some("0 for levels, 1 for one filter beside an exact list");
     const BUILT_AT_ONCE: bool = true;
@@ -77,11 +75,10 @@ impl Plan {
     /// Plans a cascade for `included` keys that match and `excluded` keys that must not: no error on either, and a rate
     /// of at most `fpp` on all other keys. With [`Form::List`], one filter with an exact list.
     ///
-    /// The plan is that of the first level, at the rate for which the total is smallest: `fpp`, or less if so many keys
-    /// are excluded that catching fewer is cheaper. With r keys included and s excluded, s p of them are caught at rate
-    /// p. If these are as many as r or more, the levels after the first take about (2 s p + r)/ln 2 bits, and the best
-    /// p is near r/(2 s ln 2), 0.72 r/s. If they are fewer, about (log₂(r/(s p)) + 2.9)/ln 2 bits for each. The exact
-    /// list takes 128 bits for each.
+    /// Returns the plan of the first level, at the rate with the smallest total: `fpp`, or less if so many keys are
+    /// excluded that catching fewer is cheaper. With r keys included and s excluded, s p of them are caught at rate p.
+    /// If these are r or more, the later levels take about (2 s p + r)/ln 2 bits, and the best p is near r/(2 s ln 2),
+    /// 0.72 r/s. If they are fewer, about (log₂(r/(s p)) + 2.9)/ln 2 bits for each; the exact list takes 128.
     ///
     /// J. Larisch, D. Choffnes, D. Levin, B. M. Maggs, A. Mislove, C. Wilson 2017, section IV,
     /// <https://doi.org/10.1109/SP.2017.17>, who give the first level r√2/s.
@@ -96,20 +93,21 @@ impl Plan {
     ) -> Result<Self, PlanError> {
         let variant = kind.into();
         if variant.kind() != Kind::Cascade {
-            return Err(PlanError::Kind { expected: Kind::Cascade, found: variant.kind() });
+            return Err(PlanError::Kind(Kind::Cascade, variant.kind()));
         }
         let cost = |plan: &Plan| plan.bits as f64 + plan.bits_after(included, excluded);
         let first = |rate| Plans::plan(variant, included, rate);
         Ok(Self { fpp, ..smallest(fpp, cost, first)? })
     }
 
-    /// Returns the approximate bytes of a cascade with this first level, including all levels or the list after it:
-    /// approximate, because the number of caught keys depends on chance.
+    /// Returns the approximate bytes of a cascade with this first level and its corrections; the number of caught keys
+    /// depends on chance.
+    #[doc(hidden)]
     pub fn bytes_for_lists(&self, included: u64, excluded: u64) -> u64 {
         self.bytes().saturating_add((self.bits_after(included, excluded) / 8.0).ceil() as u64)
     }
 
-    /// Bits of everything after the first level.
+    /// Approximate bits after the first level.
     fn bits_after(&self, included: u64, excluded: u64) -> f64 {
         let caught = excluded as f64 * Plans::predicted_fpp_at(self, self.keys);
         match self.variant {
@@ -119,7 +117,7 @@ impl Plan {
     }
 }
 
-/// The plan that costs least among those at `rate` and lower ones.
+/// The cheapest plan at `rate` or lower.
 fn smallest(
     mut rate: f64,
     cost: impl Fn(&Plan) -> f64,
@@ -141,9 +139,9 @@ fn smallest(
     Ok(best)
 }
 
-/// The plan of a level after the first, with `held` keys, if `others` keys of the other list have passed to it: at the
-/// rate, at most 1/2, for which it and all after it are smallest, or at the lowest that its whole blocks give. Even a
-/// level of a few keys has a whole block, and then lets hardly any key pass.
+/// Plans a level after the first with `held` keys, if `others` keys of the other list have passed to it: at the rate,
+/// at most 1/2, with the smallest total from here on, or at the lowest rate of its whole blocks. Even a level of a few
+/// keys has a whole block, and then lets hardly any key pass.
 pub(super) fn next_level(held: u64, others: u64) -> Result<Plan, PlanError> {
     let cost = |plan: &Plan| {
         let caught = others as f64 * blocked::Plans::predicted_fpp_at(plan, held);

@@ -9,13 +9,13 @@ use crate::plan::{Plan, PlanError, Planner, check_field, check_fpp, check_keys};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// Plans of the kind.
-pub struct Plans;
+pub(crate) struct Plans;
 
 impl Planner for Plans {
     const KIND: Kind = Kind::Classic;
     const USUAL: Variant = Variant::Classic;
     const PLAIN: bool = true;
+    const KNOWS_READS: bool = true;
 
     fn for_keys(_: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
         shape_for(fpp)?.smallest(keys, fpp, &Self::promised_fpp)
@@ -57,15 +57,16 @@ fn shape_for(fpp: f64) -> Result<Shape, PlanError> {
 }
 
 impl Plan {
-    /// Plans a classic filter that is sent packed, with `probes` probes per key: the fewest bits for that many probes.
+    /// Plans a classic filter to be sent packed: the fewest bits with `probes` probes per key, at the rate of
+    /// [`for_keys`](Self::for_keys).
     ///
-    /// Fewer probes than [`for_keys`](Self::for_keys) chooses need more bits in memory, but fewer of them are set, and
-    /// [packed](https://docs.rs/umbel-share) they are fewer: at 1 %, 8.0 bits sent per key with one probe and 100 in memory, 8.9 and
-    /// 19 with two, where the smallest filter in memory has 9.6. The rate is kept as by [`for_keys`](Self::for_keys).
+    /// Fewer probes than `for_keys` chooses need more bits in memory, but fewer of them are set, and
+    /// [packed](https://docs.rs/umbel-share) they are smaller: at 1 %, 8.0 bits sent per key with one probe and 100 in
+    /// memory, 8.9 and 19 with two; the smallest filter in memory has 9.6.
     ///
     /// # Errors
-    /// As [`for_keys`](Self::for_keys), [`PlanError::FppOutOfReach`] above 4,096 bits per key; [`PlanError::Field`] unless
-    /// `probes` is from 1 to [`MAX_PROBES`].
+    /// As [`for_keys`](Self::for_keys); [`PlanError::FppOutOfReach`] above 4,096 bits per key; [`PlanError::Field`]
+    /// unless `probes` is 1 to [`MAX_PROBES`].
     ///
     /// M. Mitzenmacher 2002, <https://doi.org/10.1109/TNET.2002.803864>.
     pub fn for_sending(keys: u64, fpp: f64, probes: u32) -> Result<Self, PlanError> {

@@ -10,8 +10,8 @@ use crate::prelude::*;
 
 /// Returns the false positive rate in the limit of many bits: (1 − e^(−kn/m))^k.
 ///
-/// It is below the true rate: by 18 % at m = 32, n = 4, k = 6, by 0.6 % at m = 1,024, n = 128, and by a vanishing
-/// amount for more. 0 for no keys. `bits` and `probes` must be at least 1.
+/// Below the true rate: by 18 % at m = 32, n = 4, k = 6, by 0.6 % at m = 1,024, n = 128, by a vanishing amount for
+/// more. 0 for no keys. `bits` and `probes` must be at least 1.
 pub fn fpp_limit(keys: u64, bits: u64, probes: u32) -> f64 {
     let lambda = f64::from(probes) * keys as f64 / bits as f64;
     (-(-lambda).exp_m1()).powi(probes as i32)
@@ -19,8 +19,8 @@ pub fn fpp_limit(keys: u64, bits: u64, probes: u32) -> f64 {
 
 /// Returns the false positive rate as most texts derive it: (1 − (1 − 1/m)^(kn))^k.
 ///
-/// It is correct for one bit, but treats the k bits of a query as independent, which they are not: 12 % below the true
-/// rate at m = 32, n = 4, k = 6. Arguments as for [`fpp_limit`].
+/// Correct for one bit, but treats the k bits of a query as independent, which they are not: 12 % below the true rate
+/// at m = 32, n = 4, k = 6. Arguments as for [`fpp_limit`].
 pub fn fpp_textbook(keys: u64, bits: u64, probes: u32) -> f64 {
     let balls = f64::from(probes) * keys as f64;
     (-(balls * (-1.0 / bits as f64).ln_1p()).exp_m1()).powi(probes as i32)
@@ -28,9 +28,9 @@ pub fn fpp_textbook(keys: u64, bits: u64, probes: u32) -> f64 {
 
 /// Returns the exact false positive rate (Bose et al. 2008; Christensen et al. 2010).
 ///
-/// Up to 4,096 bits, it follows the number of set bits probe by probe; above, it uses the textbook form with the
-/// variance of the fill added, f·(1 + (k(k−1)/2)·(σ/X)²). With half of 4,097 bits set that is too low by less than 1e-4
-/// of the rate up to k = 20, and by 6e-4 for k = 32; the error falls with m².
+/// Up to 4,096 bits, follows the number of set bits probe by probe; above, adds the variance of the fill to the
+/// textbook form, f·(1 + (k(k−1)/2)·(σ/X)²). With half of 4,097 bits set that is too low by less than 1e-4 of the rate
+/// up to k = 20, and by 6e-4 for k = 32; the error falls with m².
 pub fn fpp(keys: u64, bits: u64, probes: u32) -> f64 {
     const FOLLOWED: u64 = 4096;
     let balls = u64::from(probes).saturating_mul(keys);
@@ -52,9 +52,8 @@ pub fn fpp(keys: u64, bits: u64, probes: u32) -> f64 {
     (fpp_textbook(keys, bits, probes) * (1.0 + k * (k - 1.0) / 2.0 * relative_variance)).min(1.0)
 }
 
-/// Returns the bits per key that a classic filter needs with the best real k: −ln p / (ln 2)²; 9.585 at 0.01.
-///
-/// Every other kind is compared with it. `fpp` must be in (0, 1).
+/// Returns the bits per key that a classic filter needs with the best real k: −ln p / (ln 2)²; 9.585 at 0.01. The
+/// yardstick of all kinds. `fpp` must be in (0, 1).
 pub fn bits_per_key(fpp: f64) -> f64 {
     -fpp.ln() / (LN_2 * LN_2)
 }
@@ -72,7 +71,7 @@ pub fn bits_per_key_with(fpp: f64, probes: u32) -> f64 {
 
 /// Returns the spread of a classic filter; `bits` and `probes` must be at least 1.
 ///
-/// X of m bits are set, with variance m·e^−λ(1 − (1 + λ)e^−λ), λ = kn/m; f = (X/m)^k.
+/// Of m bits X are set, with variance m·e^−λ(1 − (1 + λ)e^−λ), λ = kn/m; f = (X/m)^k.
 pub fn spread(keys: u64, bits: u64, probes: u32) -> Spread {
     let (m, k) = (bits as f64, f64::from(probes));
     let relative = fill_deviation(k * keys as f64 / m, m);

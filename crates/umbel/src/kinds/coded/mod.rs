@@ -1,17 +1,16 @@
-//! The coded filter: a hash table that holds a short code for each key (B. H. Bloom 1970, method 1,
-//! <https://doi.org/10.1145/362686.362692>).
+//! The coded filter: a hash table that holds a short code for each key.
 //!
 //! Bloom stores a code "generated from" each key in cells addressed by pseudorandom walks; the wider the code, the
-//! rarer the error. Here cells are grouped in buckets of one cache line. A walk goes through all cells of a bucket,
-//! then to the next bucket, and ends at the first empty cell. The high half of the hash gives the bucket, the low half
-//! the code.
+//! rarer the error. Here cells are grouped in buckets of one cache line. A walk starts at the bucket given by the
+//! hash's high half, goes through all cells of a bucket, then to the next bucket, and ends at the first empty cell. The
+//! low half gives the code.
 //!
 //! ```text
 //! bucket   | cell 0, c bits | cell 1 | … | cell s − 1 | 512 − s·c zeros |     s = ⌊512/c⌋; a cell of zeros is empty
 //! ```
 //!
 //! Cells of a bucket are used in order, so an empty one ends the bucket, and a bucket whose last cell is used is
-//! *full*. No cell is ever emptied, because two keys may share one.
+//! *full*. Cells are never emptied, because two keys may share one.
 
 mod plan;
 mod rate;
@@ -23,61 +22,53 @@ use plan::code_bits;
 use rate::{MOST_CHAIN, cells, codes};
 
 use super::plain::{empty, only};
+use super::prelude::*;
 use crate::bits::packed::{self, Padded};
-use crate::bits::{self, AHEAD, Block, Blocks};
-use crate::error::{FieldError, check_field};
-use crate::filter::core::{Core, InsertCore, MakeCore, one_part};
-use crate::filter::methods::{made_empty, try_insert_all};
-use crate::filter::{Fact, Figure, Filter, Full, Receipt};
-use crate::format::{FileError, Header};
-use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Scheme};
-use crate::math::Estimate;
-use crate::plan::{Plan, PlanError, Planner};
-use crate::prelude::*;
+use crate::bits::{self, AHEAD};
 
-/// A hash table of short codes: few bits at low rates and one to three adjacent cache lines per key, but no union.
-///
-/// | rate | bits per key | times [`Classic`](crate::Classic) | times [`Blocked`](crate::Blocked) |
-/// |---|---|---|---|
-/// | 1 % | 14.9 | 1.55 | 1.48 |
-/// | 0.1 % | 18.3 | 1.27 | 1.16 |
-/// | 1e-4 | 22.5 | 1.17 | 1.02 |
-/// | 1e-6 | 30.1 | 1.05 | 0.77 |
-///
-/// Choose it below 1e-4, where [`Blocked`](crate::Blocked) grows fast and [`Classic`](crate::Classic) costs 14 and more
-/// cache lines per key. **Not** at 1 %, where every Bloom kind is smaller and faster, and not if filters are to be
-/// merged: a code does not reveal the home bucket of its key. Nothing can be deleted: two keys with equal codes share a
-/// cell. A bucket is searched by plain code, some 40 codes in sequence at 1 %, 17 at 1e-6.
-///
-/// The width of a code, from 2 to 40 bits, follows from the rate, or is set by
-/// [`Variant::Coded`](crate::Variant::Coded). The table accepts more keys than planned, at a higher rate, until 512
-/// buckets in a row are full; then insertion is an error. Up to the planned keys, at most 7/8 of the cells, the
-/// probability of that is below 1e-25 for each bucket.
-///
-/// # Errors
-/// Insertion fails with [`Full::Cells`] if 512 buckets from the key's home on, or all there are, are full of
-/// other codes.
-///
-/// # Receipt
-/// One pass over the buckets, two if some are full. The rate is the mean over buckets of the number of different codes
-/// on a walk from there, divided by 2^c − 1. The keys are the x codes stored, plus the estimated number of keys that
-/// found their code stored already: ∫ dx/(1 − f(x)), with f the rate by the formula, at most the present one.
-///
-/// ```
-/// use umbel::Coded;
-///
-/// let mut seen = Coded::new(10_000, 1e-6)?;
-/// assert!(seen.plan().bits_per_key() < 31.0);
-/// assert!(seen.try_insert("key")?);
-/// assert!(!seen.try_insert("key")?, "not new any more");
-/// assert!(seen.contains("key") && !seen.contains("other"));
-/// # Ok::<(), umbel::Error>(())
-/// ```
-pub type Coded<S = Blocks, H = KeyHasher> = Filter<CodedCore<S>, H>;
+filter! {
+    /// A hash table of short codes (B. H. Bloom 1970, method 1, <https://doi.org/10.1145/362686.362692>): few bits at
+    /// low rates, one to three adjacent cache lines per key, but no merging.
+    ///
+    /// | rate | bits per key | times [`Classic`](crate::Classic) | times [`Blocked`](crate::Blocked) |
+    /// |---|---|---|---|
+    /// | 1 % | 14.9 | 1.55 | 1.48 |
+    /// | 0.1 % | 18.3 | 1.27 | 1.16 |
+    /// | 1e-4 | 22.5 | 1.17 | 1.02 |
+    /// | 1e-6 | 30.1 | 1.05 | 0.77 |
+    ///
+    /// Choose it below 1e-4, where [`Blocked`](crate::Blocked) grows fast and [`Classic`](crate::Classic) costs 14 and
+    /// more cache lines per key. **Not** at 1 %, where every Bloom kind is smaller and faster, nor if filters are to be
+    /// merged: a code does not reveal the home bucket of its key. Nothing can be deleted: keys with equal codes share a
+    /// cell. Searching a bucket compares some 40 codes in sequence at 1 %, 17 at 1e-6.
+    ///
+    /// Codes have 2 to 40 bits, chosen by the rate or by [`Variant::Coded`](crate::Variant::Coded). The table accepts
+    /// more keys than planned, at a higher rate, until an insertion fails with [`Full::Cells`]: when 512 buckets from
+    /// the key's home on, or all there are, are full of other codes. Up to the planned keys, at most 7/8 of the cells,
+    /// the probability of that is below 1e-25 for each bucket.
+    ///
+    /// # Receipt
+    /// One pass over the buckets, two if some are full. The rate is the mean over buckets of the number of different
+    /// codes on a walk from there, divided by 2^c − 1. The keys are the x codes stored, plus the estimated number of
+    /// keys that found their code stored already: ∫ dx/(1 − f(x)), with f the rate by the formula, at most the present
+    /// one.
+    ///
+    /// ```
+    /// use umbel::{Coded, Filter};
+    ///
+    /// let mut seen = Coded::new(10_000, 1e-6)?;
+    /// assert!(seen.plan().bits_per_key() < 31.0);
+    /// assert!(seen.try_insert("key")?);
+    /// assert!(!seen.try_insert("key")?, "not new any more");
+    /// assert!(seen.contains("key") && !seen.contains("other"));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    Coded(CodedCore)
+}
 
 /// The core of a [`Coded`] filter.
-#[derive(Clone)]
-pub struct CodedCore<S = Blocks> {
+#[derive(Clone, PartialEq)]
+pub(crate) struct CodedCore<S = Blocks> {
     plan: Plan,
     /// Bits of a code.
     width: u32,
@@ -86,8 +77,8 @@ pub struct CodedCore<S = Blocks> {
 
 /// Whether a code is in a bucket, and whether the bucket is full.
 ///
-/// Compares every cell, without branches or dependencies between them: half the time of a loop that stops at the code
-/// or at the first empty cell and shifts its way through the words.
+/// Compares every cell, without branches or dependencies between them, in half the time of a loop that stops early and
+/// shifts its way through the words.
 #[inline]
 fn look(bucket: &Block, width: u32, code: u64) -> (bool, bool) {
     let cells = Padded::of(bucket);
@@ -99,7 +90,7 @@ fn look(bucket: &Block, width: u32, code: u64) -> (bool, bool) {
     (found, cells.get(width, count - 1) != 0)
 }
 
-/// Whether all cells are used: the last one is.
+/// Whether the last cell is used, and so all.
 fn is_full(bucket: &Block, width: u32) -> bool {
     packed::cells(bucket, width).last() != Some(0)
 }
@@ -111,7 +102,6 @@ fn code_of(hash: KeyHash, width: u32) -> u64 {
 }
 
 impl<S: AsRef<[Block]>> CodedCore<S> {
-    /// Prefetches the cache lines of the homes.
     fn prefetch(&self, hashes: &[KeyHash]) {
         let blocks = self.blocks();
         for hash in hashes {
@@ -146,10 +136,10 @@ impl CodedCore<&[Block]> {
         check_field("payload", 1, self.blocks.iter().all(right), expected)
     }
 
-    /// Counts what the walks from all buckets meet.
+    /// Counts the codes on the walks from all buckets.
     ///
-    /// A walk ends at the first bucket with room, so the walk from the next bucket begins with the rest of this one:
-    /// every bucket enters and leaves once, or twice if walks wrap around from the last bucket to the first.
+    /// A walk ends at the first bucket with room, so the next walk begins with the rest of this one: every bucket
+    /// enters and leaves once, or twice if walks wrap around the end.
     fn walks(&self) -> Walks {
         let (width, blocks) = (self.width, self.blocks());
         let longest = (MOST_CHAIN as usize).min(blocks.len());
@@ -207,7 +197,7 @@ impl CodedCore<&[Block]> {
                     Estimate::new(keys, (keys - stored).sqrt());
                 Estimate { value, low: low.max(stored), high, deviation }
             }
-            // Every key passes, so any number of keys is possible.
+            // Every key passes, so there is no upper bound.
             _ => {
                 let (value, low) = (f64::INFINITY, stored);
                 Estimate { value, low, high: value, deviation: value }
@@ -226,7 +216,7 @@ impl CodedCore<&[Block]> {
     }
 }
 
-/// What the walks from all buckets of a table meet.
+/// Counts over the walks from all buckets.
 #[derive(Debug, PartialEq)]
 struct Walks {
     /// Codes in the table.
@@ -239,40 +229,13 @@ struct Walks {
     compared: u64,
 }
 
-made_empty!([] CodedCore);
-try_insert_all!([] CodedCore);
-
-impl<H: Hashing> Coded<Blocks, H> {
+made_empty!(Coded);
+try_inserts! {
+    Coded,
     /// Inserts a key: true if it was certainly new. A key that may be present already is not stored.
     ///
     /// # Errors
     /// [`Full::Cells`] if there is no cell for it; the filter is unchanged.
-    #[inline]
-    pub fn try_insert(&mut self, key: impl Key<H>) -> Result<bool, Full> {
-        self.core.try_insert(key.key_hash(&self.hasher))
-    }
-}
-
-impl CodedCore {
-    /// A key that may be present already is not stored.
-    fn try_insert(&mut self, hash: KeyHash) -> Result<bool, Full> {
-        let (width, blocks) = (self.width, &mut self.blocks[..]);
-        let code = code_of(hash, width);
-        let count = blocks.len() as u64;
-        let mut at = bits::place(hash.high, count) as usize;
-        for _ in 0..MOST_CHAIN.min(count) {
-            match look(&blocks[at], width, code) {
-                (true, _) => return Ok(false),
-                (false, true) => at = if at + 1 == blocks.len() { 0 } else { at + 1 },
-                (false, false) => {
-                    let used = packed::cells(&blocks[at], width).filter(|&code| code != 0).count();
-                    packed::set(&mut blocks[at], width, used as u32, code);
-                    return Ok(true);
-                }
-            }
-        }
-        Err(Full::Cells { keys: self.plan.keys })
-    }
 }
 
 impl<S: AsRef<[Block]>> Core for CodedCore<S> {
@@ -314,21 +277,38 @@ impl<S: AsRef<[Block]>> Core for CodedCore<S> {
     }
 }
 
-impl MakeCore for CodedCore {
+impl Owned for CodedCore {
+    type Refusal = Full;
+
     fn make(plan: &Plan) -> Result<Self, PlanError> {
         Ok(Self { plan: *plan, width: code_bits(plan.variant), blocks: empty(plan)? })
     }
-}
 
-impl InsertCore for CodedCore {
-    type Full = Full;
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, Full> {
+        let (width, blocks) = (self.width, &mut self.blocks[..]);
+        let code = code_of(hash, width);
+        let count = blocks.len() as u64;
+        let mut at = bits::place(hash.high, count) as usize;
+        for _ in 0..MOST_CHAIN.min(count) {
+            match look(&blocks[at], width, code) {
+                (true, _) => return Ok(false),
+                (false, true) => at = if at + 1 == blocks.len() { 0 } else { at + 1 },
+                (false, false) => {
+                    let used = packed::cells(&blocks[at], width).filter(|&code| code != 0).count();
+                    packed::set(&mut blocks[at], width, used as u32, code);
+                    return Ok(true);
+                }
+            }
+        }
+        Err(Full::Cells(self.plan.keys))
+    }
 
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Full> {
         new.fill(false);
         for (hashes, new) in hashes.chunks(AHEAD).zip(new.chunks_mut(AHEAD)) {
             self.prefetch(hashes);
             for (new, &hash) in new.iter_mut().zip(hashes) {
-                *new = self.try_insert(hash)?;
+                *new = self.insert(hash)?;
             }
         }
         Ok(())
@@ -369,24 +349,23 @@ mod tests {
 
     #[test]
     fn walks_are_counted_as_they_go() {
-        // From hardly any full buckets to all; few buckets, so that many walks go round the end, and more than a walk
-        // may have.
+        // From hardly any full buckets to all; few buckets, for walks around the end and walks cut short.
         for (planned, width) in [(40, 7), (300, 12), (20_000, 9)].into_iter().take(in_miri(1, 3)) {
             let plan =
                 Plan::for_keys(Variant::Coded { code_bits: Some(width) }, planned, 0.2).unwrap();
             let mut filter = CodedCore::make(&plan).unwrap();
             let mut keys = 0..2 * planned;
-            // Past its keys: until a key finds no room, or every key passes.
+            // Beyond the planned keys, until a key finds no room or every key passes.
             while !keys.is_empty() {
                 for key in keys.by_ref().take(planned as usize / 4) {
-                    let _ = filter.try_insert(KeyHasher::default().hash(key));
+                    let _ = filter.insert(KeyHasher::default().hash(key));
                 }
                 assert_eq!(filter.borrowed().walks(), plain_walks(&filter), "{keys:?} to go");
             }
         }
     }
 
-    /// A table made to be slow: full everywhere, so that every walk is the longest there may be.
+    /// The slowest table: full everywhere, with every walk as long as possible.
     #[test]
     #[cfg_attr(miri, ignore = "two million keys")]
     fn a_table_without_room_is_counted_in_two_passes() {

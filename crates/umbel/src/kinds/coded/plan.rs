@@ -22,8 +22,7 @@ pub(super) fn code_bits(variant: Variant) -> u32 {
 /// bucket, a walk visits 1.5 buckets with 7/8 of all cells used and 5.6 with 19/20; with 20 cells, 2.4 with 7/8.
 pub(crate) const MOST_LOAD: f64 = 0.875;
 
-/// Plans of the kind.
-pub struct Plans;
+pub(crate) struct Plans;
 
 /// The most keys per bucket with codes of this many bits at a rate; 0 if not even a few keep it.
 fn load_for(rate: f64, code: u32) -> f64 {
@@ -37,6 +36,10 @@ fn load_for(rate: f64, code: u32) -> f64 {
 impl Planner for Plans {
     const KIND: Kind = Kind::Coded;
     const USUAL: Variant = Variant::Coded { code_bits: None };
+    const UNMERGED: Option<&'static str> = Some(
+        "a code does not show which bucket its key belongs to; add the keys of one to the \
+         other",
+    );
     const PARAMETER: Option<&'static str> =
         Some("the bits of a code, 2 to 40; 0 chooses them by the rate");
     const CELLS: &'static str = "codes";
@@ -54,10 +57,9 @@ impl Planner for Plans {
     fn for_keys(variant: Variant, keys: u64, rate: f64) -> Result<Plan, PlanError> {
         let code_bits = match code_bits(variant) {
             0 => {
-                // The narrowest codes with which tables may be as full as possible, or one bit less and emptier tables.
+                // The narrowest codes that allow the fullest tables, or one bit less and emptier tables.
                 let full = |code: u32| {
                     let load = f64::from(cells(code)) * MOST_LOAD;
-                    // Checked first: it needs no walk.
                     load / codes(code) as f64 <= rate && rate_at(load, code) <= rate
                 };
                 let wide = (2..=MOST_CODE).find(|&code| full(code)).unwrap_or(MOST_CODE);
@@ -74,15 +76,15 @@ impl Planner for Plans {
         // Less than a key per 8 buckets is 4,096 bits per key.
         let load = load_for(rate, code_bits);
         if load < 0.125 {
-            return Err(PlanError::FppOutOfReach { kind: Kind::Coded, fpp: rate });
+            return Err(PlanError::FppOutOfReach(Kind::Coded, rate));
         }
         let buckets = (keys as f64 / load).ceil().max(1.0);
         check_bits(buckets * BLOCK_BITS as f64)?;
         let buckets = buckets as u64;
-        // The spread of large tables is small, and the search takes equally small steps.
+        // Large tables have a small spread, so equally small steps suffice.
         let step = if keys < SURE_FROM { 1 } else { 1 + buckets / 10_000 };
         let keeps = |steps: u64| Self::promised_fpp(&plan(buckets + steps * step)) <= rate;
-        // Each look at the promise takes a walk over the buckets, so the steps are doubled, and then halved.
+        // Each promise needs a walk over the buckets, so the steps are doubled, and then halved.
         let mut most = u64::from(!keeps(0));
         while most > 0 && !keeps(most) {
             most *= 2;
@@ -97,7 +99,7 @@ impl Planner for Plans {
     fn for_memory(variant: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
         let buckets = bytes.min(MAX_BITS / 8) / BLOCK_BYTES;
         if buckets == 0 {
-            return Err(PlanError::MemoryTooSmall { bytes });
+            return Err(PlanError::MemoryTooSmall(bytes));
         }
         let (load, bits) = (keys as f64 / buckets as f64, buckets * BLOCK_BITS);
         let fits = |code: u32| load <= f64::from(cells(code)) * MOST_LOAD;
@@ -111,7 +113,7 @@ impl Planner for Plans {
             let plan = Plan { variant, keys, fpp: 0.5, bits, probes: 1 };
             Plan { fpp: Self::promised_fpp(&plan), ..plan }
         });
-        plan.filter(|plan| plan.fpp < 1.0).ok_or(PlanError::TooManyKeys { keys, bits })
+        plan.filter(|plan| plan.fpp < 1.0).ok_or(PlanError::TooManyKeys(keys, bits))
     }
 
     fn predicted_fpp_at(plan: &Plan, keys: u64) -> f64 {
@@ -129,7 +131,6 @@ impl Planner for Plans {
         whole_blocks(plan)?;
         let (probes, one) = (u64::from(plan.probes), plan.probes == 1);
         check_field("probes", probes, one, "1: a home among the buckets")?;
-        // No longer left to the plan.
         if code_bits(plan.variant) == 0 { Err(Self::no_parameter(0)) } else { Ok(()) }
     }
 }

@@ -1,13 +1,13 @@
-//! Hash-coded cells in buckets (B. H. Bloom 1970, method 1, <https://doi.org/10.1145/362686.362692>).
+//! The rate of hash-coded cells in buckets.
 //!
 //! A key has a code of c bits, one of 2^c − 1, and a home among B buckets of s cells. If its bucket is full, it goes to
-//! the next. A look-up compares the codes in the buckets from its home up to the first that is not full. Each equals
-//! its own by chance with probability 1/(2^c − 1), so the rate is at most the mean number of codes compared, divided by
-//! 2^c − 1.
+//! the next. A look-up compares the codes in the buckets from its home up to the first that is not full. Each matches
+//! by chance with probability 1/(2^c − 1), so the rate is at most the mean number of codes compared, divided by 2^c −
+//! 1.
 //!
-//! How full buckets are does not depend on the order of keys: bucket b holds min(s, A + O), where A is the number of
-//! keys at home there, approximately Poisson(λ), and O the overflow from the bucket before, max(0, A' + O' − s). That
-//! is a queue that serves s at a time; its stationary law is computed by following it from bucket to bucket.
+//! The order of keys does not change how full buckets are: bucket b holds min(s, A + O), where A is the number of keys
+//! at home there, approximately Poisson(λ), and O the overflow from the bucket before, max(0, A' + O' − s). This is a
+//! queue that serves s at a time; its stationary law is computed by following it from bucket to bucket.
 
 use crate::bits::Once;
 use crate::math::Spread;
@@ -15,9 +15,9 @@ use crate::prelude::*;
 
 /// Bits of a bucket: one cache line.
 pub(super) const BUCKET_BITS: u32 = 512;
-/// The maximum bits of a code. Part of the format.
+/// The most bits of a code. Part of the format.
 pub(super) const MOST_CODE: u32 = 40;
-/// The maximum number of buckets that a look-up visits. Part of the format.
+/// The most buckets that a look-up visits. Part of the format.
 pub(super) const MOST_CHAIN: u64 = 512;
 
 /// Cells of a bucket, s.
@@ -25,26 +25,25 @@ pub(super) const fn cells(code: u32) -> u32 {
     BUCKET_BITS / code
 }
 
-/// Different codes: 2^c − 1, since no code is all zeros.
+/// Different codes; zero marks an empty cell.
 pub(super) const fn codes(code: u32) -> u64 {
     (1 << code) - 1
 }
 
 /// Loads λ/s are tabulated at multiples of 1/64.
 const STEPS: usize = 64;
-/// The highest load in the table, 0.953: there chains are some ten buckets long, and beyond they grow without bound.
+/// The highest load in the table, 0.953, where chains are some ten buckets long. Beyond, they grow without bound.
 const LAST: usize = 61;
 
-/// Whether buckets get more keys than any in the table: walks then hardly end.
+/// Whether the load is beyond the table: walks then hardly end.
 pub(super) fn is_too_full(load: f64, code: u32) -> bool {
     load / f64::from(cells(code)) * STEPS as f64 >= LAST as f64
 }
 
-/// The mean number of codes that a look-up compares if a bucket gets λ keys on average.
-///
-/// It is a convex function of λ, so between two loads of the table the chord is above it. Beyond the last one it is the
-/// maximum that a look-up compares. Poisson instead of binomial homes, and keys whose code is stored already, make it
-/// too high, by less than f/2 of it at a rate f.
+/// The mean number of codes that a look-up compares if a bucket gets λ keys on average. It is a convex function of λ,
+/// so the chord between two loads of the table is above it. Beyond the table it is the maximum that a look-up compares.
+/// Poisson instead of binomial homes, and keys whose code is stored already, make it too high, by less than f/2 of it
+/// at a rate f.
 pub(super) fn compared(load: f64, code: u32) -> f64 {
     static TABLES: [[Once<f64>; LAST + 1]; MOST_CODE as usize + 1] =
         [const { [const { Once::new() }; LAST + 1] }; MOST_CODE as usize + 1];
@@ -53,7 +52,7 @@ pub(super) fn compared(load: f64, code: u32) -> f64 {
     if is_too_full(load, code) {
         return cells * MOST_CHAIN as f64;
     }
-    // Below a millisecond each, for all loads that plans use.
+    // Takes below a millisecond for all loads that plans use.
     let tabled = |step: usize| {
         let entry = &TABLES[code as usize][step];
         *entry.get_or_init(|| Walk::new(step as f64 / STEPS as f64 * cells, code).compared())
@@ -63,20 +62,18 @@ pub(super) fn compared(load: f64, code: u32) -> f64 {
     low + (tabled(step + 1) - low) * (place - step as f64)
 }
 
-/// The rate with λ keys per bucket.
 pub(super) fn fpp(load: f64, code: u32) -> f64 {
     (compared(load, code) / codes(code) as f64).min(1.0)
 }
 
-/// How the number of codes compared varies over hashings, summed over the homes of a table of many buckets that holds
-/// as many keys as planned: the variance and the third cumulant, each per bucket.
+/// The variance and the third cumulant, each per bucket, of the number of codes compared: how it varies over hashings,
+/// summed over the homes of a table of many buckets with the planned keys.
 ///
-/// Nothing overflows from a bucket that is not full, so the process starts anew there. Such a cycle of l − 1 full
-/// buckets and one with h < s keys takes a = s(l − 1) + h keys; its buckets are compared with 1, 2, … l homes, together
-/// C = s·l(l − 1)/2 + h·l codes. With f = E[C]/E[l], the residual Y = C − f·l − β(a − λl), β = E[(C − f·l)(a −
-/// λl)]/(λ·E[l]), is what remains given the buckets and keys. Then E[Y²]/E[l] is the variance, and (E[Y³] −
-/// 3·E[Y·l]·E[Y²]/E[l])/E[l] the third cumulant: coefficients of K(s) in E[e^(sY − K(s)·l)] = 1, the law of sums of
-/// renewals.
+/// After a bucket that is not full, the process starts anew. Such a cycle of l − 1 full buckets and one with h < s keys
+/// takes a = s(l − 1) + h keys; its buckets are compared with 1, 2, … l homes, together C = s·l(l − 1)/2 + h·l codes.
+/// With f = E[C]/E[l], the residual Y = C − f·l − β(a − λl), β = E[(C − f·l)(a − λl)]/(λ·E[l]), is what remains given
+/// the buckets and keys. Then E[Y²]/E[l] is the variance, and (E[Y³] − 3·E[Y·l]·E[Y²]/E[l])/E[l] the third cumulant:
+/// coefficients of K(s) in E[e^(sY − K(s)·l)] = 1, the law of sums of renewals.
 pub(super) fn cumulants(load: f64, code: u32) -> (f64, f64) {
     let s = f64::from(cells(code));
     // (chance, l, a, C) of each cycle.
@@ -116,7 +113,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// The stationary state, at a load below the number of cells.
+    /// The stationary state; the load must be below the number of cells.
     fn new(load: f64, code: u32) -> Self {
         let cells = cells(code) as usize;
         let mut walk = Self { cells, arrivals: poisson(load), over: vec![1.0] };
@@ -132,7 +129,7 @@ impl Walk {
         walk
     }
 
-    /// The distribution of what reaches the next bucket: its own keys, and the overflow.
+    /// The distribution of the keys that reach the next bucket: its own, and the overflow.
     fn sums(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.over.len() + self.arrivals.len() - 1];
         for (i, chance) in self.over.iter().enumerate() {
@@ -165,7 +162,6 @@ impl Walk {
         held
     }
 
-    /// The mean number of codes that a look-up compares.
     fn compared(mut self) -> f64 {
         let mut compared = 0.0;
         for _ in 0..MOST_CHAIN {
@@ -199,16 +195,15 @@ fn poisson(load: f64) -> Vec<f64> {
     unreachable!("chances vanish")
 }
 
-/// The spread of a coded table, whose rate is the mean over buckets of the codes compared from there; `buckets` is at
-/// least 1.
+/// The spread of a coded table; `buckets` is at least 1.
 pub(super) fn spread(mean: f64, load: f64, buckets: u64, code: u32) -> Spread {
-    // The rate is then a bound, the same for all tables.
+    // The rate is then a bound, equal for all tables.
     if is_too_full(load, code) {
         return Spread::fixed(mean);
     }
     let (variance, third) = cumulants(load, code);
     let buckets = buckets as f64;
-    // Buckets hardly ever overflow: all tables then have one rate.
+    // Buckets hardly ever overflow, so all tables have one rate.
     if variance < 1e-12 {
         return Spread::fixed(mean);
     }
@@ -227,7 +222,7 @@ mod tests {
     use super::*;
     use crate::hash::mix;
 
-    /// The codes compared from all homes of a table, filled with random ones.
+    /// Counts the codes compared from all homes of a table of random keys.
     fn counted(load: f64, code: u32, buckets: usize, seed: u64) -> f64 {
         let cells = cells(code) as usize;
         let mut used = vec![0; buckets];
@@ -263,7 +258,8 @@ mod tests {
         }
     }
 
-    /// Within 6 standard errors of a sample's moments, and the 2 and 6 % that tables of 400 buckets are below those of many.
+    /// Within 6 standard errors of a sample's moments, plus 2 and 6 %, by which tables of 400 buckets are below large
+    /// ones.
     #[test]
     fn tables_vary_as_derived() {
         const TABLES: u64 = 20_000;
@@ -277,7 +273,7 @@ mod tests {
                 sums.iter().map(|sum| (sum - mean).powi(power)).sum::<f64>() / TABLES as f64
             };
             let [second, third, fourth, sixth] = [2, 3, 4, 6].map(moment);
-            // What these vary by, of a sample (H. Cramér 1946, section 27.4).
+            // The sampling variances of these (H. Cramér 1946, section 27.4).
             let of_second = fourth - second * second;
             let of_third = sixth - third * third - 6.0 * fourth * second + 9.0 * second.powi(3);
             let derived = cumulants(keys, code);
@@ -302,7 +298,7 @@ mod tests {
         }
     }
 
-    /// No insertion fails while there are no more keys than planned: 512 full buckets in a row are too unlikely.
+    /// Up to the planned keys no insertion fails: 512 full buckets in a row are too unlikely.
     #[test]
     fn chains_are_never_too_long_as_planned() {
         for code in 2..=MOST_CODE {

@@ -6,7 +6,6 @@ use crate::list::{Kind, Variant};
 use crate::math::Spread;
 use crate::plan::{Plan, PlanError, Planner, check_field};
 
-/// Bits of a counter.
 pub(super) fn counter_bits(variant: Variant) -> u32 {
     match variant {
         Variant::Counting { counter_bits } => counter_bits,
@@ -14,8 +13,7 @@ pub(super) fn counter_bits(variant: Variant) -> u32 {
     }
 }
 
-/// Plans of the kind.
-pub struct Plans;
+pub(crate) struct Plans;
 
 impl Planner for Plans {
     const KIND: Kind = Kind::Counting;
@@ -46,7 +44,6 @@ fn inside(variant: Variant) -> (Variant, u64) {
     (Variant::Blocked, counter_bits(variant).into())
 }
 
-/// The plan of the blocked filter that it converts to.
 pub(crate) fn part(plan: &Plan) -> Plan {
     within::part(plan, inside(plan.variant))
 }

@@ -1,18 +1,13 @@
 //! The scalable filter: it grows by links, each a blocked filter twice as large as the one before and half as likely to
-//! err, so that the error stays bounded however far it grows (P. Almeida, C. Baquero, N. Preguiça, D. Hutchison 2007,
-//! <https://doi.org/10.1016/j.ipl.2006.10.007>).
-//!
-//! With [`Growth::Even`](crate::plan::Growth) all links are for equally many keys, as in the dynamic filters of D. Guo,
-//! J. Wu, H. Chen, Y. Yuan, X. Luo 2010, <https://doi.org/10.1109/TKDE.2009.57>. Here the links' rates fall, so that
-//! the error is bounded in this case too.
+//! err, which bounds the error however far it grows. [`Plan::link`] computes the plans of links; this module fills and
+//! queries them.
 //!
 //! A key goes into the newest link, and only if no link may hold it already. So a link knows exactly how many keys it
-//! accepted; when these are as many as planned, the next new key adds a link. [`Plan::link`] computes the plans of
-//! links; this module fills and queries them.
+//! accepted; when these are as many as planned, the next new key adds a link.
 //!
-//! A key has a different hash in each link. With one hash for all, the keys in a link would be those whose bits are
-//! clear in the link before, and absent keys that pass no older link would share their bias: at a rate of 0.5 the
-//! estimate of keys was 1 % off, and the links' rates did not multiply.
+//! A key has a different hash in each link. With one hash for all, a link would only hold keys whose bits are clear in
+//! the link before, and absent keys that pass no older link would share their bias: at a rate of 0.5 the estimate of
+//! keys was 1 % off, and the links' rates did not multiply.
 
 mod plan;
 
@@ -23,76 +18,77 @@ use plan::{growth, most_links};
 
 use super::blocked::{self, Blocked, BlockedCore};
 use super::group::Group;
-use crate::bits::{self, AHEAD, Block, Blocks};
-use crate::error::check_field;
-use crate::filter::core::{Core, GROUP, InsertCore, MakeCore};
-use crate::filter::methods::{made_empty, try_insert_all};
-use crate::filter::{Fact, Filter, Full, MergeError, Part, Receipt};
-use crate::format::{Body, FileError, Header};
-use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Scheme};
-use crate::math::Estimate;
-use crate::plan::{Growth, MAX_BITS, Plan, PlanError, Planner, Variant};
-use crate::prelude::*;
+use super::prelude::*;
+use crate::bits::{self, AHEAD};
+use crate::plan::{Growth, MAX_BITS, Variant};
 
-/// A filter that grows, with an error bounded over all growth.
-///
-/// It starts with a link for the planned keys and is never over-filled: once the last link is full, the next new key
-/// adds one for twice as many keys. Planned for n keys and holding N, it has about log₂(N/n) links, and looking up an
-/// absent key reads a cache line in each. A key in link i (from 0) takes the bits of a blocked filter at `fpp`/2^(i +
-/// 1), about 1.5 to 2 more for each link, and the last link may be nearly empty. If you know the number of keys, a
-/// filter planned for them is smaller and faster.
-///
-/// With [`Growth::Even`](crate::plan::Growth::Even) (written `scalable:1`) every link is for as many keys as the first:
-/// it grows in equal steps and wastes at most one link's worth of memory, where doubling may leave half unused. The
-/// price is one link per n keys, up to 1,024, and a look-up that reads all of them: make n at least a tenth of the keys
-/// you may get.
-///
-/// # When not to use it
-/// If you know the number of keys, use [`Blocked`](crate::Blocked). If old keys may be forgotten, use
-/// [`Window`](crate::Window), whose size and look-up time stay constant. If filters are to be merged, use another kind.
-///
-/// The promised rate holds for any number of keys, as [`Plan::for_keys`] describes for the first link's. `S` is the
-/// storage of each link's blocks; a filter that borrows or maps them cannot grow.
-///
-/// # Errors
-/// Insertion adds a link if a key is new and the last link is full; then it takes milliseconds, and memory for twice
-/// the keys. It fails only if it has to grow: with [`Full::Limit`] at the limit of
-/// [`set_limit`](Filter::set_limit), [`Full::Links`] with links of one size, or [`Full::Growth`]
-/// if memory cannot be allocated, the filter would pass 2⁴⁸ bits, or a link would need more than 4,096 bits per key.
-///
-/// # Receipt
-/// The rate is 1 − ∏(1 − fᵢ), with fᵢ the rate of link i given its bits. The keys are the sum over links of nᵢ/(1 −
-/// Fᵢ), where nᵢ are the keys that came to link i, estimated from its bits, and Fᵢ is the compound rate of the links
-/// before it, which is the share of inserted keys that passed these and went into none. (Keys that passed link i itself
-/// are among nᵢ already: inserted or not, its bits are the same.)
-///
-/// ```
-/// use umbel::Scalable;
-///
-/// let mut seen = Scalable::new(1_000, 0.01)?;
-/// for key in 0..50_000 {
-///     seen.try_insert(key)?;
-/// }
-/// assert!((0..50_000).all(|key| seen.contains(key)));
-/// let receipt = seen.receipt();
-/// assert_eq!(receipt.parts.len(), 6, "1,000 + 2,000 + … + 32,000");
-/// assert!(receipt.fpp < 0.01 && !receipt.over_filled);
-/// # Ok::<(), umbel::Error>(())
-/// ```
-pub type Scalable<S = Blocks, H = KeyHasher> = Filter<ScalableCore<S>, H>;
+filter! {
+    /// A filter that grows, with an error bounded over all growth (P. Almeida, C. Baquero, N. Preguiça, D. Hutchison
+    /// 2007, <https://doi.org/10.1016/j.ipl.2006.10.007>).
+    ///
+    /// It starts with a link for the planned keys; once the last link is full, the next new key adds one for twice as
+    /// many keys. Planned for n keys and holding N, it has about log₂(N/n) links, and looking up an absent key reads a
+    /// cache line in each. A key in link i (from 0) takes the bits of a blocked filter at `fpp`/2^(i + 1), about 1.5 to
+    /// 2 more for each link, and the last link may be nearly empty.
+    ///
+    /// With [`Growth::Even`](crate::plan::Growth::Even) (written `scalable:1`) every link is for as many keys as the
+    /// first. It wastes at most one link's worth of memory, where doubling may leave half unused. The price is one link
+    /// per n keys, up to 1,024, and a look-up that reads all of them: make n at least a tenth of the keys you may get.
+    ///
+    /// # When not to use it
+    /// If you know the number of keys, use [`Blocked`](crate::Blocked), which is then smaller and faster. If old keys
+    /// may be forgotten, use [`Window`](crate::Window), whose size and look-up time stay constant. If filters are to be
+    /// merged, use another kind.
+    ///
+    /// The promised rate holds for any number of keys; how strictly depends on the first link's keys, as
+    /// [`Plan::for_keys`] describes. A filter that borrows or maps its blocks cannot grow.
+    ///
+    /// # Errors
+    /// Adding a link takes milliseconds, and memory for twice the keys. It fails with [`Full::Limit`] at the limit of
+    /// [`set_limit`](Self::set_limit), [`Full::Links`] with links of one size, or [`Full::Growth`] if memory cannot be
+    /// allocated, the filter would pass 2⁴⁸ bits, or a link would need more than 4,096 bits per key.
+    ///
+    /// # Receipt
+    /// The rate is 1 − ∏(1 − fᵢ), with fᵢ the rate of link i given its bits. The keys are the sum over links of nᵢ/(1 −
+    /// Fᵢ), where nᵢ are the keys that came to link i, estimated from its bits (including keys that passed link i,
+    /// which set the same bits), and Fᵢ is the compound rate of the links before it: the share of inserted keys that
+    /// passed these and went into none.
+    ///
+    /// ```
+    /// use umbel::{Scalable, Filter};
+    ///
+    /// let mut seen = Scalable::new(1_000, 0.01)?;
+    /// for key in 0..50_000 {
+    ///     seen.try_insert(key)?;
+    /// }
+    /// assert!((0..50_000).all(|key| seen.contains(key)));
+    /// let receipt = seen.receipt();
+    /// assert_eq!(receipt.parts.len(), 6, "1,000 + 2,000 + … + 32,000");
+    /// assert!(receipt.fpp < 0.01 && !receipt.over_filled);
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    Scalable(ScalableCore)
+}
 
 /// The core of a [`Scalable`] filter.
 #[derive(Clone)]
-pub struct ScalableCore<S = Blocks> {
+pub(crate) struct ScalableCore<S = Blocks> {
     plan: Plan,
-    /// At least one. All but the last are full.
+    /// At least one; all but the last are full.
     links: Vec<Link<S>>,
     /// Bytes it may grow to. Not in files.
     limit: u64,
 }
 
+/// Ignores the limit, which is in no file.
+impl<S: PartialEq> PartialEq for ScalableCore<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.plan == other.plan && self.links == other.links
+    }
+}
+
 /// One link of a [`Scalable`] filter.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Link<S = Blocks> {
     filter: BlockedCore<S>,
     taken: u64,
@@ -104,7 +100,7 @@ impl<S: AsRef<[Block]>> Link<S> {
         self.filter.plan()
     }
 
-    /// Returns the number of keys it accepted: those that were certainly new, from 0 to the planned keys.
+    /// Returns the number of keys it accepted as certainly new, from 0 to the planned keys.
     pub fn inserted(&self) -> u64 {
         self.taken
     }
@@ -112,14 +108,14 @@ impl<S: AsRef<[Block]>> Link<S> {
     /// Drops the keys of a group that it may hold.
     fn drop_held(&self, index: usize, group: &mut Group<impl Fn(KeyHash, usize) -> KeyHash>) {
         group.keep(false, index, &self.filter, |hashes| {
-            // Prefetched even in a link small enough that a batch would consider it cached: one of many links is not.
+            // A batch would consider a small link cached; one of many links is not.
             if self.filter.plan().bits <= bits::NEAR * bits::BLOCK_BITS {
                 hashes.iter().for_each(|&hash| self.filter.prefetch_always(hash));
             }
         });
     }
 
-    /// The keys it will accept before it is full.
+    /// Keys until it is full.
     fn room(&self) -> u64 {
         self.filter.plan().keys - self.taken
     }
@@ -134,74 +130,58 @@ impl<S: AsRef<[Block]>> fmt::Debug for Link<S> {
     }
 }
 
-/// The hash of a key in a link, derived from the key's own. Part of the format.
+/// Derives a key's hash in a link. Part of the format.
 #[inline]
 fn in_link(hash: KeyHash, index: usize) -> KeyHash {
     hash.in_part(index as u64)
 }
 
-impl<H> Scalable<Blocks, H> {
-    /// Limits its bits to `bytes` bytes from now on; there is no limit at first. A filter that is larger already keeps
-    /// its size. The limit belongs to this value and is not written to files.
+impl<H: Hashing> Scalable<H> {
+    /// Limits its bits to `bytes` bytes from now on; initially unlimited. A larger filter keeps its size. The limit is
+    /// not written to files.
     pub fn set_limit(&mut self, bytes: u64) {
-        self.core.limit = bytes;
+        self.0.core.limit = bytes;
     }
 }
 
-impl<S, H> Scalable<S, H> {
+impl<H: Hashing, S: AsRef<[Block]>> Scalable<H, S> {
     /// Returns its links, oldest first; at least one.
+    #[doc(hidden)]
     pub fn links(&self) -> &[Link<S>] {
-        &self.core.links
+        &self.0.core.links
     }
 }
 
-impl<S: AsRef<[Block]>, H: Hashing> Scalable<S, H> {
-    /// Returns the blocked filter of the same keys, as long as there is only one link, whose hashes are those of a
-    /// blocked filter. It keeps the link's plan: half of the rate, and as many keys.
+impl<H: Hashing, S: AsRef<[Block]>> Scalable<H, S> {
+    /// Returns the blocked filter of the same keys, while there is only one link, which hashes as a blocked filter
+    /// does. It keeps the link's plan: half of the rate, and as many keys.
     ///
     /// # Errors
     /// [`MergeError::Grown`] if there are more links; [`MergeError::OutOfMemory`].
-    pub fn first_link(&self) -> Result<Blocked<Blocks, H>, MergeError> {
-        match &self.core.links[..] {
+    #[doc(hidden)]
+    pub fn first_link(&self) -> Result<Blocked<H>, MergeError> {
+        match &self.0.core.links[..] {
             [only] => {
                 let copy = |blocks: &S| Blocks::copy_of(blocks.as_ref());
-                Ok(self.with(only.filter.with_parts(copy)?))
+                Ok(Blocked(self.0.with(only.filter.with_parts(copy)?)))
             }
-            links => Err(MergeError::Grown { links: links.len() }),
+            links => Err(MergeError::Grown(links.len())),
         }
     }
 }
 
-made_empty!([] ScalableCore);
-try_insert_all!([] ScalableCore);
-
-impl<H: Hashing> Scalable<Blocks, H> {
+made_empty!(Scalable);
+try_inserts! {
+    Scalable,
     /// Inserts a key, and grows if its last link is full: true if the key was certainly new.
     ///
     /// # Errors
     /// A [`Full`] if it cannot grow; the filter is unchanged. Without a [limit](Self::set_limit), and with links that
     /// double, only memory ends its growth.
-    #[inline]
-    pub fn try_insert(&mut self, key: impl Key<H>) -> Result<bool, Full> {
-        self.core.try_insert(key.key_hash(&self.hasher))
-    }
 }
 
 impl ScalableCore {
-    fn try_insert(&mut self, hash: KeyHash) -> Result<bool, Full> {
-        if self.contains(hash) {
-            return Ok(false);
-        }
-        if self.last().room() == 0 {
-            self.grow()?;
-        }
-        let index = self.links.len() - 1;
-        let last = &mut self.links[index];
-        last.taken += 1;
-        Ok(last.filter.insert(in_link(hash, index)))
-    }
-
-    /// Sets `new` for the keys that are new, by their places, and leaves the others.
+    /// Sets `new` at the places of new keys, and leaves the others.
     fn insert_group(
         &mut self,
         group: &mut Group<impl Fn(KeyHash, usize) -> KeyHash>,
@@ -211,7 +191,7 @@ impl ScalableCore {
         full.iter().enumerate().rev().for_each(|(index, link)| link.drop_held(index, group));
         while group.count() > 0 {
             if self.last().room() < group.count() as u64 {
-                // Keys that the last link holds need no room, and must not depend on a new link, which may fail.
+                // Drop keys that the last link holds: they must not depend on a new link, which may fail.
                 self.last().drop_held(self.links.len() - 1, group);
                 if group.count() == 0 {
                     break;
@@ -222,7 +202,7 @@ impl ScalableCore {
             }
             let index = self.links.len() - 1;
             let last = &mut self.links[index];
-            // No key of a piece finds the link full, even if all are new.
+            // A piece fits even if all its keys are new.
             let piece = last.room().min(group.count() as u64) as usize;
             let mut fresh = [false; GROUP];
             let fresh = &mut fresh[..piece];
@@ -240,18 +220,17 @@ impl ScalableCore {
         self.links.last().expect("at least one link")
     }
 
-    /// Adds the next link.
     fn grow(&mut self) -> Result<(), Full> {
         if self.links.len() == most_links(growth(self.plan.variant)) {
-            return Err(Full::Links { links: self.links.len() });
+            return Err(Full::Links(self.links.len()));
         }
         let plan = self.plan.link(self.links.len() as u32)?;
         let bits = plan.bits + self.bits();
         if bits > MAX_BITS {
-            return Err(PlanError::TooLarge { bits: bits as f64 }.into());
+            return Err(PlanError::TooLarge(bits as f64).into());
         }
         if bits / 8 > self.limit {
-            return Err(Full::Limit { bytes: bits / 8, limit: self.limit });
+            return Err(Full::Limit(bits / 8, self.limit));
         }
         self.links.push(Link { filter: BlockedCore::make(&plan)?, taken: 0 });
         Ok(())
@@ -259,7 +238,6 @@ impl ScalableCore {
 }
 
 impl<S: AsRef<[Block]>> ScalableCore<S> {
-    /// Bits of all links.
     fn bits(&self) -> u64 {
         self.links.iter().map(|link| link.plan().bits).sum()
     }
@@ -301,7 +279,7 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
         })
     }
 
-    /// A link is queried only for keys that no newer one holds.
+    /// Queries a link only for keys that no newer one holds.
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
         if let [only] = &self.links[..] {
             return only.filter.contains_all(hashes, found);
@@ -369,7 +347,7 @@ impl ScalableCore<&[Block]> {
         for link in &self.links {
             let part = link.filter.receipt(scheme);
             set_bits += part.set_bits;
-            // The probability to have passed no earlier link.
+            // The probability to pass no earlier link.
             let came = f64::max(f64::exp(none), f64::EPSILON);
             keys += part.keys.value / came;
             low += part.keys.low / came;
@@ -390,7 +368,6 @@ impl ScalableCore<&[Block]> {
         let fpp = -f64::exp_m1(none);
         let room = self.links.last().expect("at least one link").room();
         let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), keys, fpp);
-        // Only the unusual growth is mentioned.
         let unusual = growth(self.plan.variant) == Growth::Even;
         let facts =
             unusual.then(|| Fact::text("growth", "links of one size")).into_iter().collect();
@@ -398,16 +375,28 @@ impl ScalableCore<&[Block]> {
     }
 }
 
-impl MakeCore for ScalableCore {
+impl Owned for ScalableCore {
+    type Refusal = Full;
+
     /// The first link of the plan.
     fn make(plan: &Plan) -> Result<Self, PlanError> {
         let links = vec![Link { filter: BlockedCore::make(&plan.link(0)?)?, taken: 0 }];
         Ok(Self { plan: *plan, links, limit: u64::MAX })
     }
-}
 
-impl InsertCore for ScalableCore {
-    type Full = Full;
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, Full> {
+        if self.contains(hash) {
+            return Ok(false);
+        }
+        if self.last().room() == 0 {
+            self.grow()?;
+        }
+        let index = self.links.len() - 1;
+        let last = &mut self.links[index];
+        last.taken += 1;
+        let Ok(new) = last.filter.insert(in_link(hash, index));
+        Ok(new)
+    }
 
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Full> {
         new.fill(false);
@@ -427,7 +416,7 @@ impl InsertCore for ScalableCore {
     }
 }
 
-/// The plan, and for each link its plan and the number of keys it accepted.
+/// The plan, and for each link its plan and accepted keys.
 ///
 /// ```text
 ///  64  links  u32               72 + 40 i  link_keys   u64     96 + 40 i  link_bits    u64
@@ -472,7 +461,7 @@ fn declared(header: &Header) -> Result<(Plan, Vec<(Plan, u64)>), FileError> {
         )?;
         let same = link.fpp.to_bits() == fpp.to_bits();
         check_field("link_fpp", link.fpp.to_bits(), same, "the link's share of the planned fpp")?;
-        // The first link may be empty; any other was added for a key.
+        // The first link may be empty; others were added for a key.
         let (least, most) = match index + 1 == count {
             true => (u64::from(index > 0), link.keys),
             false => (link.keys, link.keys),
@@ -484,6 +473,6 @@ fn declared(header: &Header) -> Result<(Plan, Vec<(Plan, u64)>), FileError> {
     // At most 1,024 links of 2⁴⁸ bits: no overflow above.
     match bits <= MAX_BITS {
         true => Ok((plan, links)),
-        false => Err(PlanError::TooLarge { bits: bits as f64 }.into()),
+        false => Err(PlanError::TooLarge(bits as f64).into()),
     }
 }

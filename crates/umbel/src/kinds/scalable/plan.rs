@@ -11,7 +11,6 @@ use crate::prelude::*;
 /// 6/π², the share of the first link if shares fall with 1/(i + 1)². Part of the format.
 const FIRST_OF_SQUARES: f64 = 0.607_927_101_854_026_7;
 
-/// How a filter grows.
 pub(super) fn growth(variant: Variant) -> Growth {
     match variant {
         Variant::Scalable { growth } => growth,
@@ -19,7 +18,7 @@ pub(super) fn growth(variant: Variant) -> Growth {
     }
 }
 
-/// The rate of link `index`. Part of the format, to the last bit.
+/// The rate of link `index`, exact to the last bit. Part of the format.
 fn link_fpp(fpp: f64, index: u32, growth: Growth) -> f64 {
     match growth {
         Growth::Even => fpp * FIRST_OF_SQUARES / (f64::from(index) + 1.0).powi(2),
@@ -27,8 +26,8 @@ fn link_fpp(fpp: f64, index: u32, growth: Growth) -> f64 {
     }
 }
 
-/// The maximum number of links. Doubling links together have at most 2⁴⁸ bits, at least one per key, and never reach
-/// this; for others the header holds no more than 1,636. Part of the format.
+/// The most links. Doubling links have at most 2⁴⁸ bits together, at least one per key, and never reach this; for
+/// others the header holds no more than 1,636. Part of the format.
 pub(super) fn most_links(growth: Growth) -> usize {
     match growth {
         Growth::Even => 1024,
@@ -36,20 +35,22 @@ pub(super) fn most_links(growth: Growth) -> usize {
     }
 }
 
-/// The rate of the first link, which is above 0: half of the smallest number is not.
+/// The rate of the first link. It must be above 0, and half of the smallest number is not.
 fn first_fpp(fpp: f64, growth: Growth) -> Result<f64, PlanError> {
     match link_fpp(fpp, 0, growth) {
-        0.0 => Err(PlanError::FppOutOfReach { kind: Kind::Scalable, fpp }),
+        0.0 => Err(PlanError::FppOutOfReach(Kind::Scalable, fpp)),
         first => Ok(first),
     }
 }
 
-/// Plans of the kind.
-pub struct Plans;
+pub(crate) struct Plans;
 
 impl Planner for Plans {
     const KIND: Kind = Kind::Scalable;
     const USUAL: Variant = Variant::Scalable { growth: Growth::Doubling };
+    const KNOWS_READS: bool = true;
+    const UNMERGED: Option<&'static str> =
+        Some("a chain of both could not keep the promised rate; add the keys of one to the other");
     const PARAMETER: Option<&'static str> =
         Some("0, each link for twice the keys of the one before, or 1, all for as many");
     const CAPACITY: Capacity = Capacity::First;
@@ -71,19 +72,18 @@ impl Planner for Plans {
 
     fn for_memory(variant: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
         let mut link = blocked::Plans::plan_in(Variant::Blocked, keys, bytes)?;
-        // The rate over all arriving keys grows with their number, and their number with the rate: climbs to the lowest
-        // rate at which both agree.
+        // The rate grows with the number of arriving keys, and that with the rate: climb to the lowest rate that fits.
         let share = link_fpp(1.0, 0, growth(variant));
         while link.fpp < share {
             let fpp = link.fpp;
             link = blocked::Plans::plan_in(Variant::Blocked, offered(keys, fpp), bytes)?;
             if link.fpp <= fpp {
-                // Rounded up, so that the link's share is no less than its rate.
+                // Rounded up, to keep the link's share at or above its rate.
                 let whole = (fpp / share).next_up();
                 return Ok(Plan { variant, keys, fpp: whole, ..link });
             }
         }
-        Err(PlanError::FirstLinkTooSmall { keys, bits: link.bits })
+        Err(PlanError::FirstLinkTooSmall(keys, link.bits))
     }
 
     fn for_capacity(variant: Variant, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
@@ -94,7 +94,7 @@ impl Planner for Plans {
             keys -= 1;
         }
         match keys {
-            0 => Err(PlanError::MemoryTooSmall { bytes }),
+            0 => Err(PlanError::MemoryTooSmall(bytes)),
             keys => Ok(Plan { variant, keys, fpp, ..link }),
         }
     }
@@ -122,7 +122,6 @@ impl Planner for Plans {
         whole_blocks(plan)
     }
 
-    /// Of all links that hold the keys.
     fn bytes_at(plan: &Plan, keys: u64) -> u64 {
         let (mut left, mut bytes) = (keys, 0u64);
         for link in links(plan) {
@@ -142,13 +141,13 @@ fn links(plan: &Plan) -> impl Iterator<Item = Plan> {
     (0..most).map_while(|index| plan.link(index).ok())
 }
 
-/// The keys that reach a link, `keys` of them new to it, if at most `fpp` of them pass it.
+/// The keys that reach a link with `keys` new ones, if at most `fpp` of all pass it.
 fn offered(keys: u64, fpp: f64) -> u64 {
     (keys as f64 / (1.0 - fpp)).ceil() as u64
 }
 
 /// Links with the margin of [`Plan::for_keys`]. They have 94 % of the total rate (even ones 87 %), so the spread of the
-/// others hardly counts; but their rates are so low that a margin would cost up to as many bits again.
+/// others hardly counts; at their low rates a margin would cost up to as many bits again.
 const SURE_LINKS: u32 = 4;
 
 /// The plan of link `index`; see [`Plan::link`].
@@ -168,24 +167,25 @@ fn blocked_part(plan: &Plan) -> Plan {
 
 impl Plan {
     /// Returns the plan of link `index` (from 0) of a scalable filter with this plan: a blocked filter for
-    /// `keys`·2^`index` keys at `fpp`/2^(`index` + 1); with [`Growth::Even`] for `keys` keys at `fpp`·(6/π²)/(`index` +
-    /// 1)². Either way these rates sum to less than `fpp`, since 1/2 + 1/4 + … = 1 and 1 + 1/4 + 1/9 + … = π²/6; and
-    /// the probability that a key passes any link is at most their sum.
+    /// `keys`·2^`index` keys at `fpp`/2^(`index` + 1); with [`Growth::Even`] for `keys` keys at
+    /// `fpp`·(6/π²)/(`index` + 1)². A key passes any link with a probability of at most the sum of these rates,
+    /// which is below `fpp`, since 1/2 + 1/4 + … = 1 and 1 + 1/4 + 1/9 + … = π²/6.
     ///
-    /// While a link fills, keys that pass it set no bit and are not counted, so more than the planned keys reach it. It
-    /// has bits for 1/(1 − its rate) times its keys, so that it keeps its rate with these.
+    /// While a link fills, keys that pass it set no bit and are not counted, so more than its planned keys reach it. It
+    /// has bits for 1/(1 − its rate) times its keys, to keep its rate with all of these.
     ///
     /// P. Almeida, C. Baquero, N. Preguiça, D. Hutchison 2007, <https://doi.org/10.1016/j.ipl.2006.10.007>, with growth
     /// s = 2 and tightening ratio r = 1/2. Links of one size come from the dynamic filters of D. Guo, J. Wu, H. Chen,
-    /// Y. Yuan, X. Luo 2010, <https://doi.org/10.1109/TKDE.2009.57>; there all links also have one rate, so the total
-    /// grows with their number, while here it is bounded.
+    /// Y. Yuan, X. Luo 2010, <https://doi.org/10.1109/TKDE.2009.57>, whose links all have one rate; their total grows
+    /// with the number of links, while here it is bounded.
     ///
     /// # Errors
     /// [`PlanError::Kind`] for a plan of another kind; [`PlanError::TooLarge`] and [`PlanError::FppOutOfReach`] if the
-    /// filter cannot grow further; [`PlanError::Field`] with [`Growth::Even`] from link 1,024 on, which no filter has.
+    /// filter cannot grow further; [`PlanError::Field`] with [`Growth::Even`] from link 1,024 on.
+    #[doc(hidden)]
     pub fn link(&self, index: u32) -> Result<Self, PlanError> {
         if self.kind() != Kind::Scalable {
-            return Err(PlanError::Kind { expected: Kind::Scalable, found: self.kind() });
+            return Err(PlanError::Kind(Kind::Scalable, self.kind()));
         }
         let (keys, fpp) = self.link_goal(index)?;
         match index {
@@ -209,7 +209,7 @@ impl Plan {
                 let doubled =
                     1u64.checked_shl(index).and_then(|times| self.keys.checked_mul(times));
                 let bits = self.keys as f64 * f64::from(index).exp2();
-                doubled.ok_or(PlanError::TooLarge { bits })?
+                doubled.ok_or(PlanError::TooLarge(bits))?
             }
         };
         Ok((keys, link_fpp(self.fpp, index, growth)))
@@ -247,8 +247,6 @@ mod tests {
             assert!(most.keys >= 1_000 && most.link(0).unwrap().predicted_fpp() <= most.fpp);
         }
         let error = "scalable:2".parse::<Variant>().unwrap_err();
-        let ParseKindError::Plan(PlanError::Detail { found: 2, .. }) = error else {
-            panic!("{error}")
-        };
+        let ParseKindError::Plan(PlanError::Detail(_, 2, _)) = error else { panic!("{error}") };
     }
 }

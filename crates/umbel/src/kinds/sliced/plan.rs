@@ -9,22 +9,21 @@ use crate::plan::{Plan, PlanError, Planner, SURE_FROM, check_bits, check_field};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// Plans of the kind.
-pub struct Plans;
+pub(crate) struct Plans;
 
 impl Planner for Plans {
     const KIND: Kind = Kind::Sliced;
     const USUAL: Variant = Variant::Sliced;
     const PLAIN: bool = true;
+    const KNOWS_READS: bool = true;
 
-    /// P. Almeida et al. 2007, section 2, as in pybloom: k = ⌈log₂ 1/p⌉ slices, if that needs fewer bits than one slice
-    /// less. The slices have the bits that the exact rate requires; pybloom's ⌈n·|ln p|/(k (ln 2)²)⌉ are up to 0.2 %
-    /// fewer and miss the rate by as much if k was rounded.
+    /// P. Almeida et al. 2007, section 2, as in pybloom: k = ⌈log₂ 1/p⌉ slices, or one less if that takes fewer bits.
+    /// The slices have the bits that the exact rate requires; pybloom's ⌈n·|ln p|/(k (ln 2)²)⌉ are up to 0.2 % fewer,
+    /// and miss the rate by as much if k was rounded.
     fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
         let most = (-fpp.log2()).ceil().clamp(1.0, f64::from(MAX_PROBES)) as u32;
-        // As a classic filter with as many probes.
         if bits_per_key_with(fpp, most) > 4096.0 {
-            return Err(PlanError::FppOutOfReach { kind: Kind::Sliced, fpp });
+            return Err(PlanError::FppOutOfReach(Kind::Sliced, fpp));
         }
         let plan = |probes: u32| {
             let slice = slice_for(keys, fpp, probes);

@@ -1,5 +1,4 @@
-//! The sliced filter (P. Almeida, C. Baquero, N. Preguiça, D. Hutchison 2007,
-//! <https://doi.org/10.1016/j.ipl.2006.10.007>): probe i falls into the i-th of k slices of s bits.
+//! The rate of a sliced filter, with k slices of s bits.
 
 use crate::math::Spread;
 use crate::math::spread::{fill_deviation, of_power};

@@ -1,17 +1,15 @@
-//! The stable filter: cells that count down, for endless streams in constant space (F. Deng, D. Rafiei 2006,
-//! <https://doi.org/10.1145/1142473.1142477>).
+//! The stable filter: cells that count down.
 //!
 //! Each insertion first lowers P cells by one and then sets the key's K cells to their maximum. So keys not seen for
-//! long fade, and the fraction of cells in use never passes a point that K, P and the maximum determine, however many
+//! long fade, and the fraction of used cells never passes a point that K, P and the maximum determine, however many
 //! keys come. The P cells are consecutive from a random start, the paper's own practical variant. The start comes from
-//! a SplitMix64 sequence, indexed by the number of insertions so far, which the file stores: writing and reading a
-//! filter does not change its behaviour. A key's cells are where a classic filter with as many bits has its bits. The
-//! plan determines P and the space.
+//! a SplitMix64 sequence, indexed by the number of insertions, which the file stores: a filter behaves the same after
+//! writing and reading. A key's cells are where a classic filter with as many bits has its bits. The plan determines P
+//! and the space.
 
 mod plan;
 pub mod rate;
 
-use core::convert::Infallible;
 use core::slice::ChunksExact;
 
 pub(crate) use plan::Plans;
@@ -19,63 +17,58 @@ use plan::cell_bits;
 use rate::Cells;
 
 use super::plain::{empty, only};
+use super::prelude::*;
 use super::spread::probe;
 use crate::bits::cast;
 use crate::bits::cells::{self, with_width};
-use crate::bits::{self, Block, Blocks, POSITIONS};
-use crate::error::check_field;
-use crate::filter::core::{Core, InsertCore, MakeCore, one_part};
-use crate::filter::methods::{insert_all, made_empty};
-use crate::filter::{Fact, Figure, Filter, Receipt};
-use crate::format::{Body, FileError, Header};
-use crate::hash::{GOLDEN, Hashing, Key, KeyHash, KeyHasher, Scheme, mix};
-use crate::math::Estimate;
-use crate::plan::{Kind, MAX_PROBES, Plan, PlanError, Planner};
-use crate::prelude::*;
+use crate::bits::{self, POSITIONS};
+use crate::hash::{GOLDEN, mix};
+use crate::plan::{Kind, MAX_PROBES};
 
-/// A filter that forgets: it accepts keys without end and keeps its rate, in constant space.
-///
-/// Use it to ask "did this come recently?" of a stream: repeated clicks, URLs that a crawler meets, sensor readings.
-/// Planned for n keys, it remembers a key through n further insertions with a probability of at least 99 % (a repeated
-/// key counts as an insertion each time, and is itself refreshed). Then the key fades: half of the keys inserted about
-/// 1.7 n insertions ago are forgotten. The false positive rate grows to a stable point, at most the planned rate, and
-/// stays there.
-///
-/// # Cost
-/// With the usual cells of 4 bits, 93 bits per remembered key at 1 %, nine times a filter that never forgets. An
-/// insertion touches 6 cache lines for its cells and the 9 or 10 words, in one or two more lines, of the 142 cells that
-/// it lowers. Filters for few keys are larger, so that the spread of their fill adds at most a tenth to the rate.
-///
-/// *When not to use it:* if no recent key may ever be missed, use a window filter, whose generations forget nothing
-/// early. If there are few enough keys to keep all, a [`Scalable`](crate::Scalable) filter forgets none and is smaller.
-/// "Absent" is not certain here: the key may have been forgotten. Stable filters do not merge, because which cells fade
-/// depends on the order of all insertions.
-///
-/// # Receipt
-/// Fill and rate, fill^K, are those of its own cells. `keys` are the keys it is expected to remember, assuming that all
-/// insertions were of different keys. It is never over-filled, and always has room. Its facts: `insertions`; `lowered`,
-/// P; `stable_fill` and `stable_rate`, those of the stable point; `to_stable`, the distance of the fill from there,
-/// relative to it (1 when empty, about 0 once there); and `forgotten`, the probability that a key is forgotten after
-/// the planned insertions.
-///
-/// `S` is the storage of the cells; a filter that borrows or maps them can only be queried.
-///
-/// ```
-/// use umbel::Stable;
-///
-/// let mut lately = Stable::new(1_000, 0.01)?;
-/// lately.extend(0..100_000);
-/// let found = (99_000..100_000).filter(|key| lately.contains(key)).count();
-/// assert!(found >= 985, "of the last 1,000");
-/// let old = (0..10_000).filter(|key| lately.contains(key)).count();
-/// assert!(old <= 150, "1 % pass by error");
-/// # Ok::<(), umbel::Error>(())
-/// ```
-pub type Stable<S = Blocks, H = KeyHasher> = Filter<StableCore<S>, H>;
+filter! {
+    /// A filter that forgets: it accepts keys without end and keeps its rate, in constant space (F. Deng, D. Rafiei
+    /// 2006, <https://doi.org/10.1145/1142473.1142477>).
+    ///
+    /// Use it to ask "did this come recently?" of a stream: repeated clicks, URLs that a crawler meets, sensor
+    /// readings. Planned for n keys, it remembers a key through n further insertions with at least 99 % probability. (A
+    /// repeated key counts as an insertion, and is refreshed.) Then keys fade: half of those inserted about 1.7 n
+    /// insertions ago are forgotten. The false positive rate grows to a stable point, at most the planned rate, and
+    /// stays there.
+    ///
+    /// # Cost
+    /// With the usual cells of 4 bits, 93 bits per remembered key at 1 %, nine times a filter that never forgets. An
+    /// insertion touches 6 cache lines for its cells, and lowers 142 cells: 9 or 10 words, in two or three more lines.
+    /// Filters for few keys are larger, to limit what the spread of their fill adds to the rate to a tenth.
+    ///
+    /// *When not to use it:* if no recent key may ever be missed, use a window filter, which forgets nothing early. If
+    /// there are few enough keys to keep all, a [`Scalable`](crate::Scalable) filter forgets none and is smaller.
+    /// "Absent" is not certain here: the key may have been forgotten. Stable filters do not merge, because which cells
+    /// fade depends on the order of all insertions.
+    ///
+    /// # Receipt
+    /// Fill and rate, fill^K, come from its own cells. `keys` are the keys it is expected to remember, if all
+    /// insertions were of different keys. It is never over-filled, and always has room. Its facts: `insertions`;
+    /// `lowered`, P; `stable_fill` and `stable_rate`, at the stable point; `to_stable`, how far the fill is below that
+    /// point, relative to it (1 when empty, about 0 there); and `forgotten`, the probability that a key is forgotten
+    /// after the planned insertions.
+    ///
+    /// ```
+    /// use umbel::Stable;
+    ///
+    /// let mut lately = Stable::new(1_000, 0.01)?;
+    /// lately.extend(0..100_000);
+    /// let found = (99_000..100_000).filter(|key| lately.contains(key)).count();
+    /// assert!(found >= 985, "of the last 1,000");
+    /// let old = (0..10_000).filter(|key| lately.contains(key)).count();
+    /// assert!(old <= 150, "1 % pass by error");
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    Stable(StableCore)
+}
 
 /// The core of a [`Stable`] filter.
-#[derive(Clone)]
-pub struct StableCore<S = Blocks> {
+#[derive(Clone, PartialEq)]
+pub(crate) struct StableCore<S = Blocks> {
     plan: Plan,
     /// Bits of a cell.
     width: u32,
@@ -97,20 +90,22 @@ fn cell(hash: KeyHash, i: u64, count: u64) -> u64 {
     bits::place(probe(hash, i), count)
 }
 
-impl<S, H> Stable<S, H> {
+impl<H: Hashing, S: AsRef<[Block]>> Stable<H, S> {
     /// Returns the number of insertions so far, including repeated keys.
     pub fn insertions(&self) -> u64 {
-        self.core.insertions
+        self.0.core.insertions
     }
 
     /// Returns P, the number of cells that an insertion decrements.
+    #[doc(hidden)]
     pub fn decrements(&self) -> u64 {
-        self.core.lowered
+        self.0.core.lowered
     }
 
     /// Returns the filter's parameters for the formulas of the stable kind.
+    #[doc(hidden)]
     pub fn cells(&self) -> Cells {
-        self.core.plan.cells(self.core.lowered)
+        self.0.core.plan.cells(self.0.core.lowered)
     }
 }
 
@@ -122,7 +117,6 @@ impl<S> StableCore<S> {
 }
 
 impl<S: AsRef<[Block]>> StableCore<S> {
-    /// The cells of a key.
     #[inline]
     fn cells_of(&self, hash: KeyHash) -> impl Iterator<Item = u64> + use<S> {
         let count = self.count();
@@ -140,7 +134,7 @@ impl<S: AsRef<[Block]>> StableCore<S> {
         POSITIONS / self.plan.probes as usize
     }
 
-    /// Prefetches the cache lines of at most [`at_once`](Self::at_once) keys, and returns the cells of each.
+    /// Computes the cells of at most [`at_once`](Self::at_once) keys, prefetching their lines.
     fn prefetched<'a, const W: u32>(
         &self,
         hashes: &[KeyHash],
@@ -157,8 +151,8 @@ impl<S: AsRef<[Block]>> StableCore<S> {
         cells.chunks_exact(probes)
     }
 
-    /// Prefetches the first line that each of the next insertions lowers; the processor prefetches the following ones
-    /// by itself.
+    /// Prefetches the first line and the middle one that each of the next insertions lowers; the processor prefetches
+    /// the others.
     fn prefetch_lowered<const W: u32>(&self, insertions: usize) {
         let (count, blocks) = (self.count(), self.blocks.as_ref());
         for number in 0..insertions as u64 {
@@ -169,26 +163,14 @@ impl<S: AsRef<[Block]>> StableCore<S> {
     }
 }
 
-made_empty!([] StableCore);
-insert_all!([] StableCore);
-
-impl<H: Hashing> Stable<Blocks, H> {
+made_empty!(Stable);
+inserts! {
+    Stable,
     /// Inserts a key, and lowers some cells: true if the key was certainly new, or forgotten.
-    #[inline]
-    pub fn insert(&mut self, key: impl Key<H>) -> bool {
-        self.core.insert(key.key_hash(&self.hasher))
-    }
 }
 
 impl StableCore {
-    fn insert(&mut self, hash: KeyHash) -> bool {
-        let mut buffer = [0; MAX_PROBES as usize];
-        let cells = &mut buffer[..self.plan.probes as usize];
-        cells.iter_mut().zip(self.cells_of(hash)).for_each(|(to, cell)| *to = cell);
-        with_width!(self.width, W => self.insert_at::<W>(cells))
-    }
-
-    /// Inserts the key of these cells and returns whether it was new.
+    /// Inserts the key of these cells; true if it was new.
     #[inline]
     fn insert_at<const W: u32>(&mut self, cells: &[u64]) -> bool {
         let is_found = self.are_used::<W>(cells.iter().copied());
@@ -272,18 +254,23 @@ impl StableCore<&[Block]> {
     }
 }
 
-impl MakeCore for StableCore {
+impl Owned for StableCore {
+    /// There is always room.
+    type Refusal = Infallible;
+
     fn make(plan: &Plan) -> Result<Self, PlanError> {
-        let out_of_reach = PlanError::FppOutOfReach { kind: Kind::Stable, fpp: plan.fpp };
+        let out_of_reach = PlanError::FppOutOfReach(Kind::Stable, plan.fpp);
         let lowered = plan.lowered().ok_or(out_of_reach)?;
         let (width, blocks) = (cell_bits(plan.variant), empty(plan)?);
         Ok(Self { plan: *plan, width, lowered, insertions: 0, blocks })
     }
-}
 
-impl InsertCore for StableCore {
-    /// There is always room.
-    type Full = Infallible;
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
+        let mut buffer = [0; MAX_PROBES as usize];
+        let cells = &mut buffer[..self.plan.probes as usize];
+        cells.iter_mut().zip(self.cells_of(hash)).for_each(|(to, cell)| *to = cell);
+        Ok(with_width!(self.width, W => self.insert_at::<W>(cells)))
+    }
 
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
         let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
@@ -297,7 +284,7 @@ impl InsertCore for StableCore {
         Ok(())
     }
 
-    /// Starts again, with no insertions.
+    /// Also resets the insertions.
     fn clear(&mut self) {
         self.blocks.as_mut().fill(Block::default());
         self.insertions = 0;

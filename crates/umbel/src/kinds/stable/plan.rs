@@ -16,15 +16,13 @@ const FORGOTTEN: f64 = 0.01;
 /// The maximum number of cells that an insertion lowers: 64 KiB of the widest.
 const MOST_LOWERED: u64 = 1 << 16;
 
-/// Filters are large enough that the spread of their fill adds no more than this to the rate.
+/// The most that the spread of the fill may add to the rate.
 const MOST_SPREAD: f64 = 0.1;
 
-/// At 1 %, 4 bits per cell take 93 bits per key and lower 142 cells; 3 take 119, and 5, 6, 7 and 8 take 92, 91, 90 and 93 but
-/// lower 296, 603, 1,219 and 2,450. At 0.1 and 0.001 the picture is similar. So 4 are usual.
-/// Plans of the kind.
-pub struct Plans;
+/// Plans of the kind. Usually 4 bits per cell: at 1 % they take 93 bits per key and lower 142 cells; 3 take 119, and 5,
+/// 6, 7 and 8 take 92, 91, 90 and 93 but lower 296, 603, 1,219 and 2,450. At 0.1 and 0.001 the picture is similar.
+pub(crate) struct Plans;
 
-/// Bits of a cell.
 pub(super) fn cell_bits(variant: Variant) -> u32 {
     match variant {
         Variant::Stable { cell_bits } => cell_bits,
@@ -35,6 +33,10 @@ pub(super) fn cell_bits(variant: Variant) -> u32 {
 impl Planner for Plans {
     const KIND: Kind = Kind::Stable;
     const USUAL: Variant = Variant::Stable { cell_bits: 4 };
+    const UNMERGED: Option<&'static str> = Some(
+        "which keys fade depends on the order of all insertions; add the keys of one to the \
+         other",
+    );
     const PARAMETER: Option<&'static str> = Some("1 to 8 bits per cell");
     const CELLS: &'static str = "cells";
     const CAPACITY: Capacity = Capacity::Last;
@@ -50,7 +52,7 @@ impl Planner for Plans {
 
     /// For each K: P as small as the rate allows, then enough cells to remember keys for the planned span.
     fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
-        let out_of_reach = || PlanError::FppOutOfReach { kind: Kind::Stable, fpp };
+        let out_of_reach = || PlanError::FppOutOfReach(Kind::Stable, fpp);
         let width = cell_bits(variant);
         let all = (1..=MAX_PROBES)
             .filter_map(|probes| Some((with_probes(keys, fpp, width, probes)?, probes)));
@@ -61,7 +63,7 @@ impl Planner for Plans {
         plan.lowered().map(|_| plan).ok_or_else(out_of_reach)
     }
 
-    /// The rate of the stable point, regardless of the keys: the most it ever is.
+    /// The rate of the stable point, the highest, whatever the keys.
     fn predicted_fpp_at(plan: &Plan, _: u64) -> f64 {
         match plan.lowered() {
             Some(lowered) => plan.cells(lowered).fpp_with_spread(),
@@ -69,7 +71,6 @@ impl Planner for Plans {
         }
     }
 
-    /// The spread at the stable point.
     fn spread(plan: &Plan) -> Spread {
         match plan.lowered() {
             Some(lowered) => rate::spread(plan.cells(lowered)),
@@ -120,7 +121,7 @@ fn least_lowered(cells: Cells, keys: u64, fpp: f64) -> Option<u64> {
 }
 
 impl Plan {
-    /// The cells that an insertion into a stable filter of this plan lowers; `None` if no number keeps the rate.
+    /// The cells that an insertion lowers; `None` if no number keeps the rate.
     pub(crate) fn lowered(&self) -> Option<u64> {
         least_lowered(self.cells(1), self.keys, self.fpp)
     }

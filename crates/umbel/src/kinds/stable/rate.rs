@@ -1,7 +1,6 @@
-//! The stable filter (F. Deng, D. Rafiei 2006, <https://doi.org/10.1145/1142473.1142477>): m cells that count down.
-//!
-//! An insertion lowers those of P consecutive cells, from a random start, that are above 0 by one, then sets K cells to
-//! their maximum, Max. A cell is lowered with probability p = P/m and set with probability q = K/m.
+//! The stable filter (F. Deng, D. Rafiei 2006, <https://doi.org/10.1145/1142473.1142477>): among P consecutive cells
+//! from a random start, an insertion lowers by one each that is above 0, then sets K cells to their maximum, Max. With
+//! m cells, a cell is lowered with probability p = P/m and set with probability q = K/m.
 
 use crate::math::Spread;
 use crate::math::search::border;
@@ -9,7 +8,7 @@ use crate::math::spread::of_power;
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
-/// The parameters of the formulas: the paper's, and no more.
+/// The paper's parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells {
     /// Cells, m.
@@ -53,14 +52,14 @@ impl Cells {
 
     /// Returns [`fpp`](Self::fpp) plus what the spread of the fill adds to it in a small filter.
     ///
-    /// The mean of f^K is about f^K·(1 + K(K − 1)/2·Var f/f²). Cells less than P apart are lowered together with
-    /// probability 1 − x/P for x cells between them; if their states were as correlated, Var f would be f(1 − f)·P/m.
-    /// They are set independently, so that is an upper bound.
+    /// The mean of f^K is about f^K·(1 + K(K − 1)/2·Var f/f²). Cells at a distance x below P are lowered together with
+    /// probability 1 − x/P. If their states were as correlated, Var f would be f(1 − f)·P/m: an upper bound, because
+    /// they are set independently.
     pub fn fpp_with_spread(&self) -> f64 {
         self.fpp() * (1.0 + self.spread())
     }
 
-    /// What [`fpp_with_spread`](Self::fpp_with_spread) adds, relative to the rate.
+    /// Returns what [`fpp_with_spread`](Self::fpp_with_spread) adds, relative to the rate.
     pub fn spread(&self) -> f64 {
         let (fill, k) = (self.fill(), self.probes);
         k * (k - 1.0) / 2.0 * (1.0 - fill) / fill * self.lowered / self.cells
@@ -72,8 +71,8 @@ impl Cells {
         1.0 - kept(insertions * self.lowered / self.cells, self.top).powf(self.probes)
     }
 
-    /// Returns how many of the last `insertions` keys, all different, are remembered on average, and the standard
-    /// deviation if they were independent: the integral of 1 − [`forgotten`](Self::forgotten).
+    /// Returns how many of the last `insertions` keys, all different, are remembered on average, the integral of 1 −
+    /// [`forgotten`](Self::forgotten), and the standard deviation if they were independent.
     pub fn remembered(&self, insertions: f64) -> (f64, f64) {
         const STEPS: usize = 1000;
         let scale = self.cells / self.lowered;
@@ -110,11 +109,11 @@ pub(super) fn span(probes: u32, top: u8, forgotten: f64) -> f64 {
 
 /// Returns an upper bound of the spread of a stable filter at its stable point, about twice the deviation measured.
 ///
-/// f = F^K, with F the fraction of cells above 0. Given everything that was lowered, cells were last set independently
-/// of each other; so Var F is at most F(1 − F)/m plus the variance of the mean given what was lowered. A cell is 0 with
-/// probability e^(−qT) there, where T is the time in which it was lowered Max times: a Gamma variable, so that the
-/// variance is v = (1 + 2κ)^−Max − (1 + κ)^−2Max. Cells at a distance x share the part 1 − x/P of what lowers them, and
-/// have at most that part of v in common: in total at most P·v/m. That the total of all lowering is fixed is ignored.
+/// f = F^K, with F the fraction of cells above 0. Given everything that was lowered, cells were last set independently;
+/// so Var F is at most F(1 − F)/m plus the variance of the mean given what was lowered. A cell is then 0 with
+/// probability e^(−qT), where T, the time in which it was lowered Max times, is a Gamma variable: the variance is v =
+/// (1 + 2κ)^−Max − (1 + κ)^−2Max. Cells at a distance x share the part 1 − x/P of what lowers them, and have at most
+/// that part of v in common: in total at most P·v/m. That the total of all lowering is fixed is ignored.
 pub fn spread(cells: Cells) -> Spread {
     let fill = cells.fill();
     let variance = (fill * (1.0 - fill) + cells.lowered * cells.variance_of_zero()) / cells.cells;

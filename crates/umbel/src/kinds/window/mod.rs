@@ -1,19 +1,16 @@
-//! The window filter: remembers the keys of the last W insertions, or of the last span of time, and
-//! forgets those before.
+//! The window filter: remembers the keys of the last W insertions, or of the last span of time, and forgets older ones.
 //!
 //! It has G generations, blocked filters of equal size. Keys go into the newest; when that is full, or its time is
-//! over, the oldest is emptied and becomes the newest. A key is found if any generation may hold it. This ages whole
-//! filters, as rotating replicas do. The age-partitioned filter of A. Shtul, C. Baquero, P. Almeida 2020,
-//! <https://arxiv.org/abs/2001.03147>, ages single slices (k of k + l slices in a row must match), which takes fewer
-//! bits if k is small, but a cache line for each slice.
+//! over, the oldest is emptied and becomes the newest. A key is found if any generation may hold it. The
+//! age-partitioned filter, cited at [`Window`], ages single slices instead of whole filters (k of k + l slices in a row
+//! must match): fewer bits if k is small, but a cache line for each slice.
 //!
-//! Generations are interleaved: block b of generation g is at b·G + g. A key has the same place and the same bits in
-//! every generation, so a query takes one mask and G adjacent lines, and an insertion one line.
+//! Generations are interleaved: block b of generation g is at b·G + g. A key has the same place and bits in every
+//! generation, so a query takes one mask and G adjacent lines; inserting without an answer takes one line.
 
 mod plan;
 pub mod rate;
 
-use core::convert::Infallible;
 use core::ops::Range;
 
 pub(crate) use plan::Plans;
@@ -21,72 +18,66 @@ use plan::{generation, generations};
 
 use super::blocked;
 use super::plain::{empty, only};
-use crate::bits::{self, BLOCK_BITS, Block, Blocks, Kernel, Member};
-use crate::error::{FieldError, check_field};
-use crate::filter::core::{Core, InsertCore, MakeCore, one_part};
-use crate::filter::methods::{insert_all, made_empty};
-use crate::filter::{Fact, Filter, InsertError, Part, Receipt};
-use crate::format::{Body, FileError, Header};
-use crate::hash::{Hashing, Key, KeyHash, KeyHasher, Scheme};
-use crate::plan::{Plan, PlanError, Planner};
-use crate::prelude::*;
+use super::prelude::*;
+use crate::bits::{self, BLOCK_BITS, Kernel, Member};
 
-/// A filter of the most recent keys: keys inserted within the window are found, older ones are forgotten.
-///
-/// Made by [`new`](Filter::new), the window is the last [`plan.keys`](Plan::keys) insertions: every key among them is
-/// found. Each call counts, even for a key that is present, which is refreshed; so the promise does not depend on the
-/// other keys. Made by [`by_time`](Filter::by_time), the window is the last `span` ticks of a clock that the caller
-/// reads: any key inserted at tick t is found up to tick t + `span`.
-///
-/// A key is forgotten at most G/(G − 1) windows after its last insertion: with the usual 4 generations, after 1⅓. The
-/// rate is bounded with all generations full, and never grows, however long the stream. By time, plan for the most keys
-/// that come within a window, evenly spread: a generation that gets more than its share is over-filled, and the receipt
-/// reports it.
-///
-/// Source: rotating generations; see A. Shtul, C. Baquero, P. Almeida 2020,
-/// <https://arxiv.org/abs/2001.03147>, for the literature and for ageing slice by slice.
-///
-/// # Cost
-/// 17.7 bits per key of the window at a rate of 1 %, 1.75 times a blocked filter for as many keys; the memory is
-/// constant. An insertion touches one cache line, a query 4 adjacent ones. When a generation ends, three times per
-/// window, the oldest is emptied: its blocks, 1.7 bytes for each of its keys, are cleared in one go.
-///
-/// # When not to use it
-/// If nothing should be forgotten, use [`Blocked`](crate::Blocked), or [`Scalable`](crate::Scalable) if the number of
-/// keys is not known. To remove keys one by one, use a counting filter. If the exact time of the last insertion matters
-/// (a key may be found up to a third of a window longer), use a hash map with times.
-///
-/// # Receipt
-/// The rate is the exact probability to pass any generation, given the bits of all. The keys are different ones,
-/// however often they were inserted: a key has the same bits in all generations, so the OR of them is the blocked
-/// filter of all keys remembered. Each part is a generation, in the order of the file.
-///
-/// ```
-/// use umbel::{KeyHasher, Kind, Plan, Window};
-///
-/// let mut recent = Window::new(1_000, 0.01)?;
-/// recent.extend(0..100_000);
-/// assert!((99_000..100_000).all(|key| recent.contains(key)));
-/// let old = (0..98_000).filter(|key| recent.contains(key)).count();
-/// assert!(old < 1_200, "1 % of these, and they were inserted");
-///
-/// // Of the last hour, in seconds.
-/// let plan = Plan::for_keys(Kind::Window, 1_000, 0.01)?;
-/// let mut hour = Window::by_time(&plan, KeyHasher::default(), 3_600)?;
-/// hour.insert_at("key", 1_000_000)?;
-/// hour.advance(1_003_600)?;
-/// assert!(hour.contains("key"));
-/// hour.advance(1_004_800)?;
-/// assert!(!hour.contains("key"), "a third of an hour later for certain");
-/// # Ok::<(), umbel::Error>(())
-/// ```
-pub type Window<S = Blocks, H = KeyHasher> = Filter<WindowCore<S>, H>;
+filter! {
+    /// A filter of the most recent keys: keys inserted within the window are found, older ones are forgotten.
+    ///
+    /// With [`new`](Self::new), the window is the last [`plan.keys`](Plan::keys) insertions: every key among them is
+    /// found. Each call counts and refreshes its key, present or not, so the promise does not depend on other keys.
+    /// With [`by_time`](Self::by_time), the window is the last `span` ticks of a clock that the caller reads: a key
+    /// inserted at tick t is found up to tick t + `span`.
+    ///
+    /// A key is forgotten at most G/(G − 1) windows after its last insertion: with the usual 4 generations, after 1⅓.
+    /// The rate is bounded with all generations full, however long the stream. By time, plan for the most keys within a
+    /// window, evenly spread: a generation that gets more than its share is over-filled, and the receipt reports it.
+    ///
+    /// A. Shtul, C. Baquero, P. Almeida 2020, <https://arxiv.org/abs/2001.03147>, cover the literature, and ageing
+    /// slice by slice.
+    ///
+    /// # Cost
+    /// 17.7 bits per key of the window at a rate of 1 %, 1.75 times a blocked filter for as many keys; the memory is
+    /// constant. A query reads 4 adjacent cache lines, and so does an insertion that returns whether the key is new;
+    /// [`insert_all`](Self::insert_all) touches one. When a generation ends, three times per window, the oldest is
+    /// cleared in one go: 1.7 bytes for each of its keys.
+    ///
+    /// # When not to use it
+    /// If nothing should be forgotten, use [`Blocked`](crate::Blocked), or [`Scalable`](crate::Scalable) for an unknown
+    /// number of keys. To remove keys one by one, use a counting filter. If exact times matter (a key may be found up
+    /// to a third of a window longer), use a hash map with times.
+    ///
+    /// # Receipt
+    /// The rate is the exact probability to pass any generation, given the bits of all. Keys count once, however often
+    /// they were inserted: a key has the same bits in all generations, so their OR is the blocked filter of all keys
+    /// remembered. Each part is a generation, in the order of the file.
+    ///
+    /// ```
+    /// use umbel::{KeyHasher, Kind, Plan, Window};
+    ///
+    /// let mut recent = Window::new(1_000, 0.01)?;
+    /// recent.extend(0..100_000);
+    /// assert!((99_000..100_000).all(|key| recent.contains(key)));
+    /// let old = (0..98_000).filter(|key| recent.contains(key)).count();
+    /// assert!(old < 1_200, "1 % of these, and they were inserted");
+    ///
+    /// // Of the last hour, in seconds.
+    /// let plan = Plan::for_keys(Kind::Window, 1_000, 0.01)?;
+    /// let mut hour = Window::by_time(&plan, KeyHasher::default(), 3_600)?;
+    /// hour.insert_at("key", 1_000_000)?;
+    /// hour.advance(1_003_600)?;
+    /// assert!(hour.contains("key"));
+    /// hour.advance(1_004_800)?;
+    /// assert!(!hour.contains("key"), "a third of an hour later for certain");
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    Window(WindowCore)
+}
 
 /// The core of a [`Window`] filter.
-#[derive(Clone)]
-pub struct WindowCore<S = Blocks> {
+#[derive(Clone, PartialEq)]
+pub(crate) struct WindowCore<S = Blocks> {
     plan: Plan,
-    /// The plan of each generation.
     each: Plan,
     generations: u32,
     kernel: Kernel,
@@ -94,15 +85,15 @@ pub struct WindowCore<S = Blocks> {
     blocks: S,
 }
 
-/// The maximum number of generations. Part of the format.
+/// The most generations. Part of the format.
 const MOST: usize = 8;
 
-/// The age of the generations. Generation n, counted from the first ever, has the place n mod G.
+/// The age of the generations. Generation n, counted from the first ever, is at place n mod G.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct State {
     /// Ticks of the window; 0 if it counts insertions.
     span: u64,
-    /// The newest generation's number. By time, its first tick divided by the ticks of a generation.
+    /// The newest generation's number; by time, its first tick divided by the ticks of a generation.
     number: u64,
     /// Insertions into each generation, by its place.
     taken: [u64; MOST],
@@ -113,7 +104,7 @@ impl State {
         Self { span, number: 0, taken: [0; MOST] }
     }
 
-    /// The place of the generation that is `age` generations older than the newest.
+    /// The place of the generation `age` generations older than the newest.
     fn place(&self, age: u64, generations: u32) -> Option<usize> {
         let number = self.number.checked_sub(age)?;
         Some((number % u64::from(generations)) as usize)
@@ -138,7 +129,7 @@ impl State {
         }
         for age in 0..u64::from(generations) {
             let Some(place) = self.place(age, generations) else {
-                // No generation is that old yet; these places come after the newest.
+                // Not begun yet: these places come after the newest.
                 let place = (age % u64::from(generations)) as usize;
                 let found = self.taken[place];
                 check_field("taken", found, found == 0, "0 in generations that are to come")?;
@@ -161,36 +152,32 @@ fn ticks(span: u64, generations: u32) -> u64 {
     span.div_ceil(u64::from(generations - 1))
 }
 
-impl<H: Hashing> Window<Blocks, H> {
-    /// Makes an empty filter of the last `span` ticks; `plan.keys` is the most insertions within that time.
+impl<H: Hashing> Window<H> {
+    /// Makes an empty filter of the last `span` ticks; `plan.keys` is the most insertions within that time. For
+    /// untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
     ///
-    /// A tick is whatever the caller chooses: a second, a block, a batch. A generation lasts ⌈`span`/(G − 1)⌉ ticks and
-    /// begins at a multiple of that, so filters given the same ticks rotate at the same ones.
-    ///
-    /// For untrusted keys, use [`KeyHasher::random`] or [`KeyHasher::keyed`].
+    /// You choose the tick: a second, a block, a batch. A generation lasts ⌈`span`/(G − 1)⌉ ticks and begins at a
+    /// multiple of that, so filters given the same ticks rotate together.
     ///
     /// # Errors
-    /// As [`with_plan`](Filter::with_plan); [`PlanError::Field`] if `span` is 0.
+    /// As [`with_plan`](Self::with_plan); [`PlanError::Field`] if `span` is 0.
     pub fn by_time(plan: &Plan, hasher: H, span: u64) -> Result<Self, PlanError> {
         check_field("span", span, span > 0, "at least 1 tick")?;
         let mut filter = Self::with_plan(plan, hasher)?;
-        filter.core.state = State::new(span);
+        filter.0.core.state = State::new(span);
         Ok(filter)
     }
 }
 
-made_empty!([] WindowCore);
-insert_all!([] WindowCore);
-
-impl<H: Hashing> Window<Blocks, H> {
+made_empty!(Window);
+inserts! {
+    Window,
     /// Inserts a key: true if it is certainly not in the window. By time, inserts at the latest tick given.
-    #[inline]
-    pub fn insert(&mut self, key: impl Key<H>) -> bool {
-        self.core.insert(key.key_hash(&self.hasher))
-    }
+}
 
-    /// Advances to `tick`, then inserts like [`insert`](Filter::insert). If `tick` is before the latest one given, the
-    /// key is remembered as if it came at the latest: longer, never shorter.
+impl<H: Hashing> Window<H> {
+    /// [Advances](Self::advance) to `tick`, then inserts like [`insert`](Self::insert). A key with a tick before the
+    /// latest one is remembered as if it came at the latest: longer, never shorter.
     ///
     /// # Errors
     /// [`InsertError::NoClock`] if the window counts insertions.
@@ -199,60 +186,49 @@ impl<H: Hashing> Window<Blocks, H> {
         Ok(self.insert(key))
     }
 
-    /// Advances the clock and forgets the keys that have become too old. A tick before the latest one given changes
-    /// nothing; use [`set_clock`](Filter::set_clock) if that was a mistake.
-    ///
-    /// If the clock is not advanced for long, keys older than the window are still found.
+    /// Advances the clock and forgets the keys that have become too old; until then they are still found. A tick before
+    /// the latest one changes nothing; use [`set_clock`](Self::set_clock) if that was a mistake.
     ///
     /// # Errors
     /// [`InsertError::NoClock`] if the window counts insertions.
     pub fn advance(&mut self, tick: u64) -> Result<(), InsertError> {
-        self.core.advance(tick)
+        self.0.core.advance(tick)
     }
 
-    /// Sets the clock, forwards or back. Use it if a tick far ahead was given by mistake, since until then no tick
-    /// would change anything and nothing would be forgotten.
+    /// Sets the clock, forwards, like [`advance`](Self::advance), or back. Use it after a tick far ahead was given by
+    /// mistake, since nothing would be forgotten until then.
     ///
-    /// Forwards it is [`advance`](Filter::advance). Back, every key is remembered as if it came at `tick`: longer,
-    /// never shorter. All generations become one, which may be over-filled until it is forgotten; the receipt reports
-    /// that. One pass over the filter.
+    /// Back, every key is remembered as if it came at `tick`: longer, never shorter. All generations become one, in one
+    /// pass over the filter. It may be over-filled until it is forgotten; the receipt reports that.
     ///
     /// # Errors
     /// [`InsertError::NoClock`] if the window counts insertions.
     pub fn set_clock(&mut self, tick: u64) -> Result<(), InsertError> {
-        self.core.set_clock(tick)
+        self.0.core.set_clock(tick)
     }
 }
 
-impl<S, H> Window<S, H> {
+impl<H: Hashing, S: AsRef<[Block]>> Window<H, S> {
     /// Returns the ticks of the window; `None` if it counts insertions.
     pub fn span(&self) -> Option<u64> {
-        Some(self.core.state.span).filter(|&span| span > 0)
+        Some(self.0.core.state.span).filter(|&span| span > 0)
     }
 
     /// Returns the number of insertions not forgotten yet: at least the window's, once there were that many.
+    #[doc(hidden)]
     pub fn remembered(&self) -> u64 {
-        self.core.state.remembered()
+        self.0.core.state.remembered()
     }
 }
 
 impl WindowCore {
-    fn insert(&mut self, hash: KeyHash) -> bool {
-        let (size, newest) = (self.size(), self.newest());
-        let group = &mut self.blocks[group(&self.each, hash, size)];
-        let new = !self.kernel.any(group, hash.low);
-        self.kernel.insert(&mut group[newest], hash.low);
-        self.count_insertions(1);
-        new
-    }
-
     fn advance(&mut self, tick: u64) -> Result<(), InsertError> {
         let State { span, number, .. } = self.state;
         if span == 0 {
             return Err(InsertError::NoClock);
         }
         let now = tick / ticks(span, self.generations);
-        // After G rotations nothing is left.
+        // After G rotations the filter is empty.
         let turns = now.saturating_sub(number).min(u64::from(self.generations));
         self.state.number = number.max(now) - turns;
         (0..turns).for_each(|_| self.turn());
@@ -277,7 +253,7 @@ impl WindowCore {
         Ok(())
     }
 
-    /// The insertions until the newest generation ends, at least 1.
+    /// Insertions until the newest generation ends, at least 1.
     fn room(&self) -> usize {
         match self.state.span {
             0 => (self.each.keys - self.state.taken[self.newest()]).min(usize::MAX as u64) as usize,
@@ -285,7 +261,7 @@ impl WindowCore {
         }
     }
 
-    /// Lets `insert` insert so many keys, as many at a time as fit into the newest generation.
+    /// Lets `insert` insert this many keys, split where the newest generation ends.
     fn by_turns(&mut self, keys: usize, mut insert: impl FnMut(&mut Self, Member, Range<usize>)) {
         let mut done = 0;
         while done < keys {
@@ -309,7 +285,7 @@ impl WindowCore {
 
     /// Makes the oldest generation the newest, empty.
     fn turn(&mut self) {
-        // After 2⁶⁴ − 1, the highest number with the next place: nothing but the place depends on it. Part of the format.
+        // After 2⁶⁴ − 1, the highest number with the next place, since only the place matters. Part of the format.
         let generations = u64::from(self.generations);
         let next = self.state.number.checked_add(1);
         self.state.number = next.unwrap_or(u64::MAX - (generations - 1));
@@ -321,7 +297,7 @@ impl WindowCore {
     }
 }
 
-/// The blocks of a key, one of each generation.
+/// A key's blocks, one per generation.
 #[inline]
 fn group(each: &Plan, hash: KeyHash, size: usize) -> core::ops::Range<usize> {
     let first = bits::place(hash.high, each.bits / BLOCK_BITS) as usize * size;
@@ -334,12 +310,11 @@ impl<S> WindowCore<S> {
         Self { plan, each, generations: generations(plan.variant), kernel, state, blocks }
     }
 
-    /// The blocks of a key.
+    /// Blocks per key.
     fn size(&self) -> usize {
         self.generations as usize
     }
 
-    /// The place of the newest generation.
     fn newest(&self) -> usize {
         self.state.place(0, self.generations).expect("the newest is not before the first")
     }
@@ -457,15 +432,22 @@ impl<S: AsRef<[Block]>> Core for WindowCore<S> {
     }
 }
 
-impl MakeCore for WindowCore {
+impl Owned for WindowCore {
+    /// The oldest keys always make room.
+    type Refusal = Infallible;
+
     fn make(plan: &Plan) -> Result<Self, PlanError> {
         Ok(Self::of(*plan, State::new(0), empty(plan)?))
     }
-}
 
-impl InsertCore for WindowCore {
-    /// There is always room: the oldest keys make it.
-    type Full = Infallible;
+    fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
+        let (size, newest) = (self.size(), self.newest());
+        let group = &mut self.blocks[group(&self.each, hash, size)];
+        let new = !self.kernel.any(group, hash.low);
+        self.kernel.insert(&mut group[newest], hash.low);
+        self.count_insertions(1);
+        Ok(new)
+    }
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
         self.by_turns(hashes.len(), |core, member, range| {

@@ -8,7 +8,6 @@ use crate::math::Spread;
 use crate::plan::size::at_rate;
 use crate::plan::{Plan, PlanError, Planner, check_bits, check_field};
 
-/// The number of generations.
 pub(super) fn generations(variant: Variant) -> u32 {
     match variant {
         Variant::Window { generations } => generations,
@@ -16,7 +15,7 @@ pub(super) fn generations(variant: Variant) -> u32 {
     }
 }
 
-/// From 2 to 8 generations, usually 4. Bits relative to those of a blocked filter for the window alone:
+/// Plans with 2 to 8 generations, usually 4. Bits relative to a blocked filter for the window alone:
 ///
 /// ```text
 ///           G =   2     3     4     5     6     7     8
@@ -25,14 +24,17 @@ pub(super) fn generations(variant: Variant) -> u32 {
 /// fpp 0.001    2.27  1.77  1.64  1.59  1.56  1.56  1.55
 /// ```
 ///
-/// Six or seven are the optimum, but by so little that cache lines matter more: a look-up reads one for each
-/// generation, and with four takes 3 to 4.4 times as long as in a blocked filter (10 M keys).
-/// Plans of the kind.
-pub struct Plans;
+/// Six or seven are best, but by so little that cache lines matter more: a look-up reads one per generation, and with
+/// four takes 3 to 4.4 times as long as in a blocked filter (10 M keys).
+pub(crate) struct Plans;
 
 impl Planner for Plans {
     const KIND: Kind = Kind::Window;
     const USUAL: Variant = Variant::Window { generations: 4 };
+    const UNMERGED: Option<&'static str> = Some(
+        "their generations differ in age, so keys would be forgotten too early or too late; \
+         add the keys of one to the other",
+    );
     const PARAMETER: Option<&'static str> = Some("2 to 8 generations");
     const CAPACITY: Capacity = Capacity::Last;
     const IN_ORDER: bool = true;
@@ -71,7 +73,7 @@ impl Planner for Plans {
         at_most(share(fpp, generations(variant)), fpp, plan)
     }
 
-    /// From the planned keys on, all generations are assumed to be full: the most there is, just before one ends.
+    /// From the planned keys on, assumes that all generations are full: the maximum, just before one ends.
     fn predicted_fpp_at(plan: &Plan, keys: u64) -> f64 {
         let each = generation(plan);
         let full = match keys >= plan.keys {
@@ -101,7 +103,7 @@ fn keys_each(keys: u64, generations: u32) -> u64 {
     keys.div_ceil(u64::from(generations - 1))
 }
 
-/// The plan for each generation's share, or for less of it, as little as makes all of them promise `fpp`.
+/// The plan for each generation's share of the rate, or for slightly less, until the whole promises `fpp`.
 fn at_most(
     mut share: f64,
     fpp: f64,
@@ -117,7 +119,6 @@ fn at_most(
     }
 }
 
-/// The plan of each generation; see [`Plan::generation`].
 pub(super) fn generation(plan: &Plan) -> Plan {
     let count = generations(plan.variant);
     Plan {
@@ -129,7 +130,6 @@ pub(super) fn generation(plan: &Plan) -> Plan {
     }
 }
 
-/// The plan of all generations.
 fn whole(each: Plan, keys: u64, fpp: f64, variant: Variant) -> Result<Plan, PlanError> {
     let generations = generations(variant);
     check_bits(each.bits as f64 * f64::from(generations))?;
@@ -142,6 +142,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError::Kind`] for a plan of another kind, and errors of plans made by hand.
+    #[doc(hidden)]
     pub fn generation(&self) -> Result<Self, PlanError> {
         Plans::check(self)?;
         Ok(generation(self))

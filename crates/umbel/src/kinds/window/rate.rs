@@ -1,29 +1,26 @@
-//! The window filter: blocked filters of equal size, the generations, any of which a key may pass. A key has one place
-//! and one pattern in all of them.
+//! The rate of a window filter: a key may pass any generation, with one place and one pattern in all of them.
 
 use crate::kinds::blocked::rate::fpp_of_block;
 use crate::math::Spread;
 use crate::prelude::*;
 
-/// Returns the rate of each of `generations` filters whose compound rate is `fpp`: 1 − (1 − p)^(1/G).
-///
-/// Equal shares are best: every generation passes through every age, so all have one size.
+/// Returns the rate of each of `generations` filters whose compound rate is `fpp`: 1 − (1 − p)^(1/G). Equal shares are
+/// best: every generation passes through every age, so all have one size.
 pub fn share(fpp: f64, generations: u32) -> f64 {
     -f64::exp_m1((-fpp).ln_1p() / f64::from(generations))
 }
 
 /// Returns the probability to pass any generation, from the rate of each: 1 − ∏(1 − fᵢ).
 ///
-/// It is exact for patterns of one bit per lane, which are all alike. A pattern that repeats positions passes any
-/// generation more easily, so its passes coincide: the true rate is then slightly lower.
+/// Exact for patterns of one bit per lane. A pattern that repeats positions passes any generation more easily, so its
+/// passes coincide: the true rate is then slightly lower.
 pub fn compound(rates: impl IntoIterator<Item = f64>) -> f64 {
     let none: f64 = rates.into_iter().map(|rate| (-rate).ln_1p()).sum();
     -f64::exp_m1(none)
 }
 
-/// Returns the spread of the compound rate of `generations` equal filters, 1 − ∏(1 − fᵢ).
-///
-/// −ln(1 − f) is additive, and so are its cumulants.
+/// Returns the spread of the compound rate of `generations` equal filters, 1 − ∏(1 − fᵢ). The cumulants of −ln(1 − f)
+/// add up.
 pub fn spread(each: Spread, generations: u32) -> Spread {
     let count = f64::from(generations);
     let none = 1.0 - each.mean;
@@ -40,12 +37,9 @@ pub fn spread(each: Spread, generations: u32) -> Spread {
 }
 
 /// The probability that an absent key with this place passes any of these blocks, given their bits; exact up to 2^G ·
-/// `negligible`.
-///
-/// By inclusion and exclusion, since the key has the same bits in all: the probability to pass all of some blocks is
-/// the probability to pass their AND. If a set of blocks is passed together with negligible probability, so are all its
-/// supersets. Blocks covered by another one add nothing and are left out: generations with the same keys cost no more
-/// than one.
+/// `negligible`. By inclusion and exclusion: a key has the same bits in all, so it passes several blocks if it passes
+/// their AND. If a set of blocks is passed with negligible probability, its supersets are skipped. Blocks covered by
+/// another one add nothing and are left out, so generations with the same keys cost no more than one.
 pub(super) fn fpp_of_group(blocks: &[[u64; 8]], probes: u32, negligible: f64) -> f64 {
     let covered = |inner: &[u64; 8], outer: &[u64; 8]| {
         inner.iter().zip(outer).all(|(inner, outer)| inner & !outer == 0)
@@ -75,7 +69,7 @@ fn union(blocks: &[[u64; 8]], with: Option<&[u64; 8]>, probes: u32, negligible: 
         let pass = fpp_of_block(both.map(u64::count_ones), probes);
         sum += pass;
         if pass > negligible {
-            // Keys that also pass a later block are counted there.
+            // Keys that also pass a later block count there.
             sum -= union(&blocks[i + 1..], Some(&both), probes, negligible);
         }
     }
@@ -98,7 +92,7 @@ mod tests {
         }
     }
 
-    /// Compares with counting: with two lanes' worth of freedom every pattern can be tried.
+    /// Compares with trying every pattern of two free bits.
     #[test]
     fn the_chance_of_a_group_is_that_of_all_patterns() {
         let scatter = |words: &[[u64; 8]]| {

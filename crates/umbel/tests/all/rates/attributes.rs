@@ -1,6 +1,6 @@
 //! What an attributes filter's parts let pass, single values and values of different rows, and what it reports of them.
 
-use umbel::{Attributes, KeyHasher, Kind, Plan};
+use umbel::{Attributes, Filter, KeyHasher, Kind, Plan};
 
 use crate::plans::{Numbers, variant};
 use crate::statistics::{assert_binomial, long, power, splitmix};
@@ -109,19 +109,23 @@ fn receipts_tell_of_each_part() {
     assert_eq!((filter.receipt().set_bits, filter.receipt().keys.value), (0, 0.0));
 }
 
-/// As plain filters do, the larger folds to the smaller, tags and all.
+/// As plain filters do, the larger folds to the smaller, tags and all; and what was folded is read as it was.
 #[test]
 fn filters_of_different_sizes_merge() {
-    let plan = Plan::from_parts(variant(Kind::Attributes, 2), 40, 0.1, 1536, 5).unwrap();
-    let large = Numbers { bits: 3 * plan.bits(), keys: 120, ..Numbers::of(&plan) }.plan();
-    let (mut small, mut large) = (filled(&plan, 3, 1), filled(&large, 3, 1));
-    let mut both = small.clone();
-    both.union_folding(&large).unwrap();
-    assert_eq!(both.plan().bits(), plan.bits());
-    large.union_folding(&small).unwrap();
-    assert!(large == both);
-    small.intersect(&both).unwrap();
-    let row = |number| vec![Some(text(0, number)), None, Some(text(0, number))];
-    assert_eq!(hits(&both, (0..120).map(row)), 120);
-    assert_eq!(hits(&small, (0..40).map(row)), 40);
+    for detail in [0, 1, 2, 12] {
+        let plan = Plan::from_parts(variant(Kind::Attributes, detail), 40, 0.1, 1536, 5).unwrap();
+        let large = Numbers { bits: 3 * plan.bits(), keys: 121, ..Numbers::of(&plan) }.plan();
+        let (mut small, mut large) = (filled(&plan, 3, 1), filled(&large, 3, 1));
+        let mut both = small.clone();
+        both.union_folding(&large).unwrap();
+        assert_eq!(both.plan().bits(), plan.bits());
+        let read = Attributes::from_bytes(&both.to_bytes()).unwrap();
+        assert_eq!(read.receipt(), both.receipt(), "{detail}");
+        large.union_folding(&small).unwrap();
+        assert!(large == both);
+        small.intersect(&both).unwrap();
+        let row = |number| vec![Some(text(0, number)), None, Some(text(0, number))];
+        assert_eq!(hits(&both, (0..121).map(row)), 121);
+        assert_eq!(hits(&small, (0..40).map(row)), 40);
+    }
 }

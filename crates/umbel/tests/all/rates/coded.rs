@@ -1,8 +1,8 @@
 //! The rate of coded filters.
 
-use umbel::{Coded, KeyHasher, Kind, Plan};
+use umbel::{Coded, Filter, KeyHasher, Kind, Plan};
 
-use crate::statistics::{Keys, SIGMAS, assert_binomial, mean, passing, power};
+use crate::statistics::{Keys, Rates, SIGMAS, passing, power};
 
 /// Planned, filled as planned, asked for fresh keys. Given the codes the hits are binomial; and the rate that the codes give,
 /// the mean over hashings, is at most the promise, and that of the formula but for what is not stored twice.
@@ -21,39 +21,23 @@ fn the_rate_promised_is_kept() {
         let plan = Plan::for_keys(Kind::Coded, keys, fpp).unwrap();
         assert!(plan.predicted_fpp() <= fpp);
         let trials = (power(fpp, 0.1).min(4e6) as u64).div_ceil(seeds);
-        let (mut rates, mut hits) = (Vec::new(), 0);
+        let mut rates = Rates::default();
         for (seed, sort) in (0..seeds).zip(Keys::ALL.into_iter().cycle()) {
             let hasher = KeyHasher::with_seed(7_000 + seed);
             let mut filter = Coded::with_plan(&plan, hasher.clone()).unwrap();
             let hashes: Vec<_> = (0..keys).map(|number| sort.hash(&hasher, number)).collect();
             filter.try_insert_all(&hashes).unwrap();
-            assert_eq!(
-                passing(&|keys, found| filter.contains_all(keys, found), hashes),
-                keys,
-                "a member is lost"
-            );
+            assert_eq!(passing(&filter, hashes), keys, "a member is lost");
             let receipt = filter.receipt();
             assert!(!receipt.over_filled, "{receipt:?}");
             let estimate = receipt.keys;
             let slack = SIGMAS * estimate.deviation + 1.0 + 0.001 * keys as f64;
             assert!((estimate.value - keys as f64).abs() <= slack, "{receipt:?}");
-            rates.push(receipt.fpp);
-            let fresh = (keys..keys + trials).map(|number| sort.hash(&hasher, number));
-            hits += passing(&|keys, found| filter.contains_all(keys, found), fresh);
+            rates.add(&filter, keys..keys + trials, |number| sort.hash(&hasher, number));
         }
-        let (mean, error) = mean(&rates);
-        assert_binomial(hits, trials * seeds, mean, &plan);
-        let bound = SIGMAS * error;
-        assert!(mean <= fpp * (1.0 + 1e-12) + bound, "{plan:?}: {mean} ± {error}");
+        let (mean, error) = rates.check(fpp, &plan);
         let formula = plan.predicted_fpp();
-        eprintln!(
-            "{keys} keys at {fpp}: formula {formula:.3e}, from the codes {mean:.3e} ± {error:.1e}"
-        );
-        if keys >= 50_000 {
-            assert!(
-                (mean / formula - 1.0).abs() <= fpp + 0.005 + bound / formula,
-                "{mean} {formula}"
-            );
-        }
+        let most = fpp + 0.005 + SIGMAS * error / formula;
+        assert!(keys < 50_000 || (mean / formula - 1.0).abs() <= most, "{mean} {formula}");
     }
 }

@@ -1,4 +1,4 @@
-//! Every public function of `umbel::math` and `umbel::plan` ends, without a panic that its documentation
+//! Every public function of `umbel::internals::math` and `umbel::plan` ends, without a panic that its documentation
 //! does not announce, at the ends of what its arguments can be: 0, 1, the maximum, infinity and what is no number.
 
 use std::cell::Cell;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use umbel::formulas;
 use umbel::formulas::stable::Cells;
-use umbel::math::{self, Coverage, Estimate, Spread};
+use umbel::internals::math::{self, Coverage, Estimate, Spread};
 use umbel::{Bloomier, Form, Growth, Kind, MAX_PROBES, Plan, Tags, Variant};
 
 use crate::statistics::long;

@@ -4,13 +4,13 @@
 //! Seeds are fixed; `UMBEL_TEST_SEED` shifts them, for runs that rotate them. A right filter fails a
 //! check once in some 5·10⁸ times, and there are fewer than 500 checks of its fill and hits.
 
-use umbel::math::binomial_bounds;
-use umbel::{AnyFilter, Blocked, KeyHash, KeyHasher, Kind, Plan};
+use umbel::internals::math::binomial_bounds;
+use umbel::{AnyFilter, Blocked, Filter, Insert, KeyHash, KeyHasher, Kind, Plan};
 
-use crate::statistics::{
-    self, Census, Keys, SIGMAS, assert_binomial, long, measure, passing, power, splitmix,
-};
+use crate::reopened::payload;
+use crate::statistics::{self, Census, Keys, SIGMAS, assert_rate, long, measure, power, splitmix};
 
+const PLAIN: [Kind; 3] = [Kind::Blocked, Kind::Classic, Kind::Sliced];
 const RATES: [f64; 5] = [0.5, 0.1, 0.01, 0.001, 1e-4];
 
 /// The maximum number of absent keys queried in one case: of all, reveals a shift of 10 % at rates down to 0.001, of 32 %
@@ -119,7 +119,6 @@ fn block_and_bits_come_from_disjoint_hash_bits() {
     let hasher = KeyHasher::with_seed(seed());
     // Inside a block the pattern is that of a filter of a single block.
     let mut single = filter_of_blocks(1, hasher.clone());
-    let mut file = Vec::new();
     for exponent in [1u32, 4, 8] {
         let blocks = 1usize << exponent;
         let mut many = filter_of_blocks(blocks as u64, hasher.clone());
@@ -132,10 +131,7 @@ fn block_and_bits_come_from_disjoint_hash_bits() {
             members[block] += 1;
             single.clear();
             single.insert(hash);
-            file.clear();
-            single.write(&mut file).unwrap();
-            let words = file[umbel::format::Header::LENGTH..].chunks_exact(8);
-            for (lane, word) in words.take(8).enumerate() {
+            for (lane, word) in payload(&single).chunks_exact(8).enumerate() {
                 let word = u64::from_le_bytes(word.try_into().unwrap());
                 assert_eq!(word.count_ones(), 1, "eight probes set one bit a lane");
                 counts[block][lane][word.trailing_zeros() as usize] += 1;
@@ -199,95 +195,74 @@ fn clear_bits_vary_as_derived() {
 /// Hashes of 64 bits from elsewhere serve as well, by the same bounds.
 #[test]
 fn hashes_of_64_bits_keep_the_promise() {
-    fn check(kind: Kind) {
+    for kind in PLAIN {
         let plan = Plan::for_keys(kind, 100_000, 0.01).unwrap();
-        let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
-        for number in 0..plan.keys() {
-            filter.try_insert(KeyHash::from_u64(splitmix(number))).unwrap();
-        }
-        let trials = power(0.01, 0.1) as u64;
-        let fresh = plan.keys()..plan.keys() + trials;
-        let hits = passing(
-            &|keys, found| filter.contains_all(keys, found),
-            fresh.map(|number| KeyHash::from_u64(splitmix(number))),
-        );
+        let hash = |number| KeyHash::from_u64(splitmix(number));
+        let hashes: Vec<_> = (0..plan.keys()).map(hash).collect();
+        let filter = AnyFilter::build(&plan, &hashes, KeyHasher::default()).unwrap();
+        let fresh = plan.keys()..plan.keys() + power(0.01, 0.1) as u64;
         let census = Census::of(&filter);
-        assert_binomial(hits, trials, census.fpp, &plan);
+        assert_rate(&filter, fresh, hash, census.fpp, &plan);
         assert!(census.fpp <= plan.fpp() + SIGMAS * census.deviation, "{census:?}");
     }
-    check(Kind::Blocked);
-    check(Kind::Classic);
-    check(Kind::Sliced);
 }
 
 /// Over-filling is never silent, and no filter filled as planned is accused of it: 4 standard deviations leave 3e-5 for
 /// each of these seeds.
 #[test]
 fn over_fill_is_told() {
-    fn check(kind: Kind, keys: u64) {
+    for (kind, keys) in PLAIN.into_iter().flat_map(|kind| [(kind, 1_000), (kind, 20_000)]) {
         let plan = Plan::for_keys(kind, keys, 0.01).unwrap();
         for seed in 0..10 {
             let mut filter = AnyFilter::with_plan(&plan, KeyHasher::with_seed(seed)).unwrap();
-            (0..keys).for_each(|key| _ = filter.try_insert(key).unwrap());
-            assert!(!filter.receipt().over_filled, "{:?}", filter.receipt());
-            (keys..2 * keys).for_each(|key| _ = filter.try_insert(key).unwrap());
-            let receipt = filter.receipt();
-            assert!(receipt.over_filled && receipt.fpp > plan.fpp(), "{receipt:?}");
-            (2 * keys..100 * keys).for_each(|key| _ = filter.try_insert(key).unwrap());
-            assert!(filter.receipt().over_filled, "{:?}", filter.receipt());
+            for (more, over_filled) in
+                [(0..keys, false), (keys..2 * keys, true), (2 * keys..100 * keys, true)]
+            {
+                filter.try_insert_all(&Vec::from_iter(more)).unwrap();
+                let receipt = filter.receipt();
+                assert_eq!(receipt.over_filled, over_filled, "{receipt:?}");
+                assert!(!over_filled || receipt.fpp > plan.fpp(), "{receipt:?}");
+            }
         }
-    }
-    for keys in [1_000, 20_000] {
-        check(Kind::Blocked, keys);
-        check(Kind::Classic, keys);
-        check(Kind::Sliced, keys);
     }
 }
 
 /// A plan for more keys than bits can end with every bit set, and still be kept.
 #[test]
 fn a_full_filter_may_be_filled_as_planned() {
-    fn check(kind: Kind) {
+    for kind in PLAIN {
         let plan = Plan::for_memory(kind, 5_000, 64).unwrap();
-        let mut filter = AnyFilter::with_plan(&plan, KeyHasher::default()).unwrap();
-        (0..plan.keys()).for_each(|key| _ = filter.try_insert(key).unwrap());
-        let receipt = filter.receipt();
+        let keys = Vec::from_iter(0..plan.keys());
+        let receipt = AnyFilter::build(&plan, &keys, KeyHasher::default()).unwrap().receipt();
         assert!(receipt.fill == 1.0 && !receipt.over_filled, "{receipt:?}");
     }
-    check(Kind::Blocked);
-    check(Kind::Classic);
-    check(Kind::Sliced);
 }
 
 /// Filters of one plan, each with its planned keys under another seed: the rate from its own bits.
 fn own_rates(plan: &Plan, filters: u64) -> Vec<f64> {
-    let filled = |seed| {
-        let hasher = KeyHasher::with_seed(seed);
-        let mut filter = AnyFilter::with_plan(plan, hasher.clone()).unwrap();
-        let hashes: Vec<_> = (0..plan.keys()).map(|key| hasher.hash(key)).collect();
-        filter.try_insert_all(&hashes).unwrap();
-        filter.receipt().fpp
-    };
-    (seed()..seed() + filters).map(filled).collect()
+    let keys = Vec::from_iter(0..plan.keys());
+    let filled = |seed| AnyFilter::build(plan, &keys, KeyHasher::with_seed(seed)).unwrap();
+    (seed()..seed() + filters).map(|seed| filled(seed).receipt().fpp).collect()
 }
 
 /// From 100,000 keys on 99.9 % of full filters keep the rate by their own bits. Of plans for the mean 37 to 50 % of 40
 /// would exceed it, and pass this check with a chance below 1e-3 each.
 #[test]
 fn full_filters_keep_the_rate_by_their_own_bits() {
-    fn check(kind: Kind, rates: &[f64]) {
-        const FILTERS: u64 = 40;
-        let (_, allowed) = binomial_bounds(FILTERS, 0.001, statistics::ALPHA);
-        for &fpp in rates {
-            let plan = Plan::for_keys(kind, 100_000, fpp).unwrap();
-            let own = own_rates(&plan, FILTERS);
-            let exceed = own.iter().filter(|&&rate| rate > fpp).count() as u64;
-            assert!(exceed <= allowed, "{exceed} of {FILTERS} exceed {fpp}: {plan:?}");
-        }
+    const FILTERS: u64 = 40;
+    let (_, allowed) = binomial_bounds(FILTERS, 0.001, statistics::ALPHA);
+    for (kind, fpp) in [
+        (Kind::Blocked, 0.01),
+        (Kind::Blocked, 1e-3),
+        (Kind::Blocked, 1e-6),
+        (Kind::Classic, 0.01),
+        (Kind::Sliced, 0.1),
+    ] {
+        let plan = Plan::for_keys(kind, 100_000, fpp).unwrap();
+        let own = own_rates(&plan, FILTERS);
+        let exceed = own.iter().filter(|&&rate| rate > fpp).count() as u64;
+        assert!(exceed <= allowed, "{exceed} of {FILTERS} exceed {fpp}: {plan:?}");
     }
-    check(Kind::Blocked, &[0.01, 1e-3, 1e-6]);
-    check(Kind::Classic, &[0.01]);
-    check(Kind::Sliced, &[0.1]);
 }
 
 /// The rates of 1,000 filters have the deviation of the formula: one of nearly normal numbers errs by 1/√2,000 of it.
@@ -300,9 +275,9 @@ fn rates_from_own_bits_spread_as_derived() {
             let plan = Plan::for_keys(kind, 100_000, fpp).unwrap();
             let spread = plan.fpp_spread();
             let own = own_rates(&plan, FILTERS);
-            let mean = own.iter().sum::<f64>() / FILTERS as f64;
-            let squares: f64 = own.iter().map(|rate| (rate - mean).powi(2)).sum();
-            let ratio = (squares / FILTERS as f64).sqrt() / spread.deviation;
+            // The deviation of one, from that of their mean.
+            let (_, error) = statistics::mean(&own);
+            let ratio = error * ((FILTERS - 1) as f64).sqrt() / spread.deviation;
             // A kurtosis κ adds κ/2 to the 2 of normal numbers' variance, relative to its square.
             let error = ((1.0 + spread.kurtosis / 2.0) / (2.0 * FILTERS as f64)).sqrt();
             assert!((ratio - 1.0).abs() < SIGMAS * error, "{plan:?}: {ratio} times {spread:?}");

@@ -1,8 +1,8 @@
 //! The rate of a window, and both its ends.
 
-use umbel::{KeyHasher, Kind, Plan, Variant, Window};
+use umbel::{Filter, KeyHasher, Kind, Plan, Variant, Window};
 
-use crate::statistics::{Keys, SIGMAS, assert_binomial, mean, passing, power};
+use crate::statistics::{Keys, Rates, SIGMAS, assert_rate, power};
 
 /// After any number of insertions the window's keys are found and those of more than G/(G − 1) windows
 /// before are not, at a rate that makes chance out of the question.
@@ -37,7 +37,7 @@ fn the_rate_is_kept_however_long_the_stream() {
         // Just before the newest generation of the fourth turn is full, and in its middle.
         let all = each * u64::from(generations);
         for inserted in [2 * all + each - 1, 2 * all + each / 2] {
-            let (mut rates, mut hits) = (Vec::new(), 0);
+            let mut rates = Rates::default();
             let trials = (power(fpp / 2.0, 0.1) / SEEDS as f64).clamp(10_000.0, 1e6) as u64;
             for (seed, sort) in (0..SEEDS).zip(Keys::ALL.into_iter().cycle()) {
                 let hasher = KeyHasher::with_seed(77 + 1_000 * row + seed);
@@ -49,13 +49,9 @@ fn the_rate_is_kept_however_long_the_stream() {
                 let held = filter.remembered() as f64;
                 let keys = receipt.keys;
                 assert!((keys.value - held).abs() < SIGMAS * keys.deviation, "{held} {receipt:?}");
-                rates.push(receipt.fpp);
-                let fresh = (inserted..inserted + trials).map(|number| sort.hash(&hasher, number));
-                hits += passing(&|keys, found| filter.contains_all(keys, found), fresh);
+                rates.add(&filter, inserted..inserted + trials, |key| sort.hash(&hasher, key));
             }
-            let (mean, error) = mean(&rates);
-            assert_binomial(hits, trials * SEEDS, mean, &plan);
-            assert!(mean <= fpp + SIGMAS * error, "{plan:?}: {mean} ± {error}");
+            let (mean, error) = rates.check(fpp, &plan);
             if inserted % each == each - 1 {
                 let predicted = plan.predicted_fpp();
                 assert!(
@@ -80,9 +76,5 @@ fn keys_that_come_again_do_not_add_up() {
     assert!((receipt.fpp / one - 1.0).abs() < 1e-6, "{receipt:?}");
     assert!((receipt.keys.value / 10_000.0 - 1.0).abs() < 0.05, "{:?}", receipt.keys);
     let trials = power(one, 0.1) as u64;
-    let hits = passing(
-        &|keys, found| filter.contains_all(keys, found),
-        (0..trials).map(|key| hasher.hash(1 << 40 | key)),
-    );
-    assert_binomial(hits, trials, receipt.fpp, &plan);
+    assert_rate(&filter, 0..trials, |key| hasher.hash(1 << 40 | key), receipt.fpp, &plan);
 }

@@ -1,4 +1,4 @@
-//! Filters in serde's formats: the bytes of their files.
+//! Serializes filters as the bytes of their files.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -6,48 +6,48 @@ use core::marker::PhantomData;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::AnyFilter;
+use super::Filter;
+use super::core::Core;
+use super::hashed::{Erased, Hashed};
+use crate::AnyFilter;
 use crate::bits::{Block, Blocks};
-use crate::filter::Filter;
-use crate::filter::core::Core;
 use crate::format::FileError;
-use crate::hash::Portable;
+use crate::hash::{Plain, Portable};
 use crate::prelude::*;
 
-/// Serializes as the bytes of the umbel file.
-impl<C: Core, H: Portable> Serialize for Filter<C, H> {
+impl<C: Core, H: Portable> Serialize for Hashed<C, H> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(&self.to_bytes())
     }
 }
 
-/// Deserializes from the bytes of an umbel file, all of them checked. A keyed filter is refused, since its secret is
-/// not among them: read its bytes with [`from_bytes`](Filter::from_bytes).
-impl<'de, C: Core<Storage = Blocks>> Deserialize<'de> for Filter<C> {
+impl<'de, C: Core<Storage: From<Blocks>>, H: Portable> Deserialize<'de> for Hashed<C, H> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_byte_buf(File(Self::from_plain_bytes, PhantomData))
-    }
-}
-
-impl<C: Core<Storage = Blocks>> Filter<C> {
-    fn from_plain_bytes(bytes: &[u8]) -> Result<Self, FileError> {
-        Self::from_bytes(bytes)
+        from_file(deserializer, |bytes, unlock| Self::from_bytes(bytes, unlock))
     }
 }
 
 /// Serializes as the bytes of the umbel file.
-impl<T: AsRef<[Block]>, H: Portable> Serialize for AnyFilter<T, H> {
+impl<H: Portable, T: AsRef<[Block]>> Serialize for AnyFilter<H, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(&self.to_bytes())
     }
 }
 
-/// Deserializes as a [`Filter`] does.
-impl<'de> Deserialize<'de> for AnyFilter {
+/// Deserializes from the bytes of an umbel file, all of them checked. Refuses a keyed filter, whose secret is not among
+/// them: read its bytes with [`from_bytes_with`](Self::from_bytes_with).
+impl<'de, H: Portable> Deserialize<'de> for AnyFilter<H> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let open = |bytes: &[u8]| Self::from_bytes(bytes);
-        deserializer.deserialize_byte_buf(File(open, PhantomData))
+        from_file(deserializer, |bytes, unlock| Self::from_bytes_with(bytes, unlock))
     }
+}
+
+fn from_file<'de, D: Deserializer<'de>, T, H: Portable>(
+    deserializer: D,
+    open: impl Fn(&[u8], Plain<H>) -> Result<T, FileError>,
+) -> Result<T, D::Error> {
+    let open = |bytes: &[u8]| open(bytes, Plain::default());
+    deserializer.deserialize_byte_buf(File(open, PhantomData))
 }
 
 /// Visits the bytes of a file, however a format represents bytes.
