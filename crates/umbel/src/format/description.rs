@@ -227,27 +227,3 @@ impl KeyDescription {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn descriptions_are_read_as_written() {
-        let mut keys = KeyDescription::default();
-        for (name, value) in [("field", "host"), ("field", "user"), ("type", "text"), ("ours", "")]
-        {
-            keys.push(name, value).unwrap();
-        }
-        let bytes = keys.encode();
-        assert_eq!(bytes.len(), keys.length);
-        assert_eq!(KeyDescription::parse(&bytes), Ok(keys.clone()));
-        assert_eq!(keys.values("field").collect::<Vec<_>>(), ["host", "user"]);
-        for end in 0..bytes.len() {
-            let cut = KeyDescription::parse(&bytes[..end]);
-            assert!(cut.is_err() || bytes[..end] == cut.unwrap().encode(), "{end}");
-        }
-        assert!(KeyDescription::parse(&[1, 0, 0xff, 0, 0]).is_err(), "no UTF-8");
-        assert!(KeyDescription::parse(&[0, 0, 0, 0]).is_err(), "no name");
-    }
-}

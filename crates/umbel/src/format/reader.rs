@@ -51,23 +51,11 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// Reads the whole payload into `payload` and checks it against the checksums that follow.
+    /// Reads the whole payload into several slices, in order, and checks it against the checksums that follow.
     ///
     /// # Errors
     /// [`FileError::PayloadDamaged`] with the damaged range, [`FileError::ChecksumsDamaged`], [`FileError::Length`] if
     /// the source ends early, [`FileError::Io`].
-    ///
-    /// # Panics
-    /// If the length of `payload` differs from the one the header declares.
-    pub fn read_payload(self, payload: &mut [u8]) -> Result<(), FileError> {
-        assert_eq!(payload.len() as u64, self.header.payload_length(), "room for the payload");
-        self.read_parts([payload])
-    }
-
-    /// Like [`read_payload`](Self::read_payload), into several slices in order.
-    ///
-    /// # Errors
-    /// As [`read_payload`](Self::read_payload).
     ///
     /// # Panics
     /// If the total length of the parts differs from the one the header declares.

@@ -8,6 +8,10 @@ use std::hash::RandomState;
 
 use super::{Algorithm, Hashing, Scheme, sealed};
 
+/// `core` has none: there, name the parameter.
+#[cfg(not(feature = "std"))]
+type RandomState = core::convert::Infallible;
+
 /// A hasher of keys of any type that implements [`std::hash::Hash`], by a [`BuildHasher`] of your choice.
 ///
 /// For filters that stay in memory: the bytes that a value feeds to a hasher depend on its type, the compiler and the
@@ -33,20 +37,10 @@ use super::{Algorithm, Hashing, Scheme, sealed};
 /// seen.to_bytes(); // nobody else could ask it
 /// # Ok::<(), umbel::Error>(())
 /// ```
-#[cfg(feature = "std")]
 #[derive(Clone)]
 pub struct ByHash<B = RandomState> {
     builder: B,
     /// Shared by this hasher and its clones.
-    id: usize,
-}
-
-/// A hasher of keys of any type that implements [`core::hash::Hash`], by a [`BuildHasher`] of your choice: for filters that
-/// stay in memory.
-#[cfg(not(feature = "std"))]
-#[derive(Clone)]
-pub struct ByHash<B> {
-    builder: B,
     id: usize,
 }
 

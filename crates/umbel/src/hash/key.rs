@@ -149,9 +149,9 @@ impl<T: Hash + ?Sized, B: BuildHasher> Key<ByHash<B>> for T {
 
 /// Pointers to keys.
 macro_rules! pointers {
-    ($($(#[$attribute:meta])* $pointer:ty),* $(,)?) => {$(
+    ($($(#[$attribute:meta])* $pointer:ty $(where K: $bound:path)?),* $(,)?) => {$(
         $(#[$attribute])*
-        impl<H: Portable, K: Key<H> + ?Sized> Key<H> for $pointer {
+        impl<H: Portable, K: Key<H> $(+ $bound)? + ?Sized> Key<H> for $pointer {
             #[inline(always)]
             fn key_hash(&self, hasher: &H) -> KeyHash {
                 K::key_hash(self, hasher)
@@ -160,14 +160,7 @@ macro_rules! pointers {
     )*};
 }
 
-pointers!(&K, Box<K>, Rc<K>, #[cfg(target_has_atomic = "ptr")] Arc<K>);
-
-impl<H: Portable, K: Key<H> + ToOwned + ?Sized> Key<H> for Cow<'_, K> {
-    #[inline(always)]
-    fn key_hash(&self, hasher: &H) -> KeyHash {
-        K::key_hash(self, hasher)
-    }
-}
+pointers!(&K, Box<K>, Rc<K>, #[cfg(target_has_atomic = "ptr")] Arc<K>, Cow<'_, K> where K: ToOwned);
 
 /// Keys whose bytes are hashed.
 macro_rules! bytes {
@@ -187,13 +180,6 @@ impl Key for char {
     #[inline]
     fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
         hasher.hash_bytes(self.encode_utf8(&mut [0; 4]).as_bytes())
-    }
-}
-
-impl Key for bool {
-    #[inline(always)]
-    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-        u64::from(*self).key_hash(hasher)
     }
 }
 
@@ -221,7 +207,7 @@ impl Key for IpAddr {
     }
 }
 
-/// Keys that are integers, widened to `$wide`.
+/// Keys that are integers or truth values, widened to `$wide`.
 macro_rules! integers {
     ($wide:ty: $($type:ty),*) => {$(
         impl Key for $type {
@@ -234,7 +220,7 @@ macro_rules! integers {
     )*};
 }
 
-integers!(u64: u8, u16, u32, u64, usize);
+integers!(u64: bool, u8, u16, u32, u64, usize);
 integers!(i64: i8, i16, i32, i64, isize);
 integers!(u128: u128);
 integers!(i128: i128);

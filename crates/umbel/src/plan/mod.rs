@@ -134,16 +134,6 @@ fn doublings(most: u32, spread: Spread) -> u32 {
     (0..most).rev().find(|&doublings| within(doublings, LEAST_MARGIN)).unwrap_or(0)
 }
 
-/// Like [`crate::error::check_field`], for a plan.
-pub(crate) fn check_field(
-    field: &'static str,
-    found: u64,
-    right: bool,
-    expected: &'static str,
-) -> Result<(), PlanError> {
-    Ok(crate::error::check_field(field, found, right, expected)?)
-}
-
 pub(crate) fn check_bits(bits: f64) -> Result<(), PlanError> {
     if bits <= MAX_BITS as f64 { Ok(()) } else { Err(PlanError::TooLarge(bits)) }
 }

@@ -1,7 +1,8 @@
 //! Sizes of filters of whole blocks, rounded so that they fold to each other, and the smallest size that keeps a rate.
 
-use super::{MAX_BITS, MAX_PROBES, Plan, PlanError, SURE_FROM, check_bits, check_field};
+use super::{MAX_BITS, MAX_PROBES, Plan, PlanError, SURE_FROM, check_bits};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
+use crate::error::check_field;
 use crate::list::Variant;
 use crate::math::search::least;
 #[cfg(not(feature = "std"))]
@@ -88,7 +89,7 @@ pub(crate) fn at_rate(plan: Plan, fpp: f64) -> Result<Plan, PlanError> {
 /// Checks that a plan is for blocks of 512 bits, at least one.
 pub(crate) fn whole_blocks(plan: &Plan) -> Result<(), PlanError> {
     let whole = plan.bits > 0 && plan.bits.is_multiple_of(BLOCK_BITS);
-    check_field("bits", plan.bits, whole, "a multiple of 512, at least 512")
+    Ok(check_field("bits", plan.bits, whole, "a multiple of 512, at least 512")?)
 }
 
 /// The k in 1..=MAX_PROBES with the greatest `worth`, walking from `start` while a neighbour is

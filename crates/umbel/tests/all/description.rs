@@ -60,6 +60,7 @@ fn filled(kind: Kind) -> AnyFilter {
 /// it is read back in every way there is.
 #[test]
 fn every_kind_keeps_it() {
+    assert_eq!(some().values("field").collect::<Vec<_>>(), ["host", "größe\n"]);
     for &kind in Kind::ALL {
         let mut filter = filled(kind);
         let plain = filter.to_bytes();

@@ -2,10 +2,11 @@
 
 use super::graph::{self, ARITY};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
+use crate::error::check_field;
 use crate::list::{Kind, Variant};
 use crate::math::Spread;
 use crate::plan::size::whole_blocks;
-use crate::plan::{Plan, PlanError, Planner, check_bits, check_field};
+use crate::plan::{Plan, PlanError, Planner, check_bits};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
@@ -87,7 +88,7 @@ fn shards_for(keys: u64) -> Result<u64, PlanError> {
 pub(super) fn check_widths(fingerprint: u32, value: u32) -> Result<(), PlanError> {
     check_field("fingerprint_bits", fingerprint.into(), fingerprint <= MOST_WIDTH, "0 to 64")?;
     let width = value <= MOST_WIDTH && (1..=MOST_WIDTH).contains(&(fingerprint + value));
-    check_field("value_bits", value.into(), width, "0 to 64, with the fingerprint 1 to 64")
+    Ok(check_field("value_bits", value.into(), width, "0 to 64, with the fingerprint 1 to 64")?)
 }
 
 /// The promised rate of a map without fingerprints: every key passes, and 1 is not a valid rate.

@@ -2,10 +2,11 @@
 
 use super::rate::{best_probes, bits_per_key_with, fpp as rate, spread};
 use crate::bits::BLOCK_BITS;
+use crate::error::check_field;
 use crate::list::{Kind, Variant};
 use crate::math::{MAX_PROBES, Spread};
 use crate::plan::size::{Shape, at_rate, blocks_within, climb};
-use crate::plan::{Plan, PlanError, Planner, check_field, check_fpp, check_keys};
+use crate::plan::{Plan, PlanError, Planner, check_fpp, check_keys};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
@@ -44,7 +45,7 @@ impl Planner for Plans {
     }
 
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
-        check_field("bits", plan.bits, plan.bits > 0, "at least 1")
+        Ok(check_field("bits", plan.bits, plan.bits > 0, "at least 1")?)
     }
 }
 

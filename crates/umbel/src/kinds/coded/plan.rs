@@ -2,11 +2,12 @@
 
 use super::rate::{MOST_CODE, cells, codes, fpp as rate_at, spread};
 use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
+use crate::error::check_field;
 use crate::list::{Kind, Variant};
 use crate::math::Spread;
 use crate::math::search::{border, least};
 use crate::plan::size::whole_blocks;
-use crate::plan::{MAX_BITS, Plan, PlanError, Planner, SURE_FROM, check_bits, check_field};
+use crate::plan::{MAX_BITS, Plan, PlanError, Planner, SURE_FROM, check_bits};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 

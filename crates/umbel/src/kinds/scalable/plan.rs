@@ -1,10 +1,11 @@
 //! Plans the scalable kind: its first link, and the links by which it grows.
 
+use crate::error::check_field;
 use crate::kinds::blocked;
 use crate::list::{Capacity, Growth, Kind, Variant};
 use crate::math::Spread;
 use crate::plan::size::whole_blocks;
-use crate::plan::{Plan, PlanError, Planner, check_field};
+use crate::plan::{Plan, PlanError, Planner};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 

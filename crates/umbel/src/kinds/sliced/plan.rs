@@ -1,11 +1,12 @@
 //! Plans the sliced kind.
 
 use super::rate::{fpp as rate, slice_for, spread};
+use crate::error::check_field;
 use crate::kinds::classic::rate::bits_per_key_with;
 use crate::list::{Kind, Variant};
 use crate::math::search::least;
 use crate::math::{MAX_PROBES, Spread};
-use crate::plan::{Plan, PlanError, Planner, SURE_FROM, check_bits, check_field};
+use crate::plan::{Plan, PlanError, Planner, SURE_FROM, check_bits};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
@@ -58,6 +59,6 @@ impl Planner for Plans {
 
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
         let whole = plan.bits > 0 && plan.bits.is_multiple_of(u64::from(plan.probes));
-        check_field("bits", plan.bits, whole, "a multiple of the probes, at least 1 for each")
+        Ok(check_field("bits", plan.bits, whole, "a multiple of the probes, at least 1 for each")?)
     }
 }

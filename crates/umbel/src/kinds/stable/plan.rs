@@ -2,11 +2,12 @@
 
 use super::rate::{self, Cells};
 use crate::bits::{BLOCK_BITS, cells};
+use crate::error::check_field;
 use crate::list::{Capacity, Kind, Variant};
 use crate::math::search::least;
 use crate::math::{MAX_PROBES, Spread};
 use crate::plan::size::whole_blocks;
-use crate::plan::{Plan, PlanError, Planner, SURE_FROM, check_bits, check_field};
+use crate::plan::{Plan, PlanError, Planner, SURE_FROM, check_bits};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
@@ -81,7 +82,7 @@ impl Planner for Plans {
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
         whole_blocks(plan)?;
         let enough = cells::count(cell_bits(plan.variant), plan.bits) > u64::from(plan.probes);
-        check_field("bits", plan.bits, enough, "more cells than probes")
+        Ok(check_field("bits", plan.bits, enough, "more cells than probes")?)
     }
 }
 

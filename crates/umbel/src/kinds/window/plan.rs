@@ -2,11 +2,12 @@
 
 use super::rate::{self, compound, share};
 use crate::bits::BLOCK_BITS;
+use crate::error::check_field;
 use crate::kinds::blocked;
 use crate::list::{Capacity, Kind, Variant};
 use crate::math::Spread;
 use crate::plan::size::at_rate;
-use crate::plan::{Plan, PlanError, Planner, check_bits, check_field};
+use crate::plan::{Plan, PlanError, Planner, check_bits};
 
 pub(super) fn generations(variant: Variant) -> u32 {
     match variant {
@@ -94,7 +95,12 @@ impl Planner for Plans {
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
         let unit = BLOCK_BITS * u64::from(generations(plan.variant));
         let whole = plan.bits > 0 && plan.bits.is_multiple_of(unit);
-        check_field("bits", plan.bits, whole, "a multiple of 512 for each generation, at least 512")
+        Ok(check_field(
+            "bits",
+            plan.bits,
+            whole,
+            "a multiple of 512 for each generation, at least 512",
+        )?)
     }
 }
 
