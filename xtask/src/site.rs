@@ -35,7 +35,7 @@ const SEARCHED: &str = "{*,docs/**/*,bench/**/*,fuzz/*,explorer/*,rust/umbel*/**
 const NOT_SEARCHED: &str = "header, nav, footer, .sidebar-drawer, .toc-drawer, .sidebar, .headerlink, rustdoc-topbar, \
      rustdoc-toolbar, #copy-path, .src, .anchor, body.sys";
 /// Links of rustdoc to numbers of lines, which scripts make, to an associated type that it does not show, and to
-/// variants through their error's private module, whose page redirects; the explorer's views.
+/// variants through their error's private module, whose page redirects; the explorer's views, which its script shows.
 const NOT_FOLLOWED: [&str; 4] = [
     r"/rust/src/.*\.html#[0-9-]+$",
     r"/trait\.Rule\.html#associatedtype\.Link$",

@@ -1,6 +1,7 @@
 //! Fill, keys and rate, computed from the bits of a filter.
 
-use umbel::internals::math::{Coverage, Estimate};
+use umbel::Estimate;
+use umbel::internals::math::Coverage;
 
 use crate::bits::count_ones;
 

@@ -167,7 +167,7 @@ fn reserve(context: &Context, arguments: &[Argument<'_>]) -> Answer {
     context.reply_ok()
 }
 
-/// Returns the scheme of an option `SECRET`. A replica may lack the secret, and so may a restart.
+/// Returns the scheme of option `SECRET`. A replica or a restarted server may lack the secret; only clients need it.
 fn secret(context: &Context, id: Argument<'_>) -> Result<Scheme, Refusal> {
     if id.is("NONE") {
         return Ok(KeyHasher::default().scheme());

@@ -5,7 +5,8 @@
 //! the candidates that are members for certain. This module has the arithmetic of these attacks, and recognizes keys
 //! that are [easily enumerated](Guessable). It reads no keys and no clock: that is for its callers.
 
-use umbel::internals::math::{Estimate, binomial_bounds};
+use umbel::Estimate;
+use umbel::internals::math::binomial_bounds;
 
 mod bits;
 mod guessable;

@@ -172,7 +172,7 @@ pub mod internals {
 
     /// Estimates from bits.
     pub mod math {
-        pub use crate::math::{Coverage, Estimate, Spread, binomial_bounds};
+        pub use crate::math::{Coverage, binomial_bounds};
     }
 
     /// The words of a block, little-endian.

@@ -123,7 +123,7 @@ fn losses(record: &Record, page: &mut String) {
     }
     page.push_str("## Where umbel loses\n\n");
     if rows.is_empty() {
-        page.push_str("In no case measured, by none of its ways.\n\n");
+        page.push_str("In no case measured does one of its ways lose.\n\n");
     } else {
         page.push_str("Their time over umbel's.\n\n");
         let head = "| case | umbel's way | to | in | time ÷ umbel's |\n|---|---|---|---|---|\n";

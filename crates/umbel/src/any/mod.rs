@@ -131,12 +131,7 @@ impl<H: Hashing> AnyFilter<H> {
     /// As [`with_plan`](Self::with_plan), [`try_insert_all`](Self::try_insert_all) and
     /// [`Bloomier::build`](crate::Bloomier::build).
     pub fn build<K: Key<H>>(plan: &Plan, keys: &[K], hasher: H) -> Result<Self, BuildError> {
-        if plan.kind().built_at_once() {
-            return Ok(any_of!(plan.kind(), Hashed::build(plan, keys, hasher)?));
-        }
-        let mut filter = Self::with_plan(plan, hasher)?;
-        filter.try_insert_all(keys)?;
-        Ok(filter)
+        Ok(any_of!(plan.kind(), Hashed::build(plan, keys, hasher)?))
     }
 
     /// Inserts many keys in order, with overlapping cache misses.

@@ -118,15 +118,17 @@ pub(crate) trait Owned: Core<Storage = Blocks> {
     fn make(plan: &Plan) -> Result<Self, PlanError> {
         Err(PlanError::BuiltAtOnce(plan.kind()))
     }
-    /// Makes it from all its keys, and a checked plan.
+    /// Makes it from all its keys, and a checked plan, if its kind is built at once.
     fn build(plan: &Plan, hashes: &[KeyHash]) -> Result<Self, BuildError> {
-        let mut core = Self::make(plan)?;
-        core.insert_all(hashes).map_err(Into::into)?;
-        Ok(core)
+        let _ = hashes;
+        unreachable!("{} filters are made empty, and filled", plan.kind())
     }
     /// An error if it accepts no single keys.
     fn check_inserts(&self) -> Result<(), InsertError> {
-        Ok(())
+        match Self::Plans::BUILT_AT_ONCE {
+            true => Err(InsertError::BuiltAtOnce(Self::Plans::KIND)),
+            false => Ok(()),
+        }
     }
     /// Returns whether the key was certainly new.
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Self::Refusal>;

@@ -222,12 +222,7 @@ impl<C: Core, H: Hashing> Hashed<C, H> {
         format::put_parts(put, header, &mut self.blocks().into_iter().map(cast::bytes))
     }
 
-    /// The bytes of each part of a file of this kind; checks its fields.
-    pub(crate) fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-        C::layout(header)
-    }
-
-    /// Like [`layout`](Self::layout), but refuses a file of another kind.
+    /// The bytes of each part of a file, which must be of this kind; checks its fields.
     pub(crate) fn layout_of_kind(header: &Header) -> Result<Vec<u64>, FileError> {
         match header.kind()? {
             kind if kind == C::Plans::KIND => C::layout(header),
@@ -272,10 +267,16 @@ impl<C: Owned, H: Hashing> Hashed<C, H> {
         Ok(Self::of(C::make(plan)?, hasher))
     }
 
+    /// Keeps the hashes of all keys only for a kind that is built at once.
     pub(crate) fn build<K: Key<H>>(plan: &Plan, keys: &[K], hasher: H) -> Result<Self, BuildError> {
-        C::Plans::check(plan)?;
-        let core = C::build(plan, &hashes_of(keys, &hasher))?;
-        Ok(Self::of(core, hasher))
+        if C::Plans::BUILT_AT_ONCE {
+            C::Plans::check(plan)?;
+            let core = C::build(plan, &hashes_of(keys, &hasher))?;
+            return Ok(Self::of(core, hasher));
+        }
+        let mut filter = Self::make(plan, hasher)?;
+        filter.insert_keys(keys).map_err(Into::into)?;
+        Ok(filter)
     }
 
     pub(crate) fn merge<T: AsRef<[Block]>>(
@@ -411,18 +412,6 @@ pub(crate) fn in_groups<K: Key<H>, H>(
             return;
         }
     }
-}
-
-/// Like [`hashed`], without errors.
-pub(crate) fn each_group<K: Key<H>, H>(
-    keys: &[K],
-    hasher: &H,
-    each: &mut dyn FnMut(Range<usize>, &[KeyHash]),
-) {
-    let Ok(()) = hashed::<{ 2 * GROUP }, _, _, _>(keys, hasher, &mut |range, hashes| {
-        each(range, hashes);
-        Ok::<_, Infallible>(())
-    });
 }
 
 impl<C: Core, H: Hashing> fmt::Debug for Hashed<C, H> {

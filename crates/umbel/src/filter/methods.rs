@@ -63,7 +63,7 @@ macro_rules! filter {
             }
 
             pub(crate) fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-                Hashed::<$core<$($layout,)? S>, H>::layout(header)
+                <$core<$($layout,)? S>>::layout(header)
             }
         }
 

@@ -1,8 +1,11 @@
 //! Traits of all filters, for code that works with any of them.
 
+use core::convert::Infallible;
 #[cfg(feature = "std")]
 use std::io::{self, Write};
 
+use super::core::GROUP;
+use super::hashed::hashed;
 use super::{InsertError, Receipt};
 use crate::bits::Block;
 use crate::format::KeyDescription;
@@ -148,8 +151,9 @@ pub trait Filter<H = KeyHasher>: sealed::Body<H> {
         Self: Sized,
     {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
-        super::hashed::each_group(keys, self.hasher(), &mut |range, hashes| {
+        let Ok(()) = hashed::<{ 2 * GROUP }, _, _, _>(keys, self.hasher(), &mut |range, hashes| {
             self.contains_hashes(hashes, &mut found[range]);
+            Ok::<_, Infallible>(())
         });
     }
 }

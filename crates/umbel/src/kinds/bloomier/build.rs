@@ -211,10 +211,6 @@ impl Owned for BloomierCore {
             .map_err(|failed| failed.into_error(plan.keys, |_| unreachable!("keys without values")))
     }
 
-    fn check_inserts(&self) -> Result<(), InsertError> {
-        Err(InsertError::BuiltAtOnce(Kind::Bloomier))
-    }
-
     fn insert(&mut self, _: KeyHash) -> Result<bool, InsertError> {
         Err(InsertError::BuiltAtOnce(Kind::Bloomier))
     }

@@ -64,10 +64,6 @@ impl Owned for CascadeCore {
         Self::of_lists(plan, hashes, &[])
     }
 
-    fn check_inserts(&self) -> Result<(), InsertError> {
-        Err(InsertError::BuiltAtOnce(Kind::Cascade))
-    }
-
     fn insert(&mut self, _: KeyHash) -> Result<bool, InsertError> {
         Err(InsertError::BuiltAtOnce(Kind::Cascade))
     }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use umbel::formulas;
 use umbel::formulas::stable::Cells;
-use umbel::internals::math::{self, Coverage, Estimate, Spread};
-use umbel::{Bloomier, Form, Growth, Kind, MAX_PROBES, Plan, Tags, Variant};
+use umbel::internals::math::{self, Coverage};
+use umbel::{Bloomier, Estimate, Form, Growth, Kind, MAX_PROBES, Plan, Spread, Tags, Variant};
 
 use crate::statistics::long;
 
