@@ -15,7 +15,7 @@ pub(crate) use arch::AtomicBlocks;
 pub use arch::Blocks;
 pub(crate) use arch::cast;
 pub(crate) use arch::in_block;
-pub(crate) use arch::{Batched, Counters, FAR, Hash, Kernel, Member, NEAR, Once, Run};
+pub(crate) use arch::{Counters, FAR, Hash, Kernel, Member, NEAR, Once, Run};
 #[cfg(feature = "mmap")]
 pub use arch::{MappedBlocks, MappedFile};
 

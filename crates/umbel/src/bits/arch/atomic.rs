@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::prefetch;
+use super::{pattern, prefetch};
 use crate::bits::{Block, Blocks};
 
 /// A block as eight atomic words, little-endian as in [`Block`].
@@ -17,16 +17,38 @@ impl AtomicBlock {
         Block(core::array::from_fn(|i| self.0[i].load(Ordering::Relaxed)))
     }
 
-    /// Loads word `i` as a number.
-    #[inline]
-    pub(super) fn word(&self, i: usize) -> u64 {
-        u64::from_le(self.0[i].load(Ordering::Relaxed))
+    /// Whether a key's bits are all set. A call, like the next, to keep callers small.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn contains(&self, low: u64, probes: u32) -> bool {
+        if pattern::rounds(probes) > 0 {
+            return self.load().has(&pattern::mask(low, probes));
+        }
+        let mut all = 1;
+        for (word, bit) in pattern::Scatter::new(low, probes) {
+            all &= u64::from_le(self.0[word].load(Ordering::Relaxed)) >> bit;
+        }
+        all & 1 == 1
     }
 
-    /// Stores word `i`. Callers that store to one block must exclude each other.
-    #[inline]
-    pub(super) fn set_word(&self, i: usize, word: u64) {
-        self.0[i].store(word.to_le(), Ordering::Relaxed);
+    /// Sets a key's bits and returns whether any was clear. Callers that store to one block must exclude each other.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn insert(&self, low: u64, probes: u32) -> bool {
+        if pattern::rounds(probes) > 0 {
+            let (mask, old) = (pattern::mask(low, probes), self.load());
+            let mut new = old;
+            new.or(&mask);
+            self.store_changes(&old, &new);
+            return !old.has(&mask);
+        }
+        let mut all = 1;
+        for (word, bit) in pattern::Scatter::new(low, probes) {
+            let old = u64::from_le(self.0[word].load(Ordering::Relaxed));
+            all &= old >> bit;
+            self.0[word].store((old | 1 << bit).to_le(), Ordering::Relaxed);
+        }
+        all & 1 == 0
     }
 
     /// Stores the words in which `new` differs from `old`, each separately. Callers that store to one block must

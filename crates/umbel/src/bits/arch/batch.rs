@@ -1,7 +1,11 @@
 //! The loop over many keys. It runs at the speed of memory because no key waits for its cache line: lines are
 //! prefetched [`lines_ahead`], which keeps as many in flight as the processor can track.
 
+use core::ops::Range;
+
 use super::isa::{Isa, Work};
+use super::{Block, ask};
+use crate::bits::place;
 use crate::hash::{KeyHash, Mixed64};
 
 /// Keys hashed or looked up together by code that does not use the loop below.
@@ -51,15 +55,56 @@ impl Hash for Mixed64 {
     }
 }
 
-/// What is done with each key of a batch.
+/// The places of keys' lines in a slice of a filter's memory: it starts at place `first` of `total`, and a place is
+/// `size` lines, or `SIZE` if that is not 0.
+#[derive(Clone, Copy)]
+pub(super) struct Places<const SIZE: usize> {
+    pub(super) first: u64,
+    pub(super) total: u64,
+    pub(super) size: usize,
+}
+
+impl<const SIZE: usize> Places<SIZE> {
+    /// All places in `blocks`.
+    #[inline(always)]
+    pub(super) fn of(blocks: &[Block], size: usize) -> Self {
+        let places = Self { first: 0, total: 0, size };
+        Self { total: (blocks.len() / places.size()) as u64, ..places }
+    }
+
+    #[inline(always)]
+    fn size(&self) -> usize {
+        if SIZE == 0 { self.size } else { SIZE }
+    }
+
+    /// The lines of a key; beyond the end of the slice if the key belongs elsewhere.
+    #[inline(always)]
+    pub(super) fn lines(&self, hash: KeyHash) -> Range<usize> {
+        let place = place(hash.high, self.total).wrapping_sub(self.first) as usize;
+        let start = place.wrapping_mul(self.size());
+        start..start.wrapping_add(self.size())
+    }
+
+    /// Keys between prefetching and use; `None` if everything is near. Twice the lines of a filter with one line per
+    /// key: with 4 in 22 MB a look-up takes 6.1 ns with 128 lines ahead, 5.1 with 256, 5.4 with 512.
+    #[inline(always)]
+    fn ahead(&self) -> Option<usize> {
+        let lines = lines_ahead(self.total * self.size() as u64)?;
+        Some((2 * lines / self.size()).clamp(lines / 4, lines))
+    }
+}
+
+/// What is done with each key.
 pub(super) trait Each {
     type Answer;
 
-    /// Keys between prefetching and use; `None` if everything is near.
-    fn ahead(&self) -> Option<usize>;
-    /// Prefetches the lines of a key.
-    fn ask(&self, hash: KeyHash);
-    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) -> Self::Answer;
+    fn blocks(&self) -> &[Block];
+    /// The first of a key's `size` lines that is prefetched, and how many are.
+    #[inline(always)]
+    fn asked(&self, size: usize) -> (usize, usize) {
+        (0, size)
+    }
+    fn each<I: Isa>(&mut self, isa: I, lines: Range<usize>, low: u64) -> Self::Answer;
     /// After the last key.
     #[inline(always)]
     fn end<I: Isa>(&mut self, isa: I) {
@@ -67,96 +112,119 @@ pub(super) trait Each {
     }
 }
 
-/// An [`Each`]: what is done with the lines of a key.
-macro_rules! each {
-    (
-        $name:ident<$($constant:ident: $of:ty),*> -> $answer:ty,
-        ahead: |$self:ident| $ahead:expr,
-        ask: |$asked:ident| $ask:expr,
-        each: |$isa:ident, $hash:ident| $each:expr
-        $(, $end:item)?
-    ) => {
-        impl<$(const $constant: $of),*> Each for $name<'_, $($constant),*> {
-            type Answer = $answer;
-
-            #[inline(always)]
-            fn ahead(&$self) -> Option<usize> {
-                $ahead
-            }
-
-            #[inline(always)]
-            fn ask(&$self, $asked: KeyHash) {
-                $ask;
-            }
-
-            #[inline(always)]
-            fn each<I: Isa>(&mut $self, $isa: I, $hash: KeyHash) -> $answer {
-                $each
-            }
-
-            $($end)?
-        }
-    };
+/// What is kept of an answer: all, or nothing.
+pub(super) trait Kept<T> {
+    fn of(answer: T) -> Self;
 }
-pub(super) use each;
+
+impl<T> Kept<T> for () {
+    #[inline(always)]
+    fn of(_: T) {}
+}
+
+impl Kept<bool> for bool {
+    #[inline(always)]
+    fn of(answer: bool) -> Self {
+        answer
+    }
+}
+
+impl Kept<u32> for u32 {
+    #[inline(always)]
+    fn of(answer: u32) -> Self {
+        answer
+    }
+}
+
+/// What is done with keys, and where their lines are.
+pub(super) struct Keys<E, const SIZE: usize> {
+    pub(super) places: Places<SIZE>,
+    pub(super) each: E,
+}
+
+impl<E: Each, const SIZE: usize> Keys<E, SIZE> {
+    /// Keys of a whole filter.
+    #[inline(always)]
+    pub(super) fn of(each: E, size: usize) -> Self {
+        Self { places: Places::of(each.blocks(), size), each }
+    }
+
+    /// Prefetches the lines of a key.
+    #[inline(always)]
+    fn ask(&self, hash: KeyHash) {
+        let start = self.places.lines(hash).start;
+        let (first, count) = self.each.asked(self.places.size());
+        for line in 0..count {
+            ask(self.each.blocks(), start.wrapping_add(first + line));
+        }
+    }
+
+    #[inline(always)]
+    fn each<I: Isa>(&mut self, isa: I, hash: KeyHash) -> E::Answer {
+        self.each.each(isa, self.places.lines(hash), hash.low)
+    }
+}
 
 /// One answer for each of many keys.
-pub(super) struct Batch<'a, H, E: Each> {
+pub(super) struct Batch<'a, H, A, E, const SIZE: usize> {
     pub(super) hashes: &'a [H],
-    pub(super) each: E,
-    pub(super) answers: &'a mut [E::Answer],
+    pub(super) keys: Keys<E, SIZE>,
+    pub(super) answers: &'a mut [A],
 }
 
-impl<H: Hash, E: Each> Work for Batch<'_, H, E> {
+impl<H: Hash, A: Kept<E::Answer>, E: Each, const SIZE: usize> Work for Batch<'_, H, A, E, SIZE> {
     type Answer = ();
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Self { hashes, mut each, answers } = self;
+        let Self { mut hashes, mut keys, mut answers } = self;
         assert_eq!(hashes.len(), answers.len(), "one answer for each hash");
-        if cfg!(target_arch = "wasm32") && each.ahead().is_some() {
-            const TOGETHER: usize = 128;
-            // Once the processor's window is full, a read ahead delays what follows until its line arrives, and the
-            // work on one key nearly fills the window. Without that work in between, some twenty lines are in flight.
-            for (hashes, answers) in hashes.chunks(TOGETHER).zip(answers.chunks_mut(TOGETHER)) {
-                hashes.iter().for_each(|hash| each.ask(hash.key_hash()));
-                for (hash, answer) in hashes.iter().zip(answers) {
-                    *answer = each.each(isa, hash.key_hash());
+        if let Some(ahead) = keys.places.ahead() {
+            if cfg!(target_arch = "wasm32") {
+                const TOGETHER: usize = 128;
+                // A read in place of a prefetch delays, once the processor's window is full, what follows until its
+                // line arrives, and the work on one key nearly fills the window. Without that work in between, some
+                // twenty lines are in flight.
+                for (hashes, answers) in hashes.chunks(TOGETHER).zip(answers.chunks_mut(TOGETHER)) {
+                    hashes.iter().for_each(|hash| keys.ask(hash.key_hash()));
+                    for (hash, answer) in hashes.iter().zip(answers) {
+                        *answer = A::of(keys.each(isa, hash.key_hash()));
+                    }
                 }
+                return keys.each.end(isa);
             }
-            each.end(isa);
-            return;
-        }
-        let near = hashes.len();
-        let ahead = each.ahead().map_or(near, |ahead| ahead.min(near));
-        if each.ahead().is_some() {
-            for hash in &hashes[..ahead] {
-                each.ask(hash.key_hash());
+            let ahead = ahead.min(hashes.len());
+            hashes[..ahead].iter().for_each(|hash| keys.ask(hash.key_hash()));
+            // Three slices in step need only one comparison per key.
+            let later = &hashes[ahead..];
+            let (first, last) = answers.split_at_mut(later.len());
+            for ((hash, later), answer) in hashes.iter().zip(later).zip(first) {
+                keys.ask(later.key_hash());
+                *answer = A::of(keys.each(isa, hash.key_hash()));
             }
+            (hashes, answers) = (&hashes[later.len()..], last);
         }
-        // Three slices in step need only one comparison per key.
-        let later = &hashes[ahead..];
-        let (first, last) = answers.split_at_mut(later.len());
-        for ((hash, asked), answer) in hashes.iter().zip(later).zip(first) {
-            each.ask(asked.key_hash());
-            *answer = each.each(isa, hash.key_hash());
+        for (hash, answer) in hashes.iter().zip(answers) {
+            *answer = A::of(keys.each(isa, hash.key_hash()));
         }
-        for (hash, answer) in hashes[later.len()..].iter().zip(last) {
-            *answer = each.each(isa, hash.key_hash());
-        }
-        each.end(isa);
+        keys.each.end(isa);
     }
 }
 
-/// One key alone.
-pub(super) struct One<E>(pub(super) E, pub(super) KeyHash);
+/// One key alone, in `SIZE` lines if that is not 0.
+pub(super) struct One<E, const SIZE: usize> {
+    pub(super) each: E,
+    pub(super) lines: Range<usize>,
+    pub(super) low: u64,
+}
 
-impl<E: Each> Work for One<E> {
+impl<E: Each, const SIZE: usize> Work for One<E, SIZE> {
     type Answer = E::Answer;
 
     #[inline(always)]
-    fn run<I: Isa>(self, isa: I) -> E::Answer {
-        let Self(mut each, hash) = self;
-        each.each(isa, hash)
+    fn run<I: Isa>(mut self, isa: I) -> E::Answer {
+        let Range { start, end } = self.lines;
+        let end = if SIZE == 0 { end } else { start.wrapping_add(SIZE) };
+        self.each.each(isa, start..end, self.low)
     }
 }

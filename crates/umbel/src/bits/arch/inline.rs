@@ -22,76 +22,6 @@
 
 use core::arch::asm;
 
-use super::set::Set;
-
-/// How single keys with eight lanes are set and tested.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Inline {
-    /// By the kernels, behind a call, like other numbers of probes.
-    No,
-    Avx2,
-    Avx512,
-}
-
-impl Inline {
-    /// For the kernels of an instruction set that this processor has. Miri interprets kernels, but not assembly.
-    pub(super) fn of(set: Set, probes: u32) -> Self {
-        match set {
-            _ if cfg!(miri) => Self::No,
-            Set::Avx2(_) if probes == 8 => Self::Avx2,
-            Set::Avx512(_) if probes == 8 => Self::Avx512,
-            _ => Self::No,
-        }
-    }
-
-    /// Whether the eight lanes of `low` are all set in the block at `words`.
-    ///
-    /// # Safety
-    /// `self` is not `No`; `words` points to 64 readable bytes, aligned to 64, that other threads write only as atomic
-    /// words.
-    #[inline(always)]
-    pub(super) unsafe fn contains(self, words: *const u64, low: u64) -> bool {
-        // SAFETY: promised by the caller.
-        unsafe {
-            match self {
-                Self::Avx512 => contains_avx512(words, low),
-                _ => contains_avx2(words, low),
-            }
-        }
-    }
-
-    /// Sets the eight lanes of `low` in the block at `words` and returns whether any was clear.
-    ///
-    /// # Safety
-    /// `self` is not `No`; `words` points to 64 readable and writable bytes, aligned to 64. Meanwhile other threads do
-    /// not write them, and read them only as atomic words.
-    #[inline(always)]
-    pub(super) unsafe fn insert(self, words: *mut u64, low: u64) -> bool {
-        // SAFETY: promised by the caller.
-        unsafe {
-            match self {
-                Self::Avx512 => insert_avx512(words, low),
-                _ => insert_avx2(words, low),
-            }
-        }
-    }
-
-    /// Whether the eight lanes of `low` are all counted: set in one of the two lines at `words`.
-    ///
-    /// # Safety
-    /// As for [`contains`](Self::contains), for two lines.
-    #[inline(always)]
-    pub(super) unsafe fn has(self, words: *const u64, low: u64) -> bool {
-        // SAFETY: promised by the caller.
-        unsafe {
-            match self {
-                Self::Avx512 => has_avx512(words, low),
-                _ => has_avx2(words, low),
-            }
-        }
-    }
-}
-
 /// Shifts that bring field i of a word to its top, and a 1 per lane.
 #[repr(C, align(64))]
 struct Constants {
@@ -151,7 +81,7 @@ macro_rules! avx2 {
 /// The processor has AVX2; `words` points to 64 readable bytes, aligned to 32, that other threads write only as atomic
 /// words.
 #[inline(always)]
-unsafe fn contains_avx2(words: *const u64, low: u64) -> bool {
+pub(super) unsafe fn contains_avx2(words: *const u64, low: u64) -> bool {
     // SAFETY: promised by the caller; the assembly reads the block and the constants.
     let signs = unsafe {
         avx2!(words, !low, (nostack, readonly, preserves_flags):
@@ -169,7 +99,7 @@ unsafe fn contains_avx2(words: *const u64, low: u64) -> bool {
 /// # Safety
 /// As for [`contains_avx2`], for two lines.
 #[inline(always)]
-unsafe fn has_avx2(words: *const u64, low: u64) -> bool {
+pub(super) unsafe fn has_avx2(words: *const u64, low: u64) -> bool {
     // SAFETY: as in `contains_avx2`.
     let signs = unsafe {
         avx2!(words, !low, (nostack, readonly, preserves_flags):
@@ -190,7 +120,7 @@ unsafe fn has_avx2(words: *const u64, low: u64) -> bool {
 /// As for [`contains_avx2`]; the block is also writable. Meanwhile other threads do not write it, and read it only as
 /// atomic words.
 #[inline(always)]
-unsafe fn insert_avx2(words: *mut u64, low: u64) -> bool {
+pub(super) unsafe fn insert_avx2(words: *mut u64, low: u64) -> bool {
     // SAFETY: as in `contains_avx2`; the block is also written.
     let new = unsafe {
         avx2!(words, low, (nostack):
@@ -245,7 +175,7 @@ macro_rules! avx512 {
 /// # Safety
 /// The processor has AVX-512F; the rest as for [`contains_avx2`].
 #[inline(always)]
-unsafe fn contains_avx512(words: *const u64, low: u64) -> bool {
+pub(super) unsafe fn contains_avx512(words: *const u64, low: u64) -> bool {
     // SAFETY: as in `contains_avx2`; the same below.
     unsafe { avx512!(words, low, (nostack, readonly), "z": "vptestnmq k1, zmm16, [{words}]") }
 }
@@ -255,7 +185,7 @@ unsafe fn contains_avx512(words: *const u64, low: u64) -> bool {
 /// # Safety
 /// As for [`contains_avx512`], for two lines.
 #[inline(always)]
-unsafe fn has_avx512(words: *const u64, low: u64) -> bool {
+pub(super) unsafe fn has_avx512(words: *const u64, low: u64) -> bool {
     // SAFETY: as above.
     unsafe {
         avx512!(words, low, (nostack, readonly), "z":
@@ -271,7 +201,7 @@ unsafe fn has_avx512(words: *const u64, low: u64) -> bool {
 /// # Safety
 /// The processor has AVX-512F; the rest as for [`insert_avx2`].
 #[inline(always)]
-unsafe fn insert_avx512(words: *mut u64, low: u64) -> bool {
+pub(super) unsafe fn insert_avx512(words: *mut u64, low: u64) -> bool {
     // SAFETY: as above; the block is also written.
     unsafe {
         avx512!(words, low, (nostack), "nz":
@@ -318,13 +248,13 @@ pub(super) unsafe fn add_avx512(words: *mut u64, low: u64) -> bool {
     }
 }
 
-/// Whether the first scattered bits of `low` are all set: as many as `mask` has bits, at most seven. Each bit's word is
-/// brought to a lane of its own: the permutation reads three bits of a lane, the rotation six.
+/// Whether the first `probes` scattered bits of `low`, at most seven, are all set. Each bit's word is brought to a lane of
+/// its own: the permutation reads three bits of a lane, the rotation six.
 ///
 /// # Safety
 /// As for [`contains_avx512`].
 #[inline(always)]
-pub(super) unsafe fn contains_scattered(words: *const u64, low: u64, mask: u8) -> bool {
+pub(super) unsafe fn contains_few(words: *const u64, low: u64, probes: u32) -> bool {
     let answer: u8;
     // SAFETY: as in `contains_avx512`.
     unsafe {
@@ -339,7 +269,7 @@ pub(super) unsafe fn contains_scattered(words: *const u64, low: u64, mask: u8) -
             "kortestw k1, k1",
             "setz {answer}",
             low = in(reg) low,
-            mask = in(reg) u32::from(mask),
+            mask = in(reg) (1u32 << probes) - 1,
             constants = sym CONSTANTS,
             words = in(reg) words,
             answer = lateout(reg_byte) answer,
@@ -354,7 +284,6 @@ pub(super) unsafe fn contains_scattered(words: *const u64, low: u64, mask: u8) -
 mod tests {
     use std::arch::x86_64::*;
 
-    use super::*;
     use crate::bits::Block;
     use crate::bits::arch::Kernel;
 
@@ -363,7 +292,7 @@ mod tests {
     /// # Safety
     /// The processor has AVX2.
     #[target_feature(enable = "avx2")]
-    unsafe fn sums(kernel: &Kernel, block: &mut Block, rounds: u64) -> [[u64; 4]; 4] {
+    unsafe fn sums(kernel: Kernel, block: &mut Block, rounds: u64) -> [[u64; 4]; 4] {
         let mut sums = [_mm256_setzero_si256(); 4];
         let mut found = 0;
         for i in 0..rounds {
@@ -382,13 +311,12 @@ mod tests {
 
     #[test]
     fn vectors_of_the_caller_stay_whole() {
-        for set in Set::available() {
-            let kernel = Kernel::of(set, 8);
-            if kernel.inlined == Inline::No {
+        for kernel in Kernel::available(8) {
+            if matches!(kernel, Kernel::PlainEight(_)) {
                 continue;
             }
-            // SAFETY: the processor was asked, and any processor with AVX-512 has AVX2.
-            let sums = unsafe { sums(&kernel, &mut Block::default(), 100_000) };
+            // SAFETY: the processor has AVX2, as every kernel but the plain one requires.
+            let sums = unsafe { sums(kernel, &mut Block::default(), 100_000) };
             assert_eq!(sums, [1, 2, 3, 4].map(|factor| [factor * 4_999_950_000; 4]));
         }
     }

@@ -8,15 +8,17 @@
 
 use super::{Block, pattern};
 
-/// Proof that the processor has an instruction set, and what the set does with the 512 bits of a block.
+/// Proof that the processor has an instruction set, and what the set does with the 512 bits of a block. The value also
+/// has the number of probes per key, a constant in the types for eight.
 pub(super) trait Isa: Copy {
     /// A block in registers.
     type Line: Copy;
 
+    fn probes(self) -> u32;
     /// The lanes pattern of `rounds` rounds, at least 1.
     fn lanes(self, low: u64, rounds: u32) -> Self::Line;
     /// The scatter pattern.
-    fn scattered(self, low: u64, probes: u32) -> Self::Line;
+    fn scattered(self, low: u64) -> Self::Line;
     fn load(self, block: &Block) -> Self::Line;
     fn store(self, block: &mut Block, line: Self::Line);
     fn and(self, left: Self::Line, right: Self::Line) -> Self::Line;
@@ -28,59 +30,44 @@ pub(super) trait Isa: Copy {
 
     /// All bits of a key.
     #[inline(always)]
-    fn mask(self, low: u64, probes: u32) -> Self::Line {
-        match pattern::rounds(probes) {
-            0 => self.scattered(low, probes),
+    fn mask(self, low: u64) -> Self::Line {
+        match pattern::rounds(self.probes()) {
+            0 => self.scattered(low),
             rounds => self.lanes(low, rounds),
         }
     }
 
-    /// Whether a block has all bits of a mask made from `probes` probes.
+    /// Whether a block has all bits of a key's mask.
     #[inline(always)]
-    fn has(self, block: Self::Line, mask: Self::Line, probes: u32) -> bool {
-        let _ = probes;
+    fn has(self, block: Self::Line, mask: Self::Line) -> bool {
         self.is_zero(self.without(mask, block))
     }
 
     /// Sets the bits of a key and returns whether any was clear.
     #[inline(always)]
-    fn insert(self, block: &mut Block, low: u64, probes: u32) -> bool {
-        if pattern::rounds(probes) == 0 {
-            return pattern::insert_scattered(block, low, probes);
+    fn insert(self, block: &mut Block, low: u64) -> bool {
+        match pattern::rounds(self.probes()) {
+            0 => pattern::insert_scattered(block, low, self.probes()),
+            _ => insert(self, block, low),
         }
-        let (mask, old) = (self.mask(low, probes), self.load(block));
-        self.store(block, self.or(old, mask));
-        !self.has(old, mask, probes)
     }
 
     /// Whether all bits of a key are set.
     #[inline(always)]
-    fn contains(self, block: &Block, low: u64, probes: u32) -> bool {
-        contains(self, block, low, probes)
-    }
-}
-
-/// Operations of an [`Isa`] on two lines.
-#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
-macro_rules! on_two_lines {
-    ($($name:ident: |$left:ident, $right:ident| $line:expr;)*) => {$(
-        #[inline(always)]
-        fn $name(self, $left: Self::Line, $right: Self::Line) -> Self::Line {
-            // SAFETY: `self` is proof that the processor has the instructions.
-            unsafe { $line }
+    fn contains(self, block: &Block, low: u64) -> bool {
+        match pattern::rounds(self.probes()) {
+            0 => pattern::contains_scattered(block, low, self.probes()),
+            _ => self.has(self.load(block), self.mask(low)),
         }
-    )*};
-}
-#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
-pub(super) use on_two_lines;
-
-/// [`Isa::contains`], where a set has no better way.
-#[inline(always)]
-pub(super) fn contains<I: Isa>(isa: I, block: &Block, low: u64, probes: u32) -> bool {
-    if pattern::rounds(probes) == 0 {
-        return pattern::contains_scattered(block, low, probes);
     }
-    isa.has(isa.load(block), isa.mask(low, probes), probes)
+}
+
+/// [`Isa::insert`] by a mask.
+#[inline(always)]
+pub(super) fn insert<I: Isa>(isa: I, block: &mut Block, low: u64) -> bool {
+    let (mask, old) = (isa.mask(low), isa.load(block));
+    isa.store(block, isa.or(old, mask));
+    !isa.has(old, mask)
 }
 
 /// What is compiled for every instruction set.

@@ -1,30 +1,40 @@
 //! Keys of a blocked filter: all bits of a key are in one block.
 
+use core::ops::Range;
+
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 use super::AtomicBlock;
-use super::batch::{Batch, Each, Hash, each, lines_ahead};
+use super::Block;
+use super::batch::{Batch, Each, Hash, Kept, Keys, Places};
 #[cfg(target_arch = "x86_64")]
-use super::inline::{self, Inline};
+use super::inline;
 use super::isa::{Isa, Work};
-#[cfg(any(target_arch = "x86_64", all(feature = "std", target_has_atomic = "64"), test))]
-use super::pattern;
-use super::set::Set;
-use super::{Block, ask};
-use crate::bits::place;
+use super::plain::Plain;
+#[cfg(target_arch = "x86_64")]
+use super::x86::{self, Avx2, Avx512};
 use crate::hash::{KeyHash, Mixed64};
 use crate::prelude::*;
 
-/// How a filter sets and tests the bits of its keys: an instruction set and a number of probes, chosen once per filter.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) struct Kernel {
-    pub(super) set: Set,
-    pub(super) probes: u32,
-    /// How single keys are set and tested without a call.
+/// How a filter sets and tests the bits of its keys: a number of probes and an instruction set, chosen once per filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kernel {
+    Plain(Plain<false>),
+    /// Eight probes: code compiled for that number, and with vectors single keys need no call.
+    PlainEight(Plain<true>),
     #[cfg(target_arch = "x86_64")]
-    pub(super) inlined: Inline,
+    Avx2(Avx2<false>),
+    #[cfg(target_arch = "x86_64")]
+    Avx2Eight(Avx2<true>),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512<false>),
+    /// Fewer than eight probes: single look-ups need no call.
+    #[cfg(target_arch = "x86_64")]
+    Avx512Few(Avx512<false>),
+    #[cfg(target_arch = "x86_64")]
+    Avx512Eight(Avx512<true>),
 }
 
-/// The position of a slice of blocks in its filter: it starts at block `first` of `total`.
+/// A slice of a filter's blocks: it starts at block `first` of `total`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) first: u64,
@@ -32,122 +42,122 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The place of a key in the slice; beyond its end if the key belongs elsewhere.
-    #[inline(always)]
-    fn place(&self, hash: KeyHash) -> usize {
-        place(hash.high, self.total).wrapping_sub(self.first) as usize
+    /// All blocks of a filter.
+    pub(crate) fn all(blocks: &[Block]) -> Self {
+        Self { first: 0, total: blocks.len() as u64 }
     }
-
-    #[inline(always)]
-    fn ahead(&self) -> Option<usize> {
-        lines_ahead(self.total)
-    }
-
-    #[inline(always)]
-    fn ask(&self, blocks: &[Block], hash: KeyHash) {
-        ask(blocks, self.place(hash));
-    }
-}
-
-impl core::fmt::Debug for Kernel {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        self.set.fmt(f)
-    }
-}
-
-/// Runs `$work` with a constant `$PROBES`: the number of probes if code is compiled for that number, else 0.
-macro_rules! with_probes {
-    ($probes:expr, $PROBES:ident => $work:expr) => {
-        match $probes {
-            8 => {
-                const $PROBES: u32 = 8;
-                $work
-            }
-            _ => {
-                const $PROBES: u32 = 0;
-                $work
-            }
-        }
-    };
-}
-pub(super) use with_probes;
-
-/// The number of probes: a constant in code compiled for that number, a variable if `PROBES` is 0.
-#[inline(always)]
-pub(super) const fn known<const PROBES: u32>(probes: u32) -> u32 {
-    if PROBES == 0 { probes } else { PROBES }
 }
 
 impl Kernel {
     /// The best kernel of this processor for `probes` probes per key.
     pub(crate) fn detect(probes: u32) -> Self {
-        Self::of(Set::detect(), probes)
+        Self::available(probes).next().expect("plain code runs anywhere")
     }
 
-    /// All kernels that this processor can run, the best one last.
-    #[cfg(test)]
-    pub(crate) fn available(probes: u32) -> Vec<Self> {
-        Set::available().into_iter().map(|set| Self::of(set, probes)).collect()
+    /// All kernels that this processor can run, the best one first.
+    pub(super) fn available(probes: u32) -> impl Iterator<Item = Self> {
+        let kernels = core::iter::once(match probes {
+            8 => Self::PlainEight(Plain(probes)),
+            _ => Self::Plain(Plain(probes)),
+        });
+        #[cfg(target_arch = "x86_64")]
+        let kernels = {
+            let avx2 = match probes {
+                8 => Avx2::detect(probes).map(Self::Avx2Eight),
+                _ => Avx2::detect(probes).map(Self::Avx2),
+            };
+            let avx512 = match probes {
+                8 => Avx512::detect(probes).map(Self::Avx512Eight),
+                ..8 => Avx512::detect(probes).map(Self::Avx512Few),
+                _ => Avx512::detect(probes).map(Self::Avx512),
+            };
+            avx512.into_iter().chain(avx2).chain(kernels)
+        };
+        kernels
     }
 
-    pub(super) fn of(set: Set, probes: u32) -> Self {
-        Self {
-            set,
-            probes,
+    /// Runs work under its instruction set: the only way to do so.
+    #[inline(always)]
+    pub(super) fn run<W: Work>(self, work: W) -> W::Answer {
+        match self {
+            Self::Plain(isa) => run_plain(isa, work),
+            Self::PlainEight(isa) => run_plain(isa, work),
+            // SAFETY: the value proves that the processor has the instruction set; the same below.
             #[cfg(target_arch = "x86_64")]
-            inlined: Inline::of(set, probes),
+            Self::Avx2(isa) => unsafe { x86::run_avx2(isa, work) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2Eight(isa) => unsafe { x86::run_avx2(isa, work) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(isa) | Self::Avx512Few(isa) => unsafe { x86::run_avx512(isa, work) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Eight(isa) => unsafe { x86::run_avx512(isa, work) },
         }
     }
 
     /// Sets a key's bits in its block and returns whether any was clear.
     #[inline(always)]
-    pub(crate) fn insert(&self, block: &mut Block, low: u64) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        if self.inlined != Inline::No {
-            // SAFETY: a block is 64 bytes aligned to 64, borrowed for writing.
-            return unsafe { self.inlined.insert(block.0.as_mut_ptr(), low) };
+    pub(crate) fn insert(self, block: &mut Block, low: u64) -> bool {
+        match self {
+            // SAFETY: the processor has AVX-512; a block is 64 bytes aligned to 64, borrowed for writing.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512Eight(_) => unsafe { inline::insert_avx512(block.0.as_mut_ptr(), low) },
+            // SAFETY: as above, with AVX2.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx2Eight(_) => unsafe { inline::insert_avx2(block.0.as_mut_ptr(), low) },
+            _ => self.insert_by_call(block, low),
         }
-        self.set.run(InsertOne { block, low, probes: self.probes })
     }
 
     /// Whether all of a key's bits are set in its block.
     #[inline(always)]
-    pub(crate) fn contains(&self, block: &Block, low: u64) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        if self.inlined != Inline::No {
+    pub(crate) fn contains(self, block: &Block, low: u64) -> bool {
+        let words = block.0.as_ptr();
+        match self {
             // SAFETY: as in `insert`; the block is borrowed for reading.
-            return unsafe { self.inlined.contains(block.0.as_ptr(), low) };
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512Eight(_) => unsafe { inline::contains_avx512(words, low) },
+            // SAFETY: as above.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx2Eight(_) => unsafe { inline::contains_avx2(words, low) },
+            // SAFETY: as above.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512Few(isa) => unsafe { inline::contains_few(words, low, isa.probes()) },
+            _ => self.contains_by_call(block, low),
         }
-        #[cfg(target_arch = "x86_64")]
-        if !cfg!(miri)
-            && matches!(self.set, Set::Avx512(_))
-            && self.probes <= pattern::SCATTER_PER_WORD
-        {
-            // SAFETY: the processor has AVX-512; the block is borrowed for reading.
-            return unsafe {
-                inline::contains_scattered(block.0.as_ptr(), low, (1 << self.probes) - 1)
-            };
-        }
-        self.set.run(ContainsOne { block, low, probes: self.probes })
+    }
+
+    /// Not inlined, like the next: else the compiler joins both choices into one jump by a table, a third slower.
+    #[inline(never)]
+    fn insert_by_call(self, block: &mut Block, low: u64) -> bool {
+        self.run(InsertOne { block, low })
+    }
+
+    #[inline(never)]
+    fn contains_by_call(self, block: &Block, low: u64) -> bool {
+        self.run(ContainsOne { block, low })
     }
 
     /// Like [`contains`](Self::contains), for a block in which other threads may be setting bits.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
     #[inline(always)]
-    pub(crate) fn contains_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        if self.inlined != Inline::No {
+    pub(crate) fn contains_atomic(self, block: &AtomicBlock, low: u64) -> bool {
+        match self {
             // SAFETY: as in `contains`; other threads access the words only atomically.
-            return unsafe { self.inlined.contains(block.words(), low) };
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512Eight(_) => unsafe { inline::contains_avx512(block.words(), low) },
+            // SAFETY: as above.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx2Eight(_) => unsafe { inline::contains_avx2(block.words(), low) },
+            // SAFETY: as above.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512Few(isa) => unsafe {
+                inline::contains_few(block.words(), low, isa.probes())
+            },
+            _ => block.contains(low, self.probes()),
         }
-        if pattern::rounds(self.probes) > 0 {
-            return block.load().has(&pattern::mask(low, self.probes));
-        }
-        let mut all = 1;
-        for (word, bit) in pattern::Scatter::new(low, self.probes) {
-            all &= block.word(word) >> bit;
-        }
-        all & 1 == 1
     }
 
     /// Like [`insert`](Self::insert), for a block that other threads may be reading.
@@ -155,95 +165,41 @@ impl Kernel {
     /// No other thread may insert into the block meanwhile, or bits could be lost: callers hold a lock.
     #[cfg(all(feature = "std", target_has_atomic = "64"))]
     #[inline(always)]
-    pub(crate) fn insert_atomic(&self, block: &AtomicBlock, low: u64) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        if self.inlined != Inline::No {
+    pub(crate) fn insert_atomic(self, block: &AtomicBlock, low: u64) -> bool {
+        match self {
             // SAFETY: as in `contains_atomic`.
-            return unsafe { self.inlined.insert(block.words(), low) };
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512Eight(_) => unsafe { inline::insert_avx512(block.words(), low) },
+            // SAFETY: as above.
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx2Eight(_) => unsafe { inline::insert_avx2(block.words(), low) },
+            _ => block.insert(low, self.probes()),
         }
-        if pattern::rounds(self.probes) > 0 {
-            let mask = pattern::mask(low, self.probes);
-            let old = block.load();
-            let mut new = old;
-            new.or(&mask);
-            block.store_changes(&old, &new);
-            return !old.has(&mask);
+    }
+
+    /// The probes per key.
+    #[cfg(all(feature = "std", target_has_atomic = "64"))]
+    fn probes(self) -> u32 {
+        match self {
+            Self::Plain(isa) => isa.probes(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(isa) => isa.probes(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(isa) | Self::Avx512Few(isa) => isa.probes(),
+            _ => 8,
         }
-        let mut all = 1;
-        for (word, bit) in pattern::Scatter::new(low, self.probes) {
-            let old = block.word(word);
-            all &= old >> bit;
-            block.set_word(word, old | 1 << bit);
-        }
-        all & 1 == 0
     }
 }
 
-/// The batch loops for one type of hash, compiled in this crate for every crate that uses its filters.
-#[allow(unreachable_pub)] // as for `Kernel`
-pub trait Batched: Hash {
-    /// Inserts keys that all fall into `blocks`, which is `run` of the filter.
-    ///
-    /// # Panics
-    /// If a key falls elsewhere.
-    fn insert(kernel: &Kernel, blocks: &mut [Block], run: Run, hashes: &[Self]);
-    /// Like [`insert`](Self::insert), in order; sets `new[i]` to whether `hashes[i]` set a bit.
-    ///
-    /// # Panics
-    /// If a key falls elsewhere, or the slices differ in length.
-    fn insert_new(
-        kernel: &Kernel,
-        blocks: &mut [Block],
-        run: Run,
-        hashes: &[Self],
-        new: &mut [bool],
-    );
-    /// Looks up keys in a whole filter.
-    ///
-    /// # Panics
-    /// If the slices differ in length.
-    fn contains(kernel: &Kernel, blocks: &[Block], hashes: &[Self], found: &mut [bool]);
+/// Also a call, to keep callers small.
+#[inline(never)]
+fn run_plain<const EIGHT: bool, W: Work>(isa: Plain<EIGHT>, work: W) -> W::Answer {
+    work.run(isa)
 }
-
-macro_rules! batched {
-    ($type:ty) => {
-        impl Batched for $type {
-            fn insert(kernel: &Kernel, blocks: &mut [Block], run: Run, hashes: &[Self]) {
-                let (probes, answers) = (kernel.probes, &mut vec![(); hashes.len()][..]);
-                with_probes!(probes, P => {
-                    kernel.set.run(Batch { hashes, each: Insert::<P> { blocks, run, probes }, answers });
-                });
-            }
-
-            fn insert_new(
-                kernel: &Kernel,
-                blocks: &mut [Block],
-                run: Run,
-                hashes: &[Self],
-                answers: &mut [bool],
-            ) {
-                let probes = kernel.probes;
-                with_probes!(probes, P => {
-                    kernel.set.run(Batch { hashes, each: InsertNew::<P> { blocks, run, probes }, answers });
-                });
-            }
-
-            fn contains(kernel: &Kernel, blocks: &[Block], hashes: &[Self], answers: &mut [bool]) {
-                let (probes, run) = (kernel.probes, Run { first: 0, total: blocks.len() as u64 });
-                with_probes!(probes, P => {
-                    kernel.set.run(Batch { hashes, each: Contains::<P> { blocks, run, probes }, answers });
-                });
-            }
-        }
-    };
-}
-batched!(KeyHash);
-batched!(Mixed64);
 
 struct InsertOne<'a> {
     block: &'a mut Block,
     low: u64,
-    probes: u32,
 }
 
 impl Work for InsertOne<'_> {
@@ -251,14 +207,13 @@ impl Work for InsertOne<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> bool {
-        isa.insert(self.block, self.low, self.probes)
+        isa.insert(self.block, self.low)
     }
 }
 
 struct ContainsOne<'a> {
     block: &'a Block,
     low: u64,
-    probes: u32,
 }
 
 impl Work for ContainsOne<'_> {
@@ -266,67 +221,97 @@ impl Work for ContainsOne<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> bool {
-        isa.contains(self.block, self.low, self.probes)
+        isa.contains(self.block, self.low)
+    }
+}
+
+/// The loops over many keys. They have no type parameters, so they are compiled in this crate, for every crate that
+/// uses its filters.
+impl Kernel {
+    /// Inserts keys that all fall into `blocks`, which is `run` of the filter. Panics if a key falls elsewhere.
+    pub(crate) fn insert_all(self, blocks: &mut [Block], run: Run, hashes: &[KeyHash]) {
+        self.each(run, Insert(blocks), hashes, &mut vec![(); hashes.len()]);
+    }
+
+    pub(crate) fn insert_narrow(self, blocks: &mut [Block], run: Run, hashes: &[Mixed64]) {
+        self.each(run, Insert(blocks), hashes, &mut vec![(); hashes.len()]);
+    }
+
+    /// Like [`insert_all`](Self::insert_all), in order; sets `new[i]` to whether `hashes[i]` set a bit. Panics also if
+    /// the slices differ in length.
+    pub(crate) fn insert_all_new(
+        self,
+        blocks: &mut [Block],
+        run: Run,
+        hashes: &[KeyHash],
+        new: &mut [bool],
+    ) {
+        self.each(run, Insert(blocks), hashes, new);
+    }
+
+    /// Looks up keys in a whole filter. Panics if the slices differ in length.
+    pub(crate) fn contains_all(self, blocks: &[Block], hashes: &[KeyHash], found: &mut [bool]) {
+        self.each(Run::all(blocks), Contains(blocks), hashes, found);
+    }
+
+    pub(crate) fn contains_narrow(self, blocks: &[Block], hashes: &[Mixed64], found: &mut [bool]) {
+        self.each(Run::all(blocks), Contains(blocks), hashes, found);
+    }
+
+    #[inline(always)]
+    fn each<H: Hash, A: Kept<bool>>(
+        self,
+        run: Run,
+        each: impl Each<Answer = bool>,
+        hashes: &[H],
+        answers: &mut [A],
+    ) {
+        let places = Places::<1> { first: run.first, total: run.total, size: 1 };
+        self.run(Batch { hashes, keys: Keys { places, each }, answers });
     }
 }
 
 /// Keys inserted into a run of blocks.
-struct Insert<'a, const PROBES: u32> {
-    blocks: &'a mut [Block],
-    run: Run,
-    probes: u32,
-}
+struct Insert<'a>(&'a mut [Block]);
 
-each!(
-    Insert<PROBES: u32> -> (),
-    ahead: |self| self.run.ahead(),
-    ask: |hash| self.run.ask(self.blocks, hash),
-    each: |isa, hash| {
-        let block = &mut self.blocks[self.run.place(hash)];
-        isa.insert(block, hash.low, known::<PROBES>(self.probes));
+impl Each for Insert<'_> {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn blocks(&self) -> &[Block] {
+        self.0
     }
-);
 
-/// Like [`Insert`], reporting which keys set a bit.
-struct InsertNew<'a, const PROBES: u32> {
-    blocks: &'a mut [Block],
-    run: Run,
-    probes: u32,
-}
-
-each!(
-    InsertNew<PROBES: u32> -> bool,
-    ahead: |self| self.run.ahead(),
-    ask: |hash| self.run.ask(self.blocks, hash),
-    each: |isa, hash| {
-        let block = &mut self.blocks[self.run.place(hash)];
-        isa.insert(block, hash.low, known::<PROBES>(self.probes))
+    #[inline(always)]
+    fn each<I: Isa>(&mut self, isa: I, lines: Range<usize>, low: u64) -> bool {
+        isa.insert(&mut self.0[lines.start], low)
     }
-);
+}
 
 /// Keys looked up in a whole filter.
-struct Contains<'a, const PROBES: u32> {
-    blocks: &'a [Block],
-    run: Run,
-    probes: u32,
-}
+struct Contains<'a>(&'a [Block]);
 
-each!(
-    Contains<PROBES: u32> -> bool,
-    ahead: |self| self.run.ahead(),
-    ask: |hash| self.run.ask(self.blocks, hash),
-    each: |isa, hash| {
-        let block = &self.blocks[self.run.place(hash)];
-        isa.contains(block, hash.low, known::<PROBES>(self.probes))
+impl Each for Contains<'_> {
+    type Answer = bool;
+
+    #[inline(always)]
+    fn blocks(&self) -> &[Block] {
+        self.0
     }
-);
+
+    #[inline(always)]
+    fn each<I: Isa>(&mut self, isa: I, lines: Range<usize>, low: u64) -> bool {
+        isa.contains(&self.0[lines.start], low)
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::pattern;
     use super::*;
-    use crate::bits::{Blocks, in_miri, tests::probes};
+    use crate::bits::{Blocks, in_miri, place, tests::probes};
 
     fn hashes(seed: u64, count: usize) -> Vec<KeyHash> {
         (0..count as u64).map(|i| KeyHash::from_u64(crate::hash::mix(seed ^ (i << 20)))).collect()
@@ -360,10 +345,10 @@ mod tests {
                     let known = kernel.contains(block, hash.low);
                     prop_assert_eq!(kernel.insert(block, hash.low), !known, "{:?}", kernel);
                 }
-                Batched::insert(&kernel, &mut many, Run { first: 0, total: blocks }, &hashes);
+                kernel.insert_all(&mut many, Run { first: 0, total: blocks }, &hashes);
                 prop_assert!(one[..] == expected[..] && many[..] == expected[..], "{:?} {}", kernel, probes);
                 let (mut again, mut new) = (Blocks::zeroed(blocks).unwrap(), vec![false; count]);
-                Batched::insert_new(&kernel, &mut again, Run { first: 0, total: blocks }, &hashes, &mut new);
+                kernel.insert_all_new(&mut again, Run { first: 0, total: blocks }, &hashes, &mut new);
                 let mut turn = Blocks::zeroed(blocks).unwrap();
                 let sets_a_bit = |hash: &KeyHash| {
                     let block = &mut turn[place(hash.high, blocks) as usize];
@@ -374,25 +359,17 @@ mod tests {
                 prop_assert_eq!(new, hashes.iter().map(sets_a_bit).collect::<Vec<_>>());
                 prop_assert!(again[..] == expected[..], "{:?} {}", kernel, probes);
                 let mut found = vec![false; asked.len()];
-                Batched::contains(&kernel, &many, &asked, &mut found);
+                kernel.contains_all(&many, &asked, &mut found);
                 prop_assert_eq!(&found, &answers, "{:?} {}", kernel, probes);
                 // Each of `hashes` was stretched from the 64-bit hash in its high half.
                 let narrow: Vec<_> = hashes.iter().map(|hash| Mixed64(hash.high)).collect();
                 let mut many = Blocks::zeroed(blocks).unwrap();
-                Batched::insert(&kernel, &mut many, Run { first: 0, total: blocks }, &narrow);
+                kernel.insert_narrow(&mut many, Run { first: 0, total: blocks }, &narrow);
                 prop_assert!(many[..] == expected[..], "{:?} {}", kernel, probes);
                 found.truncate(count);
-                Batched::contains(&kernel, &many, &narrow, &mut found);
+                kernel.contains_narrow(&many, &narrow, &mut found);
                 prop_assert_eq!(&found, &answers[..count], "{:?} {}", kernel, probes);
             }
         }
-    }
-
-    #[test]
-    fn this_processor_is_covered() {
-        let sets = Set::available();
-        eprintln!("kernels tested: {sets:?}");
-        assert!(matches!(sets[0], Set::Plain(_)));
-        assert_eq!(Set::detect(), *sets.last().unwrap());
     }
 }

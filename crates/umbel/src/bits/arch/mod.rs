@@ -3,10 +3,10 @@
 //! | module | what |
 //! |---|---|
 //! | `pattern` | what every kernel does, bit for bit, in plain code |
-//! | `set`, `isa` | the instruction sets, and the only way to run code under one |
-//! | `plain`, `x86`, `neon` | what each set does with a block |
+//! | `isa` | what an instruction set does with a block |
+//! | `plain`, `x86` | the sets |
+//! | `kernel` | the choice of a set, the only way to run code under one, and keys of a blocked filter: one block each |
 //! | `batch` | the loop over many keys, which prefetches their lines |
-//! | `kernel` | keys of a blocked filter: one block each |
 //! | `grouped` | keys of a window: a group of blocks each |
 //! | `counters`, `planes` | keys of a counting filter: planes of counters each |
 //! | `inline` | single keys without a call |
@@ -25,13 +25,10 @@ mod isa;
 mod kernel;
 #[cfg(feature = "mmap")]
 mod map;
-#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-mod neon;
 mod once;
 mod pattern;
 mod plain;
 mod planes;
-mod set;
 mod storage;
 mod wipe;
 #[cfg(target_arch = "x86_64")]
@@ -42,7 +39,7 @@ pub(crate) use atomic::{AtomicBlock, AtomicBlocks};
 pub(crate) use batch::{AHEAD, FAR, Hash, NEAR};
 pub(crate) use counters::Counters;
 pub(crate) use grouped::Member;
-pub(crate) use kernel::{Batched, Kernel, Run};
+pub(crate) use kernel::{Kernel, Run};
 #[cfg(feature = "mmap")]
 pub use map::{MappedBlocks, MappedFile};
 pub(crate) use once::Once;

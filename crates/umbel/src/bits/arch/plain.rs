@@ -3,12 +3,17 @@
 use super::isa::Isa;
 use super::{Block, pattern};
 
-/// Plain code, which every processor runs.
+/// Plain code, which every processor runs, and the number of probes: 8 if `EIGHT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Plain;
+pub(crate) struct Plain<const EIGHT: bool>(pub(super) u32);
 
-impl Isa for Plain {
+impl<const EIGHT: bool> Isa for Plain<EIGHT> {
     type Line = Block;
+
+    #[inline(always)]
+    fn probes(self) -> u32 {
+        if EIGHT { 8 } else { self.0 }
+    }
 
     #[inline(always)]
     fn lanes(self, low: u64, rounds: u32) -> Block {
@@ -16,8 +21,8 @@ impl Isa for Plain {
     }
 
     #[inline(always)]
-    fn scattered(self, low: u64, probes: u32) -> Block {
-        pattern::scattered(low, probes)
+    fn scattered(self, low: u64) -> Block {
+        pattern::scattered(low, self.probes())
     }
 
     #[inline(always)]

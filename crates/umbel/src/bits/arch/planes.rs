@@ -111,6 +111,9 @@ mod tests {
     use crate::bits::counters::{are_counts, top};
     use crate::prelude::*;
 
+    /// Any number of probes: a mask is given.
+    const PLAIN: Plain<true> = Plain(8);
+
     /// Compares with numbers, from any counters; the loops over many keys test the other instruction sets against this
     /// one.
     fn check(mut counters: Vec<Block>, key: &[usize]) {
@@ -122,24 +125,24 @@ mod tests {
         let least_of = |numbers: &[u32]| key.iter().map(|&j| numbers[j]).min().unwrap();
         let mut mask = Block::default();
         key.iter().for_each(|&j| mask.0[j / 64] |= (1u64 << (j % 64)).to_le());
-        let has = |counters: &[Block]| has(Plain, counters, mask);
-        let least = |counters: &[Block]| least(Plain, counters, mask);
+        let has = |counters: &[Block]| has(PLAIN, counters, mask);
+        let least = |counters: &[Block]| least(PLAIN, counters, mask);
         assert_eq!((has(&counters), least(&counters)), (least_of(&before) > 0, least_of(&before)));
 
         let raised = |j: usize| if of_key(j) { (before[j] + 1).min(top) } else { before[j] };
         let raised: Vec<_> = (0..512).map(raised).collect();
-        add(Plain, &mut counters, mask);
+        add(PLAIN, &mut counters, mask);
         assert_eq!(numbers(&counters), raised);
         assert_eq!((has(&counters), least(&counters)), (true, least_of(&raised)));
 
         let lowered =
             |j: usize| if of_key(j) && raised[j] < top { raised[j] - 1 } else { raised[j] };
-        assert!(take(Plain, &mut counters, mask));
+        assert!(take(PLAIN, &mut counters, mask));
         assert_eq!(numbers(&counters), (0..512).map(lowered).collect::<Vec<_>>());
         assert!(are_counts(&counters));
         // A key with a counter at 0 lowers none of the others.
         let (left, there) = (counters.clone(), has(&counters));
-        assert_eq!(take(Plain, &mut counters, mask), there);
+        assert_eq!(take(PLAIN, &mut counters, mask), there);
         assert!(there || counters == left);
     }
 

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-use super::isa::{Isa, Work, contains, on_two_lines};
+use super::isa::{Isa, Work, insert};
 use super::pattern::Scatter;
 use super::{Block, pattern};
 use crate::hash::nth_word;
@@ -18,40 +18,52 @@ macro_rules! has_feature {
     }};
 }
 
-/// Proof that the processor has AVX2 and BMI2.
+/// Proof that the processor has AVX2 and BMI2, and the number of probes: 8 if `EIGHT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Avx2(());
+pub(crate) struct Avx2<const EIGHT: bool>(u32);
 
-impl Avx2 {
-    pub(super) fn detect() -> Option<Self> {
-        if cfg!(umbel_plain) {
+/// Proof that the processor has AVX-512F, AVX2 and BMI2, and the number of probes: 8 if `EIGHT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Avx512<const EIGHT: bool>(u32);
+
+impl<const EIGHT: bool> Avx2<EIGHT> {
+    pub(super) fn detect(probes: u32) -> Option<Self> {
+        if cfg!(umbel_plain) || !has_feature!("bmi2") {
             return None;
         }
-        (has_feature!("avx2") && has_feature!("bmi2")).then_some(Self(()))
+        has_feature!("avx2").then_some(Self(probes))
     }
 }
 
-/// Proof that the processor has AVX-512F, AVX2 and BMI2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Avx512(());
-
-impl Avx512 {
-    pub(super) fn detect() -> Option<Self> {
+impl<const EIGHT: bool> Avx512<EIGHT> {
+    pub(super) fn detect(probes: u32) -> Option<Self> {
         if cfg!(umbel_avx2) {
             return None;
         }
-        Avx2::detect().filter(|_| has_feature!("avx512f")).map(|_| Self(()))
+        let avx2 = Avx2::<EIGHT>::detect(probes).filter(|_| has_feature!("avx512f"));
+        avx2.map(|Avx2(probes)| Self(probes))
     }
 }
 
 #[target_feature(enable = "avx2,bmi2")]
-pub(super) fn run_avx2<W: Work>(isa: Avx2, work: W) -> W::Answer {
+pub(super) fn run_avx2<const EIGHT: bool, W: Work>(isa: Avx2<EIGHT>, work: W) -> W::Answer {
     work.run(isa)
 }
 
 #[target_feature(enable = "avx512f,avx2,bmi2")]
-pub(super) fn run_avx512<W: Work>(isa: Avx512, work: W) -> W::Answer {
+pub(super) fn run_avx512<const EIGHT: bool, W: Work>(isa: Avx512<EIGHT>, work: W) -> W::Answer {
     work.run(isa)
+}
+
+/// Operations of an [`Isa`] on two lines.
+macro_rules! on_two_lines {
+    ($($name:ident: |$left:ident, $right:ident| $line:expr;)*) => {$(
+        #[inline(always)]
+        fn $name(self, $left: Self::Line, $right: Self::Line) -> Self::Line {
+            // SAFETY: `self` is proof that the processor has the instructions.
+            unsafe { $line }
+        }
+    )*};
 }
 
 /// One round of lanes in four words: bit (word >> shift) & 63 of each.
@@ -64,9 +76,14 @@ unsafe fn lane_bits_256(word: __m256i, shifts: __m256i) -> __m256i {
     }
 }
 
-impl Isa for Avx2 {
+impl<const EIGHT: bool> Isa for Avx2<EIGHT> {
     /// Words 0 to 3 and 4 to 7.
     type Line = (__m256i, __m256i);
+
+    #[inline(always)]
+    fn probes(self) -> u32 {
+        if EIGHT { 8 } else { self.0 }
+    }
 
     #[inline(always)]
     fn lanes(self, low: u64, rounds: u32) -> Self::Line {
@@ -85,14 +102,14 @@ impl Isa for Avx2 {
     }
 
     #[inline(always)]
-    fn scattered(self, low: u64, probes: u32) -> Self::Line {
+    fn scattered(self, low: u64) -> Self::Line {
         // SAFETY: AVX2.
         unsafe {
             let one = _mm256_set1_epi64x(1);
             let firsts =
                 (_mm256_set_epi64x(192, 128, 64, 0), _mm256_set_epi64x(448, 384, 320, 256));
             let mut mask = (_mm256_setzero_si256(), _mm256_setzero_si256());
-            for (word, bit) in Scatter::new(low, probes) {
+            for (word, bit) in Scatter::new(low, self.probes()) {
                 // In every other word the shift is 64 or more, or negative, which counts as more: the bit drops out.
                 let position = _mm256_set1_epi64x((64 * word as u64 + bit) as i64);
                 let shifts =
@@ -141,9 +158,12 @@ impl Isa for Avx2 {
     /// the mask. The fields of !low are 63 − field; a left shift drops the bits above a field, a right shift by 58 the
     /// bits below it.
     #[inline(always)]
-    fn contains(self, block: &Block, low: u64, probes: u32) -> bool {
-        if probes != 8 {
-            return contains(self, block, low, probes);
+    fn contains(self, block: &Block, low: u64) -> bool {
+        if pattern::rounds(self.probes()) == 0 {
+            return pattern::contains_scattered(block, low, self.probes());
+        }
+        if !EIGHT {
+            return self.has(self.load(block), self.mask(low));
         }
         let words = self.load(block);
         // SAFETY: AVX2.
@@ -170,8 +190,13 @@ unsafe fn lane_bits_512(word: u64) -> __m512i {
     }
 }
 
-impl Isa for Avx512 {
+impl<const EIGHT: bool> Isa for Avx512<EIGHT> {
     type Line = __m512i;
+
+    #[inline(always)]
+    fn probes(self) -> u32 {
+        if EIGHT { 8 } else { self.0 }
+    }
 
     #[inline(always)]
     fn lanes(self, low: u64, rounds: u32) -> Self::Line {
@@ -186,13 +211,13 @@ impl Isa for Avx512 {
     }
 
     #[inline(always)]
-    fn scattered(self, low: u64, probes: u32) -> Self::Line {
+    fn scattered(self, low: u64) -> Self::Line {
         // SAFETY: AVX-512F.
         unsafe {
             let (one, last) = (_mm512_set1_epi64(1), _mm512_set1_epi64(511));
             let firsts = _mm512_set_epi64(448, 384, 320, 256, 192, 128, 64, 0);
             let mut mask = _mm512_setzero_si512();
-            for (word, count) in pattern::scatter_words(low, probes) {
+            for (word, count) in pattern::scatter_words(low, self.probes()) {
                 let mut fields = _mm512_set1_epi64(word as i64);
                 for _ in 0..count {
                     // In every other word the shift is 64 or more, or negative, which counts as more.
@@ -232,35 +257,33 @@ impl Isa for Avx512 {
 
     /// If each word of the mask has one bit, one instruction finds the clear ones.
     #[inline(always)]
-    fn has(self, block: Self::Line, mask: Self::Line, probes: u32) -> bool {
-        match probes {
+    fn has(self, block: Self::Line, mask: Self::Line) -> bool {
+        match EIGHT {
             // SAFETY: AVX-512F.
-            8 => unsafe { _mm512_testn_epi64_mask(block, mask) == 0 },
-            _ => self.is_zero(self.without(mask, block)),
+            true => unsafe { _mm512_testn_epi64_mask(block, mask) == 0 },
+            false => self.is_zero(self.without(mask, block)),
         }
     }
 
     /// Scattered bits are set together, by one mask.
     #[inline(always)]
-    fn insert(self, block: &mut Block, low: u64, probes: u32) -> bool {
-        let (mask, old) = (self.mask(low, probes), self.load(block));
-        self.store(block, self.or(old, mask));
-        !self.has(old, mask, probes)
+    fn insert(self, block: &mut Block, low: u64) -> bool {
+        insert(self, block, low)
     }
 
     /// Seven scattered bits are tested together: each bit's word is brought to its own lane. Up to seven need no loop.
     #[inline(always)]
-    fn contains(self, block: &Block, low: u64, probes: u32) -> bool {
+    fn contains(self, block: &Block, low: u64) -> bool {
         let block = self.load(block);
-        if pattern::rounds(probes) > 0 {
-            return self.has(block, self.mask(low, probes), probes);
+        if pattern::rounds(self.probes()) > 0 {
+            return self.has(block, self.mask(low));
         }
-        if probes <= pattern::SCATTER_PER_WORD {
+        if self.probes() <= pattern::SCATTER_PER_WORD {
             // SAFETY: AVX-512F.
-            return unsafe { clear_of_seven(block, low, probes) } == 0;
+            return unsafe { clear_of_seven(block, low, self.probes()) } == 0;
         }
         let mut clear = 0;
-        for (word, count) in pattern::scatter_words(low, probes) {
+        for (word, count) in pattern::scatter_words(low, self.probes()) {
             // SAFETY: as above.
             clear |= unsafe { clear_of_seven(block, word, count) };
         }

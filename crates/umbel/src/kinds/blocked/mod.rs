@@ -21,7 +21,7 @@ pub use shared::Shared;
 
 use super::plain::{self, Folding, Meaning, folds, only, plain};
 use super::prelude::*;
-use crate::bits::{self, BLOCK_BITS, Batched, Kernel, NEAR, Run};
+use crate::bits::{self, BLOCK_BITS, Kernel, NEAR, Run};
 use crate::math::Coverage;
 
 filter! {
@@ -76,12 +76,6 @@ impl<S: AsRef<[Block]>> BlockedCore<S> {
     pub(super) fn prefetch_always(&self, hash: KeyHash) {
         let blocks = self.blocks.as_ref();
         bits::prefetch(blocks, place(blocks, hash) as u64 * BLOCK_BITS);
-    }
-}
-
-impl BlockedCore {
-    fn run(&self) -> Run {
-        Run { first: 0, total: self.blocks.len() as u64 }
     }
 }
 
@@ -144,7 +138,7 @@ impl<S: AsRef<[Block]>> Core for BlockedCore<S> {
     }
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        KeyHash::contains(&self.kernel, self.blocks.as_ref(), hashes, found);
+        self.kernel.contains_all(self.blocks.as_ref(), hashes, found);
     }
 
     #[inline(always)]
@@ -160,7 +154,7 @@ impl<S: AsRef<[Block]>> Core for BlockedCore<S> {
     }
 
     fn contains_narrow(&self, hashes: &[Mixed64], found: &mut [bool]) {
-        Mixed64::contains(&self.kernel, self.blocks.as_ref(), hashes, found);
+        self.kernel.contains_narrow(self.blocks.as_ref(), hashes, found);
     }
 
     one_part!(BlockedCore<T> { plan, kernel });
@@ -197,20 +191,20 @@ impl Owned for BlockedCore {
     }
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
-        let run = self.run();
-        KeyHash::insert(&self.kernel, &mut self.blocks, run, hashes);
+        let run = Run::all(&self.blocks);
+        self.kernel.insert_all(&mut self.blocks, run, hashes);
         Ok(())
     }
 
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
-        let run = self.run();
-        KeyHash::insert_new(&self.kernel, &mut self.blocks, run, hashes, new);
+        let run = Run::all(&self.blocks);
+        self.kernel.insert_all_new(&mut self.blocks, run, hashes, new);
         Ok(())
     }
 
     fn insert_narrow(&mut self, hashes: &[Mixed64]) -> Result<(), Infallible> {
-        let run = self.run();
-        Mixed64::insert(&self.kernel, &mut self.blocks, run, hashes);
+        let run = Run::all(&self.blocks);
+        self.kernel.insert_narrow(&mut self.blocks, run, hashes);
         Ok(())
     }
 

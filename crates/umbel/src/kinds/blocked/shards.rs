@@ -1,7 +1,7 @@
 //! Divides a blocked filter into runs of blocks, for several threads.
 
 use super::Blocked;
-use crate::bits::{self, AHEAD, BLOCK_BITS, Batched, Block, Kernel, Run};
+use crate::bits::{self, AHEAD, BLOCK_BITS, Block, Kernel, Run};
 use crate::hash::{Hashing, KeyHash};
 use crate::plan::Plan;
 use crate::prelude::*;
@@ -110,12 +110,12 @@ impl Shard<'_> {
 
     /// Inserts hashes that all fall into this shard. Panics if a hash falls elsewhere.
     pub fn insert_all(&mut self, hashes: &[KeyHash]) {
-        KeyHash::insert(&self.kernel, self.blocks, self.run, hashes);
+        self.kernel.insert_all(self.blocks, self.run, hashes);
     }
 
     /// Like [`insert_all`](Self::insert_all), but in order, and sets `new[i]` if `hashes[i]` was certainly new, else
     /// clears it. Panics also if the slices differ in length.
     pub fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
-        KeyHash::insert_new(&self.kernel, self.blocks, self.run, hashes, new);
+        self.kernel.insert_all_new(self.blocks, self.run, hashes, new);
     }
 }

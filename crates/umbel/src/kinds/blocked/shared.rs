@@ -225,7 +225,7 @@ impl<H: Hashing> Shared<H> {
 
     /// Inserts places and low halves, sorted by stripe; `ends[i]` is the end of stripe `i`.
     fn insert_sorted(&self, sorted: &[(usize, u64)], ends: &[u32; STRIPES]) {
-        let mut start = 0;
+        let (mut start, kernel) = (0, self.kernel);
         for (stripe, end) in ends.iter().map(|&end| end as usize).enumerate() {
             if start == end {
                 continue;
@@ -235,7 +235,7 @@ impl<H: Hashing> Shared<H> {
                 if let Some((next, _)) = sorted.get(start + i + AHEAD) {
                     self.blocks[*next].prefetch();
                 }
-                self.kernel.insert_atomic(&self.blocks[place], low);
+                kernel.insert_atomic(&self.blocks[place], low);
             }
             drop(guard);
             start = end;

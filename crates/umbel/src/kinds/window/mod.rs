@@ -405,7 +405,7 @@ impl<S: AsRef<[Block]>> Core for WindowCore<S> {
     }
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.kernel.any_batch(self.blocks.as_ref(), self.size(), hashes, found);
+        self.kernel.any_all(self.blocks.as_ref(), self.size(), hashes, found);
     }
 
     one_part!(WindowCore<T> { plan, each, generations, kernel, state });
@@ -451,7 +451,7 @@ impl Owned for WindowCore {
 
     fn insert_all(&mut self, hashes: &[KeyHash]) -> Result<(), Infallible> {
         self.by_turns(hashes.len(), |core, member, range| {
-            core.kernel.insert_batch_beside(&mut core.blocks, member, &hashes[range]);
+            core.kernel.insert_all_beside(&mut core.blocks, member, &hashes[range]);
         });
         Ok(())
     }
@@ -459,7 +459,7 @@ impl Owned for WindowCore {
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
         self.by_turns(hashes.len(), |core, member, range| {
             let (hashes, new) = (&hashes[range.clone()], &mut new[range]);
-            core.kernel.insert_batch_beside_new(&mut core.blocks, member, hashes, new);
+            core.kernel.insert_all_beside_new(&mut core.blocks, member, hashes, new);
         });
         Ok(())
     }
