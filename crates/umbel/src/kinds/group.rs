@@ -1,9 +1,7 @@
 //! Keys that go from part to part of a filter, fewer each time.
 
 use super::blocked::BlockedCore;
-use crate::bits::Block;
-use crate::filter::core::{Core, GROUP};
-use crate::hash::KeyHash;
+use super::prelude::*;
 
 /// The hashes left, and the place of each among those given.
 pub(super) struct Group<F> {
@@ -43,10 +41,6 @@ impl<F: Fn(KeyHash, usize) -> KeyHash> Group<F> {
 
     pub(super) fn count(&self) -> usize {
         self.count
-    }
-
-    pub(super) fn hashes(&self) -> &[KeyHash] {
-        &self.hashes[..self.count]
     }
 
     /// The places of the hashes left, among those given.

@@ -2,7 +2,6 @@
 //! classic and sliced.
 
 use super::prelude::*;
-use crate::bits::{self, BLOCK_BITS};
 use crate::math::Coverage;
 
 /// How filters of a kind become smaller.
@@ -112,24 +111,6 @@ pub(crate) fn merge(
     Ok(())
 }
 
-pub(crate) fn merge_bits(
-    meaning: &Meaning,
-    ours: (&mut Plan, &mut Blocks),
-    theirs: (&Plan, &[Block]),
-    how: Merge,
-) -> Result<(), MergeError> {
-    merge(
-        &meaning.folding,
-        ours,
-        theirs,
-        how,
-        match how {
-            Merge::Union | Merge::UnionFolding => bits::or,
-            Merge::Intersection => bits::and,
-        },
-    )
-}
-
 /// Estimates what two sets share, at the smaller size.
 pub(crate) fn compare(
     meaning: &Meaning,
@@ -169,10 +150,8 @@ fn folded(
     (plan, blocks): (&Plan, &[Block]),
     divisor: u64,
 ) -> Result<(Plan, Option<Blocks>), MergeError> {
-    match divisor {
-        1 => Ok((*plan, None)),
-        _ => Ok((plan.divided(divisor), Some((folding.fold)(blocks, plan, divisor)?))),
-    }
+    let folded = (divisor > 1).then(|| (folding.fold)(blocks, plan, divisor)).transpose()?;
+    Ok((plan.divided(divisor), folded))
 }
 
 pub(crate) fn probe_alike(left: &Plan, right: &Plan) -> Result<(), MergeError> {
@@ -183,6 +162,57 @@ pub(crate) fn probe_alike(left: &Plan, right: &Plan) -> Result<(), MergeError> {
 pub(crate) fn only<S>(mut parts: Vec<S>) -> S {
     parts.pop().expect("as many parts as in the layout")
 }
+
+/// Members of a plain kind's [`Core`], for whole filters; `$meaning` is of its bits.
+macro_rules! plain_core {
+    ($meaning:expr) => {
+        fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
+            Self::from_blocks(header.plan::<Self::Plans>()?, plain::only(parts))
+        }
+
+        fn receipt(&self, scheme: Scheme) -> Receipt {
+            plain::receipt(&$meaning, &self.plan, self.blocks.as_ref(), scheme)
+        }
+
+        fn compare<T: AsRef<[Block]>>(
+            &self,
+            other: &Self::With<T>,
+        ) -> Result<Comparison, MergeError> {
+            let theirs = (&other.plan, other.blocks.as_ref());
+            plain::compare(&$meaning, (&self.plan, self.blocks.as_ref()), theirs)
+        }
+    };
+}
+pub(crate) use plain_core;
+
+/// Like [`plain_core`], of its [`Owned`] core.
+macro_rules! plain_owned {
+    ($meaning:expr) => {
+        type Refusal = Infallible;
+
+        fn make(plan: &Plan) -> Result<Self, PlanError> {
+            Ok(Self::of(*plan, plain::empty(plan)?))
+        }
+
+        fn clear(&mut self) {
+            self.blocks.fill(Block::default());
+        }
+
+        fn merge<T: AsRef<[Block]>>(
+            &mut self,
+            other: &Self::With<T>,
+            how: Merge,
+        ) -> Result<(), MergeError> {
+            let (ours, theirs) = ((&mut self.plan, &mut self.blocks), other.blocks.as_ref());
+            let join = match how {
+                Merge::Union | Merge::UnionFolding => bits::or,
+                Merge::Intersection => bits::and,
+            };
+            plain::merge(&$meaning.folding, ours, (&other.plan, theirs), how, join)
+        }
+    };
+}
+pub(crate) use plain_owned;
 
 macro_rules! folds {
     ($name:ident, $folding:expr) => {
@@ -307,7 +337,7 @@ pub(crate) use plain;
 mod tests {
     use super::*;
     use crate::kinds::{blocked::BlockedCore, spread::SpreadCore};
-    use crate::{Blocked, Classic, Variant};
+    use crate::{Blocked, Classic};
 
     fn huge(variant: Variant, bits: u64, probes: u32) -> (Plan, Blocks) {
         let plan = Plan { variant, keys: 1 << 30, fpp: 0.01, bits, probes };

@@ -3,10 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::list::{Capacity, Kind, Variant};
-use crate::math::Spread;
-use crate::plan::{Plan, PlanError, Planner};
-use crate::prelude::*;
+use super::prelude::*;
+use crate::list::Capacity;
 
 impl Plan {
     /// Makes a plan with exactly these numbers.
@@ -234,8 +232,7 @@ impl FromStr for Variant {
         };
         let kind = Kind::from_str(kind)?;
         let number = number.parse().map_err(|_| ParseKindError::Parameter(kind))?;
-        let variant = of_kind!(kind, F, P => P::variant(number).ok_or(P::no_parameter(number)));
-        Ok(variant?)
+        Ok(of_kind!(kind, F, P => P::variant(number).ok_or(P::no_parameter(number)))?)
     }
 }
 

@@ -7,28 +7,23 @@
 
 use core::marker::PhantomData;
 
-use super::plain::{self, Meaning, only};
+use super::plain::{self, Meaning, plain_core, plain_owned};
 use super::prelude::*;
-use crate::bits::{self, BLOCK_BITS, Hash, POSITIONS};
+use crate::bits::{Hash, POSITIONS};
 use crate::hash::mix;
 
-pub(crate) trait Layout: Planner {
+pub(crate) trait Layout: Planner + Clone + PartialEq {
     const MEANING: Meaning;
     /// Whether each probe has a slice of its own.
     const SLICED: bool;
 }
 
 /// The core of a classic or a sliced filter.
+#[derive(Clone, PartialEq)]
 pub(crate) struct SpreadCore<L, S = Blocks> {
     pub(crate) plan: Plan,
     pub(crate) blocks: S,
     layout: PhantomData<fn() -> L>,
-}
-
-impl<L, S: Clone> Clone for SpreadCore<L, S> {
-    fn clone(&self) -> Self {
-        Self::of(self.plan, self.blocks.clone())
-    }
 }
 
 /// Part of the format.
@@ -44,15 +39,9 @@ pub(crate) fn positions<L: Layout>(
     hash: KeyHash,
 ) -> impl Iterator<Item = u64> + use<L> {
     let probes = u64::from(plan.probes);
-    let (slice, size) =
-        if L::SLICED { (plan.bits / probes, plan.bits / probes) } else { (0, plan.bits) };
+    let size = if L::SLICED { plan.bits / probes } else { plan.bits };
+    let slice = if L::SLICED { size } else { 0 };
     (0..probes).map(move |i| i * slice + bits::place(probe(hash, i), size))
-}
-
-impl<L, S: PartialEq> PartialEq for SpreadCore<L, S> {
-    fn eq(&self, other: &Self) -> bool {
-        self.plan == other.plan && self.blocks == other.blocks
-    }
 }
 
 impl<L, S> SpreadCore<L, S> {
@@ -67,16 +56,7 @@ impl<L: Layout, S: AsRef<[Block]>> SpreadCore<L, S> {
         Ok(Self::of(plan, blocks))
     }
 
-    pub(super) fn planned(self, plan: Plan) -> Self {
-        Self { plan, ..self }
-    }
-
-    /// Keys whose lines are prefetched together.
-    fn at_once(&self) -> usize {
-        POSITIONS / self.plan.probes as usize
-    }
-
-    /// Computes the positions of at most [`at_once`](Self::at_once) keys, prefetching their lines.
+    /// Computes the positions of keys, prefetching their lines; at most [`POSITIONS`].
     fn prefetched<'a>(
         &self,
         hashes: &[impl Hash],
@@ -95,7 +75,7 @@ impl<L: Layout, S: AsRef<[Block]>> SpreadCore<L, S> {
     }
 
     fn look_up(&self, hashes: &[impl Hash], found: &mut [bool]) {
-        let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
+        let (at_once, mut buffer) = (POSITIONS / self.plan.probes as usize, [0; POSITIONS]);
         let blocks = self.blocks.as_ref();
         for (hashes, found) in hashes.chunks(at_once).zip(found.chunks_mut(at_once)) {
             for (found, positions) in found.iter_mut().zip(self.prefetched(hashes, &mut buffer)) {
@@ -108,9 +88,8 @@ impl<L: Layout, S: AsRef<[Block]>> SpreadCore<L, S> {
 impl<L: Layout> SpreadCore<L> {
     /// Inserts many keys; `each` gets their places and whether they were new.
     fn insert_many(&mut self, hashes: &[impl Hash], mut each: impl FnMut(usize, bool)) {
-        let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
-        let mut place = 0;
-        for hashes in hashes.chunks(at_once) {
+        let (mut place, mut buffer) = (0, [0; POSITIONS]);
+        for hashes in hashes.chunks(POSITIONS / self.plan.probes as usize) {
             for positions in self.prefetched(hashes, &mut buffer) {
                 each(place, set_all(&mut self.blocks, positions.iter().copied()));
                 place += 1;
@@ -149,20 +128,7 @@ impl<L: Layout, S: AsRef<[Block]>> Core for SpreadCore<L, S> {
 
     one_part!(SpreadCore<L, T> { plan, layout });
 
-    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
-        Self::from_blocks(header.plan::<L>()?, only(parts))
-    }
-
-    fn receipt(&self, scheme: Scheme) -> Receipt {
-        plain::receipt(&L::MEANING, &self.plan, self.blocks.as_ref(), scheme)
-    }
-    fn compare<T: AsRef<[Block]>>(
-        &self,
-        other: &SpreadCore<L, T>,
-    ) -> Result<Comparison, MergeError> {
-        let theirs = (&other.plan, other.blocks.as_ref());
-        plain::compare(&L::MEANING, (&self.plan, self.blocks.as_ref()), theirs)
-    }
+    plain_core!(L::MEANING);
 
     fn positions(&self, hash: KeyHash) -> Option<Vec<u64>> {
         Some(positions::<L>(&self.plan, hash).collect())
@@ -170,11 +136,7 @@ impl<L: Layout, S: AsRef<[Block]>> Core for SpreadCore<L, S> {
 }
 
 impl<L: Layout> Owned for SpreadCore<L> {
-    type Refusal = Infallible;
-
-    fn make(plan: &Plan) -> Result<Self, PlanError> {
-        Ok(Self::of(*plan, plain::empty(plan)?))
-    }
+    plain_owned!(L::MEANING);
 
     #[inline]
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
@@ -194,18 +156,5 @@ impl<L: Layout> Owned for SpreadCore<L> {
     fn insert_narrow(&mut self, hashes: &[Mixed64]) -> Result<(), Infallible> {
         self.insert_many(hashes, |_, _| {});
         Ok(())
-    }
-
-    fn clear(&mut self) {
-        self.blocks.fill(Block::default());
-    }
-
-    fn merge<T: AsRef<[Block]>>(
-        &mut self,
-        other: &SpreadCore<L, T>,
-        how: Merge,
-    ) -> Result<(), MergeError> {
-        let theirs = (&other.plan, other.blocks.as_ref());
-        plain::merge_bits(&L::MEANING, (&mut self.plan, &mut self.blocks), theirs, how)
     }
 }

@@ -1,7 +1,6 @@
 //! Plans kinds that consist of, or begin with, a plain filter: counting, attributes and cascade.
 
-use crate::list::Variant;
-use crate::plan::{Plan, PlanError, Planner, check_bits};
+use super::prelude::*;
 
 /// Runs `$does` with the planner of a plain variant, blocked or classic, as the type `$planner`.
 macro_rules! of_plain {

@@ -32,7 +32,7 @@ pub(crate) trait Planner {
     const IN_ORDER: bool = false;
     /// Whether a look-up can tell beforehand which blocks it reads. Other kinds find out as they go, or read all when opened.
     #[cfg_attr(not(feature = "mmap"), allow(dead_code))]
-    const KNOWS_READS: bool = false;
+    const KNOWS_READS: bool = Self::PLAIN;
     /// Why its filters do not merge, and what to do instead; `None` if they do.
     const UNMERGED: Option<&'static str> = None;
 

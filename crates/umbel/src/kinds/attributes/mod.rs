@@ -123,11 +123,12 @@ impl Inner {
         Ok(merged)
     }
 
-    fn planned(self, plan: Plan) -> Self {
-        match self {
-            Self::Blocked(filter) => Self::Blocked(filter.planned(plan)),
-            Self::Classic(filter) => Self::Classic(filter.planned(plan)),
+    fn planned(mut self, plan: Plan) -> Self {
+        match &mut self {
+            Self::Blocked(filter) => filter.plan = plan,
+            Self::Classic(filter) => filter.plan = plan,
         }
+        self
     }
 }
 

@@ -19,9 +19,9 @@ pub use shards::{Shard, ShardIndex, Shards};
 #[cfg(all(feature = "std", target_has_atomic = "64"))]
 pub use shared::Shared;
 
-use super::plain::{self, Folding, Meaning, folds, only, plain};
+use super::plain::{self, Folding, Meaning, folds, plain, plain_core, plain_owned};
 use super::prelude::*;
-use crate::bits::{self, BLOCK_BITS, Kernel, NEAR, Run};
+use crate::bits::{Kernel, NEAR, Run};
 use crate::math::Coverage;
 
 filter! {
@@ -56,7 +56,8 @@ fn place(blocks: &[Block], hash: KeyHash) -> usize {
 }
 
 impl<S: AsRef<[Block]>> BlockedCore<S> {
-    fn of(plan: Plan, blocks: S) -> Self {
+    /// `blocks` must be as many as the plan has, with zeros after its last bit.
+    pub(super) fn of(plan: Plan, blocks: S) -> Self {
         Self { plan, kernel: Kernel::detect(plan.probes), blocks }
     }
 
@@ -64,11 +65,6 @@ impl<S: AsRef<[Block]>> BlockedCore<S> {
     pub(crate) fn from_blocks(plan: Plan, blocks: S) -> Result<Self, FileError> {
         plain::check(&plan, blocks.as_ref())?;
         Ok(Self::of(plan, blocks))
-    }
-
-    /// The same bits with another plan, of the same size and probes.
-    pub(super) fn planned(self, plan: Plan) -> Self {
-        Self { plan, ..self }
     }
 
     /// Prefetches the cache line of a key, however small the filter.
@@ -159,17 +155,7 @@ impl<S: AsRef<[Block]>> Core for BlockedCore<S> {
 
     one_part!(BlockedCore<T> { plan, kernel });
 
-    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
-        Self::from_blocks(header.plan::<Plans>()?, only(parts))
-    }
-
-    fn receipt(&self, scheme: Scheme) -> Receipt {
-        plain::receipt(&MEANING, &self.plan, self.blocks.as_ref(), scheme)
-    }
-    fn compare<T: AsRef<[Block]>>(&self, other: &BlockedCore<T>) -> Result<Comparison, MergeError> {
-        let theirs = (&other.plan, other.blocks.as_ref());
-        plain::compare(&MEANING, (&self.plan, self.blocks.as_ref()), theirs)
-    }
+    plain_core!(MEANING);
 
     fn positions(&self, hash: KeyHash) -> Option<Vec<u64>> {
         Some(positions(&self.plan, hash).collect())
@@ -177,11 +163,7 @@ impl<S: AsRef<[Block]>> Core for BlockedCore<S> {
 }
 
 impl Owned for BlockedCore {
-    type Refusal = Infallible;
-
-    fn make(plan: &Plan) -> Result<Self, PlanError> {
-        Ok(Self::of(*plan, plain::empty(plan)?))
-    }
+    plain_owned!(MEANING);
 
     #[inline]
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
@@ -206,18 +188,5 @@ impl Owned for BlockedCore {
         let run = Run::all(&self.blocks);
         self.kernel.insert_narrow(&mut self.blocks, run, hashes);
         Ok(())
-    }
-
-    fn clear(&mut self) {
-        self.blocks.fill(Block::default());
-    }
-
-    fn merge<T: AsRef<[Block]>>(
-        &mut self,
-        other: &BlockedCore<T>,
-        how: Merge,
-    ) -> Result<(), MergeError> {
-        let theirs = (&other.plan, other.blocks.as_ref());
-        plain::merge_bits(&MEANING, (&mut self.plan, &mut self.blocks), theirs, how)
     }
 }

@@ -1,14 +1,9 @@
 //! Plans the blocked kind.
 
 use super::rate::{Pattern, spread};
-use crate::bits::BLOCK_BITS;
 use crate::kinds::classic;
-use crate::list::{Kind, Variant};
-use crate::math::{MAX_PROBES, Spread};
+use crate::kinds::prelude::*;
 use crate::plan::size::{Shape, at_rate, blocks_within, climb, whole_blocks};
-use crate::plan::{Plan, PlanError, Planner};
-#[cfg(not(feature = "std"))]
-use crate::prelude::*;
 
 /// Lanes are used if they need at most this many times the bits of the best scatter pattern: they are several times
 /// faster to compute, and cost 2.0 % at fpp 0.01, 1.5 % at 0.001 and 0.9 % at 1e-6. At 0.1 they would cost 22 %.
@@ -20,7 +15,6 @@ impl Planner for Plans {
     const KIND: Kind = Kind::Blocked;
     const USUAL: Variant = Variant::Blocked;
     const PLAIN: bool = true;
-    const KNOWS_READS: bool = true;
 
     fn for_keys(_: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
         shape_for(fpp)?.smallest(keys, fpp, &Self::promised_fpp)

@@ -3,22 +3,19 @@
 //! the rate is the mean over them. Fuller blocks raise it above the classic formula's, the more the lower the rate.
 //! Inside a block the rate is exact for the [`Pattern`].
 
-use crate::bits::Once;
-use crate::math::search::border;
-use crate::math::{Coverage, MAX_PROBES, Spread, occupancy, poisson};
-use crate::prelude::*;
+use core::array;
 
-const BLOCK_BITS: f64 = 512.0;
-const LANE_BITS: f64 = 64.0;
-const LANES: i32 = 8;
+use crate::bits::Once;
+use crate::kinds::prelude::*;
+use crate::math::search::border;
+use crate::math::{Coverage, occupancy, poisson};
 
 /// The rates of a block by its number of keys, for one number of probes. Computing one takes up to half a millisecond
 /// (k = 31); evaluating it sums about 30 √λ terms.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    probes: u32,
     /// `rates[load]`; beyond the end the rate is 1 to 12 digits.
-    rates: Vec<f64>,
+    rates: Vec<[f64; 1]>,
 }
 
 impl Pattern {
@@ -26,19 +23,7 @@ impl Pattern {
     /// is 0 or above [`MAX_PROBES`].
     pub fn new(probes: u32) -> Self {
         assert!((1..=MAX_PROBES).contains(&probes), "probes {probes}");
-        // Given the load, lanes are independent. Scatter has one of 512 bits.
-        let (bins, each, lanes) = parts(probes);
-        let different = occupancy::choices(bins, each);
-        let mut covered = occupancy::Covered::new(bins, each);
-        let mut rates = Vec::new();
-        loop {
-            let rate = covered.mean(&different).powi(lanes);
-            rates.push(rate);
-            if rate > 1.0 - 1e-12 {
-                return Self { probes, rates };
-            }
-            covered.throw(u64::from(each));
-        }
+        Self { rates: moments(probes) }
     }
 
     /// Returns the pattern of [`new`](Self::new), computed once per process.
@@ -46,11 +31,6 @@ impl Pattern {
         static PATTERNS: [Once<Pattern>; MAX_PROBES as usize + 1] =
             [const { Once::new() }; MAX_PROBES as usize + 1];
         PATTERNS[probes as usize].get_or_init(|| Self::new(probes))
-    }
-
-    /// Returns the probes per key.
-    pub fn probes(&self) -> u32 {
-        self.probes
     }
 
     /// Returns the false positive rate if a block holds `load` keys on average: Σ Poisson(L; load)·f(L).
@@ -63,7 +43,7 @@ impl Pattern {
         if load > 4.0 * self.rates.len() as f64 {
             return 1.0;
         }
-        poisson::mean(load, |keys| self.rates.get(keys as usize).copied().unwrap_or(1.0))
+        poisson::mean(load, |keys| at(&self.rates, keys)[0])
     }
 
     /// Returns the highest mean load with a rate of at most `fpp`; 512 divided by it are the bits per key.
@@ -72,32 +52,46 @@ impl Pattern {
     }
 }
 
-/// The bits of a part of a block, the probes in it, and the number of parts: lanes, or the whole block.
+/// The bits of a part of a block, the probes in it, and the number of parts: eight lanes, or the whole block.
 pub(crate) fn parts(probes: u32) -> (u64, u32, i32) {
-    if probes.is_multiple_of(8) {
-        (LANE_BITS as u64, probes / 8, LANES)
-    } else {
-        (BLOCK_BITS as u64, probes, 1)
+    if probes.is_multiple_of(8) { (64, probes / 8, 8) } else { (BLOCK_BITS, probes, 1) }
+}
+
+/// E[R] to E[R^N] of a block's rate R given its load, for each load from 0 on; beyond the end all are 1 to 12 digits.
+fn moments<const N: usize>(probes: u32) -> Vec<[f64; N]> {
+    // R is a power of the product of the lanes' fills. Lanes are independent given the load; scatter has one.
+    let (bins, power, lanes) = parts(probes);
+    let powers: [_; N] = array::from_fn(|j| occupancy::choices(bins, (j as u32 + 1) * power));
+    let mut covered = occupancy::Covered::new(bins, N as u32 * power);
+    let mut by_load = Vec::new();
+    loop {
+        let moments = powers.each_ref().map(|power| covered.mean(power).powi(lanes));
+        by_load.push(moments);
+        if moments[0] > 1.0 - 1e-12 {
+            return by_load;
+        }
+        covered.throw(u64::from(power));
     }
+}
+
+fn at<const N: usize>(by_load: &[[f64; N]], load: u64) -> [f64; N] {
+    by_load.get(load as usize).copied().unwrap_or([1.0; N])
 }
 
 /// Returns the probability that a key sets a given bit of its block: 1 − (63/64)^(k/8) with lanes, from the bit's own
 /// lane only; 1 − (511/512)^k with scatter.
 pub fn bit_chance(probes: u32) -> f64 {
-    if probes.is_multiple_of(8) {
-        1.0 - (1.0 - 1.0 / LANE_BITS).powi(probes as i32 / 8)
-    } else {
-        1.0 - (1.0 - 1.0 / BLOCK_BITS).powi(probes as i32)
-    }
+    let (bits, rounds, _) = parts(probes);
+    1.0 - (1.0 - 1.0 / bits as f64).powi(rounds as i32)
 }
 
 /// Returns the false positive rate of one block, from the numbers of set bits in its eight 64-bit words.
 pub fn fpp_of_block(ones: [u32; 8], probes: u32) -> f64 {
     if probes.is_multiple_of(8) {
-        let product: f64 = ones.iter().map(|&ones| f64::from(ones) / LANE_BITS).product();
+        let product: f64 = ones.iter().map(|&ones| f64::from(ones) / 64.0).product();
         product.powi(probes as i32 / 8)
     } else {
-        (f64::from(ones.iter().sum::<u32>()) / BLOCK_BITS).powi(probes as i32)
+        (f64::from(ones.iter().sum::<u32>()) / 512.0).powi(probes as i32)
     }
 }
 
@@ -112,19 +106,21 @@ pub fn fpp_of_block(ones: [u32; 8], probes: u32) -> f64 {
 pub fn spread(keys: u64, blocks: u64, probes: u32) -> Spread {
     let load = keys as f64 / blocks as f64;
     let mean = Pattern::shared(probes).fpp(load);
-    let moments = Moments::shared(probes);
-    if mean <= 0.0 || load > 4.0 * moments.by_load.len() as f64 {
+    static MOMENTS: [Once<Vec<[f64; 4]>>; MAX_PROBES as usize + 1] =
+        [const { Once::new() }; MAX_PROBES as usize + 1];
+    let moments = MOMENTS[probes as usize].get_or_init(|| moments(probes));
+    if mean <= 0.0 || load > 4.0 * moments.len() as f64 {
         return Spread::fixed(mean);
     }
     // Relative to the mean, to keep powers from underflowing.
     let slope = poisson::mean(load, |keys| {
-        let [rate, ..] = moments.of(keys);
+        let [rate, ..] = at(moments, keys);
         rate / mean * (keys as f64 - load)
     }) / load;
     // E[(R/f + a)^j], with a the rest of the residual; the square also times the load's distance from its mean.
     let [second, third, fourth, with_load] = poisson::means(load, |keys| {
         let over = keys as f64 - load;
-        let [first, second, third, fourth] = moments.of(keys).map(|moment| moment / mean);
+        let [first, second, third, fourth] = at(moments, keys).map(|moment| moment / mean);
         let (second, third, fourth) = (second / mean, third / mean / mean, fourth / mean.powi(3));
         let a = -1.0 - slope * over;
         let square = second + a * (2.0 * first + a);
@@ -146,56 +142,16 @@ pub fn spread(keys: u64, blocks: u64, probes: u32) -> Spread {
     }
 }
 
-/// E[R] to E[R⁴] of a block's rate given its load.
-struct Moments {
-    /// Loads beyond the end have rate 1 to 12 digits.
-    by_load: Vec<[f64; 4]>,
-}
-
-impl Moments {
-    fn shared(probes: u32) -> &'static Self {
-        static ALL: [Once<Moments>; MAX_PROBES as usize + 1] =
-            [const { Once::new() }; MAX_PROBES as usize + 1];
-        ALL[probes as usize].get_or_init(|| Self::new(probes))
-    }
-
-    fn new(probes: u32) -> Self {
-        // R is a power of the product of the lanes' fills. Lanes are independent given the load; scatter has one.
-        let (bins, power, lanes) = parts(probes);
-        let powers = [1, 2, 3, 4].map(|j| occupancy::choices(bins, j * power));
-        let mut covered = occupancy::Covered::new(bins, 4 * power);
-        let mut by_load = Vec::new();
-        loop {
-            let moments = powers.each_ref().map(|power| covered.mean(power).powi(lanes));
-            by_load.push(moments);
-            if moments[0] > 1.0 - 1e-12 {
-                return Self { by_load };
-            }
-            covered.throw(u64::from(power));
-        }
-    }
-
-    fn of(&self, load: u64) -> [f64; 4] {
-        self.by_load.get(load as usize).copied().unwrap_or([1.0; 4])
-    }
-}
-
 impl Coverage {
     /// Returns the coverage of the blocked kind, with `blocks` blocks of 512 bits. With lanes, 63 other bits share a
     /// bit's lane, and 448 are independent of it given the block.
     pub fn blocked(blocks: u64, probes: u32) -> Self {
-        const LANE: f64 = 64.0;
-        const BLOCK: f64 = 512.0;
-        let spared = 1.0 - bit_chance(probes);
-        if probes.is_multiple_of(8) {
-            let rounds = probes as i32 / 8;
-            let lane = (LANE - 1.0, (1.0 - 2.0 / LANE).powi(rounds));
-            let lanes = (BLOCK - LANE, (1.0 - 1.0 / LANE).powi(2 * rounds));
-            Self::in_blocks(blocks as f64, BLOCK, spared, &[lane, lanes])
-        } else {
-            let pair = (BLOCK - 1.0, (1.0 - 2.0 / BLOCK).powi(probes as i32));
-            Self::in_blocks(blocks as f64, BLOCK, spared, &[pair])
-        }
+        let (bits, rounds, lanes) = parts(probes);
+        let (block, lane, rounds) = (BLOCK_BITS as f64, bits as f64, rounds as i32);
+        let same = (lane - 1.0, (1.0 - 2.0 / lane).powi(rounds));
+        let others = (block - lane, (1.0 - 1.0 / lane).powi(2 * rounds));
+        let pairs = &[same, others][..lanes.min(2) as usize];
+        Self::in_blocks(blocks as f64, block, 1.0 - bit_chance(probes), pairs)
     }
 }
 
@@ -207,8 +163,11 @@ mod tests {
     fn rates_grow_with_load_from_zero_to_one() {
         for probes in [1, 3, 8, 15, 16, 24, 32] {
             let pattern = Pattern::new(probes);
-            assert_eq!(pattern.rates[0], 0.0);
-            assert!(pattern.rates.windows(2).all(|pair| pair[0] <= pair[1] + 1e-15), "{probes}");
+            assert_eq!(pattern.rates[0], [0.0]);
+            assert!(
+                pattern.rates.windows(2).all(|pair| pair[0][0] <= pair[1][0] + 1e-15),
+                "{probes}"
+            );
             assert!(pattern.fpp(1e5) > 0.999_999);
             assert_eq!(pattern.fpp(u64::MAX as f64), 1.0, "at once");
             let end = 4.0 * pattern.rates.len() as f64;

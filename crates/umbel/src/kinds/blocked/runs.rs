@@ -1,7 +1,6 @@
 //! Blocked filters processed run by run, for `umbel-sets`: only some blocks are in memory at a time.
 
 use super::{BlockedCore, Plans, coverage, fpp};
-use crate::bits;
 use crate::filter::file;
 use crate::format::KeyDescription;
 use crate::kinds::prelude::*;

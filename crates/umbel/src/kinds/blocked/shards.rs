@@ -1,10 +1,8 @@
 //! Divides a blocked filter into runs of blocks, for several threads.
 
 use super::Blocked;
-use crate::bits::{self, AHEAD, BLOCK_BITS, Block, Kernel, Run};
-use crate::hash::{Hashing, KeyHash};
-use crate::plan::Plan;
-use crate::prelude::*;
+use crate::bits::{AHEAD, Kernel, Run};
+use crate::kinds::prelude::*;
 
 impl<H: Hashing> Blocked<H> {
     /// Divides the filter into at most `count` shards, runs of blocks that different threads can fill at the same time.
@@ -91,9 +89,7 @@ impl<'a> Shard<'a> {
         let run = Run { first, total: plan.bits / BLOCK_BITS };
         Self { run, kernel: Kernel::detect(plan.probes), blocks }
     }
-}
 
-impl Shard<'_> {
     /// Looks up hashes that all fall into this shard: sets `found[i]` to the answer for `hashes[i]`. Panics if a hash
     /// falls elsewhere, or the slices differ in length.
     pub fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {

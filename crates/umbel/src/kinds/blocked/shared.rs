@@ -6,7 +6,6 @@
 //! and both would consider the key new.) A query sees a key once all its words are stored: never before the insertion
 //! began, always after it returned.
 
-use core::convert::Infallible;
 use core::fmt;
 #[cfg(not(all(test, umbel_loom, target_pointer_width = "64")))]
 use std::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread};
@@ -15,14 +14,12 @@ use std::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread};
 use loom::{sync::atomic::AtomicBool, sync::atomic::Ordering, thread};
 
 use super::{Blocked, BlockedCore, Plans};
-use crate::bits::{AHEAD, AtomicBlocks, Block, Blocks, Kernel, place};
-use crate::error::OutOfMemory;
+use crate::bits::{AHEAD, AtomicBlocks, Kernel, place};
 use crate::filter::core::GROUP as HASHED_AT_ONCE;
-use crate::filter::hashed::{Hashed, hashed, in_groups};
-use crate::filter::{Filter, Receipt};
+use crate::filter::hashed::in_groups;
 use crate::format::KeyDescription;
-use crate::hash::{Hashes, Hashing, Key, KeyHash, KeyHasher};
-use crate::plan::{Plan, PlanError, Planner};
+use crate::hash::Hashes;
+use crate::kinds::prelude::*;
 
 /// The most stripes, each lock in a cache line of its own: 64 threads seldom meet, yet a group of hashes has many for
 /// each.
@@ -144,8 +141,7 @@ impl<H: Hashing> Shared<H> {
 
     /// Unwraps the filter.
     pub fn into_filter(self) -> Blocked<H> {
-        let core = BlockedCore::from_blocks(self.plan, self.blocks.into_blocks());
-        let core = core.expect("the parts of a filter");
+        let core = BlockedCore::of(self.plan, self.blocks.into_blocks());
         Blocked(Hashed { core, hasher: self.hasher, description: self.description })
     }
 
@@ -230,14 +226,13 @@ impl<H: Hashing> Shared<H> {
             if start == end {
                 continue;
             }
-            let guard = lock(&self.stripes[stripe].0);
+            let _guard = lock(&self.stripes[stripe].0);
             for (i, &(place, low)) in sorted[start..end].iter().enumerate() {
                 if let Some((next, _)) = sorted.get(start + i + AHEAD) {
                     self.blocks[*next].prefetch();
                 }
                 kernel.insert_atomic(&self.blocks[place], low);
             }
-            drop(guard);
             start = end;
         }
     }
@@ -296,7 +291,7 @@ impl<H: Hashing> Shared<H> {
         for (to, from) in copy.iter_mut().zip(&*self.blocks) {
             *to = from.load();
         }
-        let core = BlockedCore::from_blocks(self.plan, copy).expect("the parts of a filter");
+        let core = BlockedCore::of(self.plan, copy);
         let (hasher, description) = (self.hasher.clone(), self.description.clone());
         Ok(Blocked(Hashed { core, hasher, description }))
     }

@@ -1,11 +1,9 @@
 //! Builds a bloomier filter: hashes are collected by shard, and each shard is built by itself, on any thread.
 
-use super::plan::{ALL_PASS, MOST_WIDTH, Plans, Shape, check_widths, plan_for, rate};
+use super::plan::{MOST_WIDTH, Plans, Shape, check_widths, plan_for, promised};
 use super::solve::{Entry, Solved, Solver, Unsolved, solver_bytes};
 use super::{Bloomier, BloomierCore, Query, shard_of};
-use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
 use crate::kinds::prelude::*;
-use crate::plan::Kind;
 
 /// Builds a bloomier filter shard by shard. Collect the hashes of each shard, by [`shard_of`](Self::shard_of), and
 /// build the shards in any order, on any threads. Memory: the filter, 16 bytes per hash that you keep, and
@@ -84,10 +82,9 @@ impl BloomierBuilder {
 
     /// Returns all shards, in the order of their indexes.
     pub fn shards(&mut self) -> impl Iterator<Item = BloomierShard<'_>> {
-        let Self { shape, plan, .. } = *self;
-        let blocks = self.blocks.chunks_mut(shard_blocks(&self.shape));
+        let Self { shape, plan: Plan { keys: planned, .. }, .. } = *self;
+        let blocks = self.blocks.chunks_mut((shape.shard_bits() / BLOCK_BITS) as usize);
         let shards = self.solved.iter_mut().zip(blocks);
-        let planned = plan.keys;
         (0..).zip(shards).map(move |(index, (solved, blocks))| BloomierShard {
             shape,
             planned,
@@ -102,40 +99,37 @@ impl BloomierBuilder {
     /// # Errors
     /// [`BuildError::Overfull`] if all shards together have more keys than planned.
     pub fn finish<H: Hashing>(self, hasher: H) -> Result<Bloomier<H>, BuildError> {
-        Ok(Bloomier(Hashed::of(self.into_core()?, hasher)))
+        let planned = self.plan.keys;
+        let core = self.into_core().map_err(|unsolved| unsolved.of_keys(planned))?;
+        Ok(Bloomier(Hashed::of(core, hasher)))
     }
 
-    fn into_core(self) -> Result<BloomierCore, BuildError> {
+    fn into_core(self) -> Result<BloomierCore, Unsolved> {
         let Self { plan, shape, solved, blocks } = self;
         let solved = solved.iter().map(|solved| solved.expect("every shard is built"));
-        let (mut seeds, mut keys) = (Vec::new(), 0);
-        for shard in solved {
-            seeds.push(shard.seed);
-            keys += shard.keys;
-        }
+        let seeds: Vec<u64> = solved.clone().map(|shard| shard.seed).collect();
+        let keys = solved.map(|shard| shard.keys).sum();
         if keys > plan.keys {
-            return Err(BuildError::Overfull(keys, plan.keys));
+            return Err(Unsolved::Full(keys));
         }
-        let query = Query::of(&shape, &seeds);
-        Ok(BloomierCore { plan, shape, query, seeds, keys, blocks })
+        Ok(BloomierCore { plan, query: Query::of(shape, &seeds), seeds, keys, blocks })
     }
 
     /// Builds all shards in order.
-    fn build<E: Entry>(mut self, entries: &[E]) -> Result<BloomierCore, Failed> {
+    fn build<E: Entry>(mut self, entries: &[E]) -> Result<BloomierCore, Unsolved> {
         let (shape, mut solver) = (self.shape, Solver::default());
-        let mut ends = vec![0; self.count() + 1];
-        entries.iter().for_each(|entry| ends[self.shard_of(entry.hash()) + 1] += 1);
+        // How many entries each shard has; then where its own begin, and at last where they end.
+        let mut ends = vec![0; self.count()];
+        entries.iter().for_each(|entry| ends[self.shard_of(entry.pair().0)] += 1);
         let mut sorted = entries.to_vec();
         if self.count() > 1 {
-            (1..ends.len()).for_each(|i| ends[i] += ends[i - 1]);
+            let mut start = 0;
+            ends.iter_mut().for_each(|end| start += core::mem::replace(end, start));
             for entry in entries {
-                let end = &mut ends[self.shard_of(entry.hash())];
+                let end = &mut ends[self.shard_of(entry.pair().0)];
                 sorted[*end] = *entry;
                 *end += 1;
             }
-            ends.pop();
-        } else {
-            ends.remove(0);
         }
         let mut start = 0;
         for (shard, end) in self.shards().zip(ends) {
@@ -143,8 +137,7 @@ impl BloomierBuilder {
             *shard.solved = Some(solver.solve(&shape, shard.blocks, entries)?);
             start = end;
         }
-        drop(sorted);
-        Ok(self.into_core()?)
+        self.into_core()
     }
 }
 
@@ -161,43 +154,17 @@ impl BloomierShard<'_> {
             return Err(BuildError::OtherShard(place as u64, found, shard));
         }
         let solved = Solver::default().solve(&self.shape, self.blocks, hashes);
-        *self.solved = Some(solved.map_err(|failed| match failed {
-            Unsolved::Full(keys) => BuildError::Overfull(keys, self.planned),
-            Unsolved::Differ(_) => unreachable!("keys without values"),
-        })?);
+        *self.solved = Some(solved.map_err(|unsolved| unsolved.of_keys(self.planned))?);
         Ok(())
     }
 }
 
-fn shard_blocks(shape: &Shape) -> usize {
-    (shape.shard_bits() / BLOCK_BITS) as usize
-}
-
-/// Why a build failed, without the places of the keys in the input.
-enum Failed {
-    Unsolved(Unsolved),
-    Error(BuildError),
-}
-
-impl From<Unsolved> for Failed {
-    fn from(unsolved: Unsolved) -> Self {
-        Self::Unsolved(unsolved)
-    }
-}
-
-impl From<BuildError> for Failed {
-    fn from(error: BuildError) -> Self {
-        Self::Error(error)
-    }
-}
-
-impl Failed {
-    /// The public error; `find` locates the key with different values in the input.
-    fn into_error(self, planned: u64, find: impl FnOnce(KeyHash) -> BuildError) -> BuildError {
+impl Unsolved {
+    /// The public error, for keys without values.
+    fn of_keys(self, planned: u64) -> BuildError {
         match self {
-            Self::Error(error) => error,
-            Self::Unsolved(Unsolved::Full(keys)) => BuildError::Overfull(keys, planned),
-            Self::Unsolved(Unsolved::Differ(hash)) => find(hash),
+            Self::Full(keys) => BuildError::Overfull(keys, planned),
+            Self::Differ(_) => unreachable!("keys without values"),
         }
     }
 }
@@ -207,8 +174,7 @@ impl Owned for BloomierCore {
 
     fn build(plan: &Plan, hashes: &[KeyHash]) -> Result<Self, BuildError> {
         let built = BloomierBuilder::new(plan)?.build(hashes);
-        built
-            .map_err(|failed| failed.into_error(plan.keys, |_| unreachable!("keys without values")))
+        built.map_err(|unsolved| unsolved.of_keys(plan.keys))
     }
 
     fn insert(&mut self, _: KeyHash) -> Result<bool, InsertError> {
@@ -259,14 +225,13 @@ impl<H: Hashing> Bloomier<H> {
         if let Some(place) = wide {
             return Err(BuildError::WideValue(pairs[place].1, place as u64, bits));
         }
-        let built = builder.build(&hashes).map_err(|failed| {
-            failed.into_error(plan.keys, |hash| {
-                let mut same = (0u64..).zip(&hashes).filter(|(_, pair)| pair.0 == hash);
-                let (first, &(_, one)) = same.next().expect("the pairs have this key");
-                let other = same.find(|(_, pair)| pair.1 != one);
-                let (second, &(_, two)) = other.expect("it has two values");
-                BuildError::ValuesDiffer([first, second], [one, two])
-            })
+        let built = builder.build(&hashes).map_err(|unsolved| {
+            let Unsolved::Differ(hash) = unsolved else { return unsolved.of_keys(plan.keys) };
+            let mut same = (0u64..).zip(&hashes).filter(|(_, pair)| pair.0 == hash);
+            let (first, &(_, one)) = same.next().expect("the pairs have this key");
+            let other = same.find(|(_, pair)| pair.1 != one);
+            let (second, &(_, two)) = other.expect("it has two values");
+            BuildError::ValuesDiffer([first, second], [one, two])
         })?;
         Ok(Self(Hashed::of(built, hasher)))
     }
@@ -281,14 +246,8 @@ impl Bloomier {
     /// [`PlanError::ZeroKeys`]; [`PlanError::Field`] for other widths; [`PlanError::TooManyAtOnce`];
     /// [`PlanError::TooLarge`].
     pub fn map_plan(keys: u64, value_bits: u32, fingerprint_bits: u32) -> Result<Plan, PlanError> {
-        if keys == 0 {
-            return Err(PlanError::ZeroKeys);
-        }
+        check_keys(keys)?;
         check_widths(fingerprint_bits, value_bits)?;
-        let fpp = match fingerprint_bits {
-            0 => ALL_PASS,
-            bits => rate(bits),
-        };
-        plan_for(keys, fpp, fingerprint_bits, value_bits)
+        plan_for(keys, promised(fingerprint_bits), fingerprint_bits, value_bits)
     }
 }

@@ -22,7 +22,7 @@ use plan::{MOST_SEGMENT, MOST_SHARDS, MOST_SLOTS, Shape, check_widths, variant_o
 
 use super::plain::only;
 use super::prelude::*;
-use crate::bits::{self, AHEAD, FAR, cast, slots};
+use crate::bits::{AHEAD, FAR, cast, slots};
 
 filter! {
     /// A static filter or map, built once from all its keys, with the fewest bits of all kinds.
@@ -67,7 +67,6 @@ filter! {
 #[derive(Clone, PartialEq)]
 pub(crate) struct BloomierCore<S = Blocks> {
     plan: Plan,
-    shape: Shape,
     query: Query,
     /// One per shard.
     seeds: Vec<u64>,
@@ -107,15 +106,12 @@ fn edge(x: u64, starts: u64, length: u32) -> [u32; 3] {
 /// The parameters of a query, computed once.
 #[derive(Clone, Copy, PartialEq)]
 struct Query {
-    shards: u64,
+    shape: Shape,
     shard_bytes: u64,
     /// The seed of a single shard, the usual case: it saves a key one multiplication.
     seed: u64,
     starts: u64,
-    length: u32,
-    width: u32,
-    /// The bits of a fingerprint, and their mask.
-    fingerprint: u32,
+    /// The bits of a fingerprint.
     mask: u64,
     /// The width, if slots are fingerprints alone of 8, 12 or 16 bits; else 0.
     usual: u32,
@@ -125,16 +121,13 @@ struct Query {
 type Probe = (usize, [u32; ARITY as usize], u64);
 
 impl Query {
-    fn of(shape: &Shape, seeds: &[u64]) -> Self {
+    fn of(shape: Shape, seeds: &[u64]) -> Self {
         let usual = [8, 12, 16].into_iter().find(|&width| width == shape.fingerprint);
         Self {
-            shards: shape.shards,
+            shape,
             shard_bytes: shape.shard_bits() / 8,
             seed: seeds[0],
             starts: shape.starts(),
-            length: shape.length,
-            width: shape.width(),
-            fingerprint: shape.fingerprint,
             mask: slots::mask(shape.fingerprint),
             usual: usual.filter(|_| shape.value == 0).unwrap_or(0),
         }
@@ -142,14 +135,14 @@ impl Query {
 
     #[inline(always)]
     fn probe(&self, seeds: &[u64], hash: KeyHash) -> Probe {
-        let (start, seed) = match self.shards {
+        let (start, seed) = match self.shape.shards {
             1 => (0, self.seed),
             shards => {
                 let shard = bits::place(hash.high, shards);
                 ((shard * self.shard_bytes) as usize, seeds[shard as usize])
             }
         };
-        let slots = edge(spread(hash, seed), self.starts, self.length);
+        let slots = edge(spread(hash, seed), self.starts, self.shape.length);
         (start, slots, hash.high)
     }
 
@@ -163,7 +156,7 @@ impl Query {
     #[inline(always)]
     fn sum<const WIDTH: u32>(&self, blocks: &[Block], (start, [a, b, c], high): Probe) -> u64 {
         let shard = &cast::bytes(blocks)[start..];
-        let slot = |slot| slots::get::<WIDTH>(shard, slot, self.width);
+        let slot = |slot| slots::get::<WIDTH>(shard, slot, self.shape.width());
         slot(a) ^ slot(b) ^ slot(c) ^ fingerprint(high, self.mask::<WIDTH>())
     }
 
@@ -203,7 +196,7 @@ impl Query {
             for (probe, hash) in probes.iter_mut().zip(hashes) {
                 *probe = self.probe(seeds, *hash);
                 for slot in probe.1 {
-                    let byte = probe.0 + slots::place::<WIDTH>(slot, self.width).0;
+                    let byte = probe.0 + slots::place::<WIDTH>(slot, self.shape.width()).0;
                     bits::prefetch(blocks, 8 * byte as u64);
                 }
             }
@@ -231,12 +224,12 @@ impl<H: Hashing, S: AsRef<[Block]>> Bloomier<H, S> {
     /// Returns the bits of a fingerprint, r: the rate is 2⁻ʳ.
     #[doc(hidden)]
     pub fn fingerprint_bits(&self) -> u32 {
-        self.0.core.shape.fingerprint
+        self.0.core.query.shape.fingerprint
     }
 
     /// Returns the bits of a value; 0 in a filter without values.
     pub fn value_bits(&self) -> u32 {
-        self.0.core.shape.value
+        self.0.core.query.shape.value
     }
 }
 
@@ -246,7 +239,7 @@ impl<S: AsRef<[Block]>> BloomierCore<S> {
         let query = &self.query;
         let sum = query.sum::<0>(self.blocks.as_ref(), query.probe(&self.seeds, hash));
         // A fingerprint of 64 bits leaves no value, so nothing is shifted.
-        let value = (sum >> (query.fingerprint % 64)) & slots::mask(self.shape.value);
+        let value = (sum >> (query.shape.fingerprint % 64)) & slots::mask(query.shape.value);
         query.fits::<0>(sum).then_some(value)
     }
 
@@ -288,31 +281,31 @@ impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
         self.keys == 0
     }
 
-    one_part!(BloomierCore<T> { plan, shape, query, seeds, keys });
+    one_part!(BloomierCore<T> { plan, query, seeds, keys });
 
     fn body(&self) -> Body {
-        let Shape { shards, length, segments, fingerprint, value } = self.shape;
+        let Shape { shards, length, segments, fingerprint, value } = self.query.shape;
         let body = Body::default().u32(shards as u32).u32(length).u32(segments);
         let body = body.u32(fingerprint).u32(value).u32(POSITIONS).u64(self.keys);
         self.seeds.iter().fold(body, |body, &seed| body.u64(seed))
     }
 
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-        Ok(vec![declared(header)?.plan.bytes()])
+        Ok(vec![declared(header)?.0.bytes()])
     }
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
-        let Declared { plan, shape, seeds, keys } = declared(header)?;
+        let (plan, shape, seeds, keys) = declared(header)?;
         let blocks = only(parts);
         let found = blocks.as_ref();
         let used = shape.slots() * u64::from(shape.width());
-        for shard in 0..shape.shards {
+        let mut behind = (0..shape.shards).flat_map(|shard| {
             let start = shard * shape.shard_bits();
-            let mut behind = (used..shape.shard_bits()).map(|bit| start + bit);
-            let clear = !behind.any(|bit| bits::get(found, bit));
-            check_field("payload", 1, clear, "zeros after the last slot of each shard")?;
-        }
-        Ok(Self { plan, shape, query: Query::of(&shape, &seeds), seeds, keys, blocks })
+            start + used..start + shape.shard_bits()
+        });
+        let clear = !behind.any(|bit| bits::get(found, bit));
+        check_field("payload", 1, clear, "zeros after the last slot of each shard")?;
+        Ok(Self { plan, query: Query::of(shape, &seeds), seeds, keys, blocks })
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
@@ -322,7 +315,7 @@ impl<S: AsRef<[Block]>> Core for BloomierCore<S> {
 
 impl BloomierCore<&[Block]> {
     fn measured(&self, scheme: Scheme) -> Receipt {
-        let shape = &self.shape;
+        let shape = &self.query.shape;
         let (width, bytes) = (shape.width(), cast::bytes(self.blocks));
         let in_use = |shard: u64| {
             let bytes = &bytes[(shard * shape.shard_bits() / 8) as usize..];
@@ -333,40 +326,30 @@ impl BloomierCore<&[Block]> {
         let cells = (used, shape.shards * shape.slots());
         let keys = Estimate::new(self.keys as f64, 0.0);
         let fpp = plan::rate(shape.fingerprint);
-        let count = |name, count| Fact { name, figure: Figure::Count(count) };
         let facts = vec![
-            count("fingerprint_bits", shape.fingerprint.into()),
-            count("value_bits", shape.value.into()),
-            count("shards", shape.shards),
-            count("slots", shape.shards * shape.slots()),
+            Fact::count("fingerprint_bits", shape.fingerprint.into()),
+            Fact::count("value_bits", shape.value.into()),
+            Fact::count("shards", shape.shards),
+            Fact::count("slots", cells.1),
         ];
         let receipt = Receipt::new(self.plan, scheme, cells, keys, fpp);
         Receipt { room: 0, facts, ..receipt }
     }
 }
 
-struct Declared {
-    plan: Plan,
-    shape: Shape,
-    seeds: Vec<u64>,
-    keys: u64,
-}
-
-/// Reads and checks the fields of the kind.
+/// The plan, the shape, the seed of each shard and the number of keys.
 ///
 /// ```text
 ///  64  shards          u32      76  fingerprint_bits  u32      88  keys  u64
 ///  68  segment_length  u32      80  value_bits        u32      96 + 8 i  seed of shard i  u64
 ///  72  segments        u32      84  positions, 1      u32
 /// ```
-fn declared(header: &Header) -> Result<Declared, FileError> {
+fn declared(header: &Header) -> Result<(Plan, Shape, Vec<u64>, u64), FileError> {
     let mut fields = header.fields();
-    let (shards, length, segments) = (fields.u32()?, fields.u32()?, fields.u32()?);
-    let (fingerprint, value) = (fields.u32()?, fields.u32()?);
-    let positions = fields.u32()?;
+    let (shards, length, segments) = (u64::from(fields.u32()?), fields.u32()?, fields.u32()?);
+    let (fingerprint, value, positions) = (fields.u32()?, fields.u32()?, fields.u32()?);
     check_field("positions", positions.into(), positions == POSITIONS, "1")?;
     let keys = fields.u64()?;
-    let shards = u64::from(shards);
     check_field("shards", shards, (1..=MOST_SHARDS).contains(&shards), "1 to 8000")?;
     let seeds = (0..shards).map(|_| fields.u64()).collect::<Result<Vec<_>, _>>()?;
     fields.end()?;
@@ -388,5 +371,5 @@ fn declared(header: &Header) -> Result<Declared, FileError> {
         probes: ARITY,
     };
     Plans::check(&plan)?;
-    Ok(Declared { plan, shape, seeds, keys })
+    Ok((plan, shape, seeds, keys))
 }

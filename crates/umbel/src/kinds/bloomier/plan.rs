@@ -1,14 +1,8 @@
 //! Plans the bloomier kind, and the shape of its graphs.
 
 use super::graph::{self, ARITY};
-use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
-use crate::error::check_field;
-use crate::list::{Kind, Variant};
-use crate::math::Spread;
+use crate::kinds::prelude::*;
 use crate::plan::size::whole_blocks;
-use crate::plan::{Plan, PlanError, Planner, check_bits};
-#[cfg(not(feature = "std"))]
-use crate::prelude::*;
 
 /// The most bits of a fingerprint, of a value, and of both together.
 pub(super) const MOST_WIDTH: u32 = 64;
@@ -91,12 +85,14 @@ pub(super) fn check_widths(fingerprint: u32, value: u32) -> Result<(), PlanError
     Ok(check_field("value_bits", value.into(), width, "0 to 64, with the fingerprint 1 to 64")?)
 }
 
-/// The promised rate of a map without fingerprints: every key passes, and 1 is not a valid rate.
-pub(super) const ALL_PASS: f64 = 1.0f64.next_down();
-
 /// 2^-bits exactly, so a plan for this rate needs no bit more. `powi` may round, says its documentation.
 pub(super) fn rate(fingerprint: u32) -> f64 {
     f64::from_bits(u64::from(1023 - fingerprint) << 52)
+}
+
+/// The rate as plans promise it. Without a fingerprint every key passes, but 1 is not a valid rate.
+pub(super) fn promised(fingerprint: u32) -> f64 {
+    rate(fingerprint).min(1.0f64.next_down())
 }
 
 /// The smallest plan for `keys` keys with slots of these widths.
@@ -109,8 +105,7 @@ pub(super) fn plan_for(
     let shards = shards_for(keys)?;
     let length = graph::segment_length(keys / shards);
     let slots = graph::slots(keys, shards);
-    let segments = (slots / f64::from(length)).ceil().max(f64::from(ARITY)) as u32;
-    let segments = segments - (ARITY - 1);
+    let segments = (slots / f64::from(length)).ceil().max(f64::from(ARITY)) as u32 - (ARITY - 1);
     let shape = Shape { shards, length, segments, fingerprint, value };
     let bits = shards * shape.shard_bits();
     check_bits(bits as f64)?;
@@ -119,12 +114,10 @@ pub(super) fn plan_for(
 
 /// Bits of the fingerprint, 0 if left to the plan, and of the value.
 fn widths(variant: Variant) -> (u32, u32) {
-    match variant {
-        Variant::Bloomier { fingerprint_bits, value_bits } => {
-            (fingerprint_bits.unwrap_or(0), value_bits)
-        }
-        _ => unreachable!("of a bloomier filter"),
-    }
+    let Variant::Bloomier { fingerprint_bits, value_bits } = variant else {
+        unreachable!("of a bloomier filter")
+    };
+    (fingerprint_bits.unwrap_or(0), value_bits)
 }
 
 pub(super) fn variant_of(fingerprint: u32, value: u32) -> Variant {
@@ -156,15 +149,12 @@ impl Planner for Plans {
     }
 
     fn check_variant(variant: Variant) -> Result<(), PlanError> {
-        let (fingerprint, value) = widths(variant);
-        if let Some(wide) = [fingerprint, value].into_iter().find(|&width| width > MOST_WIDTH) {
-            return Err(Self::no_parameter(wide));
+        if Self::variant(Self::number(variant)) == Some(variant) {
+            return Ok(());
         }
+        let wide = <[u32; 2]>::from(widths(variant)).into_iter().find(|&width| width > MOST_WIDTH);
         // A map's fingerprint is never left to the rate.
-        match Self::variant(Self::number(variant)) == Some(variant) {
-            true => Ok(()),
-            false => Err(Self::no_parameter(0)),
-        }
+        Err(Self::no_parameter(wide.unwrap_or(0)))
     }
 
     fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
@@ -212,13 +202,9 @@ impl Planner for Plans {
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
         let (fingerprint, value) = widths(plan.variant);
         check_widths(fingerprint, value)?;
-        let kept = rate(fingerprint) <= plan.fpp || fingerprint == 0 && plan.fpp == ALL_PASS;
-        check_field(
-            "fingerprint_bits",
-            fingerprint.into(),
-            kept,
-            "as many as the fpp promised asks for",
-        )?;
+        let kept = promised(fingerprint) <= plan.fpp;
+        let expected = "as many as the fpp promised asks for";
+        check_field("fingerprint_bits", fingerprint.into(), kept, expected)?;
         let three = plan.probes == ARITY;
         check_field("probes", plan.probes.into(), three, "3")?;
         whole_blocks(plan)

@@ -20,31 +20,20 @@ use crate::prelude::*;
 
 /// A key, and the value that its slots give besides its fingerprint.
 pub(super) trait Entry: Copy {
-    fn hash(&self) -> KeyHash;
-    fn value(&self) -> u64;
+    fn pair(self) -> (KeyHash, u64);
 }
 
 impl Entry for KeyHash {
     #[inline]
-    fn hash(&self) -> KeyHash {
-        *self
-    }
-
-    #[inline]
-    fn value(&self) -> u64 {
-        0
+    fn pair(self) -> (KeyHash, u64) {
+        (self, 0)
     }
 }
 
 impl Entry for (KeyHash, u64) {
     #[inline]
-    fn hash(&self) -> KeyHash {
-        self.0
-    }
-
-    #[inline]
-    fn value(&self) -> u64 {
-        self.1
+    fn pair(self) -> (KeyHash, u64) {
+        self
     }
 }
 
@@ -103,10 +92,9 @@ impl Solver {
         &mut self,
         shape: &Shape,
         blocks: &mut [Block],
-        entries: &mut [E],
+        mut entries: &mut [E],
     ) -> Result<Solved, Unsolved> {
         let most = (shape.slots() as f64 * MOST_LOAD) as usize;
-        let mut entries = entries;
         let mut distinct = false;
         let mut number = 0;
         while number < SEEDS && (!distinct || entries.len() <= most) {
@@ -137,7 +125,7 @@ impl Solver {
         let mut ends = vec![0u32; shape.segments as usize + 1];
         let segment = |x| crate::bits::place(x, segments) as usize;
         for entry in entries {
-            ends[segment(spread(entry.hash(), seed)) + 1] += 1;
+            ends[segment(spread(entry.pair().0, seed)) + 1] += 1;
         }
         for i in 1..ends.len() {
             ends[i] += ends[i - 1];
@@ -148,10 +136,10 @@ impl Solver {
         keys.clear();
         keys.resize(entries.len(), (0, 0));
         for entry in entries {
-            let hash = entry.hash();
+            let (hash, value) = entry.pair();
             let x = spread(hash, seed);
             let print = super::fingerprint(hash.high, mask);
-            let value = if shape.value == 0 { 0 } else { entry.value() << shape.fingerprint };
+            let value = if shape.value == 0 { 0 } else { value << shape.fingerprint };
             let mut goal = print | value;
             if shape.width() > COUNT {
                 wide.push(goal);
@@ -253,18 +241,15 @@ impl Solver {
 
 /// Keeps one entry per key, in the order of hashes.
 fn unequal<E: Entry>(entries: &mut [E]) -> Result<&mut [E], Unsolved> {
-    if entries.is_empty() {
-        return Ok(entries);
-    }
-    entries.sort_unstable_by_key(Entry::hash);
-    let mut kept = 1;
+    entries.sort_unstable_by_key(|entry| entry.pair().0);
+    let mut kept = entries.len().min(1);
     for i in 1..entries.len() {
-        let (last, entry) = (entries[kept - 1], entries[i]);
-        if last.hash() != entry.hash() {
-            entries[kept] = entry;
+        let ((last, other), (hash, value)) = (entries[kept - 1].pair(), entries[i].pair());
+        if last != hash {
+            entries[kept] = entries[i];
             kept += 1;
-        } else if last.value() != entry.value() {
-            return Err(Unsolved::Differ(entry.hash()));
+        } else if other != value {
+            return Err(Unsolved::Differ(hash));
         }
     }
     Ok(&mut entries[..kept])

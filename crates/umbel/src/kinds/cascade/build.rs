@@ -1,14 +1,14 @@
 //! Builds a cascade level by level, each from the keys that wrongly passed the one before.
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeSet;
 
 use super::plan::{MOST_LEVELS, Plans, form, next_level, part};
 use super::{Cascade, CascadeCore, List, in_level, list_bytes};
-use crate::bits::{BLOCK_BYTES, cast};
+use crate::bits::cast;
 use crate::kinds::blocked::BlockedCore;
 use crate::kinds::group::Group;
 use crate::kinds::prelude::*;
-use crate::plan::{Form, Kind};
 
 /// After every tenth level, look for keys on both lists: at most a sixteenth of the others is left after the first ten.
 const LOOK_EACH: usize = 10;
@@ -78,26 +78,22 @@ impl CascadeCore {
         let mut filter = Self { plan: *plan, included, excluded, levels: Vec::new(), list: None };
         filter.add_level(&part(plan), include)?;
         let caught = filter.passing(exclude);
-        if form(plan.variant) == Form::List {
-            filter.set_list(caught, include, exclude)?;
-        } else if !caught.is_empty() {
-            filter.add_levels(caught, include, exclude)?;
+        match form(plan.variant) {
+            Form::List => filter.set_list(caught, include, exclude)?,
+            Form::Levels => filter.add_levels(caught, include, exclude)?,
         }
         Ok(filter)
     }
 
-    /// Builds the levels after the first; the next one holds `caught`.
+    /// Builds the levels after the first; the next one holds the keys that pass.
     fn add_levels(
         &mut self,
-        caught: Vec<KeyHash>,
+        mut passing: Vec<KeyHash>,
         include: &[KeyHash],
         exclude: &[KeyHash],
     ) -> Result<(), BuildError> {
-        let plan = next_level(caught.len() as u64, include.len() as u64)?;
-        self.add_level(&plan, &caught)?;
-        // The keys of the last level, and the other list's keys that pass it.
-        let mut held = caught;
-        let mut passing = self.passing(include);
+        // The keys of the last level; those that pass it are of the other list.
+        let mut held = Cow::Borrowed(include);
         while !passing.is_empty() {
             // A key on both lists is always in one level and passes the next, so it is still here.
             if self.levels.len().is_multiple_of(LOOK_EACH) {
@@ -109,7 +105,7 @@ impl CascadeCore {
             let plan = next_level(passing.len() as u64, held.len() as u64)?;
             self.add_level(&plan, &passing)?;
             let next = self.passing(&held);
-            held = core::mem::replace(&mut passing, next);
+            held = Cow::Owned(core::mem::replace(&mut passing, next));
         }
         Ok(())
     }
@@ -133,7 +129,7 @@ impl CascadeCore {
         for hashes in hashes.chunks(GROUP) {
             group.take(hashes);
             group.keep(true, index, &self.levels[index], |_| {});
-            passing.extend_from_slice(group.hashes());
+            passing.extend(group.places().map(|place| hashes[place]));
         }
         passing
     }
@@ -156,9 +152,9 @@ impl CascadeCore {
         let count = caught.len() as u64;
         let bytes = list_bytes(count).expect("fewer than memory has bytes");
         let mut blocks = Blocks::zeroed(bytes / BLOCK_BYTES)?;
-        let words = cast::words_mut(&mut blocks);
-        for (to, hash) in words.chunks_exact_mut(2).zip(caught) {
-            to.copy_from_slice(&[hash.high.to_le(), hash.low.to_le()]);
+        let words = cast::words_mut(&mut blocks).as_chunks_mut().0;
+        for (to, hash) in words.iter_mut().zip(caught) {
+            *to = [hash.high, hash.low].map(u64::to_le);
         }
         self.list = Some(List { blocks, count });
         Ok(())

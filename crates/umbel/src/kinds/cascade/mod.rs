@@ -17,17 +17,15 @@
 mod build;
 mod plan;
 
-use core::cmp::Ordering;
-
 pub(crate) use plan::Plans;
 use plan::{LISTED_BITS, MOST_LEVELS, form};
 
 use super::blocked::{self, BlockedCore};
 use super::group::Group;
+use super::plain;
 use super::prelude::*;
-use crate::bits::{BLOCK_BITS, BLOCK_BYTES, cast};
+use crate::bits::cast;
 use crate::hash::{GOLDEN, mix};
-use crate::plan::{Form, MAX_BITS, Variant};
 
 filter! {
     /// A static filter of two lists: every key of the first matches, no key of the second does, and other keys pass at
@@ -92,40 +90,28 @@ struct List<S> {
     count: u64,
 }
 
-impl<S: AsRef<[Block]>> List<S> {
-    fn get(words: &[u64], index: usize) -> KeyHash {
-        let word = |i: usize| u64::from_le(words[2 * index + i]);
-        KeyHash { high: word(0), low: word(1) }
-    }
+/// A hash, as a list has it.
+fn listed([high, low]: [u64; 2]) -> KeyHash {
+    KeyHash { high: u64::from_le(high), low: u64::from_le(low) }
+}
 
-    fn words(&self) -> &[u64] {
-        cast::words(self.blocks.as_ref())
+impl<S: AsRef<[Block]>> List<S> {
+    /// The hashes, then zeros.
+    fn split(&self) -> (&[[u64; 2]], &[[u64; 2]]) {
+        cast::words(self.blocks.as_ref()).as_chunks().0.split_at(self.count as usize)
     }
 
     /// By binary search: 20 steps among a million.
     fn contains(&self, hash: KeyHash) -> bool {
-        let words = self.words();
-        let (mut low, mut high) = (0, self.count as usize);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match Self::get(words, middle).cmp(&hash) {
-                Ordering::Less => low = middle + 1,
-                Ordering::Equal => return true,
-                Ordering::Greater => high = middle,
-            }
-        }
-        false
+        self.split().0.binary_search_by_key(&hash, |&words| listed(words)).is_ok()
     }
 
-    /// Makes a list of a file's blocks and checks it: ascending, then zeros.
-    fn from_part(blocks: S, count: u64) -> Result<Self, FileError> {
-        let list = Self { blocks, count };
-        let words = list.words();
-        let ascends = |i| Self::get(words, i) < Self::get(words, i + 1);
-        let rest = &words[2 * count as usize..];
-        let right = (0..count as usize - 1).all(ascends) && rest.iter().all(|&word| word == 0);
-        check_field("payload", count, right, "different hashes in ascending order, then zeros")?;
-        Ok(list)
+    /// Checks a file's list: ascending, then zeros.
+    fn check(&self) -> Result<(), FieldError> {
+        let (hashes, rest) = self.split();
+        let ascend = hashes.is_sorted_by(|&one, &next| listed(one) < listed(next));
+        let right = ascend && rest.iter().all(|words| *words == [0; 2]);
+        check_field("payload", self.count, right, "different hashes in ascending order, then zeros")
     }
 }
 
@@ -169,10 +155,6 @@ impl<H: Hashing, S: AsRef<[Block]>> Cascade<H, S> {
 }
 
 impl<S: AsRef<[Block]>> CascadeCore<S> {
-    fn lists(&self, hash: KeyHash) -> bool {
-        self.list.as_ref().is_some_and(|list| list.contains(hash))
-    }
-
     fn caught(&self) -> u64 {
         match &self.list {
             Some(list) => list.count,
@@ -194,7 +176,8 @@ impl<S: AsRef<[Block]>> Core for CascadeCore<S> {
         let levels = self.levels.iter().enumerate();
         let passes =
             |(index, level): &(usize, &BlockedCore<S>)| level.contains(in_level(hash, *index));
-        levels.take_while(passes).count() % 2 == 1 && !self.lists(hash)
+        levels.take_while(passes).count() % 2 == 1
+            && !self.list.as_ref().is_some_and(|list| list.contains(hash))
     }
 
     /// A level is queried only for keys that passed all before it.
@@ -251,23 +234,20 @@ impl<S: AsRef<[Block]>> Core for CascadeCore<S> {
     }
 
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-        let Declared { listed, levels, .. } = declared(header)?;
-        let mut parts: Vec<_> = levels.iter().map(Plan::bytes).collect();
-        if listed > 0 {
-            parts.push(list_bytes(listed).expect("checked"));
-        }
-        Ok(parts)
+        let CascadeCore { levels, list, .. } = declared(header)?;
+        let listed = list.map(|list| list_bytes(list.count).expect("checked"));
+        Ok(levels.iter().map(|level| level.plan.bytes()).chain(listed).collect())
     }
 
-    fn open(header: &Header, mut parts: Vec<S>) -> Result<Self, FileError> {
-        let Declared { plan, included, excluded, listed, levels } = declared(header)?;
-        let list = match listed {
-            0 => None,
-            count => Some(List::from_part(parts.pop().expect("a part for the list"), count)?),
-        };
-        let level = |(plan, blocks)| BlockedCore::from_blocks(plan, blocks);
-        let levels = levels.into_iter().zip(parts).map(level).collect::<Result<_, FileError>>()?;
-        Ok(Self { plan, included, excluded, levels, list })
+    fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
+        let mut parts = parts.into_iter();
+        let next = |_| Ok::<_, FileError>(parts.next().expect("as many parts as in the layout"));
+        let core = declared(header)?.with_parts(next)?;
+        for level in &core.levels {
+            plain::check(&level.plan, level.blocks.as_ref())?;
+        }
+        core.list.as_ref().map_or(Ok(()), List::check)?;
+        Ok(core)
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
@@ -279,9 +259,8 @@ impl CascadeCore<&[Block]> {
     fn measured(&self, scheme: Scheme) -> Receipt {
         let receipts: Vec<_> = self.levels.iter().map(|level| level.receipt(scheme)).collect();
         let fpp = receipts.iter().rev().fold(0.0, |after, level| level.fpp * (1.0 - after));
-        let (set_bits, bits) = receipts
-            .iter()
-            .fold((0, 0), |(set, bits), level| (set + level.set_bits, bits + level.bits));
+        let set_bits = receipts.iter().map(|level| level.set_bits).sum();
+        let bits = receipts.iter().map(|level| level.bits).sum();
         let first = &receipts[0];
         let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), first.keys, fpp);
         let part = |level: &Receipt| Part {
@@ -304,15 +283,7 @@ impl CascadeCore<&[Block]> {
     }
 }
 
-struct Declared {
-    plan: Plan,
-    included: u64,
-    excluded: u64,
-    listed: u64,
-    levels: Vec<Plan>,
-}
-
-/// The fields of a cascade, checked.
+/// A cascade without its blocks, from the fields of a header, which it checks.
 ///
 /// ```text
 ///  64  levels    u32       96 + 32 i  level_keys    u64
@@ -321,7 +292,7 @@ struct Declared {
 ///  80  excluded  u64      120 + 32 i  level_probes  u32
 ///  88  listed    u64      124 + 32 i  zeros, 4 bytes
 /// ```
-fn declared(header: &Header) -> Result<Declared, FileError> {
+fn declared(header: &Header) -> Result<CascadeCore<&'static [Block]>, FileError> {
     let mut fields = header.fields();
     let (count, number) = (fields.u32()?, fields.u32()?);
     let (included, excluded, listed) = (fields.u64()?, fields.u64()?, fields.u64()?);
@@ -366,10 +337,10 @@ fn declared(header: &Header) -> Result<Declared, FileError> {
         check_field("level_fpp", level.fpp.to_bits(), same, "the planned fpp in level 0")?;
         bits = bits.saturating_add(level.bits);
     }
-    match bits <= MAX_BITS {
-        true => Ok(Declared { plan, included, excluded, listed, levels }),
-        false => Err(PlanError::TooLarge(bits as f64).into()),
-    }
+    check_bits(bits as f64)?;
+    let levels = levels.into_iter().map(|plan| BlockedCore::of(plan, &[][..])).collect();
+    let list = (listed > 0).then_some(List { blocks: &[][..], count: listed });
+    Ok(CascadeCore { plan, included, excluded, levels, list })
 }
 
 #[cfg(test)]

@@ -1,12 +1,8 @@
 //! Plans a cascade: the first level together with the corrections.
 
 use crate::kinds::blocked;
+use crate::kinds::prelude::*;
 use crate::kinds::within::{self, of_plain, planned_within, whole};
-use crate::list::{Form, Kind, Variant};
-use crate::math::Spread;
-use crate::plan::{Plan, PlanError, Planner};
-#[cfg(not(feature = "std"))]
-use crate::prelude::*;
 
 /// The most levels. Each halves what is left, so this many separate all keys, except with a probability of 2⁻¹²⁷ per
 /// key. Part of the format.
@@ -31,10 +27,8 @@ fn bits_from(held: f64, others: f64) -> f64 {
 }
 
 pub(super) fn form(variant: Variant) -> Form {
-    match variant {
-        Variant::Cascade { form } => form,
-        _ => unreachable!("of a cascade"),
-    }
+    let Variant::Cascade { form } = variant else { unreachable!("of a cascade") };
+    form
 }
 
 fn inside(_: Variant) -> (Variant, u64) {

@@ -1,22 +1,16 @@
 //! Plans the classic kind.
 
 use super::rate::{best_probes, bits_per_key_with, fpp as rate, spread};
-use crate::bits::BLOCK_BITS;
-use crate::error::check_field;
-use crate::list::{Kind, Variant};
-use crate::math::{MAX_PROBES, Spread};
+use crate::kinds::prelude::*;
 use crate::plan::size::{Shape, at_rate, blocks_within, climb};
-use crate::plan::{Plan, PlanError, Planner, check_fpp, check_keys};
-#[cfg(not(feature = "std"))]
-use crate::prelude::*;
 
+#[derive(Clone, PartialEq)]
 pub(crate) struct Plans;
 
 impl Planner for Plans {
     const KIND: Kind = Kind::Classic;
     const USUAL: Variant = Variant::Classic;
     const PLAIN: bool = true;
-    const KNOWS_READS: bool = true;
 
     fn for_keys(_: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
         shape_for(fpp)?.smallest(keys, fpp, &Self::promised_fpp)

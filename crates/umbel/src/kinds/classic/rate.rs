@@ -3,10 +3,9 @@
 
 use core::f64::consts::LN_2;
 
+use crate::kinds::prelude::*;
+use crate::math::occupancy;
 use crate::math::spread::{fill_deviation, of_power};
-use crate::math::{Spread, occupancy};
-#[cfg(not(feature = "std"))]
-use crate::prelude::*;
 
 /// Returns the false positive rate in the limit of many bits: (1 − e^(−kn/m))^k.
 ///

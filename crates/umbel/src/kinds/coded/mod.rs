@@ -16,15 +16,15 @@ mod plan;
 mod rate;
 
 use alloc::collections::BTreeMap;
+use core::slice;
 
 pub(crate) use plan::Plans;
-use plan::code_bits;
 use rate::{MOST_CHAIN, cells, codes};
 
 use super::plain::{empty, only};
 use super::prelude::*;
+use crate::bits::AHEAD;
 use crate::bits::packed::{self, Padded};
-use crate::bits::{self, AHEAD};
 
 filter! {
     /// A hash table of short codes (B. H. Bloom 1970, method 1, <https://doi.org/10.1145/362686.362692>): few bits at
@@ -125,11 +125,10 @@ impl<S: AsRef<[Block]>> CodedCore<S> {
 
 impl CodedCore<&[Block]> {
     fn check(&self) -> Result<(), FieldError> {
-        let (width, spare) = (self.width, cells(self.width) * self.width);
+        let (width, spare) = (self.width, u64::from(cells(self.width) * self.width));
         let right = |bucket: &Block| {
             let mut rest = packed::cells(bucket, width).skip_while(|&code| code != 0);
-            let behind = (spare..512)
-                .any(|bit| u64::from_le(bucket.0[bit as usize / 64]) >> (bit % 64) & 1 == 1);
+            let behind = (spare..BLOCK_BITS).any(|bit| bits::get(slice::from_ref(bucket), bit));
             !behind && rest.all(|code| code == 0)
         };
         let expected = "zeros after the first empty cell of a bucket and after its last cell";
@@ -179,38 +178,30 @@ impl CodedCore<&[Block]> {
 
     fn measured(&self, scheme: Scheme) -> Receipt {
         let width = self.width;
-        let blocks = self.blocks();
+        let (blocks, buckets) = (self.blocks(), self.blocks().len() as f64);
         let all = blocks.len() as u64 * u64::from(cells(width));
         let Walks { used, full, longest, compared } = self.walks();
-        let compared = compared as f64 / blocks.len() as f64;
+        let compared = compared as f64 / buckets;
         let fpp = (compared / codes(width) as f64).min(1.0);
         let stored = used as f64;
-        let keys = match fpp {
-            0.0 => Estimate::new(0.0, 0.0),
-            fpp if fpp < 1.0 => {
-                let share = |part: f64| {
-                    1.0 - rate::fpp(part * stored / blocks.len() as f64, width).min(fpp)
-                };
-                let middles = (0..32).map(|part| (f64::from(part) + 0.5) / 32.0);
-                let keys = stored / 32.0 * middles.map(|part| 1.0 / share(part)).sum::<f64>();
-                let Estimate { value, low, high, deviation } =
-                    Estimate::new(keys, (keys - stored).sqrt());
-                Estimate { value, low: low.max(stored), high, deviation }
-            }
+        let keys = if fpp < 1.0 {
+            let share = |part: f64| 1.0 - rate::fpp(part * stored / buckets, width).min(fpp);
+            let middles = (0..32).map(|part| (f64::from(part) + 0.5) / 32.0);
+            let keys = stored / 32.0 * middles.map(|part| 1.0 / share(part)).sum::<f64>();
+            let estimate = Estimate::new(keys, (keys - stored).sqrt());
+            Estimate { low: estimate.low.max(stored), ..estimate }
+        } else {
             // Every key passes, so there is no upper bound.
-            _ => {
-                let (value, low) = (f64::INFINITY, stored);
-                Estimate { value, low, high: value, deviation: value }
-            }
+            let (value, low) = (f64::INFINITY, stored);
+            Estimate { value, low, high: value, deviation: value }
         };
         let receipt = Receipt::new(self.plan, scheme, (used, all), keys, fpp);
-        let fact = |name, figure| Fact { name, figure };
         let facts = vec![
-            fact("code_bits", Figure::Count(u64::from(width))),
-            fact("buckets", Figure::Count(blocks.len() as u64)),
-            fact("full_buckets", Figure::Count(full)),
-            fact("longest_walk", Figure::Count(longest)),
-            fact("codes_compared", Figure::Number(compared)),
+            Fact::count("code_bits", u64::from(width)),
+            Fact::count("buckets", blocks.len() as u64),
+            Fact::count("full_buckets", full),
+            Fact::count("longest_walk", longest),
+            Fact::new("codes_compared", Figure::Number(compared)),
         ];
         Receipt { facts, ..receipt }
     }
@@ -267,7 +258,7 @@ impl<S: AsRef<[Block]>> Core for CodedCore<S> {
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
         let plan = header.plan::<Plans>()?;
-        let filter = Self { plan, width: code_bits(plan.variant), blocks: only(parts) };
+        let filter = Self { plan, width: Plans::number(plan.variant), blocks: only(parts) };
         filter.borrowed().check()?;
         Ok(filter)
     }
@@ -281,7 +272,7 @@ impl Owned for CodedCore {
     type Refusal = Full;
 
     fn make(plan: &Plan) -> Result<Self, PlanError> {
-        Ok(Self { plan: *plan, width: code_bits(plan.variant), blocks: empty(plan)? })
+        Ok(Self { plan: *plan, width: Plans::number(plan.variant), blocks: empty(plan)? })
     }
 
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Full> {
@@ -322,7 +313,6 @@ impl Owned for CodedCore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Variant;
     use crate::bits::in_miri;
 
     /// Computes [`CodedCore::walks`] walk by walk.

@@ -1,23 +1,9 @@
 //! Plans the coded kind: the width of codes, and the number of buckets.
 
 use super::rate::{MOST_CODE, cells, codes, fpp as rate_at, spread};
-use crate::bits::{BLOCK_BITS, BLOCK_BYTES};
-use crate::error::check_field;
-use crate::list::{Kind, Variant};
-use crate::math::Spread;
+use crate::kinds::prelude::*;
 use crate::math::search::{border, least};
 use crate::plan::size::whole_blocks;
-use crate::plan::{MAX_BITS, Plan, PlanError, Planner, SURE_FROM, check_bits};
-#[cfg(not(feature = "std"))]
-use crate::prelude::*;
-
-/// Bits of a code; 0 if they are left to the plan.
-pub(super) fn code_bits(variant: Variant) -> u32 {
-    match variant {
-        Variant::Coded { code_bits } => code_bits.unwrap_or(0),
-        _ => unreachable!("of a coded filter"),
-    }
-}
 
 /// The maximum share of used cells as planned. Above it, few bits are saved and walks grow fast: with 42 cells per
 /// bucket, a walk visits 1.5 buckets with 7/8 of all cells used and 5.6 with 19/20; with 20 cells, 2.4 with 7/8.
@@ -46,8 +32,10 @@ impl Planner for Plans {
     const CELLS: &'static str = "codes";
     const IN_ORDER: bool = true;
 
+    /// Bits of a code; 0 if they are left to the plan.
     fn number(variant: Variant) -> u32 {
-        code_bits(variant)
+        let Variant::Coded { code_bits } = variant else { unreachable!("of a coded filter") };
+        code_bits.unwrap_or(0)
     }
 
     fn variant(number: u32) -> Option<Variant> {
@@ -56,7 +44,7 @@ impl Planner for Plans {
     }
 
     fn for_keys(variant: Variant, keys: u64, rate: f64) -> Result<Plan, PlanError> {
-        let code_bits = match code_bits(variant) {
+        let code_bits = match Self::number(variant) {
             0 => {
                 // The narrowest codes that allow the fullest tables, or one bit less and emptier tables.
                 let full = |code: u32| {
@@ -104,7 +92,7 @@ impl Planner for Plans {
         }
         let (load, bits) = (keys as f64 / buckets as f64, buckets * BLOCK_BITS);
         let fits = |code: u32| load <= f64::from(cells(code)) * MOST_LOAD;
-        let widths = match code_bits(variant) {
+        let widths = match Self::number(variant) {
             0 => 2..=MOST_CODE,
             code_bits => code_bits..=code_bits,
         };
@@ -118,20 +106,20 @@ impl Planner for Plans {
     }
 
     fn predicted_fpp_at(plan: &Plan, keys: u64) -> f64 {
-        rate_at(keys as f64 / (plan.bits / BLOCK_BITS) as f64, code_bits(plan.variant))
+        rate_at(keys as f64 / (plan.bits / BLOCK_BITS) as f64, Self::number(plan.variant))
     }
 
     fn spread(plan: &Plan) -> Spread {
         let buckets = plan.bits / BLOCK_BITS;
         let load = plan.keys as f64 / buckets as f64;
         let mean = Self::predicted_fpp_at(plan, plan.keys);
-        spread(mean, load, buckets, code_bits(plan.variant))
+        spread(mean, load, buckets, Self::number(plan.variant))
     }
 
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
         whole_blocks(plan)?;
         let (probes, one) = (u64::from(plan.probes), plan.probes == 1);
         check_field("probes", probes, one, "1: a home among the buckets")?;
-        if code_bits(plan.variant) == 0 { Err(Self::no_parameter(0)) } else { Ok(()) }
+        if Self::number(plan.variant) == 0 { Err(Self::no_parameter(0)) } else { Ok(()) }
     }
 }

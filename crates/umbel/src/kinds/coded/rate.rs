@@ -10,20 +10,15 @@
 //! queue that serves s at a time; its stationary law is computed by following it from bucket to bucket.
 
 use crate::bits::Once;
-use crate::math::Spread;
-use crate::prelude::*;
+use crate::kinds::prelude::*;
 
-/// Bits of a bucket: one cache line.
-pub(super) const BUCKET_BITS: u32 = 512;
 /// The most bits of a code. Part of the format.
 pub(super) const MOST_CODE: u32 = 40;
 /// The most buckets that a look-up visits. Part of the format.
 pub(super) const MOST_CHAIN: u64 = 512;
 
-/// Cells of a bucket, s.
-pub(super) const fn cells(code: u32) -> u32 {
-    BUCKET_BITS / code
-}
+/// Cells of a bucket, s. A bucket is a block, one cache line.
+pub(super) use crate::bits::packed::count as cells;
 
 /// Different codes; zero marks an empty cell.
 pub(super) const fn codes(code: u32) -> u64 {
@@ -143,17 +138,15 @@ impl Walk {
     /// Steps through a bucket; with `only_full`, only if it is full. Returns the mean number of codes in it.
     fn step(&mut self, only_full: bool) -> f64 {
         const NEGLIGIBLE: f64 = 1e-18;
-        let sums = self.sums();
+        let mut sums = self.sums();
         let held = |(came, chance): (usize, &f64)| came.min(self.cells) as f64 * chance;
         let held = sums.iter().enumerate().map(held).sum();
-        let split = self.cells.min(sums.len());
-        self.over.clear();
-        self.over.extend_from_slice(&sums[split..]);
+        self.over = sums.split_off(self.cells.min(sums.len()));
         if self.over.is_empty() {
             self.over.push(0.0);
         }
         if !only_full {
-            self.over[0] += sums[..split].iter().sum::<f64>();
+            self.over[0] += sums.iter().sum::<f64>();
         }
         let least = NEGLIGIBLE * self.over.iter().sum::<f64>();
         while self.over.len() > 1 && self.over.last().is_some_and(|&chance| chance <= least) {

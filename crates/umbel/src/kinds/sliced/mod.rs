@@ -11,7 +11,6 @@ pub(crate) use plan::Plans;
 use super::plain::{self, Folding, Meaning, folds, plain};
 use super::prelude::*;
 use super::spread::{Layout, SpreadCore};
-use crate::bits;
 use crate::math::Coverage;
 
 filter! {

@@ -1,22 +1,17 @@
 //! Plans the sliced kind.
 
 use super::rate::{fpp as rate, slice_for, spread};
-use crate::error::check_field;
 use crate::kinds::classic::rate::bits_per_key_with;
-use crate::list::{Kind, Variant};
+use crate::kinds::prelude::*;
 use crate::math::search::least;
-use crate::math::{MAX_PROBES, Spread};
-use crate::plan::{Plan, PlanError, Planner, SURE_FROM, check_bits};
-#[cfg(not(feature = "std"))]
-use crate::prelude::*;
 
+#[derive(Clone, PartialEq)]
 pub(crate) struct Plans;
 
 impl Planner for Plans {
     const KIND: Kind = Kind::Sliced;
     const USUAL: Variant = Variant::Sliced;
     const PLAIN: bool = true;
-    const KNOWS_READS: bool = true;
 
     /// P. Almeida et al. 2007, section 2, as in pybloom: k = ⌈log₂ 1/p⌉ slices, or one less if that takes fewer bits.
     /// The slices have the bits that the exact rate requires; pybloom's ⌈n·|ln p|/(k (ln 2)²)⌉ are up to 0.2 % fewer,

@@ -1,9 +1,7 @@
 //! The rate of a sliced filter, with k slices of s bits.
 
-use crate::math::Spread;
+use crate::kinds::prelude::*;
 use crate::math::spread::{fill_deviation, of_power};
-#[cfg(not(feature = "std"))]
-use crate::prelude::*;
 
 /// Returns the exact false positive rate: (1 − (1 − 1/s)ⁿ)^k, since slices fill independently.
 ///
