@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use twox_hash::XxHash3_64;
 use twox_hash::xxhash3_64::Hasher as Xxh3;
 use umbel::FileError;
-use umbel::internals::format::{self, Header, Payload};
+use umbel::internals::format::{self, Header, Reader};
 
 use crate::ShareError;
 use crate::frame::{self, FRAME};
@@ -56,7 +56,7 @@ pub(crate) struct Id {
 
 impl<R: Read> Source<R> {
     pub(crate) fn new(mut source: R, length: u64) -> Result<Self, ShareError> {
-        let header = format::Reader::begin(&mut source, length)?.header().clone();
+        let header = Reader::begin(&mut source, length)?.header().clone();
         let declared = format::length_of(header.bytes())?;
         let source = Self { source, header, length };
         match length.checked_sub(declared) {
@@ -71,8 +71,8 @@ impl<R: Read> Source<R> {
     }
 
     /// Its payload alone, without what follows it.
-    pub(crate) fn into_payload(self) -> Payload<R> {
-        format::Reader::of(self.source, self.header).payload()
+    pub(crate) fn into_payload(self) -> Reader<R> {
+        Reader::of(self.source, self.header)
     }
 
     /// Reads its payload, and compares it with the checksums.
@@ -198,7 +198,7 @@ pub(crate) fn write<R: Read>(
     whole.add(header);
     let mut left = source.header.payload_length();
     let mut piece = vec![0; left.min(FRAME as u64) as usize];
-    let mut payload = format::Reader::of(&mut source.source, source.header.clone()).payload();
+    let mut payload = Reader::of(&mut source.source, source.header.clone());
     let mut frames = 0;
     while left > 0 {
         let piece = &mut piece[..left.min(FRAME as u64) as usize];
@@ -275,7 +275,7 @@ impl<R: Read> Body<R> {
         }
         let (fields, header) = covered[COMMON..].split_at(form.fields);
         let whole_length = format::length_of(header)?;
-        let header = format::Reader::new(header, whole_length)?.header().clone();
+        let header = Reader::new(header, whole_length)?.header().clone();
         if header.bytes().len() != length {
             return Err(damaged());
         }

@@ -31,7 +31,7 @@
 use std::io::{self, Read, Seek, Write};
 
 use umbel::Kind;
-use umbel::internals::format::{Header, Payload};
+use umbel::internals::format::{Header, Reader};
 
 use crate::ShareError;
 use crate::body::{self, Body, Form, Id, Source};
@@ -186,7 +186,7 @@ fn xor(new: &mut [u8], old: &[u8]) {
 
 /// The old payload, which is combined with the new one piece by piece. Zeros follow its end.
 struct Mask<R> {
-    payload: Payload<R>,
+    payload: Reader<R>,
     left: u64,
     piece: Vec<u8>,
 }

@@ -167,7 +167,7 @@ pub mod internals {
             CHUNK, Family, Header, MAGIC, OtherKeys, VERSION, Writer, file_length, length_of,
         };
         #[cfg(feature = "std")]
-        pub use crate::format::{Payload, Reader, write_file};
+        pub use crate::format::{Reader, write_file};
     }
 
     /// Estimates from bits.

@@ -63,12 +63,6 @@ macro_rules! for_kinds {
 
 /// Runs `$does` with the filter type of a kind as `$filter` and its planner as `$planner`.
 macro_rules! of_kind {
-    ($kind:expr, $filter:ident, $planner:ident => $does:expr) => {
-        for_kinds!(types_of_kind![($kind) $filter $planner ($does)])
-    };
-}
-
-macro_rules! types_of_kind {
     (
         [($kind:expr) $filter:ident $planner:ident ($does:expr)]
         $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
@@ -80,6 +74,9 @@ macro_rules! types_of_kind {
                 $does
             })*
         }
+    };
+    ($kind:expr, $filter:ident, $planner:ident => $does:expr) => {
+        for_kinds!(of_kind![($kind) $filter $planner ($does)])
     };
 }
 

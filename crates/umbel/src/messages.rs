@@ -26,18 +26,10 @@ macro_rules! messages {
 #[test]
 fn messages_are_as_listed() {
     let mut out = String::new();
-    let span = FieldError { field: "span", found: 0, expected: "at least 1 tick" };
-    let rate = f64::to_bits(0.015);
-    let rate = FieldError {
-        field: "link_fpp",
-        found: rate,
-        expected: "the link's share of the planned fpp",
-    };
-    let payload = FieldError {
-        field: "payload",
-        found: 1,
-        expected: "zeros after the last bit of the filter",
-    };
+    let field = |field, found, expected| FieldError { field, found, expected };
+    let span = field("span", 0, "at least 1 tick");
+    let rate = field("link_fpp", f64::to_bits(0.015), "the link's share of the planned fpp");
+    let payload = field("payload", 1, "zeros after the last bit of the filter");
     let [xxh3, keyed, caller] = [
         KeyHasher::with_seed(7).scheme(),
         Scheme::keyed(0xabcd),

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use umbel::internals::format::Writer;
-use umbel::internals::format::{Header, Payload, Reader};
+use umbel::internals::format::{Header, Reader};
 use umbel::internals::{BLOCK_BITS, BLOCK_BYTES};
 use umbel::internals::{bytes, bytes_mut, runs};
 use umbel::{Block, Blocks, FileError, KeyDescription, KeyHasher, Plan, Receipt, Secret};
@@ -23,7 +23,7 @@ pub struct InShards {
 
 /// A blocked filter in a file; only its header was read.
 pub struct OldShards<R> {
-    payload: Payload<R>,
+    payload: Reader<R>,
     plan: Plan,
     hasher: KeyHasher,
     description: KeyDescription,
@@ -36,9 +36,9 @@ impl<R: Read> OldShards<R> {
     /// As [`AnyFilter::read`](umbel::AnyFilter::read), except for the checksums of the payload; [`FileError::Kind`] if
     /// the filter is not blocked.
     pub fn open(source: R, length: u64, secret: Option<&Secret>) -> Result<Self, FileError> {
-        let reader = Reader::begin(source, length)?;
-        let (plan, hasher, description) = runs::declared(reader.header(), length, secret)?;
-        Ok(Self { payload: reader.payload(), plan, hasher, description })
+        let payload = Reader::begin(source, length)?;
+        let (plan, hasher, description) = runs::declared(payload.header(), length, secret)?;
+        Ok(Self { payload, plan, hasher, description })
     }
 
     /// Returns the filter's plan.

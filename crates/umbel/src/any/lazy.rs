@@ -2,12 +2,11 @@
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use super::{AnyFilter, layout, of_any, of_any_kind};
+use super::{AnyFilter, layout, of_any};
 use crate::bits::{BLOCK_BYTES, MappedBlocks, MappedFile};
-use crate::filter::file;
-use crate::format::{self, CHUNK, KeyDescription};
+use crate::filter::file::Declared;
+use crate::format::{self, CHUNK};
 use crate::kinds::prelude::*;
-use crate::plan::Kind;
 
 /// A filter in a mapped file that opens without reading its bits, whatever its size: for engines that open thousands of
 /// files and look few keys up in each. Made by [`AnyFilter::map_lazily`].
@@ -71,17 +70,21 @@ impl<H: Hashing> AnyFilter<H, MappedBlocks> {
         unlock: impl Unlock<Hasher = H>,
     ) -> Result<LazyFilter<H>, FileError> {
         file.reads_anywhere();
-        let check = |header: &Header, bytes: &[u8]| match header.kind()?.knows_reads() {
-            true => format::check_table(header, bytes),
-            false => format::payload_of(header, bytes).map(drop),
-        };
-        let map = |admit: file::Admit<'_>| file::map(file, &check, &layout, admit);
-        let opened = file::unlocked(unlock, map)?;
-        let header = opened.header.clone();
+        let bytes = file.bytes();
+        let declared = Declared::in_bytes(bytes, layout)?;
+        let header = declared.header.clone();
+        let knows_reads = header.kind()?.knows_reads();
+        let opened = declared.open(unlock, |declared| {
+            match knows_reads {
+                true => format::check_table(&bytes[header.payload().end..]).map(drop)?,
+                false => format::payload_of(&header, bytes).map(drop)?,
+            }
+            declared.map(file)
+        })?;
         let filter = AnyFilter::open(opened).or_else(|error| {
             // Bits are set after the filter's last one. Damage there is the likelier cause, and the better error.
             let last = format::chunks(&header) - 1;
-            format::check_chunk(&header, file.bytes(), last).and(Err(error))
+            format::check_chunk(&header, bytes, last).and(Err(error))
         })?;
         let mut end = 0;
         let start = |part: &[Block]| {
@@ -90,8 +93,7 @@ impl<H: Hashing> AnyFilter<H, MappedBlocks> {
         };
         let starts = filter.blocks().into_iter().map(start).collect();
         let chunks = format::chunks(&header);
-        let (known, unknown) =
-            if filter.kind().knows_reads() { (UNKNOWN, chunks) } else { (RIGHT, 0) };
+        let (known, unknown) = if knows_reads { (UNKNOWN, chunks) } else { (RIGHT, 0) };
         let known = (0..chunks).map(|_| AtomicU8::new(known)).collect();
         let unknown = AtomicUsize::new(unknown);
         Ok(LazyFilter { filter, file: file.clone(), header, starts, known, unknown })
@@ -147,27 +149,9 @@ impl<H: Hashing> LazyFilter<H> {
         Ok(self.filter)
     }
 
-    /// Returns its kind.
-    #[doc(hidden)]
-    pub fn kind(&self) -> Kind {
-        self.filter.kind()
-    }
-
     /// Returns its plan.
     pub fn plan(&self) -> &Plan {
         self.filter.plan()
-    }
-
-    /// Returns its hasher.
-    #[doc(hidden)]
-    pub fn hasher(&self) -> &H {
-        self.filter.hasher()
-    }
-
-    /// Returns the description of its keys.
-    #[doc(hidden)]
-    pub fn description(&self) -> &KeyDescription {
-        self.filter.description()
     }
 
     /// Checks the chunks that a look-up of this key may read.

@@ -1,14 +1,15 @@
 //! Filters that are read while their file arrives.
 
+use super::{AnyFilter, layout};
 use crate::bits::Blocks;
-use crate::filter::file::{self, Opened};
+use crate::filter::file::{Declared, Opened};
 use crate::format::{self, FileError, Header, Sums};
 use crate::hash::{Secret, Unlock};
 use crate::prelude::*;
 
-/// Reads an umbel file that arrives in pieces of any size: see [`AnyFilter::loader`](super::AnyFilter::loader). Each
-/// piece is copied into place directly, and a step takes no longer than that. [`finish`](Self::finish) checks all
-/// checksums and returns the filter.
+/// Reads an umbel file that arrives in pieces of any size: see [`AnyFilter::loader`]. Each piece is copied into place
+/// directly, and a step takes no longer than that. [`finish`](Self::finish) checks all checksums and returns the
+/// filter.
 ///
 /// ```
 /// use umbel::{AnyFilter, Blocked, Filter};
@@ -24,7 +25,6 @@ use crate::prelude::*;
 /// ```
 pub struct Loader<U: Unlock = Option<&'static Secret>> {
     unlock: Option<U>,
-    layout: fn(&Header) -> Result<Vec<u64>, FileError>,
     state: State<U::Hasher>,
     loaded: u64,
     /// The error of an earlier piece.
@@ -48,14 +48,9 @@ struct Loading<H> {
 }
 
 impl<U: Unlock> Loader<U> {
-    pub(super) fn new(unlock: U, layout: fn(&Header) -> Result<Vec<u64>, FileError>) -> Self {
-        Self {
-            unlock: Some(unlock),
-            layout,
-            state: State::Header(Vec::new()),
-            loaded: 0,
-            failed: None,
-        }
+    pub(super) fn new(unlock: U) -> Self {
+        let (unlock, state) = (Some(unlock), State::Header(Vec::new()));
+        Self { unlock, state, loaded: 0, failed: None }
     }
 
     /// Returns the number of bytes that arrived.
@@ -80,8 +75,8 @@ impl<U: Unlock> Loader<U> {
     /// source, check [`length`](Self::length) after the first 128 KiB.
     ///
     /// # Errors
-    /// As [`AnyFilter::read`](super::AnyFilter::read), for the header and the length; from then on, `push` and
-    /// [`finish`](Self::finish) return the same error.
+    /// As [`AnyFilter::read`], for the header and the length; from then on, `push` and [`finish`](Self::finish) return
+    /// the same error.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         if let Some(error) = &self.failed {
             return Err(error.again());
@@ -109,14 +104,10 @@ impl<U: Unlock> Loader<U> {
                 let rest = header.split_off(length);
                 let parsed = Header::parse(header)?;
                 let unlock = self.unlock.take().expect("a header arrives once");
-                let (length, layout) = (parsed.file_length()?, &self.layout);
-                let open = |admit: file::Admit<'_>| {
-                    let declared = file::declared(parsed, length, layout, admit)?;
-                    let parts = file::zeroed(&declared.parts)?;
-                    Ok(declared.with(parts))
-                };
+                let length = parsed.file_length()?;
+                let declared = Declared::new(parsed, length, layout)?;
                 let mut loading = Box::new(Loading {
-                    file: file::unlocked(unlock, open)?,
+                    file: declared.open(unlock, Declared::zeroed)?,
                     part: 0,
                     filled: 0,
                     sums: Sums::new(),
@@ -145,7 +136,8 @@ impl<U: Unlock> Loader<U> {
         }
     }
 
-    pub(super) fn finish_parts(self) -> Result<Opened<Blocks, U::Hasher>, FileError> {
+    /// Returns the filter, once its whole file has arrived, with the errors of [`AnyFilter::read`].
+    pub fn finish(self) -> Result<AnyFilter<U::Hasher>, FileError> {
         let (expected, found) = (self.length(), self.loaded);
         if let Some(error) = self.failed {
             return Err(error);
@@ -154,7 +146,7 @@ impl<U: Unlock> Loader<U> {
             State::Payload(loading) if expected == Some(found) => {
                 let Loading { file, sums, stored, .. } = *loading;
                 format::check_sums(&sums.finish(), &stored, &file.header)?;
-                Ok(file)
+                AnyFilter::open(file)
             }
             _ => {
                 let expected = expected.unwrap_or(Header::LENGTH as u64);
@@ -178,18 +170,14 @@ impl<H> Loading<H> {
         }
         while let Some(part) = self.file.parts.get_mut(self.part) {
             let left = &mut part.as_bytes_mut()[self.filled..];
-            if left.is_empty() {
-                (self.part, self.filled) = (self.part + 1, 0);
-                continue;
-            }
-            if bytes.is_empty() {
-                return Ok(());
-            }
-            let (piece, rest) = bytes.split_at(bytes.len().min(left.len()).min(self.sums.left()));
+            let (piece, rest) = bytes.split_at(bytes.len().min(left.len()));
             left[..piece.len()].copy_from_slice(piece);
             self.sums.add(piece);
-            self.filled += piece.len();
-            bytes = rest;
+            if piece.len() < left.len() {
+                self.filled += piece.len();
+                return Ok(());
+            }
+            (self.part, self.filled, bytes) = (self.part + 1, 0, rest);
         }
         self.stored.extend_from_slice(bytes);
         Ok(())

@@ -16,7 +16,9 @@ pub use load::Loader;
 #[cfg(feature = "mmap")]
 use crate::bits::{MappedBlocks, MappedFile};
 use crate::filter::RowError;
-use crate::filter::file::{self, Opened};
+#[cfg(feature = "std")]
+use crate::filter::file;
+use crate::filter::file::{Declared, Opened};
 #[cfg(feature = "std")]
 use crate::filter::parallel::in_parts;
 #[cfg(feature = "mmap")]
@@ -42,14 +44,6 @@ for_kinds!(any![]);
 
 /// Runs `$does` with a filter of any kind as `$filter`.
 macro_rules! of_any {
-    ($any:expr, $filter:ident => $does:expr) => {
-        for_kinds!(of_any_kind![($any) $filter ($does)])
-    };
-}
-#[cfg(feature = "mmap")]
-pub(crate) use of_any;
-
-macro_rules! of_any_kind {
     (
         [($any:expr) $filter:ident ($does:expr)]
         $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
@@ -58,9 +52,12 @@ macro_rules! of_any_kind {
             $(AnyFilter::$name($filter) => $does,)*
         }
     };
+    ($any:expr, $filter:ident => $does:expr) => {
+        for_kinds!(of_any![($any) $filter ($does)])
+    };
 }
 #[cfg(feature = "mmap")]
-pub(crate) use of_any_kind;
+pub(crate) use of_any;
 
 /// Makes a filter of the same kind from `$makes`.
 macro_rules! each_of_any {
@@ -76,12 +73,6 @@ macro_rules! each_of_any {
 
 /// Makes a filter of kind `$kind` from `$makes`.
 macro_rules! any_of {
-    ($kind:expr, $makes:expr) => {
-        for_kinds!(any_of_kind![($kind)($makes)])
-    };
-}
-
-macro_rules! any_of_kind {
     (
         [($kind:expr) ($makes:expr)]
         $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
@@ -90,16 +81,13 @@ macro_rules! any_of_kind {
             $(Kind::$name => AnyFilter::$name(crate::$name($makes)),)*
         }
     };
+    ($kind:expr, $makes:expr) => {
+        for_kinds!(any_of![($kind)($makes)])
+    };
 }
 
 /// Runs `$does` with two filters of one kind, `$else` if the kinds differ.
 macro_rules! of_both {
-    ($left:expr, $right:expr, |$one:ident, $other:ident| $does:expr, else $else:expr) => {
-        for_kinds!(of_both_kinds![($left, $right) $one $other ($does) ($else)])
-    };
-}
-
-macro_rules! of_both_kinds {
     (
         [($left:expr, $right:expr) $one:ident $other:ident ($does:expr) ($else:expr)]
         $($(#[$about:meta])* $name:ident = $number:literal, $module:ident $({ $($fields:tt)* })?;)*
@@ -108,6 +96,9 @@ macro_rules! of_both_kinds {
             $((AnyFilter::$name($one), AnyFilter::$name($other)) => $does,)*
             _ => $else,
         }
+    };
+    ($left:expr, $right:expr, |$one:ident, $other:ident| $does:expr, else $else:expr) => {
+        for_kinds!(of_both![($left, $right) $one $other ($does) ($else)])
     };
 }
 
@@ -252,6 +243,20 @@ impl AnyFilter {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FileError> {
         Self::from_bytes_with(bytes, None)
     }
+
+    /// Reads an umbel file that arrives in pieces.
+    #[doc(hidden)]
+    #[cfg(feature = "std")]
+    pub fn loader() -> Loader {
+        Self::loader_with(None)
+    }
+
+    /// Like [`loader`](Self::loader), for a file that `unlock` opens.
+    #[doc(hidden)]
+    #[cfg(feature = "std")]
+    pub fn loader_with<U: Unlock>(unlock: U) -> Loader<U> {
+        Loader::new(unlock)
+    }
 }
 
 impl<H: Hashing> AnyFilter<H> {
@@ -266,8 +271,7 @@ impl<H: Hashing> AnyFilter<H> {
         length: u64,
         unlock: impl Unlock<Hasher = H>,
     ) -> Result<Self, FileError> {
-        let read = |admit: file::Admit<'_>| file::read(&mut source, length, &layout, admit);
-        Self::open(file::unlocked(unlock, read)?)
+        Self::open(file::read(&mut source, length, layout, unlock)?)
     }
 
     /// Like [`from_bytes`](Self::from_bytes), for a file that `unlock` opens; the errors are as in
@@ -276,30 +280,8 @@ impl<H: Hashing> AnyFilter<H> {
         bytes: &[u8],
         unlock: impl Unlock<Hasher = H>,
     ) -> Result<Self, FileError> {
-        Self::open(file::unlocked(unlock, |admit| file::copy(bytes, &layout, admit))?)
-    }
-}
-
-#[cfg(feature = "std")]
-impl AnyFilter {
-    /// Reads an umbel file that arrives in pieces.
-    #[doc(hidden)]
-    pub fn loader() -> Loader {
-        Self::loader_with(None)
-    }
-
-    /// Like [`loader`](Self::loader), for a file that `unlock` opens.
-    #[doc(hidden)]
-    pub fn loader_with<U: Unlock>(unlock: U) -> Loader<U> {
-        Loader::new(unlock, layout)
-    }
-}
-
-#[cfg(feature = "std")]
-impl<U: Unlock> Loader<U> {
-    /// Returns the filter, once its whole file has arrived, with the errors of [`AnyFilter::read`].
-    pub fn finish(self) -> Result<AnyFilter<U::Hasher>, FileError> {
-        AnyFilter::open(self.finish_parts()?)
+        let declared = Declared::in_bytes(bytes, layout)?;
+        Self::open(declared.open(unlock, |declared| declared.copy(bytes))?)
     }
 }
 
@@ -318,7 +300,8 @@ impl<'a> AnyFilter<KeyHasher, &'a [Block]> {
 impl<'a, H: Hashing> AnyFilter<H, &'a [Block]> {
     /// Like [`view`](Self::view), for a file that `unlock` opens; may also fail as [`AnyFilter::read_with`].
     pub fn view_with(bytes: &'a [u8], unlock: impl Unlock<Hasher = H>) -> Result<Self, FileError> {
-        Self::open(file::unlocked(unlock, |admit| file::view(bytes, &layout, admit))?)
+        let declared = Declared::in_bytes(bytes, layout)?;
+        Self::open(declared.open(unlock, |declared| declared.view(bytes))?)
     }
 }
 
@@ -337,11 +320,13 @@ impl<H: Hashing> AnyFilter<H, MappedBlocks> {
     /// Like [`map`](Self::map), for a file that `unlock` opens; the errors are as in [`AnyFilter::read_with`].
     pub fn map_with(file: &MappedFile, unlock: impl Unlock<Hasher = H>) -> Result<Self, FileError> {
         file.reads_in_order();
-        let check = |header: &Header, bytes: &[u8]| format::payload_of(header, bytes).map(drop);
-        let map = |admit: file::Admit<'_>| file::map(file, &check, &layout, admit);
-        let opened = Self::open(file::unlocked(unlock, map)?)?;
+        let opened = Declared::in_bytes(file.bytes(), layout)?.open(unlock, |declared| {
+            format::payload_of(&declared.header, file.bytes())?;
+            declared.map(file)
+        })?;
+        let filter = Self::open(opened)?;
         file.reads_anywhere();
-        Ok(opened)
+        Ok(filter)
     }
 }
 
@@ -462,8 +447,8 @@ impl<H: Hashing, S: AsRef<[Block]>> sealed::Body<H> for AnyFilter<H, S> {
 }
 
 impl<H: Hashing> sealed::Filling for AnyFilter<H> {
-    fn filling(&mut self) -> &mut dyn Fill {
-        of_any!(self, filter => &mut filter.0)
+    fn fill(&mut self, hash: KeyHash) -> Result<bool, InsertError> {
+        of_any!(self, filter => Ok(filter.0.core.insert(hash)?))
     }
 }
 

@@ -2,10 +2,11 @@
 
 use core::convert::Infallible;
 
+use super::hashed::hashed;
 use super::{BuildError, Comparison, InsertError, MergeError, Receipt};
 use crate::bits::{self, Block, Blocks};
 use crate::format::{Body, FileError, Header};
-use crate::hash::{KeyHash, Mixed64, Scheme};
+use crate::hash::{KeyHash, Mixed64, Prehashed, Scheme};
 use crate::plan::{Plan, PlanError, Planner};
 use crate::prelude::*;
 
@@ -26,22 +27,19 @@ pub(crate) trait Core: Sized {
     const PREFETCHES: bool = false;
     /// Prefetches the cache line of a key that will soon be looked up or inserted.
     #[inline(always)]
-    fn prefetch(&self, hash: KeyHash) {
-        let _ = hash;
-    }
+    fn prefetch(&self, _: KeyHash) {}
     /// Whether a look-up of this key reads only known blocks; `is_known` gets the part and the block's index in it.
     /// Only for kinds with [`KNOWS_READS`](Planner::KNOWS_READS).
     #[cfg_attr(not(feature = "mmap"), allow(dead_code))]
     #[inline]
-    fn reads_only(&self, hash: KeyHash, is_known: impl FnMut(usize, usize) -> bool) -> bool {
-        let _ = (hash, is_known);
+    fn reads_only(&self, _: KeyHash, _is_known: impl FnMut(usize, usize) -> bool) -> bool {
         true
     }
     fn contains_narrow(&self, hashes: &[Mixed64], found: &mut [bool]) {
-        for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
-            let wide = widened(hashes);
-            self.contains_all(&wide[..hashes.len()], found);
-        }
+        let Ok(()) = hashed::<GROUP, _, _, _>(hashes, &NARROW, &mut |range, hashes| {
+            self.contains_all(hashes, &mut found[range]);
+            Ok::<_, Infallible>(())
+        });
     }
     /// Its blocks, in parts as in the file.
     fn parts(&self) -> impl Iterator<Item = &Self::Storage>;
@@ -73,13 +71,11 @@ pub(crate) trait Core: Sized {
     /// The receipt, computed from its own bits.
     fn receipt(&self, scheme: Scheme) -> Receipt;
     /// Estimates what two sets share. The schemes were compared before.
-    fn compare<T: AsRef<[Block]>>(&self, other: &Self::With<T>) -> Result<Comparison, MergeError> {
-        let _ = other;
+    fn compare<T: AsRef<[Block]>>(&self, _: &Self::With<T>) -> Result<Comparison, MergeError> {
         Err(MergeError::NotComparable(Self::Plans::KIND))
     }
     /// The bits of a key, if it has a bit or a counter for each probe.
-    fn positions(&self, hash: KeyHash) -> Option<Vec<u64>> {
-        let _ = hash;
+    fn positions(&self, _: KeyHash) -> Option<Vec<u64>> {
         None
     }
 }
@@ -119,8 +115,7 @@ pub(crate) trait Owned: Core<Storage = Blocks> {
         Err(PlanError::BuiltAtOnce(plan.kind()))
     }
     /// Makes it from all its keys, and a checked plan, if its kind is built at once.
-    fn build(plan: &Plan, hashes: &[KeyHash]) -> Result<Self, BuildError> {
-        let _ = hashes;
+    fn build(plan: &Plan, _: &[KeyHash]) -> Result<Self, BuildError> {
         unreachable!("{} filters are made empty, and filled", plan.kind())
     }
     /// An error if it accepts no single keys.
@@ -150,20 +145,12 @@ pub(crate) trait Owned: Core<Storage = Blocks> {
         })
     }
     fn insert_narrow(&mut self, hashes: &[Mixed64]) -> Result<(), Self::Refusal> {
-        hashes.chunks(GROUP).try_for_each(|hashes| {
-            let wide = widened(hashes);
-            self.insert_all(&wide[..hashes.len()])
-        })
+        hashed::<GROUP, _, _, _>(hashes, &NARROW, &mut |_, hashes| self.insert_all(hashes))
     }
     /// Forgets all keys; does nothing in kinds that are built at once.
     fn clear(&mut self) {}
     /// Leaves `self` unchanged on an error. The schemes were compared before.
-    fn merge<T: AsRef<[Block]>>(
-        &mut self,
-        other: &Self::With<T>,
-        how: Merge,
-    ) -> Result<(), MergeError> {
-        let _ = (other, how);
+    fn merge<T: AsRef<[Block]>>(&mut self, _: &Self::With<T>, _: Merge) -> Result<(), MergeError> {
         Err(MergeError::NotMergeable(Self::Plans::KIND))
     }
 }
@@ -182,12 +169,5 @@ pub(crate) enum Merge {
 /// Hashes that are computed or looked up together: 8 KiB, a quarter of the first-level cache.
 pub(crate) const GROUP: usize = 512;
 
-/// Widens at most [`GROUP`] hashes.
-#[inline]
-fn widened(hashes: &[Mixed64]) -> [KeyHash; GROUP] {
-    let mut wide = [KeyHash::default(); GROUP];
-    for (to, &hash) in wide.iter_mut().zip(hashes) {
-        *to = KeyHash::from_u64(hash.0);
-    }
-    wide
-}
+/// The hasher of any [`Mixed64`], whose hash does not depend on it.
+const NARROW: Prehashed = Prehashed::new(0);

@@ -137,7 +137,7 @@ pub enum RowError {
     })]
     AttributeCount(usize, usize),
     /// The name is not valid for an attribute.
-    #[error("attribute \"{0}\": a name has 1 to 255 bytes of UTF-8, found {bytes}", bytes = .0.first().len())]
+    #[error("attribute \"{0}\": a name has 1 to 255 bytes of UTF-8, found {bytes}", bytes = .0.0[0].len())]
     AttributeName(Names),
     /// An attribute is named twice.
     #[error("attribute \"{0}\" is named twice; name each attribute once")]
@@ -169,29 +169,16 @@ pub enum RowError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names(Vec<String>);
 
-#[doc(hidden)]
 impl Names {
     pub(crate) fn of<T: AsRef<str>>(names: &[T]) -> Self {
         Self(names.iter().map(|name| name.as_ref().to_owned()).collect())
-    }
-
-    /// The names.
-    pub fn as_slice(&self) -> &[String] {
-        &self.0
-    }
-
-    fn first(&self) -> &str {
-        self.0.first().map_or("", |name| name)
     }
 }
 
 impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, name) in self.0.iter().enumerate() {
-            let comma = if i == 0 { "" } else { ", " };
-            write!(f, "{comma}{}", name.escape_debug())?;
-        }
-        Ok(())
+        let names: Vec<_> = self.0.iter().map(|name| name.escape_debug().to_string()).collect();
+        f.write_str(&names.join(", "))
     }
 }
 

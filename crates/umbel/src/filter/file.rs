@@ -6,11 +6,11 @@ use std::io::Read;
 use crate::bits::{self, Block, Blocks, cast};
 #[cfg(feature = "mmap")]
 use crate::bits::{MappedBlocks, MappedFile};
-use crate::error::OutOfMemory;
+use crate::error::check_field;
 #[cfg(feature = "std")]
 use crate::format::Reader;
 use crate::format::{self, FileError, Header, KeyDescription};
-use crate::hash::{Scheme, SchemeError, Unlock};
+use crate::hash::{Scheme, Unlock};
 use crate::prelude::*;
 
 /// A file whose header and checksums were verified.
@@ -22,124 +22,94 @@ pub(crate) struct Opened<S, H> {
     pub(crate) parts: Vec<S>,
 }
 
-/// A file without a hasher yet. Functions that open one are compiled once, not per way to unlock or read.
-pub(crate) type Locked<S> = Opened<S, ()>;
-
-impl<S, H> Opened<S, H> {
-    pub(crate) fn with<T>(self, parts: Vec<T>) -> Opened<T, H> {
-        let Self { header, hasher, description, .. } = self;
-        Opened { header, hasher, description, parts }
-    }
-}
-
 /// Checks the kind's fields and returns the bytes of each part.
-pub(crate) type Layout<'a> = &'a dyn Fn(&Header) -> Result<Vec<u64>, FileError>;
+pub(crate) type Layout = fn(&Header) -> Result<Vec<u64>, FileError>;
 
-/// Makes the hasher of a file's scheme, or refuses.
-pub(crate) type Admit<'a> = &'a mut dyn FnMut(Scheme) -> Result<(), SchemeError>;
-
-/// Opens a file by `open`, which passes the file's scheme to its argument, and adds the hasher.
-pub(crate) fn unlocked<S, U: Unlock>(
-    unlock: U,
-    open: impl FnOnce(Admit<'_>) -> Result<Locked<S>, FileError>,
-) -> Result<Opened<S, U::Hasher>, FileError> {
-    let (mut unlock, mut hasher) = (Some(unlock), None);
-    let Opened { header, description, parts, .. } = open(&mut |scheme| {
-        let unlock = unlock.take().expect("called once");
-        hasher = Some(unlock.unlock(scheme)?);
-        Ok(())
-    })?;
-    Ok(Opened { header, hasher: hasher.expect("just made"), description, parts })
+/// A file of which only the header was verified.
+pub(crate) struct Declared {
+    pub(crate) header: Header,
+    scheme: Scheme,
+    description: KeyDescription,
+    /// The bytes of each part.
+    parts: Vec<u64>,
 }
 
-/// Checks all fields of a header and the file's length, then admits its scheme. `parts` are the lengths in bytes.
-pub(crate) fn declared(
-    header: Header,
-    length: u64,
-    layout: Layout<'_>,
-    admit: Admit<'_>,
-) -> Result<Locked<u64>, FileError> {
-    let parts = layout(&header)?;
-    header.check_parts(&parts)?;
-    let scheme = header.scheme()?;
-    let description = header.description()?;
-    format::check_declared(&header, length)?;
-    admit(scheme)?;
-    Ok(Opened { header, hasher: (), description, parts })
+const AS_DECLARED: &str = "the parts are as long as the payload";
+
+impl Declared {
+    /// Checks all fields of a header and the file's length.
+    pub(crate) fn new(header: Header, length: u64, layout: Layout) -> Result<Self, FileError> {
+        let parts = layout(&header)?;
+        let bytes = parts.iter().try_fold(0u64, |sum, &part| sum.checked_add(part));
+        let (found, expected) =
+            (header.payload_length(), "64 bytes for each 512 bits or part of them");
+        check_field("payload_length", found, bytes == Some(found), expected)?;
+        let (scheme, description) = (header.scheme()?, header.description()?);
+        format::check_declared(&header, length)?;
+        Ok(Self { header, scheme, description, parts })
+    }
+
+    pub(crate) fn in_bytes(bytes: &[u8], layout: Layout) -> Result<Self, FileError> {
+        Self::new(Header::parse(bytes)?, bytes.len() as u64, layout)
+    }
+
+    /// Opens the file by its scheme, then gets its parts.
+    pub(crate) fn open<S, U: Unlock>(
+        self,
+        unlock: U,
+        parts: impl FnOnce(&Self) -> Result<Vec<S>, FileError>,
+    ) -> Result<Opened<S, U::Hasher>, FileError> {
+        let hasher = unlock.unlock(self.scheme)?;
+        let parts = parts(&self)?;
+        Ok(Opened { header: self.header, hasher, description: self.description, parts })
+    }
+
+    pub(crate) fn zeroed(&self) -> Result<Vec<Blocks>, FileError> {
+        let zeroed = |&bytes: &u64| Ok(Blocks::zeroed(bytes / bits::BLOCK_BYTES)?);
+        self.parts.iter().map(zeroed).collect()
+    }
+
+    /// Copies the parts out of the file.
+    pub(crate) fn copy(&self, bytes: &[u8]) -> Result<Vec<Blocks>, FileError> {
+        let mut payload = format::payload_of(&self.header, bytes)?;
+        let mut parts = self.zeroed()?;
+        for part in &mut parts {
+            let to = part.as_bytes_mut();
+            to.copy_from_slice(payload.split_off(..to.len()).expect(AS_DECLARED));
+        }
+        Ok(parts)
+    }
+
+    /// Borrows the parts from the file.
+    pub(crate) fn view<'a>(&self, bytes: &'a [u8]) -> Result<Vec<&'a [Block]>, FileError> {
+        let payload = format::payload_of(&self.header, bytes)?;
+        let mut blocks: &[Block] = cast::blocks(payload).ok_or(FileError::Misaligned)?;
+        let counts = self.parts.iter().map(|bytes| (bytes / bits::BLOCK_BYTES) as usize);
+        Ok(counts.map(|count| blocks.split_off(..count).expect(AS_DECLARED)).collect())
+    }
+
+    /// The parts in a mapped file.
+    #[cfg(feature = "mmap")]
+    pub(crate) fn map(&self, file: &MappedFile) -> Result<Vec<MappedBlocks>, FileError> {
+        let part = |place| file.blocks(place).ok_or(FileError::Misaligned);
+        self.header.places(&self.parts)?.into_iter().map(part).collect()
+    }
 }
 
 /// Reads a file of `length` bytes.
 #[cfg(feature = "std")]
-pub(crate) fn read(
+pub(crate) fn read<U: Unlock>(
     source: &mut dyn Read,
     length: u64,
-    layout: Layout<'_>,
-    admit: Admit<'_>,
-) -> Result<Locked<Blocks>, FileError> {
-    let reader = Reader::begin(source, length)?;
-    let declared = declared(reader.header().clone(), length, layout, admit)?;
-    let mut parts = zeroed(&declared.parts)?;
-    reader.read_parts(parts.iter_mut().map(|part| part.as_bytes_mut()))?;
-    Ok(declared.with(parts))
-}
-
-/// Copies the filter out of a file in memory.
-pub(crate) fn copy(
-    bytes: &[u8],
-    layout: Layout<'_>,
-    admit: Admit<'_>,
-) -> Result<Locked<Blocks>, FileError> {
-    let declared = declared(Header::parse(bytes)?, bytes.len() as u64, layout, admit)?;
-    let mut payload = format::payload_of(&declared.header, bytes)?;
-    let mut parts = zeroed(&declared.parts)?;
-    for part in &mut parts {
-        let to = part.as_bytes_mut();
-        let (from, rest) = payload.split_at(to.len());
-        to.copy_from_slice(from);
-        payload = rest;
-    }
-    Ok(declared.with(parts))
-}
-
-/// Borrows the filter from a file in memory.
-pub(crate) fn view<'a>(
-    bytes: &'a [u8],
-    layout: Layout<'_>,
-    admit: Admit<'_>,
-) -> Result<Locked<&'a [Block]>, FileError> {
-    let declared = declared(Header::parse(bytes)?, bytes.len() as u64, layout, admit)?;
-    let payload = format::payload_of(&declared.header, bytes)?;
-    let mut blocks: &[Block] = cast::blocks(payload).ok_or(FileError::Misaligned)?;
-    let part = |&bytes: &u64| {
-        let (part, rest) = blocks.split_at((bytes / bits::BLOCK_BYTES) as usize);
-        blocks = rest;
-        part
-    };
-    let parts = declared.parts.iter().map(part).collect();
-    Ok(declared.with(parts))
-}
-
-/// Checks a file's payload, or what later checks of it need.
-#[cfg(feature = "mmap")]
-type Check<'a> = &'a dyn Fn(&Header, &[u8]) -> Result<(), FileError>;
-
-/// The filter in a mapped file.
-#[cfg(feature = "mmap")]
-pub(crate) fn map(
-    file: &MappedFile,
-    check: Check<'_>,
-    layout: Layout<'_>,
-    admit: Admit<'_>,
-) -> Result<Locked<MappedBlocks>, FileError> {
-    let bytes = file.bytes();
-    let declared = declared(Header::parse(bytes)?, bytes.len() as u64, layout, admit)?;
-    check(&declared.header, bytes)?;
-    let part = |place| file.blocks(place).ok_or(FileError::Misaligned);
-    let places = declared.header.places(&declared.parts)?;
-    let parts = places.into_iter().map(part).collect::<Result<_, _>>()?;
-    Ok(declared.with(parts))
-}
-
-pub(crate) fn zeroed(layout: &[u64]) -> Result<Vec<Blocks>, OutOfMemory> {
-    layout.iter().map(|&bytes| Blocks::zeroed(bytes / bits::BLOCK_BYTES)).collect()
+    layout: Layout,
+    unlock: U,
+) -> Result<Opened<Blocks, U::Hasher>, FileError> {
+    let mut reader = Reader::begin(source, length)?;
+    let declared = Declared::new(reader.header().clone(), length, layout)?;
+    declared.open(unlock, |declared| {
+        let mut parts = declared.zeroed()?;
+        parts.iter_mut().try_for_each(|part| reader.read(part.as_bytes_mut()))?;
+        reader.finish()?;
+        Ok(parts)
+    })
 }

@@ -6,8 +6,10 @@ use core::fmt;
 use core::ops::Range;
 
 use super::core::{Core, GROUP, Merge, Owned};
-use super::file::{self, Admit, Opened};
-use super::{BuildError, Comparison, InsertError, MergeError, Receipt};
+#[cfg(feature = "std")]
+use super::file;
+use super::file::{Declared, Opened};
+use super::{BuildError, Comparison, MergeError, Receipt};
 use crate::bits::{self, AHEAD, Block, Blocks, cast};
 use crate::error::OutOfMemory;
 use crate::format::{self, FileError, Header, KeyDescription};
@@ -71,16 +73,53 @@ pub trait Erased {
     fn contains_hash(&self, hash: KeyHash) -> bool;
     fn contains_hashes(&self, hashes: &[KeyHash], found: &mut [bool]);
     fn positions(&self, hash: KeyHash) -> Option<Vec<u64>>;
-    fn bytes(&self) -> u64;
     fn blocks(&self) -> Vec<&[Block]>;
     fn is_empty(&self) -> bool;
     fn receipt(&self) -> Receipt;
     fn header(&self) -> Header;
-    fn to_bytes(&self) -> Vec<u8>;
+
+    fn bytes(&self) -> u64 {
+        self.blocks().into_iter().map(|part| part.len() as u64 * bits::BLOCK_BYTES).sum()
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.header().whole_length() as usize);
+        let Ok(()) = write::<Infallible>(self, &mut |more| {
+            bytes.extend_from_slice(more);
+            Ok(())
+        });
+        bytes
+    }
+
     #[cfg(feature = "std")]
-    fn put(&self, put: format::Put<'_, std::io::Error>) -> std::io::Result<()>;
+    fn put(&self, put: format::Put<'_, std::io::Error>) -> std::io::Result<()> {
+        write(self, put)
+    }
+
     #[cfg(feature = "std")]
-    fn file_part(&self, offset: u64, most: usize) -> Vec<u8>;
+    fn file_part(&self, offset: u64, most: usize) -> Vec<u8> {
+        let header = self.header();
+        let end = offset.saturating_add(most as u64).min(header.whole_length());
+        let (start, mut at, mut cut) = (offset.min(end), 0, Vec::new());
+        let mut put = |bytes: &[u8]| {
+            let within = |place: u64| place.saturating_sub(at).min(bytes.len() as u64) as usize;
+            cut.extend_from_slice(&bytes[within(start)..within(end)]);
+            at += bytes.len() as u64;
+            Ok::<_, Infallible>(())
+        };
+        let blocks = self.blocks().into_iter().map(cast::bytes);
+        let Ok(()) = match end > header.payload().end as u64 {
+            // The checksums cover everything before.
+            true => write(self, &mut put),
+            false => core::iter::once(header.bytes()).chain(blocks).try_for_each(put),
+        };
+        cut
+    }
+}
+
+/// Writes the file of a filter.
+fn write<E>(filter: &(impl Erased + ?Sized), put: format::Put<'_, E>) -> Result<(), E> {
+    format::put_parts(put, &filter.header(), &mut filter.blocks().into_iter().map(cast::bytes))
 }
 
 impl<C: Core, H: Hashing> Erased for Hashed<C, H> {
@@ -110,10 +149,6 @@ impl<C: Core, H: Hashing> Erased for Hashed<C, H> {
         self.core.positions(hash)
     }
 
-    fn bytes(&self) -> u64 {
-        self.core.parts().map(|part| part.as_ref().len() as u64 * bits::BLOCK_BYTES).sum()
-    }
-
     fn blocks(&self) -> Vec<&[Block]> {
         self.core.parts().map(AsRef::as_ref).collect()
     }
@@ -129,52 +164,6 @@ impl<C: Core, H: Hashing> Erased for Hashed<C, H> {
     fn header(&self) -> Header {
         let (plan, scheme) = (self.core.plan(), self.hasher.scheme());
         Header::new(plan, scheme, &self.description, &self.core.body().0, self.bytes())
-    }
-
-    fn to_bytes(&self) -> Vec<u8> {
-        let header = self.header();
-        let mut bytes = Vec::with_capacity(header.whole_length() as usize);
-        let Ok(()) = self.write::<Infallible>(&header, &mut |more| {
-            bytes.extend_from_slice(more);
-            Ok(())
-        });
-        bytes
-    }
-
-    #[cfg(feature = "std")]
-    fn put(&self, put: format::Put<'_, std::io::Error>) -> std::io::Result<()> {
-        self.write(&self.header(), put)
-    }
-
-    #[cfg(feature = "std")]
-    fn file_part(&self, offset: u64, most: usize) -> Vec<u8> {
-        let header = self.header();
-        let end = offset.saturating_add(most as u64).min(header.whole_length());
-        let (start, mut at, mut cut) = (offset.min(end), 0, Vec::new());
-        let mut put = |bytes: &[u8]| {
-            let within = |place: u64| place.saturating_sub(at).min(bytes.len() as u64) as usize;
-            cut.extend_from_slice(&bytes[within(start)..within(end)]);
-            at += bytes.len() as u64;
-            Ok::<_, Infallible>(())
-        };
-        let blocks = self.blocks().into_iter().map(cast::bytes);
-        let Ok(()) = match end > header.payload().end as u64 {
-            // The checksums cover everything before.
-            true => self.write(&header, &mut put),
-            false => core::iter::once(header.bytes()).chain(blocks).try_for_each(put),
-        };
-        cut
-    }
-}
-
-/// The method behind [`Insert`](super::Insert), for any core.
-pub trait Fill {
-    fn insert(&mut self, hash: KeyHash) -> Result<bool, InsertError>;
-}
-
-impl<C: Owned, H> Fill for Hashed<C, H> {
-    fn insert(&mut self, hash: KeyHash) -> Result<bool, InsertError> {
-        self.core.insert(hash).map_err(Into::into)
     }
 }
 
@@ -218,10 +207,6 @@ impl<C: Core, H: Hashing> Hashed<C, H> {
         Hashed { core, hasher: self.hasher.clone(), description: self.description.clone() }
     }
 
-    fn write<E>(&self, header: &Header, put: format::Put<'_, E>) -> Result<(), E> {
-        format::put_parts(put, header, &mut self.blocks().into_iter().map(cast::bytes))
-    }
-
     /// The bytes of each part of a file, which must be of this kind; checks its fields.
     pub(crate) fn layout_of_kind(header: &Header) -> Result<Vec<u64>, FileError> {
         match header.kind()? {
@@ -244,8 +229,7 @@ impl<C: Core<Storage = Blocks>, H: Hashing> Hashed<C, H> {
         length: u64,
         unlock: impl Unlock<Hasher = H>,
     ) -> Result<Self, FileError> {
-        let read = |admit: Admit<'_>| file::read(source, length, &Self::layout_of_kind, admit);
-        Self::open(file::unlocked(unlock, read)?)
+        Self::open(file::read(source, length, Self::layout_of_kind, unlock)?)
     }
 }
 
@@ -254,10 +238,11 @@ impl<C: Core<Storage: From<Blocks>>, H: Hashing> Hashed<C, H> {
         bytes: &[u8],
         unlock: impl Unlock<Hasher = H>,
     ) -> Result<Self, FileError> {
-        let copy = |admit: Admit<'_>| file::copy(bytes, &Self::layout_of_kind, admit);
-        let mut opened = file::unlocked(unlock, copy)?;
-        let parts = core::mem::take(&mut opened.parts).into_iter().map(From::from).collect();
-        Self::open(opened.with(parts))
+        let declared = Declared::in_bytes(bytes, Self::layout_of_kind)?;
+        let copy = |declared: &Declared| {
+            Ok(declared.copy(bytes)?.into_iter().map(C::Storage::from).collect())
+        };
+        Self::open(declared.open(unlock, copy)?)
     }
 }
 
@@ -376,21 +361,20 @@ fn prefetching<T, K: Key<H>, H, E>(
 ) -> Result<(), E> {
     let mut hashes = [[KeyHash::default(); AHEAD]; 2];
     let mut fetched = 0..0;
-    for (turn, keys) in keys.chunks(AHEAD).enumerate() {
+    // After the last keys, a turn without any.
+    for (turn, keys) in keys.chunks(AHEAD).chain([&keys[..0]]).enumerate() {
         for (to, key) in hashes[turn % 2].iter_mut().zip(keys) {
             *to = key.key_hash(hasher);
             prefetch(filter, *to);
         }
         let next = fetched.end..fetched.end + keys.len();
         if turn > 0 {
-            each(filter, fetched, &hashes[1 - turn % 2])?;
+            let count = fetched.len();
+            each(filter, fetched, &hashes[1 - turn % 2][..count])?;
         }
         fetched = next;
     }
-    match fetched.len() {
-        0 => Ok(()),
-        count => each(filter, fetched.clone(), &hashes[fetched.start / AHEAD % 2][..count]),
-    }
+    Ok(())
 }
 
 /// Calls `each` with the hashes of an iterator's keys, [`GROUP`] at a time.
@@ -400,8 +384,8 @@ pub(crate) fn in_groups<K: Key<H>, H>(
     mut each: impl FnMut(&[KeyHash]),
 ) {
     let mut keys = keys.into_iter();
+    let mut hashes = [KeyHash::default(); GROUP];
     loop {
-        let mut hashes = [KeyHash::default(); GROUP];
         let mut count = 0;
         for (to, key) in hashes.iter_mut().zip(keys.by_ref()) {
             *to = key.key_hash(hasher);

@@ -118,8 +118,8 @@ macro_rules! made_empty {
         }
 
         impl<H: Hashing> sealed::Filling for $name<H> {
-            fn filling(&mut self) -> &mut dyn Fill {
-                &mut self.0
+            fn fill(&mut self, hash: KeyHash) -> Result<bool, InsertError> {
+                self.0.core.insert(hash).map_err(Into::into)
             }
         }
     };

@@ -64,10 +64,8 @@ pub(crate) fn insert_all<C, K: Key<H> + Sync, H: Hashing>(
         let merged = filter.core.merge(&copy.core.borrowed(), Merge::Union);
         merged.expect("filters of one plan merge");
     };
-    let empty = |filter: &Hashed<C, H>| {
-        let core = C::make(filter.core.plan()).ok()?;
-        Some(Hashed::of(core, filter.hasher.clone()))
-    };
+    let empty =
+        |filter: &Hashed<C, H>| Hashed::make(filter.core.plan(), filter.hasher.clone()).ok();
     let work = (filter.bytes(), keys.len(), threads);
     let Ok(()) = in_parts(filter, work, empty, insert, merge);
 }

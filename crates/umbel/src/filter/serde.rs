@@ -23,7 +23,7 @@ impl<C: Core, H: Portable> Serialize for Hashed<C, H> {
 
 impl<'de, C: Core<Storage: From<Blocks>>, H: Portable> Deserialize<'de> for Hashed<C, H> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_file(deserializer, |bytes, unlock| Self::from_bytes(bytes, unlock))
+        deserializer.deserialize_byte_buf(File(|bytes, unlock| Self::from_bytes(bytes, unlock)))
     }
 }
 
@@ -38,22 +38,15 @@ impl<H: Portable, T: AsRef<[Block]>> Serialize for AnyFilter<H, T> {
 /// them: read its bytes with [`from_bytes_with`](Self::from_bytes_with).
 impl<'de, H: Portable> Deserialize<'de> for AnyFilter<H> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        from_file(deserializer, |bytes, unlock| Self::from_bytes_with(bytes, unlock))
+        deserializer
+            .deserialize_byte_buf(File(|bytes, unlock| Self::from_bytes_with(bytes, unlock)))
     }
 }
 
-fn from_file<'de, D: Deserializer<'de>, T, H: Portable>(
-    deserializer: D,
-    open: impl Fn(&[u8], Plain<H>) -> Result<T, FileError>,
-) -> Result<T, D::Error> {
-    let open = |bytes: &[u8]| open(bytes, Plain::default());
-    deserializer.deserialize_byte_buf(File(open, PhantomData))
-}
+/// Visits the bytes of a file, however a format represents bytes, and opens it.
+struct File<T, H>(fn(&[u8], Plain<H>) -> Result<T, FileError>);
 
-/// Visits the bytes of a file, however a format represents bytes.
-struct File<F, T>(F, PhantomData<T>);
-
-impl<'de, T, F: Fn(&[u8]) -> Result<T, FileError>> Visitor<'de> for File<F, T> {
+impl<'de, T, H: Portable> Visitor<'de> for File<T, H> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -61,7 +54,7 @@ impl<'de, T, F: Fn(&[u8]) -> Result<T, FileError>> Visitor<'de> for File<F, T> {
     }
 
     fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<T, E> {
-        (self.0)(bytes).map_err(E::custom)
+        (self.0)(bytes, Plain(PhantomData)).map_err(E::custom)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<T, A::Error> {

@@ -180,7 +180,7 @@ pub trait Filter<H = KeyHasher>: sealed::Body<H> {
 pub trait Insert<H = KeyHasher>: Filter<H> + sealed::Filling {
     /// Like [`try_insert`](Self::try_insert), for the key with this hash.
     fn try_insert_hash(&mut self, hash: KeyHash) -> Result<bool, InsertError> {
-        self.filling().insert(hash)
+        self.fill(hash)
     }
 
     /// Inserts a key; true if it was certainly new.
@@ -202,7 +202,9 @@ pub trait Insert<H = KeyHasher>: Filter<H> + sealed::Filling {
 pub(crate) mod sealed {
     use alloc::boxed::Box;
 
-    use crate::filter::hashed::{Erased, Fill};
+    use crate::filter::InsertError;
+    use crate::filter::hashed::Erased;
+    use crate::hash::KeyHash;
 
     pub trait Body<H> {
         fn own_hasher(&self) -> &H;
@@ -211,7 +213,7 @@ pub(crate) mod sealed {
     }
 
     pub trait Filling {
-        fn filling(&mut self) -> &mut dyn Fill;
+        fn fill(&mut self, hash: KeyHash) -> Result<bool, InsertError>;
     }
 
     impl<H, F: Body<H> + ?Sized> Body<H> for Box<F> {
@@ -229,8 +231,8 @@ pub(crate) mod sealed {
     }
 
     impl<F: Filling + ?Sized> Filling for Box<F> {
-        fn filling(&mut self) -> &mut dyn Fill {
-            (**self).filling()
+        fn fill(&mut self, hash: KeyHash) -> Result<bool, InsertError> {
+            (**self).fill(hash)
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{CHUNK, FileError, Header, checksum};
 
 /// Checks the payload of a whole file, of checked length, against its checksums, and returns it.
 pub(crate) fn payload_of<'a>(header: &Header, bytes: &'a [u8]) -> Result<&'a [u8], FileError> {
-    check_table(header, bytes)?;
+    check_table(&bytes[header.payload().end..])?;
     (0..chunks(header)).try_for_each(|number| check_chunk(header, bytes, number))?;
     Ok(&bytes[header.payload()])
 }
@@ -14,25 +14,19 @@ pub(crate) fn chunks(header: &Header) -> usize {
     header.payload().len().div_ceil(CHUNK)
 }
 
-/// Checks the table of checksums of a whole file, of checked length.
-pub(crate) fn check_table(header: &Header, bytes: &[u8]) -> Result<(), FileError> {
-    let (table, last) = stored(&bytes[header.payload().end..]);
-    let right = checksum(table, chunks(header) as u64).to_le_bytes() == *last;
-    if right { Ok(()) } else { Err(FileError::ChecksumsDamaged) }
+/// Checks the table of checksums against its own checksum, which follows it, and returns the table.
+pub(crate) fn check_table(stored: &[u8]) -> Result<&[[u8; 8]], FileError> {
+    let (table, last) = stored.split_at(stored.len() - 8);
+    let right = checksum(table, table.len() as u64 / 8).to_le_bytes() == *last;
+    if right { Ok(table.as_chunks().0) } else { Err(FileError::ChecksumsDamaged) }
 }
 
 /// Checks one chunk of the payload against its checksum in a checked table.
 pub(crate) fn check_chunk(header: &Header, bytes: &[u8], number: usize) -> Result<(), FileError> {
-    let payload = &bytes[header.payload()];
+    let (payload, table) = bytes[header.bytes().len()..].split_at(header.payload().len());
     let chunk = &payload[number * CHUNK..payload.len().min((number + 1) * CHUNK)];
-    let (table, _) = stored(&bytes[header.payload().end..]);
-    let right = checksum(chunk, number as u64).to_le_bytes() == table[8 * number..8 * number + 8];
+    let right = checksum(chunk, number as u64).to_le_bytes() == table.as_chunks().0[number];
     if right { Ok(()) } else { Err(damaged_chunk(header, number)) }
-}
-
-/// The table of checksums, and its own checksum.
-fn stored(bytes: &[u8]) -> (&[u8], &[u8]) {
-    bytes.split_at(bytes.len() - 8)
 }
 
 /// The error for a damaged chunk. Its place may be beyond what this machine can address.
@@ -54,12 +48,8 @@ pub(crate) fn check_declared(header: &Header, found: u64) -> Result<(), FileErro
 /// Compares the sums of the chunks of the payload with the stored table and the sum of the table.
 #[cfg(feature = "std")]
 pub(crate) fn check_sums(sums: &[u64], found: &[u8], header: &Header) -> Result<(), FileError> {
-    let (table, last) = stored(found);
-    if checksum(table, sums.len() as u64).to_le_bytes() != last {
-        return Err(FileError::ChecksumsDamaged);
-    }
-    let mut pairs = sums.iter().zip(table.chunks(8));
-    match pairs.position(|(sum, stored)| sum.to_le_bytes() != stored) {
+    let mut pairs = sums.iter().zip(check_table(found)?);
+    match pairs.position(|(sum, stored)| sum.to_le_bytes() != *stored) {
         None => Ok(()),
         Some(number) => Err(damaged_chunk(header, number)),
     }

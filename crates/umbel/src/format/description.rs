@@ -32,8 +32,6 @@ use crate::prelude::*;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyDescription {
     entries: Vec<(String, String)>,
-    /// Its bytes in a header.
-    length: usize,
 }
 
 /// A filter holds other keys than the ones looked up in it.
@@ -104,11 +102,11 @@ impl KeyDescription {
     pub fn push(&mut self, name: &str, value: &str) -> Result<(), FieldError> {
         let named = (1..=255).contains(&name.len());
         check_field("name", name.len() as u64, named, "a name of 1 to 255 bytes")?;
-        let length = self.length + 4 + name.len() + value.len();
+        let entries = self.entries().chain([(name, value)]);
+        let length: usize = entries.map(|(name, value)| 4 + name.len() + value.len()).sum();
         check_field("description_length", length as u64, length <= MOST, "at most 32768 bytes")?;
         let count = self.entries.len() + 1;
         check_field("description", count as u64, count <= MOST_ENTRIES, "at most 256 names")?;
-        self.length = length;
         self.entries.push((name.to_owned(), value.to_owned()));
         Ok(())
     }
@@ -141,9 +139,8 @@ impl KeyDescription {
     #[doc(hidden)]
     pub fn check(&self, kind: Kind, wanted: &Self) -> Result<(), OtherKeys> {
         let same = |name| self.values(name).eq(wanted.values(name));
-        let one = |keys: &Self| keys.values(FIELD).count() == 1;
-        let none = |keys: &Self| keys.values(FIELD).next().is_none();
-        let bytes_alike = (one(self) && none(wanted)) || (none(self) && one(wanted));
+        let fields = [self, wanted].map(|keys| keys.values(FIELD).count());
+        let bytes_alike = matches!(fields, [0, 1] | [1, 0]);
         let fields_alike = kind.rows() || same(FIELD) || bytes_alike;
         // A description by another program may give several types: all of them count.
         let types_alike = self.types().eq(wanted.types());
@@ -195,7 +192,7 @@ impl KeyDescription {
     ///  name_length  u16, the name in UTF-8, value_length  u16, the value in UTF-8; and so on
     /// ```
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.length);
+        let mut bytes = Vec::new();
         for text in self.entries().flat_map(|(name, value)| [name, value]) {
             bytes.extend_from_slice(&(text.len() as u16).to_le_bytes());
             bytes.extend_from_slice(text.as_bytes());
@@ -209,21 +206,17 @@ impl KeyDescription {
             found: found as u64,
             expected: "names and values in UTF-8, each after its length",
         };
-        let mut text = || {
-            let (length, rest) = bytes.split_first_chunk().ok_or(error(bytes.len()))?;
-            let length = usize::from(u16::from_le_bytes(*length));
-            let (text, rest) = rest.split_at_checked(length).ok_or(error(length))?;
-            bytes = rest;
-            let text = str::from_utf8(text).map_err(|_| error(length))?;
-            Ok::<_, FieldError>((text, bytes.is_empty()))
-        };
         let mut description = Self::default();
-        loop {
-            let ((name, _), (value, last)) = (text()?, text()?);
-            description.push(name, value)?;
-            if last {
-                return Ok(description);
-            }
+        while !bytes.is_empty() {
+            let mut text = || {
+                let (length, rest) = bytes.split_first_chunk().ok_or(error(bytes.len()))?;
+                let length = usize::from(u16::from_le_bytes(*length));
+                let (text, rest) = rest.split_at_checked(length).ok_or(error(length))?;
+                bytes = rest;
+                str::from_utf8(text).map_err(|_| error(length))
+            };
+            description.push(text()?, text()?)?;
         }
+        Ok(description)
     }
 }

@@ -42,7 +42,7 @@ pub enum FileError {
     #[error("the checksum table at the end is damaged; copy the file again or rebuild it")]
     ChecksumsDamaged,
     /// A header field has a value that this release does not know, or that contradicts another.
-    #[error("{}{}", if .0.field == "payload" { "" } else { "header field " }, field(.0))]
+    #[error("{}", field(.0))]
     Field(FieldError),
     /// The filter's kind is unknown to this release.
     #[error(
@@ -107,7 +107,7 @@ fn field(error: &FieldError) -> String {
         "payload" => {
             format!("the payload is impossible: expected {}; rebuild the filter", error.expected)
         }
-        _ => error.to_string(),
+        _ => format!("header field {error}"),
     }
 }
 

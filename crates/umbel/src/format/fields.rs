@@ -99,9 +99,7 @@ impl<'a> Fields<'a> {
 
     /// Reads reserved bytes; [`end`](Self::end) checks that they are zero.
     pub(crate) fn zeros(&mut self, bytes: usize) -> Result<(), FileError> {
-        for _ in 0..bytes {
-            self.nonzero |= u8::from_le_bytes(self.take()?);
-        }
+        self.nonzero = self.bytes(bytes)?.iter().fold(self.nonzero, |all, byte| all | byte);
         Ok(())
     }
 
@@ -119,12 +117,7 @@ impl<'a> Fields<'a> {
     }
 
     fn take<const N: usize>(&mut self) -> Result<[u8; N], FileError> {
-        if self.at + N > self.header.fields_end() {
-            return Err(self.wrong_length());
-        }
-        let field = self.header.get(self.at);
-        self.at += N;
-        Ok(field)
+        Ok(self.bytes(N)?.try_into().expect("N bytes"))
     }
 
     fn wrong_length(&self) -> FileError {

@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::{FileError, KeyDescription, MAGIC, VERSION, checksum};
 #[cfg(feature = "mmap")]
 use crate::error::OutOfMemory;
-use crate::error::check_field;
+use crate::error::{FieldError, check_field};
 use crate::hash::{Algorithm, Scheme};
 use crate::plan::{Kind, Plan};
 use crate::prelude::*;
@@ -96,8 +96,8 @@ impl Header {
             let found = bytes.len() as u64;
             bytes.get(..length).ok_or(FileError::Length(length as u64, found))
         };
-        let version = whole(Self::LENGTH)?[8..10].try_into().expect("two bytes");
-        let found = u16::from_le_bytes(version);
+        let start = whole(Self::LENGTH)?;
+        let found = u16::from_le_bytes([start[8], start[9]]);
         if found != VERSION {
             return Err(FileError::Version(found));
         }
@@ -108,12 +108,8 @@ impl Header {
         }
         header.kind()?;
         let found = u32::from_le_bytes(header.get(12));
-        check_field(
-            "header_length",
-            u64::from(found),
-            found as usize == header.bytes.len(),
-            "a multiple of 64 from 128 to 131072",
-        )?;
+        let right = found as usize == header.bytes.len();
+        check_field("header_length", found.into(), right, "a multiple of 64 from 128 to 131072")?;
         let zeros = u16::from_le_bytes(header.get(18));
         check_field("zeros", u64::from(zeros), zeros == 0, "0 in reserved bytes")?;
         let described = header.description_length();
@@ -138,10 +134,7 @@ impl Header {
     /// # Errors
     /// [`FileError::Field`].
     pub(crate) fn description(&self) -> Result<KeyDescription, FileError> {
-        match &self.bytes[self.fields_end()..self.bytes.len() - 8] {
-            [] => Ok(KeyDescription::default()),
-            bytes => Ok(KeyDescription::parse(bytes)?),
-        }
+        Ok(KeyDescription::parse(&self.bytes[self.fields_end()..self.bytes.len() - 8])?)
     }
 
     /// Returns the header's bytes, as in the file.
@@ -181,29 +174,14 @@ impl Header {
     /// # Errors
     /// [`FileError::Field`] if it would exceed 2⁶⁴.
     pub fn file_length(&self) -> Result<u64, FileError> {
-        let payload = self.payload_length();
-        let length = super::file_length(self.bytes.len() as u64, payload);
-        let possible = length.is_some();
-        check_field("payload_length", payload, possible, "a length that a file can have")?;
-        Ok(length.unwrap_or(u64::MAX))
+        let (field, found) = ("payload_length", self.payload_length());
+        let impossible = FieldError { field, found, expected: "a length that a file can have" };
+        Ok(super::file_length(self.bytes.len() as u64, found).ok_or(impossible)?)
     }
 
     /// The bytes of the whole file of a filter in memory.
     pub(crate) fn whole_length(&self) -> u64 {
         self.file_length().expect("there are fewer than 2⁶⁴")
-    }
-
-    /// Checks that the payload is as long as its parts together.
-    pub(crate) fn check_parts(&self, parts: &[u64]) -> Result<(), FileError> {
-        let bytes = parts.iter().try_fold(0u64, |sum, &part| sum.checked_add(part));
-        let found = self.payload_length();
-        let whole = bytes == Some(found);
-        Ok(check_field(
-            "payload_length",
-            found,
-            whole,
-            "64 bytes for each 512 bits or part of them",
-        )?)
     }
 
     /// The promised rate.
@@ -246,7 +224,7 @@ impl Header {
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    pub(super) fn get<const N: usize>(&self, at: usize) -> [u8; N] {
+    fn get<const N: usize>(&self, at: usize) -> [u8; N] {
         self.bytes[at..at + N].try_into().expect("a field lies inside the header")
     }
 }

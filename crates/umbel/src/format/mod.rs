@@ -33,7 +33,7 @@ pub use error::FileError;
 pub(crate) use fields::Body;
 pub use header::Header;
 #[cfg(feature = "std")]
-pub use reader::{Payload, Reader};
+pub use reader::Reader;
 #[cfg(feature = "std")]
 pub(crate) use sums::Sums;
 #[doc(hidden)]

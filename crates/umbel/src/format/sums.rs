@@ -22,17 +22,16 @@ impl Sums {
         Self { chunk: Xxh3::with_seed(0), in_chunk: 0, ended: Vec::new() }
     }
 
-    /// Bytes left in the chunk, at least 1: the most that can be added together.
-    pub(crate) fn left(&self) -> usize {
-        CHUNK - self.in_chunk
-    }
-
     /// Adds the next bytes.
-    pub(crate) fn add(&mut self, piece: &[u8]) {
-        self.chunk.write(piece);
-        self.in_chunk += piece.len();
-        if self.in_chunk == CHUNK {
-            self.end_chunk();
+    pub(crate) fn add(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (piece, rest) = bytes.split_at(bytes.len().min(CHUNK - self.in_chunk));
+            self.chunk.write(piece);
+            self.in_chunk += piece.len();
+            if self.in_chunk == CHUNK {
+                self.end_chunk();
+            }
+            bytes = rest;
         }
     }
 

@@ -1,7 +1,7 @@
 //! Writes a file front to back.
 
 use super::sums::Sums;
-use super::{Header, checksum};
+use super::{CHUNK, Header, checksum};
 use crate::prelude::*;
 
 /// Where the bytes of a file go, and the error of writing them.
@@ -38,7 +38,6 @@ impl Writer {
     /// Writes the header.
     ///
     /// The errors of `put`; the same below.
-    /// The errors of `put`; so below.
     pub fn begin<E>(header: &Header, put: Put<'_, E>) -> Result<Self, E> {
         put(header.bytes())?;
         Ok(Self { left: header.payload_length(), sums: Sums::new() })
@@ -48,16 +47,14 @@ impl Writer {
     ///
     /// # Panics
     /// If more is written than the header declares.
-    pub fn write<E>(&mut self, mut bytes: &[u8], put: Put<'_, E>) -> Result<(), E> {
+    pub fn write<E>(&mut self, bytes: &[u8], put: Put<'_, E>) -> Result<(), E> {
         self.left =
             self.left.checked_sub(bytes.len() as u64).expect("no more than the header declares");
-        while !bytes.is_empty() {
-            let (piece, rest) = bytes.split_at(bytes.len().min(self.sums.left()));
+        // While the piece is in cache.
+        bytes.chunks(CHUNK).try_for_each(|piece| {
             self.sums.add(piece);
-            put(piece)?;
-            bytes = rest;
-        }
-        Ok(())
+            put(piece)
+        })
     }
 
     /// Writes the checksums.

@@ -39,7 +39,7 @@ type RandomState = core::convert::Infallible;
 /// ```
 #[derive(Clone)]
 pub struct ByHash<B = RandomState> {
-    builder: B,
+    pub(super) builder: B,
     /// Shared by this hasher and its clones.
     id: usize,
 }
@@ -49,10 +49,6 @@ impl<B> ByHash<B> {
     pub fn new(builder: B) -> Self {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         Self { builder, id: MADE.fetch_add(1, Ordering::Relaxed) }
-    }
-
-    pub(super) fn builder(&self) -> &B {
-        &self.builder
     }
 }
 

@@ -8,7 +8,7 @@ use alloc::sync::Arc;
 use core::hash::{BuildHasher, Hash};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{ByHash, KeyHash, KeyHasher, Portable, Prehashed, Scheme, mix};
+use super::{ByHash, KeyHash, KeyHasher, Portable, Prehashed, mix};
 use crate::prelude::*;
 
 /// A type whose values are keys of filters that hash by `H`.
@@ -62,11 +62,10 @@ pub trait Key<H = KeyHasher> {
 
     /// Returns the hashes of keys that are hashes already.
     #[doc(hidden)]
-    fn hashes(keys: &[Self]) -> Hashes<'_>
+    fn hashes(_: &[Self]) -> Hashes<'_>
     where
         Self: Sized,
     {
-        let _ = keys;
         Hashes::ToMake
     }
 }
@@ -81,32 +80,19 @@ pub enum Hashes<'a> {
     Narrow(&'a [Mixed64]),
 }
 
-/// [`KeyHash`] as a key under each of these hashers.
-macro_rules! hashes {
-    ($($(#[$attribute:meta])* $hasher:ty),*) => {$(
-        $(#[$attribute])*
-        impl Key<$hasher> for KeyHash {
-            #[inline(always)]
-            fn key_hash(&self, _: &$hasher) -> KeyHash {
-                *self
-            }
+impl<H: Portable> Key<H> for KeyHash {
+    #[inline(always)]
+    fn key_hash(&self, _: &H) -> KeyHash {
+        *self
+    }
 
-            const ARE_HASHES: bool = true;
+    const ARE_HASHES: bool = true;
 
-            #[inline(always)]
-            fn hashes(keys: &[Self]) -> Hashes<'_> {
-                Hashes::Wide(keys)
-            }
-        }
-    )*};
+    #[inline(always)]
+    fn hashes(keys: &[Self]) -> Hashes<'_> {
+        Hashes::Wide(keys)
+    }
 }
-
-hashes!(
-    KeyHasher,
-    Prehashed,
-    #[doc(hidden)]
-    Scheme
-);
 
 /// A 64-bit hash computed by the caller, of any quality: a key of [`Prehashed`] filters.
 ///
@@ -143,7 +129,7 @@ impl Key<Prehashed> for Mixed64 {
 impl<T: Hash + ?Sized, B: BuildHasher> Key<ByHash<B>> for T {
     #[inline(always)]
     fn key_hash(&self, hasher: &ByHash<B>) -> KeyHash {
-        KeyHash::from_u64(mix(hasher.builder().hash_one(self)))
+        KeyHash::from_u64(mix(hasher.builder.hash_one(self)))
     }
 }
 
@@ -162,40 +148,26 @@ macro_rules! pointers {
 
 pointers!(&K, Box<K>, Rc<K>, #[cfg(target_has_atomic = "ptr")] Arc<K>, Cow<'_, K> where K: ToOwned);
 
-/// Keys whose bytes are hashed.
-macro_rules! bytes {
-    ($([$($generics:tt)*] $type:ty),* $(,)?) => {$(
-        impl<$($generics)*> Key for $type {
+/// Keys of these types are hashed as `$bytes`.
+macro_rules! keys {
+    (|$key:ident| $bytes:expr => $($(const $number:ident in)? $type:ty),*) => {$(
+        impl$(<const $number: usize>)? Key for $type {
             #[inline(always)]
+            #[allow(clippy::cast_lossless, clippy::unnecessary_cast)] // for some of the types
             fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-                hasher.hash_bytes(AsRef::<[u8]>::as_ref(self))
+                let $key = self;
+                hasher.hash_bytes(AsRef::<[u8]>::as_ref($bytes))
             }
         }
     )*};
 }
 
-bytes!([] [u8], [] Vec<u8>, [const N: usize] [u8; N], [] str, [] String);
-
-impl Key for char {
-    #[inline]
-    fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-        hasher.hash_bytes(self.encode_utf8(&mut [0; 4]).as_bytes())
-    }
-}
-
-/// Addresses, by their bytes in network order.
-macro_rules! addresses {
-    ($($address:ty),*) => {$(
-        impl Key for $address {
-            #[inline(always)]
-            fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-                hasher.hash_bytes(&self.octets())
-            }
-        }
-    )*};
-}
-
-addresses!(Ipv4Addr, Ipv6Addr);
+keys!(|key| key => [u8], Vec<u8>, const N in [u8; N], str, String);
+keys!(|key| key.encode_utf8(&mut [0; 4]) => char);
+keys!(|key| &(*key as u64).to_le_bytes() => bool, u8, u16, u32, u64, usize);
+keys!(|key| &(*key as i64).to_le_bytes() => i8, i16, i32, i64, isize);
+keys!(|key| &key.to_le_bytes() => u128, i128);
+keys!(|key| &key.octets() => Ipv4Addr, Ipv6Addr);
 
 impl Key for IpAddr {
     #[inline]
@@ -206,21 +178,3 @@ impl Key for IpAddr {
         }
     }
 }
-
-/// Keys that are integers or truth values, widened to `$wide`.
-macro_rules! integers {
-    ($wide:ty: $($type:ty),*) => {$(
-        impl Key for $type {
-            #[inline(always)]
-            fn key_hash(&self, hasher: &KeyHasher) -> KeyHash {
-                #[allow(clippy::cast_lossless)] // not lossless for every type
-                hasher.hash_bytes(&(*self as $wide).to_le_bytes())
-            }
-        }
-    )*};
-}
-
-integers!(u64: bool, u8, u16, u32, u64, usize);
-integers!(i64: i8, i16, i32, i64, isize);
-integers!(u128: u128);
-integers!(i128: i128);

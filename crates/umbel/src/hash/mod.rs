@@ -161,9 +161,15 @@ impl Secret {
     /// [`SchemeError::NoRandomness`] if the system has no source. Umbel knows none on `wasm32-unknown-unknown`, or
     /// without `std`: give [`new`](Self::new) 16 bytes of your own, in a browser from `crypto.getRandomValues`.
     pub fn random() -> Result<Self, SchemeError> {
-        let mut secret = Self([0; 16]);
-        fill_randomly(&mut secret.0)?;
-        Ok(secret)
+        #[cfg(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown"))))]
+        {
+            let mut secret = Self([0; 16]);
+            let filled = getrandom::fill(&mut secret.0);
+            filled.map_err(|error| SchemeError::NoRandomness(error.raw_os_error()))?;
+            Ok(secret)
+        }
+        #[cfg(not(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown")))))]
+        Err(SchemeError::NoRandomness(None))
     }
 
     /// Reads the content of a file with a secret: its [text](Self::to_text), or, from other programs, its 16 bytes or
@@ -225,18 +231,6 @@ impl FromStr for Secret {
     }
 }
 
-/// Fills `bytes` from the system's source of randomness.
-#[cfg(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown"))))]
-fn fill_randomly(bytes: &mut [u8]) -> Result<(), SchemeError> {
-    getrandom::fill(bytes).map_err(|error| SchemeError::NoRandomness(error.raw_os_error()))
-}
-
-/// There is no source.
-#[cfg(not(all(feature = "std", not(all(target_family = "wasm", target_os = "unknown")))))]
-fn fill_randomly(_: &mut [u8]) -> Result<(), SchemeError> {
-    Err(SchemeError::NoRandomness(None))
-}
-
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secret(id {:016x})", self.key_id())
@@ -280,14 +274,7 @@ impl Portable for Scheme {
 
 /// Opens a file without a secret.
 #[cfg(feature = "serde")]
-pub(crate) struct Plain<H>(core::marker::PhantomData<H>);
-
-#[cfg(feature = "serde")]
-impl<H> Default for Plain<H> {
-    fn default() -> Self {
-        Self(core::marker::PhantomData)
-    }
-}
+pub(crate) struct Plain<H>(pub(crate) core::marker::PhantomData<H>);
 
 #[cfg(feature = "serde")]
 impl<H: Portable> Unlock for Plain<H> {
@@ -404,12 +391,9 @@ impl Unlock for Prehashed {
 /// assert_eq!(hasher.hash(1), hasher.hash(1u64.to_le_bytes()));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyHasher(Inner);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Inner {
-    Xxh3 { seed: u64 },
-    Sip13 { secret: Secret, key_id: u64 },
+pub struct KeyHasher {
+    scheme: Scheme,
+    secret: Option<Secret>,
 }
 
 impl Default for KeyHasher {
@@ -422,7 +406,7 @@ impl Default for KeyHasher {
 impl KeyHasher {
     /// Returns XXH3 with `seed`.
     pub const fn with_seed(seed: u64) -> Self {
-        Self(Inner::Xxh3 { seed })
+        Self { scheme: Scheme { algorithm: Algorithm::Xxh3, seed, key_id: 0 }, secret: None }
     }
 
     /// Returns a keyed hasher under a new [`Secret::random`]: for filters that this process keeps in memory, of
@@ -439,8 +423,7 @@ impl KeyHasher {
 
     /// Returns SipHash-1-3 under `secret`, for untrusted keys.
     pub fn keyed(secret: Secret) -> Self {
-        let key_id = secret.key_id();
-        Self(Inner::Sip13 { secret, key_id })
+        Self { scheme: Scheme::keyed(secret.key_id()), secret: Some(secret) }
     }
 
     /// Returns the hasher of `scheme`, with its secret if it has one.
@@ -453,14 +436,10 @@ impl KeyHasher {
             (Algorithm::Xxh3, None) => Ok(Self::with_seed(scheme.seed)),
             (Algorithm::Xxh3, Some(_)) => Err(SchemeError::NotKeyed(scheme.algorithm)),
             (Algorithm::Sip13, None) => Err(SchemeError::SecretNeeded(scheme.key_id)),
-            (Algorithm::Sip13, Some(secret)) => {
-                let found = secret.key_id();
-                if found == scheme.key_id {
-                    Ok(Self::keyed(secret.clone()))
-                } else {
-                    Err(SchemeError::WrongSecret(scheme.key_id, found))
-                }
-            }
+            (Algorithm::Sip13, Some(secret)) => match secret.key_id() {
+                found if found == scheme.key_id => Ok(Self::keyed(secret.clone())),
+                found => Err(SchemeError::WrongSecret(scheme.key_id, found)),
+            },
             (Algorithm::Caller | Algorithm::InMemory, _) => {
                 Err(SchemeError::Prehashed(scheme.seed))
             }
@@ -470,10 +449,7 @@ impl KeyHasher {
     /// Returns its scheme, which identifies it in files and merges.
     #[doc(hidden)]
     pub const fn scheme(&self) -> Scheme {
-        match self.0 {
-            Inner::Xxh3 { seed } => Scheme { algorithm: Algorithm::Xxh3, seed, key_id: 0 },
-            Inner::Sip13 { key_id, .. } => Scheme { algorithm: Algorithm::Sip13, seed: 0, key_id },
-        }
+        self.scheme
     }
 
     /// Hashes a key: the bytes of text, the 8 little-endian bytes of an integer; see [`Key`]. About 10 ns for 64 bytes
@@ -485,12 +461,9 @@ impl KeyHasher {
 
     #[inline]
     fn hash_bytes(&self, key: &[u8]) -> KeyHash {
-        match &self.0 {
-            Inner::Xxh3 { seed } => {
-                let (high, low) = xxh3::hash(*seed, key);
-                KeyHash { high, low }
-            }
-            Inner::Sip13 { secret, .. } => secret.hash(key),
+        match &self.secret {
+            None => xxh3::hash(self.scheme.seed, key),
+            Some(secret) => secret.hash(key),
         }
     }
 }

@@ -7,6 +7,8 @@
 
 use twox_hash::XxHash3_128;
 
+use super::KeyHash;
+
 const PRIME32_2: u64 = 0x85eb_ca77;
 const PRIME64_1: u64 = 0x9e37_79b1_85eb_ca87;
 const PRIME64_2: u64 = 0xc2b2_ae3d_27d4_eb4f;
@@ -32,12 +34,11 @@ const SECRET: [u64; 16] = [
     0x6473_78d9_c97e_9fc8,
 ];
 
-/// The hash of `key` under `seed`: its high and its low half.
 #[inline]
-pub(super) fn hash(seed: u64, key: &[u8]) -> (u64, u64) {
+pub(super) fn hash(seed: u64, key: &[u8]) -> KeyHash {
     match key.len() {
-        4..=8 => hash_4_to_8(seed, first(key), last(key), key.len()),
-        9..=16 => hash_9_to_16(seed, first(key), last(key), key.len()),
+        4..=8 => hash_4_to_8(seed, key),
+        9..=16 => hash_9_to_16(seed, key),
         17..=32 => mixed::<16, 1>(seed, key),
         33..=64 => mixed::<32, 2>(seed, key),
         65..=96 => mixed::<48, 3>(seed, key),
@@ -48,52 +49,50 @@ pub(super) fn hash(seed: u64, key: &[u8]) -> (u64, u64) {
 
 /// Not inlined: such a large function would keep the code for short keys out of the caller's loop.
 #[inline(never)]
-fn other(seed: u64, key: &[u8]) -> (u64, u64) {
-    let hash = XxHash3_128::oneshot_with_seed(seed, key);
-    ((hash >> 64) as u64, hash as u64)
+fn other(seed: u64, key: &[u8]) -> KeyHash {
+    KeyHash::from_u128(XxHash3_128::oneshot_with_seed(seed, key))
+}
+
+/// The first and the last `N` bytes.
+#[inline(always)]
+fn ends<const N: usize>(key: &[u8]) -> [&[u8; N]; 2] {
+    let (Some(head), Some(tail)) = (key.first_chunk(), key.last_chunk()) else {
+        unreachable!("the length was looked at")
+    };
+    [head, tail]
 }
 
 #[inline(always)]
-fn first<const N: usize>(key: &[u8]) -> &[u8; N] {
-    key.first_chunk().expect("the length was looked at")
-}
-
-#[inline(always)]
-fn last<const N: usize>(key: &[u8]) -> &[u8; N] {
-    key.last_chunk().expect("the length was looked at")
-}
-
-#[inline(always)]
-fn hash_4_to_8(seed: u64, head: &[u8; 4], tail: &[u8; 4], length: usize) -> (u64, u64) {
+fn hash_4_to_8(seed: u64, key: &[u8]) -> KeyHash {
     let seed = seed ^ u64::from((seed as u32).swap_bytes()) << 32;
-    let (head, tail) = (u32::from_le_bytes(*head), u32::from_le_bytes(*tail));
-    let word = u64::from(head) | u64::from(tail) << 32;
-    let keyed = word ^ (SECRET[2] ^ SECRET[3]).wrapping_add(seed);
-    let (mut high, mut low) = multiply(keyed, PRIME64_1.wrapping_add((length as u64) << 2));
+    let [head, tail] = ends(key).map(|end| u64::from(u32::from_le_bytes(*end)));
+    let keyed = (head | tail << 32) ^ (SECRET[2] ^ SECRET[3]).wrapping_add(seed);
+    let (mut high, mut low) = multiply(keyed, PRIME64_1.wrapping_add((key.len() as u64) << 2));
     high = high.wrapping_add(low << 1);
     low ^= high >> 3;
     low = (low ^ low >> 35).wrapping_mul(0x9fb2_1c65_1e98_df25);
-    (avalanche(high), low ^ low >> 28)
+    KeyHash { high: avalanche(high), low: low ^ low >> 28 }
 }
 
 #[inline(always)]
-fn hash_9_to_16(seed: u64, head: &[u8; 8], tail: &[u8; 8], length: usize) -> (u64, u64) {
-    let (head, tail) = (u64::from_le_bytes(*head), u64::from_le_bytes(*tail));
+fn hash_9_to_16(seed: u64, key: &[u8]) -> KeyHash {
+    let [head, tail] = ends(key).map(|end| u64::from_le_bytes(*end));
     let flip_low = (SECRET[4] ^ SECRET[5]).wrapping_sub(seed);
     let flip_high = (SECRET[6] ^ SECRET[7]).wrapping_add(seed);
     let (mut high, mut low) = multiply(head ^ tail ^ flip_low, PRIME64_1);
-    low = low.wrapping_add((length as u64 - 1) << 54);
+    low = low.wrapping_add((key.len() as u64 - 1) << 54);
     let tail = tail ^ flip_high;
     high = high.wrapping_add(tail).wrapping_add((tail & 0xffff_ffff).wrapping_mul(PRIME32_2 - 1));
     low ^= high.swap_bytes();
     let (carry, low) = multiply(low, PRIME64_2);
-    (avalanche(carry.wrapping_add(high.wrapping_mul(PRIME64_2))), avalanche(low))
+    let high = carry.wrapping_add(high.wrapping_mul(PRIME64_2));
+    KeyHash { high: avalanche(high), low: avalanche(low) }
 }
 
 /// 17 to 128 bytes: `ROUNDS` pairs of 16 bytes, from `N` = 16 · `ROUNDS` bytes at each end.
 #[inline(always)]
-fn mixed<const N: usize, const ROUNDS: usize>(seed: u64, key: &[u8]) -> (u64, u64) {
-    let (head, tail) = (first::<N>(key), last::<N>(key));
+fn mixed<const N: usize, const ROUNDS: usize>(seed: u64, key: &[u8]) -> KeyHash {
+    let [head, tail] = ends::<N>(key);
     let length = key.len() as u64;
     let (mut low, mut high) = (length.wrapping_mul(PRIME64_1), 0u64);
     for round in (0..ROUNDS).rev() {
@@ -107,7 +106,7 @@ fn mixed<const N: usize, const ROUNDS: usize>(seed: u64, key: &[u8]) -> (u64, u6
         .wrapping_mul(PRIME64_1)
         .wrapping_add(high.wrapping_mul(PRIME64_4))
         .wrapping_add(length.wrapping_sub(seed).wrapping_mul(PRIME64_2));
-    (avalanche(other).wrapping_neg(), avalanche(sum))
+    KeyHash { high: avalanche(other).wrapping_neg(), low: avalanche(sum) }
 }
 
 #[inline(always)]

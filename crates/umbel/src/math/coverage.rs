@@ -69,7 +69,7 @@ impl Coverage {
     pub fn classic(bits: u64, probes: u32) -> Self {
         let (m, k) = (bits as f64, f64::from(probes));
         let one = k * (-1.0 / m).ln_1p();
-        Self::of(m, one, &[Pair { others: m - 1.0, beyond: k * exclusive(1.0 / m) }])
+        Self::of(m, one, [Pair { others: m - 1.0, beyond: k * exclusive(1.0 / m) }])
     }
 
     /// Returns the coverage of the sliced kind: a probe in each of `probes` slices of `slice` bits, which are
@@ -78,7 +78,7 @@ impl Coverage {
         let s = slice as f64;
         let one = (-1.0 / s).ln_1p();
         let pair = Pair { others: s - 1.0, beyond: exclusive(1.0 / s) };
-        Self::of(s * f64::from(probes), one, &[pair])
+        Self::of(s * f64::from(probes), one, [pair])
     }
 
     /// Returns the coverage of filters of B = `blocks` blocks of `size` bits, at least 1 of each; a key goes to one
@@ -104,18 +104,18 @@ impl Coverage {
     pub fn in_blocks(blocks: f64, size: f64, spared: f64, pairs: &[(f64, f64)]) -> Self {
         let p = 1.0 - spared;
         let one = (-p / blocks).ln_1p();
-        let mut sorts = [Pair::default(); 3];
-        sorts[0] = Pair { others: size * (blocks - 1.0), beyond: exclusive(p / blocks) };
-        for (sort, &(others, both)) in sorts[1..].iter_mut().zip(pairs) {
-            *sort = Pair { others, beyond: (-(1.0 - both) / blocks).ln_1p() - 2.0 * one };
-        }
-        Self::of(size * blocks, one, &sorts)
+        let elsewhere = Pair { others: size * (blocks - 1.0), beyond: exclusive(p / blocks) };
+        let here = pairs.iter().map(|&(others, both)| Pair {
+            others,
+            beyond: (-(1.0 - both) / blocks).ln_1p() - 2.0 * one,
+        });
+        Self::of(size * blocks, one, [elsewhere].into_iter().chain(here))
     }
 
-    fn of(bits: f64, one: f64, sorts: &[Pair]) -> Self {
-        let mut pairs = [Pair::default(); 3];
-        pairs[..sorts.len()].copy_from_slice(sorts);
-        Self { bits, one, pairs }
+    fn of(bits: f64, one: f64, pairs: impl IntoIterator<Item = Pair>) -> Self {
+        let mut three = [Pair::default(); 3];
+        pairs.into_iter().enumerate().for_each(|(i, pair)| three[i] = pair);
+        Self { bits, one, pairs: three }
     }
 
     /// Estimates the keys that leave this many clear bits: n* = ln(clear/m)/ln s.
@@ -145,27 +145,20 @@ impl Coverage {
         let shared = sum - either;
         let parts = Parts { coverage: self, left, right };
         let union = either.min(sum);
+        let jaccard_by = [1.0 / union, 1.0 / union, -sum / (union * union)];
+        let share = |left: f64, right: f64| {
+            let by = [(either - right) / (left * left), 1.0 / left, -1.0 / left];
+            let parts = Parts { coverage: self, left, right };
+            parts.estimate(shared / left, 1.0, by, |share| share * left)
+        };
         Some(Overlap {
             union: Estimate::new(union, parts.deviation(sum - union, [0.0, 0.0, 1.0])),
             intersection: parts.estimate(shared, f64::INFINITY, [1.0, 1.0, -1.0], |c| c),
-            jaccard: parts.estimate(
-                shared / union,
-                1.0,
-                [1.0 / union, 1.0 / union, -sum / (union * union)],
-                |jaccard| sum * jaccard / (1.0 + jaccard),
-            ),
-            left_in_right: parts.estimate(
-                shared / left,
-                1.0,
-                [(either - right) / (left * left), 1.0 / left, -1.0 / left],
-                |part| part * left,
-            ),
-            right_in_left: parts.estimate(
-                shared / right,
-                1.0,
-                [1.0 / right, (either - left) / (right * right), -1.0 / right],
-                |part| part * right,
-            ),
+            jaccard: parts.estimate(shared / union, 1.0, jaccard_by, |jaccard| {
+                sum * jaccard / (1.0 + jaccard)
+            }),
+            left_in_right: share(left, right),
+            right_in_left: share(right, left),
         })
     }
 

@@ -1,5 +1,7 @@
 //! Intervals around estimates and counted rates.
 
+use core::iter::successors;
+
 use crate::prelude::*;
 
 /// The two-sided 95 % quantile of the normal distribution.
@@ -60,38 +62,25 @@ pub fn binomial_bounds(trials: u64, rate: f64, alpha: f64) -> (u64, u64) {
     let odds = rate / (1.0 - rate);
     let mode = ((trials.saturating_add(1) as f64 * rate) as u64).min(trials);
     // Terms relative to the mode's, outwards until they are negligible.
-    let (mut above, mut below) = (vec![1.0], Vec::new());
-    for hits in mode..trials {
-        let next = above.last().unwrap() * odds * (trials - hits) as f64 / (hits + 1) as f64;
-        if next < 1e-30 {
-            break;
-        }
-        above.push(next);
-    }
-    let mut term = 1.0;
-    for hits in (1..=mode).rev() {
-        term *= hits as f64 / (odds * (trials - hits + 1) as f64);
-        if term < 1e-30 {
-            break;
-        }
-        below.push(term);
-    }
-    let total: f64 = above.iter().sum::<f64>() + below.iter().sum::<f64>();
-    let tail = |terms: &mut dyn Iterator<Item = f64>| {
-        let (mut sum, mut cut) = (0.0, 0);
-        for term in terms {
+    let above = successors(Some((mode, 1.0)), |&(hits, term)| {
+        let next = term * odds * (trials - hits) as f64 / (hits + 1) as f64;
+        (next >= 1e-30).then_some((hits + 1, next))
+    });
+    let below = successors(Some((mode, 1.0)), |&(hits, term)| {
+        let next = term * (hits as f64 / (odds * (trials - hits + 1) as f64));
+        (next >= 1e-30).then(|| (hits - 1, next))
+    });
+    let mut terms: Vec<(u64, f64)> = below.skip(1).collect();
+    terms.reverse();
+    terms.extend(above);
+    let total: f64 = terms.iter().map(|(_, term)| term).sum();
+    let end = |terms: &mut dyn Iterator<Item = &(u64, f64)>| {
+        let mut sum = 0.0;
+        let mut outside = terms.skip_while(|(_, term)| {
             sum += term;
-            if sum / total > alpha / 2.0 {
-                break;
-            }
-            cut += 1;
-        }
-        cut
+            sum / total <= alpha / 2.0
+        });
+        outside.next().map_or(mode, |(hits, _)| *hits)
     };
-    let all_up: Vec<f64> = below.iter().rev().chain(&above).copied().collect();
-    let first = mode - below.len() as u64;
-    let last = mode + above.len() as u64 - 1;
-    let low = first + tail(&mut all_up.iter().copied());
-    let high = last - tail(&mut all_up.iter().rev().copied());
-    (low, high)
+    (end(&mut terms.iter()), end(&mut terms.iter().rev()))
 }

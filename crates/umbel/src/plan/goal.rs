@@ -6,6 +6,7 @@ use super::{
 };
 use crate::list::{Capacity, Kind, Variant};
 use crate::math::Spread;
+use crate::math::search::{border, least};
 #[cfg(not(feature = "std"))]
 use crate::prelude::*;
 
@@ -37,8 +38,7 @@ pub(crate) trait Planner {
     const UNMERGED: Option<&'static str> = None;
 
     /// The parameter as written in files and texts; 0 if there is none, or if it is left to the plan.
-    fn number(variant: Variant) -> u32 {
-        let _ = variant;
+    fn number(_: Variant) -> u32 {
         0
     }
 
@@ -86,8 +86,7 @@ pub(crate) trait Planner {
     fn check_own(plan: &Plan) -> Result<(), PlanError>;
 
     /// See [`Plan::bytes_at`].
-    fn bytes_at(plan: &Plan, keys: u64) -> u64 {
-        let _ = keys;
+    fn bytes_at(plan: &Plan, _: u64) -> u64 {
         plan.bytes()
     }
 
@@ -162,17 +161,6 @@ pub(crate) trait Planner {
     }
 }
 
-/// A plan that needs no more than `bytes`, or why there is none.
-fn within(bytes: u64, plan: Result<Plan, PlanError>) -> Result<Option<Plan>, PlanError> {
-    match plan {
-        Ok(plan) => Ok((plan.bytes() <= bytes).then_some(plan)),
-        Err(
-            PlanError::TooLarge(..) | PlanError::FppOutOfReach(..) | PlanError::TooManyAtOnce(..),
-        ) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 /// By bisection of the rate's logarithm, to a billionth of it.
 fn lowest_rate(
     keys: u64,
@@ -183,45 +171,26 @@ fn lowest_rate(
     if bytes < 64 {
         return Err(PlanError::MemoryTooSmall(bytes));
     }
+    let within = |rate: f64| plan(rate.exp()).ok().filter(|plan| plan.bytes() <= bytes);
     // Just under 1; most plans keep full precision there.
-    let mut high = -1e-9f64;
-    let Some(mut best) = within(bytes, plan(high.exp()))? else {
-        return Err(PlanError::TooManyKeys(keys, bytes.saturating_mul(8).min(MAX_BITS)));
-    };
-    let mut low = f64::MIN_POSITIVE.ln();
-    while high - low > 1e-9 {
-        let middle = (low + high) / 2.0;
-        match within(bytes, plan(middle.exp()))? {
-            Some(found) => (best, high) = (found, middle),
-            None => low = middle,
-        }
-    }
+    let highest = -1e-9;
+    let [rate, _] = border(highest, f64::MIN_POSITIVE.ln(), 40, &|rate| within(rate).is_some());
+    let too_many = PlanError::TooManyKeys(keys, bytes.saturating_mul(8).min(MAX_BITS));
+    let mut best = within(rate).ok_or(too_many)?;
     best.fpp = promised(&best).clamp(f64::MIN_POSITIVE, best.fpp);
     Ok(best)
 }
 
 /// By doubling, then bisection.
 fn most_keys(bytes: u64, plan: &dyn Fn(u64) -> Result<Plan, PlanError>) -> Result<Plan, PlanError> {
-    let one = plan(1);
-    // A rate that one key cannot keep is out of reach in any memory.
-    if matches!(one, Err(PlanError::FppOutOfReach(..))) {
-        return one;
+    let exceeds = |plan: &Result<Plan, _>| !plan.as_ref().is_ok_and(|plan| plan.bytes() <= bytes);
+    match plan(1) {
+        // What is impossible for one key, such as its rate, is impossible in any memory.
+        Err(error) if !matches!(error, PlanError::TooLarge(..)) => return Err(error),
+        one if exceeds(&one) => return Err(PlanError::MemoryTooSmall(bytes)),
+        _ => {}
     }
-    let mut best = within(bytes, one)?.ok_or(PlanError::MemoryTooSmall(bytes))?;
-    let mut high = 2;
-    while let Some(found) = within(bytes, plan(high))? {
-        best = found;
-        match high.checked_mul(2) {
-            Some(doubled) => high = doubled,
-            None => return Ok(best),
-        }
-    }
-    while high - best.keys > 1 {
-        let middle = best.keys + (high - best.keys) / 2;
-        match within(bytes, plan(middle))? {
-            Some(found) => best = found,
-            None => high = middle,
-        }
-    }
-    Ok(best)
+    let too_many = |&keys: &u64| exceeds(&plan(keys));
+    let above = (1..u64::BITS).map(|doublings| 1 << doublings).find(too_many);
+    plan(above.map_or(1 << 63, |above| least(above / 2, above, &|keys| too_many(&keys)) - 1))
 }

@@ -125,13 +125,11 @@ impl Plan {
 /// How often a plan doubles its smallest part, for a filter with this spread: as often as allowed, or until the part's
 /// margin is small.
 fn doublings(most: u32, spread: Spread) -> u32 {
-    let within = |doublings: u32, margin: f64| {
+    let is_near = |&doublings: &u32| {
+        let margin = if doublings == most { MOST_MARGIN } else { LEAST_MARGIN };
         spread.resized((-f64::from(doublings)).exp2()).upper() <= margin * spread.mean
     };
-    if within(most, MOST_MARGIN) {
-        return most;
-    }
-    (0..most).rev().find(|&doublings| within(doublings, LEAST_MARGIN)).unwrap_or(0)
+    (1..=most).rev().find(is_near).unwrap_or(0)
 }
 
 pub(crate) fn check_bits(bits: f64) -> Result<(), PlanError> {

@@ -42,13 +42,13 @@ impl Shape {
         fpp: f64,
         rate: &dyn Fn(&Plan) -> f64,
     ) -> Result<Plan, PlanError> {
-        let mut blocks = checked_blocks(keys as f64 / self.load)?;
-        let mut plan = self.plan(keys, fpp, size_at_least(blocks));
+        let blocks = keys as f64 / self.load;
+        check_bits(blocks * BLOCK_BITS as f64)?;
+        let mut plan = self.plan(keys, fpp, size_at_least((blocks.ceil() as u64).max(1)));
         // The load is for large filters, and for the mean: the exact rate of a tiny filter is higher, and larger ones
         // promise more.
         while rate(&plan) > fpp {
-            blocks = plan.bits / BLOCK_BITS + 1;
-            plan = self.plan(keys, fpp, size_at_least(blocks));
+            plan = self.plan(keys, fpp, size_at_least(plan.bits / BLOCK_BITS + 1));
         }
         check_bits(plan.bits as f64)?;
         Ok(plan)
@@ -96,21 +96,14 @@ pub(crate) fn whole_blocks(plan: &Plan) -> Result<(), PlanError> {
 /// better. Looks two steps ahead, since k = 8, 16, … (lanes) are a little worse than both sides.
 pub(crate) fn climb(start: u32, worth: &dyn Fn(u32) -> f64) -> u32 {
     let mut best = (start, worth(start));
-    for step in [-1i32, 1] {
-        let mut k = best.0 as i32;
-        let mut worse = 0;
-        while worse < 2 {
-            k += step;
-            if k < 1 || k > MAX_PROBES as i32 {
-                break;
-            }
-            let found = worth(k as u32);
-            if found > best.1 {
-                best = (k as u32, found);
-                worse = 0;
-            } else {
-                worse += 1;
-            }
+    for steps in [[-1, -2], [1, 2]] {
+        let better = |(k, least): (u32, f64)| {
+            let near = steps.into_iter().filter_map(|step| k.checked_add_signed(step));
+            let possible = near.filter(|k| (1..=MAX_PROBES).contains(k));
+            possible.map(|k| (k, worth(k))).find(|&(_, found)| found > least)
+        };
+        while let Some(found) = better(best) {
+            best = found;
         }
     }
     best.0
@@ -134,9 +127,4 @@ fn size_at_least(blocks: u64) -> u64 {
 
 fn ladder_step(blocks: u64) -> u64 {
     1 << (64 - blocks.leading_zeros()).saturating_sub(SIZE_DIGITS)
-}
-
-fn checked_blocks(blocks: f64) -> Result<u64, PlanError> {
-    check_bits(blocks * BLOCK_BITS as f64)?;
-    Ok((blocks.ceil() as u64).max(1))
 }

@@ -888,10 +888,9 @@ proptest! {
         }
         _ = open(&file, *secret);
         _ = Reader::new(&file[..], u64::MAX);
-        if let Ok(reader) = Reader::new(&file[..], file.len() as u64) {
+        if let Ok(mut reader) = Reader::new(&file[..], file.len() as u64) {
             let mut payload = vec![0; reader.header().payload_length() as usize];
-            let mut reading = reader.payload();
-            _ = reading.read(&mut payload).and_then(|()| reading.finish());
+            _ = reader.read(&mut payload).and_then(|()| reader.finish());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Blocked filters processed run by run, for `umbel-sets`: only some blocks are in memory at a time.
 
 use super::{BlockedCore, Plans, coverage, fpp};
-use crate::filter::file;
+use crate::filter::file::Declared;
 use crate::format::KeyDescription;
 use crate::kinds::prelude::*;
 
@@ -19,8 +19,8 @@ pub fn declared<U: Unlock>(
     unlock: U,
 ) -> Result<(Plan, U::Hasher, KeyDescription), FileError> {
     let layout = Hashed::<BlockedCore, U::Hasher>::layout_of_kind;
-    let open = |admit: file::Admit<'_>| file::declared(header.clone(), length, &layout, admit);
-    let opened = file::unlocked(unlock, open)?;
+    let declared = Declared::new(header.clone(), length, layout)?;
+    let opened = declared.open(unlock, |_| Ok(Vec::<Blocks>::new()))?;
     Ok((header.plan::<Plans>()?, opened.hasher, opened.description))
 }
 
