@@ -111,16 +111,24 @@ impl Counters {
     /// Whether one key is counted.
     #[inline(always)]
     pub(crate) fn has_one(self, all: &[Block], hash: KeyHash) -> bool {
-        let lines = || all[Places::<0>::of(all, self.planes).lines(hash)].as_ptr().cast();
         match self.kernel {
             // SAFETY: the processor has AVX-512; these are four lines or more, borrowed for reading.
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Kernel::Avx512Eight(_) => unsafe { inline::has_avx512(lines(), hash.low) },
+            Kernel::Avx512Eight(_) => unsafe {
+                inline::has_avx512(self.words(all, hash), hash.low)
+            },
             // SAFETY: as above, with AVX2.
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Kernel::Avx2Eight(_) => unsafe { inline::has_avx2(lines(), hash.low) },
+            Kernel::Avx2Eight(_) => unsafe { inline::has_avx2(self.words(all, hash), hash.low) },
             _ => self.has_by_call(all, hash),
         }
+    }
+
+    /// The words of a key's lines.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    fn words(self, all: &[Block], hash: KeyHash) -> *const u64 {
+        all[Places::<0>::of(all, self.planes).lines(hash)].as_ptr().cast()
     }
 
     #[inline(never)]

@@ -6,7 +6,7 @@ use core::ops::Range;
 use super::AtomicBlock;
 use super::Block;
 use super::batch::{Batch, Each, Hash, Kept, Keys, Places};
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::inline;
 use super::isa::{Isa, Work};
 use super::plain::Plain;
@@ -114,17 +114,18 @@ impl Kernel {
     /// Whether all of a key's bits are set in its block.
     #[inline(always)]
     pub(crate) fn contains(self, block: &Block, low: u64) -> bool {
-        let words = block.0.as_ptr();
         match self {
             // SAFETY: as in `insert`; the block is borrowed for reading.
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Self::Avx512Eight(_) => unsafe { inline::contains_avx512(words, low) },
+            Self::Avx512Eight(_) => unsafe { inline::contains_avx512(block.0.as_ptr(), low) },
             // SAFETY: as above.
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Self::Avx2Eight(_) => unsafe { inline::contains_avx2(words, low) },
+            Self::Avx2Eight(_) => unsafe { inline::contains_avx2(block.0.as_ptr(), low) },
             // SAFETY: as above.
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Self::Avx512Few(isa) => unsafe { inline::contains_few(words, low, isa.probes()) },
+            Self::Avx512Few(isa) => unsafe {
+                inline::contains_few(block.0.as_ptr(), low, isa.probes())
+            },
             _ => self.contains_by_call(block, low),
         }
     }

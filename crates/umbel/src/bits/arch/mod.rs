@@ -19,7 +19,7 @@ mod batch;
 pub(crate) mod cast;
 mod counters;
 mod grouped;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 mod inline;
 mod isa;
 mod kernel;
