@@ -5,6 +5,8 @@
 
 mod cuckoo;
 mod damage;
+// The crate cuts hashes to a machine word.
+#[cfg(target_pointer_width = "64")]
 mod datasketches;
 mod manifest;
 mod model;
