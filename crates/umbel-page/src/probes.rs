@@ -57,8 +57,8 @@ pub(crate) fn places(filter: &AnyFilter, key: &str) -> Result<Vec<(usize, u64)>,
     match filter {
         AnyFilter::Scalable(filter) => {
             let mut all = Vec::new();
-            for (part, link) in filter.links().iter().enumerate() {
-                let empty = Blocked::with_plan(link.plan(), hasher.clone());
+            for (part, link) in filter.receipt().parts.iter().enumerate() {
+                let empty = Blocked::with_plan(&link.plan, hasher.clone());
                 let mut empty = empty.map_err(|error| failed(&error))?;
                 empty.insert(hasher.hash(key).in_part(part as u64));
                 all.extend(

@@ -3,9 +3,7 @@
 
 use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
-use umbel::{
-    AnyFilter, Blocked, Capacity, Filter, Insert, KeyHasher, Kind, Plan, Scalable, Variant, Window,
-};
+use umbel::{AnyFilter, Blocked, Capacity, Filter, Insert, KeyHasher, Kind, Plan, Variant, Window};
 use umbel_numbers::{Rate, counted};
 use umbel_report::advice::Inside;
 use umbel_report::words::{Answer, Shown, Step, joined, quoted};
@@ -264,8 +262,8 @@ impl Model {
         match &self.filter {
             AnyFilter::Scalable(filter) => {
                 let mut places = Vec::new();
-                for (part, link) in filter.links().iter().enumerate() {
-                    let mut empty = Blocked::with_plan(link.plan(), self.hasher.clone())?;
+                for (part, link) in filter.receipt().parts.iter().enumerate() {
+                    let mut empty = Blocked::with_plan(&link.plan, self.hasher.clone())?;
                     empty.insert(self.hasher.hash(word).in_part(part as u64));
                     places.extend(
                         used(&AnyFilter::Blocked(empty)).into_iter().map(|(_, cell)| (part, cell)),
@@ -436,7 +434,7 @@ impl Model {
         match (&self.filter, op) {
             (AnyFilter::Scalable(filter), Op::Insert) if after.len() > before.len() => format!(
                 " The last link was full, so a new one was added, for {} at a lower rate.",
-                counted(filter.links().last().map_or(0, |link| link.plan().keys()), "word")
+                counted(filter.receipt().parts.last().map_or(0, |link| link.plan.keys()), "word")
             ),
             (AnyFilter::Stable(_), Op::Insert) => {
                 format!(" {} were lowered first: old words fade.", counted(faded as u64, "cell"))
@@ -532,9 +530,10 @@ fn state_of(filter: &AnyFilter) -> State {
                 .collect()
         }
         AnyFilter::Scalable(filter) => {
+            let links = filter.receipt().parts;
             let label = |part: usize| {
-                let link: &umbel::Link = &Scalable::links(filter)[part];
-                format!("link {}: {} of {} words", part + 1, link.inserted(), link.plan().keys())
+                let link = &links[part];
+                format!("link {}: {} of {} words", part + 1, link.keys, link.plan.keys())
             };
             let part = |(part, &blocks): (usize, &usize)| (label(part), cells(part, blocks));
             parts.iter().enumerate().map(part).collect()

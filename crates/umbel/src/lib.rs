@@ -214,8 +214,6 @@ pub use kinds::blocked::{Shard, ShardIndex, Shards};
 #[doc(hidden)]
 pub use kinds::bloomier::{BloomierBuilder, BloomierShard};
 pub use kinds::planning::ParseKindError;
-#[doc(hidden)]
-pub use kinds::scalable::Link;
 #[doc(inline)]
 pub use math::{Estimate, Overlap, Spread};
 pub use parts::Parts;

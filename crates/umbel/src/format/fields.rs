@@ -2,7 +2,7 @@
 
 use super::{FileError, Header};
 use crate::error::{FieldError, check_field};
-use crate::plan::{Plan, Planner};
+use crate::plan::{Plan, Planner, Variant};
 use crate::prelude::*;
 
 /// Fields to write, in order.
@@ -91,10 +91,15 @@ impl<'a> Fields<'a> {
     /// The plan of a filter of one size, as [`Body::of`] writes it.
     pub(crate) fn plan<P: Planner>(&mut self) -> Result<Plan, FileError> {
         let (bits, probes) = (self.u64()?, self.u32()?);
-        let number = if P::PARAMETER.is_some() { self.u32()? } else { 0 };
-        let variant = P::variant(number).ok_or_else(|| P::no_parameter(number))?;
+        let variant = if P::PARAMETER.is_some() { self.variant::<P>()? } else { P::USUAL };
         let (keys, fpp) = (self.header.planned_keys(), self.header.planned_fpp());
         Ok(Plan { variant, keys, fpp, bits, probes })
+    }
+
+    /// The kind's own parameter.
+    pub(crate) fn variant<P: Planner>(&mut self) -> Result<Variant, FileError> {
+        let number = self.u32()?;
+        Ok(P::variant(number).ok_or_else(|| P::no_parameter(number))?)
     }
 
     /// Reads reserved bytes; [`end`](Self::end) checks that they are zero.

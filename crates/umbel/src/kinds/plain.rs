@@ -132,7 +132,9 @@ pub(crate) fn compare(
 
 /// Checks that the probes agree and the sizes may be merged, and returns the divisor by which each filter is folded.
 fn alike(folding: &Folding, left: &Plan, right: &Plan, how: Merge) -> Result<[u64; 2], MergeError> {
-    probe_alike(left, right)?;
+    if left.probes != right.probes {
+        return Err(MergeError::ProbesDiffer(left.probes, right.probes));
+    }
     let (left, right) = ((folding.units)(left), (folding.units)(right));
     let unit = folding.unit;
     if !left.is_multiple_of(right) && !right.is_multiple_of(left) {
@@ -152,11 +154,6 @@ fn folded(
 ) -> Result<(Plan, Option<Blocks>), MergeError> {
     let folded = (divisor > 1).then(|| (folding.fold)(blocks, plan, divisor)).transpose()?;
     Ok((plan.divided(divisor), folded))
-}
-
-pub(crate) fn probe_alike(left: &Plan, right: &Plan) -> Result<(), MergeError> {
-    let [left, right] = [left.probes, right.probes];
-    if left == right { Ok(()) } else { Err(MergeError::ProbesDiffer(left, right)) }
 }
 
 pub(crate) fn only<S>(mut parts: Vec<S>) -> S {

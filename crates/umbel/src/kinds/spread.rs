@@ -56,44 +56,56 @@ impl<L: Layout, S: AsRef<[Block]>> SpreadCore<L, S> {
         Ok(Self::of(plan, blocks))
     }
 
-    /// Computes the positions of keys, prefetching their lines; at most [`POSITIONS`].
-    fn prefetched<'a>(
-        &self,
-        hashes: &[impl Hash],
-        buffer: &'a mut [u64; POSITIONS],
-    ) -> core::slice::ChunksExact<'a, u64> {
-        let (probes, blocks) = (self.plan.probes as usize, self.blocks.as_ref());
-        let buffer = &mut buffer[..probes * hashes.len()];
-        for (hash, of_key) in hashes.iter().zip(buffer.chunks_exact_mut(probes)) {
-            for (to, position) in of_key.iter_mut().zip(positions::<L>(&self.plan, hash.key_hash()))
-            {
-                *to = position;
-                bits::prefetch(blocks, position);
-            }
-        }
-        buffer.chunks_exact(probes)
-    }
-
     fn look_up(&self, hashes: &[impl Hash], found: &mut [bool]) {
-        let (at_once, mut buffer) = (POSITIONS / self.plan.probes as usize, [0; POSITIONS]);
-        let blocks = self.blocks.as_ref();
-        for (hashes, found) in hashes.chunks(at_once).zip(found.chunks_mut(at_once)) {
-            for (found, positions) in found.iter_mut().zip(self.prefetched(hashes, &mut buffer)) {
-                *found = positions.iter().all(|&position| bits::get(blocks, position));
-            }
-        }
+        by_positions(
+            &mut self.blocks.as_ref(),
+            hashes,
+            self.plan.probes,
+            |hash| positions::<L>(&self.plan, hash),
+            |blocks, position| bits::prefetch(blocks, position),
+            |blocks, place, positions| {
+                found[place] = positions.iter().all(|&position| bits::get(blocks, position));
+            },
+        );
     }
 }
 
 impl<L: Layout> SpreadCore<L> {
     /// Inserts many keys; `each` gets their places and whether they were new.
     fn insert_many(&mut self, hashes: &[impl Hash], mut each: impl FnMut(usize, bool)) {
-        let (mut place, mut buffer) = (0, [0; POSITIONS]);
-        for hashes in hashes.chunks(POSITIONS / self.plan.probes as usize) {
-            for positions in self.prefetched(hashes, &mut buffer) {
-                each(place, set_all(&mut self.blocks, positions.iter().copied()));
-                place += 1;
+        by_positions(
+            &mut self.blocks,
+            hashes,
+            self.plan.probes,
+            |hash| positions::<L>(&self.plan, hash),
+            |blocks, position| bits::prefetch(blocks, position),
+            |blocks, place, positions| each(place, set_all(blocks, positions.iter().copied())),
+        );
+    }
+}
+
+/// Calls `each` with the place of every key and its positions, after prefetching them and those of the next keys.
+#[inline]
+pub(super) fn by_positions<T, P: Iterator<Item = u64>>(
+    core: &mut T,
+    hashes: &[impl Hash],
+    probes: u32,
+    positions: impl Fn(KeyHash) -> P,
+    prefetch: impl Fn(&T, u64),
+    mut each: impl FnMut(&mut T, usize, &[u64]),
+) {
+    let (probes, mut buffer, mut place) = (probes as usize, [0; POSITIONS], 0);
+    for hashes in hashes.chunks(POSITIONS / probes) {
+        let buffer = &mut buffer[..probes * hashes.len()];
+        for (hash, of_key) in hashes.iter().zip(buffer.chunks_exact_mut(probes)) {
+            for (to, position) in of_key.iter_mut().zip(positions(hash.key_hash())) {
+                *to = position;
+                prefetch(core, position);
             }
+        }
+        for positions in buffer.chunks_exact(probes) {
+            each(core, place, positions);
+            place += 1;
         }
     }
 }

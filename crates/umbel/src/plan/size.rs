@@ -88,8 +88,13 @@ pub(crate) fn at_rate(plan: Plan, fpp: f64) -> Result<Plan, PlanError> {
 
 /// Checks that a plan is for blocks of 512 bits, at least one.
 pub(crate) fn whole_blocks(plan: &Plan) -> Result<(), PlanError> {
-    let whole = plan.bits > 0 && plan.bits.is_multiple_of(BLOCK_BITS);
-    Ok(check_field("bits", plan.bits, whole, "a multiple of 512, at least 512")?)
+    multiple_of(BLOCK_BITS, plan, "a multiple of 512, at least 512")
+}
+
+/// Checks that the bits of a plan are a multiple of `unit`, and not 0.
+pub(crate) fn multiple_of(unit: u64, plan: &Plan, expected: &'static str) -> Result<(), PlanError> {
+    let whole = plan.bits > 0 && plan.bits.is_multiple_of(unit);
+    Ok(check_field("bits", plan.bits, whole, expected)?)
 }
 
 /// The k in 1..=MAX_PROBES with the greatest `worth`, walking from `start` while a neighbour is

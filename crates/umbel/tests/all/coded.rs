@@ -30,7 +30,7 @@ impl Model {
     fn find(&self, hash: KeyHash) -> (u64, Result<(), Option<usize>>) {
         let count = self.buckets.len();
         let codes = (1u128 << self.width) - 1;
-        let code = 1 + (u128::from(hash.low) * codes >> 64) as u64;
+        let code = 1 + ((u128::from(hash.low) * codes) >> 64) as u64;
         let home = place(hash.high, count as u64);
         for bucket in (home..home + count.min(512)).map(|bucket| bucket % count) {
             if self.buckets[bucket].contains(&code) {

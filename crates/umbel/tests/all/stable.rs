@@ -95,7 +95,7 @@ proptest! {
         let filter = Stable::with_plan(&plan, hasher);
         prop_assume!(!matches!(filter, Err(PlanError::FppOutOfReach(..))));
         let filter = filter.unwrap();
-        let numbers = Numbers::new(&plan, filter.decrements());
+        let numbers = Numbers::new(&plan, filter.cells().lowered as u64);
         Pair::new(filter, numbers).run(&ops);
     }
 }

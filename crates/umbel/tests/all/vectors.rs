@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use umbel::{
     AnyFilter, Attributes, Bloomier, Cascade, Error, Filter, Hashing, Insert, InsertError,
-    KeyDescription, KeyHash, KeyHasher, Kind, Link, Plan, Prehashed, Secret, Variant, Window,
+    KeyDescription, KeyHash, KeyHasher, Kind, Part, Plan, Prehashed, Secret, Variant, Window,
 };
 
 /// `testdata/golden/manifest.json`.
@@ -140,12 +140,12 @@ impl LinkVector {
     /// Those of a filter.
     pub(crate) fn of(filter: &AnyFilter) -> Vec<Self> {
         let AnyFilter::Scalable(filter) = filter else { return Vec::new() };
-        let links = filter.links().iter();
-        let link = |link: &Link| {
-            let plan = link.plan();
-            Self { taken: link.inserted(), bits: plan.bits(), probes: plan.probes() }
+        let link = |Part { plan, keys, .. }: &Part| Self {
+            taken: *keys as u64,
+            bits: plan.bits(),
+            probes: plan.probes(),
         };
-        links.map(link).collect()
+        filter.receipt().parts.iter().map(link).collect()
     }
 }
 

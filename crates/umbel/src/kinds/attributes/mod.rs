@@ -15,10 +15,11 @@ use plan::{parameter, part};
 
 use super::blocked::BlockedCore;
 use super::classic;
+use super::plain::empty;
 use super::prelude::*;
 use super::spread::SpreadCore;
 use crate::filter::{Names, RowError};
-use crate::plan::{Kind, MAX_BITS, Tags};
+use crate::plan::{Kind, Tags, check_bits};
 
 filter! {
     /// A filter of rows of named attributes, queried by any subset of them. A row may be there if its queried values
@@ -78,15 +79,13 @@ filter! {
 #[derive(Clone, PartialEq)]
 pub(crate) struct AttributesCore<S = Blocks> {
     plan: Plan,
-    tags: Tags,
     names: Vec<String>,
-    /// One per attribute, in the order of the names.
+    /// One per attribute, in the order of the names, then one for the tags if rows have any. So in files.
     filters: Vec<Inner<S>>,
-    joint: Option<Inner<S>>,
 }
 
 #[derive(Clone, PartialEq)]
-enum Inner<S = Blocks> {
+enum Inner<S> {
     Blocked(BlockedCore<S>),
     Classic(SpreadCore<classic::Plans, S>),
 }
@@ -100,64 +99,12 @@ macro_rules! of_either {
     };
 }
 
-impl Inner {
-    fn make(plan: &Plan) -> Result<Self, PlanError> {
-        Ok(match plan.kind() {
-            Kind::Classic => Self::Classic(SpreadCore::make(plan)?),
-            _ => Self::Blocked(BlockedCore::make(plan)?),
-        })
-    }
-
-    fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) {
-        let Ok(()) = of_either!(self, filter => filter.insert_all_new(hashes, new));
-    }
-
-    /// A copy with another merged into it.
-    fn merged<T: AsRef<[Block]>>(&self, other: &Inner<T>, how: Merge) -> Result<Self, MergeError> {
-        let mut merged = self.with_parts(&mut |blocks| Blocks::copy_of(blocks))?;
-        match (&mut merged, other) {
-            (Inner::Blocked(left), Inner::Blocked(right)) => left.merge(right, how)?,
-            (Inner::Classic(left), Inner::Classic(right)) => left.merge(right, how)?,
-            _ => unreachable!("filters of equal parameters are of one kind"),
-        }
-        Ok(merged)
-    }
-
-    fn planned(mut self, plan: Plan) -> Self {
-        match &mut self {
-            Self::Blocked(filter) => filter.plan = plan,
-            Self::Classic(filter) => filter.plan = plan,
-        }
-        self
-    }
-}
-
 impl<S: AsRef<[Block]>> Inner<S> {
     fn from_blocks(plan: &Plan, blocks: S) -> Result<Self, FileError> {
         Ok(match plan.kind() {
             Kind::Classic => Self::Classic(SpreadCore::from_blocks(*plan, blocks)?),
             _ => Self::Blocked(BlockedCore::from_blocks(*plan, blocks)?),
         })
-    }
-
-    fn contains(&self, hash: KeyHash) -> bool {
-        of_either!(self, filter => filter.contains(hash))
-    }
-
-    fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        of_either!(self, filter => filter.contains_all(hashes, found));
-    }
-
-    fn plan(&self) -> &Plan {
-        of_either!(self, filter => filter.plan())
-    }
-
-    fn receipt(&self, scheme: Scheme) -> Receipt {
-        of_either!(self, filter => filter.receipt(scheme))
-    }
-
-    fn storage(&self) -> &S {
-        of_either!(self, filter => filter.parts().next().expect("one part"))
     }
 
     fn with_parts<'a, T: AsRef<[Block]>, E>(
@@ -182,6 +129,12 @@ const MOST_ATTRIBUTES: usize = 64;
 /// Part of the format.
 const MOST_NAME: usize = 255;
 
+/// The hash of a value in the filter of its attribute. Part of the format.
+#[inline]
+fn in_filter(hasher: &KeyHasher, value: &[u8], place: usize) -> KeyHash {
+    hasher.hash(value).in_part(place as u64)
+}
+
 /// The hash of the tag of some values. `joined` is the hash of the values, each preceded by its length; `subset` has a
 /// bit per attribute. It has at least two bits, so the tag always differs from `joined`. Part of the format.
 fn tag(joined: KeyHash, subset: u64) -> KeyHash {
@@ -192,13 +145,20 @@ fn all(attributes: usize) -> u64 {
     u64::MAX >> (64 - attributes)
 }
 
-/// Joins values into the key of several fields. Their lengths were checked before.
-fn join<'a>(bytes: &mut Vec<u8>, values: impl Iterator<Item = &'a [u8]>) {
+/// The tag of the values of a subset. Their lengths were checked before.
+#[inline(always)]
+fn tag_of<'a>(
+    hasher: &KeyHasher,
+    subset: u64,
+    values: impl Iterator<Item = &'a [u8]>,
+    bytes: &mut Vec<u8>,
+) -> KeyHash {
     bytes.clear();
     for value in values {
         bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
         bytes.extend_from_slice(value);
     }
+    tag(hasher.hash(&bytes[..]), subset)
 }
 
 impl Attributes {
@@ -215,12 +175,11 @@ impl Attributes {
     ) -> Result<Self, RowError> {
         Plans::check(plan)?;
         let names: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
-        let (tags, _) = parameter(plan.variant);
-        check_names(&names, tags)?;
-        let (each, joint) = plans(plan, names.len())?;
-        let filters = names.iter().map(|_| Inner::make(&each)).collect::<Result<_, _>>()?;
-        let joint = joint.map(|joint| Inner::make(&joint)).transpose()?;
-        let core = AttributesCore { plan: *plan, tags, names, filters, joint };
+        check_names(&names, plan)?;
+        let make = |plan| Ok(Inner::from_blocks(plan, empty(plan)?).expect("no bits set"));
+        let filters =
+            plans(plan, names.len())?.iter().map(make).collect::<Result<_, PlanError>>()?;
+        let core = AttributesCore { plan: *plan, names, filters };
         Ok(Self(Hashed::of(core, hasher)))
     }
 
@@ -251,35 +210,34 @@ impl Attributes {
         new: &mut [bool],
     ) -> Result<(), RowError> {
         assert_eq!(rows.len(), new.len(), "one answer for each row");
-        for row in rows {
-            let row = row.as_ref();
+        for row in rows.iter().map(AsRef::as_ref) {
             self.0.core.check_row(row.len(), row.iter().map(AsRef::as_ref))?;
         }
-        let (mut hashes, mut set) = (Vec::new(), Vec::new());
-        let mut bytes = Vec::new();
+        let (mut hashes, mut set, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
         let Hashed { core, hasher, .. } = &mut self.0;
         for (rows, new) in rows.chunks(GROUP).zip(new.chunks_mut(GROUP)) {
             new.fill(false);
-            for (i, filter) in core.filters.iter_mut().enumerate() {
-                let hash = |row: &R| hasher.hash(row.as_ref()[i].as_ref()).in_part(i as u64);
+            for place in 0..core.filters.len() {
                 hashes.clear();
-                hashes.extend(rows.iter().map(hash));
+                if place < core.names.len() {
+                    let value = |row: &R| in_filter(hasher, row.as_ref()[place].as_ref(), place);
+                    hashes.extend(rows.iter().map(value));
+                } else {
+                    let tags =
+                        |row: &R| core.add_tags(hasher, row.as_ref(), &mut bytes, &mut hashes);
+                    rows.iter().for_each(tags);
+                }
                 set.clear();
                 set.resize(hashes.len(), false);
-                filter.insert_all_new(&hashes, &mut set);
-                new.iter_mut().zip(&set).for_each(|(new, set)| *new |= set);
-            }
-            hashes.clear();
-            for row in rows {
-                core.tags_of(hasher, row.as_ref(), &mut bytes, &mut hashes);
-            }
-            if let Some(joint) = &mut core.joint {
-                let each = hashes.len() / rows.len();
-                set.clear();
-                set.resize(hashes.len(), false);
-                joint.insert_all_new(&hashes, &mut set);
-                let tags = set.chunks(each);
-                new.iter_mut().zip(tags).for_each(|(new, set)| *new |= set.contains(&true));
+                let filter = &mut core.filters[place];
+                let Ok(()) = of_either!(filter, filter => filter.insert_all_new(&hashes, &mut set));
+                match hashes.len() / rows.len() {
+                    1 => new.iter_mut().zip(&set).for_each(|(new, set)| *new |= set),
+                    tags => {
+                        let sets = new.iter_mut().zip(set.chunks(tags));
+                        sets.for_each(|(new, set)| *new |= set.contains(&true));
+                    }
+                }
             }
         }
         Ok(())
@@ -313,22 +271,21 @@ impl<S: AsRef<[Block]>> Attributes<KeyHasher, S> {
         found: &mut [bool],
     ) -> Result<(), RowError> {
         assert_eq!(rows.len(), found.len(), "one answer for each row");
-        for row in rows {
-            let row = row.as_ref();
+        for row in rows.iter().map(AsRef::as_ref) {
             self.0.core.check_row(row.len(), row.iter().flatten().map(AsRef::as_ref))?;
         }
         let mut bytes = Vec::new();
+        let Hashed { core, hasher, .. } = &self.0;
         for (rows, found) in rows.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
             found.fill(true);
-            for (i, filter) in self.0.core.filters.iter().enumerate() {
-                let hash = |row: &R| Some(self.0.hasher.hash(row.as_ref()[i].as_ref()?.as_ref()));
-                let hash = |row: &R| Some(hash(row)?.in_part(i as u64));
+            for (place, filter) in core.filters[..core.names.len()].iter().enumerate() {
+                let hash = |row: &R| {
+                    Some(in_filter(hasher, row.as_ref()[place].as_ref()?.as_ref(), place))
+                };
                 look_up(filter, rows, found, hash);
             }
-            if let Some(joint) = &self.0.core.joint {
-                look_up(joint, rows, found, |row| {
-                    self.0.core.tag_asked(&self.0.hasher, row.as_ref(), &mut bytes)
-                });
+            if let Some(joint) = core.joint() {
+                look_up(joint, rows, found, |row| core.tag_asked(hasher, row.as_ref(), &mut bytes));
             }
         }
         Ok(())
@@ -342,16 +299,14 @@ impl<H: Hashing, S: AsRef<[Block]>> Attributes<H, S> {
     /// attribute.
     pub fn query_fpp(&self, asked: &[bool]) -> Result<f64, RowError> {
         self.0.core.check_row(asked.len(), core::iter::empty())?;
-        let scheme = self.0.hasher.scheme();
-        let places: Vec<_> = (0..asked.len()).filter(|&i| asked[i]).collect();
-        Ok(match places[..] {
-            [] => 1.0,
-            [only] => self.0.core.filters[only].receipt(scheme).fpp,
-            _ => match &self.0.core.joint {
-                Some(joint) if self.0.core.has_tag(places.len()) => joint.receipt(scheme).fpp,
-                _ => 1.0,
-            },
-        })
+        let places: Vec<_> = (0..asked.len()).filter(|&place| asked[place]).collect();
+        let place = match places[..] {
+            [only] => only,
+            _ if self.0.core.has_tag(places.len()) => asked.len(),
+            _ => return Ok(1.0),
+        };
+        let (filter, scheme) = (&self.0.core.filters[place], self.0.hasher.scheme());
+        Ok(of_either!(filter, filter => filter.receipt(scheme)).fpp)
     }
 
     /// Returns the index of each of these attributes in a row.
@@ -381,50 +336,40 @@ impl<H: Hashing, S: AsRef<[Block]>> Attributes<H, S> {
     #[doc(hidden)]
     pub fn indices_of_all<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<usize>, RowError> {
         let places = self.indices(names)?;
-        let missing: Vec<_> = (0..self.names().len())
-            .filter(|place| !places.contains(place))
-            .map(|place| &self.names()[place][..])
-            .collect();
-        if missing.is_empty() {
-            return Ok(places);
+        let missing = (0..).zip(self.names()).filter(|(place, _)| !places.contains(place));
+        let missing: Vec<_> = missing.map(|(_, name)| name).collect();
+        match missing.is_empty() {
+            true => Ok(places),
+            false => Err(RowError::AttributesMissing(Names::of(&missing), Names::of(self.names()))),
         }
-        Err(RowError::AttributesMissing(Names::of(&missing), Names::of(self.names())))
     }
 
     /// Returns the names of the attributes, in their order.
     pub fn names(&self) -> &[String] {
         &self.0.core.names
     }
-
-    /// Returns which joint tags rows have.
-    #[doc(hidden)]
-    pub fn tags(&self) -> Tags {
-        self.0.core.tags
-    }
 }
 
 impl<S: AsRef<[Block]>> AttributesCore<S> {
-    fn tags_of<V: AsRef<[u8]>>(
+    fn joint(&self) -> Option<&Inner<S>> {
+        self.filters.get(self.names.len())
+    }
+
+    /// Adds the tags of a row that has any.
+    fn add_tags<V: AsRef<[u8]>>(
         &self,
         hasher: &KeyHasher,
         row: &[V],
         bytes: &mut Vec<u8>,
         tags: &mut Vec<KeyHash>,
     ) {
-        let count = row.len();
-        let mut push = |subset: u64| {
-            let chosen = row.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1);
-            join(bytes, chosen.map(|(_, value)| value.as_ref()));
-            tags.push(tag(hasher.hash(&bytes[..]), subset));
-        };
-        match self.tags {
-            _ if count < 2 => {}
-            Tags::None => {}
-            Tags::Row => push(all(count)),
-            Tags::Subsets => {
-                (1..=all(count)).filter(|subset| subset.count_ones() > 1).for_each(push);
-            }
-        }
+        let whole = all(row.len());
+        // Pairs have tags if all subsets do.
+        let first = if self.has_tag(2) { 1 } else { whole };
+        (first..=whole).filter(|subset| subset.count_ones() > 1).for_each(|subset| {
+            let chosen = row.iter().enumerate().filter(|(place, _)| subset >> place & 1 == 1);
+            tags.push(tag_of(hasher, subset, chosen.map(|(_, value)| value.as_ref()), bytes));
+        });
     }
 
     /// The tag of the queried values, if they have one.
@@ -435,26 +380,19 @@ impl<S: AsRef<[Block]>> AttributesCore<S> {
         bytes: &mut Vec<u8>,
     ) -> Option<KeyHash> {
         let asked = (0..).zip(row).filter(|(_, value)| value.is_some());
-        let subset = asked.map(|(i, _): (u32, _)| 1u64 << i).sum::<u64>();
-        if !self.has_tag(subset.count_ones() as usize) {
-            return None;
-        }
-        join(bytes, row.iter().flatten().map(AsRef::as_ref));
-        Some(tag(hasher.hash(&bytes[..]), subset))
+        let subset = asked.map(|(place, _): (u32, _)| 1u64 << place).sum::<u64>();
+        let values = row.iter().flatten().map(AsRef::as_ref);
+        let has_tag = self.has_tag(subset.count_ones() as usize);
+        has_tag.then(|| tag_of(hasher, subset, values, bytes))
     }
 
     /// Whether this many values of a row have a tag.
     fn has_tag(&self, asked: usize) -> bool {
-        match self.tags {
+        match parameter(self.plan.variant).0 {
             Tags::None => false,
             Tags::Row => asked > 1 && asked == self.names.len(),
             Tags::Subsets => asked > 1,
         }
-    }
-
-    /// All filters inside, in the order of the file.
-    fn inside(&self) -> impl Iterator<Item = &Inner<S>> {
-        self.filters.iter().chain(&self.joint)
     }
 
     fn check_row<'a>(
@@ -466,10 +404,8 @@ impl<S: AsRef<[Block]>> AttributesCore<S> {
         if found != expected {
             return Err(RowError::RowLength(expected, found));
         }
-        match values.map(<[u8]>::len).find(|&bytes| bytes > MOST_VALUE) {
-            Some(bytes) => Err(RowError::ValueTooLong(bytes)),
-            None => Ok(()),
-        }
+        let too_long = values.map(<[u8]>::len).find(|&bytes| bytes > MOST_VALUE);
+        too_long.map_or(Ok(()), |bytes| Err(RowError::ValueTooLong(bytes)))
     }
 }
 
@@ -489,7 +425,8 @@ fn look_up<R>(
         }
     }
     let mut passed = [false; GROUP];
-    filter.contains_all(&hashes[..count], &mut passed[..count]);
+    let (asked, answers) = (&hashes[..count], &mut passed[..count]);
+    of_either!(filter, filter => filter.contains_all(asked, answers));
     places[..count].iter().zip(passed).for_each(|(&place, passed)| found[place] = passed);
 }
 
@@ -503,22 +440,26 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
     }
 
     fn contains(&self, hash: KeyHash) -> bool {
-        match (&self.joint, &self.filters[..]) {
-            (_, [only]) => only.contains(hash),
-            (Some(joint), filters) => joint.contains(tag(hash, all(filters.len()))),
+        match (self.joint(), &self.filters[..]) {
+            (_, [only]) => of_either!(only, filter => filter.contains(hash)),
+            (Some(joint), _) => {
+                let tag = tag(hash, all(self.names.len()));
+                of_either!(joint, filter => filter.contains(tag))
+            }
             (None, _) => true,
         }
     }
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        match (&self.joint, &self.filters[..]) {
-            (_, [only]) => only.contains_all(hashes, found),
-            (Some(joint), filters) => {
-                let subset = all(filters.len());
+        match (self.joint(), &self.filters[..]) {
+            (_, [only]) => of_either!(only, filter => filter.contains_all(hashes, found)),
+            (Some(joint), _) => {
+                let subset = all(self.names.len());
                 for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
                     let mut tags = [KeyHash::default(); GROUP];
                     tags.iter_mut().zip(hashes).for_each(|(to, &hash)| *to = tag(hash, subset));
-                    joint.contains_all(&tags[..hashes.len()], found);
+                    let tags = &tags[..hashes.len()];
+                    of_either!(joint, filter => filter.contains_all(tags, found));
                 }
             }
             (None, _) => found.fill(true),
@@ -526,7 +467,7 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
     }
 
     fn parts(&self) -> impl Iterator<Item = &S> {
-        self.inside().map(Inner::storage)
+        self.filters.iter().map(|filter| of_either!(filter, filter => &filter.blocks))
     }
 
     fn with_parts<'a, T: AsRef<[Block]>, E>(
@@ -534,13 +475,8 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
         mut each: impl FnMut(&'a S) -> Result<T, E>,
     ) -> Result<AttributesCore<T>, E> {
         let filters = self.filters.iter().map(|filter| filter.with_parts(&mut each));
-        Ok(AttributesCore {
-            plan: self.plan,
-            tags: self.tags,
-            names: self.names.clone(),
-            filters: filters.collect::<Result<_, E>>()?,
-            joint: self.joint.as_ref().map(|joint| joint.with_parts(&mut each)).transpose()?,
-        })
+        let filters = filters.collect::<Result<_, E>>()?;
+        Ok(AttributesCore { plan: self.plan, names: self.names.clone(), filters })
     }
 
     fn body(&self) -> Body {
@@ -552,24 +488,15 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
     }
 
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-        let (plan, names) = declared(header)?;
-        let (each, joint) = plans(&plan, names.len())?;
-        let mut parts = vec![each.bytes(); names.len()];
-        parts.extend(joint.map(|joint| joint.bytes()));
-        Ok(parts)
+        let (_, _, plans) = declared(header)?;
+        Ok(plans.iter().map(Plan::bytes).collect())
     }
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
-        let (plan, names) = declared(header)?;
-        let (each, joint) = plans(&plan, names.len())?;
-        let (tags, _) = parameter(plan.variant);
-        let mut parts = parts.into_iter();
-        let filters = parts.by_ref().take(names.len());
-        let filters = filters.map(|blocks| Inner::from_blocks(&each, blocks));
-        let filters = filters.collect::<Result<_, _>>()?;
-        let joint = joint.zip(parts.next());
-        let joint = joint.map(|(plan, blocks)| Inner::from_blocks(&plan, blocks));
-        Ok(Self { plan, tags, names, filters, joint: joint.transpose()? })
+        let (plan, names, plans) = declared(header)?;
+        let filters =
+            plans.iter().zip(parts).map(|(plan, blocks)| Inner::from_blocks(plan, blocks));
+        Ok(Self { plan, names, filters: filters.collect::<Result<_, _>>()? })
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
@@ -579,27 +506,27 @@ impl<S: AsRef<[Block]>> Core for AttributesCore<S> {
 
 impl AttributesCore<&[Block]> {
     fn measured(&self, scheme: Scheme) -> Receipt {
-        let count = self.filters.len();
+        let count = self.names.len();
+        let per_row = parameter(self.plan.variant).0.per_row(count);
         let (mut set_bits, mut bits, mut fpp) = (0, 0, 0.0f64);
         let (mut keys, mut over_filled, mut room) = (Estimate::new(0.0, 0.0), false, u64::MAX);
         let mut parts = Vec::new();
-        for (i, filter) in self.inside().enumerate() {
-            let part = filter.receipt(scheme);
+        for (i, filter) in self.filters.iter().enumerate() {
+            let part = of_either!(filter, filter => filter.receipt(scheme));
             set_bits += part.set_bits;
             bits += part.bits;
             fpp = fpp.max(part.fpp);
             over_filled |= part.over_filled;
-            let name = self.names.get(i).cloned();
-            let each = if i < count { 1 } else { self.tags.per_row(count) };
+            let (what, each) = if i < count { ("attribute", 1) } else { ("tag filter", per_row) };
             room = room.min(part.room / each);
             if (i == count && each == 1) || (i < count && part.keys.value > keys.value) {
                 keys = part.keys;
             }
-            let what = if i < count { "attribute" } else { "tag filter" };
+            let name = self.names.get(i).cloned();
             parts.push(Part { what, name, plan: part.plan, keys: part.keys.value, fpp: part.fpp });
         }
         let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), keys, fpp);
-        let facts = vec![Fact::count("tags_a_row", self.tags.per_row(count))];
+        let facts = vec![Fact::count("tags_a_row", per_row)];
         Receipt { bits, room, over_filled, parts, facts, ..receipt }
     }
 }
@@ -623,12 +550,12 @@ impl Owned for AttributesCore {
     }
 
     fn clear(&mut self) {
-        for filter in self.filters.iter_mut().chain(&mut self.joint) {
+        for filter in &mut self.filters {
             of_either!(filter, filter => filter.clear());
         }
     }
 
-    /// Filter by filter; uses memory for a copy meanwhile.
+    /// Uses memory for a copy meanwhile.
     fn merge<T: AsRef<[Block]>>(
         &mut self,
         other: &AttributesCore<T>,
@@ -642,43 +569,41 @@ impl Owned for AttributesCore {
         if left != right {
             return Err(MergeError::TagsDiffer(left, right));
         }
-        let pairs = self.filters.iter().zip(&other.filters);
-        let filters: Vec<_> =
-            pairs.map(|(left, right)| left.merged(right, how)).collect::<Result<_, _>>()?;
-        let joint = match (&self.joint, &other.joint) {
-            (Some(left), Some(right)) => Some(left.merged(right, how)?),
-            _ => None,
-        };
-        let Plan { keys, fpp, bits, probes, .. } = *filters[0].plan();
-        self.plan = Plan { keys, fpp, bits, probes, ..self.plan };
-        // The plan that a file gives, which divides rows first and then multiplies them by their tags.
-        let (_, planned) = plans(&self.plan, self.names.len()).expect("no larger than before");
-        let joint = joint.zip(planned).map(|(joint, plan)| joint.planned(plan));
-        (self.filters, self.joint) = (filters, joint);
+        let mut merged = self.with_parts(|blocks| Blocks::copy_of(blocks))?;
+        for pair in merged.filters.iter_mut().zip(&other.filters) {
+            match pair {
+                (Inner::Blocked(left), Inner::Blocked(right)) => left.merge(right, how)?,
+                (Inner::Classic(left), Inner::Classic(right)) => left.merge(right, how)?,
+                _ => unreachable!("filters of equal parameters are of one kind"),
+            }
+        }
+        let first = of_either!(&merged.filters[0], filter => filter.plan);
+        merged.plan = Plan { variant: self.plan.variant, ..first };
+        // The plans that a file gives, which divides rows first and then multiplies them by their tags.
+        let plans = plans(&merged.plan, self.names.len()).expect("no larger than before");
+        for (filter, plan) in merged.filters.iter_mut().zip(plans) {
+            of_either!(filter, filter => filter.plan = plan);
+        }
+        *self = merged;
         Ok(())
     }
 }
 
-/// The plan of each attribute's filter, and of the tags' filter, if rows have any: per tag of a row, as many keys and
+/// The plans of the attributes' filters and of the tags' filter, if rows have any: per tag of a row, as many keys and
 /// bits again, at the same rate.
-fn plans(plan: &Plan, attributes: usize) -> Result<(Plan, Option<Plan>), PlanError> {
+fn plans(plan: &Plan, attributes: usize) -> Result<Vec<Plan>, PlanError> {
     let each = part(plan);
-    let (tags, _) = parameter(plan.variant);
-    let tags = tags.per_row(attributes);
-    let all = each.bits as f64 * (attributes as f64 + tags as f64);
-    if all > MAX_BITS as f64 {
-        return Err(PlanError::TooLarge(all));
+    let tags = parameter(plan.variant).0.per_row(attributes);
+    check_bits(each.bits as f64 * (attributes as f64 + tags as f64))?;
+    let mut plans = vec![each; attributes];
+    if tags > 0 {
+        plans.push(Plan { keys: each.keys.saturating_mul(tags), bits: each.bits * tags, ..each });
     }
-    let joint = (tags > 0).then(|| Plan {
-        keys: each.keys.saturating_mul(tags),
-        bits: each.bits * tags,
-        ..each
-    });
-    Ok((each, joint))
+    Ok(plans)
 }
 
-fn check_names(names: &[String], tags: Tags) -> Result<(), RowError> {
-    let most = match tags {
+fn check_names(names: &[String], plan: &Plan) -> Result<(), RowError> {
+    let most = match parameter(plan.variant).0 {
         Tags::Subsets => Tags::MOST_FOR_SUBSETS,
         _ => MOST_ATTRIBUTES,
     };
@@ -699,14 +624,14 @@ fn check_names(names: &[String], tags: Tags) -> Result<(), RowError> {
     Ok(())
 }
 
-/// The plan and the names.
+/// The plan, the names, and the plans of the filters inside.
 ///
 /// ```text
 ///  64  bits    u64      80  attributes  u32      88  of each attribute:
 ///  72  probes  u32      84  zeros, 4 bytes           name_length  u32
 ///  76  detail  u32                                   the name in UTF-8
 /// ```
-fn declared(header: &Header) -> Result<(Plan, Vec<String>), FileError> {
+fn declared(header: &Header) -> Result<(Plan, Vec<String>, Vec<Plan>), FileError> {
     let mut fields = header.fields();
     let plan = fields.plan::<Plans>()?;
     let count = fields.u32()?;
@@ -717,20 +642,20 @@ fn declared(header: &Header) -> Result<(Plan, Vec<String>), FileError> {
         let length = fields.u32()?;
         check_field("name_length", length.into(), (1..=255).contains(&length), "1 to 255 bytes")?;
         let name = fields.bytes(length as usize)?;
-        let (found, expected) = (u64::from(name[0]), "text in UTF-8");
-        let no_text = FieldError { field: "name", found, expected };
+        let no_text =
+            FieldError { field: "name", found: name[0].into(), expected: "text in UTF-8" };
         let name = str::from_utf8(name).map_err(|_| no_text)?;
         names.push(name.to_owned());
     }
     fields.end()?;
     Plans::check(&plan)?;
-    let (tags, _) = parameter(plan.variant);
-    let right = check_names(&names, tags).is_ok();
+    let right = check_names(&names, &plan).is_ok();
     check_field(
         "attributes",
         count.into(),
         right,
         "different names, 8 at most with tags of subsets",
     )?;
-    Ok((plan, names))
+    let plans = plans(&plan, names.len())?;
+    Ok((plan, names, plans))
 }

@@ -36,11 +36,10 @@ impl Variant {
 }
 
 /// Which tags rows have, and whether the inner filters are classic.
+#[inline]
 pub(super) fn parameter(variant: Variant) -> (Tags, bool) {
-    match variant {
-        Variant::Attributes { tags, classic } => (tags, classic),
-        _ => unreachable!("of an attributes filter"),
-    }
+    let Variant::Attributes { tags, classic } = variant else { unreachable!("of rows") };
+    (tags, classic)
 }
 
 fn inside(variant: Variant) -> (Variant, u64) {

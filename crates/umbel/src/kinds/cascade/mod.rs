@@ -294,11 +294,8 @@ impl CascadeCore<&[Block]> {
 /// ```
 fn declared(header: &Header) -> Result<CascadeCore<&'static [Block]>, FileError> {
     let mut fields = header.fields();
-    let (count, number) = (fields.u32()?, fields.u32()?);
+    let (count, variant) = (fields.u32()?, fields.variant::<Plans>()?);
     let (included, excluded, listed) = (fields.u64()?, fields.u64()?, fields.u64()?);
-    let variant = Plans::variant(number);
-    check_field("form", number.into(), variant.is_some(), "0 or 1")?;
-    let variant = variant.unwrap_or(Plans::USUAL);
     let levels_alone = form(variant) == Form::Levels;
     let most = if levels_alone { MOST_LEVELS as u32 } else { 1 };
     check_field("levels", count.into(), (1..=most).contains(&count), "1 to 128, in form 1 one")?;

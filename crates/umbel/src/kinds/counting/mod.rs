@@ -11,7 +11,7 @@ use plan::counter_bits;
 pub(crate) use plan::{Plans, part};
 
 use super::blocked::{self, Blocked, BlockedCore, MEANING};
-use super::plain::{self, Folding, empty, folds, only, probe_alike};
+use super::plain::{self, Folding, empty, folds, only};
 use super::prelude::*;
 use crate::bits::{BLOCK_BITS, Counters, counters};
 
@@ -65,48 +65,39 @@ filter! {
 pub(crate) struct CountingCore<S = Blocks> {
     plan: Plan,
     kernel: Counters,
-    /// Planes, and so cache lines, of a block.
-    planes: usize,
     blocks: S,
 }
 
 impl<S> CountingCore<S> {
     fn of(plan: Plan, blocks: S) -> Self {
-        let planes = counter_bits(plan.variant);
-        let kernel = Counters::detect(planes, plan.probes);
-        Self { plan, kernel, planes: planes as usize, blocks }
+        let kernel = Counters::detect(counter_bits(plan.variant), plan.probes);
+        Self { plan, kernel, blocks }
     }
-}
 
-impl<S: AsRef<[Block]>> CountingCore<S> {
-    fn plain(&self) -> Result<BlockedCore, OutOfMemory> {
-        self.borrowed().to_plain()
+    /// Planes, and so cache lines, of a block.
+    fn planes(&self) -> usize {
+        counter_bits(self.plan.variant) as usize
     }
 }
 
 impl CountingCore<&[Block]> {
-    fn planes(&self) -> core::slice::Chunks<'_, Block> {
-        self.blocks.chunks(self.planes)
+    fn counters(&self) -> core::slice::Chunks<'_, Block> {
+        self.blocks.chunks(self.planes())
     }
 
-    fn to_plain(&self) -> Result<BlockedCore, OutOfMemory> {
+    fn plain(&self) -> Result<BlockedCore, OutOfMemory> {
         let plan = part(&self.plan);
         let mut plain = empty(&plan)?;
-        for (to, block) in plain.iter_mut().zip(self.planes()) {
+        for (to, block) in plain.iter_mut().zip(self.counters()) {
             *to = counters::used(block);
         }
         Ok(BlockedCore::from_blocks(plan, plain).expect("whole blocks"))
     }
 
-    fn check(&self) -> Result<(), FieldError> {
-        let counts = self.planes().all(counters::are_counts);
-        check_field("payload", 0, counts, "counters with a low part of 0 to have none above it")
-    }
-
     fn measured(&self, scheme: Scheme) -> Receipt {
         let plain = part(&self.plan);
         let (mut used, mut stuck, mut total, mut sum) = (0, 0, 0, 0.0);
-        for block in self.planes() {
+        for block in self.counters() {
             let bits = counters::used(block);
             used += u64::from(bits.count_ones());
             stuck += u64::from(counters::stuck(block).count_ones());
@@ -121,7 +112,7 @@ impl CountingCore<&[Block]> {
         let mut facts =
             vec![Fact::count("insertions", insertions), Fact::count("stuck_counters", stuck)];
         if stuck > 0 {
-            let top = counters::top(self.planes as u32);
+            let top = counters::top(counter_bits(self.plan.variant));
             let words = format!(
                 "counters that reached {top} are never lowered: no key is lost, but keys that share \
                  them may still pass when they are removed; wider counters would not stick"
@@ -201,7 +192,7 @@ impl<H: Hashing, S: AsRef<[Block]>> Counting<H, S> {
     /// Returns the blocked filter of the present keys, bit for bit unless counters stick, in one pass. Fails if memory
     /// for it cannot be allocated.
     pub fn to_blocked(&self) -> Result<Blocked<H>, OutOfMemory> {
-        Ok(Blocked(self.0.with(self.0.core.plain()?)))
+        Ok(Blocked(self.0.with(self.0.core.borrowed().plain()?)))
     }
 }
 
@@ -217,11 +208,12 @@ impl<S: AsRef<[Block]>> Core for CountingCore<S> {
         self.kernel.has(self.blocks.as_ref(), hashes, found);
     }
 
-    one_part!(CountingCore<T> { plan, kernel, planes });
+    one_part!(CountingCore<T> { plan, kernel });
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
         let filter = Self::of(header.plan::<Plans>()?, only(parts));
-        filter.borrowed().check()?;
+        let counts = filter.borrowed().counters().all(counters::are_counts);
+        check_field("payload", 0, counts, "counters with a low part of 0 to have none above it")?;
         Ok(filter)
     }
 
@@ -233,7 +225,7 @@ impl<S: AsRef<[Block]>> Core for CountingCore<S> {
         &self,
         other: &CountingCore<T>,
     ) -> Result<Comparison, MergeError> {
-        self.plain()?.compare(&other.plain()?)
+        self.borrowed().plain()?.compare(&other.borrowed().plain()?)
     }
 
     fn positions(&self, hash: KeyHash) -> Option<Vec<u64>> {
@@ -273,8 +265,7 @@ impl Owned for CountingCore {
         other: &CountingCore<T>,
         how: Merge,
     ) -> Result<(), MergeError> {
-        probe_alike(&self.plan, &other.plan)?;
-        let [left, right] = [self.planes as u32, other.planes as u32];
+        let [left, right] = [self.plan, other.plan].map(|plan| counter_bits(plan.variant));
         if left != right {
             return Err(MergeError::CellsDiffer(left, right));
         }
@@ -282,7 +273,7 @@ impl Owned for CountingCore {
             Merge::Union | Merge::UnionFolding => counters::sum,
             Merge::Intersection => counters::lesser,
         };
-        let (planes, theirs) = (self.planes, (&other.plan, other.blocks.as_ref()));
+        let (planes, theirs) = (self.planes(), (&other.plan, other.blocks.as_ref()));
         plain::merge(&FOLDING, (&mut self.plan, &mut self.blocks), theirs, how, |ours, theirs| {
             counters::join_all(ours, theirs, planes, join);
         })

@@ -1,17 +1,15 @@
 //! Plans the counting kind: the blocked filter that it converts to, with a counter in place of each bit.
 
 use crate::bits::BLOCK_BITS;
-use crate::error::check_field;
 use crate::kinds::within::{self, of_plain, planned_within, whole};
 use crate::list::{Kind, Variant};
 use crate::math::Spread;
+use crate::plan::size::multiple_of;
 use crate::plan::{Plan, PlanError, Planner};
 
 pub(super) fn counter_bits(variant: Variant) -> u32 {
-    match variant {
-        Variant::Counting { counter_bits } => counter_bits,
-        _ => unreachable!("of a counting filter"),
-    }
+    let Variant::Counting { counter_bits } = variant else { unreachable!("of a counting filter") };
+    counter_bits
 }
 
 pub(crate) struct Plans;
@@ -35,8 +33,7 @@ impl Planner for Plans {
 
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
         let unit = BLOCK_BITS * u64::from(counter_bits(plan.variant));
-        let whole = plan.bits > 0 && plan.bits.is_multiple_of(unit);
-        Ok(check_field("bits", plan.bits, whole, "a multiple of 512 counters, at least 512")?)
+        multiple_of(unit, plan, "a multiple of 512 counters, at least 512")
     }
 }
 

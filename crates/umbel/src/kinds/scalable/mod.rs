@@ -11,8 +11,6 @@
 
 mod plan;
 
-use core::fmt;
-
 pub(crate) use plan::Plans;
 use plan::{growth, most_links};
 
@@ -20,7 +18,7 @@ use super::blocked::{self, Blocked, BlockedCore};
 use super::group::Group;
 use super::prelude::*;
 use crate::bits::{self, AHEAD};
-use crate::plan::{Growth, MAX_BITS, Variant};
+use crate::plan::{Growth, Variant, check_bits};
 
 filter! {
     /// A filter that grows, with an error bounded over all growth (P. Almeida, C. Baquero, N. Preguiça, D. Hutchison
@@ -75,7 +73,9 @@ filter! {
 pub(crate) struct ScalableCore<S = Blocks> {
     plan: Plan,
     /// At least one; all but the last are full.
-    links: Vec<Link<S>>,
+    links: Vec<BlockedCore<S>>,
+    /// Keys that the last link accepted as certainly new, from 0 to its planned keys.
+    taken: u64,
     /// Bytes it may grow to. Not in files.
     limit: u64,
 }
@@ -83,50 +83,7 @@ pub(crate) struct ScalableCore<S = Blocks> {
 /// Ignores the limit, which is in no file.
 impl<S: PartialEq> PartialEq for ScalableCore<S> {
     fn eq(&self, other: &Self) -> bool {
-        self.plan == other.plan && self.links == other.links
-    }
-}
-
-/// One link of a [`Scalable`] filter.
-#[derive(Clone, PartialEq)]
-pub struct Link<S = Blocks> {
-    filter: BlockedCore<S>,
-    taken: u64,
-}
-
-impl<S: AsRef<[Block]>> Link<S> {
-    /// Returns its plan, as a blocked filter.
-    pub fn plan(&self) -> &Plan {
-        self.filter.plan()
-    }
-
-    /// Returns the number of keys it accepted as certainly new, from 0 to the planned keys.
-    pub fn inserted(&self) -> u64 {
-        self.taken
-    }
-
-    /// Drops the keys of a group that it may hold.
-    fn drop_held(&self, index: usize, group: &mut Group<impl Fn(KeyHash, usize) -> KeyHash>) {
-        group.keep(false, index, &self.filter, |hashes| {
-            // A batch would consider a small link cached; one of many links is not.
-            if self.filter.plan().bits <= bits::NEAR * bits::BLOCK_BITS {
-                hashes.iter().for_each(|&hash| self.filter.prefetch_always(hash));
-            }
-        });
-    }
-
-    /// Keys until it is full.
-    fn room(&self) -> u64 {
-        self.filter.plan().keys - self.taken
-    }
-}
-
-impl<S: AsRef<[Block]>> fmt::Debug for Link<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link")
-            .field("plan", self.plan())
-            .field("inserted", &self.taken)
-            .finish_non_exhaustive()
+        (self.plan, &self.links, self.taken) == (other.plan, &other.links, other.taken)
     }
 }
 
@@ -136,19 +93,25 @@ fn in_link(hash: KeyHash, index: usize) -> KeyHash {
     hash.in_part(index as u64)
 }
 
+/// Drops the keys of a group that a link may hold.
+fn drop_held(
+    link: &BlockedCore<impl AsRef<[Block]>>,
+    index: usize,
+    group: &mut Group<impl Fn(KeyHash, usize) -> KeyHash>,
+) {
+    group.keep(false, index, link, |hashes| {
+        // A batch would consider a small link cached; one of many links is not.
+        if link.plan.bits <= bits::NEAR * bits::BLOCK_BITS {
+            hashes.iter().for_each(|&hash| link.prefetch_always(hash));
+        }
+    });
+}
+
 impl<H: Hashing> Scalable<H> {
     /// Limits its bits to `bytes` bytes from now on; initially unlimited. A larger filter keeps its size. The limit is
     /// not written to files.
     pub fn set_limit(&mut self, bytes: u64) {
         self.0.core.limit = bytes;
-    }
-}
-
-impl<H: Hashing, S: AsRef<[Block]>> Scalable<H, S> {
-    /// Returns its links, oldest first; at least one.
-    #[doc(hidden)]
-    pub fn links(&self) -> &[Link<S>] {
-        &self.0.core.links
     }
 }
 
@@ -163,7 +126,7 @@ impl<H: Hashing, S: AsRef<[Block]>> Scalable<H, S> {
         match &self.0.core.links[..] {
             [only] => {
                 let copy = |blocks: &S| Blocks::copy_of(blocks.as_ref());
-                Ok(Blocked(self.0.with(only.filter.with_parts(copy)?)))
+                Ok(Blocked(self.0.with(only.with_parts(copy)?)))
             }
             links => Err(MergeError::Grown(links.len())),
         }
@@ -188,36 +151,29 @@ impl ScalableCore {
         new: &mut [bool],
     ) -> Result<(), Full> {
         let full = &self.links[..self.links.len() - 1];
-        full.iter().enumerate().rev().for_each(|(index, link)| link.drop_held(index, group));
+        full.iter().enumerate().rev().for_each(|(index, link)| drop_held(link, index, group));
         while group.count() > 0 {
-            if self.last().room() < group.count() as u64 {
+            if self.room() < group.count() as u64 {
                 // Drop keys that the last link holds: they must not depend on a new link, which may fail.
-                self.last().drop_held(self.links.len() - 1, group);
-                if group.count() == 0 {
-                    break;
-                }
-                if self.last().room() == 0 {
+                let index = self.links.len() - 1;
+                drop_held(&self.links[index], index, group);
+                if group.count() > 0 && self.room() == 0 {
                     self.grow()?;
                 }
             }
             let index = self.links.len() - 1;
-            let last = &mut self.links[index];
             // A piece fits even if all its keys are new.
-            let piece = last.room().min(group.count() as u64) as usize;
+            let piece = self.room().min(group.count() as u64) as usize;
             let mut fresh = [false; GROUP];
             let fresh = &mut fresh[..piece];
-            let Ok(()) = last.filter.insert_all_new(group.in_part(index, piece), fresh);
+            let Ok(()) = self.links[index].insert_all_new(group.in_part(index, piece), fresh);
             for (&fresh, place) in fresh.iter().zip(group.places()) {
                 new[place] = fresh;
-                last.taken += u64::from(fresh);
+                self.taken += u64::from(fresh);
             }
             group.drop_first(piece);
         }
         Ok(())
-    }
-
-    fn last(&self) -> &Link {
-        self.links.last().expect("at least one link")
     }
 
     fn grow(&mut self) -> Result<(), Full> {
@@ -226,20 +182,32 @@ impl ScalableCore {
         }
         let plan = self.plan.link(self.links.len() as u32)?;
         let bits = plan.bits + self.bits();
-        if bits > MAX_BITS {
-            return Err(PlanError::TooLarge(bits as f64).into());
-        }
+        check_bits(bits as f64)?;
         if bits / 8 > self.limit {
             return Err(Full::Limit(bits / 8, self.limit));
         }
-        self.links.push(Link { filter: BlockedCore::make(&plan)?, taken: 0 });
+        self.links.push(BlockedCore::make(&plan)?);
+        self.taken = 0;
         Ok(())
     }
 }
 
 impl<S: AsRef<[Block]>> ScalableCore<S> {
+    /// Keys until the last link is full.
+    fn room(&self) -> u64 {
+        self.links.last().expect("at least one link").plan.keys - self.taken
+    }
+
+    /// The plan of each link, and the keys that it accepted.
+    fn counted(&self) -> impl Iterator<Item = (Plan, u64)> {
+        let last = self.links.len() - 1;
+        let taken =
+            move |(i, plan): (usize, Plan)| (plan, if i < last { plan.keys } else { self.taken });
+        self.links.iter().map(|link| link.plan).enumerate().map(taken)
+    }
+
     fn bits(&self) -> u64 {
-        self.links.iter().map(|link| link.plan().bits).sum()
+        self.links.iter().map(|link| link.plan.bits).sum()
     }
 }
 
@@ -262,10 +230,10 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
             let links = self.links[start..end].iter().zip(start..end).zip(&mut hashes).rev();
             for ((link, index), to) in links {
                 *to = in_link(hash, index);
-                link.filter.prefetch_always(*to);
+                link.prefetch_always(*to);
             }
             let mut links = self.links[start..end].iter().zip(&hashes).rev();
-            if links.any(|(link, &hash)| link.filter.contains(hash)) {
+            if links.any(|(link, &hash)| link.contains(hash)) {
                 return true;
             }
             end = start;
@@ -275,63 +243,57 @@ impl<S: AsRef<[Block]>> Core for ScalableCore<S> {
 
     fn reads_only(&self, hash: KeyHash, mut is_known: impl FnMut(usize, usize) -> bool) -> bool {
         self.links.iter().enumerate().all(|(index, link)| {
-            link.filter.reads_only(in_link(hash, index), |_, block| is_known(index, block))
+            link.reads_only(in_link(hash, index), |_, block| is_known(index, block))
         })
     }
 
     /// Queries a link only for keys that no newer one holds.
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
         if let [only] = &self.links[..] {
-            return only.filter.contains_all(hashes, found);
+            return only.contains_all(hashes, found);
         }
         let mut group = Group::new(in_link);
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
             group.take(hashes);
             let links = self.links.iter().enumerate().rev();
-            links.for_each(|(index, link)| link.drop_held(index, &mut group));
+            links.for_each(|(index, link)| drop_held(link, index, &mut group));
             found.fill(true);
             group.places().for_each(|place| found[place] = false);
         }
     }
 
     fn parts(&self) -> impl Iterator<Item = &S> {
-        self.links.iter().flat_map(|link| link.filter.parts())
+        self.links.iter().map(|link| &link.blocks)
     }
 
     fn with_parts<'a, T: AsRef<[Block]>, E>(
         &'a self,
         mut each: impl FnMut(&'a S) -> Result<T, E>,
     ) -> Result<ScalableCore<T>, E> {
-        let with = |link: &'a Link<S>| {
-            Ok(Link { filter: link.filter.with_parts(&mut each)?, taken: link.taken })
-        };
-        let links = self.links.iter().map(with).collect::<Result<_, E>>()?;
-        Ok(ScalableCore { plan: self.plan, links, limit: self.limit })
+        let Self { plan, taken, limit, .. } = *self;
+        let links = self.links.iter().map(|link| link.with_parts(&mut each));
+        Ok(ScalableCore { plan, links: links.collect::<Result<_, E>>()?, taken, limit })
     }
 
     fn body(&self) -> Body {
         let mut body =
             Body::default().u32(self.links.len() as u32).u32(Plans::number(self.plan.variant));
-        for link in &self.links {
-            let plan = link.plan();
-            body = body.u64(plan.keys).f64(plan.fpp).u64(link.taken).u64(plan.bits);
-            body = body.u32(plan.probes).zeros(4);
+        for (Plan { keys, fpp, bits, probes, .. }, taken) in self.counted() {
+            body = body.u64(keys).f64(fpp).u64(taken).u64(bits).u32(probes).zeros(4);
         }
         body
     }
 
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
-        let (_, links) = declared(header)?;
-        Ok(links.iter().map(|(link, _)| link.bytes()).collect())
+        let (_, links, _) = declared(header)?;
+        Ok(links.iter().map(Plan::bytes).collect())
     }
 
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
-        let (plan, links) = declared(header)?;
-        let link = |((plan, taken), blocks)| {
-            Ok(Link { filter: BlockedCore::from_blocks(plan, blocks)?, taken })
-        };
+        let (plan, links, taken) = declared(header)?;
+        let link = |(plan, blocks)| BlockedCore::from_blocks(plan, blocks);
         let links = links.into_iter().zip(parts).map(link).collect::<Result<_, FileError>>()?;
-        Ok(Self { plan, links, limit: u64::MAX })
+        Ok(Self { plan, links, taken, limit: u64::MAX })
     }
 
     fn receipt(&self, scheme: Scheme) -> Receipt {
@@ -344,8 +306,8 @@ impl ScalableCore<&[Block]> {
         let (mut set_bits, mut keys, mut variance) = (0, 0.0, 0.0);
         let (mut low, mut none, mut over_filled) = (0.0, 0.0, false);
         let mut parts = Vec::new();
-        for link in &self.links {
-            let part = link.filter.receipt(scheme);
+        for (link, (plan, taken)) in self.links.iter().zip(self.counted()) {
+            let part = link.receipt(scheme);
             set_bits += part.set_bits;
             // The probability to pass no earlier link.
             let came = f64::max(f64::exp(none), f64::EPSILON);
@@ -355,9 +317,9 @@ impl ScalableCore<&[Block]> {
             variance += (part.keys.deviation / came).powi(2);
             variance += part.keys.value * (1.0 - came) / (came * came);
             none += (-part.fpp).ln_1p();
-            over_filled |= part.surely() > link.plan().keys as f64 / (1.0 - link.plan().fpp);
-            let keys = link.taken as f64;
-            parts.push(Part { what: "link", name: None, plan: *link.plan(), keys, fpp: part.fpp });
+            over_filled |= part.surely() > plan.keys as f64 / (1.0 - plan.fpp);
+            let keys = taken as f64;
+            parts.push(Part { what: "link", name: None, plan, keys, fpp: part.fpp });
         }
         let keys = match keys.is_finite() {
             true => Estimate::new(keys, variance.sqrt()),
@@ -366,7 +328,7 @@ impl ScalableCore<&[Block]> {
         };
         let bits = self.bits();
         let fpp = -f64::exp_m1(none);
-        let room = self.links.last().expect("at least one link").room();
+        let room = self.room();
         let receipt = Receipt::new(self.plan, scheme, (set_bits, bits), keys, fpp);
         let unusual = growth(self.plan.variant) == Growth::Even;
         let facts =
@@ -380,21 +342,20 @@ impl Owned for ScalableCore {
 
     /// The first link of the plan.
     fn make(plan: &Plan) -> Result<Self, PlanError> {
-        let links = vec![Link { filter: BlockedCore::make(&plan.link(0)?)?, taken: 0 }];
-        Ok(Self { plan: *plan, links, limit: u64::MAX })
+        let links = vec![BlockedCore::make(&plan.link(0)?)?];
+        Ok(Self { plan: *plan, links, taken: 0, limit: u64::MAX })
     }
 
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Full> {
         if self.contains(hash) {
             return Ok(false);
         }
-        if self.last().room() == 0 {
+        if self.room() == 0 {
             self.grow()?;
         }
+        self.taken += 1;
         let index = self.links.len() - 1;
-        let last = &mut self.links[index];
-        last.taken += 1;
-        let Ok(new) = last.filter.insert(in_link(hash, index));
+        let Ok(new) = self.links[index].insert(in_link(hash, index));
         Ok(new)
     }
 
@@ -411,68 +372,49 @@ impl Owned for ScalableCore {
     /// Shrinks to its first link.
     fn clear(&mut self) {
         self.links.truncate(1);
-        self.links[0].filter.clear();
-        self.links[0].taken = 0;
+        self.links[0].clear();
+        self.taken = 0;
     }
 }
 
-/// The plan, and for each link its plan and accepted keys.
+/// The plan, the plans of the links, and the keys that the last one accepted.
 ///
 /// ```text
 ///  64  links  u32               72 + 40 i  link_keys   u64     96 + 40 i  link_bits    u64
 ///  68  growth u32               80 + 40 i  link_fpp    f64    104 + 40 i  link_probes  u32
 ///                               88 + 40 i  link_taken  u64    108 + 40 i  zeros, 4 bytes
 /// ```
-fn declared(header: &Header) -> Result<(Plan, Vec<(Plan, u64)>), FileError> {
+fn declared(header: &Header) -> Result<(Plan, Vec<Plan>, u64), FileError> {
     let mut fields = header.fields();
     let count = fields.u32()? as usize;
-    let number = fields.u32()?;
-    let variant = Plans::variant(number);
-    check_field(
-        "growth",
-        u64::from(number),
-        variant.is_some(),
-        "0, links that double, or 1, links of one size",
-    )?;
-    let variant = variant.unwrap_or(Plans::USUAL);
+    let variant = fields.variant::<Plans>()?;
     let possible = (1..=most_links(growth(variant))).contains(&count);
     check_field("links", count as u64, possible, "1 to 48, of links of one size 1 to 1024")?;
-    let mut links = Vec::new();
+    let (mut links, mut takens) = (Vec::new(), Vec::new());
     for _ in 0..count {
-        let (keys, fpp, taken) = (fields.u64()?, fields.f64()?, fields.u64()?);
+        let (keys, fpp) = (fields.u64()?, fields.f64()?);
+        takens.push(fields.u64()?);
         let (bits, probes) = (fields.u64()?, fields.u32()?);
         fields.zeros(4)?;
-        links.push((Plan { variant: Variant::Blocked, keys, fpp, bits, probes }, taken));
+        links.push(Plan { variant: Variant::Blocked, keys, fpp, bits, probes });
     }
     fields.end()?;
     let (keys, fpp) = (header.planned_keys(), header.planned_fpp());
-    let plan = Plan { variant, keys, fpp, ..links[0].0 };
+    let plan = Plan { variant, keys, fpp, ..links[0] };
     Plans::check(&plan)?;
-    let mut bits = 0;
-    for (index, (link, taken)) in links.iter().enumerate() {
+    for (index, (link, taken)) in links.iter().zip(&takens).enumerate() {
         blocked::Plans::check(link)?;
-        let goal = plan.link_goal(index as u32);
-        let (keys, fpp) = goal.unwrap_or((0, 0.0));
-        check_field(
-            "link_keys",
-            link.keys,
-            link.keys == keys,
-            "the planned keys, doubled a link or not",
-        )?;
+        let (keys, fpp) = plan.link_goal(index as u32)?;
+        let same = link.keys == keys;
+        check_field("link_keys", link.keys, same, "the planned keys, doubled a link or not")?;
         let same = link.fpp.to_bits() == fpp.to_bits();
         check_field("link_fpp", link.fpp.to_bits(), same, "the link's share of the planned fpp")?;
         // The first link may be empty; others were added for a key.
-        let (least, most) = match index + 1 == count {
-            true => (u64::from(index > 0), link.keys),
-            false => (link.keys, link.keys),
-        };
-        let full = (least..=most).contains(taken);
+        let least = if index + 1 == count { u64::from(index > 0) } else { keys };
+        let full = (least..=keys).contains(taken);
         check_field("link_taken", *taken, full, "the link's keys, or in the last link 1 to that")?;
-        bits += link.bits;
     }
-    // At most 1,024 links of 2⁴⁸ bits: no overflow above.
-    match bits <= MAX_BITS {
-        true => Ok((plan, links)),
-        false => Err(PlanError::TooLarge(bits as f64).into()),
-    }
+    // At most 1,024 links of 2⁴⁸ bits: no overflow.
+    check_bits(links.iter().map(|link| link.bits).sum::<u64>() as f64)?;
+    Ok((plan, links, takens[count - 1]))
 }

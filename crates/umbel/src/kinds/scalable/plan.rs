@@ -2,6 +2,7 @@
 
 use crate::error::check_field;
 use crate::kinds::blocked;
+use crate::kinds::window::rate::compound;
 use crate::list::{Capacity, Growth, Kind, Variant};
 use crate::math::Spread;
 use crate::plan::size::whole_blocks;
@@ -13,10 +14,8 @@ use crate::prelude::*;
 const FIRST_OF_SQUARES: f64 = 0.607_927_101_854_026_7;
 
 pub(super) fn growth(variant: Variant) -> Growth {
-    match variant {
-        Variant::Scalable { growth } => growth,
-        _ => unreachable!("of a scalable filter"),
-    }
+    let Variant::Scalable { growth } = variant else { unreachable!("of a scalable filter") };
+    growth
 }
 
 /// The rate of link `index`, exact to the last bit. Part of the format.
@@ -101,21 +100,13 @@ impl Planner for Plans {
     }
 
     fn predicted_fpp_at(plan: &Plan, keys: u64) -> f64 {
-        let (mut left, mut none) = (keys, 0.0);
-        for link in links(plan) {
-            let taken = left.min(link.keys);
-            none += (-blocked::Plans::predicted_fpp_at(&link, taken)).ln_1p();
-            left -= taken;
-            if left == 0 {
-                break;
-            }
-        }
-        -f64::exp_m1(none)
+        let rate = |(link, taken)| blocked::Plans::predicted_fpp_at(&link, taken);
+        compound(links(plan, keys).map(rate))
     }
 
     /// The spread of the first link.
     fn spread(plan: &Plan) -> Spread {
-        blocked::Plans::spread(&blocked_part(plan))
+        blocked::Plans::spread(&Plan { variant: Variant::Blocked, ..*plan })
     }
 
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
@@ -124,22 +115,19 @@ impl Planner for Plans {
     }
 
     fn bytes_at(plan: &Plan, keys: u64) -> u64 {
-        let (mut left, mut bytes) = (keys, 0u64);
-        for link in links(plan) {
-            bytes = bytes.saturating_add(link.bytes());
-            left = left.saturating_sub(link.keys);
-            if left == 0 {
-                break;
-            }
-        }
-        bytes
+        links(plan, keys).fold(0, |bytes, (link, _)| bytes.saturating_add(link.bytes()))
     }
 }
 
-/// The plans of all links that a filter can have.
-fn links(plan: &Plan) -> impl Iterator<Item = Plan> {
-    let most = most_links(growth(plan.variant)) as u32;
-    (0..most).map_while(|index| plan.link(index).ok())
+/// The plans of the links that `keys` keys need, at least one, as far as a filter can grow; and the keys in each.
+fn links(plan: &Plan, keys: u64) -> impl Iterator<Item = (Plan, u64)> {
+    let (most, mut left) = (most_links(growth(plan.variant)) as u32, keys);
+    (0..most).map_while(move |index| {
+        let link = if index == 0 || left > 0 { plan.link(index).ok()? } else { return None };
+        let taken = left.min(link.keys);
+        left -= taken;
+        Some((link, taken))
+    })
 }
 
 /// The keys that reach a link with `keys` new ones, if at most `fpp` of all pass it.
@@ -159,11 +147,6 @@ fn link_for(index: u32, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
         false => blocked::expected(offered, fpp)?,
     };
     Ok(Plan { keys, ..plan })
-}
-
-/// The first link, at the rate of the whole.
-fn blocked_part(plan: &Plan) -> Plan {
-    Plan { variant: Variant::Blocked, ..*plan }
 }
 
 impl Plan {
@@ -190,7 +173,7 @@ impl Plan {
         }
         let (keys, fpp) = self.link_goal(index)?;
         match index {
-            0 => Ok(Self { fpp, ..blocked_part(self) }),
+            0 => Ok(Self { variant: Variant::Blocked, fpp, ..*self }),
             _ => {
                 link_for(index, keys, fpp).map_err(|error| error.of_whole(Kind::Scalable, self.fpp))
             }

@@ -4,6 +4,7 @@ use super::rate::{fpp as rate, slice_for, spread};
 use crate::kinds::classic::rate::bits_per_key_with;
 use crate::kinds::prelude::*;
 use crate::math::search::least;
+use crate::plan::size::multiple_of;
 
 #[derive(Clone, PartialEq)]
 pub(crate) struct Plans;
@@ -53,7 +54,6 @@ impl Planner for Plans {
     }
 
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
-        let whole = plan.bits > 0 && plan.bits.is_multiple_of(u64::from(plan.probes));
-        Ok(check_field("bits", plan.bits, whole, "a multiple of the probes, at least 1 for each")?)
+        multiple_of(plan.probes.into(), plan, "a multiple of the probes, at least 1 for each")
     }
 }

@@ -10,18 +10,16 @@
 mod plan;
 pub mod rate;
 
-use core::slice::ChunksExact;
-
 pub(crate) use plan::Plans;
 use plan::cell_bits;
 use rate::Cells;
 
 use super::plain::{empty, only};
 use super::prelude::*;
-use super::spread::probe;
+use super::spread::{by_positions, probe};
 use crate::bits::cast;
 use crate::bits::cells::{self, with_width};
-use crate::bits::{self, POSITIONS};
+use crate::bits::{self, AHEAD};
 use crate::hash::{GOLDEN, mix};
 use crate::plan::{Kind, MAX_PROBES};
 
@@ -84,22 +82,17 @@ fn start(number: u64, count: u64) -> u64 {
     bits::place(mix(number.wrapping_add(1).wrapping_mul(GOLDEN)), count)
 }
 
-/// Cell `i` of a key. Part of the format.
-#[inline(always)]
-fn cell(hash: KeyHash, i: u64, count: u64) -> u64 {
-    bits::place(probe(hash, i), count)
+/// The cells of a key. Part of the format.
+#[inline]
+fn cells_of(plan: &Plan, hash: KeyHash) -> impl Iterator<Item = u64> + use<> {
+    let count = cells::count(cell_bits(plan.variant), plan.bits);
+    (0..u64::from(plan.probes)).map(move |i| bits::place(probe(hash, i), count))
 }
 
 impl<H: Hashing, S: AsRef<[Block]>> Stable<H, S> {
     /// Returns the number of insertions so far, including repeated keys.
     pub fn insertions(&self) -> u64 {
         self.0.core.insertions
-    }
-
-    /// Returns P, the number of cells that an insertion decrements.
-    #[doc(hidden)]
-    pub fn decrements(&self) -> u64 {
-        self.0.core.lowered
     }
 
     /// Returns the filter's parameters for the formulas of the stable kind.
@@ -109,18 +102,10 @@ impl<H: Hashing, S: AsRef<[Block]>> Stable<H, S> {
     }
 }
 
-impl<S> StableCore<S> {
+impl<S: AsRef<[Block]>> StableCore<S> {
     /// Cells, m.
     fn count(&self) -> u64 {
         cells::count(self.width, self.plan.bits)
-    }
-}
-
-impl<S: AsRef<[Block]>> StableCore<S> {
-    #[inline]
-    fn cells_of(&self, hash: KeyHash) -> impl Iterator<Item = u64> + use<S> {
-        let count = self.count();
-        (0..u64::from(self.plan.probes)).map(move |i| cell(hash, i, count))
     }
 
     #[inline]
@@ -129,37 +114,14 @@ impl<S: AsRef<[Block]>> StableCore<S> {
         cells.all(|cell| cells::is_used::<W>(words, cell))
     }
 
-    /// Keys whose lines are prefetched together.
-    fn at_once(&self) -> usize {
-        POSITIONS / self.plan.probes as usize
-    }
-
-    /// Computes the cells of at most [`at_once`](Self::at_once) keys, prefetching their lines.
-    fn prefetched<'a, const W: u32>(
-        &self,
-        hashes: &[KeyHash],
-        cells: &'a mut [u64; POSITIONS],
-    ) -> ChunksExact<'a, u64> {
-        let (probes, blocks) = (self.plan.probes as usize, self.blocks.as_ref());
-        let cells = &mut cells[..probes * hashes.len()];
-        for (hash, of_key) in hashes.iter().zip(cells.chunks_exact_mut(probes)) {
-            for (to, cell) in of_key.iter_mut().zip(self.cells_of(*hash)) {
-                *to = cell;
-                cells::prefetch::<W>(blocks, cell);
-            }
-        }
-        cells.chunks_exact(probes)
-    }
-
-    /// Prefetches the first line and the middle one that each of the next insertions lowers; the processor prefetches
-    /// the others.
-    fn prefetch_lowered<const W: u32>(&self, insertions: usize) {
+    /// Prefetches the first line and the middle one that an insertion soon after this one lowers; the processor
+    /// prefetches the others.
+    #[inline]
+    fn prefetch_lowered<const W: u32>(&self) {
         let (count, blocks) = (self.count(), self.blocks.as_ref());
-        for number in 0..insertions as u64 {
-            let start = start(self.insertions.wrapping_add(number), count);
-            cells::prefetch::<W>(blocks, start);
-            cells::prefetch::<W>(blocks, (start + self.lowered / 2) % count);
-        }
+        let start = start(self.insertions.wrapping_add(2 * AHEAD as u64), count);
+        cells::prefetch::<W>(blocks, start);
+        cells::prefetch::<W>(blocks, (start + self.lowered / 2) % count);
     }
 }
 
@@ -192,7 +154,7 @@ impl<S: AsRef<[Block]>> Core for StableCore<S> {
     type Plans = Plans;
 
     fn contains(&self, hash: KeyHash) -> bool {
-        with_width!(self.width, W => self.are_used::<W>(self.cells_of(hash)))
+        with_width!(self.width, W => self.are_used::<W>(cells_of(&self.plan, hash)))
     }
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
@@ -225,13 +187,14 @@ impl<S: AsRef<[Block]>> Core for StableCore<S> {
 
 impl StableCore<&[Block]> {
     fn look_up(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
-        let groups = hashes.chunks(at_once).zip(found.chunks_mut(at_once));
-        with_width!(self.width, W => for (hashes, found) in groups {
-            for (found, cells) in found.iter_mut().zip(self.prefetched::<W>(hashes, &mut buffer)) {
-                *found = self.are_used::<W>(cells.iter().copied());
-            }
-        });
+        with_width!(self.width, W => by_positions(
+            &mut &self,
+            hashes,
+            self.plan.probes,
+            |hash| cells_of(&self.plan, hash),
+            |core, cell| cells::prefetch::<W>(core.blocks, cell),
+            |core, place, cells| found[place] = core.are_used::<W>(cells.iter().copied()),
+        ));
     }
 
     fn measured(&self, scheme: Scheme) -> Receipt {
@@ -241,14 +204,13 @@ impl StableCore<&[Block]> {
         let (keys, deviation) = theory.remembered(self.insertions as f64);
         let (keys, fpp) = (Estimate::new(keys, deviation), fill.powf(theory.probes));
         let receipt = Receipt::new(self.plan, scheme, (used, count), keys, fpp);
-        let fact = |name, figure| Fact { name, figure };
         let facts = vec![
-            fact("insertions", Figure::Count(self.insertions)),
-            fact("lowered", Figure::Count(self.lowered)),
-            fact("stable_fill", Figure::Number(theory.fill())),
-            fact("stable_rate", Figure::Rate(theory.fpp())),
-            fact("to_stable", Figure::Number(1.0 - fill / theory.fill())),
-            fact("forgotten", Figure::Rate(theory.forgotten(self.plan.keys as f64))),
+            Fact::new("insertions", Figure::Count(self.insertions)),
+            Fact::new("lowered", Figure::Count(self.lowered)),
+            Fact::new("stable_fill", Figure::Number(theory.fill())),
+            Fact::new("stable_rate", Figure::Rate(theory.fpp())),
+            Fact::new("to_stable", Figure::Number(1.0 - fill / theory.fill())),
+            Fact::new("forgotten", Figure::Rate(theory.forgotten(self.plan.keys as f64))),
         ];
         Receipt { room: u64::MAX, over_filled: false, facts, ..receipt }
     }
@@ -268,19 +230,23 @@ impl Owned for StableCore {
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
         let mut buffer = [0; MAX_PROBES as usize];
         let cells = &mut buffer[..self.plan.probes as usize];
-        cells.iter_mut().zip(self.cells_of(hash)).for_each(|(to, cell)| *to = cell);
+        cells.iter_mut().zip(cells_of(&self.plan, hash)).for_each(|(to, cell)| *to = cell);
         Ok(with_width!(self.width, W => self.insert_at::<W>(cells)))
     }
 
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
-        let (at_once, mut buffer) = (self.at_once(), [0; POSITIONS]);
-        let groups = hashes.chunks(at_once).zip(new.chunks_mut(at_once));
-        with_width!(self.width, W => for (hashes, new) in groups {
-            self.prefetch_lowered::<W>(hashes.len());
-            for (new, cells) in new.iter_mut().zip(self.prefetched::<W>(hashes, &mut buffer)) {
-                *new = self.insert_at::<W>(cells);
-            }
-        });
+        let plan = self.plan;
+        with_width!(self.width, W => by_positions(
+            self,
+            hashes,
+            plan.probes,
+            |hash| cells_of(&plan, hash),
+            |core, cell| cells::prefetch::<W>(&core.blocks, cell),
+            |core, place, cells| {
+                core.prefetch_lowered::<W>();
+                new[place] = core.insert_at::<W>(cells);
+            },
+        ));
         Ok(())
     }
 

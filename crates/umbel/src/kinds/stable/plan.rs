@@ -25,10 +25,8 @@ const MOST_SPREAD: f64 = 0.1;
 pub(crate) struct Plans;
 
 pub(super) fn cell_bits(variant: Variant) -> u32 {
-    match variant {
-        Variant::Stable { cell_bits } => cell_bits,
-        _ => unreachable!("of a stable filter"),
-    }
+    let Variant::Stable { cell_bits } = variant else { unreachable!("of a stable filter") };
+    cell_bits
 }
 
 impl Planner for Plans {
@@ -66,17 +64,12 @@ impl Planner for Plans {
 
     /// The rate of the stable point, the highest, whatever the keys.
     fn predicted_fpp_at(plan: &Plan, _: u64) -> f64 {
-        match plan.lowered() {
-            Some(lowered) => plan.cells(lowered).fpp_with_spread(),
-            None => 1.0,
-        }
+        plan.lowered().map_or(1.0, |lowered| plan.cells(lowered).fpp_with_spread())
     }
 
     fn spread(plan: &Plan) -> Spread {
-        match plan.lowered() {
-            Some(lowered) => rate::spread(plan.cells(lowered)),
-            None => Spread::fixed(1.0),
-        }
+        let spread = |lowered| rate::spread(plan.cells(lowered));
+        plan.lowered().map_or(Spread::fixed(1.0), spread)
     }
 
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
@@ -90,7 +83,7 @@ impl Planner for Plans {
 fn with_probes(keys: u64, fpp: f64, width: u32, probes: u32) -> Option<f64> {
     let top = u8::MAX >> (8 - width);
     let span = rate::span(probes, top, FORGOTTEN);
-    let k = f64::from(probes);
+    let (k, per_block) = (f64::from(probes), cells::count(width, BLOCK_BITS) as f64);
     // P and m depend on each other: start with P for an infinite filter.
     let mut cells = Cells { cells: f64::INFINITY, probes: k, lowered: 1.0, top };
     for _ in 0..64 {
@@ -99,11 +92,9 @@ fn with_probes(keys: u64, fpp: f64, width: u32, probes: u32) -> Option<f64> {
         let spread = k * (k - 1.0) / 2.0 * (1.0 - fill) / fill * cells.lowered / MOST_SPREAD;
         let least =
             (keys as f64 * cells.lowered / span).max(spread).max(cells.lowered).max(k + 1.0);
-        let bits = (least / cells::per_word(width) as f64).ceil() * 64.0;
-        let bits = (bits / BLOCK_BITS as f64).ceil() * BLOCK_BITS as f64;
-        let count = bits / 64.0 * cells::per_word(width) as f64;
+        let count = (least / per_block).ceil() * per_block;
         if cells.cells >= count && cells.cells.is_finite() {
-            return Some(cells.cells / cells::per_word(width) as f64 * 64.0);
+            return Some(cells.cells / per_block * BLOCK_BITS as f64);
         }
         cells.cells = count;
     }
@@ -112,11 +103,12 @@ fn with_probes(keys: u64, fpp: f64, width: u32, probes: u32) -> Option<f64> {
 
 /// The least P that keeps the rate, as a plan promises it.
 fn least_lowered(cells: Cells, keys: u64, fpp: f64) -> Option<u64> {
-    let promised = |cells: Cells| match keys < SURE_FROM {
-        true => cells.fpp_with_spread(),
-        false => rate::spread(cells).upper(),
+    let keeps = |lowered: u64| {
+        let cells = Cells { lowered: lowered as f64, ..cells };
+        let promised =
+            if keys < SURE_FROM { cells.fpp_with_spread() } else { rate::spread(cells).upper() };
+        promised <= fpp
     };
-    let keeps = |lowered: u64| promised(Cells { lowered: lowered as f64, ..cells }) <= fpp;
     let most = MOST_LOWERED.min(cells.cells as u64);
     keeps(most).then(|| least(0, most, &keeps))
 }

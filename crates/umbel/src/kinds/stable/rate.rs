@@ -27,22 +27,10 @@ impl Cells {
         1.0 / (self.lowered * (1.0 / self.probes - 1.0 / self.cells))
     }
 
-    /// Returns the fraction of cells that are 0 at the stable point, (1/(1 + 1/(P(1/K − 1/m))))^Max: theorem 2 and its
+    /// Returns the fraction of cells above 0 at the stable point, 1 − (1/(1 + 1/(P(1/K − 1/m))))^Max: theorem 2 and its
     /// corollary.
-    pub fn zeros(&self) -> f64 {
-        (-self.kappa().ln_1p() * f64::from(self.top)).exp()
-    }
-
-    /// Returns the fraction of cells above 0 at the stable point.
     pub fn fill(&self) -> f64 {
         -(-self.kappa().ln_1p() * f64::from(self.top)).exp_m1()
-    }
-
-    /// The variance of a cell's probability to be 0, given what was lowered: (1 + 2κ)^−Max − (1 + κ)^−2Max.
-    pub(crate) fn variance_of_zero(&self) -> f64 {
-        let (kappa, top) = (self.kappa(), f64::from(self.top));
-        let (of_square, square_of) = (-top * (2.0 * kappa).ln_1p(), -2.0 * top * kappa.ln_1p());
-        square_of.exp() * (of_square - square_of).exp_m1()
     }
 
     /// Returns FPS, the rate at the stable point, (1 − Pr(0))^K: the maximum, on average.
@@ -56,13 +44,9 @@ impl Cells {
     /// probability 1 − x/P. If their states were as correlated, Var f would be f(1 − f)·P/m: an upper bound, because
     /// they are set independently.
     pub fn fpp_with_spread(&self) -> f64 {
-        self.fpp() * (1.0 + self.spread())
-    }
-
-    /// Returns what [`fpp_with_spread`](Self::fpp_with_spread) adds, relative to the rate.
-    pub fn spread(&self) -> f64 {
         let (fill, k) = (self.fill(), self.probes);
-        k * (k - 1.0) / 2.0 * (1.0 - fill) / fill * self.lowered / self.cells
+        let spread = k * (k - 1.0) / 2.0 * (1.0 - fill) / fill * self.lowered / self.cells;
+        self.fpp() * (1.0 + spread)
     }
 
     /// Returns the probability that a key is forgotten after `insertions` more insertions: that one of its cells was
@@ -115,8 +99,10 @@ pub(super) fn span(probes: u32, top: u8, forgotten: f64) -> f64 {
 /// (1 + 2κ)^−Max − (1 + κ)^−2Max. Cells at a distance x share the part 1 − x/P of what lowers them, and have at most
 /// that part of v in common: in total at most P·v/m. That the total of all lowering is fixed is ignored.
 pub fn spread(cells: Cells) -> Spread {
-    let fill = cells.fill();
-    let variance = (fill * (1.0 - fill) + cells.lowered * cells.variance_of_zero()) / cells.cells;
+    let (fill, kappa, top) = (cells.fill(), cells.kappa(), f64::from(cells.top));
+    let (of_square, square_of) = (-top * (2.0 * kappa).ln_1p(), -2.0 * top * kappa.ln_1p());
+    let of_zero = square_of.exp() * (of_square - square_of).exp_m1();
+    let variance = (fill * (1.0 - fill) + cells.lowered * of_zero) / cells.cells;
     of_power(cells.fpp_with_spread(), variance.sqrt() / fill, cells.probes)
 }
 

@@ -79,7 +79,8 @@ filter! {
 pub(crate) struct WindowCore<S = Blocks> {
     plan: Plan,
     each: Plan,
-    generations: u32,
+    /// Generations, and so blocks per key.
+    size: usize,
     kernel: Kernel,
     state: State,
     blocks: S,
@@ -89,7 +90,7 @@ pub(crate) struct WindowCore<S = Blocks> {
 const MOST: usize = 8;
 
 /// The age of the generations. Generation n, counted from the first ever, is at place n mod G.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 struct State {
     /// Ticks of the window; 0 if it counts insertions.
     span: u64,
@@ -99,57 +100,9 @@ struct State {
     taken: [u64; MOST],
 }
 
-impl State {
-    fn new(span: u64) -> Self {
-        Self { span, number: 0, taken: [0; MOST] }
-    }
-
-    /// The place of the generation `age` generations older than the newest.
-    fn place(&self, age: u64, generations: u32) -> Option<usize> {
-        let number = self.number.checked_sub(age)?;
-        Some((number % u64::from(generations)) as usize)
-    }
-
-    /// Insertions that are not forgotten.
-    fn remembered(&self) -> u64 {
-        self.taken.iter().fold(0, |sum, &taken| sum.saturating_add(taken))
-    }
-
-    /// Checks that insertions could have led to this state.
-    fn check(&self, each: &Plan, generations: u32) -> Result<(), FileError> {
-        if self.span > 0 {
-            let last = u64::MAX / ticks(self.span, generations);
-            let possible = self.number <= last;
-            check_field(
-                "number",
-                self.number,
-                possible,
-                "a generation that begins before tick 2⁶⁴",
-            )?;
-        }
-        for age in 0..u64::from(generations) {
-            let Some(place) = self.place(age, generations) else {
-                // Not begun yet: these places come after the newest.
-                let place = (age % u64::from(generations)) as usize;
-                let found = self.taken[place];
-                check_field("taken", found, found == 0, "0 in generations that are to come")?;
-                continue;
-            };
-            let found = self.taken[place];
-            let possible = match (self.span, age) {
-                (0, 0) => found < each.keys,
-                (0, _) => found == each.keys,
-                _ => true,
-            };
-            check_field("taken", found, possible, "the keys of a generation, in the newest fewer")?;
-        }
-        Ok(())
-    }
-}
-
 /// Ticks of a generation: when the newest has just begun, the others reach back at least `span` ticks.
-fn ticks(span: u64, generations: u32) -> u64 {
-    span.div_ceil(u64::from(generations - 1))
+fn ticks(span: u64, plan: &Plan) -> u64 {
+    span.div_ceil(u64::from(generations(plan.variant) - 1))
 }
 
 impl<H: Hashing> Window<H> {
@@ -164,7 +117,7 @@ impl<H: Hashing> Window<H> {
     pub fn by_time(plan: &Plan, hasher: H, span: u64) -> Result<Self, PlanError> {
         check_field("span", span, span > 0, "at least 1 tick")?;
         let mut filter = Self::with_plan(plan, hasher)?;
-        filter.0.core.state = State::new(span);
+        filter.0.core.state.span = span;
         Ok(filter)
     }
 }
@@ -217,7 +170,7 @@ impl<H: Hashing, S: AsRef<[Block]>> Window<H, S> {
     /// Returns the number of insertions not forgotten yet: at least the window's, once there were that many.
     #[doc(hidden)]
     pub fn remembered(&self) -> u64 {
-        self.0.core.state.remembered()
+        self.0.core.remembered()
     }
 }
 
@@ -227,9 +180,9 @@ impl WindowCore {
         if span == 0 {
             return Err(InsertError::NoClock);
         }
-        let now = tick / ticks(span, self.generations);
+        let now = tick / ticks(span, &self.plan);
         // After G rotations the filter is empty.
-        let turns = now.saturating_sub(number).min(u64::from(self.generations));
+        let turns = now.saturating_sub(number).min(self.size as u64);
         self.state.number = number.max(now) - turns;
         (0..turns).for_each(|_| self.turn());
         Ok(())
@@ -237,13 +190,13 @@ impl WindowCore {
 
     fn set_clock(&mut self, tick: u64) -> Result<(), InsertError> {
         self.advance(tick)?;
-        let number = tick / ticks(self.state.span, self.generations);
+        let number = tick / ticks(self.state.span, &self.plan);
         if number < self.state.number {
-            let taken = self.state.remembered();
+            let taken = self.remembered();
             self.state = State { number, taken: [0; MOST], ..self.state };
-            let (size, newest) = (self.size(), self.newest());
+            let newest = self.newest();
             self.state.taken[newest] = taken;
-            for group in self.blocks.as_mut().chunks_exact_mut(size) {
+            for group in self.blocks.as_mut().chunks_exact_mut(self.size) {
                 let mut all = Block::default();
                 group.iter().for_each(|block| all.or(block));
                 group.fill(Block::default());
@@ -253,20 +206,17 @@ impl WindowCore {
         Ok(())
     }
 
-    /// Insertions until the newest generation ends, at least 1.
-    fn room(&self) -> usize {
-        match self.state.span {
-            0 => (self.each.keys - self.state.taken[self.newest()]).min(usize::MAX as u64) as usize,
-            _ => usize::MAX,
-        }
-    }
-
     /// Lets `insert` insert this many keys, split where the newest generation ends.
     fn by_turns(&mut self, keys: usize, mut insert: impl FnMut(&mut Self, Member, Range<usize>)) {
         let mut done = 0;
         while done < keys {
-            let piece = (keys - done).min(self.room());
-            let member = Member { size: self.size(), index: self.newest() };
+            let newest = self.newest();
+            let room = match self.state.span {
+                0 => self.each.keys - self.state.taken[newest],
+                _ => u64::MAX,
+            };
+            let piece = room.min((keys - done) as u64) as usize;
+            let member = Member { size: self.size, index: newest };
             insert(self, member, done..done + piece);
             self.count_insertions(piece);
             done += piece;
@@ -286,10 +236,9 @@ impl WindowCore {
     /// Makes the oldest generation the newest, empty.
     fn turn(&mut self) {
         // After 2⁶⁴ − 1, the highest number with the next place, since only the place matters. Part of the format.
-        let generations = u64::from(self.generations);
         let next = self.state.number.checked_add(1);
-        self.state.number = next.unwrap_or(u64::MAX - (generations - 1));
-        let (size, newest) = (self.size(), self.newest());
+        self.state.number = next.unwrap_or(u64::MAX - (self.size as u64 - 1));
+        let (size, newest) = (self.size, self.newest());
         if core::mem::take(&mut self.state.taken[newest]) > 0 {
             let blocks = self.blocks.as_mut();
             blocks[newest..].iter_mut().step_by(size).for_each(|block| *block = Block::default());
@@ -299,57 +248,44 @@ impl WindowCore {
 
 /// A key's blocks, one per generation.
 #[inline]
-fn group(each: &Plan, hash: KeyHash, size: usize) -> core::ops::Range<usize> {
+fn group(each: &Plan, hash: KeyHash, size: usize) -> Range<usize> {
     let first = bits::place(hash.high, each.bits / BLOCK_BITS) as usize * size;
     first..first + size
 }
 
 impl<S> WindowCore<S> {
     fn of(plan: Plan, state: State, blocks: S) -> Self {
-        let (each, kernel) = (generation(&plan), Kernel::detect(plan.probes));
-        Self { plan, each, generations: generations(plan.variant), kernel, state, blocks }
+        let (each, size) = (generation(&plan), generations(plan.variant) as usize);
+        Self { plan, each, size, kernel: Kernel::detect(plan.probes), state, blocks }
     }
 
-    /// Blocks per key.
-    fn size(&self) -> usize {
-        self.generations as usize
+    /// Insertions that are not forgotten.
+    fn remembered(&self) -> u64 {
+        self.state.taken.iter().fold(0, |sum, &taken| sum.saturating_add(taken))
     }
 
     fn newest(&self) -> usize {
-        self.state.place(0, self.generations).expect("the newest is not before the first")
+        (self.state.number % self.size as u64) as usize
     }
 }
 
 impl WindowCore<&[Block]> {
-    fn check(&self) -> Result<(), FieldError> {
-        let size = self.size();
-        for (place, &taken) in self.state.taken[..size].iter().enumerate() {
-            let mut blocks = self.blocks[place..].iter().step_by(size);
-            let clear = taken > 0 || blocks.all(Block::is_zero);
-            check_field("payload", 1, clear, "zeros in a generation that took no keys")?;
-        }
-        Ok(())
-    }
-
     fn measured(&self, scheme: Scheme) -> Receipt {
         let Self { plan, each, state, .. } = self;
-        let size = self.size();
         let negligible = plan.fpp * 1e-9;
         let (mut sum, mut clear) = (0.0, 0);
         let mut passes = [0.0; MOST];
         let mut ones = [0u64; MOST];
-        for group in self.blocks.chunks(size) {
+        for group in self.blocks.chunks(self.size) {
             let mut all = Block::default();
-            let mut words = [[0; 8]; MOST];
-            for ((block, words), at) in group.iter().zip(&mut words).zip(0..) {
+            for (at, block) in group.iter().enumerate() {
                 all.or(block);
-                *words = block.0;
                 ones[at] += u64::from(block.count_ones());
                 passes[at] +=
                     blocked::rate::fpp_of_block(block.0.map(u64::count_ones), plan.probes);
             }
             clear += BLOCK_BITS - u64::from(all.count_ones());
-            sum += rate::fpp_of_group(&words[..size], plan.probes, negligible);
+            sum += rate::fpp_of_group(group, plan.probes, negligible);
         }
         let groups = (each.bits / BLOCK_BITS) as f64;
         let keys = blocked::coverage(each).keys(clear as f64);
@@ -357,7 +293,7 @@ impl WindowCore<&[Block]> {
         let mut receipt = Receipt::new(*plan, scheme, (set_bits, plan.bits), keys, sum / groups);
         receipt.room = plan.keys;
         receipt.over_filled = false;
-        for at in 0..size {
+        for at in 0..self.size {
             let keys = blocked::coverage(each).keys((each.bits - ones[at]) as f64);
             let fpp = passes[at] / groups;
             let part = Receipt::new(*each, scheme, (ones[at], each.bits), keys, fpp);
@@ -371,28 +307,26 @@ impl WindowCore<&[Block]> {
 
     fn facts(&self) -> Vec<Fact> {
         let Self { plan, each, state, .. } = self;
-        let newest = self.newest();
-        let mut facts = vec![Fact::count("remembered", state.remembered())];
-        let ages =
-            (0..u64::from(self.generations)).filter_map(|age| state.place(age, self.generations));
-        let ages: Vec<_> = ages.map(|place| (place + 1).to_string()).collect();
-        match state.span {
+        let (window, next) = match state.span {
             0 => {
-                facts.push(Fact::text("window", format!("{} insertions", plan.keys)));
-                let next = each.keys - state.taken[newest];
-                facts.push(Fact::text("next_turn", format!("in {next} insertions")));
+                let next = each.keys - state.taken[self.newest()];
+                (format!("{} insertions", plan.keys), format!("in {next} insertions"))
             }
             span => {
-                facts.push(Fact::text("window", format!("{span} ticks")));
-                let ticks = ticks(span, self.generations);
                 // The last generation of all ends with the clock.
-                let next = state.number.saturating_add(1).saturating_mul(ticks);
-                facts.push(Fact::text("next_turn", format!("at tick {next}")));
+                let next = state.number.saturating_add(1).saturating_mul(ticks(span, plan));
+                (format!("{span} ticks"), format!("at tick {next}"))
             }
-        }
-        let order = format!("generation {}, the newest first", ages.join(", "));
-        facts.push(Fact::text("by_age", order));
-        facts
+        };
+        let size = self.size as u64;
+        let ages = (0..size).map_while(|age| state.number.checked_sub(age));
+        let ages: Vec<_> = ages.map(|number| (number % size + 1).to_string()).collect();
+        vec![
+            Fact::count("remembered", self.remembered()),
+            Fact::text("window", window),
+            Fact::text("next_turn", next),
+            Fact::text("by_age", format!("generation {}, the newest first", ages.join(", "))),
+        ]
     }
 }
 
@@ -400,20 +334,20 @@ impl<S: AsRef<[Block]>> Core for WindowCore<S> {
     type Plans = Plans;
 
     fn contains(&self, hash: KeyHash) -> bool {
-        let group = group(&self.each, hash, self.size());
+        let group = group(&self.each, hash, self.size);
         self.kernel.any(&self.blocks.as_ref()[group], hash.low)
     }
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
-        self.kernel.any_all(self.blocks.as_ref(), self.size(), hashes, found);
+        self.kernel.any_all(self.blocks.as_ref(), self.size, hashes, found);
     }
 
-    one_part!(WindowCore<T> { plan, each, generations, kernel, state });
+    one_part!(WindowCore<T> { plan, each, size, kernel, state });
 
     fn body(&self) -> Body {
         let Self { plan, state, .. } = self;
         let body = Body::of::<Plans>(plan).u64(state.span).u64(state.number);
-        state.taken[..self.size()].iter().fold(body, |body, &taken| body.u64(taken))
+        state.taken[..self.size].iter().fold(body, |body, &taken| body.u64(taken))
     }
 
     fn layout(header: &Header) -> Result<Vec<u64>, FileError> {
@@ -423,7 +357,11 @@ impl<S: AsRef<[Block]>> Core for WindowCore<S> {
     fn open(header: &Header, parts: Vec<S>) -> Result<Self, FileError> {
         let (plan, state) = declared(header)?;
         let filter = Self::of(plan, state, only(parts));
-        filter.borrowed().check()?;
+        for (place, &taken) in state.taken[..filter.size].iter().enumerate() {
+            let mut blocks = filter.blocks.as_ref()[place..].iter().step_by(filter.size);
+            let clear = taken > 0 || blocks.all(Block::is_zero);
+            check_field("payload", 1, clear, "zeros in a generation that took no keys")?;
+        }
         Ok(filter)
     }
 
@@ -437,11 +375,11 @@ impl Owned for WindowCore {
     type Refusal = Infallible;
 
     fn make(plan: &Plan) -> Result<Self, PlanError> {
-        Ok(Self::of(*plan, State::new(0), empty(plan)?))
+        Ok(Self::of(*plan, State::default(), empty(plan)?))
     }
 
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
-        let (size, newest) = (self.size(), self.newest());
+        let (size, newest) = (self.size, self.newest());
         let group = &mut self.blocks[group(&self.each, hash, size)];
         let new = !self.kernel.any(group, hash.low);
         self.kernel.insert(&mut group[newest], hash.low);
@@ -486,13 +424,25 @@ fn declared(header: &Header) -> Result<(Plan, State), FileError> {
     let plan = fields.plan::<Plans>()?;
     let (span, number) = (fields.u64()?, fields.u64()?);
     let mut taken = [0; MOST];
-    let generations = generations(plan.variant);
-    for taken in taken.iter_mut().take(generations as usize) {
+    let count = generations(plan.variant);
+    for taken in &mut taken[..count as usize] {
         *taken = fields.u64()?;
     }
-    let each = plan.generation()?;
+    Plans::check(&plan)?;
     fields.end()?;
-    let state = State { span, number, taken };
-    state.check(&each, generations)?;
-    Ok((plan, state))
+    let each = generation(&plan);
+    if span > 0 {
+        let possible = number <= u64::MAX / ticks(span, &plan);
+        check_field("number", number, possible, "a generation that begins before tick 2⁶⁴")?;
+    }
+    for (place, &found) in (0..count.into()).zip(&taken) {
+        // Those that have not begun yet come after the newest.
+        let begun = place <= number;
+        check_field("taken", found, begun || found == 0, "0 in generations that are to come")?;
+        let newest = place == number % u64::from(count);
+        let full = if newest { found < each.keys } else { found == each.keys };
+        let possible = span > 0 || !begun || full;
+        check_field("taken", found, possible, "the keys of a generation, in the newest fewer")?;
+    }
+    Ok((plan, State { span, number, taken }))
 }

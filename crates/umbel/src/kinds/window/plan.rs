@@ -2,18 +2,15 @@
 
 use super::rate::{self, compound, share};
 use crate::bits::BLOCK_BITS;
-use crate::error::check_field;
-use crate::kinds::blocked;
+use crate::kinds::{blocked, within};
 use crate::list::{Capacity, Kind, Variant};
 use crate::math::Spread;
-use crate::plan::size::at_rate;
-use crate::plan::{Plan, PlanError, Planner, check_bits};
+use crate::plan::size::{at_rate, multiple_of};
+use crate::plan::{Plan, PlanError, Planner};
 
 pub(super) fn generations(variant: Variant) -> u32 {
-    match variant {
-        Variant::Window { generations } => generations,
-        _ => unreachable!("of a window filter"),
-    }
+    let Variant::Window { generations } = variant else { unreachable!("of a window filter") };
+    generations
 }
 
 /// Plans with 2 to 8 generations, usually 4. Bits relative to a blocked filter for the window alone:
@@ -50,38 +47,35 @@ impl Planner for Plans {
 
     fn for_keys(variant: Variant, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
         let keys_each = keys_each(keys, generations(variant));
-        let plan = |each: f64| {
-            let each = blocked::Plans::plan(Variant::Blocked, keys_each, each)?;
-            whole(each, keys, fpp, variant)
-        };
-        at_most(share(fpp, generations(variant)), fpp, plan)
+        at_most(variant, fpp, |share| {
+            let each = blocked::Plans::plan(Variant::Blocked, keys_each, share)?;
+            whole(variant, each, keys, fpp)
+        })
     }
 
     fn for_memory(variant: Variant, keys: u64, bytes: u64) -> Result<Plan, PlanError> {
         let generations = generations(variant);
         let (keys_each, each) = (keys_each(keys, generations), bytes / u64::from(generations));
         let each = blocked::Plans::plan_in(Variant::Blocked, keys_each, each)?;
-        let plan = whole(each, keys, 0.5, variant)?;
+        let plan = whole(variant, each, keys, 0.5)?;
         at_rate(plan, Self::promised_fpp(&plan))
     }
 
     fn for_capacity(variant: Variant, fpp: f64, bytes: u64) -> Result<Plan, PlanError> {
         let each = bytes / u64::from(generations(variant));
-        let plan = |share: f64| {
+        at_most(variant, fpp, |share| {
             let each = blocked::Plans::plan_most(Variant::Blocked, share, each)?;
-            whole(each, each.keys * u64::from(generations(variant) - 1), fpp, variant)
-        };
-        at_most(share(fpp, generations(variant)), fpp, plan)
+            whole(variant, each, each.keys * u64::from(generations(variant) - 1), fpp)
+        })
     }
 
     /// From the planned keys on, assumes that all generations are full: the maximum, just before one ends.
     fn predicted_fpp_at(plan: &Plan, keys: u64) -> f64 {
         let each = generation(plan);
-        let full = match keys >= plan.keys {
-            true => u64::from(generations(plan.variant)),
-            false => keys / each.keys,
+        let (full, rest) = match keys >= plan.keys {
+            true => (generations(plan.variant).into(), 0),
+            false => (keys / each.keys, keys % each.keys),
         };
-        let rest = if keys >= plan.keys { 0 } else { keys % each.keys };
         let rate = |keys| blocked::Plans::predicted_fpp_at(&each, keys);
         let full = core::iter::repeat_n(rate(each.keys), full as usize);
         compound(full.chain([rate(rest)]))
@@ -94,13 +88,7 @@ impl Planner for Plans {
 
     fn check_own(plan: &Plan) -> Result<(), PlanError> {
         let unit = BLOCK_BITS * u64::from(generations(plan.variant));
-        let whole = plan.bits > 0 && plan.bits.is_multiple_of(unit);
-        Ok(check_field(
-            "bits",
-            plan.bits,
-            whole,
-            "a multiple of 512 for each generation, at least 512",
-        )?)
+        multiple_of(unit, plan, "a multiple of 512 for each generation, at least 512")
     }
 }
 
@@ -111,10 +99,11 @@ fn keys_each(keys: u64, generations: u32) -> u64 {
 
 /// The plan for each generation's share of the rate, or for slightly less, until the whole promises `fpp`.
 fn at_most(
-    mut share: f64,
+    variant: Variant,
     fpp: f64,
     plan: impl Fn(f64) -> Result<Plan, PlanError>,
 ) -> Result<Plan, PlanError> {
+    let mut share = share(fpp, generations(variant));
     loop {
         let plan = plan(share)?;
         let found = Plans::promised_fpp(&plan);
@@ -125,34 +114,16 @@ fn at_most(
     }
 }
 
+/// Of all G, for ⌈`keys`/(G − 1)⌉ keys at 1 − (1 − `fpp`)^(1/G).
 pub(super) fn generation(plan: &Plan) -> Plan {
     let count = generations(plan.variant);
-    Plan {
-        variant: Variant::Blocked,
-        keys: keys_each(plan.keys, count),
-        fpp: share(plan.fpp, count),
-        bits: plan.bits / u64::from(count),
-        probes: plan.probes,
-    }
+    let part = within::part(plan, (Variant::Blocked, count.into()));
+    Plan { keys: keys_each(plan.keys, count), fpp: share(plan.fpp, count), ..part }
 }
 
-fn whole(each: Plan, keys: u64, fpp: f64, variant: Variant) -> Result<Plan, PlanError> {
-    let generations = generations(variant);
-    check_bits(each.bits as f64 * f64::from(generations))?;
-    Ok(Plan { variant, keys, fpp, bits: each.bits * u64::from(generations), ..each })
-}
-
-impl Plan {
-    /// Returns the plan of each generation of a window filter with this plan: a blocked filter for ⌈`keys`/(G − 1)⌉
-    /// keys at 1 − (1 − `fpp`)^(1/G), with G generations in all.
-    ///
-    /// # Errors
-    /// [`PlanError::Kind`] for a plan of another kind, and errors of plans made by hand.
-    #[doc(hidden)]
-    pub fn generation(&self) -> Result<Self, PlanError> {
-        Plans::check(self)?;
-        Ok(generation(self))
-    }
+fn whole(variant: Variant, each: Plan, keys: u64, fpp: f64) -> Result<Plan, PlanError> {
+    let whole = within::whole(variant, each, generations(variant).into())?;
+    Ok(Plan { keys, fpp, ..whole })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The rate of a window filter: a key may pass any generation, with one place and one pattern in all of them.
 
+use crate::bits::Block;
 use crate::kinds::blocked::rate::fpp_of_block;
 use crate::math::Spread;
 use crate::prelude::*;
@@ -40,37 +41,27 @@ pub fn spread(each: Spread, generations: u32) -> Spread {
 /// `negligible`. By inclusion and exclusion: a key has the same bits in all, so it passes several blocks if it passes
 /// their AND. If a set of blocks is passed with negligible probability, its supersets are skipped. Blocks covered by
 /// another one add nothing and are left out, so generations with the same keys cost no more than one.
-pub(super) fn fpp_of_group(blocks: &[[u64; 8]], probes: u32, negligible: f64) -> f64 {
-    let covered = |inner: &[u64; 8], outer: &[u64; 8]| {
-        inner.iter().zip(outer).all(|(inner, outer)| inner & !outer == 0)
-    };
-    let mut left: Vec<[u64; 8]> = Vec::with_capacity(blocks.len());
-    for (i, block) in blocks.iter().enumerate() {
-        let others = blocks.iter().enumerate();
+pub(super) fn fpp_of_group(blocks: &[Block], probes: u32, negligible: f64) -> f64 {
+    let left = blocks.iter().enumerate().filter(|(i, block)| {
         // Of equal blocks, the first stays.
-        let outer = |(j, other): (usize, &[u64; 8])| {
-            j != i && covered(block, other) && (block != other || j < i)
-        };
-        if !others.into_iter().any(outer) {
-            left.push(*block);
-        }
-    }
-    union(&left, None, probes, negligible)
+        let covers = |(j, other): (usize, &Block)| other.has(block) && (other != *block || j < *i);
+        !blocks.iter().enumerate().any(covers)
+    });
+    let left: Vec<Block> = left.map(|(_, block)| *block).collect();
+    union(&left, &Block([u64::MAX; 8]), probes, negligible)
 }
 
 /// The probability to pass all of `with`, and any of `blocks`.
-fn union(blocks: &[[u64; 8]], with: Option<&[u64; 8]>, probes: u32, negligible: f64) -> f64 {
+fn union(blocks: &[Block], with: &Block, probes: u32, negligible: f64) -> f64 {
     let mut sum = 0.0;
     for (i, block) in blocks.iter().enumerate() {
         let mut both = *block;
-        if let Some(with) = with {
-            both.iter_mut().zip(with).for_each(|(word, with)| *word &= with);
-        }
-        let pass = fpp_of_block(both.map(u64::count_ones), probes);
+        both.and(with);
+        let pass = fpp_of_block(both.0.map(u64::count_ones), probes);
         sum += pass;
         if pass > negligible {
             // Keys that also pass a later block count there.
-            sum -= union(&blocks[i + 1..], Some(&both), probes, negligible);
+            sum -= union(&blocks[i + 1..], &both, probes, negligible);
         }
     }
     sum
@@ -95,20 +86,21 @@ mod tests {
     /// Compares with trying every pattern of two free bits.
     #[test]
     fn the_chance_of_a_group_is_that_of_all_patterns() {
-        let scatter = |words: &[[u64; 8]]| {
-            let bit = |block: &[u64; 8], j: usize| block[j / 64] >> (j % 64) & 1 == 1;
+        let scatter = |blocks: &[Block]| {
+            let bit = |block: &Block, j: usize| block.0[j / 64] >> (j % 64) & 1 == 1;
             let mut passes = 0;
             for first in 0..512 {
                 for second in 0..512 {
-                    passes += usize::from(words.iter().any(|b| bit(b, first) && bit(b, second)));
+                    passes += usize::from(blocks.iter().any(|b| bit(b, first) && bit(b, second)));
                 }
             }
             passes as f64 / (512.0 * 512.0)
         };
         for size in 1..=5u64 {
-            let blocks: Vec<[u64; 8]> = (0..size)
+            let blocks: Vec<Block> = (0..size)
                 .map(|i| {
-                    std::array::from_fn(|w| mix(100 * i + w as u64) & mix(7_000 + i + w as u64))
+                    let word = |w| mix(100 * i + w as u64) & mix(7_000 + i + w as u64);
+                    Block(std::array::from_fn(word))
                 })
                 .collect();
             let found = fpp_of_group(&blocks, 2, 0.0);
@@ -117,7 +109,8 @@ mod tests {
             let twice: Vec<_> = blocks.iter().chain(&blocks).copied().collect();
             assert!((fpp_of_group(&twice, 2, 0.0) - found).abs() < 1e-12);
         }
-        assert_eq!(fpp_of_group(&[[0; 8], [0; 8]], 8, 1e-12), 0.0);
-        assert_eq!(fpp_of_group(&[[0; 8], [u64::MAX; 8]], 8, 1e-12), 1.0);
+        let (empty, full) = (Block::default(), Block([u64::MAX; 8]));
+        assert_eq!(fpp_of_group(&[empty, empty], 8, 1e-12), 0.0);
+        assert_eq!(fpp_of_group(&[empty, full], 8, 1e-12), 1.0);
     }
 }

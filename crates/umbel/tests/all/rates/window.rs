@@ -11,7 +11,7 @@ fn the_window_has_both_ends() {
     for (window, generations) in [(1, 2), (1, 4), (7, 3), (100, 4), (1_000, 5), (999, 8)] {
         let plan = Plan::for_keys(Variant::Window { generations }, window, 1e-12).unwrap();
         let mut filter = Window::with_plan(&plan, KeyHasher::default()).unwrap();
-        let each = plan.generation().unwrap().keys();
+        let each = window.div_ceil(u64::from(generations) - 1);
         let reach = each * u64::from(generations);
         for key in 0..10 * window {
             filter.insert(key);
@@ -33,7 +33,7 @@ fn the_rate_is_kept_however_long_the_stream() {
         (0..).zip([(0.5, 4), (0.1, 3), (0.01, 4), (0.01, 7), (0.001, 2)])
     {
         let plan = Plan::for_keys(Variant::Window { generations }, WINDOW, fpp).unwrap();
-        let each = plan.generation().unwrap().keys();
+        let each = WINDOW.div_ceil(u64::from(generations) - 1);
         // Just before the newest generation of the fourth turn is full, and in its middle.
         let all = each * u64::from(generations);
         for inserted in [2 * all + each - 1, 2 * all + each / 2] {
