@@ -177,34 +177,35 @@ impl<H: Hash, A: Kept<E::Answer>, E: Each, const SIZE: usize> Work for Batch<'_,
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Self { mut hashes, mut keys, mut answers } = self;
+        let Self { hashes, mut keys, answers } = self;
         assert_eq!(hashes.len(), answers.len(), "one answer for each hash");
-        if let Some(ahead) = keys.places.ahead() {
-            if cfg!(target_arch = "wasm32") {
-                const TOGETHER: usize = 128;
-                // A read in place of a prefetch delays, once the processor's window is full, what follows until its
-                // line arrives, and the work on one key nearly fills the window. Without that work in between, some
-                // twenty lines are in flight.
-                for (hashes, answers) in hashes.chunks(TOGETHER).zip(answers.chunks_mut(TOGETHER)) {
-                    hashes.iter().for_each(|hash| keys.ask(hash.key_hash()));
-                    for (hash, answer) in hashes.iter().zip(answers) {
-                        *answer = A::of(keys.each(isa, hash.key_hash()));
-                    }
+        let ahead = keys.places.ahead();
+        if cfg!(target_arch = "wasm32") && ahead.is_some() {
+            const TOGETHER: usize = 128;
+            // A read in place of a prefetch delays, once the processor's window is full, what follows until its line
+            // arrives, and the work on one key nearly fills the window. Without that work in between, some twenty lines
+            // are in flight.
+            for (hashes, answers) in hashes.chunks(TOGETHER).zip(answers.chunks_mut(TOGETHER)) {
+                hashes.iter().for_each(|hash| keys.ask(hash.key_hash()));
+                for (hash, answer) in hashes.iter().zip(answers) {
+                    *answer = A::of(keys.each(isa, hash.key_hash()));
                 }
-                return keys.each.end(isa);
             }
-            let ahead = ahead.min(hashes.len());
-            hashes[..ahead].iter().for_each(|hash| keys.ask(hash.key_hash()));
-            // Three slices in step need only one comparison per key.
-            let later = &hashes[ahead..];
-            let (first, last) = answers.split_at_mut(later.len());
-            for ((hash, later), answer) in hashes.iter().zip(later).zip(first) {
-                keys.ask(later.key_hash());
-                *answer = A::of(keys.each(isa, hash.key_hash()));
-            }
-            (hashes, answers) = (&hashes[later.len()..], last);
+            return keys.each.end(isa);
         }
-        for (hash, answer) in hashes.iter().zip(answers) {
+        let (near, is_far) = (hashes.len(), ahead.is_some());
+        let ahead = ahead.map_or(near, |ahead| ahead.min(near));
+        if is_far {
+            hashes[..ahead].iter().for_each(|hash| keys.ask(hash.key_hash()));
+        }
+        // Three slices in step need only one comparison per key.
+        let later = &hashes[ahead..];
+        let (first, last) = answers.split_at_mut(later.len());
+        for ((hash, later), answer) in hashes.iter().zip(later).zip(first) {
+            keys.ask(later.key_hash());
+            *answer = A::of(keys.each(isa, hash.key_hash()));
+        }
+        for (hash, answer) in hashes[later.len()..].iter().zip(last) {
             *answer = A::of(keys.each(isa, hash.key_hash()));
         }
         keys.each.end(isa);

@@ -107,6 +107,9 @@ impl Kernel {
             // SAFETY: as above, with AVX2.
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Self::Avx2Eight(_) => unsafe { inline::insert_avx2(block.0.as_mut_ptr(), low) },
+            // SAFETY: the processor has AVX-512.
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Few(isa) => unsafe { x86::run_avx512(isa, InsertOne { block, low }) },
             _ => self.insert_by_call(block, low),
         }
     }

@@ -111,6 +111,7 @@ struct Query {
     /// The seed of a single shard, the usual case: it saves a key one multiplication.
     seed: u64,
     starts: u64,
+    width: u32,
     /// The bits of a fingerprint.
     mask: u64,
     /// The width, if slots are fingerprints alone of 8, 12 or 16 bits; else 0.
@@ -128,6 +129,7 @@ impl Query {
             shard_bytes: shape.shard_bits() / 8,
             seed: seeds[0],
             starts: shape.starts(),
+            width: shape.width(),
             mask: slots::mask(shape.fingerprint),
             usual: usual.filter(|_| shape.value == 0).unwrap_or(0),
         }
@@ -156,7 +158,7 @@ impl Query {
     #[inline(always)]
     fn sum<const WIDTH: u32>(&self, blocks: &[Block], (start, [a, b, c], high): Probe) -> u64 {
         let shard = &cast::bytes(blocks)[start..];
-        let slot = |slot| slots::get::<WIDTH>(shard, slot, self.shape.width());
+        let slot = |slot| slots::get::<WIDTH>(shard, slot, self.width);
         slot(a) ^ slot(b) ^ slot(c) ^ fingerprint(high, self.mask::<WIDTH>())
     }
 
@@ -196,7 +198,7 @@ impl Query {
             for (probe, hash) in probes.iter_mut().zip(hashes) {
                 *probe = self.probe(seeds, *hash);
                 for slot in probe.1 {
-                    let byte = probe.0 + slots::place::<WIDTH>(slot, self.shape.width()).0;
+                    let byte = probe.0 + slots::place::<WIDTH>(slot, self.width).0;
                     bits::prefetch(blocks, 8 * byte as u64);
                 }
             }

@@ -82,11 +82,10 @@ fn start(number: u64, count: u64) -> u64 {
     bits::place(mix(number.wrapping_add(1).wrapping_mul(GOLDEN)), count)
 }
 
-/// The cells of a key. Part of the format.
+/// The cells of a key among `count`. Part of the format.
 #[inline]
-fn cells_of(plan: &Plan, hash: KeyHash) -> impl Iterator<Item = u64> + use<> {
-    let count = cells::count(cell_bits(plan.variant), plan.bits);
-    (0..u64::from(plan.probes)).map(move |i| bits::place(probe(hash, i), count))
+fn cells_of(probes: u32, count: u64, hash: KeyHash) -> impl Iterator<Item = u64> {
+    (0..u64::from(probes)).map(move |i| bits::place(probe(hash, i), count))
 }
 
 impl<H: Hashing, S: AsRef<[Block]>> Stable<H, S> {
@@ -154,7 +153,9 @@ impl<S: AsRef<[Block]>> Core for StableCore<S> {
     type Plans = Plans;
 
     fn contains(&self, hash: KeyHash) -> bool {
-        with_width!(self.width, W => self.are_used::<W>(cells_of(&self.plan, hash)))
+        with_width!(self.width, W => {
+            self.are_used::<W>(cells_of(self.plan.probes, self.count(), hash))
+        })
     }
 
     fn contains_all(&self, hashes: &[KeyHash], found: &mut [bool]) {
@@ -187,11 +188,12 @@ impl<S: AsRef<[Block]>> Core for StableCore<S> {
 
 impl StableCore<&[Block]> {
     fn look_up(&self, hashes: &[KeyHash], found: &mut [bool]) {
+        let (probes, count) = (self.plan.probes, self.count());
         with_width!(self.width, W => by_positions(
             &mut &self,
             hashes,
-            self.plan.probes,
-            |hash| cells_of(&self.plan, hash),
+            probes,
+            |hash| cells_of(probes, count, hash),
             |core, cell| cells::prefetch::<W>(core.blocks, cell),
             |core, place, cells| found[place] = core.are_used::<W>(cells.iter().copied()),
         ));
@@ -230,17 +232,21 @@ impl Owned for StableCore {
     fn insert(&mut self, hash: KeyHash) -> Result<bool, Infallible> {
         let mut buffer = [0; MAX_PROBES as usize];
         let cells = &mut buffer[..self.plan.probes as usize];
-        cells.iter_mut().zip(cells_of(&self.plan, hash)).for_each(|(to, cell)| *to = cell);
+        let count = self.count();
+        cells
+            .iter_mut()
+            .zip(cells_of(self.plan.probes, count, hash))
+            .for_each(|(to, cell)| *to = cell);
         Ok(with_width!(self.width, W => self.insert_at::<W>(cells)))
     }
 
     fn insert_all_new(&mut self, hashes: &[KeyHash], new: &mut [bool]) -> Result<(), Infallible> {
-        let plan = self.plan;
+        let (probes, count) = (self.plan.probes, self.count());
         with_width!(self.width, W => by_positions(
             self,
             hashes,
-            plan.probes,
-            |hash| cells_of(&plan, hash),
+            probes,
+            |hash| cells_of(probes, count, hash),
             |core, cell| cells::prefetch::<W>(&core.blocks, cell),
             |core, place, cells| {
                 core.prefetch_lowered::<W>();
