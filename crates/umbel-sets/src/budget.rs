@@ -62,19 +62,17 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(cap: u64, threads: usize) -> Result<Self, Error> {
-        let threads = threads.max(1);
-        let least = Self::least_cap(threads, LEAST_REST);
-        if cap < LEAST_MEMORY || Self::with(cap, threads).rest < LEAST_REST {
+        // Other jobs of the process open and close inputs meanwhile: what they hold is read once.
+        let (held, threads) = (held(), threads.max(1));
+        let budget = Self::beside(held, cap, threads);
+        if cap < LEAST_MEMORY || budget.rest < LEAST_REST {
+            let least = Self::least_cap_beside(held, threads, LEAST_REST);
             return Err(Error::Memory { cap, least });
         }
-        Ok(Self::with(cap, threads))
+        Ok(budget)
     }
 
-    fn with(cap: u64, threads: usize) -> Self {
-        Self::beside(held(), cap, threads)
-    }
-
-    /// As [`with`](Self::with), beside `held` bytes of inputs.
+    /// A budget beside `held` bytes of inputs.
     fn beside(held: u64, cap: u64, threads: usize) -> Self {
         // All workers together use a twenty-fifth of the cap, unless that is too little for each: what they leave, and with
         // it what is spilled, hardly depends on their number.
@@ -98,16 +96,21 @@ impl Budget {
 
     /// The lowest cap, in whole MiB, that leaves `rest` bytes besides `threads` workers.
     pub(crate) fn least_cap(threads: usize, rest: u64) -> u64 {
+        Self::least_cap_beside(held(), threads, rest)
+    }
+
+    fn least_cap_beside(held: u64, threads: usize, rest: u64) -> u64 {
+        let rest_of = |mib: u64| Self::beside(held, mib << 20, threads).rest;
         // Most of each additional byte is left over.
         let (mut least, mut most) = (LEAST_MEMORY >> 20, u64::MAX >> 20);
         while least < most {
             let cap = least + (most - least) / 2;
-            match Self::with(cap << 20, threads).rest >= rest {
+            match rest_of(cap) >= rest {
                 true => most = cap,
                 false => least = cap + 1,
             }
         }
-        if Self::with(least << 20, threads).rest < rest { u64::MAX } else { least << 20 }
+        if rest_of(least) < rest { u64::MAX } else { least << 20 }
     }
 
     /// For filters. If they cannot have all the bits they want, a bit saves more lines here than in a table.
